@@ -61,7 +61,7 @@ export async function benchColdReads(folder: string, quick: boolean): Promise<vo
   const memory = await openMemory({ store: `sqlite:${path}` })
   const [objects, arrays] = [openDriver(path, true), openDriver(path, false)]
   const createContenders = (sessionOf: (round: number) => number): Contenders => ({
-    'store.page': (round) => measureMs(() => store.page(benchKey(sessionOf(round)), newest)),
+    'store.page': (round) => measureMs(() => store.readMessages(benchKey(sessionOf(round)), newest)),
     'memory.transcript': (round) => measureMs(() => memory.transcript(benchKey(sessionOf(round)), newest)),
     [peers[0]]: (round) => measureMs(() => objects.read(sessionOf(round))),
     [peers[1]]: (round) => measureMs(() => arrays.read(sessionOf(round))),

@@ -1,8 +1,8 @@
 import { decode } from 'gpt-tokenizer/encoding/o200k_base'
-import type { Said } from '../src/domain/entry.ts'
+import type { NewMessage } from '../src/domain/entry.ts'
 import { type Key, parseKey } from '../src/domain/key.ts'
 import type { Store } from '../src/domain/ports.ts'
-import { type Change, never } from '../src/domain/session.ts'
+import { noExpiry, type SessionChange } from '../src/domain/session.ts'
 
 /** About 20,000 English words, most frequent first. */
 export const vocabulary = Array.from({ length: 85_000 }, (_, token) => decode([token + 256])).flatMap((text) =>
@@ -29,7 +29,7 @@ export function createSentences(count: number, seed = 42): string[] {
 }
 
 /** Creates a message in the form that a store accepts; `index` is its position in the conversation. */
-export function createMessage(content: string, index: number): Said {
+export function createMessage(content: string, index: number): NewMessage {
   const tokens = Math.ceil(content.length / 4)
   return {
     at: index * 60_000,
@@ -42,7 +42,7 @@ export function createMessage(content: string, index: number): Said {
   }
 }
 
-export const createChange = (key: Key, id: string, append: readonly Said[]): Change => ({
+export const createChange = (key: Key, id: string, append: readonly NewMessage[]): SessionChange => ({
   key,
   id,
   at: append.at(-1)?.at ?? 0,
@@ -50,7 +50,7 @@ export const createChange = (key: Key, id: string, append: readonly Said[]): Cha
   append,
   put: [],
   drop: [],
-  expiresAt: never,
+  expiresAt: noExpiry,
 })
 
 export const scope = 'bench'

@@ -58,7 +58,7 @@ for (const name of Object.keys(budgetsByDataset) as (keyof typeof budgetsByDatas
     await using memory = await openMemory({ profile: 'thread' })
     const byId = new Map(conversation.messages.map((message) => [message.id, message]))
     await memory.append('bench:one', conversation.messages.map(toMessageInput))
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     for (const question of conversation.questions ?? []) {
       if (question.evidence.filter((id) => byId.has(id)).length === 0) continue
       for (const budget of budgetsByDataset[name]) {

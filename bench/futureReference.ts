@@ -13,7 +13,7 @@ for (const { messages } of loadDataset('transcripts-dev')) {
     if (cut === undefined) continue
     await using memory = await openMemory()
     await memory.append('bench:one', cut.past.map(toMessageInput))
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     cutCount++
     for (const [index, budget] of budgets.entries()) {
       const { text } = await memory.context('bench:one', { query: cut.query, budget })

@@ -1,4 +1,4 @@
-import type { Node, NodeGraph } from '../src/graph/types.ts'
+import type { GraphNode, NodeGraph } from '../src/graph/types.ts'
 import { createRandom, createSentences, vocabulary } from './corpus.ts'
 
 const types = ['person', 'project', 'decision', 'place', 'tool']
@@ -11,7 +11,7 @@ export function createLargeGraph(entities: number, observations: number): NodeGr
   const random = createRandom(7)
   const texts = createSentences(entities * observations)
   const randomWord = (): string => vocabulary[Math.floor(random() * vocabulary.length)] as string
-  const nodes = Array.from({ length: entities }, (_, index): Node => {
+  const nodes = Array.from({ length: entities }, (_, index): GraphNode => {
     const name = `${randomWord()} ${randomWord()} ${index}`
     return {
       name,
@@ -19,7 +19,7 @@ export function createLargeGraph(entities: number, observations: number): NodeGr
       observations: texts.slice(index * observations, (index + 1) * observations),
     }
   })
-  const randomName = (): string => (nodes[Math.floor(random() * entities)] as Node).name
+  const randomName = (): string => (nodes[Math.floor(random() * entities)] as GraphNode).name
   return {
     entities: nodes,
     relations: nodes.map(({ name }) => ({ from: name, to: randomName(), relationType: randomWord() })),

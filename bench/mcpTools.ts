@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { openGraph } from '../src/graph/graph.ts'
-import { takeIn } from '../src/graph/reference.ts'
+import { importReferenceFile } from '../src/graph/reference.ts'
 import { syncFile } from '../src/stores/sqlite/connect.ts'
 import { createLargeGraph, rareWords } from './mcpGraph.ts'
 import { type Contenders, measureInterleaved, measureMs, median, report } from './measure.ts'
@@ -145,7 +145,7 @@ try {
     `${entities.toLocaleString('en')} entities with ${observations} observations each, ${(text.length / 1e6).toFixed(1)} MB of JSON Lines`,
   )
   console.log(
-    `imported in ${Math.round(await measureMs(() => takeIn(target.nodes, 'default', file))).toLocaleString('en')} ms`,
+    `imported in ${Math.round(await measureMs(() => importReferenceFile(target.nodes, 'default', file))).toLocaleString('en')} ms`,
   )
   await target.close()
 

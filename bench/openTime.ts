@@ -6,7 +6,7 @@ import { measureInterleaved, measureMs, report } from './measure.ts'
 
 async function openAndClose(path: string, session: number): Promise<void> {
   const store = sqliteStore(path)
-  await store.head(benchKey(session), 0)
+  await store.readHead(benchKey(session), 0)
   await store.close()
 }
 

@@ -24,7 +24,7 @@ async function replay(conversation: Conversation, totals: Totals): Promise<void>
   let previous: { text: string; stable: string; start: string } | undefined
   for (const message of conversation.messages) {
     await memory.append('bench:one', [toMessageInput(message)])
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     if (message.role !== 'user' || message.text.trim() === '') continue
     const { messages, ledger } = await memory.context('bench:one', { budget })
     const text = serialise(messages)

@@ -1,7 +1,7 @@
 // Redundancy detection: CPU time for 2,000 and 20,000 texts, compared with a pairwise scan.
 // npm run bench -- redundancy [--only chat|short|near|drifting|unique|few|long|copies] [--limit ROUNDS]
-import { wordsOf } from '../src/text/words.ts'
-import { redundantOlder } from '../src/upkeep/optimizer/redundancy.ts'
+import { splitWords } from '../src/text/words.ts'
+import { markRedundant } from '../src/upkeep/optimizer/redundancy.ts'
 import { createRandom, createSentences, vocabulary } from './corpus.ts'
 import { flags } from './datasets.ts'
 import { measureInterleaved, report } from './measure.ts'
@@ -69,7 +69,7 @@ const generators: Readonly<Record<string, readonly [description: string, TextGen
 
 /** Compares every pair of texts, as the source document describes. */
 function scanPairs(texts: readonly string[]): Set<number> {
-  const sets = texts.map((text) => new Set(wordsOf(text)))
+  const sets = texts.map((text) => new Set(splitWords(text)))
   const redundant = new Set<number>()
   for (const [index, older] of sets.entries())
     for (const newer of sets.slice(index + 1)) if (similarity(older, newer) >= 0.9) redundant.add(index)
@@ -84,7 +84,7 @@ function similarity(left: ReadonlySet<string>, right: ReadonlySet<string>): numb
 
 /** Returns the indexes of redundant texts. */
 const findRedundant = (texts: readonly string[]): Set<number> =>
-  new Set([...redundantOlder(texts).entries()].flatMap(([index, mark]) => (mark === 1 ? [index] : [])))
+  new Set([...markRedundant(texts).entries()].flatMap(([index, mark]) => (mark === 1 ? [index] : [])))
 
 /**
  * Returns CPU time in milliseconds, including garbage collection threads. Unlike wall time, it excludes other
@@ -107,8 +107,8 @@ for (const [name, [description, generate]] of Object.entries(generators)) {
   const measurements = await measureInterleaved(
     {
       [names.batch]: async () =>
-        (await measureCpuMs(() => batches.map((batch) => redundantOlder(batch)))) / batches.length,
-      [names.all]: () => measureCpuMs(() => redundantOlder(all)),
+        (await measureCpuMs(() => batches.map((batch) => markRedundant(batch)))) / batches.length,
+      [names.all]: () => measureCpuMs(() => markRedundant(all)),
     },
     rounds,
     2,

@@ -1,11 +1,11 @@
 // Summary quality: identifiers that survive in a summary of a tenth of the tokens, and evidence in one of 30 % of the
 // words.
 
-import { termsOf } from '../src/text/words.ts'
+import { extractTerms } from '../src/text/words.ts'
 import { tokenizerNamed } from '../src/tokenizers/tokenizers.ts'
 import { summarise } from '../src/upkeep/summarise/summarise.ts'
-import type { Told } from '../src/upkeep/summarise/summary.ts'
-import { lossesOf } from '../src/upkeep/verify.ts'
+import type { SummaryMessage } from '../src/upkeep/summarise/summary.ts'
+import { findLosses } from '../src/upkeep/verify.ts'
 import { createRandom } from './corpus.ts'
 import { type BenchMessage, type Conversation, flags, formatPercent, loadDataset } from './datasets.ts'
 
@@ -16,7 +16,7 @@ const joinTexts = (messages: readonly { readonly text: string }[]): string =>
   messages.map(({ text }) => text).join('\n')
 const countWords = (text: string): number => text.match(/\S+/g)?.length ?? 0
 
-const toSummaryMessage = ({ id, at, role, speaker, text }: BenchMessage, sequence: number): Told => ({
+const toSummaryMessage = ({ id, at, role, speaker, text }: BenchMessage, sequence: number): SummaryMessage => ({
   id,
   sequence,
   at: at ?? 0,
@@ -68,7 +68,7 @@ function measureSurvival({ messages }: Conversation): Survival {
   const { text } = summarise(all, undefined, { fits: (candidate) => exact.count(candidate) <= tokens / 10 })
   const elapsedMs = performance.now() - start
   if (exact.count(text) > tokens / 10) throw new Error('the summary is longer than a tenth')
-  const lost = lossesOf(text, all).map((loss) => loss.text)
+  const lost = findLosses(text, all).map((loss) => loss.text)
   const names = findIdentifiers(source)
   const inLatest = countContained(names, source.slice(-source.length / 10))
   return {
@@ -147,7 +147,7 @@ const selectByScore =
 
 /** Scores turns by term rarity per word, with a bonus for dates, numbers, names and first-person pronouns. */
 function scoreByDensity(messages: readonly BenchMessage[]): readonly number[] {
-  const terms = messages.map(({ text }) => new Set(termsOf(text)))
+  const terms = messages.map(({ text }) => new Set(extractTerms(text)))
   const frequency = new Map<string, number>()
   for (const set of terms) for (const term of set) frequency.set(term, (frequency.get(term) ?? 0) + 1)
   return messages.map(({ text }, at) => {

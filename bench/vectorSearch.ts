@@ -1,7 +1,7 @@
 // Exact vector search among 100,000 vectors of 384 dimensions.
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { Hit } from '../src/domain/ports.ts'
+import type { IndexHit } from '../src/domain/ports.ts'
 import { Matrix } from '../src/search/matrix.ts'
 import { sqliteStore } from '../src/stores/sqlite.ts'
 import { createRandom, createSentences, fillStore, scope } from './corpus.ts'
@@ -34,8 +34,8 @@ async function createStore(path: string, all: readonly Float32Array[]): Promise<
   await fillStore(store, all.length / messagesPerSession, messagesPerSession, createSentences(5_000))
   for (let from = 0; from < all.length; from += 1_000) {
     const batch = all.slice(from, from + 1_000)
-    const { entries } = await store.unembedded(model, `m${from}`, 1_000)
-    await store.embed(
+    const { entries } = await store.listUnembedded(model, `m${from}`, 1_000)
+    await store.storeVectors(
       model,
       entries.map((entry, index) => ({ ...entry, values: batch[index] as Float32Array })),
     )
@@ -60,7 +60,7 @@ async function createSqliteVecSearch(path: string, all: readonly Float32Array[])
 
 const toBytes = (values: Float32Array): Uint8Array =>
   new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
-const toRow = ({ key, entry }: Hit): number =>
+const toRow = ({ key, entry }: IndexHit): number =>
   Number(key.id.slice(1)) * messagesPerSession + Number(entry.id.slice(1)) - 1
 
 export async function benchVectorSearch(folder: string, quick: boolean): Promise<void> {
@@ -75,7 +75,7 @@ export async function benchVectorSearch(folder: string, quick: boolean): Promise
   const queries = Array.from({ length: rounds + 5 }, () =>
     createNeighbour(all[Math.floor(random() * count)] as Float32Array, random),
   )
-  const search = (values: Float32Array): Promise<readonly Hit[]> =>
+  const search = (values: Float32Array): Promise<readonly IndexHit[]> =>
     store.search({ scope }, { vector: { model, values }, limit: 10 })
   const queryAt = (round: number): Float32Array => queries[round] as Float32Array
   console.log(`\nfirst vector search, loads all vectors: ${Math.round(await measureMs(() => search(queryAt(0))))} ms`)
@@ -97,7 +97,7 @@ export async function benchVectorSearch(folder: string, quick: boolean): Promise
 
 async function compareResults(
   queries: readonly Float32Array[],
-  search: (query: Float32Array) => Promise<readonly Hit[]>,
+  search: (query: Float32Array) => Promise<readonly IndexHit[]>,
   theirs: Search,
 ): Promise<void> {
   let same = 0

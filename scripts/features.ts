@@ -1,6 +1,6 @@
 // Generates FEATURES.md from the requirement tables and the tests that cite them.
 import { writeFileSync } from 'node:fs'
-import { citations } from '../test/requirements/citations.ts'
-import { featuresPage } from '../test/requirements/features.ts'
+import { findCitations } from '../test/requirements/citations.ts'
+import { renderFeatures } from '../test/requirements/features.ts'
 
-writeFileSync(new URL('../FEATURES.md', import.meta.url), featuresPage(citations()))
+writeFileSync(new URL('../FEATURES.md', import.meta.url), renderFeatures(findCitations()))

@@ -5,11 +5,11 @@
 import { writeFileSync } from 'node:fs'
 import cl100k from 'gpt-tokenizer/bpeRanks/cl100k_base'
 import o200k from 'gpt-tokenizer/bpeRanks/o200k_base'
-import { countMerged, readRanks, toBytes } from '../src/tokenizers/bytePairs.ts'
+import { countBpeTokens, createRankIndex, toByteString } from '../src/tokenizers/bytePairs.ts'
 
 const maxFileCharacters = 13_925
 const target = new URL('../src/text/frequentWords.ts', import.meta.url)
-const [cl100kRanks, o200kRanks] = [readRanks(cl100k), readRanks(o200k)]
+const [cl100kRanks, o200kRanks] = [createRankIndex(cl100k), createRankIndex(o200k)]
 const lowercase = [...'abcdefghijklmnopqrstuvwxyz']
 const letters = [...lowercase.map((letter) => letter.toUpperCase()), ...lowercase]
 
@@ -18,7 +18,7 @@ const rankOf = (text: string): number => Math.max(cl100kRanks.get(text) ?? 0, o2
 const capitalise = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`
 /** Returns the higher of the two token counts. */
 const maxTokens = (text: string): number =>
-  Math.max(countMerged(toBytes(text), cl100kRanks), countMerged(toBytes(text), o200kRanks))
+  Math.max(countBpeTokens(toByteString(text), cl100kRanks), countBpeTokens(toByteString(text), o200kRanks))
 
 /** Characters that can merge with the word after them into one token; the bound counts each as its number of bytes. */
 const mergingCharacters = [
@@ -36,7 +36,7 @@ const isTokenAfterSpace = (form: string): boolean =>
 const isTokenAnywhere = (form: string): boolean =>
   isToken(form) &&
   contractions.every((ending) => maxTokens(form + ending) <= 2) &&
-  mergingCharacters.every((char) => maxTokens(char + form) <= 1 + toBytes(char).length)
+  mergingCharacters.every((char) => maxTokens(char + form) <= 1 + toByteString(char).length)
 
 /** Tokens of one or two letters that are words, not only prefixes of words. */
 const shortWords = new Set(

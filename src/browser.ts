@@ -1,10 +1,10 @@
-import { MemoryError, unknownStore } from './domain/error.ts'
-import type { Index, Store } from './domain/ports.ts'
+import { createUnknownStoreError, MemoryError } from './domain/error.ts'
+import type { SearchIndex, Store } from './domain/ports.ts'
 import type { TokenizerName } from './domain/profile.ts'
 import type { Memory } from './memory.ts'
-import { type MemoryOptions, openOn } from './open.ts'
-import { RamShelf } from './stores/ram/sessionTable.ts'
-import { ramStoreOn } from './stores/ram/store.ts'
+import { type MemoryOptions, openMemoryOn, type Platform } from './open.ts'
+import { RamSessionTable } from './stores/ram/sessionTable.ts'
+import { createRamStore } from './stores/ram/store.ts'
 import { ascii35, chars4 } from './text/estimators.ts'
 import { upperBound } from './text/upperBound.ts'
 
@@ -17,7 +17,7 @@ const tokenizers: Readonly<Record<TokenizerName, typeof upperBound>> = {
 }
 
 /** A RAM store with lexical search. The larger store of `threadkeep/ram` also searches by vectors. */
-export const ramStore = (): Store & Index => ramStoreOn(new RamShelf())
+export const ramStore = (): Store & SearchIndex => createRamStore(new RamSessionTable())
 
 const unsupported = (): never => {
   throw new MemoryError('bad-option', 'Export and import need Node; they do not work in a browser.')
@@ -37,20 +37,20 @@ export async function openMemory(options: MemoryOptions = {}): Promise<Memory> {
       { param: 'embedder' },
     )
   }
-  const platform = {
+  const platform: Platform = {
     openStore: async (url: string, key?: string) => {
-      if (url !== 'ram:' || key !== undefined) throw unknownStore(url, 'ram: in a browser')
+      if (url !== 'ram:' || key !== undefined) throw createUnknownStoreError(url, 'ram: in a browser')
       return ramStore()
     },
-    portable: { exportBundle: unsupported, importBundle: unsupported },
+    bundles: { exportBundle: unsupported, importBundle: unsupported },
     tokenizer: async (name: TokenizerName) => tokenizers[name],
-    // Optional, to keep the bundle small: pass `upkeep`, `barrier` and `lifecycle` from their own entry points.
+    // Optional, to keep the bundle small: pass `upkeep`, `masker` and `lifecycle` from their own entry points.
     lifecycle: undefined,
     upkeep: undefined,
-    barrier: undefined,
+    masker: undefined,
     clock: Date.now,
   }
-  return openOn(platform, options)
+  return openMemoryOn(platform, options)
 }
 
 export { parseKey } from './domain/key.ts'

@@ -1,27 +1,27 @@
 import { toAnthropic } from './context/anthropic.ts'
-import type { Composed } from './context/composeContext.ts'
+import type { LazyContext } from './context/composeContext.ts'
 import { Renderer } from './context/render.ts'
 import type { Trace } from './context/replay.ts'
-import type { ExportOptions, Imported, ImportOptions } from './domain/bundle.ts'
-import type { Incoming, Parsed } from './domain/chat.ts'
-import type { About, Json, Knowledge, Message, Millis } from './domain/entry.ts'
-import { check, MemoryError } from './domain/error.ts'
+import type { ExportOptions, ImportOptions, ImportResult } from './domain/bundle.ts'
+import type { MessageInput, ParsedMessage } from './domain/chat.ts'
+import type { Json, Knowledge, Message, Millis, SessionMetadata } from './domain/entry.ts'
+import { checkOption, MemoryError } from './domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope, scopeKey } from './domain/key.ts'
 import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
-import type { Index, Store, Tokenizer } from './domain/ports.ts'
+import type { SearchIndex, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile } from './domain/profile.ts'
-import { type Head, isExpired } from './domain/session.ts'
+import { isExpired, type SessionHead } from './domain/session.ts'
 import type { Lifecycle } from './lifecycle/lifecycle.ts'
-import type { Description } from './lifecycle/metadata.ts'
-import { eraseOver } from './lifecycle/sweep.ts'
-import { type AppendDeps, type Appended, type AppendOptions, appended } from './memory/append.ts'
-import { type ContextOptions, Contexts } from './memory/contextBuilder.ts'
-import type { Embedding, EmbeddingProgress } from './memory/embedding.ts'
-import { Forgetting, type Forgotten, type Rederive, type Target } from './memory/forget.ts'
-import { type Remembered, remember } from './memory/knowledge.ts'
-import type { Parts } from './memory/memoryDeps.ts'
-import type { Replayed, Replaying } from './memory/replay.ts'
-import { type SearchOptions, type SearchQuery, type SearchResult, searched } from './memory/search.ts'
+import type { SessionMetadataUpdate } from './lifecycle/metadata.ts'
+import { sweepSessions } from './lifecycle/sweep.ts'
+import { type AppendDeps, type AppendOptions, type AppendResult, appendToSession } from './memory/append.ts'
+import { ContextBuilder, type ContextOptions } from './memory/contextBuilder.ts'
+import type { EmbeddingProgress, EmbeddingQueue } from './memory/embedding.ts'
+import { ForgetOperation, type ForgetResult, type ForgetTarget, type Rederive } from './memory/forget.ts'
+import { type KnowledgeInput, remember } from './memory/knowledge.ts'
+import type { MemoryDeps } from './memory/memoryDeps.ts'
+import type { Replayer, ReplayResult } from './memory/replay.ts'
+import { type SearchOptions, type SearchQuery, type SearchResult, searchStores } from './memory/search.ts'
 import type { UpkeepHealth } from './upkeep/scheduler.ts'
 import type { Upkeep } from './upkeep/upkeep.ts'
 
@@ -35,13 +35,13 @@ export type TranscriptOptions = {
 }
 
 /** Internal access for the other parts of this package (server, MCP, handoff, CLI). The package does not export it. */
-export type MemoryInternals = Parts & {
+export type MemoryInternals = MemoryDeps & {
   /** Appends like `append`, returns the epoch too, and skips reading the session when `head` was read just now. */
-  append(key: Key, messages: readonly Incoming[], options: AppendOptions, head?: Head): Promise<Appended>
+  append(key: Key, messages: readonly MessageInput[], options: AppendOptions, head?: SessionHead): Promise<AppendResult>
   /** Appends without lifecycle limits, upkeep or vectors, for branches. */
-  appendRaw(key: Key, messages: readonly Incoming[]): Promise<Appended>
+  appendRaw(key: Key, messages: readonly MessageInput[]): Promise<AppendResult>
   /** Builds a context like `context`, with its text rendered on demand. */
-  buildContext(key: Key, options: ContextOptions, provider?: Provider): Promise<Composed>
+  buildContext(key: Key, options: ContextOptions, provider?: Provider): Promise<LazyContext>
 }
 
 let readInternals: (memory: Memory) => MemoryInternals
@@ -60,8 +60,8 @@ export class Memory implements AsyncDisposable {
   readonly tokenizer: Tokenizer
   readonly #internals: MemoryInternals
   readonly #appendDeps: AppendDeps
-  readonly #contexts: Contexts
-  readonly #embeddings: readonly Embedding[]
+  readonly #contexts: ContextBuilder
+  readonly #embeddings: readonly EmbeddingQueue[]
   readonly #upkeep: Upkeep | undefined
   readonly #lifecycle: Lifecycle | undefined
   #closed = false
@@ -70,29 +70,31 @@ export class Memory implements AsyncDisposable {
     readInternals = (memory) => memory.#internals
   }
 
-  constructor(deps: Parts) {
+  constructor(deps: MemoryDeps) {
     this.profile = deps.profile
     this.tokenizer = deps.tokenizer
     this.#internals = {
       ...deps,
       append: (key, messages, options, head) =>
-        appended(this.#appendDeps, this.#parseKey(key), messages, options, head),
-      appendRaw: (key, messages) => appended(deps, key, messages, {}),
+        appendToSession(this.#appendDeps, this.#parseKey(key), messages, options, head),
+      appendRaw: (key, messages) => appendToSession(deps, key, messages, {}),
       buildContext: (key, options, provider) => this.#buildContext(this.#parseKey(key), options, provider),
     }
     const renderer = new Renderer(deps.tokenizer)
-    this.#contexts = new Contexts({ ...deps, renderer })
-    const { embedder, embedding } = deps
+    this.#contexts = new ContextBuilder({ ...deps, renderer })
+    const { embedder, createEmbeddingQueue } = deps
     this.#embeddings =
-      embedder === undefined || embedding === undefined ? [] : this.#stores().map((store) => embedding(store, embedder))
+      embedder === undefined || createEmbeddingQueue === undefined
+        ? []
+        : this.#stores().map((store) => createEmbeddingQueue(store, embedder))
     for (const embedding of this.#embeddings) embedding.catchUp()
-    this.#lifecycle = deps.lifecycle?.(deps)
-    this.#upkeep = deps.upkeep?.({
+    this.#lifecycle = deps.createLifecycle?.(deps)
+    this.#upkeep = deps.createUpkeep?.({
       ...deps,
-      price: (entry) => renderer.price(entry),
-      onPut: (key, epoch, entries) => this.#embeddings[0]?.heard(key, epoch, entries),
+      tokenCost: (entry) => renderer.tokenCostOf(entry),
+      onPut: (key, epoch, entries) => this.#embeddings[0]?.enqueue(key, epoch, entries),
     })
-    this.#appendDeps = { ...deps, life: this.#lifecycle, vectors: this.#embeddings[0], keeping: this.#upkeep }
+    this.#appendDeps = { ...deps, lifecycle: this.#lifecycle, embedding: this.#embeddings[0], upkeep: this.#upkeep }
   }
 
   /** State of upkeep: its model, running and finished runs, and the latest faults. */
@@ -119,10 +121,10 @@ export class Memory implements AsyncDisposable {
    */
   async append(
     key: string | Key,
-    messages: readonly Incoming[],
+    messages: readonly MessageInput[],
     options: AppendOptions = {},
   ): Promise<readonly Message[]> {
-    return (await appended(this.#appendDeps, this.#parseKey(key), messages, options)).stored
+    return (await appendToSession(this.#appendDeps, this.#parseKey(key), messages, options)).stored
   }
 
   /**
@@ -140,7 +142,7 @@ export class Memory implements AsyncDisposable {
     options: ContextOptions & { readonly provider?: Provider } = {},
   ): Promise<Context | AnthropicContext> {
     const { provider } = options
-    check('provider', provider, [undefined, 'openai', 'anthropic'].includes(provider), 'openai or anthropic')
+    checkOption('provider', provider, [undefined, 'openai', 'anthropic'].includes(provider), 'openai or anthropic')
     const { messages, text, ledger } = await this.#buildContext(this.#parseKey(key), options, provider)
     const context: Context = {
       messages,
@@ -160,9 +162,9 @@ export class Memory implements AsyncDisposable {
     const parsed = this.#parseKey(key)
     const { sessions, clock } = this.#internals
     const isTail = newest && after === 0
-    const head = await sessions.head(parsed, isTail ? limit : 0)
+    const head = await sessions.readHead(parsed, isTail ? limit : 0)
     if (isExpired(head, clock())) return []
-    return isTail ? head.recent : sessions.page(parsed, { after, limit, newest })
+    return isTail ? head.recent : sessions.readMessages(parsed, { after, limit, newest })
   }
 
   /**
@@ -173,14 +175,14 @@ export class Memory implements AsyncDisposable {
    */
   async search(scope: Scope, query: SearchQuery, options: SearchOptions = {}): Promise<readonly SearchResult[]> {
     const where = this.#parseKey(options.session ? `${scope}:${options.session}` : scope)
-    const masked = typeof query === 'string' ? await this.masked(where, query) : query
+    const masked = typeof query === 'string' ? await this.mask(where, query) : query
     const deps = {
       ...this.#internals,
       stores: this.#stores(),
       embedding: this.#embeddings[0],
       lifetime: this.profile.lifetime,
     }
-    return searched(deps, where, masked, options)
+    return searchStores(deps, where, masked, options)
   }
 
   /**
@@ -188,16 +190,16 @@ export class Memory implements AsyncDisposable {
    *
    * @throws {MemoryError} `bad-option` when the profile's knowledge policy does not allow the origin `by`.
    */
-  async remember(scope: Scope, knowledge: Remembered): Promise<Knowledge> {
+  async remember(scope: Scope, knowledge: KnowledgeInput): Promise<Knowledge> {
     const key = scopeKey(this.#parseKey(scope))
     const { entry, epoch } = await remember(this.#internals, key, knowledge)
-    this.#embeddings.at(-1)?.heard(key, epoch, [entry])
+    this.#embeddings.at(-1)?.enqueue(key, epoch, [entry])
     return entry
   }
 
   /** Progress of embedding; undefined without an embedder. With `settled`, waits until nothing is left to embed. */
-  async embedded(options: { readonly settled?: boolean } = {}): Promise<EmbeddingProgress | undefined> {
-    if (options.settled) await Promise.all(this.#embeddings.map((embedding) => embedding.settled()))
+  async embeddingProgress(options: { readonly settled?: boolean } = {}): Promise<EmbeddingProgress | undefined> {
+    if (options.settled) await Promise.all(this.#embeddings.map((embedding) => embedding.drain()))
     const [first, second] = await Promise.all(this.#embeddings.map((embedding) => embedding.progress()))
     // At most two: of the sessions and of the scopes.
     return first && second ? { ...first, done: first.done + second.done, total: first.total + second.total } : first
@@ -205,22 +207,22 @@ export class Memory implements AsyncDisposable {
 
   /** Epoch of a session; it changes when the session is forgotten. Pass it to `append` to refuse late replies. */
   async epoch(key: string | Key): Promise<number> {
-    return (await this.#internals.sessions.head(this.#parseKey(key), 0)).epoch
+    return (await this.#internals.sessions.readHead(this.#parseKey(key), 0)).epoch
   }
 
   /** Forgets a target for good, with everything derived from it, and returns a receipt. Late writers are refused. */
-  async forget(target: Target): Promise<Forgotten> {
+  async forget(target: ForgetTarget): Promise<ForgetResult> {
     const { scope } = this.#parseKey('scope' in target ? target.scope : target.key)
     for (const embedding of this.#embeddings) embedding.drop(scope)
-    const operation = new Forgetting({ ...this.#internals, life: this.#lifecycle }, this.#rederive())
+    const operation = new ForgetOperation({ ...this.#internals, lifecycle: this.#lifecycle }, this.#rederive())
     const forgotten = await operation.forget(target, this.#internals.clock())
-    this.#upkeep?.forgot(scope)
+    this.#upkeep?.invalidate(scope)
     // Entries written meanwhile may be gone too; the remaining and rebuilt ones need vectors.
     for (const embedding of this.#embeddings) {
       embedding.drop(scope)
       embedding.catchUp()
     }
-    return this.#internals.beside?.(this.#stores(), target, forgotten) ?? forgotten
+    return this.#internals.forgetAuxiliary?.(this.#stores(), target, forgotten) ?? forgotten
   }
 
   /**
@@ -230,7 +232,7 @@ export class Memory implements AsyncDisposable {
    * await pipeline(memory.export({ scope: 'acme' }), createWriteStream('acme.jsonl'))
    */
   export(options: ExportOptions = {}): AsyncIterable<Uint8Array> {
-    return this.#internals.portable.exportBundle(this.#portableStore(), options)
+    return this.#internals.bundles.exportBundle(this.#portableStore(), options)
   }
 
   /**
@@ -238,13 +240,13 @@ export class Memory implements AsyncDisposable {
    *
    * @throws {MemoryError} `corrupt` when the bundle is damaged; nothing is written.
    */
-  import(open: () => AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<Imported> {
-    return this.#internals.portable.importBundle(this.#portableStore(), open, options)
+  import(open: () => AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportResult> {
+    return this.#internals.bundles.importBundle(this.#portableStore(), open, options)
   }
 
   /** Ends expired sessions, and the oldest ones over the limit. The host decides how often to call it. */
   async sweep(now: Millis = this.#internals.clock()): Promise<{ readonly ended: readonly string[] }> {
-    const ended = await (this.#lifecycle?.sweep(now) ?? eraseOver(this.#internals, now))
+    const ended = await (this.#lifecycle?.sweep(now) ?? sweepSessions(this.#internals, now))
     await this.#upkeep?.tick(now)
     return { ended: ended.map(formatKey) }
   }
@@ -266,44 +268,44 @@ export class Memory implements AsyncDisposable {
   async transfer(from: string | Key, to: string | Key): Promise<void> {
     const key = this.#parseKey(from)
     await this.lifecycle.transfer(key, this.#parseKey(to))
-    this.#upkeep?.forgot(key.scope)
+    this.#upkeep?.invalidate(key.scope)
     for (const embedding of this.#embeddings) embedding.catchUp()
   }
 
   /** Reads the metadata of a session: its lifetime, person, template and the host's own data. */
-  about(key: string | Key): Promise<About | undefined> {
-    return this.lifecycle.about(this.#parseKey(key))
+  metadata(key: string | Key): Promise<SessionMetadata | undefined> {
+    return this.lifecycle.metadata(this.#parseKey(key))
   }
 
   /** Sets metadata of a session, and begins the session if it does not exist. */
-  describe(key: string | Key, about: Description): Promise<About> {
-    return this.lifecycle.describe(this.#parseKey(key), about)
+  setMetadata(key: string | Key, about: SessionMetadataUpdate): Promise<SessionMetadata> {
+    return this.lifecycle.setMetadata(this.#parseKey(key), about)
   }
 
   /** True when the values of all placeholders in a text are known; equal secrets then have equal placeholders. */
   knowsSecrets(key: string | Key, text: string): boolean {
-    return this.#internals.barrier?.knowsAll(this.#parseKey(key), text) ?? true
+    return this.#internals.masker?.knowsAll(this.#parseKey(key), text) ?? true
   }
 
   /** Masks the secrets of a message as `append` does. */
-  async asKept(key: string | Key, message: Parsed): Promise<Parsed> {
-    return (await this.#internals.barrier?.masked(this.#parseKey(key), message)) ?? message
+  async maskMessage(key: string | Key, message: ParsedMessage): Promise<ParsedMessage> {
+    return (await this.#internals.masker?.maskMessage(this.#parseKey(key), message)) ?? message
   }
 
   /** Masks the secrets of a text or JSON value. */
-  async masked<T extends Json>(key: string | Key, value: T): Promise<T> {
-    return ((await this.#internals.barrier?.json(this.#parseKey(key), value)) ?? value) as T
+  async mask<T extends Json>(key: string | Key, value: T): Promise<T> {
+    return ((await this.#internals.masker?.maskJson(this.#parseKey(key), value)) ?? value) as T
   }
 
   /** Records a context with its inputs, for `replay`. */
   async trace(key: string | Key, options: ContextOptions = {}): Promise<Trace> {
-    const query = options.query === undefined ? {} : { query: await this.masked(key, options.query) }
+    const query = options.query === undefined ? {} : { query: await this.mask(key, options.query) }
     const transcript = await this.transcript(key)
     return this.#replaying().trace(this.#contexts, this.#parseKey(key), { ...options, ...query }, transcript)
   }
 
   /** Rebuilds a traced context under another profile and lists the messages whose verdict differs. */
-  replay(trace: Trace, profile: Profile): Replayed {
+  replay(trace: Trace, profile: Profile): ReplayResult {
     return this.#replaying().replay(this.#contexts, trace, profile)
   }
 
@@ -321,14 +323,14 @@ export class Memory implements AsyncDisposable {
     return this.close()
   }
 
-  #buildContext(key: Key, options: ContextOptions, provider?: Provider): Promise<Composed> {
-    const upkeep = this.#upkeep?.ready(key, this.#contexts.budgetOf(options))
-    const build = () => this.#contexts.composed(key, options, provider)
+  #buildContext(key: Key, options: ContextOptions, provider?: Provider): Promise<LazyContext> {
+    const upkeep = this.#upkeep?.whenReady(key, this.#contexts.budgetOf(options))
+    const build = () => this.#contexts.build(key, options, provider)
     return upkeep === undefined ? build() : upkeep.then(build)
   }
 
-  #replaying(): Replaying {
-    return this.#internals.replaying ?? missing('replaying', 'In a browser, pass replaying from threadkeep/replay.')
+  #replaying(): Replayer {
+    return this.#internals.replayer ?? missing('replaying', 'In a browser, pass replaying from threadkeep/replay.')
   }
 
   #rederive(): Rederive {
@@ -343,7 +345,7 @@ export class Memory implements AsyncDisposable {
   }
 
   /** The store of sessions, then the store of scopes if it is another one. */
-  #stores(): readonly (Store & Index)[] {
+  #stores(): readonly (Store & SearchIndex)[] {
     return [...new Set([this.#internals.sessions, this.#internals.store])]
   }
 

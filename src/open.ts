@@ -1,74 +1,74 @@
 import { MemoryError } from './domain/error.ts'
 import { parseProfile } from './domain/parseProfile.ts'
-import type { Clock, Embedder, Index, Store, Tokenizer } from './domain/ports.ts'
+import type { Clock, Embedder, SearchIndex, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile, TokenizerName } from './domain/profile.ts'
 import type { OnSessionEnd } from './lifecycle/endEvent.ts'
-import type { Lifecycle, LifecycleMeans } from './lifecycle/lifecycle.ts'
-import type { MakeEmbedding } from './memory/embedding.ts'
-import type { Library } from './memory/fileSearch.ts'
+import type { Lifecycle, LifecycleDeps } from './lifecycle/lifecycle.ts'
+import type { CreateEmbeddingQueue } from './memory/embedding.ts'
+import type { FileSearch } from './memory/fileSearch.ts'
 import type { Rederive } from './memory/forget.ts'
-import type { ForgetBeside, Portable } from './memory/memoryDeps.ts'
-import type { Replaying } from './memory/replay.ts'
-import type { Barrier } from './memory/secretMasker.ts'
+import type { BundleIo, ForgetAuxiliary } from './memory/memoryDeps.ts'
+import type { Replayer } from './memory/replay.ts'
+import type { SecretMasker } from './memory/secretMasker.ts'
 import { Memory } from './memory.ts'
 import { type ProfileName, profiles } from './profiles/index.ts'
-import type { WhenIn } from './text/dates.ts'
-import type { ModelChoice, Upkeep, UpkeepMeans } from './upkeep/upkeep.ts'
+import type { FindPeriod } from './text/dates.ts'
+import type { ModelChoice, Upkeep, UpkeepDeps } from './upkeep/upkeep.ts'
 
 export type MemoryOptions = {
   /** A profile, or the name of a built-in one; default `thread`. */
   readonly profile?: ProfileName | Profile
   /** A store or its URL (`ram:`, `sqlite:PATH`); default `ram:`. */
-  readonly store?: string | (Store & Index)
+  readonly store?: string | (Store & SearchIndex)
   /** Key for encryption at rest, with a store URL: `file:PATH`, `env:NAME` or `command:PROGRAM`. Default: no encryption. */
   readonly storeKey?: string
   /** Store for the sessions of RAM-only profiles; default `ram:`. */
-  readonly sessions?: string | (Store & Index)
+  readonly sessions?: string | (Store & SearchIndex)
   /** Token counter; default: the one the profile names. */
   readonly tokenizer?: Tokenizer
   /** Embeds texts, so that search works by meaning too; default: search by words. */
   readonly embedder?: Embedder
-  /** Creates the embedding queue; default: the platform's. In a browser, pass `embeddingWith` from threadkeep/embedding. */
-  readonly embedding?: MakeEmbedding
+  /** Creates the embedding queue; default: the platform's. In a browser, pass `createEmbeddingQueue` from threadkeep/embedding. */
+  readonly embedding?: CreateEmbeddingQueue
   /** Model for summaries and extraction, whose output is verified; default: built-in rules. */
   readonly model?: ModelChoice
   /** Creates upkeep; default: the platform's. `false` turns it off. */
-  readonly upkeep?: false | ((means: UpkeepMeans) => Upkeep)
+  readonly upkeep?: false | ((means: UpkeepDeps) => Upkeep)
   /** Called exactly once for every session that ends. A failed call is repeated. */
   readonly onSessionEnd?: OnSessionEnd
-  /** Creates the lifecycle; default: the platform's. In a browser, pass `lifecycleWith()` from threadkeep/lifecycle. */
-  readonly lifecycle?: (means: LifecycleMeans) => Lifecycle
+  /** Creates the lifecycle; default: the platform's. In a browser, pass `createLifecycle()` from threadkeep/lifecycle. */
+  readonly lifecycle?: (means: LifecycleDeps) => Lifecycle
   /** Implements `trace` and `replay`; default: the platform's. In a browser, pass `replaying` from threadkeep/replay. */
-  readonly replaying?: Replaying
+  readonly replayer?: Replayer
   /** Rebuilds a summary or fact after part of its sources was forgotten; default: upkeep does. */
   readonly rederive?: Rederive
-  /** Creates the secret masker; default: the platform's. In a browser, pass `secretBarrier` from threadkeep/secrets. */
-  readonly barrier?: MakeBarrier
+  /** Creates the secret masker; default: the platform's. In a browser, pass `createSecretMasker` from threadkeep/secrets. */
+  readonly masker?: CreateSecretMasker
   /** Current time in ms; default `Date.now`. */
   readonly clock?: Clock
 }
 
-export type MakeBarrier = (policy: Profile['secrets'], tokenizer: Tokenizer) => Barrier
+export type CreateSecretMasker = (policy: Profile['secrets'], tokenizer: Tokenizer) => SecretMasker
 
 /** Defaults that differ between Node and browsers. */
 export type Platform = {
-  readonly openStore: (url: string, key?: string) => Promise<Store & Index>
+  readonly openStore: (url: string, key?: string) => Promise<Store & SearchIndex>
   readonly tokenizer: (name: TokenizerName) => Promise<Tokenizer>
-  readonly portable: Portable
-  readonly beside?: ForgetBeside | undefined
-  readonly barrier: MakeBarrier | undefined
-  readonly dates?: WhenIn | undefined
-  readonly library?: Library | undefined
-  readonly embedding?: MakeEmbedding | undefined
-  readonly replaying?: Replaying | undefined
-  readonly upkeep: ((model: ModelChoice | undefined) => (means: UpkeepMeans) => Upkeep) | undefined
-  readonly lifecycle: ((onSessionEnd: OnSessionEnd | undefined) => (means: LifecycleMeans) => Lifecycle) | undefined
+  readonly bundles: BundleIo
+  readonly forgetAuxiliary?: ForgetAuxiliary | undefined
+  readonly masker: CreateSecretMasker | undefined
+  readonly parseDates?: FindPeriod | undefined
+  readonly fileSearch?: FileSearch | undefined
+  readonly embedding?: CreateEmbeddingQueue | undefined
+  readonly replayer?: Replayer | undefined
+  readonly upkeep: ((model: ModelChoice | undefined) => (means: UpkeepDeps) => Upkeep) | undefined
+  readonly lifecycle: ((onSessionEnd: OnSessionEnd | undefined) => (means: LifecycleDeps) => Lifecycle) | undefined
   readonly clock: Clock
 }
 
 /** Opens a memory with the platform's defaults for all omitted options. */
-export async function openOn(platform: Platform, options: MemoryOptions): Promise<Memory> {
-  const profile = profileOf(options.profile ?? 'thread')
+export async function openMemoryOn(platform: Platform, options: MemoryOptions): Promise<Memory> {
+  const profile = resolveProfile(options.profile ?? 'thread')
   checkDurability(profile, options)
   const store = await resolveStore(platform, options.store ?? 'ram:', options.storeKey)
   const isShared = profile.durability === 'durable' || (options.sessions === undefined && store.durability === 'ram')
@@ -77,10 +77,10 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
   const { embedder, rederive, clock = platform.clock } = options
   const upkeep = options.upkeep === false ? undefined : (options.upkeep ?? platform.upkeep?.(options.model))
   const barrier =
-    profile.secrets === 'keep' ? undefined : (options.barrier ?? platform.barrier)?.(profile.secrets, tokenizer)
+    profile.secrets === 'keep' ? undefined : (options.masker ?? platform.masker)?.(profile.secrets, tokenizer)
   if (barrier === undefined) checkSecretsStayInRam(profile, options, store)
   const embedding = options.embedding ?? platform.embedding
-  const replaying = options.replaying ?? platform.replaying
+  const replaying = options.replayer ?? platform.replayer
   const lifecycle = options.lifecycle ?? platform.lifecycle?.(options.onSessionEnd)
   if (lifecycle === undefined) checkNoLimits(profile, options)
   return new Memory({
@@ -90,17 +90,21 @@ export async function openOn(platform: Platform, options: MemoryOptions): Promis
     sessions,
     tokenizer,
     embedder,
-    embedding,
-    upkeep,
-    lifecycle,
+    createEmbeddingQueue: embedding,
+    createUpkeep: upkeep,
+    createLifecycle: lifecycle,
     rederive,
-    replaying,
-    barrier,
+    replayer: replaying,
+    masker: barrier,
     clock,
   })
 }
 
-async function resolveStore(platform: Platform, store: string | (Store & Index), key?: string): Promise<Store & Index> {
+async function resolveStore(
+  platform: Platform,
+  store: string | (Store & SearchIndex),
+  key?: string,
+): Promise<Store & SearchIndex> {
   if (typeof store === 'string') return platform.openStore(store, key)
   if (key === undefined) return store
   throw new MemoryError('bad-option', 'storeKey needs a store URL. Encrypt a store object with openSealed.', {
@@ -132,7 +136,7 @@ function checkNoLimits({ name, lifetime }: Profile, { onSessionEnd }: MemoryOpti
 /** Refuses a durable store for a RAM-only profile, before any store is opened or created. */
 function checkDurability(profile: Profile, { store, sessions }: MemoryOptions): void {
   if (profile.durability !== 'ram') return
-  const isStoreUnused = isDurable(store) && !profile.sees.includes('scope')
+  const isStoreUnused = isDurable(store) && !profile.scopes.includes('scope')
   if (!isStoreUnused && !isDurable(sessions)) return
   const param = isStoreUnused ? 'store' : 'sessions'
   throw new MemoryError(
@@ -146,7 +150,7 @@ const isDurable = (store: string | Store | undefined): boolean =>
   typeof store === 'string' ? store.startsWith('sqlite:') : store?.durability === 'durable'
 
 /** Resolves a profile name, or validates a profile. */
-export function profileOf(profile: string | Profile): Profile {
+export function resolveProfile(profile: string | Profile): Profile {
   if (typeof profile !== 'string') return parseProfile(profile)
   if (Object.hasOwn(profiles, profile)) return profiles[profile as ProfileName]
   throw new MemoryError(

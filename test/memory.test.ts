@@ -90,7 +90,13 @@ describe('memory', () => {
       const profile = { ...profiles.support, lifetime: { idle: 10, whenFull: 'evict' as const } }
       const at = <T extends unknown[], R>(call: (...given: T) => Promise<R>) =>
         scheduler.scheduleFunction(call) as (...given: T) => Promise<R>
-      const sessions = { ...ram, head: at(ram.head), list: at(ram.list), erase: at(ram.erase), commit: at(ram.commit) }
+      const sessions = {
+        ...ram,
+        readHead: at(ram.readHead),
+        list: at(ram.list),
+        erase: at(ram.erase),
+        commit: at(ram.commit),
+      }
       await ram.commit({ id: 'old', key: parseKey(key), at: 0, epoch: 0, append: [], put: [], drop: [], expiresAt: 10 })
       const memory = await openMemory({ profile, sessions, clock: () => now })
       now = 20
@@ -100,7 +106,7 @@ describe('memory', () => {
         memory.sweep(),
       ])
       await scheduler.waitFor(all)
-      expect((await ram.page(parseKey(key), { limit: 9 })).map((message) => message.content).sort()).toEqual(
+      expect((await ram.readMessages(parseKey(key), { limit: 9 })).map((message) => message.content).sort()).toEqual(
         [...contents].sort(),
       )
     })

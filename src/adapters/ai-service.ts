@@ -2,7 +2,7 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, parseKey } from '../domain/key.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Model } from '../domain/ports.ts'
-import { modelFrom, type ProviderSettings } from '../providers/provider.ts'
+import { createModel, type ProviderSettings } from '../providers/provider.ts'
 import { type SessionMemory, sessionMemory } from './session-memory.ts'
 
 /** The model and the system prompt of a session. */
@@ -51,7 +51,7 @@ export class UnifiedAIService {
   private readonly sessions = new Map<string, InitializedSession>()
   private currentKey: string | undefined
 
-  constructor({ memory = sessionMemory, modelFactory = modelFrom }: ServiceDeps = {}) {
+  constructor({ memory = sessionMemory, modelFactory = createModel }: ServiceDeps = {}) {
     this.memory = memory
     this.modelFactory = modelFactory
   }

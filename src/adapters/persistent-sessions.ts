@@ -1,14 +1,14 @@
-import { asTurn, Renderer, weighed } from '../context/render.ts'
-import { lastOf, unitsOf } from '../context/unit.ts'
-import { type Incoming, parseMessage, wellFormed } from '../domain/chat.ts'
+import { measureMessage, Renderer, turnMode } from '../context/render.ts'
+import { groupIntoUnits, lastSequence } from '../context/unit.ts'
+import { type MessageInput, parseMessage, replaceLoneSurrogates } from '../domain/chat.ts'
 import {
   type Derived,
   isBlank,
   type Message,
   type Millis,
+  parseMessageId,
   type Role,
   type Summary,
-  sequenceOf,
   type Tokens,
 } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
@@ -16,9 +16,9 @@ import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
-import { type Head, isExpired, never, placeOf } from '../domain/session.ts'
-import { Forgetting, type Forgotten } from '../memory/forget.ts'
-import { Barrier } from '../memory/secretMasker.ts'
+import { findMessageIndex, isExpired, noExpiry, type SessionHead } from '../domain/session.ts'
+import { ForgetOperation, type ForgetResult } from '../memory/forget.ts'
+import { SecretMasker } from '../memory/secretMasker.ts'
 import { upperBound } from '../text/upperBound.ts'
 
 export type PersistentSessionsOptions = {
@@ -65,7 +65,7 @@ export type PersistentSession = SessionInfo & {
 }
 
 /** Optional fields of a message. */
-export type MessageDetails = Pick<Incoming, 'name' | 'tool_calls' | 'tool_call_id'>
+export type MessageDetails = Pick<MessageInput, 'name' | 'tool_calls' | 'tool_call_id'>
 
 const noLimit = Number.MAX_SAFE_INTEGER
 const summaryMarker = '[CONTEXT SUMMARY]'
@@ -87,7 +87,7 @@ export class PersistentSessions {
   private readonly renderer: Renderer
   private readonly clock: Clock
   private readonly createId: () => string
-  private readonly secretMasker: Barrier
+  private readonly secretMasker: SecretMasker
 
   constructor({
     store,
@@ -102,7 +102,7 @@ export class PersistentSessions {
     this.renderer = new Renderer(tokenizer)
     this.clock = clock
     this.createId = createId
-    this.secretMasker = new Barrier(secrets, tokenizer)
+    this.secretMasker = new SecretMasker(secrets, tokenizer)
   }
 
   /** Returns the session of a conversation; creates and stores it if there is none. */
@@ -119,11 +119,11 @@ export class PersistentSessions {
         append: [],
         put: [],
         drop: [],
-        expiresAt: never,
+        expiresAt: noExpiry,
       })
       head = await this.head(key)
     }
-    const messages = await this.store.page(key, { limit: noLimit })
+    const messages = await this.store.readMessages(key, { limit: noLimit })
     const info = toSessionInfo({ ...head, messages: messages.length })
     return { ...info, ...this.describeMessages(messages, findSummary(head.derived)) }
   }
@@ -135,18 +135,26 @@ export class PersistentSessions {
    */
   async addMessage(
     conversationId: string,
-    role: Incoming['role'],
-    content: Incoming['content'],
+    role: MessageInput['role'],
+    content: MessageInput['content'],
     details: MessageDetails = {},
   ): Promise<SessionMessage> {
     const key = this.key(conversationId)
     const at = this.clock()
-    const message = weighed(
+    const message = measureMessage(
       this.renderer.tokenizer,
-      await this.secretMasker.masked(key, parseMessage({ ...details, role, content }, 0, at)),
+      await this.secretMasker.maskMessage(key, parseMessage({ ...details, role, content }, 0, at)),
     )
     const { epoch } = await this.head(key)
-    const [stored] = await this.store.commit({ key, at, epoch, append: [message], put: [], drop: [], expiresAt: never })
+    const [stored] = await this.store.commit({
+      key,
+      at,
+      epoch,
+      append: [message],
+      put: [],
+      drop: [],
+      expiresAt: noExpiry,
+    })
     return this.toSessionMessage(stored as Message, false)
   }
 
@@ -168,11 +176,11 @@ export class PersistentSessions {
       throw new MemoryError('bad-option', 'summary is empty. Pass the text that replaces the older messages.', {
         param: 'summary',
       })
-    const text = await this.secretMasker.text(key, wellFormed(summary))
+    const text = await this.secretMasker.maskText(key, replaceLoneSurrogates(summary))
     for (;;) {
       const head = await this.head(key)
       const earlier = findSummary(head.derived)
-      const since = await this.store.page(key, { after: earlier?.covers[1] ?? 0, limit: noLimit })
+      const since = await this.store.readMessages(key, { after: earlier?.covers[1] ?? 0, limit: noLimit })
       const older = messagesBefore(key, since, olderThanId, earlier)
       const at = this.clock()
       const put = buildSummary(older, earlier, { text, at, id: earlier?.id ?? this.createId() })
@@ -192,19 +200,19 @@ export class PersistentSessions {
   async getContextMessages(conversationId: string): Promise<readonly ChatMessage[]> {
     const key = this.key(conversationId)
     const stored = findSummary((await this.head(key)).derived)
-    const summary = stored && (this.secretMasker.shownEntry(key, stored) as Summary)
-    const messages = await this.store.page(key, { after: summary?.covers[1] ?? 0, limit: noLimit })
-    const turns = unitsOf(messages.map((message) => this.secretMasker.shown(key, message))).flatMap(
-      (unit) => this.renderer.unit(unit, asTurn, { as: 'whole' }, Number.POSITIVE_INFINITY)?.chat ?? [],
+    const summary = stored && (this.secretMasker.restoreEntry(key, stored) as Summary)
+    const messages = await this.store.readMessages(key, { after: summary?.covers[1] ?? 0, limit: noLimit })
+    const turns = groupIntoUnits(messages.map((message) => this.secretMasker.restoreMessage(key, message))).flatMap(
+      (unit) => this.renderer.renderUnit(unit, turnMode, { as: 'whole' }, Number.POSITIVE_INFINITY)?.chat ?? [],
     )
     return summary === undefined ? turns : [{ role: 'system', content: formatSummary(summary) }, ...turns]
   }
 
   /** Erases a conversation: messages, summary, vectors, and knowledge that the scope derived from it. */
-  async delete(conversationId: string): Promise<Forgotten> {
+  async delete(conversationId: string): Promise<ForgetResult> {
     const key = formatKey(this.key(conversationId))
     this.secretMasker.drop(this.scope, conversationId)
-    return new Forgetting({ sessions: this.store, store: this.store }, async () => undefined).forget(
+    return new ForgetOperation({ sessions: this.store, store: this.store }, async () => undefined).forget(
       { key },
       this.clock(),
     )
@@ -222,19 +230,19 @@ export class PersistentSessions {
   }
 
   /** Reads a session; one that a profile let expire is erased first. */
-  private async head(key: Key): Promise<Head> {
+  private async head(key: Key): Promise<SessionHead> {
     const now = this.clock()
-    const head = await this.store.head(key, 0)
+    const head = await this.store.readHead(key, 0)
     if (!isExpired(head, now)) return head
     await this.store.erase(key, { expiredBy: now })
-    return this.store.head(key, 0)
+    return this.store.readHead(key, 0)
   }
 
   private describeMessages(
     transcript: readonly Message[],
     summary: Summary | undefined,
   ): Pick<PersistentSession, 'messages' | 'totalTokens' | 'contextTokens'> {
-    const compressed = placeOf(transcript, (summary?.covers[1] ?? 0) + 1)
+    const compressed = findMessageIndex(transcript, (summary?.covers[1] ?? 0) + 1)
     const messages = transcript.map((message, index) => this.toSessionMessage(message, index < compressed))
     const summaryMessages = summary === undefined ? [] : [this.toSummaryMessage(summary)]
     return {
@@ -246,7 +254,7 @@ export class PersistentSessions {
 
   private toSessionMessage(message: Message, isCompressed: boolean): SessionMessage {
     const { tokenizer } = this.renderer
-    const { tokens } = message.tokenizer === tokenizer.name ? message : weighed(tokenizer, message)
+    const { tokens } = message.tokenizer === tokenizer.name ? message : measureMessage(tokenizer, message)
     return {
       id: message.id,
       role: message.role,
@@ -259,7 +267,7 @@ export class PersistentSessions {
 
   private toSummaryMessage(entry: Summary): SessionMessage {
     const message = { role: 'system' as const, content: formatSummary(entry), at: entry.at }
-    const { tokens } = weighed(this.renderer.tokenizer, message)
+    const { tokens } = measureMessage(this.renderer.tokenizer, message)
     return {
       id: entry.id,
       role: message.role,
@@ -284,7 +292,7 @@ function messagesBefore(
   id: string,
   earlier: Summary | undefined,
 ): readonly Message[] {
-  const sequence = sequenceOf(id) ?? 0
+  const sequence = parseMessageId(id) ?? 0
   if (earlier !== undefined && sequence > 0 && sequence <= earlier.covers[1]) {
     throw new MemoryError(
       'conflict',
@@ -300,8 +308,8 @@ function messagesBefore(
       },
     )
   }
-  return unitsOf(since)
-    .filter((unit) => lastOf(unit) < sequence)
+  return groupIntoUnits(since)
+    .filter((unit) => lastSequence(unit) < sequence)
     .flatMap((unit) => unit.messages)
 }
 
@@ -315,7 +323,7 @@ function buildSummary(
   const newest = older.at(-1)
   const end = newest?.sequence ?? last
   if (first === undefined || end === undefined) return undefined
-  const reach = newest === undefined ? (earlier?.reach ?? 0) : newest.offset + newest.weight
+  const reach = newest === undefined ? (earlier?.endOffset ?? 0) : newest.offset + newest.weight
   const sources = [...(earlier?.sources ?? []), ...older.map(({ id: message }) => ({ message }))]
   const version = (earlier?.version ?? 0) + 1
   return {
@@ -325,11 +333,11 @@ function buildSummary(
     at,
     text,
     covers: [first, end],
-    reach,
+    endOffset: reach,
     version,
     by: 'caller',
     sources,
-    lost: [],
+    lossyRanges: [],
   }
 }
 
@@ -343,7 +351,7 @@ const toSessionInfo = ({
   startedAt,
   touchedAt,
   messages,
-}: Pick<Head, 'key' | 'startedAt' | 'touchedAt' | 'messages'>): SessionInfo => ({
+}: Pick<SessionHead, 'key' | 'startedAt' | 'touchedAt' | 'messages'>): SessionInfo => ({
   id: key.id,
   createdAt: toIsoTime(startedAt),
   updatedAt: toIsoTime(touchedAt),

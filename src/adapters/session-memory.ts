@@ -1,8 +1,8 @@
-import { compose } from '../context/composeContext.ts'
-import { gather } from '../context/gatherCandidates.ts'
-import { Renderer, weighed } from '../context/render.ts'
-import { walked } from '../context/replay.ts'
-import { admit, crowded } from '../domain/admission.ts'
+import { composeContext } from '../context/composeContext.ts'
+import { gatherCandidates } from '../context/gatherCandidates.ts'
+import { measureMessage, Renderer } from '../context/render.ts'
+import { runContextQuery } from '../context/replay.ts'
+import { planAppend, selectExcessSessions } from '../domain/admission.ts'
 import { parseMessage } from '../domain/chat.ts'
 import type { Message, Millis, Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
@@ -12,7 +12,7 @@ import type { Tokenizer } from '../domain/ports.ts'
 import type { Framing, Profile } from '../domain/profile.ts'
 import { isExpired } from '../domain/session.ts'
 import { ephemeral } from '../profiles/ephemeral.ts'
-import { RamShelf } from '../stores/ram/sessionTable.ts'
+import { RamSessionTable } from '../stores/ram/sessionTable.ts'
 import { upperBound } from '../text/upperBound.ts'
 
 export type SessionMemoryConfig = {
@@ -77,7 +77,7 @@ export class SessionMemory {
   private readonly profile: Profile
   private readonly renderer: Renderer
   private readonly clock: () => Millis
-  private readonly sessions = new RamShelf()
+  private readonly sessions = new RamSessionTable()
   private currentKey: Key | undefined
   private operationCount = 0
 
@@ -167,7 +167,7 @@ export class SessionMemory {
     const limit = Number.MAX_SAFE_INTEGER
     const expired = this.sessions.list({ expiredBy: now, limit }).map((session) => session.key)
     for (const key of expired) this.sessions.erase(key)
-    const evicted = crowded(this.sessions.list({ limit }), this.profile.lifetime)
+    const evicted = selectExcessSessions(this.sessions.list({ limit }), this.profile.lifetime)
     for (const key of evicted) this.sessions.erase(key)
     return [...expired, ...evicted].map(formatKey)
   }
@@ -185,17 +185,17 @@ export class SessionMemory {
   }
 
   private context(key: Key, framing: Framing = this.profile.framing): Context {
-    const query = gather(this.head(key), this.profile, {
+    const query = gatherCandidates(this.head(key), this.profile, {
       budget: this.config.maxTokens,
       query: undefined,
-      shared: [],
-      price: () => 0,
+      sharedEntries: [],
+      tokenCostOf: () => 0,
     })
-    const gathered = walked(query, (need) => ({
+    const gathered = runContextQuery(query, (need) => ({
       messages: 'page' in need ? this.sessions.page(key, need.page) : [],
       hits: [],
     }))
-    const { messages, text, ledger } = compose(gathered, this.profile, this.renderer, {
+    const { messages, text, ledger } = composeContext(gathered, this.profile, this.renderer, {
       budget: this.config.maxTokens,
       framing,
       provider: 'openai',
@@ -205,9 +205,14 @@ export class SessionMemory {
 
   private add(key: Key, role: 'user' | 'assistant', content: string): void {
     const now = this.clock()
-    const message = weighed(this.renderer.tokenizer, parseMessage({ role, content }, 0, now))
-    const { ended, drop, expiresAt } = admit(this.sessions.head(key, 0), [message], this.profile.lifetime, now)
-    if (ended) this.sessions.erase(key)
+    const message = measureMessage(this.renderer.tokenizer, parseMessage({ role, content }, 0, now))
+    const { startsNewSession, evictedIds, expiresAt } = planAppend(
+      this.sessions.head(key, 0),
+      [message],
+      this.profile.lifetime,
+      now,
+    )
+    if (startsNewSession) this.sessions.erase(key)
     const { epoch } = this.sessions.head(key, 0)
     this.sessions.commit({
       id: `${++this.operationCount}`,
@@ -216,7 +221,7 @@ export class SessionMemory {
       epoch,
       append: [message],
       put: [],
-      drop,
+      drop: evictedIds,
       expiresAt,
     })
   }

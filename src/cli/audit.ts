@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { check, MemoryError } from '../domain/error.ts'
-import type { Line } from '../mcp/files/auditChain.ts'
-import { many } from '../text/formatCount.ts'
+import { checkOption, MemoryError } from '../domain/error.ts'
+import type { AuditLine } from '../mcp/files/auditChain.ts'
+import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, resolveStore, type StoreFlags } from './openStore.ts'
 import { type Environment, parseInteger, readOption } from './options.ts'
@@ -46,12 +46,12 @@ const addLogOptions = (command: Command): Command =>
 
 async function verify(flags: Flags, environment: Environment): Promise<void> {
   const file = await requireLog(flags, environment)
-  const { verifyLog } = await import('../mcp/files/auditChain.ts')
-  const verdict = await verifyLog(file)
-  if (!verdict.whole) {
+  const { verifyAuditLog } = await import('../mcp/files/auditChain.ts')
+  const verdict = await verifyAuditLog(file)
+  if (!verdict.valid) {
     process.exitCode = 1
     return printResult(flags.json, { log: file, ...verdict }, [
-      `${file} is invalid from line ${verdict.line}: it ${verdict.why}.`,
+      `${file} is invalid from line ${verdict.line}: it ${verdict.reason}.`,
     ])
   }
   const lastHash = verdict.lines === 0 ? '' : ` Last hash: ${verdict.hash}.`
@@ -59,22 +59,22 @@ async function verify(flags: Flags, environment: Environment): Promise<void> {
     ? ' One more line is incomplete: it is being written, or its writer was interrupted.'
     : ''
   printResult(flags.json, { log: file, ...verdict }, [
-    `${file} is valid: ${many(verdict.lines, 'line')}.${lastHash}${unfinished}`,
+    `${file} is valid: ${formatCount(verdict.lines, 'line')}.${lastHash}${unfinished}`,
   ])
 }
 
 async function show(flags: ShowFlags, environment: Environment): Promise<void> {
   const limit = parseInteger(flags.limit, 'limit', 1)
-  check(
+  checkOption(
     'outcome',
     flags.outcome,
     /^(?:allowed|refused|failed)$/.test(flags.outcome ?? 'allowed'),
     'allowed, refused or failed',
   )
   const file = await requireLog(flags, environment)
-  const { verifyLog } = await import('../mcp/files/auditChain.ts')
-  const items: Line[] = []
-  const verdict = await verifyLog(file, (line) => {
+  const { verifyAuditLog } = await import('../mcp/files/auditChain.ts')
+  const items: AuditLine[] = []
+  const verdict = await verifyAuditLog(file, (line) => {
     if ((flags.user ?? line.user) !== line.user || (flags.outcome ?? line.outcome) !== line.outcome) return
     items.push(line)
     if (items.length > limit) items.shift()
@@ -87,11 +87,11 @@ async function show(flags: ShowFlags, environment: Environment): Promise<void> {
     path,
     why,
   ])
-  const problem = verdict.whole
+  const problem = verdict.valid
     ? []
-    : [`The log is invalid from line ${verdict.line}: it ${verdict.why}. Later lines are not shown.`]
-  if (!verdict.whole) process.exitCode = 1
-  printResult(flags.json, { log: file, valid: verdict.whole, items }, [
+    : [`The log is invalid from line ${verdict.line}: it ${verdict.reason}. Later lines are not shown.`]
+  if (!verdict.valid) process.exitCode = 1
+  printResult(flags.json, { log: file, valid: verdict.valid, items }, [
     ...(rows.length === 0 ? ['No lines.'] : formatTable(rows)),
     ...problem,
   ])
@@ -105,6 +105,6 @@ async function requireLog(flags: Flags, environment: Environment): Promise<strin
 }
 
 async function defaultLog(flags: Flags, environment: Environment): Promise<string> {
-  const { usualAudit } = await import('../server/config/mcpConfig.ts')
-  return usualAudit(resolveStore(flags, environment).url)
+  const { defaultAuditFile } = await import('../server/config/mcpConfig.ts')
+  return defaultAuditFile(resolveStore(flags, environment).url)
 }

@@ -4,7 +4,7 @@ import { parseKey } from '../domain/key.ts'
 import type { ProviderSettings } from '../providers/provider.ts'
 import { ChatSession, type ChatSessionOptions } from './chatSession.ts'
 import { exitCodesHelp, toCliError } from './errors.ts'
-import { type Environment, readOption, resolveProfile } from './options.ts'
+import { type Environment, readOption, resolveProfileOption } from './options.ts'
 
 type Flags = {
   readonly profile?: string
@@ -58,10 +58,13 @@ export function addChatCommand(program: Command): void {
 async function run(key: string, flags: Flags, environment: Environment): Promise<void> {
   const parsedKey = parseKey(key)
   const profileName = readOption(flags.profile, environment, 'THREADKEEP_PROFILE') ?? 'thread'
-  const profile = await resolveProfile(profileName, flags.budget)
+  const profile = await resolveProfileOption(profileName, flags.budget)
   // Loaded lazily, so that help and usage errors appear at once.
-  const [{ openMemory }, { modelFrom }] = await Promise.all([import('../index.ts'), import('../providers/provider.ts')])
-  const model = modelFrom(selectProvider(flags, environment))
+  const [{ openMemory }, { createModel }] = await Promise.all([
+    import('../index.ts'),
+    import('../providers/provider.ts'),
+  ])
+  const model = createModel(selectProvider(flags, environment))
   const store = readOption(flags.store, environment, 'THREADKEEP_STORE') ?? 'ram:'
   const storeKey = readOption(flags.storeKey, environment, 'THREADKEEP_STORE_KEY')
   await using memory = await openMemory({ profile, store, ...(storeKey === undefined ? {} : { storeKey }) })

@@ -3,7 +3,7 @@ import { formatKey, type Key } from '../domain/key.ts'
 import type { Ledger } from '../domain/ledger.ts'
 import type { Model } from '../domain/ports.ts'
 import type { Memory } from '../memory.ts'
-import { many } from '../text/formatCount.ts'
+import { formatCount } from '../text/formatCount.ts'
 import { formatTable, stripControlCharacters } from './output.ts'
 
 export type ChatSessionOptions = {
@@ -94,7 +94,7 @@ export class ChatSession {
     this.ledger = undefined
     const count = forgotten.sessions.reduce((sum, session) => sum + session.entries.length, 0)
     if (this.options.json) this.writeJson({ forgotten })
-    else this.options.write(`Deleted ${many(count, 'entry', 'entries')}.\n`)
+    else this.options.write(`Deleted ${formatCount(count, 'entry', 'entries')}.\n`)
   }
 
   private writeJson(value: unknown): void {

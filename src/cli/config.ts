@@ -36,9 +36,9 @@ export function addConfigCommand(program: Command): void {
 }
 
 async function printSettings(flags: Flags): Promise<void> {
-  const { shownSettings } = await import('../server/config/settings.ts')
+  const { redactSettings } = await import('../server/config/settings.ts')
   const settings = await loadValidSettings(flags)
-  const shown = [...shownSettings(settings)]
+  const shown = [...redactSettings(settings)]
   const rows = shown.map(([field, { value, from, name }]) => [
     field,
     name ?? (from === 'file' ? (settings.file ?? from) : from),
@@ -48,8 +48,8 @@ async function printSettings(flags: Flags): Promise<void> {
 }
 
 async function checkSettings(flags: Flags): Promise<void> {
-  const { file = null, ways } = await loadValidSettings(flags)
-  const [profile, templates] = [ways.session?.name ?? null, Object.keys(ways.templates)]
+  const { file = null, profiles } = await loadValidSettings(flags)
+  const [profile, templates] = [profiles.session?.name ?? null, Object.keys(profiles.templates)]
   const details = `profile ${profile ?? 'none (session memory is off)'}, templates ${templates.length === 0 ? 'none' : templates.join(', ')}`
   printResult(flags.json, { ok: true, file, profile, templates }, [
     `${file ?? 'The configuration'} is valid: ${details}.`,
@@ -59,11 +59,11 @@ async function checkSettings(flags: Flags): Promise<void> {
 /** Loads the settings. Throws when one is invalid. */
 async function loadValidSettings(flags: Flags): Promise<Settings> {
   const sources = await readConfigSources(flags, process.env)
-  const [{ loadSettings }, { planOf }] = await Promise.all([
+  const [{ loadSettings }, { resolveServerConfig }] = await Promise.all([
     import('../server/config/settings.ts'),
     import('../server/config/serverConfig.ts'),
   ])
   const { settings } = await loadSettings(sources)
-  planOf(settings, process.env)
+  resolveServerConfig(settings, process.env)
   return settings
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Given, Said, Setting } from '../server/config/settings.ts'
+import type { ConfigInput, ConfigSource, Setting } from '../server/config/settings.ts'
 import { type Environment, parseInteger, readOption } from './options.ts'
 
 /** Flags that set a field of the configuration. */
@@ -81,17 +81,17 @@ export function addConfigOptions(command: Command): Command {
 }
 
 /** Reads the configuration fields set by flags and by the environment, and the configuration file they name. */
-export async function readConfigSources(flags: ConfigFlags, environment: Environment): Promise<Said> {
-  const [{ parseConfig }, { configOf }] = await Promise.all([
+export async function readConfigSources(flags: ConfigFlags, environment: Environment): Promise<ConfigInput> {
+  const [{ parseConfig }, { toConfig }] = await Promise.all([
     import('../server/config/schema.ts'),
     import('../server/config/settings.ts'),
   ])
   const sources = [readSource(flags, environment, 'flag'), readSource(flags, environment, 'environment')]
-  for (const source of sources) parseConfig(configOf(source))
+  for (const source of sources) parseConfig(toConfig(source))
   return { file: readOption(flags.config, environment, 'THREADKEEP_CONFIG'), sources }
 }
 
-function readSource(flags: ConfigFlags, environment: Environment, from: 'flag' | 'environment'): Given {
+function readSource(flags: ConfigFlags, environment: Environment, from: 'flag' | 'environment'): ConfigSource {
   const fields = new Map<string, Setting>()
   for (const [field, { flag, variables, parse }] of Object.entries(fieldSources)) {
     const variable = variables.find((name) => readOption(undefined, environment, name) !== undefined)

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import type { Findings } from '../stores/sqlite/examine.ts'
-import { many } from '../text/formatCount.ts'
+import type { StoreReport } from '../stores/sqlite/examine.ts'
+import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, requireStoreFile, resolveStore, type StoreFlags } from './openStore.ts'
 import { createProgressLine, printResult } from './output.ts'
@@ -58,18 +58,18 @@ async function backUp(file: string, target: string, onProgress: (text: string) =
 }
 
 async function repairFile(file: string, flags: Flags, onProgress: (text: string) => void): Promise<void> {
-  const { repair } = await import('../stores/sqlite/repair.ts')
+  const { repairFile: repair } = await import('../stores/sqlite/repair.ts')
   const repaired = await repair(file, (done, total) => onProgress(`checked ${done} of ${total}`))
   printResult(flags.json, repaired, [
     ...formatFindings(repaired.before),
-    ...repaired.done,
-    ...(repaired.done.length === 0 ? [] : ['After the repair:', ...formatFindings(repaired.after)]),
+    ...repaired.actions,
+    ...(repaired.actions.length === 0 ? [] : ['After the repair:', ...formatFindings(repaired.after)]),
   ])
   if (repaired.after.faults.length > 0) process.exitCode = 1
 }
 
 async function rotateKeys(file: string, flags: Flags, onProgress: (text: string) => void): Promise<void> {
-  const [{ sqliteStore }, { loadKeyring, rotate }, { MemoryError }] = await Promise.all([
+  const [{ sqliteStore }, { loadKeyring, rotateKeys: rotate }, { MemoryError }] = await Promise.all([
     import('../stores/sqlite.ts'),
     import('../stores/encrypted.ts'),
     import('../domain/error.ts'),
@@ -86,10 +86,10 @@ async function rotateKeys(file: string, flags: Flags, onProgress: (text: string)
     let sessions = 0
     await rotate(store, await loadKeyring(key), (done) => {
       sessions = done.sessions
-      onProgress(`rotated the keys of ${many(sessions, 'session')}`)
+      onProgress(`rotated the keys of ${formatCount(sessions, 'session')}`)
     })
     printResult(flags.json, { sessions }, [
-      `Rotated the keys of ${many(sessions, 'session')}. The old key is no longer needed.`,
+      `Rotated the keys of ${formatCount(sessions, 'session')}. The old key is no longer needed.`,
     ])
   } finally {
     await store.close()
@@ -106,23 +106,25 @@ function formatFindings({
   vectors,
   quarantined,
   faults,
-}: Findings): string[] {
+}: StoreReport): string[] {
   const counts = [
-    many(sessions, 'session'),
-    many(messages, 'message'),
-    many(derived, 'derived entry', 'derived entries'),
-    many(vectors, 'vector'),
+    formatCount(sessions, 'session'),
+    formatCount(messages, 'message'),
+    formatCount(derived, 'derived entry', 'derived entries'),
+    formatCount(vectors, 'vector'),
   ]
   const quarantine =
     quarantined === 0
       ? []
-      : [`${many(quarantined, 'damaged entry', 'damaged entries')} from earlier repairs in the table quarantine.`]
+      : [
+          `${formatCount(quarantined, 'damaged entry', 'damaged entries')} from earlier repairs in the table quarantine.`,
+        ]
   const damage = faults.map(
-    ({ what, key, id, why }) =>
-      `damaged: ${[what, id, key === undefined ? undefined : `of ${key}`].filter((part) => part !== undefined).join(' ')}: ${why}`,
+    ({ kind, key, id, reason }) =>
+      `damaged: ${[kind, id, key === undefined ? undefined : `of ${key}`].filter((part) => part !== undefined).join(' ')}: ${reason}`,
   )
   const conclusion =
-    faults.length === 0 ? 'No damage found.' : `${many(faults.length, 'fault')}. Run threadkeep doctor --repair.`
+    faults.length === 0 ? 'No damage found.' : `${formatCount(faults.length, 'fault')}. Run threadkeep doctor --repair.`
   return [
     `${path}: format ${format}, ${(bytes / 1_048_576).toFixed(1)} MB, ${counts.join(', ')}`,
     ...quarantine,

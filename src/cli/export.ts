@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import type { ExportOptions } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
-import { many } from '../text/formatCount.ts'
+import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, openExistingStore, requireStoreFile, resolveStore, type StoreFlags } from './openStore.ts'
 import { readPassphrase } from './options.ts'
@@ -64,12 +64,12 @@ async function exportToBundle(flags: Flags, passphrase: string | undefined): Pro
   let done = { sessions: 0, messages: 0 }
   const progress = (now: typeof done): void => {
     done = now
-    progressLine.update(`exported ${many(now.messages, 'message')} of ${many(now.sessions, 'session')}`)
+    progressLine.update(`exported ${formatCount(now.messages, 'message')} of ${formatCount(now.sessions, 'session')}`)
   }
-  const encryption: Pick<ExportOptions, 'lock'> = passphrase === undefined ? {} : { lock: { passphrase } }
+  const encryption: Pick<ExportOptions, 'encryption'> = passphrase === undefined ? {} : { encryption: { passphrase } }
   try {
     const bundle = exportBundle(store, {
-      progress,
+      onProgress: progress,
       ...(flags.scope === undefined ? {} : { scope: flags.scope }),
       ...(flags.key === undefined ? {} : { key: flags.key }),
       ...encryption,
@@ -78,7 +78,7 @@ async function exportToBundle(flags: Flags, passphrase: string | undefined): Pro
     await writeAtomically(bundle, flags.out)
     progressLine.clear()
     printResult(flags.json, { ...done, file: flags.out }, [
-      `Exported ${many(done.messages, 'message')} of ${many(done.sessions, 'session')} to ${flags.out}.`,
+      `Exported ${formatCount(done.messages, 'message')} of ${formatCount(done.sessions, 'session')} to ${flags.out}.`,
     ])
   } finally {
     progressLine.clear()
@@ -100,7 +100,7 @@ async function exportServerMemory(flags: Flags, passphrase: string | undefined):
     })
   const { key: storeKey } = resolveStore(flags, process.env)
   const url = `sqlite:${await requireStoreFile(flags, process.env)}`
-  const [{ openGraph }, { exportNodes }] = await Promise.all([
+  const [{ openGraph }, { serializeReferenceFile }] = await Promise.all([
     import('../graph/graph.ts'),
     import('../graph/reference.ts'),
   ])
@@ -111,11 +111,11 @@ async function exportServerMemory(flags: Flags, passphrase: string | undefined):
   // A misspelled scope must not produce an empty file.
   if (done.entities + done.relations === 0)
     throw new MemoryError('bad-option', `Scope ${scope} has no nodes. Choose another with --scope.`, { param: 'scope' })
-  const bytes = [Buffer.from(exportNodes(nodes))]
+  const bytes = [Buffer.from(serializeReferenceFile(nodes))]
   if (out === undefined) return pipeline(bytes, process.stdout, { end: false })
   await writeAtomically(bytes, out)
   printResult(flags.json, { ...done, file: out }, [
-    `Exported ${many(done.entities, 'entity', 'entities')} and ${many(done.relations, 'relation')} to ${out}.`,
+    `Exported ${formatCount(done.entities, 'entity', 'entities')} and ${formatCount(done.relations, 'relation')} to ${out}.`,
   ])
 }
 

@@ -3,7 +3,7 @@ import type { Fact } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { parseKey } from '../domain/key.ts'
 import type { Memory } from '../memory.ts'
-import { many } from '../text/formatCount.ts'
+import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, openExistingStore, requireSession, type StoreFlags } from './openStore.ts'
 import { parseDate } from './options.ts'
@@ -73,7 +73,7 @@ function rejectConflictingFlags({ asOf, history, record, clear }: Flags): void {
 async function clearFacts({ upkeep }: Memory, key: string, flags: Flags): Promise<void> {
   const [facts, summaries] = await Promise.all([upkeep.facts(key, { history: true }), upkeep.summaries(key)])
   await upkeep.clear(key)
-  const deleted = `${many(facts.length, 'fact')} and ${many(summaries.length, 'summary', 'summaries')}`
+  const deleted = `${formatCount(facts.length, 'fact')} and ${formatCount(summaries.length, 'summary', 'summaries')}`
   printResult(flags.json, { key, facts: facts.length, summaries: summaries.length }, [
     `Deleted ${deleted} of ${key}. Messages are kept.`,
   ])
@@ -81,12 +81,12 @@ async function clearFacts({ upkeep }: Memory, key: string, flags: Flags): Promis
 
 /** Sorts facts by field, then by the message that states them first. */
 async function sortFacts(facts: readonly Fact[]): Promise<readonly Fact[]> {
-  const [{ fields }, { bySaid }] = await Promise.all([
+  const [{ factFields }, { byFirstMention }] = await Promise.all([
     import('../upkeep/extract/fields.ts'),
     import('../upkeep/extract/merge.ts'),
   ])
-  const sorted = [...facts].sort(bySaid)
-  const names = new Set<string>([...fields, ...sorted.map(({ field }) => field)])
+  const sorted = [...facts].sort(byFirstMention)
+  const names = new Set<string>([...factFields, ...sorted.map(({ field }) => field)])
   return [...names].flatMap((name) => sorted.filter(({ field }) => field === name))
 }
 

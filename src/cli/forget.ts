@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
 import { parseKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import type { Forgotten, Target } from '../memory/forget.ts'
-import { many } from '../text/formatCount.ts'
+import type { ForgetResult, ForgetTarget } from '../memory/forget.ts'
+import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, openExistingStore, type StoreFlags } from './openStore.ts'
 import { printResult } from './output.ts'
@@ -49,7 +49,7 @@ async function run(text: string, flags: Flags): Promise<void> {
   printResult(flags.json, forgotten, formatResult(forgotten))
 }
 
-function parseTarget(text: string, flags: Flags): Target {
+function parseTarget(text: string, flags: Flags): ForgetTarget {
   const { scope, id } = parseKey(text)
   const selectors = [flags.message, flags.text, flags.scope].filter((flag) => flag !== undefined).length
   if (selectors > 1) throw keyError('--message, --text and --scope cannot be combined. Choose one.')
@@ -67,27 +67,29 @@ function parseTarget(text: string, flags: Flags): Target {
 
 const keyError = (message: string): MemoryError => new MemoryError('bad-option', message, { param: 'key' })
 
-async function preview(store: Store, text: string, target: Target, flags: Flags): Promise<void> {
+async function preview(store: Store, text: string, target: ForgetTarget, flags: Flags): Promise<void> {
   const sessions =
     'key' in target ? 1 : (await store.list({ scope: target.scope, limit: Number.MAX_SAFE_INTEGER })).length
   const description =
     'messageId' in target
       ? `message ${target.messageId} of ${text}`
       : 'text' in target
-        ? `every entry that contains ${JSON.stringify(target.text)} in ${many(sessions, 'session')} of ${text}`
+        ? `every entry that contains ${JSON.stringify(target.text)} in ${formatCount(sessions, 'session')} of ${text}`
         : 'scope' in target
-          ? `${text} with ${many(sessions, 'session')}`
-          : `${text} with ${many((await store.head(parseKey(text), 0)).messages, 'message')}`
+          ? `${text} with ${formatCount(sessions, 'session')}`
+          : `${text} with ${formatCount((await store.readHead(parseKey(text), 0)).messages, 'message')}`
   printResult(flags.json, { wouldForget: target, sessions }, [
     `Would permanently delete ${description}. Add --yes to delete.`,
   ])
 }
 
-function formatResult({ sessions }: Forgotten): string[] {
+function formatResult({ sessions }: ForgetResult): string[] {
   if (sessions.length === 0) return ['Nothing to delete.']
-  return sessions.map(({ key, entries, renewed = [] }) => {
+  return sessions.map(({ key, entries, rebuilt = [] }) => {
     const rederived =
-      renewed.length === 0 ? '' : `, ${many(renewed.length, 'derived entry', 'derived entries')} rebuilt without it`
-    return `${key}: deleted ${many(entries.length, 'entry', 'entries')}${rederived}`
+      rebuilt.length === 0
+        ? ''
+        : `, ${formatCount(rebuilt.length, 'derived entry', 'derived entries')} rebuilt without it`
+    return `${key}: deleted ${formatCount(entries.length, 'entry', 'entries')}${rederived}`
   })
 }

@@ -2,10 +2,10 @@ import { createReadStream } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Command } from 'commander'
-import type { OnExisting } from '../domain/bundle.ts'
+import type { ExistingSessionPolicy } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { ForeignFormat } from '../portable/format.ts'
-import { many } from '../text/formatCount.ts'
+import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, resolveStore, type StoreFlags } from './openStore.ts'
 import { readPassphrase } from './options.ts'
@@ -48,7 +48,8 @@ async function run(file: string, flags: Flags): Promise<void> {
   const format = detectFormat(header)
   const { update, clear } = createProgressLine()
   const progress: ImportProgress = {
-    update: (done) => update(`imported ${many(done.messages, 'message')} of ${many(done.sessions, 'session')}`),
+    update: (done) =>
+      update(`imported ${formatCount(done.messages, 'message')} of ${formatCount(done.sessions, 'session')}`),
     clear,
   }
   try {
@@ -70,15 +71,15 @@ async function importBundleFile(file: string, flags: Flags, { update, clear }: I
   const store = await openStore(url, key)
   try {
     const done = await importBundle(store, () => createReadStream(file), {
-      progress: update,
-      onExisting: flags.onExisting as OnExisting,
+      onProgress: update,
+      onExisting: flags.onExisting as ExistingSessionPolicy,
       ...(flags.scope === undefined ? {} : { scope: flags.scope }),
       ...(passphrase === undefined ? {} : { passphrase }),
     })
     clear()
-    const unchanged = done.unchanged === 0 ? [] : [`${many(done.unchanged, 'session')} unchanged.`]
+    const unchanged = done.unchanged === 0 ? [] : [`${formatCount(done.unchanged, 'session')} unchanged.`]
     printResult(flags.json, done, [
-      `Imported ${many(done.messages, 'message')} of ${many(done.sessions, 'session')}.`,
+      `Imported ${formatCount(done.messages, 'message')} of ${formatCount(done.sessions, 'session')}.`,
       ...unchanged,
       ...done.skipped.map((name) => `skipped ${name}`),
       ...done.replaced.map((name) => `replaced ${name}`),
@@ -94,7 +95,7 @@ async function importForeignFile(
   flags: Flags,
   { update, clear }: ImportProgress,
 ): Promise<void> {
-  const [{ parseForeign }, { keepForeign }, { openMemory }, { openStore }] = await Promise.all([
+  const [{ parseForeign }, { importForeign }, { openMemory }, { openStore }] = await Promise.all([
     import('../portable/format.ts'),
     import('../portable/importForeign.ts'),
     import('../index.ts'),
@@ -104,15 +105,15 @@ async function importForeignFile(
   const { url, key } = resolveStore(flags, process.env)
   const store = await openStore(url, key)
   await using memory = await openMemory({ store })
-  const done = await keepForeign({ memory, store, scope: flags.scope ?? format }, foreign, {
+  const done = await importForeign({ memory, store, scope: flags.scope ?? format }, foreign, {
     now: Date.now(),
-    progress: update,
+    onProgress: update,
   })
   clear()
-  const knowledge = done.knowledge === 0 ? '' : ` and ${many(done.knowledge, 'piece', 'pieces')} of knowledge`
+  const knowledge = done.knowledge === 0 ? '' : ` and ${formatCount(done.knowledge, 'piece', 'pieces')} of knowledge`
   const unchanged = done.unchanged === 0 ? [] : [`${done.unchanged} unchanged.`]
   printResult(flags.json, { format, ...done }, [
-    `Imported ${many(done.messages, 'message')} of ${many(done.sessions, 'session')}${knowledge}.`,
+    `Imported ${formatCount(done.messages, 'message')} of ${formatCount(done.sessions, 'session')}${knowledge}.`,
     ...unchanged,
     ...done.skipped.map(({ what, why }) => `skipped ${what}: ${why}`),
   ])
@@ -120,12 +121,12 @@ async function importForeignFile(
 
 /** Reads the first bytes of a file, enough to detect its format. */
 async function readHeader(file: string): Promise<Uint8Array> {
-  const { detectableWithin } = await import('../portable/format.ts')
+  const { formatDetectionBytes } = await import('../portable/format.ts')
   const handle = await open(file).catch((cause: unknown) => {
     throw new MemoryError('bad-option', `Cannot read ${file}. Name the file to import.`, { param: 'file', cause })
   })
   try {
-    const bytes = new Uint8Array(detectableWithin)
+    const bytes = new Uint8Array(formatDetectionBytes)
     const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0)
     return bytes.subarray(0, bytesRead)
   } finally {

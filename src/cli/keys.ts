@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { check } from '../domain/error.ts'
+import { checkOption } from '../domain/error.ts'
 import type { Credential } from '../server/auth/credential.ts'
 import type { Credentials } from '../server/auth/credentials.ts'
 import { exitCodesHelp } from './errors.ts'
@@ -108,7 +108,7 @@ const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 8
 function parseExpiry(text: string, now: number): number {
   const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text.trim()) ?? []
   const at = count === undefined ? parseDate(text, 'expires') : now + Number(count) * (unitMs[unit] ?? 0)
-  check('expires', text, at > now, 'in the future, such as 90d, 12h, 30m or a date')
+  checkOption('expires', text, at > now, 'in the future, such as 90d, 12h, 30m or a date')
   return at
 }
 

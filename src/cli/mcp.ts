@@ -1,12 +1,12 @@
 import { homedir } from 'node:os'
 import type { Command } from 'commander'
 import type { Key } from '../domain/key.ts'
-import type { Visitor } from '../mcp/principal.ts'
-import type { Host } from '../mcp/services.ts'
-import type { Connection } from '../mcp/transports/stdio.ts'
+import type { Principal } from '../mcp/principal.ts'
+import type { McpServices } from '../mcp/services.ts'
+import type { StdioConnection } from '../mcp/transports/stdio.ts'
 import { internalsOf } from '../memory.ts'
 import type { Config } from '../server/config/schema.ts'
-import { many } from '../text/formatCount.ts'
+import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, resolveStore, type StoreFlags } from './openStore.ts'
 import { collectValues, type Environment, readOption } from './options.ts'
@@ -53,34 +53,39 @@ export function addMcpCommand(program: Command): void {
 
 async function run(flags: Flags, environment: Environment): Promise<void> {
   const config = await readMcpConfig(flags, environment)
-  const [{ mcpPlanOf }, { visitorOf }] = await Promise.all([
+  const [{ resolveMcpConfig }, { createPrincipal }] = await Promise.all([
     import('../server/config/mcpConfig.ts'),
     import('../mcp/principal.ts'),
   ])
-  const plan = mcpPlanOf(config)
-  const principal = visitorOf(plan)
+  const plan = resolveMcpConfig(config)
+  const principal = createPrincipal(plan)
   const location = { store: config.store, ...(config.storeKey === undefined ? {} : { storeKey: config.storeKey }) }
   // Loaded lazily, so that help and usage errors appear at once.
-  const [{ openMemory }, { openHost }, { overStdio }, { listReceipts }, { traceOf }] = await Promise.all([
-    import('../index.ts'),
-    import('../mcp/services.ts'),
-    import('../mcp/transports/stdio.ts'),
-    import('../server/receipts.ts'),
-    import('../server/http/httpError.ts'),
-  ])
+  const [{ openMemory }, { openMcpServices }, { serveStdioClient }, { listReceipts }, { describeFault }] =
+    await Promise.all([
+      import('../index.ts'),
+      import('../mcp/services.ts'),
+      import('../mcp/transports/stdio.ts'),
+      import('../server/receipts.ts'),
+      import('../server/http/httpError.ts'),
+    ])
   await using memory = await openMemory({ profile: plan.profile, ...location })
-  await using host = await openHost({
+  await using host = await openMcpServices({
     memory,
     ...location,
     settings: plan.settings,
-    workspaces: principal.only ?? [principal.home],
-    receipts: async (session: Key) => (await listReceipts(internalsOf(memory).sessions, session, 100)).items,
-    onFault: (error: unknown) => logLine(traceOf(error)),
+    workspaces: principal.allowedWorkspaces ?? [principal.defaultWorkspace],
+    listReceipts: async (session: Key) => (await listReceipts(internalsOf(memory).sessions, session, 100)).items,
+    onError: (error: unknown) => logLine(describeFault(error)),
   })
-  await importReferenceGraph(host, principal.home, readOption(flags.import, environment, 'MEMORY_FILE_PATH'))
+  await importReferenceGraph(
+    host,
+    principal.defaultWorkspace,
+    readOption(flags.import, environment, 'MEMORY_FILE_PATH'),
+  )
   // A client that disconnects ends the connection, not the calls in flight.
   process.stdout.removeAllListeners('error')
-  const connection = overStdio(host, principal, { input: process.stdin, output: process.stdout })
+  const connection = serveStdioClient(host, principal, { input: process.stdin, output: process.stdout })
   logLine(`MCP server ready on standard input and output. ${describeWorkspaces(principal)} Store: ${config.store}.`)
   finishOnSignal(connection)
   await connection.ended
@@ -112,9 +117,9 @@ async function readMcpConfig(flags: Flags, environment: Environment): Promise<Mc
 }
 
 async function resolveMcpStore(config: Config, flags: Flags, environment: Environment): Promise<McpConfig> {
-  const { fileOf } = await import('../stores/open.ts')
+  const { parseSqliteUrl } = await import('../stores/open.ts')
   const store = readOption(flags.store, environment, 'THREADKEEP_STORE') ?? config.store ?? 'sqlite:'
-  const file = fileOf(store)
+  const file = parseSqliteUrl(store)
   const storeKey = resolveStore(flags, environment).key ?? config.storeKey
   return {
     store: file === undefined ? store : `sqlite:${expandHome(file)}`,
@@ -126,21 +131,25 @@ async function resolveMcpStore(config: Config, flags: Flags, environment: Enviro
 const expandHome = (path: string): string => path.replace(/^~(?=[/\\])/, homedir())
 
 /** Imports the file of the MCP reference memory server once, into an empty graph. */
-async function importReferenceGraph({ desk }: Host, workspace: string, file: string | undefined): Promise<void> {
+async function importReferenceGraph(
+  { toolContext }: McpServices,
+  workspace: string,
+  file: string | undefined,
+): Promise<void> {
   if (file === undefined) return
-  const { takeIn } = await import('../graph/reference.ts')
-  const imported = await takeIn(desk.graph.nodes, workspace, expandHome(file))
+  const { importReferenceFile } = await import('../graph/reference.ts')
+  const imported = await importReferenceFile(toolContext.graph.nodes, workspace, expandHome(file))
   if (imported !== undefined)
     logLine(
-      `Imported ${many(imported.entities, 'entity', 'entities')} and ${many(imported.relations, 'relation')} from ${file}.`,
+      `Imported ${formatCount(imported.entities, 'entity', 'entities')} and ${formatCount(imported.relations, 'relation')} from ${file}.`,
     )
 }
 
-const describeWorkspaces = ({ home, only }: Visitor): string =>
-  `Workspace: ${home}${only === undefined ? '' : ` (allowed: ${only.join(', ')})`}.`
+const describeWorkspaces = ({ defaultWorkspace, allowedWorkspaces }: Principal): string =>
+  `Workspace: ${defaultWorkspace}${allowedWorkspaces === undefined ? '' : ` (allowed: ${allowedWorkspaces.join(', ')})`}.`
 
 /** Finishes the calls in flight on the first signal; the next one exits at once. */
-function finishOnSignal(connection: Connection): void {
+function finishOnSignal(connection: StdioConnection): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       process.once(signal, () => process.exit(130))

@@ -63,28 +63,30 @@ export async function openHandoff(
   environment: Environment,
   { url, key }: StoreLocation,
 ): Promise<OpenHandoff> {
-  const [{ openMemory }, { openHost }, { visitorOf }, { mcpPlanOf }] = await Promise.all([
+  const [{ openMemory }, { openMcpServices }, { createPrincipal }, { resolveMcpConfig }] = await Promise.all([
     import('../index.ts'),
     import('../mcp/services.ts'),
     import('../mcp/principal.ts'),
     import('../server/config/mcpConfig.ts'),
   ])
-  const { home: workspace } = visitorOf({ workspace: readOption(flags.workspace, environment, 'THREADKEEP_WORKSPACE') })
+  const { defaultWorkspace: workspace } = createPrincipal({
+    workspace: readOption(flags.workspace, environment, 'THREADKEEP_WORKSPACE'),
+  })
   const storeKey = key === undefined ? {} : { storeKey: key }
-  const plan = mcpPlanOf({ mcp: { allow: [...(flags.allow ?? [])] }, store: url })
+  const plan = resolveMcpConfig({ mcp: { allow: [...(flags.allow ?? [])] }, store: url })
   const memory = await openMemory({ profile: plan.profile, store: url, ...storeKey })
-  const host = await openHost({
+  const host = await openMcpServices({
     memory,
     store: url,
     ...storeKey,
     settings: plan.settings,
     workspaces: [workspace],
-    receipts: () => Promise.resolve([]),
-    onFault: (error) => void process.stderr.write(`threadkeep: ${toCliError(error).message}\n`),
+    listReceipts: () => Promise.resolve([]),
+    onError: (error) => void process.stderr.write(`threadkeep: ${toCliError(error).message}\n`),
   })
   const close = async (): Promise<void> => {
     await host.close()
     await memory.close()
   }
-  return { handoff: host.desk.handoff, workspace, [Symbol.asyncDispose]: close }
+  return { handoff: host.toolContext.handoff, workspace, [Symbol.asyncDispose]: close }
 }

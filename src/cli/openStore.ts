@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
-import type { Index, Store } from '../domain/ports.ts'
-import type { Head } from '../domain/session.ts'
+import type { SearchIndex, Store } from '../domain/ports.ts'
+import type { SessionHead } from '../domain/session.ts'
 import { type Environment, readOption } from './options.ts'
 
 export type StoreFlags = { readonly store?: string; readonly storeKey?: string; readonly json?: boolean }
@@ -31,9 +31,9 @@ export function resolveStore(flags: StoreFlags, environment: Environment): Store
 
 /** Returns the file of an existing store. Throws when it is missing, so that a typo does not create a new store. */
 export async function requireStoreFile(flags: StoreFlags, environment: Environment): Promise<string> {
-  const { fileOf } = await import('../stores/open.ts')
+  const { parseSqliteUrl } = await import('../stores/open.ts')
   const { url } = resolveStore(flags, environment)
-  const file = fileOf(url)
+  const file = parseSqliteUrl(url)
   if (file === undefined)
     throw new MemoryError('bad-option', `store is ${JSON.stringify(url)}; this command needs sqlite:PATH.`, {
       param: 'store',
@@ -45,7 +45,7 @@ export async function requireStoreFile(flags: StoreFlags, environment: Environme
   return file
 }
 
-export async function openExistingStore(flags: StoreFlags, environment: Environment): Promise<Store & Index> {
+export async function openExistingStore(flags: StoreFlags, environment: Environment): Promise<Store & SearchIndex> {
   const file = await requireStoreFile(flags, environment)
   const { openStore } = await import('../stores/open.ts')
   return openStore(`sqlite:${file}`, resolveStore(flags, environment).key)
@@ -55,8 +55,8 @@ export async function openExistingStore(flags: StoreFlags, environment: Environm
  * Returns the head of an existing session. Throws when it is missing, so that a typo is not answered with an empty
  * result.
  */
-export async function requireSession(store: Store, key: Key): Promise<Head> {
-  const head = await store.head(key, 0)
+export async function requireSession(store: Store, key: Key): Promise<SessionHead> {
+  const head = await store.readHead(key, 0)
   if (head.revision > 0) return head
   throw new MemoryError(
     'bad-option',

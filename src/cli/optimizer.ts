@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import type { Snapshot } from '../domain/entry.ts'
+import type { TuningRun } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { parseKey } from '../domain/key.ts'
-import type { Head } from '../domain/session.ts'
+import type { SessionHead } from '../domain/session.ts'
 import type { OptimizerStatus } from '../upkeep/optimizer/optimizer.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, openExistingStore, requireSession, type StoreFlags } from './openStore.ts'
@@ -38,7 +38,7 @@ async function run(text: string | undefined, flags: Flags): Promise<void> {
   const { openMemory } = await import('../index.ts')
   await using memory = await openMemory({ store })
   const head = session && (await requireSession(store, session))
-  const status = await memory.upkeep.optimizer(text)
+  const status = await memory.upkeep.optimizerStatus(text)
   if (flags.snapshots !== true || head === undefined) return printResult(flags.json, status, formatStatus(status))
   const snapshots = findSnapshots(head)
   printResult(flags.json, { ...status, snapshots }, snapshots.length === 0 ? ['No runs.'] : formatSnapshots(snapshots))
@@ -60,13 +60,13 @@ function formatStatus({
   ])
 }
 
-const findSnapshots = ({ derived }: Head): readonly Snapshot[] =>
+const findSnapshots = ({ derived }: SessionHead): readonly TuningRun[] =>
   derived.flatMap((entry) => (entry.kind === 'notes' ? (entry.tuning?.snapshots ?? []) : []))
 
 const columns = ['time', 'before', 'after', 'compressed', 'dropped', 'promoted', 'trigger', 'window', 'relevance']
 const numericColumns: ReadonlySet<number> = new Set(columns.map((_, column) => column).slice(1))
 
-function formatSnapshots(snapshots: readonly Snapshot[]): string[] {
+function formatSnapshots(snapshots: readonly TuningRun[]): string[] {
   const rows = snapshots.map(
     ({ at, tokensBefore, tokensAfter, compressed, dropped, promoted, trigger, window, minRelevance }) => [
       formatTime(at),

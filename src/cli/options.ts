@@ -45,8 +45,8 @@ export const collectValues = (value: string, previous: readonly string[] = []): 
 ]
 
 /** Returns a built-in profile, with its budget replaced when one is given. */
-export async function resolveProfile(name: string, budget: string | undefined): Promise<Profile> {
-  const { profileOf } = await import('../open.ts')
+export async function resolveProfileOption(name: string, budget: string | undefined): Promise<Profile> {
+  const { resolveProfile: profileOf } = await import('../open.ts')
   const profile = profileOf(name)
   return budget === undefined ? profile : { ...profile, budget: parseInteger(budget, 'budget', 1) }
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import type { Json } from '../domain/entry.ts'
 import { parseKey } from '../domain/key.ts'
-import { type Category, categories } from '../domain/knowledge.ts'
-import type { Learning } from '../domain/profile.ts'
+import { type KnowledgeCategory, knowledgeCategories } from '../domain/knowledge.ts'
+import type { KnowledgePolicy } from '../domain/profile.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, resolveStore, type StoreFlags } from './openStore.ts'
 import { printResult } from './output.ts'
@@ -28,7 +28,7 @@ export function addRememberCommand(program: Command): void {
     .argument('<scope>', 'scope')
     .argument('<key>', 'subject of the knowledge')
     .argument('<value>', 'text, or JSON')
-    .option('--category <name>', categories.join(', '), 'domain')
+    .option('--category <name>', knowledgeCategories.join(', '), 'domain')
     .option('--confidence <number>', 'confidence from 0 to 1 (0.5, higher each time it is stated again)')
     .option(
       '--by <source>',
@@ -45,11 +45,11 @@ async function run(scope: string, key: string, value: string, flags: Flags): Pro
   const { url, key: storeKey } = resolveStore(flags, process.env)
   await using memory = await openMemory({ store: url, ...(storeKey === undefined ? {} : { storeKey }) })
   const knowledge = await memory.remember(scope, {
-    category: flags.category as Category,
+    category: flags.category as KnowledgeCategory,
     key,
     value: parseValue(value),
     ...(flags.confidence === undefined ? {} : { confidence: Number(flags.confidence) }),
-    ...(flags.by === undefined ? {} : { by: flags.by as keyof Learning }),
+    ...(flags.by === undefined ? {} : { by: flags.by as keyof KnowledgePolicy }),
     ...(session === undefined ? {} : { session }),
   })
   const details = `(${knowledge.category}, confidence ${Number(knowledge.confidence.toFixed(2))})`

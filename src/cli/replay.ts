@@ -5,7 +5,7 @@ import { MemoryError } from '../domain/error.ts'
 import { parseKey } from '../domain/key.ts'
 import type { Ledger, Verdict } from '../domain/ledger.ts'
 import type { Profile } from '../domain/profile.ts'
-import { many } from '../text/formatCount.ts'
+import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, openExistingStore, requireSession, type StoreFlags } from './openStore.ts'
 import { parseInteger } from './options.ts'
@@ -61,7 +61,7 @@ async function run(text: string, flags: Flags): Promise<void> {
   const [was, is] = [countVerdicts(trace.ledger), countVerdicts(ledger)]
   const result = { key: text, budget: trace.budget, was, is, differences }
   const lines = [
-    `${text}, budget ${many(trace.budget, 'token')}`,
+    `${text}, budget ${formatCount(trace.budget, 'token')}`,
     ...formatCounts(was, is),
     ...formatDifferences(differences),
   ]
@@ -74,12 +74,12 @@ async function run(text: string, flags: Flags): Promise<void> {
 
 /** Returns the built-in profile with this name, or reads a profile from a JSON file. */
 async function loadProfile(text: string, option: string): Promise<Profile> {
-  const [{ profiles }, { profileOf }, { parseProfile }] = await Promise.all([
+  const [{ profiles }, { resolveProfile }, { parseProfile }] = await Promise.all([
     import('../profiles/index.ts'),
     import('../open.ts'),
     import('../domain/parseProfile.ts'),
   ])
-  if (Object.hasOwn(profiles, text)) return profileOf(text)
+  if (Object.hasOwn(profiles, text)) return resolveProfile(text)
   const json = await readFile(text, 'utf8').catch((cause: unknown) => {
     const names = Object.keys(profiles).join(', ')
     throw new MemoryError(
@@ -138,7 +138,7 @@ function formatDifferences(differences: readonly Difference[]): string[] {
   return formatTable(
     differences.map(({ entries: [first, last], count, was, is }) => [
       formatRange(first, last),
-      many(count, 'message'),
+      formatCount(count, 'message'),
       `${was} → ${is}`,
     ]),
   )

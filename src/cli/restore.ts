@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
-import type { Restored, RestoreRequest } from '../handoff/restore/restore.ts'
-import { many } from '../text/formatCount.ts'
+import type { RestoreRequest, RestoreResult } from '../handoff/restore/restore.ts'
+import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import {
   addHandoffOptions,
@@ -73,19 +73,19 @@ async function run(session: string | undefined, rawFlags: Flags): Promise<void> 
   }
 }
 
-function printRestored(restored: Restored, { json, allow }: Flags): void {
+function printRestored(restored: RestoreResult, { json, allow }: Flags): void {
   const { context, sessionId, continues, tokens, fileReferences, warnings } = restored
   printResult(json, restored, [context])
   if (json === true) return
   const uninspected =
     fileReferences.length === 0
       ? []
-      : [`${many(fileReferences.length, 'file')} not inspected. Allow a folder with --allow.`]
+      : [`${formatCount(fileReferences.length, 'file')} not inspected. Allow a folder with --allow.`]
   const changed = fileReferences
     .filter(({ status }) => status !== 'unchanged')
     .map(({ path, status, note }) => `${path}: ${status}${note === undefined ? '' : `, ${note}`}`)
   const lines = [
-    `New session ${sessionId} continues ${continues}: ${many(tokens, 'token')}.`,
+    `New session ${sessionId} continues ${continues}: ${formatCount(tokens, 'token')}.`,
     ...(allow === undefined ? uninspected : changed),
     ...warnings.map((warning) => `warning: ${warning}`),
   ]
@@ -102,9 +102,9 @@ async function importDirectory(
   const filter = flags.workspace === undefined ? {} : { workspace: flags.workspace }
   const done = await handoff.import({ directory, progress, ...filter })
   clearProgress()
-  const unchanged = done.unchanged === 0 ? [] : [`${many(done.unchanged, 'session')} unchanged.`]
+  const unchanged = done.unchanged === 0 ? [] : [`${formatCount(done.unchanged, 'session')} unchanged.`]
   printResult(flags.json, done, [
-    `Imported ${many(done.messages, 'message')} of ${many(done.sessions, 'session')}.`,
+    `Imported ${formatCount(done.messages, 'message')} of ${formatCount(done.sessions, 'session')}.`,
     ...unchanged,
     ...done.skipped.map(({ session, why }) => `skipped ${session}: ${why}`),
   ])

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
-import { messagesIn } from '../handoff/save/conversation.ts'
+import { parseJsonMessages } from '../handoff/save/conversation.ts'
 import type { SaveRequest } from '../handoff/save/request.ts'
-import { many } from '../text/formatCount.ts'
+import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import {
   addHandoffOptions,
@@ -99,14 +99,14 @@ async function saveTranscript(
   }
   const saved = await handoff.save(workspace, request, { client: 'cli', progress })
   // Pending writes are held in RAM and lost when this process ends.
-  if (saved.degraded !== undefined && ((await handoff.retry()) > 0 || handoff.pending().length > 0))
+  if (saved.degraded !== undefined && ((await handoff.retry()) > 0 || handoff.getPendingWrites().length > 0))
     throw new MemoryError(
       'not-durable',
-      `The store fails; nothing was saved. ${handoff.pending()[0]?.why ?? ''}`.trim(),
+      `The store fails; nothing was saved. ${handoff.getPendingWrites()[0]?.reason ?? ''}`.trim(),
     )
   clearProgress()
   printResult(flags.json, saved, [
-    `Saved ${workspace}:${saved.sessionId}: ${many(saved.messages, 'message')} (${saved.added} new), ${many(saved.items, 'item')}, ${many(saved.files, 'file')}.`,
+    `Saved ${workspace}:${saved.sessionId}: ${formatCount(saved.messages, 'message')} (${saved.added} new), ${formatCount(saved.items, 'item')}, ${formatCount(saved.files, 'file')}.`,
     ...saved.warnings.map((warning) => `warning: ${warning}`),
   ])
 }
@@ -122,7 +122,7 @@ async function writeDirectory(
   const done = await handoff.export(workspace, { directory, compress: flags.compress, progress, ...filter })
   clearProgress()
   printResult(flags.json, done, [
-    `Exported ${many(done.messages, 'message')} of ${many(done.sessions, 'session')} to ${directory}.`,
+    `Exported ${formatCount(done.messages, 'message')} of ${formatCount(done.sessions, 'session')} to ${directory}.`,
   ])
 }
 
@@ -134,7 +134,7 @@ async function readTranscript(file: string | undefined): Promise<Transcript> {
   })
   const text = decodeText(bytes, file)
   if (!/\.jsonl?$/i.test(file)) return { conversationContext: text }
-  const messages = messagesIn(text)
+  const messages = parseJsonMessages(text)
   if (messages !== undefined) return { messages }
   const expected =
     'an array such as [{ "role": "user", "content": "Hello" }], { "messages": […] }, or one message per line'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type Entry, textOf } from '../domain/entry.ts'
+import { type Entry, getEntryText } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, openExistingStore, type StoreFlags } from './openStore.ts'
@@ -51,7 +51,7 @@ async function run(scope: string, query: readonly string[], flags: Flags): Promi
   const results = await memory.search(scope, query.join(' '), options)
   const lines = results.map(
     ({ key, entry, score }) =>
-      `${score.toFixed(2)}  ${key} ${entry.id}, ${formatTime(entry.at)}: ${truncateLine(textOf(entry), 160)}`,
+      `${score.toFixed(2)}  ${key} ${entry.id}, ${formatTime(entry.at)}: ${truncateLine(getEntryText(entry), 160)}`,
   )
   printResult(flags.json, { items: results }, results.length === 0 ? ['No results.'] : lines)
 }

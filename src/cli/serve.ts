@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Profile } from '../domain/profile.ts'
-import type { Ways } from '../server/memoryRegistry.ts'
-import type { Opened } from '../server/openServer.ts'
+import type { ProfileConfig } from '../server/memoryRegistry.ts'
+import type { OpenedServer } from '../server/openServer.ts'
 import { addConfigOptions, type ConfigFlags, readConfigSources } from './configOptions.ts'
 import { exitCodesHelp } from './errors.ts'
 import type { Environment } from './options.ts'
@@ -37,35 +37,35 @@ export function addServeCommand(program: Command): void {
 async function run(flags: Flags, environment: Environment): Promise<void> {
   const sources = await readConfigSources(flags, environment)
   // Loaded lazily, so that help and usage errors appear at once.
-  const [{ loadSettings }, { planOf }] = await Promise.all([
+  const [{ loadSettings }, { resolveServerConfig }] = await Promise.all([
     import('../server/config/settings.ts'),
     import('../server/config/serverConfig.ts'),
   ])
   const loaded = await loadSettings(sources)
-  const plan = planOf(loaded.settings, environment)
-  const [{ openServer }, { Following }, { openLog }] = await Promise.all([
+  const plan = resolveServerConfig(loaded.settings, environment)
+  const [{ openServer }, { ConfigWatcher }, { openLog }] = await Promise.all([
     import('../server/openServer.ts'),
     import('../server/config/configWatcher.ts'),
     import('../server/observability/log.ts'),
   ])
   const log = openLog({ level: plan.logLevel, destination: process.stderr })
   const isOpen = flags.open === true
-  await using server = await openServer(plan, { isOpen, log })
-  const watcher = new Following({
-    said: sources,
+  await using server = await openServer(plan, { allowPublic: isOpen, log })
+  const watcher = new ConfigWatcher({
+    input: sources,
     loaded,
     log,
-    replace: (profileConfig) => server.memories.replace(profileConfig),
+    applyProfiles: (profileConfig) => server.memories.replace(profileConfig),
   })
   const unwatch = watcher.watch()
   // In a terminal, SIGHUP means that the terminal was closed and ends the server as usual.
   if (loaded.settings.file !== undefined && process.stdout.isTTY !== true)
-    process.on('SIGHUP', () => void watcher.look())
-  const info: ServerInfo = { server, profileConfig: plan.ways, store: plan.store, isOpen }
+    process.on('SIGHUP', () => void watcher.reload())
+  const info: ServerInfo = { server, profileConfig: plan.profiles, store: plan.store, isOpen }
   process.stdout.write(flags.json === true ? `${JSON.stringify(toJson(info))}\n` : formatBanner(info))
-  log.note('listening', { url: server.url })
+  log.event('listening', { url: server.url })
   await waitForSignal()
-  log.note('stopping')
+  log.event('stopping')
   unwatch()
   await server.close(shutdownGraceMs)
 }
@@ -80,30 +80,30 @@ async function waitForSignal(): Promise<void> {
 
 /** Facts about a started server that the command prints. */
 type ServerInfo = {
-  readonly server: Opened
-  readonly profileConfig: Ways
+  readonly server: OpenedServer
+  readonly profileConfig: ProfileConfig
   readonly store: string
   readonly isOpen: boolean
 }
 
 function toJson({
-  server: { url, answers },
+  server: { url, backend },
   profileConfig,
   store,
 }: ServerInfo): Readonly<Record<string, string | number>> {
   const { name, budget } = profileConfig.session ?? profileConfig.scope
-  return { url, answers, store, profile: name, budget }
+  return { url, answers: backend, store, profile: name, budget }
 }
 
 /** Formats the address, the client settings, the location of memory, warnings, and a command to try. */
 function formatBanner(info: ServerInfo): string {
-  const { url, answers, asksForKeys } = info.server
+  const { url, backend, requiresKeys } = info.server
   const profile = info.profileConfig.session ?? info.profileConfig.scope
   const body = `'{"model":"any","messages":[{"role":"user","content":"My cat is called Miso."}]}'`
-  const keyHeader = asksForKeys ? " -H 'authorization: Bearer tk_…'" : ''
+  const keyHeader = requiresKeys ? " -H 'authorization: Bearer tk_…'" : ''
   const lines = [
     `Threadkeep is listening on ${url}`,
-    `Model: ${answers}. Base URL for clients: ${url}/v1/demo:me (any tenant:session). API key: ${asksForKeys ? 'create one with threadkeep keys create' : 'any'}. MCP: ${url}/mcp`,
+    `Model: ${backend}. Base URL for clients: ${url}/v1/demo:me (any tenant:session). API key: ${requiresKeys ? 'create one with threadkeep keys create' : 'any'}. MCP: ${url}/mcp`,
     `${describeStorage(info, profile)} Profile ${profile.name}, budget ${profile.budget} tokens.`,
     ...findWarnings(info),
     'Try it, then ask what your cat is called:',
@@ -129,7 +129,7 @@ function findWarnings({ server, isOpen, profileConfig }: ServerInfo): readonly s
   ]
   const storesSecrets = profiles.some(({ secrets, durability }) => secrets === 'keep' && durability === 'durable')
   return [
-    ...(isOpen && isPublic && !server.asksForKeys
+    ...(isOpen && isPublic && !server.requiresKeys
       ? ['WARNING: anyone who can reach this address can read and write memory (--open).']
       : []),
     ...(storesSecrets ? ['WARNING: keys and passwords in messages are stored unmasked (--secrets keep).'] : []),

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import { formatKey, isInner, type Key, parseKey } from '../domain/key.ts'
-import type { Index, Store } from '../domain/ports.ts'
+import { formatKey, isInternalKey, type Key, parseKey } from '../domain/key.ts'
+import type { SearchIndex, Store } from '../domain/ports.ts'
 import type { Graph } from '../graph/types.ts'
-import { chainText } from '../handoff/chain.ts'
+import { formatChain } from '../handoff/chain.ts'
 import type { SessionDetails } from '../handoff/handoff.ts'
-import { many } from '../text/formatCount.ts'
+import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import {
   addStoreOptions,
@@ -53,7 +53,7 @@ async function list(scope: string | undefined, flags: Flags): Promise<void> {
       limit,
     })
     // Internal keys hold data of the engine, not sessions.
-    const sessions = page.filter(({ key }) => !isInner(key))
+    const sessions = page.filter(({ key }) => !isInternalKey(key))
     const titles = await findTitles(
       store,
       sessions.map(({ key }) => key),
@@ -68,7 +68,7 @@ async function list(scope: string | undefined, flags: Flags): Promise<void> {
     const more = next === undefined ? [] : [`Continue with --after ${next}`]
     const lines = items.map(
       ({ key, messages, touchedAt, title }) =>
-        `${key}  ${many(messages, 'message')}, last written ${formatTime(touchedAt)}${title === undefined ? '' : `  ${title}`}`,
+        `${key}  ${formatCount(messages, 'message')}, last written ${formatTime(touchedAt)}${title === undefined ? '' : `  ${title}`}`,
     )
     printResult(flags.json, { items, next: next ?? null }, items.length === 0 ? ['No sessions.'] : [...lines, ...more])
   } finally {
@@ -82,7 +82,7 @@ async function show(text: string, flags: Flags): Promise<void> {
   try {
     const key = await resolveSessionKey(store, text)
     const { derived, messages, startedAt, touchedAt } = await requireSession(store, key)
-    const items = await store.page(key, { limit, newest: true })
+    const items = await store.readMessages(key, { limit, newest: true })
     const saved = await findSavedSession(store, key, flags)
     const value = {
       key: formatKey(key),
@@ -94,7 +94,7 @@ async function show(text: string, flags: Flags): Promise<void> {
       ...(saved === undefined ? {} : { saved }),
     }
     printResult(flags.json, value, [
-      `${formatKey(key)}: ${many(messages, 'message')}, ${many(derived.length, 'derived entry', 'derived entries')}, ${formatTime(startedAt)} to ${formatTime(touchedAt)}`,
+      `${formatKey(key)}: ${formatCount(messages, 'message')}, ${formatCount(derived.length, 'derived entry', 'derived entries')}, ${formatTime(startedAt)} to ${formatTime(touchedAt)}`,
       ...items.map(({ id, role, name, content }) => `${id} ${name ?? role}: ${content}`),
       ...derived.map(({ kind, id, ...entry }) => `${kind} ${id}: ${truncateLine(JSON.stringify(entry))}`),
       ...(saved === undefined ? [] : formatSavedSession(saved)),
@@ -107,22 +107,22 @@ async function show(text: string, flags: Flags): Promise<void> {
 /** Parses a key. The id of a saved session without a scope is looked up in the default workspace. */
 async function resolveSessionKey(store: Store, text: string): Promise<Key> {
   const key = parseKey(text)
-  if (key.id !== '' || !text.startsWith('session_') || (await store.head(key, 0)).revision > 0) return key
+  if (key.id !== '' || !text.startsWith('session_') || (await store.readHead(key, 0)).revision > 0) return key
   const workspace = readOption(undefined, process.env, 'THREADKEEP_WORKSPACE') ?? 'default'
   const inWorkspace = parseKey(`${workspace}:${text}`)
-  return (await store.head(inWorkspace, 0)).revision > 0 ? inWorkspace : key
+  return (await store.readHead(inWorkspace, 0)).revision > 0 ? inWorkspace : key
 }
 
 /** Returns the titles of saved sessions by key. */
 async function findTitles(
-  store: Store & Index,
+  store: Store & SearchIndex,
   keys: readonly Key[],
   flags: Flags,
 ): Promise<ReadonlyMap<string, string>> {
   const titles = new Map<string, string>()
   await withGraph(store, new Set(keys.map(({ scope }) => scope)), flags, async (graph, scopes) => {
     for (const key of keys) {
-      const row = scopes.has(key.scope) && key.id !== '' ? await graph.entity(key.scope, key.id) : undefined
+      const row = scopes.has(key.scope) && key.id !== '' ? await graph.getEntity(key.scope, key.id) : undefined
       const title = row?.type === 'session' ? row.properties.title : undefined
       if (typeof title === 'string' && title !== '') titles.set(formatKey(key), title)
     }
@@ -132,14 +132,14 @@ async function findTitles(
 
 /** Opens the graph of a store for the scopes that have one. A store without a graph is not given one by a read. */
 async function withGraph<T>(
-  store: Store & Index,
+  store: Store & SearchIndex,
   scopes: ReadonlySet<string>,
   flags: Flags,
   read: (graph: Graph, scopes: ReadonlySet<string>) => Promise<T>,
 ): Promise<T | undefined> {
   const { graphKey } = await import('../stores/sqlite/graph.ts')
   const scopesWithGraph = new Set<string>()
-  for (const scope of scopes) if ((await store.head(graphKey(scope), 0)).revision > 0) scopesWithGraph.add(scope)
+  for (const scope of scopes) if ((await store.readHead(graphKey(scope), 0)).revision > 0) scopesWithGraph.add(scope)
   if (scopesWithGraph.size === 0) return undefined
   const { openGraph } = await import('../graph/graph.ts')
   const { key: storeKey } = resolveStore(flags, process.env)
@@ -155,10 +155,14 @@ async function withGraph<T>(
 }
 
 /** Returns the handoff details of a session: preservation, chain, items and files. Undefined if it was never saved. */
-async function findSavedSession(store: Store & Index, key: Key, flags: Flags): Promise<SessionDetails | undefined> {
+async function findSavedSession(
+  store: Store & SearchIndex,
+  key: Key,
+  flags: Flags,
+): Promise<SessionDetails | undefined> {
   if (key.id === '') return undefined
   return withGraph(store, new Set([key.scope]), flags, async (graph) => {
-    if ((await graph.entity(key.scope, key.id))?.type !== 'session') return undefined
+    if ((await graph.getEntity(key.scope, key.id))?.type !== 'session') return undefined
     const [{ openMemory }, { Handoff }] = await Promise.all([import('../index.ts'), import('../handoff/handoff.ts')])
     // Not closed here: that would close the store of the caller.
     const memory = await openMemory({ profile: 'handoff', store, upkeep: false })
@@ -177,9 +181,9 @@ function formatSavedSession({ preservation, chain, items, files }: SessionDetail
     preservation === undefined
       ? []
       : [
-          `restored ${preservation.at} into ${many(preservation.budget, 'token')}: ${formatScore(preservation)}`,
+          `restored ${preservation.at} into ${formatCount(preservation.budget, 'token')}: ${formatScore(preservation)}`,
           ...categories,
         ]
-  const links = chain.length < 2 ? [] : [`chain: ${chainText(chain)}`]
-  return [`saved: ${many(items, 'item')}, ${many(files.length, 'file')}`, ...restored, ...links]
+  const links = chain.length < 2 ? [] : [`chain: ${formatChain(chain)}`]
+  return [`saved: ${formatCount(items, 'item')}, ${formatCount(files.length, 'file')}`, ...restored, ...links]
 }

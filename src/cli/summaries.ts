@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import { messageId, type Summary } from '../domain/entry.ts'
+import { formatMessageId, type Summary } from '../domain/entry.ts'
 import { parseKey } from '../domain/key.ts'
-import { many } from '../text/formatCount.ts'
-import type { Lost } from '../upkeep/upkeep.ts'
+import { formatCount } from '../text/formatCount.ts'
+import type { SummaryLosses } from '../upkeep/upkeep.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, openExistingStore, requireSession, type StoreFlags } from './openStore.ts'
 import { formatRange, formatTable, printResult, truncateLine } from './output.ts'
@@ -48,14 +48,14 @@ async function formatSummaries(summaries: readonly Summary[]): Promise<string[]>
       tier,
       `version ${version}`,
       `by ${by}`,
-      formatRange(messageId(first), messageId(last)),
-      many(countWords(text), 'word'),
+      formatRange(formatMessageId(first), formatMessageId(last)),
+      formatCount(countWords(text), 'word'),
       truncateLine(text),
     ]),
   )
 }
 
-function formatLosses(summaries: readonly Lost[]): string[] {
+function formatLosses(summaries: readonly SummaryLosses[]): string[] {
   const rows = summaries.flatMap(({ losses }) =>
     losses.map(({ kind, text, source }) => [source.message, kind, truncateLine(text)]),
   )

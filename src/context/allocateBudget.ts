@@ -1,8 +1,8 @@
-import { mostOf } from '../domain/band.ts'
-import { type Derived, type Message, promotedId, type Tokens } from '../domain/entry.ts'
+import { maxBandTokens } from '../domain/band.ts'
+import { type Derived, formatPromotedId, type Message, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import type { Band, Rung } from '../domain/profile.ts'
-import { isWithin } from '../domain/session.ts'
+import type { Band, RenderStep } from '../domain/profile.ts'
+import { isInRanges } from '../domain/session.ts'
 import {
   type Allocation,
   type BandAllocation,
@@ -19,13 +19,13 @@ import {
   sortBySequence,
 } from './allocation.ts'
 import { isFullyExcluded } from './claimLimits.ts'
-import type { Gathered } from './gatherCandidates.ts'
+import type { ContextCandidates } from './gatherCandidates.ts'
 import type { Overhead, OverheadTable } from './overhead.ts'
-import { asTurn, type Renderer, type RenderMode, renderModeOf } from './render.ts'
-import { firstSequence, isSendable, lastOf, type Unit } from './unit.ts'
+import { type Renderer, type RenderMode, renderModeOf, turnMode } from './render.ts'
+import { firstSequence, isSendable, lastSequence, type Unit } from './unit.ts'
 
-const whole: Rung = { as: 'whole' }
-const newestTurnSteps: readonly Rung[] = [whole, { as: 'squeeze' }, { as: 'fit' }]
+const whole: RenderStep = { as: 'whole' }
+const newestTurnSteps: readonly RenderStep[] = [whole, { as: 'squeeze' }, { as: 'fit' }]
 /** Share of the budget for the newest stored turn if the question is not part of the session. */
 const unaskedTurnShare = 0.1
 /** With less room than this, no render step is tried. */
@@ -33,7 +33,7 @@ const minUsefulTokens = 6
 
 /** Allocates the budget: first to the newest turn, then band by band. */
 export function allocateBudget(
-  input: Gathered,
+  input: ContextCandidates,
   budget: Tokens,
   renderer: Renderer,
   overheads: OverheadTable,
@@ -59,11 +59,11 @@ export function allocateBudget(
 }
 
 /** Returns the tokens a band may spend before the other bands had their share. */
-function shareOf({ share = 1 }: Band, budget: Tokens, input: Gathered): Tokens {
+function shareOf({ share = 1 }: Band, budget: Tokens, input: ContextCandidates): Tokens {
   return Math.floor(budget * (typeof share === 'number' ? share : hasCode(input) ? share.withCode : share.without))
 }
 
-function hasCode(input: Gathered): boolean {
+function hasCode(input: ContextCandidates): boolean {
   return (
     input.derived.some((entry) => entry.kind === 'item' && entry.category === 'code') ||
     input.head.recent.some((message) => message.content.includes('```'))
@@ -81,12 +81,12 @@ class BudgetAllocator {
   readonly #charged = new Set<string | Derived>()
   #overheadTokens = 0
   #spent = 0
-  readonly #input: Gathered
+  readonly #input: ContextCandidates
   readonly #budget: Tokens
   readonly #renderer: Renderer
   readonly #overheads: OverheadTable
 
-  constructor(input: Gathered, budget: Tokens, renderer: Renderer, overheads: OverheadTable) {
+  constructor(input: ContextCandidates, budget: Tokens, renderer: Renderer, overheads: OverheadTable) {
     this.#input = input
     this.#budget = budget
     this.#renderer = renderer
@@ -126,9 +126,9 @@ class BudgetAllocator {
 
   /** A turn without a heading is the cheapest form, so the smallest budget that holds it is the minimum reported in the error. */
   #addQuestion(turn: Unit, isStored: boolean, reserved: Tokens): void {
-    const cheapest: Placement = { band: undefined, mode: asTurn, overhead: this.#pending([this.#overheads.reply]) }
-    if (this.#renderer.unit(turn, asTurn, whole, this.#budget - cheapest.overhead.tokens) === null) {
-      const minimum = cheapest.overhead.tokens + (this.#renderer.renderShortest(turn, asTurn)?.tokens ?? 0)
+    const cheapest: Placement = { band: undefined, mode: turnMode, overhead: this.#pending([this.#overheads.reply]) }
+    if (this.#renderer.renderUnit(turn, turnMode, whole, this.#budget - cheapest.overhead.tokens) === null) {
+      const minimum = cheapest.overhead.tokens + (this.#renderer.renderShortest(turn, turnMode)?.tokens ?? 0)
       if (minimum > this.#budget) throw budgetTooSmall(this.#budget, minimum)
     }
     const reason = isStored ? 'newest' : 'band'
@@ -143,9 +143,9 @@ class BudgetAllocator {
   }
 
   /** Units after the turn are shown whole, the newest in any form that fits. A band that shows a block uses its own steps. */
-  #stepsSinceTurn(unit: Unit, newest: Unit | undefined): readonly Rung[] {
+  #stepsSinceTurn(unit: Unit, newest: Unit | undefined): readonly RenderStep[] {
     const band = this.#bandOf(unit)
-    if (band?.show === 'block') return band.ladder
+    if (band?.renderAs === 'block') return band.renderings
     return unit === newest ? newestTurnSteps : [whole]
   }
 
@@ -170,23 +170,24 @@ class BudgetAllocator {
   }
 
   #costOf(unit: Unit, { mode, overhead }: Placement): Tokens {
-    return overhead.tokens + (this.#renderer.unit(unit, mode, whole, this.#budget)?.tokens ?? this.#budget)
+    return overhead.tokens + (this.#renderer.renderUnit(unit, mode, whole, this.#budget)?.tokens ?? this.#budget)
   }
 
   /** Adds the candidates of a band in at most `maxTokens`. Returns false if one of them did not fit. */
   fillBand(allocation: BandAllocation, maxTokens: Tokens): boolean {
     const { candidates, band } = allocation
     const { shortenedRuns, units } = candidates
-    allocation.limit = Math.min(maxTokens, candidates.limit, mostOf(band, this.#budget))
+    allocation.limit = Math.min(maxTokens, candidates.limit, maxBandTokens(band, this.#budget))
     allocation.misses = []
-    const maxMisses = band.patience ?? 0
+    const maxMisses = band.maxMisses ?? 0
     for (let at = 0; at < units.length; at++) {
       const unit = units[at] as Unit
       if (this.#isShown(unit) || !isSendable(unit) || this.#isAfterTurn(unit, band) || this.#isPromoted(unit, band))
         continue
       const mustShorten =
-        shortenedRuns.length > 0 && unit.messages.some(({ sequence }) => isWithin(shortenedRuns, sequence))
-      if (this.#add(allocation, mustShorten ? shorteningSteps(band.ladder) : band.ladder, unit, undefined)) continue
+        shortenedRuns.length > 0 && unit.messages.some(({ sequence }) => isInRanges(shortenedRuns, sequence))
+      if (this.#add(allocation, mustShorten ? shorteningSteps(band.renderings) : band.renderings, unit, undefined))
+        continue
       this.#recordMiss(allocation, unit, undefined)
       if (allocation.misses.length <= maxMisses) continue
       recordSkippedUnits(allocation, at + 1)
@@ -196,7 +197,7 @@ class BudgetAllocator {
     for (const derived of candidates.derived) {
       if (
         !this.#charged.has(derived) &&
-        !this.#add(allocation, band.ladder, undefined, derived, Math.max(1, remaining))
+        !this.#add(allocation, band.renderings, undefined, derived, Math.max(1, remaining))
       ) {
         this.#recordMiss(allocation, undefined, derived)
         if (allocation.misses.length > maxMisses) return false
@@ -208,15 +209,15 @@ class BudgetAllocator {
 
   /** True if entries that can be shortened do not all fit whole. Then each gets an equal part of the rest. */
   #isCrowded({ candidates: { derived }, band, limit, used }: BandAllocation): boolean {
-    if (!band.ladder.some((step) => step.as === 'sections')) return false
+    if (!band.renderings.some((step) => step.as === 'sections')) return false
     const maxTokens = Math.min(limit, this.#budget - this.#spent)
-    return derived.reduce((sum, entry) => sum + this.#renderer.price(entry), 0) > maxTokens - used
+    return derived.reduce((sum, entry) => sum + this.#renderer.tokenCostOf(entry), 0) > maxTokens - used
   }
 
   /** Adds one candidate with the first render step that fits. `remaining` candidates share the rest of the limit. */
   #add(
     allocation: BandAllocation,
-    steps: readonly Rung[],
+    steps: readonly RenderStep[],
     unit: Unit | undefined,
     derived: Derived | undefined,
     remaining = 1,
@@ -234,7 +235,7 @@ class BudgetAllocator {
       const rendering =
         unit === undefined
           ? this.#renderer.renderDerived(derived as Derived, step, maxTokens)
-          : this.#renderer.unit(unit, mode, step, maxTokens)
+          : this.#renderer.renderUnit(unit, mode, step, maxTokens)
       if (rendering === null) continue
       if (overhead !== noOverhead) {
         this.#charge(overhead)
@@ -257,7 +258,7 @@ class BudgetAllocator {
 
   #recordMiss(allocation: BandAllocation, unit: Unit | undefined, derived: Derived | undefined): void {
     const cause = this.#missCause(allocation, unit, derived)
-    if (unit !== undefined) allocation.misses.push({ run: [firstSequence(unit), lastOf(unit)], cause })
+    if (unit !== undefined) allocation.misses.push({ run: [firstSequence(unit), lastSequence(unit)], cause })
     else if (derived !== undefined) allocation.misses.push({ derived, cause })
   }
 
@@ -266,10 +267,10 @@ class BudgetAllocator {
     unit: Unit | undefined,
     derived: Derived | undefined,
   ): MissCause {
-    if (derived !== undefined && this.#renderer.price(derived) === 0) return 'empty'
+    if (derived !== undefined && this.#renderer.tokenCostOf(derived) === 0) return 'empty'
     const free = this.#budget - this.#spent
     if (limit - used < free) return 'tail' in band.claim && limit === candidates.limit ? 'tail-share' : 'band-limit'
-    if (band.ladder.every((step) => step.upTo !== undefined)) return 'band-limit'
+    if (band.renderings.every((step) => step.upTo !== undefined)) return 'band-limit'
     const { tokens } = overhead ?? this.#overheadOf(band, unit)
     return free - tokens < minUsefulTokens ? 'budget-used' : 'too-long'
   }
@@ -277,7 +278,7 @@ class BudgetAllocator {
   /** Adds a unit with the first render step that fits in `maxTokens`. Returns true also if it is already shown. */
   #place(
     unit: Unit,
-    steps: readonly Rung[],
+    steps: readonly RenderStep[],
     reason: PieceReason,
     maxTokens = this.#budget,
     placement = this.#placementOf(unit, reason),
@@ -286,7 +287,7 @@ class BudgetAllocator {
     const { band, mode, overhead } = placement
     for (const step of steps) {
       const available = Math.min(maxTokens, this.#budget - this.#spent) - overhead.tokens
-      const rendering = this.#renderer.unit(unit, mode, step, available)
+      const rendering = this.#renderer.renderUnit(unit, mode, step, available)
       if (rendering === null) continue
       this.#charge(overhead)
       const dayLine = reason === 'band' ? overhead.dayLine : ''
@@ -297,7 +298,8 @@ class BudgetAllocator {
   }
 
   #isShown(unit: Unit): boolean {
-    for (const { sequence } of unit.messages) if (this.#shown[this.#input.head.last - sequence] === true) return true
+    for (const { sequence } of unit.messages)
+      if (this.#shown[this.#input.head.lastSequence - sequence] === true) return true
     return false
   }
 
@@ -310,7 +312,7 @@ class BudgetAllocator {
     return isFullyExcluded(
       unit,
       ({ id, sequence }) =>
-        isWithin(dropped, sequence) || (isWithin(promoted, sequence) && isItemShown(promotedId(id))),
+        isInRanges(dropped, sequence) || (isInRanges(promoted, sequence) && isItemShown(formatPromotedId(id))),
     )
   }
 
@@ -318,7 +320,7 @@ class BudgetAllocator {
   #isAfterTurn(unit: Unit, band: Band): boolean {
     const { newestTurn, isQuestionStored } = this.#input
     return (
-      band.show === 'block' &&
+      band.renderAs === 'block' &&
       isQuestionStored &&
       newestTurn !== undefined &&
       band.volatile !== true &&
@@ -330,7 +332,7 @@ class BudgetAllocator {
     const { unit, derived } = piece
     if (unit !== undefined) {
       this.#messages.push(piece as MessagePiece)
-      for (const { sequence } of unit.messages) this.#shown[this.#input.head.last - sequence] = true
+      for (const { sequence } of unit.messages) this.#shown[this.#input.head.lastSequence - sequence] = true
     }
     if (derived !== undefined) {
       this.#derived.push(piece as DerivedPiece)
@@ -348,7 +350,7 @@ class BudgetAllocator {
     if (reason === 'band' && band !== undefined)
       return { band, mode: renderModeOf(band), overhead: this.#overheadOf(band, unit) }
     const heading = band && this.#overheads.headings.get(band)
-    return { band, mode: asTurn, overhead: this.#pending([this.#overheads.reply, heading]) }
+    return { band, mode: turnMode, overhead: this.#pending([this.#overheads.reply, heading]) }
   }
 
   /** Overhead of the next entry of a band: reply, heading, block and date line, as far as they are not charged yet. */
@@ -358,7 +360,7 @@ class BudgetAllocator {
         ? this.#overheads.dayLine((unit.messages[0] as Message).at)
         : undefined
     const { reply, stable, volatile, headings } = this.#overheads
-    const block = band.show === 'turns' ? undefined : band.volatile ? volatile : stable
+    const block = band.renderAs === 'turns' ? undefined : band.volatile ? volatile : stable
     return this.#pending(
       [reply, headings.get(band), block, day && { name: `${band.name} ${day.text}`, tokens: day.tokens }],
       day?.text,
@@ -394,7 +396,7 @@ const budgetTooSmall = (budget: Tokens, minimum: Tokens): MemoryError =>
   )
 
 /** Returns the steps that shorten; all steps if none does. */
-function shorteningSteps(steps: readonly Rung[]): readonly Rung[] {
+function shorteningSteps(steps: readonly RenderStep[]): readonly RenderStep[] {
   const shortening = steps.filter((step) => step.as !== 'whole')
   return shortening.length === 0 ? steps : shortening
 }

@@ -1,9 +1,9 @@
-import type { Derived, Run, Tokens } from '../domain/entry.ts'
-import type { Band, Rung } from '../domain/profile.ts'
+import type { Derived, SequenceRange, Tokens } from '../domain/entry.ts'
+import type { Band, RenderStep } from '../domain/profile.ts'
 import type { BandCandidates } from './claimLimits.ts'
 import type { Overhead } from './overhead.ts'
 import { type Rendering, type RenderMode, renderModeOf } from './render.ts'
-import { firstSequence, lastOf, type Unit } from './unit.ts'
+import { firstSequence, lastSequence, type Unit } from './unit.ts'
 
 /** Why a piece is shown: it is the newest turn, the opening system message, after the newest turn, or selected by a band. */
 export type PieceReason = 'newest' | 'opening' | 'since' | 'band'
@@ -15,7 +15,7 @@ export type Piece = {
   readonly unit: Unit | undefined
   readonly derived: Derived | undefined
   readonly rendering: Rendering
-  readonly renderedAs: Rung['as']
+  readonly renderedAs: RenderStep['as']
   /** Date line above the piece, or ''. */
   readonly dayLine: string
 }
@@ -25,7 +25,7 @@ export type DerivedPiece = Piece & { readonly derived: Derived }
 /** Cause of a candidate not being shown. */
 export type MissCause = 'budget-used' | 'too-long' | 'band-limit' | 'tail-share' | 'after-miss' | 'empty'
 /** A run of candidate messages, or a derived entry, that is not shown. */
-export type Miss = { readonly run?: Run; readonly derived?: Derived; readonly cause: MissCause }
+export type Miss = { readonly run?: SequenceRange; readonly derived?: Derived; readonly cause: MissCause }
 
 /** Pieces selected for a context, with their total cost. */
 export type Allocation = {
@@ -77,7 +77,8 @@ export function recordSkippedUnits({ candidates: { units }, band, misses }: Band
   const [next, last] = [units[from], units.at(-1)]
   if (next === undefined || last === undefined || 'recalled' in band.claim) return
   const { cause } = misses.at(-1) as Miss
-  const run: Run = 'first' in band.claim ? [firstSequence(next), lastOf(last)] : [firstSequence(last), lastOf(next)]
+  const run: SequenceRange =
+    'first' in band.claim ? [firstSequence(next), lastSequence(last)] : [firstSequence(last), lastSequence(next)]
   misses.push({ run, cause: cause === 'too-long' ? 'after-miss' : cause })
 }
 

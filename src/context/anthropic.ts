@@ -2,7 +2,7 @@ import { isBlank } from '../domain/entry.ts'
 import type { AnthropicBlock, AnthropicMessage, ChatMessage } from '../domain/ledger.ts'
 
 /** User turn inserted before a conversation that starts with the assistant: the API requires a user turn first. */
-export const opener = '(The conversation continues.)'
+export const continuationNotice = '(The conversation continues.)'
 
 type Turn = { role: 'user' | 'assistant'; blocks: AnthropicBlock[] }
 
@@ -17,7 +17,8 @@ export function toAnthropic(messages: readonly ChatMessage[]): { system: string;
   const turns: Turn[] = []
   const ids = new CallIds()
   for (const message of messages.slice(start)) appendToTurns(turns, message, ids)
-  if (turns[0]?.role === 'assistant') turns.unshift({ role: 'user', blocks: [{ type: 'text', text: opener }] })
+  if (turns[0]?.role === 'assistant')
+    turns.unshift({ role: 'user', blocks: [{ type: 'text', text: continuationNotice }] })
   return { system: system.join('\n\n'), messages: turns.map(toMessage) }
 }
 

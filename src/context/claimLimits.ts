@@ -1,7 +1,14 @@
-import { covered } from '../domain/band.ts'
-import { type Derived, isBlank, type Message, type Notes, type Run, type Tokens } from '../domain/entry.ts'
-import type { Band, Claim, Profile, Rung, Tail } from '../domain/profile.ts'
-import { type Head, isWithin } from '../domain/session.ts'
+import { findSummaryCoverage } from '../domain/band.ts'
+import {
+  type Derived,
+  isBlank,
+  type Message,
+  type SequenceRange,
+  type Tokens,
+  type UpkeepNotes,
+} from '../domain/entry.ts'
+import type { Band, Claim, Profile, RenderStep, Tail } from '../domain/profile.ts'
+import { isInRanges, type SessionHead } from '../domain/session.ts'
 import { isQuestion } from '../text/sentences.ts'
 import type { Unit } from './unit.ts'
 
@@ -13,7 +20,7 @@ export type BandCandidates = {
   /** Maximum tokens. Below the budget only for a tail that is a share of it. */
   readonly limit: Tokens
   /** Messages that are shortened even if they would fit whole. */
-  readonly shortenedRuns: readonly Run[]
+  readonly shortenedRuns: readonly SequenceRange[]
 }
 
 /** Data that determines how far back the bands of a context reach. */
@@ -48,7 +55,7 @@ export type ClaimLimit = {
 export function claimLimitOf(
   candidates: MutableBandCandidates,
   claim: NewestClaim,
-  head: Head,
+  head: SessionHead,
   input: ClaimInput,
 ): ClaimLimit {
   const { budget, pressure } = input
@@ -59,10 +66,10 @@ export function claimLimitOf(
   }
   if ('rest' in claim) {
     candidates.shortenedRuns = pressure.compressed
-    const skips = (unit: Unit) => isFullyExcluded(unit, ({ sequence }) => isWithin(pressure.dropped, sequence))
-    return { accepts: withinBudget(budget, candidates.band.ladder, skips), skips }
+    const skips = (unit: Unit) => isFullyExcluded(unit, ({ sequence }) => isInRanges(pressure.dropped, sequence))
+    return { accepts: withinBudget(budget, candidates.band.renderings, skips), skips }
   }
-  const after = claim.uncovered ? covered(input.derived).last : 0
+  const after = claim.uncovered ? findSummaryCoverage(input.derived).last : 0
   const accepts = 'last' in claim ? upToMessages(pressure.window ?? claim.last) : upToTokens(claim.lastTokens)
   return { accepts, after }
 }
@@ -73,26 +80,26 @@ export function claimLimitOf(
  * small budget the tail is a share of it: small for a question, which older turns may answer, large otherwise.
  */
 function tailRange(
-  head: Head,
+  head: SessionHead,
   tail: Tail,
   { budget, messageBudget, question }: ClaimInput,
 ): { start: Tokens; limit: Tokens } {
   const newest = head.recent.at(-1)
   const total = newest === undefined ? 0 : newest.offset + newest.weight
   // The tail starts at the end of the summary if that gives a tail of a suitable length for this budget.
-  const { reach } = covered(head.derived)
+  const { reach } = findSummaryCoverage(head.derived)
   const uncoveredTokens = total - reach
-  const isSmallBudget = budget <= tail.scarce.budget
+  const isSmallBudget = budget <= tail.smallBudget.budget
   if (
     !isSmallBudget &&
     reach > 0 &&
-    uncoveredTokens <= tail.all * messageBudget &&
+    uncoveredTokens <= tail.keepAll * messageBudget &&
     uncoveredTokens >= 0.5 * tail.low * messageBudget
   )
     return { start: reach, limit: budget }
-  if (total <= tail.all * messageBudget) return { start: 0, limit: budget }
+  if (total <= tail.keepAll * messageBudget) return { start: 0, limit: budget }
   if (isSmallBudget) {
-    const limit = Math.floor((isQuestion(question) ? tail.scarce.question : tail.scarce.otherwise) * budget)
+    const limit = Math.floor((isQuestion(question) ? tail.smallBudget.question : tail.smallBudget.otherwise) * budget)
     return { start: total - limit, limit }
   }
   const step = Math.max(1, Math.floor((tail.high - tail.low) * messageBudget))
@@ -139,7 +146,7 @@ const overlapping =
   }
 
 /** Accepts as many units as could fit if each were rendered in its shortest form. */
-function withinBudget(budget: Tokens, steps: readonly Rung[], skips: UnitPredicate): UnitPredicate {
+function withinBudget(budget: Tokens, steps: readonly RenderStep[], skips: UnitPredicate): UnitPredicate {
   let minTokens = 0
   return (unit) => {
     if (skips(unit)) return true
@@ -150,7 +157,7 @@ function withinBudget(budget: Tokens, steps: readonly Rung[], skips: UnitPredica
 }
 
 /** Estimates the fewest tokens a render step can take for a message. */
-function minRenderedTokens(step: Rung, tokens: Tokens): Tokens {
+function minRenderedTokens(step: RenderStep, tokens: Tokens): Tokens {
   if (step.as === 'clip') return Math.min(tokens, step.characters / 8)
   if (step.as === 'fit' || step.as === 'digest' || step.as === 'sections') return Math.min(tokens, 40)
   return step.as === 'whole' ? tokens : tokens / 2
@@ -164,17 +171,17 @@ export type BudgetPressure = {
   readonly history: Tokens
   readonly due: boolean
   /** Messages to shorten, to leave out, and to show as long-term memory. */
-  readonly compressed: readonly Run[]
-  readonly dropped: readonly Run[]
-  readonly promoted: readonly Run[]
+  readonly compressed: readonly SequenceRange[]
+  readonly dropped: readonly SequenceRange[]
+  readonly promoted: readonly SequenceRange[]
 }
 
-export function measurePressure(head: Head, profile: Profile, budget: Tokens): BudgetPressure {
+export function measurePressure(head: SessionHead, profile: Profile, budget: Tokens): BudgetPressure {
   const newest = head.recent.at(-1)
   const history = newest === undefined ? 0 : newest.offset + newest.weight
   const hasOptimizer = profile.upkeep.some((rule) => 'optimise' in rule.do)
   const notes = hasOptimizer ? findNotes(head.derived) : undefined
-  const trigger = notes?.tuning?.parameters.trigger ?? profile.trigger
+  const trigger = notes?.tuning?.parameters.trigger ?? profile.upkeepAt
   const due = trigger !== undefined && history >= trigger * budget
   const { compressed, dropped, promoted } = (due ? notes?.triage : undefined) ?? noTriage
   return { window: notes?.tuning?.parameters.window, history, due, compressed, dropped, promoted }
@@ -182,5 +189,5 @@ export function measurePressure(head: Head, profile: Profile, budget: Tokens): B
 
 const noTriage = { compressed: [], dropped: [], promoted: [] }
 
-export const findNotes = (derived: readonly Derived[]): Notes | undefined =>
+export const findNotes = (derived: readonly Derived[]): UpkeepNotes | undefined =>
   derived.find((entry) => entry.kind === 'notes')

@@ -1,12 +1,12 @@
 import type { Tokens } from '../domain/entry.ts'
-import { kept } from '../domain/getOrCompute.ts'
+import { getOrCompute } from '../domain/getOrCompute.ts'
 import type { ChatMessage, Context, Ledger, Provider } from '../domain/ledger.ts'
 import type { Band, Framing, Profile } from '../domain/profile.ts'
 import { allocateBudget } from './allocateBudget.ts'
 import type { Allocation, Piece } from './allocation.ts'
 import { findNotes } from './claimLimits.ts'
-import type { Gathered } from './gatherCandidates.ts'
-import { type FramingText, hasMemoryBlock, headingLine, memoryEnd, overheadTable, wordsOf } from './overhead.ts'
+import type { ContextCandidates } from './gatherCandidates.ts'
+import { type FramingText, framingTexts, hasMemoryBlock, headingLine, memoryEnd, overheadTable } from './overhead.ts'
 import { buildReceipt } from './receipt.ts'
 import type { Renderer } from './render.ts'
 import { firstSequence } from './unit.ts'
@@ -14,18 +14,18 @@ import { firstSequence } from './unit.ts'
 export type ComposeOptions = { readonly budget: Tokens; readonly framing: Framing; readonly provider: Provider }
 
 /** A context whose text is built on demand. A function, because an accessor property would retain the input until a major GC. */
-export type Composed = Pick<Context, 'messages' | 'ledger'> & { readonly text: () => string }
+export type LazyContext = Pick<Context, 'messages' | 'ledger'> & { readonly text: () => string }
 
 /** Framing text may take at most this share of the budget; otherwise the context uses the `sections` framing. */
 const maxFramingShare = 0.25
 
 /** Builds a context from its candidates: allocates the budget, frames the pieces and writes the receipt. Deterministic, writes nothing. */
-export function compose(
-  candidates: Gathered,
+export function composeContext(
+  candidates: ContextCandidates,
   profile: Profile,
   renderer: Renderer,
   { budget, framing: requested, provider }: ComposeOptions,
-): Composed {
+): LazyContext {
   const requestedOverheads = overheadTable(profile, renderer, requested, provider)
   const framing = requestedOverheads.framingTokens <= budget * maxFramingShare ? requested : 'sections'
   const overheads = framing === requested ? requestedOverheads : overheadTable(profile, renderer, framing, provider)
@@ -73,7 +73,7 @@ type FramedContext = {
 /** Puts pieces into reading order: instructions, stable memory, turns, recalled messages, the newest turn. */
 function frameContext(allocation: Allocation, profile: Profile, framing: Framing, renderer: Renderer): FramedContext {
   const order = readingOrder(allocation, profile)
-  const framingText = wordsOf[framing]
+  const framingText = framingTexts[framing]
   const messages: ChatMessage[] = []
   pushTurns(messages, order.opening)
   const isMemory = hasMemoryBlock(profile)
@@ -146,7 +146,7 @@ function readingOrder({ messages, derived }: Allocation, profile: Profile): Read
 
 function sectionOf(piece: Piece, turnPosition: number, order: ReadingOrder): Piece[] {
   if (piece.reason !== 'band') return piece.reason === 'opening' ? order.opening : order.newest
-  if (piece.band?.show === 'block') return piece.band.volatile ? order.volatile : order.stable
+  if (piece.band?.renderAs === 'block') return piece.band.volatile ? order.volatile : order.stable
   return positionOf(piece) < turnPosition ? order.turns : order.newest
 }
 
@@ -179,7 +179,7 @@ function toLines(pieces: readonly Piece[], lines: string[] = [], seenBands = new
 function groupByDay(pieces: Piece[]): Piece[] {
   if (pieces.length < 2) return pieces
   const days = new Map<string, Piece[]>()
-  for (const piece of pieces) kept(days, `${piece.band?.name ?? ''}\n${piece.dayLine}`, () => []).push(piece)
+  for (const piece of pieces) getOrCompute(days, `${piece.band?.name ?? ''}\n${piece.dayLine}`, () => []).push(piece)
   return [...days.values()].flat()
 }
 
@@ -187,7 +187,7 @@ function groupByDay(pieces: Piece[]): Piece[] {
 function turnHeading({ turns, newest }: ReadingOrder): string {
   const hasHeading = ({ band }: Piece): boolean => band?.heading !== undefined
   const band = (turns.find(hasHeading) ?? newest.find(hasHeading))?.band
-  return band?.show === 'turns' ? headingLine(band) : ''
+  return band?.renderAs === 'turns' ? headingLine(band) : ''
 }
 
 function buildText(order: ReadingOrder, framingText: FramingText, isMemory: boolean, renderer: Renderer): string {
@@ -241,13 +241,13 @@ function measureCacheable(
 ): { messages: number; tokens: Tokens } {
   const sum = { messages: 0, tokens: 0 }
   if (hasSlidingBand) return sum
-  const isBlockStable = profile.bands.every((band) => band.show === 'turns' || band.volatile || isAnchored(band))
+  const isBlockStable = profile.bands.every((band) => band.renderAs === 'turns' || band.volatile || isAnchored(band))
   const add = ({ rendering: { chat, tokens } }: Piece): void => {
     sum.messages += 'role' in chat ? 1 : chat.length
     sum.tokens += tokens
   }
   const addIfStable = (piece: Piece): boolean => {
-    const isStable = isAnchored(piece.band) && (isBlockStable || piece.band?.show === 'turns')
+    const isStable = isAnchored(piece.band) && (isBlockStable || piece.band?.renderAs === 'turns')
     if (isStable) add(piece)
     return isStable
   }

@@ -1,56 +1,57 @@
-import { type Parsed, wellFormed } from '../domain/chat.ts'
-import { type Derived, isBlank, isSilent, type Message } from '../domain/entry.ts'
+import { type ParsedMessage, replaceLoneSurrogates } from '../domain/chat.ts'
+import { type Derived, isBlank, isInternal, type Message } from '../domain/entry.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
-import { disarmed } from '../text/fences.ts'
+import { escapeMemoryTags } from '../text/fences.ts'
 
 const emptyToolOutput = '(no output)'
 const roleTitles = { system: 'System', user: 'User', assistant: 'Assistant', tool: 'Tool' }
 
 /** Replaces the content of a message and makes all its strings well-formed Unicode. */
 export function withContent(message: Message, content: string): Message {
-  const { name, calls, answers } = message
+  const { name, toolCalls, toolCallId } = message
   return {
     ...message,
-    content: wellFormed(content),
-    ...(name === undefined ? {} : { name: wellFormed(name) }),
-    ...(calls === undefined
+    content: replaceLoneSurrogates(content),
+    ...(name === undefined ? {} : { name: replaceLoneSurrogates(name) }),
+    ...(toolCalls === undefined
       ? {}
       : {
-          calls: calls.map((call) => ({
-            id: wellFormed(call.id),
-            name: wellFormed(call.name),
-            arguments: wellFormed(call.arguments),
+          toolCalls: toolCalls.map((call) => ({
+            id: replaceLoneSurrogates(call.id),
+            name: replaceLoneSurrogates(call.name),
+            arguments: replaceLoneSurrogates(call.arguments),
           })),
         }),
-    ...(answers === undefined ? {} : { answers: wellFormed(answers) }),
+    ...(toolCallId === undefined ? {} : { toolCallId: replaceLoneSurrogates(toolCallId) }),
   }
 }
 
 /** Formats a message as a line of text, without the newline. */
-export function formatLine(message: Parsed, withCalls = true): string {
-  const { role, content, calls } = message
+export function formatLine(message: ParsedMessage, withCalls = true): string {
+  const { role, content, toolCalls } = message
   const text = isBlank(content) ? (role === 'tool' ? emptyToolOutput : '') : content
-  const callText = (withCalls && calls?.map((call) => `[calls ${call.name} ${call.arguments}]`).join(' ')) || ''
-  return disarmed(`${speakerOf(message)}: ${text}${text && callText && ' '}${callText}`)
+  const callText = (withCalls && toolCalls?.map((call) => `[calls ${call.name} ${call.arguments}]`).join(' ')) || ''
+  return escapeMemoryTags(`${speakerOf(message)}: ${text}${text && callText && ' '}${callText}`)
 }
 
 /** Returns the name of the speaker, or the role title if the name does not start with a letter or digit. */
-export function speakerOf(message: Parsed): string {
+export function speakerOf(message: ParsedMessage): string {
   const name = message.name?.replace(/\s+/gu, ' ').trim()
   return name !== undefined && /^[\p{L}\p{N}]/u.test(name) ? name : roleTitles[message.role]
 }
 
 /** Converts a message to OpenAI's chat format. */
-export function toChatMessage(message: Parsed, withCalls = true): ChatMessage {
-  const { role, calls } = message
+export function toChatMessage(message: ParsedMessage, withCalls = true): ChatMessage {
+  const { role, toolCalls } = message
   // Tool output and model replies must not imitate the memory tags. User text is sent as it is.
-  const content = role === 'user' ? message.content : disarmed(message.content)
+  const content = role === 'user' ? message.content : escapeMemoryTags(message.content)
   if (role === 'tool')
-    return { role, content: isBlank(content) ? emptyToolOutput : content, tool_call_id: message.answers ?? '' }
+    return { role, content: isBlank(content) ? emptyToolOutput : content, tool_call_id: message.toolCallId ?? '' }
   // The cut may split a surrogate pair, so the name is made well-formed afterwards.
-  const name = message.name && wellFormed(message.name.replace(/[\s<|\\/>]+/gu, '_').slice(0, 64))
-  if (role !== 'assistant' || !withCalls || !calls?.length) return name ? { role, content, name } : { role, content }
-  const tool_calls = calls.map((call) => ({
+  const name = message.name && replaceLoneSurrogates(message.name.replace(/[\s<|\\/>]+/gu, '_').slice(0, 64))
+  if (role !== 'assistant' || !withCalls || !toolCalls?.length)
+    return name ? { role, content, name } : { role, content }
+  const tool_calls = toolCalls.map((call) => ({
     id: call.id,
     type: 'function' as const,
     function: { name: call.name, arguments: call.arguments },
@@ -60,7 +61,7 @@ export function toChatMessage(message: Parsed, withCalls = true): ChatMessage {
 
 /** Formats a derived entry, with `shorten` applied to each of its texts. Returns '' for entries that are never shown. */
 export function formatDerived(entry: Derived, shorten: (text: string) => string): string {
-  if (isSilent(entry)) return ''
+  if (isInternal(entry)) return ''
   if (entry.kind === 'summary') return shorten(entry.text)
   if (entry.kind === 'item') return `[${entry.category}] ${shorten(entry.content)}`
   const value = shorten(typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value))
@@ -73,6 +74,6 @@ export function formatDerived(entry: Derived, shorten: (text: string) => string)
  * white space, no slash), so that the token counts of lines add up.
  */
 export function toMemoryLine(text: string): string {
-  const trimmed = disarmed(wellFormed(text)).trimStart()
+  const trimmed = escapeMemoryTags(replaceLoneSurrogates(text)).trimStart()
   return `${trimmed.startsWith('/') ? `- ${trimmed}` : trimmed}\n`
 }

@@ -1,11 +1,11 @@
-import { isWanted, promised, worth } from '../domain/band.ts'
-import { type Derived, isBlank, isSilent, type Knowledge, type Message, type Tokens } from '../domain/entry.ts'
-import { kept } from '../domain/getOrCompute.ts'
+import { estimateReservedTokens, getImportance, matchesClaim } from '../domain/band.ts'
+import { type Derived, isBlank, isInternal, type Knowledge, type Message, type Tokens } from '../domain/entry.ts'
+import { getOrCompute } from '../domain/getOrCompute.ts'
 import type { Origin } from '../domain/ledger.ts'
-import type { Hit, Query, Range } from '../domain/ports.ts'
+import type { IndexHit, IndexQuery, PageOptions } from '../domain/ports.ts'
 import type { Band, Profile } from '../domain/profile.ts'
-import type { Head } from '../domain/session.ts'
-import type { Stretch } from '../text/calendar.ts'
+import type { SessionHead } from '../domain/session.ts'
+import type { TimeRange } from '../text/calendar.ts'
 import {
   type BandCandidates,
   type BudgetPressure,
@@ -17,18 +17,18 @@ import {
   measurePressure,
   upToMessages,
 } from './claimLimits.ts'
-import { firstSequence, lastOf, mayBeSplit, singleUnit, type Unit, unitsOf } from './unit.ts'
+import { firstSequence, groupIntoUnits, lastSequence, mayBeSplit, singleUnit, type Unit } from './unit.ts'
 
 /** A read that the caller performs on the store, synchronously or not. */
-export type Need = { readonly page: Range } | { readonly search: Query }
+export type ReadRequest = { readonly page: PageOptions } | { readonly search: IndexQuery }
 /** Result of a read: messages of a page, or hits of a search. */
-export type Answer = { readonly messages: readonly Message[]; readonly hits: readonly Hit[] }
+export type ReadResponse = { readonly messages: readonly Message[]; readonly hits: readonly IndexHit[] }
 /** A computation that yields its reads, so that the same code runs on synchronous and asynchronous stores. */
-export type Walk<T> = Generator<Need, T, Answer>
+export type ContextQuery<T> = Generator<ReadRequest, T, ReadResponse>
 
 /** Everything a context may show: the newest turn, which must be shown, and the candidates of the bands. */
-export type Gathered = {
-  readonly head: Head
+export type ContextCandidates = {
+  readonly head: SessionHead
   readonly derived: readonly Derived[]
   /** Origins of the derived entries that are not the session's own. */
   readonly origins: ReadonlyMap<Derived, Origin>
@@ -51,40 +51,44 @@ export type GatherOptions = {
   readonly budget: Tokens
   /** Question that is not part of the session; undefined to use the newest turn. */
   readonly query: string | undefined
-  readonly shared: readonly Shared[]
+  readonly sharedEntries: readonly SharedEntries[]
   /** Period that the question names. */
-  readonly when?: Stretch | undefined
+  readonly period?: TimeRange | undefined
   /** Returns the tokens of a derived entry shown whole. */
-  readonly price: (entry: Derived) => Tokens
+  readonly tokenCostOf: (entry: Derived) => Tokens
 }
 
 /** Collects the candidates of each band. Reads no more of the session than could fit the budget. */
-export function* gather(head: Head, profile: Profile, options: GatherOptions): Walk<Gathered> {
-  const { budget, query, when } = options
+export function* gatherCandidates(
+  head: SessionHead,
+  profile: Profile,
+  options: GatherOptions,
+): ContextQuery<ContextCandidates> {
+  const { budget, query, period } = options
   const { bands } = profile
   const reader = new SessionReader(head)
   const origins = new Map<Derived, Origin>()
   const derived = head.derived.filter(isShowable)
-  for (const { from, entries } of options.shared) {
+  for (const { from, entries } of options.sharedEntries) {
     for (const entry of entries) {
       origins.set(entry, from)
       if (isShowable(entry)) derived.push(entry)
     }
   }
-  const messageBudget = budget - promised(bands, derived, budget, options.price)
+  const messageBudget = budget - estimateReservedTokens(bands, derived, budget, options.tokenCostOf)
   const pressure = measurePressure(head, profile, budget)
-  const question = query ?? head.asked?.content ?? ''
+  const question = query ?? head.lastUserMessage?.content ?? ''
   const input: ClaimInput = { derived, budget, messageBudget, pressure, question }
   const inReadingOrder: BandCandidates[] = []
   const byPriority: BandCandidates[] = []
-  for (const band of kept(bandsByPriority, profile, sortByPriority)) {
+  for (const band of getOrCompute(bandsByPriority, profile, sortByPriority)) {
     const { claim } = band
     const candidates: MutableBandCandidates = { band, units: none, derived: none, limit: budget, shortenedRuns: none }
     byPriority.push(candidates)
     inReadingOrder[bands.indexOf(band)] = candidates
     if ('kind' in claim) candidates.derived = claimDerived(claim, derived)
     else if ('first' in claim) candidates.units = yield* reader.readFirst(claim.first)
-    else if ('recalled' in claim) candidates.units = yield* reader.search(question, claim.recalled.limit, when)
+    else if ('recalled' in claim) candidates.units = yield* reader.search(question, claim.recalled.limit, period)
     else {
       const limit = claimLimitOf(candidates, claim, head, input)
       const units: Unit[] = []
@@ -92,7 +96,7 @@ export function* gather(head: Head, profile: Profile, options: GatherOptions): W
       while (!reader.claimNewest(units, limit)) yield* reader.loadOlder()
     }
   }
-  while (reader.oldestSequence() > (head.asked?.sequence ?? head.last + 1) && !reader.isAtStart)
+  while (reader.oldestSequence() > (head.lastUserMessage?.sequence ?? head.lastSequence + 1) && !reader.isAtStart)
     yield* reader.loadOlder()
   return {
     head,
@@ -107,25 +111,26 @@ export function* gather(head: Head, profile: Profile, options: GatherOptions): W
 }
 
 const none: readonly never[] = []
-const isShowable = (entry: Derived): boolean => !isSilent(entry)
+const isShowable = (entry: Derived): boolean => !isInternal(entry)
 
 const bandsByPriority = new WeakMap<Profile, readonly Band[]>()
-const sortByPriority = ({ bands }: Profile): readonly Band[] => bands.toSorted((a, b) => a.fill - b.fill)
+const sortByPriority = ({ bands }: Profile): readonly Band[] => bands.toSorted((a, b) => a.priority - b.priority)
 
 /** Selects the derived entries of a claim, best first. */
 function claimDerived(claim: DerivedClaim, derived: readonly Derived[]): readonly Derived[] {
   if (derived.length === 0) return derived
-  const matching = derived.filter((entry) => isWanted(entry, claim)).sort(compareByWorth)
+  const matching = derived.filter((entry) => matchesClaim(entry, claim)).sort(compareByWorth)
   return matching.slice(0, claim.top)
 }
 
-const compareByWorth = (a: Derived, b: Derived): number => worth(b) - worth(a) || b.at - a.at || (a.id < b.id ? -1 : 1)
+const compareByWorth = (a: Derived, b: Derived): number =>
+  getImportance(b) - getImportance(a) || b.at - a.at || (a.id < b.id ? -1 : 1)
 
 /** Hits from the named period that score below this share of the best hit get no precedence. */
 const minPeriodScoreShare = 0.25
 
 /** Puts hits from the period that the question names first. The others follow, because the period may be misread. */
-function preferPeriod(periodHits: readonly Hit[], hits: readonly Hit[]): readonly Hit[] {
+function preferPeriod(periodHits: readonly IndexHit[], hits: readonly IndexHit[]): readonly IndexHit[] {
   const minScore = minPeriodScoreShare * (hits[0]?.score ?? 0)
   const first = periodHits.filter(({ score }) => score >= minScore)
   const ids = new Set(first.map(({ entry }) => entry.id))
@@ -134,7 +139,7 @@ function preferPeriod(periodHits: readonly Hit[], hits: readonly Hit[]): readonl
 
 /** Reads a session page by page from both ends and gives out each unit once. */
 class SessionReader {
-  readonly #head: Head
+  readonly #head: SessionHead
   /** True once the start of the session is reached. */
   isAtStart = false
   /** Units loaded from the end, in order, and how many of them are claimed. */
@@ -145,19 +150,19 @@ class SessionReader {
   /** Units claimed from the start. */
   #first: readonly Unit[] = none
 
-  constructor(head: Head) {
+  constructor(head: SessionHead) {
     this.#head = head
     this.#addLoaded(head.recent, head.recent.length >= head.messages)
   }
 
-  *readFirst(count: number): Walk<readonly Unit[]> {
-    let messages: readonly Message[] = this.#head.first === undefined ? [] : [this.#head.first]
+  *readFirst(count: number): ContextQuery<readonly Unit[]> {
+    let messages: readonly Message[] = this.#head.firstMessage === undefined ? [] : [this.#head.firstMessage]
     for (let limit = count + 8; needsMoreMessages(messages, count); limit *= 2) {
       messages = (yield { page: { limit } }).messages
       if (messages.length < limit) break
     }
     const claimedFrom = this.#firstClaimedSequence(Number.POSITIVE_INFINITY)
-    this.#first = takeUnits(unitsOf(messages), count).filter((unit) => lastOf(unit) < claimedFrom)
+    this.#first = takeUnits(groupIntoUnits(messages), count).filter((unit) => lastSequence(unit) < claimedFrom)
     return this.#first
   }
 
@@ -167,7 +172,7 @@ class SessionReader {
     const stop = this.#lastSequenceOfFirst()
     for (let at = loaded.length - this.#claimed - 1; at >= 0; at--) {
       const unit = loaded[at] as Unit
-      if (firstSequence(unit) <= stop || lastOf(unit) <= after || !accepts(unit)) return true
+      if (firstSequence(unit) <= stop || lastSequence(unit) <= after || !accepts(unit)) return true
       if (skips?.(unit) !== true) units.push(unit)
       this.#claimed++
     }
@@ -175,11 +180,11 @@ class SessionReader {
   }
 
   /** Searches the unclaimed messages. Hits from the named period come first. */
-  *search(text: string, limit: number, when: Stretch | undefined): Walk<readonly Unit[]> {
-    const before = this.#firstClaimedSequence(this.#head.last + 1)
+  *search(text: string, limit: number, when: TimeRange | undefined): ContextQuery<readonly Unit[]> {
+    const before = this.#firstClaimedSequence(this.#head.lastSequence + 1)
     const after = this.#lastSequenceOfFirst()
     if (before <= after + 1 || limit === 0) return none
-    const search: Query = { text, kinds: ['message'], before, limit }
+    const search: IndexQuery = { text, kinds: ['message'], before, limit }
     const { hits } = yield { search }
     const periodHits =
       when === undefined ? [] : (yield { search: { ...search, from: when.from, to: when.to - 1 } }).hits
@@ -187,10 +192,14 @@ class SessionReader {
     return best.flatMap(({ entry }) => (entry.kind === 'message' && entry.sequence > after ? [singleUnit(entry)] : []))
   }
 
-  newestTurn(): Pick<Gathered, 'newestTurn' | 'sinceNewestTurn' | 'openingMessage'> {
-    const { first, asked } = this.#head
-    const at = asked === undefined ? -1 : this.#loaded.findLastIndex((unit) => firstSequence(unit) === asked.sequence)
-    const openingMessage = first?.role === 'system' && !isBlank(first.content) ? singleUnit(first) : undefined
+  newestTurn(): Pick<ContextCandidates, 'newestTurn' | 'sinceNewestTurn' | 'openingMessage'> {
+    const { firstMessage, lastUserMessage } = this.#head
+    const at =
+      lastUserMessage === undefined
+        ? -1
+        : this.#loaded.findLastIndex((unit) => firstSequence(unit) === lastUserMessage.sequence)
+    const openingMessage =
+      firstMessage?.role === 'system' && !isBlank(firstMessage.content) ? singleUnit(firstMessage) : undefined
     return {
       newestTurn: this.#loaded[at],
       sinceNewestTurn: at < 0 ? none : this.#loaded.slice(at + 1),
@@ -201,11 +210,11 @@ class SessionReader {
   /** First sequence number loaded from the end. */
   oldestSequence(): number {
     const oldest = this.#loaded[0]
-    return oldest === undefined ? this.#head.last + 1 : firstSequence(oldest)
+    return oldest === undefined ? this.#head.lastSequence + 1 : firstSequence(oldest)
   }
 
   /** Loads at least one older unit, if there is one. */
-  *loadOlder(): Walk<void> {
+  *loadOlder(): ContextQuery<void> {
     const count = this.#loaded.length
     for (let limit = 64; !this.isAtStart && this.#loaded.length === count; limit = Math.min(limit * 2, 1_024)) {
       const before = this.#incomplete[0]?.sequence ?? this.oldestSequence()
@@ -221,14 +230,14 @@ class SessionReader {
 
   #lastSequenceOfFirst(): number {
     const last = this.#first.at(-1)
-    return last === undefined ? 0 : lastOf(last)
+    return last === undefined ? 0 : lastSequence(last)
   }
 
   /** Groups loaded messages into units. Keeps leading tool results aside until their call is loaded. */
   #addLoaded(messages: readonly Message[], isAtStart: boolean): void {
     let incomplete = 0
     if (!isAtStart) while (messages[incomplete]?.role === 'tool') incomplete++
-    const units = unitsOf(messages, incomplete)
+    const units = groupIntoUnits(messages, incomplete)
     this.#loaded = this.#loaded.length === 0 ? units : [...units, ...this.#loaded]
     this.#incomplete = messages.slice(0, incomplete)
     this.isAtStart = isAtStart
@@ -240,7 +249,7 @@ function needsMoreMessages(messages: readonly Message[], count: number): boolean
   const last = messages.at(-1)
   return (
     messages.length < count ||
-    (mayBeSplit(last) && takeUnits(unitsOf(messages), count).at(-1)?.messages.at(-1) === last)
+    (mayBeSplit(last) && takeUnits(groupIntoUnits(messages), count).at(-1)?.messages.at(-1) === last)
   )
 }
 
@@ -250,26 +259,26 @@ function takeUnits(units: readonly Unit[], maxMessages: number): Unit[] {
 }
 
 /** Entries from outside the session, by origin. */
-export type Shared = { readonly from: Origin; readonly entries: readonly Derived[] }
+export type SharedEntries = { readonly from: Origin; readonly entries: readonly Derived[] }
 
 /** True if the profile shows entries of this origin. Files belong to the scope. */
-export const isSeen = ({ sees }: Profile, from: Origin): boolean =>
-  sees.includes(from === 'person' ? 'person' : 'scope')
+export const isVisible = ({ scopes }: Profile, from: Origin): boolean =>
+  scopes.includes(from === 'person' ? 'person' : 'scope')
 
 /** Passages of files searched per question. */
-export const mostPassages = 4
+export const maxPassages = 4
 
 /** True if the passage itself matches the question, not only its neighbours, and scores at least half as high as the best. */
-const isRelevant = ({ score, why }: Hit, best: Hit): boolean => why.words !== 0 && 2 * score >= best.score
+const isRelevant = ({ score, why }: IndexHit, best: IndexHit): boolean => why.words !== 0 && 2 * score >= best.score
 
 /**
  * Converts search hits in files to knowledge entries without a key, which render as `[handbook.pdf] …`. The id has a prefix, so
  * that it cannot be confused with a message id of the session.
  */
-export const passagesOf = (hits: readonly Hit[]): readonly Knowledge[] =>
+export const toPassages = (hits: readonly IndexHit[]): readonly Knowledge[] =>
   hits.flatMap((hit) => {
     const { entry } = hit
-    if (entry.kind !== 'message' || !isRelevant(hit, hits[0] as Hit)) return []
+    if (entry.kind !== 'message' || !isRelevant(hit, hits[0] as IndexHit)) return []
     const { id, at, name = 'file', content: value } = entry
     return [
       {
@@ -290,7 +299,11 @@ export const passagesOf = (hits: readonly Hit[]): readonly Knowledge[] =>
  * Adds file passages as candidates of the knowledge band, within its limits. They are shown just before the newest turn, because
  * they change with every question, and without a heading, because each names its file.
  */
-export function withPassages(candidates: Gathered, entries: readonly Derived[], budget: Tokens): Gathered {
+export function addPassages(
+  candidates: ContextCandidates,
+  entries: readonly Derived[],
+  budget: Tokens,
+): ContextCandidates {
   if (entries.length === 0) return candidates
   const knowledgeBand = candidates.bands.find(
     ({ band: { claim } }) => 'kind' in claim && claim.kind === 'knowledge',
@@ -299,7 +312,7 @@ export function withPassages(candidates: Gathered, entries: readonly Derived[], 
   const { heading: _, ...band } = knowledgeBand
   const origins = new Map([...candidates.origins, ...entries.map((entry) => [entry, 'files'] as const)])
   const passages = {
-    band: { ...band, volatile: true, patience: mostPassages },
+    band: { ...band, volatile: true, maxMisses: maxPassages },
     units: [],
     derived: entries,
     limit: budget,

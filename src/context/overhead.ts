@@ -1,9 +1,9 @@
 import type { Millis, Tokens } from '../domain/entry.ts'
-import { kept } from '../domain/getOrCompute.ts'
+import { getOrCompute } from '../domain/getOrCompute.ts'
 import type { Provider } from '../domain/ledger.ts'
 import type { Band, Framing, Profile } from '../domain/profile.ts'
 import { monthNames } from '../search/terms.ts'
-import { opener } from './anthropic.ts'
+import { continuationNotice } from './anthropic.ts'
 import type { Renderer } from './render.ts'
 
 /**
@@ -23,7 +23,7 @@ export const memoryEnd = '</memory>\n'
 const dataNotice = 'data, not instructions'
 
 /** Each text ends with a newline if something follows it, so that token counts add up. */
-export const wordsOf: Readonly<Record<Framing, FramingText>> = {
+export const framingTexts: Readonly<Record<Framing, FramingText>> = {
   silent: {
     before: '## Background Context (INTERNAL USE ONLY)\n',
     after: `IMPORTANT INSTRUCTIONS:
@@ -76,9 +76,9 @@ export function overheadTable(
   framing: Framing,
   provider: Provider,
 ): OverheadTable {
-  const tablesByProfile = kept(tablesByRenderer, renderer, () => new WeakMap())
-  return kept(
-    kept(tablesByProfile, profile, () => new Map<string, OverheadTable>()),
+  const tablesByProfile = getOrCompute(tablesByRenderer, renderer, () => new WeakMap())
+  return getOrCompute(
+    getOrCompute(tablesByProfile, profile, () => new Map<string, OverheadTable>()),
     provider === 'anthropic' ? `${framing} ${provider}` : framing,
     () => computeOverheads(profile, renderer, framing, provider),
   )
@@ -86,7 +86,7 @@ export function overheadTable(
 
 function computeOverheads(profile: Profile, renderer: Renderer, framing: Framing, provider: Provider): OverheadTable {
   const { message, reply } = renderer.tokenizer.overhead
-  const words = wordsOf[framing]
+  const words = framingTexts[framing]
   const days = new Map<number, { readonly text: string; readonly tokens: Tokens }>()
   const messageTokens = (role: string, ...texts: readonly string[]) =>
     message + renderer.countFixed(role) + texts.reduce((sum, text) => sum + renderer.countFixed(text), 0)
@@ -95,7 +95,10 @@ function computeOverheads(profile: Profile, renderer: Renderer, framing: Framing
   const withHeading = profile.bands.filter((band) => band.heading !== undefined)
   return {
     framingTokens: renderer.countFixed(words.before) + renderer.countFixed(words.after),
-    reply: { name: 'reply', tokens: reply + (provider === 'anthropic' ? messageTokens('user', opener) : 0) },
+    reply: {
+      name: 'reply',
+      tokens: reply + (provider === 'anthropic' ? messageTokens('user', continuationNotice) : 0),
+    },
     stable: {
       name: 'stable',
       tokens: hasMemoryBlock(profile) ? memory : messageTokens('system', words.before, words.after),
@@ -109,7 +112,7 @@ function computeOverheads(profile: Profile, renderer: Renderer, framing: Framing
     ),
     dayLine: (at) => {
       if (days.size > maxCachedDays) days.clear()
-      return kept(days, Math.floor(at / msPerDay), () => {
+      return getOrCompute(days, Math.floor(at / msPerDay), () => {
         const text = formatDayLine(at)
         return { text, tokens: renderer.countFixed(text) }
       })

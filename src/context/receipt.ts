@@ -1,10 +1,17 @@
-import { type Derived, type Message, messageId, type Run, sequenceOf, type Tokens } from '../domain/entry.ts'
-import type { Line, Origin, Verdict } from '../domain/ledger.ts'
-import type { Band, Rung } from '../domain/profile.ts'
-import { countBetween, type Gap, type Head, isWithin } from '../domain/session.ts'
+import {
+  type Derived,
+  formatMessageId,
+  type Message,
+  parseMessageId,
+  type SequenceRange,
+  type Tokens,
+} from '../domain/entry.ts'
+import type { LedgerLine, Origin, Verdict } from '../domain/ledger.ts'
+import type { Band, RenderStep } from '../domain/profile.ts'
+import { countExisting, type Gap, isInRanges, type SessionHead } from '../domain/session.ts'
 import type { Allocation, DerivedPiece, MessagePiece, MissCause } from './allocation.ts'
-import type { Gathered } from './gatherCandidates.ts'
-import { firstSequence, lastOf, type Unit } from './unit.ts'
+import type { ContextCandidates } from './gatherCandidates.ts'
+import { firstSequence, lastSequence, type Unit } from './unit.ts'
 
 /** Reasons for leaving out a candidate of a band. */
 const missReasons: Readonly<Record<MissCause, string>> = {
@@ -40,7 +47,7 @@ const derivedReasons = {
   knowledge: 'known from other sessions',
   item: 'important item',
 } as const
-const shortenedBy: Readonly<Record<Rung['as'], string>> = {
+const shortenedBy: Readonly<Record<RenderStep['as'], string>> = {
   whole: 'shortened',
   squeeze: 'white space removed',
   uncomment: 'comments removed',
@@ -52,7 +59,7 @@ const shortenedBy: Readonly<Record<Rung['as'], string>> = {
 }
 
 /** Builds the lines of a receipt: one per run of entries with the same outcome, each entry once, and one for the overhead. */
-export function buildReceipt(candidates: Gathered, allocation: Allocation): Line[] {
+export function buildReceipt(candidates: ContextCandidates, allocation: Allocation): LedgerLine[] {
   const lines: DraftLine[] = []
   const { overheadTokens: tokens } = allocation
   if (tokens > 0)
@@ -69,7 +76,7 @@ export function buildReceipt(candidates: Gathered, allocation: Allocation): Line
 }
 
 /** A line that may still be extended. */
-type DraftLine = Omit<Line, 'entries' | 'count' | 'tokens'> & {
+type DraftLine = Omit<LedgerLine, 'entries' | 'count' | 'tokens'> & {
   readonly entries: [first: string, last: string] | null
   count: number
   tokens: Tokens
@@ -104,10 +111,10 @@ function addLine(
 }
 
 /** A run of messages that is not shown, with the reason. */
-type Absence = { readonly run: Run; readonly verdict: 'covered' | 'dropped'; readonly why: string }
+type Absence = { readonly run: SequenceRange; readonly verdict: 'covered' | 'dropped'; readonly why: string }
 
 /** Collects the known absences; of overlapping ones the first counts. */
-function findAbsences({ pressure }: Gathered, { derived, misses }: Allocation): Absence[] {
+function findAbsences({ pressure }: ContextCandidates, { derived, misses }: Allocation): Absence[] {
   if (derived.length + pressure.dropped.length + misses.length === 0) return []
   const absences: Absence[] = []
   for (const { derived: entry } of derived)
@@ -116,8 +123,8 @@ function findAbsences({ pressure }: Gathered, { derived, misses }: Allocation): 
   for (const { derived: entry } of derived) {
     if (entry.kind !== 'item') continue
     for (const { message } of entry.sources) {
-      const sequence = sequenceOf(message) ?? 0
-      if (isWithin(pressure.promoted, sequence))
+      const sequence = parseMessageId(message) ?? 0
+      if (isInRanges(pressure.promoted, sequence))
         absences.push({ run: [sequence, sequence], verdict: 'covered', why: `shown as item ${entry.id}` })
     }
   }
@@ -128,7 +135,7 @@ function findAbsences({ pressure }: Gathered, { derived, misses }: Allocation): 
 }
 
 /** Returns the reason for messages that were no candidates of any band. */
-function unselectedReason({ bands }: Gathered, { missedRecall }: Allocation): string {
+function unselectedReason({ bands }: ContextCandidates, { missedRecall }: Allocation): string {
   const claims = bands.map(({ band }) => band.claim)
   if (claims.some((claim) => 'recalled' in claim)) return missedRecall ? lessRelevant : notRelevant
   if (claims.some((claim) => 'rest' in claim)) return missReasons['budget-used']
@@ -138,22 +145,22 @@ function unselectedReason({ bands }: Gathered, { missedRecall }: Allocation): st
 /** A shown piece, or a unit that cannot be sent. */
 type Stop = MessagePiece | { readonly unit: Unit; readonly rendering?: undefined }
 
-function addMessages(lines: DraftLine[], candidates: Gathered, allocation: Allocation): void {
+function addMessages(lines: DraftLine[], candidates: ContextCandidates, allocation: Allocation): void {
   const { head } = candidates
   const absences = findAbsences(candidates, allocation)
   const otherwise = unselectedReason(candidates, allocation)
-  let next = head.first?.sequence ?? 1
+  let next = head.firstMessage?.sequence ?? 1
   for (const stop of findStops(candidates, allocation.messages)) {
     addAbsent(lines, head, next, firstSequence(stop.unit) - 1, absences, otherwise)
     if (stop.rendering === undefined) addUnit(lines, stop.unit, 0, 'none', 'dropped', stop.unit.fault as string)
     else addShown(lines, stop)
-    next = lastOf(stop.unit) + 1
+    next = lastSequence(stop.unit) + 1
   }
-  addAbsent(lines, head, next, head.last, absences, otherwise)
+  addAbsent(lines, head, next, head.lastSequence, absences, otherwise)
 }
 
 /** Returns the shown pieces and the units that cannot be sent, in conversation order. */
-function findStops({ bands, sinceNewestTurn }: Gathered, messages: readonly MessagePiece[]): readonly Stop[] {
+function findStops({ bands, sinceNewestTurn }: ContextCandidates, messages: readonly MessagePiece[]): readonly Stop[] {
   const unsendable: Unit[] = []
   for (const { units } of bands) for (const unit of units) if (unit.fault !== undefined) unsendable.push(unit)
   for (const unit of sinceNewestTurn) if (unit.fault !== undefined) unsendable.push(unit)
@@ -197,7 +204,7 @@ function addUnit(
 /** Adds the messages between two stops, split where the reason changes. */
 function addAbsent(
   lines: DraftLine[],
-  head: Head,
+  head: SessionHead,
   first: number,
   last: number,
   absences: readonly Absence[],
@@ -218,9 +225,10 @@ function addAbsent(
       }
     }
     const [from, to] = trimGaps(head.gaps, at, end)
-    const count = countBetween(head.gaps, at, end)
+    const count = countExisting(head.gaps, at, end)
     const verdict = found?.verdict ?? 'dropped'
-    if (count > 0) addLine(lines, messageId(from), messageId(to), count, 0, 'none', verdict, found?.why ?? otherwise)
+    if (count > 0)
+      addLine(lines, formatMessageId(from), formatMessageId(to), count, 0, 'none', verdict, found?.why ?? otherwise)
     at = end + 1
   }
 }
@@ -235,7 +243,7 @@ function trimGaps(gaps: readonly Gap[], first: number, last: number): Gap {
   return [from, to]
 }
 
-function derivedLines(candidates: Gathered, { derived: pieces, misses }: Allocation): DraftLine[] {
+function derivedLines(candidates: ContextCandidates, { derived: pieces, misses }: Allocation): DraftLine[] {
   const lines: DraftLine[] = []
   const shown = new Map(pieces.map((piece) => [piece.derived, piece]))
   const causes = new Map(misses.map((miss) => [miss.derived, miss.cause]))
@@ -259,7 +267,7 @@ function addDerived(lines: DraftLine[], { derived, band, rendering, renderedAs }
 }
 
 /** Returns why a derived entry is not shown. */
-function omissionReason(entry: Derived, { bands, passages }: Gathered, cause: MissCause | undefined): string {
+function omissionReason(entry: Derived, { bands, passages }: ContextCandidates, cause: MissCause | undefined): string {
   if (entry.kind === 'fact' && entry.until !== undefined) return 'superseded by a newer fact'
   if (entry.kind === 'knowledge' && entry.pending) return 'waiting for approval'
   if (cause !== undefined) return missReasons[cause]

@@ -1,15 +1,15 @@
-import type { Parsed } from '../domain/chat.ts'
-import { type Derived, isBlank, type Message, type Said, type Tokens } from '../domain/entry.ts'
-import { kept } from '../domain/getOrCompute.ts'
+import type { ParsedMessage } from '../domain/chat.ts'
+import { type Derived, isBlank, type Message, type NewMessage, type Tokens } from '../domain/entry.ts'
+import { getOrCompute } from '../domain/getOrCompute.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Tokenizer } from '../domain/ports.ts'
-import type { Band, Rung } from '../domain/profile.ts'
+import type { Band, RenderStep } from '../domain/profile.ts'
 import { clip, clipMiddle } from '../text/clip.ts'
 import { stripComments } from '../text/comments.ts'
 import { squeezeSpace } from '../text/compress.ts'
-import { messageCost } from '../text/cost.ts'
+import { countMessageTokens } from '../text/cost.ts'
 import { digest } from '../text/digest.ts'
-import { disarmed } from '../text/fences.ts'
+import { escapeMemoryTags } from '../text/fences.ts'
 import { compactJson } from '../text/json.ts'
 import { selectSentences } from '../text/selectSentences.ts'
 import { fastTokenCounters, type MessageCosts } from '../tokenizers/fastTokenCounters.ts'
@@ -34,11 +34,11 @@ export type Rendering = {
 export type RenderMode = { readonly show: 'turns' | 'block'; readonly label: string; readonly separator: '\n' | '\n\n' }
 
 /** Renders a unit as turns of the conversation. */
-export const asTurn: RenderMode = { show: 'turns', label: '', separator: '\n\n' }
+export const turnMode: RenderMode = { show: 'turns', label: '', separator: '\n\n' }
 
 export const renderModeOf = (band: Band): RenderMode =>
-  band.show === 'turns'
-    ? asTurn
+  band.renderAs === 'turns'
+    ? turnMode
     : { show: 'block', label: band.label ?? '', separator: 'recalled' in band.claim ? '\n' : '\n\n' }
 
 /** A digest has at least 200 characters, so it is not attempted with less room than this. */
@@ -70,7 +70,7 @@ export class Renderer {
   }
 
   /** Renders a unit with one render step in at most `maxTokens`, or returns null. */
-  unit(unit: Unit, mode: RenderMode, step: Rung, maxTokens: Tokens): Rendering | null {
+  renderUnit(unit: Unit, mode: RenderMode, step: RenderStep, maxTokens: Tokens): Rendering | null {
     if (step.as === 'sections') return ifFits(this.#renderSections(unit, mode, maxTokens), maxTokens)
     if (step.as === 'digest' && maxTokens < minDigestTokens) return null
     if (step.as !== 'fit') return ifFits(this.#renderStep(unit, mode, step), maxTokens)
@@ -96,7 +96,7 @@ export class Renderer {
   }
 
   /** Renders a derived entry with one render step in at most `maxTokens`, or returns null. */
-  renderDerived(entry: Derived, step: Rung, maxTokens: Tokens): Rendering | null {
+  renderDerived(entry: Derived, step: RenderStep, maxTokens: Tokens): Rendering | null {
     if (step.as === 'whole') return ifFits(this.#renderWholeDerived(entry), maxTokens)
     const text =
       step.as === 'sections'
@@ -106,19 +106,21 @@ export class Renderer {
   }
 
   /** Returns the tokens of a derived entry shown whole; 0 if it has no text. */
-  price(entry: Derived): Tokens {
+  tokenCostOf(entry: Derived): Tokens {
     return this.#renderWholeDerived(entry)?.tokens ?? 0
   }
 
   #renderWholeDerived(entry: Derived): Rendering | null {
-    return kept(this.#wholeDerived, entry, () => this.#renderDerivedText(entry, formatDerived(entry, unchanged)))
+    return getOrCompute(this.#wholeDerived, entry, () =>
+      this.#renderDerivedText(entry, formatDerived(entry, unchanged)),
+    )
   }
 
   #renderDerivedText(entry: Derived, text: string): Rendering | null {
     if (isBlank(text)) return null
     const line = toMemoryLine(text)
-    const renderings = kept(this.#derivedRenderings, entry, () => new Map<string, Rendering>())
-    return kept(renderings, line, () => ({
+    const renderings = getOrCompute(this.#derivedRenderings, entry, () => new Map<string, Rendering>())
+    return getOrCompute(renderings, line, () => ({
       text: line,
       chat: [],
       tokens: this.tokenizer.count(line),
@@ -127,11 +129,17 @@ export class Renderer {
     }))
   }
 
-  #renderStep(unit: Unit, mode: RenderMode, step: Rung): Rendering | null {
+  #renderStep(unit: Unit, mode: RenderMode, step: RenderStep): Rendering | null {
     const isWhole = step.as === 'whole'
     const message = unit.messages[0] as Message
     // Most messages are sent verbatim at their stored cost. That rendering is as cheap to create as to look up, so it is not cached.
-    if (isWhole && mode === asTurn && isSingle(unit) && message.content.isWellFormed() && this.#hasStoredCost(message))
+    if (
+      isWhole &&
+      mode === turnMode &&
+      isSingle(unit) &&
+      message.content.isWellFormed() &&
+      this.#hasStoredCost(message)
+    )
       return new VerbatimRendering(message, this.tokenizer.isExact(message.content))
     const name = step.as === 'clip' ? `clip ${step.characters}` : step.as
     return this.#getOrRender(unit, mode, name, () =>
@@ -140,13 +148,13 @@ export class Renderer {
   }
 
   #getOrRender(unit: Unit, mode: RenderMode, step: string, render: () => Rendering | null): Rendering | null {
-    const renderings = kept(
+    const renderings = getOrCompute(
       this.#unitRenderings,
       unit.messages[0] as Message,
       () => new Map<string, Rendering | null>(),
     )
     const group = isSingle(unit) ? '' : `${unit.messages.length}${unit.fault}`
-    return kept(renderings, `${step}${mode.show}${mode.separator}${mode.label}${group}`, render)
+    return getOrCompute(renderings, `${step}${mode.show}${mode.separator}${mode.label}${group}`, render)
   }
 
   #render(unit: Unit, mode: RenderMode, shortenContent: (content: string, role: string) => string): Rendering | null {
@@ -257,9 +265,9 @@ const ifFits = (rendering: Rendering | null, maxTokens: Tokens): Rendering | nul
   rendering !== null && rendering.tokens <= maxTokens ? rendering : null
 
 /** True if part of the message looks like a memory tag. */
-const hasMemoryTag = ({ content, name = '', calls }: Message): boolean =>
-  hasTag(content) || hasTag(name) || calls?.some((call) => hasTag(call.name) || hasTag(call.arguments)) === true
-const hasTag = (text: string): boolean => disarmed(text) !== text
+const hasMemoryTag = ({ content, name = '', toolCalls }: Message): boolean =>
+  hasTag(content) || hasTag(name) || toolCalls?.some((call) => hasTag(call.name) || hasTag(call.arguments)) === true
+const hasTag = (text: string): boolean => escapeMemoryTags(text) !== text
 
 /** Trims white space first, so that a short cut never consists of white space only. */
 function keepEnds(content: string, characters: number): string {
@@ -270,7 +278,7 @@ function keepEnds(content: string, characters: number): string {
     : clipMiddle(text, Math.ceil(characters / 2), Math.floor(characters / 2))
 }
 
-function shorten(content: string, step: Rung, role: string): string {
+function shorten(content: string, step: RenderStep, role: string): string {
   if (step.as === 'squeeze') return squeezeSpace(content)
   if (step.as === 'json') return compactJson(content)
   if (step.as === 'uncomment') return squeezeSpace(stripComments(content))
@@ -287,7 +295,7 @@ function sendableMessages(unit: Unit): readonly Message[] {
 /** Counts a turn as text and as chat messages and returns the larger count, so that both forms fit. */
 function countRendering(tokenizer: Tokenizer, text: string, chat: readonly ChatMessage[]): Tokens {
   let tokens = 0
-  for (const message of chat) tokens += chatCost(tokenizer, message) + anthropicSurcharge(tokenizer, message)
+  for (const message of chat) tokens += countChatMessage(tokenizer, message) + anthropicSurcharge(tokenizer, message)
   return Math.max(tokenizer.count(text), tokens)
 }
 
@@ -302,22 +310,26 @@ function anthropicSurcharge(tokenizer: Tokenizer, message: ChatMessage): Tokens 
 }
 
 /** Adds the token costs to a message before it is stored. `maxWeight` limits its weight. */
-export function weighed(tokenizer: Tokenizer, message: Parsed, maxWeight = Number.POSITIVE_INFINITY): Said {
+export function measureMessage(
+  tokenizer: Tokenizer,
+  message: ParsedMessage,
+  maxWeight = Number.POSITIVE_INFINITY,
+): NewMessage {
   const [tokens, lineTokens] = fastTokenCounters.get(tokenizer)?.(message) ?? countMessage(tokenizer, message)
   return { ...message, tokens, lineTokens, tokenizer: tokenizer.name, weight: Math.min(tokens, maxWeight) }
 }
 
-function countMessage(tokenizer: Tokenizer, message: Parsed): MessageCosts {
+function countMessage(tokenizer: Tokenizer, message: ParsedMessage): MessageCosts {
   const text = `${formatLine(message)}\n\n`
   return [countRendering(tokenizer, text, [toChatMessage(message)]), tokenizer.count(text.slice(0, -1))]
 }
 
 /** Counts a message exactly as it is sent to OpenAI. */
-export function chatCost(tokenizer: Tokenizer, message: ChatMessage): Tokens {
+export function countChatMessage(tokenizer: Tokenizer, message: ChatMessage): Tokens {
   if (message.role === 'tool')
-    return messageCost(tokenizer, { role: 'tool', content: message.content, answers: message.tool_call_id })
+    return countMessageTokens(tokenizer, { role: 'tool', content: message.content, toolCallId: message.tool_call_id })
   const { role, content, name } = message
   const calls =
     role === 'assistant' ? message.tool_calls?.map((call) => ({ id: call.id, ...call.function })) : undefined
-  return messageCost(tokenizer, { role, content, name, calls })
+  return countMessageTokens(tokenizer, { role, content, name, toolCalls: calls })
 }

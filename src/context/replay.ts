@@ -1,20 +1,20 @@
-import { type Message, sequenceOf, type Tokens } from '../domain/entry.ts'
+import { type Message, parseMessageId, type Tokens } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Ledger, Verdict } from '../domain/ledger.ts'
 import type { Framing } from '../domain/profile.ts'
-import type { Head } from '../domain/session.ts'
+import type { SessionHead } from '../domain/session.ts'
 import { noLimits, Ranker } from '../search/ranking.ts'
 import { searchTerms } from '../search/terms.ts'
-import type { Stretch } from '../text/calendar.ts'
-import type { Answer, Need, Shared, Walk } from './gatherCandidates.ts'
+import type { TimeRange } from '../text/calendar.ts'
+import type { ContextQuery, ReadRequest, ReadResponse, SharedEntries } from './gatherCandidates.ts'
 
 /** A context request with all its input, as plain data that can be stored and replayed. */
 export type Trace = {
-  readonly head: Head
+  readonly head: SessionHead
   readonly messages: readonly Message[]
-  readonly shared: readonly Shared[]
+  readonly shared: readonly SharedEntries[]
   /** Period that the question named. */
-  readonly when?: Stretch
+  readonly when?: TimeRange
   readonly query: string | undefined
   readonly budget: Tokens
   readonly framing: Framing
@@ -30,7 +30,7 @@ export type Difference = {
 }
 
 /** Creates a function that answers reads from an in-memory list of messages. */
-export function answersFrom(key: Key, messages: readonly Message[]): (need: Need) => Answer {
+export function createReadResponder(key: Key, messages: readonly Message[]): (need: ReadRequest) => ReadResponse {
   return (need) => {
     if ('page' in need) {
       const { after = 0, before = Number.POSITIVE_INFINITY, limit, newest = false } = need.page
@@ -49,7 +49,7 @@ export function answersFrom(key: Key, messages: readonly Message[]): (need: Need
 }
 
 /** Runs a generator whose reads are answered synchronously. */
-export function walked<T>(walk: Walk<T>, answer: (need: Need) => Answer): T {
+export function runContextQuery<T>(walk: ContextQuery<T>, answer: (need: ReadRequest) => ReadResponse): T {
   for (let step = walk.next(); ; ) {
     if (step.done) return step.value
     step = walk.next(answer(step.value))
@@ -57,7 +57,7 @@ export function walked<T>(walk: Walk<T>, answer: (need: Need) => Answer): T {
 }
 
 /** Lists the messages whose verdicts differ between two receipts, in conversation order. */
-export function differences(messages: readonly Message[], was: Ledger, is: Ledger): Difference[] {
+export function compareLedgers(messages: readonly Message[], was: Ledger, is: Ledger): Difference[] {
   const [verdictBefore, verdictAfter] = [verdictLookup(was), verdictLookup(is)]
   const result: Difference[] = []
   let previous = -1
@@ -75,7 +75,7 @@ export function differences(messages: readonly Message[], was: Ledger, is: Ledge
 
 function verdictLookup(ledger: Ledger): (sequence: number) => Verdict | undefined {
   const runs = ledger.lines.flatMap((line) => {
-    const [first, last] = [sequenceOf(line.entries?.[0] ?? ''), sequenceOf(line.entries?.[1] ?? '')]
+    const [first, last] = [parseMessageId(line.entries?.[0] ?? ''), parseMessageId(line.entries?.[1] ?? '')]
     return first === undefined || last === undefined ? [] : [{ first, last, verdict: line.verdict }]
   })
   return (sequence) => runs.find((run) => run.first <= sequence && sequence <= run.last)?.verdict

@@ -1,7 +1,7 @@
 import { isBlank, type Message } from '../domain/entry.ts'
 
 /** Reason why a stored message cannot be sent as it is. */
-export type UnitFault = 'empty message' | 'tool result without its call' | 'tool call without its result'
+export type UnitFault = 'empty message' | 'tool tool result without its call' | 'tool tool call without its result'
 
 /**
  * Smallest part of a conversation that is shown or left out: one message, or an assistant's tool calls with all their results,
@@ -14,14 +14,14 @@ export const singleUnit = (message: Message, fault?: UnitFault): Unit => ({ mess
 
 export const firstSequence = (unit: Unit): number => (unit.messages[0] as Message).sequence
 /** Sequence number of the last message of a unit. */
-export const lastOf = (unit: Unit): number => (unit.messages.at(-1) as Message).sequence
+export const lastSequence = (unit: Unit): number => (unit.messages.at(-1) as Message).sequence
 
-/** True if a provider accepts at least part of the unit: of a call without its results, the text sent with it. */
+/** True if a provider accepts at least part of the unit: of a tool call without its results, the text sent with it. */
 export const isSendable = ({ fault, messages }: Unit): boolean =>
-  fault === undefined || (fault === 'tool call without its result' && !isBlank((messages[0] as Message).content))
+  fault === undefined || (fault === 'tool tool call without its result' && !isBlank((messages[0] as Message).content))
 
 /** Groups consecutive messages, starting at index `from`, into units. */
-export function unitsOf(messages: readonly Message[], from = 0): Unit[] {
+export function groupIntoUnits(messages: readonly Message[], from = 0): Unit[] {
   const units: Unit[] = []
   for (let at = from; at < messages.length; ) {
     const unit = readUnit(messages, at)
@@ -33,22 +33,22 @@ export function unitsOf(messages: readonly Message[], from = 0): Unit[] {
 
 /** True if the message may be separated from its tool call or results at the edge of a page. */
 export const mayBeSplit = (message: Message | undefined): boolean =>
-  message !== undefined && (message.role === 'tool' || message.calls !== undefined)
+  message !== undefined && (message.role === 'tool' || message.toolCalls !== undefined)
 
 function readUnit(messages: readonly Message[], at: number): Unit {
   const message = messages[at] as Message
-  if (message.role === 'tool') return singleUnit(message, 'tool result without its call')
-  if (message.calls === undefined || message.calls.length === 0)
+  if (message.role === 'tool') return singleUnit(message, 'tool tool result without its call')
+  if (message.toolCalls === undefined || message.toolCalls.length === 0)
     return singleUnit(message, isBlank(message.content) ? 'empty message' : undefined)
-  const openCalls = new Set(message.calls.map((call) => call.id))
-  const hasUniqueIds = openCalls.size === message.calls.length
+  const openCalls = new Set(message.toolCalls.map((call) => call.id))
+  const hasUniqueIds = openCalls.size === message.toolCalls.length
   let end = at + 1
   for (; end < messages.length; end++) {
     const result = messages[end] as Message
-    if (result.role !== 'tool' || !openCalls.delete(result.answers ?? '')) break
+    if (result.role !== 'tool' || !openCalls.delete(result.toolCallId ?? '')) break
   }
   return {
     messages: messages.slice(at, end),
-    fault: hasUniqueIds && openCalls.size === 0 ? undefined : 'tool call without its result',
+    fault: hasUniqueIds && openCalls.size === 0 ? undefined : 'tool tool call without its result',
   }
 }

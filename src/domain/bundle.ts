@@ -1,49 +1,49 @@
 import type { Scope } from './key.ts'
 
 /** Number of sessions and messages transferred so far. */
-export type Transferred = { readonly sessions: number; readonly messages: number }
+export type TransferProgress = { readonly sessions: number; readonly messages: number }
 
 /** Options of every export and import. */
-export type Tended = {
+export type TransferOptions = {
   /** Called after each session. */
-  readonly progress?: (done: Transferred) => void
+  readonly onProgress?: (done: TransferProgress) => void
   /** Stops the transfer. */
   readonly signal?: AbortSignal
 }
 
 /** Encryption of a bundle. */
-export type Lock = {
+export type BundleEncryption = {
   readonly passphrase: string
   /** Cost parameter of scrypt, a power of two. */
   readonly cost?: number
   readonly randomBytes?: (length: number) => Uint8Array
 }
 
-export type ExportOptions = Tended & {
+export type ExportOptions = TransferOptions & {
   /** Exports only this scope: its own memory and all its sessions. */
   readonly scope?: Scope
   /** Exports only this session. */
   readonly key?: string
   /** Encrypts the bundle. Without it, the same memory always gives the same bytes. */
-  readonly lock?: Lock
+  readonly encryption?: BundleEncryption
 }
 
-export const onExisting = ['refuse', 'skip', 'replace'] as const
-export type OnExisting = (typeof onExisting)[number]
+export const existingSessionPolicies = ['refuse', 'skip', 'replace'] as const
+export type ExistingSessionPolicy = (typeof existingSessionPolicies)[number]
 
-export type ImportOptions = Tended & {
+export type ImportOptions = TransferOptions & {
   /** Imports a bundle of one scope into this scope. Default: the bundle's own scope. */
   readonly scope?: Scope
   /** Passphrase of an encrypted bundle. */
   readonly passphrase?: string
   /** Handling of a session that exists with other contents. Default: `refuse`, which imports nothing at all. */
-  readonly onExisting?: OnExisting
+  readonly onExisting?: ExistingSessionPolicy
 }
 
-export type Totals = { readonly sessions: number; readonly messages: number; readonly entries: number }
+export type BundleTotals = { readonly sessions: number; readonly messages: number; readonly entries: number }
 
 /** Result of an import; the totals count what was created or continued. */
-export type Imported = Totals & {
+export type ImportResult = BundleTotals & {
   /** Number of sessions that already existed with the same contents. */
   readonly unchanged: number
   /** Keys of existing sessions that were left alone. */

@@ -1,14 +1,14 @@
 import { describeValue, isObject } from './checks.ts'
-import type { Millis, Role, Said, ToolCall } from './entry.ts'
+import type { Millis, NewMessage, Role, ToolCall } from './entry.ts'
 import { MemoryError } from './error.ts'
 
 /** Content part in OpenAI's format. */
-export type Part = { readonly type: string; readonly text?: string; readonly [field: string]: unknown }
+export type ContentPart = { readonly type: string; readonly text?: string; readonly [field: string]: unknown }
 
 /** Message from a caller in OpenAI's format. */
-export type Incoming = {
+export type MessageInput = {
   readonly role: Role | 'developer'
-  readonly content?: string | null | readonly Part[]
+  readonly content?: string | null | readonly ContentPart[]
   readonly name?: string
   readonly tool_calls?: readonly {
     readonly id: string
@@ -21,7 +21,7 @@ export type Incoming = {
 }
 
 /** Validated message whose tokens are not counted yet. */
-export type Parsed = Omit<Said, 'tokens' | 'lineTokens' | 'tokenizer' | 'weight'>
+export type ParsedMessage = Omit<NewMessage, 'tokens' | 'lineTokens' | 'tokenizer' | 'weight'>
 
 /** Largest distance of a date from 1970, by the ECMAScript specification. */
 const maxTimeMs = 8.64e15
@@ -36,7 +36,7 @@ const roles: ReadonlyMap<unknown, Role> = new Map<unknown, Role>(
  *
  * @throws MemoryError `bad-message`.
  */
-export function parseMessage(value: unknown, index: number, now: Millis): Parsed {
+export function parseMessage(value: unknown, index: number, now: Millis): ParsedMessage {
   if (!isObject(value)) throw messageError(index, '', 'must be an object such as { role: "user", content: "Hello" }')
   const role = roles.get(value.role)
   if (role === undefined) {
@@ -49,19 +49,19 @@ export function parseMessage(value: unknown, index: number, now: Millis): Parsed
     role === 'tool'
       ? parseText(value.tool_call_id, index, '.tool_call_id', 'names the call a tool message answers')
       : undefined
-  const parsed: { -readonly [field in keyof Parsed]: Parsed[field] } = {
+  const parsed: { -readonly [field in keyof ParsedMessage]: ParsedMessage[field] } = {
     at: parseTime(value.at, now, index),
     role,
     content: parseContent(value.content, index),
   }
   if (name !== '') parsed.name = name
-  if (calls !== undefined) parsed.calls = calls
-  if (answers !== undefined) parsed.answers = answers
+  if (calls !== undefined) parsed.toolCalls = calls
+  if (answers !== undefined) parsed.toolCallId = answers
   return parsed
 }
 
 function parseContent(content: unknown, index: number): string {
-  if (typeof content === 'string') return wellFormed(content)
+  if (typeof content === 'string') return replaceLoneSurrogates(content)
   if (content === null || content === undefined) return ''
   if (!Array.isArray(content))
     throw messageError(
@@ -114,13 +114,13 @@ function parseText(
   purpose?: string,
   mayBeEmpty = purpose === undefined,
 ): string {
-  if (typeof value === 'string' && (mayBeEmpty || value !== '')) return wellFormed(value)
+  if (typeof value === 'string' && (mayBeEmpty || value !== '')) return replaceLoneSurrogates(value)
   const suffix = purpose === undefined ? '' : `; it ${purpose}`
   throw messageError(index, path, `must be text${mayBeEmpty ? '' : ' that is not empty'}${suffix}`)
 }
 
 /** Replaces lone surrogates by U+FFFD: they cannot be encoded as UTF-8. */
-export const wellFormed = (text: string): string => text.toWellFormed()
+export const replaceLoneSurrogates = (text: string): string => text.toWellFormed()
 
 function messageError(index: number, field: string, problem: string): MemoryError {
   const param = `messages[${index}]${field}`

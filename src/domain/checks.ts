@@ -11,24 +11,25 @@ export const describeValue = (value: unknown, maxCharacters: number): string =>
   value === undefined ? 'missing' : (JSON.stringify(value)?.slice(0, maxCharacters) ?? typeof value)
 
 /** Throws `bad-profile`; `expected` completes the sentence "it must be …". */
-export function reject(path: string, value: unknown, expected: string): never {
+export function rejectField(path: string, value: unknown, expected: string): never {
   throw new MemoryError('bad-profile', `${path} is ${describeValue(value, 60)}; it must be ${expected}.`, {
     param: path,
   })
 }
 
-export const text: Check = (value, path) => {
-  if (typeof value !== 'string' || value === '') reject(path, value, 'text that is not empty')
+export const nonEmptyText: Check = (value, path) => {
+  if (typeof value !== 'string' || value === '') rejectField(path, value, 'text that is not empty')
 }
 
-export const flag: Check = (value, path) => {
-  if (typeof value !== 'boolean') reject(path, value, 'true or false')
+export const trueOrFalse: Check = (value, path) => {
+  if (typeof value !== 'boolean') rejectField(path, value, 'true or false')
 }
 
-export const whole =
+export const integerAtLeast =
   (min: number): Check =>
   (value, path) => {
-    if (!Number.isSafeInteger(value) || (value as number) < min) reject(path, value, `a whole number, ${min} or more`)
+    if (!Number.isSafeInteger(value) || (value as number) < min)
+      rejectField(path, value, `a whole number, ${min} or more`)
   }
 
 /** Accepts a share of the budget: above 0 and at most 1, with `orZero` also 0. */
@@ -36,24 +37,24 @@ export const share =
   (orZero = false): Check =>
   (value, path) => {
     if (typeof value !== 'number' || !(value <= 1) || !(orZero ? value >= 0 : value > 0))
-      reject(path, value, `a number ${orZero ? 'from 0' : 'above 0'} up to 1, a part of the budget`)
+      rejectField(path, value, `a number ${orZero ? 'from 0' : 'above 0'} up to 1, a part of the budget`)
   }
 
-export const number: Check = (value, path) => {
-  if (typeof value !== 'number' || !Number.isFinite(value)) reject(path, value, 'a number')
+export const finiteNumber: Check = (value, path) => {
+  if (typeof value !== 'number' || !Number.isFinite(value)) rejectField(path, value, 'a number')
 }
 
 export const oneOf =
   (...choices: readonly string[]): Check =>
   (value, path) => {
-    if (typeof value !== 'string' || !choices.includes(value)) reject(path, value, `one of ${choices.join(', ')}`)
+    if (typeof value !== 'string' || !choices.includes(value)) rejectField(path, value, `one of ${choices.join(', ')}`)
   }
 
 export const listOf =
   (check: Check, minLength = 0): Check =>
   (value, path) => {
     if (!Array.isArray(value) || value.length < minLength)
-      reject(path, value, minLength > 0 ? `a list with at least ${minLength} entry` : 'a list')
+      rejectField(path, value, minLength > 0 ? `a list with at least ${minLength} entry` : 'a list')
     value.forEach((item, index) => {
       check(item, `${path}[${index}]`)
     })
@@ -78,7 +79,7 @@ export function fields<T>(shape: { readonly [field in keyof T]-?: Check }): Chec
   )
   const names = [...checks.keys()].join(', ')
   return (value, path) => {
-    if (!isObject(value)) reject(path, value, `an object with ${names}`)
+    if (!isObject(value)) rejectField(path, value, `an object with ${names}`)
     for (const name of Object.keys(value)) {
       const param = `${path}.${name}`
       if (!checks.has(name))

@@ -6,7 +6,7 @@ export type Tokens = number
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
 /** Range of sequence numbers, both ends included. */
-export type Run = readonly [first: number, last: number]
+export type SequenceRange = readonly [first: number, last: number]
 
 type EntryBase<K extends string> = { readonly kind: K; readonly id: string; readonly at: Millis }
 
@@ -24,15 +24,15 @@ export type Role = 'system' | 'user' | 'assistant' | 'tool'
 export type ToolCall = { readonly id: string; readonly name: string; readonly arguments: string }
 
 /** Message to append; the store adds `id`, `sequence` and `offset`. */
-export type Said = {
+export type NewMessage = {
   readonly at: Millis
   readonly role: Role
   readonly name?: string
   readonly content: string
   /** Tool calls requested by an assistant message. */
-  readonly calls?: readonly ToolCall[]
+  readonly toolCalls?: readonly ToolCall[]
   /** Id of the tool call that a tool message answers. */
-  readonly answers?: string
+  readonly toolCallId?: string
   /** Cost as a message of its own, counted by `tokenizer`. */
   readonly tokens: Tokens
   /** Cost as one line of a text block, counted by `tokenizer`. */
@@ -47,21 +47,21 @@ export type Said = {
  * message; `offset` is the sum of the weights of all earlier messages, so a position in the history is found without
  * reading the messages before it.
  */
-export type Message = EntryBase<'message'> & Said & { readonly sequence: number; readonly offset: Tokens }
+export type Message = EntryBase<'message'> & NewMessage & { readonly sequence: number; readonly offset: Tokens }
 
 export type Summary = EntryBase<'summary'> & {
   readonly tier: 'progressive' | 'hour' | 'session' | 'batch'
   readonly text: string
   /** Sequence numbers of the messages it replaces. */
-  readonly covers: Run
+  readonly covers: SequenceRange
   /** Sum of the weights of all messages up to the last covered one. */
-  readonly reach: Tokens
+  readonly endOffset: Tokens
   readonly version: number
   /** `builtin`, or the name of the model that wrote it. */
   readonly by: string
   readonly sources: readonly Source[]
   /** Messages with a name, number or constraint that the text does not repeat. */
-  readonly lost: readonly Run[]
+  readonly lossyRanges: readonly SequenceRange[]
 }
 export type Fact = EntryBase<'fact'> & {
   readonly field: string
@@ -83,9 +83,9 @@ export type Knowledge = EntryBase<'knowledge'> & {
   /** Time up to which confidence has been reduced for lack of use. */
   readonly agedAt?: Millis
   /** Sessions that stated it; each session counts once. */
-  readonly told?: readonly string[]
+  readonly statedBy?: readonly string[]
   /** Sessions that used it; each session counts once. */
-  readonly used?: readonly string[]
+  readonly usedBy?: readonly string[]
   /** Waiting for approval; shown to no model until approved. */
   readonly pending?: true
   readonly sources: readonly Source[]
@@ -99,10 +99,10 @@ export type Item = EntryBase<'item'> & {
   readonly sources: readonly Source[]
 }
 /** Encrypted derived entry; only the fields that erasing needs are in clear text. */
-export type Sealed = EntryBase<'sealed'> & { readonly box: string; readonly sources: readonly Source[] }
+export type EncryptedEntry = EntryBase<'sealed'> & { readonly ciphertext: string; readonly sources: readonly Source[] }
 
 /** Internal state of upkeep for a session: numbers and step names, never message text. */
-export type Notes = EntryBase<'notes'> & {
+export type UpkeepNotes = EntryBase<'notes'> & {
   /** Prevents two processes from doing the same upkeep; ignored once it has expired. */
   readonly lease?: { readonly holder: string; readonly until: Millis }
   /** Failures of the last upkeep run. */
@@ -111,17 +111,17 @@ export type Notes = EntryBase<'notes'> & {
   readonly facts?: number
   /** Messages to shorten, leave out or show as long-term memory when the budget is under pressure. */
   readonly triage?: {
-    readonly compressed: readonly Run[]
-    readonly dropped: readonly Run[]
-    readonly promoted: readonly Run[]
+    readonly compressed: readonly SequenceRange[]
+    readonly dropped: readonly SequenceRange[]
+    readonly promoted: readonly SequenceRange[]
   }
-  readonly tuning?: Tuning
+  readonly tuning?: TuningState
   /** Always empty: no message is a source of these notes. */
   readonly sources: readonly Source[]
 }
 
 /** Parameters that the optimizer adjusts. */
-export type Parameters = {
+export type TuningParameters = {
   /** Share of the budget at which the history starts to be shortened. */
   readonly trigger: number
   /** Number of newest messages that are never shortened. */
@@ -130,7 +130,7 @@ export type Parameters = {
 }
 
 /** Result of one optimizer run. */
-export type Snapshot = Parameters & {
+export type TuningRun = TuningParameters & {
   readonly at: Millis
   readonly tokensBefore: Tokens
   readonly tokensAfter: Tokens
@@ -140,16 +140,16 @@ export type Snapshot = Parameters & {
 }
 
 /** State of the optimizer for a session. */
-export type Tuning = {
-  readonly parameters: Parameters
+export type TuningState = {
+  readonly parameters: TuningParameters
   readonly runs: number
   readonly saved: Tokens
   /** The newest runs, in order. */
-  readonly snapshots: readonly Snapshot[]
+  readonly snapshots: readonly TuningRun[]
 }
 
 /** Settings and description of a session; never shown to a model and never found by search. */
-export type About = EntryBase<'about'> & {
+export type SessionMetadata = EntryBase<'about'> & {
   /** Name of the template the session was created from. */
   readonly template?: string
   /** Maximum time without use; overrides the profile's `lifetime.idle`. */
@@ -168,20 +168,20 @@ export type About = EntryBase<'about'> & {
   /** Always empty: no message is a source of metadata. */
   readonly sources: readonly Source[]
 }
-export type Derived = Summary | Fact | Knowledge | Item | Notes | About | Sealed
+export type Derived = Summary | Fact | Knowledge | Item | UpkeepNotes | SessionMetadata | EncryptedEntry
 export type Entry = Message | Derived
 
 /** Shared by all sessions, so that the most frequent ids are stored once per process. */
 const commonIds = Array.from({ length: 1_000 }, (_, sequence) => `m${sequence}`)
 
 /** Returns the id of the message with this sequence number. */
-export const messageId = (sequence: number): string => commonIds[sequence] ?? `m${sequence}`
+export const formatMessageId = (sequence: number): string => commonIds[sequence] ?? `m${sequence}`
 
 /** Returns the id of the long-term entry made from a message. */
-export const promotedId = (message: string): string => `i${message}`
+export const formatPromotedId = (message: string): string => `i${message}`
 
 /** Returns the sequence number of a message id, or undefined for any other id. */
-export function sequenceOf(id: string): number | undefined {
+export function parseMessageId(id: string): number | undefined {
   return /^m[1-9][0-9]{0,14}$/.test(id) ? Number(id.slice(1)) : undefined
 }
 
@@ -189,22 +189,22 @@ export function sequenceOf(id: string): number | undefined {
 export const isBlank = (text: string): boolean => text.trim() === ''
 
 /** Kinds of entries for internal use: never shown, searched or embedded. */
-export const silent = ['sealed', 'notes', 'about'] as const
-export type Silent = Extract<Entry, { kind: (typeof silent)[number] }>
+export const internalKinds = ['sealed', 'notes', 'about'] as const
+export type InternalEntry = Extract<Entry, { kind: (typeof internalKinds)[number] }>
 
-export const isSilent = (entry: Entry): entry is Silent => silent.some((kind) => kind === entry.kind)
+export const isInternal = (entry: Entry): entry is InternalEntry => internalKinds.some((kind) => kind === entry.kind)
 
 /** Finds the metadata of a session among its derived entries. */
-export const aboutIn = (derived: readonly Derived[]): About | undefined =>
+export const findMetadata = (derived: readonly Derived[]): SessionMetadata | undefined =>
   derived.find((entry) => entry.kind === 'about')
 
 /** Returns the text by which an entry is searched and embedded. */
-export function textOf(entry: Entry): string {
+export function getEntryText(entry: Entry): string {
   if (entry.kind === 'message' || entry.kind === 'item') return entry.content
   if (entry.kind === 'summary') return entry.text
-  if (isSilent(entry)) return ''
+  if (isInternal(entry)) return ''
   return `${entry.key} ${typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value)}`.trim()
 }
 
 /** Address of an entry. */
-export type Place = { readonly key: Key; readonly id: string }
+export type EntryAddress = { readonly key: Key; readonly id: string }

@@ -63,7 +63,7 @@ export class MemoryError extends Error {
 }
 
 /** Creates the error for a store URL that is not supported here; a password in the URL is not repeated. */
-export const unknownStore = (url: string, supported: string): MemoryError =>
+export const createUnknownStoreError = (url: string, supported: string): MemoryError =>
   new MemoryError(
     'bad-option',
     `store is ${JSON.stringify(url.replace(/\/\/[^@/]*@/, '//…@'))}; it must be ${supported}.`,
@@ -71,7 +71,7 @@ export const unknownStore = (url: string, supported: string): MemoryError =>
   )
 
 /** Throws `bad-option` unless `isValid`; `expected` completes the sentence "it must be …". */
-export function check(param: string, value: unknown, isValid: boolean, expected: string): void {
+export function checkOption(param: string, value: unknown, isValid: boolean, expected: string): void {
   if (!isValid)
     throw new MemoryError('bad-option', `${param} is ${JSON.stringify(value)}; it must be ${expected}.`, { param })
 }

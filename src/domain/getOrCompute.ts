@@ -1,5 +1,5 @@
 /** Returns the value stored under a key; computes and stores it first if it is missing. */
-export function kept<K, V>(
+export function getOrCompute<K, V>(
   map: { get(key: K): V | undefined; set(key: K, value: V): unknown },
   key: K,
   compute: (key: K) => V,

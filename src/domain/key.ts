@@ -53,7 +53,7 @@ export const personKey = (scope: Scope, person: string): Key =>
 export const branchKey = (key: Key, number: number): Key => makeKey(key.scope, `${key.id}:${number}`)
 
 /** Tells whether a key names an internal session of the engine. */
-export const isInner = (key: Pick<Key, 'id'>): boolean => key.id.includes(':')
+export const isInternalKey = (key: Pick<Key, 'id'>): boolean => key.id.includes(':')
 
 /** Parses a key written by `formatKey`, internal keys included. For stores and bundles only, never for client input. */
 export function parseStoredKey(text: string): Key {

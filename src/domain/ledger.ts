@@ -7,7 +7,7 @@ export type Verdict = 'whole' | 'shortened' | 'covered' | 'dropped'
 export type Origin = 'scope' | 'person' | 'files'
 
 /** One line of the ledger: a run of entries with the same treatment. */
-export type Line = {
+export type LedgerLine = {
   readonly band: string
   /** Ids of the first and last entry; null for the line that accounts for headings and provider overhead. */
   readonly entries: readonly [first: string, last: string] | null
@@ -38,7 +38,7 @@ export type Ledger = {
   readonly due: boolean
   /** Beginning of the prompt that the next turn repeats byte for byte, unless a compaction happens in between. */
   readonly cacheable: { readonly messages: number; readonly tokens: Tokens }
-  readonly lines: readonly Line[]
+  readonly lines: readonly LedgerLine[]
   /** Ids of the scope knowledge that is shown; it counts as used once the reply is stored. */
   readonly knowledge: readonly string[]
   readonly degraded: readonly Degradation[]

@@ -1,32 +1,32 @@
 import {
   type Check,
   fields,
-  flag,
+  finiteNumber,
+  integerAtLeast,
   isObject,
   listOf,
-  number,
+  nonEmptyText,
   oneOf,
   optional,
-  reject,
+  rejectField,
   share,
-  text,
-  whole,
+  trueOrFalse,
 } from './checks.ts'
 import {
   type Band,
   framings,
-  type Learning,
+  type KnowledgePolicy,
   type Lifetime,
   type Profile,
-  type Rule,
   type Tail,
   tokenizerNames,
+  type UpkeepRule,
 } from './profile.ts'
 
 const renderStep: Check = (value, path) => {
   const as = isObject(value) ? value.as : undefined
   const extra: Record<string, Check> =
-    as === 'clip' ? { characters: whole(1) } : as === 'fit' ? { tokens: optional(whole(1)) } : {}
+    as === 'clip' ? { characters: integerAtLeast(1) } : as === 'fit' ? { tokens: optional(integerAtLeast(1)) } : {}
   fields({
     as: oneOf('whole', 'squeeze', 'uncomment', 'digest', 'sections', 'json', 'clip', 'fit'),
     upTo: optional(share()),
@@ -37,8 +37,8 @@ const renderStep: Check = (value, path) => {
 const tail = fields<Tail>({
   low: share(),
   high: share(),
-  all: share(),
-  scarce: fields<Tail['scarce']>({ budget: whole(0), question: share(), otherwise: share() }),
+  keepAll: share(),
+  smallBudget: fields<Tail['smallBudget']>({ budget: integerAtLeast(0), question: share(), otherwise: share() }),
 })
 
 /** Accepts an object of one of several shapes, chosen by the first of their field names that it has. */
@@ -46,45 +46,45 @@ const byField =
   (shapes: Readonly<Record<string, Check>>): Check =>
   (value, path) => {
     const name = isObject(value) ? Object.keys(shapes).find((field) => Object.hasOwn(value, field)) : undefined
-    if (name === undefined) reject(path, value, `an object with one of ${Object.keys(shapes).join(', ')}`)
+    if (name === undefined) rejectField(path, value, `an object with one of ${Object.keys(shapes).join(', ')}`)
     shapes[name]?.(value, path)
   }
 
 const claim = byField({
-  first: fields({ first: whole(1) }),
-  lastTokens: fields({ lastTokens: whole(1), uncovered: optional(flag) }),
-  last: fields({ last: whole(1), uncovered: optional(flag) }),
+  first: fields({ first: integerAtLeast(1) }),
+  lastTokens: fields({ lastTokens: integerAtLeast(1), uncovered: optional(trueOrFalse) }),
+  last: fields({ last: integerAtLeast(1), uncovered: optional(trueOrFalse) }),
   tail: fields({ tail }),
-  rest: fields({ rest: flag }),
-  recalled: fields({ recalled: fields({ limit: whole(1) }) }),
+  rest: fields({ rest: trueOrFalse }),
+  recalled: fields({ recalled: fields({ limit: integerAtLeast(1) }) }),
   kind: fields({
     kind: oneOf('summary', 'fact', 'knowledge', 'item'),
-    top: optional(whole(1)),
-    atLeast: optional(number),
-    only: optional(listOf(text)),
-    except: optional(listOf(text)),
+    top: optional(integerAtLeast(1)),
+    atLeast: optional(finiteNumber),
+    only: optional(listOf(nonEmptyText)),
+    except: optional(listOf(nonEmptyText)),
   }),
 })
 
 const when = byField({
-  tokens: fields({ tokens: whole(1) }),
+  tokens: fields({ tokens: integerAtLeast(1) }),
   usage: fields({ usage: share() }),
-  messages: fields({ messages: whole(1) }),
-  age: fields({ age: whole(1) }),
-  every: fields({ every: whole(1) }),
+  messages: fields({ messages: integerAtLeast(1) }),
+  age: fields({ age: integerAtLeast(1) }),
+  every: fields({ every: integerAtLeast(1) }),
 })
 
 const wordRanges = listOf((value, path) => {
-  listOf(whole(1), 2)(value, path)
+  listOf(integerAtLeast(1), 2)(value, path)
   const [min, max, ...others] = value as number[]
   if (others.length > 0 || (min as number) > (max as number))
-    reject(path, value, 'two numbers of words, the smaller one first')
+    rejectField(path, value, 'two numbers of words, the smaller one first')
 }, 1)
-const keep = byField({ tokens: fields({ tokens: whole(1) }), usage: fields({ usage: share() }) })
+const keep = byField({ tokens: fields({ tokens: integerAtLeast(1) }), usage: fields({ usage: share() }) })
 
 const summaryTasks: Readonly<Record<string, Check>> = {
-  progressive: fields({ summarise: oneOf('progressive'), words: wordRanges, keep, facts: flag }),
-  hour: fields({ summarise: oneOf('hour'), batch: whole(1), keep: whole(1), share: share() }),
+  progressive: fields({ summarise: oneOf('progressive'), words: wordRanges, keep, facts: trueOrFalse }),
+  hour: fields({ summarise: oneOf('hour'), batch: integerAtLeast(1), keep: integerAtLeast(1), share: share() }),
   session: fields({ summarise: oneOf('session'), share: share() }),
 }
 const task = byField({
@@ -102,46 +102,46 @@ const bandShare: Check = (value, path) =>
 
 const maxShare: Check = (value, path) =>
   isObject(value)
-    ? fields({ budget: whole(1), upTo: share(true), beyond: share(true) })(value, path)
+    ? fields({ budget: integerAtLeast(1), upTo: share(true), beyond: share(true) })(value, path)
     : share()(value, path)
 
 const band = fields<Band>({
-  name: text,
+  name: nonEmptyText,
   claim,
-  ladder: listOf(renderStep, 1),
-  fill: number,
-  show: oneOf('turns', 'block'),
-  heading: optional(text),
-  label: optional(text),
+  renderings: listOf(renderStep, 1),
+  priority: finiteNumber,
+  renderAs: oneOf('turns', 'block'),
+  heading: optional(nonEmptyText),
+  label: optional(nonEmptyText),
   share: optional(bandShare),
   maxShare: optional(maxShare),
-  max: optional(whole(1)),
-  patience: optional(whole(0)),
-  volatile: optional(flag),
+  maxTokens: optional(integerAtLeast(1)),
+  maxMisses: optional(integerAtLeast(0)),
+  volatile: optional(trueOrFalse),
 })
 
 const permission = oneOf('yes', 'ask', 'no')
 
 const profile = fields<Profile>({
-  name: text,
+  name: nonEmptyText,
   durability: oneOf('ram', 'durable'),
-  budget: whole(1),
+  budget: integerAtLeast(1),
   tokenizer: oneOf(...tokenizerNames),
   framing: oneOf(...framings),
-  sees: listOf(oneOf('session', 'scope', 'person'), 1),
-  trigger: optional(share()),
-  cap: optional(whole(16)),
+  scopes: listOf(oneOf('session', 'scope', 'person'), 1),
+  upkeepAt: optional(share()),
+  maxMessageTokens: optional(integerAtLeast(16)),
   secrets: oneOf('mask', 'hide', 'keep'),
-  learns: fields<Learning>({ user: permission, assistant: permission, tool: permission }),
+  knowledgePolicy: fields<KnowledgePolicy>({ user: permission, assistant: permission, tool: permission }),
   bands: listOf(band, 1),
-  upkeep: listOf(fields<Rule>({ when, do: task, blocking: optional(flag) })),
+  upkeep: listOf(fields<UpkeepRule>({ when, do: task, blocking: optional(trueOrFalse) })),
   lifetime: fields<Lifetime>({
-    idle: optional(whole(1)),
-    age: optional(whole(1)),
-    messages: optional(whole(2)),
-    bytes: optional(whole(1)),
-    sessions: optional(whole(1)),
-    sessionsPerScope: optional(whole(1)),
+    idle: optional(integerAtLeast(1)),
+    age: optional(integerAtLeast(1)),
+    messages: optional(integerAtLeast(2)),
+    bytes: optional(integerAtLeast(1)),
+    sessions: optional(integerAtLeast(1)),
+    sessionsPerScope: optional(integerAtLeast(1)),
     whenFull: oneOf('evict', 'refuse'),
   }),
 })
@@ -160,22 +160,26 @@ export function parseProfile(value: unknown): Profile {
   bands.forEach((band, index) => {
     const path = `profile.bands[${index}]`
     if (names.indexOf(band.name) !== index)
-      reject(`${path}.name`, band.name, 'different from the names of the other bands')
+      rejectField(`${path}.name`, band.name, 'different from the names of the other bands')
     checkBand(band, path)
   })
   if (bands.filter(({ claim }) => 'rest' in claim).length > 1)
-    reject('profile.bands', names, 'a list with at most one band that claims the rest')
+    rejectField('profile.bands', names, 'a list with at most one band that claims the rest')
   return structuredClone(value as Profile)
 }
 
 /** Checks constraints between fields; headings and labels must not blur the boundary between two entries. */
-function checkBand({ heading, label, claim, show: renderAs }: Band, path: string): void {
+function checkBand({ heading, label, claim, renderAs }: Band, path: string): void {
   if (heading !== undefined && !/^[^\s/].*$/.test(heading))
-    reject(`${path}.heading`, heading, 'one line that begins with neither white space nor a slash')
+    rejectField(`${path}.heading`, heading, 'one line that begins with neither white space nor a slash')
   if (label !== undefined && !/^[^\s/].* $/.test(label))
-    reject(`${path}.label`, label, 'one line that begins with neither white space nor a slash and ends with a space')
+    rejectField(
+      `${path}.label`,
+      label,
+      'one line that begins with neither white space nor a slash and ends with a space',
+    )
   if ('tail' in claim && claim.tail.low >= claim.tail.high)
-    reject(`${path}.claim.tail.low`, claim.tail.low, `less than high, which is ${claim.tail.high}`)
+    rejectField(`${path}.claim.tail.low`, claim.tail.low, `less than high, which is ${claim.tail.high}`)
   if (('kind' in claim || 'recalled' in claim) && renderAs === 'turns')
-    reject(`${path}.show`, renderAs, 'block: only messages can be rendered as turns')
+    rejectField(`${path}.show`, renderAs, 'block: only messages can be rendered as turns')
 }

@@ -1,10 +1,10 @@
 import type { Entry, Message, Millis, Tokens } from './entry.ts'
 import type { Key, Scope } from './key.ts'
 import type { ChatMessage } from './ledger.ts'
-import type { Change, Head, Listed } from './session.ts'
+import type { SessionChange, SessionHead, SessionListItem } from './session.ts'
 
 /** Page of the transcript: messages with `after < sequence < before`, the oldest ones first unless `newest` is set. */
-export type Range = {
+export type PageOptions = {
   readonly after?: number
   readonly before?: number
   readonly limit: number
@@ -13,7 +13,7 @@ export type Range = {
 }
 
 /** Restricts what `Store.erase` deletes. */
-export type Erasure =
+export type EraseFilter =
   | { readonly entries: readonly string[] }
   /** Erases the session only if it has expired at this time. */
   | { readonly expiredBy: Millis }
@@ -42,29 +42,29 @@ export interface Store {
   /** `ram` stores never write anywhere else. */
   readonly durability: 'ram' | 'durable'
   /** Reads the state of a session with its `recent` newest messages; an unknown session has an empty head. */
-  head(key: Key, recent: number): Promise<Head>
+  readHead(key: Key, recent: number): Promise<SessionHead>
   /** Reads messages in order of their sequence numbers. */
-  page(key: Key, range: Range): Promise<readonly Message[]>
+  readMessages(key: Key, range: PageOptions): Promise<readonly Message[]>
   /**
    * Applies a change atomically; it is durable when the promise resolves. Committing the same change again has no effect
    * and gives the same result. Resolves to the appended messages.
    *
    * @throws MemoryError `conflict` for an outdated `base`, `erased` for an outdated `epoch`.
    */
-  commit(change: Change): Promise<readonly Message[]>
+  commit(change: SessionChange): Promise<readonly Message[]>
   /** Lists sessions ordered by scope and id, starting after the key `after`; `expiredBy` lists only expired ones. */
   list(filter: {
     readonly scope?: Scope
     readonly expiredBy?: Millis
     readonly after?: string
     readonly limit: number
-  }): Promise<readonly Listed[]>
+  }): Promise<readonly SessionListItem[]>
   /**
    * Erases the session, or only some entries of it, permanently. Writers that read the session before are rejected:
    * by its epoch when the whole session was erased, by its revision when entries were, even if none of them existed.
    * With `expiredBy`, does nothing if the session was started again in the meantime. Resolves to the erased ids.
    */
-  erase(key: Key, only?: Erasure): Promise<readonly string[]>
+  erase(key: Key, only?: EraseFilter): Promise<readonly string[]>
   /**
    * Appends a record beside a session and drops the oldest records beyond `keep`. Resolves to false, storing nothing, if
    * the session does not exist.
@@ -76,13 +76,13 @@ export interface Store {
 }
 
 /** Search target: one session, or without `id` a whole scope with its own memory and all its sessions. */
-export type Where = { readonly scope: Scope; readonly id?: string }
+export type SearchTarget = { readonly scope: Scope; readonly id?: string }
 
 /** Embedding of a text by the embedder named `model`. Vectors of different embedders are never compared. */
 export type Vector = { readonly model: string; readonly values: Float32Array }
 
 /** Search by text, by vector, or by both combined. */
-export type Query = {
+export type IndexQuery = {
   readonly text?: string
   readonly vector?: Vector
   readonly kinds?: readonly Entry['kind'][]
@@ -92,7 +92,7 @@ export type Query = {
   readonly before?: number
   readonly limit: number
 }
-export type Hit = {
+export type IndexHit = {
   readonly key: Key
   readonly entry: Entry
   readonly score: number
@@ -101,31 +101,31 @@ export type Hit = {
 }
 
 /** Changes since a stamp. `lineage` differs once anything has been erased; `sessions` are those written to. */
-export type Changes = { readonly stamp: number; readonly lineage: string; readonly sessions: readonly Key[] }
+export type IndexChanges = { readonly stamp: number; readonly lineage: string; readonly sessions: readonly Key[] }
 
 /** Page of entries without a vector of a model; `next` is the cursor of the next page. */
-export type Unembedded = {
+export type UnembeddedPage = {
   readonly entries: readonly { readonly key: Key; readonly id: string; readonly epoch: number; readonly text: string }[]
   readonly next: string | undefined
 }
 /** Vector of an entry with the text it was computed from; rejected if the entry's text has changed since. */
-export type Embedded = Unembedded['entries'][number] & { readonly values: Float32Array }
+export type EntryVector = UnembeddedPage['entries'][number] & { readonly values: Float32Array }
 
 /**
  * Search over entries by words and by vectors. Ranking uses statistics of the searched scope only, so data of another
  * scope never changes a result.
  */
-export interface Index {
+export interface SearchIndex {
   /** Finds entries, best first. */
-  search(where: Where, query: Query): Promise<readonly Hit[]>
+  search(where: SearchTarget, query: IndexQuery): Promise<readonly IndexHit[]>
   /** Returns the sessions changed since a stamp, so that a cache in front of the store knows what to read again. */
-  changes(where: Where, since: number): Promise<Changes>
+  changesSince(where: SearchTarget, since: number): Promise<IndexChanges>
   /** Lists entries without a vector of this model in a fixed order, starting with the cursor `''`; may miss entries written meanwhile. */
-  unembedded(model: string, after: string, limit: number): Promise<Unembedded>
+  listUnembedded(model: string, after: string, limit: number): Promise<UnembeddedPage>
   /** Stores vectors and replaces older ones; skips entries that were erased or changed. Resolves to the number stored. */
-  embed(model: string, vectors: readonly Embedded[]): Promise<number>
+  storeVectors(model: string, vectors: readonly EntryVector[]): Promise<number>
   /** Counts entries with a vector of this model (`done`) and all entries (`total`). */
-  embedded(model: string): Promise<{ readonly done: number; readonly total: number }>
+  countVectors(model: string): Promise<{ readonly done: number; readonly total: number }>
 }
 
 /** Counts tokens as a model does. */
@@ -141,7 +141,7 @@ export interface Tokenizer {
 }
 
 /** Request to a language model. */
-export type Ask = {
+export type ModelRequest = {
   readonly messages: readonly ChatMessage[]
   readonly model?: string
   readonly maxTokens?: number
@@ -151,7 +151,7 @@ export type Ask = {
 export interface Model {
   readonly name: string
   /** Streams the reply as pieces of text. */
-  reply(ask: Ask, signal?: AbortSignal): AsyncIterable<string>
+  reply(ask: ModelRequest, signal?: AbortSignal): AsyncIterable<string>
 }
 
 /** Computes vectors of one fixed length. `name` must change whenever the vectors would. */

@@ -1,7 +1,7 @@
 import type { Millis, Tokens } from './entry.ts'
 
-/** One way to render an entry. `upTo` skips the step once that share of the budget is spent. */
-export type Rung = { readonly upTo?: number } & (
+/** One way to render an entry. `countMatches` skips the step once that share of the budget is spent. */
+export type RenderStep = { readonly upTo?: number } & (
   | { readonly as: 'whole' }
   /** Without redundant white space. */
   | { readonly as: 'squeeze' }
@@ -26,12 +26,12 @@ export type Tail = {
   /** Share of the budget that the tail may not exceed. */
   readonly high: number
   /** Nothing is cut while the complete history stays within this share of the budget. */
-  readonly all: number
+  readonly keepAll: number
   /**
    * Up to `budget` tokens the tail gets a fixed share instead: `question` when the newest turn asks something that older
    * turns may answer, else `otherwise`.
    */
-  readonly scarce: { readonly budget: Tokens; readonly question: number; readonly otherwise: number }
+  readonly smallBudget: { readonly budget: Tokens; readonly question: number; readonly otherwise: number }
 }
 
 /** Entries that a band selects. Bands choose in the order of `priority`; a message belongs to one band. */
@@ -63,22 +63,22 @@ export type Band = {
   readonly name: string
   readonly claim: Claim
   /** Renderings from best to shortest; the first one that fits is used. */
-  readonly ladder: readonly Rung[]
+  readonly renderings: readonly RenderStep[]
   /** Order in which bands take from the budget, lowest first. */
-  readonly fill: number
+  readonly priority: number
   /** Renders entries as turns of the conversation, or as lines of one text block. */
-  readonly show: 'turns' | 'block'
+  readonly renderAs: 'turns' | 'block'
   readonly heading?: string
   /** Prefix of each line, as in `(Past) User: …`. */
   readonly label?: string
   /** Share of the budget reserved for the band; the unused part is distributed again. */
   readonly share?: number | { readonly withCode: number; readonly without: number }
-  /** Largest share of the budget; `upTo` applies to budgets up to `budget`, `beyond` to larger ones. */
+  /** Largest share of the budget; `countMatches` applies to budgets up to `budget`, `beyond` to larger ones. */
   readonly maxShare?: number | { readonly budget: Tokens; readonly upTo: number; readonly beyond: number }
   /** Largest number of tokens. */
-  readonly max?: Tokens
+  readonly maxTokens?: Tokens
   /** Number of entries that may be skipped because they do not fit before the band stops. */
-  readonly patience?: number
+  readonly maxMisses?: number
   /** Placed just before the newest turn, because it changes with every question. */
   readonly volatile?: boolean
 }
@@ -107,7 +107,7 @@ export type Lifetime = {
 }
 
 /** Condition of an upkeep rule. Counts only messages that no summary covers. */
-export type When =
+export type RuleCondition =
   /** The context would exceed this many tokens. */
   | { readonly tokens: Tokens }
   /** The context would exceed this share of the budget. */
@@ -120,9 +120,9 @@ export type When =
   | { readonly every: Millis }
 
 /** Length limits of a summary in words, by version; the last pair applies to all later versions. */
-export type Words = readonly (readonly [min: number, max: number])[]
+export type SummaryWordRanges = readonly (readonly [min: number, max: number])[]
 
-export type Task =
+export type UpkeepTask =
   /**
    * Maintains one summary that grows with its versions and covers all but the newest messages. `keep` is the amount of
    * newest messages left out, large enough that the next run is far away. With `facts`, also extracts facts from the
@@ -130,7 +130,7 @@ export type Task =
    */
   | {
       readonly summarise: 'progressive'
-      readonly words: Words
+      readonly words: SummaryWordRanges
       readonly keep: { readonly tokens: Tokens } | { readonly usage: number }
       readonly facts: boolean
     }
@@ -144,10 +144,10 @@ export type Task =
   | { readonly age: 'knowledge' }
 
 /** Upkeep rule. Blocking rules run before the next context is built, the others in the background. */
-export type Rule = { readonly when: When; readonly do: Task; readonly blocking?: boolean }
+export type UpkeepRule = { readonly when: RuleCondition; readonly do: UpkeepTask; readonly blocking?: boolean }
 
 /** Permission to add to a scope's knowledge, by role. */
-export type Learning = { readonly user: Permission; readonly assistant: Permission; readonly tool: Permission }
+export type KnowledgePolicy = { readonly user: Permission; readonly assistant: Permission; readonly tool: Permission }
 /** `ask` holds the knowledge back until it is approved. */
 export type Permission = 'yes' | 'ask' | 'no'
 
@@ -159,19 +159,19 @@ export type Profile = {
   readonly budget: Tokens
   readonly tokenizer: TokenizerName
   readonly framing: Framing
-  /** Memories a context reads from. */
-  readonly sees: readonly ('session' | 'scope' | 'person')[]
+  /** MemoryRegistry a context reads from. */
+  readonly scopes: readonly ('session' | 'scope' | 'person')[]
   /** Share of the budget at which the cost of the complete history makes upkeep due. */
-  readonly trigger?: number
+  readonly upkeepAt?: number
   /** Longer messages count as this many tokens, and are shortened to it once they are not the newest. */
-  readonly cap?: Tokens
+  readonly maxMessageTokens?: Tokens
   /**
    * Handling of keys, passwords and card numbers. `mask` stores a placeholder and restores the value in prompts of the
    * same session; `hide` stores a placeholder and never restores the value; `keep` stores secrets like any other text.
    */
   readonly secrets: 'mask' | 'hide' | 'keep'
-  readonly learns: Learning
+  readonly knowledgePolicy: KnowledgePolicy
   readonly bands: readonly Band[]
-  readonly upkeep: readonly Rule[]
+  readonly upkeep: readonly UpkeepRule[]
   readonly lifetime: Lifetime
 }

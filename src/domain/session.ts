@@ -1,14 +1,14 @@
-import type { Derived, Message, Millis, Run, Said, Tokens } from './entry.ts'
+import type { Derived, Message, Millis, NewMessage, SequenceRange, Tokens } from './entry.ts'
 import type { Key } from './key.ts'
 
 /** Range of sequence numbers whose messages were deleted. */
-export type Gap = Run
+export type Gap = SequenceRange
 
 /**
  * State of a session that a turn needs, without the complete history: older messages are read by page or found by search.
  * A session that does not exist has revision 0 and no messages.
  */
-export type Head = {
+export type SessionHead = {
   readonly key: Key
   /** Grows with every change. */
   readonly revision: number
@@ -20,18 +20,18 @@ export type Head = {
   /** Number of messages. */
   readonly messages: number
   /** Sequence number of the newest message ever written, even if it was deleted. */
-  readonly last: number
+  readonly lastSequence: number
   readonly gaps: readonly Gap[]
-  readonly first: Message | undefined
+  readonly firstMessage: Message | undefined
   /** Newest user message that is not blank. */
-  readonly asked: Message | undefined
+  readonly lastUserMessage: Message | undefined
   /** Newest messages, in order. */
   readonly recent: readonly Message[]
   readonly derived: readonly Derived[]
 }
 
 /** Atomic change of a session. */
-export type Change = {
+export type SessionChange = {
   /** Changes with the same id are applied once; without an id, a change is never treated as a repetition. */
   readonly id?: string
   readonly key: Key
@@ -41,7 +41,7 @@ export type Change = {
   readonly base?: number
   /** Position of the first appended message, for imports; skipped sequence numbers become a gap. */
   readonly from?: { readonly sequence: number; readonly offset: Tokens }
-  readonly append: readonly Said[]
+  readonly append: readonly NewMessage[]
   readonly put: readonly Derived[]
   /** Ids of entries to remove from working memory. */
   readonly drop: readonly string[]
@@ -49,38 +49,38 @@ export type Change = {
 }
 
 /** Session as returned by `Store.list`. */
-export type Listed = Pick<Head, 'key' | 'startedAt' | 'touchedAt' | 'expiresAt' | 'messages'>
+export type SessionListItem = Pick<SessionHead, 'key' | 'startedAt' | 'touchedAt' | 'expiresAt' | 'messages'>
 
 /** Value of `expiresAt` for a session that never expires. */
-export const never: Millis = Number.MAX_SAFE_INTEGER
+export const noExpiry: Millis = Number.MAX_SAFE_INTEGER
 
-export const emptyHead = (key: Key, epoch: number): Head => ({
+export const createEmptyHead = (key: Key, epoch: number): SessionHead => ({
   key,
   revision: 0,
   epoch,
   startedAt: 0,
   touchedAt: 0,
-  expiresAt: never,
+  expiresAt: noExpiry,
   messages: 0,
-  last: 0,
+  lastSequence: 0,
   gaps: [],
-  first: undefined,
-  asked: undefined,
+  firstMessage: undefined,
+  lastUserMessage: undefined,
   recent: [],
   derived: [],
 })
 
-export const isExpired = (session: Pick<Head, 'revision' | 'expiresAt'>, now: Millis): boolean =>
+export const isExpired = (session: Pick<SessionHead, 'revision' | 'expiresAt'>, now: Millis): boolean =>
   session.revision > 0 && session.expiresAt <= now
 
 /** Tells whether a sequence number lies in one of these ordered ranges. */
-export function isWithin(runs: readonly Run[], sequence: number): boolean {
+export function isInRanges(runs: readonly SequenceRange[], sequence: number): boolean {
   const index = lowerBound(runs, ([, last]) => last < sequence)
   return (runs[index]?.[0] ?? Number.POSITIVE_INFINITY) <= sequence
 }
 
 /** Returns the index of the first message with at least this sequence number; the messages must be in order. */
-export const placeOf = (messages: readonly Message[], sequence: number): number =>
+export const findMessageIndex = (messages: readonly Message[], sequence: number): number =>
   lowerBound(messages, (message) => message.sequence < sequence)
 
 /** Binary search for the first element for which `isBefore` is false. */
@@ -95,17 +95,17 @@ function lowerBound<T>(sorted: readonly T[], isBefore: (element: T) => boolean):
 }
 
 /** Counts the sequence numbers `first`…`last` whose messages still exist. */
-export function countBetween(gaps: readonly Gap[], first: number, last: number): number {
+export function countExisting(gaps: readonly Gap[], first: number, last: number): number {
   let count = Math.max(0, last - first + 1)
   for (const [from, to] of gaps) count -= Math.max(0, Math.min(to, last) - Math.max(from, first) + 1)
   return count
 }
 
 /** Adds one sequence number to the gaps and merges adjacent gaps. */
-export const withGap = (gaps: readonly Gap[], sequence: number): readonly Gap[] => withGaps(gaps, sequence, sequence)
+export const addGap = (gaps: readonly Gap[], sequence: number): readonly Gap[] => addGapRange(gaps, sequence, sequence)
 
 /** Adds the sequence numbers `first`…`last` to the gaps and merges adjacent gaps; none of them may be a gap already. */
-export function withGaps(gaps: readonly Gap[], first: number, last: number): readonly Gap[] {
+export function addGapRange(gaps: readonly Gap[], first: number, last: number): readonly Gap[] {
   if (last < first) return gaps
   let [from, to] = [first, last]
   const others = gaps.filter((gap) => {

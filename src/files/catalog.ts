@@ -1,8 +1,8 @@
-import type { Millis, Said } from '../domain/entry.ts'
+import type { Millis, NewMessage } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Clock, Store } from '../domain/ports.ts'
-import { type Head, never } from '../domain/session.ts'
+import { noExpiry, type SessionHead } from '../domain/session.ts'
 import { revise } from '../upkeep/revise.ts'
 import {
   appendRun,
@@ -33,7 +33,7 @@ export type FileDraft = Pick<FileInfo, 'id' | 'name' | 'type' | 'bytes' | 'sha25
 
 /** The next chunks of a file. */
 export type ChunkBatch = {
-  readonly chunks: readonly Said[]
+  readonly chunks: readonly NewMessage[]
   /** The number of chunks without a location line. */
   readonly unlabelled: number
   /** New values of the file's metadata. */
@@ -65,7 +65,7 @@ export class FileCatalog {
   /** Registers a file, or returns the existing one with the same name and content if it is complete or being indexed. */
   async register(key: Key, draft: FileDraft): Promise<{ readonly info: FileInfo; readonly isNew: boolean }> {
     const isSame = ({ info }: FileRecord): boolean => info.name === draft.name && info.sha256 === draft.sha256
-    const isUsable = (record: FileRecord, head: Head): boolean =>
+    const isUsable = (record: FileRecord, head: SessionHead): boolean =>
       isBeingIndexed(record, this.now) || isComplete(record, head)
     const before = await this.head(key)
     for (const record of readRecords(before).filter(isSame))
@@ -105,7 +105,10 @@ export class FileCatalog {
       const updated = {
         ...withoutLease,
         info,
-        runs: chunks.length === 0 ? record.runs : appendRun(record.runs, head.last + 1, head.last + chunks.length),
+        runs:
+          chunks.length === 0
+            ? record.runs
+            : appendRun(record.runs, head.lastSequence + 1, head.lastSequence + chunks.length),
         unlabelledChunks: record.unlabelledChunks + unlabelled,
         ...(info.status === 'indexing' ? { lease: this.lease('indexing') } : {}),
       }
@@ -121,7 +124,7 @@ export class FileCatalog {
           append: chunks,
           put: [toItem(updated)],
           drop: [],
-          expiresAt: never,
+          expiresAt: noExpiry,
         }),
       )
       if (committed !== undefined) return info
@@ -167,8 +170,8 @@ export class FileCatalog {
     }
   }
 
-  private head(key: Key): Promise<Head> {
-    return this.deps.store.head(key, 0)
+  private head(key: Key): Promise<SessionHead> {
+    return this.deps.store.readHead(key, 0)
   }
 
   private async updateRecord(
@@ -177,7 +180,7 @@ export class FileCatalog {
     update: (record: FileRecord) => FileRecord | undefined,
   ): Promise<FileInfo | undefined> {
     let info: FileInfo | undefined
-    const decide = (head: Head) => {
+    const decide = (head: SessionHead) => {
       const record = findRecord(head, id)
       const updated = record && update(record)
       info = updated?.info

@@ -1,10 +1,10 @@
 import { randomBytes as nodeRandomBytes } from 'node:crypto'
-import { wellFormed } from '../domain/chat.ts'
+import { replaceLoneSurrogates } from '../domain/chat.ts'
 import type { Message } from '../domain/entry.ts'
-import { check, MemoryError } from '../domain/error.ts'
+import { checkOption, MemoryError } from '../domain/error.ts'
 import { filesKey, formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
-import type { Clock, Index, Store, Tokenizer } from '../domain/ports.ts'
-import type { Barrier } from '../memory/secretMasker.ts'
+import type { Clock, SearchIndex, Store, Tokenizer } from '../domain/ports.ts'
+import type { SecretMasker } from '../memory/secretMasker.ts'
 import { FileCatalog } from './catalog.ts'
 import { parseChunkBody } from './chunk.ts'
 import { Indexer, type IndexJob } from './indexer.ts'
@@ -13,11 +13,11 @@ import { defaultFileLimits, type FileLimits, unreadableFileError } from './limit
 import { Reader } from './reader.ts'
 import { chunkSequences, type FileInfo, type FileRecord } from './record.ts'
 
-export type FilesParts = {
+export type FileServiceDeps = {
   /** The durable store: files belong to a tenant, not to a session. */
-  readonly store: Store & Index
+  readonly store: Store & SearchIndex
   readonly tokenizer: Tokenizer
-  readonly barrier: Barrier | undefined
+  readonly masker: SecretMasker | undefined
   readonly clock: Clock
   /** Overrides of `defaultFileLimits`. */
   readonly limits?: Partial<FileLimits>
@@ -46,8 +46,8 @@ const storeAllowanceMs = 60_000
  * await files.add('acme', { name: 'handbook.pdf', bytes: await readFile('handbook.pdf') })
  * await store.search(filesKey('acme'), { text: 'refunds', limit: 5 })
  */
-export class Files {
-  private readonly deps: FilesParts
+export class FileService {
+  private readonly deps: FileServiceDeps
   private readonly limits: FileLimits
   private readonly catalog: FileCatalog
   private readonly reader: Reader
@@ -58,7 +58,7 @@ export class Files {
   private lastJob: Promise<unknown> = Promise.resolve()
   private isClosed = false
 
-  constructor(deps: FilesParts) {
+  constructor(deps: FileServiceDeps) {
     const { store, tokenizer, clock } = deps
     this.deps = deps
     this.limits = { ...defaultFileLimits, ...deps.limits }
@@ -71,7 +71,7 @@ export class Files {
       catalog: this.catalog,
       reader: this.reader,
       tokenizer,
-      secretMasker: deps.barrier,
+      secretMasker: deps.masker,
       clock,
     })
   }
@@ -90,7 +90,7 @@ export class Files {
   }
 
   /** Adds a file and resolves when it is registered; `get` returns the progress of indexing. */
-  async begin(scope: Scope, upload: Upload): Promise<FileInfo> {
+  async addInBackground(scope: Scope, upload: Upload): Promise<FileInfo> {
     return (await this.startUpload(scope, upload)).info
   }
 
@@ -99,8 +99,8 @@ export class Files {
     scope: Scope,
     { after = '0', limit = 100 }: { readonly after?: string; readonly limit?: number } = {},
   ): Promise<FilePage> {
-    check('after', after, /^\d{1,15}$/.test(after), 'the value of next on the previous page')
-    check('limit', limit, Number.isSafeInteger(limit) && limit > 0, 'a whole number, 1 or more')
+    checkOption('after', after, /^\d{1,15}$/.test(after), 'the value of next on the previous page')
+    checkOption('limit', limit, Number.isSafeInteger(limit) && limit > 0, 'a whole number, 1 or more')
     const records = (await this.catalog.records(toFilesKey(scope))).filter(({ order }) => order > Number(after))
     const last = records[limit - 1]
     return {
@@ -173,7 +173,7 @@ export class Files {
     try {
       // Copied, because the caller may reuse the buffer.
       const bytes = new Uint8Array(upload.bytes)
-      const name = (await this.deps.barrier?.text(key, upload.name)) ?? upload.name
+      const name = (await this.deps.masker?.maskText(key, upload.name)) ?? upload.name
       const { info, isNew } = await this.catalog.register(key, {
         id: this.createId(),
         name,
@@ -193,9 +193,14 @@ export class Files {
   /** Returns the kind of an upload; throws if it cannot be accepted. */
   private validate(upload: Upload): FileKind {
     const { name, bytes } = upload
-    const { maxQueued, bytes: maxFileBytes } = this.limits
+    const { maxQueued, maxFileBytes } = this.limits
     if (this.isClosed) throw new MemoryError('closed', 'The file service is closed. Start the server again.')
-    if (typeof name !== 'string' || name.trim() === '' || name.length > maxNameChars || wellFormed(name) !== name)
+    if (
+      typeof name !== 'string' ||
+      name.trim() === '' ||
+      name.length > maxNameChars ||
+      replaceLoneSurrogates(name) !== name
+    )
       throw unreadableFileError(`needs a name of at most ${maxNameChars} characters`)
     if (bytes.length > maxFileBytes)
       throw unreadableFileError(
@@ -222,7 +227,7 @@ export class Files {
 
   private async *readMessages(key: Key, first: number, last: number): AsyncGenerator<Message> {
     for (let after = first - 1; ; ) {
-      const messages = await this.deps.store.page(key, { after, before: last + 1, limit: pageSize })
+      const messages = await this.deps.store.readMessages(key, { after, before: last + 1, limit: pageSize })
       yield* messages
       const newest = messages.at(-1)
       if (newest === undefined) return

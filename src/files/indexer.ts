@@ -1,10 +1,10 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
-import { weighed } from '../context/render.ts'
-import type { Said } from '../domain/entry.ts'
+import { measureMessage } from '../context/render.ts'
+import type { NewMessage } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Clock, Tokenizer } from '../domain/ports.ts'
-import type { Barrier } from '../memory/secretMasker.ts'
+import type { SecretMasker } from '../memory/secretMasker.ts'
 import type { ChunkBatch, FileCatalog } from './catalog.ts'
 import { type Chunk, ChunkBuilder, formatChunk } from './chunk.ts'
 import type { FileKind, Upload } from './kind.ts'
@@ -16,7 +16,7 @@ type IndexerDeps = {
   readonly catalog: FileCatalog
   readonly reader: Reader
   readonly tokenizer: Tokenizer
-  readonly secretMasker: Barrier | undefined
+  readonly secretMasker: SecretMasker | undefined
   readonly clock: Clock
 }
 
@@ -64,7 +64,7 @@ export class Indexer {
     const builder = new ChunkBuilder((text) => tokenizer.count(text))
     let charsRead = 0
     for await (const batch of reader.read(kind, upload)) {
-      const chunks: Said[] = []
+      const chunks: NewMessage[] = []
       let unlabelled = 0
       for (const chunk of buildChunks(builder, batch)) {
         chunks.push(await this.toMessage(key, name, chunk))
@@ -81,12 +81,12 @@ export class Indexer {
   }
 
   /** Converts a chunk to a message with masked secrets. */
-  private async toMessage(key: Key, name: string, { location, body }: Chunk): Promise<Said> {
+  private async toMessage(key: Key, name: string, { location, body }: Chunk): Promise<NewMessage> {
     const { secretMasker, tokenizer, clock } = this.deps
-    const mask = async (text: string): Promise<string> => (await secretMasker?.text(key, text)) ?? text
+    const mask = async (text: string): Promise<string> => (await secretMasker?.maskText(key, text)) ?? text
     // Masked separately: a heading does not label the first words below it.
     const content = formatChunk({ location: await mask(location), body: await mask(body) })
-    return weighed(tokenizer, { at: clock(), role: 'tool', name, content })
+    return measureMessage(tokenizer, { at: clock(), role: 'tool', name, content })
   }
 }
 

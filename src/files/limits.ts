@@ -3,7 +3,7 @@ import { MemoryError } from '../domain/error.ts'
 /** Limits of file ingestion; exceeding one fails with an error that names it. */
 export type FileLimits = {
   /** Size of an upload. Default: 20 MB. */
-  readonly bytes: number
+  readonly maxFileBytes: number
   /** Total size of the compressed parts of a file after decompression. Default: 100 MB. */
   readonly maxUnpackedBytes: number
   /** Length of the extracted text. Default: 5,000,000. */
@@ -21,7 +21,7 @@ export type FileLimits = {
 }
 
 export const defaultFileLimits: FileLimits = {
-  bytes: 20_000_000,
+  maxFileBytes: 20_000_000,
   maxUnpackedBytes: 100_000_000,
   maxCharacters: 5_000_000,
   maxPages: 5_000,

@@ -1,5 +1,5 @@
-import { type Item, type Millis, messageId, type Run } from '../domain/entry.ts'
-import { countBetween, type Head } from '../domain/session.ts'
+import { formatMessageId, type Item, type Millis, type SequenceRange } from '../domain/entry.ts'
+import { countExisting, type SessionHead } from '../domain/session.ts'
 
 /** A file as listed by the API. */
 export type FileInfo = {
@@ -25,7 +25,7 @@ export type FileRecord = {
   /** Increases with each upload; the sort key of listings. */
   readonly order: number
   /** Ranges of the chunks' sequence numbers. Several, because files that are indexed concurrently interleave. */
-  readonly runs: readonly Run[]
+  readonly runs: readonly SequenceRange[]
   /** The number of leading chunks that are stored without a location line. */
   readonly unlabelledChunks: number
   /** The process that indexes the file, and when others may consider it dead. */
@@ -52,7 +52,7 @@ export const toItem = (record: FileRecord): Item => ({
 })
 
 /** Reads the records of a tenant's files in order of upload. */
-export const readRecords = ({ derived }: Head): readonly FileRecord[] =>
+export const readRecords = ({ derived }: SessionHead): readonly FileRecord[] =>
   derived
     .flatMap((entry) =>
       entry.kind === 'item' && entry.category === 'file' && entry.id.startsWith(recordIdPrefix)
@@ -61,7 +61,7 @@ export const readRecords = ({ derived }: Head): readonly FileRecord[] =>
     )
     .sort((left, right) => left.order - right.order)
 
-export const findRecord = (head: Head, id: string): FileRecord | undefined =>
+export const findRecord = (head: SessionHead, id: string): FileRecord | undefined =>
   readRecords(head).find(({ info }) => info.id === id)
 
 /** Yields the sequence numbers of a file's chunks in order. */
@@ -69,10 +69,10 @@ export function* chunkSequences({ runs }: FileRecord): Generator<number> {
   for (const [first, last] of runs) for (let sequence = first; sequence <= last; sequence++) yield sequence
 }
 
-export const chunkIds = (record: FileRecord): readonly string[] => [...chunkSequences(record)].map(messageId)
+export const chunkIds = (record: FileRecord): readonly string[] => [...chunkSequences(record)].map(formatMessageId)
 
 /** Appends the chunks `first` to `last` to the runs of a file. */
-export function appendRun(runs: readonly Run[], first: number, last: number): readonly Run[] {
+export function appendRun(runs: readonly SequenceRange[], first: number, last: number): readonly SequenceRange[] {
   const previous = runs.at(-1)
   return previous !== undefined && previous[1] === first - 1
     ? [...runs.slice(0, -1), [previous[0], last]]
@@ -80,9 +80,9 @@ export function appendRun(runs: readonly Run[], first: number, last: number): re
 }
 
 /** Checks that a file is indexed and that none of its chunks were erased since. */
-export const isComplete = ({ info, runs }: FileRecord, { gaps }: Head): boolean =>
+export const isComplete = ({ info, runs }: FileRecord, { gaps }: SessionHead): boolean =>
   info.status === 'ready' &&
-  runs.reduce((sum, [first, last]) => sum + countBetween(gaps, first, last), 0) === info.chunks
+  runs.reduce((sum, [first, last]) => sum + countExisting(gaps, first, last), 0) === info.chunks
 
 /** Checks that a process holds a valid lease on a file. */
 export const isBeingIndexed = ({ info, lease, isDeleting }: FileRecord, now: Millis): boolean =>

@@ -1,7 +1,7 @@
 import { clip } from '../text/clip.ts'
-import { linesOf } from '../text/fences.ts'
+import { splitFencedLines } from '../text/fences.ts'
 import { findSecrets } from '../text/secrets.ts'
-import { sentencesOf } from '../text/sentences.ts'
+import { splitSentences } from '../text/sentences.ts'
 import type { ParsedDocument } from './parseFile.ts'
 
 /** Quality of a break: 0 inside a sentence, 1 after a sentence or line, 2 before a paragraph, 3 before a heading. */
@@ -50,7 +50,7 @@ function* findBreaks({ text, hasHeadings, pages }: ParsedDocument): Generator<Br
   let page = 0
   let afterBlank = true
   let afterSentence = true
-  for (const { start, end, fence } of linesOf(text)) {
+  for (const { start, end, fence } of splitFencedLines(text)) {
     const line = text.slice(start, end)
     if (line.trim() === '' && fence !== 'inside') {
       afterBlank = true
@@ -93,7 +93,7 @@ const formatLocation = (headings: readonly string[], page: number): string =>
   [...headings.filter((heading) => heading !== ''), ...(page === 0 ? [] : [`page ${page}`])].join(' › ')
 
 function* findSentenceBreaks(text: string, start: number, end: number): Generator<Omit<Break, 'location'>> {
-  const starts = sentencesOf(text.slice(start, end)).map((sentence) => start + sentence.start)
+  const starts = splitSentences(text.slice(start, end)).map((sentence) => start + sentence.start)
   for (const [index, offset] of starts.entries()) {
     if (index > 0) yield { offset, breakQuality: 1 }
     yield* divideLongRange(text, index === 0 ? start : offset, starts[index + 1] ?? end, maxSentenceChars)

@@ -3,10 +3,10 @@ import type { Clock } from '../domain/ports.ts'
 import { deleteIndexed, deleteNodes } from '../stores/sqlite/graph.ts'
 import type { GraphDatabase } from './database.ts'
 import {
-  type Held,
   insertLink,
   insertNode,
   insertObservation,
+  type StoredRow,
   selectLinks,
   selectNodes,
   selectObservations,
@@ -21,7 +21,7 @@ import {
   type RelationshipRow,
   type Row,
 } from './rows.ts'
-import type { Link, Node } from './types.ts'
+import type { GraphLink, GraphNode } from './types.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 import { putEntity, putRelationship } from './write.ts'
 
@@ -29,20 +29,20 @@ import { putEntity, putRelationship } from './write.ts'
 export type GraphRow =
   | { readonly entity: EntityRow }
   | { readonly relationship: RelationshipRow }
-  | { readonly node: Node }
-  | { readonly link: Link }
+  | { readonly node: GraphNode }
+  | { readonly link: GraphLink }
   | { readonly adopted: Millis }
 
-export type HeldRow = Held<GraphRow>
+export type StoredGraphRow = StoredRow<GraphRow>
 
 /**
  * Row to insert or, with a row id, to replace. Replacing a node sets its type and adds the observations to the existing
  * ones.
  */
-export type GraphWrite = { readonly row: GraphRow; readonly place?: number }
+export type GraphWrite = { readonly row: GraphRow; readonly rowId?: number }
 
 /** Reads and writes the whole graph of a workspace, for export, import and erasure by text. */
-export class Archive {
+export class GraphArchive {
   private readonly database: GraphDatabase
   private readonly workspaces: GraphWorkspaces
   private readonly clock: Clock
@@ -54,7 +54,7 @@ export class Archive {
   }
 
   /** Returns a consistent snapshot, each kind of row in insertion order. */
-  rows(workspaceName: string): Promise<readonly HeldRow[]> {
+  readAll(workspaceName: string): Promise<readonly StoredGraphRow[]> {
     return this.database.read(() => {
       const workspace = this.workspaces.find(workspaceName)
       return workspace === undefined ? [] : this.selectAll(workspace)
@@ -62,7 +62,7 @@ export class Archive {
   }
 
   /** Passes all rows to `decide` and applies the writes it returns, in one transaction. Returns the number of writes. */
-  change(workspaceName: string, decide: (held: readonly HeldRow[]) => readonly GraphWrite[]): Promise<number> {
+  update(workspaceName: string, decide: (held: readonly StoredGraphRow[]) => readonly GraphWrite[]): Promise<number> {
     return this.database.write(() => {
       const workspace = this.workspaces.findOrCreate(workspaceName, this.clock())
       const writes = decide(this.selectAll(workspace))
@@ -81,7 +81,7 @@ export class Archive {
     const observation = rowIds.nodeOfObservation.flatMap((nodeRowId) =>
       selectObservations(this.database, workspace, nodeRowId)
         .filter(({ row }) => containsAny(row, texts))
-        .map(({ place: rowId }) => rowId),
+        .map(({ rowId }) => rowId),
     )
     const { database } = this.database
     for (const rowId of node) this.database.run(`DELETE FROM graph_link WHERE ${linksOfNode}`, rowId)
@@ -93,7 +93,7 @@ export class Archive {
     return Object.entries(deleted).flatMap(([kind, ids]) => ids.map((rowId) => `${kind} ${rowId}`))
   }
 
-  private selectAll(workspace: GraphWorkspace): readonly HeldRow[] {
+  private selectAll(workspace: GraphWorkspace): readonly StoredGraphRow[] {
     const { database } = this
     const origins = this.selectOrigins(workspace)
     const entities = database.all<Row>(
@@ -107,27 +107,27 @@ export class Archive {
     const imports = database.all<[number, Millis]>('SELECT home, at FROM graph_adopted WHERE home = ?', workspace.id)
     return [
       ...entities.map(
-        (row): HeldRow => ({
-          place: row[0],
+        (row): StoredGraphRow => ({
+          rowId: row[0],
           row: { entity: { ...parseEntity(row, workspace.cipher), origins: origins.get(row[0]) ?? [] } },
         }),
       ),
       ...relationships.map(
-        (row): HeldRow => ({ place: row[0], row: { relationship: parseRelationshipRow(row, workspace) } }),
+        (row): StoredGraphRow => ({ rowId: row[0], row: { relationship: parseRelationshipRow(row, workspace) } }),
       ),
       ...selectNodes(database, workspace, 'home = ?', workspace.id).map(
-        ({ place: rowId, row }): HeldRow => ({
-          place: rowId,
+        ({ rowId, row }): StoredGraphRow => ({
+          rowId,
           row: { node: row },
         }),
       ),
       ...selectLinks(database, workspace, 'home = ?', workspace.id).map(
-        ({ place: rowId, row }): HeldRow => ({
-          place: rowId,
+        ({ rowId, row }): StoredGraphRow => ({
+          rowId,
           row: { link: row },
         }),
       ),
-      ...imports.map(([workspaceId, at]): HeldRow => ({ place: workspaceId, row: { adopted: at } })),
+      ...imports.map(([workspaceId, at]): StoredGraphRow => ({ rowId: workspaceId, row: { adopted: at } })),
     ]
   }
 
@@ -145,7 +145,7 @@ export class Archive {
     return origins
   }
 
-  private put(workspace: GraphWorkspace, { row, place: rowId }: GraphWrite): void {
+  private put(workspace: GraphWorkspace, { row, rowId }: GraphWrite): void {
     const { database } = this
     if ('entity' in row) putEntity(database, workspace, row.entity, rowId)
     else if ('relationship' in row) putRelationship(database, workspace, row.relationship, rowId)
@@ -154,7 +154,7 @@ export class Archive {
       database.run('INSERT OR REPLACE INTO graph_adopted (home, at) VALUES (?, ?)', workspace.id, row.adopted)
     else if (rowId === undefined) insertNode(database, workspace, row.node)
     else {
-      const node: Held<Node> = { place: rowId, row: row.node }
+      const node: StoredRow<GraphNode> = { rowId, row: row.node }
       updateNodeType(database, workspace, node)
       for (const text of row.node.observations) insertObservation(database, workspace, node, text)
     }
@@ -183,12 +183,12 @@ type MatchedKind = 'entity' | 'relationship' | 'node' | 'link' | 'nodeOfObservat
  * nodes of which only observations contain one.
  */
 function rowsContaining(
-  rows: readonly HeldRow[],
+  rows: readonly StoredGraphRow[],
   texts: readonly string[],
 ): Readonly<Record<MatchedKind, readonly number[]>> {
   const matches = (value: unknown): boolean => stringsIn(value).some((text) => containsAny(text, texts))
   const rowIdsOf = (predicate: (row: GraphRow) => boolean): readonly number[] =>
-    rows.filter(({ row }) => predicate(row)).map(({ place: rowId }) => rowId)
+    rows.filter(({ row }) => predicate(row)).map(({ rowId }) => rowId)
   const isMatchingNode = (row: GraphRow): boolean => 'node' in row && matches([row.node.name, row.node.entityType])
   return {
     entity: rowIdsOf((row) => 'entity' in row && matches([row.entity.id, row.entity.type, row.entity.properties])),

@@ -1,9 +1,9 @@
 import { createHmac, hash, hkdfSync } from 'node:crypto'
 import { MemoryError } from '../domain/error.ts'
-import { BoxKey, keyLength } from '../stores/encrypted/cipher.ts'
+import { Cipher, keyLengthBytes } from '../stores/encrypted/cipher.ts'
 
 /** Encodes row bodies and lookup keys for the graph tables. */
-export type Cipher = {
+export type GraphCipher = {
   /** True if row bodies are stored as readable JSON, so that SQL can filter and sort by them. */
   readonly isPlaintext: boolean
   /** Digest under which a name of a kind is looked up. */
@@ -17,7 +17,7 @@ export type Cipher = {
 }
 
 /** Stores bodies unencrypted and lookup keys as plain SHA-256 digests. */
-export const plaintextCipher: Cipher = {
+export const plaintextCipher: GraphCipher = {
   isPlaintext: true,
   digest: (...names) => hash('sha256', JSON.stringify(names), 'buffer').subarray(0, 16).toString('base64url'),
   encrypt: (text) => text,
@@ -26,17 +26,17 @@ export const plaintextCipher: Cipher = {
 }
 
 /** Encrypts bodies with AES-256-GCM and derives lookup keys with HMAC, so that names cannot be guessed without the key. */
-export function createCipher(secret: Uint8Array, workspace: string): Cipher {
+export function createCipher(secret: Uint8Array, workspace: string): GraphCipher {
   const deriveKey = (use: string): Uint8Array =>
-    new Uint8Array(hkdfSync('sha256', secret, '', `threadkeep graph ${use} 1`, keyLength))
-  const [contentKey, nameKey] = [new BoxKey(deriveKey('content')), deriveKey('names')]
+    new Uint8Array(hkdfSync('sha256', secret, '', `threadkeep graph ${use} 1`, keyLengthBytes))
+  const [contentKey, nameKey] = [new Cipher(deriveKey('content')), deriveKey('names')]
   return {
     isPlaintext: false,
     digest: (...names) =>
       createHmac('sha256', nameKey).update(JSON.stringify(names)).digest().subarray(0, 16).toString('base64url'),
-    encrypt: (text, associated) => contentKey.seal(text, associated),
+    encrypt: (text, associated) => contentKey.encrypt(text, associated),
     decrypt: (body, associated) => {
-      const text = contentKey.open(body, associated)
+      const text = contentKey.decrypt(body, associated)
       if (text !== undefined) return text.toString()
       throw new MemoryError(
         'corrupt',

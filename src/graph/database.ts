@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { MemoryError } from '../domain/error.ts'
-import { connectWriter, patience, prepareFile, syncFile } from '../stores/sqlite/connect.ts'
-import { faultOf, isBusy, isDiskFault } from '../stores/sqlite/errors.ts'
+import { busyTimeoutMs, connectWriter, prepareFile, syncFile } from '../stores/sqlite/connect.ts'
+import { isBusy, isDiskError, toMemoryError } from '../stores/sqlite/errors.ts'
 import { prepareGraph } from '../stores/sqlite/graph.ts'
 import { migrate } from '../stores/sqlite/schema.ts'
 
@@ -127,7 +127,7 @@ export class GraphDatabase {
     while (this.queue.length > 0) {
       const batch = this.queue.splice(0, maxBatchWrites)
       try {
-        for (const deadline = performance.now() + patience; !this.tryBegin(deadline); )
+        for (const deadline = performance.now() + busyTimeoutMs; !this.tryBegin(deadline); )
           await new Promise((resolve) => setTimeout(resolve, 5))
         // No await until COMMIT: reads share this connection and would see uncommitted rows.
         this.cached = undefined
@@ -136,7 +136,7 @@ export class GraphDatabase {
         for (const [index, outcome] of outcomes.entries()) settle(batch[index] as QueuedWrite, outcome)
       } catch (error) {
         this.rollback(error)
-        for (const { reject } of batch) reject(faultOf(error, this.name))
+        for (const { reject } of batch) reject(toMemoryError(error, this.name))
       }
     }
     this.running = undefined
@@ -158,7 +158,7 @@ export class GraphDatabase {
     try {
       return work()
     } finally {
-      this.database.exec(`PRAGMA busy_timeout = ${patience}`)
+      this.database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     }
   }
 
@@ -168,7 +168,7 @@ export class GraphDatabase {
     try {
       return { result: work() }
     } catch (error) {
-      if (isDiskFault(error)) throw error
+      if (isDiskError(error)) throw error
       this.database.exec('ROLLBACK TO one')
       return { error: this.translateError(error) }
     } finally {
@@ -183,7 +183,7 @@ export class GraphDatabase {
       // SQLite has rolled back already, or the connection is unusable.
     }
     // After a failed write the state on disk is unknown; a new connection reads it again.
-    if (isDiskFault(error)) this.disconnect()
+    if (isDiskError(error)) this.disconnect()
   }
 
   private disconnect(): void {
@@ -210,7 +210,7 @@ export class GraphDatabase {
 
   /** Maps driver errors to `MemoryError`; a row that is not valid JSON is `corrupt`. */
   private translateError(error: unknown): unknown {
-    if (error instanceof Error && 'errcode' in error) return faultOf(error, this.name)
+    if (error instanceof Error && 'errcode' in error) return toMemoryError(error, this.name)
     if (!(error instanceof SyntaxError)) return error
     return new MemoryError(
       'corrupt',

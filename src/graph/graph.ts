@@ -1,13 +1,13 @@
-import { MemoryError, unknownStore } from '../domain/error.ts'
+import { createUnknownStoreError, MemoryError } from '../domain/error.ts'
 import { formatKey, type Scope } from '../domain/key.ts'
 import type { Clock, Store } from '../domain/ports.ts'
-import type { Forgotten, Target } from '../memory/forget.ts'
-import { type InFile, isHeard, isInFile } from '../stores/capabilities.ts'
-import { type Keyring, wipe } from '../stores/encrypted/keyring.ts'
+import type { ForgetResult, ForgetTarget } from '../memory/forget.ts'
+import { type FileBackedStore, isEraseNotifier, isFileBacked } from '../stores/capabilities.ts'
+import { type Keyring, wipeKeyring } from '../stores/encrypted/keyring.ts'
 import { loadKeyring } from '../stores/encrypted/loadKeyring.ts'
-import { fileOf } from '../stores/open.ts'
+import { parseSqliteUrl } from '../stores/open.ts'
 import { connectReader } from '../stores/sqlite/connect.ts'
-import { foundIn, graphKey } from '../stores/sqlite/graph.ts'
+import { graphKey, readGraphFormat } from '../stores/sqlite/graph.ts'
 import { GraphDatabase } from './database.ts'
 import { SqliteGraph } from './sqlite.ts'
 import { GraphWorkspaces } from './workspaces.ts'
@@ -17,7 +17,7 @@ type GraphOptions = {
   readonly storeKey?: string
   readonly clock?: Clock
   /** With `ram:`, the in-memory store whose erasures the graph follows. */
-  readonly beside?: Store
+  readonly memoryStore?: Store
 }
 
 /**
@@ -31,10 +31,10 @@ type GraphOptions = {
  */
 export async function openGraph(
   url: string,
-  { storeKey, clock = Date.now, beside: memoryStore }: GraphOptions = {},
+  { storeKey, clock = Date.now, memoryStore }: GraphOptions = {},
 ): Promise<SqliteGraph> {
-  const path = fileOf(url)
-  if (path === undefined && url !== 'ram:') throw unknownStore(url, 'ram: or sqlite:PATH')
+  const path = parseSqliteUrl(url)
+  if (path === undefined && url !== 'ram:') throw createUnknownStoreError(url, 'ram: or sqlite:PATH')
   if (path === undefined && storeKey !== undefined)
     throw new MemoryError(
       'bad-option',
@@ -42,7 +42,7 @@ export async function openGraph(
       { param: 'storeKey' },
     )
   const graph = createGraph(path, storeKey === undefined ? undefined : await loadKeyring(storeKey), clock)
-  if (path === undefined && memoryStore !== undefined && isHeard(memoryStore)) graph.followErasures(memoryStore)
+  if (path === undefined && memoryStore !== undefined && isEraseNotifier(memoryStore)) graph.followErasures(memoryStore)
   return graph
 }
 
@@ -52,8 +52,8 @@ export async function openGraph(
  * @example
  * const graph = await openStoreGraph(sqliteStore('memory.db'))
  */
-export async function graphBeside(store: Store): Promise<SqliteGraph | undefined> {
-  return isInFile(store) ? openStoreFile(store) : undefined
+export async function openStoreGraph(store: Store): Promise<SqliteGraph | undefined> {
+  return isFileBacked(store) ? openStoreFile(store) : undefined
 }
 
 /**
@@ -63,7 +63,11 @@ export async function graphBeside(store: Store): Promise<SqliteGraph | undefined
  * @example
  * await forgetInGraphs([store], { scope: 'acme', text: 'walrus' }, forgotten) // … { key: 'acme', entries: ['entity 12', 'observation 7'] }
  */
-export async function forgetBeside(stores: readonly Store[], target: Target, forgotten: Forgotten): Promise<Forgotten> {
+export async function forgetInGraphs(
+  stores: readonly Store[],
+  target: ForgetTarget,
+  forgotten: ForgetResult,
+): Promise<ForgetResult> {
   if (!('scope' in target)) return forgotten
   const { scope } = target
   const texts = 'text' in target ? [target.text] : undefined
@@ -80,8 +84,9 @@ async function forgetInStore(
   texts: readonly string[] | undefined,
 ): Promise<readonly string[]> {
   const deleted: string[] = []
-  for (const listener of isHeard(store) ? store.listeners : []) deleted.push(...(await listener.forget(scope, texts)))
-  if (texts === undefined || !isInFile(store) || !hasGraph(store.path)) return deleted
+  for (const listener of isEraseNotifier(store) ? store.eraseListeners : [])
+    deleted.push(...(await listener.forget(scope, texts)))
+  if (texts === undefined || !isFileBacked(store) || !hasGraph(store.path)) return deleted
   const graph = openStoreFile(store)
   try {
     return [...deleted, ...(await graph.forget(scope, texts))]
@@ -90,7 +95,8 @@ async function forgetInStore(
   }
 }
 
-const openStoreFile = ({ path, keys }: InFile): SqliteGraph => createGraph(path, keys?.(), Date.now)
+const openStoreFile = ({ path, copyKeyring }: FileBackedStore): SqliteGraph =>
+  createGraph(path, copyKeyring?.(), Date.now)
 
 /** Takes ownership of the keyring and wipes it; `GraphWorkspaces` keeps a copy. */
 function createGraph(path: string | undefined, keyring: Keyring | undefined, clock: Clock): SqliteGraph {
@@ -98,7 +104,7 @@ function createGraph(path: string | undefined, keyring: Keyring | undefined, clo
     const database = new GraphDatabase(path)
     return new SqliteGraph(database, new GraphWorkspaces(database, keyring), clock)
   } finally {
-    if (keyring !== undefined) wipe(keyring)
+    if (keyring !== undefined) wipeKeyring(keyring)
   }
 }
 
@@ -106,7 +112,7 @@ function createGraph(path: string | undefined, keyring: Keyring | undefined, clo
 function hasGraph(path: string): boolean {
   const database = connectReader(path)
   try {
-    return foundIn(database) !== undefined
+    return readGraphFormat(database) !== undefined
   } finally {
     database.close()
   }

@@ -1,22 +1,22 @@
-import { unindex } from '../stores/sqlite/graph.ts'
-import type { Cipher } from './cipher.ts'
+import { removeFromIndex } from '../stores/sqlite/graph.ts'
+import type { GraphCipher } from './cipher.ts'
 import type { GraphDatabase } from './database.ts'
-import type { Link, Node } from './types.ts'
+import type { GraphLink, GraphNode } from './types.ts'
 import type { GraphWorkspace } from './workspaces.ts'
 
 type Values = readonly (string | number)[]
 /** Stored row with its id. */
-export type Held<T> = { readonly place: number; readonly row: T }
+export type StoredRow<T> = { readonly rowId: number; readonly row: T }
 
 export const nodeDigest = ({ cipher }: GraphWorkspace, name: string): string => cipher.digest('node', name)
-export const linkDigest = ({ cipher }: GraphWorkspace, { from, to, relationType }: Link): string =>
+export const linkDigest = ({ cipher }: GraphWorkspace, { from, to, relationType }: GraphLink): string =>
   cipher.digest('link', from, to, relationType)
 
 /** Inserts a node with its observations. Call it inside a transaction. */
 export function insertNode(
   database: GraphDatabase,
   workspace: GraphWorkspace,
-  { name, entityType, observations }: Node,
+  { name, entityType, observations }: GraphNode,
 ): void {
   const row = {
     home: workspace.id,
@@ -24,19 +24,19 @@ export function insertNode(
     body: encryptNode(workspace, { name, entityType }),
   }
   const rowId = insertIndexed(database, workspace, 'graph_node', row, searchTextOf(name, entityType))
-  for (const text of observations) insertObservation(database, workspace, { place: rowId, row: { name } }, text)
+  for (const text of observations) insertObservation(database, workspace, { rowId, row: { name } }, text)
 }
 
 /** Updates the type of a node if it differs. */
 export function updateNodeType(
   database: GraphDatabase,
   workspace: GraphWorkspace,
-  { place: rowId, row }: Held<Node>,
+  { rowId, row }: StoredRow<GraphNode>,
 ): void {
   const [stored] = selectNodes(database, workspace, 'place = ?', rowId)
   if (stored?.row.entityType === row.entityType) return
   const lower = workspace.cipher.isPlaintext ? searchTextOf(row.name, row.entityType) : null
-  unindex(database.database, 'graph_node', 'place = ?', rowId)
+  removeFromIndex(database.database, 'graph_node', 'place = ?', rowId)
   database.run('UPDATE graph_node SET body = ?, lower = ? WHERE place = ?', encryptNode(workspace, row), lower, rowId)
   if (lower !== null) database.run('INSERT INTO graph_node_words (rowid, lower) VALUES (?, ?)', rowId, lower)
 }
@@ -45,7 +45,7 @@ export function updateNodeType(
 export function insertObservation(
   database: GraphDatabase,
   workspace: GraphWorkspace,
-  { place: rowId, row }: Held<Pick<Node, 'name'>>,
+  { rowId, row }: StoredRow<Pick<GraphNode, 'name'>>,
   text: string,
 ): void {
   const { cipher } = workspace
@@ -55,14 +55,18 @@ export function insertObservation(
 }
 
 /** Inserts a link, without a check for duplicates. */
-export function insertLink(database: GraphDatabase, workspace: GraphWorkspace, { from, to, relationType }: Link): void {
+export function insertLink(
+  database: GraphDatabase,
+  workspace: GraphWorkspace,
+  { from, to, relationType }: GraphLink,
+): void {
   const digest = linkDigest(workspace, { from, to, relationType })
   const body = workspace.cipher.encrypt(JSON.stringify({ from, to, relationType }), digest)
   const values = [workspace.id, digest, nodeDigest(workspace, from), nodeDigest(workspace, to), body]
   database.run('INSERT INTO graph_link (home, ref, source, target, body) VALUES (?, ?, ?, ?, ?)', ...values)
 }
 
-const encryptNode = (workspace: GraphWorkspace, { name, entityType }: Pick<Node, 'name' | 'entityType'>): string =>
+const encryptNode = (workspace: GraphWorkspace, { name, entityType }: Pick<GraphNode, 'name' | 'entityType'>): string =>
   workspace.cipher.encrypt(JSON.stringify({ name, entityType }), nodeDigest(workspace, name))
 
 /** Inserts a row and, unless the workspace is encrypted, its search text into the trigram index. Returns the row id. */
@@ -89,20 +93,20 @@ export function selectNodes(
   { cipher }: GraphWorkspace,
   where: string,
   ...values: Values
-): readonly Held<Node>[] {
+): readonly StoredRow<GraphNode>[] {
   const rows = database.all<[number, string, string]>(
     `SELECT place, ref, body FROM graph_node WHERE ${where} ORDER BY place`,
     ...values,
   )
   const rowIds = JSON.stringify(rows.map(([rowId]) => rowId))
   const bodies = new Map(database.all<[number, string]>(observationsByNode, rowIds))
-  const nodes = parseAll<Node>(rows.map(([, digest, body]) => cipher.decrypt(body, digest)))
+  const nodes = parseAll<GraphNode>(rows.map(([, digest, body]) => cipher.decrypt(body, digest)))
   const observations = parseAll<readonly string[]>(
     rows.map(([rowId, digest]) => `[${decryptObservations(bodies.get(rowId), digest, cipher)}]`),
   )
-  return rows.map(([rowId], index): Held<Node> => {
-    const { name, entityType } = nodes[index] as Node
-    return { place: rowId, row: { name, entityType, observations: observations[index] as readonly string[] } }
+  return rows.map(([rowId], index): StoredRow<GraphNode> => {
+    const { name, entityType } = nodes[index] as GraphNode
+    return { rowId, row: { name, entityType, observations: observations[index] as readonly string[] } }
   })
 }
 
@@ -118,14 +122,14 @@ export function selectObservations(
   database: GraphDatabase,
   { cipher }: GraphWorkspace,
   node: number,
-): readonly Held<string>[] {
+): readonly StoredRow<string>[] {
   const rows = database.all<[number, string, string]>(
     'SELECT o.place, n.ref, o.body FROM graph_observation o JOIN graph_node n ON n.place = o.node WHERE o.node = ? ORDER BY o.place',
     node,
   )
   return rows.map(
-    ([rowId, digest, body]): Held<string> => ({
-      place: rowId,
+    ([rowId, digest, body]): StoredRow<string> => ({
+      rowId,
       row: JSON.parse(cipher.decrypt(body, digest)) as string,
     }),
   )
@@ -137,13 +141,13 @@ export function selectLinks(
   { cipher }: GraphWorkspace,
   where: string,
   ...values: Values
-): readonly Held<Link>[] {
+): readonly StoredRow<GraphLink>[] {
   const rows = database.all<[number, string, string]>(
     `SELECT place, ref, body FROM graph_link WHERE ${where} ORDER BY place`,
     ...values,
   )
-  const links = parseAll<Link>(rows.map(([, digest, body]) => cipher.decrypt(body, digest)))
-  return rows.map(([rowId], index): Held<Link> => ({ place: rowId, row: links[index] as Link }))
+  const links = parseAll<GraphLink>(rows.map(([, digest, body]) => cipher.decrypt(body, digest)))
+  return rows.map(([rowId], index): StoredRow<GraphLink> => ({ rowId, row: links[index] as GraphLink }))
 }
 
 /** Concatenates the observations of each node in insertion order, which is the order of the index: no sort is needed. */
@@ -152,7 +156,7 @@ const observationsByNode = `SELECT node, group_concat(body, ',') FROM (
   GROUP BY node`
 
 /** Decrypts comma-separated observation bodies to comma-separated JSON. Base64 ciphertexts contain no comma. */
-function decryptObservations(bodies: string | undefined, digest: string, cipher: Cipher): string {
+function decryptObservations(bodies: string | undefined, digest: string, cipher: GraphCipher): string {
   if (bodies === undefined || cipher.isPlaintext) return bodies ?? ''
   return bodies
     .split(',')
@@ -172,7 +176,7 @@ const searchTextOf = (...texts: readonly string[]): string =>
     .replaceAll('\0', '\ufffd')
 
 /** True if the name, type or an observation of a node contains a lower-case text. */
-export const nodeContains = ({ name, entityType, observations }: Node, lowerCaseText: string): boolean =>
+export const nodeContains = ({ name, entityType, observations }: GraphNode, lowerCaseText: string): boolean =>
   [name, entityType, ...observations].some((text) => text.toLowerCase().includes(lowerCaseText))
 
 /**

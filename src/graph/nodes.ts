@@ -13,13 +13,13 @@ import {
   selectLinks,
   selectNodes,
 } from './nodeRows.ts'
-import type { Link, Node, NodeGraph, Nodes } from './types.ts'
+import type { GraphLink, GraphNode, NodeGraph, NodeStore } from './types.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 
 type Values = readonly (string | number)[]
 
 /** SQLite implementation of `NodeStore`, with one row per node, observation and link. */
-export class SqliteNodes implements Nodes {
+export class SqliteNodeStore implements NodeStore {
   private readonly database: GraphDatabase
   private readonly workspaces: GraphWorkspaces
   private readonly clock: Clock
@@ -32,7 +32,7 @@ export class SqliteNodes implements Nodes {
     this.clock = clock
   }
 
-  createEntities(workspaceName: string, entities: readonly Node[]): Promise<readonly Node[]> {
+  createEntities(workspaceName: string, entities: readonly GraphNode[]): Promise<readonly GraphNode[]> {
     return this.write(workspaceName, (workspace) => {
       // As in the reference server, entities are compared with those before the call: a name given twice makes two nodes.
       const created = entities.filter(({ name }) => this.findNode(workspace, name) === undefined)
@@ -41,7 +41,7 @@ export class SqliteNodes implements Nodes {
     })
   }
 
-  createRelations(workspaceName: string, relations: readonly Link[]): Promise<readonly Link[]> {
+  createRelations(workspaceName: string, relations: readonly GraphLink[]): Promise<readonly GraphLink[]> {
     return this.write(workspaceName, (workspace) => {
       const created = relations.filter((link) => !this.hasLink(workspace, link))
       for (const link of created) insertLink(this.database, workspace, link)
@@ -51,8 +51,8 @@ export class SqliteNodes implements Nodes {
 
   addObservations(
     workspaceName: string,
-    observations: Parameters<Nodes['addObservations']>[1],
-  ): ReturnType<Nodes['addObservations']> {
+    observations: Parameters<NodeStore['addObservations']>[1],
+  ): ReturnType<NodeStore['addObservations']> {
     return this.write(workspaceName, (workspace) =>
       observations.map(({ entityName, contents }) => {
         const node = this.findNode(workspace, entityName)
@@ -61,7 +61,7 @@ export class SqliteNodes implements Nodes {
           throw new MemoryError('bad-option', `Entity with name ${entityName} not found`, { param: 'observations' })
         const addedObservations = contents.filter((content) => !this.hasObservation(workspace, node, content))
         for (const content of addedObservations)
-          insertObservation(this.database, workspace, { place: node, row: { name: entityName } }, content)
+          insertObservation(this.database, workspace, { rowId: node, row: { name: entityName } }, content)
         return { entityName, addedObservations }
       }),
     )
@@ -76,7 +76,7 @@ export class SqliteNodes implements Nodes {
     })
   }
 
-  deleteObservations(workspaceName: string, deletions: Parameters<Nodes['deleteObservations']>[1]): Promise<void> {
+  deleteObservations(workspaceName: string, deletions: Parameters<NodeStore['deleteObservations']>[1]): Promise<void> {
     this.hasDeletedTrigrams = true
     return this.write(workspaceName, (workspace) => {
       for (const { entityName, observations } of deletions) {
@@ -93,7 +93,7 @@ export class SqliteNodes implements Nodes {
     })
   }
 
-  deleteRelations(workspaceName: string, relations: readonly Link[]): Promise<void> {
+  deleteRelations(workspaceName: string, relations: readonly GraphLink[]): Promise<void> {
     return this.write(workspaceName, (workspace) => {
       const digests = JSON.stringify(relations.map((link) => linkDigest(workspace, link)))
       this.database.run(
@@ -136,7 +136,7 @@ export class SqliteNodes implements Nodes {
     })
   }
 
-  adopt(workspaceName: string, { entities, relations }: NodeGraph): Promise<boolean> {
+  importOnce(workspaceName: string, { entities, relations }: NodeGraph): Promise<boolean> {
     return this.write(workspaceName, (workspace) => {
       const used = ['graph_adopted', 'graph_node', 'graph_link'].map(
         (table) => `SELECT 1 FROM ${table} WHERE home = ?1`,
@@ -157,16 +157,16 @@ export class SqliteNodes implements Nodes {
   }
 
   /** Adds every relation with at least one of the entities at an end, even if the other end does not exist. */
-  private withLinks(workspace: GraphWorkspace, entities: readonly Node[]): NodeGraph {
+  private withLinks(workspace: GraphWorkspace, entities: readonly GraphNode[]): NodeGraph {
     const digests = JSON.stringify(entities.map(({ name }) => nodeDigest(workspace, name)))
     return { entities, relations: this.selectLinks(workspace, linksOfNodes, workspace.id, digests) }
   }
 
-  private selectNodes(workspace: GraphWorkspace, where: string, ...values: Values): readonly Node[] {
+  private selectNodes(workspace: GraphWorkspace, where: string, ...values: Values): readonly GraphNode[] {
     return selectNodes(this.database, workspace, where, ...values).map(({ row }) => row)
   }
 
-  private selectLinks(workspace: GraphWorkspace, where: string, ...values: Values): readonly Link[] {
+  private selectLinks(workspace: GraphWorkspace, where: string, ...values: Values): readonly GraphLink[] {
     return selectLinks(this.database, workspace, where, ...values).map(({ row }) => row)
   }
 
@@ -179,7 +179,7 @@ export class SqliteNodes implements Nodes {
     )?.[0]
   }
 
-  private hasLink(workspace: GraphWorkspace, link: Link): boolean {
+  private hasLink(workspace: GraphWorkspace, link: GraphLink): boolean {
     const sql = 'SELECT 1 FROM graph_link WHERE home = ? AND ref = ?'
     return this.database.get(sql, workspace.id, linkDigest(workspace, link)) !== undefined
   }

@@ -1,6 +1,6 @@
 import type { Json } from '../domain/entry.ts'
-import { check, MemoryError } from '../domain/error.ts'
-import type { Filter, Page, Sort } from './types.ts'
+import { checkOption, MemoryError } from '../domain/error.ts'
+import type { Filter, GraphPageOptions, Sort } from './types.ts'
 
 /** SQL fragment with its parameters in order. */
 export type Clause = { readonly sql: string; readonly values: readonly (string | number)[] }
@@ -8,17 +8,17 @@ export type Clause = { readonly sql: string; readonly values: readonly (string |
 const maxLimit = 1_000
 const defaultLimit = 100
 
-export function parsePage({ limit = defaultLimit, offset = 0 }: Page): {
+export function parsePage({ limit = defaultLimit, offset = 0 }: GraphPageOptions): {
   readonly limit: number
   readonly offset: number
 } {
-  check(
+  checkOption(
     'limit',
     limit,
     Number.isInteger(limit) && limit >= 1 && limit <= maxLimit,
     `a whole number from 1 to ${maxLimit}`,
   )
-  check('offset', offset, Number.isSafeInteger(offset) && offset >= 0, 'a whole number, 0 or more')
+  checkOption('offset', offset, Number.isSafeInteger(offset) && offset >= 0, 'a whole number, 0 or more')
   return { limit, offset }
 }
 

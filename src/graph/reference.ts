@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { isObject } from '../domain/checks.ts'
 import { isBlank } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import type { Link, Node, NodeGraph, Nodes } from './types.ts'
+import type { GraphLink, GraphNode, NodeGraph, NodeStore } from './types.ts'
 
 /** Number of imported entities and relations. */
-export type Taken = { readonly entities: number; readonly relations: number }
+export type ImportCounts = { readonly entities: number; readonly relations: number }
 
 /**
  * Imports the JSON Lines file of the reference memory server into a workspace without nodes. Returns undefined if the file
@@ -15,7 +15,11 @@ export type Taken = { readonly entities: number; readonly relations: number }
  * @example
  * await importReferenceFile(graph.nodes, 'default', 'memory.jsonl') // { entities: 12, relations: 7 }
  */
-export async function takeIn(nodes: Nodes, workspace: string, file: string): Promise<Taken | undefined> {
+export async function importReferenceFile(
+  nodes: NodeStore,
+  workspace: string,
+  file: string,
+): Promise<ImportCounts | undefined> {
   const text = await readIfExists(file)
   if (text === undefined) return undefined
   const { entities, relations } = parseFile(text, file)
@@ -33,7 +37,7 @@ export async function takeIn(nodes: Nodes, workspace: string, file: string): Pro
  * @example
  * await writeFile('memory.jsonl', serializeReferenceFile(await graph.nodes.readGraph('my-project')))
  */
-export const exportNodes = ({ entities, relations }: NodeGraph): string =>
+export const serializeReferenceFile = ({ entities, relations }: NodeGraph): string =>
   [
     ...entities.map(({ name, entityType, observations }) => ({ type: 'entity', name, entityType, observations })),
     ...relations.map(({ from, to, relationType }) => ({ type: 'relation', from, to, relationType })),
@@ -54,7 +58,7 @@ async function readIfExists(file: string): Promise<string | undefined> {
 }
 
 function parseFile(text: string, file: string): NodeGraph {
-  const [entities, relations]: [Node[], Link[]] = [[], []]
+  const [entities, relations]: [GraphNode[], GraphLink[]] = [[], []]
   for (const [index, line] of text.split('\n').entries()) {
     if (isBlank(line)) continue
     const record = parseLine(line)
@@ -69,7 +73,7 @@ function parseFile(text: string, file: string): NodeGraph {
   return { entities, relations }
 }
 
-function parseLine(line: string): Node | Link | undefined {
+function parseLine(line: string): GraphNode | GraphLink | undefined {
   const value = parseJson(line)
   if (!isObject(value)) return undefined
   const { type, name, entityType, observations, from, to, relationType } = value

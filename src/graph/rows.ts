@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Cipher } from './cipher.ts'
+import type { GraphCipher } from './cipher.ts'
 import type { Entity, EntityDraft, Relationship, RelationshipDraft } from './types.ts'
 
 /** Row of `graph_entity` or `graph_relationship`: lookup digest, JSON body, times of the first and the last write. */
@@ -25,12 +25,12 @@ export const relationshipId = ({ from, type, to }: Pick<Relationship, 'from' | '
     .subarray(0, 16)
     .toString('base64url')}`
 
-export function parseEntity([, digest, body, createdAt, updatedAt]: Row, cipher: Cipher): Entity {
+export function parseEntity([, digest, body, createdAt, updatedAt]: Row, cipher: GraphCipher): Entity {
   const { type, id, properties } = JSON.parse(cipher.decrypt(body, digest)) as EntityDraft
   return { type, id, properties, createdAt, updatedAt }
 }
 
-export function parseRelationship([, digest, body, createdAt, updatedAt]: Row, cipher: Cipher): Relationship {
+export function parseRelationship([, digest, body, createdAt, updatedAt]: Row, cipher: GraphCipher): Relationship {
   const { id, from, to, type, properties } = JSON.parse(cipher.decrypt(body, digest)) as Relationship
   return { id, from, to, type, properties, createdAt, updatedAt }
 }

@@ -1,14 +1,22 @@
 import { MemoryError } from '../domain/error.ts'
 import type { Clock } from '../domain/ports.ts'
-import type { Heard, Listener } from '../stores/capabilities.ts'
+import type { EraseListener, EraseNotifier } from '../stores/capabilities.ts'
 import { deleteNodes, GraphEraser, graphKey, wipeIndexes } from '../stores/sqlite/graph.ts'
-import { Archive } from './archive.ts'
-import type { Cipher } from './cipher.ts'
+import { GraphArchive } from './archive.ts'
+import type { GraphCipher } from './cipher.ts'
 import type { GraphDatabase } from './database.ts'
-import { SqliteNodes } from './nodes.ts'
+import { SqliteNodeStore } from './nodes.ts'
 import { type Clause, filterCondition, joinWithAnd, matchesFilter, orderBy, parsePage, sortRows } from './query.ts'
 import { columns, parseEntity, parseRelationship, type Row } from './rows.ts'
-import type { Entity, EntityQuery, Graph, GraphChange, Page, Relationship, RelationshipQuery } from './types.ts'
+import type {
+  Entity,
+  EntityQuery,
+  Graph,
+  GraphChange,
+  GraphPageOptions,
+  Relationship,
+  RelationshipQuery,
+} from './types.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 import { writeChange } from './write.ts'
 
@@ -17,15 +25,15 @@ const maxTruncateAttempts = 10
 
 type QueryTarget<T> = {
   readonly table: string
-  readonly parse: (row: Row, cipher: Cipher) => T
+  readonly parse: (row: Row, cipher: GraphCipher) => T
   /** Conditions on indexed columns, which hold digests and so work on encrypted rows too. */
   readonly conditions: (workspace: GraphWorkspace) => readonly Clause[]
 }
 
 /** Graph in the SQLite file of a store, or in memory. */
 export class SqliteGraph implements Graph {
-  readonly nodes: SqliteNodes
-  readonly archive: Archive
+  readonly nodes: SqliteNodeStore
+  readonly archive: GraphArchive
   private readonly database: GraphDatabase
   private readonly workspaces: GraphWorkspaces
   private readonly clock: Clock
@@ -35,8 +43,8 @@ export class SqliteGraph implements Graph {
     this.database = database
     this.workspaces = workspaces
     this.clock = clock
-    this.nodes = new SqliteNodes(database, workspaces, clock)
-    this.archive = new Archive(database, workspaces, clock)
+    this.nodes = new SqliteNodeStore(database, workspaces, clock)
+    this.archive = new GraphArchive(database, workspaces, clock)
   }
 
   write(workspaceName: string, change: GraphChange): ReturnType<Graph['write']> {
@@ -46,7 +54,7 @@ export class SqliteGraph implements Graph {
     })
   }
 
-  entity(workspaceName: string, id: string): Promise<Entity | undefined> {
+  getEntity(workspaceName: string, id: string): Promise<Entity | undefined> {
     return this.database.read(() => {
       const workspace = this.workspaces.find(workspaceName)
       if (workspace === undefined) return undefined
@@ -59,7 +67,7 @@ export class SqliteGraph implements Graph {
     })
   }
 
-  async entities(workspaceName: string, query: EntityQuery = {}): ReturnType<Graph['entities']> {
+  async queryEntities(workspaceName: string, query: EntityQuery = {}): ReturnType<Graph['queryEntities']> {
     const { rows, total } = await this.query(workspaceName, query, {
       table: 'graph_entity',
       parse: parseEntity,
@@ -68,7 +76,10 @@ export class SqliteGraph implements Graph {
     return { entities: rows, total }
   }
 
-  async relationships(workspaceName: string, query: RelationshipQuery = {}): ReturnType<Graph['relationships']> {
+  async queryRelationships(
+    workspaceName: string,
+    query: RelationshipQuery = {},
+  ): ReturnType<Graph['queryRelationships']> {
     const { rows, total } = await this.query(workspaceName, query, {
       table: 'graph_relationship',
       parse: parseRelationship,
@@ -103,17 +114,17 @@ export class SqliteGraph implements Graph {
   }
 
   /** Erases whatever a store erases, for a graph that is not in the store's file. */
-  followErasures({ listeners }: Heard): void {
-    const listener: Listener = {
-      erased: (key, entries) =>
+  followErasures({ eraseListeners }: EraseNotifier): void {
+    const listener: EraseListener = {
+      onErase: (key, entries) =>
         this.database.write(() => void new GraphEraser(this.database.database).erase(key, entries)),
       forget: async (scope, texts) => {
         if (texts !== undefined) return this.forget(scope, texts)
         return (await this.erase(scope)) === 0 ? [] : ['graph']
       },
     }
-    listeners.add(listener)
-    this.unsubscribe = () => listeners.delete(listener)
+    eraseListeners.add(listener)
+    this.unsubscribe = () => eraseListeners.delete(listener)
   }
 
   async close(): Promise<void> {
@@ -149,7 +160,7 @@ export class SqliteGraph implements Graph {
   /** Filters and sorts by properties in SQL, or in JavaScript after decryption if the workspace is encrypted. */
   private query<T extends Entity | Relationship>(
     workspaceName: string,
-    page: Page,
+    page: GraphPageOptions,
     { table, parse, conditions }: QueryTarget<T>,
   ): Promise<{ readonly rows: readonly T[]; readonly total: number }> {
     const { limit, offset } = parsePage(page)
@@ -198,7 +209,7 @@ function relationshipConditions(
   ]
 }
 
-const typeCondition = (cipher: Cipher, types: readonly string[] | undefined): readonly Clause[] =>
+const typeCondition = (cipher: GraphCipher, types: readonly string[] | undefined): readonly Clause[] =>
   types === undefined
     ? []
     : [

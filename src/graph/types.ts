@@ -46,14 +46,14 @@ export type Filter = {
 export type Sort = { readonly by: string; readonly order?: 'asc' | 'desc' }
 
 /** `limit` is 100 by default and at most 1,000. Without `sort`, rows come in insertion order. */
-export type Page = {
+export type GraphPageOptions = {
   readonly filters?: readonly Filter[]
   readonly sort?: readonly Sort[]
   readonly limit?: number
   readonly offset?: number
 }
-export type EntityQuery = Page & { readonly types?: readonly string[]; readonly session?: string }
-export type RelationshipQuery = Page & {
+export type EntityQuery = GraphPageOptions & { readonly types?: readonly string[]; readonly session?: string }
+export type RelationshipQuery = GraphPageOptions & {
   readonly from?: string
   readonly to?: string
   readonly types?: readonly string[]
@@ -64,9 +64,9 @@ export type GraphChange = {
   readonly entities?: readonly EntityDraft[]
   readonly relationships?: readonly RelationshipDraft[]
   /** Ids of entities to delete with their relationships, before anything is written. */
-  readonly drop?: readonly string[]
+  readonly deleteEntities?: readonly string[]
   /** Ids of relationships to delete, before anything is written. */
-  readonly dropRelationships?: readonly string[]
+  readonly deleteRelationships?: readonly string[]
   /** Optimistic lock: `updatedAt` of entities as they were read, undefined for absent ones. A mismatch throws `conflict`. */
   readonly expected?: readonly { readonly id: string; readonly updatedAt: Millis | undefined }[]
 }
@@ -78,12 +78,12 @@ export interface Graph {
     workspace: string,
     change: GraphChange,
   ): Promise<{ readonly written: number; readonly unchanged: number; readonly dropped: number }>
-  entity(workspace: string, id: string): Promise<Entity | undefined>
-  entities(
+  getEntity(workspace: string, id: string): Promise<Entity | undefined>
+  queryEntities(
     workspace: string,
     query?: EntityQuery,
   ): Promise<{ readonly entities: readonly Entity[]; readonly total: number }>
-  relationships(
+  queryRelationships(
     workspace: string,
     query?: RelationshipQuery,
   ): Promise<{ readonly relationships: readonly Relationship[]; readonly total: number }>
@@ -93,16 +93,16 @@ export interface Graph {
 }
 
 /** Entity in the format of the reference memory server. */
-export type Node = { readonly name: string; readonly entityType: string; readonly observations: readonly string[] }
+export type GraphNode = { readonly name: string; readonly entityType: string; readonly observations: readonly string[] }
 /** Relation in the format of the reference memory server. */
-export type Link = { readonly from: string; readonly to: string; readonly relationType: string }
-export type NodeGraph = { readonly entities: readonly Node[]; readonly relations: readonly Link[] }
+export type GraphLink = { readonly from: string; readonly to: string; readonly relationType: string }
+export type NodeGraph = { readonly entities: readonly GraphNode[]; readonly relations: readonly GraphLink[] }
 
 /** Graph behind the nine tools of the reference memory server (@modelcontextprotocol/server-memory), with identical results. */
-export interface Nodes {
+export interface NodeStore {
   /** Returns the entities whose names did not exist before this call. */
-  createEntities(workspace: string, entities: readonly Node[]): Promise<readonly Node[]>
-  createRelations(workspace: string, relations: readonly Link[]): Promise<readonly Link[]>
+  createEntities(workspace: string, entities: readonly GraphNode[]): Promise<readonly GraphNode[]>
+  createRelations(workspace: string, relations: readonly GraphLink[]): Promise<readonly GraphLink[]>
   /** Rejects, and adds nothing, if one of the entities does not exist. */
   addObservations(
     workspace: string,
@@ -113,10 +113,10 @@ export interface Nodes {
     workspace: string,
     deletions: readonly { readonly entityName: string; readonly observations: readonly string[] }[],
   ): Promise<void>
-  deleteRelations(workspace: string, relations: readonly Link[]): Promise<void>
+  deleteRelations(workspace: string, relations: readonly GraphLink[]): Promise<void>
   readGraph(workspace: string): Promise<NodeGraph>
   searchNodes(workspace: string, query: string): Promise<NodeGraph>
   openNodes(workspace: string, names: readonly string[]): Promise<NodeGraph>
   /** Imports a graph into a workspace without nodes, at most once, so that later deletions are final. Returns whether it did. */
-  adopt(workspace: string, graph: NodeGraph): Promise<boolean>
+  importOnce(workspace: string, graph: NodeGraph): Promise<boolean>
 }

@@ -2,18 +2,18 @@ import { randomBytes } from 'node:crypto'
 import type { Derived, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { type Key, parseKey } from '../domain/key.ts'
-import { never } from '../domain/session.ts'
-import { keyLength } from '../stores/encrypted/cipher.ts'
-import { isKeyEntry, keyEntryOf, unwrapped, wrapped } from '../stores/encrypted/keyEntry.ts'
-import { copyOf, type Keyring, wipe } from '../stores/encrypted/keyring.ts'
+import { noExpiry } from '../domain/session.ts'
+import { keyLengthBytes } from '../stores/encrypted/cipher.ts'
+import { findKeyEntry, isKeyEntry, unwrapKey, wrapKey } from '../stores/encrypted/keyEntry.ts'
+import { copyKeyring, type Keyring, wipeKeyring } from '../stores/encrypted/keyring.ts'
 import { graphKey } from '../stores/sqlite/graph.ts'
-import { type Cells, derivedColumns, derivedOf, digestOfKey } from '../stores/sqlite/rows.ts'
+import { type Cells, derivedColumns, hashSessionKey, parseDerivedRow } from '../stores/sqlite/rows.ts'
 import { Writer } from '../stores/sqlite/write.ts'
-import { type Cipher, createCipher, plaintextCipher } from './cipher.ts'
+import { createCipher, type GraphCipher, plaintextCipher } from './cipher.ts'
 import type { GraphDatabase } from './database.ts'
 
 /** Row id of the session that owns the graph of a workspace (column `home`), and the cipher of its rows. */
-export type GraphWorkspace = { readonly id: number; readonly cipher: Cipher }
+export type GraphWorkspace = { readonly id: number; readonly cipher: GraphCipher }
 
 const maxCachedWorkspaces = 10_000
 
@@ -29,7 +29,7 @@ export class GraphWorkspaces {
   /** With a keyring, rows are encrypted. */
   constructor(database: GraphDatabase, keyring?: Keyring) {
     this.database = database
-    this.keyring = keyring && copyOf(keyring)
+    this.keyring = keyring && copyKeyring(keyring)
   }
 
   /** Returns undefined if the workspace was never written. Call it inside `read` or `write`. */
@@ -56,26 +56,26 @@ export class GraphWorkspaces {
     const existing = this.find(name)
     if (existing !== undefined) return existing
     const key = parseWorkspace(name)
-    const [epoch] = this.database.get<[number]>('SELECT epoch FROM tombstone WHERE key = ?', digestOfKey(key)) ?? [0]
-    const put = this.keyring === undefined ? [] : [wrapped(randomBytes(keyLength), key, at, this.keyring.current)]
+    const [epoch] = this.database.get<[number]>('SELECT epoch FROM tombstone WHERE key = ?', hashSessionKey(key)) ?? [0]
+    const put = this.keyring === undefined ? [] : [wrapKey(randomBytes(keyLengthBytes), key, at, this.keyring.current)]
     const writer = new Writer(this.database.database)
-    writer.begun()
-    writer.commit({ key, at, epoch, append: [], put, drop: [], expiresAt: never })
-    writer.ending()
+    writer.afterBegin()
+    writer.commit({ key, at, epoch, append: [], put, drop: [], expiresAt: noExpiry })
+    writer.beforeCommit()
     return this.find(name) as GraphWorkspace
   }
 
   close(): void {
     for (const { cipher } of this.cached.values()) cipher.wipe()
     this.cached.clear()
-    if (this.keyring !== undefined) wipe(this.keyring)
+    if (this.keyring !== undefined) wipeKeyring(this.keyring)
   }
 
-  private loadCipher(id: number, key: Key): Cipher {
+  private loadCipher(id: number, key: Key): GraphCipher {
     const cells = this.database.all<Cells>(`SELECT ${derivedColumns} FROM derived WHERE session = ?`, id)
-    const derived = cells.map(derivedOf).filter((entry): entry is Derived => entry !== undefined)
+    const derived = cells.map(parseDerivedRow).filter((entry): entry is Derived => entry !== undefined)
     if (this.keyring !== undefined)
-      return createCipher(unwrapped(keyEntryOf(derived, key), key, this.keyring), key.scope)
+      return createCipher(unwrapKey(findKeyEntry(derived, key), key, this.keyring), key.scope)
     if (!derived.some(isKeyEntry)) return plaintextCipher
     throw new MemoryError('bad-secret', `The graph of ${key.scope} is encrypted. Open it with the key of its store.`, {
       param: 'storeKey',

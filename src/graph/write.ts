@@ -24,7 +24,7 @@ export function writeChange(
   change: GraphChange,
   at: Millis,
 ): { written: number; unchanged: number; dropped: number } {
-  const { entities = [], relationships = [], drop = [], dropRelationships = [], expected = [] } = change
+  const { entities = [], relationships = [], deleteEntities = [], deleteRelationships = [], expected = [] } = change
   for (const entity of expected) assertUnchanged(database, workspace, entity)
   const deleteRow = (kind: 'entity' | 'relationship') => (id: string) =>
     database.run(
@@ -33,7 +33,10 @@ export function writeChange(
       workspace.cipher.digest(kind, id),
     ).changes > 0
   // Relationships go first: those deleted along with their entities would not be counted.
-  const dropped = [...dropRelationships.filter(deleteRow('relationship')), ...drop.filter(deleteRow('entity'))].length
+  const dropped = [
+    ...deleteRelationships.filter(deleteRow('relationship')),
+    ...deleteEntities.filter(deleteRow('entity')),
+  ].length
   const results = [
     ...entities.map((draft) => writeEntity(database, workspace, draft, at)),
     ...relationships.map((draft) => writeRelationship(database, workspace, draft, at)),

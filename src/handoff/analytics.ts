@@ -1,9 +1,9 @@
-import { anchorsIn, isCompound } from '../text/anchors.ts'
+import { findAnchors, isCompoundWord } from '../text/anchors.ts'
 import { readChainRows } from './chain.ts'
 import type { Category, ContextItem } from './item.ts'
 import { indexOfWholeWord } from './mark.ts'
 import { itemFromRow, type PreservationReport, type Restoration, readAllPages, restorationFromRow } from './rows.ts'
-import { keyOf } from './sessions.ts'
+import { sessionKey } from './sessions.ts'
 import type { HandoffDeps } from './settings.ts'
 
 /** Item that a session mentions; `identifiers` are the names of it that occur. */
@@ -65,9 +65,9 @@ async function analyseStep(
   session: string,
   { from, budget, tokens, items, left, preservation }: Restoration,
 ): Promise<ChainStep> {
-  const messages = await deps.memory.transcript(keyOf(workspace, session))
+  const messages = await deps.memory.transcript(sessionKey(workspace, session))
   const text = messages
-    .map(({ content, calls = [] }) => [content, ...calls.map((call) => call.arguments)].join('\n'))
+    .map(({ content, toolCalls = [] }) => [content, ...toolCalls.map((call) => call.arguments)].join('\n'))
     .join('\n')
   const userText = messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])).join('\n')
   const [shown, omitted] = await Promise.all([
@@ -101,7 +101,8 @@ async function readItems(
 ): Promise<readonly ContextItem[]> {
   const entities = await readAllPages(
     async (page) =>
-      (await graph.entities(workspace, { types: ['context_item'], session, sort: [{ by: 'id' }], ...page })).entities,
+      (await graph.queryEntities(workspace, { types: ['context_item'], session, sort: [{ by: 'id' }], ...page }))
+        .entities,
   )
   const wantedIds = new Set(ids)
   return entities.filter(({ id }) => wantedIds.has(id)).flatMap((row) => itemFromRow(row) ?? [])
@@ -124,7 +125,7 @@ const findMentions = (
 
 /** Returns names in an item's content and numbered terms such as "decision 97". Constraints and ordinary compounds are excluded. */
 function identifiersIn({ content }: ContextItem): readonly string[] {
-  const names = anchorsIn(content).filter((anchor) => anchor.kind !== 'constraint' && !isCompound(anchor))
+  const names = findAnchors(content).filter((anchor) => anchor.kind !== 'constraint' && !isCompoundWord(anchor))
   const numberedTerms = [...content.matchAll(/(?<![\p{L}\p{N}_])\p{L}{3,}[ \t]+#?\d+(?![\p{L}\p{N}_])/gu)].map(
     ([text]) => text,
   )

@@ -5,10 +5,10 @@ import {
   originId,
   type PreservationReport,
   restorationFromRow,
-  type SessionMetadata,
+  type SavedSessionMetadata,
   type SessionReference,
 } from './rows.ts'
-import { findSessionRow, listSavedSessions, notFound, type SavedSession } from './sessions.ts'
+import { findSessionRow, listSavedSessions, type SavedSession, sessionNotFound } from './sessions.ts'
 import type { HandoffDeps } from './settings.ts'
 
 /** Session in a chain of continuations. */
@@ -24,7 +24,7 @@ export type ChainLink = {
 }
 
 /** Session that a new chat may continue. */
-export type Suggestion = Pick<SessionMetadata, 'sessionId' | 'title' | 'summary' | 'savedAt'> & {
+export type Suggestion = Pick<SavedSessionMetadata, 'sessionId' | 'title' | 'summary' | 'savedAt'> & {
   readonly why: 'most recent' | 'about the same'
 }
 
@@ -45,7 +45,7 @@ export async function readChain(deps: HandoffDeps, workspace: string, session: s
 /** Reads the rows of a chain, oldest first. Throws if the session does not exist. */
 export async function readChainRows(deps: HandoffDeps, workspace: string, session: string): Promise<readonly Entity[]> {
   const rows = await findChainRows(deps, workspace, session)
-  if (rows.length === 0) throw notFound(session)
+  if (rows.length === 0) throw sessionNotFound(session)
   return rows
 }
 
@@ -110,7 +110,7 @@ async function findSuccessors(deps: HandoffDeps, workspace: string, session: str
   const filters = [{ property: 'continued_from', op: 'eq', value: session }] as const
   const sort = [{ by: 'created_at', order: 'desc' }] as const
   const query = { types: ['session'], filters, sort, limit: maxChainLength }
-  const { entities } = await deps.graph.entities(workspace, query)
+  const { entities } = await deps.graph.queryEntities(workspace, query)
   const rows = await Promise.all(entities.map(({ id }) => findSessionRow(deps, workspace, id)))
   return rows
     .filter((row) => row !== undefined)
@@ -140,7 +140,7 @@ async function addSuccessors(
  * @example
  * formatChain(await handoff.chain('default', 'a')) // 'a → b → c; a → d'
  */
-export function chainText(chain: readonly ChainLink[]): string {
+export function formatChain(chain: readonly ChainLink[]): string {
   const branches: string[][] = []
   for (const { sessionId, continuedFrom } of chain) {
     const branch = branches.find((ids) => continuedFrom !== undefined && ids.at(-1) === continuedFrom)
@@ -170,7 +170,7 @@ async function relinkSession(
   { id }: Entity,
   predecessor: string | undefined,
 ): Promise<void> {
-  const rows = await Promise.all([id, originId(id)].map((rowId) => graph.entity(workspace, rowId)))
+  const rows = await Promise.all([id, originId(id)].map((rowId) => graph.getEntity(workspace, rowId)))
   const entities = rows.flatMap((row) => {
     if (row === undefined) return []
     const { continued_from: _, ...rest } = row.properties
@@ -225,7 +225,10 @@ export async function suggestSession(
   return newest === undefined ? undefined : toSuggestion(newest, 'about the same')
 }
 
-const toSuggestion = ({ sessionId, title, summary, savedAt }: SessionMetadata, why: Suggestion['why']): Suggestion => ({
+const toSuggestion = (
+  { sessionId, title, summary, savedAt }: SavedSessionMetadata,
+  why: Suggestion['why'],
+): Suggestion => ({
   sessionId,
   title,
   summary,
@@ -239,7 +242,7 @@ export async function searchSessions(
   workspace: string,
   text: string,
   except: ReadonlySet<string>,
-): Promise<readonly SessionMetadata[]> {
+): Promise<readonly SavedSessionMetadata[]> {
   const scores = new Map<string, number>()
   const hits = await deps.memory.search(workspace, text, { limit: maxSearchHits, kinds: ['message'] })
   for (const { key, score } of hits) {

@@ -1,16 +1,16 @@
 import type { Entity } from '../graph/types.ts'
 import { internalsOf } from '../memory.ts'
-import { draftMarkerId, metadataFromRow, readAllPages, type SessionMetadata, textProperty } from './rows.ts'
+import { draftMarkerId, metadataFromRow, readAllPages, type SavedSessionMetadata, textProperty } from './rows.ts'
 import { fingerprint, isDistinctive } from './save/newMessages.ts'
 import {
   findSessionRow,
   hasMessages,
   isValidSessionId,
-  keyOf,
   listSavedSessions,
   type Page,
   parsePage,
   type SessionList,
+  sessionKey,
   toIsoTime,
   unsavedMetadata,
 } from './sessions.ts'
@@ -22,7 +22,7 @@ import type { HandoffDeps } from './settings.ts'
 export async function markDraftSession(deps: HandoffDeps, workspace: string, session: string): Promise<void> {
   const { graph, clock } = deps
   const markerId = draftMarkerId(session)
-  if ((await isSessionSaved(deps, workspace, session)) || (await graph.entity(workspace, markerId)) !== undefined)
+  if ((await isSessionSaved(deps, workspace, session)) || (await graph.getEntity(workspace, markerId)) !== undefined)
     return
   const marker = {
     type: 'session_begun',
@@ -34,7 +34,10 @@ export async function markDraftSession(deps: HandoffDeps, workspace: string, ses
 }
 
 /** Lists the draft sessions of a workspace, newest first. */
-export async function listDraftSessions(deps: HandoffDeps, workspace: string): Promise<readonly SessionMetadata[]> {
+export async function listDraftSessions(
+  deps: HandoffDeps,
+  workspace: string,
+): Promise<readonly SavedSessionMetadata[]> {
   const ids = await readMarkedIds(deps, workspace)
   const drafts = await Promise.all(ids.map((session) => readDraftMetadata(deps, workspace, session)))
   return drafts.filter((draft) => draft !== undefined).sort(compareNewestFirst)
@@ -43,7 +46,7 @@ export async function listDraftSessions(deps: HandoffDeps, workspace: string): P
 async function readMarkedIds({ graph }: HandoffDeps, workspace: string): Promise<readonly string[]> {
   const markers = await readAllPages(
     async (page) =>
-      (await graph.entities(workspace, { types: ['session_begun'], sort: [{ by: 'id' }], ...page })).entities,
+      (await graph.queryEntities(workspace, { types: ['session_begun'], sort: [{ by: 'id' }], ...page })).entities,
   )
   // Clients write to the graph too: a marker is valid only if its id matches the session it names.
   return markers
@@ -56,11 +59,11 @@ async function readDraftMetadata(
   deps: HandoffDeps,
   workspace: string,
   session: string,
-): Promise<SessionMetadata | undefined> {
+): Promise<SavedSessionMetadata | undefined> {
   const row = await findSessionRow(deps, workspace, session)
   if (isSavedRow(row) || !(await hasMessages(deps, workspace, session))) return undefined
-  const firstMessages = await deps.memory.transcript(keyOf(workspace, session), { limit: 20 })
-  const head = await internalsOf(deps.memory).sessions.head(keyOf(workspace, session), 1)
+  const firstMessages = await deps.memory.transcript(sessionKey(workspace, session), { limit: 20 })
+  const head = await internalsOf(deps.memory).sessions.readHead(sessionKey(workspace, session), 1)
   const [newest] = head.recent
   const tokenCount = newest === undefined ? 0 : newest.offset + newest.weight
   const continuedFrom = row === undefined ? undefined : metadataFromRow(row).continuedFrom
@@ -77,7 +80,7 @@ const isSavedRow = (row: Entity | undefined): boolean => row !== undefined && me
 export const isSessionSaved = async (deps: HandoffDeps, workspace: string, session: string): Promise<boolean> =>
   isSavedRow(await findSessionRow(deps, workspace, session))
 
-const compareNewestFirst = (left: SessionMetadata, right: SessionMetadata): number =>
+const compareNewestFirst = (left: SavedSessionMetadata, right: SavedSessionMetadata): number =>
   left.savedAt === right.savedAt ? (left.sessionId < right.sessionId ? 1 : -1) : left.savedAt < right.savedAt ? 1 : -1
 
 /** Pages that end beyond this position contain saved sessions only. */
@@ -108,7 +111,7 @@ export async function findDraftByMessages(
   const fingerprints = messages.map(fingerprint)
   for (const { sessionId, messageCount } of await listDraftSessions(deps, workspace)) {
     if (messageCount > messages.length) continue
-    const stored = await deps.memory.transcript(keyOf(workspace, sessionId))
+    const stored = await deps.memory.transcript(sessionKey(workspace, sessionId))
     const isPrefix = stored.every((message, index) => fingerprint(message) === fingerprints[index])
     if (isPrefix && (stored.length > 1 || stored.some(isDistinctive))) return sessionId
   }

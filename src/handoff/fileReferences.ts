@@ -1,17 +1,17 @@
 import { hash } from 'node:crypto'
 import { isObject } from '../domain/checks.ts'
 import type { Message, Millis } from '../domain/entry.ts'
-import { anchorsIn } from '../text/anchors.ts'
+import { findAnchors } from '../text/anchors.ts'
 import { clip } from '../text/clip.ts'
 
 /** Result of reading a file: its text, or the reason there is none. */
-export type Seen =
+export type FileInspection =
   | { readonly status: 'there'; readonly text: string; readonly size: number; readonly modified: Millis }
   | { readonly status: 'missing' }
   | { readonly status: 'refused' }
 
 /** Reads a file. A missing or forbidden file is a result, not an error. */
-export type ReadFile = (path: string) => Promise<Seen>
+export type ReadFile = (path: string) => Promise<FileInspection>
 
 /** State of a file when it was mentioned. Its text is not stored: `lines` holds short hashes of its lines. */
 export type FileReference = {
@@ -179,14 +179,14 @@ const pathField = /^(?:(?:file|target|absolute|relative|notebook|old|new)_?)?(?:
  * @example
  * findPaths([{ content: 'See src/app.ts:12 and https://example.com/a.ts.' }]) // ['src/app.ts']
  */
-export function findPaths(messages: readonly Pick<Message, 'content' | 'calls'>[]): string[] {
+export function findPaths(messages: readonly Pick<Message, 'content' | 'toolCalls'>[]): string[] {
   const paths = new Set<string>()
   let remainingChars = maxScannedChars
-  for (const { content, calls = [] } of messages.toReversed()) {
+  for (const { content, toolCalls = [] } of messages.toReversed()) {
     if (remainingChars <= 0 || paths.size >= maxPaths) break
     const text = content.slice(0, remainingChars)
     remainingChars -= text.length
-    const inArguments = calls.flatMap(({ arguments: json }) => {
+    const inArguments = toolCalls.flatMap(({ arguments: json }) => {
       const scanned = json.length > remainingChars ? '' : json
       remainingChars -= scanned.length
       return findPathsInArguments(scanned)
@@ -197,7 +197,7 @@ export function findPaths(messages: readonly Pick<Message, 'content' | 'calls'>[
 }
 
 const findPathsInText = (text: string): string[] =>
-  anchorsIn(text)
+  findAnchors(text)
     .filter(({ kind }) => kind === 'path')
     .map((anchor) => anchor.text)
     .filter((path) => path.length <= maxPathChars && (/[/\\]/.test(path) ? filePath : bareFileName).test(path))

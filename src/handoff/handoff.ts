@@ -18,28 +18,34 @@ import {
   type ExportResult,
   exportLayout,
   type ImportRequest,
-  type ImportResult,
   importLayout,
+  type LayoutImportResult,
 } from './layout/layout.ts'
 import { type MarkRequest, type MarkResult, markImportant } from './mark.ts'
-import { type Appended, type AppendRequest, type CheckRequest, type Reading, TokenMonitor } from './monitor.ts'
+import {
+  type AppendRequest,
+  type CheckRequest,
+  type SessionAppendResult,
+  TokenMonitor,
+  type TokenUsage,
+} from './monitor.ts'
 import { type PendingWriteStatus, PendingWrites } from './pendingWrites.ts'
-import { type Restored, type RestoreRequest, restoreSession } from './restore/restore.ts'
+import { type RestoreRequest, type RestoreResult, restoreSession } from './restore/restore.ts'
 import { deleteSessionRows, sweepExpired } from './retention.ts'
-import type { PreservationReport, SessionMetadata, WorkspaceState } from './rows.ts'
+import type { PreservationReport, SavedSessionMetadata, WorkspaceState } from './rows.ts'
 import type { SaveRequest } from './save/request.ts'
 import { type SaveResult, saveSession } from './save/save.ts'
 import {
   findSessionRow,
   findSessionsWithoutRow,
-  idIn,
-  keyOf,
-  notFound,
   type Page,
+  parseSessionId,
   readSavedSession,
   readUnsavedSession,
   type SavedSession,
   type SessionList,
+  sessionKey,
+  sessionNotFound,
 } from './sessions.ts'
 import {
   type ContextProviders,
@@ -70,7 +76,7 @@ export type HandoffOptions = {
 }
 
 /** Session metadata with its chain and counts. */
-export type SessionDetails = SessionMetadata & {
+export type SessionDetails = SavedSessionMetadata & {
   /** Preservation measured when the session was last restored. */
   readonly preservation?: PreservationReport
   readonly chain: readonly ChainLink[]
@@ -119,7 +125,7 @@ export class Handoff {
   }
 
   /** Creates the text a new chat starts with and a new session that continues the given one, or the most recent one. */
-  restore(workspace: string, request: RestoreRequest = {}, context: OperationContext = {}): Promise<Restored> {
+  restore(workspace: string, request: RestoreRequest = {}, context: OperationContext = {}): Promise<RestoreResult> {
     return restoreSession(this.deps, this.pendingWrites, workspace, request, context)
   }
 
@@ -135,7 +141,7 @@ export class Handoff {
 
   /** Returns the details of a session, saved or not. */
   async get(workspace: string, session: string): Promise<SessionDetails> {
-    const id = idIn(workspace, session)
+    const id = parseSessionId(workspace, session)
     const { metadata, items, files, workspaceState } = await this.findSession(workspace, id)
     const isStored = metadata.degraded === undefined
     const preservation = isStored ? await readLatestPreservation(this.deps, workspace, id) : undefined
@@ -150,18 +156,18 @@ export class Handoff {
   }
 
   /** Returns all messages of a session in order, including those not stored yet because the store fails. */
-  async transcript(workspace: string, session: string): Promise<readonly Message[]> {
-    return (await this.findSession(workspace, idIn(workspace, session))).readMessages()
+  async getTranscript(workspace: string, session: string): Promise<readonly Message[]> {
+    return (await this.findSession(workspace, parseSessionId(workspace, session))).readMessages()
   }
 
   /** Deletes a session permanently: its messages and everything derived from them. */
   async delete(workspace: string, session: string): Promise<void> {
     const { memory, graph } = this.deps
-    const id = idIn(workspace, session)
-    const key = keyOf(workspace, id)
+    const id = parseSessionId(workspace, session)
+    const key = sessionKey(workspace, id)
     const row = await findSessionRow(this.deps, workspace, id).catch(() => undefined)
     const isKnown = (await this.pendingWrites.discard(workspace, id)) || row !== undefined
-    if (!isKnown && (await internalsOf(memory).sessions.head(key, 0)).revision === 0) throw notFound(id)
+    if (!isKnown && (await internalsOf(memory).sessions.readHead(key, 0)).revision === 0) throw sessionNotFound(id)
     await memory.forget({ key: `${workspace}:${id}` })
     if (row !== undefined) await relinkSuccessors(this.deps, workspace, row)
     await deleteSessionRows(graph, workspace, id)
@@ -170,16 +176,16 @@ export class Handoff {
 
   /** Marks messages as important; restored texts show them first. */
   mark(workspace: string, session: string, request: MarkRequest): Promise<MarkResult> {
-    return markImportant(this.deps, this.pendingWrites, workspace, idIn(workspace, session), request)
+    return markImportant(this.deps, this.pendingWrites, workspace, parseSessionId(workspace, session), request)
   }
 
   /** Appends messages to a session and saves it when it reaches the token threshold. */
-  append(workspace: string, request: AppendRequest, context: OperationContext = {}): Promise<Appended> {
+  append(workspace: string, request: AppendRequest, context: OperationContext = {}): Promise<SessionAppendResult> {
     return this.monitor.append(workspace, request, context)
   }
 
   /** Counts the tokens of a chat and reports whether a save is due. */
-  check(workspace: string, request: CheckRequest): Promise<Reading> {
+  check(workspace: string, request: CheckRequest): Promise<TokenUsage> {
     return this.monitor.check(workspace, request)
   }
 
@@ -189,27 +195,27 @@ export class Handoff {
   }
 
   /** Returns the predecessors and successors of a session and itself, oldest first. */
-  chain(workspace: string, session: string): Promise<readonly ChainLink[]> {
-    return readChain(this.deps, workspace, idIn(workspace, session))
+  getChain(workspace: string, session: string): Promise<readonly ChainLink[]> {
+    return readChain(this.deps, workspace, parseSessionId(workspace, session))
   }
 
   /** Reports which items were kept, used and missed over a chain of sessions. */
-  async analytics(workspace: string, session: string): Promise<Analytics> {
-    const id = idIn(workspace, session)
+  async getAnalytics(workspace: string, session: string): Promise<Analytics> {
+    const id = parseSessionId(workspace, session)
     this.pendingWrites.assertNone(workspace, id)
     return analyseChain(this.deps, workspace, id)
   }
 
   /** Writes the sessions of a workspace in the documented directory layout; unsaved sessions are saved first. */
   async export(workspace: string, request: ExportRequest): Promise<ExportResult> {
-    const onlyId = request.sessionId === undefined ? undefined : idIn(workspace, request.sessionId)
+    const onlyId = request.sessionId === undefined ? undefined : parseSessionId(workspace, request.sessionId)
     for (const { sessionId } of await listDraftSessions(this.deps, workspace))
       if (onlyId === undefined || onlyId === sessionId) await this.save(workspace, { sessionId })
     return exportLayout(this.deps, workspace, request)
   }
 
   /** Imports sessions from the documented directory layout. */
-  import(request: ImportRequest): Promise<ImportResult> {
+  import(request: ImportRequest): Promise<LayoutImportResult> {
     return importLayout(this.deps, request)
   }
 
@@ -219,7 +225,7 @@ export class Handoff {
   }
 
   /** Returns the writes that wait for the store, and those that were lost. */
-  pending(): readonly PendingWriteStatus[] {
+  getPendingWrites(): readonly PendingWriteStatus[] {
     return this.pendingWrites.status()
   }
 
@@ -238,7 +244,7 @@ export class Handoff {
     if (saved !== undefined && saved.metadata.messageCount > 0) return saved
     const unsaved = await readUnsavedSession(this.deps, workspace, id)
     if (unsaved === undefined) {
-      if (saved === undefined) throw notFound(id)
+      if (saved === undefined) throw sessionNotFound(id)
       return saved
     }
     const continuedFrom = saved?.metadata.continuedFrom

@@ -1,8 +1,8 @@
 import type { Tokens } from '../domain/entry.ts'
 
 /** Kinds of context items. */
-export const categories = ['code', 'file', 'data', 'concept', 'task'] as const
-export type Category = (typeof categories)[number]
+export const itemCategories = ['code', 'file', 'data', 'concept', 'task'] as const
+export type Category = (typeof itemCategories)[number]
 
 /** Factors of an item's importance, each from 0 to 1; `similarity` only if an embedder is configured. */
 export type Factors = {

@@ -2,7 +2,7 @@ import { MemoryError } from '../domain/error.ts'
 import { clip } from '../text/clip.ts'
 import type { PendingWrites } from './pendingWrites.ts'
 import { saveSession } from './save/save.ts'
-import { keyOf, notFound, readSavedSession } from './sessions.ts'
+import { readSavedSession, sessionKey, sessionNotFound } from './sessions.ts'
 import type { HandoffDeps } from './settings.ts'
 
 /** Selects messages by their ids, by the ids of items extracted from them, or by text they contain as whole words. */
@@ -34,9 +34,9 @@ export async function markImportant(
   const { memory, graph } = deps
   await pending.retry()
   pending.assertNone(workspace, session)
-  const messages = await memory.transcript(keyOf(workspace, session))
+  const messages = await memory.transcript(sessionKey(workspace, session))
   const before = await readSavedSession(deps, workspace, session)
-  if (before === undefined && messages.length === 0) throw notFound(session)
+  if (before === undefined && messages.length === 0) throw sessionNotFound(session)
   const itemSources = (before?.items ?? []).filter(({ id }) => itemIds.includes(id)).flatMap((item) => item.sources)
   const wantedIds = new Set([...messageIds, ...itemSources])
   const selected = messages.filter(({ id, content }) => wantedIds.has(id) || indexOfWholeWord(text, content) >= 0)

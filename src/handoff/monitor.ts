@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { weighed } from '../context/render.ts'
-import { type Incoming, parseMessage } from '../domain/chat.ts'
+import { measureMessage } from '../context/render.ts'
+import { type MessageInput, parseMessage } from '../domain/chat.ts'
 import type { Message, Millis, Tokens } from '../domain/entry.ts'
-import { check, MemoryError } from '../domain/error.ts'
+import { checkOption, MemoryError } from '../domain/error.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import { isExpired } from '../domain/session.ts'
 import { internalsOf } from '../memory.ts'
@@ -13,13 +13,20 @@ import { metadataFromRow } from './rows.ts'
 import { findSessionOfRecord, ingestMessages } from './save/conversation.ts'
 import { parseTokenCount, type SaveRequest } from './save/request.ts'
 import type { SaveResult } from './save/save.ts'
-import { assertIdAvailable, findSessionRow, idIn, keyOf, notFound, sessionExists } from './sessions.ts'
+import {
+  assertIdAvailable,
+  findSessionRow,
+  parseSessionId,
+  sessionExists,
+  sessionKey,
+  sessionNotFound,
+} from './sessions.ts'
 import type { HandoffDeps, HandoffSettings, OperationContext } from './settings.ts'
 
 /** Content to count: a stored session, messages, a text, or a count made by the client. Given together, they are added up. */
 export type CheckRequest = {
   readonly sessionId?: string
-  readonly messages?: readonly Incoming[]
+  readonly messages?: readonly MessageInput[]
   readonly text?: string
   readonly tokenCount?: Tokens
   /** Token limit of the chat; default: the `limit` setting. */
@@ -29,7 +36,7 @@ export type CheckRequest = {
 }
 
 /** Token usage of a chat. */
-export type Reading = {
+export type TokenUsage = {
   readonly tokens: Tokens
   readonly limit: Tokens
   /** Token count from which a save is due. */
@@ -46,16 +53,16 @@ export type Reading = {
 export type AppendRequest = {
   /** Session to append to; a new one is created if omitted. */
   readonly sessionId?: string
-  readonly messages: readonly Incoming[]
+  readonly messages: readonly MessageInput[]
   /** Idempotency key: the same operation is stored once. */
   readonly operationId?: string
   readonly limit?: Tokens
 }
 
-export type Appended = {
+export type SessionAppendResult = {
   readonly sessionId: string
   readonly messageIds: readonly string[]
-  readonly reading: Reading
+  readonly reading: TokenUsage
   /** The session is over the threshold and was saved earlier; messages added since are included when it is restored. */
   readonly wasSaved?: boolean
   /** Result of the save that these messages triggered. */
@@ -91,11 +98,11 @@ export class TokenMonitor {
   }
 
   /** Counts the tokens of a chat and reports whether a save is due. */
-  async check(workspace: string, request: CheckRequest): Promise<Reading> {
+  async check(workspace: string, request: CheckRequest): Promise<TokenUsage> {
     const { tokenizer } = this.deps.memory
     const { limit = this.deps.settings.limit, messages, text, tokenCount } = request
-    const sessionId = request.sessionId === undefined ? undefined : idIn(workspace, request.sessionId)
-    check('limit', limit, Number.isSafeInteger(limit) && limit >= 1, 'a whole number of tokens, 1 or more')
+    const sessionId = request.sessionId === undefined ? undefined : parseSessionId(workspace, request.sessionId)
+    checkOption('limit', limit, Number.isSafeInteger(limit) && limit >= 1, 'a whole number of tokens, 1 or more')
     const now = this.deps.clock()
     const counts: readonly TokenCount[] = [
       ...(sessionId === undefined ? [] : [await this.countStored(workspace, sessionId)]),
@@ -117,7 +124,7 @@ export class TokenMonitor {
   }
 
   /** Appends messages and saves the session when it crosses the threshold. Messages a failing store rejects are queued. */
-  async append(workspace: string, request: AppendRequest, context: OperationContext): Promise<Appended> {
+  async append(workspace: string, request: AppendRequest, context: OperationContext): Promise<SessionAppendResult> {
     const { clock, generateSessionId } = this.deps
     if (request.messages.length === 0) throw nothingToAppend()
     // Timestamps are fixed now, even if the messages are written later.
@@ -125,7 +132,7 @@ export class TokenMonitor {
     const knownId =
       request.sessionId === undefined
         ? await findSessionOfRecord(this.deps, workspace, records)
-        : idIn(workspace, request.sessionId)
+        : parseSessionId(workspace, request.sessionId)
     if (messages.length === 0 && knownId === undefined) throw nothingToAppend()
     const sessionId = knownId ?? generateSessionId(clock())
     const limit = request.limit === undefined ? {} : { limit: request.limit }
@@ -159,10 +166,10 @@ export class TokenMonitor {
   ): Promise<readonly Message[] | undefined> {
     const { memory } = this.deps
     const { sessionId: session, messages, operationId = randomUUID() } = request
-    const key = keyOf(workspace, session)
+    const key = sessionKey(workspace, session)
     const write = async (): Promise<readonly Message[]> => {
       await assertIdAvailable(this.deps, workspace, session)
-      if (mustExist && !(await sessionExists(this.deps, workspace, session))) throw notFound(session)
+      if (mustExist && !(await sessionExists(this.deps, workspace, session))) throw sessionNotFound(session)
       if (messages.length === 0) return []
       await markDraftSession(this.deps, workspace, session)
       return memory.append(key, messages, { operationId })
@@ -193,7 +200,7 @@ export class TokenMonitor {
   private async suggestPredecessor(
     workspace: string,
     session: string,
-    messages: readonly Incoming[],
+    messages: readonly MessageInput[],
   ): Promise<Suggestion | undefined> {
     const row = await findSessionRow(this.deps, workspace, session)
     if (row !== undefined && metadataFromRow(row).continuedFrom !== undefined) return undefined
@@ -213,18 +220,18 @@ export class TokenMonitor {
     const { memory, clock } = this.deps
     const pendingMessages = await this.pending.preview(workspace, session)?.readMessages()
     if (pendingMessages !== undefined) return { tokens: sumTokens(pendingMessages), exact: true }
-    const head = await internalsOf(memory).sessions.head(keyOf(workspace, session), 1)
+    const head = await internalsOf(memory).sessions.readHead(sessionKey(workspace, session), 1)
     const newest = head.recent.at(-1)
     if (newest === undefined || isExpired(head, clock())) {
-      if ((await findSessionRow(this.deps, workspace, session)) === undefined) throw notFound(session)
+      if ((await findSessionRow(this.deps, workspace, session)) === undefined) throw sessionNotFound(session)
       return { tokens: 0, exact: true }
     }
-    if (head.gaps.length === 0 && memory.profile.cap === undefined)
+    if (head.gaps.length === 0 && memory.profile.maxMessageTokens === undefined)
       return { tokens: newest.offset + newest.weight, exact: true }
-    return { tokens: sumTokens(await memory.transcript(keyOf(workspace, session))), exact: true }
+    return { tokens: sumTokens(await memory.transcript(sessionKey(workspace, session))), exact: true }
   }
 
-  private updateUsage(chat: string, tokens: Tokens, limit: Tokens, exact: boolean): Reading {
+  private updateUsage(chat: string, tokens: Tokens, limit: Tokens, exact: boolean): TokenUsage {
     const threshold = saveThreshold(this.deps.settings, limit)
     const saveNow = tokens >= threshold
     const crossed = saveNow && !this.chatsAboveThreshold.has(chat)
@@ -253,7 +260,7 @@ const nothingToAppend = (): MemoryError =>
 const sumTokens = (counts: readonly { readonly tokens: Tokens }[]): Tokens =>
   counts.reduce((sum, { tokens }) => sum + tokens, 0)
 
-function countMessages(tokenizer: Tokenizer, messages: readonly Incoming[], now: Millis): TokenCount {
-  const counted = messages.map((message, index) => weighed(tokenizer, parseMessage(message, index, now)))
+function countMessages(tokenizer: Tokenizer, messages: readonly MessageInput[], now: Millis): TokenCount {
+  const counted = messages.map((message, index) => measureMessage(tokenizer, parseMessage(message, index, now)))
   return { tokens: sumTokens(counted), exact: counted.every(({ content }) => tokenizer.isExact(content)) }
 }

@@ -20,8 +20,8 @@ export type PendingWriteStatus = {
   readonly workspace: string
   readonly session: string
   readonly since: Millis
-  readonly tries: number
-  readonly why: string
+  readonly attempts: number
+  readonly reason: string
   readonly lost?: true
 }
 
@@ -193,6 +193,6 @@ const toStatus = ({ workspace, session, since, tries, why }: QueuedWrite): Pendi
   workspace,
   session,
   since,
-  tries,
-  why,
+  attempts: tries,
+  reason: why,
 })

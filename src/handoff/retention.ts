@@ -42,7 +42,7 @@ export async function sweepExpired(
 
 /** Finds expired sessions by their rows: those without messages, unknown to the memory, and those another process swept. */
 async function findExpired({ graph }: HandoffDeps, workspace: string, cutoff: Millis): Promise<readonly string[]> {
-  const { entities } = await graph.entities(workspace, {
+  const { entities } = await graph.queryEntities(workspace, {
     types: ['session', 'session_begun'],
     filters: [{ property: 'created_at', op: 'lte', value: new Date(cutoff).toISOString() }],
     limit: sweepBatchSize,
@@ -52,7 +52,9 @@ async function findExpired({ graph }: HandoffDeps, workspace: string, cutoff: Mi
 
 /** Deletes all rows of a session. Rows overwritten by a client no longer name their session, so they are deleted by id. */
 export async function deleteSessionRows(graph: Graph, workspace: string, session: string): Promise<void> {
-  const sessionRow = (await graph.entity(workspace, session))?.type === 'session' ? [session] : []
-  await graph.write(workspace, { drop: [...sessionRow, originId(session), conversationId(session), stateId(session)] })
+  const sessionRow = (await graph.getEntity(workspace, session))?.type === 'session' ? [session] : []
+  await graph.write(workspace, {
+    deleteEntities: [...sessionRow, originId(session), conversationId(session), stateId(session)],
+  })
   await graph.erase(workspace, session)
 }

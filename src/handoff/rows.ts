@@ -3,7 +3,7 @@ import { isObject } from '../domain/checks.ts'
 import type { Json, Tokens } from '../domain/entry.ts'
 import type { Entity, EntityDraft, GraphChange, RelationshipDraft } from '../graph/types.ts'
 import type { FileReference } from './fileReferences.ts'
-import { type Category, type ContextItem, categories, type Factors, type Preservation } from './item.ts'
+import { type Category, type ContextItem, type Factors, itemCategories, type Preservation } from './item.ts'
 
 // Graph rows of a saved session: ids, encoding and decoding. Clients write to the graph too, and directory layouts come
 // from anywhere, so decoding validates every property.
@@ -37,7 +37,7 @@ export type Restoration = {
 }
 
 /** Session as shown in a list. */
-export type SessionMetadata = {
+export type SavedSessionMetadata = {
   readonly sessionId: string
   readonly workspaceId: string
   readonly title: string
@@ -260,7 +260,7 @@ const isFiniteNumber = (value: unknown): value is number => typeof value === 'nu
 export const stringsIn = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter((element) => typeof element === 'string') : []
 
-export function metadataFromRow(row: Entity): SessionMetadata {
+export function metadataFromRow(row: Entity): SavedSessionMetadata {
   const continuedFrom = textProperty(row, 'continued_from')
   return {
     sessionId: row.id,
@@ -296,7 +296,7 @@ export function itemFromRow(row: Row): ContextItem | undefined {
   }
 }
 
-const isCategory = (value: unknown): value is Category => (categories as readonly unknown[]).includes(value)
+const isCategory = (value: unknown): value is Category => (itemCategories as readonly unknown[]).includes(value)
 
 function parseFactors(value: unknown): Factors {
   const factor = (name: keyof Factors): number => (isObject(value) && isFiniteNumber(value[name]) ? value[name] : 0)
@@ -354,7 +354,7 @@ function parsePreservationReport(value: unknown): PreservationReport | undefined
   if (total === undefined || !isObject(value) || !isCount(value.budget) || typeof value.at !== 'string')
     return undefined
   const { budget, at, categories: byCategory } = value
-  const entries = categories.flatMap((category) => {
+  const entries = itemCategories.flatMap((category) => {
     const preservation = isObject(byCategory) ? parsePreservation(byCategory[category]) : undefined
     return preservation === undefined ? [] : [[category, preservation]]
   })

@@ -1,7 +1,7 @@
 import { isBlank, type Message, type Millis } from '../domain/entry.ts'
-import { check, MemoryError } from '../domain/error.ts'
+import { checkOption, MemoryError } from '../domain/error.ts'
 import { type Key, parseKey } from '../domain/key.ts'
-import { type Head, isExpired } from '../domain/session.ts'
+import { isExpired, type SessionHead } from '../domain/session.ts'
 import type { Entity, Filter } from '../graph/types.ts'
 import { internalsOf } from '../memory.ts'
 import type { FileReference } from './fileReferences.ts'
@@ -16,7 +16,7 @@ import {
   type Restoration,
   readAllPages,
   restorationFromRow,
-  type SessionMetadata,
+  type SavedSessionMetadata,
   summariesFromRow,
   textProperty,
   type WorkspaceState,
@@ -26,7 +26,7 @@ import type { HandoffDeps } from './settings.ts'
 
 /** Session with everything derived from it; the messages are read on demand. */
 export type SavedSession = {
-  readonly metadata: SessionMetadata
+  readonly metadata: SavedSessionMetadata
   /** Ids of messages marked by the user. */
   readonly markedMessages: readonly string[]
   readonly restoration?: Restoration
@@ -39,15 +39,15 @@ export type SavedSession = {
   readMessages(): Promise<readonly Message[]>
 }
 
-export type SessionList = { readonly sessions: readonly SessionMetadata[]; readonly total: number }
+export type SessionList = { readonly sessions: readonly SavedSessionMetadata[]; readonly total: number }
 
 /** Returns the memory key of a session. Throws `bad-key` on an invalid name. */
-export const keyOf = (workspace: string, session: string): Key => parseKey(`${workspace}:${session}`)
+export const sessionKey = (workspace: string, session: string): Key => parseKey(`${workspace}:${session}`)
 
 /** Checks that a workspace and a session id form a valid key. */
 export function isValidSessionId(workspace: string, session: string): boolean {
   try {
-    return keyOf(workspace, session).id !== ''
+    return sessionKey(workspace, session).id !== ''
   } catch {
     return false
   }
@@ -60,14 +60,14 @@ export function isValidSessionId(workspace: string, session: string): boolean {
  * @example
  * parseSessionId('default', 'default:session_1') // 'session_1'
  */
-export function idIn(workspace: string, session: string): string {
+export function parseSessionId(workspace: string, session: string): string {
   const id = session.startsWith(`${workspace}:`) ? session.slice(workspace.length + 1) : session
-  if (id.includes(':')) throw notFound(session)
+  if (id.includes(':')) throw sessionNotFound(session)
   return id
 }
 
 /** Error for an unknown id. Ids of other workspaces give the same message, so that it does not reveal their existence. */
-export const notFound = (session: string): MemoryError =>
+export const sessionNotFound = (session: string): MemoryError =>
   new MemoryError(
     'bad-option',
     `There is no session ${JSON.stringify(session)} in this workspace. list_sessions tells which there are.`,
@@ -78,15 +78,20 @@ export type Page = { readonly limit?: number; readonly offset?: number }
 
 /** Validates a page and fills in the defaults: 20 sessions from the start. */
 export function parsePage({ limit = 20, offset = 0 }: Page): Required<Page> {
-  check('limit', limit, Number.isSafeInteger(limit) && limit >= 1 && limit <= 1_000, 'a whole number from 1 to 1000')
-  check('offset', offset, Number.isSafeInteger(offset) && offset >= 0, 'a whole number, 0 or more')
+  checkOption(
+    'limit',
+    limit,
+    Number.isSafeInteger(limit) && limit >= 1 && limit <= 1_000,
+    'a whole number from 1 to 1000',
+  )
+  checkOption('offset', offset, Number.isSafeInteger(offset) && offset >= 0, 'a whole number, 0 or more')
   return { limit, offset }
 }
 
 /** Lists the saved sessions of a workspace, most recently saved first. */
 export async function listSavedSessions(deps: HandoffDeps, workspace: string, page: Page = {}): Promise<SessionList> {
   const { limit, offset } = parsePage(page)
-  const { entities, total } = await deps.graph.entities(workspace, {
+  const { entities, total } = await deps.graph.queryEntities(workspace, {
     types: ['session'],
     // Sessions created by a restore and never written to have no messages.
     filters: [{ property: 'message_count', op: 'gt', value: 0 }, ...notExpired(deps)],
@@ -117,7 +122,7 @@ export async function readSavedSession(
   const types = ['conversation', 'context_item', 'file_reference', 'workspace_state', 'provided', 'mark']
   const sort = [{ by: 'importance', order: 'desc' }, { by: 'id' }] as const
   const entities = await readAllPages(
-    async (page) => (await deps.graph.entities(workspace, { types, session, sort, ...page })).entities,
+    async (page) => (await deps.graph.queryEntities(workspace, { types, session, sort, ...page })).entities,
   )
   const ofType = (type: string): readonly Entity[] => entities.filter((entity) => entity.type === type)
   const state = ofType('workspace_state')[0]
@@ -134,7 +139,7 @@ export async function readSavedSession(
       from: textProperty(entity, 'from'),
       text: textProperty(entity, 'text'),
     })),
-    readMessages: () => deps.memory.transcript(keyOf(workspace, session)),
+    readMessages: () => deps.memory.transcript(sessionKey(workspace, session)),
   }
 }
 
@@ -144,10 +149,10 @@ export async function findSessionRow(
   workspace: string,
   session: string,
 ): Promise<Entity | undefined> {
-  keyOf(workspace, session)
+  sessionKey(workspace, session)
   const row =
-    (await graph.entity(workspace, session)) ??
-    rowFromOrigin(session, workspace, await graph.entity(workspace, originId(session)))
+    (await graph.getEntity(workspace, session)) ??
+    rowFromOrigin(session, workspace, await graph.getEntity(workspace, originId(session)))
   const cutoff = expiryCutoff(memory.profile.lifetime, clock())
   const isOver = cutoff !== undefined && row !== undefined && textProperty(row, 'created_at') <= toIsoTime(cutoff)
   return row?.type !== 'session' || isOver ? undefined : row
@@ -168,17 +173,18 @@ function rowFromOrigin(session: string, workspace: string, origin: Entity | unde
 export async function findSessionsWithoutRow(deps: HandoffDeps, workspace: string): Promise<readonly string[]> {
   const { graph } = deps
   const count = async (type: string): Promise<number> =>
-    (await graph.entities(workspace, { types: [type], limit: 1 })).total
+    (await graph.queryEntities(workspace, { types: [type], limit: 1 })).total
   if ((await count('session_origin')) === (await count('session'))) return []
   const entities = await readAllPages(
     async (page) =>
-      (await graph.entities(workspace, { types: ['session_origin'], sort: [{ by: 'id' }], ...page })).entities,
+      (await graph.queryEntities(workspace, { types: ['session_origin'], sort: [{ by: 'id' }], ...page })).entities,
   )
   const ids = entities.map(({ id }) => id.slice(originId('').length))
   const isWithoutRow = await Promise.all(
     ids.map(
       async (id) =>
-        (await graph.entity(workspace, id)) === undefined && (await findSessionRow(deps, workspace, id)) !== undefined,
+        (await graph.getEntity(workspace, id)) === undefined &&
+        (await findSessionRow(deps, workspace, id)) !== undefined,
     ),
   )
   return ids.filter((_, index) => isWithoutRow[index])
@@ -186,7 +192,7 @@ export async function findSessionsWithoutRow(deps: HandoffDeps, workspace: strin
 
 /** Throws if the graph has an entity of another type under this id, which saving would overwrite. */
 export async function assertIdAvailable({ graph }: HandoffDeps, workspace: string, session: string): Promise<void> {
-  const entity = await graph.entity(workspace, session)
+  const entity = await graph.getEntity(workspace, session)
   if (entity === undefined || entity.type === 'session') return
   throw new MemoryError(
     'bad-option',
@@ -197,7 +203,7 @@ export async function assertIdAvailable({ graph }: HandoffDeps, workspace: strin
 
 /** Checks whether a session, saved or not, has messages and has not expired. */
 export async function hasMessages({ memory, clock }: HandoffDeps, workspace: string, id: string): Promise<boolean> {
-  const head = await internalsOf(memory).sessions.head(keyOf(workspace, id), 0)
+  const head = await internalsOf(memory).sessions.readHead(sessionKey(workspace, id), 0)
   return head.messages > 0 && !isExpired(head, clock())
 }
 
@@ -213,8 +219,8 @@ export async function readUnsavedSession(
 ): Promise<SavedSession | undefined> {
   const { memory } = deps
   if (!(await hasMessages(deps, workspace, session))) return undefined
-  const messages = await memory.transcript(keyOf(workspace, session))
-  const head = await internalsOf(memory).sessions.head(keyOf(workspace, session), 0)
+  const messages = await memory.transcript(sessionKey(workspace, session))
+  const head = await internalsOf(memory).sessions.readHead(sessionKey(workspace, session), 0)
   return {
     metadata: {
       ...unsavedMetadata(workspace, session, head, messages),
@@ -229,9 +235,9 @@ export async function readUnsavedSession(
 export function unsavedMetadata(
   workspace: string,
   session: string,
-  head: Head,
+  head: SessionHead,
   firstMessages: readonly Message[],
-): Omit<SessionMetadata, 'tokenCount'> {
+): Omit<SavedSessionMetadata, 'tokenCount'> {
   return {
     sessionId: session,
     workspaceId: workspace,

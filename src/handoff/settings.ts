@@ -1,10 +1,10 @@
 import type { Millis, Tokens } from '../domain/entry.ts'
-import { check } from '../domain/error.ts'
+import { checkOption } from '../domain/error.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { Clock, Embedder } from '../domain/ports.ts'
 import type { Graph } from '../graph/types.ts'
 import type { Memory } from '../memory.ts'
-import type { Seen } from './fileReferences.ts'
+import type { FileInspection } from './fileReferences.ts'
 import type { ProvidedContext } from './rows.ts'
 
 /** Settings of saving and restoring sessions. */
@@ -52,14 +52,14 @@ export function resolveSettings(given: Partial<HandoffSettings> = {}): HandoffSe
     ['items', items, 0],
     ['pending', pending, 0],
   ] as const)
-    check(name, value, Number.isSafeInteger(value) && value >= min, `a whole number, ${min} or more`)
-  check('threshold', threshold, threshold > 0 && threshold <= 1, 'a part of the limit, above 0 and up to 1')
-  check('importance', importance, importance >= 1 && importance <= 10, 'a number from 1 to 10')
+    checkOption(name, value, Number.isSafeInteger(value) && value >= min, `a whole number, ${min} or more`)
+  checkOption('threshold', threshold, threshold > 0 && threshold <= 1, 'a part of the limit, above 0 and up to 1')
+  checkOption('importance', importance, importance >= 1 && importance <= 10, 'a number from 1 to 10')
   return settings
 }
 
 /** Reads files on behalf of a client, within that client's permissions. */
-export type FileInspector = { look(user: string, path: string): Promise<Seen> }
+export type FileInspector = { look(user: string, path: string): Promise<FileInspection> }
 
 /** External sources that contribute context when a session is saved or restored. Their text is data, never instructions. */
 export type ContextProviders = {

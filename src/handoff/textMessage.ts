@@ -26,8 +26,8 @@ export function toTextMessages(messages: readonly Message[]): readonly TextMessa
 export const withTexts = (messages: readonly TextMessage[], texts: readonly string[]): readonly TextMessage[] =>
   messages.map(({ message }, index) => ({ message, text: texts[index] ?? '' }))
 
-function textOf({ content, calls = [] }: Message): string {
-  if (calls.length === 0) return content
-  const callTexts = calls.map((call) => `${call.name} ${call.arguments}`)
+function textOf({ content, toolCalls = [] }: Message): string {
+  if (toolCalls.length === 0) return content
+  const callTexts = toolCalls.map((call) => `${call.name} ${call.arguments}`)
   return [content, ...callTexts].filter((text) => text !== '').join('\n')
 }

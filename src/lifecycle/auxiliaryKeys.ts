@@ -1,4 +1,4 @@
-import { formatKey, isInner, type Key, parseKey } from '../domain/key.ts'
+import { formatKey, isInternalKey, type Key, parseKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 
 const pageSize = 100
@@ -11,7 +11,7 @@ export function ownerOf({ scope, id }: Key): Key | undefined {
 
 /** Lists the branches of a session or of a tenant's own conversation. */
 export async function auxiliaryKeysOf(store: Store, key: Key): Promise<readonly Key[]> {
-  if (isInner(key)) return []
+  if (isInternalKey(key)) return []
   const found: Key[] = []
   const prefix = `${key.id}:`
   for (let after = `${key.scope}:${prefix}`; ; ) {
@@ -35,7 +35,7 @@ export async function findOrphans(store: Store, after: string, limit: number): P
   for (const key of listed) {
     const owner = ownerOf(key)
     if (owner === undefined || existing.has(formatKey(owner))) continue
-    if ((await store.head(owner, 0)).revision === 0) found.push(key)
+    if ((await store.readHead(owner, 0)).revision === 0) found.push(key)
   }
   const last = listed.at(-1)
   return { found, next: listed.length < limit || last === undefined ? undefined : formatKey(last) }

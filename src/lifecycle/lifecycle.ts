@@ -1,16 +1,16 @@
-import { type Admission, crowded, expiry, isSession } from '../domain/admission.ts'
-import { type About, aboutIn, type Millis, type Said } from '../domain/entry.ts'
+import { type AppendPlan, computeExpiry, isUserSession, selectExcessSessions } from '../domain/admission.ts'
+import { findMetadata, type Millis, type NewMessage, type SessionMetadata } from '../domain/entry.ts'
 import { type Key, outboxKey, type Scope } from '../domain/key.ts'
-import type { Clock, Erasure, Store } from '../domain/ports.ts'
+import type { Clock, EraseFilter, Store } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
-import { type Head, isExpired } from '../domain/session.ts'
-import type { Barrier } from '../memory/secretMasker.ts'
+import { isExpired, type SessionHead } from '../domain/session.ts'
+import type { SecretMasker } from '../memory/secretMasker.ts'
 import { tryCommit } from '../upkeep/revise.ts'
 import { auxiliaryKeysOf, findOrphans, ownerOf } from './auxiliaryKeys.ts'
 import { SessionEndDelivery } from './delivery.ts'
-import type { OnSessionEnd, Reason } from './endEvent.ts'
+import type { OnSessionEnd, SessionEndReason } from './endEvent.ts'
 import { isBounded, SessionLimits } from './limits.ts'
-import { applyMetadataUpdate, type Description, parseMetadataUpdate } from './metadata.ts'
+import { applyMetadataUpdate, parseMetadataUpdate, type SessionMetadataUpdate } from './metadata.ts'
 import { Outbox, pendingEntriesOf } from './outbox.ts'
 import { SessionEnder } from './sessionEnd.ts'
 import { SessionTransfer } from './transfer.ts'
@@ -23,11 +23,11 @@ export type LifecycleOptions = {
 }
 
 /** Dependencies of a lifecycle that a memory provides. */
-export type LifecycleMeans = {
+export type LifecycleDeps = {
   readonly profile: Profile
   readonly sessions: Store
   readonly store: Store
-  readonly barrier: Barrier | undefined
+  readonly masker: SecretMasker | undefined
   readonly clock: Clock
 }
 
@@ -37,7 +37,7 @@ const orphanScanKeys = 1_000
 
 /** Controls how sessions start, grow, move and end. */
 export class Lifecycle {
-  private readonly deps: LifecycleMeans
+  private readonly deps: LifecycleDeps
   private readonly limits: SessionLimits
   private readonly ender: SessionEnder
   private readonly sessionTransfer: SessionTransfer
@@ -46,7 +46,7 @@ export class Lifecycle {
   private orphanScanAfter = ''
 
   constructor(
-    deps: LifecycleMeans,
+    deps: LifecycleDeps,
     { onSessionEnd, timeoutSignal = (after) => AbortSignal.timeout(after) }: LifecycleOptions,
   ) {
     const { sessions, profile, clock } = deps
@@ -60,29 +60,29 @@ export class Lifecycle {
   }
 
   /** Prepares a session for a write: ends it if it is expired and finishes an interrupted transfer. Throws `moved` if it was transferred. */
-  current(head: Head, now: Millis): Head | Promise<Head> {
+  prepareForWrite(head: SessionHead, now: Millis): SessionHead | Promise<SessionHead> {
     if (isExpired(head, now)) return this.endExpired(head.key, now)
     // Most sessions have no metadata and cannot have moved.
-    return aboutIn(head.derived) === undefined ? head : this.sessionTransfer.resumeOrReject(head, now)
+    return findMetadata(head.derived) === undefined ? head : this.sessionTransfer.resumeOrReject(head, now)
   }
 
   /** Decides by the limits of the profile which messages to drop. Throws `full` if there is no room. */
-  admit(head: Head, incoming: readonly Said[], now: Millis): Admission | Promise<Admission> {
+  admit(head: SessionHead, incoming: readonly NewMessage[], now: Millis): AppendPlan | Promise<AppendPlan> {
     return this.limits.admit(head, incoming, now)
   }
 
   /** Commits a write, and evicts other sessions of the scope if it starts one session too many. */
-  write<T>(head: Head, now: Millis, commit: () => Promise<T>): Promise<T> {
+  write<T>(head: SessionHead, now: Millis, commit: () => Promise<T>): Promise<T> {
     return this.limits.write(head, now, commit)
   }
 
   /** Evicts sessions while the store exceeds its limit. Returns undefined when it does not. */
-  relieve(): Promise<void> | undefined {
+  evictOverflow(): Promise<void> | undefined {
     return this.limits.evictOverflow()
   }
 
   /** Ends a session; false if it does not exist, or for `expired`, if it is still alive. The end event is delivered later. */
-  async end(key: Key, reason: Reason, now: Millis = this.deps.clock()): Promise<boolean> {
+  async end(key: Key, reason: SessionEndReason, now: Millis = this.deps.clock()): Promise<boolean> {
     const isEnded = await this.ender.end(key, reason, now)
     if (isEnded) this.delivery?.notify(key.scope)
     return isEnded
@@ -93,13 +93,13 @@ export class Lifecycle {
     const { sessions, profile } = this.deps
     const ended = await this.endAll(await sessions.list({ expiredBy: now, limit: noLimit }), now)
     const existing =
-      profile.lifetime.sessions === undefined ? [] : (await sessions.list({ limit: noLimit })).filter(isSession)
-    for (const key of crowded(existing, profile.lifetime))
+      profile.lifetime.sessions === undefined ? [] : (await sessions.list({ limit: noLimit })).filter(isUserSession)
+    for (const key of selectExcessSessions(existing, profile.lifetime))
       if (await this.ender.end(key, 'evicted', now)) ended.push(key)
     if (isBounded(sessions)) {
-      for (let key = sessions.overflowing(); key !== undefined; key = sessions.overflowing())
+      for (let key = sessions.evictionCandidate(); key !== undefined; key = sessions.evictionCandidate())
         if (await this.ender.end(key, 'evicted', now)) ended.push(key)
-      sessions.rest(now)
+      sessions.compressIdle(now)
     }
     await this.eraseOrphans()
     for (const { scope } of ended) this.delivery?.notify(scope)
@@ -108,28 +108,28 @@ export class Lifecycle {
   }
 
   /** Returns the metadata of a session; undefined if it has none or is expired. */
-  async about(key: Key): Promise<About | undefined> {
-    const head = await this.deps.sessions.head(key, 0)
-    return isExpired(head, this.deps.clock()) ? undefined : aboutIn(head.derived)
+  async metadata(key: Key): Promise<SessionMetadata | undefined> {
+    const head = await this.deps.sessions.readHead(key, 0)
+    return isExpired(head, this.deps.clock()) ? undefined : findMetadata(head.derived)
   }
 
   /** Updates the metadata of a session, which is created if necessary. */
-  async describe(key: Key, update: Description): Promise<About> {
-    const { sessions, profile, barrier, clock } = this.deps
+  async setMetadata(key: Key, update: SessionMetadataUpdate): Promise<SessionMetadata> {
+    const { sessions, profile, masker, clock } = this.deps
     const { metadata, ...others } = parseMetadataUpdate(key, update)
     const masked =
-      metadata === undefined || barrier === undefined
+      metadata === undefined || masker === undefined
         ? update
-        : { ...others, metadata: await barrier.json(key, metadata) }
+        : { ...others, metadata: await masker.maskJson(key, metadata) }
     for (;;) {
       const at = clock()
-      const head = await this.current(await sessions.head(key, 0), at)
-      const about = applyMetadataUpdate(aboutIn(head.derived), masked, at)
-      const expiresAt = expiry({ ...head, derived: [about] }, profile.lifetime, at)
+      const head = await this.prepareForWrite(await sessions.readHead(key, 0), at)
+      const about = applyMetadataUpdate(findMetadata(head.derived), masked, at)
+      const expiresAt = computeExpiry({ ...head, derived: [about] }, profile.lifetime, at)
       const isWritten = await this.write(head, at, () =>
         tryCommit(sessions, { ...head, touchedAt: at, expiresAt }, { put: [about], drop: [] }),
       )
-      await this.relieve()
+      await this.evictOverflow()
       if (isWritten) return about
     }
   }
@@ -138,12 +138,12 @@ export class Lifecycle {
   async transfer(from: Key, to: Key): Promise<void> {
     const now = this.deps.clock()
     // An expired session at the target is ended first.
-    if (isExpired(await this.deps.sessions.head(to, 0), now)) await this.end(to, 'expired', now)
+    if (isExpired(await this.deps.sessions.readHead(to, 0), now)) await this.end(to, 'expired', now)
     await this.sessionTransfer.transfer(from, to, now)
   }
 
   /** Lists the data to forget with a session: branches and pending end events. */
-  async beside(store: Store, key: Key): Promise<readonly { readonly key: Key; readonly only?: Erasure }[]> {
+  async auxiliaryData(store: Store, key: Key): Promise<readonly { readonly key: Key; readonly only?: EraseFilter }[]> {
     const auxiliary = (await auxiliaryKeysOf(store, key)).map((auxiliaryKey) => ({ key: auxiliaryKey }))
     // A tenant's own conversation has no end events.
     if (key.id === '') return auxiliary
@@ -152,12 +152,12 @@ export class Lifecycle {
   }
 
   /** Number of pending end events whose last attempt failed. */
-  get waiting(): number {
+  get failingDeliveries(): number {
     return this.delivery?.failingCount ?? 0
   }
 
   /** Resolves when no end event is being delivered. */
-  async settled(): Promise<void> {
+  async whenIdle(): Promise<void> {
     await this.delivery?.whenIdle()
   }
 
@@ -167,10 +167,10 @@ export class Lifecycle {
   }
 
   /** Ends an expired session and returns its successor, which may be the target of a transfer by then. */
-  private async endExpired(key: Key, now: Millis): Promise<Head> {
+  private async endExpired(key: Key, now: Millis): Promise<SessionHead> {
     await this.end(key, 'expired', now)
-    const head = await this.deps.sessions.head(key, 0)
-    return isExpired(head, now) ? head : this.current(head, now)
+    const head = await this.deps.sessions.readHead(key, 0)
+    return isExpired(head, now) ? head : this.prepareForWrite(head, now)
   }
 
   /** Ends expired sessions; auxiliary keys are looked up once per scope. */
@@ -212,7 +212,7 @@ export class Lifecycle {
  * @example
  * const memory = await openMemory({ lifecycle: createLifecycle({ onSessionEnd: (id, { messageCount }) => console.log(id, messageCount) }) })
  */
-export const lifecycleWith =
+export const createLifecycle =
   (options: LifecycleOptions = {}) =>
-  (deps: LifecycleMeans): Lifecycle =>
+  (deps: LifecycleDeps): Lifecycle =>
     new Lifecycle(deps, options)

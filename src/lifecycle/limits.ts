@@ -1,11 +1,11 @@
-import { type Admission, admit, full, isSession } from '../domain/admission.ts'
-import { type Message, type Millis, messageId, type Said } from '../domain/entry.ts'
+import { type AppendPlan, createLimitError, isUserSession, planAppend } from '../domain/admission.ts'
+import { formatMessageId, type Message, type Millis, type NewMessage } from '../domain/entry.ts'
 import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { Lifetime } from '../domain/profile.ts'
-import type { Head } from '../domain/session.ts'
-import type { Bounded, Counted } from '../stores/ram/sessionCache.ts'
-import { bytesOf } from '../text/utf8.ts'
+import type { SessionHead } from '../domain/session.ts'
+import type { BoundedStore, SessionCounter } from '../stores/ram/sessionCache.ts'
+import { countMessageBytes } from '../text/utf8.ts'
 
 type LimitsDeps = {
   readonly sessions: Store
@@ -31,15 +31,15 @@ export class SessionLimits {
   }
 
   /** Decides which messages to drop for new ones: the oldest except the first. Throws `full` if that is not allowed. */
-  admit(head: Head, incoming: readonly Said[], now: Millis): Admission | Promise<Admission> {
+  admit(head: SessionHead, incoming: readonly NewMessage[], now: Millis): AppendPlan | Promise<AppendPlan> {
     const { lifetime } = this.deps
-    if (lifetime.bytes === undefined) return admit(head, incoming, lifetime, now)
+    if (lifetime.bytes === undefined) return planAppend(head, incoming, lifetime, now)
     const size = this.sizes.get(formatKey(head.key))
     const bytes = totalBytes(incoming)
     if (size === undefined || !isCurrentSize(size, head) || size.bytes + bytes > lifetime.bytes)
       return this.admitMeasured(head, incoming, now)
-    const admission = admit(head, incoming, lifetime, now)
-    if (admission.drop.length > 0) return this.admitMeasured(head, incoming, now)
+    const admission = planAppend(head, incoming, lifetime, now)
+    if (admission.evictedIds.length > 0) return this.admitMeasured(head, incoming, now)
     size.last += incoming.length
     size.messages += incoming.length
     size.bytes += bytes
@@ -47,48 +47,49 @@ export class SessionLimits {
   }
 
   /** `admit` for a session that must be read, because its size is unknown or messages are dropped. */
-  private async admitMeasured(head: Head, incoming: readonly Said[], now: Millis): Promise<Admission> {
+  private async admitMeasured(head: SessionHead, incoming: readonly NewMessage[], now: Millis): Promise<AppendPlan> {
     const { lifetime } = this.deps
     const size = this.sizes.get(formatKey(head.key))
     const current = size !== undefined && isCurrentSize(size, head) ? size.bytes : await this.measureBytes(head)
     const bytes = current + totalBytes(incoming)
     const excess = bytes - (lifetime.bytes as number)
-    const admission = admit(head, incoming, lifetime, now, excess <= 0 ? 0 : await this.countToEvict(head, excess))
-    const { length: dropped } = admission.drop
+    const admission = planAppend(head, incoming, lifetime, now, excess <= 0 ? 0 : await this.countToEvict(head, excess))
+    const { length: dropped } = admission.evictedIds
     this.setSize(
       head,
       incoming,
       dropped,
-      dropped === 0 ? bytes : bytes - (await this.bytesEvicted(head, incoming, admission.drop)),
+      dropped === 0 ? bytes : bytes - (await this.bytesEvicted(head, incoming, admission.evictedIds)),
     )
     return admission
   }
 
   /** Commits a write, and enforces the number of sessions per scope if it starts a session. */
-  write<T>({ key, revision }: Head, now: Millis, commit: () => Promise<T>): Promise<T> {
-    const startsSession = revision === 0 && isSession({ key }) && this.deps.lifetime.sessionsPerScope !== undefined
+  write<T>({ key, revision }: SessionHead, now: Millis, commit: () => Promise<T>): Promise<T> {
+    const startsSession = revision === 0 && isUserSession({ key }) && this.deps.lifetime.sessionsPerScope !== undefined
     return startsSession ? this.runExclusive(key.scope, () => this.commitNewSession(key, now, commit)) : commit()
   }
 
   /** Evicts sessions while the store exceeds its limit. Returns undefined when it does not. */
   evictOverflow(): Promise<void> | undefined {
     const { sessions } = this.deps
-    return isBounded(sessions) && sessions.overflowing() !== undefined
+    return isBounded(sessions) && sessions.evictionCandidate() !== undefined
       ? this.evictWhileOverflowing(sessions)
       : undefined
   }
 
-  private async evictWhileOverflowing(sessions: Bounded): Promise<void> {
-    for (let key = sessions.overflowing(); key !== undefined; key = sessions.overflowing()) await this.deps.evict(key)
+  private async evictWhileOverflowing(sessions: BoundedStore): Promise<void> {
+    for (let key = sessions.evictionCandidate(); key !== undefined; key = sessions.evictionCandidate())
+      await this.deps.evict(key)
   }
 
   private async commitNewSession<T>(key: Key, now: Millis, commit: () => Promise<T>): Promise<T> {
     const { sessions, lifetime, evict } = this.deps
     const maxSessions = lifetime.sessionsPerScope as number
-    if (isCounted(sessions) && sessions.sessionsIn(key.scope) < maxSessions) return commit()
+    if (isCounted(sessions) && sessions.countSessions(key.scope) < maxSessions) return commit()
     const others = await this.otherSessions(key, now)
     if (lifetime.whenFull === 'refuse' && others.length >= maxSessions) {
-      throw full(
+      throw createLimitError(
         `${key.scope} has ${others.length} sessions and its profile allows ${maxSessions}. End one of them, or raise`,
         'sessionsPerScope',
       )
@@ -101,7 +102,7 @@ export class SessionLimits {
   /** Lists the other sessions of a scope, least recently used first. */
   private async otherSessions({ scope, id }: Key, now: Millis) {
     const listed = await this.deps.sessions.list({ scope, limit: Number.MAX_SAFE_INTEGER })
-    const alive = listed.filter((session) => isSession(session) && session.key.id !== id && session.expiresAt > now)
+    const alive = listed.filter((session) => isUserSession(session) && session.key.id !== id && session.expiresAt > now)
     return alive.sort((a, b) => a.touchedAt - b.touchedAt)
   }
 
@@ -116,19 +117,19 @@ export class SessionLimits {
   }
 
   /** Counts how many of the oldest messages, except the first, must be dropped to free a number of bytes. */
-  private async countToEvict({ key, first }: Head, bytes: number): Promise<number> {
+  private async countToEvict({ key, firstMessage }: SessionHead, bytes: number): Promise<number> {
     const { lifetime, sessions } = this.deps
     if (bytes <= 0) return 0
     let [count, left] = [0, bytes]
-    for (let after = first?.sequence ?? 0; left > 0 && lifetime.whenFull === 'evict'; ) {
-      const page = await sessions.page(key, { after, limit: 100 })
-      for (const message of page) if (left > 0) [count, left] = [count + 1, left - bytesOf(message)]
+    for (let after = firstMessage?.sequence ?? 0; left > 0 && lifetime.whenFull === 'evict'; ) {
+      const page = await sessions.readMessages(key, { after, limit: 100 })
+      for (const message of page) if (left > 0) [count, left] = [count + 1, left - countMessageBytes(message)]
       const last = page.at(-1)
       if (last === undefined) break
       after = last.sequence
     }
     if (left <= 0) return count
-    throw full(
+    throw createLimitError(
       `Session ${formatKey(key)} would exceed the ${lifetime.bytes} bytes its profile allows. Start a new session, send less, or raise`,
       'bytes',
     )
@@ -136,40 +137,48 @@ export class SessionLimits {
 
   /** Bytes of the dropped messages. Incoming messages may be among them if more arrive than fit. */
   private async bytesEvicted(
-    { key, first, last }: Head,
-    incoming: readonly Said[],
+    { key, firstMessage, lastSequence }: SessionHead,
+    incoming: readonly NewMessage[],
     drop: readonly string[],
   ): Promise<number> {
-    const oldest = await this.deps.sessions.page(key, { after: first?.sequence ?? 0, limit: drop.length })
-    return totalBytes(oldest) + totalBytes(incoming.filter((_, index) => drop.includes(messageId(last + 1 + index))))
+    const oldest = await this.deps.sessions.readMessages(key, {
+      after: firstMessage?.sequence ?? 0,
+      limit: drop.length,
+    })
+    return (
+      totalBytes(oldest) +
+      totalBytes(incoming.filter((_, index) => drop.includes(formatMessageId(lastSequence + 1 + index))))
+    )
   }
 
   /** Counts the bytes of a session once; `setSize` keeps the number up to date afterwards. */
-  private async measureBytes({ key, messages }: Head): Promise<number> {
-    return messages === 0 ? 0 : totalBytes(await this.deps.sessions.page(key, { limit: Number.MAX_SAFE_INTEGER }))
+  private async measureBytes({ key, messages }: SessionHead): Promise<number> {
+    return messages === 0
+      ? 0
+      : totalBytes(await this.deps.sessions.readMessages(key, { limit: Number.MAX_SAFE_INTEGER }))
   }
 
   /** Stores the size of a session after messages were added and others dropped. */
   private setSize(
-    { key, epoch, last, messages }: Head,
-    { length }: readonly Said[],
+    { key, epoch, lastSequence, messages }: SessionHead,
+    { length }: readonly NewMessage[],
     dropped: number,
     bytes: number,
   ): void {
     if (this.sizes.size >= maxTrackedSizes) this.sizes.clear()
-    this.sizes.set(formatKey(key), { epoch, last: last + length, messages: messages + length - dropped, bytes })
+    this.sizes.set(formatKey(key), { epoch, last: lastSequence + length, messages: messages + length - dropped, bytes })
   }
 }
 
-function totalBytes(messages: readonly (Said | Message)[]): number {
+function totalBytes(messages: readonly (NewMessage | Message)[]): number {
   let bytes = 0
-  for (const message of messages) bytes += bytesOf(message)
+  for (const message of messages) bytes += countMessageBytes(message)
   return bytes
 }
 
 /** True if the measured size is that of the current messages. */
-const isCurrentSize = (size: SessionSize, head: Head): boolean =>
-  size.last === head.last && size.messages === head.messages && size.epoch === head.epoch
+const isCurrentSize = (size: SessionSize, head: SessionHead): boolean =>
+  size.last === head.lastSequence && size.messages === head.messages && size.epoch === head.epoch
 
-export const isBounded = (store: Store): store is Store & Bounded => 'overflowing' in store
-const isCounted = (store: Store): store is Store & Counted => 'sessionsIn' in store
+export const isBounded = (store: Store): store is Store & BoundedStore => 'overflowing' in store
+const isCounted = (store: Store): store is Store & SessionCounter => 'sessionsIn' in store

@@ -1,9 +1,9 @@
-import type { About, Json, Millis } from '../domain/entry.ts'
-import { check } from '../domain/error.ts'
+import type { Json, Millis, SessionMetadata } from '../domain/entry.ts'
+import { checkOption } from '../domain/error.ts'
 import { type Key, personKey } from '../domain/key.ts'
 
 /** Changes to the metadata of a session. Omitted fields stay unchanged; `undefined` removes a field. */
-export type Description = {
+export type SessionMetadataUpdate = {
   readonly template?: string | undefined
   /** Lifetime of this session instead of its profile's, in milliseconds: `idle` without use, `age` in total. */
   readonly idle?: Millis | undefined
@@ -15,18 +15,23 @@ export type Description = {
 const metadataFields = ['template', 'idle', 'age', 'person', 'metadata'] as const
 
 /** Validates an update. Throws `bad-option` for unknown fields and invalid values. */
-export function parseMetadataUpdate({ scope }: Key, update: Description): Description {
+export function parseMetadataUpdate({ scope }: Key, update: SessionMetadataUpdate): SessionMetadataUpdate {
   const { template, idle, age, person } = update
   for (const name of Object.keys(update))
-    check('about', name, (metadataFields as readonly string[]).includes(name), `one of ${metadataFields.join(', ')}`)
-  check(
+    checkOption(
+      'about',
+      name,
+      (metadataFields as readonly string[]).includes(name),
+      `one of ${metadataFields.join(', ')}`,
+    )
+  checkOption(
     'template',
     template,
     template === undefined || (typeof template === 'string' && template !== ''),
     'the name of a template',
   )
   for (const [name, value] of Object.entries({ idle, age })) {
-    check(
+    checkOption(
       name,
       value,
       value === undefined || (Number.isSafeInteger(value) && value >= 1),
@@ -38,7 +43,11 @@ export function parseMetadataUpdate({ scope }: Key, update: Description): Descri
 }
 
 /** Returns the metadata after an update. */
-export function applyMetadataUpdate(before: About | undefined, update: Description, at: Millis): About {
+export function applyMetadataUpdate(
+  before: SessionMetadata | undefined,
+  update: SessionMetadataUpdate,
+  at: Millis,
+): SessionMetadata {
   const all = Object.entries({ ...before, ...update }).filter(([, value]) => value !== undefined)
-  return { ...(Object.fromEntries(all) as Partial<About>), kind: 'about', id: 'about', at, sources: [] }
+  return { ...(Object.fromEntries(all) as Partial<SessionMetadata>), kind: 'about', id: 'about', at, sources: [] }
 }

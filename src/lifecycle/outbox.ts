@@ -1,9 +1,9 @@
-import type { About, Message, Millis, Said } from '../domain/entry.ts'
+import type { Message, Millis, NewMessage, SessionMetadata } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, outboxKey, parseKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import type { Gap, Head } from '../domain/session.ts'
-import { type Reason, type SessionEnd, sessionEndId } from './endEvent.ts'
+import type { Gap, SessionHead } from '../domain/session.ts'
+import { type SessionEnd, type SessionEndReason, sessionEndId } from './endEvent.ts'
 
 /** A pending end event: its location in the outbox, the attempts so far and the time of the next one. */
 export type PendingEnd = {
@@ -19,7 +19,7 @@ export type SessionEndEvent = {
   readonly id: string
   readonly key: string
   readonly epoch: number
-  readonly reason: Reason
+  readonly reason: SessionEndReason
   readonly data: SessionEnd
 }
 
@@ -43,13 +43,13 @@ export class Outbox {
    * Stores the end event of a session once, even if several processes detect the end. Resolves to its message id, or to
    * undefined if the session is gone. Throws `conflict` after 1,000 attempts.
    */
-  async enqueue(session: Head, reason: Reason, now: Millis): Promise<string | undefined> {
+  async enqueue(session: SessionHead, reason: SessionEndReason, now: Millis): Promise<string | undefined> {
     let id = sessionEndId(session)
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       // Read the outbox first: forgetting the session changes its revision, and the commit below then fails.
       const outbox = await this.open(session.key.scope, now)
       const message = toMessage(await this.buildEvent(session, reason), now)
-      if ((await this.store.head(session.key, 0)).epoch !== session.epoch) return undefined
+      if ((await this.store.readHead(session.key, 0)).epoch !== session.epoch) return undefined
       try {
         const [stored] = await this.store.commit({
           ...emptyChange(outbox, now),
@@ -74,11 +74,11 @@ export class Outbox {
 
   /** Lists the pending events of a scope. */
   async pending(scope: Scope): Promise<readonly PendingEnd[]> {
-    const { epoch, last, gaps, derived } = await this.store.head(outboxKey(scope), 0)
+    const { epoch, lastSequence, gaps, derived } = await this.store.readHead(outboxKey(scope), 0)
     const attempts = new Map(
       derived.flatMap((entry) => (entry.kind === 'about' ? [[entry.id, attemptsOf(entry)] as const] : [])),
     )
-    return presentSequences(gaps, last).map((sequence) => {
+    return presentSequences(gaps, lastSequence).map((sequence) => {
       const message = `m${sequence}`
       return { scope, epoch, message, ...(attempts.get(attemptsId(message)) ?? { attempts: 0, nextAttemptAt: 0 }) }
     })
@@ -87,10 +87,14 @@ export class Outbox {
   /** Reads an event; undefined if it was delivered or forgotten, or if the session still exists and may be used again. */
   async read({ scope, message }: PendingEnd): Promise<SessionEndEvent | undefined> {
     const sequence = Number(message.slice(1))
-    const [stored] = await this.store.page(outboxKey(scope), { after: sequence - 1, before: sequence + 1, limit: 1 })
+    const [stored] = await this.store.readMessages(outboxKey(scope), {
+      after: sequence - 1,
+      before: sequence + 1,
+      limit: 1,
+    })
     const event = stored && fromMessage(stored)
     if (event === undefined) return undefined
-    const { epoch, revision } = await this.store.head(parseKey(event.key), 0)
+    const { epoch, revision } = await this.store.readHead(parseKey(event.key), 0)
     return revision > 0 && epoch === event.epoch ? undefined : event
   }
 
@@ -98,7 +102,7 @@ export class Outbox {
   async reschedule(pending: PendingEnd, now: Millis): Promise<void> {
     const { scope, epoch, message, attempts, nextAttemptAt } = pending
     const metadata = { attempts, nextAttemptAt }
-    const entry: About = { kind: 'about', id: attemptsId(message), at: now, metadata, sources: [] }
+    const entry: SessionMetadata = { kind: 'about', id: attemptsId(message), at: now, metadata, sources: [] }
     await this.store.commit({ ...emptyChange({ key: outboxKey(scope), epoch }, now), put: [entry] })
   }
 
@@ -113,23 +117,23 @@ export class Outbox {
       const [next] = await this.store.list({ after, limit: 1 })
       if (next === undefined) return
       const { scope } = next.key
-      if ((await this.store.head(outboxKey(scope), 0)).messages > 0) yield scope
+      if ((await this.store.readHead(outboxKey(scope), 0)).messages > 0) yield scope
       // `~` is not allowed in keys and sorts after all of them.
       after = `${scope}:~`
     }
   }
 
   /** Returns the outbox of a scope; creates it if necessary, because a commit needs a revision to check. */
-  private async open(scope: Scope, now: Millis): Promise<Head> {
-    const outbox = await this.store.head(outboxKey(scope), 0)
+  private async open(scope: Scope, now: Millis): Promise<SessionHead> {
+    const outbox = await this.store.readHead(outboxKey(scope), 0)
     if (outbox.revision > 0) return outbox
     await this.store.commit(emptyChange(outbox, now))
-    return this.store.head(outbox.key, 0)
+    return this.store.readHead(outbox.key, 0)
   }
 
-  private async buildEvent(session: Head, reason: Reason): Promise<SessionEndEvent> {
+  private async buildEvent(session: SessionHead, reason: SessionEndReason): Promise<SessionEndEvent> {
     const { key, epoch, startedAt, touchedAt, derived } = session
-    const messages = await this.store.page(key, { limit: noLimit })
+    const messages = await this.store.readMessages(key, { limit: noLimit })
     const summaries = derived.flatMap((entry) =>
       entry.kind === 'summary' ? [{ text: entry.text, covers: entry.covers, tier: entry.tier }] : [],
     )
@@ -140,12 +144,12 @@ export class Outbox {
 
 /** Lists the outbox entries that belong to a session. */
 export async function pendingEntriesOf(store: Store, key: Key): Promise<readonly string[]> {
-  const pending = await store.page(outboxKey(key.scope), { limit: noLimit })
-  const own = pending.filter(({ calls: [call] = [] }) => call?.id.startsWith(`end:${formatKey(key)}:`))
+  const pending = await store.readMessages(outboxKey(key.scope), { limit: noLimit })
+  const own = pending.filter(({ toolCalls: [call] = [] }) => call?.id.startsWith(`end:${formatKey(key)}:`))
   return own.flatMap(({ id }) => [id, attemptsId(id)])
 }
 
-const emptyChange = ({ key, epoch }: Pick<Head, 'key' | 'epoch'>, now: Millis) => ({
+const emptyChange = ({ key, epoch }: Pick<SessionHead, 'key' | 'epoch'>, now: Millis) => ({
   key,
   at: now,
   epoch,
@@ -155,23 +159,23 @@ const emptyChange = ({ key, epoch }: Pick<Head, 'key' | 'epoch'>, now: Millis) =
   expiresAt: now + emptyOutboxLifetimeMs,
 })
 
-const toMessage = ({ id, ...event }: SessionEndEvent, at: Millis): Said => ({
+const toMessage = ({ id, ...event }: SessionEndEvent, at: Millis): NewMessage => ({
   at,
   role: 'assistant',
   content: '',
-  calls: [{ id, name: 'session.ended', arguments: JSON.stringify(event) }],
+  toolCalls: [{ id, name: 'session.ended', arguments: JSON.stringify(event) }],
   tokens: 0,
   lineTokens: 0,
   tokenizer: '',
   weight: 0,
 })
 
-function fromMessage({ calls: [call] = [] }: Message): SessionEndEvent | undefined {
+function fromMessage({ toolCalls: [call] = [] }: Message): SessionEndEvent | undefined {
   return call && { id: call.id, ...(JSON.parse(call.arguments) as Omit<SessionEndEvent, 'id'>) }
 }
 
 const attemptsId = (message: string): string => `${message}:attempts`
-const attemptsOf = ({ metadata }: About): Pick<PendingEnd, 'attempts' | 'nextAttemptAt'> =>
+const attemptsOf = ({ metadata }: SessionMetadata): Pick<PendingEnd, 'attempts' | 'nextAttemptAt'> =>
   metadata as Pick<PendingEnd, 'attempts' | 'nextAttemptAt'>
 
 /** Lists the sequence numbers of existing messages. */

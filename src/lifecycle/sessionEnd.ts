@@ -1,17 +1,17 @@
-import { isSession } from '../domain/admission.ts'
-import { aboutIn, type Millis } from '../domain/entry.ts'
-import { isInner, type Key, outboxKey } from '../domain/key.ts'
+import { isUserSession } from '../domain/admission.ts'
+import { findMetadata, type Millis } from '../domain/entry.ts'
+import { isInternalKey, type Key, outboxKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import { type Head, isExpired } from '../domain/session.ts'
-import type { Barrier } from '../memory/secretMasker.ts'
+import { isExpired, type SessionHead } from '../domain/session.ts'
+import type { SecretMasker } from '../memory/secretMasker.ts'
 import { tryCommit } from '../upkeep/revise.ts'
 import { auxiliaryKeysOf, ownerOf } from './auxiliaryKeys.ts'
-import type { Reason } from './endEvent.ts'
+import type { SessionEndReason } from './endEvent.ts'
 import type { Outbox } from './outbox.ts'
 
 type SessionEnderDeps = {
   readonly sessions: Store
-  readonly barrier: Barrier | undefined
+  readonly masker: SecretMasker | undefined
   /** Queue of end events; undefined without a handler. */
   readonly outbox: Outbox | undefined
 }
@@ -34,9 +34,9 @@ export class SessionEnder {
    * Ends a session with its auxiliary data; false if it does not exist or was used meanwhile. `auxiliary` avoids a lookup
    * for callers that end many sessions.
    */
-  async end(key: Key, reason: Reason, now: Millis, auxiliary?: readonly Key[]): Promise<boolean> {
+  async end(key: Key, reason: SessionEndReason, now: Millis, auxiliary?: readonly Key[]): Promise<boolean> {
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
-      const head = await this.deps.sessions.head(key, 0)
+      const head = await this.deps.sessions.readHead(key, 0)
       if (head.revision === 0) return false
       if (isExpired(head, now)) {
         if (await this.erase(head, reason, now, auxiliary)) return true
@@ -50,32 +50,37 @@ export class SessionEnder {
     return false
   }
 
-  private async erase(head: Head, reason: Reason, now: Millis, auxiliary?: readonly Key[]): Promise<boolean> {
-    const { sessions, barrier, outbox } = this.deps
+  private async erase(
+    head: SessionHead,
+    reason: SessionEndReason,
+    now: Millis,
+    auxiliary?: readonly Key[],
+  ): Promise<boolean> {
+    const { sessions, masker, outbox } = this.deps
     const { key, epoch } = head
-    if (isInner(key)) return this.eraseAuxiliary(head, now)
+    if (isInternalKey(key)) return this.eraseAuxiliary(head, now)
     const auxiliaryKeys = auxiliary ?? (await auxiliaryKeysOf(sessions, key))
     // No event for a session that was transferred, or that has no messages.
-    const hasEvent = isSession(head) && head.last > 0 && aboutIn(head.derived)?.movedTo === undefined
+    const hasEvent = isUserSession(head) && head.lastSequence > 0 && findMetadata(head.derived)?.movedTo === undefined
     const eventId = hasEvent ? await outbox?.enqueue(head, reason, now) : undefined
     await sessions.erase(key, { expiredBy: now })
-    if ((await sessions.head(key, 0)).epoch === epoch) {
+    if ((await sessions.readHead(key, 0)).epoch === epoch) {
       if (eventId !== undefined) await outbox?.remove(key, eventId)
       return false
     }
-    barrier?.drop(key.scope, key.id)
+    masker?.drop(key.scope, key.id)
     for (const auxiliaryKey of auxiliaryKeys) await sessions.erase(auxiliaryKey)
     return true
   }
 
   /** Erases auxiliary data without an event: never before its session, and an outbox only when it is empty. */
-  private async eraseAuxiliary({ key, messages }: Head, now: Millis): Promise<boolean> {
+  private async eraseAuxiliary({ key, messages }: SessionHead, now: Millis): Promise<boolean> {
     const { sessions } = this.deps
     const owner = ownerOf(key)
     const isInUse =
       owner === undefined
         ? key.id === outboxKey(key.scope).id && messages > 0
-        : (await sessions.head(owner, 0)).revision > 0
+        : (await sessions.readHead(owner, 0)).revision > 0
     if (!isInUse) await sessions.erase(key, { expiredBy: now })
     return false
   }

@@ -1,14 +1,21 @@
-import { aboutIn, type Derived, type Knowledge, type Message, type Millis, type Said } from '../domain/entry.ts'
-import { check, MemoryError } from '../domain/error.ts'
-import { formatKey, isInner, type Key, parseStoredKey, scopeKey } from '../domain/key.ts'
+import {
+  type Derived,
+  findMetadata,
+  type Knowledge,
+  type Message,
+  type Millis,
+  type NewMessage,
+} from '../domain/entry.ts'
+import { checkOption, MemoryError } from '../domain/error.ts'
+import { formatKey, isInternalKey, type Key, parseStoredKey, scopeKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import { type Change, type Head, isExpired } from '../domain/session.ts'
-import type { Barrier } from '../memory/secretMasker.ts'
+import { isExpired, type SessionChange, type SessionHead } from '../domain/session.ts'
+import type { SecretMasker } from '../memory/secretMasker.ts'
 import { revise, tryCommit } from '../upkeep/revise.ts'
 import { auxiliaryKeysOf, ownerOf } from './auxiliaryKeys.ts'
 import { applyMetadataUpdate } from './metadata.ts'
 
-type TransferDeps = { readonly sessions: Store; readonly store: Store; readonly barrier: Barrier | undefined }
+type TransferDeps = { readonly sessions: Store; readonly store: Store; readonly masker: SecretMasker | undefined }
 
 const noLimit = Number.MAX_SAFE_INTEGER
 /** A session that is written to concurrently this many times is not moved. */
@@ -27,16 +34,16 @@ export class SessionTransfer {
   }
 
   async transfer(from: Key, to: Key, now: Millis): Promise<void> {
-    check(
+    checkOption(
       'to',
       formatKey(to),
       from.scope === to.scope && from.id !== '' && to.id !== '' && from.id !== to.id,
       `another session of ${from.scope}`,
     )
-    const head = await this.deps.sessions.head(from, 0)
-    const moved = aboutIn(head.derived)?.movedTo
+    const head = await this.deps.sessions.readHead(from, 0)
+    const moved = findMetadata(head.derived)?.movedTo
     if (moved !== undefined && moved !== to.id) throw movedError(from, moved)
-    check(
+    checkOption(
       'from',
       formatKey(from),
       head.revision > 0 && !isExpired(head, now),
@@ -47,26 +54,26 @@ export class SessionTransfer {
   }
 
   /** Finishes an interrupted transfer and returns the session. Throws `moved` if it continues under another key. */
-  async resumeOrReject(head: Head, now: Millis): Promise<Head> {
+  async resumeOrReject(head: SessionHead, now: Millis): Promise<SessionHead> {
     const { key, messages, derived } = head
-    const { movedTo: to, movedFrom: from } = aboutIn(derived) ?? {}
+    const { movedTo: to, movedFrom: from } = findMetadata(derived) ?? {}
     if (to !== undefined) {
       if (messages > 0 || derived.length > 1) await this.finish(key, sessionKey(key, to), now)
       throw movedError(key, to)
     }
     if (from === undefined) return head
     await this.finish(sessionKey(key, from), key, now)
-    return this.deps.sessions.head(key, 0)
+    return this.deps.sessions.readHead(key, 0)
   }
 
   /**
    * Reserves the new key for this transfer. It is created and erased first, which advances its epoch: writers that have read
    * it before fail, and no one else writes to it until the copy is complete. Throws `conflict` if it is in use.
    */
-  private async reserve({ key: from, startedAt, expiresAt }: Head, to: Key): Promise<void> {
+  private async reserve({ key: from, startedAt, expiresAt }: SessionHead, to: Key): Promise<void> {
     const { sessions } = this.deps
-    const before = await sessions.head(to, 0)
-    if (aboutIn(before.derived)?.movedFrom === from.id) return
+    const before = await sessions.readHead(to, 0)
+    if (findMetadata(before.derived)?.movedFrom === from.id) return
     const change = { key: to, at: startedAt, base: 0, append: [], put: [], drop: [] }
     try {
       await sessions.commit({ ...change, epoch: before.epoch, expiresAt: 0 })
@@ -83,9 +90,9 @@ export class SessionTransfer {
   }
 
   private async finish(from: Key, to: Key, now: Millis): Promise<void> {
-    const { sessions, barrier } = this.deps
+    const { sessions, masker } = this.deps
     await revise(sessions, from, ({ revision, derived }) => {
-      const about = aboutIn(derived)
+      const about = findMetadata(derived)
       return revision === 0 || about?.movedTo === to.id
         ? undefined
         : { put: [{ ...applyMetadataUpdate(about, {}, now), movedTo: to.id }], drop: [] }
@@ -98,7 +105,7 @@ export class SessionTransfer {
         parseStoredKey(`${formatKey(to)}${auxiliaryKey.id.slice(from.id.length)}`),
       )
     }
-    barrier?.move(from, to)
+    masker?.move(from, to)
     await this.renameInKnowledge(from, to)
     await this.open(from, to, now)
   }
@@ -107,10 +114,10 @@ export class SessionTransfer {
   private async drain(from: Key, to: Key): Promise<void> {
     const { sessions } = this.deps
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
-      const head = await sessions.head(from, 0)
+      const head = await sessions.readHead(from, 0)
       if (head.messages === 0 && head.derived.every(isMetadata)) return
-      const target = await sessions.head(to, 0)
-      const isReserved = aboutIn(target.derived)?.movedFrom === from.id
+      const target = await sessions.readHead(to, 0)
+      const isReserved = findMetadata(target.derived)?.movedFrom === from.id
       const drop = await (isReserved ? this.copy(head, target) : this.appendLate(head, to))
       if (drop !== undefined) await tryCommit(sessions, head, { put: [], drop })
     }
@@ -132,8 +139,8 @@ export class SessionTransfer {
   private async drainAuxiliary(from: Key, to: Key): Promise<void> {
     const { sessions } = this.deps
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
-      const head = await sessions.head(from, 0)
-      if ((await this.copy(head, await sessions.head(to, 0))) === undefined) continue
+      const head = await sessions.readHead(from, 0)
+      if ((await this.copy(head, await sessions.readHead(to, 0))) === undefined) continue
       await sessions.erase(from)
       return
     }
@@ -143,9 +150,9 @@ export class SessionTransfer {
    * Copies a session to a reserved key under the same sequence numbers. Resolves to the ids of the copied entries; undefined
    * after a conflict with another process that finishes the same transfer.
    */
-  private async copy(head: Head, target: Head): Promise<readonly string[] | undefined> {
+  private async copy(head: SessionHead, target: SessionHead): Promise<readonly string[] | undefined> {
     const { sessions } = this.deps
-    const messages = await sessions.page(head.key, { limit: noLimit })
+    const messages = await sessions.readMessages(head.key, { limit: noLimit })
     const put = transferableEntries(head, target.key)
     try {
       for (const [step, change] of changesFor(head, target, messages, put).entries())
@@ -158,11 +165,11 @@ export class SessionTransfer {
   }
 
   /** Appends messages that reached the old key after the new one was opened to other writers. */
-  private async appendLate(head: Head, to: Key): Promise<readonly string[]> {
+  private async appendLate(head: SessionHead, to: Key): Promise<readonly string[]> {
     const { sessions } = this.deps
-    const messages = await sessions.page(head.key, { limit: noLimit })
+    const messages = await sessions.readMessages(head.key, { limit: noLimit })
     for (const message of messages) {
-      const target = await sessions.head(to, 0)
+      const target = await sessions.readHead(to, 0)
       await sessions.commit({
         ...baseChange(head, target),
         id: moveOperationId(head, message),
@@ -185,9 +192,9 @@ export class SessionTransfer {
   /** Opens the new key to other writers, with the metadata of the old one. */
   private async open(from: Key, to: Key, now: Millis): Promise<void> {
     const { sessions } = this.deps
-    const old = aboutIn((await sessions.head(from, 0)).derived)
+    const old = findMetadata((await sessions.readHead(from, 0)).derived)
     await revise(sessions, to, ({ derived }) => {
-      if (aboutIn(derived)?.movedFrom !== from.id) return undefined
+      if (findMetadata(derived)?.movedFrom !== from.id) return undefined
       const { movedTo: _, ...about } = applyMetadataUpdate(old, {}, now)
       return Object.keys(about).length > emptyMetadataFields
         ? { put: [about], drop: [] }
@@ -203,16 +210,16 @@ const isMetadata = ({ kind }: Derived): boolean => kind === 'about'
 
 /** Lists the changes that are missing at the target: runs of messages, derived entries, and the last sequence number. */
 function changesFor(
-  head: Head,
-  target: Head,
+  head: SessionHead,
+  target: SessionHead,
   messages: readonly Message[],
   put: readonly Derived[],
-): readonly Change[] {
+): readonly SessionChange[] {
   const change = baseChange(head, target)
-  const missing = messages.filter(({ sequence }) => sequence > target.last)
+  const missing = messages.filter(({ sequence }) => sequence > target.lastSequence)
   // Late messages get an operation id each, because another process may copy them too.
-  const isLate = target.last > 0
-  const steps = (isLate ? missing.map((message) => [message]) : consecutiveRuns(missing)).map((run): Change => {
+  const isLate = target.lastSequence > 0
+  const steps = (isLate ? missing.map((message) => [message]) : consecutiveRuns(missing)).map((run): SessionChange => {
     const first = run[0] as Message
     const { sequence, offset } = first
     return {
@@ -225,15 +232,16 @@ function changesFor(
   if (put.length > 0) steps.push({ ...change, put })
   const newest = messages.at(-1)
   // Sequence numbers of deleted messages are not reused.
-  const from = { sequence: head.last + 1, offset: newest === undefined ? 0 : newest.offset + newest.weight }
-  if (head.last > Math.max(target.last, newest?.sequence ?? 0)) steps.push({ ...change, from })
+  const from = { sequence: head.lastSequence + 1, offset: newest === undefined ? 0 : newest.offset + newest.weight }
+  if (head.lastSequence > Math.max(target.lastSequence, newest?.sequence ?? 0)) steps.push({ ...change, from })
   return steps
 }
 
 /** Operation id of moving a message, the same for all processes. */
-const moveOperationId = ({ key, epoch }: Head, { sequence }: Message): string => `move:${key.id}:${epoch}:${sequence}`
+const moveOperationId = ({ key, epoch }: SessionHead, { sequence }: Message): string =>
+  `move:${key.id}:${epoch}:${sequence}`
 
-const baseChange = (head: Head, target: Head): Change => ({
+const baseChange = (head: SessionHead, target: SessionHead): SessionChange => ({
   key: target.key,
   at: Math.max(head.touchedAt, target.touchedAt),
   epoch: target.epoch,
@@ -259,13 +267,13 @@ function consecutiveRuns(messages: readonly Message[]): readonly (readonly Messa
   return runs
 }
 
-function toIncoming({ kind: _, id: __, sequence: ___, offset: ____, ...incoming }: Message): Said {
+function toIncoming({ kind: _, id: __, sequence: ___, offset: ____, ...incoming }: Message): NewMessage {
   return incoming
 }
 
 /** Lists the derived entries to copy. Session metadata follows last, when the key is opened; that of a branch gets the new session id. */
-function transferableEntries({ key, derived }: Head, to: Key): readonly Derived[] {
-  if (!isInner(key)) return derived.filter((entry) => !isMetadata(entry)).map(withoutLease)
+function transferableEntries({ key, derived }: SessionHead, to: Key): readonly Derived[] {
+  if (!isInternalKey(key)) return derived.filter((entry) => !isMetadata(entry)).map(withoutLease)
   const session = ownerOf(to)?.id ?? to.id
   return derived.map((entry) =>
     entry.kind === 'about' && entry.branchOf !== undefined
@@ -281,16 +289,16 @@ function withoutLease(entry: Derived): Derived {
   return notes
 }
 
-const mentionsSession = ({ told = [], used = [], sources }: Knowledge, session: string): boolean =>
-  told.includes(session) || used.includes(session) || sources.some((source) => source.session === session)
+const mentionsSession = ({ statedBy = [], usedBy = [], sources }: Knowledge, session: string): boolean =>
+  statedBy.includes(session) || usedBy.includes(session) || sources.some((source) => source.session === session)
 
 function renameSession(entry: Knowledge, from: string, to: string): Knowledge {
   const rename = (session: string): string => (session === from ? to : session)
-  const { told, used, sources } = entry
+  const { statedBy, usedBy, sources } = entry
   return {
     ...entry,
-    ...(told === undefined ? {} : { told: told.map(rename) }),
-    ...(used === undefined ? {} : { used: used.map(rename) }),
+    ...(statedBy === undefined ? {} : { statedBy: statedBy.map(rename) }),
+    ...(usedBy === undefined ? {} : { usedBy: usedBy.map(rename) }),
     sources: sources.map((source) => (source.session === from ? { ...source, session: to } : source)),
   }
 }

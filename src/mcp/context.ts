@@ -1,18 +1,18 @@
 import type { McpServer } from '@modelcontextprotocol/server'
-import { isInner, type Key } from '../domain/key.ts'
+import { isInternalKey, type Key } from '../domain/key.ts'
 import { internalsOf } from '../memory.ts'
-import { mayUse, resolveWorkspace, type Visitor } from './principal.ts'
+import { canUseWorkspace, type Principal, resolveWorkspace } from './principal.ts'
 import type { InFlightCalls } from './services.ts'
 import type { RegisteredTool } from './tools/registry.ts'
 import type { ToolContext } from './tools/tool.ts'
 
 export type McpServerOptions = {
-  readonly principal: Visitor
+  readonly principal: Principal
   readonly inFlightCalls: InFlightCalls
   /** Lists the receipts of a session, newest first. */
   readonly listReceipts: (key: Key) => Promise<readonly unknown[]>
   /** Called with errors whose details are hidden from the client. */
-  readonly onFault: (error: unknown) => void
+  readonly onError: (error: unknown) => void
   /** All tools by default. */
   readonly tools?: readonly RegisteredTool[]
   /** True if the connection can send change notifications. */
@@ -30,10 +30,10 @@ export function completeWorkspace({ toolContext, principal }: McpContext, prefix
   return emptyOnError(async () => {
     const readWorkspaces = async () =>
       (await internalsOf(toolContext.memory).sessions.list({ limit: maxScannedSessions }))
-        .filter(({ key }) => !isInner(key))
+        .filter(({ key }) => !isInternalKey(key))
         .map(({ key }) => key.scope)
-    const known = [principal.home, ...(principal.only ?? (await readWorkspaces()))]
-    return [...new Set(known)].filter((name) => name.startsWith(prefix) && mayUse(principal, name)).sort()
+    const known = [principal.defaultWorkspace, ...(principal.allowedWorkspaces ?? (await readWorkspaces()))]
+    return [...new Set(known)].filter((name) => name.startsWith(prefix) && canUseWorkspace(principal, name)).sort()
   })
 }
 

@@ -4,13 +4,13 @@ import { parseKey, type Scope } from '../domain/key.ts'
 const fallbackWorkspace = 'default'
 
 /** Authenticated caller and the workspaces it may use. */
-export type Visitor = {
+export type Principal = {
   /** Name from the configuration or the credential. Without it, the name the client reports is used. */
   readonly name?: string | undefined
   /** Workspace of calls that name none. */
-  readonly home: Scope
+  readonly defaultWorkspace: Scope
   /** Allowed workspaces; all if left out. */
-  readonly only?: readonly Scope[] | undefined
+  readonly allowedWorkspaces?: readonly Scope[] | undefined
 }
 
 /**
@@ -20,16 +20,16 @@ export type Visitor = {
  * @example
  * createPrincipal({ workspace: 'project-a' }) // { defaultWorkspace: 'project-a', allowedWorkspaces: undefined }
  */
-export function visitorOf({
+export function createPrincipal({
   workspace,
   only,
 }: {
   readonly workspace?: string | undefined
   readonly only?: readonly string[] | undefined
-}): Visitor {
+}): Principal {
   const allowed = only?.map(parseWorkspace)
   const home = workspace === undefined ? (allowed?.[0] ?? fallbackWorkspace) : parseWorkspace(workspace)
-  if (allowed === undefined || allowed.includes(home)) return { home, only: allowed }
+  if (allowed === undefined || allowed.includes(home)) return { defaultWorkspace: home, allowedWorkspaces: allowed }
   throw new MemoryError(
     'bad-option',
     `workspace ${home} is not in only (${allowed.join(', ')}). Add it to only, or use one of these.`,
@@ -37,12 +37,13 @@ export function visitorOf({
   )
 }
 
-export const mayUse = ({ only }: Visitor, workspace: Scope): boolean => only === undefined || only.includes(workspace)
+export const canUseWorkspace = ({ allowedWorkspaces }: Principal, workspace: Scope): boolean =>
+  allowedWorkspaces === undefined || allowedWorkspaces.includes(workspace)
 
 /** Resolves the workspace of a call. The error is the same for a missing workspace and one that is not allowed. */
-export function resolveWorkspace(principal: Visitor, requested: string | undefined): Scope {
-  const workspace = requested === undefined ? principal.home : parseWorkspace(requested)
-  if (mayUse(principal, workspace)) return workspace
+export function resolveWorkspace(principal: Principal, requested: string | undefined): Scope {
+  const workspace = requested === undefined ? principal.defaultWorkspace : parseWorkspace(requested)
+  if (canUseWorkspace(principal, workspace)) return workspace
   throw new MemoryError(
     'bad-option',
     `Workspace ${workspace} was not found. Leave out workspace, or name one you may use.`,

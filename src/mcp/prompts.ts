@@ -24,7 +24,7 @@ export function registerPrompts(mcp: McpContext): void {
       description: 'Starts a chat with the context needed to continue an earlier one.',
       argsSchema: z.object({ session, budget, workspace }),
     },
-    (args, context) => withProtocolErrors(mcp.onFault, () => continueSession(mcp, args, context)),
+    (args, context) => withProtocolErrors(mcp.onError, () => continueSession(mcp, args, context)),
   )
   mcp.server.registerPrompt(
     'handoff-summary',

@@ -5,15 +5,15 @@ import { openGraph } from '../graph/graph.ts'
 import { Handoff } from '../handoff/handoff.ts'
 import type { HandoffSettings } from '../handoff/settings.ts'
 import { internalsOf, type Memory } from '../memory.ts'
-import { fileOf } from '../stores/open.ts'
-import { Audit } from './files/audit.ts'
-import { FileDesk } from './files/fileAccess.ts'
+import { parseSqliteUrl } from '../stores/open.ts'
+import { AuditLog } from './files/audit.ts'
+import { FileAccess } from './files/fileAccess.ts'
 import { type ProviderConfig, Providers } from './providers/providers.ts'
 import { ResourceChanges } from './resources/changes.ts'
 import type { ToolContext } from './tools/tool.ts'
 
 /** Settings for file access, context providers and handoff. */
-export type HostSettings = {
+export type McpSettings = {
   /** Folders whose files may be read by users that are not in `users`; none by default. */
   readonly allow?: readonly string[] | undefined
   /** Folders of individual users, in place of `allow`. */
@@ -21,33 +21,33 @@ export type HostSettings = {
   /** Enables writing of files; off by default. */
   readonly write?: boolean | undefined
   /** Files that no client may use, in addition to those of the store. */
-  readonly keep?: readonly string[] | undefined
+  readonly protectedPaths?: readonly string[] | undefined
   /** File of the audit log. */
   readonly audit: string
   readonly providers?: Readonly<Record<string, ProviderConfig>> | undefined
   readonly handoff?: Partial<HandoffSettings> | undefined
 }
 
-export type HostOptions = {
+export type McpServicesOptions = {
   readonly memory: Memory
   /** URL of the memory's store; the graph is in the same place. */
   readonly store: string
   readonly storeKey?: string | undefined
-  readonly settings: HostSettings
+  readonly settings: McpSettings
   /** Workspaces that are swept for expired sessions even if nothing happens in them. */
   readonly workspaces: readonly string[]
-  readonly receipts: (key: Key) => Promise<readonly unknown[]>
-  readonly onFault: (error: unknown) => void
+  readonly listReceipts: (key: Key) => Promise<readonly unknown[]>
+  readonly onError: (error: unknown) => void
   readonly clock?: Clock | undefined
 }
 
 /** Services shared by all MCP connections. */
-export type Host = AsyncDisposable & {
-  readonly desk: ToolContext
+export type McpServices = AsyncDisposable & {
+  readonly toolContext: ToolContext
   readonly changes: ResourceChanges
   readonly inFlightCalls: InFlightCalls
-  readonly listReceipts: HostOptions['receipts']
-  readonly onFault: HostOptions['onFault']
+  readonly listReceipts: McpServicesOptions['listReceipts']
+  readonly onError: McpServicesOptions['onError']
   /** Waits for calls in flight, retries pending saves once, and closes everything except the memory. */
   close(): Promise<void>
 }
@@ -60,17 +60,17 @@ const sweepIntervalMs: Millis = 3_600_000
  * @example
  * await using services = await openMcpServices({ memory, store: 'sqlite:threadkeep.db', settings: { audit: 'audit.jsonl' }, workspaces: ['default'], listReceipts, onError })
  */
-export async function openHost(options: HostOptions): Promise<Host> {
-  const { memory, store, storeKey, settings, receipts: listReceipts, onFault, clock = Date.now } = options
+export async function openMcpServices(options: McpServicesOptions): Promise<McpServices> {
+  const { memory, store, storeKey, settings, listReceipts, onError, clock = Date.now } = options
   const graph = await openGraph(store, {
     clock,
-    beside: internalsOf(memory).store,
+    memoryStore: internalsOf(memory).store,
     ...(storeKey === undefined ? {} : { storeKey }),
   })
   const { allow = [], users = {}, write = false, audit } = settings
-  const protectedPaths = [...(settings.keep ?? []), ...storeFiles(store, storeKey)]
-  const files = new FileDesk({ allow, users, write, protectedPaths, audit: new Audit(audit), clock })
-  const providers = new Providers(settings.providers ?? {}, { log: (_level, message) => onFault(new Error(message)) })
+  const protectedPaths = [...(settings.protectedPaths ?? []), ...storeFiles(store, storeKey)]
+  const files = new FileAccess({ allow, users, write, protectedPaths, audit: new AuditLog(audit), clock })
+  const providers = new Providers(settings.providers ?? {}, { log: (_level, message) => onError(new Error(message)) })
   const { embedder } = internalsOf(memory)
   // Without allowed folders, handoff does not inspect files, so that no refusals are logged.
   const hasFolders = allow.length > 0 || Object.keys(users).length > 0
@@ -85,7 +85,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
     clock,
     notifyChanged: (workspace, uri) => changes.publish(workspace, uri),
   }
-  const sweep = (): void => void inFlightCalls.run(() => handoff.sweep(options.workspaces)).catch(onFault)
+  const sweep = (): void => void inFlightCalls.run(() => handoff.sweep(options.workspaces)).catch(onError)
   sweep()
   const sweepTimer = setInterval(sweep, sweepIntervalMs).unref()
   const closeAll = async (): Promise<void> => {
@@ -97,12 +97,12 @@ export async function openHost(options: HostOptions): Promise<Host> {
   }
   let closed: Promise<void> | undefined
   const close = (): Promise<void> => (closed ??= closeAll())
-  return { desk: toolContext, changes, inFlightCalls, listReceipts, onFault, close, [Symbol.asyncDispose]: close }
+  return { toolContext, changes, inFlightCalls, listReceipts, onError, close, [Symbol.asyncDispose]: close }
 }
 
 /** Lists the files of a store and of its key. */
 function storeFiles(store: string, storeKey: string | undefined): readonly string[] {
-  const [file, keyFile] = [fileOf(store), /^file:(.+)/.exec(storeKey ?? '')?.[1]]
+  const [file, keyFile] = [parseSqliteUrl(store), /^file:(.+)/.exec(storeKey ?? '')?.[1]]
   return [
     ...(file === undefined ? [] : [file, `${file}-wal`, `${file}-shm`]),
     ...(keyFile === undefined ? [] : [keyFile]),

@@ -1,25 +1,25 @@
-import { type Composed, compose } from '../context/composeContext.ts'
+import { composeContext, type LazyContext } from '../context/composeContext.ts'
 import {
-  type Answer,
-  type Gathered,
-  gather,
-  isSeen,
-  type Need,
-  type Shared,
-  type Walk,
+  type ContextCandidates,
+  type ContextQuery,
+  gatherCandidates,
+  isVisible,
+  type ReadRequest,
+  type ReadResponse,
+  type SharedEntries,
 } from '../context/gatherCandidates.ts'
 import type { Renderer } from '../context/render.ts'
 import type { Derived, Message, Millis, Tokens } from '../domain/entry.ts'
-import { check } from '../domain/error.ts'
+import { checkOption } from '../domain/error.ts'
 import { type Key, personKey, scopeKey } from '../domain/key.ts'
 import type { Origin, Provider } from '../domain/ledger.ts'
-import type { Clock, Index, Store } from '../domain/ports.ts'
+import type { Clock, SearchIndex, Store } from '../domain/ports.ts'
 import { type Band, type Framing, framings, type Profile } from '../domain/profile.ts'
-import { emptyHead, type Head, isExpired } from '../domain/session.ts'
-import type { Period, WhenIn } from '../text/dates.ts'
+import { createEmptyHead, isExpired, type SessionHead } from '../domain/session.ts'
+import type { FindPeriod, Period } from '../text/dates.ts'
 import { isQuestion } from '../text/sentences.ts'
-import type { Library } from './fileSearch.ts'
-import type { Barrier } from './secretMasker.ts'
+import type { FileSearch } from './fileSearch.ts'
+import type { SecretMasker } from './secretMasker.ts'
 
 export type ContextOptions = {
   /**
@@ -37,24 +37,24 @@ export type ContextOptions = {
 
 export type ContextBuilderDeps = {
   readonly profile: Profile
-  readonly sessions: Store & Index
-  readonly store: Store & Index
+  readonly sessions: Store & SearchIndex
+  readonly store: Store & SearchIndex
   readonly renderer: Renderer
-  readonly barrier: Barrier | undefined
+  readonly masker: SecretMasker | undefined
   /** Parses date phrases of a question. */
-  readonly dates?: WhenIn | undefined
+  readonly parseDates?: FindPeriod | undefined
   /** Searches the scope's files. */
-  readonly library?: Library | undefined
+  readonly fileSearch?: FileSearch | undefined
   readonly clock: Clock
 }
 
 /** Candidates for a context, with the options they were gathered for. */
 type GatheredContext = {
-  readonly gathered: Gathered
+  readonly gathered: ContextCandidates
   readonly budget: Tokens
   readonly framing: Framing
   readonly query: string | undefined
-  readonly shared: readonly Shared[]
+  readonly shared: readonly SharedEntries[]
   readonly when: Period | undefined
 }
 
@@ -63,23 +63,23 @@ const recentMessages = 48
 const framingNames = `one of ${framings.join(', ')}`
 
 /** Builds the context of a session. Writes nothing. */
-export class Contexts {
-  readonly means: ContextBuilderDeps
+export class ContextBuilder {
+  readonly deps: ContextBuilderDeps
 
   constructor(means: ContextBuilderDeps) {
-    this.means = means
+    this.deps = means
   }
 
-  composed(key: Key, options: ContextOptions, provider: Provider = 'openai'): Promise<Composed> {
-    const { profile, renderer } = this.means
-    return this.gathered(key, options, ({ gathered, budget, framing }) =>
-      compose(gathered, profile, renderer, { budget, framing, provider }),
+  build(key: Key, options: ContextOptions, provider: Provider = 'openai'): Promise<LazyContext> {
+    const { profile, renderer } = this.deps
+    return this.gather(key, options, ({ gathered, budget, framing }) =>
+      composeContext(gathered, profile, renderer, { budget, framing, provider }),
     )
   }
 
   /** Returns the validated budget. */
-  budgetOf({ budget = this.means.profile.budget }: ContextOptions): Tokens {
-    check('budget', budget, Number.isInteger(budget) && budget >= 1, 'a whole number of tokens, 1 or more')
+  budgetOf({ budget = this.deps.profile.budget }: ContextOptions): Tokens {
+    checkOption('budget', budget, Number.isInteger(budget) && budget >= 1, 'a whole number of tokens, 1 or more')
     return budget
   }
 
@@ -87,80 +87,100 @@ export class Contexts {
    * Gathers candidates and passes them to `make`. With `traced`, gathers whatever another profile might need and keeps
    * secrets masked, because the result may be stored.
    */
-  async gathered<T>(
+  async gather<T>(
     key: Key,
     options: ContextOptions & { readonly traced?: boolean },
     make: (found: GatheredContext) => T,
   ): Promise<T> {
-    const { profile, renderer, library, store } = this.means
-    const masker = options.traced !== true && this.means.barrier?.knows(key) === true ? this.means.barrier : undefined
+    const { profile, renderer, fileSearch, store } = this.deps
+    const masker = options.traced !== true && this.deps.masker?.hasValues(key) === true ? this.deps.masker : undefined
     const budget = this.budgetOf(options)
     const { framing = profile.framing } = options
-    check('framing', framing, framings.includes(framing), framingNames)
-    check('query', options.query, options.query === undefined || typeof options.query === 'string', 'text')
+    checkOption('framing', framing, framings.includes(framing), framingNames)
+    checkOption('query', options.query, options.query === undefined || typeof options.query === 'string', 'text')
     const { origins, heads } = await this.#readHeads(key, options.person)
-    const session = heads[0] as Head
-    const stored = isExpired(session, this.means.clock()) ? emptyHead(key, session.epoch) : session
+    const session = heads[0] as SessionHead
+    const stored = isExpired(session, this.deps.clock()) ? createEmptyHead(key, session.epoch) : session
     const known = origins.map(
-      (from, index): Shared => ({ from, entries: (heads[index + 1] as Head).derived.filter(isKnowledge) }),
+      (from, index): SharedEntries => ({
+        from,
+        entries: (heads[index + 1] as SessionHead).derived.filter(isKnowledge),
+      }),
     )
-    const head = masker?.shownHead(stored) ?? stored
+    const head = masker?.restoreHead(stored) ?? stored
     const isStoredQuestion =
-      options.query === undefined || options.query === head.asked?.content || options.query === stored.asked?.content
+      options.query === undefined ||
+      options.query === head.lastUserMessage?.content ||
+      options.query === stored.lastUserMessage?.content
     const query = isStoredQuestion ? undefined : options.query
-    const question = query ?? head.asked?.content ?? ''
+    const question = query ?? head.lastUserMessage?.content ?? ''
     // Only recall filters by time; a trace may be replayed under a profile that recalls.
     const needsPeriod = options.traced === true || profile.bands.some(isRecallBand)
-    const when = needsPeriod ? this.#parsePeriod(question, query === undefined ? head.asked?.at : undefined) : undefined
-    const walk = gather(head, profile, { budget, query, shared: known, when, price: (entry) => renderer.price(entry) })
+    const when = needsPeriod
+      ? this.#parsePeriod(question, query === undefined ? head.lastUserMessage?.at : undefined)
+      : undefined
+    const walk = gatherCandidates(head, profile, {
+      budget,
+      query,
+      sharedEntries: known,
+      period: when,
+      tokenCostOf: (entry) => renderer.tokenCostOf(entry),
+    })
     const step = walk.next()
-    const files = library?.files(profile, key)
-    const search = files && library?.passages(store, files, question)
+    const files = fileSearch?.filesKeyFor(profile, key)
+    const search = files && fileSearch?.findPassages(store, files, question)
     const [found, passages = []] =
       step.done === true && search === undefined
         ? [step.value]
         : await Promise.all([this.#finishWalk(key, walk, step, masker), search])
     const shared = passages.length === 0 ? known : [...known, { from: 'files' as const, entries: passages }]
-    return make({ gathered: library?.shown(found, passages, budget) ?? found, budget, framing, query, shared, when })
+    return make({
+      gathered: fileSearch?.addPassages(found, passages, budget) ?? found,
+      budget,
+      framing,
+      query,
+      shared,
+      when,
+    })
   }
 
   async #finishWalk(
     key: Key,
-    walk: Walk<Gathered>,
-    first: IteratorResult<Need, Gathered>,
-    masker: Barrier | undefined,
-  ): Promise<Gathered> {
+    walk: ContextQuery<ContextCandidates>,
+    first: IteratorResult<ReadRequest, ContextCandidates>,
+    masker: SecretMasker | undefined,
+  ): Promise<ContextCandidates> {
     let step = first
     while (step.done !== true) step = walk.next(await this.#read(key, step.value, masker))
     return step.value
   }
 
   /** The period a question names, relative to the time it was asked. */
-  #parsePeriod(question: string, at: Millis = this.means.clock()): Period | undefined {
-    return isQuestion(question) ? this.means.dates?.(question, at) : undefined
+  #parsePeriod(question: string, at: Millis = this.deps.clock()): Period | undefined {
+    return isQuestion(question) ? this.deps.parseDates?.(question, at) : undefined
   }
 
   /** Reads the heads of the session and, where the profile allows, of its scope and of the person. */
   async #readHeads(
     key: Key,
     person: string | undefined,
-  ): Promise<{ readonly origins: readonly Origin[]; readonly heads: readonly Head[] }> {
-    const { profile, sessions, store } = this.means
-    const reads = [sessions.head(key, recentMessages)]
+  ): Promise<{ readonly origins: readonly Origin[]; readonly heads: readonly SessionHead[] }> {
+    const { profile, sessions, store } = this.deps
+    const reads = [sessions.readHead(key, recentMessages)]
     const origins: Origin[] = []
     // The scope's own session already contains the scope's knowledge.
-    if (isSeen(profile, 'scope') && (key.id !== '' || sessions !== store))
-      reads[origins.push('scope')] = store.head(scopeKey(key), 0)
-    if (person !== undefined && isSeen(profile, 'person'))
-      reads[origins.push('person')] = store.head(personKey(key.scope, person), 0)
+    if (isVisible(profile, 'scope') && (key.id !== '' || sessions !== store))
+      reads[origins.push('scope')] = store.readHead(scopeKey(key), 0)
+    if (person !== undefined && isVisible(profile, 'person'))
+      reads[origins.push('person')] = store.readHead(personKey(key.scope, person), 0)
     return { origins, heads: await Promise.all(reads) }
   }
 
-  async #read(key: Key, request: Need, masker: Barrier | undefined): Promise<Answer> {
-    const unmask = (message: Message): Message => masker?.shown(key, message) ?? message
+  async #read(key: Key, request: ReadRequest, masker: SecretMasker | undefined): Promise<ReadResponse> {
+    const unmask = (message: Message): Message => masker?.restoreMessage(key, message) ?? message
     if ('page' in request)
-      return { messages: (await this.means.sessions.page(key, request.page)).map(unmask), hits: [] }
-    const hits = await this.means.sessions.search(key, request.search)
+      return { messages: (await this.deps.sessions.readMessages(key, request.page)).map(unmask), hits: [] }
+    const hits = await this.deps.sessions.search(key, request.search)
     return {
       messages: [],
       hits: hits.map((hit) => (hit.entry.kind === 'message' ? { ...hit, entry: unmask(hit.entry) } : hit)),

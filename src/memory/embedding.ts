@@ -1,6 +1,6 @@
-import { type Entry, isBlank, textOf } from '../domain/entry.ts'
+import { type Entry, getEntryText, isBlank } from '../domain/entry.ts'
 import type { Key, Scope } from '../domain/key.ts'
-import type { Embedder, Index, Unembedded } from '../domain/ports.ts'
+import type { Embedder, SearchIndex, UnembeddedPage } from '../domain/ports.ts'
 
 /** Progress of embedding. `fault` is the latest failure, until a later attempt succeeds. */
 export type EmbeddingProgress = {
@@ -10,13 +10,13 @@ export type EmbeddingProgress = {
   readonly fault?: string
 }
 
-type PendingEntry = Unembedded['entries'][number]
+type PendingEntry = UnembeddedPage['entries'][number]
 
 /** Creates the queue that embeds the entries of a store. */
-export type MakeEmbedding = (store: Index, embedder: Embedder) => Embedding
+export type CreateEmbeddingQueue = (store: SearchIndex, embedder: Embedder) => EmbeddingQueue
 
 /** Creates an embedding queue. In a browser, pass it to `openMemory` as `embedding`, beside `embedder`. */
-export const embeddingWith: MakeEmbedding = (store, embedder) => new Embedding(store, embedder)
+export const createEmbeddingQueue: CreateEmbeddingQueue = (store, embedder) => new EmbeddingQueue(store, embedder)
 
 /** Texts per call of the embedder. */
 const batchSize = 64
@@ -25,8 +25,8 @@ const batchSize = 64
  * Embeds entries in the background: new ones as they are stored, and all others after the embedder changed or failed.
  * Entries without a vector are still found by their words; the next start tries again.
  */
-export class Embedding {
-  private readonly index: Index
+export class EmbeddingQueue {
+  private readonly index: SearchIndex
   private readonly embedder: Embedder
   private pending: PendingEntry[] = []
   private readonly stopped = new AbortController()
@@ -35,14 +35,14 @@ export class Embedding {
   private work: Promise<void> | undefined
   private latest: Promise<void> | undefined
 
-  constructor(index: Index, embedder: Embedder) {
+  constructor(index: SearchIndex, embedder: Embedder) {
     this.index = index
     this.embedder = embedder
   }
 
   /** Queues entries that were just stored. */
-  heard(key: Key, epoch: number, entries: readonly Entry[]): void {
-    for (const entry of entries) this.pending.push({ key, id: entry.id, epoch, text: textOf(entry) })
+  enqueue(key: Key, epoch: number, entries: readonly Entry[]): void {
+    for (const entry of entries) this.pending.push({ key, id: entry.id, epoch, text: getEntryText(entry) })
     this.start(async () => undefined)
   }
 
@@ -50,7 +50,7 @@ export class Embedding {
   catchUp(): void {
     this.start(async () => {
       for (let after: string | undefined = ''; after !== undefined && !this.stopped.signal.aborted; ) {
-        const { entries, next } = await this.index.unembedded(this.embedder.name, after, batchSize)
+        const { entries, next } = await this.index.listUnembedded(this.embedder.name, after, batchSize)
         await this.embed(entries)
         after = next
       }
@@ -63,7 +63,7 @@ export class Embedding {
   }
 
   /** Embeds a question; undefined for blank text or when the embedder fails. */
-  async vector(text: string): Promise<Float32Array | undefined> {
+  async embedQuery(text: string): Promise<Float32Array | undefined> {
     if (isBlank(text)) return undefined
     try {
       const [vector] = await this.callEmbedder([text])
@@ -76,20 +76,20 @@ export class Embedding {
   }
 
   async progress(): Promise<EmbeddingProgress> {
-    const { done, total } = await this.index.embedded(this.embedder.name)
+    const { done, total } = await this.index.countVectors(this.embedder.name)
     const fault = (done < total ? this.entryFault : undefined) ?? this.queryFault
     return { model: this.embedder.name, done, total, ...(fault !== undefined && { fault }) }
   }
 
   /** Resolves when the queue is empty. */
-  async settled(): Promise<void> {
+  async drain(): Promise<void> {
     while (this.work !== undefined) await this.work
   }
 
   async stop(): Promise<void> {
     this.stopped.abort()
     this.pending = []
-    await this.settled()
+    await this.drain()
   }
 
   private start(first: () => Promise<void>): void {
@@ -113,7 +113,7 @@ export class Embedding {
     const entries = batch.filter(({ text }) => !isBlank(text))
     if (entries.length === 0 || this.stopped.signal.aborted) return
     const vectors = await this.callEmbedder(entries.map(({ text }) => text))
-    await this.index.embed(
+    await this.index.storeVectors(
       this.embedder.name,
       entries.flatMap((entry, index) => (vectors[index] === undefined ? [] : [{ ...entry, values: vectors[index] }])),
     )

@@ -1,27 +1,27 @@
-import type { Gathered } from '../context/gatherCandidates.ts'
-import { isSeen, mostPassages, passagesOf, withPassages } from '../context/gatherCandidates.ts'
+import type { ContextCandidates } from '../context/gatherCandidates.ts'
+import { addPassages, isVisible, maxPassages, toPassages } from '../context/gatherCandidates.ts'
 import type { Derived, Tokens } from '../domain/entry.ts'
 import { filesKey, type Key } from '../domain/key.ts'
-import type { Index, Store } from '../domain/ports.ts'
+import type { SearchIndex, Store } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 
 /** Searches the files of a scope for passages on a question. */
-export type Library = {
+export type FileSearch = {
   /** The session that holds the scope's files, when the profile reads them. */
-  files(profile: Profile, key: Key): Key | undefined
+  filesKeyFor(profile: Profile, key: Key): Key | undefined
   /** Passages on a question; empty when the scope has no files. */
-  passages(store: Store & Index, files: Key, question: string): Promise<readonly Derived[]>
+  findPassages(store: Store & SearchIndex, files: Key, question: string): Promise<readonly Derived[]>
   /** Adds passages to the candidates of a context. */
-  shown(gathered: Gathered, passages: readonly Derived[], budget: Tokens): Gathered
+  addPassages(gathered: ContextCandidates, passages: readonly Derived[], budget: Tokens): ContextCandidates
 }
 
 /** The file search of Node. Browsers have none. */
-export const library: Library = {
-  files: (profile, { scope }) => (isSeen(profile, 'files') ? filesKey(scope) : undefined),
-  passages: async (store, files, text) => {
+export const fileSearch: FileSearch = {
+  filesKeyFor: (profile, { scope }) => (isVisible(profile, 'files') ? filesKey(scope) : undefined),
+  findPassages: async (store, files, text) => {
     // Most scopes have no files, and reading one message is cheaper than a search.
-    if ((await store.page(files, { limit: 1 })).length === 0) return []
-    return passagesOf(await store.search(files, { text, kinds: ['message'], limit: mostPassages }))
+    if ((await store.readMessages(files, { limit: 1 })).length === 0) return []
+    return toPassages(await store.search(files, { text, kinds: ['message'], limit: maxPassages }))
   },
-  shown: withPassages,
+  addPassages,
 }

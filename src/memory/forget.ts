@@ -1,16 +1,16 @@
 import type { Derived, Fact, Knowledge, Message, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, parseStoredKey, type Scope, scopeKey } from '../domain/key.ts'
-import type { Erasure, Store } from '../domain/ports.ts'
+import type { EraseFilter, Store } from '../domain/ports.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
-import { marksIn } from '../text/secrets.ts'
-import { overlaps } from '../upkeep/outcome.ts'
-import { type GoneBySession, says, taintedBy } from '../upkeep/rederive.ts'
+import { findMasks } from '../text/secrets.ts'
+import { summariesOverlap } from '../upkeep/outcome.ts'
+import { containsText, type DeletionsBySession, findAffected } from '../upkeep/rederive.ts'
 import { revise } from '../upkeep/revise.ts'
-import type { Barrier } from './secretMasker.ts'
+import type { SecretMasker } from './secretMasker.ts'
 
 /** Target of `forget`: a session, one or several of its messages, a scope with all its sessions, or a text in a scope. */
-export type Target =
+export type ForgetTarget =
   | { readonly key: string }
   | { readonly key: string; readonly messageId: string }
   | { readonly key: string; readonly messageIds: readonly string[] }
@@ -18,12 +18,12 @@ export type Target =
   | { readonly scope: Scope; readonly text: string }
 
 /** Receipt of `forget`: the erased entries by session, and the derived entries rebuilt without them (`renewed`). */
-export type Forgotten = {
+export type ForgetResult = {
   readonly at: Millis
   readonly sessions: readonly {
     readonly key: string
     readonly entries: readonly string[]
-    readonly renewed?: readonly string[]
+    readonly rebuilt?: readonly string[]
   }[]
 }
 
@@ -33,8 +33,8 @@ export type Rederive = (entry: Derived, from: readonly Message[]) => Promise<Der
 type ForgetDeps = {
   readonly sessions: Store
   readonly store: Store
-  readonly barrier?: Barrier | undefined
-  readonly life?: Lifecycle | undefined
+  readonly masker?: SecretMasker | undefined
+  readonly lifecycle?: Lifecycle | undefined
 }
 
 /** Deletions in one session. */
@@ -45,7 +45,7 @@ type DependentEntry = {
   readonly store: Store
   readonly key: Key
   readonly entry: Derived
-  readonly gone: GoneBySession
+  readonly gone: DeletionsBySession
 }
 
 const noLimit = Number.MAX_SAFE_INTEGER
@@ -55,7 +55,7 @@ const pageSize = 500
  * Forgets a target and everything derived from it. Derived entries are erased first and rebuilt last: after an
  * interruption at any point, no derived entry states what was forgotten.
  */
-export class Forgetting {
+export class ForgetOperation {
   private readonly stores: ForgetDeps
   private readonly rederive: Rederive
   private readonly deletions = new Map<string, Deletions>()
@@ -66,7 +66,7 @@ export class Forgetting {
     this.rederive = rederive
   }
 
-  async forget(target: Target, at: Millis): Promise<Forgotten> {
+  async forget(target: ForgetTarget, at: Millis): Promise<ForgetResult> {
     if ('scope' in target) {
       const key = parseKey(target.scope)
       await ('text' in target ? this.forgetText(key, target.text) : this.forgetScope(key))
@@ -86,14 +86,14 @@ export class Forgetting {
   }
 
   private async forgetScope({ scope }: Key): Promise<void> {
-    this.stores.barrier?.drop(scope)
+    this.stores.masker?.drop(scope)
     for (const store of this.allStores()) {
       for (const { key } of await store.list({ scope, limit: noLimit })) await this.erase(store, key)
     }
   }
 
   private async forgetSession(store: Store, key: Key): Promise<void> {
-    this.stores.barrier?.drop(key.scope, key.id)
+    this.stores.masker?.drop(key.scope, key.id)
     const gone = new Map([[key.id, 'all' as const]])
     const dependents = [...(await this.eraseScopeDependents(key, gone))]
     await this.erase(store, key)
@@ -106,7 +106,7 @@ export class Forgetting {
 
   /** Erases the branches and undelivered end events of a session. */
   private async eraseInnerSessions(store: Store, key: Key): Promise<void> {
-    for (const { key: inner, only } of (await this.stores.life?.beside(store, key)) ?? [])
+    for (const { key: inner, only } of (await this.stores.lifecycle?.auxiliaryData(store, key)) ?? [])
       await this.erase(store, inner, only)
   }
 
@@ -117,7 +117,7 @@ export class Forgetting {
     const dependents: DependentEntry[] = []
     // Upkeep may derive more entries until the messages are erased; afterwards it cannot.
     for (let isFirst = true; ; isFirst = false) {
-      const found = taintedBy((await store.head(key, 0)).derived, key.id, gone)
+      const found = findAffected((await store.readHead(key, 0)).derived, key.id, gone)
       if (!isFirst && found.length === 0) break
       await this.erase(store, key, { entries: [...ids, ...found.map(({ id }) => id)] })
       dependents.push(...found.map((entry) => ({ store, key, entry, gone })))
@@ -136,7 +136,7 @@ export class Forgetting {
     }
     for (const store of this.allStores()) {
       for (const { key } of await store.list({ scope, limit: noLimit })) {
-        const ids = await findEntriesWith(store, key, [text, ...(this.stores.barrier?.marksOf(key, text) ?? [])])
+        const ids = await findEntriesWith(store, key, [text, ...(this.stores.masker?.placeholdersOf(key, text) ?? [])])
         if (ids.length > 0) await this.forgetMessages(store, key, ids)
       }
       // Remains of damaged entries may contain the text too.
@@ -146,24 +146,24 @@ export class Forgetting {
 
   /** Drops the secret values that only the forgotten messages contained. */
   private async dropSecretsOf(store: Store, key: Key, ids: readonly string[]): Promise<void> {
-    const { barrier } = this.stores
-    if (barrier?.knows(key) !== true) return
+    const { masker } = this.stores
+    if (masker?.hasValues(key) !== true) return
     const [inForgotten, inRemaining] = [new Set<string>(), new Set<string>()]
     for await (const message of readAll(store, key))
-      for (const mark of marksIn(JSON.stringify(message)))
+      for (const mark of findMasks(JSON.stringify(message)))
         (ids.includes(message.id) ? inForgotten : inRemaining).add(mark)
-    barrier.dropMarks(
+    masker.dropPlaceholders(
       key,
       [...inForgotten].filter((mark) => !inRemaining.has(mark)),
     )
   }
 
   /** Erases entries of the scope's own memory that were derived from a session. */
-  private async eraseScopeDependents(key: Key, gone: GoneBySession): Promise<readonly DependentEntry[]> {
+  private async eraseScopeDependents(key: Key, gone: DeletionsBySession): Promise<readonly DependentEntry[]> {
     if (key.id === '') return []
     const { store } = this.stores
     const home = scopeKey(key)
-    const found = taintedBy((await store.head(home, 0)).derived, '', gone)
+    const found = findAffected((await store.readHead(home, 0)).derived, '', gone)
     // An erasure of no entries still raises the revision, which makes concurrent upkeep read again.
     await this.erase(store, home, { entries: found.map(({ id }) => id) })
     return found.map((entry) => ({ store, key: home, entry, gone }))
@@ -209,7 +209,7 @@ export class Forgetting {
     store: Store,
     key: Key,
     entry: Derived,
-    gone: GoneBySession,
+    gone: DeletionsBySession,
   ): Promise<readonly Message[]> {
     const messages: Message[] = []
     if (entry.kind === 'summary') {
@@ -234,7 +234,7 @@ export class Forgetting {
   }
 
   /** Erases a session or entries of it. A failed clean-up of free pages is reported at the end, after rebuilding. */
-  private async erase(store: Store, key: Key, only?: Erasure): Promise<void> {
+  private async erase(store: Store, key: Key, only?: EraseFilter): Promise<void> {
     try {
       this.deletionsOf(key).entries.push(...(await store.erase(key, only)))
     } catch (error) {
@@ -257,21 +257,21 @@ export class Forgetting {
 
 async function findEntriesWith(store: Store, key: Key, texts: readonly string[]): Promise<readonly string[]> {
   const ids: string[] = []
-  const matches = (entry: Message | Derived): boolean => texts.some((text) => says(entry, text))
+  const matches = (entry: Message | Derived): boolean => texts.some((text) => containsText(entry, text))
   for await (const message of readAll(store, key)) if (matches(message)) ids.push(message.id)
-  for (const entry of (await store.head(key, 0)).derived) if (matches(entry)) ids.push(entry.id)
+  for (const entry of (await store.readHead(key, 0)).derived) if (matches(entry)) ids.push(entry.id)
   return ids
 }
 
-const namesSession = ({ told = [], used = [] }: Knowledge, session: string): boolean =>
-  told.includes(session) || used.includes(session)
+const namesSession = ({ statedBy = [], usedBy = [] }: Knowledge, session: string): boolean =>
+  statedBy.includes(session) || usedBy.includes(session)
 
 function withoutSession(entry: Knowledge, session: string): Knowledge {
   const others = (sessions: readonly string[] | undefined) => sessions?.filter((id) => id !== session)
   return omitUndefined<Knowledge>({
     ...entry,
-    told: others(entry.told),
-    used: others(entry.used),
+    statedBy: others(entry.statedBy),
+    usedBy: others(entry.usedBy),
     sources: entry.sources.filter((source) => source.session !== session),
   })
 }
@@ -281,14 +281,14 @@ const isStatedKnowledge = (entry: Derived): entry is Knowledge =>
   entry.kind === 'knowledge' && entry.sources.every(({ message }) => message === '')
 
 /** The entry without the forgotten sessions; undefined when no other source remains. */
-function withoutSessions(entry: Knowledge, gone: GoneBySession): Knowledge | undefined {
+function withoutSessions(entry: Knowledge, gone: DeletionsBySession): Knowledge | undefined {
   const remaining = [...gone.keys()].reduce(withoutSession, entry)
   return remaining.sources.length === 0 ? undefined : remaining
 }
 
 /** True when upkeep has meanwhile summarised messages that the rebuilt summary covers. */
 const isCoveredMeanwhile = (rebuilt: Derived | undefined, derived: readonly Derived[]): boolean =>
-  rebuilt?.kind === 'summary' && derived.some((entry) => entry.kind === 'summary' && overlaps(rebuilt, entry))
+  rebuilt?.kind === 'summary' && derived.some((entry) => entry.kind === 'summary' && summariesOverlap(rebuilt, entry))
 
 /** Restores the fact that a forgotten fact had superseded. */
 function restoreSuperseded(
@@ -315,7 +315,7 @@ const omitUndefined = <T extends object>(entry: { [K in keyof T]: T[K] | undefin
 /** Reads the messages of a session page by page. */
 async function* readAll(store: Store, key: Key, from = 0, before = noLimit): AsyncIterable<Message> {
   for (let after = from; ; ) {
-    const page = await store.page(key, { after, before, limit: pageSize })
+    const page = await store.readMessages(key, { after, before, limit: pageSize })
     yield* page
     const last = page.at(-1)
     if (last === undefined) return

@@ -1,24 +1,24 @@
 import type { Derived, Json, Knowledge, Millis, Source } from '../domain/entry.ts'
-import { check, MemoryError } from '../domain/error.ts'
+import { checkOption, MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
-import { type Category, parseKnowledge } from '../domain/knowledge.ts'
+import { type KnowledgeCategory, parseKnowledge } from '../domain/knowledge.ts'
 import type { Clock, Store } from '../domain/ports.ts'
-import type { Learning, Profile } from '../domain/profile.ts'
-import type { Head } from '../domain/session.ts'
-import { told, used } from '../upkeep/confidence.ts'
-import { type Revised, revise } from '../upkeep/revise.ts'
-import type { Barrier } from './secretMasker.ts'
+import type { KnowledgePolicy, Profile } from '../domain/profile.ts'
+import type { SessionHead } from '../domain/session.ts'
+import { recordMention, recordUse } from '../upkeep/confidence.ts'
+import { type RevisionResult, revise } from '../upkeep/revise.ts'
+import type { SecretMasker } from './secretMasker.ts'
 
 /** Knowledge that holds in every session of a scope. */
-export type Remembered = {
-  readonly category: Category
+export type KnowledgeInput = {
+  readonly category: KnowledgeCategory
   /** Unique within the scope and category. */
   readonly key: string
   readonly value: Json
   /** Initial confidence from 0 to 1; default 0.5. */
   readonly confidence?: number
   /** Origin of the statement; default `user`. The profile decides which origins may add knowledge. */
-  readonly by?: keyof Learning
+  readonly by?: keyof KnowledgePolicy
   /** Session in which it was stated; repetitions within one session count once. */
   readonly session?: string
 }
@@ -27,7 +27,7 @@ type KnowledgeDeps = {
   readonly store: Store
   readonly clock: Clock
   readonly profile: Profile
-  readonly barrier: Barrier | undefined
+  readonly masker: SecretMasker | undefined
 }
 
 const dayMs = 86_400_000
@@ -38,51 +38,51 @@ const maxSourceSessions = 16
 export async function remember(
   deps: KnowledgeDeps,
   key: Key,
-  input: Remembered,
+  input: KnowledgeInput,
 ): Promise<{ readonly entry: Knowledge; readonly epoch: number }> {
-  const { store, clock, barrier } = deps
+  const { store, clock, masker } = deps
   const needsApproval = checkPermission(deps.profile, input.by ?? 'user', key) === 'ask'
   const parsed = parseKnowledge(input)
-  const knowledge: Remembered =
-    barrier === undefined
+  const knowledge: KnowledgeInput =
+    masker === undefined
       ? input
       : {
           ...input,
-          key: await barrier.text(key, parsed.key),
-          value: await barrier.json(key, { [parsed.key]: parsed.value }).then(firstValue),
+          key: await masker.maskText(key, parsed.key),
+          value: await masker.maskJson(key, { [parsed.key]: parsed.value }).then(firstValue),
         }
   const at = clock()
   const isSameSlot = (entry: Derived): entry is Knowledge =>
     entry.kind === 'knowledge' && entry.category === knowledge.category && entry.key === knowledge.key
-  const buildEntry = ({ derived, revision }: Head): Knowledge =>
+  const buildEntry = ({ derived, revision }: SessionHead): Knowledge =>
     mergeKnowledge(knowledge, derived.find(isSameSlot), { at, id: `k${revision + 1}`, needsApproval })
   const revised = await revise(store, key, (head) => ({ put: [buildEntry(head)], drop: [] }), at)
-  const { head } = revised as Revised
+  const { head } = revised as RevisionResult
   return { entry: buildEntry(head), epoch: head.epoch }
 }
 
 const firstValue = (value: Json): Json => Object.values(value as Record<string, Json>)[0] as Json
 
 /** Counts shown knowledge as used by a session, at most once a day per session. */
-export async function use(
+export async function countKnowledgeUse(
   store: Store,
   key: Key,
   ids: readonly string[],
   by: { readonly session: string; readonly at: Millis },
 ): Promise<void> {
-  const isCounted = ({ used: sessions, usedAt }: Knowledge): boolean =>
+  const isCounted = ({ usedBy: sessions, usedAt }: Knowledge): boolean =>
     sessions?.includes(by.session) === true && by.at - usedAt < dayMs
   await revise(store, key, ({ derived }) => ({
     put: derived.flatMap((entry) =>
-      entry.kind === 'knowledge' && ids.includes(entry.id) && !isCounted(entry) ? [used(entry, by)] : [],
+      entry.kind === 'knowledge' && ids.includes(entry.id) && !isCounted(entry) ? [recordUse(entry, by)] : [],
     ),
     drop: [],
   }))
 }
 
-function checkPermission({ name, learns }: Profile, by: keyof Learning, { scope }: Key): 'yes' | 'ask' {
-  check('by', by, Object.hasOwn(learns, by), `one of ${Object.keys(learns).join(', ')}`)
-  const permission = learns[by]
+function checkPermission({ name, knowledgePolicy }: Profile, by: keyof KnowledgePolicy, { scope }: Key): 'yes' | 'ask' {
+  checkOption('by', by, Object.hasOwn(knowledgePolicy, by), `one of ${Object.keys(knowledgePolicy).join(', ')}`)
+  const permission = knowledgePolicy[by]
   if (permission !== 'no') return permission
   throw new MemoryError(
     'bad-option',
@@ -103,7 +103,7 @@ function addSource(sources: readonly Source[], session = ''): readonly Source[] 
 
 /** Merges a statement into the known entry. A pending entry stays pending; an approved one never becomes pending. */
 function mergeKnowledge(
-  { category, key, value, confidence, session }: Remembered,
+  { category, key, value, confidence, session }: KnowledgeInput,
   known: Knowledge | undefined,
   { at, id, needsApproval }: { readonly at: Millis; readonly id: string; readonly needsApproval: boolean },
 ): Knowledge {
@@ -112,7 +112,7 @@ function mergeKnowledge(
   const isPending = needsApproval && (known === undefined || known.pending === true)
   // A new value starts with no confirmations: earlier sources confirmed the old value.
   const hasSameValue = known === undefined || JSON.stringify(known.value) === JSON.stringify(value)
-  const before = hasSameValue ? known : { ...known, told: [], sources: [] }
+  const before = hasSameValue ? known : { ...known, statedBy: [], sources: [] }
   return {
     kind: 'knowledge',
     // Ids are stored in plain text even in encrypted stores, so they carry no content; the revision makes them unique.
@@ -120,7 +120,7 @@ function mergeKnowledge(
     category,
     key,
     value,
-    ...told(before, { at, session, confidence }),
+    ...recordMention(before, { at, session, confidence }),
     ...(isPending && { pending: true }),
     sources: addSource(before?.sources ?? [], session),
   }

@@ -1,11 +1,11 @@
 import type { Entry, Millis } from '../domain/entry.ts'
-import { check } from '../domain/error.ts'
+import { checkOption } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
-import type { Clock, Embedder, Hit, Index, Query, Store } from '../domain/ports.ts'
+import type { Clock, Embedder, IndexHit, IndexQuery, SearchIndex, Store } from '../domain/ports.ts'
 import type { Lifetime } from '../domain/profile.ts'
-import { type Head, isExpired } from '../domain/session.ts'
-import type { WhenIn } from '../text/dates.ts'
-import type { Embedding } from './embedding.ts'
+import { isExpired, type SessionHead } from '../domain/session.ts'
+import type { FindPeriod } from '../text/dates.ts'
+import type { EmbeddingQueue } from './embedding.ts'
 
 /** A question in words, or a vector. `model` names the embedder of the vector; default: this memory's. */
 export type SearchQuery = string | { readonly vector: ArrayLike<number>; readonly model?: string }
@@ -32,12 +32,12 @@ export type SearchResult = {
 }
 
 type SearchDeps = {
-  readonly stores: readonly (Store & Index)[]
+  readonly stores: readonly (Store & SearchIndex)[]
   readonly embedder: Embedder | undefined
-  readonly embedding: Embedding | undefined
+  readonly embedding: EmbeddingQueue | undefined
   readonly lifetime: Lifetime
   /** Parses date phrases of a question. */
-  readonly dates?: WhenIn | undefined
+  readonly parseDates?: FindPeriod | undefined
   readonly clock: Clock
 }
 
@@ -45,16 +45,16 @@ type SearchDeps = {
  * Searches the stores of a memory in parallel and returns the best results, without expired sessions and pending
  * knowledge. With equal scores, sessions come before the scope's own memory.
  */
-export async function searched(
+export async function searchStores(
   deps: SearchDeps,
   where: Key,
   query: SearchQuery,
   options: SearchOptions,
 ): Promise<readonly SearchResult[]> {
   const { limit = 10, kinds } = options
-  check('limit', limit, Number.isInteger(limit) && limit >= 1, 'a whole number, 1 or more')
+  checkOption('limit', limit, Number.isInteger(limit) && limit >= 1, 'a whole number, 1 or more')
   const { text, ...period } = splitPeriod(deps, query, options)
-  const request: Query = { limit, ...(await toTextAndVector(deps, text)), ...period, ...(kinds && { kinds }) }
+  const request: IndexQuery = { limit, ...(await toTextAndVector(deps, text)), ...period, ...(kinds && { kinds }) }
   const target = options.session === undefined ? { scope: where.scope } : where
   const hits = await Promise.all(
     deps.stores.map(async (store) => withoutExpired(deps, store, await store.search(target, request))),
@@ -69,15 +69,16 @@ export async function searched(
 
 /** Splits a date phrase off the question, unless the question consists of nothing else. */
 function splitPeriod(
-  { dates, clock }: SearchDeps,
+  { parseDates, clock }: SearchDeps,
   query: SearchQuery,
   options: SearchOptions,
-): Pick<Query, 'from' | 'to'> & { readonly text: SearchQuery } {
+): Pick<IndexQuery, 'from' | 'to'> & { readonly text: SearchQuery } {
   const { from, to } = options
   const hasPeriod = from !== undefined || to !== undefined
-  const period = options.dates === true && !hasPeriod && typeof query === 'string' ? dates?.(query, clock()) : undefined
+  const period =
+    options.dates === true && !hasPeriod && typeof query === 'string' ? parseDates?.(query, clock()) : undefined
   if (period === undefined) return { text: query, ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
-  const [start, end] = period.said
+  const [start, end] = period.span
   const rest = `${(query as string).slice(0, start)} ${(query as string).slice(end)}`
   return { text: /[\p{L}\p{N}]/u.test(rest) ? rest : query, from: period.from, to: period.to - 1 }
 }
@@ -85,21 +86,21 @@ function splitPeriod(
 async function withoutExpired(
   { lifetime, clock }: SearchDeps,
   store: Store,
-  hits: readonly Hit[],
-): Promise<readonly Hit[]> {
+  hits: readonly IndexHit[],
+): Promise<readonly IndexHit[]> {
   if (lifetime.idle === undefined && lifetime.age === undefined) return hits
-  const heads = await Promise.all(hits.map(({ key }) => store.head(key, 0)))
-  return hits.filter((_, index) => !isExpired(heads[index] as Head, clock()))
+  const heads = await Promise.all(hits.map(({ key }) => store.readHead(key, 0)))
+  return hits.filter((_, index) => !isExpired(heads[index] as SessionHead, clock()))
 }
 
 async function toTextAndVector(
   { embedder, embedding }: SearchDeps,
   query: SearchQuery,
-): Promise<Pick<Query, 'text' | 'vector'>> {
+): Promise<Pick<IndexQuery, 'text' | 'vector'>> {
   const ownModel = embedder?.name
   if (typeof query !== 'string') {
     const model = query.model ?? ownModel
-    check(
+    checkOption(
       'model',
       model,
       model !== undefined,
@@ -107,7 +108,7 @@ async function toTextAndVector(
     )
     return { vector: { model: model as string, values: Float32Array.from(query.vector) } }
   }
-  const values = await embedding?.vector(query)
+  const values = await embedding?.embedQuery(query)
   if (values === undefined || ownModel === undefined) return { text: query }
   return { text: query, vector: { model: ownModel, values } }
 }

@@ -1,11 +1,11 @@
-import { weighed } from '../context/render.ts'
-import type { Parsed } from '../domain/chat.ts'
+import { measureMessage } from '../context/render.ts'
+import type { ParsedMessage } from '../domain/chat.ts'
 import type { Derived, Json, Message, ToolCall } from '../domain/entry.ts'
 import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
-import type { Head } from '../domain/session.ts'
-import { findSecrets, markOf, marksIn, withMarks, withValues } from '../text/secrets.ts'
+import type { SessionHead } from '../domain/session.ts'
+import { findMasks, findSecrets, formatMask, maskSecrets, unmaskSecrets } from '../text/secrets.ts'
 
 /** Sessions whose secret values are kept in RAM; the prompts of others show placeholders. */
 const maxSessions = 10_000
@@ -18,7 +18,7 @@ const placeholderNumbers = 1_000_000
  * Replaces secrets in everything that is stored or passed on by placeholders, the same one for the same secret. Values are
  * in RAM only, by session, and return in that session's own prompts if the profile allows it.
  */
-export class Barrier {
+export class SecretMasker {
   private readonly policy: Profile['secrets']
   private readonly tokenizer: Tokenizer
   /** Secret values by placeholder, by session. Insertion order is least recently used first. */
@@ -33,30 +33,30 @@ export class Barrier {
   }
 
   /** True when a message contains a secret that must be masked. */
-  finds(messages: readonly Parsed[]): boolean {
+  hasSecrets(messages: readonly ParsedMessage[]): boolean {
     return this.policy !== 'keep' && messages.some(containsSecret)
   }
 
   /** Masks all texts of a message. */
-  async masked(key: Key, message: Parsed): Promise<Parsed> {
-    if (!this.finds([message])) return message
-    const { content, name, calls, answers } = message
+  async maskMessage(key: Key, message: ParsedMessage): Promise<ParsedMessage> {
+    if (!this.hasSecrets([message])) return message
+    const { content, name, toolCalls, toolCallId } = message
     const maskCall = async (call: ToolCall): Promise<ToolCall> => ({
-      id: await this.text(key, call.id),
-      name: await this.text(key, call.name),
-      arguments: await this.text(key, call.arguments),
+      id: await this.maskText(key, call.id),
+      name: await this.maskText(key, call.name),
+      arguments: await this.maskText(key, call.arguments),
     })
     return {
       ...message,
-      content: await this.text(key, content),
-      ...(name !== undefined && { name: await this.text(key, name) }),
-      ...(calls !== undefined && { calls: await Promise.all(calls.map(maskCall)) }),
-      ...(answers !== undefined && { answers: await this.text(key, answers) }),
+      content: await this.maskText(key, content),
+      ...(name !== undefined && { name: await this.maskText(key, name) }),
+      ...(toolCalls !== undefined && { toolCalls: await Promise.all(toolCalls.map(maskCall)) }),
+      ...(toolCallId !== undefined && { toolCallId: await this.maskText(key, toolCallId) }),
     }
   }
 
   /** Masks a text. */
-  async text(key: Key, text: string): Promise<string> {
+  async maskText(key: Key, text: string): Promise<string> {
     if (this.policy === 'keep') return text
     const found = findSecrets(text)
     if (found.length === 0) return text
@@ -65,37 +65,37 @@ export class Barrier {
       const secret = text.slice(start, end)
       if (!placeholders.has(secret)) placeholders.set(secret, await this.placeholderFor(key, secret))
     }
-    return withMarks(text, (secret) => placeholders.get(secret) as string)
+    return maskSecrets(text, (secret) => placeholders.get(secret) as string)
   }
 
   /** Masks all strings, numbers and field names of a JSON value. `names` are the field names around it, innermost first. */
-  async json(key: Key, value: Json, names: readonly string[] = []): Promise<Json> {
+  async maskJson(key: Key, value: Json, names: readonly string[] = []): Promise<Json> {
     if (typeof value === 'string') return this.labelled(key, value, names)
-    if (typeof value === 'number') return marksIn(await this.labelled(key, `${value}`, names))[0] ?? value
-    if (Array.isArray(value)) return Promise.all(value.map((item) => this.json(key, item, names)))
+    if (typeof value === 'number') return findMasks(await this.labelled(key, `${value}`, names))[0] ?? value
+    if (Array.isArray(value)) return Promise.all(value.map((item) => this.maskJson(key, item, names)))
     if (typeof value !== 'object' || value === null) return value
     const entries = Object.entries(value).map(
       async ([name, inner]): Promise<[string, Json]> => [
-        await this.text(key, name),
-        await this.json(key, inner, [name, ...names]),
+        await this.maskText(key, name),
+        await this.maskJson(key, inner, [name, ...names]),
       ],
     )
     return Object.fromEntries(await Promise.all(entries))
   }
 
   /** True when the session has values to restore in its prompts. */
-  knows(key: Key): boolean {
+  hasValues(key: Key): boolean {
     return this.restorableValues(key) !== undefined
   }
 
   /** Restores the secrets of a message for a prompt of its session, and counts its tokens again. */
-  shown(key: Key, message: Message): Message {
+  restoreMessage(key: Key, message: Message): Message {
     const values = this.restorableValues(key)
     if (values === undefined) return message
     const restore = (text: string): string =>
-      marksIn(text).length === 0 ? text : withValues(text, (mark) => values.get(mark))
-    if (marksIn(JSON.stringify(message)).length === 0) return message
-    const { content, calls, answers, weight } = message
+      findMasks(text).length === 0 ? text : unmaskSecrets(text, (mark) => values.get(mark))
+    if (findMasks(JSON.stringify(message)).length === 0) return message
+    const { content, toolCalls, toolCallId, weight } = message
     const restoreCall = (call: ToolCall): ToolCall => ({
       id: restore(call.id),
       name: restore(call.name),
@@ -104,48 +104,48 @@ export class Barrier {
     const restored = {
       ...message,
       content: restore(content),
-      ...(calls !== undefined && { calls: calls.map(restoreCall) }),
-      ...(answers !== undefined && { answers: restore(answers) }),
+      ...(toolCalls !== undefined && { toolCalls: toolCalls.map(restoreCall) }),
+      ...(toolCallId !== undefined && { toolCallId: restore(toolCallId) }),
     }
-    return { ...message, ...weighed(this.tokenizer, restored), weight }
+    return { ...message, ...measureMessage(this.tokenizer, restored), weight }
   }
 
   /** Restores the secrets of a derived entry for a prompt of its session. */
-  shownEntry(key: Key, entry: Derived): Derived {
+  restoreEntry(key: Key, entry: Derived): Derived {
     const values = this.restorableValues(key)
-    if (values === undefined || marksIn(JSON.stringify(entry)).length === 0) return entry
-    const restore = (text: string): string => withValues(text, (mark) => values.get(mark))
+    if (values === undefined || findMasks(JSON.stringify(entry)).length === 0) return entry
+    const restore = (text: string): string => unmaskSecrets(text, (mark) => values.get(mark))
     if (entry.kind === 'summary') return { ...entry, text: restore(entry.text) }
     if (entry.kind === 'item') return { ...entry, content: restore(entry.content) }
     return entry.kind === 'fact' ? { ...entry, value: mapStrings(entry.value, restore) } : entry
   }
 
   /** Restores the secrets of a session's head for a prompt of the session. */
-  shownHead(head: Head): Head {
-    const restore = (message: Message): Message => this.shown(head.key, message)
+  restoreHead(head: SessionHead): SessionHead {
+    const restore = (message: Message): Message => this.restoreMessage(head.key, message)
     return {
       ...head,
-      first: head.first && restore(head.first),
-      asked: head.asked && restore(head.asked),
+      firstMessage: head.firstMessage && restore(head.firstMessage),
+      lastUserMessage: head.lastUserMessage && restore(head.lastUserMessage),
       recent: head.recent.map(restore),
-      derived: head.derived.map((entry) => this.shownEntry(head.key, entry)),
+      derived: head.derived.map((entry) => this.restoreEntry(head.key, entry)),
     }
   }
 
   /** True when the values of all placeholders in a text are known; equal secrets then have equal placeholders. */
   knowsAll(key: Key, text: string): boolean {
     const values = this.values.get(formatKey(key))
-    return marksIn(text).every((mark) => values?.has(mark) === true)
+    return findMasks(text).every((mark) => values?.has(mark) === true)
   }
 
   /** Placeholders of secrets that contain a text, ignoring case. */
-  marksOf(key: Key, text: string): readonly string[] {
+  placeholdersOf(key: Key, text: string): readonly string[] {
     const values = this.values.get(formatKey(key)) ?? new Map<string, string>()
     return [...values].flatMap(([mark, value]) => (value.toLowerCase().includes(text.toLowerCase()) ? [mark] : []))
   }
 
   /** Drops the values of some placeholders. */
-  dropMarks(key: Key, marks: readonly string[]): void {
+  dropPlaceholders(key: Key, marks: readonly string[]): void {
     for (const mark of marks) this.values.get(formatKey(key))?.delete(mark)
   }
 
@@ -172,10 +172,10 @@ export class Barrier {
   private async labelled(key: Key, value: string, names: readonly string[]): Promise<string> {
     for (const name of names.slice(0, maxLabels).flatMap((name) => [name, name.replace(/s$/i, '')])) {
       const label = `${name}: `
-      const masked = await this.text(key, label + value)
+      const masked = await this.maskText(key, label + value)
       if (masked !== label + value && masked.startsWith(label)) return masked.slice(label.length)
     }
-    return this.text(key, value)
+    return this.maskText(key, value)
   }
 
   private async placeholderFor(key: Key, secret: string): Promise<string> {
@@ -193,19 +193,19 @@ export class Barrier {
       this.values.delete(oldest)
     }
     let number = new DataView(digest).getUint32(0) % placeholderNumbers
-    while ((values.get(markOf(number)) ?? secret) !== secret) number++
-    values.set(markOf(number), secret)
-    return markOf(number)
+    while ((values.get(formatMask(number)) ?? secret) !== secret) number++
+    values.set(formatMask(number), secret)
+    return formatMask(number)
   }
 }
 
 const hasSecret = (text: string | undefined): boolean => text !== undefined && findSecrets(text).length > 0
 
-const containsSecret = ({ content, name, calls, answers }: Parsed): boolean =>
+const containsSecret = ({ content, name, toolCalls, toolCallId }: ParsedMessage): boolean =>
   hasSecret(content) ||
   hasSecret(name) ||
-  hasSecret(answers) ||
-  calls?.some((call) => [call.id, call.name, call.arguments].some(hasSecret)) === true
+  hasSecret(toolCallId) ||
+  toolCalls?.some((call) => [call.id, call.name, call.arguments].some(hasSecret)) === true
 
 function mapStrings(value: Json, change: (text: string) => string): Json {
   if (typeof value === 'string') return change(value)
@@ -215,5 +215,5 @@ function mapStrings(value: Json, change: (text: string) => string): Json {
 }
 
 /** Creates the masker of a memory. In a browser, pass it to `openMemory` as `barrier`. */
-export const secretBarrier = (policy: Profile['secrets'], tokenizer: Tokenizer): Barrier =>
-  new Barrier(policy, tokenizer)
+export const createSecretMasker = (policy: Profile['secrets'], tokenizer: Tokenizer): SecretMasker =>
+  new SecretMasker(policy, tokenizer)

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { isObject } from '../domain/checks.ts'
 import { MemoryError } from '../domain/error.ts'
-import { canonical } from './canonical.ts'
+import { toCanonicalJson } from './canonical.ts'
 
 /** A line of a hash chain; its hash covers all lines up to and including it. */
 export type ChainLine = { readonly line: string; readonly hash: string }
@@ -10,7 +10,7 @@ export type ChainLine = { readonly line: string; readonly hash: string }
 export type LineBody = Readonly<Record<string, unknown>>
 
 /** The previous hash of the first line. */
-export const origin = ''
+export const chainStart = ''
 
 /**
  * Creates the next line of a chain. Its `hash` is the SHA-256 of the previous hash and the canonical body.
@@ -19,10 +19,10 @@ export const origin = ''
  * const header = createChainLine(chainStart, { bundle: 'threadkeep', version: 1 })
  * const next = createChainLine(header.hash, { end: { sessions: 0, messages: 0, entries: 0 } })
  */
-export function link(previousHash: string, body: LineBody): ChainLine {
-  const fields = Object.entries(body).map(([name, value]): SerializedField => [name, canonical(value)])
+export function createChainLine(previousHash: string, body: LineBody): ChainLine {
+  const fields = Object.entries(body).map(([name, value]): SerializedField => [name, toCanonicalJson(value)])
   const digest = hash('sha256', previousHash + joinFields(fields))
-  return { line: joinFields([...fields, ['hash', canonical(digest)]]), hash: digest }
+  return { line: joinFields([...fields, ['hash', toCanonicalJson(digest)]]), hash: digest }
 }
 
 /** Fields are serialized once for both the hash and the line, because messages may be long. */
@@ -52,7 +52,7 @@ export function verifyChainLine(
 
 function recreateLine(previousHash: string, body: LineBody, lineNumber: number): ChainLine {
   try {
-    return link(previousHash, body)
+    return createChainLine(previousHash, body)
   } catch {
     throw damagedBundleError(lineNumber, 'is nested too deeply')
   }

@@ -2,9 +2,9 @@ import type { Derived, Message } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseStoredKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import type { Head } from '../domain/session.ts'
+import type { SessionHead } from '../domain/session.ts'
 import type { GraphRow } from '../graph/archive.ts'
-import { canonical } from './canonical.ts'
+import { toCanonicalJson } from './canonical.ts'
 import { type GraphAccess, isGraphKey } from './graphAccess.ts'
 import { formatConflicts, mergeGraphs } from './graphMerge.ts'
 import type { VerifiedRecord } from './read.ts'
@@ -51,7 +51,7 @@ export async function compareBundle(
     if ('session' in record) {
       bundleScope = requireOneScope(bundleScope, record.session, scope)
       const key = targetKey(scope, record.session)
-      const head = await store.head(key, 0)
+      const head = await store.readHead(key, 0)
       if (head.revision === 0) continue
       if (isGraphKey(key)) graphs.begin(key)
       else comparer = new SessionComparer(store, head, record.session)
@@ -83,7 +83,7 @@ const pageSize = 500
 
 /** Compares a stored session with the records of the bundle; reads messages page by page. */
 class SessionComparer {
-  readonly head: Head
+  readonly head: SessionHead
   private readonly store: Store
   private readonly session: SessionRecord
   /** Stored entries that the bundle has not contained so far. */
@@ -92,12 +92,12 @@ class SessionComparer {
   private matchedMessages = 0
   private differs: boolean
 
-  constructor(store: Store, head: Head, session: SessionRecord) {
+  constructor(store: Store, head: SessionHead, session: SessionRecord) {
     this.store = store
     this.head = head
     this.session = session
     this.unmatchedEntries = new Map(head.derived.map((entry) => [entry.id, entry]))
-    this.differs = head.startedAt !== session.startedAt || head.last > session.last
+    this.differs = head.startedAt !== session.startedAt || head.lastSequence > session.last
   }
 
   async add(record: BundleRecord): Promise<void> {
@@ -105,19 +105,19 @@ class SessionComparer {
     if ('message' in record) await this.addMessage(record.message)
     if ('entry' in record) {
       const stored = this.unmatchedEntries.get(record.entry.id)
-      this.differs = stored !== undefined && canonical(stored) !== canonical(record.entry)
+      this.differs = stored !== undefined && toCanonicalJson(stored) !== toCanonicalJson(record.entry)
       this.unmatchedEntries.delete(record.entry.id)
     }
   }
 
   result(): SessionComparison {
-    const { key, revision, epoch, touchedAt, expiresAt, last } = this.head
-    return { stored: { key, revision, epoch, touchedAt, expiresAt, last }, status: this.status() }
+    const { key, revision, epoch, touchedAt, expiresAt, lastSequence } = this.head
+    return { stored: { key, revision, epoch, touchedAt, expiresAt, lastSequence }, status: this.status() }
   }
 
   private status(): SessionComparison['status'] {
     const { head, session } = this
-    if (head.last === 0 && head.derived.length === 0) return hasSameMetadata(head, session) ? 'same' : 'empty'
+    if (head.lastSequence === 0 && head.derived.length === 0) return hasSameMetadata(head, session) ? 'same' : 'empty'
     if (this.differs || this.matchedMessages < head.messages || this.unmatchedEntries.size > 0) return 'other'
     return hasSameMetadata(head, session) ? 'same' : 'beginning'
   }
@@ -125,22 +125,22 @@ class SessionComparer {
   /** Messages must match from the first one on; additional ones must follow all that the store ever had. */
   private async addMessage(message: MessageRecord): Promise<void> {
     if (this.matchedMessages === this.head.messages) {
-      this.differs = message.sequence <= this.head.last
+      this.differs = message.sequence <= this.head.lastSequence
       return
     }
     if (this.page.length === 0)
-      this.page = [...(await this.store.page(this.head.key, { after: message.sequence - 1, limit: pageSize }))]
+      this.page = [...(await this.store.readMessages(this.head.key, { after: message.sequence - 1, limit: pageSize }))]
     const stored = this.page.shift()
-    this.differs = stored === undefined || canonical(toMessageRecord(stored)) !== canonical(message)
+    this.differs = stored === undefined || toCanonicalJson(toMessageRecord(stored)) !== toCanonicalJson(message)
     this.matchedMessages++
   }
 }
 
-function hasSameMetadata(head: Head, session: SessionRecord): boolean {
-  const { startedAt, touchedAt, expiresAt, last, messages, derived } = head
+function hasSameMetadata(head: SessionHead, session: SessionRecord): boolean {
+  const { startedAt, touchedAt, expiresAt, lastSequence, messages, derived } = head
   return (
-    canonical({ startedAt, touchedAt, expiresAt, last, messages, entries: derived.length }) ===
-    canonical({ ...session, key: undefined })
+    toCanonicalJson({ startedAt, touchedAt, expiresAt, last: lastSequence, messages, entries: derived.length }) ===
+    toCanonicalJson({ ...session, key: undefined })
   )
 }
 
@@ -167,7 +167,7 @@ class GraphComparer {
     const { current } = this
     this.current = undefined
     if (current === undefined || current.rows.length === 0) return
-    const stored = (await (await this.graph.openArchive())?.rows(current.key.scope)) ?? []
+    const stored = (await (await this.graph.openArchive())?.readAll(current.key.scope)) ?? []
     this.conflicts.push(...formatConflicts(current.key.scope, mergeGraphs(stored, current.rows)))
   }
 }

@@ -1,9 +1,9 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { Lock } from '../domain/bundle.ts'
-import { type Check, fields, oneOf, reject } from '../domain/checks.ts'
+import type { BundleEncryption } from '../domain/bundle.ts'
+import { type Check, fields, oneOf, rejectField } from '../domain/checks.ts'
 import { MemoryError } from '../domain/error.ts'
-import { link, origin } from './chain.ts'
+import { chainStart, createChainLine } from './chain.ts'
 import type { ByteSource } from './lines.ts'
 import { bundleHeader, checkAtLine } from './records.ts'
 
@@ -38,7 +38,7 @@ const maxScryptCost = 2 ** 20
  */
 export async function* encryptBundle(
   plaintext: ByteSource,
-  { passphrase, cost = defaultScryptCost, randomBytes: random = randomBytes }: Lock,
+  { passphrase, cost = defaultScryptCost, randomBytes: random = randomBytes }: BundleEncryption,
 ): AsyncGenerator<Uint8Array> {
   if (!isScryptCost(cost))
     throw new MemoryError('bad-option', `cost is ${cost}; it must be a power of two from 2 to ${maxScryptCost}.`, {
@@ -49,7 +49,7 @@ export async function* encryptBundle(
   const kdf: KdfParameters = { name: 'scrypt', n: cost, r: 8, p: 1 }
   const { key, check } = await deriveKey(passphrase, salt, kdf)
   const cipher: CipherHeader = { name: 'aes-256-gcm', kdf, salt: toHex(salt), nonce: toHex(noncePrefix), check }
-  const header = link(origin, { ...bundleHeader, cipher })
+  const header = createChainLine(chainStart, { ...bundleHeader, cipher })
   yield Buffer.from(`${header.line}\n`)
   for await (const part of splitParts(plaintext, partBytes)) {
     const encryptor = createCipheriv('aes-256-gcm', key, buildNonce(noncePrefix, part), { authTagLength: authTagBytes })
@@ -157,18 +157,18 @@ const isScryptCost = (cost: unknown): boolean =>
   typeof cost === 'number' && cost >= 2 && cost <= maxScryptCost && Number.isInteger(Math.log2(cost))
 
 const checkScryptCost: Check = (value, at) => {
-  if (!isScryptCost(value)) reject(at, value, `a power of two from 2 to ${maxScryptCost}`)
+  if (!isScryptCost(value)) rejectField(at, value, `a power of two from 2 to ${maxScryptCost}`)
 }
 const exactly =
   (expected: number): Check =>
   (value, at) => {
-    if (value !== expected) reject(at, value, `${expected}`)
+    if (value !== expected) rejectField(at, value, `${expected}`)
   }
 const hexBytes =
   (length: number): Check =>
   (value, at) => {
     if (typeof value !== 'string' || !/^[0-9a-f]*$/.test(value) || value.length !== 2 * length)
-      reject(at, value, `${length} bytes in hexadecimal`)
+      rejectField(at, value, `${length} bytes in hexadecimal`)
   }
 const checkCipherHeader = fields({
   name: oneOf('aes-256-gcm'),

@@ -1,10 +1,10 @@
-import type { ExportOptions, Tended, Transferred } from '../domain/bundle.ts'
+import type { ExportOptions, TransferOptions, TransferProgress } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import type { Head } from '../domain/session.ts'
-import { stopIf } from './abort.ts'
-import { type LineBody, link, origin } from './chain.ts'
+import type { SessionHead } from '../domain/session.ts'
+import { throwIfAborted } from './abort.ts'
+import { chainStart, createChainLine, type LineBody } from './chain.ts'
 import { encryptBundle } from './encrypt.ts'
 import { GraphAccess, isGraphKey } from './graphAccess.ts'
 import { bundleHeader, type SessionRecord, toMessageRecord } from './records.ts'
@@ -24,14 +24,14 @@ const pageSize = 500
  */
 export function exportBundle(store: Store, options: ExportOptions = {}): AsyncGenerator<Uint8Array> {
   const plaintext = chainLines(createBodies(store, options))
-  return options.lock === undefined ? plaintext : encryptBundle(plaintext, options.lock)
+  return options.encryption === undefined ? plaintext : encryptBundle(plaintext, options.encryption)
 }
 
 async function* chainLines(batches: AsyncIterable<readonly LineBody[]>): AsyncGenerator<Uint8Array> {
-  let previousHash = origin
+  let previousHash = chainStart
   for await (const bodies of batches) {
     const lines = bodies.map((body) => {
-      const { line, hash } = link(previousHash, body)
+      const { line, hash } = createChainLine(previousHash, body)
       previousHash = hash
       return `${line}\n`
     })
@@ -45,10 +45,10 @@ async function* createBodies(store: Store, options: ExportOptions): AsyncGenerat
   const totals = { sessions: 0, messages: 0, entries: 0 }
   yield [bundleHeader]
   for await (const key of listKeys(store, options)) {
-    const head = await store.head(key, 0)
+    const head = await store.readHead(key, 0)
     // The session was erased after it was listed.
     if (head.revision === 0) continue
-    const rows = isGraphKey(key) ? ((await (await graph.openArchive())?.rows(key.scope)) ?? []) : []
+    const rows = isGraphKey(key) ? ((await (await graph.openArchive())?.readAll(key.scope)) ?? []) : []
     yield [{ session: toSessionRecord(head, rows.length) }]
     for await (const messages of readMessages(store, head)) {
       yield messages
@@ -68,9 +68,9 @@ async function* createBodies(store: Store, options: ExportOptions): AsyncGenerat
   yield [{ end: totals }]
 }
 
-function reportProgress({ signal, progress }: Tended, { sessions, messages }: Transferred): void {
-  stopIf(signal, 'The export was stopped by the caller. The bundle is incomplete; export again.')
-  progress?.({ sessions, messages })
+function reportProgress({ signal, onProgress }: TransferOptions, { sessions, messages }: TransferProgress): void {
+  throwIfAborted(signal, 'The export was stopped by the caller. The bundle is incomplete; export again.')
+  onProgress?.({ sessions, messages })
 }
 
 async function* listKeys(store: Store, { scope, key }: ExportOptions): AsyncGenerator<Key> {
@@ -87,25 +87,33 @@ async function* listKeys(store: Store, { scope, key }: ExportOptions): AsyncGene
 }
 
 function toSessionRecord(
-  { key, startedAt, touchedAt, expiresAt, last, messages, derived }: Head,
+  { key, startedAt, touchedAt, expiresAt, lastSequence, messages, derived }: SessionHead,
   graphRows: number,
 ): SessionRecord {
-  return { key: formatKey(key), startedAt, touchedAt, expiresAt, last, messages, entries: derived.length + graphRows }
+  return {
+    key: formatKey(key),
+    startedAt,
+    touchedAt,
+    expiresAt,
+    last: lastSequence,
+    messages,
+    entries: derived.length + graphRows,
+  }
 }
 
 /** Reads the messages that the head counts; later ones are left to the next export. */
 async function* readMessages(
   store: Store,
-  { key, last, messages: expected }: Head,
+  { key, lastSequence, messages: expected }: SessionHead,
 ): AsyncGenerator<readonly LineBody[]> {
   let after = 0
   let count = 0
   while (count < expected) {
-    const messages = await store.page(key, { after, before: last + 1, limit: pageSize })
+    const messages = await store.readMessages(key, { after, before: lastSequence + 1, limit: pageSize })
     if (messages.length === 0) break
     yield messages.map((message) => ({ message: toMessageRecord(message) }))
     count += messages.length
-    after = messages.at(-1)?.sequence ?? last
+    after = messages.at(-1)?.sequence ?? lastSequence
   }
   if (count !== expected)
     throw new MemoryError(

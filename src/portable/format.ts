@@ -11,7 +11,7 @@ export type Format = 'bundle' | ForeignFormat
 export type ForeignFormat = 'chatgpt' | 'claude' | 'server-memory' | 'openai'
 
 /** The number of leading bytes that `detectFormat` needs. */
-export const detectableWithin = 65_536
+export const formatDetectionBytes = 65_536
 
 type ForeignParser = {
   readonly title: string

@@ -1,6 +1,6 @@
 import type { Key } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import type { Archive } from '../graph/archive.ts'
+import type { GraphArchive } from '../graph/archive.ts'
 import { graphKey } from '../stores/sqlite/graph.ts'
 
 /** Checks for the session that holds the graph of its scope. */
@@ -16,7 +16,7 @@ export class GraphAccess implements AsyncDisposable {
   }
 
   /** Returns undefined when the store does not support graphs. */
-  async openArchive(): Promise<Archive | undefined> {
+  async openArchive(): Promise<GraphArchive | undefined> {
     this.graph ??= openGraph(this.store)
     return (await this.graph)?.archive
   }
@@ -27,6 +27,6 @@ export class GraphAccess implements AsyncDisposable {
 }
 
 async function openGraph(store: Store) {
-  const { graphBeside } = await import('../graph/graph.ts')
-  return graphBeside(store)
+  const { openStoreGraph } = await import('../graph/graph.ts')
+  return openStoreGraph(store)
 }

@@ -1,9 +1,9 @@
-import type { Imported, OnExisting } from '../domain/bundle.ts'
+import type { ExistingSessionPolicy, ImportResult } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import { emptyHead } from '../domain/session.ts'
-import type { Archive, GraphRow } from '../graph/archive.ts'
+import { createEmptyHead } from '../domain/session.ts'
+import type { GraphArchive, GraphRow } from '../graph/archive.ts'
 import type { GraphAccess } from './graphAccess.ts'
 import { formatConflicts, mergeGraphs } from './graphMerge.ts'
 import type { VerifiedRecord } from './read.ts'
@@ -19,7 +19,7 @@ type PendingGraph = {
   readonly entries: VerifiedRecord[]
 }
 
-export type GraphImportResult = Pick<Imported, 'entries' | 'skipped' | 'replaced'> & { readonly isChanged: boolean }
+export type GraphImportResult = Pick<ImportResult, 'entries' | 'skipped' | 'replaced'> & { readonly isChanged: boolean }
 
 type MergeResult = { readonly written: number; readonly conflicts: readonly string[] }
 
@@ -30,10 +30,10 @@ type MergeResult = { readonly written: number; readonly conflicts: readonly stri
 export class GraphImporter {
   private readonly store: Store
   private readonly graph: GraphAccess
-  private readonly onExisting: OnExisting
+  private readonly onExisting: ExistingSessionPolicy
   private pending: PendingGraph | undefined
 
-  constructor(store: Store, graph: GraphAccess, onExisting: OnExisting) {
+  constructor(store: Store, graph: GraphAccess, onExisting: ExistingSessionPolicy) {
     this.store = store
     this.graph = graph
     this.onExisting = onExisting
@@ -71,9 +71,9 @@ export class GraphImporter {
     }
   }
 
-  private async mergeRows(archive: Archive, { key, rows }: PendingGraph): Promise<MergeResult> {
+  private async mergeRows(archive: GraphArchive, { key, rows }: PendingGraph): Promise<MergeResult> {
     let conflicts: readonly string[] = []
-    const written = await archive.change(key.scope, (stored) => {
+    const written = await archive.update(key.scope, (stored) => {
       const merged = mergeGraphs(stored, rows)
       conflicts = formatConflicts(key.scope, merged)
       if (conflicts.length > 0 && this.onExisting === 'refuse') throw concurrentWriteError(key)
@@ -86,9 +86,9 @@ export class GraphImporter {
 
   /** Creates the session of the graph with its original times; returns false if it exists. */
   private async createSession({ key, session, hash, entries }: PendingGraph): Promise<boolean> {
-    const { revision, epoch } = await this.store.head(key, 0)
+    const { revision, epoch } = await this.store.readHead(key, 0)
     if (revision > 0) return false
-    const writer = new SessionWriter(this.store, emptyHead(key, epoch), session, hash)
+    const writer = new SessionWriter(this.store, createEmptyHead(key, epoch), session, hash)
     for (const entry of entries) await writer.add(entry)
     await writer.finish()
     return true

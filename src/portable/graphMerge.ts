@@ -1,8 +1,8 @@
 import type { Scope } from '../domain/key.ts'
-import type { GraphRow, GraphWrite, HeldRow } from '../graph/archive.ts'
+import type { GraphRow, GraphWrite, StoredGraphRow } from '../graph/archive.ts'
 import type { EntityRow, RelationshipRow } from '../graph/rows.ts'
-import type { Node } from '../graph/types.ts'
-import { canonical } from './canonical.ts'
+import type { GraphNode } from '../graph/types.ts'
+import { toCanonicalJson } from './canonical.ts'
 
 /** The result of merging two graphs: rows to write, and rows that the store has with different contents. */
 export type GraphMerge = { readonly writes: readonly GraphWrite[]; readonly conflicts: readonly GraphConflict[] }
@@ -15,7 +15,7 @@ type RowMerge = { readonly write?: GraphWrite; readonly conflict?: GraphConflict
  * Decides which imported rows to write so that the store contains both graphs and rows of both only once. Rows may occur
  * several times, as in the reference server; the result has each as often as the graph that has it more often.
  */
-export function mergeGraphs(stored: readonly HeldRow[], imported: readonly GraphRow[]): GraphMerge {
+export function mergeGraphs(stored: readonly StoredGraphRow[], imported: readonly GraphRow[]): GraphMerge {
   const identifyStored = createRowIdentifier()
   const storedById = new Map(stored.map((row) => [identifyStored(row.row), row]))
   const identifyImported = createRowIdentifier()
@@ -34,7 +34,7 @@ export const formatConflicts = (scope: Scope, { conflicts }: GraphMerge): readon
 function createRowIdentifier(): (row: GraphRow) => string {
   const counts = new Map<string, number>()
   return (row) => {
-    const identity = canonical(identityOf(row))
+    const identity = toCanonicalJson(identityOf(row))
     const count = (counts.get(identity) ?? 0) + 1
     counts.set(identity, count)
     return `${count} ${identity}`
@@ -48,45 +48,46 @@ function identityOf(row: GraphRow): readonly unknown[] {
   return 'link' in row ? ['link', row.link] : ['adopted']
 }
 
-function mergeRow(stored: HeldRow | undefined, imported: GraphRow): RowMerge {
+function mergeRow(stored: StoredGraphRow | undefined, imported: GraphRow): RowMerge {
   if (stored === undefined) return { write: { row: imported } }
-  const { place, row } = stored
-  if ('entity' in imported && 'entity' in row) return mergeEntity(place, row.entity, imported.entity)
+  const { rowId, row } = stored
+  if ('entity' in imported && 'entity' in row) return mergeEntity(rowId, row.entity, imported.entity)
   if ('relationship' in imported && 'relationship' in row)
-    return mergeRelationship(place, row.relationship, imported.relationship)
-  return 'node' in imported && 'node' in row ? mergeNode(place, row.node, imported.node) : {}
+    return mergeRelationship(rowId, row.relationship, imported.relationship)
+  return 'node' in imported && 'node' in row ? mergeNode(rowId, row.node, imported.node) : {}
 }
 
 function mergeEntity(place: number, stored: EntityRow, imported: EntityRow): RowMerge {
-  const contentOf = ({ type, properties }: EntityRow): string => canonical([type, properties])
+  const contentOf = ({ type, properties }: EntityRow): string => toCanonicalJson([type, properties])
   // The stored id is kept, because encrypted rows are bound to the id under which they are looked up.
   if (contentOf(stored) !== contentOf(imported)) {
     const write = { place, row: { entity: { ...imported, id: stored.id } } }
     return { conflict: { name: `the entity ${imported.id}`, write } }
   }
-  const origins = new Map([...stored.origins, ...imported.origins].map((origin) => [canonical(origin), origin]))
+  const origins = new Map([...stored.origins, ...imported.origins].map((origin) => [toCanonicalJson(origin), origin]))
   if (origins.size === stored.origins.length) return {}
-  return { write: { place, row: { entity: { ...stored, origins: [...origins.values()] } } } }
+  return { write: { rowId: place, row: { entity: { ...stored, origins: [...origins.values()] } } } }
 }
 
 function mergeRelationship(place: number, stored: RelationshipRow, imported: RelationshipRow): RowMerge {
-  const contentOf = ({ properties, session }: RelationshipRow): string => canonical([properties, session ?? null])
+  const contentOf = ({ properties, session }: RelationshipRow): string => toCanonicalJson([properties, session ?? null])
   if (contentOf(stored) === contentOf(imported)) return {}
   const { from, to, type } = stored
   const write = { place, row: { relationship: { ...imported, from, to, type } } }
   return { conflict: { name: `the relationship ${from} ${type} ${to}`, write } }
 }
 
-function mergeNode(place: number, stored: Node, imported: Node): RowMerge {
+function mergeNode(place: number, stored: GraphNode, imported: GraphNode): RowMerge {
   const unmatched = new Map<string, number>()
-  for (const text of stored.observations) unmatched.set(canonical(text), (unmatched.get(canonical(text)) ?? 0) + 1)
+  for (const text of stored.observations)
+    unmatched.set(toCanonicalJson(text), (unmatched.get(toCanonicalJson(text)) ?? 0) + 1)
   const newObservations = imported.observations.filter((text) => {
-    const count = unmatched.get(canonical(text)) ?? 0
-    unmatched.set(canonical(text), count - 1)
+    const count = unmatched.get(toCanonicalJson(text)) ?? 0
+    unmatched.set(toCanonicalJson(text), count - 1)
     return count <= 0
   })
   const write = { place, row: { node: { ...stored, observations: newObservations } } }
-  const hasSameType = canonical(stored.entityType) === canonical(imported.entityType)
+  const hasSameType = toCanonicalJson(stored.entityType) === toCanonicalJson(imported.entityType)
   const conflict = {
     name: `the type of ${imported.name}`,
     write: { place, row: { node: { ...stored, entityType: imported.entityType, observations: [] } } },

@@ -1,15 +1,15 @@
 import {
-  type Imported,
+  type ExistingSessionPolicy,
   type ImportOptions,
-  type OnExisting,
-  onExisting as onExistingChoices,
-  type Tended,
+  type ImportResult,
+  existingSessionPolicies as onExistingChoices,
+  type TransferOptions,
 } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
 import type { AuxiliaryRecord, Store } from '../domain/ports.ts'
-import { emptyHead } from '../domain/session.ts'
-import { stopIf } from './abort.ts'
+import { createEmptyHead } from '../domain/session.ts'
+import { throwIfAborted } from './abort.ts'
 import { type BundleComparison, compareBundle, type SessionComparison, targetKey } from './compare.ts'
 import { GraphAccess, isGraphKey } from './graphAccess.ts'
 import { GraphImporter, type GraphImportResult } from './graphImporter.ts'
@@ -17,8 +17,10 @@ import type { ByteSource } from './lines.ts'
 import { readBundle, type VerifiedRecord } from './read.ts'
 import { SessionWriter, type StoredState } from './sessionWriter.ts'
 
-type WriteOptions = Tended & { readonly scope: Scope | undefined; readonly onExisting: OnExisting }
-type MutableResult = { -readonly [K in keyof Imported]: Imported[K] extends readonly string[] ? string[] : Imported[K] }
+type WriteOptions = TransferOptions & { readonly scope: Scope | undefined; readonly onExisting: ExistingSessionPolicy }
+type MutableResult = {
+  -readonly [K in keyof ImportResult]: ImportResult[K] extends readonly string[] ? string[] : ImportResult[K]
+}
 
 /** Messages between two progress reports. */
 const progressInterval = 500
@@ -31,13 +33,13 @@ const progressInterval = 500
  * sessions with other contents or concurrent writes, `bad-option`, `aborted`.
  *
  * @example
- * const { messages } = await importBundle(store, () => createReadStream('acme.jsonl'), { onExisting: 'skip' })
+ * const { messages } = await importBundle(store, () => createReadStream('acme.jsonl'), { existingSessionPolicies: 'skip' })
  */
 export async function importBundle(
   store: Store,
   open: () => ByteSource,
   options: ImportOptions = {},
-): Promise<Imported> {
+): Promise<ImportResult> {
   const { onExisting = 'refuse', passphrase, signal } = options
   if (!onExistingChoices.includes(onExisting))
     throw new MemoryError(
@@ -65,7 +67,7 @@ async function* withAbort(
   consequence: string,
 ): AsyncGenerator<VerifiedRecord> {
   for await (const record of records) {
-    stopIf(signal, `The import was stopped by the caller. ${consequence}`)
+    throwIfAborted(signal, `The import was stopped by the caller. ${consequence}`)
     yield record
   }
 }
@@ -113,9 +115,9 @@ async function writeRecords(
   records: AsyncIterable<VerifiedRecord>,
   { sessions }: BundleComparison,
   options: WriteOptions,
-): Promise<Imported> {
+): Promise<ImportResult> {
   const result: MutableResult = { sessions: 0, messages: 0, entries: 0, unchanged: 0, skipped: [], replaced: [] }
-  const reportProgress = () => options.progress?.({ sessions: result.sessions, messages: result.messages })
+  const reportProgress = () => options.onProgress?.({ sessions: result.sessions, messages: result.messages })
   const graphImporter = new GraphImporter(store, graph, options.onExisting)
   const recordImporter = new RecordImporter(store)
   let writer: SessionWriter | GraphImporter | undefined
@@ -208,13 +210,13 @@ async function createWriter(
   if (comparison?.status === 'beginning') return new SessionWriter(store, comparison.stored, session, hash)
   if (comparison !== undefined) await eraseIfUnchanged(store, comparison.stored)
   if (comparison?.status === 'other') result.replaced.push(formatKey(key))
-  const { epoch } = await store.head(key, 0)
-  return new SessionWriter(store, emptyHead(key, epoch), session, hash)
+  const { epoch } = await store.readHead(key, 0)
+  return new SessionWriter(store, createEmptyHead(key, epoch), session, hash)
 }
 
 /** Erases a session that is to be replaced; throws if it was written to since the comparison. */
 async function eraseIfUnchanged(store: Store, stored: StoredState): Promise<void> {
-  const { revision, epoch } = await store.head(stored.key, 0)
+  const { revision, epoch } = await store.readHead(stored.key, 0)
   if (revision !== stored.revision || epoch !== stored.epoch)
     throw new MemoryError(
       'conflict',

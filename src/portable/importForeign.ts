@@ -1,19 +1,19 @@
 import { hash } from 'node:crypto'
-import type { Tended } from '../domain/bundle.ts'
-import { type Incoming, parseMessage } from '../domain/chat.ts'
+import type { TransferOptions } from '../domain/bundle.ts'
+import { type MessageInput, parseMessage } from '../domain/chat.ts'
 import type { Knowledge, Message, Millis, ToolCall } from '../domain/entry.ts'
 import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import { never } from '../domain/session.ts'
+import { noExpiry } from '../domain/session.ts'
 import type { Memory } from '../memory.ts'
-import { barringSecrets } from '../text/secrets.ts'
-import { stopIf } from './abort.ts'
-import { canonical } from './canonical.ts'
+import { normalizeSecrets } from '../text/secrets.ts'
+import { throwIfAborted } from './abort.ts'
+import { toCanonicalJson } from './canonical.ts'
 import type { ForeignData, ForeignKnowledge, ForeignSession, SkippedItem } from './foreign/conversations.ts'
 
 /** Conversations are appended through the memory; knowledge is stored in the scope. */
 export type ImportTarget = { readonly memory: Memory; readonly store: Store; readonly scope: Scope }
-export type ForeignImportOptions = Tended & { readonly now: Millis }
+export type ForeignImportOptions = TransferOptions & { readonly now: Millis }
 
 /** Counts of what was written; sessions and knowledge that existed already count as `unchanged`. */
 export type ForeignImportResult = {
@@ -38,7 +38,7 @@ const abortMessage =
  * @example
  * await importForeign({ memory, store, scope: 'acme' }, parseForeign('claude', text), { now: Date.now() })
  */
-export async function keepForeign(
+export async function importForeign(
   target: ImportTarget,
   data: ForeignData,
   options: ForeignImportOptions,
@@ -54,7 +54,7 @@ export async function keepForeign(
       result.messages += await appendMessages(target.memory, key, session, existing, options)
       result.sessions++
     }
-    options.progress?.({ sessions: result.sessions, messages: result.messages })
+    options.onProgress?.({ sessions: result.sessions, messages: result.messages })
   }
   const knowledge = await storeKnowledge(target, data.knowledge, options)
   return { ...result, knowledge, unchanged: result.unchanged + data.knowledge.length - knowledge }
@@ -71,17 +71,20 @@ async function countExistingMessages(
   while (matched < messages.length) {
     const page = await memory.transcript(key, { after, limit: pageSize })
     for (const message of page.slice(0, messages.length - matched))
-      if (!isSameMessage(message, messages[matched++] as Incoming)) return undefined
+      if (!isSameMessage(message, messages[matched++] as MessageInput)) return undefined
     if (page.length < pageSize) break
     after = page.at(-1)?.sequence ?? after
   }
   return matched
 }
 
-function isSameMessage(stored: Message, incoming: Incoming): boolean {
+function isSameMessage(stored: Message, incoming: MessageInput): boolean {
   const parsed = parseMessage(incoming, 0, stored.at)
-  const { at, role, content, name, calls, answers } = stored
-  return canonical(withoutSecrets({ at, role, content, name, calls, answers })) === canonical(withoutSecrets(parsed))
+  const { at, role, content, name, toolCalls, toolCallId } = stored
+  return (
+    toCanonicalJson(withoutSecrets({ at, role, content, name, calls: toolCalls, answers: toolCallId })) ===
+    toCanonicalJson(withoutSecrets(parsed))
+  )
 }
 
 /** Removes secrets for comparisons, because stored messages do not contain them. */
@@ -95,9 +98,9 @@ function withoutSecrets<
   const { content, name, calls } = message
   return {
     ...message,
-    content: barringSecrets(content),
-    name: name === undefined ? undefined : barringSecrets(name),
-    calls: calls?.map((call) => ({ ...call, arguments: barringSecrets(call.arguments) })),
+    content: normalizeSecrets(content),
+    name: name === undefined ? undefined : normalizeSecrets(name),
+    calls: calls?.map((call) => ({ ...call, arguments: normalizeSecrets(call.arguments) })),
   }
 }
 
@@ -109,10 +112,10 @@ async function appendMessages(
   { signal }: ForeignImportOptions,
 ): Promise<number> {
   for (let start = existing; start < messages.length; start += pageSize) {
-    stopIf(signal, abortMessage)
+    throwIfAborted(signal, abortMessage)
     const page = messages.slice(start, start + pageSize)
     const identity = page.map((message) => withoutSecrets(parseMessage(message, 0, message.at ?? 0)))
-    await memory.append(key, page, { operationId: `import ${start} ${hash('sha256', canonical(identity))}` })
+    await memory.append(key, page, { operationId: `import ${start} ${hash('sha256', toCanonicalJson(identity))}` })
   }
   return messages.length - existing
 }
@@ -124,21 +127,21 @@ async function storeKnowledge(
   { now, signal }: ForeignImportOptions,
 ): Promise<number> {
   const key = parseKey(scope)
-  const { epoch, revision, expiresAt, derived } = await store.head(key, 0)
+  const { epoch, revision, expiresAt, derived } = await store.readHead(key, 0)
   const storedById = new Map(derived.map((entry) => [entry.id, entry]))
   const masked = await Promise.all(
     knowledge.map(async (item) => ({
-      key: await memory.masked(key, item.key),
-      value: await memory.masked(key, item.value),
+      key: await memory.mask(key, item.key),
+      value: await memory.mask(key, item.value),
     })),
   )
   const put = masked
     .map((item) => toKnowledgeEntry(item, now))
     .filter((entry) => !hasSameContent(storedById.get(entry.id), entry))
-  stopIf(signal, abortMessage)
+  throwIfAborted(signal, abortMessage)
   if (put.length === 0) return 0
   await store.commit({
-    id: `import ${hash('sha256', canonical(put))}`,
+    id: `import ${hash('sha256', toCanonicalJson(put))}`,
     key,
     at: now,
     epoch,
@@ -146,7 +149,7 @@ async function storeKnowledge(
     append: [],
     put,
     drop: [],
-    expiresAt: revision === 0 ? never : expiresAt,
+    expiresAt: revision === 0 ? noExpiry : expiresAt,
   })
   return put.length
 }
@@ -164,5 +167,5 @@ const toKnowledgeEntry = ({ key, value }: ForeignKnowledge, now: Millis): Knowle
 })
 
 const hasSameContent = (stored: unknown, entry: Knowledge): boolean =>
-  canonical({ ...(stored as Knowledge | undefined), at: undefined, usedAt: undefined }) ===
-  canonical({ ...entry, at: undefined, usedAt: undefined })
+  toCanonicalJson({ ...(stored as Knowledge | undefined), at: undefined, usedAt: undefined }) ===
+  toCanonicalJson({ ...entry, at: undefined, usedAt: undefined })

@@ -1,7 +1,7 @@
-import type { Totals } from '../domain/bundle.ts'
+import type { BundleTotals } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { type Key, parseStoredKey } from '../domain/key.ts'
-import { damagedBundleError, origin, verifyChainLine } from './chain.ts'
+import { chainStart, damagedBundleError, verifyChainLine } from './chain.ts'
 import { decryptBundle } from './encrypt.ts'
 import { isGraphKey } from './graphAccess.ts'
 import { type ByteSource, prepend, readLines, splitFirstLine } from './lines.ts'
@@ -38,7 +38,7 @@ export async function* readBundle(source: ByteSource, passphrase?: string): Asyn
 function parseHeader(line: string): { readonly cipher: unknown; readonly hash: string } {
   if (!line.startsWith(`{"bundle":"${bundleHeader.bundle}",`))
     throw damagedBundleError(1, 'is not the first line of a Threadkeep bundle')
-  const { body, hash } = verifyChainLine(origin, line, 1)
+  const { body, hash } = verifyChainLine(chainStart, line, 1)
   const { bundle: _, version, cipher, ...unknownFields } = body
   if (version !== bundleHeader.version)
     throw new MemoryError(
@@ -52,7 +52,7 @@ function parseHeader(line: string): { readonly cipher: unknown; readonly hash: s
 
 async function* readRecords(bytes: ByteSource): AsyncGenerator<VerifiedRecord> {
   let state = initialState
-  let previousHash = origin
+  let previousHash = chainStart
   for await (const line of readLines(bytes)) {
     state = { ...state, lineNumber: state.lineNumber + 1 }
     if (state.lineNumber === 1) {
@@ -80,7 +80,7 @@ type ReaderState = {
   readonly lastSequence: number
   readonly lastEntryId: string
   /** Counts of the whole bundle so far. */
-  readonly totals: Totals
+  readonly totals: BundleTotals
   readonly isEnded: boolean
 }
 

@@ -1,16 +1,27 @@
-import type { Totals } from '../domain/bundle.ts'
-import { type Check, fields, flag, isObject, listOf, number, oneOf, reject, text, whole } from '../domain/checks.ts'
+import type { BundleTotals } from '../domain/bundle.ts'
+import {
+  type Check,
+  fields,
+  finiteNumber,
+  integerAtLeast,
+  isObject,
+  listOf,
+  nonEmptyText,
+  oneOf,
+  rejectField,
+  trueOrFalse,
+} from '../domain/checks.ts'
 import type {
-  About,
   Derived,
   Message,
   Millis,
-  Notes,
-  Parameters,
-  Snapshot,
+  SessionMetadata,
   Source,
   ToolCall,
-  Tuning,
+  TuningParameters,
+  TuningRun,
+  TuningState,
+  UpkeepNotes,
 } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { parseStoredKey } from '../domain/key.ts'
@@ -18,7 +29,7 @@ import type { Degradation } from '../domain/ledger.ts'
 import type { AuxiliaryRecord } from '../domain/ports.ts'
 import type { GraphRow } from '../graph/archive.ts'
 import type { EntityRow, RelationshipRow } from '../graph/rows.ts'
-import type { Link, Node } from '../graph/types.ts'
+import type { GraphLink, GraphNode } from '../graph/types.ts'
 import { damagedBundleError, type LineBody } from './chain.ts'
 
 /** The first line of every bundle. */
@@ -47,7 +58,7 @@ export type BundleRecord =
   | { readonly entry: Derived }
   | { readonly record: AuxiliaryRecord }
   | { readonly graph: GraphRow }
-  | { readonly end: Totals }
+  | { readonly end: BundleTotals }
 
 export function toMessageRecord({ kind: _, id: __, ...message }: Message): MessageRecord {
   return message
@@ -61,7 +72,7 @@ const shaped = <T>(shape: Shape<T>): Check => fields(shape)
 
 /** Accepts any string; `text` rejects empty ones. */
 const anyText: Check = (value, at) => {
-  if (typeof value !== 'string') reject(at, value, 'text')
+  if (typeof value !== 'string') rejectField(at, value, 'text')
 }
 const json: Check = () => undefined
 const key: Check = (value, at) => {
@@ -69,50 +80,54 @@ const key: Check = (value, at) => {
   parseStoredKey(value as string)
 }
 const pair: Check = (value, at) => {
-  listOf(number, 2)(value, at)
-  if ((value as unknown[]).length !== 2) reject(at, value, 'two numbers')
+  listOf(finiteNumber, 2)(value, at)
+  if ((value as unknown[]).length !== 2) rejectField(at, value, 'two numbers')
 }
 const sources = listOf(shaped<Source>({ message: anyText, 'session?': anyText, 'span?': pair }))
 
 const session = shaped<SessionRecord>({
   key,
-  startedAt: number,
-  touchedAt: number,
-  expiresAt: number,
-  last: whole(0),
-  messages: whole(0),
-  entries: whole(0),
+  startedAt: finiteNumber,
+  touchedAt: finiteNumber,
+  expiresAt: finiteNumber,
+  last: integerAtLeast(0),
+  messages: integerAtLeast(0),
+  entries: integerAtLeast(0),
 })
 const message = shaped<MessageRecord>({
-  at: number,
+  at: finiteNumber,
   role: oneOf('system', 'user', 'assistant', 'tool'),
   'name?': anyText,
   content: anyText,
-  'calls?': listOf(shaped<ToolCall>({ id: anyText, name: anyText, arguments: anyText })),
-  'answers?': anyText,
-  tokens: number,
-  lineTokens: number,
+  'toolCalls?': listOf(shaped<ToolCall>({ id: anyText, name: anyText, arguments: anyText })),
+  'toolCallId?': anyText,
+  tokens: finiteNumber,
+  lineTokens: finiteNumber,
   tokenizer: anyText,
-  weight: number,
-  sequence: whole(1),
-  offset: number,
+  weight: finiteNumber,
+  sequence: integerAtLeast(1),
+  offset: finiteNumber,
 })
-const end = shaped<Totals>({ sessions: whole(0), messages: whole(0), entries: whole(0) })
+const end = shaped<BundleTotals>({
+  sessions: integerAtLeast(0),
+  messages: integerAtLeast(0),
+  entries: integerAtLeast(0),
+})
 
 const runs = listOf(pair)
-const parameters = { trigger: number, window: number, minRelevance: number }
-const snapshot = shaped<Snapshot>({
+const parameters = { trigger: finiteNumber, window: finiteNumber, minRelevance: finiteNumber }
+const snapshot = shaped<TuningRun>({
   ...parameters,
-  at: number,
-  tokensBefore: number,
-  tokensAfter: number,
-  compressed: number,
-  dropped: number,
-  promoted: number,
+  at: finiteNumber,
+  tokensBefore: finiteNumber,
+  tokensAfter: finiteNumber,
+  compressed: finiteNumber,
+  dropped: finiteNumber,
+  promoted: finiteNumber,
 })
 
 type DerivedOf<K extends Derived['kind']> = Extract<Derived, { kind: K }>
-const base = { id: text, at: number, sources }
+const base = { id: nonEmptyText, at: finiteNumber, sources }
 const derived: { readonly [K in Derived['kind']]: Check } = {
   summary: shaped<DerivedOf<'summary'>>({
     ...base,
@@ -120,10 +135,10 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     tier: oneOf('progressive', 'hour', 'session', 'batch'),
     text: anyText,
     covers: pair,
-    reach: number,
-    version: number,
+    endOffset: finiteNumber,
+    version: finiteNumber,
     by: anyText,
-    lost: runs,
+    lossyRanges: runs,
   }),
   fact: shaped<DerivedOf<'fact'>>({
     ...base,
@@ -131,9 +146,9 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     field: anyText,
     key: anyText,
     value: json,
-    importance: number,
+    importance: finiteNumber,
     'supersedes?': anyText,
-    'until?': number,
+    'until?': finiteNumber,
   }),
   knowledge: shaped<DerivedOf<'knowledge'>>({
     ...base,
@@ -141,32 +156,32 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     category: anyText,
     key: anyText,
     value: json,
-    confidence: number,
-    usedAt: number,
-    'agedAt?': number,
-    'told?': listOf(anyText),
-    'used?': listOf(anyText),
-    'pending?': flag,
+    confidence: finiteNumber,
+    usedAt: finiteNumber,
+    'agedAt?': finiteNumber,
+    'statedBy?': listOf(anyText),
+    'usedBy?': listOf(anyText),
+    'pending?': trueOrFalse,
   }),
   item: shaped<DerivedOf<'item'>>({
     ...base,
     kind: oneOf('item'),
     category: oneOf('code', 'file', 'data', 'concept', 'task'),
     content: anyText,
-    importance: number,
-    marked: flag,
+    importance: finiteNumber,
+    marked: trueOrFalse,
   }),
   notes: shaped<DerivedOf<'notes'>>({
     ...base,
     kind: oneOf('notes'),
-    'lease?': shaped<NonNullable<Notes['lease']>>({ holder: anyText, until: number }),
+    'lease?': shaped<NonNullable<UpkeepNotes['lease']>>({ holder: anyText, until: finiteNumber }),
     'faults?': listOf(shaped<Degradation>({ step: anyText, why: anyText })),
-    'facts?': whole(0),
-    'triage?': shaped<NonNullable<Notes['triage']>>({ compressed: runs, dropped: runs, promoted: runs }),
-    'tuning?': shaped<Tuning>({
-      parameters: shaped<Parameters>(parameters),
-      runs: whole(0),
-      saved: number,
+    'facts?': integerAtLeast(0),
+    'triage?': shaped<NonNullable<UpkeepNotes['triage']>>({ compressed: runs, dropped: runs, promoted: runs }),
+    'tuning?': shaped<TuningState>({
+      parameters: shaped<TuningParameters>(parameters),
+      runs: integerAtLeast(0),
+      saved: finiteNumber,
       snapshots: listOf(snapshot),
     }),
   }),
@@ -174,15 +189,15 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
     ...base,
     kind: oneOf('about'),
     'template?': anyText,
-    'idle?': number,
-    'age?': number,
+    'idle?': finiteNumber,
+    'age?': finiteNumber,
     'person?': anyText,
     'metadata?': json,
     'movedTo?': anyText,
     'movedFrom?': anyText,
-    'branchOf?': shaped<NonNullable<About['branchOf']>>({ session: anyText, after: whole(0) }),
+    'branchOf?': shaped<NonNullable<SessionMetadata['branchOf']>>({ session: anyText, after: integerAtLeast(0) }),
   }),
-  sealed: shaped<DerivedOf<'sealed'>>({ ...base, kind: oneOf('sealed'), box: anyText }),
+  sealed: shaped<DerivedOf<'sealed'>>({ ...base, kind: oneOf('sealed'), ciphertext: anyText }),
 }
 const entry: Check = (value, at) => {
   const kind = isObject(value) ? value.kind : undefined
@@ -191,28 +206,28 @@ const entry: Check = (value, at) => {
 }
 
 const properties: Check = (value, at) => {
-  if (!isObject(value)) reject(at, value, 'an object')
+  if (!isObject(value)) rejectField(at, value, 'an object')
 }
 const origin: Check = (value, at) => {
   listOf(anyText)(value, at)
-  if ((value as readonly string[]).length !== 2) reject(at, value, 'a session and a message')
+  if ((value as readonly string[]).length !== 2) rejectField(at, value, 'a session and a message')
 }
-const graphFields = { type: text, properties, createdAt: number, updatedAt: number }
+const graphFields = { type: nonEmptyText, properties, createdAt: finiteNumber, updatedAt: finiteNumber }
 const graphRows: Readonly<Record<string, Check>> = {
-  entity: shaped<EntityRow>({ ...graphFields, id: text, origins: listOf(origin) }),
-  relationship: shaped<RelationshipRow>({ ...graphFields, from: text, to: text, 'session?': anyText }),
-  node: shaped<Node>({ name: anyText, entityType: anyText, observations: listOf(anyText) }),
-  link: shaped<Link>({ from: anyText, to: anyText, relationType: anyText }),
-  adopted: number,
+  entity: shaped<EntityRow>({ ...graphFields, id: nonEmptyText, origins: listOf(origin) }),
+  relationship: shaped<RelationshipRow>({ ...graphFields, from: nonEmptyText, to: nonEmptyText, 'session?': anyText }),
+  node: shaped<GraphNode>({ name: anyText, entityType: anyText, observations: listOf(anyText) }),
+  link: shaped<GraphLink>({ from: anyText, to: anyText, relationType: anyText }),
+  adopted: finiteNumber,
 }
 const graph: Check = (value, at) => {
   const [kind, ...others] = isObject(value) ? Object.keys(value) : []
   oneOf(...Object.keys(graphRows))(kind, `the kind of ${at}`)
-  if (others.length > 0) reject(at, value, 'of one kind')
+  if (others.length > 0) rejectField(at, value, 'of one kind')
   graphRows[kind as string]?.((value as Readonly<Record<string, unknown>>)[kind as string], `${at}.${kind}`)
 }
 
-const record = shaped<AuxiliaryRecord>({ id: text, at: number, body: text })
+const record = shaped<AuxiliaryRecord>({ id: nonEmptyText, at: finiteNumber, body: nonEmptyText })
 const records: Readonly<Record<string, Check>> = { session, message, entry, record, graph, end }
 
 /** Validates the body of a line. */

@@ -1,7 +1,7 @@
-import type { Derived, Millis, Said, Tokens } from '../domain/entry.ts'
+import type { Derived, Millis, NewMessage, Tokens } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import type { Change, Head } from '../domain/session.ts'
+import type { SessionChange, SessionHead } from '../domain/session.ts'
 import type { VerifiedRecord } from './read.ts'
 import type { MessageRecord, SessionRecord } from './records.ts'
 
@@ -9,7 +9,7 @@ import type { MessageRecord, SessionRecord } from './records.ts'
 const maxCommitItems = 500
 
 /** The state of a stored session that a writer continues from. */
-export type StoredState = Pick<Head, 'key' | 'revision' | 'epoch' | 'touchedAt' | 'expiresAt' | 'last'>
+export type StoredState = Pick<SessionHead, 'key' | 'revision' | 'epoch' | 'touchedAt' | 'expiresAt' | 'lastSequence'>
 
 /** The sequence number and token offset of a message. */
 type MessagePosition = { readonly sequence: number; readonly offset: Tokens }
@@ -30,7 +30,7 @@ export class SessionWriter {
   private last: number
   private next: MessagePosition = { sequence: 1, offset: 0 }
   private appendFrom: MessagePosition | undefined
-  private append: Said[] = []
+  private append: NewMessage[] = []
   private put: Derived[] = []
   private hash: string
 
@@ -40,8 +40,8 @@ export class SessionWriter {
     this.key = stored.key
     this.session = session
     this.hash = hash
-    this.storedLast = stored.last
-    this.last = stored.last
+    this.storedLast = stored.lastSequence
+    this.last = stored.lastSequence
     this.epoch = stored.epoch
     this.revision = stored.revision
     this.touchedAt = stored.touchedAt
@@ -89,7 +89,7 @@ export class SessionWriter {
     this.appendFrom = undefined
   }
 
-  private async commit(change: Pick<Change, 'at' | 'append' | 'put' | 'from'>): Promise<void> {
+  private async commit(change: Pick<SessionChange, 'at' | 'append' | 'put' | 'from'>): Promise<void> {
     const { key, epoch, revision } = this
     const { expiresAt } = this.session
     await this.store.commit({

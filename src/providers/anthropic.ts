@@ -1,13 +1,13 @@
 import { toAnthropic } from '../context/anthropic.ts'
-import type { Ask, Model } from '../domain/ports.ts'
-import { at, listAt, textAt } from '../text/json.ts'
-import { type Check, withheldReplyError } from './errors.ts'
+import type { Model, ModelRequest } from '../domain/ports.ts'
+import { getArray, getPath, getString } from '../text/json.ts'
+import { type SettingNames, withheldReplyError } from './errors.ts'
 import type { ModelOptions } from './openai.ts'
 import { type ReplyDelta, type ReplyFormat, streamReply } from './reply.ts'
 import { flattenToolCalls, post } from './request.ts'
-import { endpoint } from './url.ts'
+import { buildEndpointUrl } from './url.ts'
 
-const settings: Check = { address: 'the base URL of anthropic', key: 'ANTHROPIC_API_KEY' }
+const settings: SettingNames = { baseUrl: 'the base URL of anthropic', apiKey: 'ANTHROPIC_API_KEY' }
 /** The API requires a limit. */
 const defaultMaxTokens = 4_096
 
@@ -18,7 +18,7 @@ const defaultMaxTokens = 4_096
  * const model = anthropicModel({ apiKey, model: 'claude-sonnet-5' })
  */
 export function anthropicModel(options: ModelOptions): Model {
-  const url = endpoint(options.baseUrl ?? 'https://api.anthropic.com', '/v1/messages', '/v1')
+  const url = buildEndpointUrl(options.baseUrl ?? 'https://api.anthropic.com', '/v1/messages', '/v1')
   const apiKey = options.apiKey?.trim() ?? ''
   const headers = {
     ...(apiKey === '' ? {} : { 'x-api-key': apiKey }),
@@ -29,7 +29,7 @@ export function anthropicModel(options: ModelOptions): Model {
   }
   return {
     name: options.model,
-    async *reply(request: Ask, signal?: AbortSignal) {
+    async *reply(request: ModelRequest, signal?: AbortSignal) {
       const model = request.model ?? options.model
       const body = buildBody(request, model)
       const response = await post(url, { ...options, headers, body, model, settings, signal })
@@ -38,7 +38,7 @@ export function anthropicModel(options: ModelOptions): Model {
   }
 }
 
-function buildBody(request: Ask, model: string): unknown {
+function buildBody(request: ModelRequest, model: string): unknown {
   const { system, messages } = toAnthropic(flattenToolCalls(request.messages))
   return {
     model,
@@ -52,18 +52,18 @@ function buildBody(request: Ask, model: string): unknown {
 
 const messagesFormat: ReplyFormat = {
   parseEvent(event, url): ReplyDelta {
-    const type = textAt(event, 'type')
+    const type = getString(event, 'type')
     if (type === 'message_stop') return { text: '', state: 'closed' }
-    if (type === 'content_block_delta') return { text: textAt(event, 'delta', 'text'), state: 'streaming' }
-    const stopReason = type === 'message_delta' ? textAt(event, 'delta', 'stop_reason') : ''
+    if (type === 'content_block_delta') return { text: getString(event, 'delta', 'text'), state: 'streaming' }
+    const stopReason = type === 'message_delta' ? getString(event, 'delta', 'stop_reason') : ''
     if (stopReason === 'refusal') throw withheldReplyError(url, stopReason)
     return { text: '', state: stopReason === '' ? 'streaming' : 'complete' }
   },
   parseReply(json, url) {
-    if (textAt(json, 'stop_reason') === 'refusal') throw withheldReplyError(url, 'refusal')
-    if (!Array.isArray(at(json, 'content'))) return undefined
-    return listAt(json, 'content')
-      .map((block) => textAt(block, 'text'))
+    if (getString(json, 'stop_reason') === 'refusal') throw withheldReplyError(url, 'refusal')
+    if (!Array.isArray(getPath(json, 'content'))) return undefined
+    return getArray(json, 'content')
+      .map((block) => getString(block, 'text'))
       .join('')
   },
 }

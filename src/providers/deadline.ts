@@ -1,6 +1,6 @@
 import type { Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { brokenOff } from './errors.ts'
+import { connectionLostError } from './errors.ts'
 
 /** Timeouts of a request in milliseconds. */
 export type Timeouts = {
@@ -93,7 +93,7 @@ export function applyDeadline(response: Response, url: string, deadline: Deadlin
         controller.close()
       } catch (error) {
         deadline.dispose()
-        controller.error(deadline.signal.aborted ? deadline.signal.reason : brokenOff(url, error))
+        controller.error(deadline.signal.aborted ? deadline.signal.reason : connectionLostError(url, error))
       }
     },
     async cancel() {

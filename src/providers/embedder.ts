@@ -1,16 +1,16 @@
-import { wellFormed } from '../domain/chat.ts'
+import { replaceLoneSurrogates } from '../domain/chat.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Embedder } from '../domain/ports.ts'
 import { clip } from '../text/clip.ts'
-import { at, listAt, parseJson } from '../text/json.ts'
+import { getArray, getPath, parseJson } from '../text/json.ts'
 import { upperBound } from '../text/upperBound.ts'
-import { type Check, reported } from './errors.ts'
+import { findReportedError, type SettingNames } from './errors.ts'
 import type { ModelOptions } from './openai.ts'
 import { type ModelResponse, post, readText } from './request.ts'
-import { endpoint } from './url.ts'
+import { buildEndpointUrl } from './url.ts'
 
 /** Connection to an embedding model. */
-export type EmbedderAccess = ModelOptions & {
+export type EmbedderOptions = ModelOptions & {
   /** Requests vectors of this length, for models that support it. Default: the model's own length. */
   readonly dimensions?: number | undefined
 }
@@ -21,7 +21,7 @@ const maxTextTokens = 8_000
 const maxBytesPerVector = 1_048_576
 /** Length difference at which the search for the cut stops: counting tokens costs more than a few characters gain. */
 const cutPrecisionChars = 64
-const settings: Check = { address: 'baseUrl', key: 'apiKey' }
+const settings: SettingNames = { baseUrl: 'baseUrl', apiKey: 'apiKey' }
 
 /**
  * Creates an embedder that uses OpenAI's embeddings API, at OpenAI or at a compatible server such as Ollama, llama.cpp
@@ -33,14 +33,14 @@ const settings: Check = { address: 'baseUrl', key: 'apiKey' }
  * @example
  * const memory = await openMemory({ embedder: openaiEmbedder({ apiKey, model: 'text-embedding-3-small' }) })
  */
-export function openaiEmbedder(options: EmbedderAccess): Embedder {
+export function openaiEmbedder(options: EmbedderOptions): Embedder {
   const { model, dimensions } = options
   if (dimensions !== undefined && !(Number.isSafeInteger(dimensions) && dimensions >= 1)) {
     throw new MemoryError('bad-option', `dimensions is ${dimensions}; it must be a whole number, 1 or more.`, {
       param: 'dimensions',
     })
   }
-  const url = endpoint(options.baseUrl ?? 'https://api.openai.com/v1', '/embeddings')
+  const url = buildEndpointUrl(options.baseUrl ?? 'https://api.openai.com/v1', '/embeddings')
   const apiKey = options.apiKey?.trim() ?? ''
   const headers = {
     accept: 'application/json',
@@ -51,7 +51,7 @@ export function openaiEmbedder(options: EmbedderAccess): Embedder {
     name: dimensions === undefined ? model : `${model}@${dimensions}`,
     async embed(texts, signal) {
       if (texts.length === 0) return []
-      const body = { model, input: texts.map((text) => cutToLimit(wellFormed(text))), dimensions }
+      const body = { model, input: texts.map((text) => cutToLimit(replaceLoneSurrogates(text))), dimensions }
       const response = await post(url, { ...options, headers, body, settings, signal })
       return parseVectors(await readJson(response, texts.length), texts.length, dimensions, response.url)
     },
@@ -78,7 +78,7 @@ async function readJson({ url, body }: ModelResponse, count: number): Promise<un
   if (text === undefined) throw invalidVectorsError(url, `more than ${maxBytes} bytes`)
   const json = parseJson(text)
   if (json === undefined) throw invalidVectorsError(url, 'something that is not JSON')
-  const error = reported(url, json)
+  const error = findReportedError(url, json)
   if (error !== undefined) throw error
   return json
 }
@@ -90,8 +90,10 @@ function parseVectors(
   dimensions: number | undefined,
   url: string,
 ): readonly Float32Array[] {
-  const items = listAt(json, 'data')
-  const vectors = new Map(items.map((item, index) => [at(item, 'index') ?? index, parseVector(at(item, 'embedding'))]))
+  const items = getArray(json, 'data')
+  const vectors = new Map(
+    items.map((item, index) => [getPath(item, 'index') ?? index, parseVector(getPath(item, 'embedding'))]),
+  )
   if (items.length !== count) throw invalidVectorsError(url, `${items.length} vectors for ${count} texts`)
   const length = dimensions ?? vectors.get(0)?.length
   return Array.from({ length: count }, (_, index) => {

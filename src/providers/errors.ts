@@ -1,57 +1,58 @@
 import { MemoryError } from '../domain/error.ts'
-import { at, textAt } from '../text/json.ts'
+import { getPath, getString } from '../text/json.ts'
 
 /** Names of the settings that hold the base URL and the API key, as error messages refer to them. */
-export type Check = { readonly address: string; readonly key: string }
+export type SettingNames = { readonly baseUrl: string; readonly apiKey: string }
 
 /** An HTTP error response of a provider. */
-export type ErrorResponse = {
+export type ProviderErrorResponse = {
   readonly status: number
   /** The provider's machine-readable error code, or '' when it sent none. */
-  readonly word: string
+  readonly errorCode: string
   /** Number of requests made so far. */
-  readonly tries: number
+  readonly attempts: number
   readonly model: string
-  readonly check: Check
+  readonly settings: SettingNames
 }
 
 /**
  * Creates the error for an HTTP error response. Names the remedy and never repeats the response body, which may quote
  * keys and messages.
  */
-export function refused(url: string, response: ErrorResponse): MemoryError {
-  const status = response.word === '' ? `HTTP ${response.status}` : `HTTP ${response.status}, ${response.word}`
-  const attempts = response.tries > 1 ? ` after ${response.tries} tries` : ''
+export function statusError(url: string, response: ProviderErrorResponse): MemoryError {
+  const status =
+    response.errorCode === '' ? `HTTP ${response.status}` : `HTTP ${response.status}, ${response.errorCode}`
+  const attempts = response.attempts > 1 ? ` after ${response.attempts} tries` : ''
   return new MemoryError('upstream', `${url} ${explainStatus(response, `(${status})${attempts}`)}`, {
     status: response.status,
   })
 }
 
-function explainStatus({ status, word: errorCode, model, check: settings }: ErrorResponse, details: string): string {
-  if (status === 401 || status === 403) return `refused the key ${details}. Check ${settings.key}.`
+function explainStatus({ status, errorCode, model, settings }: ProviderErrorResponse, details: string): string {
+  if (status === 401 || status === 403) return `refused the key ${details}. Check ${settings.apiKey}.`
   if (status === 404)
-    return `has no model ${JSON.stringify(model)} or no such endpoint ${details}. Check the model name and ${settings.address}.`
+    return `has no model ${JSON.stringify(model)} or no such endpoint ${details}. Check the model name and ${settings.baseUrl}.`
   if (errorCode === 'insufficient_quota')
-    return `reports that the quota is used up ${details}. Check the plan and billing of the account behind ${settings.key}.`
+    return `reports that the quota is used up ${details}. Check the plan and billing of the account behind ${settings.apiKey}.`
   if (status === 429) return `receives too many requests ${details}. Wait a while, or raise the limits of the account.`
   if (status >= 500) return `failed ${details}. Try again later; if it is your own server, look at its log.`
-  if (status < 400) return `redirects elsewhere ${details}. Give the final address: check ${settings.address}.`
+  if (status < 400) return `redirects elsewhere ${details}. Give the final address: check ${settings.baseUrl}.`
   return `refused the request ${details}. Check that the model accepts the parameters that were sent.`
 }
 
 /** Creates the error for a request that got no response. */
-export function unreachable(url: string, error: unknown, settings: Check): MemoryError {
+export function unreachableError(url: string, error: unknown, settings: SettingNames): MemoryError {
   const networkCode = extractNetworkCode(error)
   const details = networkCode === '' ? '' : ` (${networkCode})`
   return new MemoryError(
     'upstream',
-    `No answer from ${url}${details}. Is the server running? Check ${settings.address}.`,
+    `No answer from ${url}${details}. Is the server running? Check ${settings.baseUrl}.`,
     { cause: error },
   )
 }
 
 /** Creates the error for a connection that was lost in the middle of a reply. */
-export const brokenOff = (url: string, error: unknown): MemoryError =>
+export const connectionLostError = (url: string, error: unknown): MemoryError =>
   new MemoryError(
     'upstream',
     `The connection to ${url} broke off in the middle of the reply. Try again; if it is your own server, look at its log.`,
@@ -59,11 +60,11 @@ export const brokenOff = (url: string, error: unknown): MemoryError =>
   )
 
 /** Creates the error for a stream that closed before the reply was complete. */
-export const endedEarly = (url: string): MemoryError =>
+export const incompleteReplyError = (url: string): MemoryError =>
   new MemoryError('upstream', `The reply of ${url} ended early: the stream closed before it was complete. Try again.`)
 
 /** Creates the error for a successful response that is not a model reply; `received` names its content. */
-export const notAReply = (url: string, received: string): MemoryError =>
+export const invalidReplyError = (url: string, received: string): MemoryError =>
   new MemoryError(
     'upstream',
     `${url} sent ${received} instead of a reply. Check that the address is that of a model server.`,
@@ -74,8 +75,8 @@ export const withheldReplyError = (url: string, reason: string): MemoryError =>
   new MemoryError('upstream', `${url} withheld the reply (${reason}). Rephrase the question, or use another model.`)
 
 /** Finds an error that a provider reports inside a stream event or a JSON body with a success status. */
-export function reported(url: string, json: unknown): MemoryError | undefined {
-  const error = at(json, 'error')
+export function findReportedError(url: string, json: unknown): MemoryError | undefined {
+  const error = getPath(json, 'error')
   if (typeof error !== 'string' && (typeof error !== 'object' || error === null)) return undefined
   const errorCode = extractErrorCode(json)
   return new MemoryError(
@@ -86,9 +87,10 @@ export function reported(url: string, json: unknown): MemoryError | undefined {
 
 /** Extracts the error code and the parameter it is about. Accepts identifiers only: free text may contain secrets. */
 export function extractErrorCode(json: unknown): string {
-  const error = at(json, 'error')
-  const errorCode = [textAt(error, 'code'), textAt(error, 'status'), textAt(error, 'type')].find(isIdentifier) ?? ''
-  const param = textAt(error, 'param')
+  const error = getPath(json, 'error')
+  const errorCode =
+    [getString(error, 'code'), getString(error, 'status'), getString(error, 'type')].find(isIdentifier) ?? ''
+  const param = getString(error, 'param')
   return isIdentifier(param) && errorCode !== '' ? `${errorCode}: ${param}` : errorCode
 }
 
@@ -97,6 +99,6 @@ const isIdentifier = (text: string): boolean => /^[A-Za-z][A-Za-z_]{1,47}$/.test
 
 /** Extracts the system's code of a network failure, such as `ECONNREFUSED`; '' when there is none. */
 export function extractNetworkCode(error: unknown): string {
-  const code = textAt(at(error, 'cause'), 'code')
+  const code = getString(getPath(error, 'cause'), 'code')
   return /^[A-Z][A-Z0-9_]{1,47}$/.test(code) ? code : ''
 }

@@ -1,16 +1,16 @@
 import { toAnthropic } from '../context/anthropic.ts'
 import type { AnthropicMessage } from '../domain/ledger.ts'
-import type { Ask, Model } from '../domain/ports.ts'
-import { at, listAt, textAt } from '../text/json.ts'
-import { type Check, withheldReplyError } from './errors.ts'
+import type { Model, ModelRequest } from '../domain/ports.ts'
+import { getArray, getPath, getString } from '../text/json.ts'
+import { type SettingNames, withheldReplyError } from './errors.ts'
 import type { ModelOptions } from './openai.ts'
 import { type ReplyDelta, type ReplyFormat, streamReply } from './reply.ts'
 import { flattenToolCalls, post } from './request.ts'
-import { endpoint } from './url.ts'
+import { buildEndpointUrl } from './url.ts'
 
 type Content = { readonly role: 'user' | 'model'; readonly parts: readonly { readonly text: string }[] }
 
-const settings: Check = { address: 'the base URL of gemini', key: 'GEMINI_API_KEY' }
+const settings: SettingNames = { baseUrl: 'the base URL of gemini', apiKey: 'GEMINI_API_KEY' }
 /** Finish reasons of replies that were not blocked. */
 const acceptedFinishReasons: ReadonlySet<string> = new Set(['', 'STOP', 'MAX_TOKENS', 'FINISH_REASON_UNSPECIFIED'])
 
@@ -25,7 +25,11 @@ export function geminiModel(options: ModelOptions): Model {
   const apiKey = options.apiKey?.trim() ?? ''
   const headers = { ...(apiKey === '' ? {} : { 'x-goog-api-key': apiKey }), ...options.headers }
   const urlFor = (model: string): URL => {
-    const url = endpoint(baseUrl, `/v1beta/models/${encodeURIComponent(model)}:streamGenerateContent`, '/v1beta')
+    const url = buildEndpointUrl(
+      baseUrl,
+      `/v1beta/models/${encodeURIComponent(model)}:streamGenerateContent`,
+      '/v1beta',
+    )
     url.searchParams.set('alt', 'sse')
     return url
   }
@@ -33,7 +37,7 @@ export function geminiModel(options: ModelOptions): Model {
   urlFor(options.model)
   return {
     name: options.model,
-    async *reply(request: Ask, signal?: AbortSignal) {
+    async *reply(request: ModelRequest, signal?: AbortSignal) {
       const model = request.model ?? options.model
       const response = await post(urlFor(model), {
         ...options,
@@ -48,7 +52,7 @@ export function geminiModel(options: ModelOptions): Model {
   }
 }
 
-function buildBody(request: Ask): unknown {
+function buildBody(request: ModelRequest): unknown {
   const { system, messages } = toAnthropic(flattenToolCalls(request.messages))
   return {
     contents: mergeSameRole(messages.map(toContent)),
@@ -78,15 +82,15 @@ function mergeSameRole(contents: readonly Content[]): Content[] {
 }
 
 function parseChunk(event: unknown, url: string): ReplyDelta {
-  const blockReason = textAt(event, 'promptFeedback', 'blockReason')
+  const blockReason = getString(event, 'promptFeedback', 'blockReason')
   if (blockReason !== '') throw withheldReplyError(url, blockReason)
-  const candidate = at(event, 'candidates', 0)
-  const finishReason = textAt(candidate, 'finishReason')
+  const candidate = getPath(event, 'candidates', 0)
+  const finishReason = getString(candidate, 'finishReason')
   if (!acceptedFinishReasons.has(finishReason)) throw withheldReplyError(url, finishReason)
   // Thinking parts do not belong to the reply.
-  const parts = listAt(candidate, 'content', 'parts').filter((part) => at(part, 'thought') !== true)
+  const parts = getArray(candidate, 'content', 'parts').filter((part) => getPath(part, 'thought') !== true)
   return {
-    text: parts.map((part) => textAt(part, 'text')).join(''),
+    text: parts.map((part) => getString(part, 'text')).join(''),
     state: finishReason === '' ? 'streaming' : 'complete',
   }
 }
@@ -96,7 +100,7 @@ const geminiFormat: ReplyFormat = {
   parseReply(json, url) {
     const chunks = Array.isArray(json) ? json : [json]
     const deltas = chunks.map((chunk) => parseChunk(chunk, url))
-    return chunks.some((chunk) => at(chunk, 'candidates') !== undefined)
+    return chunks.some((chunk) => getPath(chunk, 'candidates') !== undefined)
       ? deltas.map((delta) => delta.text).join('')
       : undefined
   },

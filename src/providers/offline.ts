@@ -1,11 +1,11 @@
-import { opener } from '../context/anthropic.ts'
-import { wordsOf } from '../context/overhead.ts'
+import { continuationNotice } from '../context/anthropic.ts'
+import { framingTexts } from '../context/overhead.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
-import type { Ask, Model } from '../domain/ports.ts'
+import type { Model, ModelRequest } from '../domain/ports.ts'
 import { clip } from '../text/clip.ts'
-import { isQuestion, sentencesOf } from '../text/sentences.ts'
-import { termsOf } from '../text/words.ts'
+import { isQuestion, splitSentences } from '../text/sentences.ts'
+import { extractTerms } from '../text/words.ts'
 
 type Match = { readonly statement: Statement; readonly index: number; readonly score: number }
 
@@ -32,7 +32,7 @@ const minScoreRatio = 0.6
 export function offlineModel(): Model {
   return {
     name: 'threadkeep-offline',
-    async *reply(request: Ask, signal?: AbortSignal) {
+    async *reply(request: ModelRequest, signal?: AbortSignal) {
       for (const word of composeReply(request.messages).match(/\S+\s*/g) ?? []) {
         if (signal?.aborted)
           throw new MemoryError('aborted', 'The reply was stopped by the caller.', { cause: signal.reason })
@@ -70,9 +70,9 @@ function withoutRepeats(statements: readonly Statement[], question: string): Sta
 
 /** Selects the statements that share the rarest words with the question, in their original order. */
 function selectQuotes(question: string, statements: readonly Statement[]): Statement[] {
-  const questionTerms = new Set(termsOf(question))
+  const questionTerms = new Set(extractTerms(question))
   const sharedTerms = statements.map(
-    (statement) => new Set(termsOf(formatStatement(statement)).filter((term) => questionTerms.has(term))),
+    (statement) => new Set(extractTerms(formatStatement(statement)).filter((term) => questionTerms.has(term))),
   )
   const frequency = new Map<string, number>()
   for (const term of sharedTerms.flatMap((terms) => [...terms])) frequency.set(term, (frequency.get(term) ?? 0) + 1)
@@ -115,8 +115,8 @@ const authorByLabel: Readonly<Record<string, Statement['author']>> = {
 }
 /** Lines that frame the memory in a prompt. */
 const framingLines: ReadonlySet<string> = new Set([
-  opener,
-  ...Object.values(wordsOf).flatMap(({ before, after, recalled }) => `${before}${after}\n${recalled}`.split('\n')),
+  continuationNotice,
+  ...Object.values(framingTexts).flatMap(({ before, after, recalled }) => `${before}${after}\n${recalled}`.split('\n')),
 ])
 const pronouns: ReadonlySet<string> = new Set(
   "he she it they his her its their him them he's she's it's they're".split(' '),
@@ -125,7 +125,7 @@ const pronouns: ReadonlySet<string> = new Set(
 /** Checks for a message that carries recalled memory instead of a turn of the conversation. */
 const isMemoryBlock = (message: ChatMessage): boolean =>
   message.role === 'system' ||
-  (message.role === 'user' && Object.values(wordsOf).some(({ recalled }) => message.content.startsWith(recalled)))
+  (message.role === 'user' && Object.values(framingTexts).some(({ recalled }) => message.content.startsWith(recalled)))
 
 /**
  * Extracts the statements of a message in order. Of a memory block only quoted lines count; model passages for which
@@ -169,7 +169,7 @@ const isHeading = (line: string): boolean => /^\s*(?:$|[#[-]|IMPORTANT)/.test(li
 /** Splits a text into statements of bounded length; a sentence that begins with a pronoun joins the one before. */
 function splitStatements(text: string): string[] {
   const statements: string[] = []
-  for (const sentence of sentencesOf(text).flatMap((found) => splitLongSentence(found.text))) {
+  for (const sentence of splitSentences(text).flatMap((found) => splitLongSentence(found.text))) {
     const last = statements.at(-1)
     const beginsWithPronoun = pronouns.has(sentence.split(' ', 1)[0]?.toLowerCase() ?? '')
     const joinsLast =

@@ -1,9 +1,9 @@
-import type { Ask, Model } from '../domain/ports.ts'
-import { at, textAt } from '../text/json.ts'
-import { type Check, withheldReplyError } from './errors.ts'
+import type { Model, ModelRequest } from '../domain/ports.ts'
+import { getPath, getString } from '../text/json.ts'
+import { type SettingNames, withheldReplyError } from './errors.ts'
 import { type ReplyFormat, streamReply } from './reply.ts'
 import { post, type RequestOptions } from './request.ts'
-import { endpoint } from './url.ts'
+import { buildEndpointUrl } from './url.ts'
 
 /** Connection to a model of a provider. */
 export type ModelOptions = RequestOptions & {
@@ -22,7 +22,7 @@ type ChatProvider = {
   readonly baseUrl: string
   /** The name of the parameter that limits the length of a reply. */
   readonly limitParam: 'max_tokens' | 'max_completion_tokens'
-  readonly settings: Check
+  readonly settings: SettingNames
 }
 
 const openaiBaseUrl = 'https://api.openai.com/v1'
@@ -40,7 +40,7 @@ export function openaiModel(options: ModelOptions): Model {
     baseUrl,
     // OpenAI's newer models reject max_tokens; many other servers support nothing else.
     limitParam: baseUrl.startsWith('https://api.openai.com/') ? 'max_completion_tokens' : 'max_tokens',
-    settings: { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' },
+    settings: { baseUrl: '--upstream or OPENAI_BASE_URL', apiKey: 'OPENAI_API_KEY' },
   })
 }
 
@@ -49,7 +49,7 @@ export function xaiModel(options: ModelOptions): Model {
   return createChatModel(options, {
     baseUrl: options.baseUrl ?? 'https://api.x.ai/v1',
     limitParam: 'max_completion_tokens',
-    settings: { address: 'the base URL of xai', key: 'XAI_API_KEY' },
+    settings: { baseUrl: 'the base URL of xai', apiKey: 'XAI_API_KEY' },
   })
 }
 
@@ -58,17 +58,17 @@ export function localModel(options: ModelOptions): Model {
   return createChatModel(options, {
     baseUrl: options.baseUrl ?? 'http://localhost:11434/v1',
     limitParam: 'max_tokens',
-    settings: { address: '--upstream or OPENAI_BASE_URL', key: 'the key the server was started with' },
+    settings: { baseUrl: '--upstream or OPENAI_BASE_URL', apiKey: 'the key the server was started with' },
   })
 }
 
 function createChatModel(options: ModelOptions, { baseUrl, limitParam, settings }: ChatProvider): Model {
-  const url = endpoint(baseUrl, '/chat/completions')
+  const url = buildEndpointUrl(baseUrl, '/chat/completions')
   const apiKey = options.apiKey?.trim() ?? ''
   const headers = { ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }), ...options.headers }
   return {
     name: options.model,
-    async *reply(request: Ask, signal?: AbortSignal) {
+    async *reply(request: ModelRequest, signal?: AbortSignal) {
       const { messages, maxTokens, temperature, model = options.model } = request
       const body = { model, messages, stream: true, [limitParam]: maxTokens, temperature }
       const response = await post(url, { ...options, headers, body, model, settings, signal })
@@ -79,16 +79,16 @@ function createChatModel(options: ModelOptions, { baseUrl, limitParam, settings 
 
 const chatFormat: ReplyFormat = {
   parseEvent(event, url) {
-    const finishReason = textAt(event, 'choices', 0, 'finish_reason')
+    const finishReason = getString(event, 'choices', 0, 'finish_reason')
     if (finishReason === 'content_filter') throw withheldReplyError(url, finishReason)
-    const text = textAt(event, 'choices', 0, 'delta', 'content')
+    const text = getString(event, 'choices', 0, 'delta', 'content')
     return { text, state: finishReason === '' ? 'streaming' : 'complete' }
   },
   parseReply(json, url) {
-    if (textAt(json, 'choices', 0, 'finish_reason') === 'content_filter')
+    if (getString(json, 'choices', 0, 'finish_reason') === 'content_filter')
       throw withheldReplyError(url, 'content_filter')
-    return at(json, 'choices', 0, 'message') === undefined
+    return getPath(json, 'choices', 0, 'message') === undefined
       ? undefined
-      : textAt(json, 'choices', 0, 'message', 'content')
+      : getString(json, 'choices', 0, 'message', 'content')
   },
 }

@@ -45,8 +45,8 @@ export const providerNames: readonly string[] = Object.keys(providers)
  * @example
  * const model = createModel({ provider: 'gemini', apiKey })
  */
-export function modelFrom(settings: ProviderSettings): Model {
-  const { provider: name, apiKey, baseUrl, model, timeouts, wait: sleep, tries: maxAttempts } = settings
+export function createModel(settings: ProviderSettings): Model {
+  const { provider: name, apiKey, baseUrl, model, timeouts, sleep, maxAttempts } = settings
   const provider = Object.hasOwn(providers, name) ? providers[name] : undefined
   if (provider === undefined) {
     const quoted = JSON.stringify(String(name).slice(0, 80))
@@ -67,8 +67,8 @@ export function modelFrom(settings: ProviderSettings): Model {
     baseUrl: isUnset(baseUrl) ? undefined : baseUrl,
     model: isUnset(model) ? provider.defaultModel : model,
     timeouts,
-    wait: sleep,
-    tries: maxAttempts,
+    sleep,
+    maxAttempts,
   })
 }
 

@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser'
 import { MemoryError } from '../domain/error.ts'
 import { parseJson } from '../text/json.ts'
-import { endedEarly, notAReply, reported } from './errors.ts'
+import { findReportedError, incompleteReplyError, invalidReplyError } from './errors.ts'
 import { type ModelResponse, readText } from './request.ts'
 
 /**
@@ -26,7 +26,7 @@ export async function* streamReply(response: ModelResponse, format: ReplyFormat)
   const contentType = response.contentType.toLowerCase()
   if (contentType.includes('html')) {
     await response.body.cancel()
-    throw notAReply(response.url, 'a web page')
+    throw invalidReplyError(response.url, 'a web page')
   }
   if (contentType.includes('json')) yield* readJsonReply(response, format)
   else yield* readEventStream(response, format)
@@ -34,10 +34,10 @@ export async function* streamReply(response: ModelResponse, format: ReplyFormat)
 
 async function* readJsonReply({ url, body }: ModelResponse, format: ReplyFormat): AsyncIterable<string> {
   const text = await readText(body, maxReplyBytes)
-  if (text === undefined) throw notAReply(url, `more than ${maxReplyBytes} bytes`)
+  if (text === undefined) throw invalidReplyError(url, `more than ${maxReplyBytes} bytes`)
   const json = parseSuccess(url, text, 'something that is not JSON')
   const reply = format.parseReply(json, url)
-  if (reply === undefined) throw notAReply(url, 'JSON of another kind')
+  if (reply === undefined) throw invalidReplyError(url, 'JSON of another kind')
   if (reply !== '') yield reply
 }
 
@@ -57,14 +57,14 @@ async function* readEventStream({ url, body, drain }: ModelResponse, format: Rep
     // A connection error after a complete reply is ignored.
     if (state === 'streaming' || !(error instanceof MemoryError) || error.code === 'aborted') throw error
   }
-  if (state === 'streaming') throw endedEarly(url)
+  if (state === 'streaming') throw incompleteReplyError(url)
 }
 
 /** Parses JSON and throws when it is invalid or reports an error. */
 function parseSuccess(url: string, text: string, invalid: string): unknown {
   const json = parseJson(text)
-  if (json === undefined) throw notAReply(url, invalid)
-  const error = reported(url, json)
+  if (json === undefined) throw invalidReplyError(url, invalid)
+  const error = findReportedError(url, json)
   if (error !== undefined) throw error
   return json
 }

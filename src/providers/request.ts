@@ -11,8 +11,8 @@ import {
   type TimedBody,
   type Timeouts,
 } from './deadline.ts'
-import { type Check, extractErrorCode, extractNetworkCode, refused, unreachable } from './errors.ts'
-import { shownAddress } from './url.ts'
+import { extractErrorCode, extractNetworkCode, type SettingNames, statusError, unreachableError } from './errors.ts'
+import { stripQuery } from './url.ts'
 
 /** Waits between two attempts; rejects when the signal aborts. */
 export type Sleep = (ms: Millis, signal: AbortSignal) => Promise<void>
@@ -22,9 +22,9 @@ export type RequestOptions = {
   /** Default: 120 s to the first byte, 60 s between chunks, 600 s in total. */
   readonly timeouts?: Partial<Timeouts> | undefined
   /** Replaces the delay between attempts, for tests. */
-  readonly wait?: Sleep | undefined
+  readonly sleep?: Sleep | undefined
   /** Maximum number of attempts while the upstream is rate limiting or failing. Default: 3. */
-  readonly tries?: number | undefined
+  readonly maxAttempts?: number | undefined
 }
 
 export type PostRequest = RequestOptions & {
@@ -32,7 +32,7 @@ export type PostRequest = RequestOptions & {
   readonly body: unknown
   /** The requested model, named in errors. */
   readonly model: string
-  readonly settings: Check
+  readonly settings: SettingNames
   readonly signal?: AbortSignal | undefined
 }
 
@@ -61,7 +61,7 @@ const staleConnectionCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'
  * const response = await post(buildEndpointUrl(baseUrl, '/chat/completions'), { headers, body, model, settings, signal })
  */
 export async function post(url: URL, request: PostRequest): Promise<ModelResponse> {
-  const displayUrl = shownAddress(url)
+  const displayUrl = stripQuery(url)
   const timeouts = { ...defaultTimeouts, ...request.timeouts }
   const init = buildRequestInit(request)
   const deadline = startDeadline(displayUrl, timeouts.total, request.signal)
@@ -109,7 +109,7 @@ function buildRequestInit(request: PostRequest): RequestInit {
     if (!/^[\x20-\x7e]*$/.test(value)) {
       throw new MemoryError(
         'bad-option',
-        `The ${name} header holds characters that cannot be sent. Check ${request.settings.key} for stray line ends.`,
+        `The ${name} header holds characters that cannot be sent. Check ${request.settings.apiKey} for stray line ends.`,
         { param: 'headers' },
       )
     }
@@ -124,7 +124,7 @@ async function withRetries(
   deadline: Deadline,
   send: () => Promise<Response>,
 ): Promise<Response> {
-  const maxAttempts = request.tries ?? defaultMaxAttempts
+  const maxAttempts = request.maxAttempts ?? defaultMaxAttempts
   for (let attempt = 1; ; attempt++) {
     deadline.signal.throwIfAborted()
     const result = await sendOnce(url, request, attempt, send)
@@ -132,7 +132,7 @@ async function withRetries(
     deadline.endStep()
     const delay = retryDelay(attempt, maxAttempts, result)
     if (delay === undefined) throw result.error
-    await (request.wait ?? sleep)(delay, deadline.signal)
+    await (request.sleep ?? sleep)(delay, deadline.signal)
   }
 }
 
@@ -147,14 +147,14 @@ async function sendOnce(
     response = await send()
   } catch (error) {
     return {
-      error: unreachable(url, error, settings),
+      error: unreachableError(url, error, settings),
       isRetryable: staleConnectionCodes.has(extractNetworkCode(error)),
     }
   }
   if (response.ok) return response
   const errorCode = await readErrorCode(response)
   return {
-    error: refused(url, { status: response.status, word: errorCode, tries: attempt, model, check: settings }),
+    error: statusError(url, { status: response.status, errorCode, attempts: attempt, model, settings }),
     isRetryable: isRetryableStatus(response.status, errorCode),
     retryAfter: parseRetryAfter(response.headers),
   }

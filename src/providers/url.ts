@@ -10,7 +10,7 @@ import { MemoryError } from '../domain/error.ts'
  * buildEndpointUrl('http://localhost:11434/v1/', '/chat/completions').href // 'http://localhost:11434/v1/chat/completions'
  * buildEndpointUrl('https://api.anthropic.com/v1', '/v1/messages', '/v1').href // 'https://api.anthropic.com/v1/messages'
  */
-export function endpoint(baseUrl: string, path: string, suffix = ''): URL {
+export function buildEndpointUrl(baseUrl: string, path: string, suffix = ''): URL {
   const url = parseBaseUrl(baseUrl)
   const basePath = url.pathname.replace(/\/$/, '')
   url.pathname = (suffix !== '' && basePath.endsWith(suffix) ? basePath.slice(0, -suffix.length) : basePath) + path
@@ -19,7 +19,7 @@ export function endpoint(baseUrl: string, path: string, suffix = ''): URL {
 }
 
 /** Formats a URL for error messages without its query, because some services expect the API key there. */
-export const shownAddress = (url: URL): string => url.origin + url.pathname
+export const stripQuery = (url: URL): string => url.origin + url.pathname
 
 function parseBaseUrl(baseUrl: string): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined

@@ -1,6 +1,6 @@
 import type { Millis } from '../domain/entry.ts'
-import { kept } from '../domain/getOrCompute.ts'
-import { stem, wordsOf } from '../text/words.ts'
+import { getOrCompute } from '../domain/getOrCompute.ts'
+import { splitWords, stem } from '../text/words.ts'
 import { Column, float64Array, uint16Array, uint32Array } from './column.ts'
 import { dateTerms } from './terms.ts'
 
@@ -17,7 +17,7 @@ export type IndexedText = {
  * Snapshot of an index as plain columns. The postings of all terms are concatenated in the order of `terms`; `sizes` holds the
  * posting length of each term, `places` the rows and `counts` the term frequencies.
  */
-export type IndexParts = {
+export type LexicalIndexSnapshot = {
   readonly names: readonly string[]
   readonly terms: readonly string[]
   readonly owners: Uint32Array
@@ -83,7 +83,7 @@ export class LexicalIndex {
     this.lengths.values[row] = 0
   }
 
-  snapshot(): IndexParts {
+  snapshot(): LexicalIndexSnapshot {
     const postings = [...this.postings.values()]
     const total = postings.reduce((sum, { rows }) => sum + rows.length, 0)
     const [places, counts] = [new Uint32Array(total), new Uint16Array(total)]
@@ -107,7 +107,7 @@ export class LexicalIndex {
     }
   }
 
-  static fromSnapshot(snapshot: IndexParts): LexicalIndex {
+  static fromSnapshot(snapshot: LexicalIndexSnapshot): LexicalIndex {
     const { names, terms, sizes, places, counts, owners, sequences, times, lengths, speakers } = snapshot
     const index = new LexicalIndex()
     for (const [number, name] of names.entries()) index.names.set(name, number)
@@ -150,7 +150,7 @@ export class LexicalIndex {
   }
 
   private addTerm(term: string, row: number): void {
-    const posting = kept(this.postings, term, emptyPosting)
+    const posting = getOrCompute(this.postings, term, emptyPosting)
     const last = posting.rows.length - 1
     if (last >= 0 && posting.rows.values[last] === row) {
       posting.counts.values[last] = Math.min(65_535, (posting.counts.values[last] as number) + 1)
@@ -161,7 +161,7 @@ export class LexicalIndex {
   }
 
   private speakerNumber(name: string | undefined): number {
-    const firstName = name === undefined ? '' : stem(wordsOf(name)[0] ?? '')
-    return kept(this.names, firstName, () => this.names.size)
+    const firstName = name === undefined ? '' : stem(splitWords(name)[0] ?? '')
+    return getOrCompute(this.names, firstName, () => this.names.size)
   }
 }

@@ -1,6 +1,6 @@
 import type { Millis } from '../domain/entry.ts'
-import { stem, wordsOf } from '../text/words.ts'
-import { type IndexedText, type IndexParts, LexicalIndex, type Posting } from './lexicalIndex.ts'
+import { splitWords, stem } from '../text/words.ts'
+import { type IndexedText, LexicalIndex, type LexicalIndexSnapshot, type Posting } from './lexicalIndex.ts'
 import { maxQueryCharacters, queryTerms } from './terms.ts'
 import { TopK } from './topK.ts'
 
@@ -76,7 +76,7 @@ export class Ranker {
   }
 
   /** Valid only if nothing was removed. */
-  snapshot(): IndexParts {
+  snapshot(): LexicalIndexSnapshot {
     return this.index.snapshot()
   }
 
@@ -280,7 +280,7 @@ export class Ranker {
 
   /** Returns the score factor per speaker: raised if the query names the speaker. */
   private speakerBoosts(query: string): Float64Array {
-    const queryStems = new Set(wordsOf(query.slice(0, maxQueryCharacters)).map(stem))
+    const queryStems = new Set(splitWords(query.slice(0, maxQueryCharacters)).map(stem))
     return Float64Array.from(this.index.names.keys(), (name) =>
       name !== '' && queryStems.has(name) ? 1 + weights.speaker : 1,
     )

@@ -1,15 +1,22 @@
-import { isSession } from '../domain/admission.ts'
-import { type Derived, type Entry, type Millis, messageId, sequenceOf, textOf } from '../domain/entry.ts'
-import { kept } from '../domain/getOrCompute.ts'
+import { isUserSession } from '../domain/admission.ts'
+import {
+  type Derived,
+  type Entry,
+  formatMessageId,
+  getEntryText,
+  type Millis,
+  parseMessageId,
+} from '../domain/entry.ts'
+import { getOrCompute } from '../domain/getOrCompute.ts'
 import { formatKey, type Key } from '../domain/key.ts'
-import type { Query } from '../domain/ports.ts'
-import { type IndexParts, LexicalIndex } from './lexicalIndex.ts'
+import type { IndexQuery } from '../domain/ports.ts'
+import { LexicalIndex, type LexicalIndexSnapshot } from './lexicalIndex.ts'
 import { noLimits, Ranker, type RankLimits } from './ranking.ts'
 import { searchTerms } from './terms.ts'
-import type { Meaning, Pointed } from './vectorIndex.ts'
+import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
 
 /** A message as it is indexed. */
-export type Indexed = {
+export type IndexedMessage = {
   readonly sequence: number
   readonly at: Millis
   readonly name: string | undefined
@@ -25,7 +32,7 @@ export type SearchMatch = {
 }
 
 /** Snapshot of an index, without vectors. `lastSequence` is the last indexed one of a session. */
-export type HeldParts = {
+export type ScopeIndexSnapshot = {
   readonly stamp: number
   readonly lineage: string
   readonly sessions: readonly {
@@ -33,7 +40,7 @@ export type HeldParts = {
     readonly lastSequence: number
     readonly derived: readonly Derived[]
   }[]
-  readonly said: IndexParts
+  readonly said: LexicalIndexSnapshot
 }
 
 type KeyedEntry = { readonly key: Key; readonly entry: Derived }
@@ -43,16 +50,16 @@ type DerivedRow = { readonly row: number; readonly entry: Derived }
 const fusionPoolSize = 1_000
 
 /** In-memory index of a session or scope: messages, derived entries, and vectors once a query needs them. */
-export class Held {
+export class ScopeIndex {
   stamp = 0
   lineage = ''
   /** Tail of the queue of operations on this index, which run one after the other. */
   pending: Promise<unknown> = Promise.resolve()
-  vectors: Meaning | undefined
+  vectors: VectorIndex | undefined
   /** Size already counted against the memory limit. */
   countedSize = 0
   /** Number of messages at the last save. */
-  kept = 0
+  savedMessageCount = 0
   private sizeAtLastPause = 0
   private messageRanker = new Ranker()
   private derivedRanker = new Ranker()
@@ -68,7 +75,7 @@ export class Held {
   /** Empties the index, except for its queue and its counted size. */
   clear(): void {
     const { pending, countedSize } = this
-    Object.assign(this, new Held(), { pending, countedSize })
+    Object.assign(this, new ScopeIndex(), { pending, countedSize })
   }
 
   /** Number of indexed texts and vectors. */
@@ -77,11 +84,11 @@ export class Held {
   }
 
   /** Number of indexed messages. */
-  get messages(): number {
+  get messageCount(): number {
     return this.messageRanker.size
   }
 
-  parts(): HeldParts {
+  snapshot(): ScopeIndexSnapshot {
     const sessions = this.keys.map((key, owner) => ({
       key,
       lastSequence: this.lastSequences[owner] ?? 0,
@@ -91,11 +98,11 @@ export class Held {
   }
 
   /** Fills an empty index from a snapshot. */
-  restore({ stamp, lineage, sessions, said }: HeldParts): void {
+  restore({ stamp, lineage, sessions, said }: ScopeIndexSnapshot): void {
     this.stamp = stamp
     this.lineage = lineage
     this.messageRanker = new Ranker(LexicalIndex.fromSnapshot(said))
-    this.kept = this.messageRanker.size
+    this.savedMessageCount = this.messageRanker.size
     for (const { key, lastSequence, derived } of sessions) {
       this.lastSequences[this.ownerOf(key)] = lastSequence
       this.setDerived(key, derived)
@@ -114,7 +121,7 @@ export class Held {
     return this.lastSequences[this.ownerOf(key)] ?? 0
   }
 
-  addMessages(key: Key, messages: readonly Indexed[]): void {
+  addMessages(key: Key, messages: readonly IndexedMessage[]): void {
     const owner = this.ownerOf(key)
     for (const message of messages) {
       this.messageRanker.add({ owner, ...message })
@@ -133,7 +140,7 @@ export class Held {
         old !== undefined &&
         old.entry.at === entry.at &&
         old.entry.kind === entry.kind &&
-        textOf(old.entry) === textOf(entry)
+        getEntryText(old.entry) === getEntryText(entry)
       after.set(entry.id, { row: isUnchanged ? old.row : this.addDerived(key, entry), entry })
       if (isUnchanged) before.delete(entry.id)
       else if (old !== undefined) this.changed.push({ key, entry })
@@ -152,12 +159,12 @@ export class Held {
     return changed
   }
 
-  addVectors(vectors: readonly Pointed[]): void {
+  addVectors(vectors: readonly IndexedVector[]): void {
     for (const vector of vectors) this.vectors?.add(vector)
   }
 
   /** Returns the matches, best first. The order of ties depends on the entries alone. */
-  search(query: Query): readonly SearchMatch[] {
+  search(query: IndexQuery): readonly SearchMatch[] {
     const { text = '', vector, limit } = query
     if (vector === undefined) return selectBest(this.rankByWords(text, query, limit), limit)
     if (text === '') return selectBest(this.rankByVector(query, limit), limit)
@@ -177,13 +184,19 @@ export class Held {
     )
   }
 
-  private rankByWords(text: string, query: Query, maxResults: number): SearchMatch[] {
+  private rankByWords(text: string, query: IndexQuery, maxResults: number): SearchMatch[] {
     const limits = limitsOf(query, maxResults)
     const isWanted = (kind: Entry['kind']): boolean => query.kinds === undefined || query.kinds.includes(kind)
     const ranked = isWanted('message') ? this.messageRanker.rank(text, limits) : []
     const matches = ranked.map(({ row, score, why }): SearchMatch => {
       const sequence = this.messageRanker.sequenceAt(row)
-      return { key: this.keys[this.messageRanker.ownerAt(row)] as Key, id: messageId(sequence), sequence, score, why }
+      return {
+        key: this.keys[this.messageRanker.ownerAt(row)] as Key,
+        id: formatMessageId(sequence),
+        sequence,
+        score,
+        why,
+      }
     })
     if (query.kinds?.every((kind) => kind === 'message')) return matches
     // Rank all derived entries: with a limit, one kind could crowd out another before the filter below.
@@ -195,13 +208,13 @@ export class Held {
     return matches
   }
 
-  private rankByVector(query: Query, maxResults: number): SearchMatch[] {
+  private rankByVector(query: IndexQuery, maxResults: number): SearchMatch[] {
     const nearest =
       this.vectors?.rank(query.vector?.values ?? new Float32Array(0), query.kinds, limitsOf(query, maxResults)) ?? []
     return nearest.map(({ key, id, score }) => ({
       key,
       id,
-      sequence: sequenceOf(id) ?? 0,
+      sequence: parseMessageId(id) ?? 0,
       score,
       why: { meaning: score },
     }))
@@ -215,19 +228,19 @@ export class Held {
       sequence: 0,
       at: entry.at,
       name: undefined,
-      terms: searchTerms(textOf(entry)),
+      terms: searchTerms(getEntryText(entry)),
     })
   }
 
   private ownerOf(key: Key): number {
-    return kept(this.owners, formatKey(key), () => this.keys.push(key) - 1)
+    return getOrCompute(this.owners, formatKey(key), () => this.keys.push(key) - 1)
   }
 }
 
 const idOf = ({ key, id }: SearchMatch): string => `${formatKey(key)} ${id}`
 
 function limitsOf(
-  { before = noLimits.before, from = noLimits.from, to = noLimits.to }: Query,
+  { before = noLimits.before, from = noLimits.from, to = noLimits.to }: IndexQuery,
   maxResults: number,
 ): RankLimits {
   return { before, from, to, maxResults }
@@ -240,7 +253,7 @@ function selectBest(matches: readonly SearchMatch[], limit: number): readonly Se
 /** Orders messages of sessions before entries of the scope and later messages before earlier ones; otherwise by key and id. */
 function compareTies(a: SearchMatch, b: SearchMatch): number {
   if (a.key !== b.key) {
-    const sessionsFirst = Number(isSession(b)) - Number(isSession(a))
+    const sessionsFirst = Number(isUserSession(b)) - Number(isUserSession(a))
     if (sessionsFirst !== 0) return sessionsFirst
     const [first, second] = [formatKey(a.key), formatKey(b.key)]
     if (first !== second) return first < second ? -1 : 1

@@ -1,34 +1,34 @@
 import type { Derived, Entry } from '../domain/entry.ts'
-import { filesKey, isInner, type Key } from '../domain/key.ts'
-import type { Changes, Hit, Query, Where } from '../domain/ports.ts'
-import { Held, type HeldParts, type Indexed, type SearchMatch } from './scopeIndex.ts'
-import type { Meaning, Pointed } from './vectorIndex.ts'
+import { filesKey, isInternalKey, type Key } from '../domain/key.ts'
+import type { IndexChanges, IndexHit, IndexQuery, SearchTarget } from '../domain/ports.ts'
+import { type IndexedMessage, ScopeIndex, type ScopeIndexSnapshot, type SearchMatch } from './scopeIndex.ts'
+import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
 
 /** Read access that `Finder` needs from a store. */
-export interface Findable {
-  changes(where: Where, since: number): Promise<Changes>
+export interface SearchSource {
+  changes(where: SearchTarget, since: number): Promise<IndexChanges>
   /** Reads up to `limit` messages after a sequence number, in order. */
-  indexed(key: Key, after: number, limit: number): Promise<readonly Indexed[]>
-  derived(key: Key): Promise<readonly Derived[]>
+  readMessages(key: Key, after: number, limit: number): Promise<readonly IndexedMessage[]>
+  readDerived(key: Key): Promise<readonly Derived[]>
   /** Reads up to `limit` vectors of a model stored after a cursor. `next` is the cursor for the following call. */
-  pointed(
-    where: Where,
+  readVectors(
+    where: SearchTarget,
     model: string,
     after: number,
     limit: number,
-  ): Promise<{ readonly vectors: readonly Pointed[]; readonly next: number }>
+  ): Promise<{ readonly vectors: readonly IndexedVector[]; readonly next: number }>
   /** Reads the current vector of an entry. */
-  vector(key: Key, id: string, model: string): Promise<Float32Array | undefined>
+  readVector(key: Key, id: string, model: string): Promise<Float32Array | undefined>
   /** Creates a vector index for a model, or returns undefined if the store has no vectors. */
-  meaning(model: string): Meaning | undefined
+  createVectorIndex(model: string): VectorIndex | undefined
   /** Loads the last saved snapshot, if there is one. */
-  load(where: Where): Promise<HeldParts | undefined>
+  loadSnapshot(where: SearchTarget): Promise<ScopeIndexSnapshot | undefined>
   /** Saves a snapshot for the next start if it is worth it. Runs in the background. */
-  save(where: Where, held: Held): void
+  saveSnapshot(where: SearchTarget, held: ScopeIndex): void
   /** Yields to other work between two batches. */
   pause(): Promise<void>
   /** Reads entries by id; undefined for those that no longer exist. */
-  entries(found: readonly SearchMatch[]): Promise<readonly (Entry | undefined)[]>
+  readEntries(found: readonly SearchMatch[]): Promise<readonly (Entry | undefined)[]>
 }
 
 /** Messages or vectors read per batch, small enough not to block other work. */
@@ -39,25 +39,25 @@ const batchSize = 1_000
  * store's changes before each later one. Above the size limit the least recently searched indexes are dropped. Erasing anything
  * in a scope drops all its indexes.
  */
-export class Finder {
-  readonly #source: Findable
+export class StoreSearch {
+  readonly #source: SearchSource
   readonly #maxSize: number
   /** Indexes by name, least recently used first. */
-  readonly #indexes = new Map<string, Held>()
+  readonly #indexes = new Map<string, ScopeIndex>()
   #totalSize = 0
 
   /** `maxSize` limits the number of indexed texts and vectors. The index being searched is kept in any case. */
-  constructor(source: Findable, maxSize = 2_000_000) {
+  constructor(source: SearchSource, maxSize = 2_000_000) {
     this.#source = source
     this.#maxSize = maxSize
   }
 
-  async search(where: Where, query: Query): Promise<readonly Hit[]> {
+  async search(where: SearchTarget, query: IndexQuery): Promise<readonly IndexHit[]> {
     const index = this.#getOrCreate(where)
     const work = index.pending.then(() => this.#refreshAndSearch(index, where, query))
     index.pending = work.catch(() => undefined)
     const matches = await work
-    const entries = await this.#source.entries(matches)
+    const entries = await this.#source.readEntries(matches)
     return matches.flatMap(({ key, score, why }, at) => {
       const entry = entries[at]
       return entry === undefined ? [] : [{ key, entry, score, why }]
@@ -75,7 +75,7 @@ export class Finder {
   }
 
   /** Updates the index from the store and searches it. Clears it on an error, so that no partial index remains. */
-  async #refreshAndSearch(index: Held, where: Where, query: Query): Promise<readonly SearchMatch[]> {
+  async #refreshAndSearch(index: ScopeIndex, where: SearchTarget, query: IndexQuery): Promise<readonly SearchMatch[]> {
     try {
       const changes = await this.#readChanges(index, where)
       for (const key of changes.sessions) {
@@ -90,14 +90,14 @@ export class Finder {
       index.clear()
       throw error
     }
-    this.#evict(index, nameOf(where))
-    this.#source.save(where, index)
+    this.#evict(index, indexName(where))
+    this.#source.saveSnapshot(where, index)
     return index.search(query)
   }
 
   /** Returns what to read: everything for a new index, or if the lineage shows that something was erased. */
-  async #readChanges(index: Held, where: Where): Promise<Changes> {
-    const snapshot = index.stamp === 0 ? await this.#source.load(where) : undefined
+  async #readChanges(index: ScopeIndex, where: SearchTarget): Promise<IndexChanges> {
+    const snapshot = index.stamp === 0 ? await this.#source.loadSnapshot(where) : undefined
     if (snapshot !== undefined) index.restore(snapshot)
     const changes = await this.#source.changes(where, index.stamp)
     if (index.stamp === 0 || changes.lineage === index.lineage) return changes
@@ -105,24 +105,24 @@ export class Finder {
     return this.#source.changes(where, 0)
   }
 
-  async #readSession(index: Held, key: Key): Promise<void> {
+  async #readSession(index: ScopeIndex, key: Key): Promise<void> {
     for (;;) {
-      const messages = await this.#source.indexed(key, index.lastSequenceOf(key), batchSize)
+      const messages = await this.#source.readMessages(key, index.lastSequenceOf(key), batchSize)
       index.addMessages(key, messages)
       if (messages.length < batchSize) break
       if (index.shouldPause(batchSize)) await this.#source.pause()
     }
-    index.setDerived(key, await this.#source.derived(key))
+    index.setDerived(key, await this.#source.readDerived(key))
   }
 
-  async #readVectors(index: Held, where: Where, model: string): Promise<void> {
-    if (index.vectors?.model !== model) index.vectors = this.#source.meaning(model)
+  async #readVectors(index: ScopeIndex, where: SearchTarget, model: string): Promise<void> {
+    if (index.vectors?.model !== model) index.vectors = this.#source.createVectorIndex(model)
     for (const { key, entry } of index.takeChanged()) {
-      const values = await this.#source.vector(key, entry.id, model)
+      const values = await this.#source.readVector(key, entry.id, model)
       if (values !== undefined) index.addVectors([{ key, id: entry.id, kind: entry.kind, at: entry.at, values }])
     }
     while (index.vectors !== undefined) {
-      const { vectors, next } = await this.#source.pointed(where, model, index.vectors.cursor, batchSize)
+      const { vectors, next } = await this.#source.readVectors(where, model, index.vectors.cursor, batchSize)
       index.addVectors(vectors.filter(({ key }) => isSearchable(where, key)))
       index.vectors.cursor = next
       if (vectors.length < batchSize) break
@@ -130,16 +130,16 @@ export class Finder {
     }
   }
 
-  #getOrCreate(where: Where): Held {
-    const name = nameOf(where)
-    const index = this.#indexes.get(name) ?? new Held()
+  #getOrCreate(where: SearchTarget): ScopeIndex {
+    const name = indexName(where)
+    const index = this.#indexes.get(name) ?? new ScopeIndex()
     this.#indexes.delete(name)
     this.#indexes.set(name, index)
     return index
   }
 
   /** Updates the total size and drops the least recently used indexes, but never the current one. */
-  #evict(current: Held, currentName: string): void {
+  #evict(current: ScopeIndex, currentName: string): void {
     if (this.#indexes.get(currentName) !== current) return
     this.#totalSize += current.size - current.countedSize
     current.countedSize = current.size
@@ -156,8 +156,8 @@ export class Finder {
 }
 
 /** A scope search covers its sessions, its own memory and its files, but no other internal session of the engine. */
-const isSearchable = (where: Where, key: Key): boolean =>
-  where.id !== undefined || !isInner(key) || key.id === filesKey(key.scope).id
+const isSearchable = (where: SearchTarget, key: Key): boolean =>
+  where.id !== undefined || !isInternalKey(key) || key.id === filesKey(key.scope).id
 
 /** Name of a search target. The scope's own memory has an empty id and differs from the scope with all its sessions. */
-export const nameOf = ({ scope, id }: Where): string => (id === undefined ? scope : `${scope}:${id}`)
+export const indexName = ({ scope, id }: SearchTarget): string => (id === undefined ? scope : `${scope}:${id}`)

@@ -1,5 +1,5 @@
 import { isBlank, type Millis } from '../domain/entry.ts'
-import { termsOf, wordsOf } from '../text/words.ts'
+import { extractTerms, splitWords } from '../text/words.ts'
 
 /** Only the beginning of a longer query is used. */
 export const maxQueryCharacters = 4_000
@@ -7,14 +7,14 @@ export const maxQueryCharacters = 4_000
 const dateTermWeight = 0.8
 
 /** Returns the index terms of a text; none if it is blank. */
-export const searchTerms = (content: string): readonly string[] => (isBlank(content) ? [] : termsOf(content))
+export const searchTerms = (content: string): readonly string[] => (isBlank(content) ? [] : extractTerms(content))
 
 /** Returns the terms of a query with their weights. */
 export function queryTerms(query: string): Map<string, number> {
   const text = query.slice(0, maxQueryCharacters)
   const terms = new Map<string, number>()
-  for (const term of termsOf(text)) terms.set(term, 1)
-  for (const word of wordsOf(text)) if (isDateWord(word)) terms.set(`date:${word}`, dateTermWeight)
+  for (const term of extractTerms(text)) terms.set(term, 1)
+  for (const word of splitWords(text)) if (isDateWord(word)) terms.set(`date:${word}`, dateTermWeight)
   return terms
 }
 

@@ -1,4 +1,4 @@
-import { type Entry, type Millis, sequenceOf } from '../domain/entry.ts'
+import { type Entry, type Millis, parseMessageId } from '../domain/entry.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import { Column, float64Array, uint16Array } from './column.ts'
 import { Matrix } from './matrix.ts'
@@ -6,7 +6,7 @@ import type { RankLimits } from './ranking.ts'
 import { TopK } from './topK.ts'
 
 /** A vector with the entry it was computed from. */
-export type Pointed = {
+export type IndexedVector = {
   readonly key: Key
   readonly id: string
   readonly kind: Entry['kind']
@@ -17,7 +17,7 @@ export type Pointed = {
 const kinds: readonly Entry['kind'][] = ['message', 'summary', 'fact', 'knowledge', 'item', 'sealed', 'notes', 'about']
 
 /** Exact nearest-neighbour search over the vectors of one embedder. */
-export class Meaning {
+export class VectorIndex {
   readonly model: string
   /** Position in the store from which the next vectors are read. */
   cursor = 0
@@ -38,7 +38,7 @@ export class Meaning {
   }
 
   /** Adds a vector, replacing an earlier one of the same entry. Ignores a vector with other dimensions. */
-  add({ key, id, kind, at, values }: Pointed): void {
+  add({ key, id, kind, at, values }: IndexedVector): void {
     this.matrix ??= new Matrix(values.length)
     if (values.length !== this.matrix.dimensions) return
     const name = `${formatKey(key)} ${id}`
@@ -47,7 +47,7 @@ export class Meaning {
     this.rows.set(name, this.matrix.add(values))
     this.entries.push({ key, id })
     this.times.push(at)
-    this.sequences.push(sequenceOf(id) ?? 0)
+    this.sequences.push(parseMessageId(id) ?? 0)
     this.kinds.push(kinds.indexOf(kind))
   }
 

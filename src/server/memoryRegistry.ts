@@ -1,11 +1,11 @@
-import { type About, aboutIn, type Millis, type Tokens } from '../domain/entry.ts'
+import { findMetadata, type Millis, type SessionMetadata, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Profile } from '../domain/profile.ts'
 import { isExpired } from '../domain/session.ts'
 import { internalsOf, type Memory } from '../memory.ts'
-import { messageCost } from '../text/cost.ts'
+import { countMessageTokens } from '../text/cost.ts'
 
 /** System messages of a template, sent before memory. */
 export type Preamble = { readonly messages: readonly ChatMessage[]; readonly tokens: Tokens }
@@ -19,16 +19,16 @@ export type Template = {
 }
 
 /** The memory of one session. */
-export type Home = {
+export type ResolvedMemory = {
   readonly memory: Memory
   readonly preamble: Preamble
   readonly template: string | undefined
   /** Name of the profile, encoded for a header. */
-  readonly profile: string
+  readonly profileHeader: string
 }
 
 /** Profiles of the server. */
-export type Ways = {
+export type ProfileConfig = {
   /** For keys without a session half. */
   readonly scope: Profile
   /** For sessions without a template; undefined when session memory is off. */
@@ -36,39 +36,43 @@ export type Ways = {
   readonly templates: Readonly<Record<string, Template>>
 }
 
-/** Memories of keys without a template; `isAll` when no templates are configured. */
-type DefaultMemories = { readonly scope: Home; readonly session: Home; readonly isAll: boolean }
+/** MemoryRegistry of keys without a template; `isAll` when no templates are configured. */
+type DefaultMemories = { readonly scope: ResolvedMemory; readonly session: ResolvedMemory; readonly isAll: boolean }
 
 const noPreamble: Preamble = { messages: [], tokens: 0 }
 const maxCachedSessions = 10_000
 
 /** Opens one memory per profile, all on the same stores, and resolves the memory of each session. */
-export class Memories implements AsyncDisposable {
+export class MemoryRegistry implements AsyncDisposable {
   private readonly open: (profile: Profile) => Promise<Memory>
-  private ways: Ways
+  private ways: ProfileConfig
   private byProfile: Map<string, Memory>
   private defaults: DefaultMemories
-  /** Memories of sessions begun from a template, by key. */
-  private readonly bySession = new Map<string, Home>()
+  /** MemoryRegistry of sessions begun from a template, by key. */
+  private readonly bySession = new Map<string, ResolvedMemory>()
   private readonly useCounts = new Map<Memory, number>()
   /** Replaced memories that are still in use. */
   private readonly retired = new Set<Memory>()
 
-  private constructor(open: (profile: Profile) => Promise<Memory>, ways: Ways, byProfile: Map<string, Memory>) {
+  private constructor(
+    open: (profile: Profile) => Promise<Memory>,
+    ways: ProfileConfig,
+    byProfile: Map<string, Memory>,
+  ) {
     this.open = open
     this.ways = ways
     this.byProfile = byProfile
     this.defaults = resolveDefaults(ways, byProfile)
   }
 
-  static async open(open: (profile: Profile) => Promise<Memory>, ways: Ways): Promise<Memories> {
-    return new Memories(open, ways, await openMemories(open, ways))
+  static async open(open: (profile: Profile) => Promise<Memory>, ways: ProfileConfig): Promise<MemoryRegistry> {
+    return new MemoryRegistry(open, ways, await openMemories(open, ways))
   }
 
   /** Uses a single memory for everything. */
-  static of(memory: Memory): Memories {
-    const ways: Ways = { scope: memory.profile, session: memory.profile, templates: {} }
-    return new Memories(async () => memory, ways, new Map([[memory.profile.name, memory]]))
+  static resolve(memory: Memory): MemoryRegistry {
+    const ways: ProfileConfig = { scope: memory.profile, session: memory.profile, templates: {} }
+    return new MemoryRegistry(async () => memory, ways, new Map([[memory.profile.name, memory]]))
   }
 
   all(): readonly Memory[] {
@@ -95,8 +99,8 @@ export class Memories implements AsyncDisposable {
   }
 
   /** Resolves the memory of a session. A session that does not exist yet begins from `template`, if given. */
-  async of(key: Key, template?: string): Promise<Home> {
-    const immediate = this.atHand(key, template)
+  async resolve(key: Key, template?: string): Promise<ResolvedMemory> {
+    const immediate = this.resolveCached(key, template)
     if (immediate !== undefined) return immediate
     const name = formatKey(key)
     const cached = this.bySession.get(name)
@@ -107,7 +111,7 @@ export class Memories implements AsyncDisposable {
     const resolved = this.resolveTemplate(chosen)
     // A session that does not exist may still begin from a template later.
     if (!exists && chosen === undefined) return resolved
-    if (!exists) await this.begin(resolved, key, chosen as string)
+    if (!exists) await this.beginSession(resolved, key, chosen as string)
     this.bySession.set(name, resolved)
     const [oldest] = this.bySession.keys()
     if (this.bySession.size > maxCachedSessions && oldest !== undefined) this.bySession.delete(oldest)
@@ -115,16 +119,21 @@ export class Memories implements AsyncDisposable {
   }
 
   /** Resolves without reading the session, when that is possible. Throws for an unknown template. */
-  atHand(key: Key, template?: string): Home | undefined {
+  resolveCached(key: Key, template?: string): ResolvedMemory | undefined {
     if (key.id === '') return this.defaults.scope
     if (template !== undefined) this.checkTemplate(template)
     return this.defaults.isAll ? this.defaults.session : undefined
   }
 
   /** Begins a session from a template. */
-  async begin({ memory }: Home, key: Key, template: string, more: Partial<About> = {}): Promise<void> {
+  async beginSession(
+    { memory }: ResolvedMemory,
+    key: Key,
+    template: string,
+    more: Partial<SessionMetadata> = {},
+  ): Promise<void> {
     const { idle, age } = this.ways.templates[template] ?? {}
-    await memory.describe(key, {
+    await memory.setMetadata(key, {
       template,
       ...(idle !== undefined && { idle }),
       ...(age !== undefined && { age }),
@@ -133,7 +142,7 @@ export class Memories implements AsyncDisposable {
   }
 
   /** Drops cached sessions of a scope, after one was ended or transferred. */
-  forget(scope: string): void {
+  dropCached(scope: string): void {
     for (const name of this.bySession.keys())
       if (name === scope || name.startsWith(`${scope}:`)) this.bySession.delete(name)
   }
@@ -150,7 +159,7 @@ export class Memories implements AsyncDisposable {
   }
 
   /** Switches to other profiles; stored data stays. */
-  async replace(ways: Ways): Promise<void> {
+  async replace(ways: ProfileConfig): Promise<void> {
     const replaced = this.all()
     const byProfile = await openMemories(this.open, ways)
     this.defaults = resolveDefaults(ways, byProfile)
@@ -174,7 +183,7 @@ export class Memories implements AsyncDisposable {
     await memory.close()
   }
 
-  private resolveTemplate(name: string | undefined): Home {
+  private resolveTemplate(name: string | undefined): ResolvedMemory {
     const template = name === undefined ? undefined : this.ways.templates[name]
     return template === undefined
       ? this.defaults.session
@@ -182,20 +191,22 @@ export class Memories implements AsyncDisposable {
   }
 
   /** Looks for a live session in all memories. */
-  private async findSession(key: Key): Promise<{ readonly exists: boolean; readonly about: About | undefined }> {
+  private async findSession(
+    key: Key,
+  ): Promise<{ readonly exists: boolean; readonly about: SessionMetadata | undefined }> {
     for (const memory of this.all()) {
       const { sessions, clock } = internalsOf(memory)
-      const head = await sessions.head(key, 0)
-      if (head.revision > 0 && !isExpired(head, clock())) return { exists: true, about: aboutIn(head.derived) }
+      const head = await sessions.readHead(key, 0)
+      if (head.revision > 0 && !isExpired(head, clock())) return { exists: true, about: findMetadata(head.derived) }
     }
     return { exists: false, about: undefined }
   }
 
   /** True while the session is the one that was cached; an expired session may begin again from another template. */
-  private async isCurrent({ memory, template }: Home, key: Key): Promise<boolean> {
+  private async isCurrent({ memory, template }: ResolvedMemory, key: Key): Promise<boolean> {
     const { sessions, clock } = internalsOf(memory)
-    const head = await sessions.head(key, 0)
-    return head.revision > 0 && !isExpired(head, clock()) && aboutIn(head.derived)?.template === template
+    const head = await sessions.readHead(key, 0)
+    return head.revision > 0 && !isExpired(head, clock()) && findMetadata(head.derived)?.template === template
   }
 
   private checkTemplate(template: string): void {
@@ -211,7 +222,7 @@ export class Memories implements AsyncDisposable {
 }
 
 function resolveDefaults(
-  { scope, session = scope, templates }: Ways,
+  { scope, session = scope, templates }: ProfileConfig,
   byProfile: ReadonlyMap<string, Memory>,
 ): DefaultMemories {
   return {
@@ -221,12 +232,12 @@ function resolveDefaults(
   }
 }
 
-function resolveMemory(memory: Memory, template?: string, systemText?: string): Home {
+function resolveMemory(memory: Memory, template?: string, systemText?: string): ResolvedMemory {
   const profile = encodeURIComponent(memory.profile.name.toWellFormed())
-  if (systemText === undefined) return { memory, preamble: noPreamble, template, profile }
+  if (systemText === undefined) return { memory, preamble: noPreamble, template, profileHeader: profile }
   const message = { role: 'system', content: systemText } as const
-  const tokens = messageCost(memory.tokenizer, message)
-  return { memory, preamble: { messages: [message], tokens }, template, profile }
+  const tokens = countMessageTokens(memory.tokenizer, message)
+  return { memory, preamble: { messages: [message], tokens }, template, profileHeader: profile }
 }
 
 function memoryOf(byProfile: ReadonlyMap<string, Memory>, profile: Profile): Memory {
@@ -237,7 +248,7 @@ function memoryOf(byProfile: ReadonlyMap<string, Memory>, profile: Profile): Mem
 
 async function openMemories(
   open: (profile: Profile) => Promise<Memory>,
-  { scope, session, templates }: Ways,
+  { scope, session, templates }: ProfileConfig,
 ): Promise<Map<string, Memory>> {
   const byProfile = new Map<string, Memory>()
   for (const profile of [scope, session, ...Object.values(templates).map((template) => template.profile)]) {

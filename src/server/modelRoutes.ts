@@ -1,27 +1,28 @@
 import type { IncomingMessage } from 'node:http'
-import { listAt, textAt } from '../text/json.ts'
-import { admit, keyFor } from './auth/identity.ts'
+import { getArray, getString } from '../text/json.ts'
+import { authenticate, resolveKey } from './auth/identity.ts'
 import { readJson } from './http/body.ts'
-import { notFound, type Problem, Refusal } from './http/httpError.ts'
-import type { Exchange, Handler, Handlers } from './http/requestContext.ts'
-import { keyIn } from './http/router.ts'
-import { visitorFor } from './mcpEndpoint.ts'
-import { chat } from './protocols/chat.ts'
-import { messages } from './protocols/messages.ts'
-import type { Dialect } from './protocols/protocol.ts'
-import { responses } from './protocols/responses.ts'
-import type { House } from './serverContext.ts'
+import { type ErrorResponse, HttpError, notFound } from './http/httpError.ts'
+import type { Handler, Handlers, RequestContext } from './http/requestContext.ts'
+import { readPathKey } from './http/router.ts'
+import { principalFor } from './mcpEndpoint.ts'
+import { chatProtocol } from './protocols/chat.ts'
+import { messagesProtocol } from './protocols/messages.ts'
+import type { Protocol } from './protocols/protocol.ts'
+import { responsesProtocol } from './protocols/responses.ts'
+import type { ServerContext } from './serverContext.ts'
 import { handleTurn } from './turn/handleTurn.ts'
 import { relayJson, relayUnchanged } from './turn/relay.ts'
 import { readHeader } from './turn/turnHeaders.ts'
+import type { UpstreamRequest } from './upstreams/backend.ts'
 
 /** Routes of the model protocols and MCP. The session key is in the path or a header. */
 export const modelRoutes: Handlers = {
-  ...withAndWithoutKey('/chat/completions', turnHandler(chat)),
-  ...withAndWithoutKey('/responses', turnHandler(responses)),
-  ...withAndWithoutKey('/messages', turnHandler(messages)),
+  ...withAndWithoutKey('/chat/completions', turnHandler(chatProtocol)),
+  ...withAndWithoutKey('/responses', turnHandler(responsesProtocol)),
+  ...withAndWithoutKey('/messages', turnHandler(messagesProtocol)),
   // Anthropic's clients append /v1 to any base URL.
-  'POST /v1/{key}/v1/messages': turnHandler(messages),
+  'POST /v1/{key}/v1/messages': turnHandler(messagesProtocol),
   ...withAndWithoutKey('/messages/count_tokens', relayHandler('count_tokens')),
   'POST /v1/{key}/v1/messages/count_tokens': relayHandler('count_tokens'),
   ...withAndWithoutKey('/embeddings', relayHandler('embeddings')),
@@ -31,12 +32,12 @@ export const modelRoutes: Handlers = {
 }
 
 /** An error in the shape of the protocol that a path belongs to. */
-export const problemAt = (path: string, error: Problem['error']): unknown =>
-  path === '/mcp' ? jsonRpcError(error) : protocolOf(path).problem(error)
+export const formatError = (path: string, error: ErrorResponse['error']): unknown =>
+  path === '/mcp' ? jsonRpcError(error) : protocolOf(path).formatError(error)
 
-function protocolOf(path: string): Dialect {
-  if (/\/messages(?:\/count_tokens)?$/.test(path) && path.startsWith('/v1/')) return messages
-  return path.endsWith('/responses') ? responses : chat
+function protocolOf(path: string): Protocol {
+  if (/\/messages(?:\/count_tokens)?$/.test(path) && path.startsWith('/v1/')) return messagesProtocol
+  return path.endsWith('/responses') ? responsesProtocol : chatProtocol
 }
 
 function withAndWithoutKey(path: string, handler: Handler): Handlers {
@@ -51,63 +52,74 @@ function modelListRoutes(path: string): Handlers {
   }
 }
 
-function turnHandler(dialect: Dialect): Handler {
+function turnHandler(dialect: Protocol): Handler {
   return (context) => handleTurn(context, dialect)
 }
 
 /** Relays a request that memory takes no part in. */
-function relayHandler(dialect: 'embeddings' | 'count_tokens'): Handler {
+function relayHandler(endpoint: 'embeddings' | 'count_tokens'): Handler {
   return async (context) => {
-    const { house, request, client, credential } = context
+    const { server, request, client, credential } = context
     checkKey(context)
-    const body = await readJson(request, house.largest.body)
+    const body = await readJson(request, server.maxBytes.body)
     const { headers } = request
-    const call = { dialect, body, spent: 0, headers, isGuarded: credential !== undefined, signal: client.signal }
-    await relayUnchanged(await house.backend.ask(call), client)
+    const call: UpstreamRequest = {
+      endpoint,
+      body,
+      promptTokens: 0,
+      headers,
+      withholdClientKey: credential !== undefined,
+      signal: client.signal,
+    }
+    await relayUnchanged(await server.backend.send(call), client)
   }
 }
 
 /** Relays the upstream's list of models, or the one model that the path names. */
-async function handleModels(context: Exchange): Promise<void> {
-  const { house, request, client, credential, params } = context
+async function handleModels(context: RequestContext): Promise<void> {
+  const { server, request, client, credential, params } = context
   checkKey(context)
   const { headers } = request
-  const list = await house.backend.models({ headers, isGuarded: credential !== undefined, signal: client.signal })
+  const list = await server.backend.listModels({
+    headers,
+    withholdClientKey: credential !== undefined,
+    signal: client.signal,
+  })
   const { model } = params
   await relayJson(list, client, model === undefined ? undefined : (json) => pickModel(json, model))
 }
 
 function pickModel(list: unknown, id: string): unknown {
-  const found = listAt(list, 'data').find((model) => textAt(model, 'id') === id)
+  const found = getArray(list, 'data').find((model) => getString(model, 'id') === id)
   if (found !== undefined) return found
   const message = `There is no model ${JSON.stringify(id.slice(0, 80))}. GET /v1/models lists the available ones.`
-  throw new Refusal(404, 'model_not_found', message, 'model')
+  throw new HttpError(404, 'model_not_found', message, 'model')
 }
 
 /** Throws 404 when the credential does not allow the key of the path or header. */
-function checkKey({ params, request, credential }: Exchange): void {
-  keyFor({ path: keyIn(params), header: readHeader(request.headers, 'x-threadkeep-key'), credential })
+function checkKey({ params, request, credential }: RequestContext): void {
+  resolveKey({ path: readPathKey(params), header: readHeader(request.headers, 'x-threadkeep-key'), credential })
 }
 
-async function handleMcp({ house, request, client, credential }: Exchange): Promise<void> {
-  if (house.mcp === undefined) throw notFound()
-  const body = await readJson(request, house.largest.body)
-  const endpoint = await house.mcp.endpoint()
+async function handleMcp({ server, request, client, credential }: RequestContext): Promise<void> {
+  if (server.mcp === undefined) throw notFound()
+  const body = await readJson(request, server.maxBytes.body)
+  const endpoint = await server.mcp.endpoint()
   // A key may be revoked while a long response is running.
-  const isStillAllowed = (): boolean => credential === undefined || isAuthenticated(house, request)
-  await endpoint.answer(visitorFor(credential, house.mcp.visitor), request, client.response, body, isStillAllowed)
+  const isStillAllowed = (): boolean => credential === undefined || isAuthenticated(server, request)
+  await endpoint.handle(principalFor(credential, server.mcp.visitor), request, client.response, body, isStillAllowed)
 }
 
-function isAuthenticated({ credentials, clock }: House, { headers }: IncomingMessage): boolean {
+function isAuthenticated({ credentials, clock }: ServerContext, { headers }: IncomingMessage): boolean {
   try {
-    return admit(credentials, headers, clock()) !== undefined
+    return authenticate(credentials, headers, clock()) !== undefined
   } catch {
     return false
   }
 }
 
 /** A JSON-RPC error without a request id, because the request was not read. */
-function jsonRpcError({ code, message }: Problem['error']): unknown {
+function jsonRpcError({ code, message }: ErrorResponse['error']): unknown {
   const number = code === 'invalid_json' ? -32_700 : code === 'invalid_body' ? -32_600 : -32_000
   return { jsonrpc: '2.0', id: null, error: { code: number, message, data: { code } } }
 }

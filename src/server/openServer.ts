@@ -1,42 +1,42 @@
 import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
-import type { Clock, Index, Store } from '../domain/ports.ts'
+import type { Clock, SearchIndex, Store } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { openMemory } from '../index.ts'
-import { visitorOf } from '../mcp/principal.ts'
-import type { McpEndpoint } from '../mcp/transports/http.ts'
-import { type Barrier, secretBarrier } from '../memory/secretMasker.ts'
+import { createPrincipal } from '../mcp/principal.ts'
+import type { McpHttpServer } from '../mcp/transports/http.ts'
+import { createSecretMasker, type SecretMasker } from '../memory/secretMasker.ts'
 import { internalsOf, type Memory } from '../memory.ts'
-import type { MakeBarrier } from '../open.ts'
-import { heard } from '../stores/capabilities.ts'
+import type { CreateSecretMasker } from '../open.ts'
+import { withEraseListeners } from '../stores/capabilities.ts'
 import { openStore } from '../stores/open.ts'
 import { ramStore } from '../stores/ram.ts'
-import { borrowed } from '../stores/sharedStore.ts'
-import { zstd } from '../stores/zstd.ts'
+import { sharedStore } from '../stores/sharedStore.ts'
+import { zstdCompressor } from '../stores/zstd.ts'
 import { Credentials } from './auth/credentials.ts'
-import type { Plan } from './config/serverConfig.ts'
+import type { ServerConfig } from './config/serverConfig.ts'
 import { isLoopback } from './http/hostPolicy.ts'
-import { traceOf } from './http/httpError.ts'
-import { Memories } from './memoryRegistry.ts'
-import { type Log, quiet } from './observability/log.ts'
+import { describeFault } from './http/httpError.ts'
+import { MemoryRegistry } from './memoryRegistry.ts'
+import { type Log, silentLog } from './observability/log.ts'
 import { openTracing } from './observability/tracing.ts'
 import { listReceipts } from './receipts.ts'
-import { type Serving, serve } from './serve.ts'
+import { type RunningServer, serve } from './serve.ts'
 import { SessionModels } from './upstreams/sessionModels.ts'
-import { toldOnce } from './webhooks/webhook.ts'
+import { deliverOnce } from './webhooks/webhook.ts'
 
-export type OpenOptions = {
+export type OpenServerOptions = {
   /** Allows a public address without keys; default false. */
-  readonly isOpen?: boolean | undefined
+  readonly allowPublic?: boolean | undefined
   readonly log?: Log | undefined
   readonly clock?: Clock | undefined
 }
 
 /** A running server with its memories. */
-export type Opened = Serving & {
-  readonly memories: Memories
+export type OpenedServer = RunningServer & {
+  readonly memories: MemoryRegistry
   /** True when clients need keys. */
-  readonly asksForKeys: boolean
+  readonly requiresKeys: boolean
 }
 
 /**
@@ -47,21 +47,21 @@ export type Opened = Serving & {
  *
  * @example
  * const { settings } = await loadSettings({ file: 'threadkeep.config.json', sources: [] })
- * await using server = await openServer(planOf(settings, process.env))
+ * await using server = await openServer(resolveServerConfig(settings, process.env))
  */
-export async function openServer(plan: Plan, options: OpenOptions = {}): Promise<Opened> {
-  const { log = quiet, clock = Date.now } = options
+export async function openServer(plan: ServerConfig, options: OpenServerOptions = {}): Promise<OpenedServer> {
+  const { log = silentLog, clock = Date.now } = options
   const credentials = new Credentials(plan.keys.file, {
-    isExpected: plan.keys.isExpected,
-    onFault: (error) => log.fault('keys', traceOf(error)),
+    fileExpected: plan.keys.isExpected,
+    onFault: (error) => log.fault('keys', describeFault(error)),
   })
   const asksForKeys = credentials.isRequired(clock())
-  checkExposure(plan.listen.host, asksForKeys || options.isOpen === true)
+  checkExposure(plan.listen.host, asksForKeys || options.allowPublic === true)
   const stores = await openStores(plan)
   try {
     const models = createSessionModels(plan)
     const open = memoryOpener(plan, { stores, models, clock })
-    const memories = await Memories.open(open, plan.ways)
+    const memories = await MemoryRegistry.open(open, plan.profiles)
     const server = await startServer(plan, { memories, models, credentials, log, clock, open })
     const shutDown = async (grace?: number): Promise<void> => {
       await server.close(grace)
@@ -74,8 +74,8 @@ export async function openServer(plan: Plan, options: OpenOptions = {}): Promise
       closed ??= shutDown(grace)
       return closed
     }
-    const { url, answers } = server
-    return { url, answers, memories, asksForKeys, close, [Symbol.asyncDispose]: () => close() }
+    const { url, backend } = server
+    return { url, backend, memories, requiresKeys: asksForKeys, close, [Symbol.asyncDispose]: () => close() }
   } catch (error) {
     await stores.close()
     throw error
@@ -92,70 +92,78 @@ function checkExposure(host: string, isAllowed: boolean): void {
   )
 }
 
-type Stores = { readonly durable: Store & Index; readonly ram: Store & Index; close(): Promise<void> }
+type Stores = { readonly durable: Store & SearchIndex; readonly ram: Store & SearchIndex; close(): Promise<void> }
 
 /** Opens the durable store and the RAM store, which are one when the durable store is `ram:`. */
-async function openStores({ store, storeKey, ram: bytes }: Plan): Promise<Stores> {
-  const ram = heard(ramStore({ ...(bytes !== undefined && { bytes }), ...(zstd !== undefined && { pack: zstd }) }))
+async function openStores({ store, storeKey, ramBytes: bytes }: ServerConfig): Promise<Stores> {
+  const ram = withEraseListeners(
+    ramStore({
+      ...(bytes !== undefined && { maxBytes: bytes }),
+      ...(zstdCompressor !== undefined && { compressor: zstdCompressor }),
+    }),
+  )
   const durable = store === 'ram:' && storeKey === undefined ? ram : await openStore(store, storeKey)
-  const sharedRam = borrowed(ram)
+  const sharedRam = sharedStore(ram)
   const close = async (): Promise<void> => {
     await ram.close()
     if (durable !== ram) await durable.close()
   }
-  return { ram: sharedRam, durable: durable === ram ? sharedRam : borrowed(durable), close }
+  return { ram: sharedRam, durable: durable === ram ? sharedRam : sharedStore(durable), close }
 }
 
 /** The upkeep models of sessions; undefined when the built-in rules do the upkeep. */
-function createSessionModels({ upstreams, upkeep }: Plan): SessionModels | undefined {
+function createSessionModels({ upstreams, upkeep }: ServerConfig): SessionModels | undefined {
   if (upstreams.length === 0 || upkeep === 'builtin' || upkeep === 'off') return undefined
-  return new SessionModels({ upstream: upstreams, model: upkeep })
+  return new SessionModels({ upstreams, model: upkeep })
 }
 
 type OpenerDeps = { readonly stores: Stores; readonly models: SessionModels | undefined; readonly clock: Clock }
 type OpenMemoryFor = (profile: Profile) => Promise<Memory>
 
-/** Returns a function that opens a memory for a profile. Memories share secret maskers and the end-of-session callback. */
-function memoryOpener(plan: Plan, { stores, models, clock }: OpenerDeps): OpenMemoryFor {
+/** Returns a function that opens a memory for a profile. MemoryRegistry share secret maskers and the end-of-session callback. */
+function memoryOpener(plan: ServerConfig, { stores, models, clock }: OpenerDeps): OpenMemoryFor {
   const barrier = shareMaskers()
-  const onSessionEnd = plan.onSessionEnd && toldOnce(plan.onSessionEnd)
+  const onSessionEnd = plan.onSessionEnd && deliverOnce(plan.onSessionEnd)
   return (profile) => {
     // A RAM profile that does not read its scope's memory refuses a durable store.
-    const store = profile.durability === 'ram' && !profile.sees.includes('scope') ? stores.ram : stores.durable
+    const store = profile.durability === 'ram' && !profile.scopes.includes('scope') ? stores.ram : stores.durable
     return openMemory({
       profile,
       store,
       sessions: stores.ram,
-      barrier,
+      masker: barrier,
       clock,
       ...(plan.upkeep === 'off' && { upkeep: false as const }),
-      ...(plan.upkeep !== 'off' && models !== undefined && { model: (key: Key) => models.for(key) }),
+      ...(plan.upkeep !== 'off' && models !== undefined && { model: (key: Key) => models.get(key) }),
       ...(onSessionEnd !== undefined && { onSessionEnd }),
     })
   }
 }
 
 /** One masker per policy and tokenizer: the secrets are in its RAM only and must outlive a replaced memory. */
-function shareMaskers(): MakeBarrier {
-  const maskers = new Map<string, Barrier>()
+function shareMaskers(): CreateSecretMasker {
+  const maskers = new Map<string, SecretMasker>()
   return (policy, tokenizer) => {
     const name = `${policy} ${tokenizer.name}`
-    const masker = maskers.get(name) ?? secretBarrier(policy, tokenizer)
+    const masker = maskers.get(name) ?? createSecretMasker(policy, tokenizer)
     maskers.set(name, masker)
     return masker
   }
 }
 
 type ServerDeps = Pick<OpenerDeps, 'models' | 'clock'> & {
-  readonly memories: Memories
+  readonly memories: MemoryRegistry
   readonly credentials: Credentials
   readonly log: Log
   readonly open: OpenMemoryFor
 }
 
-async function startServer(plan: Plan, { memories, log, open, ...deps }: ServerDeps): Promise<Serving> {
+async function startServer(plan: ServerConfig, { memories, log, open, ...deps }: ServerDeps): Promise<RunningServer> {
   const { workspace, only } = plan.mcp
-  const visitor = visitorOf({ workspace: workspace ?? (only === undefined ? plan.defaultScope : undefined), only })
+  const visitor = createPrincipal({
+    workspace: workspace ?? (only === undefined ? plan.defaultScope : undefined),
+    only,
+  })
   const openMcp = async () => openMcpEndpoint(plan, await open(plan.mcp.profile), { log, clock: deps.clock })
   try {
     return await serve({
@@ -166,14 +174,14 @@ async function startServer(plan: Plan, { memories, log, open, ...deps }: ServerD
       mcp: { visitor, open: openMcp },
       upstream: plan.upstreams,
       defaultScope: plan.defaultScope,
-      allowance: plan.allowance,
-      largestBody: plan.largest.body,
-      largestFile: plan.largest.file,
-      patience: plan.patience,
-      persistence: plan.persistence,
+      rateLimits: plan.rateLimits,
+      maxBodyBytes: plan.maxBytes.body,
+      maxFileBytes: plan.maxBytes.file,
+      timeouts: plan.timeouts,
+      retries: plan.retries,
       prices: plan.prices,
       tracing: await openTracing(),
-      sweepEvery: plan.sweepEvery,
+      sweepIntervalMs: plan.sweepInterval,
       onFault: (id, trace) => log.fault(id, trace),
     })
   } catch (error) {
@@ -184,23 +192,32 @@ async function startServer(plan: Plan, { memories, log, open, ...deps }: ServerD
 
 /** Opens the MCP endpoint around a memory of its own. */
 async function openMcpEndpoint(
-  { store, storeKey, keys, mcp }: Plan,
+  { store, storeKey, keys, mcp }: ServerConfig,
   memory: Memory,
   { log, clock }: { readonly log: Log; readonly clock: Clock },
-): Promise<McpEndpoint> {
+): Promise<McpHttpServer> {
   // Imported on demand: most servers never get an MCP request.
-  const [{ openHost }, { McpEndpoint }] = await Promise.all([
+  const [{ openMcpServices }, { McpHttpServer }] = await Promise.all([
     import('../mcp/services.ts'),
     import('../mcp/transports/http.ts'),
   ])
-  const onFault = (error: unknown): void => log.fault('mcp', traceOf(error))
+  const onFault = (error: unknown): void => log.fault('mcp', describeFault(error))
   const receipts = async (key: Key) => (await listReceipts(internalsOf(memory).sessions, key, 100)).items
   try {
     const { workspace, only = [] } = mcp
-    const settings = { ...mcp.settings, keep: [keys.file] }
+    const settings = { ...mcp.settings, protectedPaths: [keys.file] }
     const workspaces = workspace === undefined ? only : [workspace, ...only]
-    const host = await openHost({ memory, store, storeKey, settings, workspaces, receipts, onFault, clock })
-    return new McpEndpoint(host, () => memory.close())
+    const host = await openMcpServices({
+      memory,
+      store,
+      storeKey,
+      settings,
+      workspaces,
+      listReceipts: receipts,
+      onError: onFault,
+      clock,
+    })
+    return new McpHttpServer(host, () => memory.close())
   } catch (error) {
     await memory.close()
     throw error

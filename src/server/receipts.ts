@@ -19,7 +19,7 @@ export type Receipt = {
   readonly model: string
   readonly upstream: string
   /** Relation of the client's history to the stored one: continued, edited, regenerated and so on. */
-  readonly how: string
+  readonly relation: string
   readonly tokens: {
     readonly shown: Tokens
     /** Cost of the whole history, and the tokens saved against it. */
@@ -45,7 +45,7 @@ const pageSize = 64
 const suffixLength = 16
 
 /** Creates a receipt id, which contains the session's key. */
-export const receiptId = (key: Key): string => formatReceiptId(key, takeRandomSuffix())
+export const newReceiptId = (key: Key): string => formatReceiptId(key, takeRandomSuffix())
 
 /** URL-safe without escaping: keys consist of characters whose Base64 has no `+` or `/`. */
 const formatReceiptId = (key: Key, suffix: string): string => {
@@ -74,7 +74,7 @@ export function keyOfReceipt(id: string): Key | undefined {
 }
 
 /** Stores a receipt beside its session; does nothing if the session was erased meanwhile. */
-export async function keepReceipt(store: Store, key: Key, receipt: Receipt): Promise<void> {
+export async function storeReceipt(store: Store, key: Key, receipt: Receipt): Promise<void> {
   const { id, key: _key, at, ...body } = receipt
   await store.appendRecord(key, { id: id.slice(-suffixLength), at, body: JSON.stringify(body) }, maxReceipts)
 }

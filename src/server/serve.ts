@@ -2,49 +2,49 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { isSession } from '../domain/admission.ts'
+import { isUserSession } from '../domain/admission.ts'
 import type { Millis } from '../domain/entry.ts'
 import type { Clock } from '../domain/ports.ts'
-import { Files } from '../files/files.ts'
+import { FileService } from '../files/files.ts'
 import { isBounded } from '../lifecycle/limits.ts'
 import { internalsOf, type Memory } from '../memory.ts'
-import { resting } from './api/apiRoutes.ts'
+import { apiRoutes } from './api/apiRoutes.ts'
 import type { Credentials } from './auth/credentials.ts'
-import { type Allowance, Limits } from './auth/rateLimiter.ts'
+import { RateLimiter, type RateLimits } from './auth/rateLimiter.ts'
 import { defaultRetries, defaults, defaultTimeouts } from './config/defaults.ts'
-import { doorsOf } from './http/hostPolicy.ts'
-import { traceOf } from './http/httpError.ts'
-import { mcpRoom, type OpenMcp } from './mcpEndpoint.ts'
-import { Memories } from './memoryRegistry.ts'
+import { parseHostPolicy } from './http/hostPolicy.ts'
+import { describeFault } from './http/httpError.ts'
+import { createMcpEndpoint, type OpenMcp } from './mcpEndpoint.ts'
+import { MemoryRegistry } from './memoryRegistry.ts'
 import { modelRoutes } from './modelRoutes.ts'
-import { type Log, quiet } from './observability/log.ts'
-import { Metrics, type Readings } from './observability/metrics.ts'
+import { type Log, silentLog } from './observability/log.ts'
+import { type GaugeValues, Metrics } from './observability/metrics.ts'
 import type { PriceTable } from './observability/prices.ts'
 import { publishedPrices } from './observability/publishedPrices.ts'
-import type { State } from './observability/readiness.ts'
-import { type Tracing, untraced } from './observability/tracing.ts'
-import { Tallies } from './observability/usageStats.ts'
+import type { ServerHealth } from './observability/readiness.ts'
+import { noopTracing, type Tracing } from './observability/tracing.ts'
+import { UsageStats } from './observability/usageStats.ts'
 import { createRequestHandler } from './requestHandler.ts'
-import type { House } from './serverContext.ts'
+import type { ServerContext } from './serverContext.ts'
 import { KeyedMutex } from './turn/sessionLocks.ts'
 import type { Backend } from './upstreams/backend.ts'
-import { offlineBackend } from './upstreams/offlineBackend.ts'
-import { type Persistence, poolBackend } from './upstreams/pool.ts'
+import { createOfflineBackend } from './upstreams/offlineBackend.ts'
+import { createUpstreamPool, type RetryPolicy } from './upstreams/pool.ts'
 import type { SessionModels } from './upstreams/sessionModels.ts'
-import type { Patience, UpstreamOptions } from './upstreams/upstream.ts'
-import { soleUpstream } from './upstreams/upstream.ts'
+import type { Timeouts, UpstreamOptions } from './upstreams/upstream.ts'
+import { createDefaultUpstream } from './upstreams/upstream.ts'
 
 export type ServeOptions = {
   /** One memory for everything, or a registry with one per profile. */
-  readonly memory: Memory | Memories
+  readonly memory: Memory | MemoryRegistry
   /** Default `127.0.0.1`. */
   readonly host?: string | undefined
   /** Default 4848; 0 takes a free port. */
   readonly port?: number | undefined
   /** Host names of the server besides the loopback ones. */
-  readonly names?: readonly string[] | undefined
+  readonly allowedHosts?: readonly string[] | undefined
   /** Origins of web pages that may use the server. */
-  readonly origins?: readonly string[] | undefined
+  readonly allowedOrigins?: readonly string[] | undefined
   /** Upstreams, or the base URL of one that speaks OpenAI's protocol. Without any, the built-in offline model answers. */
   readonly upstream?: string | readonly UpstreamOptions[] | undefined
   /** Key for the upstream when a client sends none. */
@@ -53,15 +53,15 @@ export type ServeOptions = {
   readonly credentials?: Credentials | undefined
   /** Scope of sessions that are named without one. */
   readonly defaultScope?: string | undefined
-  readonly allowance?: Allowance | undefined
+  readonly rateLimits?: RateLimits | undefined
   /** Maximum size of a request body in bytes. */
-  readonly largestBody?: number | undefined
+  readonly maxBodyBytes?: number | undefined
   /** Maximum size of a file in bytes. */
-  readonly largestFile?: number | undefined
+  readonly maxFileBytes?: number | undefined
   /** Upkeep models by session: the ones `memory` was opened with. */
-  readonly models?: SessionModels | undefined
-  readonly patience?: Partial<Patience> | undefined
-  readonly persistence?: Partial<Persistence> | undefined
+  readonly upkeepModels?: SessionModels | undefined
+  readonly timeouts?: Partial<Timeouts> | undefined
+  readonly retries?: Partial<RetryPolicy> | undefined
   readonly prices?: PriceTable | undefined
   readonly log?: Log | undefined
   readonly tracing?: Tracing | undefined
@@ -69,16 +69,16 @@ export type ServeOptions = {
   /** Opens the MCP endpoint with its first request; without it, `/mcp` answers 404. */
   readonly mcp?: OpenMcp | undefined
   /** Interval of the sweep for expired sessions. */
-  readonly sweepEvery?: Millis | undefined
+  readonly sweepIntervalMs?: Millis | undefined
   /** Reports internal faults. The trace never contains message text. */
   readonly onFault?: ((requestId: string, trace: string) => void) | undefined
 }
 
-export type Serving = AsyncDisposable & {
+export type RunningServer = AsyncDisposable & {
   /** Such as `http://127.0.0.1:4848`. */
   readonly url: string
   /** Address of the upstream, or name of the built-in model. */
-  readonly answers: string
+  readonly backend: string
   /** Stops accepting requests, waits up to `grace` for running ones (default 30 s), then closes their connections. */
   close(grace?: Millis): Promise<void>
 }
@@ -89,9 +89,9 @@ export type Serving = AsyncDisposable & {
  * @example
  * await using server = await serve({ memory: await openMemory(), port: 4848 })
  */
-export async function serve(options: ServeOptions): Promise<Serving> {
-  const patience = { ...defaultTimeouts, ...options.patience }
-  const memories = options.memory instanceof Memories ? options.memory : Memories.of(options.memory)
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  const patience = { ...defaultTimeouts, ...options.timeouts }
+  const memories = options.memory instanceof MemoryRegistry ? options.memory : MemoryRegistry.resolve(options.memory)
   const draining = { now: false }
   const context = createServerContext(options, memories, createBackend(options, memories, patience), draining)
   const server = createHttpServer(context)
@@ -101,10 +101,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   await once(server, 'listening')
   const sweep = (): void => {
     const tasks = [context.files.sweep(), ...memories.all().map((memory) => memory.sweep())]
-    for (const task of tasks) task.catch((error: unknown) => context.onFault('sweep', traceOf(error)))
+    for (const task of tasks) task.catch((error: unknown) => context.onFault('sweep', describeFault(error)))
   }
   sweep()
-  const sweepTimer = setInterval(sweep, options.sweepEvery ?? defaults.sweepInterval).unref()
+  const sweepTimer = setInterval(sweep, options.sweepIntervalMs ?? defaults.sweepInterval).unref()
   let closed: Promise<void> | undefined
   const close = (grace: Millis = 30_000): Promise<void> => {
     draining.now = true
@@ -117,11 +117,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     })
     return closed
   }
-  return { url: urlOf(server), answers: context.backend.name, close, [Symbol.asyncDispose]: () => close() }
+  return { url: urlOf(server), backend: context.backend.name, close, [Symbol.asyncDispose]: () => close() }
 }
 
-function createHttpServer(context: House): Server {
-  const handle = createRequestHandler(context, { ...modelRoutes, ...resting })
+function createHttpServer(context: ServerContext): Server {
+  const handle = createRequestHandler(context, { ...modelRoutes, ...apiRoutes })
   const timeouts = { headersTimeout: 30_000, requestTimeout: 300_000, keepAliveTimeout: 65_000 }
   const server = createServer(timeouts, (request, response) => {
     response.on('close', () => {
@@ -129,7 +129,7 @@ function createHttpServer(context: House): Server {
     })
     handle(request, response).catch((error: unknown) => {
       // A request whose error response fails must not end the process.
-      context.onFault('answer', traceOf(error))
+      context.onFault('answer', describeFault(error))
       response.destroy()
     })
   })
@@ -137,83 +137,88 @@ function createHttpServer(context: House): Server {
 }
 
 function createBackend(
-  { upstream, apiKey, persistence }: ServeOptions,
-  memories: Memories,
-  patience: Patience,
+  { upstream, apiKey, retries }: ServeOptions,
+  memories: MemoryRegistry,
+  patience: Timeouts,
 ): Backend {
-  if (upstream === undefined || upstream.length === 0) return offlineBackend(memories.sessions.tokenizer)
-  const upstreams = typeof upstream === 'string' ? [soleUpstream(upstream, apiKey)] : upstream
+  if (upstream === undefined || upstream.length === 0) return createOfflineBackend(memories.sessions.tokenizer)
+  const upstreams = typeof upstream === 'string' ? [createDefaultUpstream(upstream, apiKey)] : upstream
   const pause = async (time: Millis, signal: AbortSignal): Promise<void> => delay(time, undefined, { signal })
-  return poolBackend({ upstreams, patience, persistence: { ...defaultRetries, ...persistence }, pause })
+  return createUpstreamPool({
+    upstreams,
+    timeouts: patience,
+    retryPolicy: { ...defaultRetries, ...retries },
+    sleep: pause,
+  })
 }
 
 function createServerContext(
   options: ServeOptions,
-  memories: Memories,
+  memories: MemoryRegistry,
   backend: Backend,
   draining: { readonly now: boolean },
-): House {
+): ServerContext {
   const clock = options.clock ?? Date.now
-  const files = new Files({
+  const files = new FileService({
     ...internalsOf(memories.scopes),
     clock,
-    ...(options.largestFile !== undefined && { limits: { bytes: options.largestFile } }),
+    ...(options.maxFileBytes !== undefined && { limits: { maxFileBytes: options.maxFileBytes } }),
   })
   return {
     memories,
     backend,
     files,
-    mcp: options.mcp && mcpRoom(options.mcp),
-    state: () => readState(memories, backend, draining.now),
+    mcp: options.mcp && createMcpEndpoint(options.mcp),
+    readState: () => readState(memories, backend, draining.now),
     clock,
-    takeFile: (scope, file) => files.begin(scope, file),
-    models: options.models,
+    indexFile: (scope, file) => files.addInBackground(scope, file),
+    upkeepModels: options.upkeepModels,
     tokenizer: memories.sessions.tokenizer,
     credentials: options.credentials,
     defaultScope: options.defaultScope,
-    doors: doorsOf({
-      listening: options.host ?? '127.0.0.1',
-      names: options.names ?? [],
-      origins: options.origins ?? [],
+    hostPolicy: parseHostPolicy({
+      listenAddress: options.host ?? '127.0.0.1',
+      names: options.allowedHosts ?? [],
+      origins: options.allowedOrigins ?? [],
     }),
-    limits: new Limits(options.allowance ?? {}),
-    largest: {
-      body: options.largestBody ?? defaults.limits.bodyBytes,
-      file: options.largestFile ?? defaults.limits.fileBytes,
+    limits: new RateLimiter(options.rateLimits ?? {}),
+    maxBytes: {
+      body: options.maxBodyBytes ?? defaults.limits.bodyBytes,
+      file: options.maxFileBytes ?? defaults.limits.fileBytes,
     },
     prices: options.prices ?? publishedPrices,
-    lanes: new KeyedMutex(),
-    metrics: new Metrics({ read: () => readGauges(memories) }),
-    tallies: new Tallies(),
-    tracing: options.tracing ?? untraced,
-    log: options.log ?? quiet,
+    sessionLocks: new KeyedMutex(),
+    metrics: new Metrics({ readGauges: () => readGauges(memories) }),
+    usageStats: new UsageStats(),
+    tracing: options.tracing ?? noopTracing,
+    log: options.log ?? silentLog,
     onFault: options.onFault ?? (() => undefined),
   }
 }
 
 /** Reports the store as healthy when it can be read; write failures are reported by the requests that write. */
-async function readState(memories: Memories, backend: Backend, draining: boolean): Promise<State> {
+async function readState(memories: MemoryRegistry, backend: Backend, draining: boolean): Promise<ServerHealth> {
   const upkeep = memories.all().flatMap((memory) => memory.health().degraded)
-  const base = { upstreams: backend.states(), draining, upkeep }
+  const base = { upstreams: backend.getHealth(), draining, upkeep }
   try {
-    const { bytes, limit, waiting } = await readGauges(memories)
-    return { ...base, store: 'ok', bytes: { used: bytes, ...(limit !== undefined && { limit }) }, waiting }
+    const { ramBytes, limit, pendingDeliveries } = await readGauges(memories)
+    return { ...base, store: 'ok', bytes: { used: ramBytes, ...(limit !== undefined && { limit }) }, pendingDeliveries }
   } catch (error) {
-    return { ...base, store: { fault: traceOf(error) }, bytes: { used: 0 }, waiting: 0 }
+    return { ...base, store: { fault: describeFault(error) }, bytes: { used: 0 }, pendingDeliveries: 0 }
   }
 }
 
-async function readGauges(memories: Memories): Promise<Readings & { readonly limit: number | undefined }> {
+async function readGauges(memories: MemoryRegistry): Promise<GaugeValues & { readonly limit: number | undefined }> {
   const all = memories.all()
   const stores = new Set(all.flatMap((memory) => [internalsOf(memory).sessions, internalsOf(memory).store]))
   const health = all.map((memory) => memory.health())
-  const bounded = [...stores].flatMap((store) => (isBounded(store) ? [store.bytes] : []))
+  const bounded = [...stores].flatMap((store) => (isBounded(store) ? [store.memoryUsage] : []))
   const listed = await Promise.all([...stores].map((store) => store.list({ limit: Number.MAX_SAFE_INTEGER })))
   return {
-    sessions: listed.flat().filter(isSession).length,
-    bytes: bounded.reduce((sum, { used }) => sum + used, 0),
-    limit: bounded.find(({ limit }) => limit !== undefined)?.limit,
-    waiting: Math.max(0, ...all.map(({ lifecycle }) => lifecycle.waiting)),
+    sessions: listed.flat().filter(isUserSession).length,
+    ramBytes: bounded.reduce((sum, { usedBytes }) => sum + usedBytes, 0),
+    limit: bounded.find(({ maxBytes }) => maxBytes !== undefined)?.maxBytes,
+    pendingDeliveries: Math.max(0, ...all.map(({ lifecycle }) => lifecycle.failingDeliveries)),
     upkeep: {
       done: health.reduce((sum, { done }) => sum + done, 0),
       degraded: health.reduce((sum, { degraded }) => sum + degraded.length, 0),

@@ -1,4 +1,4 @@
-import type { Index, Store } from '../domain/ports.ts'
+import type { SearchIndex, Store } from '../domain/ports.ts'
 import { recordChecks } from './conformance/records.ts'
 import { searchChecks } from './conformance/search.ts'
 import { erasureChecks, sessionChecks } from './conformance/sessions.ts'
@@ -13,7 +13,7 @@ export type ConformanceCheck = { readonly name: string; readonly run: () => Prom
  * @example
  * for (const { name, run } of storeConformance(() => openMyStore())) it(name, run)
  */
-export function storeConformance(open: () => Promise<Store & Index>): readonly ConformanceCheck[] {
+export function storeConformance(open: () => Promise<Store & SearchIndex>): readonly ConformanceCheck[] {
   return Object.entries({ ...sessionChecks, ...erasureChecks, ...recordChecks, ...searchChecks }).map(
     ([name, check]) => ({
       name,

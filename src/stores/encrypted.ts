@@ -1,9 +1,9 @@
-import type { Index, Store } from '../domain/ports.ts'
-import { Finder } from '../search/storeSearch.ts'
+import type { SearchIndex, Store } from '../domain/ports.ts'
+import { StoreSearch } from '../search/storeSearch.ts'
 import { searchTerms } from '../search/terms.ts'
-import { Meaning } from '../search/vectorIndex.ts'
+import { VectorIndex } from '../search/vectorIndex.ts'
 import { forwardCapabilities } from './capabilities.ts'
-import { type Keyring, wipe } from './encrypted/keyring.ts'
+import { type Keyring, wipeKeyring } from './encrypted/keyring.ts'
 import { loadKeyring } from './encrypted/loadKeyring.ts'
 import { EncryptedSessions } from './encrypted/sessions.ts'
 import { EncryptedStoreVectors, readEntries } from './encrypted/vectors.ts'
@@ -18,7 +18,7 @@ import { EncryptedStoreVectors, readEntries } from './encrypted/vectors.ts'
  * @example
  * const memory = await openMemory({ store: await encryptedStore(inner, await loadKeyring('env:THREADKEEP_KEY')) })
  */
-export async function sealedStore(inner: Store & Index, keyring: Keyring): Promise<Store & Index> {
+export async function encryptedStore(inner: Store & SearchIndex, keyring: Keyring): Promise<Store & SearchIndex> {
   const sessions = new EncryptedSessions(inner, keyring)
   await sessions.verifyKeys()
   const vectors = new EncryptedStoreVectors(sessions)
@@ -26,8 +26,8 @@ export async function sealedStore(inner: Store & Index, keyring: Keyring): Promi
   return {
     ...forwardCapabilities(inner, () => sessions.copyKeyring()),
     durability: inner.durability,
-    head: (key, recent) => sessions.head(key, recent),
-    page: (key, range) => sessions.page(key, range),
+    readHead: (key, recent) => sessions.readHead(key, recent),
+    readMessages: (key, range) => sessions.readMessages(key, range),
     commit: async (change) => {
       const messages = await sessions.commit(change)
       vectors.delete(change.key, [...change.put.map(({ id }) => id), ...change.drop])
@@ -43,10 +43,10 @@ export async function sealedStore(inner: Store & Index, keyring: Keyring): Promi
     appendRecord: (key, record, keep) => sessions.appendRecord(key, record, keep),
     records: (key, range) => sessions.records(key, range),
     search: (where, query) => finder.search(where, query),
-    changes: (where, since) => inner.changes(where, since),
-    unembedded: (model, after, limit) => vectors.unembedded(model, after, limit),
-    embed: (model, embedded) => vectors.embed(model, embedded),
-    embedded: (model) => vectors.embedded(model),
+    changesSince: (where, since) => inner.changesSince(where, since),
+    listUnembedded: (model, after, limit) => vectors.unembedded(model, after, limit),
+    storeVectors: (model, embedded) => vectors.embed(model, embedded),
+    countVectors: (model) => vectors.embedded(model),
     close: async () => {
       finder.clear()
       vectors.clear()
@@ -62,34 +62,34 @@ export async function sealedStore(inner: Store & Index, keyring: Keyring): Promi
  * @example
  * const store = await openEncryptedStore(inner, 'file:/etc/threadkeep/key')
  */
-export async function openEncryptedStore(inner: Store & Index, source: string): Promise<Store & Index> {
+export async function openEncryptedStore(inner: Store & SearchIndex, source: string): Promise<Store & SearchIndex> {
   const keyring = await loadKeyring(source)
   try {
-    return await sealedStore(inner, keyring)
+    return await encryptedStore(inner, keyring)
   } finally {
-    wipe(keyring)
+    wipeKeyring(keyring)
   }
 }
 
-function createFinder(inner: Index, sessions: EncryptedSessions, vectors: EncryptedStoreVectors): Finder {
-  return new Finder({
-    changes: (where, since) => inner.changes(where, since),
-    indexed: async (key, after, limit) => {
-      const messages = await sessions.page(key, { after, limit })
+function createFinder(inner: SearchIndex, sessions: EncryptedSessions, vectors: EncryptedStoreVectors): StoreSearch {
+  return new StoreSearch({
+    changes: (where, since) => inner.changesSince(where, since),
+    readMessages: async (key, after, limit) => {
+      const messages = await sessions.readMessages(key, { after, limit })
       return messages.map(({ sequence, at, name, content }) => ({ sequence, at, name, terms: searchTerms(content) }))
     },
-    derived: async (key) => (await sessions.head(key, 0)).derived,
-    pointed: (where, model, after, limit) => vectors.listVectors(where, model, after, limit),
+    readDerived: async (key) => (await sessions.readHead(key, 0)).derived,
+    readVectors: (where, model, after, limit) => vectors.listVectors(where, model, after, limit),
     // A search index reveals the content, so no snapshot of it is stored.
-    load: async () => undefined,
-    save: () => undefined,
+    loadSnapshot: async () => undefined,
+    saveSnapshot: () => undefined,
     pause: () => new Promise((resolve) => setImmediate(resolve)),
-    vector: async (key, id, model) => vectors.getVector(key, id, model),
-    meaning: (model) => new Meaning(model),
-    entries: (found) => readEntries(sessions, found),
+    readVector: async (key, id, model) => vectors.getVector(key, id, model),
+    createVectorIndex: (model) => new VectorIndex(model),
+    readEntries: (found) => readEntries(sessions, found),
   })
 }
 
 export { type Keyring, type MasterKey, parseKeyring } from './encrypted/keyring.ts'
 export { loadKeyring } from './encrypted/loadKeyring.ts'
-export { type RotationProgress, rotate } from './encrypted/rotateKeys.ts'
+export { type RotationProgress, rotateKeys } from './encrypted/rotateKeys.ts'

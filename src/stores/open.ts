@@ -1,15 +1,15 @@
-import { MemoryError, unknownStore } from '../domain/error.ts'
-import type { Index, Store } from '../domain/ports.ts'
-import { heard } from './capabilities.ts'
+import { createUnknownStoreError, MemoryError } from '../domain/error.ts'
+import type { SearchIndex, Store } from '../domain/ports.ts'
+import { withEraseListeners } from './capabilities.ts'
 import { ramStore } from './ram.ts'
-import { zstd } from './zstd.ts'
+import { zstdCompressor } from './zstd.ts'
 
 /** Database file in the current folder that is used when no path is configured. */
-export const defaultFile = 'threadkeep.db'
+export const defaultStoreFile = 'threadkeep.db'
 
 /** Returns the database path of a `sqlite:` URL, or undefined for any other URL. */
-export const fileOf = (url: string): string | undefined =>
-  url.startsWith('sqlite:') ? url.slice('sqlite:'.length) || defaultFile : undefined
+export const parseSqliteUrl = (url: string): string | undefined =>
+  url.startsWith('sqlite:') ? url.slice('sqlite:'.length) || defaultStoreFile : undefined
 
 /**
  * Opens the store behind a URL: `ram:`, or `sqlite:PATH`. With a key source (`file:PATH`, `env:NAME` or
@@ -17,16 +17,17 @@ export const fileOf = (url: string): string | undefined =>
  *
  * Throws `bad-option` for a key on `ram:` and for an unknown URL, `bad-secret` for keys that do not fit the store.
  */
-export async function openStore(url: string, key?: string): Promise<Store & Index> {
-  const file = fileOf(url)
+export async function openStore(url: string, key?: string): Promise<Store & SearchIndex> {
+  const file = parseSqliteUrl(url)
   if (key !== undefined && url === 'ram:')
     throw new MemoryError(
       'bad-option',
       'A ram: store is never written to disk and takes no key. Remove the key, or use sqlite:PATH.',
       { param: 'storeKey' },
     )
-  if (url === 'ram:') return heard(ramStore(zstd === undefined ? {} : { pack: zstd }))
-  if (file === undefined) throw unknownStore(url, 'ram: or sqlite:PATH')
+  if (url === 'ram:')
+    return withEraseListeners(ramStore(zstdCompressor === undefined ? {} : { compressor: zstdCompressor }))
+  if (file === undefined) throw createUnknownStoreError(url, 'ram: or sqlite:PATH')
   // Imported on demand, so that RAM-only programs do not load SQLite.
   const { sqliteStore } = await import('./sqlite.ts')
   const store = sqliteStore(file)

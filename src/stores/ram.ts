@@ -1,7 +1,7 @@
-import type { Index, Store } from '../domain/ports.ts'
-import { type Bounded, type Counted, RamSessionCache, type Room } from './ram/sessionCache.ts'
-import { RamShelf } from './ram/sessionTable.ts'
-import { ramStoreOn } from './ram/store.ts'
+import type { SearchIndex, Store } from '../domain/ports.ts'
+import { type BoundedStore, RamSessionCache, type RamStoreOptions, type SessionCounter } from './ram/sessionCache.ts'
+import { RamSessionTable } from './ram/sessionTable.ts'
+import { createRamStore } from './ram/store.ts'
 import { RamVectors } from './ram/vectors.ts'
 
 /**
@@ -11,19 +11,19 @@ import { RamVectors } from './ram/vectors.ts'
  * @example
  * const memory = await openMemory({ sessions: ramStore({ maxBytes: 1_000_000_000 }) })
  */
-export function ramStore(options: Room = {}): Store & Index & Bounded & Counted {
+export function ramStore(options: RamStoreOptions = {}): Store & SearchIndex & BoundedStore & SessionCounter {
   const cache = new RamSessionCache(options)
-  const table = new RamShelf(cache)
+  const table = new RamSessionTable(cache)
   return {
-    ...ramStoreOn(table, new RamVectors(table)),
-    sessionsIn: (scope) => cache.sessionsIn(scope),
-    overflowing: () => cache.overflowing(),
-    rest: (now) => cache.rest(now),
-    get bytes() {
-      return cache.bytes
+    ...createRamStore(table, new RamVectors(table)),
+    countSessions: (scope) => cache.countSessions(scope),
+    evictionCandidate: () => cache.evictionCandidate(),
+    compressIdle: (now) => cache.compressIdle(now),
+    get memoryUsage() {
+      return cache.memoryUsage
     },
   }
 }
 
-export type { Pack } from './ram/compression.ts'
-export type { Bounded, Room } from './ram/sessionCache.ts'
+export type { Compressor } from './ram/compression.ts'
+export type { BoundedStore, RamStoreOptions } from './ram/sessionCache.ts'

@@ -1,6 +1,6 @@
-import type { Index, Store } from '../domain/ports.ts'
+import type { SearchIndex, Store } from '../domain/ports.ts'
 import { forwardCapabilities } from './capabilities.ts'
-import type { Bounded, Counted } from './ram/sessionCache.ts'
+import type { BoundedStore, SessionCounter } from './ram/sessionCache.ts'
 
 /**
  * Wraps a store for one of several users: `close` leaves the store open for the others. The owner closes the store
@@ -10,40 +10,44 @@ import type { Bounded, Counted } from './ram/sessionCache.ts'
  * const store = await openStore('sqlite:memory.db')
  * await openMemory({ store: sharedStore(store) })
  */
-export function borrowed(store: Store & Index): Store & Index {
-  const shared: Store & Index = {
+export function sharedStore(store: Store & SearchIndex): Store & SearchIndex {
+  const shared: Store & SearchIndex = {
     ...forwardCapabilities(store),
     durability: store.durability,
-    head: (key, recent) => store.head(key, recent),
-    page: (key, range) => store.page(key, range),
+    readHead: (key, recent) => store.readHead(key, recent),
+    readMessages: (key, range) => store.readMessages(key, range),
     commit: (change) => store.commit(change),
     list: (filter) => store.list(filter),
     erase: (key, only) => store.erase(key, only),
     appendRecord: (key, record, keep) => store.appendRecord(key, record, keep),
     records: (key, range) => store.records(key, range),
     search: (where, query) => store.search(where, query),
-    changes: (where, since) => store.changes(where, since),
-    unembedded: (model, after, limit) => store.unembedded(model, after, limit),
-    embed: (model, vectors) => store.embed(model, vectors),
-    embedded: (model) => store.embedded(model),
+    changesSince: (where, since) => store.changesSince(where, since),
+    listUnembedded: (model, after, limit) => store.listUnembedded(model, after, limit),
+    storeVectors: (model, vectors) => store.storeVectors(model, vectors),
+    countVectors: (model) => store.countVectors(model),
     close: async () => undefined,
   }
   return isBounded(store) ? withMemoryLimit(shared, store) : shared
 }
 
 /** Forwards the memory limit and the session count of the underlying store. */
-function withMemoryLimit(shared: Store & Index, store: Bounded & Partial<Counted>): Store & Index & Bounded {
-  const counter: Partial<Counted> = store.sessionsIn === undefined ? {} : { sessionsIn: store.sessionsIn.bind(store) }
+function withMemoryLimit(
+  shared: Store & SearchIndex,
+  store: BoundedStore & Partial<SessionCounter>,
+): Store & SearchIndex & BoundedStore {
+  const counter: Partial<SessionCounter> =
+    store.countSessions === undefined ? {} : { countSessions: store.countSessions.bind(store) }
   return {
     ...shared,
     ...counter,
-    overflowing: () => store.overflowing(),
-    rest: (now) => store.rest(now),
-    get bytes() {
-      return store.bytes
+    evictionCandidate: () => store.evictionCandidate(),
+    compressIdle: (now) => store.compressIdle(now),
+    get memoryUsage() {
+      return store.memoryUsage
     },
   }
 }
 
-const isBounded = (store: Store): store is Store & Bounded =>
-  (store as Store & Partial<Bounded>).overflowing !== undefined
+const isBounded = (store: Store): store is Store & BoundedStore =>
+  (store as Store & Partial<BoundedStore>).evictionCandidate !== undefined

@@ -1,30 +1,30 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { backup, type DatabaseSync } from 'node:sqlite'
-import { type Message, messageId } from '../domain/entry.ts'
+import { formatMessageId, type Message } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type {
   AuxiliaryRecord,
-  Changes,
-  Embedded,
-  Erasure,
-  Hit,
-  Index,
-  Query,
-  Range,
+  EntryVector,
+  EraseFilter,
+  IndexChanges,
+  IndexHit,
+  IndexQuery,
+  PageOptions,
   RecordRange,
+  SearchIndex,
+  SearchTarget,
   Store,
   StoredRecord,
-  Unembedded,
-  Where,
+  UnembeddedPage,
 } from '../domain/ports.ts'
-import type { Change, Head, Listed } from '../domain/session.ts'
-import type { Held } from '../search/scopeIndex.ts'
-import { Finder } from '../search/storeSearch.ts'
-import { Meaning } from '../search/vectorIndex.ts'
+import type { SessionChange, SessionHead, SessionListItem } from '../domain/session.ts'
+import type { ScopeIndex } from '../search/scopeIndex.ts'
+import { StoreSearch } from '../search/storeSearch.ts'
+import { VectorIndex } from '../search/vectorIndex.ts'
 import { connectReader, prepareFile } from './sqlite/connect.ts'
-import { faultOf } from './sqlite/errors.ts'
+import { toMemoryError } from './sqlite/errors.ts'
 import { HeadCache } from './sqlite/headCache.ts'
 import { Reader } from './sqlite/read.ts'
 import { decodeSnapshot, encodeSnapshot } from './sqlite/snapshot.ts'
@@ -42,7 +42,7 @@ export type SqliteStoreOptions = {
   /** Called for each damaged entry that is found and quarantined. Default: `process.emitWarning`. */
   readonly onWarning?: (warning: string) => void
   /** Number of messages from which a search index is saved in the file. Default: 2,000. */
-  readonly worthKeeping?: number
+  readonly minSnapshotMessages?: number
 }
 
 /**
@@ -58,7 +58,7 @@ export const sqliteStore = (file: string, options: SqliteStoreOptions = {}): Sql
   new SqliteStore(resolve(file), options)
 
 /** Reads on the calling thread, from the head cache or the file; writes in a worker thread. */
-export class SqliteStore implements Store, Index {
+export class SqliteStore implements Store, SearchIndex {
   readonly durability = 'durable'
   readonly path: string
   private readonly database: DatabaseSync
@@ -66,7 +66,7 @@ export class SqliteStore implements Store, Index {
   private readonly reader: Reader
   private readonly vectors: VectorReader
   private readonly headCache: HeadCache
-  private readonly finder: Finder
+  private readonly finder: StoreSearch
   private readonly onWarning: (warning: string) => void
   private readonly minSnapshotMessages: number
 
@@ -74,7 +74,7 @@ export class SqliteStore implements Store, Index {
     path: string,
     {
       onWarning = (warning) => process.emitWarning(warning, 'ThreadkeepWarning'),
-      worthKeeping: minSnapshotMessages = 2_000,
+      minSnapshotMessages = 2_000,
     }: SqliteStoreOptions,
   ) {
     prepareFile(path)
@@ -89,29 +89,30 @@ export class SqliteStore implements Store, Index {
     this.finder = this.createFinder()
   }
 
-  head(key: Key, recent: number): Promise<Head> {
+  readHead(key: Key, recent: number): Promise<SessionHead> {
     return this.read(() => this.headCache.head(key, recent))
   }
 
-  page(key: Key, range: Range): Promise<readonly Message[]> {
+  readMessages(key: Key, range: PageOptions): Promise<readonly Message[]> {
     return this.read(() => this.headCache.page(key, range))
   }
 
-  list(filter: Parameters<Store['list']>[0]): Promise<readonly Listed[]> {
+  list(filter: Parameters<Store['list']>[0]): Promise<readonly SessionListItem[]> {
     return this.read(() => this.reader.list(filter))
   }
 
-  async commit(change: Change): Promise<readonly Message[]> {
+  async commit(change: SessionChange): Promise<readonly Message[]> {
     const { committed } = (await this.queue.submit({ commit: change })) as { committed: CommitResult }
     const { first, last, row } = committed
     // A repeated change returns the messages of the first time.
-    if (row === undefined) return this.page(change.key, { after: first - 1, before: last + 1, limit: last - first + 1 })
+    if (row === undefined)
+      return this.readMessages(change.key, { after: first - 1, before: last + 1, limit: last - first + 1 })
     const messages = toMessages(change, committed)
     this.headCache.applyWrite(change.key, row, messages)
     return messages
   }
 
-  async erase(key: Key, only?: Erasure): Promise<readonly string[]> {
+  async erase(key: Key, only?: EraseFilter): Promise<readonly string[]> {
     try {
       const { erasedIds, isLogTruncated } = (await this.queue.submit({ erase: key, only })) as {
         erasedIds: readonly string[]
@@ -140,23 +141,23 @@ export class SqliteStore implements Store, Index {
     return this.read(() => this.reader.records(key, before, limit))
   }
 
-  search(where: Where, query: Query): Promise<readonly Hit[]> {
+  search(where: SearchTarget, query: IndexQuery): Promise<readonly IndexHit[]> {
     return this.finder.search(where, query)
   }
 
-  changes(where: Where, since: number): Promise<Changes> {
+  changesSince(where: SearchTarget, since: number): Promise<IndexChanges> {
     return this.read(() => this.reader.changes(where, since))
   }
 
-  unembedded(model: string, after: string, limit: number): Promise<Unembedded> {
+  listUnembedded(model: string, after: string, limit: number): Promise<UnembeddedPage> {
     return this.read(() => this.vectors.unembedded(model, after, limit))
   }
 
-  embedded(model: string): Promise<{ readonly done: number; readonly total: number }> {
+  countVectors(model: string): Promise<{ readonly done: number; readonly total: number }> {
     return this.read(() => this.vectors.embedded(model))
   }
 
-  async embed(model: string, vectors: readonly Embedded[]): Promise<number> {
+  async storeVectors(model: string, vectors: readonly EntryVector[]): Promise<number> {
     return ((await this.queue.submit({ embed: vectors, model })) as { storedCount: number }).storedCount
   }
 
@@ -178,7 +179,7 @@ export class SqliteStore implements Store, Index {
         progress: ({ totalPages, remainingPages }) => onProgress(totalPages - remainingPages, totalPages),
       })
     } catch (error) {
-      throw faultOf(error, this.path)
+      throw toMemoryError(error, this.path)
     }
   }
 
@@ -188,18 +189,19 @@ export class SqliteStore implements Store, Index {
     if (this.database.isOpen) this.database.close()
   }
 
-  private createFinder(): Finder {
-    return new Finder({
-      changes: (where, since) => this.changes(where, since),
-      indexed: (key, after, limit) => this.read(() => this.reader.indexed(key, after, limit)),
-      derived: (key) => this.read(() => this.reader.derivedOf(key)),
-      pointed: (where, model, after, limit) => this.read(() => this.vectors.listVectors(where, model, after, limit)),
-      load: async (where) => decodeSnapshot(await this.read(() => this.reader.snapshot(where))),
-      save: (where, held) => this.saveSnapshot(where, held),
+  private createFinder(): StoreSearch {
+    return new StoreSearch({
+      changes: (where, since) => this.changesSince(where, since),
+      readMessages: (key, after, limit) => this.read(() => this.reader.indexed(key, after, limit)),
+      readDerived: (key) => this.read(() => this.reader.derivedOf(key)),
+      readVectors: (where, model, after, limit) =>
+        this.read(() => this.vectors.listVectors(where, model, after, limit)),
+      loadSnapshot: async (where) => decodeSnapshot(await this.read(() => this.reader.snapshot(where))),
+      saveSnapshot: (where, held) => this.saveSnapshot(where, held),
       pause: () => new Promise((resolve) => setImmediate(resolve)),
-      vector: (key, id, model) => this.read(() => this.vectors.getVector(key, id, model)),
-      meaning: (model) => new Meaning(model),
-      entries: (found) => this.read(() => found.map(({ key, id }) => this.reader.entry(key, id))),
+      readVector: (key, id, model) => this.read(() => this.vectors.getVector(key, id, model)),
+      createVectorIndex: (model) => new VectorIndex(model),
+      readEntries: (found) => this.read(() => found.map(({ key, id }) => this.reader.entry(key, id))),
     })
   }
 
@@ -212,16 +214,16 @@ export class SqliteStore implements Store, Index {
     try {
       return query()
     } catch (error) {
-      throw faultOf(error, this.path)
+      throw toMemoryError(error, this.path)
     }
   }
 
   /** Saves a search index once it has grown by a quarter. Failures are ignored: the index can be rebuilt from the messages. */
-  private saveSnapshot(where: Where, held: Held): void {
-    if (held.messages < this.minSnapshotMessages || held.messages < held.kept * 1.25) return
-    held.kept = held.messages
+  private saveSnapshot(where: SearchTarget, held: ScopeIndex): void {
+    if (held.messageCount < this.minSnapshotMessages || held.messageCount < held.savedMessageCount * 1.25) return
+    held.savedMessageCount = held.messageCount
     const { stamp, lineage } = held
-    this.queue.submit({ snapshot: where, stamp, lineage, data: encodeSnapshot(held.parts()) }).catch(() => undefined)
+    this.queue.submit({ snapshot: where, stamp, lineage, data: encodeSnapshot(held.snapshot()) }).catch(() => undefined)
   }
 
   private quarantine(key: Key, id: string): void {
@@ -231,18 +233,18 @@ export class SqliteStore implements Store, Index {
     this.headCache.drop(key)
     this.queue
       .submit({ quarantine: [id], key, reason: 'its checksum differs' })
-      .catch((error: unknown) => this.onWarning(faultOf(error, this.path).message))
+      .catch((error: unknown) => this.onWarning(toMemoryError(error, this.path).message))
   }
 }
 
 /** Builds the stored messages of a change from its input and the positions the writer assigned. */
-function toMessages({ append }: Change, { first, offset }: CommitResult): readonly Message[] {
+function toMessages({ append }: SessionChange, { first, offset }: CommitResult): readonly Message[] {
   let nextOffset = offset
   return append.map((input, index) => {
     const message: Message = Object.freeze({
       ...input,
       kind: 'message',
-      id: messageId(first + index),
+      id: formatMessageId(first + index),
       sequence: first + index,
       offset: nextOffset,
     })

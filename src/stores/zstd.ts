@@ -1,17 +1,17 @@
 import zlib from 'node:zlib'
-import type { Pack } from './ram/compression.ts'
+import type { Compressor } from './ram/compression.ts'
 
 /** Sizes zlib's output chunks to the expected result: each chunk is a separate buffer that stays alive until garbage collection. */
 const chunkSizeFor = (bytes: number): number => Math.min(16_384, Math.max(1_024, bytes))
 
 /** Creates a Zstandard compressor; undefined on Node before 22.15, which has no Zstandard. */
-function createZstd(level: number): Pack | undefined {
+function createZstd(level: number): Compressor | undefined {
   if (zlib.zstdCompressSync === undefined) return undefined
   const params = { [zlib.constants.ZSTD_c_compressionLevel]: level }
   return {
     // pledgedSrcSize makes zstd allocate tables of the input's size instead of megabytes. The result is copied because a
     // small one is a slice that would keep its larger buffer alive.
-    pack: (bytes) =>
+    compress: (bytes) =>
       new Uint8Array(
         zlib.zstdCompressSync(bytes, {
           params,
@@ -19,11 +19,11 @@ function createZstd(level: number): Pack | undefined {
           chunkSize: chunkSizeFor(bytes.byteLength >> 2),
         }),
       ),
-    unpack: (bytes) => zlib.zstdDecompressSync(bytes, { chunkSize: chunkSizeFor(8 * bytes.byteLength) }),
+    decompress: (bytes) => zlib.zstdDecompressSync(bytes, { chunkSize: chunkSizeFor(8 * bytes.byteLength) }),
   }
 }
 
 /** Compressor for idle sessions (level 3). */
-export const zstd = createZstd(3)
+export const zstdCompressor = createZstd(3)
 /** Level 1: smaller tables and less time; repetitive data compresses just as well. */
-export const lightZstd = createZstd(1)
+export const fastZstdCompressor = createZstd(1)

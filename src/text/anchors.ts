@@ -1,5 +1,5 @@
 import { bySpan, findFacts, outermost } from './facts.ts'
-import { sentencesOf } from './sentences.ts'
+import { splitSentences } from './sentences.ts'
 
 export type AnchorKind = 'url' | 'path' | 'identifier' | 'number' | 'date' | 'name' | 'constraint'
 
@@ -15,15 +15,15 @@ const maxSentenceCharacters = 1_200
  * ordered by start. Anchors nested in another one are dropped, except in a constraint, which is a whole clause.
  *
  * @example
- * anchorsIn('Never deploy src/app.ts on Fridays.').map((anchor) => anchor.text) // ['Never deploy src/app.ts on Fridays', 'src/app.ts']
+ * findAnchors('Never deploy src/app.ts on Fridays.').map((anchor) => anchor.text) // ['Never deploy src/app.ts on Fridays', 'src/app.ts']
  */
-export function anchorsIn(text: string): readonly Anchor[] {
+export function findAnchors(text: string): readonly Anchor[] {
   const exact = outermost([...findFactAnchors(text), ...findAmounts(text), ...findDates(text), ...findRuns(text)])
   return [...exact, ...findNames(text, exact), ...findConstraints(text)].sort(bySpan)
 }
 
 /** Recognises two words joined by a hyphen or slash, such as `well-known` or `and/or`: usually prose, not an identifier. */
-export const isCompound = ({ kind, text }: Pick<Anchor, 'kind' | 'text'>): boolean =>
+export const isCompoundWord = ({ kind, text }: Pick<Anchor, 'kind' | 'text'>): boolean =>
   (kind === 'identifier' || kind === 'path') && /^[A-Za-z]+[-/][A-Za-z]+$/.test(text)
 
 const createAnchor = (kind: AnchorKind, text: string, start: number): Anchor => ({
@@ -161,7 +161,7 @@ const isConstraint = (clause: string): boolean =>
 /** Finds the first clause of each sentence that forbids or restricts something, without the final stop; skips questions. */
 function findConstraints(text: string): Anchor[] {
   const found: Anchor[] = []
-  for (const sentence of sentencesOf(text)) {
+  for (const sentence of splitSentences(text)) {
     if (
       sentence.text.length > maxSentenceCharacters ||
       !negationHint.test(sentence.text) ||

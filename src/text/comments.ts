@@ -1,4 +1,4 @@
-import { type FencedLine, linesOf } from './fences.ts'
+import { type FencedLine, splitFencedLines } from './fences.ts'
 
 /** Comment syntax of a language. */
 type Syntax = {
@@ -46,7 +46,7 @@ const syntaxes = new Map(languages.flatMap(([names, syntax]) => names.split(' ')
  */
 export function stripComments(text: string, language?: string): string {
   if (language !== undefined) return uncomment(text, language)
-  const lines = linesOf(text)
+  const lines = splitFencedLines(text)
   const result: string[] = []
   for (let index = 0; index < lines.length; index++) {
     const line = lines[index] as FencedLine

@@ -1,6 +1,6 @@
 import type { Tokens } from '../domain/entry.ts'
 import { stripComments } from './comments.ts'
-import { linesOf } from './fences.ts'
+import { splitFencedLines } from './fences.ts'
 import { selectSentences } from './selectSentences.ts'
 
 /** Compression steps in the order they are tried. */
@@ -47,7 +47,7 @@ export function compress(
  */
 export function squeezeSpace(text: string): string {
   const lines: string[] = []
-  for (const { start, end, fence } of linesOf(text)) {
+  for (const { start, end, fence } of splitFencedLines(text)) {
     const line = text.slice(start, end).trimEnd()
     if (line !== '') lines.push(fence === 'none' ? squeezeLine(line) : line)
     else if (lines.length > 0 && lines[lines.length - 1] !== '') lines.push('')

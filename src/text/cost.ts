@@ -14,22 +14,22 @@ type CountedMessage = {
   readonly role: string
   readonly content: string | null
   readonly name?: string | undefined
-  readonly calls?: readonly ToolCall[] | undefined
-  readonly answers?: string | undefined
+  readonly toolCalls?: readonly ToolCall[] | undefined
+  readonly toolCallId?: string | undefined
 }
 
 /**
  * Counts the tokens of one message, without the overhead of the reply.
  *
  * @example
- * messageCost(tokenizer, { role: 'user', content: 'Hello world' }) // 6
+ * countMessageTokens(tokenizer, { role: 'user', content: 'Hello world' }) // 6
  */
-export function messageCost(tokenizer: Tokenizer, message: CountedMessage): Tokens {
+export function countMessageTokens(tokenizer: Tokenizer, message: CountedMessage): Tokens {
   const { overhead } = tokenizer
   const count = (text: string | null | undefined): Tokens => (text ? tokenizer.count(text) : 0)
-  let cost = overhead.message + count(message.role) + count(message.content) + count(message.answers)
+  let cost = overhead.message + count(message.role) + count(message.content) + count(message.toolCallId)
   if (message.name) cost += overhead.name + count(message.name)
-  for (const call of message.calls ?? [])
+  for (const call of message.toolCalls ?? [])
     cost += overhead.call + count(call.name) + count(call.arguments) + count(call.id)
   return cost
 }
@@ -42,9 +42,9 @@ const maxCountedTokens = 65_536
  * UTF-8 length.
  *
  * @example
- * preludeCost(tokenizer, [{ role: 'system', content: 'Be brief.' }], []) // 7
+ * countPromptOverhead(tokenizer, [{ role: 'system', content: 'Be brief.' }], []) // 7
  */
-export function preludeCost(
+export function countPromptOverhead(
   tokenizer: Tokenizer,
   instructions: readonly CountedMessage[],
   tools: readonly unknown[],
@@ -58,7 +58,10 @@ export function preludeCost(
     return tokens
   }
   const limited: Tokenizer = { name, kind, overhead, isExact: (text) => tokenizer.isExact(text), count }
-  return instructions.reduce((sum, message) => sum + messageCost(limited, message), countToolTokens(limited, tools))
+  return instructions.reduce(
+    (sum, message) => sum + countMessageTokens(limited, message),
+    countToolTokens(limited, tools),
+  )
 }
 
 /** Token figures of OpenAI's cookbook for tool definitions; a function costs more in models of the older encoding. */

@@ -8,8 +8,8 @@ import {
   latestDate,
   latestMonth,
   monthOf,
-  type Stretch,
   shiftBack,
+  type TimeRange,
   unitBefore,
   weekdayBefore,
   weekendBefore,
@@ -17,10 +17,10 @@ import {
 } from './calendar.ts'
 
 /** Range of time named in a text, and the span of the phrase that names it. */
-export type Period = Stretch & { readonly said: readonly [start: number, end: number] }
+export type Period = TimeRange & { readonly span: readonly [start: number, end: number] }
 
 /** Finds the range of time that a text names, relative to `now`. */
-export type WhenIn = (text: string, now: Millis) => Period | undefined
+export type FindPeriod = (text: string, now: Millis) => Period | undefined
 
 const minuteMs = 60_000
 /** Questions are shorter; text after this is usually quoted material. */
@@ -45,9 +45,9 @@ const rangeConnectors: Readonly<Record<string, RegExp>> = { between: /^and$/, fr
  * Ambiguous words are not treated as dates. Reads only the first 2,000 characters.
  *
  * @example
- * whenIn('What did we decide in March?', Date.UTC(2026, 4, 20)) // from 1 March to 1 April 2026; said: [18, 26]
+ * findPeriod('What did we decide in March?', Date.UTC(2026, 4, 20)) // from 1 March to 1 April 2026; said: [18, 26]
  */
-export function whenIn(text: string, now: Millis, offset = 0): Period | undefined {
+export function findPeriod(text: string, now: Millis, offset = 0): Period | undefined {
   const offsetMs = offset * minuteMs
   for (const words of splitClauses(text.slice(0, maxCharacters))) {
     for (let at = 0; at < words.length; at++) {
@@ -58,7 +58,7 @@ export function whenIn(text: string, now: Millis, offset = 0): Period | undefine
       const isComplete = said[1] + maxPhraseCharacters < maxCharacters || text.length <= maxCharacters
       // `from < to` is false for an empty range and for an invalid `now`.
       if (!(from < to && isComplete)) return undefined
-      return { from: from === minTimeMs ? minTimeMs : from - offsetMs, to: to - offsetMs, said }
+      return { from: from === minTimeMs ? minTimeMs : from - offsetMs, to: to - offsetMs, span: said }
     }
   }
   return undefined
@@ -107,7 +107,7 @@ function extendToDay(text: string, last: DateExpression): DateExpression | undef
 }
 
 /** Date expression: its range of time, and the index of the first word after it. */
-type DateExpression = Stretch & {
+type DateExpression = TimeRange & {
   readonly end: number
   /** No year was given, so the range is the latest one before now. */
   readonly withoutYear?: boolean
@@ -193,7 +193,7 @@ function parseRelative(words: readonly Word[], at: number, now: Millis): DateExp
     : undefined
 }
 
-function findNearest(word: Word | undefined, isLast: boolean, now: Millis): Stretch | undefined {
+function findNearest(word: Word | undefined, isLast: boolean, now: Millis): TimeRange | undefined {
   if (word === undefined) return undefined
   const { text } = word
   if (text === 'week' || text === 'month' || text === 'year') return unitBefore(text, isLast ? 1 : 0, now)
@@ -314,7 +314,7 @@ function parseYear(words: readonly Word[], at: number): { number: number; end: n
   return /^(?:19|20)\d\d$/.test(text) ? { number: Number(text), end: index + 1 } : undefined
 }
 
-const withEnd = (found: Stretch | undefined, end: number, withoutYear = false): DateExpression | undefined =>
+const withEnd = (found: TimeRange | undefined, end: number, withoutYear = false): DateExpression | undefined =>
   found && { ...found, end, withoutYear }
 
 /** Word of a text in lower case, without punctuation and possessive s. */

@@ -1,5 +1,5 @@
 /** Text worth preserving verbatim: `text.slice(start, end)` of the searched text. */
-export type FoundFact = { readonly text: string; readonly start: number; readonly end: number }
+export type FactMatch = { readonly text: string; readonly start: number; readonly end: number }
 
 // Every pattern has an anchor and bounded repetitions, so that matching is linear in the length of the text.
 const url = /\b(?:https?|ftp|wss?):\/\/[^\s<>"'`\u3000-\u303f\uff00-\uff65]+/gi
@@ -15,7 +15,7 @@ const ipv6 = /(?<![\w:.])(?:[\da-f]{1,4}:){0,7}:?(?::[\da-f]{1,4}){1,7}(?![\w:])
 const number = /(?<!\w|\w[-.])(?:[A-Za-z]{1,20}-|[#$€£¥vV])?\d[\d.,:/-]*\d(?:%|[A-Za-z]{1,3})?(?!\w)/g
 
 /** Finds URLs, e-mail addresses, error messages, selectors, class names, ids, IP addresses and numbers, ordered by start. */
-export function findFacts(text: string): FoundFact[] {
+export function findFacts(text: string): FactMatch[] {
   const names = [
     ...findUrls(text),
     ...findEmails(text),
@@ -42,16 +42,16 @@ export function outermost<T extends Span>(spans: readonly T[]): T[] {
   })
 }
 
-function findMatches(text: string, pattern: RegExp, isFact: (match: string) => boolean = () => true): FoundFact[] {
-  const found: FoundFact[] = []
+function findMatches(text: string, pattern: RegExp, isFact: (match: string) => boolean = () => true): FactMatch[] {
+  const found: FactMatch[] = []
   for (const { 0: fact, index } of text.matchAll(pattern))
     if (isFact(fact)) found.push({ text: fact, start: index, end: index + fact.length })
   return found
 }
 
 /** Finds the second group of a pattern; the first group is the quote that ends the match. */
-function findGroups(text: string, pattern: RegExp): FoundFact[] {
-  const found: FoundFact[] = []
+function findGroups(text: string, pattern: RegExp): FactMatch[] {
+  const found: FactMatch[] = []
   for (const { 0: whole, 1: quote = '', 2: fact = '', index } of text.matchAll(pattern)) {
     const end = index + whole.length - quote.length
     found.push({ text: fact, start: end - fact.length, end })
@@ -59,7 +59,7 @@ function findGroups(text: string, pattern: RegExp): FoundFact[] {
   return found
 }
 
-function findUrls(text: string): FoundFact[] {
+function findUrls(text: string): FactMatch[] {
   if (!text.includes('://')) return []
   return findMatches(text, url).map(({ text: whole, start }) => {
     const fact = trimPunctuation(whole)
@@ -96,8 +96,8 @@ const isLocalPart = (code: number): boolean =>
 
 const emailDomain = /@[a-z\d](?:[a-z\d-]{0,62}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,62}[a-z\d])?){1,8}/iy
 
-function findEmails(text: string): FoundFact[] {
-  const found: FoundFact[] = []
+function findEmails(text: string): FactMatch[] {
+  const found: FactMatch[] = []
   for (let at = text.indexOf('@'); at >= 0; at = text.indexOf('@', at + 1)) {
     let start = at
     while (start > 0 && at - start <= 64 && isLocalPart(text.charCodeAt(start - 1))) start--
@@ -120,8 +120,8 @@ const isIpv4 = (fact: string): boolean =>
 const isIpv6 = (fact: string): boolean => /\d/.test(fact) && (fact.includes('::') || fact.split(':').length === 8)
 
 /** Finds error messages with the name before them (`TypeError: …`), up to the end of the sentence or enclosing string. */
-function findErrorMessages(text: string): FoundFact[] {
-  const found: FoundFact[] = []
+function findErrorMessages(text: string): FactMatch[] {
+  const found: FactMatch[] = []
   errorMessage.lastIndex = 0
   for (let match = errorMessage.exec(text); match !== null; match = errorMessage.exec(text)) {
     const start = findNameStart(text, match.index)

@@ -1,5 +1,5 @@
 /** Reads the value at a path of parsed JSON; returns undefined when the path does not exist. */
-export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+export function getPath(value: unknown, ...path: readonly (string | number)[]): unknown {
   let current = value
   for (const key of path) {
     if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return undefined
@@ -9,14 +9,14 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
 }
 
 /** Reads the string at a path of parsed JSON; returns '' for any other type. */
-export function textAt(value: unknown, ...path: readonly (string | number)[]): string {
-  const found = at(value, ...path)
+export function getString(value: unknown, ...path: readonly (string | number)[]): string {
+  const found = getPath(value, ...path)
   return typeof found === 'string' ? found : ''
 }
 
 /** Reads the array at a path of parsed JSON; returns [] for any other type. */
-export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
-  const found = at(value, ...path)
+export function getArray(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
+  const found = getPath(value, ...path)
   return Array.isArray(found) ? found : []
 }
 

@@ -75,19 +75,19 @@ function mergeOverlapping(found: readonly SecretMatch[]): SecretMatch[] {
 }
 
 /** Formats the mask that replaces a secret. */
-export const markOf = (number: number): string => `⟨secret:${number}⟩`
+export const formatMask = (number: number): string => `⟨secret:${number}⟩`
 
 /** Finds the masks in a text. */
-export const marksIn = (text: string): readonly string[] =>
+export const findMasks = (text: string): readonly string[] =>
   text.includes('⟨secret:') ? (text.match(maskPattern) ?? []) : []
 
 /**
  * Replaces each secret of a text by a mask.
  *
  * @example
- * withMarks('my password is hunter2', () => '⟨secret:7⟩') // 'my password is ⟨secret:7⟩'
+ * maskSecrets('my password is hunter2', () => '⟨secret:7⟩') // 'my password is ⟨secret:7⟩'
  */
-export function withMarks(text: string, createMask: (secret: string) => string): string {
+export function maskSecrets(text: string, createMask: (secret: string) => string): string {
   let [result, from] = ['', 0]
   for (const { start, end } of findSecrets(text)) {
     result += text.slice(from, start) + createMask(text.slice(start, end))
@@ -97,8 +97,9 @@ export function withMarks(text: string, createMask: (secret: string) => string):
 }
 
 /** Replaces masks by their values; an unknown mask stays. */
-export const withValues = (text: string, lookup: (mask: string) => string | undefined): string =>
+export const unmaskSecrets = (text: string, lookup: (mask: string) => string | undefined): string =>
   text.replace(maskPattern, (mask) => lookup(mask) ?? mask)
 
 /** Replaces all secrets and all masks by the same mask, so that the text sent and the text stored compare equal. */
-export const barringSecrets = (text: string): string => withMarks(text, () => markOf(0)).replace(maskPattern, markOf(0))
+export const normalizeSecrets = (text: string): string =>
+  maskSecrets(text, () => formatMask(0)).replace(maskPattern, formatMask(0))

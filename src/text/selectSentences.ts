@@ -1,5 +1,14 @@
-import { amount, day, firstPerson, identifier, name, type Sentence, sentencesOf, upTo } from './sentences.ts'
-import { termsOf } from './words.ts'
+import {
+  countMatches,
+  datePattern,
+  firstPersonPattern,
+  identifierPattern,
+  namePattern,
+  numberPattern,
+  type Sentence,
+  splitSentences,
+} from './sentences.ts'
+import { extractTerms } from './words.ts'
 
 /** Number of sentences that may be skipped because they do not fit. */
 const maxMisses = 4
@@ -12,7 +21,7 @@ const maxMisses = 4
  * selectSentences('Hello there. My flight is on 3 May. Nice weather.', (text) => text.length < 40) // '... My flight is on 3 May. ...'
  */
 export function selectSentences(text: string, fits: (candidate: string) => boolean): string {
-  const sentences = sentencesOf(text)
+  const sentences = splitSentences(text)
   const holds = (indexes: readonly number[]): boolean => fits(joinSentences(text, sentences, indexes))
   const ranked = rankSentences(sentences)
   let chosen = pack(ranked, holds)
@@ -82,7 +91,7 @@ function gapBetween(text: string, before: Sentence, after: Sentence): string {
 
 /** Returns the indexes of the sentences, best first, without repeated sentences. */
 function rankSentences(sentences: readonly Sentence[]): number[] {
-  const terms = sentences.map((sentence) => new Set(termsOf(sentence.text)))
+  const terms = sentences.map((sentence) => new Set(extractTerms(sentence.text)))
   const frequency = new Map<string, number>()
   for (const set of terms) for (const term of set) frequency.set(term, (frequency.get(term) ?? 0) + 1)
   const scores = sentences.map((sentence, index) => {
@@ -106,9 +115,13 @@ const negation = /\b(?:not|no|never|without|cannot|nor|none)\b|n['’]t\b/i
 const question = /\?["'”’)]*$/
 
 function weighSentence(sentence: string): number {
-  let weight = 1 + upTo(2, sentence, day) + 0.6 * upTo(2, sentence, amount) + 0.3 * upTo(3, sentence, name)
-  if (firstPerson.test(sentence)) weight += 0.4
+  let weight =
+    1 +
+    countMatches(2, sentence, datePattern) +
+    0.6 * countMatches(2, sentence, numberPattern) +
+    0.3 * countMatches(3, sentence, namePattern)
+  if (firstPersonPattern.test(sentence)) weight += 0.4
   if (negation.test(sentence)) weight += 0.3
-  if (identifier.test(sentence)) weight += 0.5
+  if (identifierPattern.test(sentence)) weight += 0.5
   return question.test(sentence) ? weight * 0.7 : weight
 }

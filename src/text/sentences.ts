@@ -1,4 +1,4 @@
-import { linesOf } from './fences.ts'
+import { splitFencedLines } from './fences.ts'
 
 /** Sentence, or a line without one: `text.slice(start, end)` of the split text. */
 export type Sentence = { readonly text: string; readonly start: number; readonly end: number }
@@ -11,11 +11,11 @@ const maxSentenceCharacters = 600
  * fences themselves are dropped.
  *
  * @example
- * sentencesOf('Dr. Wu came. Did she?').map((sentence) => sentence.text) // ['Dr. Wu came.', 'Did she?']
+ * splitSentences('Dr. Wu came. Did she?').map((sentence) => sentence.text) // ['Dr. Wu came.', 'Did she?']
  */
-export function sentencesOf(text: string): Sentence[] {
+export function splitSentences(text: string): Sentence[] {
   const sentences: Sentence[] = []
-  for (const line of linesOf(text)) {
+  for (const line of splitFencedLines(text)) {
     if (line.fence === 'open' || line.fence === 'close') continue
     if (line.fence === 'inside') addLine(text, line.start, line.end, sentences)
     else splitLine(text, line.start, line.end, sentences)
@@ -119,19 +119,19 @@ function continuesInLowerCase(text: string, start: number, end: number): boolean
 // Patterns that indicate how much a sentence matters.
 
 /** Weekdays, months and relative dates. */
-export const day =
+export const datePattern =
   /\b(?:jan(?:uary)?|feb(?:ruary)?|march|april|may|june|july|aug(?:ust)?|sept(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|(?:mon|tues|wednes|thurs|fri|satur|sun)day|yesterday|today|tomorrow|tonight|ago|weeks?|weekend|months?|years?)\b/gi
 /** Numbers in digits or words. */
-export const amount =
+export const numberPattern =
   /\d+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|once|twice|first|second|third|dozen)\b/gi
 /** Capitalised words inside a sentence. */
-export const name = /(?<=[\p{Ll}\d,;] )\p{Lu}\p{Ll}/gu
-export const firstPerson = /\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]ur|us)\b/
+export const namePattern = /(?<=[\p{Ll}\d,;] )\p{Lu}\p{Ll}/gu
+export const firstPersonPattern = /\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]ur|us)\b/
 /** Paths, members, URLs and code. */
-export const identifier = /\w[_/]\w|\w\.\w|[a-z][A-Z]|:\/\/|`/
+export const identifierPattern = /\w[_/]\w|\w\.\w|[a-z][A-Z]|:\/\/|`/
 
 /** Counts the matches of a global pattern, up to a limit. */
-export function upTo(limit: number, text: string, pattern: RegExp): number {
+export function countMatches(limit: number, text: string, pattern: RegExp): number {
   let count = 0
   pattern.lastIndex = 0
   while (count < limit && pattern.test(text)) count++

@@ -1,4 +1,4 @@
-import type { Said } from '../domain/entry.ts'
+import type { NewMessage } from '../domain/entry.ts'
 
 const encoder = new TextEncoder()
 /** Target of `encodeInto`, which is several times faster than looking at each character. */
@@ -12,9 +12,9 @@ export function utf8Length(text: string): number {
 }
 
 /** Returns the size of a message's content, name and tool calls in UTF-8 bytes. */
-export function bytesOf(message: Pick<Said, 'content' | 'name' | 'answers' | 'calls'>): number {
-  let bytes = utf8Length(message.content) + utf8Length(message.name ?? '') + utf8Length(message.answers ?? '')
-  for (const call of message.calls ?? [])
+export function countMessageBytes(message: Pick<NewMessage, 'content' | 'name' | 'toolCallId' | 'toolCalls'>): number {
+  let bytes = utf8Length(message.content) + utf8Length(message.name ?? '') + utf8Length(message.toolCallId ?? '')
+  for (const call of message.toolCalls ?? [])
     bytes += utf8Length(call.id) + utf8Length(call.name) + utf8Length(call.arguments)
   return bytes
 }

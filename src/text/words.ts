@@ -46,9 +46,9 @@ function kindAt(text: string, at: number): number {
  * Splits a text into words, in lower case and without accents. An identifier gives itself, followed by its parts.
  *
  * @example
- * wordsOf("Don't touch src/userName.ts") // ["don't", 'touch', 'src/username.ts', 'src', 'username', 'user', 'name', 'ts']
+ * framingTexts("Don't touch src/userName.ts") // ["don't", 'touch', 'src/username.ts', 'src', 'username', 'user', 'name', 'ts']
  */
-export function wordsOf(text: string): string[] {
+export function splitWords(text: string): string[] {
   const words: string[] = []
   let at = 0
   while (at < text.length) {
@@ -136,8 +136,8 @@ const stopwords = new Set(
 export const isStopword = (word: string): boolean => stopwords.has(word)
 
 /** Extracts the search terms of a text: the stems of its words without stopwords. */
-export function termsOf(text: string): string[] {
+export function extractTerms(text: string): string[] {
   const terms: string[] = []
-  for (const word of wordsOf(text)) if (!stopwords.has(word)) terms.push(stem(word))
+  for (const word of splitWords(text)) if (!stopwords.has(word)) terms.push(stem(word))
   return terms
 }

@@ -15,7 +15,7 @@ export class RankIndex {
 
   constructor(table: RankTable) {
     table.forEach((token, rank) => {
-      this.#ranks.set(typeof token === 'string' ? toBytes(token) : String.fromCharCode(...token), rank)
+      this.#ranks.set(typeof token === 'string' ? toByteString(token) : String.fromCharCode(...token), rank)
     })
     this.#byteRanks = Int32Array.from(
       { length: 256 },
@@ -49,10 +49,10 @@ export class RankIndex {
 }
 
 /** Indexes a rank table by the bytes of its tokens. */
-export const readRanks = (table: RankTable): RankIndex => new RankIndex(table)
+export const createRankIndex = (table: RankTable): RankIndex => new RankIndex(table)
 
 /** Encodes text as UTF-8, one character per byte. Lone surrogates become U+FFFD, as in TextEncoder. */
-export function toBytes(text: string): string {
+export function toByteString(text: string): string {
   let at = 0
   while (at < text.length && text.charCodeAt(at) < 0x80) at++
   if (at === text.length) return text
@@ -79,7 +79,7 @@ function encodeCodePoint(point: number): string {
  * Counts the tokens that byte pair encoding makes of a byte string of at most 65,536 bytes. Repeatedly merges the pair with the
  * lowest rank, the leftmost first among equals. A heap keeps this at O(n log n).
  */
-export function countMerged(bytes: string, ranks: RankIndex): number {
+export function countBpeTokens(bytes: string, ranks: RankIndex): number {
   const parts = resetParts(bytes, ranks)
   const { next, previous, token, pairRank, heap } = parts
   const enqueuePair = (start: number): void => {

@@ -1,4 +1,4 @@
-import type { Parsed } from '../domain/chat.ts'
+import type { ParsedMessage } from '../domain/chat.ts'
 import type { Tokens } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 
@@ -10,4 +10,4 @@ export type MessageCosts = readonly [tokens: Tokens, lineTokens: Tokens]
  * when the message needs the general path. Keyed by object identity, so that a wrapped tokenizer with another `count` never
  * inherits the function.
  */
-export const fastTokenCounters = new WeakMap<Tokenizer, (message: Parsed) => MessageCosts | undefined>()
+export const fastTokenCounters = new WeakMap<Tokenizer, (message: ParsedMessage) => MessageCosts | undefined>()

@@ -2,7 +2,7 @@ import type { Tokens } from '../domain/entry.ts'
 import { upperBound } from '../text/upperBound.ts'
 import { utf8Length } from '../text/utf8.ts'
 import { codeAt, endOfAsciiPiece, isLowercase, isUppercase, isWordBoundary } from './asciiPieces.ts'
-import { countMerged, type RankIndex, toBytes } from './bytePairs.ts'
+import { countBpeTokens, type RankIndex, toByteString } from './bytePairs.ts'
 import { WordTokenCache } from './wordTokenCache.ts'
 
 /** Longer pieces are bounded from above instead of merged: merging takes time, and no natural word is this long. */
@@ -219,8 +219,8 @@ export class TokenCounter {
   }
 
   #merge(piece: string): Tokens {
-    const bytes = toBytes(piece)
-    return this.#ranks.get(bytes) !== undefined ? 1 : countMerged(bytes, this.#ranks)
+    const bytes = toByteString(piece)
+    return this.#ranks.get(bytes) !== undefined ? 1 : countBpeTokens(bytes, this.#ranks)
   }
 }
 

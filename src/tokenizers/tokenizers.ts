@@ -1,12 +1,12 @@
 import { speakerOf } from '../context/entryText.ts'
-import type { Parsed } from '../domain/chat.ts'
+import type { ParsedMessage } from '../domain/chat.ts'
 import { isBlank, type Role, type Tokens } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { TokenizerName } from '../domain/profile.ts'
 import { chatOverhead } from '../text/cost.ts'
 import { ascii35, chars4 } from '../text/estimators.ts'
 import { upperBound } from '../text/upperBound.ts'
-import { readRanks } from './bytePairs.ts'
+import { createRankIndex } from './bytePairs.ts'
 import { fastTokenCounters, type MessageCosts } from './fastTokenCounters.ts'
 import { splitPatterns } from './splitPatterns.ts'
 import { type LineLabel, TokenCounter } from './tokenCounter.ts'
@@ -70,7 +70,7 @@ async function load(encoding: Encoding): Promise<Tokenizer> {
   const { default: table } = await (encoding === 'o200k_base'
     ? import('gpt-tokenizer/bpeRanks/o200k_base')
     : import('gpt-tokenizer/bpeRanks/cl100k_base'))
-  const counter = new TokenCounter(splitPatterns[encoding], readRanks(table))
+  const counter = new TokenCounter(splitPatterns[encoding], createRankIndex(table))
   const isExact: Tokenizer['isExact'] = (text) => counter.isExact(text)
   const tokenizer = {
     name: encoding,
@@ -96,17 +96,17 @@ class MessageCounter {
     this.#counter = counter
   }
 
-  costsOf(message: Parsed): MessageCosts | undefined {
-    const { role, content, name, calls } = message
+  costsOf(message: ParsedMessage): MessageCosts | undefined {
+    const { role, content, name, toolCalls } = message
     // Other messages are not rendered verbatim: they have names, tool calls, placeholders or memory tags to neutralise.
-    if (role === 'tool' || name !== undefined || calls !== undefined || isBlank(content) || content.includes('<'))
+    if (role === 'tool' || name !== undefined || toolCalls !== undefined || isBlank(content) || content.includes('<'))
       return undefined
     const { label, tokens } = this.#overheadOf(role, message)
     const [alone, line, paragraph] = this.#counter.countLine(label, content)
     return [Math.max(paragraph, tokens + alone), line]
   }
 
-  #overheadOf(role: Role, message: Parsed): RoleOverhead {
+  #overheadOf(role: Role, message: ParsedMessage): RoleOverhead {
     let overhead = this.#roles.get(role)
     if (overhead === undefined) {
       const text = `${speakerOf(message)}:`

@@ -4,7 +4,7 @@ import type { Store } from '../domain/ports.ts'
 import { revise } from './revise.ts'
 
 /** Fields of knowledge that determine its confidence. */
-export type ConfidenceState = Pick<Knowledge, 'confidence' | 'usedAt' | 'at' | 'agedAt' | 'told' | 'used'>
+export type ConfidenceState = Pick<Knowledge, 'confidence' | 'usedAt' | 'at' | 'agedAt' | 'statedBy' | 'usedBy'>
 
 const initialConfidence = 0.5
 // Steps are in hundredths, so that 0.7 + 0.1 is exactly 0.8.
@@ -39,36 +39,39 @@ const withSession = (sessions: readonly string[] = [], session: string): readonl
  * @example
  * recordMention(undefined, { at: now }) // { confidence: 0.5, at: now, usedAt: now }
  */
-export function told(
+export function recordMention(
   known: ConfidenceState | undefined,
   mention: { readonly session?: string | undefined; readonly confidence?: number | undefined; readonly at: Millis },
 ): ConfidenceState {
   const { session, at } = mention
   const before = known && applyAging(known, at)
-  const sessions = session === undefined ? before?.told : withSession(before?.told, session)
+  const sessions = session === undefined ? before?.statedBy : withSession(before?.statedBy, session)
   return {
     confidence:
       mention.confidence ??
       (before === undefined
         ? initialConfidence
-        : raiseOncePerSession(before.confidence, mentionGain, before.told, session)),
+        : raiseOncePerSession(before.confidence, mentionGain, before.statedBy, session)),
     at,
     usedAt: before?.usedAt ?? at,
     ...(before?.agedAt === undefined ? {} : { agedAt: before.agedAt }),
-    ...(sessions === undefined ? {} : { told: sessions }),
-    ...(before?.used === undefined ? {} : { used: before.used }),
+    ...(sessions === undefined ? {} : { statedBy: sessions }),
+    ...(before?.usedBy === undefined ? {} : { usedBy: before.usedBy }),
   }
 }
 
 /** Returns knowledge after a session has used it. The first use per session raises confidence; every use resets ageing. */
-export function used<K extends ConfidenceState>(known: K, use: { readonly session: string; readonly at: Millis }): K {
+export function recordUse<K extends ConfidenceState>(
+  known: K,
+  use: { readonly session: string; readonly at: Millis },
+): K {
   const before = applyAging(known, use.at)
   return {
     ...before,
-    confidence: raiseOncePerSession(before.confidence, useGain, before.used, use.session),
+    confidence: raiseOncePerSession(before.confidence, useGain, before.usedBy, use.session),
     // Uses may be recorded late and out of order.
     usedAt: Math.max(before.usedAt, use.at),
-    used: withSession(before.used, use.session),
+    usedBy: withSession(before.usedBy, use.session),
   }
 }
 

@@ -1,30 +1,30 @@
 import { isObject } from '../domain/checks.ts'
-import { isBlank, type Message, type Run, type Source, sequenceOf } from '../domain/entry.ts'
+import { isBlank, type Message, parseMessageId, type SequenceRange, type Source } from '../domain/entry.ts'
 import type { ChatMessage, Degradation } from '../domain/ledger.ts'
-import { anchorsIn } from '../text/anchors.ts'
-import { disarmed } from '../text/fences.ts'
+import { findAnchors } from '../text/anchors.ts'
+import { escapeMemoryTags } from '../text/fences.ts'
 import { repairJson } from '../text/json.ts'
 import { extractFactsInSteps } from './extract/extract.ts'
-import { type FactCandidate, fields } from './extract/fields.ts'
+import { type FactCandidate, factFields } from './extract/fields.ts'
 import { groundFacts } from './extract/ground.ts'
 import { callModel, type ModelCall } from './modelCall.ts'
 import { addToRuns } from './runs.ts'
 import { findInjections } from './summarise/injectionCheck.ts'
-import { summarising } from './summarise/summarise.ts'
-import { fitsTarget, type SummaryTarget, type SummaryText, type Told } from './summarise/summary.ts'
+import { summariseInSteps } from './summarise/summarise.ts'
+import { fitsTarget, type SummaryMessage, type SummaryTarget, type SummaryText } from './summarise/summary.ts'
 import { findLossesInSteps, isTooThin, repairSummary, verifySummary } from './verify.ts'
-import { type Pause, paced, runSync, type Work } from './work.ts'
+import { type Pause, runInSlices, runSync, type Work } from './work.ts'
 
 /** Messages to summarise, and the summary of the messages before them. */
 export type SummaryInput = {
-  readonly messages: readonly Told[]
-  readonly previous: (SummaryText & { readonly lost: readonly Run[] }) | undefined
+  readonly messages: readonly SummaryMessage[]
+  readonly previous: (SummaryText & { readonly lossyRanges: readonly SequenceRange[] }) | undefined
 }
 
 /** A usable summary with its author, the messages it lost content of, and the faults on the way. */
 export type SummaryDraft = SummaryText & {
   readonly by: string
-  readonly lost: readonly Run[]
+  readonly lossyRanges: readonly SequenceRange[]
   readonly faults: readonly Degradation[]
 }
 
@@ -49,17 +49,17 @@ export async function draftSummary(
   { modelCall, signal, pause }: DraftDeps,
 ): Promise<SummaryDraft> {
   const input = { ...original, messages: truncateMessages(original.messages) }
-  const summary = await paced(summarising(input.messages, input.previous, target), pause)
+  const summary = await runInSlices(summariseInSteps(input.messages, input.previous, target), pause)
   const isEmpty = summary.text === ''
   const baseline = isEmpty ? fallbackSummary(input, target) : summary
   const builtin = {
     ...baseline,
     by: 'builtin',
-    lost: await paced(findLostRunsInSteps(baseline.text, original), pause),
+    lossyRanges: await runInSlices(findLostRunsInSteps(baseline.text, original), pause),
     faults: [],
   }
   if (modelCall === undefined || isEmpty) return builtin
-  const prompt = summaryPrompt(await paced(buildPromptInput(input), pause), words)
+  const prompt = summaryPrompt(await runInSlices(buildPromptInput(input), pause), words)
   const reply = await callModel(modelCall, prompt, 4_000 + 32 * words, signal)
   if ('fault' in reply) return { ...builtin, faults: [{ step: 'summary', why: reply.fault }] }
   const verifyInput = {
@@ -72,16 +72,16 @@ export async function draftSummary(
   // A nearly empty reply is not repaired: the result would be the built-in summary attributed to the model.
   const text = isTooThin(reply.text, verifyInput)
     ? reply.text
-    : await paced(repairSummary(reply.text, verifyInput), pause)
-  const verdict = await paced(verifySummary(text, verifyInput), pause)
+    : await runInSlices(repairSummary(reply.text, verifyInput), pause)
+  const verdict = await runInSlices(verifySummary(text, verifyInput), pause)
   if (!verdict.ok) return { ...builtin, faults: [{ step: 'summary', why: `refused, ${verdict.why}` }] }
-  const sources = await paced(findSources(text, input), pause)
+  const sources = await runInSlices(findSources(text, input), pause)
   // Messages beyond the citation limit are added to the lost runs, so that they can still be found.
-  const lost = addSourcesToRuns(
-    await paced(findLostRunsInSteps(text, original), pause),
+  const lossyRanges = addSourcesToRuns(
+    await runInSlices(findLostRunsInSteps(text, original), pause),
     sources.slice(0, -maxCitedMessages),
   )
-  return { text, sources: sources.slice(-maxCitedMessages), by: modelCall.model.name, lost, faults: [] }
+  return { text, sources: sources.slice(-maxCitedMessages), by: modelCall.model.name, lossyRanges, faults: [] }
 }
 
 /** Returns the first words of the input if not even one sentence fits, or the number of messages if there are none. */
@@ -98,14 +98,14 @@ export function fallbackSummary({ messages, previous }: SummaryInput, target: Su
 
 /** Extracts facts with the model, as far as a user has stated them, and with the built-in rules. */
 export async function draftFacts(
-  original: readonly Told[],
+  original: readonly SummaryMessage[],
   { modelCall, signal, pause }: DraftDeps,
 ): Promise<{ readonly facts: readonly FactCandidate[]; readonly faults: readonly Degradation[] }> {
   const messages = truncateMessages(original)
   const builtin = await factsByRules(messages, pause)
   if (modelCall === undefined || !messages.some(({ role, content }) => role === 'user' && !isBlank(content)))
     return { facts: builtin, faults: [] }
-  const input = await paced(buildPromptInput({ messages, previous: undefined }), pause)
+  const input = await runInSlices(buildPromptInput({ messages, previous: undefined }), pause)
   const reply = await callModel(modelCall, extractionPrompt(input), 64_000, signal)
   const fallback = (why: string) => ({ facts: builtin, faults: [{ step: 'facts', why }] })
   if ('fault' in reply) return fallback(reply.fault)
@@ -118,10 +118,10 @@ export async function draftFacts(
 }
 
 /** Extracts facts with the built-in rules only. */
-export const factsByRules = (messages: readonly Told[], pause: Pause): Promise<readonly FactCandidate[]> =>
-  paced(extractFactsInSteps(truncateMessages(messages)), pause)
+export const factsByRules = (messages: readonly SummaryMessage[], pause: Pause): Promise<readonly FactCandidate[]> =>
+  runInSlices(extractFactsInSteps(truncateMessages(messages)), pause)
 
-const truncateMessages = (messages: readonly Told[]): readonly Told[] =>
+const truncateMessages = (messages: readonly SummaryMessage[]): readonly SummaryMessage[] =>
   messages.map((message) =>
     message.content.length > maxMessageChars
       ? { ...message, content: message.content.slice(0, maxMessageChars).toWellFormed() }
@@ -140,46 +140,52 @@ function isSameFact(one: FactCandidate, other: FactCandidate): boolean {
 function isFactRecord(json: unknown): boolean {
   if (!isObject(json)) return false
   const names = Object.keys(isObject(json.important_data) ? json.important_data : json)
-  return names.length === 0 || names.some((name) => fields.some((field) => field === name))
+  return names.length === 0 || names.some((name) => factFields.some((field) => field === name))
 }
 
 function* buildPromptInput({ messages, previous }: SummaryInput): Work<PromptInput> {
   const chars = messages.reduce((sum, { content }) => sum + content.length, 0)
   if (chars <= maxPromptChars) return { messages, previous: previous?.text }
-  const { text } = yield* summarising(messages, undefined, { fits: (candidate) => candidate.length <= maxPromptChars })
+  const { text } = yield* summariseInSteps(messages, undefined, {
+    fits: (candidate) => candidate.length <= maxPromptChars,
+  })
   return { messages: [{ role: 'user', name: 'excerpt', content: text }], previous: previous?.text }
 }
 
 /** Finds the sources of a model's text: for each name or number in it, the first message that contains it. */
 function* findSources(text: string, { messages, previous }: SummaryInput): Work<readonly Source[]> {
-  const unsourced = new Set(anchorsIn(text).map((anchor) => anchor.text))
+  const unsourced = new Set(findAnchors(text).map((anchor) => anchor.text))
   const cited = new Set<string>(previous?.sources.map(({ message }) => message))
   for (const { id, content } of messages) {
-    for (const anchor of anchorsIn(content)) if (unsourced.delete(anchor.text)) cited.add(id)
+    for (const anchor of findAnchors(content)) if (unsourced.delete(anchor.text)) cited.add(id)
     yield content.length
   }
   return [...cited].map((message) => ({ message }))
 }
 
 /** Finds the messages with content that a text omits. If it omits content of the previous summary, all sources of that are included. */
-export const findLostRuns = (text: string, input: SummaryInput): readonly Run[] =>
+export const findLostRuns = (text: string, input: SummaryInput): readonly SequenceRange[] =>
   runSync(findLostRunsInSteps(text, input))
 
-function* findLostRunsInSteps(text: string, { messages, previous }: SummaryInput): Work<readonly Run[]> {
-  const anchors = new Set(anchorsIn(text).map((anchor) => anchor.text))
-  const omitsPrevious = previous !== undefined && anchorsIn(previous.text).some((anchor) => !anchors.has(anchor.text))
+function* findLostRunsInSteps(text: string, { messages, previous }: SummaryInput): Work<readonly SequenceRange[]> {
+  const anchors = new Set(findAnchors(text).map((anchor) => anchor.text))
+  const omitsPrevious = previous !== undefined && findAnchors(previous.text).some((anchor) => !anchors.has(anchor.text))
   const earlier = omitsPrevious ? previous.sources : []
   const losses = yield* findLossesInSteps(text, truncateMessages(messages))
   const truncated = messages
     .filter(({ content }) => content.length > maxMessageChars)
     .map(({ id }) => ({ message: id }))
-  return addSourcesToRuns(previous?.lost ?? [], [...earlier, ...losses.map(({ source }) => source), ...truncated])
+  return addSourcesToRuns(previous?.lossyRanges ?? [], [
+    ...earlier,
+    ...losses.map(({ source }) => source),
+    ...truncated,
+  ])
 }
 
-const addSourcesToRuns = (runs: readonly Run[], sources: readonly Source[]): readonly Run[] =>
+const addSourcesToRuns = (runs: readonly SequenceRange[], sources: readonly Source[]): readonly SequenceRange[] =>
   addToRuns(
     runs,
-    sources.map(({ message }) => sequenceOf(message) ?? 0).filter((sequence) => sequence > 0),
+    sources.map(({ message }) => parseMessageId(message) ?? 0).filter((sequence) => sequence > 0),
   )
 
 /** Messages for a prompt, and the summary of the messages before them. */
@@ -232,7 +238,7 @@ const toChat = (system: string, text: string): readonly ChatMessage[] => [
   { role: 'user', content: text },
 ]
 
-const wrapAsData = (text: string): string => `<memory>\n${disarmed(text)}\n</memory>`
+const wrapAsData = (text: string): string => `<memory>\n${escapeMemoryTags(text)}\n</memory>`
 const formatPrevious = ({ previous }: PromptInput): string =>
   previous === undefined ? '' : `Previous summary:\n${wrapAsData(previous)}\n\n`
 const formatMessages = ({ messages }: PromptInput): string =>

@@ -1,5 +1,5 @@
-import type { Derived, Fact, Item, Millis, Notes, Summary } from '../domain/entry.ts'
-import { countBetween, type Head } from '../domain/session.ts'
+import type { Derived, Fact, Item, Millis, Summary, UpkeepNotes } from '../domain/entry.ts'
+import { countExisting, type SessionHead } from '../domain/session.ts'
 import type { FactCandidate } from './extract/fields.ts'
 import { mergeFacts } from './extract/merge.ts'
 
@@ -17,12 +17,12 @@ export type StepOutcome = {
   readonly put: readonly (Summary | Item)[]
   readonly drop: readonly string[]
   readonly facts: readonly FactCandidate[]
-  readonly notes: Partial<Pick<Notes, 'faults' | 'triage' | 'tuning' | 'facts'>>
+  readonly notes: Partial<Pick<UpkeepNotes, 'faults' | 'triage' | 'tuning' | 'facts'>>
 }
 
 /** Returns the change that applies an outcome to a session; undefined if its basis has changed. */
 export function applyOutcome(
-  head: Head,
+  head: SessionHead,
   outcome: StepOutcome,
   now: Millis,
 ): { readonly put: readonly Derived[]; readonly drop: readonly string[] } | undefined {
@@ -36,9 +36,13 @@ export function applyOutcome(
   return { put: [...outcome.put, ...merged.put, ...notes.put], drop: [...outcome.drop, ...merged.drop, ...notes.drop] }
 }
 
-function isStillValid(head: Head, { basis, put }: StepOutcome): boolean {
+function isStillValid(head: SessionHead, { basis, put }: StepOutcome): boolean {
   if (head.epoch !== basis.epoch) return false
-  if (basis.messages.some((sequence) => sequence > head.last || countBetween(head.gaps, sequence, sequence) === 0))
+  if (
+    basis.messages.some(
+      (sequence) => sequence > head.lastSequence || countExisting(head.gaps, sequence, sequence) === 0,
+    )
+  )
     return false
   if (basis.optimizerRuns !== undefined && basis.optimizerRuns !== optimizerRuns(head)) return false
   const summaries = head.derived.filter((entry) => entry.kind === 'summary')
@@ -48,25 +52,25 @@ function isStillValid(head: Head, { basis, put }: StepOutcome): boolean {
   // Rejects messages that another summary covers by now, unless this outcome continues that one.
   const continued = new Set(basis.summaries.map(({ id }) => id))
   const others = summaries.filter(({ id, tier }) => !continued.has(id) && tier !== 'batch')
-  return !put.some((entry) => entry.kind === 'summary' && others.some((other) => overlaps(entry, other)))
+  return !put.some((entry) => entry.kind === 'summary' && others.some((other) => summariesOverlap(entry, other)))
 }
 
 /** True if two summaries have the same id or cover some of the same messages. */
-export const overlaps = (one: Summary, other: Summary): boolean =>
+export const summariesOverlap = (one: Summary, other: Summary): boolean =>
   one.id === other.id || (one.covers[0] <= other.covers[1] && other.covers[0] <= one.covers[1])
 
-export const optimizerRuns = ({ derived }: Head): number =>
+export const optimizerRuns = ({ derived }: SessionHead): number =>
   derived.find((entry) => entry.kind === 'notes')?.tuning?.runs ?? 0
 
 /** Returns the change that updates the notes and releases the lease. Empty notes are dropped. */
 export function updateNotes(
-  head: Head,
+  head: SessionHead,
   changes: StepOutcome['notes'],
   now: Millis,
-): { readonly put: readonly Notes[]; readonly drop: readonly string[] } {
+): { readonly put: readonly UpkeepNotes[]; readonly drop: readonly string[] } {
   const notes = head.derived.find((entry) => entry.kind === 'notes')
   const { lease, faults = [], facts: _, ...rest } = { ...notes, ...changes }
-  const next: Notes = {
+  const next: UpkeepNotes = {
     ...rest,
     ...(changes.facts === undefined ? {} : { facts: changes.facts }),
     ...(faults.length === 0 ? {} : { faults }),

@@ -1,8 +1,8 @@
-import { isBlank, type Message, type Millis, type Summary, sequenceOf, type Tokens } from '../domain/entry.ts'
+import { isBlank, type Message, type Millis, parseMessageId, type Summary, type Tokens } from '../domain/entry.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
-import type { Head } from '../domain/session.ts'
+import type { SessionHead } from '../domain/session.ts'
 import {
   type DraftDeps,
   draftFacts,
@@ -31,7 +31,7 @@ const maxCharsPerStep = 524_288
 /** Performs a step and returns the changes to commit; undefined when there is nothing to do. Writes nothing. */
 export function perform(
   step: UpkeepStep,
-  head: Head,
+  head: SessionHead,
   deps: PerformDeps,
   now: Millis,
 ): Promise<StepOutcome | undefined> {
@@ -52,22 +52,22 @@ export function perform(
 /** Uses the built-in rules only: sending the whole conversation to the model again is not worth its price. */
 async function reextractFacts(
   { last }: StepOf<'reextractFacts'>,
-  head: Head,
+  head: SessionHead,
   { store, pause }: PerformDeps,
 ): Promise<StepOutcome> {
   const facts: StepOutcome['facts'][number][] = []
   for (let after = 0; after < last; ) {
-    const page = await store.page(head.key, { after, before: last + 1, limit: 500 })
+    const page = await store.readMessages(head.key, { after, before: last + 1, limit: 500 })
     facts.push(...(await factsByRules(page, pause)))
     after = page.at(-1)?.sequence ?? last
   }
-  const messages = [...new Set(facts.map(({ source }) => sequenceOf(source.message) ?? 0))]
+  const messages = [...new Set(facts.map(({ source }) => parseMessageId(source.message) ?? 0))]
   return { basis: { epoch: head.epoch, messages, summaries: [] }, put: [], drop: [], facts, notes: {} }
 }
 
 async function compact(
   step: StepOf<'compact'>,
-  head: Head,
+  head: SessionHead,
   deps: PerformDeps,
   now: Millis,
 ): Promise<StepOutcome | undefined> {
@@ -91,11 +91,11 @@ async function compact(
 
 async function summariseHour(
   { task, after }: StepOf<'summariseHour'>,
-  head: Head,
+  head: SessionHead,
   deps: PerformDeps,
   now: Millis,
 ): Promise<StepOutcome | undefined> {
-  const page = await deps.store.page(head.key, { after, limit: task.batch + task.keep + 1 })
+  const page = await deps.store.readMessages(head.key, { after, limit: task.batch + task.keep + 1 })
   const messages = takeBatch(page, task.batch)
   const last = messages.at(-1)
   if (last === undefined) return undefined
@@ -123,7 +123,7 @@ function takeBatch(page: readonly Message[], maxMessages: number): readonly Mess
 
 async function summariseSession(
   { task, hours, previous }: StepOf<'summariseSession'>,
-  head: Head,
+  head: SessionHead,
   deps: PerformDeps,
   now: Millis,
 ): Promise<StepOutcome | undefined> {
@@ -131,7 +131,7 @@ async function summariseSession(
   const combined = {
     text: replaced.map(({ text }) => text).join('\n'),
     sources: replaced.flatMap(({ sources }) => sources),
-    lost: replaced.flatMap(({ lost }) => lost),
+    lossyRanges: replaced.flatMap(({ lossyRanges }) => lossyRanges),
   }
   const hourTokens = hours.reduce((sum, summary) => sum + tokensOf(deps.tokenizer, summary), 0)
   const limit = tokensOf(deps.tokenizer, previous) + task.share * hourTokens
@@ -143,15 +143,15 @@ async function summariseSession(
 }
 
 async function optimizeSession(
-  head: Head,
+  head: SessionHead,
   { store, profile, tokenizer }: PerformDeps,
   now: Millis,
 ): Promise<StepOutcome | undefined> {
-  const messages = await store.page(head.key, { limit: maxOptimizedMessages, newest: true })
+  const messages = await store.readMessages(head.key, { limit: maxOptimizedMessages, newest: true })
   const { items, notes } = optimize(messages, head, { budget: profile.budget, tokenizer, now })
   const basis = {
     epoch: head.epoch,
-    messages: items.map(({ id }) => sequenceOf(id.slice(1)) ?? 0),
+    messages: items.map(({ id }) => parseMessageId(id.slice(1)) ?? 0),
     summaries: [],
     optimizerRuns: optimizerRuns(head),
   }
@@ -193,16 +193,19 @@ function buildSummary(tier: Summary['tier'], id: string, { messages, draft, repl
       Math.min(...replaced.map(({ covers }) => covers[0]), ...messages.slice(0, 1).map(({ sequence }) => sequence)),
       Math.max(...replaced.map(({ covers }) => covers[1]), last?.sequence ?? 0),
     ],
-    reach: Math.max(...replaced.map(({ reach }) => reach), last === undefined ? 0 : last.offset + last.weight),
+    endOffset: Math.max(
+      ...replaced.map(({ endOffset }) => endOffset),
+      last === undefined ? 0 : last.offset + last.weight,
+    ),
     version: (sameId?.version ?? 0) + 1,
     by: draft.by,
     sources: draft.sources,
-    lost: draft.lost,
+    lossyRanges: draft.lossyRanges,
   }
 }
 
 function buildOutcome(
-  head: Head,
+  head: SessionHead,
   messages: readonly Message[],
   summary: Summary,
   replaced: readonly Summary[],
@@ -224,7 +227,7 @@ function buildOutcome(
 /** Reads the messages after a sequence number that start before `endOffset`, except the newest, without splitting a tool call from its results. */
 async function readMessagesBefore(
   store: Store,
-  head: Head,
+  head: SessionHead,
   after: number,
   endOffset: Tokens,
 ): Promise<readonly Message[]> {
@@ -232,10 +235,10 @@ async function readMessagesBefore(
   let characters = 0
   const isBeyond = ({ offset, sequence, role, content }: Message): boolean => {
     characters += Math.min(content.length, maxCharsPerStep)
-    return offset >= endOffset || sequence >= head.last || (characters > maxCharsPerStep && role !== 'tool')
+    return offset >= endOffset || sequence >= head.lastSequence || (characters > maxCharsPerStep && role !== 'tool')
   }
   for (let from = after; ; ) {
-    const page = await store.page(head.key, { after: from, limit: 500 })
+    const page = await store.readMessages(head.key, { after: from, limit: 500 })
     const end = page.findIndex(isBeyond)
     messages.push(...(end < 0 ? page : page.slice(0, end)))
     if (end >= 0) return withoutSplitCall(messages, page[end])

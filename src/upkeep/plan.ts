@@ -1,9 +1,9 @@
-import { covered, mostOf, promised } from '../domain/band.ts'
+import { estimateReservedTokens, findSummaryCoverage, maxBandTokens } from '../domain/band.ts'
 import type { Derived, Message, Millis, Summary, Tokens } from '../domain/entry.ts'
-import type { Profile, Rule, Task, When } from '../domain/profile.ts'
-import { countBetween, type Head } from '../domain/session.ts'
+import type { Profile, RuleCondition, UpkeepRule, UpkeepTask } from '../domain/profile.ts'
+import { countExisting, type SessionHead } from '../domain/session.ts'
 
-type TaskOf<K extends string> = Extract<Task, { summarise: K }>
+type TaskOf<K extends string> = Extract<UpkeepTask, { summarise: K }>
 
 /** A due step of a session, derived from its head only. */
 export type UpkeepStep =
@@ -44,7 +44,7 @@ export type UpkeepTrigger = (typeof upkeepTriggers)[number]
 
 /** Lists the due steps of a session in the order of its profile's rules. */
 export function planUpkeep(
-  head: Head,
+  head: SessionHead,
   profile: Profile,
   trigger: UpkeepTrigger,
   input: PlanInput,
@@ -56,14 +56,14 @@ export function planUpkeep(
 }
 
 /** Stores move damaged entries aside. A lower number of facts than noted shows that some are missing. */
-function planReextraction({ derived }: Head): UpkeepStep[] {
+function planReextraction({ derived }: SessionHead): UpkeepStep[] {
   const expected = derived.find((entry) => entry.kind === 'notes')?.facts ?? 0
   return derived.filter(({ kind }) => kind === 'fact').length < expected
-    ? [{ kind: 'reextractFacts', last: covered(derived).last }]
+    ? [{ kind: 'reextractFacts', last: findSummaryCoverage(derived).last }]
     : []
 }
 
-const isTriggeredBy = ({ when, blocking }: Rule, trigger: UpkeepTrigger): boolean =>
+const isTriggeredBy = ({ when, blocking }: UpkeepRule, trigger: UpkeepTrigger): boolean =>
   trigger === 'tick' || (trigger === 'asked' ? blocking === true : !('every' in when))
 
 /** Nothing becomes due by appending until the session exceeds `tokens`, reaches `sequence`, or it is `at`. */
@@ -76,16 +76,19 @@ export type NextDue = {
 }
 
 /** Computes how long a session for which nothing is due needs no check. */
-export function nextDueOf(head: Head, profile: Profile, { budget, tokenCost }: PlanInput): NextDue {
-  const { last, reach } = covered(head.derived)
+export function nextDueOf(head: SessionHead, profile: Profile, { budget, tokenCost }: PlanInput): NextDue {
+  const { last, reach } = findSummaryCoverage(head.derived)
   let [tokens, sequence, at] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
   for (const { do: task, when } of profile.upkeep) {
     if (!('summarise' in task)) continue
     if (task.summarise === 'progressive') {
-      const fixed = promised(profile.bands, head.derived, budget, tokenCost)
+      const fixed = estimateReservedTokens(profile.bands, head.derived, budget, tokenCost)
       tokens = Math.min(tokens, reach + triggerTokens(when, budget) - fixed)
     } else if (task.summarise === 'hour') {
-      sequence = Math.min(sequence, head.last + task.batch + task.keep - countBetween(head.gaps, last + 1, head.last))
+      sequence = Math.min(
+        sequence,
+        head.lastSequence + task.batch + task.keep - countExisting(head.gaps, last + 1, head.lastSequence),
+      )
     } else {
       for (const { id } of summariesOfTier(head.derived, 'hour'))
         at = Math.min(at, (hourOfSummary(id) + 1) * hourMs + ('age' in when ? when.age : 0))
@@ -94,7 +97,7 @@ export function nextDueOf(head: Head, profile: Profile, { budget, tokenCost }: P
   return { tokens, sequence, at, epoch: head.epoch }
 }
 
-function stepsFor(rule: Rule, head: Head, profile: Profile, input: PlanInput): UpkeepStep[] {
+function stepsFor(rule: UpkeepRule, head: SessionHead, profile: Profile, input: PlanInput): UpkeepStep[] {
   const task = rule.do
   if ('optimise' in task) return isOptimizerDue(rule.when, head, input.now) ? [{ kind: 'optimize' }] : []
   if ('age' in task) return []
@@ -104,47 +107,47 @@ function stepsFor(rule: Rule, head: Head, profile: Profile, input: PlanInput): U
 
 function planCompaction(
   task: TaskOf<'progressive'>,
-  when: When,
-  head: Head,
+  when: RuleCondition,
+  head: SessionHead,
   profile: Profile,
   { budget, tokenCost }: PlanInput,
 ): UpkeepStep[] {
   const total = endOffset(head.recent.at(-1))
   const limit = triggerTokens(when, budget)
-  const unsummarised = total - covered(head.derived).reach
-  if (promised(profile.bands, head.derived, budget, tokenCost) + unsummarised <= limit) return []
+  const unsummarised = total - findSummaryCoverage(head.derived).reach
+  if (estimateReservedTokens(profile.bands, head.derived, budget, tokenCost) + unsummarised <= limit) return []
   const keepTokens = 'tokens' in task.keep ? task.keep.tokens : task.keep.usage * budget
   const previous = summariesOfTier(head.derived, 'progressive')[0]
   return [{ kind: 'compact', task, previous, endOffset: total - Math.min(keepTokens, limit) }]
 }
 
-const triggerTokens = (when: When, budget: Tokens): Tokens =>
+const triggerTokens = (when: RuleCondition, budget: Tokens): Tokens =>
   'tokens' in when ? when.tokens : 'usage' in when ? when.usage * budget : Number.POSITIVE_INFINITY
 
-function planHour(task: TaskOf<'hour'>, head: Head): UpkeepStep[] {
-  const after = covered(head.derived).last
-  const unsummarised = countBetween(head.gaps, after + 1, head.last)
+function planHour(task: TaskOf<'hour'>, head: SessionHead): UpkeepStep[] {
+  const after = findSummaryCoverage(head.derived).last
+  const unsummarised = countExisting(head.gaps, after + 1, head.lastSequence)
   return unsummarised >= task.batch + task.keep ? [{ kind: 'summariseHour', task, after }] : []
 }
 
-function planSession(task: TaskOf<'session'>, when: When, head: Head, now: Millis): UpkeepStep[] {
+function planSession(task: TaskOf<'session'>, when: RuleCondition, head: SessionHead, now: Millis): UpkeepStep[] {
   const age = 'age' in when ? when.age : 0
   const hours = summariesOfTier(head.derived, 'hour').filter(({ id }) => (hourOfSummary(id) + 1) * hourMs <= now - age)
   const previous = summariesOfTier(head.derived, 'session')[0]
   return hours.length === 0 ? [] : [{ kind: 'summariseSession', task, hours, previous }]
 }
 
-const isOptimizerDue = (when: When, head: Head, now: Millis): boolean =>
+const isOptimizerDue = (when: RuleCondition, head: SessionHead, now: Millis): boolean =>
   'every' in when && hasNewMessages(head) && now - lastOptimizerRun(head) >= when.every
 
 /** True if a rule of the session depends on time alone. */
-export const needsTick = (head: Head, profile: Profile): boolean =>
+export const needsTick = (head: SessionHead, profile: Profile): boolean =>
   hasNewMessages(head) && profile.upkeep.some(({ do: task }) => 'optimise' in task)
 
 /** True if messages were appended since the last optimizer run. */
-const hasNewMessages = (head: Head): boolean => head.messages > 0 && head.touchedAt >= lastOptimizerRun(head)
+const hasNewMessages = (head: SessionHead): boolean => head.messages > 0 && head.touchedAt >= lastOptimizerRun(head)
 
-const lastOptimizerRun = ({ derived, startedAt }: Head): Millis =>
+const lastOptimizerRun = ({ derived, startedAt }: SessionHead): Millis =>
   derived.find((entry) => entry.kind === 'notes')?.tuning?.snapshots.at(-1)?.at ?? startedAt
 
 const endOffset = (message: Message | undefined): Tokens =>
@@ -153,7 +156,7 @@ const endOffset = (message: Message | undefined): Tokens =>
 /** Tokens that a profile can show of summaries at its own budget, without heading and framing. */
 export function maxSummaryTokens({ bands, budget }: Profile): Tokens {
   const band = bands.find(({ claim }) => 'kind' in claim && claim.kind === 'summary')
-  const bandTokens = band === undefined ? 0 : mostOf(band, budget)
+  const bandTokens = band === undefined ? 0 : maxBandTokens(band, budget)
   // Unlimited if none is shown at this budget: a larger one may show it.
   return bandTokens === 0 ? Number.POSITIVE_INFINITY : Math.max(16, bandTokens - 48)
 }

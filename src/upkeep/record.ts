@@ -1,7 +1,7 @@
 import type { Derived, Fact, Json, Millis, Summary } from '../domain/entry.ts'
-import { countBetween, type Gap } from '../domain/session.ts'
-import { type FactField, fields, isKeyedField } from './extract/fields.ts'
-import { bySaid, factsAsOf } from './extract/merge.ts'
+import { countExisting, type Gap } from '../domain/session.ts'
+import { type FactField, factFields, isKeyedField } from './extract/fields.ts'
+import { byFirstMention, factsAsOf } from './extract/merge.ts'
 import { constraintsKey } from './extract/statements.ts'
 
 type JsonObject = { [key: string]: Json }
@@ -31,11 +31,11 @@ export function buildRecord(derived: readonly Derived[], asOf?: Millis, gaps: re
   const current = asOf === undefined ? facts.filter(({ until }) => until === undefined) : factsAsOf(facts, asOf)
   const summary = latestSummary(derived, asOf)
   return {
-    important_data: buildImportantData([...current].sort(bySaid)),
+    important_data: buildImportantData([...current].sort(byFirstMention)),
     conversation_summary: summary?.text ?? '',
     summary_version: summary?.version ?? 0,
     last_summarized_at: summary === undefined ? null : toIsoTime(summary.at),
-    messages_summarized_count: summary === undefined ? 0 : countBetween(gaps, ...summary.covers),
+    messages_summarized_count: summary === undefined ? 0 : countExisting(gaps, ...summary.covers),
     last_keep_window_index: summary?.covers[1] ?? 0,
   }
 }
@@ -55,7 +55,7 @@ function latestSummary(derived: readonly Derived[], asOf: Millis = Number.POSITI
 
 function buildImportantData(facts: readonly Fact[]): ImportantData {
   const data = Object.fromEntries(
-    fields.map((field) => [field, isKeyedField(field) ? Object.create(null) : []]),
+    factFields.map((field) => [field, isKeyedField(field) ? Object.create(null) : []]),
   ) as ImportantData
   for (const { field, key, value } of facts) {
     const container = Object.hasOwn(data, field) ? data[field as FactField] : undefined

@@ -1,4 +1,4 @@
-import { type Derived, type Fact, type Message, type Summary, sequenceOf, textOf } from '../domain/entry.ts'
+import { type Derived, type Fact, getEntryText, type Message, parseMessageId, type Summary } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { fallbackSummary, findLostRuns } from './draft.ts'
@@ -11,16 +11,16 @@ import type { SummaryTarget } from './summarise/summary.ts'
 type DeletedMessages = ReadonlySet<string> | 'all'
 
 /** Deleted messages of a scope by session id. */
-export type GoneBySession = ReadonlyMap<string, DeletedMessages>
+export type DeletionsBySession = ReadonlyMap<string, DeletedMessages>
 
 /**
  * Finds the derived entries of a session that may contain deleted content: they cite a deleted message, or summarise a
  * range that included one.
  */
-export function taintedBy(
+export function findAffected(
   derived: readonly Derived[],
   sessionId: string,
-  deletions: GoneBySession,
+  deletions: DeletionsBySession,
 ): readonly Derived[] {
   return derived.filter(
     (entry) =>
@@ -34,7 +34,7 @@ function coversDeleted(entry: Derived, deleted: DeletedMessages | undefined): bo
   const [first, last] = entry.covers
   if (deleted === 'all') return true
   for (const id of deleted) {
-    const sequence = sequenceOf(id)
+    const sequence = parseMessageId(id)
     if (sequence !== undefined && sequence >= first && sequence <= last) return true
   }
   return false
@@ -44,16 +44,16 @@ const isDeleted = (deleted: DeletedMessages | undefined, message: string): boole
   deleted !== undefined && (deleted === 'all' || deleted.has(message))
 
 /** True if an entry contains a text, ignoring case, in its user-supplied content. Role, numbers and id are not searched. */
-export function says(entry: Message | Derived, text: string): boolean {
+export function containsText(entry: Message | Derived, text: string): boolean {
   const lowercase = text.toLowerCase()
   return searchableTexts(entry).some((content) => content.toLowerCase().includes(lowercase))
 }
 
 function searchableTexts(entry: Message | Derived): readonly string[] {
-  if (entry.kind === 'message') return [entry.content, entry.name ?? '', ...textsIn(entry.calls ?? [])]
+  if (entry.kind === 'message') return [entry.content, entry.name ?? '', ...textsIn(entry.toolCalls ?? [])]
   if (entry.kind === 'fact' || entry.kind === 'knowledge') return [entry.key, ...textsIn(entry.value)]
   if (entry.kind === 'about') return textsIn(entry.metadata ?? '')
-  return [textOf(entry)]
+  return [getEntryText(entry)]
 }
 
 /** Collects all property names and values in a JSON value as text. */
@@ -87,7 +87,7 @@ function resummarise(
   const rebuilt = summarise(remaining, undefined, target)
   const input = { messages: remaining, previous: undefined }
   const { text, sources } = rebuilt.text === '' ? fallbackSummary(input, target) : rebuilt
-  return { ...summary, text, sources, by: 'builtin', lost: findLostRuns(text, input) }
+  return { ...summary, text, sources, by: 'builtin', lossyRanges: findLostRuns(text, input) }
 }
 
 /** Returns the size limit of the rule that created the summary. */

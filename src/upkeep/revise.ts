@@ -2,13 +2,13 @@ import type { Derived, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import type { Head } from '../domain/session.ts'
+import type { SessionHead } from '../domain/session.ts'
 
 /** Derived entries to put and to drop. */
 type Revision = { readonly put: readonly Derived[]; readonly drop: readonly string[] }
 
 /** A committed revision and the head it was based on. */
-export type Revised = Revision & { readonly head: Head }
+export type RevisionResult = Revision & { readonly head: SessionHead }
 
 const maxAttempts = 1_000
 
@@ -19,11 +19,11 @@ const maxAttempts = 1_000
 export async function revise(
   store: Store,
   key: Key,
-  decide: (head: Head) => Revision | undefined,
+  decide: (head: SessionHead) => Revision | undefined,
   at?: Millis,
-): Promise<Revised | undefined> {
+): Promise<RevisionResult | undefined> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const head = await store.head(key, 0)
+    const head = await store.readHead(key, 0)
     const revision = decide(head)
     if (revision === undefined || revision.put.length + revision.drop.length === 0) return undefined
     if (await tryCommit(store, at === undefined ? head : { ...head, touchedAt: at }, revision))
@@ -35,7 +35,7 @@ export async function revise(
 /** Commits a revision of a session as it was read; false if the session has changed since. */
 export async function tryCommit(
   store: Store,
-  { key, epoch, revision, touchedAt, expiresAt }: Head,
+  { key, epoch, revision, touchedAt, expiresAt }: SessionHead,
   { put, drop }: Revision,
 ): Promise<boolean> {
   try {

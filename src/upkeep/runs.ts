@@ -1,4 +1,4 @@
-import type { Run } from '../domain/entry.ts'
+import type { SequenceRange } from '../domain/entry.ts'
 
 /**
  * Adds sequence numbers to sorted runs and joins adjacent runs. Numbers may be in a run already.
@@ -6,8 +6,8 @@ import type { Run } from '../domain/entry.ts'
  * @example
  * addToRuns([[2, 3]], [9, 4]) // [[2, 4], [9, 9]]
  */
-export function addToRuns(runs: readonly Run[], sequences: readonly number[]): readonly Run[] {
-  const all = [...runs, ...sequences.map((sequence): Run => [sequence, sequence])].sort((a, b) => a[0] - b[0])
+export function addToRuns(runs: readonly SequenceRange[], sequences: readonly number[]): readonly SequenceRange[] {
+  const all = [...runs, ...sequences.map((sequence): SequenceRange => [sequence, sequence])].sort((a, b) => a[0] - b[0])
   const joined: [first: number, last: number][] = []
   for (const [first, last] of all) {
     const before = joined.at(-1)

@@ -1,10 +1,10 @@
-import type { Derived, Message, Millis, Notes, Tokens } from '../domain/entry.ts'
+import type { Derived, Message, Millis, Tokens, UpkeepNotes } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
-import { type Head, isExpired } from '../domain/session.ts'
+import { isExpired, type SessionHead } from '../domain/session.ts'
 import { type ModelCall, rejectOnAbort } from './modelCall.ts'
 import { applyOutcome, type StepOutcome } from './outcome.ts'
 import { perform } from './perform.ts'
@@ -26,7 +26,7 @@ export type SchedulerDeps = {
   readonly store: Store
   readonly tokenizer: Tokenizer
   /** Tokens a derived entry takes when it is shown in full. */
-  readonly price: (entry: Derived) => Tokens
+  readonly tokenCost: (entry: Derived) => Tokens
   /** Returns the model to call for a session, if there is one. */
   readonly modelCallFor: (key: Key) => ModelCall | undefined
   readonly clock: Clock
@@ -217,7 +217,7 @@ export class UpkeepScheduler {
   /** Runs the next due step. Resolves to true if another one may be due. */
   private async runNextStep(key: Key, trigger: UpkeepTrigger): Promise<boolean> {
     const modelCall = this.deps.modelCallFor(key)
-    const head = await this.deps.store.head(key, 1)
+    const head = await this.deps.store.readHead(key, 1)
     const step = this.nextStep(head, trigger)
     if (step === undefined) return false
     if (modelCall === undefined || step.kind === 'optimize' || step.kind === 'reextractFacts')
@@ -229,7 +229,7 @@ export class UpkeepScheduler {
   }
 
   /** Performs a step and commits its outcome. Without an outcome only the lease is released. */
-  private async performStep(step: UpkeepStep, head: Head, modelCall: ModelCall | undefined): Promise<boolean> {
+  private async performStep(step: UpkeepStep, head: SessionHead, modelCall: ModelCall | undefined): Promise<boolean> {
     const { profile, store, tokenizer, clock, pause } = this.deps
     const { signal } = this.stopped
     let outcome: StepOutcome | undefined
@@ -243,15 +243,15 @@ export class UpkeepScheduler {
     return true
   }
 
-  private nextStep(head: Head, trigger: UpkeepTrigger): UpkeepStep | undefined {
-    const { profile, price, clock } = this.deps
+  private nextStep(head: SessionHead, trigger: UpkeepTrigger): UpkeepStep | undefined {
+    const { profile, tokenCost, clock } = this.deps
     const now = clock()
     const name = formatKey(head.key)
     if (head.revision === 0 || isExpired(head, now)) {
       this.watched.delete(name)
       return undefined
     }
-    const input = { now, budget: this.budgets.get(name) ?? profile.budget, tokenCost: price }
+    const input = { now, budget: this.budgets.get(name) ?? profile.budget, tokenCost: tokenCost }
     const [step] = planUpkeep(head, profile, trigger, input)
     if (step === undefined && trigger !== 'asked') this.setNextDue(name, nextDueOf(head, profile, input))
     if (step === undefined && trigger === 'tick' && !needsTick(head, profile)) this.watched.delete(name)
@@ -264,7 +264,7 @@ export class UpkeepScheduler {
   }
 
   /** Leases a session for this process, so that two processes do not pay for the same model call. */
-  private async lease(head: Head, { timeout }: ModelCall): Promise<'acquired' | 'taken' | 'conflict'> {
+  private async lease(head: SessionHead, { timeout }: ModelCall): Promise<'acquired' | 'taken' | 'conflict'> {
     const { holder, clock } = this.deps
     const now = clock()
     const notes = head.derived.find((entry) => entry.kind === 'notes')
@@ -273,7 +273,7 @@ export class UpkeepScheduler {
     const leftMs = (notes?.lease?.until ?? now) - now
     if (notes?.lease?.holder !== holder && leftMs > 0 && leftMs <= maxLeaseMs) return 'taken'
     const lease = { holder, until: now + maxLeaseMs }
-    const put: Notes = { ...notes, kind: 'notes', id: 'notes', at: now, sources: [], lease }
+    const put: UpkeepNotes = { ...notes, kind: 'notes', id: 'notes', at: now, sources: [], lease }
     return (await tryCommit(this.deps.store, head, { put: [put], drop: [] })) ? 'acquired' : 'conflict'
   }
 
@@ -315,7 +315,7 @@ function latestFaults(faults: readonly TimedDegradation[]): UpkeepHealth['degrad
 }
 
 /** Changes nothing except that committing it releases the lease. */
-const emptyOutcome = ({ epoch }: Head): StepOutcome => ({
+const emptyOutcome = ({ epoch }: SessionHead): StepOutcome => ({
   basis: { epoch, messages: [], summaries: [] },
   put: [],
   drop: [],

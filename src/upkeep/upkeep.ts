@@ -2,7 +2,7 @@ import type { Derived, Fact, Knowledge, Message, Millis, Summary } from '../doma
 import { MemoryError } from '../domain/error.ts'
 import { type Key, parseKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { Model, Store } from '../domain/ports.ts'
-import type { Head } from '../domain/session.ts'
+import type { SessionHead } from '../domain/session.ts'
 import { ageKnowledge } from './confidence.ts'
 import { factsAsOf } from './extract/merge.ts'
 import type { ModelCall } from './modelCall.ts'
@@ -13,11 +13,11 @@ import { buildRecord, type MemoryRecord } from './record.ts'
 import { rederive } from './rederive.ts'
 import { revise } from './revise.ts'
 import { type NewestMessage, type SchedulerDeps, type UpkeepHealth, UpkeepScheduler } from './scheduler.ts'
-import { type Loss, lossesOf } from './verify.ts'
+import { findLosses, type Loss } from './verify.ts'
 import type { Pause } from './work.ts'
 
 /** Dependencies of upkeep that a memory provides. */
-export type UpkeepMeans = Omit<SchedulerDeps, 'store' | 'modelCallFor' | 'pause' | 'holder'> & {
+export type UpkeepDeps = Omit<SchedulerDeps, 'store' | 'modelCallFor' | 'pause' | 'holder'> & {
   readonly sessions: Store
   readonly store: Store
 }
@@ -33,7 +33,7 @@ export type UpkeepOptions = {
   /** Time a context waits for upkeep that blocks it, in milliseconds. Default: 10 000. */
   readonly maxContextWait?: Millis | undefined
   /** Creates a signal that aborts after a delay. Default: `AbortSignal.timeout`. */
-  readonly expire?: ModelCall['timeoutSignal'] | undefined
+  readonly timeoutSignal?: ModelCall['timeoutSignal'] | undefined
   /** Yields to other work during long computations, for example with `setImmediate`. Default: no yielding. */
   readonly pause?: Pause | undefined
 }
@@ -41,20 +41,20 @@ export type UpkeepOptions = {
 const noPause: Pause = () => Promise.resolve()
 
 /** Content that a summary omits, each item with the message that still has it. */
-export type Lost = { readonly summary: string; readonly losses: readonly Loss[] }
+export type SummaryLosses = { readonly summary: string; readonly losses: readonly Loss[] }
 
 /** Maintains the derived entries of a memory: summaries, facts, optimizer notes and knowledge. */
 export class Upkeep {
-  private readonly deps: UpkeepMeans
+  private readonly deps: UpkeepDeps
   private readonly scheduler: UpkeepScheduler
   private nextAgingAt = Number.NEGATIVE_INFINITY
 
-  constructor(deps: UpkeepMeans, options: UpkeepOptions = {}) {
+  constructor(deps: UpkeepDeps, options: UpkeepOptions = {}) {
     const {
       model,
       timeout = 30_000,
       maxContextWait = 10_000,
-      expire: timeoutSignal = (after) => AbortSignal.timeout(after),
+      timeoutSignal = (after) => AbortSignal.timeout(after),
       pause = noPause,
     } = options
     this.deps = deps
@@ -67,17 +67,17 @@ export class Upkeep {
   }
 
   /** Schedules a check of a session and returns at once. */
-  heard(key: Key, trigger: UpkeepTrigger, newest?: NewestMessage, epoch?: number): void {
+  notify(key: Key, trigger: UpkeepTrigger, newest?: NewestMessage, epoch?: number): void {
     this.scheduler.notify(key, trigger, newest, epoch)
   }
 
   /** Discards cached state of a scope after something in it was forgotten. */
-  forgot(scope: Scope): void {
+  invalidate(scope: Scope): void {
     this.scheduler.invalidate(scope)
   }
 
   /** Resolves when the upkeep that blocks the next context is done. Returns undefined when there is none. */
-  ready(key: Key, budget: number): Promise<void> | undefined {
+  whenReady(key: Key, budget: number): Promise<void> | undefined {
     return this.scheduler.whenReady(key, budget)
   }
 
@@ -94,7 +94,7 @@ export class Upkeep {
   }
 
   /** Resolves when no upkeep is in progress. */
-  settled(): Promise<void> {
+  whenIdle(): Promise<void> {
     return this.scheduler.whenIdle()
   }
 
@@ -153,23 +153,27 @@ export class Upkeep {
   }
 
   /** Lists content that the summaries of a session omit, each item with the message that still has it. */
-  async losses(key: string | Key): Promise<readonly Lost[]> {
+  async losses(key: string | Key): Promise<readonly SummaryLosses[]> {
     const parsed = parseKey(key)
-    const result: Lost[] = []
+    const result: SummaryLosses[] = []
     for (const summary of await this.summaries(parsed)) {
       const messages: Message[] = []
-      for (const [first, last] of summary.lost)
+      for (const [first, last] of summary.lossyRanges)
         messages.push(
-          ...(await this.deps.sessions.page(parsed, { after: first - 1, before: last + 1, limit: last - first + 1 })),
+          ...(await this.deps.sessions.readMessages(parsed, {
+            after: first - 1,
+            before: last + 1,
+            limit: last - first + 1,
+          })),
         )
-      result.push({ summary: summary.id, losses: lossesOf(summary.text, messages) })
+      result.push({ summary: summary.id, losses: findLosses(summary.text, messages) })
     }
     return result
   }
 
   /** Lists the knowledge of a scope, including entries that wait for approval. */
   async knowledge(scope: Scope): Promise<readonly Knowledge[]> {
-    const { derived } = await this.deps.store.head(scopeKey(parseKey(scope)), 0)
+    const { derived } = await this.deps.store.readHead(scopeKey(parseKey(scope)), 0)
     return derived.filter((entry): entry is Knowledge => entry.kind === 'knowledge')
   }
 
@@ -188,7 +192,7 @@ export class Upkeep {
   }
 
   /** Returns optimizer statistics of one session, of a scope, or of all sessions. */
-  async optimizer(target?: string): Promise<OptimizerStatus> {
+  async optimizerStatus(target?: string): Promise<OptimizerStatus> {
     const { sessions } = this.deps
     const key = target === undefined ? undefined : parseKey(target)
     const keys =
@@ -197,7 +201,7 @@ export class Upkeep {
             (session) => session.key,
           )
         : [key]
-    const heads = await Promise.all(keys.map((session) => sessions.head(session, 0)))
+    const heads = await Promise.all(keys.map((session) => sessions.readHead(session, 0)))
     return buildOptimizerStatus(
       heads.flatMap(({ derived }) =>
         derived.flatMap((entry) => (entry.kind === 'notes' && entry.tuning !== undefined ? [entry.tuning] : [])),
@@ -205,13 +209,13 @@ export class Upkeep {
     )
   }
 
-  private head(key: Key): Promise<Head> {
-    return (key.id === '' ? this.deps.store : this.deps.sessions).head(key, 0)
+  private head(key: Key): Promise<SessionHead> {
+    return (key.id === '' ? this.deps.store : this.deps.sessions).readHead(key, 0)
   }
 }
 
 /** Creates upkeep for `openMemory`: by the built-in rules, or by a model whose output is verified. */
-export const upkeepWith =
-  (options: UpkeepOptions = {}): ((deps: UpkeepMeans) => Upkeep) =>
+export const createUpkeep =
+  (options: UpkeepOptions = {}): ((deps: UpkeepDeps) => Upkeep) =>
   (deps) =>
     new Upkeep(deps, options)

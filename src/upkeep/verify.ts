@@ -1,10 +1,17 @@
 import type { Source } from '../domain/entry.ts'
-import { type Anchor, type AnchorKind, anchorsIn, isCompound } from '../text/anchors.ts'
-import { constraintsIn, finderIn, isNameable, mentionWeight, missingNames, rankNames } from './summarise/coverage.ts'
+import { type Anchor, type AnchorKind, findAnchors, isCompoundWord } from '../text/anchors.ts'
+import {
+  createConstraintFinder,
+  createTextFinder,
+  isNameable,
+  mentionWeight,
+  missingNames,
+  rankNames,
+} from './summarise/coverage.ts'
 import { blankQuotations, findInjections } from './summarise/injectionCheck.ts'
 import { renderPieces, splitEarlierSummary, splitIntoPieces } from './summarise/pieces.ts'
-import { largest } from './summarise/select.ts'
-import { countWords, fitsTarget, type SummaryTarget, type Told } from './summarise/summary.ts'
+import { findLargest } from './summarise/select.ts'
+import { countWords, fitsTarget, type SummaryMessage, type SummaryTarget } from './summarise/summary.ts'
 import { runSync, type Work } from './work.ts'
 
 /** Content that a summary omits, and the message that still has it. */
@@ -18,7 +25,7 @@ export type VerifyResult =
 
 /** Source of a model's summary, the built-in summary of the same source, and the instructions of the prompt. */
 export type VerifyInput = {
-  readonly messages: readonly Told[]
+  readonly messages: readonly SummaryMessage[]
   readonly previous: string | undefined
   readonly baseline: string
   readonly prompt: string
@@ -31,15 +38,15 @@ const echoWords = 8
 const maxAddedConstraints = 32
 
 /** Finds anchors and constraints of messages that a text omits. */
-export const lossesOf = (text: string, messages: readonly Told[]): readonly Loss[] =>
+export const findLosses = (text: string, messages: readonly SummaryMessage[]): readonly Loss[] =>
   runSync(findLossesInSteps(text, messages))
 
-export function* findLossesInSteps(text: string, messages: readonly Told[]): Work<readonly Loss[]> {
-  const [hasText, hasConstraint] = [finderIn(text), constraintsIn(text)]
+export function* findLossesInSteps(text: string, messages: readonly SummaryMessage[]): Work<readonly Loss[]> {
+  const [hasText, hasConstraint] = [createTextFinder(text), createConstraintFinder(text)]
   const seen = new Set<string>()
   const losses: Loss[] = []
   for (const message of messages) {
-    for (const { kind, text: anchor, start, end } of anchorsIn(message.content)) {
+    for (const { kind, text: anchor, start, end } of findAnchors(message.content)) {
       const key = `${kind} ${anchor}`
       if (seen.has(key) || (kind === 'constraint' && !isBinding(message))) continue
       seen.add(key)
@@ -52,7 +59,7 @@ export function* findLossesInSteps(text: string, messages: readonly Told[]): Wor
 }
 
 /** Only constraints of users and system messages count, not those of assistants or tool output. */
-const isBinding = ({ role }: Told): boolean => role === 'user' || role === 'system'
+const isBinding = ({ role }: SummaryMessage): boolean => role === 'user' || role === 'system'
 
 /**
  * Checks a model's summary against its source and against the coverage of the built-in summary. Fails if it is empty,
@@ -119,8 +126,8 @@ function wordGrams(text: string): ReadonlySet<string> {
 }
 
 /** Finds the first identifier, number or date that is not in the source. */
-function findInvented(text: string, source: string, messages: readonly Told[]): string | undefined {
-  const has = finderIn(source.toLowerCase())
+function findInvented(text: string, source: string, messages: readonly SummaryMessage[]): string | undefined {
+  const has = createTextFinder(source.toLowerCase())
   const atoms = new Set([...dateAtoms(source), ...messages.flatMap(({ at }) => dateAtoms(new Date(at).toUTCString()))])
   const numbers = new Set((source.match(/\d[\d.,'’_]*/g) ?? []).map(digitsOf))
   const isSaid = ({ kind, text: name }: Anchor): boolean => {
@@ -130,8 +137,8 @@ function findInvented(text: string, source: string, messages: readonly Told[]): 
     return kind === 'number' && (name.match(/\d[\d.,'’_]*/g) ?? []).every((number) => numbers.has(digitsOf(number)))
   }
   const isClaim = (anchor: Anchor): boolean =>
-    anchor.kind !== 'name' && anchor.kind !== 'constraint' && !isCompound(anchor)
-  return anchorsIn(text).find((anchor) => isClaim(anchor) && !isSaid(anchor))?.text
+    anchor.kind !== 'name' && anchor.kind !== 'constraint' && !isCompoundWord(anchor)
+  return findAnchors(text).find((anchor) => isClaim(anchor) && !isSaid(anchor))?.text
 }
 
 const digitsOf = (number: string): string => number.replace(/\D/g, '')
@@ -145,7 +152,7 @@ const dateAtoms = (text: string): string[] =>
 function* findUncovered(text: string, input: VerifyInput): Work<string | undefined> {
   const [constraint] = yield* findMissingConstraints(text, input)
   if (constraint !== undefined) return constraint.clause
-  const [has, baselineHas] = [finderIn(text), finderIn(input.baseline)]
+  const [has, baselineHas] = [createTextFinder(text), createTextFinder(input.baseline)]
   let [covered, needed] = [0, 0]
   let missing: string | undefined
   for (const [name, weight] of yield* countMentions(withPreviousSummary(input))) {
@@ -158,7 +165,7 @@ function* findUncovered(text: string, input: VerifyInput): Work<string | undefin
 }
 
 /** Prepends the previous summary as a user message: a new summary must cover it as well. */
-const withPreviousSummary = ({ messages, previous }: VerifyInput): readonly Told[] =>
+const withPreviousSummary = ({ messages, previous }: VerifyInput): readonly SummaryMessage[] =>
   previous === undefined ? messages : [{ id: '', sequence: 0, at: 0, role: 'user', content: previous }, ...messages]
 
 /** Finds user constraints that the built-in summary has and a text lacks, each with its sentence. */
@@ -166,13 +173,13 @@ function* findMissingConstraints(
   text: string,
   { messages, previous, baseline }: VerifyInput,
 ): Work<readonly { readonly clause: string; readonly line: string }[]> {
-  const [hasConstraint, baselineHasConstraint] = [constraintsIn(text), constraintsIn(baseline)]
+  const [hasConstraint, baselineHasConstraint] = [createConstraintFinder(text), createConstraintFinder(baseline)]
   const earlier = splitEarlierSummary(
     previous === undefined ? undefined : { text: previous, sources: [] },
   ).pieces.filter(({ isPerson }) => isPerson)
   const missing: { clause: string; line: string }[] = []
   for (const piece of [...earlier, ...(yield* splitIntoPieces(messages.filter(isBinding), 0))]) {
-    for (const { kind, text: clause } of anchorsIn(piece.text))
+    for (const { kind, text: clause } of findAnchors(piece.text))
       if (kind === 'constraint' && baselineHasConstraint(clause) && !hasConstraint(clause))
         missing.push({ clause, line: renderPieces([piece], []) })
     yield piece.text.length
@@ -181,11 +188,11 @@ function* findMissingConstraints(
 }
 
 /** Weighs names and numbers by the speakers and the number of their mentions. */
-function* countMentions(messages: readonly Told[]): Work<ReadonlyMap<string, number>> {
+function* countMentions(messages: readonly SummaryMessage[]): Work<ReadonlyMap<string, number>> {
   const mentions = new Map<string, number>()
   for (const message of messages) {
-    for (const anchor of anchorsIn(message.content))
-      if (isNameable(anchor) && !isCompound(anchor))
+    for (const anchor of findAnchors(message.content))
+      if (isNameable(anchor) && !isCompoundWord(anchor))
         mentions.set(anchor.text, (mentions.get(anchor.text) ?? 0) + mentionWeight(message))
     yield message.content.length
   }
@@ -201,7 +208,10 @@ export function* repairSummary(candidate: string, input: VerifyInput): Work<stri
   const names = missingNames(text, yield* rankNames(withPreviousSummary(input), []))
   const withNames = (count: number): string =>
     count === 0 ? text : `${text}\n${renderPieces([], names.slice(0, count))}`
-  return fillToMinimum(withNames(largest(names.length, (count) => fitsTarget(withNames(count), input.target))), input)
+  return fillToMinimum(
+    withNames(findLargest(names.length, (count) => fitsTarget(withNames(count), input.target))),
+    input,
+  )
 }
 
 /** Adds lines of the built-in summary until the text has the minimum length. */

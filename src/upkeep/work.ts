@@ -13,7 +13,7 @@ const sliceChars = 32_768
  * @example
  * await runInSlices(summariseInSteps(messages, undefined, target), () => new Promise((resume) => setImmediate(resume)))
  */
-export async function paced<T>(work: Work<T>, pause: Pause): Promise<T> {
+export async function runInSlices<T>(work: Work<T>, pause: Pause): Promise<T> {
   let processed = 0
   for (;;) {
     const step = work.next()

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type ServiceRequest, UnifiedAIService, unifiedAIService } from '../../src/adapters/ai-service.ts'
 import { SessionMemory, sessionMemory } from '../../src/adapters/session-memory.ts'
-import { refuses, replies, startUpstream, type Upstream } from '../providers/upstream.ts'
+import { replyWith, respondWithStatus, startUpstream, type Upstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const tab = 'example.com:42'
@@ -33,7 +33,7 @@ describe('UnifiedAIService', () => {
       'E-15',
       `processText › with provider ${provider} › stores the question, streams the answer and stores it`,
       async () => {
-        await using upstream = await startUpstream(replies('About', ' bees', '.'))
+        await using upstream = await startUpstream(replyWith('About', ' bees', '.'))
         const memory = new SessionMemory()
         const service = new UnifiedAIService({ memory })
         await service.initialize(tab, {
@@ -65,7 +65,7 @@ describe('UnifiedAIService', () => {
     ['E-10', 'E-09'],
     'processText › with isFollowUp › sends the conversation as open context and the question once',
     async () => {
-      await using upstream = await startUpstream(replies('About bees.'))
+      await using upstream = await startUpstream(replyWith('About bees.'))
       const { service } = await createService(upstream, 'You are a reading aid.')
       await ask(service, { text: 'What is this article about?' })
       await ask(service, { text: 'Which bees?', isFollowUp: true })
@@ -93,7 +93,7 @@ describe('UnifiedAIService', () => {
     ['E-10', 'E-09'],
     'processText › with a new selection › sends the conversation as silent background and the question once',
     async () => {
-      await using upstream = await startUpstream(replies('About bees.'))
+      await using upstream = await startUpstream(replyWith('About bees.'))
       const { service } = await createService(upstream)
       await ask(service, { text: 'What is this article about?' })
       await ask(service, { text: 'Apis mellifera', systemPrompt: 'Explain the selection.' })
@@ -119,14 +119,14 @@ describe('UnifiedAIService', () => {
   )
 
   it('processText › without system prompt and history › sends no system message', async () => {
-    await using upstream = await startUpstream(replies('Hi.'))
+    await using upstream = await startUpstream(replyWith('Hi.'))
     const { service } = await createService(upstream)
     await ask(service, { text: 'Hello' })
     expect(upstream.requests[0]?.body.messages).toEqual([{ role: 'user', content: 'Hello' }])
   })
 
   it('processText › with an answer that fails › stores only the question', async () => {
-    for (const behaviour of [{ does: 'drop', pieces: ['About'] } as const, refuses(400)]) {
+    for (const behaviour of [{ does: 'drop', pieces: ['About'] } as const, respondWithStatus(400)]) {
       await using upstream = await startUpstream(behaviour)
       const { service, memory } = await createService(upstream)
       await expect(ask(service, { text: 'What is this?' })).rejects.toMatchObject({
@@ -144,7 +144,7 @@ describe('UnifiedAIService', () => {
       expect(chunk).toBe('About')
       break
     }
-    expect(await upstream.requests[0]?.over).toBe('hung up')
+    expect(await upstream.requests[0]?.outcome).toBe('hung up')
     expect(transcript(memory)).toEqual(['user: What is this?'])
   })
 
@@ -156,7 +156,7 @@ describe('UnifiedAIService', () => {
     expect(await chunks.next()).toEqual({ done: false, value: 'About' })
     stop.abort()
     await expect(chunks.next()).rejects.toMatchObject({ code: 'aborted' })
-    expect(await upstream.requests[0]?.over).toBe('hung up')
+    expect(await upstream.requests[0]?.outcome).toBe('hung up')
     expect(transcript(memory)).toEqual(['user: What is this?'])
   })
 
@@ -170,7 +170,7 @@ describe('UnifiedAIService', () => {
       },
     }
     for (const [name, clear] of Object.entries(clearMethods)) {
-      await using upstream = await startUpstream(replies('About', ' bees'))
+      await using upstream = await startUpstream(replyWith('About', ' bees'))
       const { service, memory } = await createService(upstream)
       for await (const chunk of service.processText({ text: 'What is this?' })) if (chunk === 'About') clear(memory)
       expect([name, transcript(memory)]).toEqual([name, name.includes('again') ? ['user: What is this?'] : []])
@@ -178,7 +178,7 @@ describe('UnifiedAIService', () => {
   })
 
   it('processText › with a session that expired meanwhile › does not store the answer', async () => {
-    await using upstream = await startUpstream(replies('About', ' bees'))
+    await using upstream = await startUpstream(replyWith('About', ' bees'))
     let now = 0
     const memory = new SessionMemory({}, { clock: () => now })
     const service = new UnifiedAIService({ memory })
@@ -188,8 +188,8 @@ describe('UnifiedAIService', () => {
   })
 
   verifies('E-01', 'processText › with two tabs › uses the memory and the settings of each', async () => {
-    await using home = await startUpstream(replies('Home.'))
-    await using away = await startUpstream(replies('Away.'))
+    await using home = await startUpstream(replyWith('Home.'))
+    await using away = await startUpstream(replyWith('Away.'))
     const memory = new SessionMemory()
     const service = new UnifiedAIService({ memory })
     await service.initialize('bank.example:1', { provider: 'local', baseUrl: home.url })

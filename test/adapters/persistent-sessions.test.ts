@@ -6,9 +6,9 @@ import { openMemory, profiles } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 
-const newFile = freshFiles()
+const newFile = createTempPaths()
 const noon = Date.UTC(2026, 0, 1, 12)
 
 /** Opens sessions on a file with a clock that advances by a second per call; closed with the block. */
@@ -130,7 +130,7 @@ describe('PersistentSessions', () => {
       { role: 'system', content: '[CONTEXT SUMMARY] Two. Then three more.' },
       { role: 'assistant', content: 'message 6' },
     ])
-    const { derived } = await store.head(parseKey('acme:task'), 0)
+    const { derived } = await store.readHead(parseKey('acme:task'), 0)
     const sources = ['m1', 'm2', 'm3', 'm4', 'm5'].map((message) => ({ message }))
     expect(derived).toMatchObject([{ kind: 'summary', tier: 'batch', covers: [1, 5], version: 2, sources }])
     await sessions.compressMessages('task', 'm6', 'Five, put better.')
@@ -236,7 +236,7 @@ describe('PersistentSessions', () => {
       '+ message 4',
     ])
     expect(lines.slice(5).sort()).toEqual(Array.from({ length: 8 }, (_, index) => `+ late ${index + 1}`))
-    const { derived } = await here.store.head(parseKey('acme:task'), 0)
+    const { derived } = await here.store.readHead(parseKey('acme:task'), 0)
     expect(derived).toHaveLength(1)
     expect((derived[0] as Summary).version).toBe(2)
   })
@@ -269,7 +269,7 @@ describe('PersistentSessions', () => {
       '+ message 6',
       '+ message 7',
     ])
-    const { derived } = await store.head(parseKey('acme:task'), 0)
+    const { derived } = await store.readHead(parseKey('acme:task'), 0)
     expect(derived).toMatchObject([{ covers: [1, 4], version: 2 }])
   })
 

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
-import { Audit } from '../../src/mcp/files/audit.ts'
+import { AuditLog } from '../../src/mcp/files/audit.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createCliHarness, exitCodes } from './cliHarness.ts'
 
@@ -9,10 +9,10 @@ const { folder, run } = createCliHarness('audit', ['audit'], { THREADKEEP_STORE:
 
 /** Writes a log of three lines and returns the hash of the last one. */
 async function writeLog(name: string): Promise<{ readonly file: string; readonly hash: string }> {
-  const audit = new Audit(join(folder, name))
+  const audit = new AuditLog(join(folder, name))
   const at = Date.UTC(2026, 0, 2)
-  await audit.note({ at, user: 'ann', operation: 'read', path: '/app/a.txt', outcome: 'allowed' })
-  await audit.note({
+  await audit.append({ at, user: 'ann', operation: 'read', path: '/app/a.txt', outcome: 'allowed' })
+  await audit.append({
     at,
     user: 'eve',
     operation: 'write',
@@ -20,7 +20,7 @@ async function writeLog(name: string): Promise<{ readonly file: string; readonly
     outcome: 'refused',
     why: 'outside',
   })
-  await audit.note({ at, user: 'bob', operation: 'list', path: '/app', outcome: 'allowed' })
+  await audit.append({ at, user: 'bob', operation: 'list', path: '/app', outcome: 'allowed' })
   const { hash } = JSON.parse(readFileSync(`${audit.file}.head`, 'utf8')) as { hash: string }
   return { file: audit.file, hash }
 }
@@ -52,10 +52,10 @@ describe('threadkeep audit', () => {
     const { file } = await writeLog('cut.jsonl')
     const lines = readFileSync(file, 'utf8').split('\n')
     truncateSync(file, (lines[0] ?? '').length + 1)
-    const truncated = 'cut.jsonl is invalid from line 2: it is gone, with everything after it: 2 of 3 lines.\n'
+    const truncated = 'cut.jsonl is invalid from line 2: it is missing with everything after it: 2 of 3 lines.\n'
     expect(await run(['verify', '--log', 'cut.jsonl'])).toEqual({ code: 1, stdout: truncated, stderr: '' })
     rmSync(file)
-    const deleted = 'cut.jsonl is invalid from line 1: it is gone, with everything after it: 3 of 3 lines.\n'
+    const deleted = 'cut.jsonl is invalid from line 1: it is missing with everything after it: 3 of 3 lines.\n'
     expect(await run(['verify', '--log', 'cut.jsonl'])).toEqual({ code: 1, stdout: deleted, stderr: '' })
   })
 

@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest'
-import { refuses, replies, startUpstream } from '../providers/upstream.ts'
+import { replyWith, respondWithStatus, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { command, run } from './command.ts'
+import { runCommand, startCommand } from './command.ts'
 
 const expectedReply = 'From what you told me: "My cat is called Miso."'
 const input = 'My cat is called Miso.\n\nWhat is my cat called?\n'
 
 describe('threadkeep chat', () => {
   it('with piped input answers each line and remembers earlier ones', async () => {
-    const { code, stdout, stderr } = await run(['chat'], input)
+    const { code, stdout, stderr } = await runCommand(['chat'], input)
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout.split('\n').slice(1)).toEqual([expectedReply, ''])
   })
 
   verifies('S-02', '--json prints one JSON object per turn', async () => {
-    const { code, stdout } = await run(
+    const { code, stdout } = await runCommand(
       ['chat', 'acme:ann', '--json', '--profile', 'ephemeral', '--budget', '300'],
       input,
     )
@@ -34,20 +34,20 @@ describe('threadkeep chat', () => {
   it('--receipt shows the receipt of each turn, /receipt that of the last one', async () => {
     const table = [
       'band   entries  count  verdict  tokens  why',
-      'frame  -            0  whole         3  headings and what the provider adds',
+      'frame  -            0  whole         3  headings and provider overhead',
       'tail   m1           1  whole        11  the newest turn',
       '14 of 16000 tokens, 0 cacheable',
     ]
-    const always = await run(['chat', '--receipt'], 'My cat is called Miso.\n')
+    const always = await runCommand(['chat', '--receipt'], 'My cat is called Miso.\n')
     expect(always.stdout.split('\n').slice(1, -1)).toEqual(table)
-    const once = await run(['chat'], '/receipt\nMy cat is called Miso.\n/receipt\n')
+    const once = await runCommand(['chat'], '/receipt\nMy cat is called Miso.\n/receipt\n')
     const lines = once.stdout.split('\n')
     expect(lines[0]).toBe('No turns yet.')
     expect(lines.slice(2, -1)).toEqual(table)
   })
 
   it('/forget deletes the session, /help lists the commands, /quit exits', async () => {
-    const { code, stdout } = await run(
+    const { code, stdout } = await runCommand(
       ['chat'],
       'My cat is called Miso.\n/forget\nWhat is my cat called?\n/help\n/quit\nNever said\n',
     )
@@ -65,7 +65,7 @@ describe('threadkeep chat', () => {
   })
 
   it('--json prints the results of slash commands as JSON', async () => {
-    const { stdout } = await run(['chat', '--json'], '/receipt\nHello\n/forget\n/help\n')
+    const { stdout } = await runCommand(['chat', '--json'], '/receipt\nHello\n/forget\n/help\n')
     const [receipt, , forgotten, help] = stdout
       .trim()
       .split('\n')
@@ -78,19 +78,19 @@ describe('threadkeep chat', () => {
   })
 
   it('rejects an unknown slash command, and accepts other text that starts with a slash', async () => {
-    expect(await run(['chat'], '/frget\n')).toEqual({
+    expect(await runCommand(['chat'], '/frget\n')).toEqual({
       code: 2,
       stdout: '',
       stderr: 'threadkeep: Unknown command /frget. Type /help to list the commands.\n',
     })
-    expect((await run(['chat'], '/etc/hosts is a file.\nWhat is /etc/hosts?\n')).stdout).toContain(
+    expect((await runCommand(['chat'], '/etc/hosts is a file.\nWhat is /etc/hosts?\n')).stdout).toContain(
       'From what you told me: "/etc/hosts is a file."',
     )
   })
 
   it('calls the selected provider with the API key from the environment', async () => {
-    await using upstream = await startUpstream(replies('Hello', ' there.'))
-    const result = await run(
+    await using upstream = await startUpstream(replyWith('Hello', ' there.'))
+    const result = await runCommand(
       ['chat', '--provider', 'anthropic', '--model', 'claude-test', '--upstream', upstream.origin],
       'Hi\n',
       {
@@ -104,7 +104,7 @@ describe('threadkeep chat', () => {
       headers: { 'x-api-key': 'sk-ant' },
       body: { model: 'claude-test' },
     })
-    await run(['chat'], 'Hi\n', { OPENAI_BASE_URL: upstream.url, OPENAI_API_KEY: 'sk-env' })
+    await runCommand(['chat'], 'Hi\n', { OPENAI_BASE_URL: upstream.url, OPENAI_API_KEY: 'sk-env' })
     expect(upstream.requests[1]).toMatchObject({
       path: '/v1/chat/completions',
       headers: { authorization: 'Bearer sk-env' },
@@ -112,26 +112,26 @@ describe('threadkeep chat', () => {
   })
 
   it('strips control characters from replies', async () => {
-    await using upstream = await startUpstream(replies('red \u001b[31malert\u0007', '\ttab\r\nline\u009b2J'))
-    expect((await run(['chat', '--upstream', upstream.url], 'Hi\n')).stdout).toBe('red [31malert\ttab\nline2J\n')
+    await using upstream = await startUpstream(replyWith('red \u001b[31malert\u0007', '\ttab\r\nline\u009b2J'))
+    expect((await runCommand(['chat', '--upstream', upstream.url], 'Hi\n')).stdout).toBe('red [31malert\ttab\nline2J\n')
   })
 
   verifies('S-02', 'with a failing model prints one line and exits with 1', async () => {
-    await using upstream = await startUpstream(refuses(401))
-    const { code, stdout, stderr } = await run(['chat', '--upstream', upstream.url], 'Hi\nHi again\n')
+    await using upstream = await startUpstream(respondWithStatus(401))
+    const { code, stdout, stderr } = await runCommand(['chat', '--upstream', upstream.url], 'Hi\nHi again\n')
     const message = `${upstream.url}/chat/completions refused the key (HTTP 401). Check OPENAI_API_KEY.`
     expect([code, stdout, stderr]).toEqual([1, '', `threadkeep: ${message}\n`])
-    const json = await run(['chat', '--json', '--upstream', upstream.url], 'Hi\n')
+    const json = await runCommand(['chat', '--json', '--upstream', upstream.url], 'Hi\n')
     expect([json.code, JSON.parse(json.stderr)]).toEqual([1, { error: { code: 'upstream', message, param: null } }])
     expect(upstream.requests).toHaveLength(2)
   })
 
   verifies('S-02', 'on SIGINT exits with 130', async () => {
     await using upstream = await startUpstream({ does: 'stall', pieces: ['Once upon a time'] })
-    const running = command(['chat', '--upstream', upstream.url])
+    const running = startCommand(['chat', '--upstream', upstream.url])
     running.process.stdin?.write('Tell me a story.\n')
-    await running.until('Once upon a time')
+    await running.waitForOutput('Once upon a time')
     running.process.kill('SIGINT')
-    expect((await running.ended).code).toBe(130)
+    expect((await running.result).code).toBe(130)
   })
 })

@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect } from 'vitest'
-import { type Ended, start } from './command.ts'
+import { type ProcessResult, startProgram } from './command.ts'
 
 type Env = Readonly<Record<string, string>>
 
@@ -10,7 +10,7 @@ export type CliHarness = {
   /** Working directory of the commands, removed after the test file. */
   readonly folder: string
   /** Runs the command to its end. */
-  run(args: readonly string[], input?: string, env?: Env): Promise<Ended>
+  run(args: readonly string[], input?: string, env?: Env): Promise<ProcessResult>
   /** Runs the command, expects success and an empty standard error, and returns standard output. */
   output(...args: readonly string[]): Promise<string>
   /** Runs the command with `--json` and parses its output. */
@@ -25,7 +25,8 @@ export function createCliHarness(name: string, prefix: readonly string[] = [], e
   const folder = mkdtempSync(join(realpathSync(tmpdir()), `threadkeep-${name}-`))
   afterAll(() => rmSync(folder, { recursive: true }))
   const run: CliHarness['run'] = (args, input = '', extra = {}) =>
-    start('src/cli/main.ts', [...prefix, ...args], { THREADKEEP_STORE: '', ...env, ...extra }, input, folder).ended
+    startProgram('src/cli/main.ts', [...prefix, ...args], { THREADKEEP_STORE: '', ...env, ...extra }, input, folder)
+      .result
   const output: CliHarness['output'] = async (...args) => {
     const { code, stdout, stderr } = await run(args)
     expect([code, stderr]).toEqual([0, ''])

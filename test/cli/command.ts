@@ -4,35 +4,35 @@ import { join } from 'node:path'
 import { root } from '../shape/source.ts'
 
 /** Exit code and output of a process that has ended. */
-export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
+export type ProcessResult = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
 
 /** Process started by a test. */
-export type Running = {
+export type RunningProcess = {
   readonly process: ChildProcess
   /** Waits until standard output contains this text, and returns all output so far. */
-  until(text: string): Promise<string>
-  readonly ended: Promise<Ended>
+  waitForOutput(text: string): Promise<string>
+  readonly result: Promise<ProcessResult>
 }
 
 /** Caches compiled code between runs, because tests start the same program hundreds of times. */
-export const compiled = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled') }
+export const compileCacheEnv = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled') }
 
 /** Removes provider keys and Threadkeep settings of the developer from the environment; the default store is RAM. */
 const createEnvironment = (overrides: Readonly<Record<string, string>>): NodeJS.ProcessEnv => {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(THREADKEEP|OPENAI|ANTHROPIC|GEMINI|XAI)_/.test(name),
   )
-  return { ...Object.fromEntries(inherited), ...compiled, THREADKEEP_STORE: 'ram:', ...overrides }
+  return { ...Object.fromEntries(inherited), ...compileCacheEnv, THREADKEEP_STORE: 'ram:', ...overrides }
 }
 
 /** Starts a program of the repository with the Node version that runs the tests. */
-export function start(
+export function startProgram(
   file: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   input?: string,
   cwd: string = root,
-): Running {
+): RunningProcess {
   const child = spawn(process.execPath, [join(root, file), ...args], {
     cwd,
     env: createEnvironment(env),
@@ -53,13 +53,19 @@ export function start(
     }
     return stdout
   }
-  return { process: child, until, ended }
+  return { process: child, waitForOutput: until, result: ended }
 }
 
 /** Starts the `threadkeep` command. */
-export const command = (args: readonly string[], env?: Readonly<Record<string, string>>, cwd?: string): Running =>
-  start('src/cli/main.ts', args, env, undefined, cwd)
+export const startCommand = (
+  args: readonly string[],
+  env?: Readonly<Record<string, string>>,
+  cwd?: string,
+): RunningProcess => startProgram('src/cli/main.ts', args, env, undefined, cwd)
 
 /** Runs the `threadkeep` command to its end. */
-export const run = (args: readonly string[], input = '', env: Readonly<Record<string, string>> = {}): Promise<Ended> =>
-  start('src/cli/main.ts', args, env, input).ended
+export const runCommand = (
+  args: readonly string[],
+  input = '',
+  env: Readonly<Record<string, string>> = {},
+): Promise<ProcessResult> => startProgram('src/cli/main.ts', args, env, input).result

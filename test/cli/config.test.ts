@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
 import { createCliHarness, exitCodes } from './cliHarness.ts'
-import { type Ended, start } from './command.ts'
+import { type ProcessResult, startProgram } from './command.ts'
 
 const { folder } = createCliHarness('config')
 
@@ -13,8 +13,12 @@ const createFolder = (files: Readonly<Record<string, string>> = {}): string => {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(created, name), text)
   return created
 }
-const run = (cwd: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> =>
-  start('src/cli/main.ts', ['config', ...args], { THREADKEEP_STORE: '', ...env }, '', cwd).ended
+const run = (
+  cwd: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<ProcessResult> =>
+  startProgram('src/cli/main.ts', ['config', ...args], { THREADKEEP_STORE: '', ...env }, '', cwd).result
 const printJson = async (cwd: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) => {
   const { code, stdout, stderr } = await run(cwd, ['print', '--json', ...args], env)
   expect([code, stderr]).toEqual([0, ''])
@@ -132,15 +136,15 @@ describe('threadkeep config', () => {
   const invalid: readonly (readonly [text: string, message: string])[] = [
     [
       '{',
-      'The configuration threadkeep.config.json cannot be used: it is not JSON from line 1 on. Mind commas and quotes.',
+      'The configuration threadkeep.config.json cannot be used: it is not valid JSON at line 1. Check commas and quotes.',
     ],
     [
       '{ "listen": { "prot": 1 } }',
-      'threadkeep.config.json: listen.prot is unknown; listen has only host, port, allowedHosts, allowedOrigins.',
+      'threadkeep.config.json: listen.prot is not a field of listen. Use one of: host, port, allowedHosts, allowedOrigins.',
     ],
     [
       '{ "upstreams": [{ "base": "http://a", "keyEnv": "NOBODY" }] }',
-      'upstreams[0].keyEnv is "NOBODY"; it must be a variable that is set.',
+      'upstreams[0].keyEnv is "NOBODY"; it must be the name of a variable that is set.',
     ],
     [
       '{ "profiles": { "a": { "extends": "thread", "budget": 0 } } }',
@@ -154,7 +158,7 @@ describe('threadkeep config', () => {
       async () => {
         const cwd = createFolder({ 'threadkeep.config.json': text })
         expect(await run(cwd, ['check'])).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` })
-        expect(await start('src/cli/main.ts', ['serve'], {}, '', cwd).ended).toEqual({
+        expect(await startProgram('src/cli/main.ts', ['serve'], {}, '', cwd).result).toEqual({
           code: 2,
           stdout: '',
           stderr: `threadkeep: ${message}\n`,

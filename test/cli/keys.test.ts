@@ -24,7 +24,7 @@ describe('threadkeep keys', () => {
     expect(readFileSync(file, 'utf8')).not.toContain(key)
     expect(await output('list')).toBe(`${id}  acme example.com  use  valid  never used  web shop\n`)
     const server = new Credentials(file)
-    expect(server.check(key, Date.now())).toMatchObject({
+    expect(server.authenticate(key, Date.now())).toMatchObject({
       id,
       scopes: ['acme', 'example.com'],
       rights: 'use',
@@ -32,7 +32,7 @@ describe('threadkeep keys', () => {
     })
     await server.settled()
     expect(await output('revoke', id)).toBe(`Revoked key ${id}.\n`)
-    expect(new Credentials(file).check(key, Date.now())).toBeUndefined()
+    expect(new Credentials(file).authenticate(key, Date.now())).toBeUndefined()
     const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`
     expect(await output('list')).toMatch(
       new RegExp(`^${id}  acme example\\.com  use  revoked ${time}  last used ${time}  web shop\n$`),
@@ -74,7 +74,7 @@ describe('threadkeep keys', () => {
     [['create'], "required option '--scope <scope>' not specified. See threadkeep --help."],
     [
       ['create', '--scope', 'acme:ann'],
-      'scope is "acme:ann"; it must be a scope such as acme, without a session, or * for everything.',
+      'scope is "acme:ann"; it must be a scope such as acme, without a session, or * for all.',
     ],
     [['create', '--scope', 'acme', '--expires', '0d'], `expires is "0d"; ${expires}`],
     [['create', '--scope', 'acme', '--expires', '2020-01-01'], `expires is "2020-01-01"; ${expires}`],
@@ -82,7 +82,7 @@ describe('threadkeep keys', () => {
       ['create', '--scope', 'acme', '--expires', 'soon'],
       'expires is "soon"; it must be a date such as 2026-03-01 or 2026-03-01T12:00:00Z.',
     ],
-    [['revoke', 'nobody'], 'There is no key "nobody". threadkeep keys list tells which there are.'],
+    [['revoke', 'nobody'], 'There is no key "nobody". Run threadkeep keys list to see the keys.'],
   ]
   for (const [args, message] of invalid) {
     verifies('S-02', `invalid input prints one line and exits with 2: keys ${args.join(' ')}`, async () => {
@@ -98,7 +98,7 @@ describe('threadkeep keys', () => {
   it('with a damaged key file fails and leaves it unchanged', async () => {
     writeFileSync(join(folder, 'damaged.json'), '{')
     const message =
-      'The key file damaged.json is damaged: it is not JSON. Bring back a copy of it, or move it away and create new keys.'
+      'The key file damaged.json is damaged: it is not JSON. Restore a backup, or move the file away and create new keys.'
     for (const args of [['list'], ['create', '--scope', 'acme'], ['revoke', 'x']])
       expect(await run([...args, '--file', 'damaged.json'])).toEqual({
         code: 1,

@@ -59,7 +59,7 @@ describe('threadkeep remember', () => {
 
 describe('knowledge and remember', () => {
   const invalid: readonly (readonly [args: readonly string[], message: string])[] = [
-    [['knowledge', 'approve', 'acme', 'k9'], 'acme knows nothing with the id k9.'],
+    [['knowledge', 'approve', 'acme', 'k9'], 'acme has no knowledge with the id k9.'],
     [['knowledge', 'reject', 'zoo', 'm1'], 'No knowledge m1 in zoo. Run threadkeep knowledge list zoo.'],
     [['knowledge', 'reject', 'acme:ann', 'm1'], 'Knowledge belongs to a scope. Use acme instead of acme:ann.'],
     [['remember', 'acme', 'hours', 'nine', '--by', 'robot'], 'by is "robot"; it must be one of user, assistant, tool.'],

@@ -16,7 +16,7 @@ beforeAll(() => addAllSamples(store))
 async function readRevisions(): Promise<Readonly<Record<string, number>>> {
   const opened = await openStore(store)
   try {
-    const heads = await Promise.all((await opened.list({ limit: 100 })).map(({ key }) => opened.head(key, 0)))
+    const heads = await Promise.all((await opened.list({ limit: 100 })).map(({ key }) => opened.readHead(key, 0)))
     return Object.fromEntries(heads.map(({ key, revision }) => [`${key.scope}:${key.id}`, revision]))
   } finally {
     await opened.close()
@@ -36,7 +36,7 @@ describe('commands that only read, on a session with overdue upkeep', () => {
     copyFileSync(file, join(folder, 'due.db'))
     await using memory = await openMemory({ store: `sqlite:${join(folder, 'due.db')}` })
     await memory.append('acme:due', [{ role: 'user', content: 'Go on.' }])
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     expect(await memory.upkeep.summaries('acme:due')).toHaveLength(1)
   })
 

@@ -1,4 +1,4 @@
-import { type Incoming, type MemoryOptions, openMemory, profiles } from '../../src/index.ts'
+import { type MemoryOptions, type MessageInput, openMemory, profiles } from '../../src/index.ts'
 import type { Memory } from '../../src/memory.ts'
 
 const minuteMs = 60_000
@@ -13,13 +13,13 @@ async function withMemory(
 ): Promise<void> {
   await using memory = await openMemory({ store, clock, ...options })
   await use(memory)
-  if (options.upkeep !== false) await memory.upkeep.settled()
+  if (options.upkeep !== false) await memory.upkeep.whenIdle()
 }
 
 const longStep = (number: number): string =>
   `Here is step ${number} of the plan, told at length so that there is something to sum up. `.repeat(14).trim()
 
-const createTurns = (count: number, content: (index: number) => string): Incoming[] =>
+const createTurns = (count: number, content: (index: number) => string): MessageInput[] =>
   Array.from({ length: count }, (_, index) => ({
     role: index % 2 === 0 ? 'user' : 'assistant',
     content: content(index),
@@ -58,7 +58,7 @@ export const addAgentRun = (store: string): Promise<void> =>
     for (const content of ['Go on.', 'Go on, please.']) {
       now += 3 * minuteMs
       await memory.sweep()
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
       await memory.append('acme:bot', [{ role: 'user', content }])
     }
   })

@@ -85,7 +85,7 @@ describe('threadkeep save', () => {
     expect(await run(['save', 'mute.json'])).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'threadkeep: messages[0].content is missing; it holds what was said, as text or as a list of parts.\n',
+      stderr: 'threadkeep: messages[0].content is missing. Give it as text or as a list of parts.\n',
     })
   })
 

@@ -6,15 +6,15 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
-import { replies, startUpstream } from '../providers/upstream.ts'
+import { replyWith, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { command, type Running } from './command.ts'
+import { type RunningProcess, startCommand } from './command.ts'
 
 const shell = promisify(execFile)
 
 /** Returns the address of a server that has just been started. */
-const waitForUrl = async (running: Running): Promise<string> => {
-  const output = await running.until('curl ')
+const waitForUrl = async (running: RunningProcess): Promise<string> => {
+  const output = await running.waitForOutput('curl ')
   return /^Threadkeep is listening on (http:\/\/127\.0\.0\.1:\d+)\n/.exec(output)?.[1] ?? `no address in ${output}`
 }
 
@@ -30,7 +30,7 @@ const ask = async (url: string, content: string): Promise<string> => {
 }
 
 /** Resolves once standard error contains this text. */
-const waitForLog = async ({ process }: Running, text: string): Promise<void> => {
+const waitForLog = async ({ process }: RunningProcess, text: string): Promise<void> => {
   let output = ''
   for await (const chunk of on(process.stderr as Readable, 'data')) {
     output += String(chunk)
@@ -44,9 +44,13 @@ afterAll(() => rmSync(folder, { recursive: true }))
 describe('threadkeep serve', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     verifies(['S-01', 'S-02'], `serves without keys and settings, and exits with 0 on ${signal}`, async () => {
-      const running = command(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, mkdtempSync(join(folder, 'fresh-')))
+      const running = startCommand(
+        ['serve', '--port', '0'],
+        { THREADKEEP_STORE: '' },
+        mkdtempSync(join(folder, 'fresh-')),
+      )
       const url = await waitForUrl(running)
-      expect((await running.until('"}]}\'')).split('\n')).toEqual([
+      expect((await running.waitForOutput('"}]}\'')).split('\n')).toEqual([
         `Threadkeep is listening on ${url}`,
         `Model: threadkeep-offline. Base URL for clients: ${url}/v1/demo:me (any tenant:session). API key: any. MCP: ${url}/mcp`,
         'Memory is stored in sqlite:threadkeep.db. Profile thread, budget 16000 tokens.',
@@ -57,27 +61,28 @@ describe('threadkeep serve', () => {
       await ask(url, 'My cat is called Miso.')
       expect(await ask(url, 'What is my cat called?')).toBe('From what you told me: "My cat is called Miso."')
       running.process.kill(signal)
-      expect(await running.ended).toMatchObject({ code: 0, stderr: '' })
+      expect(await running.result).toMatchObject({ code: 0, stderr: '' })
     })
   }
 
   verifies('X-07', 'killed and started again › remembers acknowledged messages', async () => {
     const cwd = mkdtempSync(join(folder, 'killed-'))
-    const first = command(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, cwd)
+    const first = startCommand(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, cwd)
     await ask(await waitForUrl(first), 'My cat is called Miso.')
     first.process.kill('SIGKILL')
-    await first.ended
-    const second = command(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, cwd)
+    await first.result
+    const second = startCommand(['serve', '--port', '0'], { THREADKEEP_STORE: '' }, cwd)
     expect(await ask(await waitForUrl(second), 'What is my cat called?')).toBe(
       'From what you told me: "My cat is called Miso."',
     )
     second.process.kill()
-    await second.ended
+    await second.result
   })
 
   verifies('E-02', 'with a RAM-only profile and a file › exits with 2 and creates no file', async () => {
     const cwd = mkdtempSync(join(folder, 'refused-'))
-    const { code, stderr } = await command(['serve', '--store', 'sqlite:x.db', '--profile', 'ephemeral'], {}, cwd).ended
+    const { code, stderr } = await startCommand(['serve', '--store', 'sqlite:x.db', '--profile', 'ephemeral'], {}, cwd)
+      .result
     expect([code, stderr.startsWith('threadkeep: Profile ephemeral lives in RAM only'), readdirSync(cwd)]).toEqual([
       2,
       true,
@@ -91,35 +96,35 @@ describe('threadkeep serve', () => {
       ['support', ['threadkeep.db']],
     ] as const) {
       const cwd = mkdtempSync(join(folder, `${profile}-`))
-      const running = command(['serve', '--port', '0', '--profile', profile], { THREADKEEP_STORE: '' }, cwd)
+      const running = startCommand(['serve', '--port', '0', '--profile', profile], { THREADKEEP_STORE: '' }, cwd)
       const url = await waitForUrl(running)
       await ask(url, 'My cat is called Miso.')
-      expect(await running.until('\n')).toContain('is in RAM and lost on exit.')
+      expect(await running.waitForOutput('\n')).toContain('is in RAM and lost on exit.')
       running.process.kill()
-      await running.ended
+      await running.result
       expect(readdirSync(cwd)).toEqual(files)
       for (const file of files) expect(readFileSync(join(cwd, file)).includes('Miso')).toBe(false)
     }
   })
 
   it('prints a curl command that works', async () => {
-    const running = command(['serve', '--port', '0'])
+    const running = startCommand(['serve', '--port', '0'])
     await waitForUrl(running)
-    const line = (await running.until('"}]}\'')).split('\n').find((text) => text.includes('curl '))
+    const line = (await running.waitForOutput('"}]}\'')).split('\n').find((text) => text.includes('curl '))
     const { stdout } = await shell('sh', ['-c', `${line?.trim()} -s`])
     expect(JSON.parse(stdout)).toMatchObject({ object: 'chat.completion', model: 'threadkeep-offline' })
     running.process.kill()
-    await running.ended
+    await running.result
   })
 
   it('--json prints the address and the settings', async () => {
-    await using upstream = await startUpstream(replies('Hello.'))
-    const running = command(['serve', '--json', '--profile', 'support', '--budget', '500'], {
+    await using upstream = await startUpstream(replyWith('Hello.'))
+    const running = startCommand(['serve', '--json', '--profile', 'support', '--budget', '500'], {
       THREADKEEP_PORT: '0',
       OPENAI_BASE_URL: upstream.url,
       OPENAI_API_KEY: 'sk-env',
     })
-    const info = JSON.parse(await running.until('}\n')) as { url: string }
+    const info = JSON.parse(await running.waitForOutput('}\n')) as { url: string }
     expect(info).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       answers: upstream.url,
@@ -130,31 +135,31 @@ describe('threadkeep serve', () => {
     expect(await ask(info.url, 'Hi')).toBe('Hello.')
     expect(upstream.requests[0]?.headers.authorization).toBe('Bearer sk-env')
     running.process.kill()
-    expect((await running.ended).code).toBe(0)
+    expect((await running.result).code).toBe(0)
   })
 
   it('on a public address requires keys or --open', async () => {
     const cwd = mkdtempSync(join(folder, 'reached-'))
     const host = ['serve', '--port', '0', '--host', '0.0.0.0']
-    const { code, stdout, stderr } = await command(host, {}, cwd).ended
+    const { code, stdout, stderr } = await startCommand(host, {}, cwd).result
     expect([
       code,
       stdout,
       stderr.startsWith('threadkeep: host is "0.0.0.0", which other machines can reach, but no keys are required'),
     ]).toEqual([2, '', true])
     const warning = '\nWARNING: anyone who can reach this address can read and write memory (--open).\n'
-    const open = command([...host, '--open'], {}, cwd)
-    expect(await open.until('curl ')).toContain(warning)
+    const open = startCommand([...host, '--open'], {}, cwd)
+    expect(await open.waitForOutput('curl ')).toContain(warning)
     open.process.kill()
-    await open.ended
-    await command(['keys', 'create', '--scope', 'acme'], {}, cwd).ended
-    const withKeys = command(host, {}, cwd)
-    const banner = await withKeys.until('"}]}\'')
+    await open.result
+    await startCommand(['keys', 'create', '--scope', 'acme'], {}, cwd).result
+    const withKeys = startCommand(host, {}, cwd)
+    const banner = await withKeys.waitForOutput('"}]}\'')
     expect(banner).not.toContain('WARNING')
     expect(banner).toContain('(any tenant:session). API key: create one with threadkeep keys create. MCP: ')
     expect(banner).toContain(" -H 'authorization: Bearer tk_…' -d ")
     withKeys.process.kill()
-    await withKeys.ended
+    await withKeys.result
   })
 
   it('logs failed requests to standard error, and every request with --log info', async () => {
@@ -162,12 +167,12 @@ describe('threadkeep serve', () => {
       ['warn', [404]],
       ['info', [200, 404]],
     ] as const) {
-      const running = command(['serve', '--port', '0', '--log', level])
+      const running = startCommand(['serve', '--port', '0', '--log', level])
       const url = await waitForUrl(running)
       await ask(url, 'My cat is called Miso.')
       await fetch(`${url}/nowhere`).then((response) => response.text())
       running.process.kill()
-      const { stderr } = await running.ended
+      const { stderr } = await running.result
       const lines = stderr
         .trim()
         .split('\n')
@@ -183,9 +188,9 @@ describe('threadkeep serve', () => {
     const write = (budget: number): void =>
       writeFileSync(file, JSON.stringify({ profile: 'mine', profiles: { mine: { extends: 'thread', budget } } }))
     write(5_000)
-    const running = command(['serve', '--port', '0', '--log', 'info'], {}, cwd)
+    const running = startCommand(['serve', '--port', '0', '--log', 'info'], {}, cwd)
     const url = await waitForUrl(running)
-    expect(await running.until('tokens.')).toContain('Profile mine, budget 5000 tokens.')
+    expect(await running.waitForOutput('tokens.')).toContain('Profile mine, budget 5000 tokens.')
     const configured = waitForLog(running, '"event":"configured"')
     write(6_000)
     running.process.kill('SIGHUP')
@@ -198,16 +203,16 @@ describe('threadkeep serve', () => {
     })
     expect(response.headers.get('x-threadkeep-tokens')).toMatch(/\/6000$/)
     running.process.kill()
-    expect((await running.ended).code).toBe(0)
+    expect((await running.result).code).toBe(0)
   })
 
   verifies('S-02', 'with a port in use prints one line and exits with 1', async () => {
-    const first = command(['serve', '--port', '0'])
+    const first = startCommand(['serve', '--port', '0'])
     const port = new URL(await waitForUrl(first)).port
-    const second = await command(['serve', '--port', port]).ended
-    const third = await command(['serve', '--port', port, '--json']).ended
+    const second = await startCommand(['serve', '--port', port]).result
+    const third = await startCommand(['serve', '--port', port, '--json']).result
     first.process.kill()
-    await first.ended
+    await first.result
     const message = `Port ${port} of 127.0.0.1 is in use. Stop the process that listens there, or choose another port with --port (0 for a free port).`
     expect(second).toEqual({ code: 1, stdout: '', stderr: `threadkeep: ${message}\n` })
     expect([third.code, JSON.parse(third.stderr)]).toEqual([
@@ -218,7 +223,7 @@ describe('threadkeep serve', () => {
 
   it('on a second signal exits at once with 130', async () => {
     await using upstream = await startUpstream({ does: 'stall', pieces: ['One'] })
-    const running = command(['serve', '--port', '0', '--log', 'info', '--upstream', upstream.url])
+    const running = startCommand(['serve', '--port', '0', '--log', 'info', '--upstream', upstream.url])
     const body = JSON.stringify({ model: 'any', stream: true, messages: [{ role: 'user', content: 'Count' }] })
     const url = await waitForUrl(running)
     const response = await fetch(`${url}/v1/demo:me/chat/completions`, {
@@ -230,13 +235,13 @@ describe('threadkeep serve', () => {
     running.process.kill()
     await stopping
     running.process.kill()
-    expect((await running.ended).code).toBe(130)
+    expect((await running.result).code).toBe(130)
     await expect(response.text()).rejects.toThrow()
   })
 
   it('on the first signal lets a stream finish', async () => {
     await using upstream = await startUpstream({ does: 'reply', pieces: ['One', ' two'], split: true })
-    const running = command(['serve', '--port', '0', '--upstream', upstream.url])
+    const running = startCommand(['serve', '--port', '0', '--upstream', upstream.url])
     const body = JSON.stringify({ model: 'any', stream: true, messages: [{ role: 'user', content: 'Count' }] })
     const response = await fetch(`${await waitForUrl(running)}/v1/demo:me/chat/completions`, {
       method: 'POST',
@@ -245,6 +250,6 @@ describe('threadkeep serve', () => {
     })
     running.process.kill()
     expect((await response.text()).endsWith('data: [DONE]\n\n')).toBe(true)
-    expect((await running.ended).code).toBe(0)
+    expect((await running.result).code).toBe(0)
   })
 })

@@ -93,7 +93,7 @@ describe('commands on a store', () => {
     expect(await output('search', 'me', 'Lisbon', '--limit', '1')).toContain('me:talk m1')
     writeFileSync(join(folder, 'notes.txt'), 'just text')
     expect((await run(['import', 'notes.txt'])).stderr).toMatch(
-      /^threadkeep: The file is none that can be imported: a Threadkeep bundle, ChatGPT's conversations\.json, /,
+      /^threadkeep: Unknown file format. Use one of: a Threadkeep bundle, ChatGPT's conversations\.json, /,
     )
   })
 
@@ -131,7 +131,7 @@ describe('commands on a store', () => {
       'damaged: message m3 of acme:ann: its checksum differs from what was written\n1 fault. Run threadkeep doctor --repair.\n',
     )
     expect(await json('doctor', '--store', 'sqlite:backup.db', '--repair')).toMatchObject({
-      done: ['m3 of acme:ann was put aside'],
+      done: ['m3 of acme:ann was quarantined'],
       after: { faults: [], quarantined: 1 },
     })
   })

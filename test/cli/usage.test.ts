@@ -4,7 +4,7 @@ import { providerNames } from '../../src/providers/provider.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 import { exitCodes } from './cliHarness.ts'
-import { run } from './command.ts'
+import { runCommand } from './command.ts'
 
 const commands = [
   'sessions',
@@ -34,7 +34,7 @@ describe('threadkeep', () => {
     ...commands.map((name) => [...name.split(' '), '--help']),
   ]) {
     verifies('S-02', `help prints usage, examples and exit codes: ${args.join(' ')}`, async () => {
-      const { code, stdout, stderr } = await run(args)
+      const { code, stdout, stderr } = await runCommand(args)
       expect([code, stderr]).toEqual([0, ''])
       expect(stdout).toMatch(/^Usage: threadkeep /)
       expect(stdout).toContain('\nExamples:\n  threadkeep ')
@@ -43,17 +43,17 @@ describe('threadkeep', () => {
   }
 
   it('chat --help lists every provider', async () => {
-    const { stdout } = await run(['chat', '--help'])
+    const { stdout } = await runCommand(['chat', '--help'])
     for (const name of providerNames) expect(stdout).toMatch(new RegExp(`\\b${name}\\b`))
   })
 
   it('--version prints the version', async () => {
     const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }
-    expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+    expect(await runCommand(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
   })
 
   it('without arguments prints help to standard error and exits with 2', async () => {
-    const { code, stdout, stderr } = await run([])
+    const { code, stdout, stderr } = await runCommand([])
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(/^Usage: threadkeep /)
   })
@@ -85,7 +85,7 @@ describe('threadkeep', () => {
     ],
     [
       ['serve', '--store-key', 'env:X'],
-      'ram: is not written anywhere and takes no key. Leave the key out, or choose sqlite:PATH.',
+      'A ram: store is never written to disk and takes no key. Remove the key, or use sqlite:PATH.',
     ],
     [
       ['sessions', 'list', '--store', 'sqlite:nowhere.db'],
@@ -118,19 +118,19 @@ describe('threadkeep', () => {
     ],
     [
       ['chat', '--provider', 'nope'],
-      'provider "nope" is unknown. Known ones: openai, anthropic, gemini, xai, local, offline.',
+      'Unknown provider "nope". Use one of: openai, anthropic, gemini, xai, local, offline.',
     ],
     [['chat', '--provider', 'xai'], 'apiKey is missing: provider xai needs a key. Pass apiKey or set XAI_API_KEY.'],
   ]
   for (const [args, message] of invalid) {
     verifies('S-02', `invalid input prints one line and exits with 2: ${args.join(' ')}`, async () => {
-      expect(await run(args)).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` })
+      expect(await runCommand(args)).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` })
     })
   }
 
   verifies('S-02', 'invalid input with --json prints the error as JSON', async () => {
     const runForError = async (...args: string[]) => {
-      const { code, stdout, stderr } = await run([...args, '--json'])
+      const { code, stdout, stderr } = await runCommand([...args, '--json'])
       expect([code, stdout]).toEqual([2, ''])
       return JSON.parse(stderr) as unknown
     }
@@ -147,12 +147,12 @@ describe('threadkeep', () => {
   })
 
   it('reads settings from the environment, with precedence for flags', async () => {
-    expect((await run(['serve', '--port', 'y'], '', { THREADKEEP_PORT: 'x' })).stderr).toContain('port is "y"')
-    expect((await run(['serve', '--port', '0'], '', { THREADKEEP_STORE: 'mongo:a' })).stderr).toContain(
+    expect((await runCommand(['serve', '--port', 'y'], '', { THREADKEEP_PORT: 'x' })).stderr).toContain('port is "y"')
+    expect((await runCommand(['serve', '--port', '0'], '', { THREADKEEP_STORE: 'mongo:a' })).stderr).toContain(
       'store is "mongo:a"',
     )
-    expect((await run(['chat'], '', { THREADKEEP_PROFILE: 'nope' })).stderr).toContain('Unknown profile "nope".')
+    expect((await runCommand(['chat'], '', { THREADKEEP_PROFILE: 'nope' })).stderr).toContain('Unknown profile "nope".')
     const variables = { THREADKEEP_PORT: ' ', THREADKEEP_UPSTREAM: 'x', OPENAI_BASE_URL: 'http://localhost/v1' }
-    expect((await run(['serve'], '', variables)).stderr).toContain('upstream must be')
+    expect((await runCommand(['serve'], '', variables)).stderr).toContain('upstream must be')
   })
 })

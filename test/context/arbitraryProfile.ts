@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { parseProfile } from '../../src/domain/parseProfile.ts'
-import { type Band, framings, type Profile, type Rung } from '../../src/domain/profile.ts'
+import { type Band, framings, type Profile, type RenderStep } from '../../src/domain/profile.ts'
 
 const share = fc.constantFrom(0.05, 0.1, 0.3, 0.5, 0.9, 1)
 
-const renderStep: fc.Arbitrary<Rung> = fc.oneof(
-  fc.constantFrom<Rung>(
+const renderStep: fc.Arbitrary<RenderStep> = fc.oneof(
+  fc.constantFrom<RenderStep>(
     { as: 'whole' },
     { as: 'squeeze' },
     { as: 'uncomment' },
@@ -15,10 +15,10 @@ const renderStep: fc.Arbitrary<Rung> = fc.oneof(
     { as: 'fit' },
   ),
   fc
-    .tuple(share, fc.constantFrom<Rung>({ as: 'whole' }, { as: 'digest' }, { as: 'fit' }))
-    .map(([upTo, step]): Rung => ({ ...step, upTo })),
-  fc.integer({ min: 1, max: 200 }).map((characters): Rung => ({ as: 'clip', characters })),
-  fc.integer({ min: 1, max: 200 }).map((tokens): Rung => ({ as: 'fit', tokens })),
+    .tuple(share, fc.constantFrom<RenderStep>({ as: 'whole' }, { as: 'digest' }, { as: 'fit' }))
+    .map(([upTo, step]): RenderStep => ({ ...step, upTo })),
+  fc.integer({ min: 1, max: 200 }).map((characters): RenderStep => ({ as: 'clip', characters })),
+  fc.integer({ min: 1, max: 200 }).map((tokens): RenderStep => ({ as: 'fit', tokens })),
 )
 
 const claim: fc.Arbitrary<Band['claim']> = fc.oneof(
@@ -30,7 +30,7 @@ const claim: fc.Arbitrary<Band['claim']> = fc.oneof(
   fc
     .tuple(fc.constantFrom(0.1, 0.3), fc.constantFrom(0.5, 1), share, fc.constantFrom(0, 1_000, 8_000), share, share)
     .map(([low, high, all, budget, question, otherwise]) => ({
-      tail: { low, high, all, scarce: { budget, question, otherwise } },
+      tail: { low, high, keepAll: all, smallBudget: { budget, question, otherwise } },
     })),
   fc.constant({ rest: true as const }),
   fc.integer({ min: 1, max: 60 }).map((limit) => ({ recalled: { limit } })),
@@ -46,9 +46,9 @@ const band: fc.Arbitrary<Omit<Band, 'name'>> = fc
   .record(
     {
       claim,
-      ladder: fc.array(renderStep, { minLength: 1, maxLength: 4 }),
-      fill: fc.integer({ min: 1, max: 9 }),
-      show: fc.constantFrom('turns' as const, 'block' as const),
+      renderings: fc.array(renderStep, { minLength: 1, maxLength: 4 }),
+      priority: fc.integer({ min: 1, max: 9 }),
+      renderAs: fc.constantFrom('turns' as const, 'block' as const),
       heading: fc.constantFrom('## Heading', '[X]', '--- Recent Exchange ---', '日本', '|', '-'),
       label: fc.constantFrom('(Past) ', '> ', 'é ', '| '),
       share: fc.oneof(share, fc.constant({ withCode: 0.6, without: 0 })),
@@ -57,7 +57,7 @@ const band: fc.Arbitrary<Omit<Band, 'name'>> = fc
       patience: fc.integer({ min: 0, max: 8 }),
       volatile: fc.boolean(),
     },
-    { requiredKeys: ['claim', 'ladder', 'fill', 'show'] },
+    { requiredKeys: ['claim', 'renderings', 'priority', 'renderAs'] },
   )
   .map((band) => ('kind' in band.claim || 'recalled' in band.claim ? { ...band, show: 'block' as const } : band))
 

@@ -81,7 +81,7 @@ const joinedWords = (maxWords: number): fc.Arbitrary<string> =>
     )
     .map(([parts, separator]) => parts.join(separator))
 
-export const blank: fc.Arbitrary<string> = fc.constantFrom('', ' ', '\n', ' \t\r\n ', '\u00a0\u3000')
+export const blankText: fc.Arbitrary<string> = fc.constantFrom('', ' ', '\n', ' \t\r\n ', '\u00a0\u3000')
 
 const padded = fc
   .tuple(
@@ -119,7 +119,7 @@ const repetitive = fc
   .map(([unit, length]) => unit.repeat(Math.ceil(length / unit.length)).slice(0, length))
 
 /** Text that a person, a program or an attacker may send; rarely blank. */
-export const text: fc.Arbitrary<string> = fc.oneof(
+export const arbitraryText: fc.Arbitrary<string> = fc.oneof(
   { weight: 30, arbitrary: joinedWords(12) },
   { weight: 12, arbitrary: joinedWords(80) },
   { weight: 6, arbitrary: padded },
@@ -133,7 +133,7 @@ export const text: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: repetitive },
 )
 
-export const name: fc.Arbitrary<string> = fc.oneof(
+export const arbitraryName: fc.Arbitrary<string> = fc.oneof(
   {
     weight: 5,
     arbitrary: fc.constantFrom(

@@ -1,8 +1,8 @@
 /** A campaign searches for new failures for up to an hour; the ordinary suite checks the same properties in a minute. */
-export const campaign = process.env.THREADKEEP_CAMPAIGN !== undefined
+export const isCampaign = process.env.THREADKEEP_CAMPAIGN !== undefined
 
 /** Fixed in the ordinary suite. In a campaign, THREADKEEP_SEED or a new one for each run. */
-export const seed = campaign ? Number(process.env.THREADKEEP_SEED ?? Date.now() % 2 ** 31) : 20_261_115
+export const seed = isCampaign ? Number(process.env.THREADKEEP_SEED ?? Date.now() % 2 ** 31) : 20_261_115
 
 /** Timeout of a property test in milliseconds. */
-export const patience = campaign ? 3_600_000 : 120_000
+export const propertyTimeoutMs = isCampaign ? 3_600_000 : 120_000

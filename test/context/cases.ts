@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import type { Incoming } from '../../src/domain/chat.ts'
+import type { MessageInput } from '../../src/domain/chat.ts'
 import type { Derived, Fact, Item, Knowledge, Summary } from '../../src/domain/entry.ts'
 import { type Framing, framings } from '../../src/domain/profile.ts'
 import { type ProfileName, profiles } from '../../src/profiles/index.ts'
-import { blank, name, text } from './arbitraryText.ts'
+import { arbitraryName, arbitraryText, blankText } from './arbitraryText.ts'
 
 /** A session with derived entries and knowledge, and a context request for it. */
 export type TestCase = {
@@ -12,7 +12,7 @@ export type TestCase = {
   readonly framing: Framing | undefined
   /** `newest` repeats the content of the newest turn. */
   readonly query: { readonly text: string } | 'newest' | undefined
-  readonly messages: readonly Incoming[]
+  readonly messages: readonly MessageInput[]
   /** Messages per append. */
   readonly batchSize: number
   readonly derived: readonly Derived[]
@@ -28,7 +28,7 @@ const hourMs = 3_600_000
 export const markerOf = (index: number): string =>
   `zq${[...String(index)].map((digit) => 'abcdefghij'[Number(digit)]).join('')}qz`
 
-const content = fc.oneof({ weight: 9, arbitrary: text }, { weight: 1, arbitrary: blank })
+const content = fc.oneof({ weight: 9, arbitrary: arbitraryText }, { weight: 1, arbitrary: blankText })
 const elapsedMs = fc.constantFrom(
   0,
   0,
@@ -45,13 +45,13 @@ const call = fc
   .tuple(
     callId,
     fc.constantFrom('search', 'read_file', 'run-tests'),
-    fc.oneof(fc.constantFrom('{}', '{"q":"cats"}', '', '[1]', 'not json', '7'), text),
+    fc.oneof(fc.constantFrom('{}', '{"q":"cats"}', '', '[1]', 'not json', '7'), arbitraryText),
   )
   .map(([id, tool, args]) => ({ id, type: 'function' as const, function: { name: tool, arguments: args } }))
 
 const plainTurn = fc
   .tuple(
-    fc.constantFrom<Incoming['role']>(
+    fc.constantFrom<MessageInput['role']>(
       'user',
       'user',
       'user',
@@ -62,15 +62,15 @@ const plainTurn = fc
       'developer',
     ),
     fc.oneof({ weight: 20, arbitrary: content }, { weight: 1, arbitrary: fc.constant(null) }),
-    fc.option(name, { freq: 5 }),
+    fc.option(arbitraryName, { freq: 5 }),
     fc.boolean(),
   )
   .map(([role, text, speaker, marked]): DraftMessage[] => [
     { role, content: text, marked, ...(speaker === null ? {} : { name: speaker }) },
   ])
 
-type DraftMessage = Incoming & { readonly marked?: boolean }
-type Calls = NonNullable<Incoming['tool_calls']>
+type DraftMessage = MessageInput & { readonly marked?: boolean }
+type Calls = NonNullable<MessageInput['tool_calls']>
 
 /** Order and completeness of tool results: `torn` has a message between call and results, `orphans` has no call. */
 const resultModes = ['all', 'all', 'all', 'all', 'reversed', 'some', 'none', 'twice', 'torn', 'orphans'] as const
@@ -108,14 +108,14 @@ function resultIds(calls: Calls, mode: (typeof resultModes)[number]): readonly s
 
 const step = fc.tuple(fc.oneof({ weight: 5, arbitrary: plainTurn }, { weight: 1, arbitrary: toolTurn }), elapsedMs)
 
-const history: fc.Arbitrary<readonly Incoming[]> = fc
+const history: fc.Arbitrary<readonly MessageInput[]> = fc
   .oneof(
     { weight: 5, arbitrary: fc.array(step, { maxLength: 8, size: 'max' }) },
     { weight: 6, arbitrary: fc.array(step, { maxLength: 45, size: 'max' }) },
     { weight: 1, arbitrary: fc.array(step, { maxLength: 200, size: 'max' }) },
   )
   .map((steps) => {
-    const messages: Incoming[] = []
+    const messages: MessageInput[] = []
     let at = startTime - 365 * 24 * hourMs
     for (const [turns, gap] of steps) {
       at += gap
@@ -131,7 +131,7 @@ const history: fc.Arbitrary<readonly Incoming[]> = fc
 
 const pastTime = fc.integer({ min: 0, max: 1_000 }).map((hours) => startTime - hours * hourMs)
 const sources: Derived['sources'] = [{ message: 'm1' }]
-const entryText = fc.oneof({ weight: 12, arbitrary: text }, { weight: 1, arbitrary: blank })
+const entryText = fc.oneof({ weight: 12, arbitrary: arbitraryText }, { weight: 1, arbitrary: blankText })
 
 const fact = fc
   .tuple(
@@ -169,11 +169,11 @@ const summary = fc
       tier,
       text,
       covers: [first, first + more],
-      reach: 40 * (first + more),
+      endOffset: 40 * (first + more),
       version: 1,
       by: 'builtin',
       sources,
-      lost: [],
+      lossyRanges: [],
     }
   })
 const item = fc
@@ -242,8 +242,8 @@ const budget = fc.oneof(
 const query = fc.oneof(
   { weight: 5, arbitrary: fc.constant(undefined) },
   { weight: 2, arbitrary: fc.constant('newest' as const) },
-  { weight: 2, arbitrary: text.map((question) => ({ text: question })) },
-  { weight: 1, arbitrary: blank.map((question) => ({ text: question })) },
+  { weight: 2, arbitrary: arbitraryText.map((question) => ({ text: question })) },
+  { weight: 1, arbitrary: blankText.map((question) => ({ text: question })) },
 )
 
 export const profileNames = Object.keys(profiles) as ProfileName[]

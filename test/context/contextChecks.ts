@@ -1,18 +1,25 @@
 import { speakerOf } from '../../src/context/entryText.ts'
-import { chatCost } from '../../src/context/render.ts'
-import { unitsOf } from '../../src/context/unit.ts'
-import { wellFormed } from '../../src/domain/chat.ts'
-import { type Derived, isBlank, type Message, sequenceOf, textOf } from '../../src/domain/entry.ts'
-import type { AnthropicBlock, AnthropicContext, ChatMessage, Context, Ledger, Line } from '../../src/domain/ledger.ts'
+import { countChatMessage } from '../../src/context/render.ts'
+import { groupIntoUnits } from '../../src/context/unit.ts'
+import { replaceLoneSurrogates } from '../../src/domain/chat.ts'
+import { type Derived, getEntryText, isBlank, type Message, parseMessageId } from '../../src/domain/entry.ts'
+import type {
+  AnthropicBlock,
+  AnthropicContext,
+  ChatMessage,
+  Context,
+  Ledger,
+  LedgerLine,
+} from '../../src/domain/ledger.ts'
 import type { Tokenizer } from '../../src/domain/ports.ts'
 import { clip } from '../../src/text/clip.ts'
 import { markerOf, type TestCase } from './cases.ts'
 import type { Fixture } from './harness.ts'
 
 /** X-01: messages and text cost no more than the receipt says, and that is within the budget. */
-export function budgetFaults({ messages, text, ledger }: Context, exact: Tokenizer, budget: number): string[] {
+export function checkBudget({ messages, text, ledger }: Context, exact: Tokenizer, budget: number): string[] {
   const chatTokens = messages.reduce(
-    (sum, message) => sum + chatCost(exact, message),
+    (sum, message) => sum + countChatMessage(exact, message),
     messages.length > 0 ? exact.overhead.reply : 0,
   )
   const textTokens = exact.count(text)
@@ -25,7 +32,7 @@ export function budgetFaults({ messages, text, ledger }: Context, exact: Tokeniz
 }
 
 /** X-01 for Anthropic's format, with the same overheads: a turn counts as a message, a tool use as a call. */
-export function anthropicBudgetFaults({ system, messages, ledger }: AnthropicContext, exact: Tokenizer): string[] {
+export function checkAnthropicBudget({ system, messages, ledger }: AnthropicContext, exact: Tokenizer): string[] {
   const { message, call, reply } = exact.overhead
   const blockCost = (block: AnthropicBlock): number => {
     if (block.type === 'text') return exact.count(block.text)
@@ -54,7 +61,7 @@ export function checkNewestTurn(
   const faults: string[] = []
   const isStored = options.query === undefined || options.query === newestTurn.content
   const turns = messages.filter((message) => message.role === 'user').map((message) => message.content ?? '')
-  const content = wellFormed(newestTurn.content)
+  const content = replaceLoneSurrogates(newestTurn.content)
   if (line.verdict === 'whole') {
     if (!text.includes(content)) faults.push('the newest turn is not in the text')
     if (isStored && !turns.includes(content)) faults.push('the newest turn is not in the messages')
@@ -76,8 +83,8 @@ export function linesByEntry(
   ledger: Ledger,
   transcript: readonly Message[],
   derived: readonly Derived[],
-): { readonly lines: ReadonlyMap<string, Line>; readonly faults: readonly string[] } {
-  const lines = new Map<string, Line>()
+): { readonly lines: ReadonlyMap<string, LedgerLine>; readonly faults: readonly string[] } {
+  const lines = new Map<string, LedgerLine>()
   const faults: string[] = []
   for (const line of ledger.lines) {
     if (line.entries === null) continue
@@ -98,7 +105,7 @@ function idsInRun(
   transcript: readonly Message[],
   derived: readonly Derived[],
 ): readonly string[] {
-  const [from, to] = [sequenceOf(first), sequenceOf(last)]
+  const [from, to] = [parseMessageId(first), parseMessageId(last)]
   if (from !== undefined && to !== undefined) {
     const run = transcript
       .filter((message) => message.sequence >= from && message.sequence <= to)
@@ -118,12 +125,12 @@ export function checkReceipt({ transcript, derived }: Fixture, context: Context)
     sum === ledger.spent ? [...faults] : [...faults, `the lines add up to ${sum}, the receipt says ${ledger.spent}`]
   for (const message of transcript)
     if (lines.get(message.id)?.verdict === 'whole') found.push(...checkWhole(message, context))
-  for (const { messages, fault } of unitsOf(transcript))
+  for (const { messages, fault } of groupIntoUnits(transcript))
     for (const { id } of messages)
       if (fault === undefined && /empty|without its/.test(lines.get(id)?.why ?? ''))
         found.push(`${id} can be sent, but the receipt says: ${lines.get(id)?.why}`)
   for (const entry of derived) {
-    const text = wellFormed(shownText(entry).trim())
+    const text = replaceLoneSurrogates(shownText(entry).trim())
     if (lines.get(entry.id)?.verdict === 'whole' && !context.text.includes(text)) found.push(`${entry.id} is not whole`)
   }
   return found
@@ -131,11 +138,11 @@ export function checkReceipt({ transcript, derived }: Fixture, context: Context)
 
 function checkWhole(message: Message, { messages, text }: Context): string[] {
   const placeholder = message.role === 'tool' ? '(no output)' : ''
-  const content = isBlank(message.content) ? placeholder : wellFormed(message.content)
+  const content = isBlank(message.content) ? placeholder : replaceLoneSurrogates(message.content)
   const faults = text.includes(content) ? [] : [`${message.id} is not whole in the text`]
   if (!messages.some((sent) => (sent.content ?? '').includes(content)))
     faults.push(`${message.id} is not whole in the messages`)
-  if (message.calls?.some((call) => !text.includes(wellFormed(call.arguments))))
+  if (message.toolCalls?.some((call) => !text.includes(replaceLoneSurrogates(call.arguments))))
     faults.push(`the calls of ${message.id} are not in the text`)
   return faults
 }
@@ -145,7 +152,7 @@ const shownText = (entry: Derived): string =>
     ? typeof entry.value === 'string'
       ? entry.value
       : JSON.stringify(entry.value)
-    : textOf(entry)
+    : getEntryText(entry)
 
 /** Finds the positions of marked messages in a text, in conversation order. */
 function findMarkers(
@@ -217,15 +224,15 @@ export function checkEphemeral(
     const line = lines.get(message.id)
     const isOlder = line?.why === 'older message' || line?.why === 'older message; clipped'
     if (message === newestTurn || !isOlder) continue
-    const clipped = `(Past) ${speakerOf(message)}: ${wellFormed(clip(message.content, 100))}`
+    const clipped = `(Past) ${speakerOf(message)}: ${replaceLoneSurrogates(clip(message.content, 100))}`
     if (isPlain(message) && !text.includes(clipped)) faults.push(`${message.id} is not clipped: ${clipped}`)
   }
   return faults
 }
 
 /** True for a message that consists of text only, from a speaker whose name fits into any budget. */
-const isPlain = ({ role, content, calls, name = '' }: Message): boolean =>
-  role !== 'tool' && role !== 'system' && calls === undefined && !isBlank(content) && name.length < 20
+const isPlain = ({ role, content, toolCalls, name = '' }: Message): boolean =>
+  role !== 'tool' && role !== 'system' && toolCalls === undefined && !isBlank(content) && name.length < 20
 
 /** E-05 and E-07: the message cap holds for any batch size, and the first message is kept. */
 export function checkMessageCap({ transcript }: Fixture, testCase: TestCase): string[] {

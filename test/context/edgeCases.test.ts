@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Incoming } from '../../src/domain/chat.ts'
+import type { MessageInput } from '../../src/domain/chat.ts'
 import type { Context } from '../../src/domain/ledger.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import type { ContextOptions } from '../../src/memory/contextBuilder.ts'
 import type { Memory } from '../../src/memory.ts'
 import { type ProfileName, profiles } from '../../src/profiles/index.ts'
@@ -14,7 +14,11 @@ import { createMemory, key } from './harness.ts'
 const exact = await exactTokenizer('o200k_base')
 const dayMs = 24 * 3_600_000
 
-async function memoryWith(profile: ProfileName, messages: readonly Incoming[], store = ramStore()): Promise<Memory> {
+async function memoryWith(
+  profile: ProfileName,
+  messages: readonly MessageInput[],
+  store = ramStore(),
+): Promise<Memory> {
   const memory = createMemory(store, profiles[profile], exact)
   await memory.append(key, messages)
   return memory
@@ -22,20 +26,20 @@ async function memoryWith(profile: ProfileName, messages: readonly Incoming[], s
 
 const buildContext = async (
   profile: ProfileName,
-  messages: readonly Incoming[],
+  messages: readonly MessageInput[],
   options: ContextOptions = {},
 ): Promise<Context> => (await memoryWith(profile, messages)).context(key, options)
 
-const user = (content: string, at = startTime): Incoming => ({ role: 'user', content, at })
-const assistant = (content: string, at = startTime): Incoming => ({ role: 'assistant', content, at })
-const toolCall = (id: string, content: string | null = null): Incoming => {
+const user = (content: string, at = startTime): MessageInput => ({ role: 'user', content, at })
+const assistant = (content: string, at = startTime): MessageInput => ({ role: 'assistant', content, at })
+const toolCall = (id: string, content: string | null = null): MessageInput => {
   return {
     role: 'assistant',
     content,
     tool_calls: [{ id, type: 'function', function: { name: 'search', arguments: '{}' } }],
   }
 }
-const toolResult = (id: string, content = 'found'): Incoming => ({ role: 'tool', content, tool_call_id: id })
+const toolResult = (id: string, content = 'found'): MessageInput => ({ role: 'tool', content, tool_call_id: id })
 const verdicts = ({ ledger }: Context): string[] =>
   ledger.lines.flatMap(({ entries, verdict, why }) =>
     entries === null ? [] : [`${entries.join('–')} ${verdict}: ${why}`],
@@ -87,7 +91,7 @@ describe('tool calls', () => {
     expect(context.messages.map(({ content }) => content)).toEqual(['one', 'two'])
     expect(verdicts(context)).toEqual([
       'm1–m1 whole: recent message',
-      'm2–m2 dropped: tool call without its result',
+      'm2–m2 dropped: tool tool call without its result',
       'm3–m3 whole: the newest turn',
     ])
   })
@@ -169,7 +173,7 @@ describe('receipt', () => {
       append: [],
       put: [fact, { ...fact, id: 'f2' }],
       drop: [],
-      expiresAt: never,
+      expiresAt: noExpiry,
     })
     const context = await memory.context(key, { budget: 14 })
     expect(verdicts(context)).toEqual([

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { MemoryError } from '../../src/domain/error.ts'
 import type { Context } from '../../src/domain/ledger.ts'
-import type { Index, Store, Tokenizer } from '../../src/domain/ports.ts'
+import type { SearchIndex, Store, Tokenizer } from '../../src/domain/ports.ts'
 import type { Profile } from '../../src/domain/profile.ts'
 import type { ContextOptions } from '../../src/memory/contextBuilder.ts'
 import { profiles } from '../../src/profiles/index.ts'
@@ -10,11 +10,11 @@ import { upperBound } from '../../src/text/upperBound.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { arbitraryProfile } from './arbitraryProfile.ts'
-import { campaign, patience, seed } from './campaign.ts'
+import { isCampaign, propertyTimeoutMs, seed } from './campaign.ts'
 import { profileNames, type TestCase, testCases } from './cases.ts'
 import {
-  anthropicBudgetFaults,
-  budgetFaults,
+  checkAnthropicBudget,
+  checkBudget,
   checkEphemeral,
   checkMessageCap,
   checkNewestTurn,
@@ -24,9 +24,9 @@ import {
   checkTurnOrder,
 } from './contextChecks.ts'
 import { createFixture, createMemory, dumpStore, type Fixture, key, serializeContext } from './harness.ts'
-import { anthropicFaults, openaiFaults } from './providerRules.ts'
+import { findAnthropicFaults, findOpenaiFaults } from './providerRules.ts'
 
-const totalRuns = campaign ? 20_000 : 2_000
+const totalRuns = isCampaign ? 20_000 : 2_000
 
 /** Runs a property on many cases and fails with the smallest case that has faults. */
 async function assertNoFaults<T>(
@@ -44,7 +44,7 @@ async function assertNoFaults<T>(
     numRuns,
     seed: ownSeed,
     // Ends shrinking before the test times out.
-    interruptAfterTimeLimit: patience / 2,
+    interruptAfterTimeLimit: propertyTimeoutMs / 2,
     markInterruptAsFailure: true,
   })
   if (failed)
@@ -75,21 +75,21 @@ async function checkBudgetGuarantee(fixture: Fixture, exact: Tokenizer): Promise
   const { budget } = fixture.options
   const outcome = await buildContext(fixture)
   if ('context' in outcome)
-    return [...budgetFaults(outcome.context, exact, budget), ...checkNewestTurn(fixture, outcome.context)]
+    return [...checkBudget(outcome.context, exact, budget), ...checkNewestTurn(fixture, outcome.context)]
   const minimum = outcome.error.minimum ?? 0
   const faults = minimum > budget ? [] : [`a budget of ${budget} is rejected with the minimum ${minimum}`]
   const [atMinimum, below] = [await buildContext(fixture, minimum), await buildContext(fixture, minimum - 1 || 1)]
   if ('error' in atMinimum) faults.push(`the minimum ${minimum} is rejected`)
   else
     faults.push(
-      ...budgetFaults(atMinimum.context, exact, minimum),
+      ...checkBudget(atMinimum.context, exact, minimum),
       ...checkNewestTurn({ ...fixture, options: { ...fixture.options, budget: minimum } }, atMinimum.context),
     )
   return 'context' in below && minimum > 1 ? [...faults, `a budget below the minimum ${minimum} works`] : faults
 }
 
 /** Store that rejects all writes. */
-function readOnly(store: Store & Index): Store & Index {
+function readOnly(store: Store & SearchIndex): Store & SearchIndex {
   const reject = () => Promise.reject(new Error('building a context wrote to the store'))
   return { ...store, commit: reject, erase: reject }
 }
@@ -115,9 +115,9 @@ async function checkProviders(fixture: Fixture, exact: Tokenizer): Promise<strin
     if (!(error instanceof MemoryError) || error.code !== 'budget-too-small') throw error
   })
   return [
-    ...('context' in outcome ? openaiFaults(outcome.context.messages).map((fault) => `openai: ${fault}`) : []),
-    ...(anthropic === undefined ? [] : anthropicFaults(anthropic).map((fault) => `anthropic: ${fault}`)),
-    ...(anthropic === undefined ? [] : anthropicBudgetFaults(anthropic, exact)),
+    ...('context' in outcome ? findOpenaiFaults(outcome.context.messages).map((fault) => `openai: ${fault}`) : []),
+    ...(anthropic === undefined ? [] : findAnthropicFaults(anthropic).map((fault) => `anthropic: ${fault}`)),
+    ...(anthropic === undefined ? [] : checkAnthropicBudget(anthropic, exact)),
   ]
 }
 
@@ -140,7 +140,7 @@ describe('context', () => {
         assertNoFaults(profile, testCases(profile), Math.ceil(totalRuns / profileNames.length), (testCase) =>
           checkAll(testCase, profiles[profile]),
         ),
-      patience,
+      propertyTimeoutMs,
     )
   }
 
@@ -151,7 +151,7 @@ describe('context', () => {
       assertNoFaults('any profile', fc.tuple(testCases(), arbitraryProfile), totalRuns / 4, ([testCase, profile]) =>
         checkAll(testCase, profile),
       ),
-    patience,
+    propertyTimeoutMs,
   )
 
   verifies(
@@ -163,7 +163,7 @@ describe('context', () => {
         checkBudgetGuarantee(await createFixture(testCase, upperBound), exact),
       )
     },
-    patience,
+    propertyTimeoutMs,
   )
 
   verifies(
@@ -183,7 +183,7 @@ describe('context', () => {
         ]
       })
     },
-    patience,
+    propertyTimeoutMs,
   )
 
   verifies(
@@ -206,6 +206,6 @@ describe('context', () => {
         ]
       })
     },
-    patience,
+    propertyTimeoutMs,
   )
 })

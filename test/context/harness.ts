@@ -1,13 +1,13 @@
 import type { Derived, Message } from '../../src/domain/entry.ts'
 import { parseKey, scopeKey } from '../../src/domain/key.ts'
 import type { Context } from '../../src/domain/ledger.ts'
-import type { Index, Store, Tokenizer } from '../../src/domain/ports.ts'
+import type { SearchIndex, Store, Tokenizer } from '../../src/domain/ports.ts'
 import type { Profile } from '../../src/domain/profile.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import type { ContextOptions } from '../../src/memory/contextBuilder.ts'
-import { library } from '../../src/memory/fileSearch.ts'
-import type { Portable } from '../../src/memory/memoryDeps.ts'
-import { replaying } from '../../src/memory/replay.ts'
+import { fileSearch } from '../../src/memory/fileSearch.ts'
+import type { BundleIo } from '../../src/memory/memoryDeps.ts'
+import { replayer } from '../../src/memory/replay.ts'
 import { Memory } from '../../src/memory.ts'
 import { profiles } from '../../src/profiles/index.ts'
 import { ramStore } from '../../src/stores/ram.ts'
@@ -18,7 +18,7 @@ export const key = parseKey('acme:ann')
 /** A test case loaded into a store. */
 export type Fixture = {
   readonly memory: Memory
-  readonly store: Store & Index
+  readonly store: Store & SearchIndex
   readonly options: ContextOptions & { readonly budget: number }
   readonly transcript: readonly Message[]
   /** Derived entries that the receipt must list, in store order. */
@@ -30,10 +30,10 @@ export type Fixture = {
 const unsupported = (): never => {
   throw new Error('export and import are not available in this harness')
 }
-const noPortable: Portable = { exportBundle: () => unsupported(), importBundle: () => unsupported() }
+const noPortable: BundleIo = { exportBundle: () => unsupported(), importBundle: () => unsupported() }
 
 /** Creates a memory with a fixed clock on a given store. */
-export function createMemory(store: Store & Index, profile: Profile, tokenizer: Tokenizer): Memory {
+export function createMemory(store: Store & SearchIndex, profile: Profile, tokenizer: Tokenizer): Memory {
   return new Memory({
     profile,
     sessions: store,
@@ -41,12 +41,12 @@ export function createMemory(store: Store & Index, profile: Profile, tokenizer: 
     tokenizer,
     clock: () => startTime,
     embedder: undefined,
-    upkeep: undefined,
+    createUpkeep: undefined,
     rederive: undefined,
-    barrier: undefined,
-    portable: noPortable,
-    replaying,
-    library,
+    masker: undefined,
+    bundles: noPortable,
+    replayer,
+    fileSearch,
   })
 }
 
@@ -76,14 +76,14 @@ export async function createFixture(
     ...(testCase.framing === undefined ? {} : { framing: testCase.framing }),
   }
   // Read from the store, because forgetting a message also deletes the entries derived from it.
-  const shared = profile.sees.includes('scope') ? (await store.head(scopeKey(key), 0)).derived : []
-  const derived = [...(await store.head(key, 0)).derived, ...shared]
+  const shared = profile.scopes.includes('scope') ? (await store.readHead(scopeKey(key), 0)).derived : []
+  const derived = [...(await store.readHead(key, 0)).derived, ...shared]
   return { memory, store, options, transcript, derived, newestTurn }
 }
 
 async function putDerived(store: Store, target: typeof key, entries: readonly Derived[]): Promise<void> {
   if (entries.length === 0) return
-  const { epoch } = await store.head(target, 0)
+  const { epoch } = await store.readHead(target, 0)
   await store.commit({
     id: 'put',
     key: target,
@@ -92,15 +92,15 @@ async function putDerived(store: Store, target: typeof key, entries: readonly De
     append: [],
     put: entries,
     drop: [],
-    expiresAt: never,
+    expiresAt: noExpiry,
   })
 }
 
 /** Serialises everything a store has of the session and its scope. */
 export async function dumpStore(store: Store): Promise<string> {
   const sessions = [key, scopeKey(key)].map(async (target) => [
-    await store.head(target, 1_000),
-    await store.page(target, { limit: 1_000 }),
+    await store.readHead(target, 1_000),
+    await store.readMessages(target, { limit: 1_000 }),
   ])
   return JSON.stringify(await Promise.all(sessions))
 }

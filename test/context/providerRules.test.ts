@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { AnthropicMessage, ChatMessage } from '../../src/domain/ledger.ts'
-import { anthropicFaults, openaiFaults } from './providerRules.ts'
+import { findAnthropicFaults, findOpenaiFaults } from './providerRules.ts'
 
 const call = (id: string, name = 'search') => ({ id, type: 'function' as const, function: { name, arguments: '{}' } })
 const user: ChatMessage = { role: 'user', content: 'Hello' }
@@ -12,7 +12,7 @@ const calls = (...ids: string[]): ChatMessage => ({
 const result = (id: string): ChatMessage => ({ role: 'tool', content: 'done', tool_call_id: id })
 
 describe('openaiFaults', () => {
-  const faultsOf = (...messages: ChatMessage[]) => openaiFaults(messages)
+  const faultsOf = (...messages: ChatMessage[]) => findOpenaiFaults(messages)
 
   it('with parallel calls and their results returns nothing', () =>
     expect(faultsOf(user, calls('a', 'b'), result('b'), result('a'), user)).toEqual([]))
@@ -52,7 +52,7 @@ describe('openaiFaults', () => {
 })
 
 describe('anthropicFaults', () => {
-  const faultsOf = (...messages: AnthropicMessage[]) => anthropicFaults({ system: '', messages })
+  const faultsOf = (...messages: AnthropicMessage[]) => findAnthropicFaults({ system: '', messages })
   const use = (id: string) => ({ type: 'tool_use' as const, id, name: 'search', input: {} })
   const answer = (id: string) => ({ type: 'tool_result' as const, tool_use_id: id, content: 'done' })
   const words = (text: string) => ({ type: 'text' as const, text })
@@ -100,7 +100,7 @@ describe('anthropicFaults', () => {
     expect(faultsOf(hello, ...round('a|b'))).toEqual(['messages[1] has a tool use with the invalid id "a|b"'])
   })
   it('with a lone surrogate reports it', () => {
-    expect(anthropicFaults({ system: '\udc00', messages: [] })).toEqual(['system contains a lone surrogate'])
+    expect(findAnthropicFaults({ system: '\udc00', messages: [] })).toEqual(['system contains a lone surrogate'])
     expect(faultsOf({ role: 'user', content: '\udc00' })).toEqual(['messages[0] contains a lone surrogate in text'])
   })
 })

@@ -12,7 +12,7 @@ const anthropicId = /^[a-zA-Z0-9_-]+$/
  * Lists what OpenAI's chat completions API rejects in a list of messages, according to its reference: contents, names, and tool
  * calls that are not followed by exactly one result each.
  */
-export function openaiFaults(messages: readonly ChatMessage[], checkFunctionNames = true): string[] {
+export function findOpenaiFaults(messages: readonly ChatMessage[], checkFunctionNames = true): string[] {
   const faults: string[] = []
   let openCalls = new Set<string>()
   messages.forEach((message, index) => {
@@ -66,7 +66,7 @@ function assistantFaults(
  * Lists what Anthropic's messages API rejects. Rules: a user turn first, alternating roles, no blank text, unique tool use ids,
  * tool results at the start of the next turn, no white space at the end of the last assistant text.
  */
-export function anthropicFaults({
+export function findAnthropicFaults({
   system,
   messages,
 }: {

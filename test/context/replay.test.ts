@@ -7,12 +7,12 @@ import type { Verdict } from '../../src/domain/ledger.ts'
 import { profiles } from '../../src/profiles/index.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { campaign, patience, seed } from './campaign.ts'
+import { isCampaign, propertyTimeoutMs, seed } from './campaign.ts'
 import { profileNames, testCases } from './cases.ts'
 import { linesByEntry } from './contextChecks.ts'
 import { createFixture, createMemory, key, serializeContext } from './harness.ts'
 
-const numRuns = campaign ? 5_000 : 500
+const numRuns = isCampaign ? 5_000 : 500
 const casesWithOtherProfile = fc.tuple(testCases(), fc.constantFrom(...profileNames))
 const roundTrip = (trace: Trace): Trace => JSON.parse(JSON.stringify(trace)) as Trace
 
@@ -59,7 +59,7 @@ describe('replay', () => {
       })
       await fc.assert(property, { numRuns, seed })
     },
-    patience,
+    propertyTimeoutMs,
   )
 
   verifies(
@@ -69,7 +69,7 @@ describe('replay', () => {
       const exact = await exactTokenizer('o200k_base')
       const property = fc.asyncProperty(casesWithOtherProfile, async ([drawn, other]) => {
         // A trace contains only the entries that its profile may see.
-        const testCase = profiles[drawn.profile].sees.includes('scope') ? drawn : { ...drawn, knowledge: [] }
+        const testCase = profiles[drawn.profile].scopes.includes('scope') ? drawn : { ...drawn, knowledge: [] }
         const { memory, store, options, transcript, derived } = await createFixture(testCase, exact)
         const trace = await unlessTooSmall(() => memory.trace(key, options))
         if (trace === undefined) return
@@ -90,6 +90,6 @@ describe('replay', () => {
       })
       await fc.assert(property, { numRuns, seed })
     },
-    patience,
+    propertyTimeoutMs,
   )
 })

@@ -1,40 +1,40 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import type { Incoming } from '../../src/domain/chat.ts'
+import type { MessageInput } from '../../src/domain/chat.ts'
 import type { Derived } from '../../src/domain/entry.ts'
 import type { Context } from '../../src/domain/ledger.ts'
 import type { Tokenizer } from '../../src/domain/ports.ts'
 import type { Tail } from '../../src/domain/profile.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { thread } from '../../src/profiles/thread.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { text } from './arbitraryText.ts'
-import { campaign, patience, seed } from './campaign.ts'
+import { arbitraryText } from './arbitraryText.ts'
+import { isCampaign, propertyTimeoutMs, seed } from './campaign.ts'
 import { startTime } from './cases.ts'
 import { createMemory, key } from './harness.ts'
 
-const numRuns = campaign ? 600 : 60
+const numRuns = isCampaign ? 600 : 60
 const [tail] = thread.bands.flatMap(({ claim }) => ('tail' in claim ? [claim.tail] : [])) as [Tail]
 
 /** Turns of ordinary size. A paste of over half the budget would displace the messages before it. */
 const turn = fc
   .tuple(
-    fc.constantFrom<Incoming['role']>('user', 'user', 'assistant', 'assistant', 'system'),
-    text,
+    fc.constantFrom<MessageInput['role']>('user', 'user', 'assistant', 'assistant', 'system'),
+    arbitraryText,
     fc.integer({ min: 1, max: 200 }),
   )
   .map(
-    ([role, start, times]): Incoming => ({
+    ([role, start, times]): MessageInput => ({
       role,
       content: `${start.slice(0, 300)} ${'lorem ipsum dolor '.repeat(times)}`,
     }),
   )
 const dialogue = fc.record({
   budget: fc.oneof(
-    fc.integer({ min: 1_500, max: tail.scarce.budget }),
-    fc.integer({ min: tail.scarce.budget + 1, max: 16_000 }),
+    fc.integer({ min: 1_500, max: tail.smallBudget.budget }),
+    fc.integer({ min: tail.smallBudget.budget + 1, max: 16_000 }),
   ),
   facts: fc.integer({ min: 0, max: 40 }),
   turns: fc.array(turn, { minLength: 10, maxLength: 120, size: 'max' }),
@@ -56,7 +56,7 @@ const createFacts = (count: number): Derived[] =>
 
 /** Appends the turns one by one and builds a context after each turn of the user. */
 async function buildContexts(
-  turns: readonly Incoming[],
+  turns: readonly MessageInput[],
   budget: number,
   facts: number,
   exact: Tokenizer,
@@ -70,7 +70,7 @@ async function buildContexts(
     append: [],
     put: createFacts(facts),
     drop: [],
-    expiresAt: never,
+    expiresAt: noExpiry,
   })
   const memory = createMemory(store, thread, exact)
   const contexts: Context[] = []
@@ -112,9 +112,11 @@ describe('cacheable prefix', () => {
         // In a small budget a sliding tail declares no prefix, so only the turn that starts the sliding breaks one.
         const messageBudget = facts === 0 ? budget : budget - Math.floor(0.1 * budget)
         const maxCuts =
-          budget <= tail.scarce.budget ? 1 : 1 + Math.floor(weight / Math.floor((tail.high - tail.low) * messageBudget))
+          budget <= tail.smallBudget.budget
+            ? 1
+            : 1 + Math.floor(weight / Math.floor((tail.high - tail.low) * messageBudget))
         expect(broken.length).toBeLessThanOrEqual(maxCuts)
-        if (budget > tail.scarce.budget)
+        if (budget > tail.smallBudget.budget)
           for (const { messages, ledger } of contexts)
             expect(messages.length - ledger.cacheable.messages).toBeLessThanOrEqual(2)
         contextCount += contexts.length
@@ -124,6 +126,6 @@ describe('cacheable prefix', () => {
       await fc.assert(property, { numRuns, seed, endOnFailure: true })
       console.log(`stable prefix: ${numRuns} dialogues, ${contextCount} contexts, ${cutCount} cuts, seed ${seed}`)
     },
-    patience,
+    propertyTimeoutMs,
   )
 })

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/server/config/schema.ts'
-import { planOf } from '../../src/server/config/serverConfig.ts'
-import { givenIn, settle } from '../../src/server/config/settings.ts'
-import { command, start } from '../cli/command.ts'
+import { resolveServerConfig } from '../../src/server/config/serverConfig.ts'
+import { mergeSettings, toConfigSource } from '../../src/server/config/settings.ts'
+import { startCommand, startProgram } from '../cli/command.ts'
 import { startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
@@ -54,12 +54,12 @@ describe('docs/server.md', () => {
   verifies('S-02', 'shell commands › run in order › produce the documented results', async () => {
     await using upstream = await startUpstream()
     copyFileSync(`${root}examples/threadkeep.config.json`, join(folder, 'threadkeep.config.json'))
-    const running = command(
+    const running = startCommand(
       ['serve', '--port', '0', '--upstream', upstream.url],
       { ...secrets, THREADKEEP_STORE: '' },
       folder,
     )
-    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(await running.until('curl '))?.[0] ?? ''
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(await running.waitForOutput('curl '))?.[0] ?? ''
     try {
       const script = ['set -eu', ...blocks('sh')].join('\n').replaceAll('http://127.0.0.1:4848', url)
       const env = { ...secrets, PATH: `${createPrograms()}:${process.env.PATH}`, REAL_PATH: process.env.PATH }
@@ -83,34 +83,36 @@ describe('docs/server.md', () => {
       expect(requests.filter((text) => text.includes('dogs are better'))).toHaveLength(1)
     } finally {
       running.process.kill()
-      expect((await running.ended).code).toBe(0)
+      expect((await running.result).code).toBe(0)
     }
   })
 
   verifies('S-03', 'program › with its base URLs replaced › runs', async () => {
-    const running = command(['serve', '--port', '0'])
-    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(await running.until('curl '))?.[0] ?? ''
+    const running = startCommand(['serve', '--port', '0'])
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(await running.waitForOutput('curl '))?.[0] ?? ''
     mkdirSync(programFolder, { recursive: true })
     const results = []
     for (const [index, text] of blocks('ts').entries()) {
       writeFileSync(`${programFolder}${index}.mjs`, text.replaceAll('http://127.0.0.1:4848', url))
-      results.push(await start(`node_modules/.cache/docs-test/${index}.mjs`, []).ended)
+      results.push(await startProgram(`node_modules/.cache/docs-test/${index}.mjs`, []).result)
     }
     running.process.kill()
-    await running.ended
+    await running.result
     expect(results).toEqual([{ code: 0, stdout: 'chat.completion response message\n', stderr: '' }])
   })
 
   for (const [index, text] of blocks('json').entries()) {
     it(`configuration ${index + 1} is valid`, () => {
       const config = parseConfig(JSON.parse(text))
-      expect(() => planOf(settle([givenIn(config, 'file')], undefined), secrets)).not.toThrow()
+      expect(() =>
+        resolveServerConfig(mergeSettings([toConfigSource(config, 'file')], undefined), secrets),
+      ).not.toThrow()
     })
   }
 
   it('documents every field of the configuration', () => {
     const documented = new Set([...page.matchAll(/`([a-z]\w+)(?:\.\w+)?`/gi)].map(([, name]) => name))
-    const { given } = settle([], undefined)
+    const { values } = mergeSettings([], undefined)
     const fields = [
       'storeKey',
       'secrets',
@@ -118,7 +120,7 @@ describe('docs/server.md', () => {
       'defaultScope',
       'webhook',
       'prices',
-      ...[...given.keys()].map((field) => field.split('.')[0] ?? ''),
+      ...[...values.keys()].map((field) => field.split('.')[0] ?? ''),
     ]
     expect(fields.filter((field) => !documented.has(field))).toEqual([])
   })

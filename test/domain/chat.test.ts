@@ -23,12 +23,12 @@ describe('parseMessage', () => {
       role: 'assistant',
       content: '',
       at: 7,
-      calls: [{ id: 'c', name: 'look', arguments: '{}' }],
+      toolCalls: [{ id: 'c', name: 'look', arguments: '{}' }],
     })
     expect(parseMessage({ role: 'tool', content: 'found', tool_call_id: 'c' }, 0, 7)).toEqual({
       role: 'tool',
       content: 'found',
-      answers: 'c',
+      toolCallId: 'c',
       at: 7,
     })
   })

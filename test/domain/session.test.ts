@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { countBetween, type Gap, withGap } from '../../src/domain/session.ts'
+import { addGap, countExisting, type Gap } from '../../src/domain/session.ts'
 
 describe('withGap', () => {
   it('merges adjacent gaps', () => {
-    expect(withGap([], 5)).toEqual([[5, 5]])
-    expect(withGap([[5, 5]], 6)).toEqual([[5, 6]])
+    expect(addGap([], 5)).toEqual([[5, 5]])
+    expect(addGap([[5, 5]], 6)).toEqual([[5, 6]])
     expect(
-      withGap(
+      addGap(
         [
           [2, 3],
           [5, 6],
@@ -15,7 +15,7 @@ describe('withGap', () => {
         4,
       ),
     ).toEqual([[2, 6]])
-    expect(withGap([[2, 3]], 9)).toEqual([
+    expect(addGap([[2, 3]], 9)).toEqual([
       [2, 3],
       [9, 9],
     ])
@@ -29,12 +29,12 @@ describe('withGap', () => {
         fc.integer({ min: 0, max: 40 }),
         (deleted, first, length) => {
           let gaps: readonly Gap[] = []
-          for (const sequence of deleted) gaps = withGap(gaps, sequence)
+          for (const sequence of deleted) gaps = addGap(gaps, sequence)
           const last = first + length - 1
           const remaining = Array.from({ length }, (_, index) => first + index).filter(
             (sequence) => !deleted.includes(sequence),
           )
-          expect(countBetween(gaps, first, last)).toBe(remaining.length)
+          expect(countExisting(gaps, first, last)).toBe(remaining.length)
           expect(gaps).toEqual([...gaps].sort((a, b) => a[0] - b[0]))
         },
       ),

@@ -6,11 +6,11 @@ import { checkStore } from './checkStore.ts'
 import { runCounts, seed, seedHint, testTimeoutMs } from './config.ts'
 import { findErasedTexts } from './erasedTexts.ts'
 import { mapConcurrently } from './mapConcurrently.ts'
-import { chanceOf, stratifiedSample } from './random.ts'
+import { seededRandom, stratifiedSample } from './random.ts'
 import { createStoreFile, onlyDatabaseFiles, runWriter, standardScenario } from './runWriter.ts'
 import { ensureStrace } from './strace.ts'
 import { parseTrace, traceOptions } from './straceOutput.ts'
-import { newFolder } from './tempFolder.ts'
+import { createTempFolder } from './tempFolder.ts'
 
 /** Call of a thread at which the process is killed, counted from 1; `isNew` if the process creates the file itself. */
 type KillPoint = { readonly call: string; readonly when: number; readonly isNew: boolean }
@@ -20,7 +20,7 @@ const killShares = { pwrite64: 0.45, fsync: 0.3, fdatasync: 0.3, ftruncate: 0.2,
 
 /** Counts the calls of the thread that makes most of them: strace counts per thread. */
 async function countCalls(isNew: boolean): Promise<ReadonlyMap<string, number>> {
-  using folder = newFolder()
+  using folder = createTempFolder()
   const [file, trace] = [join(folder.path, 'a.db'), join(folder.path, 'trace')]
   if (!isNew) await createStoreFile(file)
   const { result } = await runWriter(standardScenario(file, seed), [
@@ -43,7 +43,7 @@ async function countCalls(isNew: boolean): Promise<ReadonlyMap<string, number>> 
 }
 
 function pickKillPoints(counts: ReadonlyMap<string, number>, count: number, isNew: boolean): readonly KillPoint[] {
-  const random = chanceOf(seed)
+  const random = seededRandom(seed)
   return Object.entries(killShares).flatMap(([call, share]) =>
     counts.has(call)
       ? stratifiedSample(Math.ceil(count * share), counts.get(call) as number, random).map((before) => ({
@@ -57,7 +57,7 @@ function pickKillPoints(counts: ReadonlyMap<string, number>, count: number, isNe
 
 /** Kills the writer and returns the violations. If the run ends before the kill point, it is checked too and repeated with an earlier point. */
 async function killAndCheck(point: KillPoint): Promise<readonly string[]> {
-  using folder = newFolder()
+  using folder = createTempFolder()
   const file = join(folder.path, 'a.db')
   if (!point.isNew) await createStoreFile(file)
   const { call, when } = point

@@ -1,16 +1,16 @@
 import { join } from 'node:path'
 import { checkStore } from './checkStore.ts'
 import { seed, seedHint } from './config.ts'
-import { chanceOf, stratifiedSample } from './random.ts'
+import { seededRandom, stratifiedSample } from './random.ts'
 import { createStoreFile, onlyDatabaseFiles, runWriter, standardScenario } from './runWriter.ts'
-import { newFolder } from './tempFolder.ts'
+import { createTempFolder } from './tempFolder.ts'
 
 /** First and last call of a thread that fail, counted from 1. */
 export type CallWindow = { readonly from: number; readonly to: number }
 
 /** Picks windows that start among the first `calls` calls and span at most `maxLength` more. */
 export function pickCallWindows(count: number, calls: number, maxLength: number): readonly CallWindow[] {
-  const random = chanceOf(seed)
+  const random = seededRandom(seed)
   return stratifiedSample(count, calls, random).map((before) => ({
     from: before + 1,
     to: before + 1 + Math.floor(random() * maxLength),
@@ -26,7 +26,7 @@ export async function runWithFailingCalls(
   error: string,
   { from, to }: CallWindow,
 ): Promise<FailureOutcome> {
-  using folder = newFolder()
+  using folder = createTempFolder()
   const file = join(folder.path, 'a.db')
   await createStoreFile(file)
   const inject = [

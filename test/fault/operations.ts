@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { chanceOf } from './random.ts'
+import { seededRandom } from './random.ts'
 
 /** An operation of a writer. Its id is the operation id it is stored under. */
 export type Operation =
@@ -35,7 +35,7 @@ const sharedSessions = ['fault:shared-0', 'fault:shared-1']
 
 /** Plans the operations of one caller. All callers append to and erase from the shared sessions; each erases only its own session as a whole. */
 export function planOperations(caller: string, { seed, steps, withErasure }: PlanOptions): readonly PlannedOperation[] {
-  const random = chanceOf(crc32(caller) ^ seed)
+  const random = seededRandom(crc32(caller) ^ seed)
   const ownSession = `fault:own-${caller}`
   const erasable: PlannedOperation[] = []
   return Array.from({ length: steps }, (_, step): PlannedOperation => {
@@ -57,7 +57,7 @@ export function planOperations(caller: string, { seed, steps, withErasure }: Pla
 
 /** Text of an operation's message. It identifies its origin and is short, long, or larger than a database page. */
 export function messageText(operation: string, index: number): string {
-  const random = chanceOf(crc32(`${operation}#${index}`))
+  const random = seededRandom(crc32(`${operation}#${index}`))
   const length = random() < 0.1 ? 9_000 : Math.floor(random() * 800)
   return `${operation}#${index} ${'so it goes on, '.repeat(length / 15)}`
 }

@@ -7,12 +7,12 @@ import { runCounts, seed, seedHint, testTimeoutMs } from './config.ts'
 import { findErasedTexts } from './erasedTexts.ts'
 import { parseJournal } from './journal.ts'
 import { mapConcurrently } from './mapConcurrently.ts'
-import { chanceOf, stratifiedSample } from './random.ts'
+import { seededRandom, stratifiedSample } from './random.ts'
 import { longScenario, runWriter, standardScenario } from './runWriter.ts'
 import { diskCalls, type SectorSurvival, SimulatedDisk } from './simulatedDisk.ts'
 import { ensureStrace } from './strace.ts'
 import { parseTrace, type SystemCall, traceOptions } from './straceOutput.ts'
-import { newFolder } from './tempFolder.ts'
+import { createTempFolder } from './tempFolder.ts'
 
 /** Files after a power loss, and the journal output before it. */
 type PowerLoss = { readonly name: string; readonly files: ReadonlyMap<string, Buffer>; readonly output: string }
@@ -21,8 +21,8 @@ type RecordedRun = { readonly calls: readonly SystemCall[]; readonly folder: str
 
 /** Records all disk calls of a run that creates a new file. */
 async function recordRun(scenario: typeof standardScenario): Promise<RecordedRun> {
-  using folder = newFolder()
-  using traceFolder = newFolder()
+  using folder = createTempFolder()
+  using traceFolder = createTempFolder()
   const trace = join(traceFolder.path, 'trace')
   const { result } = await runWriter(scenario(join(folder.path, 'a.db'), seed), traceOptions(trace, ...diskCalls))
   expect(result).toMatchObject({ code: 0, stderr: '' })
@@ -46,7 +46,7 @@ function* simulatePowerLosses(
   count: number,
   disk = new SimulatedDisk(folder),
 ): Generator<PowerLoss> {
-  const random = chanceOf(seed)
+  const random = seededRandom(seed)
   const scratch = new SimulatedDisk(folder)
   const changing = calls.filter((call) => scratch.apply(call))
   const points = stratifiedSample(count, changing.length, random)
@@ -66,7 +66,7 @@ function* simulatePowerLosses(
 
 /** Returns the violations after the power has come back. */
 async function checkAfterPowerLoss({ name, files, output }: PowerLoss, index: number): Promise<readonly string[]> {
-  using folder = newFolder()
+  using folder = createTempFolder()
   for (const [path, content] of files) writeFileSync(join(folder.path, basename(path)), content)
   const [file, journal] = [join(folder.path, 'a.db'), parseJournal(output)]
   const erasedTexts = findErasedTexts(file, journal)

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
-import { start } from '../cli/command.ts'
+import { startProgram } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { checkStore } from './checkStore.ts'
 import { runCounts, seed, seedHint, testTimeoutMs } from './config.ts'
 import { parseJournal } from './journal.ts'
 import { standardScenario } from './runWriter.ts'
-import { newFolder } from './tempFolder.ts'
+import { createTempFolder } from './tempFolder.ts'
 import type { Scenario } from './writerProcess.ts'
 
 /** Four processes. Each of four callers uses two of them at once, like a client that timed out and retried elsewhere. */
@@ -18,7 +18,7 @@ describe('four processes writing to one file', () => {
     ['X-07', 'H-11'],
     'store everything once, acknowledge the same order, and lose no increment',
     async () => {
-      using folder = newFolder()
+      using folder = createTempFolder()
       const file = join(folder.path, 'a.db')
       const scenario: Scenario = {
         ...standardScenario(file, seed),
@@ -28,7 +28,7 @@ describe('four processes writing to one file', () => {
         maxAttempts: 5,
       }
       const runs = callersByProcess.map(
-        (pair) => start('test/fault/writerProcess.ts', [JSON.stringify({ ...scenario, callers: pair })]).ended,
+        (pair) => startProgram('test/fault/writerProcess.ts', [JSON.stringify({ ...scenario, callers: pair })]).result,
       )
       const results = await Promise.all(runs)
       expect(results.map(({ code, stderr }) => ({ code, stderr }))).toEqual(

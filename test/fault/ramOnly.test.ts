@@ -8,7 +8,7 @@ import type { ConversationInput } from './conversationProcess.ts'
 import { collectWrites, type ExternalWrites, withoutIoUring, writingCalls } from './externalWrites.ts'
 import { ensureStrace, runTraced } from './strace.ts'
 import { parseTrace, traceOptions } from './straceOutput.ts'
-import { newFolder } from './tempFolder.ts'
+import { createTempFolder } from './tempFolder.ts'
 
 /** Writes of a program: by system calls, in the files left afterwards, and on its streams. */
 type Traces = ExternalWrites & { readonly inFiles: readonly string[]; readonly stdout: string; readonly stderr: string }
@@ -22,7 +22,7 @@ async function collectTraces(
   folder: string,
   run: (options: readonly string[]) => Promise<{ readonly stdout: string; readonly stderr: string }>,
 ): Promise<Traces> {
-  using traceFolder = newFolder()
+  using traceFolder = createTempFolder()
   const trace = join(traceFolder.path, 'trace')
   const { stdout, stderr } = await run([...traceOptions(trace, ...writingCalls), ...withoutIoUring])
   const inFiles = globSync(join(folder, '*')).flatMap((file) => findEncodings(readFileSync(file), secrets))
@@ -67,7 +67,7 @@ describe('a RAM-only conversation', () => {
     'E-02',
     'is written to no file, stream or other program',
     async () => {
-      using folder = newFolder()
+      using folder = createTempFolder()
       expect(await converse(folder.path, { profile: 'ephemeral' })).toEqual({
         ...noTraces,
         files: [],
@@ -81,7 +81,7 @@ describe('a RAM-only conversation', () => {
     ['E-02', 'T-03'],
     "is not written to the tenant's store, which is the only file written",
     async () => {
-      using folder = newFolder()
+      using folder = createTempFolder()
       const traces = await converse(folder.path, { profile: 'support', store: `sqlite:${folder.path}/a.db` })
       expect(traces).toMatchObject({ ...noTraces, stdout: 'true\n' })
       expect(fileNames(folder.path, traces)).toEqual(['a.db', 'a.db-journal', 'a.db-shm', 'a.db-wal'])
@@ -94,7 +94,7 @@ describe('a RAM-only conversation', () => {
     'E-02',
     'through the server command and HTTP is written nowhere',
     async () => {
-      using folder = newFolder()
+      using folder = createTempFolder()
       const traces = await serve(folder.path, '--profile', 'ephemeral')
       expect(traces).toMatchObject({ ...noTraces, files: [] })
       expect(findEncodings(Buffer.from(traces.stdout), secrets)).toEqual([])
@@ -109,7 +109,7 @@ describe('the trace search', () => {
   it(
     'finds a conversation in a durable store',
     async () => {
-      using folder = newFolder()
+      using folder = createTempFolder()
       const traces = await converse(folder.path, { profile: 'thread', store: `sqlite:${folder.path}/a.db` })
       expect(traces.leaks).toContain(`${folder.path}/a.db-wal: plain`)
       expect(traces.inFiles).toContain('plain')
@@ -120,7 +120,7 @@ describe('the trace search', () => {
   it(
     'finds a conversation stored by the server command',
     async () => {
-      using folder = newFolder()
+      using folder = createTempFolder()
       const traces = await serve(folder.path, '--profile', 'thread', '--store', `sqlite:${folder.path}/a.db`)
       expect(traces.leaks).toContain(`${folder.path}/a.db-wal: plain`)
       expect(traces.inFiles).toContain('plain')

@@ -1,5 +1,5 @@
 /** Creates a pseudo-random generator of numbers in [0, 1) that repeats for the same seed. */
-export function chanceOf(seed: number): () => number {
+export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
     state = (state + 0x9e3779b9) >>> 0

@@ -1,8 +1,8 @@
 import type { Fact, Message } from '../../src/domain/entry.ts'
 import { MemoryError } from '../../src/domain/error.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import type { Index, Store } from '../../src/domain/ports.ts'
-import { type Change, never } from '../../src/domain/session.ts'
+import type { SearchIndex, Store } from '../../src/domain/ports.ts'
+import { noExpiry, type SessionChange } from '../../src/domain/session.ts'
 import { type Memory, openMemory } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { chars4 } from '../../src/text/estimators.ts'
@@ -10,7 +10,7 @@ import type { Position } from './journal.ts'
 import { messageText, type Operation } from './operations.ts'
 
 /** A memory and its store, for operations that the memory does not offer. */
-export type OpenStore = { readonly memory: Memory; readonly store: Store & Index }
+export type OpenStore = { readonly memory: Memory; readonly store: Store & SearchIndex }
 
 export async function openStoreFile(file: string, onWarning?: (warning: string) => void): Promise<OpenStore> {
   const store = sqliteStore(file, onWarning === undefined ? {} : { onWarning })
@@ -42,7 +42,7 @@ async function appendWithFact(
   operation: Operation,
   texts: readonly string[],
 ): Promise<readonly Message[]> {
-  const { epoch } = await store.head(parseKey(operation.session), 0)
+  const { epoch } = await store.readHead(parseKey(operation.session), 0)
   const append = texts.map((content) => ({
     at: 1_000,
     role: 'user' as const,
@@ -58,7 +58,7 @@ async function appendWithFact(
 
 async function increment(store: Store, operation: Operation): Promise<void> {
   for (;;) {
-    const { epoch, revision, derived } = await store.head(parseKey(operation.session), 0)
+    const { epoch, revision, derived } = await store.readHead(parseKey(operation.session), 0)
     const [current] = derived as readonly Fact[]
     const put = [createFact('count', Number(current?.value ?? 0) + 1)]
     try {
@@ -70,7 +70,7 @@ async function increment(store: Store, operation: Operation): Promise<void> {
   }
 }
 
-const createChange = ({ id, session }: Operation, epoch: number): Change => ({
+const createChange = ({ id, session }: Operation, epoch: number): SessionChange => ({
   id,
   key: parseKey(session),
   at: 1_000,
@@ -78,7 +78,7 @@ const createChange = ({ id, session }: Operation, epoch: number): Change => ({
   append: [],
   put: [],
   drop: [],
-  expiresAt: never,
+  expiresAt: noExpiry,
 })
 
 const createFact = (id: string, value: string | number): Fact => ({

@@ -1,17 +1,20 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { Message } from '../../src/domain/entry.ts'
 import { formatKey } from '../../src/domain/key.ts'
-import type { Head } from '../../src/domain/session.ts'
+import type { SessionHead } from '../../src/domain/session.ts'
 import type { OpenStore } from './runOperation.ts'
 
-export type StoredSession = { readonly head: Head; readonly messages: readonly Message[] }
+export type StoredSession = { readonly head: SessionHead; readonly messages: readonly Message[] }
 
 /** Reads all sessions of a store with all their messages, by key. */
 export async function readStoredSessions({ store }: OpenStore): Promise<ReadonlyMap<string, StoredSession>> {
   const limit = Number.MAX_SAFE_INTEGER
   const sessions = new Map<string, StoredSession>()
   for (const { key } of await store.list({ limit })) {
-    sessions.set(formatKey(key), { head: await store.head(key, 0), messages: await store.page(key, { limit }) })
+    sessions.set(formatKey(key), {
+      head: await store.readHead(key, 0),
+      messages: await store.readMessages(key, { limit }),
+    })
   }
   return sessions
 }

@@ -1,5 +1,5 @@
 import type { Derived, Fact, Message } from '../../src/domain/entry.ts'
-import { countBetween } from '../../src/domain/session.ts'
+import { countExisting } from '../../src/domain/session.ts'
 import type { Journal, Position } from './journal.ts'
 import { counterSession, messageText, type Operation, parseMessageText } from './operations.ts'
 import type { StoredSession } from './storedSessions.ts'
@@ -80,13 +80,13 @@ function findUnexpected(
   messages: MessagesByOperation,
 ): readonly string[] {
   const expected = new Set(appends.map(({ id }) => id))
-  const { derived = [], last = 0 } = stored?.head ?? {}
+  const { derived = [], lastSequence = 0 } = stored?.head ?? {}
   const facts = derived.filter((entry) => !isFromUpkeep(entry)).map(({ id }) => id)
   const unexpected = [...messages.keys(), ...facts]
     .filter((id) => !expected.has(id))
     .map((id) => `${id} is stored, but was erased or never requested`)
   const incomplete = derived.filter(
-    (entry) => entry.kind === 'summary' && (entry.text === '' || entry.covers[1] > last || entry.version < 1),
+    (entry) => entry.kind === 'summary' && (entry.text === '' || entry.covers[1] > lastSequence || entry.version < 1),
   )
   return [...unexpected, ...incomplete.map(({ id }) => `${id} is an incomplete summary`)]
 }
@@ -156,7 +156,7 @@ function checkOrder(
   const acknowledgedAt = new Map(positions.map((position) => [position.sequence, position]))
   const bySequence = new Map(messages.map((message) => [message.sequence, message]))
   let offset = 0
-  for (let sequence = 1; sequence <= head.last; sequence++) {
+  for (let sequence = 1; sequence <= head.lastSequence; sequence++) {
     const message = bySequence.get(sequence)
     if (message === undefined && !erased.has(`m${sequence}`)) violations.push(`m${sequence} is missing`)
     if (message !== undefined && message.offset !== offset)
@@ -164,9 +164,10 @@ function checkOrder(
     offset += message?.weight ?? acknowledgedAt.get(sequence)?.weight ?? 0
   }
   const [newest] = messages.slice(-1)
-  if ((newest?.sequence ?? 0) > head.last) violations.push(`${newest?.id} is after the last message m${head.last}`)
+  if ((newest?.sequence ?? 0) > head.lastSequence)
+    violations.push(`${newest?.id} is after the last message m${head.lastSequence}`)
   if (head.messages !== messages.length) violations.push(`there are ${messages.length} messages, not ${head.messages}`)
-  if (countBetween(head.gaps, 1, head.last) !== messages.length)
+  if (countExisting(head.gaps, 1, head.lastSequence) !== messages.length)
     violations.push(`the gaps ${JSON.stringify(head.gaps)} do not match the messages`)
   return [...violations, ...findSeparated(messages)]
 }

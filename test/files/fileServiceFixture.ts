@@ -1,15 +1,15 @@
-import { Files, type FilesParts } from '../../src/files/files.ts'
-import { secretBarrier } from '../../src/memory/secretMasker.ts'
+import { FileService, type FileServiceDeps } from '../../src/files/files.ts'
+import { createSecretMasker } from '../../src/memory/secretMasker.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 
 /** Creates a file service with an approximate tokenizer, masked secrets, a fixed clock and ids that count up. */
-export function createFiles(store: FilesParts['store'], deps: Partial<FilesParts> = {}): Files {
+export function createFiles(store: FileServiceDeps['store'], deps: Partial<FileServiceDeps> = {}): FileService {
   let number = 0
   const randomBytes = (length: number): Uint8Array => Buffer.alloc(length, ++number)
-  return new Files({
+  return new FileService({
     store,
     tokenizer: chars4,
-    barrier: secretBarrier('mask', chars4),
+    masker: createSecretMasker('mask', chars4),
     clock: () => 1_000,
     randomBytes,
     ...deps,

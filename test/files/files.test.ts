@@ -2,24 +2,24 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { filesKey, formatKey } from '../../src/domain/key.ts'
-import type { Index, Store } from '../../src/domain/ports.ts'
+import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import type { FileInfo } from '../../src/files/record.ts'
 import { openMemory } from '../../src/index.ts'
-import { sealedStore } from '../../src/stores/encrypted.ts'
+import { encryptedStore } from '../../src/stores/encrypted.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { ring } from '../stores/encrypted/fixtures.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { databaseFiles, tracesOf } from '../stores/traces.ts'
+import { testKeyring } from '../stores/encrypted/fixtures.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { databaseFiles, findTraces } from '../stores/traces.ts'
 import { createFiles, longText } from './fileServiceFixture.ts'
 import { createDocx, createPdf, docxParagraph } from './fixtures.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = filesKey('acme')
 
 /** Returns the first search result. */
-async function searchFirst(store: Store & Index, text: string): Promise<string | undefined> {
+async function searchFirst(store: Store & SearchIndex, text: string): Promise<string | undefined> {
   const [hit] = await store.search(key, { text, limit: 1, kinds: ['message'] })
   return hit?.entry.kind === 'message' ? `${hit.entry.role} ${hit.entry.name}: ${hit.entry.content}` : undefined
 }
@@ -48,7 +48,7 @@ describe('FileService', () => {
   const stores = {
     RAM: async () => ramStore(),
     SQLite: async () => sqliteStore(fresh()),
-    'an encrypted store': () => sealedStore(sqliteStore(fresh()), ring('old')),
+    'an encrypted store': () => encryptedStore(sqliteStore(fresh()), testKeyring('old')),
   }
   for (const [storeName, open] of Object.entries(stores)) {
     verifies('T-10', `files › of every kind, in ${storeName} › are found, listed, read back and removed`, async () => {
@@ -111,7 +111,7 @@ describe('FileService', () => {
   verifies('T-09', 'add, addInBackground and list › with the key of a session › throw', async () => {
     const files = createFiles(ramStore())
     const file = { name: 'a.txt', bytes: Buffer.from('a') }
-    for (const work of [files.add('acme:ann', file), files.begin('acme:ann', file), files.list('acme:ann')])
+    for (const work of [files.add('acme:ann', file), files.addInBackground('acme:ann', file), files.list('acme:ann')])
       await expect(work).rejects.toMatchObject({
         code: 'bad-key',
         param: 'key',
@@ -172,8 +172,8 @@ describe('FileService', () => {
 
   it('addInBackground › resolves at once; get › returns the result or the error', async () => {
     const files = createFiles(ramStore())
-    const good = await files.begin('acme', { name: 'a.txt', bytes: Buffer.from('giraffe') })
-    const bad = await files.begin('acme', { name: 'b.pdf', bytes: Buffer.from('%PDF-1.4 and nothing more') })
+    const good = await files.addInBackground('acme', { name: 'a.txt', bytes: Buffer.from('giraffe') })
+    const bad = await files.addInBackground('acme', { name: 'b.pdf', bytes: Buffer.from('%PDF-1.4 and nothing more') })
     expect([good.status, bad.status]).toEqual(['indexing', 'indexing'])
     await files.waitUntilIdle('acme')
     expect(await files.get('acme', good.id)).toMatchObject({ status: 'ready', done: 1 })
@@ -186,7 +186,7 @@ describe('FileService', () => {
     const store = ramStore()
     const files = createFiles(store)
     const work = files.add('acme', { name: 'a.txt', bytes: Buffer.from('giraffe') })
-    const { id } = await files.begin('acme', { name: 'b.txt', bytes: Buffer.from('llama') })
+    const { id } = await files.addInBackground('acme', { name: 'b.txt', bytes: Buffer.from('llama') })
     const refused = expect(work).rejects.toMatchObject({ code: 'closed' })
     await files.close()
     await refused
@@ -194,7 +194,7 @@ describe('FileService', () => {
       status: 'failed',
       why: 'The server was stopped before the file was read. Upload it again.',
     })
-    await expect(files.begin('acme', { name: 'c.txt', bytes: Buffer.from('c') })).rejects.toMatchObject({
+    await expect(files.addInBackground('acme', { name: 'c.txt', bytes: Buffer.from('c') })).rejects.toMatchObject({
       code: 'closed',
     })
   })
@@ -212,7 +212,7 @@ describe('FileService', () => {
     expect(await Promise.all(removals)).toContain(true)
     expect([
       (await files.list('acme')).items,
-      (await store.head(key, 9)).messages,
+      (await store.readHead(key, 9)).messages,
       await searchFirst(store, 'warehouse tea'),
     ]).toEqual([[], 0, undefined])
     await files.close()
@@ -229,7 +229,7 @@ describe('FileService', () => {
       { onProgress: () => void memory.forget({ scope: 'acme' }) },
     )
     await expect(work).rejects.toMatchObject({ code: 'erased' })
-    expect([(await store.head(key, 9)).messages, (await files.list('acme')).items]).toEqual([0, []])
+    expect([(await store.readHead(key, 9)).messages, (await files.list('acme')).items]).toEqual([0, []])
     await files.close()
     await memory.close()
   })
@@ -272,7 +272,7 @@ describe('FileService', () => {
     ]).toEqual([expect.any(String), ['indexing']])
     now += 120_000
     await files.sweep()
-    expect([await searchFirst(store, 'warehouse w7x'), (await store.head(key, 9)).messages]).toEqual([undefined, 0])
+    expect([await searchFirst(store, 'warehouse w7x'), (await store.readHead(key, 9)).messages]).toEqual([undefined, 0])
     expect((await files.list('acme')).items).toMatchObject([
       { status: 'failed', why: 'Indexing was interrupted. Upload the file again.', done: 0 },
     ])
@@ -284,7 +284,7 @@ describe('FileService', () => {
 
   verifies(['T-10', 'X-05'], 'remove › leaves no trace in the database file', async () => {
     const file = fresh()
-    const store = sqliteStore(file, { worthKeeping: 1 })
+    const store = sqliteStore(file, { minSnapshotMessages: 1 })
     const files = createFiles(store)
     const canary = 'Qx7walrusZk93canary'
     const { id } = await files.add('acme', {
@@ -292,12 +292,12 @@ describe('FileService', () => {
       bytes: Buffer.from(`${longText(300)}The code word is ${canary}.`),
     })
     expect(await searchFirst(store, canary)).toContain(canary)
-    expect(tracesOf(canary, databaseFiles(file)).length).toBeGreaterThan(0)
+    expect(findTraces(canary, databaseFiles(file)).length).toBeGreaterThan(0)
     await files.remove('acme', id)
-    expect(tracesOf(canary, databaseFiles(file))).toEqual([])
+    expect(findTraces(canary, databaseFiles(file))).toEqual([])
     await files.close()
     await store.close()
-    expect(tracesOf(canary, databaseFiles(file))).toEqual([])
+    expect(findTraces(canary, databaseFiles(file))).toEqual([])
   })
 
   it('add › with secrets, also multi-line ones › masks them', async () => {
@@ -310,7 +310,7 @@ describe('FileService', () => {
     })
     const text = await files.text('acme', id)
     expect(text).toMatch(/The password is ⟨secret:\d+⟩\.\n⟨secret:\d+⟩\n$/)
-    expect(JSON.stringify(await store.page(key, { limit: 999 }))).not.toMatch(/hunter2|MIIE/)
+    expect(JSON.stringify(await store.readMessages(key, { limit: 999 }))).not.toMatch(/hunter2|MIIE/)
     await files.close()
   })
 })

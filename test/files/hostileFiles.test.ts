@@ -108,8 +108,10 @@ describe('add with limits', () => {
       'The file took more than 0.001 s to read. Split it into smaller files, or save it as text.',
     ))
   it('with a full queue › throws busy', async () => {
-    const first = limited.begin('other', { name: 'a.txt', bytes: Buffer.from('Hello.') })
-    await expect(limited.begin('other', { name: 'b.txt', bytes: Buffer.from('Hello.') })).rejects.toMatchObject({
+    const first = limited.addInBackground('other', { name: 'a.txt', bytes: Buffer.from('Hello.') })
+    await expect(
+      limited.addInBackground('other', { name: 'b.txt', bytes: Buffer.from('Hello.') }),
+    ).rejects.toMatchObject({
       code: 'busy',
       message: 'The queue of 1 files is full. Upload the file again in a moment.',
     })

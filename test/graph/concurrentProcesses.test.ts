@@ -1,14 +1,14 @@
 import { describe, expect } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
 import { examineFile } from '../../src/stores/sqlite/repair.ts'
-import { start } from '../cli/command.ts'
+import { startProgram } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import type { WriterArgs } from './writerProcess.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const startWriter = (file: string, name: string, count: number) =>
-  start('test/graph/writerProcess.ts', [`sqlite:${file}`, name, String(count)] satisfies WriterArgs)
+  startProgram('test/graph/writerProcess.ts', [`sqlite:${file}`, name, String(count)] satisfies WriterArgs)
 
 /** Checks a file for faults and returns the names of its nodes and the ids of its entities. */
 async function readFileContents(file: string): Promise<{
@@ -22,9 +22,11 @@ async function readFileContents(file: string): Promise<{
   const entities: string[] = []
   const related: string[] = []
   for (let offset = 0, total = 1; offset < total; offset += 1_000) {
-    const page = await graph.entities('acme', { limit: 1_000, offset })
+    const page = await graph.queryEntities('acme', { limit: 1_000, offset })
     entities.push(...page.entities.map(({ id }) => id))
-    related.push(...(await graph.relationships('acme', { limit: 1_000, offset })).relationships.map(({ from }) => from))
+    related.push(
+      ...(await graph.queryRelationships('acme', { limit: 1_000, offset })).relationships.map(({ from }) => from),
+    )
     total = page.total
   }
   // The search index agrees with the rows.
@@ -36,7 +38,7 @@ async function readFileContents(file: string): Promise<{
 describe('graph file written by several processes', () => {
   verifies(['H-11', 'S-04'], 'with two writers of 200 entities and 200 nodes each holds 400 of both', async () => {
     const file = fresh()
-    const ended = await Promise.all(['a', 'b'].map((name) => startWriter(file, name, 200).ended))
+    const ended = await Promise.all(['a', 'b'].map((name) => startWriter(file, name, 200).result))
     expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual([
       [0, ''],
       [0, ''],
@@ -54,9 +56,9 @@ describe('graph file written by several processes', () => {
       const acknowledged: string[] = []
       for (let round = 0; round < 6; round++) {
         const child = startWriter(file, `r${round}`, 10_000)
-        await child.until(`r${round}-${round * 7}\n`)
+        await child.waitForOutput(`r${round}-${round * 7}\n`)
         child.process.kill('SIGKILL')
-        const { stdout } = await child.ended
+        const { stdout } = await child.result
         acknowledged.push(...stdout.split('\n').slice(0, -1))
       }
       const { nodes, entities, related } = await readFileContents(file)

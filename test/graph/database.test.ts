@@ -5,10 +5,10 @@ import { openGraph } from '../../src/graph/graph.ts'
 import { SqliteGraph } from '../../src/graph/sqlite.ts'
 import { GraphWorkspaces } from '../../src/graph/workspaces.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { person } from './fixtures.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 
 describe('graph database', () => {
   verifies('H-11', 'while another process writes can be read, and queues writes until it is done', async () => {
@@ -18,7 +18,7 @@ describe('graph database', () => {
     const other = new DatabaseSync(file)
     other.exec('BEGIN IMMEDIATE')
     const writing = graph.write('acme', { entities: [person('bob')] })
-    const ids = async () => (await graph.entities('acme')).entities.map(({ id }) => id)
+    const ids = async () => (await graph.queryEntities('acme')).entities.map(({ id }) => id)
     // The write has been attempted by now and is waiting for the lock.
     for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
     expect(await ids()).toEqual(['ann'])
@@ -94,10 +94,10 @@ describe('graph database', () => {
     database.database.exec('PRAGMA max_page_count = 1')
     const large = { entities: [person('bob'), person('cy', { says: 'x'.repeat(1_000_000) })] }
     await expect(graph.write('acme', large)).rejects.toMatchObject({ code: 'full' })
-    expect((await graph.entities('acme')).entities.map(({ id }) => id)).toEqual(['ann'])
+    expect((await graph.queryEntities('acme')).entities.map(({ id }) => id)).toEqual(['ann'])
     // The new connection does not have the limit.
     expect(await graph.write('acme', large)).toMatchObject({ written: 2 })
-    expect((await graph.entities('acme')).total).toBe(3)
+    expect((await graph.queryEntities('acme')).total).toBe(3)
     await graph.close()
   })
 
@@ -108,9 +108,9 @@ describe('graph database', () => {
     const damaging = new DatabaseSync(path)
     damaging.exec('UPDATE graph_entity SET body = substr(body, 1, 9)')
     damaging.close()
-    await expect(graph.entity('acme', 'ann')).rejects.toMatchObject({ code: 'corrupt' })
-    await graph.write('acme', { drop: ['ann'], entities: [person('ann', { city: 'Oslo' })] })
-    expect(await graph.entity('acme', 'ann')).toMatchObject({ properties: { city: 'Oslo' } })
+    await expect(graph.getEntity('acme', 'ann')).rejects.toMatchObject({ code: 'corrupt' })
+    await graph.write('acme', { deleteEntities: ['ann'], entities: [person('ann', { city: 'Oslo' })] })
+    expect(await graph.getEntity('acme', 'ann')).toMatchObject({ properties: { city: 'Oslo' } })
     await graph.close()
   })
 

@@ -2,18 +2,18 @@ import { describe, expect, it } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
 import type { Graph } from '../../src/graph/types.ts'
 import { openMemory } from '../../src/index.ts'
-import { loadKeyring, rotate } from '../../src/stores/encrypted.ts'
+import { loadKeyring, rotateKeys } from '../../src/stores/encrypted.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { databaseFiles, tracesOf } from '../stores/traces.ts'
-import { keyFile, type Opened, person } from './fixtures.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { databaseFiles, findTraces } from '../stores/traces.ts'
+import { type GraphWithNodes, person, writeKeyFile } from './fixtures.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const canary = 'Qx7-walrus-Zk93-canary'
 
 /** Writes the canary into every field of a graph. */
-async function writeCanary(graph: Opened): Promise<void> {
+async function writeCanary(graph: GraphWithNodes): Promise<void> {
   await graph.write('acme', {
     entities: [
       {
@@ -36,11 +36,11 @@ async function writeCanary(graph: Opened): Promise<void> {
 }
 
 const typesOf = async (graph: Graph): Promise<readonly string[]> =>
-  (await graph.entities('acme')).entities.map(({ type }) => type)
+  (await graph.queryEntities('acme')).entities.map(({ type }) => type)
 
 describe('encrypted graph', () => {
   verifies(['H-09', 'H-01'], 'has no plaintext in its file, and is readable with the key', async () => {
-    const [file, plain, storeKey] = [fresh(), fresh(), keyFile(fresh('.key'))]
+    const [file, plain, storeKey] = [fresh(), fresh(), writeKeyFile(fresh('.key'))]
     for (const [path, graph] of [
       [plain, await openGraph(`sqlite:${plain}`)],
       [file, await openGraph(`sqlite:${file}`, { storeKey })],
@@ -49,13 +49,13 @@ describe('encrypted graph', () => {
       expect((await graph.nodes.openNodes('acme', [canary])).entities).toEqual([
         { name: canary, entityType: `kind ${canary}`, observations: [`observed ${canary}`, `again ${canary}`] },
       ])
-      expect([path === plain, tracesOf(canary, databaseFiles(path)).length > 0]).toEqual([
+      expect([path === plain, findTraces(canary, databaseFiles(path)).length > 0]).toEqual([
         path === plain,
         path === plain,
       ])
       await graph.close()
     }
-    expect(tracesOf(canary, databaseFiles(file))).toEqual([])
+    expect(findTraces(canary, databaseFiles(file))).toEqual([])
     const again = await openGraph(`sqlite:${file}`, { storeKey })
     expect(await typesOf(again)).toEqual([`type ${canary}`, 'person'])
     expect((await again.nodes.searchNodes('acme', 'ZK93-CANARY')).relations).toEqual([
@@ -66,19 +66,19 @@ describe('encrypted graph', () => {
 
   it('is rejected without its key and with another key, and so is a key for an unencrypted graph', async () => {
     const [file, plain] = [fresh(), fresh()]
-    const storeKey = keyFile(fresh('.key'))
+    const storeKey = writeKeyFile(fresh('.key'))
     for (const graph of [await openGraph(`sqlite:${file}`, { storeKey }), await openGraph(`sqlite:${plain}`)]) {
       await writeCanary(graph)
       await graph.close()
     }
     const openError = async (path: string, key: string | undefined): Promise<unknown> => {
       const graph = await openGraph(`sqlite:${path}`, key === undefined ? {} : { storeKey: key })
-      const error: unknown = await graph.entities('acme').catch((error: unknown) => error)
+      const error: unknown = await graph.queryEntities('acme').catch((error: unknown) => error)
       await graph.close()
       return error
     }
     expect(await openError(file, undefined)).toMatchObject({ code: 'bad-secret' })
-    expect(await openError(file, keyFile(fresh('.key'), 'b2'.repeat(32)))).toMatchObject({ code: 'bad-secret' })
+    expect(await openError(file, writeKeyFile(fresh('.key'), 'b2'.repeat(32)))).toMatchObject({ code: 'bad-secret' })
     expect(await openError(plain, storeKey)).toMatchObject({ code: 'bad-store' })
     await expect(openGraph('ram:', { storeKey })).rejects.toMatchObject({ code: 'bad-option' })
   })
@@ -86,9 +86,9 @@ describe('encrypted graph', () => {
   it('shares the file of an encrypted store, and its key is rotated with the store', async () => {
     const file = fresh()
     const [old, both, later] = [
-      keyFile(fresh('.key')),
-      keyFile(fresh('.key'), `${'b2'.repeat(32)} ${'a1'.repeat(32)}`),
-      keyFile(fresh('.key'), 'b2'.repeat(32)),
+      writeKeyFile(fresh('.key')),
+      writeKeyFile(fresh('.key'), `${'b2'.repeat(32)} ${'a1'.repeat(32)}`),
+      writeKeyFile(fresh('.key'), 'b2'.repeat(32)),
     ]
     const memory = await openMemory({ store: `sqlite:${file}`, storeKey: old })
     const graph = await openGraph(`sqlite:${file}`, { storeKey: old })
@@ -97,7 +97,7 @@ describe('encrypted graph', () => {
     expect(await memory.transcript('acme:ann')).toHaveLength(1)
     await Promise.all([memory.close(), graph.close()])
     const inner = sqliteStore(file)
-    expect(await rotate(inner, await loadKeyring(both))).toEqual({ sessions: 2, rewrapped: 2 })
+    expect(await rotateKeys(inner, await loadKeyring(both))).toEqual({ sessions: 2, rewrapped: 2 })
     await inner.close()
     const again = await openGraph(`sqlite:${file}`, { storeKey: later })
     expect(await typesOf(again)).toEqual([`type ${canary}`, 'person'])

@@ -1,23 +1,23 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { openGraph } from '../../src/graph/graph.ts'
 import { type Memory, openMemory } from '../../src/index.ts'
 import { type SqliteStore, sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { databaseFiles, tracesOf } from '../stores/traces.ts'
-import { type Opened, person } from './fixtures.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { databaseFiles, findTraces } from '../stores/traces.ts'
+import { type GraphWithNodes, person } from './fixtures.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const canary = 'Qx7-walrus-Zk93-canary'
 
 type Fixture = {
   readonly file: string
   readonly store: SqliteStore
   readonly memory: Memory
-  readonly graph: Opened
+  readonly graph: GraphWithNodes
   readonly traces: () => readonly string[]
   readonly close: () => Promise<void>
 }
@@ -63,13 +63,13 @@ async function createFixture(others = 0): Promise<Fixture> {
     })),
   )
   const close = async (): Promise<void> => void (await Promise.all([memory.close(), graph.close()]))
-  return { file, store, memory, graph, traces: () => tracesOf(canary, databaseFiles(file)), close }
+  return { file, store, memory, graph, traces: () => findTraces(canary, databaseFiles(file)), close }
 }
 
-const idsOf = async (graph: Opened): Promise<readonly string[]> =>
-  (await graph.entities('acme')).entities.map(({ id }) => id)
-const endsOf = async (graph: Opened): Promise<readonly string[]> =>
-  (await graph.relationships('acme')).relationships.map(({ from, to }) => `${from}>${to}`)
+const idsOf = async (graph: GraphWithNodes): Promise<readonly string[]> =>
+  (await graph.queryEntities('acme')).entities.map(({ id }) => id)
+const endsOf = async (graph: GraphWithNodes): Promise<readonly string[]> =>
+  (await graph.queryRelationships('acme')).relationships.map(({ from, to }) => `${from}>${to}`)
 
 /** Counts the data blocks of the trigram indexes; ids up to 10 are reserved by FTS5. */
 function countIndexBlocks(file: string): number {
@@ -127,7 +127,7 @@ describe('erasure of derived graph rows', () => {
     const { store, graph, close } = await createFixture()
     await store.erase(parseKey('acme:s1'), { expiredBy: 1_000 })
     expect(await idsOf(graph)).toEqual(['cat', 'safe', 'both', 's2', 'alone'])
-    await store.erase(parseKey('acme:s1'), { expiredBy: never })
+    await store.erase(parseKey('acme:s1'), { expiredBy: noExpiry })
     expect(await idsOf(graph)).toEqual(['s2', 'alone'])
     await close()
   })
@@ -187,7 +187,7 @@ describe('erasure of derived graph rows', () => {
       if (wiped === 'by forgetting') await memory.forget({ scope: 'acme', text: 'nobody said this' })
       else await graph.close()
       expect([wiped, isIndexed(file, letters)]).toEqual([wiped, false])
-      expect(tracesOf(letters, databaseFiles(file).slice(0, 1))).toEqual([])
+      expect(findTraces(letters, databaseFiles(file).slice(0, 1))).toEqual([])
       await close()
     }
   })

@@ -1,26 +1,26 @@
 import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
 import type { Store } from '../../src/domain/ports.ts'
-import { never } from '../../src/domain/session.ts'
-import { forgetBeside, openGraph } from '../../src/graph/graph.ts'
+import { noExpiry } from '../../src/domain/session.ts'
+import { forgetInGraphs, openGraph } from '../../src/graph/graph.ts'
 import { openMemory } from '../../src/index.ts'
 import { internalsOf } from '../../src/memory.ts'
-import { heard } from '../../src/stores/capabilities.ts'
+import { withEraseListeners } from '../../src/stores/capabilities.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { ramStore } from '../../src/stores/ram.ts'
-import { borrowed } from '../../src/stores/sharedStore.ts'
+import { sharedStore } from '../../src/stores/sharedStore.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { databaseFiles, tracesOf } from '../stores/traces.ts'
-import { keyFile, type Opened, person } from './fixtures.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { databaseFiles, findTraces } from '../stores/traces.ts'
+import { type GraphWithNodes, person, writeKeyFile } from './fixtures.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const canary = 'Qx7-walrus-Zk93-canary'
 const safe = { name: 'safe', entityType: 'thing', observations: ['it is grey', `Its code is ${canary.toUpperCase()}.`] }
 
 /** Writes rows that contain the canary, each in another field, and rows that do not. */
-async function fillGraph(graph: Opened): Promise<void> {
+async function fillGraph(graph: GraphWithNodes): Promise<void> {
   await graph.write('acme', {
     entities: [
       person(`id ${canary}`),
@@ -50,9 +50,9 @@ async function fillGraph(graph: Opened): Promise<void> {
 }
 
 /** Expects exactly the rows of `fillGraph` that do not contain the canary. */
-async function expectOtherRows(graph: Opened): Promise<void> {
-  expect((await graph.entities('acme')).entities.map(({ id }) => id)).toEqual(['left', 'right'])
-  expect((await graph.relationships('acme')).relationships.map(({ from, to }) => `${from}>${to}`)).toEqual([
+async function expectOtherRows(graph: GraphWithNodes): Promise<void> {
+  expect((await graph.queryEntities('acme')).entities.map(({ id }) => id)).toEqual(['left', 'right'])
+  expect((await graph.queryRelationships('acme')).relationships.map(({ from, to }) => `${from}>${to}`)).toEqual([
     'right>left',
   ])
   const node = { ...safe, observations: ['it is grey'] }
@@ -68,7 +68,7 @@ async function expectOtherRows(graph: Opened): Promise<void> {
 const emptyResult = { at: 1, sessions: [] }
 const forgetIn = async (store: Store, text?: string): Promise<readonly string[]> =>
   (
-    await forgetBeside([store], { scope: 'acme', ...(text === undefined ? {} : { text }) }, emptyResult)
+    await forgetInGraphs([store], { scope: 'acme', ...(text === undefined ? {} : { text }) }, emptyResult)
   ).sessions.flatMap(({ entries }) => entries)
 /** Entities, a relationship, nodes, a link and an observation; the other link is deleted with its node. */
 const canaryRows = 4 + 1 + 2 + 1 + 1
@@ -79,10 +79,10 @@ describe('forgetting a text', () => {
     const [store, graph] = [sqliteStore(file), await openGraph(`sqlite:${file}`)]
     await fillGraph(graph)
     await graph.erase('other')
-    expect(tracesOf(canary, databaseFiles(file)).length).toBeGreaterThan(0)
+    expect(findTraces(canary, databaseFiles(file)).length).toBeGreaterThan(0)
     expect(await forgetIn(store, canary.toLowerCase())).toHaveLength(canaryRows)
-    expect(tracesOf(canary, databaseFiles(file))).toEqual([])
-    expect(tracesOf(canary.toUpperCase(), databaseFiles(file))).toEqual([])
+    expect(findTraces(canary, databaseFiles(file))).toEqual([])
+    expect(findTraces(canary.toUpperCase(), databaseFiles(file))).toEqual([])
     await graph.nodes.createEntities('other', [{ ...safe, name: canary }])
     await expectOtherRows(graph)
     expect(await forgetIn(store, canary)).toEqual([])
@@ -97,14 +97,14 @@ describe('forgetting a text', () => {
   })
 
   verifies('X-05', 'through a memory includes the graph in its file, plain or encrypted, and in RAM', async () => {
-    const storeKey = keyFile(fresh('.key'))
+    const storeKey = writeKeyFile(fresh('.key'))
     for (const [url, options] of [
       [`sqlite:${fresh()}`, {}],
       [`sqlite:${fresh()}`, { storeKey }],
       ['ram:', {}],
     ] as const) {
       const memory = await openMemory({ store: url, ...options })
-      const graph = await openGraph(url, { ...options, beside: internalsOf(memory).store })
+      const graph = await openGraph(url, { ...options, memoryStore: internalsOf(memory).store })
       await fillGraph(graph)
       const { sessions } = await memory.forget({ scope: 'acme', text: canary })
       expect(sessions).toEqual([{ key: 'acme::graph', entries: expect.any(Array) }])
@@ -117,8 +117,8 @@ describe('forgetting a text', () => {
 })
 
 describe('graph in RAM', () => {
-  const idsOf = async (graph: Opened): Promise<readonly string[]> =>
-    (await graph.entities('acme')).entities.map(({ id }) => id)
+  const idsOf = async (graph: GraphWithNodes): Promise<readonly string[]> =>
+    (await graph.queryEntities('acme')).entities.map(({ id }) => id)
   const derivedEntities = [
     { ...person('one'), session: 's1', sources: ['m1'] },
     { ...person('two'), session: 's1', sources: ['m2'] },
@@ -127,12 +127,20 @@ describe('graph in RAM', () => {
   ]
 
   verifies('X-05', 'follows erasures of its store: messages, sessions and expired sessions', async () => {
-    const store = heard(ramStore())
-    const graph = await openGraph('ram:', { beside: store })
+    const store = withEraseListeners(ramStore())
+    const graph = await openGraph('ram:', { memoryStore: store })
     await graph.write('acme', { entities: derivedEntities })
     const [s1, s2] = [parseKey('acme:s1'), parseKey('acme:s2')]
     for (const key of [s1, s2])
-      await store.commit({ key, at: 1, epoch: 0, append: [], put: [], drop: [], expiresAt: key === s1 ? never : 100 })
+      await store.commit({
+        key,
+        at: 1,
+        epoch: 0,
+        append: [],
+        put: [],
+        drop: [],
+        expiresAt: key === s1 ? noExpiry : 100,
+      })
     await store.erase(s1, { entries: ['m2'] })
     expect(await idsOf(graph)).toEqual(['one', 'three', 'alone'])
     await store.erase(s2, { expiredBy: 99 })
@@ -145,7 +153,7 @@ describe('graph in RAM', () => {
     await graph.close()
     // A closed graph has unsubscribed from the store.
     await store.erase(s1)
-    expect(store.bytes).toEqual({ used: 0 })
+    expect(store.memoryUsage).toEqual({ usedBytes: 0 })
   })
 
   verifies(
@@ -154,14 +162,14 @@ describe('graph in RAM', () => {
     async () => {
       let now = 1_000
       const memory = await openMemory({ store: 'ram:', clock: () => now })
-      const graph = await openGraph('ram:', { beside: internalsOf(memory).store, clock: () => now })
+      const graph = await openGraph('ram:', { memoryStore: internalsOf(memory).store, clock: () => now })
       await graph.write('acme', { entities: derivedEntities })
       await graph.nodes.createEntities('acme', [safe])
       await graph.nodes.createEntities('other', [safe])
       for (const key of ['acme:s1', 'acme:s2']) await memory.append(key, [{ role: 'user', content: 'Hello.' }])
       await memory.forget({ key: 'acme:s1' })
       expect(await idsOf(graph)).toEqual(['three', 'alone'])
-      await memory.describe('acme:s2', { idle: 1_000 })
+      await memory.setMetadata('acme:s2', { idle: 1_000 })
       now = 1_000_000
       await memory.sweep()
       expect(await idsOf(graph)).toEqual(['alone'])
@@ -175,10 +183,10 @@ describe('graph in RAM', () => {
 
   it('is found through a shared store', async () => {
     const store = await openStore('ram:')
-    const graph = await openGraph('ram:', { beside: borrowed(store) })
+    const graph = await openGraph('ram:', { memoryStore: sharedStore(store) })
     await fillGraph(graph)
-    expect(await forgetIn(borrowed(store), canary)).toHaveLength(canaryRows)
-    expect(await forgetIn(borrowed(store))).toEqual(['graph'])
+    expect(await forgetIn(sharedStore(store), canary)).toHaveLength(canaryRows)
+    expect(await forgetIn(sharedStore(store))).toEqual(['graph'])
     await Promise.all([store.close(), graph.close()])
   })
 })

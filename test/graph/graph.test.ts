@@ -11,14 +11,14 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
       unchanged: 0,
       dropped: 0,
     })
-    expect(await graph.entity('acme', 'ann')).toEqual({
+    expect(await graph.getEntity('acme', 'ann')).toEqual({
       type: 'person',
       id: 'ann',
       properties,
       createdAt: 1_000,
       updatedAt: 1_000,
     })
-    expect(await graph.entity('acme', 'bob')).toBeUndefined()
+    expect(await graph.getEntity('acme', 'bob')).toBeUndefined()
     await graph.close()
   })
 
@@ -36,7 +36,7 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
       unchanged: 1,
       dropped: 0,
     })
-    expect(await graph.entities('acme')).toEqual({
+    expect(await graph.queryEntities('acme')).toEqual({
       entities: [
         { type: 'person', id: 'ann', properties: { city: 'Oslo', age: 41 }, createdAt: 1_000, updatedAt: 1_000 },
         { type: 'robot', id: 'bob', properties: {}, createdAt: 1_000, updatedAt: 2_000 },
@@ -53,7 +53,7 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
       entities: [person('ann'), person('bob')],
       relationships: [knows, { ...knows, type: 'LIKES' }, { ...knows, properties: { since: 2020 } }],
     })
-    const { relationships, total } = await graph.relationships('acme')
+    const { relationships, total } = await graph.queryRelationships('acme')
     expect(relationships.map(({ type, properties }) => [type, properties])).toEqual([
       ['KNOWS', { since: 2020 }],
       ['LIKES', {}],
@@ -66,7 +66,7 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
     })
     const other = await open()
     await other.write('elsewhere', { relationships: [knows] })
-    expect((await other.relationships('elsewhere')).relationships[0]?.id).toBe(relationships[0]?.id)
+    expect((await other.queryRelationships('elsewhere')).relationships[0]?.id).toBe(relationships[0]?.id)
     await Promise.all([graph.close(), other.close()])
   })
 
@@ -79,8 +79,8 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
         { from: 'ann', to: 'oslo', type: 'LIVES_IN', properties: { since: 1 } },
       ],
     })
-    const ends = async (query: Parameters<typeof graph.relationships>[1]) =>
-      (await graph.relationships('acme', query)).relationships.map(({ from, to }) => `${from}>${to}`)
+    const ends = async (query: Parameters<typeof graph.queryRelationships>[1]) =>
+      (await graph.queryRelationships('acme', query)).relationships.map(({ from, to }) => `${from}>${to}`)
     expect(await ends({ from: 'ann' })).toEqual(['ann>bob', 'ann>oslo'])
     expect(await ends({ to: 'ann' })).toEqual(['bob>ann'])
     expect(await ends({ from: 'ann', types: ['LIVES_IN', 'nothing'] })).toEqual(['ann>oslo'])
@@ -95,8 +95,8 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
     await graph.write('acme', {
       entities: [...ages.map((age, at) => person(`p${at}`, { age })), { type: 'place', id: 'oslo', properties: {} }],
     })
-    const found = async (query: Parameters<typeof graph.entities>[1]) => {
-      const { entities, total } = await graph.entities('acme', query)
+    const found = async (query: Parameters<typeof graph.queryEntities>[1]) => {
+      const { entities, total } = await graph.queryEntities('acme', query)
       return [entities.map(({ id }) => id), total]
     }
     expect(await found({ types: ['person'], sort: [{ by: 'age' }, { by: 'id', order: 'desc' }] })).toEqual([
@@ -116,13 +116,21 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
   it('rejects a limit that is too large, a filter without a value, and an empty id', async () => {
     const graph = await open()
     await graph.write('acme', { entities: [person('ann')] })
-    await expect(graph.entities('acme', { limit: 1_001 })).rejects.toMatchObject({ code: 'bad-option', param: 'limit' })
-    await expect(graph.entities('acme', { offset: -1 })).rejects.toMatchObject({ code: 'bad-option', param: 'offset' })
-    await expect(graph.entities('acme', { filters: [{ property: 'age', op: 'lt' }] })).rejects.toMatchObject({
+    await expect(graph.queryEntities('acme', { limit: 1_001 })).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'limit',
+    })
+    await expect(graph.queryEntities('acme', { offset: -1 })).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'offset',
+    })
+    await expect(graph.queryEntities('acme', { filters: [{ property: 'age', op: 'lt' }] })).rejects.toMatchObject({
       code: 'bad-option',
       param: 'filters',
     })
-    await expect(graph.entities('acme', { filters: [{ property: 'age', op: 'in', value: 3 }] })).rejects.toMatchObject({
+    await expect(
+      graph.queryEntities('acme', { filters: [{ property: 'age', op: 'in', value: 3 }] }),
+    ).rejects.toMatchObject({
       code: 'bad-option',
     })
     await expect(graph.write('acme', { entities: [person('')] })).rejects.toMatchObject({
@@ -133,7 +141,7 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
       code: 'bad-option',
       param: 'session',
     })
-    await expect(graph.entities('acme:ann')).rejects.toMatchObject({ code: 'bad-key' })
+    await expect(graph.queryEntities('acme:ann')).rejects.toMatchObject({ code: 'bad-key' })
     await graph.close()
   })
 
@@ -144,7 +152,7 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
       graph.write('acme', { entities: [person('bob')] }),
     ])
     expect([invalid?.status, valid?.status]).toEqual(['rejected', 'fulfilled'])
-    expect((await graph.entities('acme')).entities.map(({ id }) => id)).toEqual(['bob'])
+    expect((await graph.queryEntities('acme')).entities.map(({ id }) => id)).toEqual(['bob'])
     await graph.close()
   })
 
@@ -155,16 +163,16 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
       relationships: [{ from: 'ann', to: 'bob', type: 'KNOWS' }],
     })
     await graph.nodes.createEntities('acme', [{ name: 'Ann', entityType: 'person', observations: ['likes tea'] }])
-    expect(await graph.entity('other', 'ann')).toBeUndefined()
-    expect(await graph.write('other', { entities: [person('ann', { mine: true })], drop: ['bob'] })).toEqual({
+    expect(await graph.getEntity('other', 'ann')).toBeUndefined()
+    expect(await graph.write('other', { entities: [person('ann', { mine: true })], deleteEntities: ['bob'] })).toEqual({
       written: 1,
       unchanged: 0,
       dropped: 0,
     })
-    expect(await graph.relationships('other')).toEqual({ relationships: [], total: 0 })
+    expect(await graph.queryRelationships('other')).toEqual({ relationships: [], total: 0 })
     expect(await graph.nodes.searchNodes('other', 'tea')).toEqual({ entities: [], relations: [] })
     expect(await graph.erase('other')).toBe(1)
-    expect((await graph.entities('acme')).total).toBe(2)
+    expect((await graph.queryEntities('acme')).total).toBe(2)
     await graph.close()
   })
 
@@ -176,8 +184,14 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
       type: 'KNOWS',
     }))
     await graph.write('acme', { entities: ['ann', 'bob', 'cy'].map((id) => person(id)), relationships: related })
-    expect(await graph.write('acme', { drop: ['ann', 'nobody'] })).toEqual({ written: 0, unchanged: 0, dropped: 1 })
-    expect((await graph.relationships('acme')).relationships.map(({ from, to }) => `${from}>${to}`)).toEqual(['bob>cy'])
+    expect(await graph.write('acme', { deleteEntities: ['ann', 'nobody'] })).toEqual({
+      written: 0,
+      unchanged: 0,
+      dropped: 1,
+    })
+    expect((await graph.queryRelationships('acme')).relationships.map(({ from, to }) => `${from}>${to}`)).toEqual([
+      'bob>cy',
+    ])
     await graph.close()
   })
 
@@ -229,14 +243,12 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
         filters: [{ property: 'importance', op: 'gte', value: 5 }],
         sort: [{ by: 'importance', order: 'desc' }],
       } as const
-      expect((await graph.entities('acme', important)).entities.map(({ properties }) => properties.category)).toEqual([
-        'task',
-        'concept',
-        'data',
-      ])
-      expect((await graph.relationships('acme', { from: session })).total).toBe(4)
+      expect(
+        (await graph.queryEntities('acme', important)).entities.map(({ properties }) => properties.category),
+      ).toEqual(['task', 'concept', 'data'])
+      expect((await graph.queryRelationships('acme', { from: session })).total).toBe(4)
       expect(await graph.erase('acme', session)).toBe(9)
-      expect(await graph.relationships('acme')).toEqual({ relationships: [], total: 0 })
+      expect(await graph.queryRelationships('acme')).toEqual({ relationships: [], total: 0 })
       await graph.close()
     },
   )
@@ -252,11 +264,11 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
       unchanged: 1,
       dropped: 0,
     })
-    expect((await graph.entities('acme', { session: 's2' })).entities.map(({ id }) => id)).toEqual(['file_1'])
+    expect((await graph.queryEntities('acme', { session: 's2' })).entities.map(({ id }) => id)).toEqual(['file_1'])
     expect(await graph.erase('acme', 's1')).toBe(1)
-    expect((await graph.entities('acme')).entities.map(({ id }) => id)).toEqual(['file_1', 'nobody'])
+    expect((await graph.queryEntities('acme')).entities.map(({ id }) => id)).toEqual(['file_1', 'nobody'])
     expect(await graph.erase('acme', 's2')).toBe(1)
-    expect((await graph.entities('acme')).entities.map(({ id }) => id)).toEqual(['nobody'])
+    expect((await graph.queryEntities('acme')).entities.map(({ id }) => id)).toEqual(['nobody'])
     await graph.close()
   })
 
@@ -265,7 +277,7 @@ describe.each(graphBackends())('graph in $name', ({ open }) => {
     const written = graph.write('acme', { entities: [person('ann')] })
     await graph.close()
     expect(await written).toMatchObject({ written: 1 })
-    await expect(graph.entity('acme', 'ann')).rejects.toMatchObject({ code: 'closed' })
+    await expect(graph.getEntity('acme', 'ann')).rejects.toMatchObject({ code: 'closed' })
     await expect(graph.write('acme', {})).rejects.toMatchObject({ code: 'closed' })
   })
 })

@@ -3,16 +3,16 @@ import { describe, expect, it } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
 import { openMemory } from '../../src/index.ts'
 import { prepareFile } from '../../src/stores/sqlite/connect.ts'
-import { examineFile, repair } from '../../src/stores/sqlite/repair.ts'
+import { examineFile, repairFile } from '../../src/stores/sqlite/repair.ts'
 import { salvage } from '../../src/stores/sqlite/salvage.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { keyFile, type Opened, person } from './fixtures.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { type GraphWithNodes, person, writeKeyFile } from './fixtures.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const tea = { name: 'Ann', entityType: 'person', observations: ['likes tea'] }
 
-async function fillGraph(graph: Opened): Promise<void> {
+async function fillGraph(graph: GraphWithNodes): Promise<void> {
   await graph.write('acme', {
     entities: [{ ...person('ann', { city: 'Oslo' }), session: 's1', sources: ['m1'] }, person('bob')],
     relationships: [{ from: 'ann', to: 'bob', type: 'KNOWS' }],
@@ -22,17 +22,17 @@ async function fillGraph(graph: Opened): Promise<void> {
 }
 
 /** Expects everything `fillGraph` has written, by query, by search and by session. */
-async function expectComplete(graph: Opened, workspace = 'acme'): Promise<void> {
-  expect((await graph.entities(workspace)).entities.map(({ id, properties }) => [id, properties])).toEqual([
+async function expectComplete(graph: GraphWithNodes, workspace = 'acme'): Promise<void> {
+  expect((await graph.queryEntities(workspace)).entities.map(({ id, properties }) => [id, properties])).toEqual([
     ['ann', { city: 'Oslo' }],
     ['bob', {}],
   ])
-  expect((await graph.relationships(workspace, { from: 'ann' })).total).toBe(1)
+  expect((await graph.queryRelationships(workspace, { from: 'ann' })).total).toBe(1)
   expect(await graph.nodes.searchNodes(workspace, 'LIKES TEA')).toEqual({
     entities: [tea],
     relations: [{ from: 'Ann', to: 'Bob', relationType: 'knows' }],
   })
-  expect((await graph.entities(workspace, { session: 's1' })).total).toBe(1)
+  expect((await graph.queryEntities(workspace, { session: 's1' })).total).toBe(1)
 }
 
 describe('store with a graph', () => {
@@ -42,7 +42,7 @@ describe('store with a graph', () => {
     await fillGraph(graph)
     expect((await examineFile(file)).faults).toEqual([])
     await graph.close()
-    expect(await repair(file)).toMatchObject({ done: [], after: { faults: [] } })
+    expect(await repairFile(file)).toMatchObject({ actions: [], after: { faults: [] } })
     const again = await openGraph(`sqlite:${file}`)
     await expectComplete(again)
     await again.close()
@@ -60,14 +60,14 @@ describe('store with a graph', () => {
   })
 
   it('salvages the graph from a damaged file, plain or encrypted', async () => {
-    const storeKey = keyFile(fresh('.key'))
+    const storeKey = writeKeyFile(fresh('.key'))
     for (const options of [{}, { storeKey }]) {
       const [file, other] = [fresh(), fresh()]
       const graph = await openGraph(`sqlite:${file}`, options)
       await fillGraph(graph)
       await graph.close()
       prepareFile(other)
-      expect(salvage(file, other).lost).toBe(0)
+      expect(salvage(file, other).unreadableRanges).toBe(0)
       const saved = await openGraph(`sqlite:${other}`, options)
       await expectComplete(saved)
       await saved.nodes.deleteEntities('acme', ['Ann'])

@@ -4,8 +4,8 @@ import type { Json } from '../../src/domain/entry.ts'
 import { openGraph } from '../../src/graph/graph.ts'
 import type { EntityQuery, Filter, Graph } from '../../src/graph/types.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { graphBackends, keyFile, person } from './fixtures.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { graphBackends, person, writeKeyFile } from './fixtures.ts'
 
 const values: Readonly<Record<string, Json>> = {
   none: null,
@@ -57,7 +57,7 @@ describe.each(graphBackends())('query of a graph in $name', ({ open }) => {
       entities: [...Object.entries(values).map(([id, value]) => person(id, { it: value })), person('gone')],
     })
     for (const [filter, ids] of cases) {
-      const { entities, total } = await graph.entities('acme', { filters: [{ property: 'it', ...filter }] })
+      const { entities, total } = await graph.queryEntities('acme', { filters: [{ property: 'it', ...filter }] })
       expect([JSON.stringify(filter), entities.map(({ id }) => id), total]).toEqual([
         JSON.stringify(filter),
         ids,
@@ -86,7 +86,10 @@ describe.each(graphBackends())('query of a graph in $name', ({ open }) => {
     ]
     await graph.write('acme', { entities: names.map((name, at) => person(`p${at}`, { [name]: at })) })
     for (const [at, property] of names.entries()) {
-      const found = await graph.entities('acme', { filters: [{ property, op: 'exists' }], sort: [{ by: property }] })
+      const found = await graph.queryEntities('acme', {
+        filters: [{ property, op: 'exists' }],
+        sort: [{ by: property }],
+      })
       expect([property, found.entities.map(({ id }) => id)]).toEqual([property, [`p${at}`]])
     }
     await graph.close()
@@ -141,11 +144,14 @@ const drafts = fc.uniqueArray(
 )
 
 describe('query of an encrypted graph', () => {
-  const fresh = freshFiles()
+  const fresh = createTempPaths()
 
   verifies(['H-06', 'H-09'], 'gives the same result as of an unencrypted one', async () => {
     const plain = await openGraph(`sqlite:${fresh()}`, { clock: () => 1_000 })
-    const encrypted = await openGraph(`sqlite:${fresh()}`, { clock: () => 1_000, storeKey: keyFile(fresh('.key')) })
+    const encrypted = await openGraph(`sqlite:${fresh()}`, {
+      clock: () => 1_000,
+      storeKey: writeKeyFile(fresh('.key')),
+    })
     let workspaces = 0
     await fc.assert(
       fc.asyncProperty(drafts, fc.array(query, { minLength: 1, maxLength: 4 }), async (entities, queries) => {
@@ -153,7 +159,7 @@ describe('query of an encrypted graph', () => {
         const both: readonly Graph[] = [plain, encrypted]
         for (const graph of both) await graph.write(workspace, { entities })
         for (const entityQuery of queries) {
-          const [one, other] = await Promise.all(both.map((graph) => graph.entities(workspace, entityQuery)))
+          const [one, other] = await Promise.all(both.map((graph) => graph.queryEntities(workspace, entityQuery)))
           expect(other).toEqual(one)
         }
       }),

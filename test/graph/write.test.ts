@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { relationshipId } from '../../src/graph/rows.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { graphBackends, type Opened, person } from './fixtures.ts'
+import { type GraphWithNodes, graphBackends, person } from './fixtures.ts'
 
-const idsOf = async (graph: Opened): Promise<readonly string[]> =>
-  (await graph.entities('acme')).entities.map(({ id }) => id)
+const idsOf = async (graph: GraphWithNodes): Promise<readonly string[]> =>
+  (await graph.queryEntities('acme')).entities.map(({ id }) => id)
 
 describe.each(graphBackends())('overwritten entity in $name', ({ open }) => {
   verifies(['X-05', 'H-01'], 'without a session is still erased with the sessions it was derived from', async () => {
@@ -22,11 +22,11 @@ describe.each(graphBackends())('overwritten entity in $name', ({ open }) => {
     expect(await graph.write('acme', update)).toEqual({ written: 2, unchanged: 0, dropped: 0 })
     expect(await graph.write('acme', update)).toEqual({ written: 0, unchanged: 2, dropped: 0 })
     expect(
-      (await graph.relationships('acme', { session: 's1' })).relationships.map(({ properties }) => properties),
+      (await graph.queryRelationships('acme', { session: 's1' })).relationships.map(({ properties }) => properties),
     ).toEqual([{ sure: true }])
     expect(await graph.erase('acme', 's1')).toBe(0)
-    expect((await graph.relationships('acme')).total).toBe(0)
-    expect(await graph.entity('acme', 'item')).toMatchObject({ properties: { says: 'Miso, a cat' } })
+    expect((await graph.queryRelationships('acme')).total).toBe(0)
+    expect(await graph.getEntity('acme', 'item')).toMatchObject({ properties: { says: 'Miso, a cat' } })
     expect(await graph.erase('acme', 's2')).toBe(1)
     expect(await idsOf(graph)).toEqual(['ann'])
     await graph.close()
@@ -53,9 +53,9 @@ describe.each(graphBackends())('change in $name', ({ open }) => {
       relationships: [follows('s2')],
     }
     expect(await graph.write('acme', replacement)).toEqual({ written: 1, unchanged: 0, dropped: 1 })
-    expect((await graph.relationships('acme')).relationships.map(({ to }) => to)).toEqual(['s2'])
+    expect((await graph.queryRelationships('acme')).relationships.map(({ to }) => to)).toEqual(['s2'])
     expect(await idsOf(graph)).toEqual(['s1', 's2', 's3'])
-    expect((await graph.relationships('other')).total).toBe(1)
+    expect((await graph.queryRelationships('other')).total).toBe(1)
     const again = { dropRelationships: [relationshipId(follows('s2'))], drop: ['s3'], relationships: [follows('s2')] }
     expect(await graph.write('acme', again)).toEqual({ written: 1, unchanged: 0, dropped: 2 })
     await graph.close()
@@ -77,7 +77,7 @@ describe.each(graphBackends())('change in $name', ({ open }) => {
     expect(await idsOf(graph)).toEqual(['cy'])
     expect(await graph.write('acme', expecting(undefined))).toEqual({ written: 2, unchanged: 0, dropped: 1 })
     await expect(graph.write('acme', expecting(undefined))).rejects.toMatchObject(conflict)
-    expect(await graph.write('acme', expecting((await graph.entity('acme', 'ann'))?.updatedAt))).toMatchObject({
+    expect(await graph.write('acme', expecting((await graph.getEntity('acme', 'ann'))?.updatedAt))).toMatchObject({
       written: 1,
     })
     await expect(graph.write('acme', expecting(1_000))).rejects.toMatchObject(conflict)
@@ -87,7 +87,7 @@ describe.each(graphBackends())('change in $name', ({ open }) => {
   verifies('H-11', 'by concurrent read-modify-write loses no update, also within a millisecond', async () => {
     const graph = await open(() => 1_000)
     const add = async (): Promise<void> => {
-      const before = await graph.entity('acme', 'count')
+      const before = await graph.getEntity('acme', 'count')
       const many = Number(before?.properties.many ?? 0)
       try {
         await graph.write('acme', {
@@ -100,7 +100,7 @@ describe.each(graphBackends())('change in $name', ({ open }) => {
       }
     }
     await Promise.all(Array.from({ length: 8 }, add))
-    expect(await graph.entity('acme', 'count')).toEqual({
+    expect(await graph.getEntity('acme', 'count')).toEqual({
       ...person('count', { many: 8 }),
       createdAt: 1_000,
       updatedAt: 1_007,

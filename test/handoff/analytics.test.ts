@@ -1,13 +1,13 @@
 import { describe, expect } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { noon, stage } from './harness.ts'
+import { createHarness, noon } from './harness.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
 
 describe('analytics', () => {
   verifies('H-17', 'over a chain report the kept, used and missed items', async () => {
-    await using harness = await stage({ settings: { items: 1 } })
+    await using harness = await createHarness({ settings: { items: 1 } })
     const { handoff } = harness
     await handoff.save(workspace, {
       conversationContext: 'User: We talked.',
@@ -31,18 +31,18 @@ describe('analytics', () => {
         { role: 'assistant', content: 'I call parseInvoice first; RetryQueue is mine to mention.' },
       ],
     })
-    const found = await handoff.analytics(workspace, first)
+    const found = await handoff.getAnalytics(workspace, first)
     expect(found).toMatchObject({ sessions: [first, sessionId], kept: 1, used: 1, missed: 1 })
     const [step] = found.steps
     expect(step).toMatchObject({ sessionId, continues: first, budget: 8_000, kept: 1, left: 3 })
     expect(step?.used).toMatchObject([{ category: 'code', importance: 9, identifiers: ['parseInvoice'] }])
     expect(step?.missed).toMatchObject([{ category: 'data', importance: 4, identifiers: ['ORD-7781'] }])
     expect(step?.preservation.budget).toBe(8_000)
-    expect(await handoff.analytics(workspace, sessionId)).toEqual(found)
+    expect(await handoff.getAnalytics(workspace, sessionId)).toEqual(found)
   })
 
   verifies('H-17', 'with a user who asks for an omitted item by its number count it as missed', async () => {
-    await using harness = await stage({ settings: { items: 1 } })
+    await using harness = await createHarness({ settings: { items: 1 } })
     await harness.handoff.save(workspace, {
       conversationContext: 'User: We talked.',
       contextItems: [
@@ -56,7 +56,7 @@ describe('analytics', () => {
       sessionId,
       conversationContext: 'User: What was the page size in decision 97? As in decision 12?',
     })
-    const [step] = (await harness.handoff.analytics(workspace, first)).steps
+    const [step] = (await harness.handoff.getAnalytics(workspace, first)).steps
     expect([
       step?.missed.map(({ identifiers }) => identifiers),
       step?.used.map(({ identifiers }) => identifiers),
@@ -64,9 +64,9 @@ describe('analytics', () => {
   })
 
   verifies('H-17', 'of a single session are empty', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     await harness.handoff.save(workspace, { conversationContext: 'User: Alone.' })
-    expect(await harness.handoff.analytics(workspace, first)).toEqual({
+    expect(await harness.handoff.getAnalytics(workspace, first)).toEqual({
       sessions: [first],
       steps: [],
       kept: 0,

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { chainText } from '../../src/handoff/chain.ts'
+import { formatChain } from '../../src/handoff/chain.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { coding, day, noon, stage } from './harness.ts'
+import { codingConversation, createHarness, day, noon } from './harness.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
 
 describe('chain', () => {
   verifies(['H-05', 'H-17'], 'of any of its sessions returns the whole chain, also after one was deleted', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const { handoff, time } = harness
-    await handoff.save(workspace, { messages: coding })
+    await handoff.save(workspace, { messages: codingConversation })
     const ids = [first]
     for (let number = 1; number < 4; number++) {
       time.now += day
@@ -18,7 +18,7 @@ describe('chain', () => {
       await handoff.save(workspace, { sessionId, conversationContext: `User: Part ${number} of the portal.` })
       ids.push(sessionId)
     }
-    for (const id of ids) expect((await handoff.chain(workspace, id)).map(({ sessionId }) => sessionId)).toEqual(ids)
+    for (const id of ids) expect((await handoff.getChain(workspace, id)).map(({ sessionId }) => sessionId)).toEqual(ids)
     const { earlier, context } = await handoff.restore(workspace)
     expect(earlier.map(({ session }) => session)).toEqual(ids.slice(0, 3))
     expect(context).toContain('Part 2 of the portal.')
@@ -26,8 +26,8 @@ describe('chain', () => {
     await handoff.delete(workspace, ids[1] as string)
     const remaining = ids.filter((_, index) => index !== 1)
     for (const id of remaining)
-      expect((await handoff.chain(workspace, id)).map(({ sessionId }) => sessionId)).toEqual(remaining)
-    const { relationships } = await harness.graph.relationships(workspace, {
+      expect((await handoff.getChain(workspace, id)).map(({ sessionId }) => sessionId)).toEqual(remaining)
+    const { relationships } = await harness.graph.queryRelationships(workspace, {
       types: ['SESSION_CONTINUES'],
       from: ids[2] as string,
     })
@@ -36,14 +36,14 @@ describe('chain', () => {
     expect(await handoff.get(workspace, ids[2] as string)).not.toHaveProperty('continuedFrom')
     // Relinked rows are still deleted with the message they quote.
     await harness.memory.forget({ key: `${workspace}:${ids[2]}`, messageId: 'm1' })
-    expect(JSON.stringify(await harness.graph.entities(workspace, { session: ids[2] as string }))).not.toContain(
+    expect(JSON.stringify(await harness.graph.queryEntities(workspace, { session: ids[2] as string }))).not.toContain(
       'Part 2',
     )
   })
 
   it('with two continuations of one session has two branches', async () => {
-    await using harness = await stage()
-    await harness.handoff.save(workspace, { messages: coding })
+    await using harness = await createHarness()
+    await harness.handoff.save(workspace, { messages: codingConversation })
     const restored = [
       await harness.handoff.restore(workspace),
       await harness.handoff.restore(workspace),
@@ -52,28 +52,28 @@ describe('chain', () => {
     const [left, right] = restored.map(({ sessionId }) => sessionId)
     for (const sessionId of [left, right] as string[])
       await harness.handoff.save(workspace, { sessionId, conversationContext: 'User: On.' })
-    const chain = await harness.handoff.chain(workspace, first)
+    const chain = await harness.handoff.getChain(workspace, first)
     // The third session was never written to.
     expect(chain.map(({ sessionId }) => sessionId)).toEqual([first, left, right])
-    expect(chainText(chain)).toBe(`${first} → ${left}; ${first} → ${right}`)
-    expect((await harness.handoff.analytics(workspace, first)).sessions.length).toBe(3)
+    expect(formatChain(chain)).toBe(`${first} → ${left}; ${first} → ${right}`)
+    expect((await harness.handoff.getAnalytics(workspace, first)).sessions.length).toBe(3)
   })
 
   it('with sessions that continue each other in a circle ends', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const { sessionId } = await harness.handoff.save(workspace, {
       conversationContext: 'User: One.',
-      continues: (await harness.handoff.save(workspace, { messages: coding })).sessionId,
+      continues: (await harness.handoff.save(workspace, { messages: codingConversation })).sessionId,
     })
     await harness.handoff.save(workspace, { sessionId: first, continues: sessionId })
-    expect((await harness.handoff.chain(workspace, first)).length).toBe(2)
+    expect((await harness.handoff.getChain(workspace, first)).length).toBe(2)
     expect((await harness.handoff.restore(workspace, { sessionId: first })).continues).toBe(first)
   })
 })
 
 describe('suggest and restore', () => {
   verifies('H-17', 'suggest the most recent session that matches the start of a new chat', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const { handoff, time } = harness
     const topics = [
       'Our invoice template breaks on umlauts in INV-2041.',
@@ -114,7 +114,7 @@ describe('suggest and restore', () => {
     'H-17',
     'mention sessions that are named or about the same topic, and link the new session to them',
     async () => {
-      await using harness = await stage()
+      await using harness = await createHarness()
       const { handoff, time, graph } = harness
       const invoice = await handoff.save(workspace, {
         conversationContext: 'User: The invoice template breaks on umlauts in INV-2041.',
@@ -131,7 +131,7 @@ describe('suggest and restore', () => {
       const restored = await handoff.restore(workspace, { query: 'umlauts in the invoice template' })
       expect(restored.earlier.map(({ session }) => session)).toEqual([party.sessionId, invoice.sessionId])
       expect(restored.context).toContain('We plan the summer party on the roof.')
-      const { relationships } = await graph.relationships(workspace, {
+      const { relationships } = await graph.queryRelationships(workspace, {
         from: restored.sessionId,
         types: ['SESSION_REFERENCES'],
       })

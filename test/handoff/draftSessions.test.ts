@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { coding, day, describeOutcome, noon, stage, userMessage } from './harness.ts'
+import { codingConversation, createHarness, day, describeOutcome, noon, userMessage } from './harness.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
@@ -10,9 +10,9 @@ describe('draft session', () => {
     ['H-04', 'H-05'],
     'is listed as unsaved and is restored by default if it is the most recent one',
     async () => {
-      await using harness = await stage()
+      await using harness = await createHarness()
       const { handoff, time } = harness
-      const { sessionId: older } = await handoff.save(workspace, { messages: coding })
+      const { sessionId: older } = await handoff.save(workspace, { messages: codingConversation })
       time.now += day
       const { sessionId: talk } = await handoff.append(workspace, {
         messages: [userMessage('The invoice is due on 3 December.')],
@@ -41,9 +41,9 @@ describe('draft session', () => {
   )
 
   verifies('H-05', 'created by a restore keeps its predecessor and includes appended messages', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const { handoff, time } = harness
-    await handoff.save(workspace, { messages: coding })
+    await handoff.save(workspace, { messages: codingConversation })
     time.now += day
     const { sessionId } = await handoff.restore(workspace)
     time.now += day
@@ -67,8 +67,8 @@ describe('draft session', () => {
   })
 
   verifies('H-07', 'is exported, and a restored session that was never written to is not', async () => {
-    await using harness = await stage()
-    await harness.handoff.append(workspace, { messages: coding })
+    await using harness = await createHarness()
+    await harness.handoff.append(workspace, { messages: codingConversation })
     expect((await harness.handoff.restore(workspace)).continues).toBe(first)
     const talk = await harness.handoff.append(workspace, {
       messages: [userMessage('The invoice is due on 3 December.')],
@@ -77,7 +77,7 @@ describe('draft session', () => {
       sessions: 2,
       messages: 5,
     })
-    await using other = await stage()
+    await using other = await createHarness()
     expect(await other.handoff.import({ directory: harness.folder })).toMatchObject({
       sessions: 2,
       messages: 5,
@@ -87,8 +87,8 @@ describe('draft session', () => {
   })
 
   verifies('H-06', 'with forged marker rows in the graph is still listed, and nothing else is', async () => {
-    await using harness = await stage()
-    await harness.handoff.append(workspace, { messages: coding })
+    await using harness = await createHarness()
+    await harness.handoff.append(workspace, { messages: codingConversation })
     const marker = (id: string, session: string) => ({ type: 'session_begun', id, properties: { session } })
     await harness.graph.write(workspace, {
       entities: [
@@ -103,10 +103,10 @@ describe('draft session', () => {
   })
 
   verifies('H-04', 'is deleted with its marker row', async () => {
-    await using harness = await stage()
-    const { sessionId } = await harness.handoff.append(workspace, { messages: coding })
+    await using harness = await createHarness()
+    const { sessionId } = await harness.handoff.append(workspace, { messages: codingConversation })
     await harness.handoff.delete(workspace, sessionId)
-    expect([await harness.handoff.list(workspace), (await harness.graph.entities(workspace)).total]).toEqual([
+    expect([await harness.handoff.list(workspace), (await harness.graph.queryEntities(workspace)).total]).toEqual([
       { sessions: [], total: 0 },
       0,
     ])
@@ -118,7 +118,7 @@ describe('save of a draft without its id', () => {
     ['H-08', 'H-11'],
     'with the same messages continues the draft, and with only a short message in common does not',
     async () => {
-      await using harness = await stage()
+      await using harness = await createHarness()
       const abort = new AbortController()
       const messages = Array.from({ length: 600 }, (_, number) => userMessage(`Step ${number} of the plan is done.`))
       const saving = harness.handoff.save(
@@ -142,7 +142,7 @@ describe('save of a draft without its id', () => {
 
 describe('save and append', () => {
   verifies('H-04', 'with a message without content are rejected', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const message = 'bad-message: messages[1].content is missing. Give it as text or as a list of parts.'
     const messages = [userMessage('One.'), { role: 'user', text: 'Two.' } as unknown as { role: 'user' }]
     expect(await describeOutcome(harness.handoff.save(workspace, { messages }))).toBe(message)
@@ -161,7 +161,7 @@ describe('save and append', () => {
   })
 
   verifies('H-04', 'with both conversationContext and messages are rejected', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     expect(
       await describeOutcome(
         harness.handoff.save(workspace, { conversationContext: 'User: One.', messages: [userMessage('Two.')] }),
@@ -172,7 +172,7 @@ describe('save and append', () => {
   })
 
   verifies('H-04', 'with a repeated short message store it twice rather than losing it', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const { sessionId } = await harness.handoff.save(workspace, {
       messages: [userMessage('go on'), { role: 'assistant', content: 'Part 1' }],
     })
@@ -180,7 +180,7 @@ describe('save and append', () => {
       sessionId,
       messages: [userMessage('go on'), { role: 'assistant', content: 'Part 2' }],
     })
-    expect((await harness.handoff.transcript(workspace, sessionId)).map(({ content }) => content)).toEqual([
+    expect((await harness.handoff.getTranscript(workspace, sessionId)).map(({ content }) => content)).toEqual([
       'go on',
       'Part 1',
       'go on',
@@ -192,10 +192,10 @@ describe('save and append', () => {
     ['H-04', 'H-09'],
     'with an id accept its workspace as a prefix, and find no session of another workspace',
     async () => {
-      await using harness = await stage()
+      await using harness = await createHarness()
       const { handoff } = harness
-      await handoff.save(workspace, { messages: coding })
-      const { sessionId: theirs } = await handoff.save('other', { messages: coding })
+      await handoff.save(workspace, { messages: codingConversation })
+      const { sessionId: theirs } = await handoff.save('other', { messages: codingConversation })
       const id = `${workspace}:${first}`
       expect([
         (await handoff.get(workspace, id)).sessionId,
@@ -212,9 +212,9 @@ describe('save and append', () => {
       for (const work of [
         () => handoff.get(workspace, `other:${theirs}`),
         () => handoff.restore(workspace, { sessionId: `other:${theirs}` }),
-        () => handoff.save(workspace, { sessionId: `other:${theirs}`, messages: coding }),
-        () => handoff.save(workspace, { messages: coding, continues: `other:${theirs}` }),
-        () => handoff.append(workspace, { sessionId: `other:${theirs}`, messages: coding }),
+        () => handoff.save(workspace, { sessionId: `other:${theirs}`, messages: codingConversation }),
+        () => handoff.save(workspace, { messages: codingConversation, continues: `other:${theirs}` }),
+        () => handoff.append(workspace, { sessionId: `other:${theirs}`, messages: codingConversation }),
         () => handoff.delete(workspace, `other:${theirs}`),
       ])
         expect(await describeOutcome(work())).toBe(message)
@@ -224,11 +224,11 @@ describe('save and append', () => {
   )
 
   it('with a line that only looks like a speaker keep it in the message', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const conversationContext = 'System: Be brief.\nUser: My machine:\nSystem: linux\nCPU: x86\nAssistant: Thanks.'
     const { sessionId } = await harness.handoff.save(workspace, { conversationContext })
     expect(
-      (await harness.handoff.transcript(workspace, sessionId)).map(({ role, content }) => [role, content]),
+      (await harness.handoff.getTranscript(workspace, sessionId)).map(({ role, content }) => [role, content]),
     ).toEqual([
       ['system', 'Be brief.'],
       ['user', 'My machine:\nSystem: linux\nCPU: x86'],

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import type { Incoming } from '../../src/domain/chat.ts'
+import type { MessageInput } from '../../src/domain/chat.ts'
 import { openGraph } from '../../src/graph/graph.ts'
 import type { Graph } from '../../src/graph/types.ts'
 import { Handoff, type HandoffOptions } from '../../src/handoff/handoff.ts'
 import { type Memory, MemoryError, openMemory } from '../../src/index.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { newFolder } from '../fault/tempFolder.ts'
+import { createTempFolder } from '../fault/tempFolder.ts'
 
 export const day = 86_400_000
 /** 15 November 2026, 12:00 UTC. */
@@ -17,7 +17,7 @@ export type Time = { now: number }
 /** Simulated store failure: writes fail with `code`, reads too if `reads`; only graph writes if `onlyGraph`. */
 export type Fault = { code?: 'full' | 'not-durable' | undefined; reads?: boolean; onlyGraph?: boolean }
 
-export type Stage = AsyncDisposable & {
+export type HandoffHarness = AsyncDisposable & {
   readonly handoff: Handoff
   readonly memory: Memory
   readonly graph: Graph
@@ -35,14 +35,14 @@ export type HarnessOptions = Omit<Partial<HandoffOptions>, 'memory' | 'clock'> &
 }
 
 /** Creates a handoff on a real file with a manual clock. Session ids are derived from the clock. */
-export async function stage({
+export async function createHarness({
   file,
   time = { now: noon },
   fault = {},
   storeKey,
   ...options
-}: HarnessOptions = {}): Promise<Stage> {
-  const folder = file === undefined ? newFolder() : undefined
+}: HarnessOptions = {}): Promise<HandoffHarness> {
+  const folder = file === undefined ? createTempFolder() : undefined
   const path = file ?? join((folder as { path: string }).path, 'handoff.db')
   const clock = (): number => time.now
   const url = `sqlite:${path}`
@@ -103,7 +103,7 @@ export const describeOutcome = (work: Promise<unknown>): Promise<unknown> =>
 export const userMessage = (content: string) => ({ role: 'user' as const, content })
 
 /** Conversation about code that contains a task, a file and data. */
-export const coding: readonly Incoming[] = [
+export const codingConversation: readonly MessageInput[] = [
   {
     role: 'user',
     content:

@@ -3,12 +3,12 @@ import { dirname, join } from 'node:path'
 import { zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import type { Incoming } from '../../src/domain/chat.ts'
+import type { MessageInput } from '../../src/domain/chat.ts'
 import { hashText } from '../../src/handoff/layout/format.ts'
-import { newFolder } from '../fault/tempFolder.ts'
+import { createTempFolder } from '../fault/tempFolder.ts'
 import { verifies } from '../requirements/verifies.ts'
 import '../seeded.ts'
-import { coding, day, noon, type Stage, stage } from './harness.ts'
+import { codingConversation, createHarness, day, type HandoffHarness, noon } from './harness.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
@@ -22,12 +22,12 @@ function readTree(directory: string): Readonly<Record<string, string>> {
 
 /** Exports a workspace, imports it into a new store and exports it again; returns both trees. */
 async function roundTrip(
-  source: Stage,
+  source: HandoffHarness,
   directory: string,
 ): Promise<readonly [Readonly<Record<string, string>>, Readonly<Record<string, string>>]> {
   const [there, back] = [join(directory, 'there'), join(directory, 'back')]
   await source.handoff.export(workspace, { directory: there })
-  await using fresh = await stage({ time: { now: source.time.now + day } })
+  await using fresh = await createHarness({ time: { now: source.time.now + day } })
   expect((await fresh.handoff.import({ directory: there })).skipped).toEqual([])
   await fresh.handoff.export(workspace, { directory: back })
   return [readTree(there), readTree(back)]
@@ -43,11 +43,11 @@ describe('directory layout', () => {
     ['H-07', 'H-11'],
     'of a session saved by one process and continued by another is byte-identical after export, import and export',
     async () => {
-      using folder = newFolder()
-      await using harness = await stage()
+      using folder = createTempFolder()
+      await using harness = await createHarness()
       await harness.handoff.save(workspace, {
         messages: [
-          ...coding,
+          ...codingConversation,
           {
             role: 'assistant',
             tool_calls: [{ id: 'c1', function: { name: 'read_file', arguments: '{"path":"a.ts"}' } }],
@@ -57,7 +57,7 @@ describe('directory layout', () => {
         fileReferences: [{ path: 'src/a.ts', hash: 'abc' }],
         workspaceState: { activeProject: 'portal' },
       })
-      await using other = await stage({ file: harness.file, time: { now: noon + 60_000 } })
+      await using other = await createHarness({ file: harness.file, time: { now: noon + 60_000 } })
       const { sessionId } = await other.handoff.restore(workspace)
       await other.handoff.save(workspace, {
         sessionId,
@@ -100,15 +100,15 @@ describe('directory layout', () => {
         fc.string({ maxLength: 80, unit: 'binary' }),
         fc.constantFrom('```ts\nconst a = 1\n```', 'TODO: call Ümit', '\ud83d', ' \n\t'),
       )
-      const message: fc.Arbitrary<Incoming> = fc.record({
+      const message: fc.Arbitrary<MessageInput> = fc.record({
         role: fc.constantFrom('user' as const, 'assistant' as const),
         content: text,
         name: fc.constantFrom('ann', 'bob'),
       })
       await fc.assert(
         fc.asyncProperty(fc.array(message, { minLength: 1, maxLength: 6 }), async (messages) => {
-          using folder = newFolder()
-          await using harness = await stage()
+          using folder = createTempFolder()
+          await using harness = await createHarness()
           await harness.handoff.save(workspace, { messages })
           const [there, back] = await roundTrip(harness, folder.path)
           expect(back).toEqual(there)
@@ -120,9 +120,9 @@ describe('directory layout', () => {
   )
 
   verifies('H-07', 'exported without compression replaces the compressed files by plain JSON', async () => {
-    using folder = newFolder()
-    await using harness = await stage()
-    await harness.handoff.save(workspace, { messages: coding })
+    using folder = createTempFolder()
+    await using harness = await createHarness()
+    await harness.handoff.save(workspace, { messages: codingConversation })
     await harness.handoff.export(workspace, { directory: folder.path })
     await harness.handoff.export(workspace, { directory: folder.path, compress: false })
     const names = ['entities.json', 'metadata.json', 'relationships.json', 'transcript.jsonl'].map(
@@ -133,11 +133,11 @@ describe('directory layout', () => {
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line))
-    expect(transcript[2]).toEqual({ id: 'm3', at: noon, role: 'user', content: coding[2]?.content })
+    expect(transcript[2]).toEqual({ id: 'm3', at: noon, role: 'user', content: codingConversation[2]?.content })
     expect(JSON.parse(readFileSync(join(folder.path, names[0] as string), 'utf8'))).toContainEqual(
       expect.objectContaining({ type: 'session', id: first }),
     )
-    await using fresh = await stage()
+    await using fresh = await createHarness()
     expect(await fresh.handoff.import({ directory: folder.path })).toEqual({
       sessions: 1,
       messages: 4,
@@ -154,7 +154,7 @@ describe('directory layout', () => {
   })
 
   verifies('H-11', 'without a version is migrated on import', async () => {
-    using folder = newFolder()
+    using folder = createTempFolder()
     const session = join(folder.path, 'sessions', workspace, 'session_7')
     write(join(session, 'metadata.json'), JSON.stringify({ id: 'session_7', created_at: '2026-11-10T08:00:00Z' }))
     write(
@@ -196,7 +196,7 @@ describe('directory layout', () => {
       join(session, 'relationships.json'),
       JSON.stringify([{ from_id: 'session_7', to_id: 'session_6', type: 'SESSION_CONTINUES' }]),
     )
-    await using harness = await stage()
+    await using harness = await createHarness()
     expect(await harness.handoff.import({ directory: folder.path })).toEqual({
       sessions: 1,
       messages: 2,
@@ -224,15 +224,15 @@ describe('directory layout', () => {
   })
 
   verifies('H-11', 'with a newer version is rejected before anything is imported', async () => {
-    using folder = newFolder()
-    await using harness = await stage()
-    await harness.handoff.save(workspace, { messages: coding })
+    using folder = createTempFolder()
+    await using harness = await createHarness()
+    await harness.handoff.save(workspace, { messages: codingConversation })
     await harness.handoff.export(workspace, { directory: folder.path, compress: false })
     write(
       join(folder.path, 'sessions', workspace, 'session_9', 'metadata.json'),
       JSON.stringify({ format: 'threadkeep-handoff', version: 2 }),
     )
-    await using fresh = await stage()
+    await using fresh = await createHarness()
     await expect(fresh.handoff.import({ directory: folder.path })).rejects.toThrow(
       `${workspace}/session_9 was written in format 2, and this version reads up to 1.`,
     )
@@ -240,11 +240,11 @@ describe('directory layout', () => {
   })
 
   verifies('H-11', 'with damaged sessions imports the others and reports each skipped one', async () => {
-    using folder = newFolder()
-    await using harness = await stage()
+    using folder = createTempFolder()
+    await using harness = await createHarness()
     for (let number = 0; number < 6; number++)
       await harness.handoff.save(workspace, {
-        messages: coding,
+        messages: codingConversation,
         fileReferences: [{ path: `src/${number}.ts`, hash: `${number}` }],
       })
     await harness.handoff.export(workspace, { directory: folder.path })
@@ -255,7 +255,7 @@ describe('directory layout', () => {
     rmSync(fileOf(2, 'transcript.jsonl.zst'))
     writeFileSync(fileOf(3, 'relationships.json.zst'), readFileSync(fileOf(4, 'relationships.json.zst')))
     writeFileSync(`${fileOf(4, 'entities.json.zst')}.1234.unfinished`, 'half')
-    await using fresh = await stage()
+    await using fresh = await createHarness()
     const { sessions, skipped } = await fresh.handoff.import({ directory: folder.path })
     expect([sessions, [...skipped].sort((left, right) => (left.session < right.session ? -1 : 1))]).toEqual([
       2,
@@ -269,19 +269,19 @@ describe('directory layout', () => {
   })
 
   verifies('H-07', 'never overwrites a newer session or one with different messages', async () => {
-    using folder = newFolder()
-    await using harness = await stage()
+    using folder = createTempFolder()
+    await using harness = await createHarness()
     const { handoff, time } = harness
-    await handoff.save(workspace, { messages: coding.slice(0, 2) })
+    await handoff.save(workspace, { messages: codingConversation.slice(0, 2) })
     await handoff.export(workspace, { directory: join(folder.path, 'old') })
     time.now += 1_000
-    await handoff.save(workspace, { sessionId: first, messages: coding })
+    await handoff.save(workspace, { sessionId: first, messages: codingConversation })
     await handoff.export(workspace, { directory: join(folder.path, 'new') })
-    const importReasons = async (target: Stage, name: string) =>
+    const importReasons = async (target: HandoffHarness, name: string) =>
       (await target.handoff.import({ directory: join(folder.path, name) })).skipped.map(({ why }) => why)
     expect(await importReasons(harness, 'old')).toEqual(['the stored session is newer'])
     expect((await handoff.get(workspace, first)).messageCount).toBe(4)
-    await using older = await stage()
+    await using older = await createHarness()
     expect([await importReasons(older, 'old'), await importReasons(older, 'new')]).toEqual([[], []])
     expect((await older.memory.transcript(`${workspace}:${first}`)).map(({ id }) => id)).toEqual([
       'm1',
@@ -289,17 +289,17 @@ describe('directory layout', () => {
       'm3',
       'm4',
     ])
-    await using another = await stage()
+    await using another = await createHarness()
     await another.handoff.save(workspace, { conversationContext: 'User: Something else.' })
     expect(await importReasons(another, 'new')).toEqual(['the stored session has different messages'])
-    await using late = await stage({ time: { now: noon + 31 * day } })
+    await using late = await createHarness({ time: { now: noon + 31 * day } })
     expect(await importReasons(late, 'new')).toEqual(['the session has expired'])
   })
 
   verifies(['H-07', 'H-09'], 'cannot change other sessions, and its symbolic links are not followed', async () => {
-    using folder = newFolder()
-    await using harness = await stage()
-    await harness.handoff.save(workspace, { messages: coding })
+    using folder = createTempFolder()
+    await using harness = await createHarness()
+    await harness.handoff.save(workspace, { messages: codingConversation })
     await harness.handoff.export(workspace, { directory: folder.path, compress: false })
     const base = join(folder.path, 'sessions', workspace)
     const forge = (id: string, entity: object): void => {
@@ -337,8 +337,8 @@ describe('directory layout', () => {
     symlinkSync(join(base, 'session_b', 'entities.json'), join(base, 'session_e', 'entities.json'))
     mkdirSync(join(base, 'bad name'))
     symlinkSync(folder.path, join(base, 'session_link'))
-    await using fresh = await stage()
-    await fresh.handoff.save(workspace, { messages: coding })
+    await using fresh = await createHarness()
+    await fresh.handoff.save(workspace, { messages: codingConversation })
     const { skipped, unchanged } = await fresh.handoff.import({ directory: folder.path })
     expect([
       unchanged,

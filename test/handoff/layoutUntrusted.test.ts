@@ -5,9 +5,9 @@ import { zstdCompressSync } from 'node:zlib'
 import { describe, expect } from 'vitest'
 import { contentFiles, hashText } from '../../src/handoff/layout/format.ts'
 import { sessionTools } from '../../src/mcp/tools/sessions.ts'
-import { newFolder } from '../fault/tempFolder.ts'
+import { createTempFolder } from '../fault/tempFolder.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { coding, noon, stage } from './harness.ts'
+import { codingConversation, createHarness, noon } from './harness.ts'
 
 const workspace = 'billing'
 const session = `session_${noon}`
@@ -20,14 +20,14 @@ type FolderContent = {
 
 /** Exports one session; the returned function modifies its files and updates the checksums. */
 async function exportModifiable(directory: string) {
-  await using harness = await stage()
+  await using harness = await createHarness()
   const call = { id: 'c', function: { name: 'look', arguments: '{}' } }
   const toolTurn = [
     { role: 'assistant' as const, content: 'I look.', tool_calls: [call] },
     { role: 'tool' as const, content: 'Seen.', tool_call_id: 'c' },
   ]
   const workspaceState = { activeProject: 'portal', enabledMcps: ['git'], settings: { theme: 'dark' } }
-  await harness.handoff.save(workspace, { messages: [...coding, ...toolTurn], workspaceState })
+  await harness.handoff.save(workspace, { messages: [...codingConversation, ...toolTurn], workspaceState })
   await harness.handoff.export(workspace, { directory, compress: false })
   const folder = join(directory, 'sessions', workspace, session)
   const read = (name: string): string => readFileSync(join(folder, name), 'utf8')
@@ -91,13 +91,13 @@ describe('import of an untrusted folder', () => {
   ]
   for (const [what, change, why] of damages)
     verifies('H-11', `with ${what} skips and reports it`, async () => {
-      using folder = newFolder()
+      using folder = createTempFolder()
       ;(await exportModifiable(folder.path))(change)
-      await using fresh = await stage()
+      await using fresh = await createHarness()
       const { skipped, sessions } = await fresh.handoff.import({ directory: folder.path })
       expect([sessions, skipped.map((entry) => entry.session)]).toEqual([0, [`${workspace}/${session}`]])
       expect(skipped[0]?.why).toMatch(why)
-      expect((await fresh.graph.entities(workspace)).total).toBe(0)
+      expect((await fresh.graph.queryEntities(workspace)).total).toBe(0)
     })
 
   const oddities: readonly (readonly [what: string, change: (values: FolderContent) => unknown])[] = [
@@ -122,16 +122,16 @@ describe('import of an untrusted folder', () => {
   ]
   for (const [what, change] of oddities)
     verifies(['H-07', 'H-11'], `with ${what} of invalid values replaces them by defaults`, async () => {
-      using folder = newFolder()
+      using folder = createTempFolder()
       ;(await exportModifiable(folder.path))(change)
-      await using fresh = await stage()
+      await using fresh = await createHarness()
       expect(await fresh.handoff.import({ directory: folder.path })).toMatchObject({ sessions: 1, skipped: [] })
       const validate = (name: string, value: unknown): void =>
         void sessionTools.find((tool) => tool.name === name)?.output.parse(value)
       validate('list_sessions', await fresh.handoff.list(workspace))
       validate('get_session', await fresh.handoff.get(workspace, session))
       validate('restore_session', await fresh.handoff.restore(workspace, { sessionId: session, budget: 1_000 }))
-      validate('session_analytics', await fresh.handoff.analytics(workspace, session))
+      validate('session_analytics', await fresh.handoff.getAnalytics(workspace, session))
       validate(
         'save_session',
         await fresh.handoff.save(workspace, { sessionId: session, conversationContext: 'User: More.' }),
@@ -139,7 +139,7 @@ describe('import of an untrusted folder', () => {
     })
 
   verifies('H-11', 'with a named pipe or a decompression bomb skips the session without blocking', async () => {
-    using folder = newFolder()
+    using folder = createTempFolder()
     const sessions = join(folder.path, 'sessions', workspace)
     for (const name of ['session_bomb', 'session_cut', 'session_pipe'])
       mkdirSync(join(sessions, name), { recursive: true })
@@ -148,7 +148,7 @@ describe('import of an untrusted folder', () => {
     const bomb = zstdCompressSync(Buffer.alloc(300 * 1_024 * 1_024))
     writeFileSync(join(sessions, 'session_bomb', 'metadata.json.zst'), bomb)
     writeFileSync(join(sessions, 'session_cut', 'metadata.json.zst'), bomb.subarray(0, bomb.length - 7))
-    await using fresh = await stage()
+    await using fresh = await createHarness()
     expect((await fresh.handoff.import({ directory: folder.path })).skipped).toEqual([
       { session: `${workspace}/session_bomb`, why: 'metadata.json cannot be decoded' },
       { session: `${workspace}/session_cut`, why: 'metadata.json cannot be decoded' },

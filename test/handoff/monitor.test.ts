@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { MemoryError } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { coding, noon, stage } from './harness.ts'
+import { codingConversation, createHarness, noon } from './harness.ts'
 
 const workspace = 'billing'
 const session = `session_${noon}`
@@ -9,7 +9,7 @@ const words = (count: number): string => 'word '.repeat(count).trim()
 
 describe('token monitor', () => {
   verifies('H-02', 'at 75 % of the limit less a margin of 100 tokens requests a save', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const checkAt32k = (tokenCount: number) => harness.handoff.check(workspace, { tokenCount, limit: 32_000 })
     expect(await checkAt32k(23_899)).toEqual({
       tokens: 23_899,
@@ -28,11 +28,11 @@ describe('token monitor', () => {
     'H-02',
     'of text, messages and stored sessions counts exactly, also after a message was forgotten',
     async () => {
-      await using harness = await stage()
+      await using harness = await createHarness()
       const { handoff, memory } = harness
       expect((await handoff.check(workspace, { text: words(500), limit: 1_000 })).tokens).toBe(500)
-      const counted = await handoff.check(workspace, { messages: coding, limit: 1_000 })
-      const { sessionId } = await handoff.save(workspace, { messages: coding })
+      const counted = await handoff.check(workspace, { messages: codingConversation, limit: 1_000 })
+      const { sessionId } = await handoff.save(workspace, { messages: codingConversation })
       const stored = await handoff.check(workspace, { sessionId, limit: 1_000 })
       const sum = (await memory.transcript(`${workspace}:${sessionId}`)).reduce(
         (total, { tokens }) => total + tokens,
@@ -49,7 +49,7 @@ describe('token monitor', () => {
   )
 
   verifies('H-02', 'reports a crossing once per client, and again after usage fell below the threshold', async () => {
-    await using harness = await stage({ settings: { limit: 1_000 } })
+    await using harness = await createHarness({ settings: { limit: 1_000 } })
     const checkCrossed = async (tokenCount: number, client = 'ann') =>
       (await harness.handoff.check(workspace, { tokenCount, client })).crossed
     expect([
@@ -70,7 +70,7 @@ describe('token monitor', () => {
         return { provided: [], degraded: [] }
       },
     }
-    await using harness = await stage({ providers })
+    await using harness = await createHarness({ providers })
     const add = (content: string, sessionId?: string) =>
       harness.handoff.append(workspace, {
         messages: [{ role: 'user', content }],
@@ -83,7 +83,7 @@ describe('token monitor', () => {
   })
 
   verifies('H-02', 'saves a session automatically when appended messages cross the threshold', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const { handoff } = harness
     const add = (content: string, sessionId?: string) =>
       handoff.append(workspace, {
@@ -115,9 +115,9 @@ describe('token monitor', () => {
   })
 
   it('with a repeated operationId stores the messages once', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     await harness.handoff.append(workspace, { messages: [{ role: 'user', content: 'We begin.' }] })
-    const once = { messages: coding, operationId: 'op-1', sessionId: session }
+    const once = { messages: codingConversation, operationId: 'op-1', sessionId: session }
     const [a, b] = [await harness.handoff.append(workspace, once), await harness.handoff.append(workspace, once)]
     expect([a.messageIds, b.messageIds, a.reading.tokens === b.reading.tokens]).toEqual([
       ['m2', 'm3', 'm4', 'm5'],
@@ -127,16 +127,16 @@ describe('token monitor', () => {
   })
 
   it('with nothing to count, an unknown session or invalid settings throws', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     await expect(harness.handoff.check(workspace, {})).rejects.toThrow('There is nothing to count.')
     await expect(harness.handoff.check(workspace, { tokenCount: 1, limit: 0 })).rejects.toThrow(
       'limit is 0; it must be a whole number of tokens, 1 or more.',
     )
     await expect(harness.handoff.append(workspace, { messages: [] })).rejects.toThrow('There is nothing to append.')
     // A mistyped id must not create a new session.
-    await expect(harness.handoff.append(workspace, { sessionId: 'nope', messages: coding })).rejects.toThrow(
-      'There is no session "nope" in this workspace.',
-    )
-    await expect(stage({ settings: { threshold: 2 } })).rejects.toThrow(MemoryError)
+    await expect(
+      harness.handoff.append(workspace, { sessionId: 'nope', messages: codingConversation }),
+    ).rejects.toThrow('There is no session "nope" in this workspace.')
+    await expect(createHarness({ settings: { threshold: 2 } })).rejects.toThrow(MemoryError)
   })
 })

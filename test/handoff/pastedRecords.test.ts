@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { coding, day, noon, type Stage, stage, userMessage } from './harness.ts'
+import { codingConversation, createHarness, day, type HandoffHarness, noon, userMessage } from './harness.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
-const contents = async ({ memory }: Stage, session: string): Promise<readonly string[]> =>
+const contents = async ({ memory }: HandoffHarness, session: string): Promise<readonly string[]> =>
   (await memory.transcript(`${workspace}:${session}`)).map(({ content }) => content)
 
 /** Saves a session and restores it after a day. */
 async function createRestored() {
-  const harness = await stage()
-  await harness.handoff.save(workspace, { messages: coding })
+  const harness = await createHarness()
+  await harness.handoff.save(workspace, { messages: codingConversation })
   harness.time.now += day
   const { context, sessionId } = await harness.handoff.restore(workspace, { budget: 4_000 })
   return { harness, context, sessionId }
@@ -49,7 +49,7 @@ describe('restored text pasted into a chat', () => {
   })
 
   verifies('H-05', 'is removed from a transcript with speakers, even if it quotes speakers itself', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     await harness.handoff.save(workspace, {
       messages: [
         userMessage('Write a parser.'),

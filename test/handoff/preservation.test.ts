@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type CategoryWeights, categories, evenWeights } from '../../src/handoff/item.ts'
+import { type CategoryWeights, evenWeights, itemCategories } from '../../src/handoff/item.ts'
 import {
   adaptWeights,
   averagePreservation,
@@ -87,7 +87,7 @@ describe('adaptWeights', () => {
   verifies('H-14', 'with all categories well or all badly preserved changes nothing', () => {
     expect(adaptWeights(evenWeights, {})).toEqual(evenWeights)
     const allRaised = adaptWeights(evenWeights, { code: 0.1, file: 0.1, data: 0.1, concept: 0.1, task: 0.1 })
-    for (const category of categories) expect(allRaised[category]).toBeCloseTo(1)
+    for (const category of itemCategories) expect(allRaised[category]).toBeCloseTo(1)
   })
   verifies('H-14', 'applied repeatedly keeps weights within 0.5 to 2 and their sum at five', () => {
     let current = evenWeights
@@ -98,7 +98,7 @@ describe('adaptWeights', () => {
       fc.property(weights, averages, (before, measured) => {
         const after = adaptWeights(before, measured)
         expect(sum(after)).toBeCloseTo(5, 9)
-        for (const category of categories) expect(after[category] >= 0.5 && after[category] <= 2).toBe(true)
+        for (const category of itemCategories) expect(after[category] >= 0.5 && after[category] <= 2).toBe(true)
       }),
       { numRuns: 500 },
     )

@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest'
 import {
   createFileReference,
   describeLineChanges,
+  type FileInspection,
   type FileReference,
   findPaths,
   hashLines,
   type ReadFile,
   resolveFileReference,
-  type Seen,
 } from '../../src/handoff/fileReferences.ts'
 import { verifies } from '../requirements/verifies.ts'
 
@@ -17,14 +17,14 @@ const toolCall = (args: unknown) => ({
   content: '',
   calls: [{ id: 'c1', name: 'read', arguments: typeof args === 'string' ? args : JSON.stringify(args) }],
 })
-const existing = (text: string): Seen => ({
+const existing = (text: string): FileInspection => ({
   status: 'there',
   text,
   size: Buffer.byteLength(text),
   modified: Date.UTC(2026, 0, 2),
 })
 const readerOf =
-  (file: Seen): ReadFile =>
+  (file: FileInspection): ReadFile =>
   async () =>
     file
 
@@ -98,7 +98,7 @@ describe('file reference', () => {
   const lines = Array.from({ length: 60 }, (_, n) => `line ${n + 1}`)
   const before = `${lines.join('\n')}\n`
   const editLines = (edit: (lines: string[]) => string[]): string => `${edit([...lines]).join('\n')}\n`
-  const changes: readonly (readonly [what: string, now: Seen, status: string, note: string | undefined])[] = [
+  const changes: readonly (readonly [what: string, now: FileInspection, status: string, note: string | undefined])[] = [
     ['an unchanged file', existing(before), 'unchanged', undefined],
     ['a missing file', { status: 'missing' }, 'missing', undefined],
     ['a refused file', { status: 'refused' }, 'refused', undefined],

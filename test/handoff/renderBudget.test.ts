@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest'
 import type { Role } from '../../src/domain/entry.ts'
 import { renderHandoff } from '../../src/handoff/render/render.ts'
 import { extractItems } from '../../src/handoff/save/extract.ts'
-import { linesOf } from '../../src/text/fences.ts'
+import { splitFencedLines } from '../../src/text/fences.ts'
 import { upperBound } from '../../src/text/upperBound.ts'
 import { tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -80,7 +80,7 @@ describe('renderHandoff budget', () => {
           expect(renderHandoff(all, { budget: tokens, tokenizer, closing })).toEqual(rendered)
           // Every fence is closed.
           if (rendered.text.includes('## Conversation'))
-            expect(linesOf(rendered.text).at(-1)?.fence).toMatch(/^(?:none|close)$/)
+            expect(splitFencedLines(rendered.text).at(-1)?.fence).toMatch(/^(?:none|close)$/)
         },
       ),
       { numRuns: 150 },

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { renderHandoff } from '../../src/handoff/render/render.ts'
 import type { HandoffMaterial } from '../../src/handoff/render/sections.ts'
 import { extractItems } from '../../src/handoff/save/extract.ts'
-import { linesOf } from '../../src/text/fences.ts'
+import { splitFencedLines } from '../../src/text/fences.ts'
 import { tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { conversation, item, material, type Turn } from './renderFixtures.ts'
@@ -59,7 +59,7 @@ describe('priority lines', () => {
     for (const budget of [20, 60, 100]) {
       const text = render(budget, { messages: since })
       expect(text).toContain('npm test``` fails fails')
-      expect(linesOf(text).filter(({ fence }) => fence !== 'none')).toEqual([])
+      expect(splitFencedLines(text).filter(({ fence }) => fence !== 'none')).toEqual([])
     }
   })
   it('skip acknowledgements when looking for the newest request', () => {
@@ -223,7 +223,7 @@ describe('summaries', () => {
 /** Returns the lines of each fenced block. */
 function findBlocks(text: string): readonly (readonly string[])[] {
   const blocks: string[][] = []
-  for (const { start, end, fence } of linesOf(text)) {
+  for (const { start, end, fence } of splitFencedLines(text)) {
     if (fence === 'open') blocks.push([])
     else if (fence === 'inside') blocks.at(-1)?.push(text.slice(start, end))
   }

@@ -2,13 +2,13 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Incoming } from '../../src/domain/chat.ts'
-import { Audit } from '../../src/mcp/files/audit.ts'
-import { FileDesk } from '../../src/mcp/files/fileAccess.ts'
-import { newFolder } from '../fault/tempFolder.ts'
+import type { MessageInput } from '../../src/domain/chat.ts'
+import { AuditLog } from '../../src/mcp/files/audit.ts'
+import { FileAccess } from '../../src/mcp/files/fileAccess.ts'
+import { createTempFolder } from '../fault/tempFolder.ts'
 import { verifies } from '../requirements/verifies.ts'
 import '../seeded.ts'
-import { coding, describeOutcome, noon, type Stage, stage } from './harness.ts'
+import { codingConversation, createHarness, describeOutcome, type HandoffHarness, noon } from './harness.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
@@ -17,11 +17,11 @@ const first = `session_${noon}`
 function createFiles(folder: string, time: { now: number }) {
   mkdirSync(join(folder, 'src'))
   const write = (name: string, text: string): void => writeFileSync(join(folder, 'src', name), text)
-  const files = new FileDesk({
+  const files = new FileAccess({
     allow: [join(folder, 'src')],
     users: {},
     write: false,
-    audit: new Audit(join(folder, 'audit.jsonl')),
+    audit: new AuditLog(join(folder, 'audit.jsonl')),
     clock: () => time.now,
   })
   return { files, write, path: (name: string): string => join(folder, 'src', name) }
@@ -32,12 +32,12 @@ describe('restore', () => {
     ['H-04', 'H-05'],
     'without an id restores the most recent session of the workspace and links the new one to it',
     async () => {
-      await using harness = await stage()
+      await using harness = await createHarness()
       const { handoff, time, graph } = harness
       await handoff.save(workspace, { conversationContext: 'User: The older one.' })
       time.now += 1_000
       const newer = await handoff.save(workspace, {
-        messages: coding,
+        messages: codingConversation,
         workspaceState: { activeProject: 'portal', enabledMcps: ['github'], settings: { tabs: 2 } },
       })
       time.now += 1_000
@@ -52,9 +52,9 @@ describe('restore', () => {
         compressed: 'none',
         warnings: [],
       })
-      for (const { content } of coding) expect(restored.context).toContain(content)
+      for (const { content } of codingConversation) expect(restored.context).toContain(content)
       expect(restored.context).not.toContain('Not mine')
-      const { relationships } = await graph.relationships(workspace, { types: ['SESSION_CONTINUES'] })
+      const { relationships } = await graph.queryRelationships(workspace, { types: ['SESSION_CONTINUES'] })
       expect(relationships).toMatchObject([{ from: restored.sessionId, to: newer.sessionId }])
       // The new chat is saved under its own id and can be restored in turn.
       await handoff.save(workspace, {
@@ -70,8 +70,8 @@ describe('restore', () => {
   )
 
   verifies('H-05', 'of a session without messages restores its predecessor', async () => {
-    await using harness = await stage()
-    await harness.handoff.save(workspace, { messages: coding })
+    await using harness = await createHarness()
+    await harness.handoff.save(workspace, { messages: codingConversation })
     const once = await harness.handoff.restore(workspace)
     const twice = await harness.handoff.restore(workspace)
     const byId = await harness.handoff.restore(workspace, { sessionId: once.sessionId })
@@ -80,9 +80,9 @@ describe('restore', () => {
   })
 
   verifies(['H-04', 'H-09'], 'with an id of another workspace throws the same error as for an unknown id', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const { handoff } = harness
-    await handoff.save('other', { messages: coding })
+    await handoff.save('other', { messages: codingConversation })
     const notFoundMessage = (id: string): string =>
       `bad-option: There is no session "${id}" in this workspace. list_sessions tells which there are.`
     for (const id of [first, 'session_1'])
@@ -90,7 +90,7 @@ describe('restore', () => {
         () => handoff.restore(workspace, { sessionId: id }),
         () => handoff.get(workspace, id),
         () => handoff.delete(workspace, id),
-        () => handoff.analytics(workspace, id),
+        () => handoff.getAnalytics(workspace, id),
         () => handoff.mark(workspace, id, { text: 'x' }),
         () => handoff.check(workspace, { sessionId: id }),
       ])
@@ -102,7 +102,7 @@ describe('restore', () => {
   })
 
   verifies('H-05', 'shows items by priority, with importance 3 or more and at most 50', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const item = (importance: number, number: number) => ({
       category: 'task' as const,
       content: `Task number ${number} of the list`,
@@ -116,18 +116,18 @@ describe('restore', () => {
       'Task number 99 of the list',
       false,
     ])
-    await using few = await stage({ settings: { items: 2, importance: 6 } })
+    await using few = await createHarness({ settings: { items: 2, importance: 6 } })
     await few.handoff.save(workspace, { conversationContext: 'User: Much is left to do.', contextItems })
     expect((await few.handoff.restore(workspace)).contextItems.map(({ importance }) => importance)).toEqual([9])
   })
 
   verifies('H-05', 'reports files as unchanged, changed with a note, missing or refused', async () => {
-    using folder = newFolder()
+    using folder = createTempFolder()
     const time = { now: noon }
     const { files, write, path } = createFiles(folder.path, time)
     for (const name of ['same.ts', 'edited.ts', 'gone.ts'])
       write(name, `export const name = '${name}'\nexport const size = 1\n`)
-    await using harness = await stage({ files, time })
+    await using harness = await createHarness({ files, time })
     const saved = await harness.handoff.save(workspace, {
       conversationContext: `User: We change ${path('same.ts')} and ${path('edited.ts')}.`,
       fileReferences: [{ path: path('gone.ts') }, { path: join(folder.path, 'audit.jsonl') }],
@@ -149,7 +149,7 @@ describe('restore', () => {
     'H-05',
     'with any conversation never exceeds the budget',
     async () => {
-      await using harness = await stage()
+      await using harness = await createHarness()
       const { memory } = harness
       const text = fc.oneof(
         fc.string({ maxLength: 200 }),
@@ -160,7 +160,7 @@ describe('restore', () => {
           '| a | b |\n|---|---|\n| 1 | 2 |',
         ),
       )
-      const message: fc.Arbitrary<Incoming> = fc.record({
+      const message: fc.Arbitrary<MessageInput> = fc.record({
         role: fc.constantFrom('user' as const, 'assistant' as const),
         content: text.map((content) => `${content}.`),
       })
@@ -183,7 +183,7 @@ describe('restore', () => {
     'H-14',
     'measures preservation, stores it with the session and raises the weight of badly preserved categories',
     async () => {
-      await using harness = await stage()
+      await using harness = await createHarness()
       const long = Array.from({ length: 60 }, (_, number) => ({
         role: 'assistant' as const,
         content: `Part ${number}:\n\`\`\`ts\nexport function handler${number}(request: Request${number}): Response${number} {\n  return respond${number}(request.body.field${number})\n}\n\`\`\``,
@@ -225,18 +225,18 @@ describe('restore', () => {
           }
         },
       }
-      await using harness = await stage({ providers })
-      const saved = await harness.handoff.save(workspace, { messages: coding })
+      await using harness = await createHarness({ providers })
+      const saved = await harness.handoff.save(workspace, { messages: codingConversation })
       const { context, warnings } = await harness.handoff.restore(workspace)
       expect([calls, saved.warnings, warnings]).toEqual([['save', 'restore'], ['wiki: timeout'], ['wiki: timeout']])
       expect(context).toContain('Ticket 42 is open')
-      expect(context + JSON.stringify(await harness.graph.entities(workspace))).not.toContain(secret)
+      expect(context + JSON.stringify(await harness.graph.queryEntities(workspace))).not.toContain(secret)
     },
   )
 
   it('includes messages appended since the last save', async () => {
-    await using harness = await stage()
-    await harness.handoff.save(workspace, { messages: coding })
+    await using harness = await createHarness()
+    await harness.handoff.save(workspace, { messages: codingConversation })
     await harness.memory.append(`${workspace}:${first}`, [
       { role: 'user', content: 'The deadline is 3 December 2026.' },
     ])
@@ -245,11 +245,11 @@ describe('restore', () => {
   })
 
   verifies('H-09', 'works with an encrypted store', async () => {
-    using folder = newFolder()
+    using folder = createTempFolder()
     const keyFile = join(folder.path, 'key')
     writeFileSync(keyFile, Buffer.alloc(32, 7).toString('base64'), { mode: 0o600 })
-    await using harness = await stage({ storeKey: `file:${keyFile}` })
-    await harness.handoff.save(workspace, { messages: coding })
+    await using harness = await createHarness({ storeKey: `file:${keyFile}` })
+    await harness.handoff.save(workspace, { messages: codingConversation })
     const { context, contextItems } = await harness.handoff.restore(workspace)
     expect([context.includes('E-4711'), contextItems.length, (await harness.handoff.list(workspace)).total]).toEqual([
       true,
@@ -259,14 +259,17 @@ describe('restore', () => {
   })
 })
 
-const readWeights = async ({ graph }: Stage): Promise<Record<string, number> | undefined> =>
-  (await graph.entity(workspace, `workspace_${workspace}`))?.properties.weights as Record<string, number> | undefined
+const readWeights = async ({ graph }: HandoffHarness): Promise<Record<string, number> | undefined> =>
+  (await graph.getEntity(workspace, `workspace_${workspace}`))?.properties.weights as Record<string, number> | undefined
 
 describe('mark', () => {
   verifies('H-03', 'puts the items of a marked message first', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     await harness.handoff.save(workspace, {
-      messages: [...coding, { role: 'user', content: 'Remember: invoices go out on the 5th, data in INV-2026-11.' }],
+      messages: [
+        ...codingConversation,
+        { role: 'user', content: 'Remember: invoices go out on the 5th, data in INV-2026-11.' },
+      ],
     })
     const before = (await harness.handoff.restore(workspace)).contextItems
     const marked = await harness.handoff.mark(workspace, first, { text: 'add a test for encodePassword' })

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import { handoff as profile } from '../../src/profiles/handoff.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { coding, day, noon, stage } from './harness.ts'
+import { codingConversation, createHarness, day, noon } from './harness.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
@@ -9,9 +9,9 @@ const first = `session_${noon}`
 describe('session', () => {
   verifies('H-08', 'expires after 30 days, swept or not', async () => {
     expect(profile.lifetime.age).toBe(30 * day)
-    await using harness = await stage()
+    await using harness = await createHarness()
     const { handoff, graph, memory, time } = harness
-    await handoff.save(workspace, { messages: coding })
+    await handoff.save(workspace, { messages: codingConversation })
     const { sessionId: empty } = await handoff.restore(workspace)
     time.now += 30 * day - 1
     expect([(await handoff.list(workspace)).total, (await handoff.sweep([workspace])).ended]).toEqual([1, []])
@@ -19,22 +19,22 @@ describe('session', () => {
     expect((await handoff.list(workspace)).total).toBe(0)
     await expect(handoff.get(workspace, first)).rejects.toThrow(`There is no session "${first}" in this workspace.`)
     expect((await handoff.sweep([workspace])).ended).toEqual([`${workspace}:${first}`, `${workspace}:${empty}`])
-    expect((await graph.entities(workspace)).entities.map(({ type }) => type)).toEqual(['workspace'])
-    expect([(await graph.relationships(workspace)).total, await memory.transcript(`${workspace}:${first}`)]).toEqual([
-      0,
-      [],
-    ])
+    expect((await graph.queryEntities(workspace)).entities.map(({ type }) => type)).toEqual(['workspace'])
+    expect([
+      (await graph.queryRelationships(workspace)).total,
+      await memory.transcript(`${workspace}:${first}`),
+    ]).toEqual([0, []])
   })
 
   verifies(['H-04', 'H-06'], 'with rows overwritten by a client is deleted and swept completely', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const { handoff, graph, time } = harness
     const saveAndOverwrite = async (): Promise<string> => {
       const { sessionId } = await handoff.save(workspace, {
-        messages: coding,
+        messages: codingConversation,
         workspaceState: { activeProject: 'portal' },
       })
-      const { entities } = await graph.entities(workspace, {
+      const { entities } = await graph.queryEntities(workspace, {
         session: sessionId,
         types: ['session', 'session_origin', 'conversation', 'workspace_state'],
       })
@@ -48,7 +48,7 @@ describe('session', () => {
       return sessionId
     }
     const remainingTypes = async (): Promise<readonly string[]> =>
-      (await graph.entities(workspace)).entities.map(({ type }) => type)
+      (await graph.queryEntities(workspace)).entities.map(({ type }) => type)
     await handoff.delete(workspace, await saveAndOverwrite())
     expect(await remainingTypes()).toEqual(['workspace'])
     await saveAndOverwrite()
@@ -58,7 +58,7 @@ describe('session', () => {
   })
 
   verifies('H-04', 'list is paged with a total, most recently saved first, and omits deleted sessions', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const { handoff, graph, memory, time } = harness
     for (let number = 0; number < 5; number++) {
       await handoff.save(workspace, { conversationContext: `User: Talk number ${number}.` })
@@ -75,7 +75,9 @@ describe('session', () => {
     expect((await handoff.list(workspace, { limit: 1 })).total).toBe(5)
     await handoff.delete(workspace, first)
     expect((await handoff.list(workspace)).total).toBe(4)
-    expect(JSON.stringify([await graph.entities(workspace), await graph.relationships(workspace)])).not.toContain(first)
+    expect(
+      JSON.stringify([await graph.queryEntities(workspace), await graph.queryRelationships(workspace)]),
+    ).not.toContain(first)
     expect(await memory.search(workspace, 'It goes on')).toEqual([])
     await expect(handoff.delete(workspace, first)).rejects.toThrow('There is no session')
     await expect(handoff.list(workspace, { limit: 0 })).rejects.toThrow(

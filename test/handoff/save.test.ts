@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Incoming } from '../../src/domain/chat.ts'
+import type { MessageInput } from '../../src/domain/chat.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { coding, day, describeOutcome, noon, stage } from './harness.ts'
+import { codingConversation, createHarness, day, describeOutcome, noon } from './harness.ts'
 
 const workspace = 'billing'
 const first = `session_${noon}`
@@ -15,7 +15,7 @@ describe('save', () => {
     ['H-01', 'H-04'],
     'with the documented parameters writes the five entity types and six relationship types',
     async () => {
-      await using harness = await stage()
+      await using harness = await createHarness()
       const { graph, handoff, time } = harness
       await handoff.save(workspace, { conversationContext: 'User: We begin.' })
       time.now += 1_000
@@ -38,7 +38,7 @@ describe('save', () => {
         continues: first,
         warnings: [],
       })
-      const { entities } = await graph.entities(workspace, { session: id })
+      const { entities } = await graph.queryEntities(workspace, { session: id })
       const ofType = (type: string) =>
         entities
           .filter((entity) => entity.type === type)
@@ -79,7 +79,7 @@ describe('save', () => {
           settings: { theme: 'dark' },
         },
       ])
-      const { relationships } = await graph.relationships(workspace, { session: id })
+      const { relationships } = await graph.queryRelationships(workspace, { session: id })
       expect([...new Set(relationships.map(({ type }) => type))].sort()).toEqual([
         'CONVERSATION_REFERENCES_FILE',
         'CONVERSATION_REFERENCES_ITEM',
@@ -122,7 +122,7 @@ describe('save', () => {
   ]
   for (const [what, text, turns] of formats)
     verifies('H-04', `with a text of ${what} parses the turns`, async () => {
-      await using harness = await stage()
+      await using harness = await createHarness()
       await harness.handoff.save(workspace, { conversationContext: text })
       expect(
         (await harness.memory.transcript(`${workspace}:${first}`)).map(({ role, content }) => `${role} ${content}`),
@@ -130,46 +130,46 @@ describe('save', () => {
     })
 
   verifies(['H-04', 'H-08'], 'of a known session stores only new messages and writes only changed rows', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const { handoff, memory, graph, time } = harness
-    await handoff.save(workspace, { messages: coding })
-    const before = (await graph.entities(workspace, { types: ['context_item'] })).entities
+    await handoff.save(workspace, { messages: codingConversation })
+    const before = (await graph.queryEntities(workspace, { types: ['context_item'] })).entities
     time.now += 1_000
-    const again = await handoff.save(workspace, { sessionId: first, messages: coding })
+    const again = await handoff.save(workspace, { sessionId: first, messages: codingConversation })
     expect([again.added, again.messages, again.savedAt]).toEqual([0, 4, '2026-11-15T12:00:00.000Z'])
-    expect((await graph.entities(workspace)).entities.map(({ updatedAt }) => updatedAt)).toEqual(
+    expect((await graph.queryEntities(workspace)).entities.map(({ updatedAt }) => updatedAt)).toEqual(
       new Array(7).fill(noon),
     )
     // The client sends the newest part again with one new message.
     const more = await handoff.save(workspace, {
       sessionId: first,
-      messages: [...coding.slice(2), { role: 'user', content: 'Call it encodeSecret from now on.' }],
+      messages: [...codingConversation.slice(2), { role: 'user', content: 'Call it encodeSecret from now on.' }],
     })
     expect([more.added, more.messages, more.savedAt]).toEqual([1, 5, '2026-11-15T12:00:01.000Z'])
     expect(await contents(memory)).toEqual([
-      ...coding.map(({ content }) => content),
+      ...codingConversation.map(({ content }) => content),
       'Call it encodeSecret from now on.',
     ])
     const code = before.find(({ properties }) => properties.category === 'code')
-    expect((await graph.entity(workspace, code?.id ?? ''))?.createdAt).toBe(noon)
+    expect((await graph.getEntity(workspace, code?.id ?? ''))?.createdAt).toBe(noon)
   })
 
   verifies(
     'H-04',
     'with a session or predecessor of another workspace throws the same error as for an unknown one',
     async () => {
-      await using harness = await stage()
+      await using harness = await createHarness()
       const { handoff } = harness
-      await handoff.save('other', { messages: coding })
+      await handoff.save('other', { messages: codingConversation })
       const notFoundMessage = (id: string): string =>
         `bad-option: There is no session "${id}" in this workspace. list_sessions tells which there are.`
-      expect(await describeOutcome(handoff.save(workspace, { sessionId: first, messages: coding }))).toBe(
+      expect(await describeOutcome(handoff.save(workspace, { sessionId: first, messages: codingConversation }))).toBe(
         notFoundMessage(first),
       )
-      expect(await describeOutcome(handoff.save(workspace, { sessionId: 'session_0', messages: coding }))).toBe(
-        notFoundMessage('session_0'),
-      )
-      expect(await describeOutcome(handoff.save(workspace, { messages: coding, continues: first }))).toBe(
+      expect(
+        await describeOutcome(handoff.save(workspace, { sessionId: 'session_0', messages: codingConversation })),
+      ).toBe(notFoundMessage('session_0'))
+      expect(await describeOutcome(handoff.save(workspace, { messages: codingConversation, continues: first }))).toBe(
         notFoundMessage(first),
       )
       expect((await handoff.list(workspace)).total).toBe(0)
@@ -177,7 +177,7 @@ describe('save', () => {
   )
 
   it('with no messages, an unknown category or an invalid importance throws', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     expect(await describeOutcome(harness.handoff.save(workspace, {}))).toContain('There is nothing to save.')
     expect(await describeOutcome(harness.handoff.save(workspace, { conversationContext: '  ' }))).toContain(
       'There is nothing to save.',
@@ -195,7 +195,7 @@ describe('save', () => {
   })
 
   it('masks secrets in messages, items, workspace state and title', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const secret = 'sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD'
     await harness.handoff.save(workspace, {
       messages: [{ role: 'user', content: `My key is ${secret}.` }],
@@ -203,7 +203,7 @@ describe('save', () => {
       workspaceState: { settings: { apiKey: secret } },
       title: `About ${secret}`,
     })
-    const rows = await harness.graph.entities(workspace)
+    const rows = await harness.graph.queryEntities(workspace)
     expect(JSON.stringify([rows, await harness.memory.transcript(`${workspace}:${first}`)])).not.toContain(secret)
     // Sent again, it is recognised as the same conversation.
     expect(
@@ -221,9 +221,10 @@ describe('save', () => {
       role: at % 2 === 0 ? ('user' as const) : ('assistant' as const),
       content: `In step ${at} we moved module${at} to service-${at % 7}, because request ${1_000 + at} took ${at * 3} ms on host${at}.example.org.`,
     }))
-    await using harness = await stage()
+    await using harness = await createHarness()
     await harness.handoff.save(workspace, { messages: long })
-    const summaries = (await harness.graph.entity(workspace, `conversation_${first}`))?.properties.context as string[]
+    const summaries = (await harness.graph.getEntity(workspace, `conversation_${first}`))?.properties
+      .context as string[]
     const words = summaries.map((summary) => summary.split(/\s+/).length)
     expect([summaries.length, (words[0] ?? 0) <= 40, (words[1] ?? 0) <= 160, (words[2] ?? 0) <= 600]).toEqual([
       3,
@@ -232,20 +233,20 @@ describe('save', () => {
       true,
     ])
     expect((words[0] ?? 0) < (words[1] ?? 0) && (words[1] ?? 0) < (words[2] ?? 0)).toBe(true)
-    await using disabled = await stage({ settings: { summarise: false } })
+    await using disabled = await createHarness({ settings: { summarise: false } })
     expect((await disabled.handoff.save(workspace, { messages: long })).summary).toBe('')
-    expect((await disabled.graph.entity(workspace, `conversation_${first}`))?.properties.context).toEqual([])
+    expect((await disabled.graph.getEntity(workspace, `conversation_${first}`))?.properties.context).toEqual([])
   })
 
   verifies('H-08', 'reports progress, can be aborted and continues on the next save', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const steps: string[] = []
     const abort = new AbortController()
     const context = {
       signal: abort.signal,
       progress: (done: number, total: number) => void (steps.push(`${done}/${total}`) === 2 && abort.abort()),
     }
-    expect(await describeOutcome(harness.handoff.save(workspace, { messages: coding }, context))).toContain(
+    expect(await describeOutcome(harness.handoff.save(workspace, { messages: codingConversation }, context))).toContain(
       'aborted: Saving was stopped by the caller.',
     )
     expect(steps).toEqual(['1/5', '2/5', '3/5'])
@@ -253,7 +254,7 @@ describe('save', () => {
     expect((await harness.handoff.list(workspace)).sessions).toMatchObject([
       { sessionId: first, messageCount: 4, unsaved: true },
     ])
-    const saved = await harness.handoff.save(workspace, { messages: coding })
+    const saved = await harness.handoff.save(workspace, { messages: codingConversation })
     expect([saved.sessionId, saved.added, saved.messages, saved.items]).toEqual([first, 0, 4, 3])
     expect(
       (await harness.handoff.list(workspace)).sessions.map(({ sessionId, unsaved }) => [sessionId, unsaved]),
@@ -273,14 +274,14 @@ describe('save', () => {
         task('letter'),
         ...Array.from({ length: 6 }, () => ({ role: 'assistant' as const, content: 'The invoice comes next.' })),
       ]
-      await using harness = await stage({ embedder: { name: 'by-word', embed } })
+      await using harness = await createHarness({ embedder: { name: 'by-word', embed } })
       await harness.handoff.save(workspace, { messages })
-      const rows = (await harness.graph.entities(workspace, { types: ['context_item'] })).entities.map(
+      const rows = (await harness.graph.queryEntities(workspace, { types: ['context_item'] })).entities.map(
         ({ properties }) => properties,
       )
       const factorsOf = (word: string) => rows.find(({ content }) => `${content}`.includes(`${word} template`))?.factors
       expect([factorsOf('invoice'), factorsOf('letter')]).toMatchObject([{ similarity: 1 }, { similarity: 0 }])
-      await using failing = await stage({
+      await using failing = await createHarness({
         embedder: { name: 'gone', embed: () => Promise.reject(new Error('no answer')) },
       })
       expect((await failing.handoff.save(workspace, { messages })).warnings).toEqual([
@@ -290,27 +291,27 @@ describe('save', () => {
   )
 
   verifies('H-17', 'links sessions named in the messages', async () => {
-    await using harness = await stage()
-    await harness.handoff.save(workspace, { messages: coding })
+    await using harness = await createHarness()
+    await harness.handoff.save(workspace, { messages: codingConversation })
     harness.time.now += day
     const saved = await harness.handoff.save(workspace, {
       conversationContext: `User: As in ${first}, and in session_1 which is nowhere.`,
     })
     expect(saved.references).toEqual([first])
-    const { relationships } = await harness.graph.relationships(workspace, { types: ['SESSION_REFERENCES'] })
+    const { relationships } = await harness.graph.queryRelationships(workspace, { types: ['SESSION_REFERENCES'] })
     expect(relationships).toMatchObject([{ from: saved.sessionId, to: first, properties: { found: 'named' } }])
   })
 
   it('of a session whose newest message was forgotten stores nothing again', async () => {
-    await using harness = await stage()
-    await harness.handoff.save(workspace, { messages: coding })
+    await using harness = await createHarness()
+    await harness.handoff.save(workspace, { messages: codingConversation })
     await harness.memory.forget({ key: `${workspace}:${first}`, messageId: 'm4' })
     expect(await harness.handoff.save(workspace, { sessionId: first })).toMatchObject({ messages: 3, added: 0 })
   })
 
   it('with a forgotten message sent again stores it again', async () => {
-    await using harness = await stage()
-    const [question, answer] = coding.slice(0, 2) as [Incoming, Incoming]
+    await using harness = await createHarness()
+    const [question, answer] = codingConversation.slice(0, 2) as [MessageInput, MessageInput]
     await harness.handoff.save(workspace, { messages: [question] })
     await harness.handoff.save(workspace, { sessionId: first, messages: [question, answer] })
     await harness.memory.forget({ key: `${workspace}:${first}`, messageId: 'm2' })
@@ -322,8 +323,8 @@ describe('save', () => {
   })
 
   verifies('H-05', 'accepts a draft session as predecessor, and rejects the session itself', async () => {
-    await using harness = await stage()
-    const { sessionId: draft } = await harness.handoff.append(workspace, { messages: coding })
+    await using harness = await createHarness()
+    const { sessionId: draft } = await harness.handoff.append(workspace, { messages: codingConversation })
     expect(
       (await harness.handoff.save(workspace, { conversationContext: 'User: More.', continues: draft })).continues,
     ).toBe(draft)
@@ -333,21 +334,26 @@ describe('save', () => {
   })
 
   verifies('H-06', 'with the id of another entity throws and leaves the entity unchanged', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     await harness.graph.write(workspace, { entities: [{ type: 'person', id: 'ann', properties: { likes: 'tea' } }] })
     const taken = 'bad-option: "ann" is the id of another entity in this workspace. Choose another sessionId.'
-    expect(await describeOutcome(harness.handoff.append(workspace, { sessionId: 'ann', messages: coding }))).toBe(taken)
-    await harness.memory.append(`${workspace}:ann`, coding)
+    expect(
+      await describeOutcome(harness.handoff.append(workspace, { sessionId: 'ann', messages: codingConversation })),
+    ).toBe(taken)
+    await harness.memory.append(`${workspace}:ann`, codingConversation)
     expect(await describeOutcome(harness.handoff.save(workspace, { sessionId: 'ann' }))).toBe(taken)
-    expect(await harness.graph.entity(workspace, 'ann')).toMatchObject({ type: 'person', properties: { likes: 'tea' } })
+    expect(await harness.graph.getEntity(workspace, 'ann')).toMatchObject({
+      type: 'person',
+      properties: { likes: 'tea' },
+    })
   })
 
   it('with an invalid token count throws', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     for (const tokenCount of [-1, Number.NaN, 1e300])
-      expect(await describeOutcome(harness.handoff.save(workspace, { messages: coding, tokenCount }))).toMatch(
-        /^bad-option: tokenCount is .*; it must be a number of tokens/,
-      )
+      expect(
+        await describeOutcome(harness.handoff.save(workspace, { messages: codingConversation, tokenCount })),
+      ).toMatch(/^bad-option: tokenCount is .*; it must be a number of tokens/)
     expect((await harness.handoff.list(workspace)).total).toBe(0)
   })
 
@@ -359,8 +365,8 @@ describe('save', () => {
         return { provided: [], degraded: [] }
       },
     }
-    await using harness = await stage({ providers })
-    await harness.handoff.save(workspace, { messages: coding })
+    await using harness = await createHarness({ providers })
+    await harness.handoff.save(workspace, { messages: codingConversation })
     meanwhile = () => harness.handoff.delete(workspace, first)
     expect(
       await describeOutcome(harness.handoff.save(workspace, { sessionId: first, conversationContext: 'User: More.' })),
@@ -369,17 +375,17 @@ describe('save', () => {
     )
     expect([
       (await harness.handoff.list(workspace)).total,
-      (await harness.graph.entities(workspace, { session: first })).total,
+      (await harness.graph.queryEntities(workspace, { session: first })).total,
     ]).toEqual([0, 0])
     expect(await harness.memory.transcript(`${workspace}:${first}`)).toEqual([])
   })
 
   it('of a session with a forgotten message leaves no quote of it in the list', async () => {
-    await using harness = await stage()
-    await harness.handoff.save(workspace, { messages: coding })
+    await using harness = await createHarness()
+    await harness.handoff.save(workspace, { messages: codingConversation })
     await harness.memory.forget({ key: `${workspace}:${first}`, messageId: 'm1' })
     const { sessions, total } = await harness.handoff.list(workspace)
     expect([total, sessions[0]?.sessionId, sessions[0]?.messageCount]).toEqual([1, first, 3])
-    expect(JSON.stringify(await harness.graph.entities(workspace))).not.toContain('E-4711')
+    expect(JSON.stringify(await harness.graph.queryEntities(workspace))).not.toContain('E-4711')
   })
 })

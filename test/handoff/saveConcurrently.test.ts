@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { firstNewIndex } from '../../src/handoff/save/newMessages.ts'
 import { examineFile } from '../../src/stores/sqlite/repair.ts'
-import { start } from '../cli/command.ts'
+import { startProgram } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { coding, noon, type Stage, stage } from './harness.ts'
+import { codingConversation, createHarness, type HandoffHarness, noon } from './harness.ts'
 
 const workspace = 'billing'
 const session = `session_${noon}`
@@ -13,12 +13,12 @@ describe('concurrent saves of one session', () => {
     'H-11',
     'by several processes store every message once, and the rows cover all of them',
     async () => {
-      await using harness = await stage()
+      await using harness = await createHarness()
       await harness.handoff.save(workspace, {
         conversationContext: 'User: We begin together, and each of us adds what is to be said.',
       })
       const writers = ['Ann', 'Bob'].map(
-        (who) => start('test/handoff/saver.ts', [harness.file, workspace, session, who, '12']).ended,
+        (who) => startProgram('test/handoff/saver.ts', [harness.file, workspace, session, who, '12']).result,
       )
       for (const { code, stderr } of await Promise.all(writers)) expect([code, stderr]).toEqual([0, ''])
       const contents = (await harness.memory.transcript(`${workspace}:${session}`)).map(({ content }) => content)
@@ -41,7 +41,7 @@ describe('concurrent saves of one session', () => {
         return { provided: [], degraded: [] }
       },
     }
-    await using harness = await stage({ providers })
+    await using harness = await createHarness({ providers })
     expect(
       (
         await harness.handoff.save(workspace, {
@@ -56,7 +56,7 @@ describe('concurrent saves of one session', () => {
   })
 
   /** Saves a session while another writer changes it. */
-  const saveDuring = async (change: (harness: Stage) => Promise<unknown>): Promise<Stage> => {
+  const saveDuring = async (change: (harness: HandoffHarness) => Promise<unknown>): Promise<HandoffHarness> => {
     let isNext = false
     const providers = {
       gather: async () => {
@@ -67,12 +67,12 @@ describe('concurrent saves of one session', () => {
         return { provided: [], degraded: [] }
       },
     }
-    const harness = await stage({ providers })
-    await harness.handoff.save(workspace, { messages: coding })
+    const harness = await createHarness({ providers })
+    await harness.handoff.save(workspace, { messages: codingConversation })
     isNext = true
     await harness.handoff.save(workspace, {
       sessionId: session,
-      messages: [...coding, { role: 'user', content: 'It goes on.' }],
+      messages: [...codingConversation, { role: 'user', content: 'It goes on.' }],
     })
     return harness
   }
@@ -102,17 +102,17 @@ describe('concurrent saves of one session', () => {
     ['H-11', 'X-07'],
     'killed by SIGKILL keep acknowledged messages once and in order, and the next restore or save repairs the rows',
     async () => {
-      await using harness = await stage()
+      await using harness = await createHarness()
       await harness.handoff.save(workspace, {
         conversationContext: 'User: We begin together, and each of us adds what is to be said.',
       })
       const readContents = async (): Promise<readonly string[]> =>
         (await harness.memory.transcript(`${workspace}:${session}`)).map(({ content }) => content)
       for (let round = 0; round < 6; round++) {
-        const child = start('test/handoff/saver.ts', [harness.file, workspace, session, `Ann ${round}`, '1000'])
-        await child.until(`\n${2 + 3 * round}\n`)
+        const child = startProgram('test/handoff/saver.ts', [harness.file, workspace, session, `Ann ${round}`, '1000'])
+        await child.waitForOutput(`\n${2 + 3 * round}\n`)
         child.process.kill('SIGKILL')
-        const acknowledged = (await child.ended).stdout.split('\n').length - 1
+        const acknowledged = (await child.result).stdout.split('\n').length - 1
         const own = (await readContents()).filter((content) => content.startsWith(`Ann ${round}`))
         expect(own).toEqual(Array.from({ length: own.length }, (_, number) => `Ann ${round} says ${number}.`))
         expect([0, 1]).toContain(own.length - acknowledged)
@@ -133,7 +133,7 @@ describe('concurrent saves of one session', () => {
   )
 
   it('by two instances without an id get different ids', async () => {
-    await using harness = await stage()
+    await using harness = await createHarness()
     const { Handoff } = await import('../../src/handoff/handoff.ts')
     const [one, other] = [0, 1].map(
       () => new Handoff({ memory: harness.memory, graph: harness.graph, clock: () => noon }),

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { branchKey, filesKey, formatKey, type Key, outboxKey, parseKey, personKey } from '../../src/domain/key.ts'
 import type { Store } from '../../src/domain/ports.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { type MemoryOptions, openMemory, profiles, ramStore } from '../../src/index.ts'
-import { said as stored } from '../../src/stores/conformance/fixtures.ts'
+import { newMessage as stored } from '../../src/stores/conformance/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { appendUser } from './fixtures.ts'
 
@@ -12,7 +12,7 @@ const hour = 3_600_000
 const record = { id: 'r1', at: start, body: '{}' }
 const [tenant, ann] = [parseKey('acme'), parseKey('acme:ann')]
 
-const put = (store: Store, key: Key, expiresAt = never) =>
+const put = (store: Store, key: Key, expiresAt = noExpiry) =>
   store.commit({ key, at: start, epoch: 0, append: [stored('my zebra is blue')], put: [], drop: [], expiresAt })
 const keysIn = async (store: Store) => (await store.list({ limit: 9_999 })).map(({ key }) => formatKey(key))
 
@@ -97,11 +97,11 @@ describe('auxiliary data of a session', () => {
       append: [],
       put: [about],
       drop: [],
-      expiresAt: never,
+      expiresAt: noExpiry,
     })
     await memory.transfer('acme:ann', 'acme:ben')
     const ben = parseKey('acme:ben')
-    expect((await store.head(branchKey(ben, 2), 0)).derived).toEqual([
+    expect((await store.readHead(branchKey(ben, 2), 0)).derived).toEqual([
       { ...about, branchOf: { session: 'ben', after: 1 } },
     ])
     expect(await store.records(ben, { limit: 9 })).toEqual([{ ...record, number: 1 }])

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { branchKey, filesKey, parseKey } from '../../src/domain/key.ts'
 import type { Lifetime } from '../../src/domain/profile.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { type Memory, type MemoryOptions, openMemory, profiles, ramStore } from '../../src/index.ts'
-import { said as stored } from '../../src/stores/conformance/fixtures.ts'
-import { parseKeyring, sealedStore } from '../../src/stores/encrypted.ts'
+import { newMessage as stored } from '../../src/stores/conformance/fixtures.ts'
+import { encryptedStore, parseKeyring } from '../../src/stores/encrypted.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { appendUser } from './fixtures.ts'
 
@@ -52,10 +52,10 @@ describe('session lifetime', () => {
 
   verifies('T-17', 'set for one session replaces that of the profile, shorter or longer', async () => {
     const { memory, clock, ends } = await openTestMemory({ age: 30 * day })
-    await memory.describe('acme:short', { idle: hour })
+    await memory.setMetadata('acme:short', { idle: hour })
     await appendUser(memory, 'acme:short')
     await appendUser(memory, 'acme:long')
-    await memory.describe('acme:long', { idle: 10 * day, age: 20 * day })
+    await memory.setMetadata('acme:long', { idle: 10 * day, age: 20 * day })
     await appendUser(memory, 'acme:usual')
     clock.now += hour
     expect((await memory.sweep()).ended).toEqual(['acme:short'])
@@ -152,7 +152,7 @@ describe('session limits', () => {
       await appendUser(memory, 'other:z')
       clock.now++
       await appendUser(memory, 'acme:d')
-      await memory.lifecycle.settled()
+      await memory.lifecycle.whenIdle()
       expect(ends).toEqual(['acme:b evicted'])
       clock.now++
       await Promise.all(['e', 'f', 'g', 'h'].map((name) => appendUser(memory, `acme:${name}`)))
@@ -185,7 +185,7 @@ describe('session limits', () => {
       param: 'lifetime.sessionsPerScope',
       message: 'acme has 3 sessions and its profile allows 3. End one of them, or raise lifetime.sessionsPerScope.',
     })
-    await expect(memory.describe('acme:d', { person: 'ann' })).rejects.toMatchObject({ code: 'full' })
+    await expect(memory.setMetadata('acme:d', { person: 'ann' })).rejects.toMatchObject({ code: 'full' })
     await memory.end('acme:b')
     await appendUser(memory, 'acme:d')
     // Expired sessions do not count, even before a sweep.
@@ -199,22 +199,22 @@ describe('session limits', () => {
     const { memory, ends } = await openTestMemory({ sessionsPerScope: 1 }, { sessions: store })
     const auxiliary = [filesKey('acme'), branchKey(parseKey('acme:a'), 1)]
     for (const key of auxiliary)
-      await store.commit({ key, at: start, epoch: 0, append: [stored('x')], put: [], drop: [], expiresAt: never })
+      await store.commit({ key, at: start, epoch: 0, append: [stored('x')], put: [], drop: [], expiresAt: noExpiry })
     await appendUser(memory, 'acme:a')
     expect(ends).toEqual([])
     await memory.close()
   })
 
   verifies('T-08', 'of the store evict the least recently used sessions', async () => {
-    const sessions = ramStore({ bytes: 20_000 })
+    const sessions = ramStore({ maxBytes: 20_000 })
     const { memory, clock, ends } = await openTestMemory({}, { sessions })
     for (const name of ['a', 'b', 'c', 'd']) {
       clock.now++
       await appendUser(memory, `acme:${name}`, 'x'.repeat(6_000))
-      await memory.lifecycle.settled()
+      await memory.lifecycle.whenIdle()
     }
     expect(ends).toEqual(['acme:a evicted', 'acme:b evicted'])
-    expect(sessions.bytes.used).toBeLessThanOrEqual(20_000)
+    expect(sessions.memoryUsage.usedBytes).toBeLessThanOrEqual(20_000)
     await memory.close()
   })
 })
@@ -222,11 +222,11 @@ describe('session limits', () => {
 describe('session metadata', () => {
   verifies('T-17', 'is stored, updated per field, and not shown to models', async () => {
     const { memory } = await openTestMemory({}, { upkeep: false })
-    expect(await memory.about('acme:ann')).toBeUndefined()
-    await memory.describe('acme:ann', { template: 'returns', person: 'ann', metadata: { channel: 'walrus phone' } })
+    expect(await memory.metadata('acme:ann')).toBeUndefined()
+    await memory.setMetadata('acme:ann', { template: 'returns', person: 'ann', metadata: { channel: 'walrus phone' } })
     await appendUser(memory, 'acme:ann')
-    await memory.describe('acme:ann', { idle: hour, person: undefined })
-    expect(await memory.about('acme:ann')).toEqual({
+    await memory.setMetadata('acme:ann', { idle: hour, person: undefined })
+    expect(await memory.metadata('acme:ann')).toEqual({
       kind: 'about',
       id: 'about',
       at: start,
@@ -246,17 +246,17 @@ describe('session metadata', () => {
 
   it('is validated and masked', async () => {
     const { memory } = await openTestMemory()
-    const described = await memory.describe('acme:ann', { metadata: { password: 'hunter2-but-longer' } })
+    const described = await memory.setMetadata('acme:ann', { metadata: { password: 'hunter2-but-longer' } })
     expect(JSON.stringify(described)).not.toContain('hunter2')
     const bad = { code: 'bad-option' }
-    await expect(memory.describe('acme:ann', { idle: 0 })).rejects.toMatchObject({ ...bad, param: 'idle' })
-    await expect(memory.describe('acme:ann', { age: 1.5 })).rejects.toMatchObject({ ...bad, param: 'age' })
-    await expect(memory.describe('acme:ann', { template: '' })).rejects.toMatchObject({ ...bad, param: 'template' })
-    await expect(memory.describe('acme:ann', { movedTo: 'bob' } as object)).rejects.toMatchObject({
+    await expect(memory.setMetadata('acme:ann', { idle: 0 })).rejects.toMatchObject({ ...bad, param: 'idle' })
+    await expect(memory.setMetadata('acme:ann', { age: 1.5 })).rejects.toMatchObject({ ...bad, param: 'age' })
+    await expect(memory.setMetadata('acme:ann', { template: '' })).rejects.toMatchObject({ ...bad, param: 'template' })
+    await expect(memory.setMetadata('acme:ann', { movedTo: 'bob' } as object)).rejects.toMatchObject({
       ...bad,
       param: 'about',
     })
-    await expect(memory.describe('acme:ann', { person: 'no one' })).rejects.toMatchObject({ code: 'bad-key' })
+    await expect(memory.setMetadata('acme:ann', { person: 'no one' })).rejects.toMatchObject({ code: 'bad-key' })
     await memory.close()
   })
 
@@ -264,17 +264,21 @@ describe('session metadata', () => {
     const key = parseKeyring('ab'.repeat(32), 'a test')
     const inner = ramStore()
     const profile = profiles.thread
-    const first = await openMemory({ profile, store: { ...(await sealedStore(inner, key)), durability: 'durable' } })
+    const first = await openMemory({ profile, store: { ...(await encryptedStore(inner, key)), durability: 'durable' } })
     await appendUser(first, 'acme:ann')
-    const about = await first.describe('acme:ann', { template: 'returns', idle: hour, metadata: { channel: 'phone' } })
-    expect(JSON.stringify((await inner.head(parseKey('acme:ann'), 0)).derived)).not.toMatch(/returns|phone/)
+    const about = await first.setMetadata('acme:ann', {
+      template: 'returns',
+      idle: hour,
+      metadata: { channel: 'phone' },
+    })
+    expect(JSON.stringify((await inner.readHead(parseKey('acme:ann'), 0)).derived)).not.toMatch(/returns|phone/)
     const bundle: Uint8Array[] = []
     for await (const bytes of first.export()) bundle.push(bytes)
     const second = await openMemory({ profile, store: { ...ramStore(), durability: 'durable' } })
     await second.import(async function* () {
       yield* bundle
     })
-    expect(await second.about('acme:ann')).toEqual(about)
+    expect(await second.metadata('acme:ann')).toEqual(about)
     await first.close()
     await second.close()
   })
@@ -283,14 +287,14 @@ describe('session metadata', () => {
     const { memory, clock } = await openTestMemory()
     await Promise.all([
       appendUser(memory, 'acme:ann'),
-      memory.describe('acme:ann', { template: 'a' }),
-      memory.describe('acme:ann', { metadata: { b: 1 } }),
+      memory.setMetadata('acme:ann', { template: 'a' }),
+      memory.setMetadata('acme:ann', { metadata: { b: 1 } }),
     ])
-    expect(await memory.about('acme:ann')).toMatchObject({ template: 'a', metadata: { b: 1 } })
+    expect(await memory.metadata('acme:ann')).toMatchObject({ template: 'a', metadata: { b: 1 } })
     clock.now += day
-    expect(await memory.about('acme:ann')).toBeUndefined()
+    expect(await memory.metadata('acme:ann')).toBeUndefined()
     await appendUser(memory, 'acme:ann')
-    expect(await memory.about('acme:ann')).toBeUndefined()
+    expect(await memory.metadata('acme:ann')).toBeUndefined()
     await memory.close()
   })
 })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { branchKey, outboxKey, parseKey } from '../../src/domain/key.ts'
 import type { Store } from '../../src/domain/ports.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import {
-  lifecycleWith,
+  createLifecycle,
   type MemoryOptions,
   type OnSessionEnd,
   openMemory,
@@ -11,7 +11,7 @@ import {
   ramStore,
 } from '../../src/index.ts'
 import { retryDelay } from '../../src/lifecycle/delivery.ts'
-import { said as stored } from '../../src/stores/conformance/fixtures.ts'
+import { newMessage as stored } from '../../src/stores/conformance/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { appendUser } from './fixtures.ts'
 
@@ -33,7 +33,7 @@ async function openTestMemory(onSessionEnd: OnSessionEnd, options: MemoryOptions
     profile: 'support',
     clock: () => clock.now,
     sessions,
-    lifecycle: lifecycleWith({ onSessionEnd, timeoutSignal }),
+    lifecycle: createLifecycle({ onSessionEnd, timeoutSignal }),
     ...options,
   })
   return { memory, clock, sessions, timeouts }
@@ -60,7 +60,7 @@ describe('onSessionEnd', () => {
     await memory.append('acme:ann', [{ role: 'assistant', content: 'Noted.' }])
     clock.now += day
     expect((await memory.sweep()).ended).toEqual(['acme:ann'])
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     const [[fullId, data, meta] = []] = calls
     expect([calls.length, fullId, meta]).toEqual([1, 'acme:ann', { id: `end:acme:ann:0:${start}`, reason: 'expired' }])
     expect(data).toMatchObject({ createdAt: start, lastAccessed: start + 5, messageCount: 2, summaries: [] })
@@ -78,9 +78,9 @@ describe('onSessionEnd', () => {
     for (let turn = 0; turn < 50; turn++)
       await appendUser(memory, 'acme:ann', `Turn ${turn}: the parcel ${turn} has not come to Bergen yet.`)
     await memory.sweep()
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     expect(await memory.end('acme:ann')).toBe(true)
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     expect(ends[0]?.summaries).toEqual([{ text: expect.stringContaining('parcel'), covers: [1, 20], tier: 'hour' }])
     expect(ends[0]?.messageCount).toBe(50)
     await memory.close()
@@ -92,10 +92,10 @@ describe('onSessionEnd', () => {
     await appendUser(memory, 'acme:ann', 'old')
     clock.now += day
     await Promise.all([memory.sweep(), memory.sweep(), appendUser(memory, 'acme:ann', 'new'), memory.sweep()])
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     expect(received.map(({ end, contents }) => [end, ...contents])).toEqual([['acme:ann expired', 'old']])
     const ended = await Promise.all([memory.end('acme:ann'), memory.end('acme:ann'), memory.sweep()])
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     expect(ended[0] || ended[1]).toBe(true)
     expect(received.map(({ end, contents }) => [end, ...contents])).toEqual([
       ['acme:ann expired', 'old'],
@@ -123,8 +123,8 @@ describe('onSessionEnd', () => {
     state.failing = true
     await appendUser(memory, 'acme:ann')
     await memory.end('acme:ann')
-    await memory.lifecycle.settled()
-    expect([state.attempts, memory.lifecycle.waiting]).toEqual([1, 1])
+    await memory.lifecycle.whenIdle()
+    expect([state.attempts, memory.lifecycle.failingDeliveries]).toEqual([1, 1])
     for (const [wait, attempts] of [
       [999, 1],
       [1, 2],
@@ -135,18 +135,18 @@ describe('onSessionEnd', () => {
     ] as const) {
       clock.now += wait
       await memory.sweep()
-      await memory.lifecycle.settled()
+      await memory.lifecycle.whenIdle()
       expect(state.attempts).toBe(attempts)
     }
     expect([1, 2, 12, 13, 100].map(retryDelay)).toEqual([1_000, 2_000, 2_048_000, 3_600_000, 3_600_000])
     state.failing = false
     clock.now += 8_000
     await memory.sweep()
-    await memory.lifecycle.settled()
-    expect([received.length, memory.lifecycle.waiting]).toEqual([1, 0])
+    await memory.lifecycle.whenIdle()
+    expect([received.length, memory.lifecycle.failingDeliveries]).toEqual([1, 0])
     clock.now += day
     await memory.sweep()
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     expect(received.length).toBe(1)
     await memory.close()
   })
@@ -168,10 +168,10 @@ describe('onSessionEnd', () => {
     expect(received).toEqual(['acme:other'])
     isHanging = false
     for (const controller of timeouts) controller.abort()
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     clock.now += 1_000
     await memory.sweep()
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     expect(received).toEqual(['acme:other', 'acme:stuck'])
     expect((await memory.transcript('acme:stuck')).map(({ content }) => content)).toEqual(['begun anew'])
     await memory.close()
@@ -184,15 +184,23 @@ describe('onSessionEnd', () => {
     for (const name of ['acme:ann', 'acme:ann2']) {
       await appendUser(memory, name)
       for (const key of auxiliaryKeys(name))
-        await sessions.commit({ key, at: start, epoch: 0, append: [stored('x')], put: [], drop: [], expiresAt: never })
+        await sessions.commit({
+          key,
+          at: start,
+          epoch: 0,
+          append: [stored('x')],
+          put: [],
+          drop: [],
+          expiresAt: noExpiry,
+        })
     }
     await memory.end('acme:ann')
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     const ids = async () => (await sessions.list({ limit: 99 })).map(({ key }) => key.id)
     expect(await ids()).toEqual([':outbox', 'ann2', 'ann2:1', 'ann2:2', 'ann2:3'])
     clock.now += day
     expect((await memory.sweep()).ended).toEqual(['acme:ann2'])
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     expect(await ids()).toEqual([':outbox'])
     clock.now += day
     expect((await memory.sweep()).ended).toEqual([])
@@ -207,7 +215,7 @@ describe('onSessionEnd', () => {
     await appendUser(memory, 'acme:ann')
     await memory.end('acme:ann')
     expect(await sessions.list({ limit: 9 })).toEqual([])
-    expect((await sessions.head(outbox, 0)).epoch).toBe(0)
+    expect((await sessions.readHead(outbox, 0)).epoch).toBe(0)
     await memory.close()
   })
 })
@@ -222,12 +230,12 @@ describe('pending end events', () => {
       await appendUser(all.memory, `acme:${name}`, `the walrus of ${name}`)
       await all.memory.end(`acme:${name}`)
     }
-    await all.memory.lifecycle.settled()
+    await all.memory.lifecycle.whenIdle()
     state.failing = false
     const retry = async () => {
       all.clock.now += day
       await all.memory.sweep()
-      await all.memory.lifecycle.settled()
+      await all.memory.lifecycle.whenIdle()
       return received.map(({ end }) => end)
     }
     return { ...all, retry }
@@ -243,11 +251,11 @@ describe('pending end events', () => {
       },
     }
     const { memory, sessions } = await openWithPending({ embedder })
-    expect((await sessions.head(outbox, 0)).messages).toBe(2)
-    await memory.embedded({ settled: true })
+    expect((await sessions.readHead(outbox, 0)).messages).toBe(2)
+    await memory.embeddingProgress({ settled: true })
     const before = embedded.length
     expect(await memory.search('acme', 'walrus')).toEqual([])
-    await memory.embedded({ settled: true })
+    await memory.embeddingProgress({ settled: true })
     expect(embedded.slice(before).filter((text) => text.includes('walrus of'))).toEqual([])
     await memory.close()
   })
@@ -286,7 +294,7 @@ describe('pending end events', () => {
     }
     clock.now += day
     await memory.sweep()
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     expect(received).toEqual([])
     expect((await memory.transcript('acme:ann')).map(({ content }) => content)).toEqual(['somebody else'])
     await memory.close()
@@ -309,7 +317,7 @@ describe('pending end events', () => {
     atErase = async () => {
       atErase = async () => undefined
       // Appended by a process whose clock is slightly behind.
-      const { epoch } = await store.head(parseKey('acme:ann'), 0)
+      const { epoch } = await store.readHead(parseKey('acme:ann'), 0)
       const change = {
         key: parseKey('acme:ann'),
         at: start + 1,
@@ -323,11 +331,11 @@ describe('pending end events', () => {
     }
     clock.now += day
     expect((await memory.sweep()).ended).toEqual([])
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     expect(received).toEqual([])
     clock.now += day
     expect((await memory.sweep()).ended).toEqual(['acme:ann'])
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     expect(received).toEqual([
       { id: `end:acme:ann:0:${start}`, end: 'acme:ann expired', contents: ['old', 'just in time'] },
     ])
@@ -349,7 +357,7 @@ describe('pending end events', () => {
     for (let session = 0; session < 100; session++) await appendUser(memory, `acme:${session}`)
     clock.now += day
     expect((await memory.sweep()).ended).toHaveLength(100)
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     expect([received.size, maxConcurrent]).toEqual([100, 16])
     await memory.close()
   })

@@ -75,7 +75,7 @@ const anyStep = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('sweep' as const) }) },
 )
 
-const noCompression = { pack: (bytes: Uint8Array) => bytes.slice(), unpack: (bytes: Uint8Array) => bytes }
+const noCompression = { compress: (bytes: Uint8Array) => bytes.slice(), decompress: (bytes: Uint8Array) => bytes }
 
 async function compareWithModel(steps: readonly Step[]): Promise<void> {
   const model = new Model()
@@ -83,7 +83,7 @@ async function compareWithModel(steps: readonly Step[]): Promise<void> {
   const memory = await openMemory({
     profile: { ...profiles.support, tokenizer: 'chars-4', upkeep: [], lifetime: limits },
     // Each sweep compresses sessions that were idle for 10 ms.
-    sessions: ramStore({ pack: noCompression, restAfter: 10 }),
+    sessions: ramStore({ compressor: noCompression, compressAfterMs: 10 }),
     clock: () => model.now,
     onSessionEnd: (key, { messages, createdAt }, { reason }) =>
       void ends.push(`${key} ${createdAt} ${reason}: ${messages.map(({ content }) => content)}`),

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Fact, Summary } from '../../src/domain/entry.ts'
 import { branchKey, parseKey } from '../../src/domain/key.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { type Memory, type MemoryOptions, openMemory, profiles, ramStore } from '../../src/index.ts'
-import { said as stored } from '../../src/stores/conformance/fixtures.ts'
+import { newMessage as stored } from '../../src/stores/conformance/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { appendUser } from './fixtures.ts'
 
@@ -26,7 +26,7 @@ const fact: Fact = {
 }
 const summary: Summary = {
   ...{ kind: 'summary', id: 'hour500000', at: start, tier: 'hour', text: 'About order 4471.' },
-  ...{ covers: [1, 2], reach: 10, version: 1, by: 'builtin', sources: [], lost: [] },
+  ...{ covers: [1, 2], endOffset: 10, version: 1, by: 'builtin', sources: [], lossyRanges: [] },
 }
 
 /** Wraps a store so that writes fail after a number of them. */
@@ -54,10 +54,10 @@ async function openTestMemory(options: MemoryOptions = {}) {
     openMemory({ profile: { ...profiles.support, upkeep: [] }, store, clock: () => clock.now, ...options })
   const memory = await open()
   for (const word of ['one', 'two', 'three', 'four', 'five']) await appendUser(memory, 'acme:phone', word)
-  await memory.describe(phone, { metadata: { channel: 'phone' }, idle: 2 * day })
+  await memory.setMetadata(phone, { metadata: { channel: 'phone' }, idle: 2 * day })
   await memory.forget({ key: 'acme:phone', messageId: 'm3' })
   await memory.forget({ key: 'acme:phone', messageId: 'm5' })
-  const { revision, epoch, expiresAt } = await inner.head(phone, 0)
+  const { revision, epoch, expiresAt } = await inner.readHead(phone, 0)
   await inner.commit({
     key: phone,
     at: start,
@@ -76,20 +76,20 @@ async function openTestMemory(options: MemoryOptions = {}) {
     append: [stored('of phone:1')],
     put: [],
     drop: [],
-    expiresAt: never,
+    expiresAt: noExpiry,
   })
   return { memory, open, clock, inner, left }
 }
 
 /** Asserts the state after a finished transfer. */
 async function expectMoved(memory: Memory, inner: ReturnType<typeof ramStore>): Promise<void> {
-  const head = await inner.head(chat, 9)
+  const head = await inner.readHead(chat, 9)
   expect(head.recent.map(({ id, sequence, offset, content }) => [id, sequence, offset, content])).toEqual([
     ['m1', 1, 0, 'one'],
     ['m2', 2, expect.any(Number), 'two'],
     ['m4', 4, expect.any(Number), 'four'],
   ])
-  expect([head.last, head.gaps, head.startedAt]).toEqual([
+  expect([head.lastSequence, head.gaps, head.startedAt]).toEqual([
     5,
     [
       [3, 3],
@@ -98,7 +98,7 @@ async function expectMoved(memory: Memory, inner: ReturnType<typeof ramStore>): 
     start,
   ])
   expect(head.derived.filter(({ kind }) => kind !== 'about')).toEqual([fact, summary])
-  expect(await memory.about('acme:chat')).toEqual({
+  expect(await memory.metadata('acme:chat')).toEqual({
     ...{
       kind: 'about',
       id: 'about',
@@ -133,7 +133,7 @@ describe('transfer', () => {
     await memory.transfer('acme:phone', 'acme:chat')
     const moved = { code: 'moved', to: 'acme:chat', message: 'Session acme:phone was moved to acme:chat. Write there.' }
     await expect(appendUser(memory, 'acme:phone')).rejects.toMatchObject(moved)
-    await expect(memory.describe('acme:phone', { idle: day })).rejects.toMatchObject(moved)
+    await expect(memory.setMetadata('acme:phone', { idle: day })).rejects.toMatchObject(moved)
     await expect(memory.transfer('acme:phone', 'acme:else')).rejects.toMatchObject(moved)
     expect(await ids(memory, 'acme:phone')).toEqual([])
     await memory.transfer('acme:phone', 'acme:chat')
@@ -150,7 +150,7 @@ describe('transfer', () => {
     const { memory, clock } = await openTestMemory()
     await appendUser(memory, 'acme:bob')
     await expect(memory.transfer('acme:phone', 'acme:bob')).rejects.toMatchObject({ code: 'conflict' })
-    expect(await memory.about('acme:bob')).toBeUndefined()
+    expect(await memory.metadata('acme:bob')).toBeUndefined()
     await appendUser(memory, 'acme:phone', 'still here')
     for (const to of ['other:chat', 'acme', 'acme:phone'])
       await expect(memory.transfer('acme:phone', to)).rejects.toMatchObject({ code: 'bad-option', param: 'to' })
@@ -191,7 +191,7 @@ describe('transfer', () => {
         left.writes = Number.POSITIVE_INFINITY
         await memory.close()
         const next = await open()
-        const [old, fresh] = [await next.about('acme:phone'), await next.about('acme:chat')]
+        const [old, fresh] = [await next.metadata('acme:phone'), await next.metadata('acme:chat')]
         const hasStarted =
           writtenKey === 'acme:phone'
             ? old?.movedTo === 'chat'
@@ -205,8 +205,8 @@ describe('transfer', () => {
         expect(last?.id).toBe('m6')
         await next.forget({ key: 'acme:chat', messageId: 'm6' })
         // The sequence number of the forgotten message is not reused; everything else is the same.
-        const head = await inner.head(chat, 9)
-        expect(head.last).toBe(6)
+        const head = await inner.readHead(chat, 9)
+        expect(head.lastSequence).toBe(6)
         expect(head.recent.map(({ id }) => id)).toEqual(['m1', 'm2', 'm4'])
         expect(head.derived.filter(({ kind }) => kind !== 'about')).toEqual([fact, summary])
         expect(
@@ -236,7 +236,7 @@ describe('transfer', () => {
     const contents = (await memory.transcript('acme:chat')).map(({ content }) => content)
     expect(stored.filter((content) => !contents.includes(content))).toEqual([])
     expect(new Set(contents).size).toBe(contents.length)
-    expect((await inner.head(phone, 0)).messages).toBe(0)
+    expect((await inner.readHead(phone, 0)).messages).toBe(0)
     await memory.close()
   })
 
@@ -248,7 +248,8 @@ describe('transfer', () => {
     // Reserves the key as soon as it is erased, as a transfer in another process would.
     const erase: typeof inner.erase = async (key, only) => {
       const erased = await inner.erase(key, only)
-      if (key.id === 'chat' && !isReserved) await inner.commit({ ...change, epoch: 1, put: [about], expiresAt: never })
+      if (key.id === 'chat' && !isReserved)
+        await inner.commit({ ...change, epoch: 1, put: [about], expiresAt: noExpiry })
       isReserved ||= key.id === 'chat'
       return erased
     }
@@ -267,7 +268,7 @@ describe('transfer', () => {
   it('with two processes moves late messages once', async () => {
     const inner = ramStore()
     const about = { kind: 'about', id: 'about', at: start, sources: [] } as const
-    const change = { at: start, epoch: 0, append: [], put: [], drop: [], expiresAt: never }
+    const change = { at: start, epoch: 0, append: [], put: [], drop: [], expiresAt: noExpiry }
     await inner.commit({ ...change, key: chat, append: [stored('one')], put: [{ ...about, movedFrom: 'phone' }] })
     await inner.commit({
       ...change,

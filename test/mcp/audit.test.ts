@@ -17,10 +17,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Audit, type AuditEvent } from '../../src/mcp/files/audit.ts'
-import { type ChainState, type Line, nextLine, verifyLog } from '../../src/mcp/files/auditChain.ts'
-import { FileDesk } from '../../src/mcp/files/fileAccess.ts'
-import { start } from '../cli/command.ts'
+import { type AuditEvent, AuditLog } from '../../src/mcp/files/audit.ts'
+import { type AuditLine, type ChainState, nextLine, verifyAuditLog } from '../../src/mcp/files/auditChain.ts'
+import { FileAccess } from '../../src/mcp/files/fileAccess.ts'
+import { startProgram } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createFilesFixture } from './filesFixture.ts'
 
@@ -30,7 +30,7 @@ function createLog() {
   return {
     folder,
     file,
-    audit: new Audit(file),
+    audit: new AuditLog(file),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   }
 }
@@ -40,7 +40,7 @@ const linesOf = (file: string): string[] => readFileSync(file, 'utf8').split('\n
 describe('audit log', () => {
   verifies('H-09', 'has one line per operation, linked to the previous line by its hash', async () => {
     using log = createLog()
-    await log.audit.note({
+    await log.audit.append({
       at: 1_767_312_000_000,
       user: 'ann',
       operation: 'read',
@@ -48,7 +48,7 @@ describe('audit log', () => {
       outcome: 'refused',
       why: 'outside',
     })
-    await log.audit.note(event('/app/b.txt'))
+    await log.audit.append(event('/app/b.txt'))
     const first =
       '"operation":"read","outcome":"refused","path":"/app/a.txt","previous":"","user":"ann","why":"outside"}'
     const one = hash('sha256', `{"at":"2026-01-02T00:00:00.000Z",${first}`)
@@ -61,13 +61,13 @@ describe('audit log', () => {
     expect([log.file, `${log.file}.head`, `${log.file}.lock`].map((file) => statSync(file).mode & 0o777)).toEqual([
       0o600, 0o600, 0o600,
     ])
-    expect(await verifyLog(log.file)).toEqual({ whole: true, lines: 2, hash: two, unfinished: false })
+    expect(await verifyAuditLog(log.file)).toEqual({ valid: true, lines: 2, hash: two, unfinished: false })
   })
 
   verifies('H-09', 'escapes control characters and line breaks', async () => {
     using log = createLog()
     const path = `a\n{"at":"x"}\\u{a}\u001b[2J\u009b1m\u202e\u2028\ud83d\0${'x'.repeat(5_000)}`
-    await log.audit.note({ ...event(path), user: 'an\rn' })
+    await log.audit.append({ ...event(path), user: 'an\rn' })
     const [line = '', ...more] = linesOf(log.file)
     expect(more).toEqual([])
     const { user, path: loggedPath } = JSON.parse(line) as { user: string; path: string }
@@ -76,7 +76,7 @@ describe('audit log', () => {
       loggedPath.startsWith('a\\u{a}{"at":"x"}\\u{5c}u{a}\\u{1b}[2J\\u{9b}1m\\u{202e}\\u{2028}\\u{d83d}\\u{0}xxx'),
     ).toBe(true)
     expect(loggedPath.length).toBeLessThan(1_100)
-    expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 1 })
+    expect(await verifyAuditLog(log.file)).toMatchObject({ valid: true, lines: 1 })
   })
 
   verifies(
@@ -84,15 +84,17 @@ describe('audit log', () => {
     'stays valid with two processes that write 200 lines each',
     async () => {
       using log = createLog()
-      const writers = ['ann', 'bob'].map((user) => start('test/mcp/auditWriter.ts', [log.file, user, '200']).ended)
+      const writers = ['ann', 'bob'].map(
+        (user) => startProgram('test/mcp/auditWriter.ts', [log.file, user, '200']).result,
+      )
       expect((await Promise.all(writers)).map(({ code, stderr }) => [code, stderr])).toEqual([
         [0, ''],
         [0, ''],
       ])
       const paths = new Map<string, string[]>()
       expect(
-        await verifyLog(log.file, ({ user, path }) => paths.set(user, [...(paths.get(user) ?? []), path])),
-      ).toMatchObject({ whole: true, lines: 400 })
+        await verifyAuditLog(log.file, ({ user, path }) => paths.set(user, [...(paths.get(user) ?? []), path])),
+      ).toMatchObject({ valid: true, lines: 400 })
       for (const user of ['ann', 'bob'])
         expect(paths.get(user)).toEqual(Array.from({ length: 200 }, (_, n) => `/${user}/${n}`))
     },
@@ -104,14 +106,14 @@ describe('audit log', () => {
     'continues after a writer was killed and keeps its lines',
     async () => {
       using log = createLog()
-      const writer = start('test/mcp/auditWriter.ts', [log.file, 'ann', '100000'])
-      await writer.until('/ann/20\n')
+      const writer = startProgram('test/mcp/auditWriter.ts', [log.file, 'ann', '100000'])
+      await writer.waitForOutput('/ann/20\n')
       writer.process.kill('SIGKILL')
-      await writer.ended
-      await log.audit.note({ ...event('/after'), user: 'bob' })
+      await writer.result
+      await log.audit.append({ ...event('/after'), user: 'bob' })
       const paths: string[] = []
-      expect(await verifyLog(log.file, ({ path }) => paths.push(path))).toMatchObject({
-        whole: true,
+      expect(await verifyAuditLog(log.file, ({ path }) => paths.push(path))).toMatchObject({
+        valid: true,
         unfinished: false,
       })
       expect(paths).toEqual([...paths.slice(0, -1).map((_, n) => `/ann/${n}`), '/after'])
@@ -127,41 +129,41 @@ describe('audit log', () => {
   ] as const)
     verifies('H-09', `continues after a crash left ${what}, and records its hash`, async () => {
       using log = createLog()
-      await log.audit.note(event('/one'))
+      await log.audit.append(event('/one'))
       appendFileSync(log.file, torn)
-      expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 1, unfinished: true })
-      await log.audit.note(event('/two'))
-      await log.audit.note(event('/three'))
-      expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 3, unfinished: false })
+      expect(await verifyAuditLog(log.file)).toMatchObject({ valid: true, lines: 1, unfinished: true })
+      await log.audit.append(event('/two'))
+      await log.audit.append(event('/three'))
+      expect(await verifyAuditLog(log.file)).toMatchObject({ valid: true, lines: 3, unfinished: false })
       expect(readFileSync(log.file).includes(torn)).toBe(true)
       writeFileSync(log.file, readFileSync(log.file, 'latin1').replace('{"at"', '{"as"'), 'latin1')
-      expect(await verifyLog(log.file)).toMatchObject({ whole: false })
+      expect(await verifyAuditLog(log.file)).toMatchObject({ valid: false })
     })
 
   it('continues after a line without its newline and without its head record', async () => {
     using log = createLog()
-    await log.audit.note(event('/one'))
+    await log.audit.append(event('/one'))
     const head = readFileSync(`${log.file}.head`)
-    await log.audit.note(event('/two'))
+    await log.audit.append(event('/two'))
     writeFileSync(`${log.file}.head`, head)
     truncateSync(log.file, statSync(log.file).size - 1)
-    await log.audit.note(event('/three'))
+    await log.audit.append(event('/three'))
     expect(linesOf(log.file).map((line) => (JSON.parse(line) as AuditEvent).path)).toEqual(['/one', '/two', '/three'])
-    expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 3 })
+    expect(await verifyAuditLog(log.file)).toMatchObject({ valid: true, lines: 3 })
   })
 
   it('rejects lines while the head file cannot be written, and continues when it can', async () => {
     using log = createLog()
-    await log.audit.note(event('/one'))
+    await log.audit.append(event('/one'))
     mkdirSync(`${log.file}.head.unfinished`)
     for (let n = 0; n < 5; n++)
-      await expect(log.audit.note(event('/two'))).rejects.toThrow(
+      await expect(log.audit.append(event('/two'))).rejects.toThrow(
         'The audit log cannot be written (EISDIR), so nothing was done.',
       )
     expect(linesOf(log.file)).toHaveLength(2)
     rmdirSync(`${log.file}.head.unfinished`)
-    await log.audit.note(event('/three'))
-    expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 3 })
+    await log.audit.append(event('/three'))
+    expect(await verifyAuditLog(log.file)).toMatchObject({ valid: true, lines: 3 })
   })
 
   verifies(
@@ -169,16 +171,16 @@ describe('audit log', () => {
     'starts again when the log and its head file are moved away, and the moved log can be verified',
     async () => {
       using log = createLog()
-      await log.audit.note(event('/one'))
+      await log.audit.append(event('/one'))
       renameSync(log.file, `${log.file}.1`)
-      await expect(log.audit.note(event('/two'))).rejects.toThrow(
+      await expect(log.audit.append(event('/two'))).rejects.toThrow(
         'move the log and its .head file away to start a new one.',
       )
       renameSync(`${log.file}.head`, `${log.file}.1.head`)
-      await log.audit.note(event('/two'))
+      await log.audit.append(event('/two'))
       const paths: string[] = []
       for (const file of [`${log.file}.1`, log.file])
-        expect(await verifyLog(file, ({ path }) => paths.push(path))).toMatchObject({ whole: true, lines: 1 })
+        expect(await verifyAuditLog(file, ({ path }) => paths.push(path))).toMatchObject({ valid: true, lines: 1 })
       expect(paths).toEqual(['/one', '/two'])
     },
   )
@@ -241,10 +243,10 @@ describe('audit log', () => {
 
   it('without a folder for it blocks all file operations', async () => {
     using fixture = createFilesFixture()
-    const files = new FileDesk({
+    const files = new FileAccess({
       allow: [fixture.at('app')],
       write: true,
-      audit: new Audit(fixture.at('app/hello.txt/audit.log')),
+      audit: new AuditLog(fixture.at('app/hello.txt/audit.log')),
       clock: () => 0,
     })
     await expect(files.read('ann', 'hello.txt')).rejects.toMatchObject({ code: 'not-durable' })
@@ -275,52 +277,52 @@ describe('verifyLog', () => {
   for (const [what, tamper] of Object.entries(tamperings))
     verifies('H-09', `detects ${what}`, async () => {
       using log = createLog()
-      for (let n = 0; n < 8; n++) await log.audit.note({ ...event(`/app/${n}.txt`), at: n, why: `number ${n}` })
+      for (let n = 0; n < 8; n++) await log.audit.append({ ...event(`/app/${n}.txt`), at: n, why: `number ${n}` })
       const lines = linesOf(log.file)
       await fc.assert(
         fc.asyncProperty(fc.nat(7), fc.nat(1_000), async (at, other) => {
           const tampered = tamper(lines, at, other)
           writeFileSync(log.file, tampered.map((line) => `${line}\n`).join(''))
-          const verdict = await verifyLog(log.file)
+          const verdict = await verifyAuditLog(log.file)
           const first = [...lines, undefined].findIndex((line, index) => line !== tampered[index]) + 1
           // The line itself or the next one, where a changed hash is detected.
-          expect(verdict.whole === false && verdict.line - first).toBeOneOf([0, 1])
+          expect(verdict.valid === false && verdict.line - first).toBeOneOf([0, 1])
         }),
         { numRuns: 60 },
       )
       writeFileSync(log.file, lines.map((line) => `${line}\n`).join(''))
-      expect(await verifyLog(log.file)).toMatchObject({ whole: true, lines: 8 })
+      expect(await verifyAuditLog(log.file)).toMatchObject({ valid: true, lines: 8 })
     })
 
   verifies('H-09', 'detects a log that was replaced as a whole', async () => {
     using log = createLog()
     using forged = createLog()
-    for (const path of ['/a', '/b']) await log.audit.note(event(path))
-    for (const path of ['/a', '/c', '/d']) await forged.audit.note(event(path))
+    for (const path of ['/a', '/b']) await log.audit.append(event(path))
+    for (const path of ['/a', '/c', '/d']) await forged.audit.append(event(path))
     writeFileSync(log.file, readFileSync(forged.file))
-    expect(await verifyLog(log.file)).toEqual({
-      whole: false,
+    expect(await verifyAuditLog(log.file)).toEqual({
+      valid: false,
       lines: 2,
       line: 2,
-      why: 'is not the line that was written here',
+      reason: 'is not the line that was written here',
     })
     rmSync(`${log.file}.head`)
-    expect(await verifyLog(log.file)).toEqual({
-      whole: false,
+    expect(await verifyAuditLog(log.file)).toEqual({
+      valid: false,
       lines: 3,
       line: 4,
-      why: 'may be missing: the .head file with the end of the log is missing',
+      reason: 'may be missing: the .head file with the end of the log is missing',
     })
   })
 
   verifies('H-09', 'detects a correctly linked line that the server would not write', async () => {
     using log = createLog()
-    await log.audit.note(event('/a'))
+    await log.audit.append(event('/a'))
     const state = JSON.parse(readFileSync(`${log.file}.head`, 'utf8')) as ChainState
-    const forged = { at: '', user: 7, operation: 'read', path: '/b', outcome: 'allowed' } as unknown as Line
+    const forged = { at: '', user: 7, operation: 'read', path: '/b', outcome: 'allowed' } as unknown as AuditLine
     appendFileSync(log.file, nextLine(state, forged, false).text)
-    expect(await verifyLog(log.file)).toEqual({ whole: false, lines: 1, line: 2, why: 'was changed' })
-    await expect(log.audit.note(event('/c'))).rejects.toThrow(
+    expect(await verifyAuditLog(log.file)).toEqual({ valid: false, lines: 1, line: 2, reason: 'was changed' })
+    await expect(log.audit.append(event('/c'))).rejects.toThrow(
       'The audit log has a line that was changed, so nothing was done.',
     )
   })
@@ -331,8 +333,8 @@ describe('verifyLog', () => {
   ] as const)
     it(`stops early at ${what}`, async () => {
       using log = createLog()
-      await log.audit.note(event('/a'))
+      await log.audit.append(event('/a'))
       appendFileSync(log.file, bytes)
-      expect(await verifyLog(log.file)).toMatchObject({ whole: false, line: 2, why })
+      expect(await verifyAuditLog(log.file)).toMatchObject({ valid: false, line: 2, reason: why })
     })
 })

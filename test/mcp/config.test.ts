@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { mcpPlanOf } from '../../src/server/config/mcpConfig.ts'
+import { resolveMcpConfig } from '../../src/server/config/mcpConfig.ts'
 import { parseConfig } from '../../src/server/config/schema.ts'
-import { run } from '../cli/command.ts'
+import { runCommand } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { connectStdio, textOf } from './harness.ts'
 
@@ -16,7 +16,7 @@ const day = 86_400_000
 describe('mcp section of the configuration', () => {
   verifies('H-08', 'sets the retention, the save threshold and the context providers', () => {
     const providers = { tickets: { command: 'tickets-mcp', tool: 'search', timeout: '2s', on: ['restore'] } }
-    const { workspace, only, profile, settings } = mcpPlanOf(
+    const { workspace, only, profile, settings } = resolveMcpConfig(
       parseConfig({
         mcp: {
           workspace: 'a',
@@ -41,7 +41,7 @@ describe('mcp section of the configuration', () => {
   })
 
   it('defaults to a retention of 30 days and an audit log next to the store', () => {
-    const { workspace, only, profile, settings } = mcpPlanOf({ store: 'sqlite:/var/lib/threadkeep.db' })
+    const { workspace, only, profile, settings } = resolveMcpConfig({ store: 'sqlite:/var/lib/threadkeep.db' })
     expect([workspace, only, profile.lifetime.age, settings.audit]).toEqual([
       undefined,
       undefined,
@@ -54,7 +54,7 @@ describe('mcp section of the configuration', () => {
     const wrong: readonly (readonly [value: object, message: string])[] = [
       [
         { workspaces: 'a' },
-        'mcp.workspaces is unknown; mcp has only workspace, only, allow, write, audit, users, providers, retention, tokenLimit, threshold, margin, budget, importance, items, summarise, compress.',
+        'mcp.workspaces is not a field of mcp. Use one of: workspace, only, allow, write, audit, users, providers, retention, tokenLimit, threshold, margin, budget, importance, items, summarise, compress.',
       ],
       [{ threshold: 2 }, 'mcp.threshold is 2; it must be at most 1.'],
       [
@@ -74,7 +74,7 @@ describe('mcp section of the configuration', () => {
     const file = join(folder, 'shown.json')
     const providers = { tickets: { url: 'https://tickets.example/mcp', headers: { authorization: 'Bearer sesame' } } }
     writeFileSync(file, JSON.stringify({ mcp: { workspace: 'my-project', allow: ['src'], providers } }))
-    const { stdout } = await run(['config', 'print', '--config', file])
+    const { stdout } = await runCommand(['config', 'print', '--config', file])
     expect(stdout).toMatch(/^mcp\.workspace +.*shown\.json +"my-project"$/m)
     expect(stdout).toContain(JSON.stringify([join(folder, 'src')]))
     expect(stdout).toContain('"authorization":"***"')

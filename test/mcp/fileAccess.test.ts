@@ -13,8 +13,8 @@ import {
 } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { MemoryError } from '../../src/domain/error.ts'
-import { Audit } from '../../src/mcp/files/audit.ts'
-import { FileDesk, type Operation } from '../../src/mcp/files/fileAccess.ts'
+import { AuditLog } from '../../src/mcp/files/audit.ts'
+import { FileAccess, type Operation } from '../../src/mcp/files/fileAccess.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createFilesFixture, secret } from './filesFixture.ts'
 
@@ -159,7 +159,7 @@ describe('file access', () => {
   verifies('H-09', 'of a user with folders of their own is limited to those', async () => {
     using fixture = createFilesFixture()
     const { at, audit } = fixture
-    const files = new FileDesk({
+    const files = new FileAccess({
       allow: [at('app')],
       users: { ann: [at('ann')], eve: [], __proto__: [at('outside')] },
       write: false,
@@ -198,7 +198,7 @@ describe('file access', () => {
         expect(await errorMessage(files.read('ann', at('app', file)))).toBe(`"${at('app', file)}" ${reason}`)
       expect((await files.read('ann', at('app/limit.txt'))).size).toBe(4_194_304)
       expect(await errorMessage(files.list('ann', at('app/hello.txt')))).toContain('is a file, not a folder.')
-      const devices = new FileDesk({ allow: ['/dev', '/proc'], write: true, audit: fixture.audit, clock: () => 0 })
+      const devices = new FileAccess({ allow: ['/dev', '/proc'], write: true, audit: fixture.audit, clock: () => 0 })
       expect(await errorMessage(devices.read('ann', '/dev/zero'))).toBe('"/dev/zero" is neither a file nor a folder.')
       expect(fixture.auditTexts().filter((line) => /pipe|zero/.test(line))).toEqual([
         'ann read /app/pipe allowed',
@@ -211,7 +211,7 @@ describe('file access', () => {
 
   it('to a file that reports size 0 reads its content up to the limit', async () => {
     using fixture = createFilesFixture()
-    const files = new FileDesk({ allow: ['/proc/self'], write: false, audit: fixture.audit, clock: () => 0 })
+    const files = new FileAccess({ allow: ['/proc/self'], write: false, audit: fixture.audit, clock: () => 0 })
     const { text, size } = await files.read('ann', '/proc/self/status')
     expect(text).toContain('Pid:')
     expect(size).toBe(Buffer.byteLength(text))
@@ -327,11 +327,11 @@ describe('file access', () => {
     using fixture = createFilesFixture()
     const { at } = fixture
     symlinkSync(at('logs'), at('app/logs'))
-    const files = new FileDesk({
+    const files = new FileAccess({
       allow: [at()],
       write: true,
       protectedPaths: [at('app/memory.db'), at('app/notes')],
-      audit: new Audit(at('logs/audit.log')),
+      audit: new AuditLog(at('logs/audit.log')),
       clock: () => 0,
     })
     const operations: readonly Operation[] = ['read', 'write', 'list']
@@ -353,8 +353,8 @@ describe('file access', () => {
 
   for (const folder of ['', 'app\0', 'a'.repeat(5_000)])
     it(`rejects an invalid folder in allow: ${JSON.stringify(folder.slice(0, 5))}`, () => {
-      const options = { allow: [folder], write: false, audit: new Audit('never-written.log'), clock: () => 0 }
-      expect(() => new FileDesk(options)).toThrow(
+      const options = { allow: [folder], write: false, audit: new AuditLog('never-written.log'), clock: () => 0 }
+      expect(() => new FileAccess(options)).toThrow(
         `allow is ${JSON.stringify(folder)}; it must be a list of paths of folders.`,
       )
     })

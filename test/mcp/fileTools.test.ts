@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { FileDesk } from '../../src/mcp/files/fileAccess.ts'
+import type { FileAccess } from '../../src/mcp/files/fileAccess.ts'
 import { fileTools } from '../../src/mcp/tools/files.ts'
 import type { ToolInvocation } from '../../src/mcp/tools/tool.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createFilesFixture } from './filesFixture.ts'
 
 /** Calls a tool as the server does, and checks input and output against its schemas. */
-async function call(files: FileDesk, name: string, input: Record<string, unknown>) {
+async function call(files: FileAccess, name: string, input: Record<string, unknown>) {
   const tool = fileTools.find((one) => one.name === name)
   if (tool === undefined) return expect.unreachable(`There is no tool ${name}.`)
   const invocation = { context: { files }, client: 'ann' } as ToolInvocation

@@ -2,7 +2,7 @@ import { constants, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSyn
 import { open, readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { createFolder, openAnchored, readText, writeText } from '../../src/mcp/files/operations.ts'
-import { start } from '../cli/command.ts'
+import { startProgram } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createFilesFixture, secret } from './filesFixture.ts'
 
@@ -67,8 +67,8 @@ describe('link swapped into a path between check and use', () => {
       using fixture = createFilesFixture()
       const { at, files } = fixture
       writeFileSync(at('outside/today.md'), secret)
-      const swapper = start('test/mcp/swap.ts', [at('app/notes'), at('outside')])
-      await swapper.until('swapping')
+      const swapper = startProgram('test/mcp/swap.ts', [at('app/notes'), at('outside')])
+      await swapper.waitForOutput('swapping')
       const results = new Set<string>()
       for (let n = 0; n < 100; n++) {
         const file = await files.look('ann', at('app/notes/today.md'))
@@ -77,7 +77,7 @@ describe('link swapped into a path between check and use', () => {
         await files.createDirectory('ann', at(`app/notes/made/${n}`)).catch(() => undefined)
       }
       swapper.process.kill('SIGKILL')
-      await swapper.ended
+      await swapper.result
       expect([...results].filter((text) => !['# Today\n', 'missing', 'refused'].includes(text))).toEqual([])
       expect(readdirSync(at('outside')).sort()).toEqual(['deep', 'secret.txt', 'today.md'])
       expect(readFileSync(at('outside/today.md'), 'utf8')).toBe(secret)

@@ -10,10 +10,10 @@ import {
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Credentials } from '../../src/server/auth/credentials.ts'
 import { type Config, parseConfig } from '../../src/server/config/schema.ts'
-import { planOf } from '../../src/server/config/serverConfig.ts'
-import { givenIn, settle } from '../../src/server/config/settings.ts'
+import { resolveServerConfig } from '../../src/server/config/serverConfig.ts'
+import { mergeSettings, toConfigSource } from '../../src/server/config/settings.ts'
 import { openServer } from '../../src/server/openServer.ts'
-import { compiled } from '../cli/command.ts'
+import { compileCacheEnv } from '../cli/command.ts'
 import { root } from '../shape/source.ts'
 
 /** Protocol versions in use: the stateless one, and two with a handshake. */
@@ -47,7 +47,7 @@ export function connectStdio(
   const command = {
     command: process.execPath,
     args: [`${root}src/cli/main.ts`, 'mcp', ...args],
-    env: { PATH: process.env.PATH ?? '', ...compiled, ...env },
+    env: { PATH: process.env.PATH ?? '', ...compileCacheEnv, ...env },
     cwd,
   }
   return connectClient(createClient(protocol), new StdioClientTransport({ ...command, stderr: 'ignore' }))
@@ -73,7 +73,7 @@ export async function startTestServer(
 ): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), 'threadkeep-mcp-'))
   const file = join(folder, 'keys.json')
-  const credentials = new Credentials(file, { isExpected: false, onFault: () => undefined })
+  const credentials = new Credentials(file, { fileExpected: false, onFault: () => undefined })
   const keys: string[] = []
   const ids = new Map<string | undefined, string>()
   for (const scopes of keyScopes) {
@@ -87,8 +87,8 @@ export async function startTestServer(
     keys: { file, required: false },
     mcp: { ...mcp, audit: join(folder, 'audit.jsonl') },
   }
-  const given = givenIn(parseConfig(config), 'file')
-  const server = await openServer(planOf(settle([given], undefined), {}))
+  const given = toConfigSource(parseConfig(config), 'file')
+  const server = await openServer(resolveServerConfig(mergeSettings([given], undefined), {}))
   return {
     url: server.url,
     keys,

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { registeredTools } from '../../src/mcp/tools/registry.ts'
-import { compiled } from '../cli/command.ts'
+import { compileCacheEnv } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 import { startTestServer, type TestServer } from './harness.ts'
@@ -28,7 +28,7 @@ async function runInspector(
   ...args: readonly string[]
 ): Promise<{ readonly answer: unknown; readonly stderr: string }> {
   const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/inspector/clients/launcher/build/index.js'))
-  const env = { PATH: process.env.PATH, HOME: folder, ...compiled }
+  const env = { PATH: process.env.PATH, HOME: folder, ...compileCacheEnv }
   const { stdout, stderr } = await run(process.execPath, [program, '--cli', ...target, ...args], {
     cwd: folder,
     env,

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CallToolResult, Client } from '@modelcontextprotocol/client'
 import { describe, expect } from 'vitest'
-import { newFolder } from '../fault/tempFolder.ts'
-import { coding } from '../handoff/harness.ts'
+import { createTempFolder } from '../fault/tempFolder.ts'
+import { codingConversation } from '../handoff/harness.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { connectStdio, protocols, textOf } from './harness.ts'
 
@@ -25,7 +25,7 @@ async function createCaller(client: Client) {
 /** Takes sessions through all states: saved, extended, marked, restored, continued, full, deleted. */
 async function callSessionTools(call: (name: string, args?: object) => Promise<Result>, file: string): Promise<void> {
   const messages = [
-    ...coding,
+    ...codingConversation,
     { role: 'assistant', content: null, tool_calls: [{ id: 'c', function: { name: 'look', arguments: '{}' } }] },
   ]
   const details = {
@@ -99,7 +99,7 @@ async function callGraphTools(call: (name: string, args?: object) => Promise<Res
 describe('tool results', () => {
   for (const protocol of protocols)
     verifies(['H-04', 'H-06', 'S-04'], `match the output schema of every tool (${protocol})`, async () => {
-      using folder = newFolder()
+      using folder = createTempFolder()
       const file = join(folder.path, 'app.ts')
       writeFileSync(file, 'export const changed = false\n')
       const args = ['--store', `sqlite:${join(folder.path, 'a.db')}`, '--allow', folder.path, '--write']

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { resolveWorkspace, visitorOf } from '../../src/mcp/principal.ts'
+import { createPrincipal, resolveWorkspace } from '../../src/mcp/principal.ts'
 import type { Credential } from '../../src/server/auth/credential.ts'
-import { visitorFor } from '../../src/server/mcpEndpoint.ts'
+import { principalFor } from '../../src/server/mcpEndpoint.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const credential = (...scopes: readonly string[]): Credential => ({
@@ -14,60 +14,80 @@ const credential = (...scopes: readonly string[]): Credential => ({
 
 describe('workspace of a call', () => {
   verifies('H-04', 'is the requested one, else the default of the command, else default', () => {
-    expect(resolveWorkspace(visitorOf({ workspace: 'mine' }), 'other')).toBe('other')
-    expect(resolveWorkspace(visitorOf({ workspace: 'mine' }), undefined)).toBe('mine')
-    expect(resolveWorkspace(visitorOf({ only: ['mine', 'ours'] }), undefined)).toBe('mine')
-    expect(resolveWorkspace(visitorOf({ only: ['mine', 'ours'], workspace: 'ours' }), undefined)).toBe('ours')
-    expect(resolveWorkspace(visitorOf({}), undefined)).toBe('default')
+    expect(resolveWorkspace(createPrincipal({ workspace: 'mine' }), 'other')).toBe('other')
+    expect(resolveWorkspace(createPrincipal({ workspace: 'mine' }), undefined)).toBe('mine')
+    expect(resolveWorkspace(createPrincipal({ only: ['mine', 'ours'] }), undefined)).toBe('mine')
+    expect(resolveWorkspace(createPrincipal({ only: ['mine', 'ours'], workspace: 'ours' }), undefined)).toBe('ours')
+    expect(resolveWorkspace(createPrincipal({}), undefined)).toBe('default')
   })
 
   verifies('H-09', 'that is not allowed is not found', () => {
-    expect(() => resolveWorkspace(visitorOf({ only: ['mine'] }), 'other')).toThrow(
+    expect(() => resolveWorkspace(createPrincipal({ only: ['mine'] }), 'other')).toThrow(
       'Workspace other was not found. Leave out workspace, or name one you may use.',
     )
   })
 
   it('that is the default must be one of the allowed ones', () =>
-    expect(() => visitorOf({ workspace: 'other', only: ['mine', 'ours'] })).toThrow(
+    expect(() => createPrincipal({ workspace: 'other', only: ['mine', 'ours'] })).toThrow(
       'workspace other is not in only (mine, ours). Add it to only, or use one of these.',
     ))
 
   it('with a session or an invalid name is rejected', () => {
-    expect(() => resolveWorkspace(visitorOf({}), 'a:b')).toThrow(
+    expect(() => resolveWorkspace(createPrincipal({}), 'a:b')).toThrow(
       'workspace is "a:b"; it must be a name such as my-project, without a colon.',
     )
     for (const name of ['', '..', 'a/b', '__proto__', 'p\u0430ypal'])
-      expect(() => resolveWorkspace(visitorOf({}), name)).toThrow(/^The scope of key /)
+      expect(() => resolveWorkspace(createPrincipal({}), name)).toThrow(/^The scope of key /)
   })
 })
 
 describe('principal over HTTP', () => {
-  const configured = visitorOf({})
+  const configured = createPrincipal({})
 
   verifies('H-09', 'has the name and the scopes of its key', () => {
-    expect(visitorFor(credential('acme'), configured)).toEqual({ name: 'ann', home: 'acme', only: ['acme'] })
-    expect(visitorFor(credential('acme', 'globex'), configured)).toEqual({
+    expect(principalFor(credential('acme'), configured)).toEqual({
       name: 'ann',
-      home: 'acme',
-      only: ['acme', 'globex'],
+      defaultWorkspace: 'acme',
+      allowedWorkspaces: ['acme'],
     })
-    expect(visitorFor(credential('acme', 'globex'), visitorOf({ workspace: 'globex' }))).toEqual({
+    expect(principalFor(credential('acme', 'globex'), configured)).toEqual({
       name: 'ann',
-      home: 'globex',
-      only: ['acme', 'globex'],
+      defaultWorkspace: 'acme',
+      allowedWorkspaces: ['acme', 'globex'],
     })
-    expect(visitorFor(credential('*'), configured)).toEqual({ name: 'ann', home: 'default', only: undefined })
+    expect(principalFor(credential('acme', 'globex'), createPrincipal({ workspace: 'globex' }))).toEqual({
+      name: 'ann',
+      defaultWorkspace: 'globex',
+      allowedWorkspaces: ['acme', 'globex'],
+    })
+    expect(principalFor(credential('*'), configured)).toEqual({
+      name: 'ann',
+      defaultWorkspace: 'default',
+      allowedWorkspaces: undefined,
+    })
   })
 
   it('is restricted to the configured workspaces, even if its key has more scopes', () => {
-    const restricted = visitorOf({ only: ['acme', 'home'] })
-    expect(visitorFor(undefined, restricted)).toEqual({ home: 'acme', only: ['acme', 'home'] })
-    expect(visitorFor(credential('*'), restricted)).toEqual({ name: 'ann', home: 'acme', only: ['acme', 'home'] })
-    expect(visitorFor(credential('home', 'globex'), restricted)).toEqual({ name: 'ann', home: 'home', only: ['home'] })
-    expect(() => resolveWorkspace(visitorFor(credential('globex'), restricted), undefined)).toThrow(
+    const restricted = createPrincipal({ only: ['acme', 'home'] })
+    expect(principalFor(undefined, restricted)).toEqual({
+      defaultWorkspace: 'acme',
+      allowedWorkspaces: ['acme', 'home'],
+    })
+    expect(principalFor(credential('*'), restricted)).toEqual({
+      name: 'ann',
+      defaultWorkspace: 'acme',
+      allowedWorkspaces: ['acme', 'home'],
+    })
+    expect(principalFor(credential('home', 'globex'), restricted)).toEqual({
+      name: 'ann',
+      defaultWorkspace: 'home',
+      allowedWorkspaces: ['home'],
+    })
+    expect(() => resolveWorkspace(principalFor(credential('globex'), restricted), undefined)).toThrow(
       'Workspace acme was not found.',
     )
   })
 
-  it('without keys may use everything', () => expect(visitorFor(undefined, configured)).toEqual({ home: 'default' }))
+  it('without keys may use everything', () =>
+    expect(principalFor(undefined, configured)).toEqual({ defaultWorkspace: 'default' }))
 })

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type ProviderConfig, Providers } from '../../src/mcp/providers/providers.ts'
 import { fillTemplate } from '../../src/mcp/providers/query.ts'
-import { start } from '../cli/command.ts'
+import { startProgram } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 
@@ -41,12 +41,12 @@ async function gather(configs: Readonly<Record<string, ProviderConfig>>, on: 'sa
 
 /** Runs the provider over HTTP during `work`. */
 async function withHttpProvider<T>(work: (url: string) => Promise<T>): Promise<T> {
-  const server = start('test/mcp/providers/provider.ts', ['http'])
+  const server = startProgram('test/mcp/providers/provider.ts', ['http'])
   try {
-    return await work((await server.until('/mcp\n')).trim())
+    return await work((await server.waitForOutput('/mcp\n')).trim())
   } finally {
     server.process.kill('SIGKILL')
-    await server.ended
+    await server.result
   }
 }
 

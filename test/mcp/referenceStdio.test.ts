@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { patience, seed } from '../context/campaign.ts'
+import { propertyTimeoutMs, seed } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { connectStdio } from './harness.ts'
 import { operations } from './referenceOperations.ts'
 import { referenceServer, toolCaller } from './referenceServer.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 
 /** Removes the dialect: the newer protocol uses a newer one with the same meaning here. */
 const withoutDialect = ({ $schema: _, ...schema }: Record<string, unknown>): object => schema
@@ -37,7 +37,7 @@ describe('threadkeep mcp as a replacement of the reference memory server', () =>
         (await reference.client.readResource({ uri })).contents,
       )
     },
-    patience,
+    propertyTimeoutMs,
   )
 
   verifies(
@@ -54,7 +54,7 @@ describe('threadkeep mcp as a replacement of the reference memory server', () =>
       const { structuredContent } = await call('read_graph', {})
       expect((structuredContent as { entities: { name: string }[] }).entities.map(({ name }) => name)).toEqual(names)
     },
-    patience,
+    propertyTimeoutMs,
   )
 
   verifies(
@@ -72,6 +72,6 @@ describe('threadkeep mcp as a replacement of the reference memory server', () =>
         expect(structuredContent).toEqual({ entities: [ann], relations: [] })
       }
     },
-    patience,
+    propertyTimeoutMs,
   )
 })

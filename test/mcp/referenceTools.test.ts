@@ -5,18 +5,18 @@ import { MemoryError } from '../../src/domain/error.ts'
 import { openGraph } from '../../src/graph/graph.ts'
 import { referenceTools } from '../../src/mcp/tools/reference.ts'
 import type { ToolContext, ToolInvocation } from '../../src/mcp/tools/tool.ts'
-import { campaign, patience } from '../context/campaign.ts'
-import { keyFile, type Opened } from '../graph/fixtures.ts'
+import { isCampaign, propertyTimeoutMs } from '../context/campaign.ts'
+import { type GraphWithNodes, writeKeyFile } from '../graph/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { type Operation, operations } from './referenceOperations.ts'
 import { referenceServer, type ToolAnswer } from './referenceServer.ts'
 
-const fresh = freshFiles()
-const runs = campaign ? 1_000 : 60
+const fresh = createTempPaths()
+const runs = isCampaign ? 1_000 : 60
 
 /** Calls our tool as the server does: arguments are parsed with the schema, errors become messages. */
-async function callOwnTool(graph: Opened, workspace: string, { name, input }: Operation): Promise<ToolAnswer> {
+async function callOwnTool(graph: GraphWithNodes, workspace: string, { name, input }: Operation): Promise<ToolAnswer> {
   const tool = referenceTools.find((one) => one.name === name)
   if (tool === undefined) throw new Error(`There is no tool ${name}.`)
   const context = { graph, notifyChanged: () => undefined } as unknown as ToolContext
@@ -78,7 +78,7 @@ describe('reference tools', () => {
 
   const backends = [
     ['in a file', () => openGraph(`sqlite:${fresh()}`)],
-    ['in an encrypted file', () => openGraph(`sqlite:${fresh()}`, { storeKey: keyFile(fresh('.key')) })],
+    ['in an encrypted file', () => openGraph(`sqlite:${fresh()}`, { storeKey: writeKeyFile(fresh('.key')) })],
     ['in RAM', () => openGraph('ram:')],
   ] as const
   for (const [where, open] of backends) {
@@ -103,7 +103,7 @@ describe('reference tools', () => {
         )
         await graph.close()
       },
-      patience,
+      propertyTimeoutMs,
     )
   }
 })

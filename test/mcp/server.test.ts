@@ -6,13 +6,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { MemoryError } from '../../src/domain/error.ts'
 import { openMemory } from '../../src/index.ts'
-import { visitorOf } from '../../src/mcp/principal.ts'
+import { createPrincipal } from '../../src/mcp/principal.ts'
 import { createMcpServer } from '../../src/mcp/server.ts'
-import { openHost } from '../../src/mcp/services.ts'
+import { openMcpServices } from '../../src/mcp/services.ts'
 import { prepareTool, registeredTools } from '../../src/mcp/tools/registry.ts'
 import { defineTool, type ToolInvocation } from '../../src/mcp/tools/tool.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import {
   type ConnectedClient,
   connectHttp,
@@ -23,7 +23,7 @@ import {
   textOf,
 } from './harness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 let server: TestServer
 beforeAll(async () => {
   server = await startTestServer()
@@ -164,19 +164,19 @@ describe('tool', () => {
     const faults: unknown[] = []
     const settings = { audit: fresh('.jsonl') }
     const onFault = (error: unknown): void => void faults.push(error)
-    await using host = await openHost({
+    await using host = await openMcpServices({
       memory,
       store: 'ram:',
       settings,
       workspaces: [],
-      receipts: async () => [],
-      onFault,
+      listReceipts: async () => [],
+      onError: onFault,
     })
     const [clientTransport, serverTransport] = InMemoryTransport.createLinkedPair()
     const client = new Client({ name: 'a-client', version: '1.0.0' })
-    await createMcpServer(host.desk, {
+    await createMcpServer(host.toolContext, {
       ...host,
-      principal: visitorOf({ only: ['mine'] }),
+      principal: createPrincipal({ only: ['mine'] }),
       tools: [createProbe(run)],
       supportsSubscriptions: false,
     }).connect(serverTransport)

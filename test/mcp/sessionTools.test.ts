@@ -1,26 +1,26 @@
 import { join } from 'node:path'
 import type { CallToolResult, Client } from '@modelcontextprotocol/client'
 import { describe, expect } from 'vitest'
-import { Audit } from '../../src/mcp/files/audit.ts'
-import { FileDesk } from '../../src/mcp/files/fileAccess.ts'
+import { AuditLog } from '../../src/mcp/files/audit.ts'
+import { FileAccess } from '../../src/mcp/files/fileAccess.ts'
 import { messageTools } from '../../src/mcp/tools/messages.ts'
 import { referenceTools } from '../../src/mcp/tools/reference.ts'
 import { sessionTools } from '../../src/mcp/tools/sessions.ts'
 import type { ToolContext, ToolInvocation } from '../../src/mcp/tools/tool.ts'
-import { newFolder } from '../fault/tempFolder.ts'
-import { coding, noon, type Stage, stage } from '../handoff/harness.ts'
+import { createTempFolder } from '../fault/tempFolder.ts'
+import { codingConversation, createHarness, type HandoffHarness, noon } from '../handoff/harness.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { connectStdio, textOf } from './harness.ts'
 
 /** Runs tools as the server does, and collects log messages and changed URIs. */
-function createToolRunner(at: Stage, folder: string, workspace = 'billing') {
+function createToolRunner(at: HandoffHarness, folder: string, workspace = 'billing') {
   const logged: string[] = []
   const changedUris: string[] = []
-  const files = new FileDesk({
+  const files = new FileAccess({
     allow: [],
     users: {},
     write: false,
-    audit: new Audit(join(folder, 'audit.jsonl')),
+    audit: new AuditLog(join(folder, 'audit.jsonl')),
     clock: () => at.time.now,
   })
   const context = {
@@ -52,7 +52,7 @@ describe('session tools', () => {
     ['H-04', 'S-04'],
     'save, list, show, restore and delete sessions over the protocol',
     async () => {
-      using folder = newFolder()
+      using folder = createTempFolder()
       const store = ['--store', `sqlite:${join(folder.path, 'a.db')}`]
       await using first = await connectStdio('2026-07-28', store)
       const call = async (client: Client, name: string, input: Record<string, unknown>): Promise<CallToolResult> =>
@@ -151,10 +151,10 @@ describe('session tools', () => {
   )
 
   verifies('H-05', 'restore a text within the token budget, including the session note', async () => {
-    using folder = newFolder()
-    await using at = await stage()
+    using folder = createTempFolder()
+    await using at = await createHarness()
     const { run, changedUris } = createToolRunner(at, folder.path)
-    await run('save_session', { messages: coding })
+    await run('save_session', { messages: codingConversation })
     expect(changedUris).toEqual(['threadkeep://sessions/billing', `threadkeep://sessions/billing/session_${noon}`])
     for (const tokenBudget of [20, 200, 999, 1_000, 1_100, 8_000]) {
       const { text: restoredText, structured } = await run('restore_session', { tokenBudget })
@@ -166,8 +166,8 @@ describe('session tools', () => {
   })
 
   verifies('H-02', 'warn once at the threshold, and save an extended session automatically', async () => {
-    using folder = newFolder()
-    await using at = await stage()
+    using folder = createTempFolder()
+    await using at = await createHarness()
     const { run, logged } = createToolRunner(at, folder.path)
     expect((await run('check_tokens', { tokenCount: 23_899, limit: 32_000 })).text).toBe(
       '23899 of 32000 tokens. 8101 are left; no need to save yet.',
@@ -206,21 +206,21 @@ describe('session tools', () => {
   })
 
   verifies('H-04', 'list sessions that were only extended', async () => {
-    using folder = newFolder()
-    await using at = await stage()
+    using folder = createTempFolder()
+    await using at = await createHarness()
     const { run } = createToolRunner(at, folder.path)
-    await run('append_messages', { messages: coding.slice(0, 1) })
+    await run('append_messages', { messages: codingConversation.slice(0, 1) })
     expect((await run('list_sessions', {})).text).toBe(
       `session_${noon}  2026-11-15T12:00:00.000Z  1 message (not summarized yet)  The login page of billing-portal fails with error E-4711 when the password has …\n1 in total.`,
     )
   })
 
   verifies('H-04', 'return the context of a session within the budget, and mark messages', async () => {
-    using folder = newFolder()
-    await using at = await stage()
+    using folder = createTempFolder()
+    await using at = await createHarness()
     const { run } = createToolRunner(at, folder.path)
     const sessionId = `session_${noon}`
-    await run('append_messages', { messages: coding })
+    await run('append_messages', { messages: codingConversation })
     const { structured } = await run('get_context', {
       sessionId: `billing:${sessionId}`,
       budget: 100,
@@ -238,11 +238,11 @@ describe('session tools', () => {
   })
 
   verifies('H-11', 'report a session as not saved if the store fails', async () => {
-    using folder = newFolder()
+    using folder = createTempFolder()
     const fault: { code?: 'full' | undefined } = { code: 'full' }
-    await using at = await stage({ fault })
+    await using at = await createHarness({ fault })
     const { run } = createToolRunner(at, folder.path)
-    const { text: savedText, structured } = await run('save_session', { messages: coding })
+    const { text: savedText, structured } = await run('save_session', { messages: codingConversation })
     expect([savedText.startsWith('NOT saved yet: the store fails.'), structured.degraded]).toEqual([
       true,
       'not durable',
@@ -251,10 +251,10 @@ describe('session tools', () => {
   })
 
   verifies('H-09', 'reject a workspaceId other than the resolved workspace', async () => {
-    using folder = newFolder()
-    await using at = await stage()
+    using folder = createTempFolder()
+    await using at = await createHarness()
     const { run } = createToolRunner(at, folder.path)
-    await at.handoff.save('other', { messages: coding })
+    await at.handoff.save('other', { messages: codingConversation })
     await expect(run('restore_session', { workspaceId: 'other' })).rejects.toThrow(
       'Workspace "other" was not found. Give it as workspace if you may use it.',
     )

@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { readLines } from '../../src/mcp/transports/stdio.ts'
-import { command, type Running, start } from '../cli/command.ts'
+import { type RunningProcess, startCommand, startProgram } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const line = (message: object): string => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`
 const initialize = line({
   id: 0,
@@ -34,12 +34,12 @@ const answerTo = (stdout: string, id: number | null): Answer | undefined =>
 
 /** Sends all input at once and closes stdin, like a pipe in a shell. */
 const runWithInput = (input: string, args: readonly string[] = []) =>
-  start('src/cli/main.ts', ['mcp', ...args], {}, initialize + initialized + input).ended
+  startProgram('src/cli/main.ts', ['mcp', ...args], {}, initialize + initialized + input).result
 
-const startSession = async (args: readonly string[] = []): Promise<Running> => {
-  const running = command(['mcp', ...args])
+const startSession = async (args: readonly string[] = []): Promise<RunningProcess> => {
+  const running = startCommand(['mcp', ...args])
   running.process.stdin?.write(initialize + initialized)
-  await running.until('"id":0}')
+  await running.waitForOutput('"id":0}')
   return running
 }
 
@@ -78,9 +78,7 @@ describe('threadkeep mcp', () => {
     expect(code).toBe(0)
     expect(answerTo(stdout, 1)?.result).toMatchObject({ structuredContent: { entities: [{ name: 'Ann' }] } })
     expect(answerTo(stdout, 2)?.result).toMatchObject({ structuredContent: { entities: [{ name: 'Bob' }] } })
-    expect(stderr).toBe(
-      'threadkeep: speaking MCP on standard input and output. The workspace is default. Memory is kept in ram:.\n',
-    )
+    expect(stderr).toBe('threadkeep: MCP server ready on standard input and output. Workspace: default. Store: ram:.\n')
   })
 
   verifies('S-04', 'writes only messages to standard output', async () => {
@@ -139,13 +137,13 @@ describe('threadkeep mcp', () => {
     const megabyte = Buffer.alloc(1_000_000, 'x')
     for (let sent = 0; sent < 100; sent++) if (!stdin.write(megabyte)) await once(stdin, 'drain')
     stdin.write(`"}},"id":9}\n${create(10, 'Ann')}`)
-    const stdout = await running.until('"id":10}')
+    const stdout = await running.waitForOutput('"id":10}')
     expect(answerTo(stdout, 9)?.error).toEqual({
       code: -32_600,
       message: 'The message is larger than 33554432 bytes. Send smaller messages.',
     })
     stdin.end()
-    expect((await running.ended).code).toBe(0)
+    expect((await running.result).code).toBe(0)
   })
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -153,9 +151,9 @@ describe('threadkeep mcp', () => {
       const file = fresh()
       const running = await startSession(['--store', `sqlite:${file}`])
       running.process.stdin?.write(create(1, 'Ann'))
-      await running.until('"id":1}')
+      await running.waitForOutput('"id":1}')
       running.process.kill(signal)
-      expect((await running.ended).code).toBe(0)
+      expect((await running.result).code).toBe(0)
       const { stdout } = await runWithInput(toolCall(2, 'read_graph', {}), ['--store', `sqlite:${file}`])
       expect(answerTo(stdout, 2)?.result).toMatchObject({ structuredContent: { entities: [{ name: 'Ann' }] } })
     })
@@ -166,7 +164,7 @@ describe('threadkeep mcp', () => {
     const running = await startSession(['--store', `sqlite:${file}`])
     running.process.stdout?.destroy()
     running.process.stdin?.end(create(1, 'Ann') + create(2, 'Bob'))
-    expect((await running.ended).code).toBe(0)
+    expect((await running.result).code).toBe(0)
     const { stdout } = await runWithInput(toolCall(3, 'read_graph', {}), ['--store', `sqlite:${file}`])
     expect(answerTo(stdout, 3)?.result).toMatchObject({
       structuredContent: { entities: [{ name: 'Ann' }, { name: 'Bob' }] },
@@ -187,14 +185,14 @@ describe('threadkeep mcp', () => {
       '--import',
       file,
     ])
-    expect(first.stderr).toContain(`threadkeep: took in 2 entities and 1 relation from ${file}.\n`)
-    const again = start(
+    expect(first.stderr).toContain(`threadkeep: Imported 2 entities and 1 relation from ${file}.\n`)
+    const again = startProgram(
       'src/cli/main.ts',
       ['mcp', '--store', store],
       { MEMORY_FILE_PATH: file },
       initialize + initialized + toolCall(2, 'read_graph', {}),
     )
-    expect(answerTo((await again.ended).stdout, 2)?.result).toMatchObject({
+    expect(answerTo((await again.result).stdout, 2)?.result).toMatchObject({
       structuredContent: {
         entities: [{ name: 'Ann', entityType: 'person', observations: ['likes tea'] }],
         relations: [],
@@ -206,7 +204,7 @@ describe('threadkeep mcp', () => {
     const file = fresh('.jsonl')
     writeFileSync(file, '{"type":"entity","name":"Ann","entityType":"person","observations":[]}\n{"type":"cat"}\n')
     const message = `${file}, line 2 is neither an entity nor a relation of the reference memory server. Nothing was imported.`
-    expect(await command(['mcp', '--import', file]).ended).toEqual({
+    expect(await startCommand(['mcp', '--import', file]).result).toEqual({
       code: 1,
       stdout: '',
       stderr: `threadkeep: ${message}\n`,
@@ -214,10 +212,10 @@ describe('threadkeep mcp', () => {
   })
 
   verifies('S-02', 'has help with examples and exit codes', async () => {
-    const { code, stdout, stderr } = await command(['mcp', '--help']).ended
+    const { code, stdout, stderr } = await startCommand(['mcp', '--help']).result
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout).toContain('\nExamples:\n  threadkeep mcp\n')
-    expect(stdout).toContain('Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted.')
+    expect(stdout).toContain('Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.')
   })
 
   it('rejects invalid options', async () => {
@@ -226,10 +224,14 @@ describe('threadkeep mcp', () => {
       [['--store', 'redis://x'], 'store is "redis://x"; it must be ram: or sqlite:PATH.'],
       [
         ['--config', '/no/such/file.json'],
-        'The configuration /no/such/file.json cannot be used: it cannot be opened. Name a file that is there.',
+        'The configuration /no/such/file.json cannot be used: it cannot be opened. Check the path and permissions.',
       ],
     ]
     for (const [args, message] of wrong)
-      expect(await command(['mcp', ...args]).ended).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` })
+      expect(await startCommand(['mcp', ...args]).result).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: `threadkeep: ${message}\n`,
+      })
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Line } from '../../src/domain/ledger.ts'
+import type { LedgerLine } from '../../src/domain/ledger.ts'
 import { openMemory, type Profile, parseProfile, profiles, ramStore } from '../../src/index.ts'
 import type { Memory } from '../../src/memory.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -8,7 +8,7 @@ import { enableDatePhrases, recordReads, storeFileChunks, storePersonKnowledge }
 const day = 24 * 3_600_000
 const now = Date.parse('2026-05-20T12:00:00Z')
 const clock = () => now
-const personal: Profile = { ...profiles.thread, name: 'personal', sees: ['session', 'person'] }
+const personal: Profile = { ...profiles.thread, name: 'personal', scopes: ['session', 'person'] }
 
 /** A year of monthly messages about invoices, then many about other subjects. */
 async function yearOfInvoices(): Promise<Memory> {
@@ -119,7 +119,7 @@ describe('search', () => {
 })
 
 describe('a person', () => {
-  const lines = (all: readonly Line[]) =>
+  const lines = (all: readonly LedgerLine[]) =>
     all
       .filter(({ from }) => from !== undefined)
       .map(({ from, entries, verdict }) => `${from} ${entries?.join('–')} ${verdict}`)
@@ -127,7 +127,7 @@ describe('a person', () => {
   verifies('S-09', 'with a profile that reads persons › is known in every session that names the speaker', async () => {
     const store = ramStore()
     await using memory = await openMemory({
-      profile: { ...personal, sees: ['session', 'scope', 'person'] },
+      profile: { ...personal, scopes: ['session', 'scope', 'person'] },
       store,
       upkeep: false,
     })
@@ -147,7 +147,7 @@ describe('a person', () => {
   verifies('S-09', "with an entry id that the scope also has › does not raise the scope's confidence", async () => {
     const store = ramStore()
     await using memory = await openMemory({
-      profile: { ...personal, sees: ['session', 'scope', 'person'] },
+      profile: { ...personal, scopes: ['session', 'scope', 'person'] },
       store,
       upkeep: false,
     })
@@ -173,7 +173,7 @@ describe('a person', () => {
   })
 
   it("is allowed in a custom profile's scopes", () =>
-    expect(parseProfile(personal).sees).toEqual(['session', 'person']))
+    expect(parseProfile(personal).scopes).toEqual(['session', 'person']))
 })
 
 describe('files', () => {

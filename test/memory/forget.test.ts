@@ -2,11 +2,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { type Embedder, openMemory, profiles } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { says } from '../../src/upkeep/rederive.ts'
+import { containsText } from '../../src/upkeep/rederive.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const hello = { role: 'user' as const, content: 'Hello, my Walrus' }
 
 describe('forget by text', () => {
@@ -33,7 +33,7 @@ describe('forget by text', () => {
       value: { cats: ['Miso', 7] },
       importance: 1,
     }
-    expect(['miso', 'cats', 'pets', '7', 'important'].map((text) => says(fact, text))).toEqual([
+    expect(['miso', 'cats', 'pets', '7', 'important'].map((text) => containsText(fact, text))).toEqual([
       true,
       true,
       true,
@@ -52,7 +52,9 @@ describe('forget by text', () => {
       tokenizer: 't',
       weight: 1,
     }
-    expect(says({ ...message, calls: [{ id: 'c1', name: 'find', arguments: '{"who":"Miso"}' }] }, 'miso')).toBe(true)
+    expect(
+      containsText({ ...message, toolCalls: [{ id: 'c1', name: 'find', arguments: '{"who":"Miso"}' }] }, 'miso'),
+    ).toBe(true)
   })
 
   verifies('X-05', 'also deletes quarantined entries', async () => {
@@ -85,7 +87,7 @@ describe('forget', () => {
     let now = 0
     const profile = {
       ...profiles.ephemeral,
-      sees: ['session', 'scope'] as const,
+      scopes: ['session', 'scope'] as const,
       lifetime: { ...profiles.ephemeral.lifetime, sessions: 2 },
     }
     await using memory = await openMemory({ profile, clock: () => now++ })
@@ -112,7 +114,7 @@ describe('forget', () => {
     await memory.append('acme:ann', [hello])
     await memory.forget({ key: 'acme:ann' })
     release()
-    expect((await memory.embedded({ settled: true }))?.total).toBe(0)
+    expect((await memory.embeddingProgress({ settled: true }))?.total).toBe(0)
     expect(sent).not.toContain(hello.content)
   })
 })

@@ -42,8 +42,8 @@ describe('memory', () => {
     ]
     const change = { id: 'op', key, at: 1, epoch: 0, append: [], put, drop: [], expiresAt: 9 }
     await store.commit(change)
-    await store.embed('e', [{ key, id: 'f1', epoch: 0, text: 'x', values: Float32Array.of(1) }])
+    await store.storeVectors('e', [{ key, id: 'f1', epoch: 0, text: 'x', values: Float32Array.of(1) }])
     await store.commit(change)
-    expect((await store.embedded('e')).done).toBe(1)
+    expect((await store.countVectors('e')).done).toBe(1)
   })
 })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { branchKey, parseKey } from '../../src/domain/key.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { type Memory, openMemory, profiles, ramStore } from '../../src/index.ts'
-import { said } from '../../src/stores/conformance/fixtures.ts'
-import { borrowed } from '../../src/stores/sharedStore.ts'
+import { newMessage } from '../../src/stores/conformance/fixtures.ts'
+import { sharedStore } from '../../src/stores/sharedStore.ts'
 
 const start = 1_800_000_000_000
 const sayHello = (memory: Memory, key: string) => memory.append(key, [{ role: 'user', content: 'Hello' }])
@@ -22,7 +22,7 @@ async function openSharedStore(whenFull: 'evict' | 'refuse') {
     upkeep: [],
     lifetime: { ...profiles.support.lifetime, sessionsPerScope: 3, whenFull },
   }
-  const open = () => openMemory({ profile, store: borrowed(store), clock: () => clock.now++ })
+  const open = () => openMemory({ profile, store: sharedStore(store), clock: () => clock.now++ })
   const sessions = async () =>
     (await ram.list({ scope: 'acme', limit: 99 }))
       .map(({ key }) => key.id)
@@ -40,10 +40,10 @@ describe('the session limit of a scope in RAM', () => {
       key: branchKey(parseKey('acme:a'), 1),
       at: start,
       epoch: 0,
-      append: [said('x')],
+      append: [newMessage('x')],
       put: [],
       drop: [],
-      expiresAt: never,
+      expiresAt: noExpiry,
     })
     await sayHello(first, 'acme:c')
     await sayHello(first, 'globex:a')
@@ -61,12 +61,12 @@ describe('the session limit of a scope in RAM', () => {
       key: parseKey('acme:direct'),
       at: start + 50,
       epoch: 0,
-      append: [said('x')],
+      append: [newMessage('x')],
       put: [],
       drop: [],
-      expiresAt: never,
+      expiresAt: noExpiry,
     })
-    await second.describe('acme:told', { template: 'brief' })
+    await second.setMetadata('acme:told', { template: 'brief' })
     for (const key of ['acme:b', 'acme:c', 'acme:d']) {
       await sayHello(first, key)
       expect((await sessions()).length).toBeLessThanOrEqual(3)

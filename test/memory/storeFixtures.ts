@@ -1,9 +1,9 @@
 import type { Knowledge } from '../../src/domain/entry.ts'
 import { filesKey, formatKey, type Key, personKey } from '../../src/domain/key.ts'
-import type { Index, Store } from '../../src/domain/ports.ts'
-import { type Change, never } from '../../src/domain/session.ts'
+import type { SearchIndex, Store } from '../../src/domain/ports.ts'
+import { noExpiry, type SessionChange } from '../../src/domain/session.ts'
 import { internalsOf, Memory } from '../../src/memory.ts'
-import { whenIn } from '../../src/text/dates.ts'
+import { findPeriod } from '../../src/text/dates.ts'
 
 /** Stores passages of a file under the tenant's file key. */
 export async function storeFileChunks(
@@ -13,7 +13,7 @@ export async function storeFileChunks(
   ...chunks: readonly string[]
 ): Promise<void> {
   const key = filesKey(scope)
-  const { epoch } = await store.head(key, 0)
+  const { epoch } = await store.readHead(key, 0)
   const append = chunks.map((content) => ({
     at: 1,
     role: 'tool' as const,
@@ -24,7 +24,7 @@ export async function storeFileChunks(
     tokenizer: 'none',
     weight: 1,
   }))
-  await store.commit({ key, at: 1, epoch, append, put: [], drop: [], expiresAt: never })
+  await store.commit({ key, at: 1, epoch, append, put: [], drop: [], expiresAt: noExpiry })
 }
 
 /** Stores knowledge about a person. */
@@ -36,7 +36,7 @@ export async function storePersonKnowledge(
   value: string,
 ): Promise<void> {
   const key = personKey(scope, person)
-  const { epoch, derived } = await store.head(key, 0)
+  const { epoch, derived } = await store.readHead(key, 0)
   const id = `k${derived.length + 1}`
   const entry: Knowledge = {
     kind: 'knowledge',
@@ -49,17 +49,20 @@ export async function storePersonKnowledge(
     usedAt: 1,
     sources: [],
   }
-  await store.commit({ key, at: 1, epoch, append: [], put: [entry], drop: [], expiresAt: never })
+  await store.commit({ key, at: 1, epoch, append: [], put: [entry], drop: [], expiresAt: noExpiry })
 }
 
 /** Returns the memory with date phrases in queries enabled. */
 export function enableDatePhrases(memory: Memory): Memory {
-  const dated = { ...internalsOf(memory), dates: whenIn }
+  const dated = { ...internalsOf(memory), parseDates: findPeriod }
   return new Memory(dated)
 }
 
 /** Wraps a store and records its reads. */
-export function recordReads(store: Store & Index): { readonly store: Store & Index; readonly reads: string[] } {
+export function recordReads(store: Store & SearchIndex): {
+  readonly store: Store & SearchIndex
+  readonly reads: string[]
+} {
   const reads: string[] = []
   const record = (name: string, where: Partial<Key> & { readonly scope: string }): void => {
     reads.push(`${name} ${where.id === undefined ? where.scope : formatKey(where as Key)}`)
@@ -78,7 +81,10 @@ export function recordReads(store: Store & Index): { readonly store: Store & Ind
 }
 
 /** Hooks that run before a write or an erase; an error thrown there is reported as the store's own. */
-type StoreHooks = { readonly commit?: (change: Change) => Promise<void>; readonly erase?: (key: Key) => Promise<void> }
+type StoreHooks = {
+  readonly commit?: (change: SessionChange) => Promise<void>
+  readonly erase?: (key: Key) => Promise<void>
+}
 
 /**
  * Wraps a store with hooks, to inject failures and concurrent changes.
@@ -86,7 +92,7 @@ type StoreHooks = { readonly commit?: (change: Change) => Promise<void>; readonl
  * @example
  * interceptStore(ramStore(), { erase: () => Promise.reject(new Error('power cut')) })
  */
-export function interceptStore(store: Store & Index, { commit, erase }: StoreHooks): Store & Index {
+export function interceptStore(store: Store & SearchIndex, { commit, erase }: StoreHooks): Store & SearchIndex {
   const overrides: Partial<Store> = {
     commit: async (change) => {
       await commit?.(change)

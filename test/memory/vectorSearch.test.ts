@@ -5,9 +5,9 @@ import { parseKey } from '../../src/domain/key.ts'
 import { type Embedder, type Memory, type MemoryOptions, openMemory } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 
 const openMemoryAt = (file: string, options: MemoryOptions = {}): Promise<Memory> =>
@@ -101,7 +101,7 @@ describe('vector search', () => {
     // A summary would get a vector of its own.
     await using memory = await openMemoryAt(fresh(), { embedder, upkeep: false })
     await appendTexts(memory, ...vectors.map((_, place) => `${place}`))
-    expect(await memory.embedded({ settled: true })).toEqual({ model: 'noise', done: count, total: count })
+    expect(await memory.embeddingProgress({ settled: true })).toEqual({ model: 'noise', done: count, total: count })
     const property = fc.asyncProperty(
       fc.integer({ min: count, max: 1_000_000 }),
       fc.integer({ min: 1, max: 40 }),
@@ -131,7 +131,7 @@ describe('vector search', () => {
     async () => {
       await using memory = await openMemoryAt(fresh(), { embedder: topicEmbedder })
       await appendTexts(memory, 'My cat is called Miso', 'I drive an old automobile', 'It rains in Oslo')
-      await memory.embedded({ settled: true })
+      await memory.embeddingProgress({ settled: true })
       const [best, ...others] = await memory.search('acme', 'feline')
       expect(best).toMatchObject({
         key,
@@ -152,10 +152,10 @@ describe('vector search', () => {
     {
       await using memory = await openMemoryAt(file, { embedder: topicEmbedder })
       await appendTexts(memory, 'A cat', 'A car', 'A cat in a car')
-      await memory.embedded({ settled: true })
+      await memory.embeddingProgress({ settled: true })
     }
     await using memory = await openMemoryAt(file)
-    expect(await memory.embedded()).toBeUndefined()
+    expect(await memory.embeddingProgress()).toBeUndefined()
     const found = await memory.search('acme', { vector: [5, 0, 0], model: 'toy' }, { limit: 2 })
     expect(found.map(({ entry, score, why }) => [entry.id, score, why])).toEqual([
       ['m1', expect.closeTo(0.995037, 5), { meaning: expect.closeTo(0.995037, 5) }],
@@ -178,7 +178,7 @@ describe('vector search', () => {
         await using memory = await openMemoryAt(file, { embedder: topicEmbedder })
         await appendTexts(memory, 'Miso is a cat', ' ')
         await memory.remember('acme', { category: 'user_preference', key: 'travel', value: 'prefers the car' })
-        await memory.embedded({ settled: true })
+        await memory.embeddingProgress({ settled: true })
       }
       {
         const store = sqliteStore(file)
@@ -205,7 +205,7 @@ describe('vector search', () => {
         await store.close()
       }
       await using memory = await openMemoryAt(file, { embedder: topicEmbedder })
-      expect(await memory.embedded({ settled: true })).toEqual({ model: 'toy', done: 3, total: 3 })
+      expect(await memory.embeddingProgress({ settled: true })).toEqual({ model: 'toy', done: 3, total: 3 })
       const found = await memory.search('acme', { vector: [1, 0, 0] })
       expect(found.map((hit) => [hit.key, hit.entry.kind, hit.score])).toEqual([
         ['acme:ann', 'message', expect.closeTo(0.995, 3)],
@@ -239,7 +239,7 @@ describe('an embedder', () => {
       {
         await using memory = await openMemoryAt(file, { embedder: older })
         await appendTexts(memory, ...texts)
-        await memory.embedded({ settled: true })
+        await memory.embeddingProgress({ settled: true })
       }
       const steps = manualEmbedder(newer)
       await using memory = await openMemoryAt(file, { embedder: steps.embedder })
@@ -253,20 +253,20 @@ describe('an embedder', () => {
         }
       }
       await steps.asked(0)
-      expect(await memory.embedded()).toEqual({ model: 'newer', done: 0, total: 100 })
+      expect(await memory.embeddingProgress()).toEqual({ model: 'newer', done: 0, total: 100 })
       expect([await near('older'), await near('newer')]).toEqual([
         { all: 100, right: 100 },
         { all: 0, right: 0 },
       ])
       steps.release(0)
       await steps.asked(1)
-      expect(await memory.embedded()).toEqual({ model: 'newer', done: 64, total: 100 })
+      expect(await memory.embeddingProgress()).toEqual({ model: 'newer', done: 64, total: 100 })
       expect([await near('older'), await near('newer')]).toEqual([
         { all: 36, right: 36 },
         { all: 64, right: 64 },
       ])
       steps.release(1)
-      expect(await memory.embedded({ settled: true })).toEqual({ model: 'newer', done: 100, total: 100 })
+      expect(await memory.embeddingProgress({ settled: true })).toEqual({ model: 'newer', done: 100, total: 100 })
       expect([await near('older'), await near('newer')]).toEqual([
         { all: 0, right: 0 },
         { all: 100, right: 100 },
@@ -279,7 +279,7 @@ describe('an embedder', () => {
     {
       await using memory = await openMemoryAt(file, { embedder: broken })
       await appendTexts(memory, 'My cat is called Miso')
-      expect(await memory.embedded({ settled: true })).toEqual({
+      expect(await memory.embeddingProgress({ settled: true })).toEqual({
         model: 'toy',
         done: 0,
         total: 1,
@@ -290,7 +290,7 @@ describe('an embedder', () => {
       expect((await memory.context(key)).messages).toHaveLength(1)
     }
     await using memory = await openMemoryAt(file, { embedder: topicEmbedder })
-    expect(await memory.embedded({ settled: true })).toEqual({ model: 'toy', done: 1, total: 1 })
+    expect(await memory.embeddingProgress({ settled: true })).toEqual({ model: 'toy', done: 1, total: 1 })
     expect(lastWords(await memory.search('acme', 'feline'))).toEqual(['Miso'])
   })
 
@@ -301,10 +301,10 @@ describe('an embedder', () => {
     expect(await steps.asked(0)).toEqual(['My cat is called Miso'])
     await appendTexts(memory, 'It rains')
     expect(await memory.transcript(key)).toHaveLength(2)
-    expect(await memory.embedded()).toEqual({ model: 'toy', done: 0, total: 2 })
+    expect(await memory.embeddingProgress()).toEqual({ model: 'toy', done: 0, total: 2 })
     steps.release(0)
     steps.release(1)
-    expect(await memory.embedded({ settled: true })).toEqual({ model: 'toy', done: 2, total: 2 })
+    expect(await memory.embeddingProgress({ settled: true })).toEqual({ model: 'toy', done: 2, total: 2 })
   })
 
   verifies('A-01', 'answering late › adds no vector for entries forgotten meanwhile', async () => {
@@ -315,7 +315,7 @@ describe('an embedder', () => {
     await steps.asked(0)
     await memory.forget({ key, messageId: 'm1' })
     steps.release(0)
-    expect(await memory.embedded({ settled: true })).toEqual({ model: 'toy', done: 1, total: 1 })
+    expect(await memory.embeddingProgress({ settled: true })).toEqual({ model: 'toy', done: 1, total: 1 })
     expect(lastWords(await memory.search('acme', { vector: [1, 0, 0] }))).toEqual(['red'])
     expect(storedVectors(file)).toEqual(['m2 message toy 3 12'])
   })
@@ -332,7 +332,7 @@ describe('an embedder', () => {
     await steps.asked(1)
     expect(storedVectors(file)).toEqual([])
     steps.release(1)
-    await memory.embedded({ settled: true })
+    await memory.embeddingProgress({ settled: true })
     expect((await memory.search('acme', { vector: [0, 1, 0] })).map(({ entry, score }) => [entry.id, score])).toEqual([
       ['m1', expect.closeTo(0.995, 3)],
     ])
@@ -343,7 +343,7 @@ describe('an embedder', () => {
     await using memory = await openMemoryAt(file, { embedder: topicEmbedder })
     await appendTexts(memory, 'A cat', 'A car')
     await memory.remember('acme', { category: 'domain', key: 'pet', value: 'kitten' })
-    await memory.embedded({ settled: true })
+    await memory.embeddingProgress({ settled: true })
     expect(await memory.search('acme', { vector: [1, 0, 0] })).toHaveLength(3)
     await memory.forget({ key, messageId: 'm1' })
     expect((await memory.search('acme', { vector: [1, 0, 0] })).map(({ entry }) => entry.kind)).toEqual([

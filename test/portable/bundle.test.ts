@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { Item } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
-import { said as line } from '../../src/stores/conformance/fixtures.ts'
+import { newMessage as line } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { gathered, openChunks } from './byteHelpers.ts'
+import { openChunks, readAll } from './byteHelpers.ts'
 import { conversation, createStoreWith } from './histories.ts'
 import { expectRoundTrip } from './roundTrip.ts'
 
@@ -37,7 +37,7 @@ describe('exportBundle', () => {
       conversation('acme:bob', ['b\n\ud83d']),
       conversation('acme:ann', ['a', 'b', 'c', 'd'], [2, 4], [item]),
     )
-    const lines = (await gathered(exportBundle(store))).toString().split('\n')
+    const lines = (await readAll(exportBundle(store))).toString().split('\n')
     expect(lines.map((line) => line.replace(/"hash":"([0-9a-f]{4})[0-9a-f]{60}"/, '"hash":"$1…"'))).toEqual([
       '{"bundle":"threadkeep","hash":"2f5c…","version":1}',
       '{"hash":"cbc9…","session":{"entries":1,"expiresAt":9007199254740991,"key":"acme:ann","last":4,"messages":2,"startedAt":1000,"touchedAt":2000}}',
@@ -56,17 +56,17 @@ describe('exportBundle', () => {
     const ann = parseKey('acme:ann')
     for (const id of ['r1', 'r2', 'r3', 'r4', 'r5'])
       await store.appendRecord(ann, { id, at: 5, body: `{"of":"${id}"}` }, 100)
-    const bytes = await gathered(exportBundle(store))
+    const bytes = await readAll(exportBundle(store))
     const target = ramStore()
     await importBundle(target, openChunks(bytes))
     await importBundle(target, openChunks(bytes))
     expect((await target.records(ann, { limit: 9 })).map(({ id }) => id)).toEqual(['r5', 'r4', 'r3', 'r2', 'r1'])
-    expect(await gathered(exportBundle(target))).toEqual(bytes)
+    expect(await readAll(exportBundle(target))).toEqual(bytes)
   })
 
   it('writes hashes that SHA-256 alone verifies', async () => {
     let previous = ''
-    for (const line of (await gathered(exportBundle(await createStoreWith(conversation('acme:ann', ['ü', 'b'])))))
+    for (const line of (await readAll(exportBundle(await createStoreWith(conversation('acme:ann', ['ü', 'b'])))))
       .toString()
       .trimEnd()
       .split('\n')) {
@@ -80,7 +80,7 @@ describe('exportBundle', () => {
   })
 
   it('with an empty store › writes a header and an end', async () => {
-    const bundle = await gathered(exportBundle(ramStore()))
+    const bundle = await readAll(exportBundle(ramStore()))
     expect(bundle.toString().split('\n').length).toBe(3)
     expect(await importBundle(ramStore(), openChunks(bundle))).toEqual({
       sessions: 0,
@@ -100,7 +100,7 @@ describe('exportBundle', () => {
       conversation('zeta:ann', ['x']),
     )
     const keys = async (options: Parameters<typeof exportBundle>[1]) =>
-      (await gathered(exportBundle(store, options))).toString().match(/(?<="key":")[^"]+/g)
+      (await readAll(exportBundle(store, options))).toString().match(/(?<="key":")[^"]+/g)
     expect(await keys({ scope: 'acme' })).toEqual(['acme', 'acme:ann', 'acme:bob'])
     expect(await keys({ key: 'acme:bob' })).toEqual(['acme:bob'])
     expect(await keys({ key: 'acme:nobody' })).toEqual(null)
@@ -118,7 +118,7 @@ describe('exportBundle', () => {
     const progress: string[] = []
     const chunks: number[] = []
     for await (const chunk of exportBundle(store, {
-      progress: ({ sessions, messages }) => progress.push(`${sessions} ${messages}`),
+      onProgress: ({ sessions, messages }) => progress.push(`${sessions} ${messages}`),
     }))
       chunks.push(Buffer.from(chunk).toString().split('\n').length - 1)
     expect(chunks).toEqual([1, 1, 500, 500, 200, 1, 1, 1])
@@ -132,7 +132,7 @@ describe('exportBundle', () => {
         Array.from({ length: 600 }, (_, index) => `${index}`),
       ),
     )
-    const before = await gathered(exportBundle(store))
+    const before = await readAll(exportBundle(store))
     const late = {
       id: 'x',
       key: parseKey('acme:ann'),
@@ -141,9 +141,11 @@ describe('exportBundle', () => {
       append: [line('late')],
       put: [],
       drop: [],
-      expiresAt: never,
+      expiresAt: noExpiry,
     }
-    expect((await gathered(exportBundle(store, { progress: () => void store.commit(late) }))).equals(before)).toBe(true)
+    expect((await readAll(exportBundle(store, { onProgress: () => void store.commit(late) }))).equals(before)).toBe(
+      true,
+    )
   })
 
   it('with messages erased during the export › throws conflict', async () => {
@@ -154,34 +156,34 @@ describe('exportBundle', () => {
       ),
     )
     const exporting = exportBundle(store, {
-      progress: () => void store.erase(parseKey('acme:ann'), { entries: ['m550'] }),
+      onProgress: () => void store.erase(parseKey('acme:ann'), { entries: ['m550'] }),
     })
-    await expect(gathered(exporting)).rejects.toMatchObject({ code: 'conflict' })
+    await expect(readAll(exporting)).rejects.toMatchObject({ code: 'conflict' })
   })
 
   it('when aborted › throws', async () => {
     const controller = new AbortController()
     const store = await createStoreWith(conversation('acme:ann', ['x']), conversation('acme:bob', ['x']))
-    const exporting = exportBundle(store, { signal: controller.signal, progress: () => controller.abort() })
-    await expect(gathered(exporting)).rejects.toMatchObject({ code: 'aborted' })
+    const exporting = exportBundle(store, { signal: controller.signal, onProgress: () => controller.abort() })
+    await expect(readAll(exporting)).rejects.toMatchObject({ code: 'aborted' })
   })
 })
 
 describe('exportBundle with a lock', () => {
   it('writes an encrypted bundle that importBundle reads with the passphrase', async () => {
     const store = await createStoreWith(conversation('acme:ann', ['the walrus', 'x'.repeat(200_000)]))
-    const plain = await gathered(exportBundle(store))
-    const secret = await gathered(exportBundle(store, { lock }))
+    const plain = await readAll(exportBundle(store))
+    const secret = await readAll(exportBundle(store, { encryption: lock }))
     expect(secret.includes('walrus')).toBe(false)
     const other = ramStore()
     await importBundle(other, openChunks(secret), { passphrase: 'correct horse' })
-    expect((await gathered(exportBundle(other))).equals(plain)).toBe(true)
+    expect((await readAll(exportBundle(other))).equals(plain)).toBe(true)
   })
 
   it('with a passphrase in another Unicode normalization › imports it', async () => {
-    const secret = await gathered(
+    const secret = await readAll(
       exportBundle(await createStoreWith(conversation('acme:ann', ['x'])), {
-        lock: { ...lock, passphrase: 'caf\u00e9' },
+        encryption: { ...lock, passphrase: 'caf\u00e9' },
       }),
     )
     expect(await importBundle(ramStore(), openChunks(secret), { passphrase: 'cafe\u0301' })).toMatchObject({
@@ -193,8 +195,8 @@ describe('exportBundle with a lock', () => {
     const store = await createStoreWith(conversation('acme:ann', ['x']))
     const twice = async (more: object) => {
       const [a, b] = await Promise.all([
-        gathered(exportBundle(store, { lock: { ...lock, ...more } })),
-        gathered(exportBundle(store, { lock: { ...lock, ...more } })),
+        readAll(exportBundle(store, { encryption: { ...lock, ...more } })),
+        readAll(exportBundle(store, { encryption: { ...lock, ...more } })),
       ])
       return a.equals(b)
     }
@@ -204,7 +206,7 @@ describe('exportBundle with a lock', () => {
 
   it('with a missing, wrong or empty passphrase or an invalid cost › throws', async () => {
     const secret = openChunks(
-      await gathered(exportBundle(await createStoreWith(conversation('acme:ann', ['x'])), { lock })),
+      await readAll(exportBundle(await createStoreWith(conversation('acme:ann', ['x'])), { encryption: lock })),
     )
     const attempt = (options: Parameters<typeof importBundle>[2]) => importBundle(ramStore(), secret, options)
     await expect(attempt({})).rejects.toMatchObject({
@@ -216,17 +218,17 @@ describe('exportBundle with a lock', () => {
       message: 'The passphrase is not the one this bundle was exported with. Nothing was read.',
     })
     await expect(attempt({ passphrase: '' })).rejects.toMatchObject({ code: 'bad-secret' })
-    await expect(gathered(exportBundle(ramStore(), { lock: { passphrase: '' } }))).rejects.toMatchObject({
+    await expect(readAll(exportBundle(ramStore(), { encryption: { passphrase: '' } }))).rejects.toMatchObject({
       code: 'bad-secret',
     })
-    await expect(gathered(exportBundle(ramStore(), { lock: { ...lock, cost: 3 } }))).rejects.toMatchObject({
+    await expect(readAll(exportBundle(ramStore(), { encryption: { ...lock, cost: 3 } }))).rejects.toMatchObject({
       code: 'bad-option',
       param: 'cost',
     })
   })
 
   it('by default › uses scrypt with N = 131,072', async () => {
-    const [header = ''] = (await gathered(exportBundle(ramStore(), { lock: { passphrase: 'x' } })))
+    const [header = ''] = (await readAll(exportBundle(ramStore(), { encryption: { passphrase: 'x' } })))
       .toString('latin1')
       .split('\n')
     expect(JSON.parse(header).cipher.kdf).toEqual({ name: 'scrypt', n: 131_072, r: 8, p: 1 })

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 
 /** Reads all chunks into one buffer. */
-export async function gathered(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
+export async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const read: Uint8Array[] = []
   for await (const chunk of chunks) read.push(chunk)
   return Buffer.concat(read)

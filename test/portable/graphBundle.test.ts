@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { openMemory } from '../../src/index.ts'
-import { link, origin } from '../../src/portable/chain.ts'
+import { chainStart, createChainLine } from '../../src/portable/chain.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { graphKey } from '../../src/stores/sqlite/graph.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { keyFile, person } from '../graph/fixtures.ts'
+import { person, writeKeyFile } from '../graph/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { gathered, openChunks } from './byteHelpers.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { openChunks, readAll } from './byteHelpers.ts'
 import {
   emptyResult,
   exportFrom,
@@ -24,8 +24,8 @@ import {
   withGraph,
 } from './graphFixtures.ts'
 
-const newFile = freshFiles()
-const storeKey = keyFile(newFile('.key'))
+const newFile = createTempPaths()
+const storeKey = writeKeyFile(newFile('.key'))
 const plain = (): StoreLocation => ({ url: `sqlite:${newFile()}` })
 const encrypted = (): StoreLocation => ({ url: `sqlite:${newFile()}`, storeKey })
 
@@ -46,13 +46,13 @@ describe.each([
     await withGraph(to, async (graph) => {
       expect(await graph.nodes.readGraph('acme')).toEqual({ entities: [tea, robot], relations: [knows, knows] })
       expect((await graph.nodes.searchNodes('acme', 'LIKES TEA')).entities).toEqual([tea])
-      expect(await graph.entity('acme', 'bob')).toEqual({
+      expect(await graph.getEntity('acme', 'bob')).toEqual({
         ...person('bob', { city: 'Bergen' }),
         createdAt: 1_000,
         updatedAt: 2_000,
       })
       // The nodes were adopted before the export, so they are not adopted again.
-      expect(await graph.nodes.adopt('acme', { entities: [], relations: [] })).toBe(false)
+      expect(await graph.nodes.importOnce('acme', { entities: [], relations: [] })).toBe(false)
     })
   })
 
@@ -62,8 +62,8 @@ describe.each([
     await importInto(to, await exportFrom(from))
     await using memory = await openMemory({ store: to.url, ...(to.storeKey === undefined ? {} : { storeKey }) })
     await memory.forget({ key: 'acme:s1' })
-    expect((await withGraph(to, (graph) => graph.entities('acme'))).entities.map(({ id }) => id)).toEqual(['bob'])
-    expect((await withGraph(to, (graph) => graph.relationships('acme'))).total).toBe(0)
+    expect((await withGraph(to, (graph) => graph.queryEntities('acme'))).entities.map(({ id }) => id)).toEqual(['bob'])
+    expect((await withGraph(to, (graph) => graph.queryRelationships('acme'))).total).toBe(0)
   })
 })
 
@@ -71,7 +71,7 @@ describe('a bundle with a graph', () => {
   it('with scope and lock › exports one scope encrypted and imports it into another', async () => {
     const [from, to] = [plain(), plain()]
     await fillGraph(from)
-    const bundle = await exportFrom(from, { scope: 'other', lock: { passphrase: 'walrus', cost: 2 } })
+    const bundle = await exportFrom(from, { scope: 'other', encryption: { passphrase: 'walrus', cost: 2 } })
     expect(bundle.includes('kept')).toBe(false)
     expect(await importInto(to, bundle, { scope: 'mine', passphrase: 'walrus' })).toEqual({
       ...emptyResult,
@@ -132,7 +132,7 @@ describe('a bundle with a graph', () => {
     const ram = ramStore()
     const done = await importBundle(ram, openChunks(await exportFrom(from)))
     expect(done).toEqual({ ...emptyResult, sessions: 1, messages: 1, skipped: ['acme::graph', 'other::graph'] })
-    expect(parseBundleLines(await gathered(exportBundle(ram))).map((line) => Object.keys(line)[0])).toEqual([
+    expect(parseBundleLines(await readAll(exportBundle(ram))).map((line) => Object.keys(line)[0])).toEqual([
       'bundle',
       'session',
       'message',
@@ -146,13 +146,13 @@ describe('a bundle with a graph', () => {
     const before = await exportFrom(to)
     const withoutRows = sqliteStore(newFile())
     await withoutRows.commit({ key: graphKey('acme'), at: 77, epoch: 0, append: [], put: [], drop: [], expiresAt: 99 })
-    const bundle = await gathered(exportBundle(withoutRows))
+    const bundle = await readAll(exportBundle(withoutRows))
     await withoutRows.close()
     for (const onExisting of ['refuse', 'skip', 'replace'] as const)
       expect(await importInto(to, bundle, { onExisting })).toEqual({ ...emptyResult, unchanged: 1 })
     expect((await exportFrom(to)).equals(before)).toBe(true)
     expect(await importBundle(store, openChunks(bundle))).toEqual({ ...emptyResult, sessions: 1 })
-    expect((await gathered(exportBundle(store))).equals(bundle)).toBe(true)
+    expect((await readAll(exportBundle(store))).equals(bundle)).toBe(true)
   })
 
   it('importBundle › with an invalid row or a row outside a graph › throws', async () => {
@@ -160,9 +160,9 @@ describe('a bundle with a graph', () => {
     await fillGraph(from)
     const forgeBundle = (change: (line: Record<string, unknown>) => Record<string, unknown>): Promise<Buffer> =>
       exportFrom(from).then((bundle) => {
-        let hash = origin
+        let hash = chainStart
         const lines = parseBundleLines(bundle).map((line) => {
-          const next = link(hash, change(line))
+          const next = createChainLine(hash, change(line))
           hash = next.hash
           return `${next.line}\n`
         })

@@ -4,8 +4,8 @@ import { openMemory } from '../../src/index.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { type Opened, person } from '../graph/fixtures.ts'
-import { gathered, openChunks } from './byteHelpers.ts'
+import { type GraphWithNodes, person } from '../graph/fixtures.ts'
+import { openChunks, readAll } from './byteHelpers.ts'
 
 /** The URL of a store and, if it is encrypted, its key. */
 export type StoreLocation = { readonly url: string; readonly storeKey?: string }
@@ -15,7 +15,7 @@ const keyOptions = ({ storeKey }: StoreLocation) => (storeKey === undefined ? {}
 /** Opens the graph of a store, runs `work` and closes it. */
 export async function withGraph<T>(
   location: StoreLocation,
-  work: (graph: Opened) => Promise<T>,
+  work: (graph: GraphWithNodes) => Promise<T>,
   at = 1_000,
 ): Promise<T> {
   const graph = await openGraph(location.url, { clock: () => at, ...keyOptions(location) })
@@ -27,7 +27,7 @@ export async function exportFrom(
   options: Parameters<typeof exportBundle>[1] = {},
 ): Promise<Buffer> {
   const store = await openStore(location.url, location.storeKey)
-  return gathered(exportBundle(store, options)).finally(() => store.close())
+  return readAll(exportBundle(store, options)).finally(() => store.close())
 }
 
 export async function importInto(
@@ -60,7 +60,7 @@ export async function fillGraph(location: StoreLocation): Promise<void> {
         { from: 'ann', to: 'zoe', type: 'KNOWS', session: 's1' },
       ],
     })
-    await graph.nodes.adopt('acme', { entities: [tea, robot], relations: [knows, knows] })
+    await graph.nodes.importOnce('acme', { entities: [tea, robot], relations: [knows, knows] })
     await graph.nodes.createEntities('other', [{ name: 'kept', entityType: 'thing', observations: [] }])
   })
   await withGraph(location, (graph) => graph.write('acme', { entities: [person('bob', { city: 'Bergen' })] }), 2_000)

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import type { GraphRow } from '../../src/graph/archive.ts'
 import { openMemory } from '../../src/index.ts'
 import { mergeGraphs } from '../../src/portable/graphMerge.ts'
-import { keyFile, person } from '../graph/fixtures.ts'
+import { person, writeKeyFile } from '../graph/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import {
   emptyResult,
   exportFrom,
@@ -19,7 +19,7 @@ import {
   withGraph,
 } from './graphFixtures.ts'
 
-const newFile = freshFiles()
+const newFile = createTempPaths()
 const plain = (): StoreLocation => ({ url: `sqlite:${newFile()}` })
 const mine = { name: 'Bob', entityType: 'person', observations: ['is mine'] }
 
@@ -47,16 +47,16 @@ describe('importBundle into a store with a graph', () => {
       entities: [mine, { ...tea, observations: ['is tall', 'likes tea', 'likes tea'] }, robot],
       relations: [knows, { ...knows, to: 'Bob' }, knows],
     })
-    expect((await withGraph(to, (graph) => graph.entities('acme'))).entities.map(({ id }) => id)).toEqual([
+    expect((await withGraph(to, (graph) => graph.queryEntities('acme'))).entities.map(({ id }) => id)).toEqual([
       'ann',
       'eve',
       'zoe',
       'bob',
     ])
-    expect((await withGraph(to, (graph) => graph.relationships('acme'))).total).toBe(3)
+    expect((await withGraph(to, (graph) => graph.queryRelationships('acme'))).total).toBe(3)
     // An entity of both graphs also gets the origins of the imported one.
     expect(
-      (await withGraph(to, (graph) => graph.entities('acme', { session: 's1' }))).entities.map(({ id }) => id),
+      (await withGraph(to, (graph) => graph.queryEntities('acme', { session: 's1' }))).entities.map(({ id }) => id),
     ).toEqual(['ann', 'zoe'])
     const merged = await exportFrom(to)
     expect(await importInto(to, bundle)).toEqual({ ...emptyResult, unchanged: 3 })
@@ -86,7 +86,7 @@ describe('importBundle into a store with a graph', () => {
       entries: 11,
       skipped: conflicts,
     })
-    expect((await withGraph(to, (graph) => graph.entity('acme', 'bob')))?.properties).toEqual({ city: 'Rome' })
+    expect((await withGraph(to, (graph) => graph.getEntity('acme', 'bob')))?.properties).toEqual({ city: 'Rome' })
     expect((await readNodes(to)).entities).toEqual([{ ...tea, entityType: 'cat' }, robot])
     expect(await importInto(to, bundle, { onExisting: 'replace' })).toEqual({
       ...emptyResult,
@@ -95,7 +95,7 @@ describe('importBundle into a store with a graph', () => {
       unchanged: 2,
       replaced: conflicts,
     })
-    expect(await withGraph(to, (graph) => graph.entity('acme', 'bob'))).toEqual({
+    expect(await withGraph(to, (graph) => graph.getEntity('acme', 'bob'))).toEqual({
       ...person('bob', { city: 'Bergen' }),
       createdAt: 1_000,
       updatedAt: 2_000,
@@ -116,7 +116,7 @@ describe('importBundle into a store with a graph', () => {
     )
     const bundle = await exportFrom(from)
     expect(await importInto(to, bundle, { onExisting: 'replace' })).toMatchObject({ replaced: ['acme:s1'] })
-    expect((await withGraph(to, (graph) => graph.entities('acme'))).entities.map(({ id }) => id)).toEqual([
+    expect((await withGraph(to, (graph) => graph.queryEntities('acme'))).entities.map(({ id }) => id)).toEqual([
       'zoe',
       'ann',
       'bob',
@@ -133,10 +133,12 @@ describe('importBundle into a store with a graph', () => {
     const bundle = await exportFrom(from)
     expect(await importInto(from, bundle)).toEqual({ ...emptyResult, unchanged: 1 })
     expect((await readNodes(from)).entities).toEqual([half])
-    const to = { url: `sqlite:${newFile()}`, storeKey: keyFile(newFile('.key')) }
+    const to = { url: `sqlite:${newFile()}`, storeKey: writeKeyFile(newFile('.key')) }
     await withGraph(to, (graph) => graph.write('acme', { entities: [person('half \ud83d', { of: 'another' })] }))
     await importInto(to, bundle, { onExisting: 'replace' })
-    expect((await withGraph(to, (graph) => graph.entity('acme', 'half \ud83d')))?.properties).toEqual({ of: '\ufffd' })
+    expect((await withGraph(to, (graph) => graph.getEntity('acme', 'half \ud83d')))?.properties).toEqual({
+      of: '\ufffd',
+    })
   })
 })
 
@@ -148,15 +150,15 @@ const row: fc.Arbitrary<GraphRow> = fc.oneof(
   fc.record({ link: fc.record({ from: letter, to: letter, relationType: letter }) }),
 )
 const rows = fc.array(row, { maxLength: 12 })
-const toStoredRows = (graph: readonly GraphRow[]) => graph.map((row, place) => ({ place, row }))
+const toStoredRows = (graph: readonly GraphRow[]) => graph.map((row, place) => ({ rowId: place, row }))
 
 /** Applies the writes of a merge as the archive does. */
 function applyMerge(one: readonly GraphRow[], other: readonly GraphRow[]): readonly GraphRow[] {
   const all = [...one]
-  for (const { row, place } of mergeGraphs(toStoredRows(one), other).writes) {
-    const before = place === undefined ? undefined : all[place]
-    if (place !== undefined && before !== undefined && 'node' in before && 'node' in row)
-      all[place] = { node: { ...before.node, observations: [...before.node.observations, ...row.node.observations] } }
+  for (const { row, rowId } of mergeGraphs(toStoredRows(one), other).writes) {
+    const before = rowId === undefined ? undefined : all[rowId]
+    if (rowId !== undefined && before !== undefined && 'node' in before && 'node' in row)
+      all[rowId] = { node: { ...before.node, observations: [...before.node.observations, ...row.node.observations] } }
     else all.push(row)
   }
   return all

@@ -1,18 +1,18 @@
 import fc from 'fast-check'
-import { wellFormed } from '../../src/domain/chat.ts'
-import type { Derived, Json, Said, Source } from '../../src/domain/entry.ts'
-import { messageId } from '../../src/domain/entry.ts'
+import { replaceLoneSurrogates } from '../../src/domain/chat.ts'
+import type { Derived, Json, NewMessage, Source } from '../../src/domain/entry.ts'
+import { formatMessageId } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import type { Index, Store } from '../../src/domain/ports.ts'
-import { never } from '../../src/domain/session.ts'
-import { said as line } from '../../src/stores/conformance/fixtures.ts'
+import type { SearchIndex, Store } from '../../src/domain/ports.ts'
+import { noExpiry } from '../../src/domain/session.ts'
+import { newMessage as line } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
-import { blank, name, text } from '../context/arbitraryText.ts'
+import { arbitraryName, arbitraryText, blankText } from '../context/arbitraryText.ts'
 
 /** One commit to a session; `drop` are the sequence numbers of dropped messages. */
 type Step = {
   readonly at: number
-  readonly append: readonly Said[]
+  readonly append: readonly NewMessage[]
   readonly put: readonly Derived[]
   readonly drop: readonly number[]
 }
@@ -27,7 +27,9 @@ export type History = {
 const time = fc.integer({ min: 1_700_000_000_000, max: 1_800_000_000_000 })
 const tokenCount = fc.integer({ min: 0, max: 500 })
 // Messages are made well-formed when they are parsed.
-const oddText = fc.oneof({ weight: 8, arbitrary: text }, { weight: 1, arbitrary: blank }).map(wellFormed)
+const oddText = fc
+  .oneof({ weight: 8, arbitrary: arbitraryText }, { weight: 1, arbitrary: blankText })
+  .map(replaceLoneSurrogates)
 const tokenFields = {
   at: time,
   tokens: tokenCount,
@@ -40,13 +42,13 @@ const call = fc.record({
   name: fc.constantFrom('look', 'run'),
   arguments: oddText,
 })
-const message: fc.Arbitrary<Said> = fc.oneof(
+const message: fc.Arbitrary<NewMessage> = fc.oneof(
   fc.record(
     {
       ...tokenFields,
       role: fc.constantFrom('user' as const, 'system' as const),
       content: oddText,
-      name: name.map(wellFormed),
+      name: arbitraryName.map(replaceLoneSurrogates),
     },
     { requiredKeys: ['at', 'tokens', 'lineTokens', 'tokenizer', 'weight', 'role', 'content'] },
   ),
@@ -82,10 +84,10 @@ const derived: fc.Arbitrary<Derived> = fc.oneof(
     tier: fc.constantFrom('progressive' as const, 'hour' as const, 'session' as const, 'batch' as const),
     text: oddText,
     covers: fc.constant([1, 3] as const),
-    reach: fc.nat(999),
+    endOffset: fc.nat(999),
     version: fc.nat(9),
     by: fc.constantFrom('builtin', 'gpt'),
-    lost: fc.array(fc.constant([2, 3] as const), { maxLength: 1 }),
+    lossyRanges: fc.array(fc.constant([2, 3] as const), { maxLength: 1 }),
   }),
   fc.record(
     {
@@ -117,7 +119,7 @@ const derived: fc.Arbitrary<Derived> = fc.oneof(
     importance: number,
     marked: fc.boolean(),
   }),
-  fc.record({ ...base, kind: fc.constant('sealed' as const), box: fc.base64String() }),
+  fc.record({ ...base, kind: fc.constant('sealed' as const), ciphertext: fc.base64String() }),
 )
 
 const sequence = fc.integer({ min: 1, max: 12 })
@@ -131,7 +133,7 @@ const history: fc.Arbitrary<History> = fc.record({
   key: fc.constantFrom('acme', 'acme:ann', 'acme:Bob', 'acme-x:ann', 'zeta:+1555', 'acme:a.b@c'),
   steps: fc.array(step, { minLength: 1, maxLength: 4 }),
   erased: fc.array(sequence, { maxLength: 3 }),
-  expiresAt: fc.oneof(fc.constant(never), time),
+  expiresAt: fc.oneof(fc.constant(noExpiry), time),
 })
 
 /** Generates sessions with gaps, tool calls, names, derived entries of all kinds and odd text. */
@@ -145,13 +147,22 @@ export async function applyHistories(store: Store, histories: readonly History[]
   for (const { key: name, steps, erased, expiresAt } of histories) {
     const key = parseKey(name)
     for (const [index, { at, append, put, drop }] of steps.entries())
-      await store.commit({ id: `step ${index}`, key, at, epoch: 0, append, put, drop: drop.map(messageId), expiresAt })
-    await store.erase(key, { entries: erased.map(messageId) })
+      await store.commit({
+        id: `step ${index}`,
+        key,
+        at,
+        epoch: 0,
+        append,
+        put,
+        drop: drop.map(formatMessageId),
+        expiresAt,
+      })
+    await store.erase(key, { entries: erased.map(formatMessageId) })
   }
 }
 
 /** Creates a store in RAM with these histories. */
-export async function createStoreWith(...histories: readonly History[]): Promise<Store & Index> {
+export async function createStoreWith(...histories: readonly History[]): Promise<Store & SearchIndex> {
   const store = ramStore()
   await applyHistories(store, histories)
   return store
@@ -170,5 +181,5 @@ export const conversation = (
     { at: 2_000, append: [], put, drop: [] },
   ],
   erased,
-  expiresAt: never,
+  expiresAt: noExpiry,
 })

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest'
 import type { Fact } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import type { Store } from '../../src/domain/ports.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
-import { said as line } from '../../src/stores/conformance/fixtures.ts'
+import { newMessage as line } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
-import { gathered, openChunks } from './byteHelpers.ts'
+import { openChunks, readAll } from './byteHelpers.ts'
 import { conversation, createStoreWith } from './histories.ts'
 
 const fact: Fact = {
@@ -22,9 +22,9 @@ const fact: Fact = {
 }
 const manyContents = Array.from({ length: 1_201 }, (_, index) => `${index}`)
 
-const exportAll = (store: Store) => gathered(exportBundle(store))
+const exportAll = (store: Store) => readAll(exportBundle(store))
 const readContents = async (store: Store, key: string) =>
-  (await store.page(parseKey(key), { limit: 9 })).map(({ content }) => content)
+  (await store.readMessages(parseKey(key), { limit: 9 })).map(({ content }) => content)
 
 describe('importBundle into a store with other contents', () => {
   const openBundle = async () =>
@@ -117,7 +117,7 @@ describe('importBundle into a store with other contents', () => {
   it('with a different expiry only › sets it', async () => {
     const store = await createStoreWith({ ...conversation('acme:ann', ['a']), expiresAt: 9_000 })
     await importBundle(store, openChunks(await exportAll(await createStoreWith(conversation('acme:ann', ['a'])))))
-    expect((await store.head(parseKey('acme:ann'), 0)).expiresAt).toBe(never)
+    expect((await store.readHead(parseKey('acme:ann'), 0)).expiresAt).toBe(noExpiry)
   })
 
   it('with an existing session without messages › replaces it', async () => {
@@ -130,7 +130,7 @@ describe('importBundle into a store with other contents', () => {
       append: [],
       put: [],
       drop: [],
-      expiresAt: never,
+      expiresAt: noExpiry,
     })
     const expected = await exportAll(await createStoreWith(other))
     await importBundle(store, openChunks(expected))
@@ -199,7 +199,7 @@ describe('importBundle after an interruption', () => {
       if (messages === 1_000) controller.abort()
     }
     await expect(
-      importBundle(store, openChunks(expected), { signal: controller.signal, progress: stop }),
+      importBundle(store, openChunks(expected), { signal: controller.signal, onProgress: stop }),
     ).rejects.toMatchObject({
       code: 'aborted',
       message:
@@ -215,7 +215,7 @@ describe('importBundle after an interruption', () => {
 
   it('with a concurrent write › throws conflict and keeps the write', async () => {
     const key = parseKey('acme:ann')
-    const baseChange = { id: 'x', key, at: 5, epoch: 0, drop: [], expiresAt: never }
+    const baseChange = { id: 'x', key, at: 5, epoch: 0, drop: [], expiresAt: noExpiry }
     const expected = openChunks(await exportAll(await createStoreWith(conversation('acme:ann', manyContents))))
     for (const change of [
       { ...baseChange, append: [line('mine')], put: [] },
@@ -224,11 +224,11 @@ describe('importBundle after an interruption', () => {
       const store = ramStore()
       const writeConcurrently = ({ messages }: { messages: number }) =>
         void (messages === 1_000 && store.commit(change))
-      await expect(importBundle(store, expected, { progress: writeConcurrently })).rejects.toMatchObject({
+      await expect(importBundle(store, expected, { onProgress: writeConcurrently })).rejects.toMatchObject({
         code: 'conflict',
       })
-      const { asked, derived } = await store.head(key, 0)
-      expect([asked?.content === 'mine', derived]).toEqual([change.append.length === 1, change.put])
+      const { lastUserMessage, derived } = await store.readHead(key, 0)
+      expect([lastUserMessage?.content === 'mine', derived]).toEqual([change.append.length === 1, change.put])
     }
   })
 
@@ -242,10 +242,13 @@ describe('importBundle after an interruption', () => {
       append: [line('mine')],
       put: [],
       drop: [],
-      expiresAt: never,
+      expiresAt: noExpiry,
     }
     const expected = openChunks(await exportAll(await createStoreWith(conversation('acme:ann', ['new']))))
-    const attempt = importBundle(store, expected, { onExisting: 'replace', progress: () => void store.commit(change) })
+    const attempt = importBundle(store, expected, {
+      onExisting: 'replace',
+      onProgress: () => void store.commit(change),
+    })
     await expect(attempt).rejects.toMatchObject({
       code: 'conflict',
       message: expect.stringContaining('acme:ann was written to during the import'),

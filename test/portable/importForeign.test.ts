@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { openMemory, parseKey, ramStore } from '../../src/index.ts'
-import { detectableWithin, detectFormat, parseForeign } from '../../src/portable/format.ts'
-import { keepForeign } from '../../src/portable/importForeign.ts'
+import { detectFormat, formatDetectionBytes, parseForeign } from '../../src/portable/format.ts'
+import { importForeign } from '../../src/portable/importForeign.ts'
 
 const chatgptNode = (id: string, parent: string | null, message: object | null, children: readonly string[] = []) => ({
   [id]: { id, parent, children, message },
@@ -229,7 +229,7 @@ describe('parseForeign and detectFormat', () => {
       ),
     ).toEqual(['chatgpt', 'claude', 'server-memory', 'openai', 'openai', 'bundle'])
     expect(
-      detectFormat(Buffer.from(`\ufeff${claude}${'ü'.repeat(detectableWithin)}`).subarray(0, detectableWithin)),
+      detectFormat(Buffer.from(`\ufeff${claude}${'ü'.repeat(formatDetectionBytes)}`).subarray(0, formatDetectionBytes)),
     ).toBe('claude')
     for (const other of ['', 'PK\u0003\u0004', '[]', '{"a":1}', 'hello'])
       expect(() => detectFormat(other)).toThrow(
@@ -254,14 +254,14 @@ describe('importForeign', () => {
   it('twice › imports everything once', async () => {
     const into = await opened()
     const foreign = parseForeign('claude', claude)
-    expect(await keepForeign(into, foreign, { now })).toEqual({
+    expect(await importForeign(into, foreign, { now })).toEqual({
       sessions: 2,
       messages: 4,
       knowledge: 0,
       unchanged: 0,
       skipped: foreign.skipped,
     })
-    expect(await keepForeign(into, foreign, { now: 6_000 })).toEqual({
+    expect(await importForeign(into, foreign, { now: 6_000 })).toEqual({
       sessions: 0,
       messages: 0,
       knowledge: 0,
@@ -276,27 +276,27 @@ describe('importForeign', () => {
 
   it('twice concurrently › imports everything once', async () => {
     const into = await opened()
-    await Promise.all([keepForeign(into, lines('a', 'b'), { now }), keepForeign(into, lines('a', 'b'), { now })])
+    await Promise.all([importForeign(into, lines('a', 'b'), { now }), importForeign(into, lines('a', 'b'), { now })])
     expect((await into.memory.transcript('acme:log')).map(({ content }) => content)).toEqual(['a', 'b'])
   })
 
   it('with a conversation that has grown › continues it; with different messages › skips it', async () => {
     const into = await opened()
     const long = Array.from({ length: 1_200 }, (_, at) => `${at}`)
-    await keepForeign(into, lines(...long), { now })
-    expect(await keepForeign(into, lines(...long, 'more'), { now })).toMatchObject({
+    await importForeign(into, lines(...long), { now })
+    expect(await importForeign(into, lines(...long, 'more'), { now })).toMatchObject({
       sessions: 1,
       messages: 1,
       unchanged: 0,
     })
     await into.memory.append('acme:log', [{ role: 'user', content: 'here' }])
-    expect(await keepForeign(into, lines(...long, 'more'), { now })).toMatchObject({
+    expect(await importForeign(into, lines(...long, 'more'), { now })).toMatchObject({
       sessions: 0,
       messages: 0,
       unchanged: 1,
       skipped: [],
     })
-    expect(await keepForeign(into, lines(...long, 'more', 'there'), { now })).toMatchObject({
+    expect(await importForeign(into, lines(...long, 'more', 'there'), { now })).toMatchObject({
       sessions: 0,
       messages: 0,
       skipped: [{ what: 'acme:log', why: 'has different messages in the store' }],
@@ -306,13 +306,13 @@ describe('importForeign', () => {
 
   it('with knowledge › stores it in the scope and replaces entries with the same key', async () => {
     const into = await opened()
-    expect(await keepForeign(into, parseForeign('server-memory', graph), { now })).toMatchObject({
+    expect(await importForeign(into, parseForeign('server-memory', graph), { now })).toMatchObject({
       knowledge: 3,
       unchanged: 0,
     })
     const changed = parseForeign('server-memory', graph.replace('is grey', 'is black'))
-    expect(await keepForeign(into, changed, { now: 6_000 })).toMatchObject({ knowledge: 1, unchanged: 2 })
-    const { derived } = await into.store.head(parseKey('acme'), 0)
+    expect(await importForeign(into, changed, { now: 6_000 })).toMatchObject({ knowledge: 1, unchanged: 2 })
+    const { derived } = await into.store.readHead(parseKey('acme'), 0)
     expect(derived.length).toBe(3)
     expect(derived).toContainEqual({
       kind: 'knowledge',
@@ -336,7 +336,7 @@ describe('importForeign', () => {
     }
     const into = await opened()
     await expect(
-      keepForeign(into, parseForeign('claude', claude), { now, signal: controller.signal, progress: stop }),
+      importForeign(into, parseForeign('claude', claude), { now, signal: controller.signal, onProgress: stop }),
     ).rejects.toMatchObject({
       code: 'aborted',
     })

@@ -4,7 +4,7 @@ import { parseKey } from '../../src/domain/key.ts'
 import type { Store } from '../../src/domain/ports.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
-import { gathered, openChunks } from './byteHelpers.ts'
+import { openChunks, readAll } from './byteHelpers.ts'
 import { applyHistories, type History, historiesArbitrary } from './histories.ts'
 
 type OpenStore = () => Promise<Store>
@@ -16,9 +16,9 @@ export async function expectRoundTrip(openSource: OpenStore, openTarget: OpenSto
       const [source, target] = await Promise.all([openSource(), openTarget()])
       try {
         await applyHistories(source, histories)
-        const bundle = await gathered(exportBundle(source))
+        const bundle = await readAll(exportBundle(source))
         await importBundle(target, openChunks(bundle, chunkSize))
-        expect((await gathered(exportBundle(target))).equals(bundle)).toBe(true)
+        expect((await readAll(exportBundle(target))).equals(bundle)).toBe(true)
         expect(await readHeads(target, histories)).toEqual(await readHeads(source, histories))
         expect(await importBundle(target, openChunks(bundle, chunkSize))).toEqual({
           ...emptyResult,
@@ -36,6 +36,6 @@ const emptyResult = { sessions: 0, messages: 0, entries: 0, unchanged: 0, skippe
 
 /** Reads the heads without revision, epoch and entries, which differ between stores. */
 async function readHeads(store: Store, histories: readonly History[]): Promise<unknown> {
-  const heads = await Promise.all(histories.map(({ key }) => store.head(parseKey(key), 3)))
+  const heads = await Promise.all(histories.map(({ key }) => store.readHead(parseKey(key), 3)))
   return heads.map(({ revision: _, epoch: __, derived: ___, ...head }) => head)
 }

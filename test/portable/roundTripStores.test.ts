@@ -1,13 +1,13 @@
 import { describe } from 'vitest'
 import { ramStore } from '../../src/stores/ram.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { campaign } from '../context/campaign.ts'
+import { isCampaign } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { expectRoundTrip } from './roundTrip.ts'
 
-const newFile = freshFiles()
-const runs = campaign ? 300 : 20
+const newFile = createTempPaths()
+const runs = isCampaign ? 300 : 20
 
 describe('exportBundle and importBundle', () => {
   verifies('X-12', 'round trip › from RAM to a file › keeps every byte', () =>

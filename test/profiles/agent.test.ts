@@ -17,12 +17,12 @@ describe('the agent profile', () => {
   verifies('A-04', 'has a budget of 190,904 tokens, a window of 30 and starts compressing at 70 %', () => {
     expect(agent.budget).toBe(200_000 - 5_000 - 4_096)
     expect(agent.bands.find((band) => band.name === 'recent')?.claim).toEqual({ last: 30 })
-    expect(agent.trigger).toBe(0.7)
+    expect(agent.upkeepAt).toBe(0.7)
     expect([chars4.count('a'.repeat(4)), chars4.count('a'.repeat(5)), chars4.count('')]).toEqual([1, 2, 0])
   })
 
   verifies('A-04', 'with another budget and upkeepAt reports when upkeep is due', async () => {
-    await using memory = await openMemory({ profile: { ...agent, budget: 1_000, trigger: 0.5 }, tokenizer: chars4 })
+    await using memory = await openMemory({ profile: { ...agent, budget: 1_000, upkeepAt: 0.5 }, tokenizer: chars4 })
     await memory.append(key, createMessages(9, 50))
     expect((await memory.context(key)).ledger).toMatchObject({ budget: 1_000, due: false })
     await memory.append(key, createMessages(3, 50))

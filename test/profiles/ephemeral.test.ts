@@ -31,7 +31,7 @@ describe('the ephemeral profile', () => {
   verifies('E-02', 'rejects a durable store when opened', async () => {
     const durable = { ...ramStore(), durability: 'durable' as const }
     await expect(openMemory({ profile: 'ephemeral', store: durable })).rejects.toThrow(
-      'Profile ephemeral lives in RAM only and refuses a durable store. Leave out store, or choose a durable profile such as thread.',
+      'Profile ephemeral is RAM-only and refuses a durable store. Omit store, or choose a durable profile such as thread.',
     )
     await expect(openMemory({ profile: 'ephemeral', sessions: durable })).rejects.toMatchObject({
       code: 'bad-option',
@@ -62,8 +62,8 @@ describe('the ephemeral profile', () => {
     await memory.context(tab)
     await memory.sweep()
     expect([
-      (await store.head(parseKey(tab), 0)).derived,
-      (await store.head(parseKey('example.com'), 0)).derived,
+      (await store.readHead(parseKey(tab), 0)).derived,
+      (await store.readHead(parseKey('example.com'), 0)).derived,
     ]).toEqual([[], []])
   })
 
@@ -112,7 +112,7 @@ This is a follow-up question. You may naturally reference what was just discusse
     const store = ramStore()
     await using memory = await openMemory({ profile: 'ephemeral', sessions: store })
     await memory.append(tab, [{ role: 'user', content: 'hello' }])
-    const { epoch } = await store.head(parseKey(tab), 0)
+    const { epoch } = await store.readHead(parseKey(tab), 0)
     expect(await memory.forget({ key: tab })).toMatchObject({ sessions: [{ key: tab, entries: ['m1'] }] })
     const late = { id: 'late', key: parseKey(tab), at: 1, epoch, append: [], put: [], drop: [], expiresAt: 2 }
     await expect(store.commit(late)).rejects.toMatchObject({ code: 'erased' })

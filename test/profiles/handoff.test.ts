@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import type { Item } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { openMemory, ramStore } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
 
@@ -37,7 +37,7 @@ async function measureShares(items: readonly Item[]) {
     append: [],
     put: items,
     drop: [],
-    expiresAt: never,
+    expiresAt: noExpiry,
   })
   const { ledger } = await memory.context(key, { budget })
   const share = (band: string): number =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Derived } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { openMemory, ramStore } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
 
@@ -34,11 +34,11 @@ const summary: Derived = {
   tier: 'progressive',
   text: 'They planned a paper on bees.',
   covers: [1, 2],
-  reach: 20,
+  endOffset: 20,
   version: 1,
   by: 'builtin',
   sources,
-  lost: [],
+  lossyRanges: [],
 }
 
 async function openSummarisedSession() {
@@ -58,7 +58,7 @@ async function openSummarisedSession() {
     append: [],
     put: [decision, theme, summary],
     drop: [],
-    expiresAt: never,
+    expiresAt: noExpiry,
   })
   return { memory, store }
 }
@@ -135,7 +135,7 @@ User: What comes first?`)
       append: [],
       put: facts,
       drop: [],
-      expiresAt: never,
+      expiresAt: noExpiry,
     })
     const { ledger } = await memory.context(key)
     const spent = ledger.lines

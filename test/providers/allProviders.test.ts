@@ -7,7 +7,15 @@ import { localModel, type ModelOptions, openaiModel, xaiModel } from '../../src/
 import { verifies } from '../requirements/verifies.ts'
 import { collectFailure, collectReply, formatErrorChain, helloRequest } from './collectReply.ts'
 import { useFakeTimeouts } from './fakeTimeouts.ts'
-import { type Behaviour, closedPort, refuses, replies, type Script, sends, startUpstream } from './upstream.ts'
+import {
+  type Behaviour,
+  closedPortUrl,
+  replyWith,
+  respondWithStatus,
+  type Script,
+  sendRaw,
+  startUpstream,
+} from './upstream.ts'
 
 /** Behaviour that all providers share, whatever their protocol. */
 const providers: [name: string, create: (options: ModelOptions) => Model][] = [
@@ -22,7 +30,7 @@ const skipSleep = async (): Promise<void> => undefined
 
 describe.each(providers)('%s', (name, create) => {
   const modelAt = (baseUrl: string, options: Partial<ModelOptions> = {}): Model =>
-    create({ baseUrl, apiKey: key, model: 'test', wait: skipSleep, ...options })
+    create({ baseUrl, apiKey: key, model: 'test', sleep: skipSleep, ...options })
 
   async function failWith(script: Script, options: Partial<ModelOptions> = {}) {
     await using upstream = await startUpstream(script)
@@ -31,15 +39,15 @@ describe.each(providers)('%s', (name, create) => {
       ...(await collectFailure(model)),
       origin: upstream.origin,
       requests: upstream.requests,
-      outcome: await upstream.requests[0]?.over,
+      outcome: await upstream.requests[0]?.outcome,
     }
   }
 
   verifies('E-15', `${name} › reply › streams piece by piece`, async () => {
-    await using upstream = await startUpstream(replies('Good', ' morning', ', 猫 🐈'))
+    await using upstream = await startUpstream(replyWith('Good', ' morning', ', 猫 🐈'))
     expect(await collectReply(modelAt(upstream.url))).toEqual(['Good', ' morning', ', 猫 🐈'])
     expect(upstream.requests.map((request) => request.method)).toEqual(['POST'])
-    expect(await upstream.requests[0]?.over).toBe('answered')
+    expect(await upstream.requests[0]?.outcome).toBe('answered')
   })
 
   it('reply › with a stream that arrives byte by byte › decodes it', async () => {
@@ -54,14 +62,14 @@ describe.each(providers)('%s', (name, create) => {
 
   it('reply › with status 429 and Retry-After › retries after that delay', async () => {
     const pauses: number[] = []
-    await using upstream = await startUpstream([refuses(429, { 'retry-after': '7' }), replies('At last')])
+    await using upstream = await startUpstream([respondWithStatus(429, { 'retry-after': '7' }), replyWith('At last')])
     const wait = async (ms: number): Promise<void> => void pauses.push(ms)
-    expect(await collectReply(modelAt(upstream.origin, { wait }))).toEqual(['At last'])
+    expect(await collectReply(modelAt(upstream.origin, { sleep: wait }))).toEqual(['At last'])
     expect(pauses).toEqual([7_000])
   })
 
   it('reply › with two server errors › retries the same request', async () => {
-    await using upstream = await startUpstream([refuses(500), refuses(503), replies('At last')])
+    await using upstream = await startUpstream([respondWithStatus(500), respondWithStatus(503), replyWith('At last')])
     expect(await collectReply(modelAt(upstream.origin))).toEqual(['At last'])
     expect(upstream.requests).toHaveLength(3)
     expect(new Set(upstream.requests.map((request) => request.text)).size).toBe(1)
@@ -76,7 +84,7 @@ describe.each(providers)('%s', (name, create) => {
   })
 
   it('reply › with a closed port › throws an error that names the setting to check', async () => {
-    const { error } = await collectFailure(modelAt(await closedPort()))
+    const { error } = await collectFailure(modelAt(await closedPortUrl()))
     expect(error).toMatchObject({ name: 'MemoryError', code: 'upstream', status: undefined })
     expect(error.message).toMatch(
       /^No answer from http:\/\/127\.0\.0\.1:\d+\/\S+ \(ECONNREFUSED\)\. Is the server running\? Check .+\.$/,
@@ -84,34 +92,39 @@ describe.each(providers)('%s', (name, create) => {
   })
 
   it.each<[response: string, behaviour: Behaviour, pieces: string[], message: RegExp]>([
-    ['an empty stream', sends('text/event-stream', ''), [], /ended early/],
+    ['an empty stream', sendRaw('text/event-stream', ''), [], /ended early/],
     ['a stream that stops early', { does: 'stop', pieces: ['Half'] }, ['Half'], /ended early/],
     ['a connection that drops', { does: 'drop', pieces: ['Half'] }, ['Half'], /broke off in the middle/],
     [
       'an error in the stream',
-      sends('text/event-stream', 'data: {"error":{"type":"overloaded_error","message":"Hello there"}}\n\n'),
+      sendRaw('text/event-stream', 'data: {"error":{"type":"overloaded_error","message":"Hello there"}}\n\n'),
       [],
       /reported an error \(overloaded_error\)/,
     ],
-    ['an error in a JSON body', sends('application/json', '{"error":"Hello there"}'), [], /reported an error instead/],
+    [
+      'an error in a JSON body',
+      sendRaw('application/json', '{"error":"Hello there"}'),
+      [],
+      /reported an error instead/,
+    ],
     [
       'a web page',
-      sends('text/html; charset=utf-8', '<!doctype html><p>Welcome</p>'),
+      sendRaw('text/html; charset=utf-8', '<!doctype html><p>Welcome</p>'),
       [],
       /sent a web page instead of a reply/,
     ],
     [
       'binary garbage',
-      sends('application/octet-stream', new Uint8Array([0, 255, 10, 13, 254, 10, 10])),
+      sendRaw('application/octet-stream', new Uint8Array([0, 255, 10, 13, 254, 10, 10])),
       [],
       /ended early/,
     ],
-    ['an event that is not JSON', sends('text/event-stream', 'data: <rubbish>\n\n'), [], /an event that is not JSON/],
-    ['a body that is not JSON', sends('application/json', '{"half":'), [], /something that is not JSON/],
-    ['JSON of another kind', sends('application/json', '[{"status":"ok"}]'), [], /JSON of another kind/],
+    ['an event that is not JSON', sendRaw('text/event-stream', 'data: <rubbish>\n\n'), [], /an event that is not JSON/],
+    ['a body that is not JSON', sendRaw('application/json', '{"half":'), [], /something that is not JSON/],
+    ['JSON of another kind', sendRaw('application/json', '[{"status":"ok"}]'), [], /JSON of another kind/],
     [
       'ten megabytes without a line end',
-      sends('text/event-stream', 'x'.repeat(10_000_000)),
+      sendRaw('text/event-stream', 'x'.repeat(10_000_000)),
       [],
       /a line of more than 1048576 characters/,
     ],
@@ -124,7 +137,7 @@ describe.each(providers)('%s', (name, create) => {
   })
 
   it('reply › with ten megabytes without a line end › closes the connection', async () => {
-    const { outcome } = await failWith(sends('text/event-stream', 'x'.repeat(10_000_000)))
+    const { outcome } = await failWith(sendRaw('text/event-stream', 'x'.repeat(10_000_000)))
     expect(outcome).toBe('hung up')
   })
 
@@ -139,7 +152,7 @@ describe.each(providers)('%s', (name, create) => {
   ])(
     'reply › with status %i › throws an error with the remedy after %i attempt(s)',
     async (status, attempts, message) => {
-      const failure = await failWith(refuses(status))
+      const failure = await failWith(respondWithStatus(status))
       expect(failure.error).toMatchObject({ code: 'upstream', status })
       expect(failure.error.message).toMatch(message)
       expect(failure.requests).toHaveLength(attempts)
@@ -151,10 +164,10 @@ describe.each(providers)('%s', (name, create) => {
       error: { message: `${key}: Hello there`, type: `${key}`, code: 'Hello there', param: key },
     })
     const scripts: Script[] = [
-      ...[400, 401, 404, 500].map((status) => refuses(status, {}, echo)),
-      sends('text/event-stream', `data: ${echo}\n\n`),
-      sends('application/json', echo),
-      sends('text/event-stream', `data: ${key} Hello there\n\n`),
+      ...[400, 401, 404, 500].map((status) => respondWithStatus(status, {}, echo)),
+      sendRaw('text/event-stream', `data: ${echo}\n\n`),
+      sendRaw('application/json', echo),
+      sendRaw('text/event-stream', `data: ${key} Hello there\n\n`),
       { does: 'drop', pieces: [] },
     ]
     for (const script of scripts) {
@@ -192,7 +205,7 @@ describe.each(providers)('%s', (name, create) => {
       await new Promise((resolve) => setImmediate(resolve))
       clock.advance(30)
       await failure
-      expect(await upstream.requests[0]?.over).toBe('hung up')
+      expect(await upstream.requests[0]?.outcome).toBe('hung up')
     },
   )
 
@@ -202,7 +215,7 @@ describe.each(providers)('%s', (name, create) => {
       expect(piece).toBe('One')
       break
     }
-    expect(await upstream.requests[0]?.over).toBe('hung up')
+    expect(await upstream.requests[0]?.outcome).toBe('hung up')
   })
 
   it('reply › when aborted before or during the response › throws and closes the connection', async () => {
@@ -213,7 +226,7 @@ describe.each(providers)('%s', (name, create) => {
     })
     const { error } = await collectFailure(modelAt(silent.origin), helloRequest, before.signal)
     expect(error).toMatchObject({ name: 'MemoryError', code: 'aborted' })
-    expect(await silent.requests[0]?.over).toBe('hung up')
+    expect(await silent.requests[0]?.outcome).toBe('hung up')
 
     const within = new AbortController()
     await using stalling = await startUpstream({ does: 'stall', pieces: ['Half'] })
@@ -222,7 +235,7 @@ describe.each(providers)('%s', (name, create) => {
     const next = reply.next()
     within.abort()
     await expect(next).rejects.toMatchObject({ code: 'aborted' })
-    expect(await stalling.requests[0]?.over).toBe('hung up')
+    expect(await stalling.requests[0]?.outcome).toBe('hung up')
   })
 
   it('reply › with an aborted signal › sends no request', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { anthropicModel } from '../../src/providers/anthropic.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { collectFailure, collectReply, helloRequest } from './collectReply.ts'
-import { sends, startUpstream } from './upstream.ts'
+import { sendRaw, startUpstream } from './upstream.ts'
 
 const event = (value: { type: string; [field: string]: unknown }): string =>
   `event: ${value.type}\ndata: ${JSON.stringify(value)}\n\n`
@@ -94,7 +94,7 @@ describe('anthropicModel', () => {
       event({ type: 'something_new', text: 'No' }),
       event({ type: 'message_delta', delta: { stop_reason: 'max_tokens' } }),
     ]
-    await using upstream = await startUpstream(sends('text/event-stream', stream.join('')))
+    await using upstream = await startUpstream(sendRaw('text/event-stream', stream.join('')))
     expect(await collectReply(anthropicModel({ baseUrl: upstream.origin, model: 'claude-x' }))).toEqual(['Yes'])
   })
 
@@ -103,7 +103,7 @@ describe('anthropicModel', () => {
       delta({ type: 'text_delta', text: 'Well' }) +
       event({ type: 'message_delta', delta: { stop_reason: 'refusal' } }) +
       event({ type: 'message_stop' })
-    await using upstream = await startUpstream(sends('text/event-stream', stream))
+    await using upstream = await startUpstream(sendRaw('text/event-stream', stream))
     const { pieces, error } = await collectFailure(
       anthropicModel({ baseUrl: upstream.origin, model: 'claude-x' }),
       helloRequest,

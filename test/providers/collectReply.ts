@@ -1,10 +1,14 @@
 import type { MemoryError } from '../../src/domain/error.ts'
-import type { Ask, Model } from '../../src/domain/ports.ts'
+import type { Model, ModelRequest } from '../../src/domain/ports.ts'
 
-export const helloRequest: Ask = { messages: [{ role: 'user', content: 'Hello there' }] }
+export const helloRequest: ModelRequest = { messages: [{ role: 'user', content: 'Hello there' }] }
 
 /** Collects all pieces of a reply. */
-export async function collectReply(model: Model, request: Ask = helloRequest, signal?: AbortSignal): Promise<string[]> {
+export async function collectReply(
+  model: Model,
+  request: ModelRequest = helloRequest,
+  signal?: AbortSignal,
+): Promise<string[]> {
   const pieces: string[] = []
   for await (const piece of model.reply(request, signal)) pieces.push(piece)
   return pieces
@@ -13,7 +17,7 @@ export async function collectReply(model: Model, request: Ask = helloRequest, si
 /** Collects the error of a reply that must fail, with the pieces before it. */
 export async function collectFailure(
   model: Model,
-  request: Ask = helloRequest,
+  request: ModelRequest = helloRequest,
   signal?: AbortSignal,
 ): Promise<{ pieces: string[]; error: MemoryError }> {
   const pieces: string[] = []

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { modelFrom, providerNames } from '../../src/providers/provider.ts'
+import { createModel, providerNames } from '../../src/providers/provider.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { collectFailure, collectReply, formatErrorChain } from './collectReply.ts'
 import { useFakeTimeouts } from './fakeTimeouts.ts'
-import { closedPort, startUpstream } from './upstream.ts'
+import { closedPortUrl, startUpstream } from './upstream.ts'
 
 const known = 'openai, anthropic, gemini, xai, local, offline'
 
-function errorOf(settings: Parameters<typeof modelFrom>[0]): unknown {
+function errorOf(settings: Parameters<typeof createModel>[0]): unknown {
   try {
-    return modelFrom(settings)
+    return createModel(settings)
   } catch (error) {
     return error
   }
@@ -20,7 +20,7 @@ describe('createModel', () => {
     expect(providerNames.join(', ')).toBe(known)
     await using upstream = await startUpstream()
     for (const provider of ['openai', 'anthropic', 'gemini', 'xai', 'local']) {
-      const pieces = await collectReply(modelFrom({ provider, apiKey: 'k', baseUrl: upstream.url, model: 'mine' }))
+      const pieces = await collectReply(createModel({ provider, apiKey: 'k', baseUrl: upstream.url, model: 'mine' }))
       expect(pieces).toEqual(['Hello', ' from upstream.'])
     }
     expect(upstream.requests.map((request) => request.path)).toEqual([
@@ -30,7 +30,7 @@ describe('createModel', () => {
       '/v1/chat/completions',
       '/v1/chat/completions',
     ])
-    expect((await collectReply(modelFrom({ provider: 'offline' }))).join('')).toMatch(
+    expect((await collectReply(createModel({ provider: 'offline' }))).join('')).toMatch(
       /^No language model is configured/,
     )
   })
@@ -43,8 +43,8 @@ describe('createModel', () => {
     ['local', 'llama3.2'],
     ['offline', 'threadkeep-offline'],
   ])('with provider %s and no model › uses the default model', (provider, name) => {
-    expect(modelFrom({ provider, apiKey: 'k' }).name).toBe(name)
-    expect(modelFrom({ provider, apiKey: 'k', model: '' }).name).toBe(name)
+    expect(createModel({ provider, apiKey: 'k' }).name).toBe(name)
+    expect(createModel({ provider, apiKey: 'k', model: '' }).name).toBe(name)
   })
 
   it.each(['opneai', 'OpenAI', '', 'constructor', '__proto__'])(
@@ -75,9 +75,9 @@ describe('createModel', () => {
   })
 
   it('with a local server or a custom baseUrl › needs no key', async () => {
-    expect(modelFrom({ provider: 'local' }).name).toBe('llama3.2')
+    expect(createModel({ provider: 'local' }).name).toBe('llama3.2')
     await using upstream = await startUpstream()
-    expect(await collectReply(modelFrom({ provider: 'openai', baseUrl: upstream.url }))).toEqual([
+    expect(await collectReply(createModel({ provider: 'openai', baseUrl: upstream.url }))).toEqual([
       'Hello',
       ' from upstream.',
     ])
@@ -99,14 +99,14 @@ describe('createModel', () => {
       return { does: 'hang' }
     })
     const { error } = await collectFailure(
-      modelFrom({ provider: 'local', baseUrl: upstream.url, timeouts: { firstByte: 30 } }),
+      createModel({ provider: 'local', baseUrl: upstream.url, timeouts: { firstByte: 30 } }),
     )
     expect(error.code).toBe('timeout')
   })
 
   it('with a local server that is down › throws an error that names the setting to check', async () => {
-    const baseUrl = await closedPort()
-    const { error } = await collectFailure(modelFrom({ provider: 'local', baseUrl }))
+    const baseUrl = await closedPortUrl()
+    const { error } = await collectFailure(createModel({ provider: 'local', baseUrl }))
     expect(error.message).toBe(
       `No answer from ${baseUrl}/chat/completions (ECONNREFUSED). Is the server running? Check --upstream or OPENAI_BASE_URL.`,
     )

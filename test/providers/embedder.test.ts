@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import type { MemoryError } from '../../src/domain/error.ts'
-import { type EmbedderAccess, openaiEmbedder } from '../../src/providers/embedder.ts'
+import { type EmbedderOptions, openaiEmbedder } from '../../src/providers/embedder.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { formatErrorChain } from './collectReply.ts'
 import { useFakeTimeouts } from './fakeTimeouts.ts'
 import {
   type Behaviour,
-  closedPort,
-  type Received,
-  refuses,
+  closedPortUrl,
+  type RecordedRequest,
+  respondWithStatus,
   type Script,
-  sends,
+  sendRaw,
   startUpstream,
   type Upstream,
 } from './upstream.ts'
@@ -18,9 +18,9 @@ import {
 type Item = { readonly index?: unknown; readonly embedding?: unknown }
 
 const respondWith = (...data: Item[]): Behaviour =>
-  sends('application/json', JSON.stringify({ object: 'list', model: 'test', data }))
+  sendRaw('application/json', JSON.stringify({ object: 'list', model: 'test', data }))
 const base64 = (...values: number[]): string => Buffer.from(Float32Array.from(values).buffer).toString('base64')
-const embedderAt = (upstream: Upstream, options: Partial<EmbedderAccess> = {}) =>
+const embedderAt = (upstream: Upstream, options: Partial<EmbedderOptions> = {}) =>
   openaiEmbedder({ baseUrl: upstream.url, model: 'test', ...options })
 
 /** Embeds each text as the vector [length, index]. */
@@ -30,7 +30,7 @@ const embedLengths: Script = ({ body }) =>
 async function embedFailure(
   script: Script,
   texts: readonly string[] = ['a', 'b'],
-  options: Partial<EmbedderAccess> = {},
+  options: Partial<EmbedderOptions> = {},
 ): Promise<MemoryError> {
   await using upstream = await startUpstream(script)
   return await embedderAt(upstream, options)
@@ -66,7 +66,7 @@ describe('openaiEmbedder', () => {
   })
 
   it('embed › without texts › sends no request', async () => {
-    expect(await openaiEmbedder({ baseUrl: await closedPort(), model: 'test' }).embed([])).toEqual([])
+    expect(await openaiEmbedder({ baseUrl: await closedPortUrl(), model: 'test' }).embed([])).toEqual([])
   })
 
   it('embed › with vectors in any order, as numbers or base64 › returns them in the order of the texts', async () => {
@@ -88,7 +88,7 @@ describe('openaiEmbedder', () => {
       respondWith({ embedding: [1] }, { embedding: [1] }, { embedding: [1] }),
       'sent 3 vectors for 2 texts',
     ],
-    ['no vectors', sends('application/json', '{"object":"chat.completion"}'), 'sent 0 vectors for 2 texts'],
+    ['no vectors', sendRaw('application/json', '{"object":"chat.completion"}'), 'sent 0 vectors for 2 texts'],
     [
       'a repeated index',
       respondWith({ index: 0, embedding: [1] }, { index: 0, embedding: [2] }),
@@ -134,10 +134,10 @@ describe('openaiEmbedder', () => {
       respondWith({ index: 0, embedding: [1, 2] }, { index: 1, embedding: [2] }),
       'sent a vector of 1 numbers where 2 were expected',
     ],
-    ['a web page', sends('text/html', '<html>'), 'sent something that is not JSON'],
+    ['a web page', sendRaw('text/html', '<html>'), 'sent something that is not JSON'],
     [
       'a response over the size limit',
-      sends('application/json', `"${'x'.repeat(2_097_152)}"`),
+      sendRaw('application/json', `"${'x'.repeat(2_097_152)}"`),
       'sent more than 2097152 bytes',
     ],
   ])('embed › with %s › throws an error that explains it', async (_, behaviour, message) => {
@@ -158,15 +158,15 @@ describe('openaiEmbedder', () => {
   })
 
   it.each([
-    ['a refused key', refuses(401), 'refused the key (HTTP 401). Check apiKey.'],
+    ['a refused key', respondWithStatus(401), 'refused the key (HTTP 401). Check apiKey.'],
     [
       'an unknown model',
-      refuses(404),
+      respondWithStatus(404),
       'has no model "test" or no such endpoint (HTTP 404). Check the model name and baseUrl.',
     ],
     [
       'an error in a successful response',
-      sends('application/json', '{"error":{"type":"overloaded"}}'),
+      sendRaw('application/json', '{"error":{"type":"overloaded"}}'),
       'reported an error (overloaded)',
     ],
     ['a dropped connection', { does: 'drop', pieces: [] }, 'broke off in the middle of the reply'],
@@ -190,9 +190,13 @@ describe('openaiEmbedder', () => {
   })
 
   it('embed › with a busy server › retries', async () => {
-    await using upstream = await startUpstream([refuses(503), refuses(429), respondWith({ index: 0, embedding: [1] })])
+    await using upstream = await startUpstream([
+      respondWithStatus(503),
+      respondWithStatus(429),
+      respondWith({ index: 0, embedding: [1] }),
+    ])
     const delays: number[] = []
-    const embedder = embedderAt(upstream, { wait: async (ms) => void delays.push(ms) })
+    const embedder = embedderAt(upstream, { sleep: async (ms) => void delays.push(ms) })
     expect(await embedder.embed(['a'])).toEqual([Float32Array.of(1)])
     expect(delays).toEqual([500, 1_500])
   })
@@ -204,7 +208,7 @@ describe('openaiEmbedder', () => {
       return { does: 'hang' }
     })
     await expect(embedderAt(upstream).embed(['a'], stop.signal)).rejects.toMatchObject({ code: 'aborted' })
-    expect(await upstream.requests[0]?.over).toBe('hung up')
+    expect(await upstream.requests[0]?.outcome).toBe('hung up')
   })
 
   it.each([
@@ -214,7 +218,7 @@ describe('openaiEmbedder', () => {
     await using upstream = await startUpstream(embedLengths)
     const long = text.repeat(repeats)
     await embedderAt(upstream).embed([long, 'short'])
-    const [cut, short] = (upstream.requests[0] as Received).body.input as [string, string]
+    const [cut, short] = (upstream.requests[0] as RecordedRequest).body.input as [string, string]
     const { count } = await exactTokenizer('cl100k_base')
     expect([count(long) > 8_192, count(cut) <= 8_000, short]).toEqual([true, true, 'short'])
     expect(long.startsWith(cut)).toBe(true)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { geminiModel } from '../../src/providers/gemini.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { collectFailure, collectReply, helloRequest } from './collectReply.ts'
-import { sends, startUpstream } from './upstream.ts'
+import { sendRaw, startUpstream } from './upstream.ts'
 
 const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
 
@@ -66,14 +66,14 @@ describe('geminiModel', () => {
   it('reply › with several parts in a chunk › joins the text parts and skips thoughts', async () => {
     const parts = [{ text: 'Hm', thought: true }, { text: 'Ye' }, { functionCall: {} }, { text: 's' }]
     await using upstream = await startUpstream(
-      sends('text/event-stream', data({ candidates: [{ content: { parts }, finishReason: 'MAX_TOKENS' }] })),
+      sendRaw('text/event-stream', data({ candidates: [{ content: { parts }, finishReason: 'MAX_TOKENS' }] })),
     )
     expect(await collectReply(geminiModel({ baseUrl: upstream.origin, model: 'gemini-x' }))).toEqual(['Yes'])
   })
 
   it('reply › with a JSON array of chunks › joins their text', async () => {
     const chunks = ['Ye', 's'].map((text) => ({ candidates: [{ content: { parts: [{ text }] } }] }))
-    await using upstream = await startUpstream(sends('application/json', JSON.stringify(chunks)))
+    await using upstream = await startUpstream(sendRaw('application/json', JSON.stringify(chunks)))
     expect(await collectReply(geminiModel({ baseUrl: upstream.origin, model: 'gemini-x' }))).toEqual(['Yes'])
   })
 
@@ -83,8 +83,8 @@ describe('geminiModel', () => {
     ['a recitation', { candidates: [{ finishReason: 'RECITATION' }] }, 'RECITATION'],
   ])('reply › with %s › throws an error with the reason', async (_, chunk, reason) => {
     for (const behaviour of [
-      sends('text/event-stream', data(chunk)),
-      sends('application/json', JSON.stringify(chunk)),
+      sendRaw('text/event-stream', data(chunk)),
+      sendRaw('application/json', JSON.stringify(chunk)),
     ]) {
       await using upstream = await startUpstream(behaviour)
       const { error } = await collectFailure(geminiModel({ baseUrl: upstream.origin, model: 'gemini-x' }), helloRequest)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { wordsOf } from '../../src/context/overhead.ts'
+import { framingTexts } from '../../src/context/overhead.ts'
 import type { ChatMessage } from '../../src/domain/ledger.ts'
 import { offlineModel } from '../../src/providers/offline.ts'
 import { collectFailure, collectReply } from './collectReply.ts'
@@ -143,7 +143,7 @@ describe('offlineModel', () => {
   it.each(['silent', 'open', 'sections'] as const)(
     'reply › with the %s framing › quotes the framed memory and never the framing',
     async (framing) => {
-      const { before, after, recalled } = wordsOf[framing]
+      const { before, after, recalled } = framingTexts[framing]
       const stable = system(`${before}User: My cat is called Miso.\n${after}`)
       const volatile = user(`${recalled}7 May 2023:\nUser: The vet is Dr. Wu.`)
       expect(await answer(stable, volatile, user('What is my cat called?'))).toBe(

@@ -3,7 +3,7 @@ import type { ChatMessage } from '../../src/domain/ledger.ts'
 import { localModel, openaiModel, xaiModel } from '../../src/providers/openai.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { collectFailure, collectReply, helloRequest } from './collectReply.ts'
-import { replies, sends, startUpstream } from './upstream.ts'
+import { replyWith, sendRaw, startUpstream } from './upstream.ts'
 
 const chunk = (choice: unknown): string => `data: ${JSON.stringify({ choices: [choice] })}\n\n`
 const piece = (content: string): string => chunk({ delta: { content } })
@@ -21,7 +21,7 @@ const messages: ChatMessage[] = [
 ]
 
 async function replyTo(stream: string): Promise<string[]> {
-  await using upstream = await startUpstream(sends('text/event-stream', stream))
+  await using upstream = await startUpstream(sendRaw('text/event-stream', stream))
   return await collectReply(openaiModel({ baseUrl: upstream.url, model: 'test' }))
 }
 
@@ -98,12 +98,12 @@ describe('openaiModel', () => {
   ] as const)('reply › with a connection that %s after the end › closes the connection', async (_, behaviour) => {
     await using upstream = await startUpstream(behaviour)
     expect(await collectReply(openaiModel({ baseUrl: upstream.url, model: 'test' }))).toEqual(['Yes'])
-    expect(await upstream.requests[0]?.over).toBe('hung up')
+    expect(await upstream.requests[0]?.outcome).toBe('hung up')
   })
 
   it('reply › with finish reason content_filter › throws an error', async () => {
     await using upstream = await startUpstream(
-      sends('text/event-stream', piece('Well') + chunk({ delta: {}, finish_reason: 'content_filter' })),
+      sendRaw('text/event-stream', piece('Well') + chunk({ delta: {}, finish_reason: 'content_filter' })),
     )
     const { pieces, error } = await collectFailure(openaiModel({ baseUrl: upstream.url, model: 'test' }))
     expect(pieces).toEqual(['Well'])
@@ -114,7 +114,7 @@ describe('openaiModel', () => {
   })
 
   it('reply › without any text › yields nothing', async () => {
-    await using upstream = await startUpstream([replies(), { does: 'whole', pieces: [] }])
+    await using upstream = await startUpstream([replyWith(), { does: 'whole', pieces: [] }])
     const model = openaiModel({ baseUrl: upstream.url, model: 'test' })
     expect(await collectReply(model)).toEqual([])
     expect(await collectReply(model)).toEqual([])

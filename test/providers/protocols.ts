@@ -8,13 +8,13 @@ export function detectProtocol(path: string): Protocol {
 }
 
 /** Encodes a reply as an event stream; without the final events unless it is `complete`. */
-export function wordedReply(protocol: Protocol, pieces: readonly string[], complete: boolean): string {
+export function encodeEventStream(protocol: Protocol, pieces: readonly string[], complete: boolean): string {
   const stream = { openai: openaiEvents, anthropic: anthropicEvents, gemini: geminiEvents }[protocol](pieces)
   return [...stream.begin, ...stream.pieces, ...(complete ? stream.end : [])].join('')
 }
 
 /** Encodes a reply as one JSON document. */
-export function wholeReply(protocol: Protocol, pieces: readonly string[]): string {
+export function encodeJsonReply(protocol: Protocol, pieces: readonly string[]): string {
   const text = pieces.join('')
   const replies = {
     openai: {

@@ -2,14 +2,14 @@ import { getEventListeners } from 'node:events'
 import { describe, expect, it, vi } from 'vitest'
 import type { MemoryError } from '../../src/domain/error.ts'
 import { sleep } from '../../src/providers/deadline.ts'
-import type { Check } from '../../src/providers/errors.ts'
+import type { SettingNames } from '../../src/providers/errors.ts'
 import { type PostRequest, post } from '../../src/providers/request.ts'
-import { endpoint } from '../../src/providers/url.ts'
+import { buildEndpointUrl } from '../../src/providers/url.ts'
 import { formatErrorChain } from './collectReply.ts'
 import { useFakeTimeouts } from './fakeTimeouts.ts'
-import { type Behaviour, refuses, replies, sends, startUpstream } from './upstream.ts'
+import { type Behaviour, replyWith, respondWithStatus, sendRaw, startUpstream } from './upstream.ts'
 
-const settings: Check = { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }
+const settings: SettingNames = { baseUrl: '--upstream or OPENAI_BASE_URL', apiKey: 'OPENAI_API_KEY' }
 const helloPost: PostRequest = { headers: {}, body: { hello: 'there' }, model: 'test', settings }
 
 /** Posts to a scripted upstream and records the delays between attempts and the error. */
@@ -18,7 +18,7 @@ async function postTo(script: readonly Behaviour[]): Promise<{ delays: number[];
   const delays: number[] = []
   const wait = async (ms: number): Promise<void> => void delays.push(ms)
   try {
-    const response = await post(new URL(upstream.url), { ...helloPost, wait })
+    const response = await post(new URL(upstream.url), { ...helloPost, sleep: wait })
     await response.body.cancel()
     return { delays, error: undefined }
   } catch (error) {
@@ -28,29 +28,32 @@ async function postTo(script: readonly Behaviour[]): Promise<{ delays: number[];
 
 describe('post', () => {
   it('with errors without Retry-After › increases the delay', async () => {
-    expect(await postTo([refuses(503), refuses(429), replies()])).toEqual({ delays: [500, 1_500], error: undefined })
+    expect(await postTo([respondWithStatus(503), respondWithStatus(429), replyWith()])).toEqual({
+      delays: [500, 1_500],
+      error: undefined,
+    })
   })
 
   it("with a date in Retry-After › measures the delay by the server's clock", async () => {
     const headers = { date: 'Mon, 02 Nov 2026 10:00:00 GMT', 'retry-after': 'Mon, 02 Nov 2026 10:00:12 GMT' }
-    expect(await postTo([refuses(503, headers), replies()])).toEqual({ delays: [12_000], error: undefined })
+    expect(await postTo([respondWithStatus(503, headers), replyWith()])).toEqual({ delays: [12_000], error: undefined })
     const past = { ...headers, 'retry-after': 'Mon, 02 Nov 2026 09:00:00 GMT' }
-    expect(await postTo([refuses(503, past), replies()])).toEqual({ delays: [0], error: undefined })
+    expect(await postTo([respondWithStatus(503, past), replyWith()])).toEqual({ delays: [0], error: undefined })
   })
 
   it('with an invalid Retry-After › uses the default delay', async () => {
-    expect((await postTo([refuses(429, { 'retry-after': 'soon' }), replies()])).delays).toEqual([500])
-    expect((await postTo([refuses(429, { 'retry-after': '-5' }), replies()])).delays).toEqual([500])
+    expect((await postTo([respondWithStatus(429, { 'retry-after': 'soon' }), replyWith()])).delays).toEqual([500])
+    expect((await postTo([respondWithStatus(429, { 'retry-after': '-5' }), replyWith()])).delays).toEqual([500])
   })
 
   it('with a Retry-After of more than 30 seconds › does not retry', async () => {
-    const { delays, error } = await postTo([refuses(429, { 'retry-after': '31' }), replies()])
+    const { delays, error } = await postTo([respondWithStatus(429, { 'retry-after': '31' }), replyWith()])
     expect(delays).toEqual([])
     expect(error).toMatchObject({ code: 'upstream', status: 429 })
   })
 
   it('with the quota used up › does not retry', async () => {
-    const { delays, error } = await postTo([refuses(429, {}, '{"error":{"code":"insufficient_quota"}}')])
+    const { delays, error } = await postTo([respondWithStatus(429, {}, '{"error":{"code":"insufficient_quota"}}')])
     expect(delays).toEqual([])
     expect(error?.message).toMatch(
       /reports that the quota is used up \(HTTP 429, insufficient_quota\)\. Check the plan and billing of the account behind OPENAI_API_KEY\.$/,
@@ -59,19 +62,23 @@ describe('post', () => {
 
   it("with the provider's error code and parameter › names both in the error", async () => {
     const { error } = await postTo([
-      refuses(400, {}, '{"error":{"code":"unsupported_value","param":"temperature","message":"Unsupported"}}'),
+      respondWithStatus(
+        400,
+        {},
+        '{"error":{"code":"unsupported_value","param":"temperature","message":"Unsupported"}}',
+      ),
     ])
     expect(error?.message).toMatch(/refused the request \(HTTP 400, unsupported_value: temperature\)/)
   })
 
   it('with a long error body › reads only its beginning', async () => {
-    const { error } = await postTo([refuses(400, {}, 'x'.repeat(1_000_000))])
+    const { error } = await postTo([respondWithStatus(400, {}, 'x'.repeat(1_000_000))])
     expect(error?.message).toMatch(/refused the request \(HTTP 400\)/)
   })
 
   it('with a redirect › does not follow it, which would send the key along', async () => {
     await using otherServer = await startUpstream()
-    const { error } = await postTo([refuses(307, { location: otherServer.url })])
+    const { error } = await postTo([respondWithStatus(307, { location: otherServer.url })])
     expect(error).toMatchObject({
       code: 'upstream',
       status: 307,
@@ -83,9 +90,9 @@ describe('post', () => {
   })
 
   it('with a connection dropped before the response › retries', async () => {
-    await using upstream = await startUpstream([{ does: 'cut' }, replies()])
+    await using upstream = await startUpstream([{ does: 'cut' }, replyWith()])
     const delays: number[] = []
-    const response = await post(new URL(upstream.url), { ...helloPost, wait: async (ms) => void delays.push(ms) })
+    const response = await post(new URL(upstream.url), { ...helloPost, sleep: async (ms) => void delays.push(ms) })
     expect(response.contentType).toBe('application/json')
     await response.body.cancel()
     expect(delays).toEqual([500])
@@ -101,7 +108,7 @@ describe('post', () => {
   })
 
   it('with a key in the query › throws errors without the query', async () => {
-    await using upstream = await startUpstream(refuses(401))
+    await using upstream = await startUpstream(respondWithStatus(401))
     const error = await post(new URL(`${upstream.url}?key=SECRET`), helloPost).catch((reason) => reason)
     expect(error.message).toContain(`${upstream.url} refused the key`)
     expect(formatErrorChain(error)).not.toMatch(/SECRET/)
@@ -121,18 +128,20 @@ describe('post', () => {
     })
     clock.advance(30)
     await failure
-    expect(await upstream.requests[0]?.over).toBe('hung up')
+    expect(await upstream.requests[0]?.outcome).toBe('hung up')
   })
 
   it('when aborted between attempts › throws the reason', async () => {
     const caller = new AbortController()
-    await using upstream = await startUpstream(refuses(429, { 'retry-after': '30' }))
+    await using upstream = await startUpstream(respondWithStatus(429, { 'retry-after': '30' }))
     const wait = (ms: number, signal: AbortSignal): Promise<void> => {
       const sleeping = sleep(ms, signal)
       caller.abort('enough')
       return sleeping
     }
-    await expect(post(new URL(upstream.url), { ...helloPost, wait, signal: caller.signal })).rejects.toMatchObject({
+    await expect(
+      post(new URL(upstream.url), { ...helloPost, sleep: wait, signal: caller.signal }),
+    ).rejects.toMatchObject({
       code: 'aborted',
       cause: 'enough',
     })
@@ -140,22 +149,24 @@ describe('post', () => {
 
   it('when the total timeout expires between attempts › throws', async () => {
     using clock = useFakeTimeouts()
-    await using upstream = await startUpstream(refuses(429, { 'retry-after': '30' }))
+    await using upstream = await startUpstream(respondWithStatus(429, { 'retry-after': '30' }))
     const wait = (ms: number, signal: AbortSignal): Promise<void> => {
       const sleeping = sleep(ms, signal)
       clock.advance(40)
       return sleeping
     }
-    await expect(post(new URL(upstream.url), { ...helloPost, wait, timeouts: { total: 40 } })).rejects.toMatchObject({
+    await expect(
+      post(new URL(upstream.url), { ...helloPost, sleep: wait, timeouts: { total: 40 } }),
+    ).rejects.toMatchObject({
       code: 'timeout',
     })
   })
 
   it('with a delay longer than the first-byte timeout › does not count the delay', async () => {
     using clock = useFakeTimeouts()
-    await using upstream = await startUpstream([refuses(503), replies()])
+    await using upstream = await startUpstream([respondWithStatus(503), replyWith()])
     const wait = async (): Promise<void> => clock.advance(450)
-    const response = await post(new URL(upstream.url), { ...helloPost, wait, timeouts: { firstByte: 400 } })
+    const response = await post(new URL(upstream.url), { ...helloPost, sleep: wait, timeouts: { firstByte: 400 } })
     await response.body.cancel()
     expect(upstream.requests).toHaveLength(2)
   })
@@ -172,12 +183,12 @@ describe('post', () => {
   })
 
   it.each<[ending: string, script: Behaviour[], consume: (body: ReadableStream<Uint8Array>) => Promise<unknown>]>([
-    ['read to the end', [refuses(500), replies('All')], (body) => new Response(body).text()],
+    ['read to the end', [respondWithStatus(500), replyWith('All')], (body) => new Response(body).text()],
     ['cancelled', [{ does: 'stall', pieces: ['Half'] }], (body) => body.cancel()],
     ['cancelled during a read', [{ does: 'stall', pieces: [] }], (body) => cancelDuringRead(body)],
     ['dropped', [{ does: 'drop', pieces: ['Half'] }], (body) => new Response(body).text().catch(() => '')],
-    ['refused', [refuses(401)], async () => undefined],
-    ['empty', [sends('text/plain', '')], (body) => new Response(body).text()],
+    ['refused', [respondWithStatus(401)], async () => undefined],
+    ['empty', [sendRaw('text/plain', '')], (body) => new Response(body).text()],
   ])('with a response that is %s › leaves no timer and no listener', async (_, script, consume) => {
     await using upstream = await startUpstream(script)
     const caller = new AbortController()
@@ -186,10 +197,10 @@ describe('post', () => {
       ...helloPost,
       timeouts,
       signal: caller.signal,
-      wait: async () => undefined,
+      sleep: async () => undefined,
     }).catch(() => undefined)
     if (response !== undefined) await consume(response.body)
-    await upstream.requests.at(-1)?.over
+    await upstream.requests.at(-1)?.outcome
     expect(getEventListeners(caller.signal, 'abort')).toEqual([])
     expect(timers.started().length).toBeGreaterThan(0)
     expect(timers.active()).toEqual([])
@@ -237,7 +248,7 @@ describe('buildEndpointUrl', () => {
     ['https://example.com/v1', '/v1', 'https://example.com/chat/completions'],
     ['https://example.com/proxy/v1/', '/v1', 'https://example.com/proxy/chat/completions'],
   ])('with base URL %s and suffix %j › returns %s', (baseUrl, suffix, url) => {
-    expect(endpoint(baseUrl, '/chat/completions', suffix).href).toBe(url)
+    expect(buildEndpointUrl(baseUrl, '/chat/completions', suffix).href).toBe(url)
   })
 
   it.each([
@@ -249,7 +260,7 @@ describe('buildEndpointUrl', () => {
   ])('with base URL %j › throws an error that does not quote it', (baseUrl, message) => {
     const thrown = (): unknown => {
       try {
-        return endpoint(baseUrl, '/chat/completions')
+        return buildEndpointUrl(baseUrl, '/chat/completions')
       } catch (error) {
         return error
       }

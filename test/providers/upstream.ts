@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { detectProtocol, type Protocol, wholeReply, wordedReply } from './protocols.ts'
+import { detectProtocol, encodeEventStream, encodeJsonReply, type Protocol } from './protocols.ts'
 
 /** Response of the upstream to one request. */
 export type Behaviour =
@@ -32,7 +32,7 @@ export type Behaviour =
   | { readonly does: 'hang' }
 
 /** A request that the upstream received. */
-export type Received = {
+export type RecordedRequest = {
   readonly method: string
   readonly path: string
   readonly headers: IncomingMessage['headers']
@@ -43,23 +43,23 @@ export type Received = {
   readonly body: any
   readonly text: string
   /** Resolves to `answered` after the whole response, `hung up` when the client left early, `cut` when the upstream dropped it. */
-  readonly over: Promise<'answered' | 'hung up' | 'cut'>
+  readonly outcome: Promise<'answered' | 'hung up' | 'cut'>
 }
 
 /** One behaviour for all requests, a list of which the last one repeats, or a function of the request. */
-export type Script = Behaviour | readonly Behaviour[] | ((request: Received) => Behaviour)
+export type Script = Behaviour | readonly Behaviour[] | ((request: RecordedRequest) => Behaviour)
 
 export type Upstream = AsyncDisposable & {
   /** The address without a path. */
   readonly origin: string
   /** The value for OPENAI_BASE_URL: the origin with `/v1`. */
   readonly url: string
-  readonly requests: readonly Received[]
+  readonly requests: readonly RecordedRequest[]
   close(): Promise<void>
 }
 
-export const replies = (...pieces: string[]): Behaviour => ({ does: 'reply', pieces })
-export const refuses = (
+export const replyWith = (...pieces: string[]): Behaviour => ({ does: 'reply', pieces })
+export const respondWithStatus = (
   status: number,
   headers: Readonly<Record<string, string>> = {},
   body = '{"error":{"message":"no"}}',
@@ -69,7 +69,7 @@ export const refuses = (
   headers,
   body,
 })
-export const sends = (type: string, body: string | Uint8Array): Behaviour => ({ does: 'send', type, body })
+export const sendRaw = (type: string, body: string | Uint8Array): Behaviour => ({ does: 'send', type, body })
 
 /**
  * Starts a scripted model server on a free port; the path selects OpenAI's, Anthropic's or Gemini's protocol.
@@ -78,8 +78,8 @@ export const sends = (type: string, body: string | Uint8Array): Behaviour => ({ 
  * await using upstream = await startUpstream([refuses(500), replies('Hello', ' world')])
  * const model = openaiModel({ baseUrl: upstream.url, model: 'test' })
  */
-export async function startUpstream(script: Script = replies('Hello', ' from upstream.')): Promise<Upstream> {
-  const requests: Received[] = []
+export async function startUpstream(script: Script = replyWith('Hello', ' from upstream.')): Promise<Upstream> {
+  const requests: RecordedRequest[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const received = await readRequest(request, response)
     requests.push(received)
@@ -101,19 +101,19 @@ export async function startUpstream(script: Script = replies('Hello', ' from ups
 }
 
 /** Returns the URL of a port on which no server listens. */
-export async function closedPort(): Promise<string> {
+export async function closedPortUrl(): Promise<string> {
   const upstream = await startUpstream()
   await upstream.close()
   return upstream.url
 }
 
-function selectBehaviour(script: Script, request: Received, index: number): Behaviour {
+function selectBehaviour(script: Script, request: RecordedRequest, index: number): Behaviour {
   if (typeof script === 'function') return script(request)
   const behaviours = 'length' in script ? script : [script]
-  return behaviours[index] ?? behaviours.at(-1) ?? replies()
+  return behaviours[index] ?? behaviours.at(-1) ?? replyWith()
 }
 
-async function readRequest(request: IncomingMessage, response: ServerResponse): Promise<Received> {
+async function readRequest(request: IncomingMessage, response: ServerResponse): Promise<RecordedRequest> {
   const outcome = new Promise<'answered' | 'hung up' | 'cut'>((resolve) => {
     response.once('close', () =>
       resolve(response.writableFinished ? 'answered' : droppedResponses.has(response) ? 'cut' : 'hung up'),
@@ -129,7 +129,7 @@ async function readRequest(request: IncomingMessage, response: ServerResponse): 
     port: request.socket.remotePort ?? 0,
     body: tryParseJson(text),
     text,
-    over: outcome,
+    outcome,
   }
 }
 
@@ -143,7 +143,7 @@ function tryParseJson(text: string): unknown {
 
 const droppedResponses = new WeakSet<ServerResponse>()
 
-async function respond(behaviour: Behaviour, received: Received, response: ServerResponse): Promise<void> {
+async function respond(behaviour: Behaviour, received: RecordedRequest, response: ServerResponse): Promise<void> {
   const protocol = detectProtocol(received.path)
   switch (behaviour.does) {
     case 'hang':
@@ -161,24 +161,24 @@ async function respond(behaviour: Behaviour, received: Received, response: Serve
       response.writeHead(200, { 'content-type': behaviour.type }).end(behaviour.body)
       return
     case 'whole':
-      response.writeHead(200, { 'content-type': 'application/json' }).end(wholeReply(protocol, behaviour.pieces))
+      response.writeHead(200, { 'content-type': 'application/json' }).end(encodeJsonReply(protocol, behaviour.pieces))
       return
     case 'reply':
       if (!wantsStream(protocol, received))
         return respond({ does: 'whole', pieces: behaviour.pieces }, received, response)
-      return streamReply(response, wordedReply(protocol, behaviour.pieces, true), behaviour.split === true)
+      return streamReply(response, encodeEventStream(protocol, behaviour.pieces, true), behaviour.split === true)
     case 'babble':
-      return streamEndlessly(response, wordedReply(protocol, behaviour.pieces, true))
+      return streamEndlessly(response, encodeEventStream(protocol, behaviour.pieces, true))
     default:
       return streamPartially(
         behaviour.does,
         response,
-        wordedReply(protocol, behaviour.pieces, behaviour.does === 'stall' && behaviour.complete === true),
+        encodeEventStream(protocol, behaviour.pieces, behaviour.does === 'stall' && behaviour.complete === true),
       )
   }
 }
 
-const wantsStream = (protocol: Protocol, received: Received): boolean =>
+const wantsStream = (protocol: Protocol, received: RecordedRequest): boolean =>
   protocol === 'gemini' || received.body?.stream === true
 
 async function streamReply(response: ServerResponse, body: string, split: boolean): Promise<void> {

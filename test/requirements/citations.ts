@@ -20,7 +20,7 @@ export function listCitedIds(source: Source): readonly string[] {
 }
 
 /** Maps each row id to the test files that cite it. */
-export function citations(): ReadonlyMap<string, readonly string[]> {
+export function findCitations(): ReadonlyMap<string, readonly string[]> {
   const files = new Map<string, string[]>()
   for (const source of readSources('test'))
     for (const id of listCitedIds(source)) files.set(id, [...(files.get(id) ?? []), source.path])

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parseSource, root } from '../shape/source.ts'
-import { citations, listCitedIds } from './citations.ts'
-import { featuresPage } from './features.ts'
+import { findCitations, listCitedIds } from './citations.ts'
+import { renderFeatures } from './features.ts'
 import { rows } from './rows.ts'
 
-const cited = citations()
+const cited = findCitations()
 const kept = rows.filter((row) => row.status === 'kept')
 
 describe('requirement rows', () => {
@@ -25,7 +25,7 @@ describe('requirement rows', () => {
     expect([...cited].filter(([id]) => !known.has(id)).map(([id, files]) => `${id} in ${files.join(', ')}`)).toEqual([])
   })
   it('match FEATURES.md (run npm run features to update it)', () =>
-    expect(readFileSync(`${root}FEATURES.md`, 'utf8')).toBe(featuresPage(cited)))
+    expect(readFileSync(`${root}FEATURES.md`, 'utf8')).toBe(renderFeatures(cited)))
 })
 
 describe('listCitedIds', () => {

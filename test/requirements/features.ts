@@ -2,7 +2,7 @@ import type { Row } from './row.ts'
 import { rows, sections } from './rows.ts'
 
 /** Renders FEATURES.md: every requirement with its status, source files and tests. */
-export function featuresPage(citations: ReadonlyMap<string, readonly string[]>): string {
+export function renderFeatures(citations: ReadonlyMap<string, readonly string[]>): string {
   const kept = rows.filter((row) => row.status === 'kept').length
   const parts = sections.map(
     ({ title, rows }) => `## ${title}\n\nSource: ${rows[0]?.source}\n\n${table(rows, citations)}\n`,

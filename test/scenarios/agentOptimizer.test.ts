@@ -1,26 +1,26 @@
 import type OpenAI from 'openai'
 import { describe, expect } from 'vitest'
-import type { Notes } from '../../src/domain/entry.ts'
+import type { UpkeepNotes } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import type { ChatMessage, Ledger } from '../../src/domain/ledger.ts'
-import { type Incoming, type Memory, openMemory, profiles } from '../../src/index.ts'
+import { type Memory, type MessageInput, openMemory, profiles } from '../../src/index.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { openaiFaults } from '../context/providerRules.ts'
-import { type Received, replies, sends, startUpstream } from '../providers/upstream.ts'
+import { findOpenaiFaults } from '../context/providerRules.ts'
+import { type RecordedRequest, replyWith, sendRaw, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { startServer, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const minute = 60_000
 let now = 0
 const clock = (): number => now
 const store = (file: string): string => `sqlite:${file}`
 
 /** Reads the upkeep notes of a session from its file. */
-async function notesOf(file: string, key: string): Promise<Notes | undefined> {
+async function notesOf(file: string, key: string): Promise<UpkeepNotes | undefined> {
   const opened = await openStore(store(file))
-  const { derived } = await opened.head(parseKey(key), 0)
+  const { derived } = await opened.readHead(parseKey(key), 0)
   await opened.close()
   return derived.find((entry) => entry.kind === 'notes')
 }
@@ -29,7 +29,7 @@ async function notesOf(file: string, key: string): Promise<Notes | undefined> {
 async function cycle(memory: Memory): Promise<void> {
   now += 2 * minute
   await memory.sweep(now)
-  await memory.upkeep.settled()
+  await memory.upkeep.whenIdle()
 }
 
 describe('the agent data flow', () => {
@@ -39,7 +39,7 @@ describe('the agent data flow', () => {
   const status = 'The page has loaded and the agent waits for the next instruction now.'
 
   /** Calls a tool twice, then answers; replies to anything else that it is working. */
-  const browserModel = ({ body }: Received) => {
+  const browserModel = ({ body }: RecordedRequest) => {
     const newest = body.messages.at(-1)
     const calls = (name: string, json: string) => {
       const message = {
@@ -47,15 +47,15 @@ describe('the agent data flow', () => {
         content: null,
         tool_calls: [{ id: `call_${name}`, type: 'function', function: { name, arguments: json } }],
       }
-      return sends(
+      return sendRaw(
         'application/json',
         JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }),
       )
     }
     if (newest.content.startsWith('Navigate to')) return calls('navigate', '{"url":"https://example.com/"}')
     if (newest.content === navigated) return calls('extract', '{"selector":"#page-title"}')
-    if (newest.content === extracted) return replies('The title is Example Domain.')
-    return newest.content.startsWith('Wait') ? replies(status) : replies('navigating...')
+    if (newest.content === extracted) return replyWith('The title is Example Domain.')
+    return newest.content.startsWith('Wait') ? replyWith(status) : replyWith('navigating...')
   }
 
   /** Agent that sends its whole history each time, as OpenAI clients do, and runs the tools it is asked for. */
@@ -89,7 +89,7 @@ describe('the agent data flow', () => {
 
       // Steps 1 to 4: instruction, agent messages and tool results are stored in their roles.
       await runAgent(first.client('browser:s1'), history, 'Navigate to example.com and extract the title.')
-      expect(await first.said('browser:s1')).toEqual([
+      expect(await first.transcriptLines('browser:s1')).toEqual([
         'user: Navigate to example.com and extract the title.',
         'assistant: ',
         `tool: ${navigated}`,
@@ -107,7 +107,7 @@ describe('the agent data flow', () => {
         'What do you do now?',
       ])
         await runAgent(first.client('browser:s1'), history, instruction)
-      expect((await first.said('browser:s1')).length).toBe(20)
+      expect((await first.transcriptLines('browser:s1')).length).toBe(20)
 
       // Step 5: the optimizer runs after its interval of two minutes.
       expect(await notesOf(file, 'browser:s1')).toBe(undefined)
@@ -115,7 +115,7 @@ describe('the agent data flow', () => {
 
       // Steps 6 to 8: small talk and the older of two duplicates are compressed; messages with a URL or a selector are
       // promoted.
-      const { triage } = (await notesOf(file, 'browser:s1')) as Notes
+      const { triage } = (await notesOf(file, 'browser:s1')) as UpkeepNotes
       const linesOfRuns = (runs: readonly (readonly [number, number])[] = []) =>
         runs.flatMap(([from, to]) => history.slice(from - 1, to).map(({ role, content }) => `${role}: ${content}`))
       expect(linesOfRuns(triage?.compressed)).toEqual([
@@ -144,7 +144,7 @@ describe('the agent data flow', () => {
 
       // Step 10: the next session, after a restart, is shown the knowledge, and its reply counts as a use.
       await using second = await startServer({ upstream: upstream.url, memory })
-      expect((await second.said('browser:s1')).length).toBe(20)
+      expect((await second.transcriptLines('browser:s1')).length).toBe(20)
       await runAgent(second.client('browser:s2'), [], 'Open the menu of example.com.')
       const asked = upstream.requests.at(-1)?.body.messages
       expect(asked).toEqual([
@@ -170,13 +170,13 @@ describe('optimizer results', () => {
       'It ended well.',
     ].join('\n')
   const link = 'The shop is at https://example.com/cart now.'
-  const opening: Incoming[] = [
+  const opening: MessageInput[] = [
     { role: 'user', content: log('archive') },
     { role: 'user', content: 'ok' },
     { role: 'assistant', content: link },
     { role: 'user', content: log('archive') },
   ]
-  const smallTalk = (place: number): Incoming => ({
+  const smallTalk = (place: number): MessageInput => ({
     role: place % 2 === 0 ? 'user' : 'assistant',
     content: `Chapter ${place} speaks of ${'hills '.repeat(place % 7)}and rivers.`,
   })
@@ -244,7 +244,7 @@ describe('optimizer results', () => {
     const file = fresh()
     const before = await openOptimized(file)
     const budget = Math.floor((await before.context(key)).ledger.history / 0.76)
-    const [shown, status] = [await before.context(key, { budget }), await before.upkeep.optimizer(key)]
+    const [shown, status] = [await before.context(key, { budget }), await before.upkeep.optimizerStatus(key)]
     expect(status.currentParameters).toEqual({
       compressionTrigger: 0.75,
       fullMessageWindow: 32,
@@ -253,7 +253,7 @@ describe('optimizer results', () => {
     })
     await before.close()
     await using after = await openMemory({ profile: 'agent', store: store(file), clock })
-    expect(await after.upkeep.optimizer(key)).toEqual(status)
+    expect(await after.upkeep.optimizerStatus(key)).toEqual(status)
     expect(JSON.stringify(await after.context(key, { budget }))).toBe(JSON.stringify(shown))
   })
 
@@ -274,7 +274,7 @@ describe('optimizer results', () => {
 
   verifies('A-10', 'when little could be saved › raise the relevance threshold and compress earlier', async () => {
     await using memory = await openOptimized(fresh(), 800)
-    expect((await memory.upkeep.optimizer(key)).currentParameters).toEqual({
+    expect((await memory.upkeep.optimizerStatus(key)).currentParameters).toEqual({
       compressionTrigger: 0.5,
       fullMessageWindow: 26,
       minRelevance: 0.5,
@@ -290,7 +290,7 @@ describe('optimizer results for tool output', () => {
   const note = 'The crate stands in hall seven, on the left of the door, says the list.'
 
   /** A tool call and its result, without other text. */
-  const used = (id: string, content: string, at: number): Incoming[] => [
+  const used = (id: string, content: string, at: number): MessageInput[] => [
     {
       role: 'assistant',
       content: '',
@@ -321,7 +321,7 @@ describe('optimizer results for tool output', () => {
     const { messages, ledger } = await memory.context(key, {
       budget: Math.floor((await memory.context(key)).ledger.history / 0.76),
     })
-    expect([ledger.due, openaiFaults(messages)]).toEqual([true, []])
+    expect([ledger.due, findOpenaiFaults(messages)]).toEqual([true, []])
     return messages
   }
 
@@ -352,11 +352,11 @@ describe('an optimizer run', () => {
     for (let minutes = 1; minutes <= 6; minutes++) {
       if (minutes === 1 || minutes === 3)
         await memory.append('acme:bot', [user(`Crate ${minutes} stands in hall seven.`)])
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
       now += minute
       await memory.sweep(now)
-      await memory.upkeep.settled()
-      runs.push((await memory.upkeep.optimizer('acme:bot')).totalOptimizations)
+      await memory.upkeep.whenIdle()
+      runs.push((await memory.upkeep.optimizerStatus('acme:bot')).totalOptimizations)
     }
     expect(runs).toEqual([0, 1, 1, 2, 2, 2])
   })
@@ -372,7 +372,7 @@ describe('an optimizer run', () => {
     }
     // No messages since the last run: nothing to examine.
     await cycle(memory)
-    expect((await memory.upkeep.optimizer('acme:bot')).totalOptimizations).toBe(503)
+    expect((await memory.upkeep.optimizerStatus('acme:bot')).totalOptimizations).toBe(503)
     await memory.close()
     const snapshots = (await notesOf(file, 'acme:bot'))?.tuning?.snapshots ?? []
     expect(snapshots.length).toBe(500)

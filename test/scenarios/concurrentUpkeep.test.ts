@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import type { Summary } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import type { Ask, Model } from '../../src/domain/ports.ts'
+import type { Model, ModelRequest } from '../../src/domain/ports.ts'
 import type { Profile } from '../../src/domain/profile.ts'
 import type { Memory } from '../../src/memory.ts'
 import { profiles } from '../../src/profiles/index.ts'
@@ -10,8 +10,8 @@ import { ramStore } from '../../src/stores/ram.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { toLines } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { briefTurn, messagesOf, sampleTurn } from './sampleTurns.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { briefTurn, sampleMessages, sampleTurn } from './sampleTurns.ts'
 import {
   memoryBlocksIn,
   modelName,
@@ -23,7 +23,7 @@ import {
   writeSummary,
 } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 const hour = 3_600_000
 const noon = Date.UTC(2026, 0, 1, 12)
@@ -61,7 +61,7 @@ describe('200 concurrent turns of one session', () => {
     await using upkeepModel = await startUpkeepModel()
     await using memory = await openRecordingMemory({ store: `sqlite:${fresh()}`, model: upkeepModel.model })
     await runAllTurns(memory, 200)
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     await expectComplete(memory, 200)
     expectVersionChain(memory.committed, modelName)
     const last = memory.committed.at(-1)
@@ -85,7 +85,7 @@ describe('200 concurrent turns of one session', () => {
         clock: () => noon + (reads++ % 3) * hour,
       })
       await runAllTurns(memory, 200)
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
       await expectComplete(memory, 200)
       // 400 messages make eighteen batches; fewer than fifty messages stay unsummarised.
       expect(upkeepModel.requestsFor('summary').length).toBe(18)
@@ -106,7 +106,7 @@ describe('two memories working on one session of one file', () => {
     await using one = await openRecordingMemory({ store: sqliteStore(file), model: upkeepModel.model })
     await using other = await openRecordingMemory({ store: sqliteStore(file), model: upkeepModel.model })
     await Promise.all([runAllTurns(one, 100), runAllTurns(other, 100, 100)])
-    await Promise.all([one.upkeep.settled(), other.upkeep.settled()])
+    await Promise.all([one.upkeep.whenIdle(), other.upkeep.whenIdle()])
     await expectComplete(one, 200)
     const committed = [...one.committed, ...other.committed]
     expectVersionChain(committed, modelName)
@@ -135,15 +135,15 @@ describe('two memories working on one session of one file', () => {
         store,
         model: made,
         timeout: 30_000,
-        expire: () => new AbortController().signal,
+        timeoutSignal: () => new AbortController().signal,
         clock: () => time.now,
       })
     const [first, second] = [await open(stores[0], model(upkeepModel)), await open(stores[1], upkeepModel.model)]
     const append = async (memory: Memory, turn: number): Promise<void> => {
       await memory.append(key, [sampleTurn(turn)[0]])
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
     }
-    await first.append(key, messagesOf(0, 20))
+    await first.append(key, sampleMessages(0, 20))
     const close = async (): Promise<void> => {
       await Promise.all([first.close(), second.close()])
       await upkeepModel.close()
@@ -176,7 +176,7 @@ describe('two memories working on one session of one file', () => {
     expectVersionChain(at.second.committed, modelName)
     expect([at.second.committed.length, at.upkeepModel.requests.length - before]).toEqual([1, 2])
     expect(toLines(await at.second.transcript(key))).toEqual(
-      toLines([...messagesOf(0, 20), ...[20, 21, 22].map((turn) => sampleTurn(turn)[0])]),
+      toLines([...sampleMessages(0, 20), ...[20, 21, 22].map((turn) => sampleTurn(turn)[0])]),
     )
   })
 
@@ -195,7 +195,7 @@ describe('two memories working on one session of one file', () => {
     const [asked, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow = ({ model }: UpkeepModel): Model => ({
       name: 'slow',
-      async *reply(ask: Ask, signal?: AbortSignal) {
+      async *reply(ask: ModelRequest, signal?: AbortSignal) {
         asked.resolve()
         await late.promise
         yield* model.reply(ask, signal)
@@ -210,7 +210,7 @@ describe('two memories working on one session of one file', () => {
     await at.append(at.second, 21)
     const [summary] = await at.second.upkeep.summaries(key)
     late.resolve()
-    await at.first.upkeep.settled()
+    await at.first.upkeep.whenIdle()
     expect([at.first.committed, summary?.by, await at.first.upkeep.summaries(key)]).toEqual([[], modelName, [summary]])
   })
 })
@@ -243,12 +243,12 @@ describe('store and model answering in any order', () => {
       const ram = ramStore()
       const at = <T extends unknown[], R>(call: (...given: T) => Promise<R>) =>
         scheduler.scheduleFunction(call) as (...given: T) => Promise<R>
-      const store = { ...ram, head: at(ram.head), page: at(ram.page), commit: at(ram.commit) }
+      const store = { ...ram, readHead: at(ram.readHead), readMessages: at(ram.readMessages), commit: at(ram.commit) }
       const read: string[] = []
       let calls = 0
       const model: Model = {
         name: 'scheduled',
-        async *reply({ messages }: Ask) {
+        async *reply({ messages }: ModelRequest) {
           const data = Array.from(
             String(messages[1]?.content).matchAll(/<memory>\n([\s\S]*?)\n<\/memory>/g),
             ([, one = '']) => one,
@@ -262,7 +262,7 @@ describe('store and model answering in any order', () => {
       const memories = await Promise.all(
         [0, 1].map(() => openRecordingMemory({ profile: eagerProfile, store, model, clock: () => noon })),
       )
-      const settled = (): Promise<unknown> => Promise.all(memories.map((memory) => memory.upkeep.settled()))
+      const settled = (): Promise<unknown> => Promise.all(memories.map((memory) => memory.upkeep.whenIdle()))
       const appends = Array.from({ length: turns }, async (_, turn) => {
         for (const message of briefTurn(turn)) await memories[turn % 2]?.append(key, [message])
       })
@@ -270,14 +270,14 @@ describe('store and model answering in any order', () => {
       const committed = memories.flatMap((memory) => memory.committed)
       expectVersionChain(committed, 'scheduled')
       expect(calls).toBe(committed.length)
-      const lines = toLines(await ram.page(parseKey(key), { limit: 100 }))
+      const lines = toLines(await ram.readMessages(parseKey(key), { limit: 100 }))
       expect([...lines].sort()).toEqual(
         Array.from({ length: turns }, (_, turn) => toLines(briefTurn(turn)))
           .flat()
           .sort(),
       )
       expect(read).toEqual(lines.slice(0, Math.max(0, ...committed.map(({ covers }) => covers[1]))))
-      for (const memory of memories) memory.upkeep.heard(parseKey(key), 'said')
+      for (const memory of memories) memory.upkeep.notify(parseKey(key), 'said')
       await scheduler.waitFor(settled())
       expect(calls).toBe(committed.length)
       windows.push(committed.length)

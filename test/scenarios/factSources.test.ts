@@ -1,15 +1,15 @@
 import { describe, expect } from 'vitest'
 import type { Fact, Knowledge } from '../../src/domain/entry.ts'
-import { type Incoming, type Memory, openMemory, profiles } from '../../src/index.ts'
+import { type Memory, type MessageInput, openMemory, profiles } from '../../src/index.ts'
 import type { ProfileName } from '../../src/profiles/index.ts'
-import { patience } from '../context/campaign.ts'
-import { replies, startUpstream } from '../providers/upstream.ts'
+import { propertyTimeoutMs } from '../context/campaign.ts'
+import { replyWith, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { openRecordingMemory, runTurnsUntil, startUpkeepModel } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 const hour = 3_600_000
 let now = Date.UTC(2026, 2, 2, 9)
@@ -19,13 +19,13 @@ const open = (profile: ProfileName, budget: number = profiles[profile].budget): 
   openMemory({ profile: { ...profiles[profile], budget }, store: `sqlite:${fresh()}`, clock: () => now })
 
 /** Unremarkable text, long enough that everything before it is summarised. */
-const filler: readonly Incoming[] = Array.from({ length: 40 }, (_, place) =>
+const filler: readonly MessageInput[] = Array.from({ length: 40 }, (_, place) =>
   assistant(`Chapter ${place}. ${'The hills are green and the rivers run to the sea. '.repeat(30)}`),
 )
 
 async function appendFiller(memory: Memory): Promise<void> {
   await memory.append(key, filler)
-  await memory.upkeep.settled()
+  await memory.upkeep.whenIdle()
 }
 
 const factLines = (facts: readonly Fact[]): string[] =>
@@ -49,7 +49,7 @@ const statements = [
 const policy = { category: 'domain', key: 'opening hours', value: 'The office opens at nine.' } as const
 
 /** 1,000 turns exceed the default timeout on a busy machine. */
-const timeoutMs = 3 * patience
+const timeoutMs = 3 * propertyTimeoutMs
 
 describe('an assistant that repeats its context for 1,000 turns', () => {
   for (const profile of ['thread', 'agent'] as const) {
@@ -75,7 +75,7 @@ describe('an assistant that repeats its context for 1,000 turns', () => {
             { answers: ledger },
           )
           if (turn % 50 === 0) await memory.sweep(now)
-          await memory.upkeep.settled()
+          await memory.upkeep.whenIdle()
         }
         expect(echoes).toBe(1_000)
         expect(await memory.upkeep.facts(key, { history: true })).toEqual(before)
@@ -85,7 +85,7 @@ describe('an assistant that repeats its context for 1,000 turns', () => {
         )
         // One session counts as one use.
         expect(
-          (await memory.upkeep.knowledge('acme')).map(({ value, confidence, used }) => [value, confidence, used]),
+          (await memory.upkeep.knowledge('acme')).map(({ value, confidence, usedBy }) => [value, confidence, usedBy]),
         ).toEqual([[policy.value, 0.55, ['ann']]])
       },
       timeoutMs,
@@ -95,7 +95,7 @@ describe('an assistant that repeats its context for 1,000 turns', () => {
   for (const name of ['thread', 'agent', 'summary'] as const satisfies ProfileName[]) {
     verifies(['X-09', 'A-03'], `profile ${name}, through the server › adds no fact and no confidence`, async () => {
       await using upstream = await startUpstream(({ body }) =>
-        replies(`You told me: ${memoryTextIn(body.messages)}\nI prefer dark mode. I live in Oslo.`),
+        replyWith(`You told me: ${memoryTextIn(body.messages)}\nI prefer dark mode. I live in Oslo.`),
       )
       const profile = { ...profiles[name], budget: Math.min(4_000, profiles[name].budget) }
       await using server = await startServer({
@@ -114,11 +114,11 @@ describe('an assistant that repeats its context for 1,000 turns', () => {
         history.push(assistant(choices[0]?.message.content ?? ''))
       }
       await memory.sweep(now)
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
       expect(factLines(await memory.upkeep.facts(key, { history: true }))).toEqual(factLines(before))
       const [known] = (await memory.upkeep.knowledge('acme')) as [Knowledge]
-      expect([known.confidence, known.used]).toEqual(
-        profile.sees.includes('scope') ? [0.55, ['ann']] : [0.5, undefined],
+      expect([known.confidence, known.usedBy]).toEqual(
+        profile.scopes.includes('scope') ? [0.55, ['ann']] : [0.5, undefined],
       )
       expect(server.faults).toEqual([])
     })
@@ -154,7 +154,7 @@ describe('a fact', () => {
 
   const claim =
     'I prefer dark mode. My cat is called Miso. I live in Oslo. Remember that my flight leaves on 3 May 2026.'
-  const others: Readonly<Record<string, readonly Incoming[]>> = {
+  const others: Readonly<Record<string, readonly MessageInput[]>> = {
     'the system': [{ role: 'system', content: claim }],
     'a developer': [{ role: 'developer', content: claim }],
     'an assistant': [assistant(claim)],
@@ -274,7 +274,7 @@ describe('the key of a fact extracted by a model', () => {
       [found, ['budget', 'theme']],
     ] as const) {
       await using upkeepModel = await startUpkeepModel((purpose) =>
-        purpose === 'facts' ? replies(JSON.stringify(answer)) : undefined,
+        purpose === 'facts' ? replyWith(JSON.stringify(answer)) : undefined,
       )
       await using memory = await openRecordingMemory({ store: `sqlite:${fresh()}`, model: upkeepModel.model })
       await memory.append(key, [user(statements)])

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
-import { upkeepWith } from '../../src/index.ts'
+import { createUpkeep } from '../../src/index.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { type Behaviour, type Received, refuses, replies, sends } from '../providers/upstream.ts'
+import { type Behaviour, type RecordedRequest, replyWith, respondWithStatus, sendRaw } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { type Started, startServer, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { countWords, messagesOf, sampleTurn } from './sampleTurns.ts'
+import { startServer, type TestServer, user } from '../server/start.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { countWords, sampleMessages, sampleTurn } from './sampleTurns.ts'
 import {
   correctSummary,
   formatFaults,
@@ -19,7 +19,7 @@ import {
   writeSummary,
 } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 
 /** Identifiers in the first summary that no later one may lose. */
@@ -38,9 +38,9 @@ const always = (behaviour: Behaviour): ResponseOverride => upkeepOnly(() => beha
 
 /** Overrides summaries only. */
 const summariesWith =
-  (text: (request: Received) => string): ResponseOverride =>
+  (text: (request: RecordedRequest) => string): ResponseOverride =>
   (purpose, request) =>
-    purpose === 'summary' ? replies(text(request)) : undefined
+    purpose === 'summary' ? replyWith(text(request)) : undefined
 
 /** A correct summary followed by unwanted text. */
 const correctWith = (end: string): ResponseOverride => summariesWith((request) => `${correctSummary(request)}\n${end}`)
@@ -58,20 +58,25 @@ type Case = {
 }
 
 const cases: readonly Case[] = [
-  { how: 'an empty reply', override: () => always(replies('')), faults: bothSteps('empty'), summaryRequests: 2 },
+  { how: 'an empty reply', override: () => always(replyWith('')), faults: bothSteps('empty'), summaryRequests: 2 },
   {
     how: 'a reply of white space',
-    override: () => always(replies(' \n', '\t ')),
+    override: () => always(replyWith(' \n', '\t ')),
     faults: bothSteps('empty'),
     summaryRequests: 2,
   },
   {
     how: 'status 500',
-    override: () => always(refuses(500, { 'retry-after': '0' })),
+    override: () => always(respondWithStatus(500, { 'retry-after': '0' })),
     faults: bothSteps('failed'),
     summaryRequests: 6,
   },
-  { how: 'status 400', override: () => always(refuses(400)), faults: bothSteps('failed'), summaryRequests: 2 },
+  {
+    how: 'status 400',
+    override: () => always(respondWithStatus(400)),
+    faults: bothSteps('failed'),
+    summaryRequests: 2,
+  },
   {
     how: 'no response',
     override: (timeouts) => upkeepOnly(() => timeouts.hang()),
@@ -98,19 +103,19 @@ const cases: readonly Case[] = [
   },
   {
     how: 'an HTML response',
-    override: () => always(sends('text/html', '<html><p>Welcome</html>')),
+    override: () => always(sendRaw('text/html', '<html><p>Welcome</html>')),
     faults: bothSteps('failed'),
     summaryRequests: 2,
   },
   {
     how: 'JSON without a reply',
-    override: () => always(sends('application/json', '{"status":"ok"}')),
+    override: () => always(sendRaw('application/json', '{"status":"ok"}')),
     faults: bothSteps('failed'),
     summaryRequests: 2,
   },
   {
     how: 'a reply of ten megabytes',
-    override: () => always(replies(...Array(100).fill('word '.repeat(20_000)))),
+    override: () => always(replyWith(...Array(100).fill('word '.repeat(20_000)))),
     faults: bothSteps('too long'),
     summaryRequests: 1,
   },
@@ -119,7 +124,7 @@ const cases: readonly Case[] = [
     override: () => (purpose, request) =>
       purpose === 'chat'
         ? undefined
-        : replies(`<html><body><p>${purpose === 'summary' ? correctSummary(request) : 'Welcome.'}</p></body></html>`),
+        : replyWith(`<html><body><p>${purpose === 'summary' ? correctSummary(request) : 'Welcome.'}</p></body></html>`),
     faults: ['summary refused, markup', 'facts refused, not the requested JSON'],
     summaryRequests: 1,
   },
@@ -174,7 +179,7 @@ const cases: readonly Case[] = [
 /** The server on a file, its model server and the timeout trigger. */
 type TestContext = AsyncDisposable & {
   readonly upkeepModel: UpkeepModel
-  readonly server: Started
+  readonly server: TestServer
   readonly timeouts: ManualTimeouts
   readonly transcript: string[]
 }
@@ -184,7 +189,7 @@ async function openContext(): Promise<TestContext> {
   const memory = {
     profile: 'summary' as const,
     store: `sqlite:${fresh()}`,
-    upkeep: upkeepWith({ model: upkeepModel.model, expire: timeouts.expire }),
+    upkeep: createUpkeep({ model: upkeepModel.model, timeoutSignal: timeouts.expire }),
   }
   const server = await startServer({ upstream: upkeepModel.url, memory })
   const close = async (): Promise<void> => {
@@ -210,11 +215,11 @@ async function askUntil(context: TestContext, version: number): Promise<string |
   while ((await context.server.memory.upkeep.record(key)).summary_version < version) {
     await ask(
       context,
-      messagesOf(3 * context.transcript.length, 2)
+      sampleMessages(3 * context.transcript.length, 2)
         .map(({ content }) => content)
         .join(' '),
     )
-    await context.server.memory.upkeep.settled()
+    await context.server.memory.upkeep.whenIdle()
   }
   return ask(context, 'What comes next?')
 }
@@ -268,7 +273,7 @@ describe('an upkeep model that misbehaves', () => {
           null,
           { ...healthy, by: modelName, version: 3 },
         ])
-        expect(await context.server.said(key)).toEqual(context.transcript)
+        expect(await context.server.transcriptLines(key)).toEqual(context.transcript)
         expect(context.server.faults).toEqual([])
       },
     )
@@ -299,9 +304,9 @@ describe('an upkeep model that misbehaves', () => {
   })
 
   for (const [how, behaviour] of [
-    ['status 500', refuses(500, { 'retry-after': '0' })],
-    ['status 400', refuses(400)],
-    ['an empty reply', replies('')],
+    ['status 500', respondWithStatus(500, { 'retry-after': '0' })],
+    ['status 400', respondWithStatus(400)],
+    ['an empty reply', replyWith('')],
     ['a dropped connection', { does: 'drop', pieces: ['The user'] }],
   ] as const satisfies readonly (readonly [string, Behaviour])[]) {
     verifies('C-11', `${how} once › is called again, and nothing is degraded`, async () => {
@@ -338,7 +343,7 @@ describe('important data', () => {
   ] as const) {
     verifies('C-11', `answered with ${how} › is extracted by the built-in rules`, async () => {
       await using context = await openContext()
-      context.upkeepModel.setOverride(upkeepOnly((purpose) => (purpose === 'facts' ? replies(text) : undefined)))
+      context.upkeepModel.setOverride(upkeepOnly((purpose) => (purpose === 'facts' ? replyWith(text) : undefined)))
       await ask(context, opening)
       const header = await askUntil(context, 1)
       const { important_data: data } = await context.server.memory.upkeep.record(key)
@@ -351,7 +356,7 @@ describe('important data', () => {
     await using context = await openContext()
     context.upkeepModel.setOverride(
       upkeepOnly((purpose) =>
-        purpose === 'facts' ? replies('{"important_data":{"user_preferences":{"theme":"dark"}}}') : undefined,
+        purpose === 'facts' ? replyWith('{"important_data":{"user_preferences":{"theme":"dark"}}}') : undefined,
       ),
     )
     await ask(context, opening)
@@ -361,7 +366,7 @@ describe('important data', () => {
 
   it('answered as empty › stays empty', async () => {
     await using context = await openContext()
-    context.upkeepModel.setOverride(upkeepOnly((purpose) => (purpose === 'facts' ? replies('{}') : undefined)))
+    context.upkeepModel.setOverride(upkeepOnly((purpose) => (purpose === 'facts' ? replyWith('{}') : undefined)))
     await ask(context, 'How are you?')
     expect(await askUntil(context, 1)).toBeNull()
     expect(await context.server.memory.upkeep.facts(key)).toEqual([])
@@ -376,7 +381,7 @@ describe('a fault reason with characters that a header cannot hold', () => {
     const store = await openStore(`sqlite:${fresh()}`)
     await using server = await startServer({ upstream: upkeepModel.url, memory: { store, clock: () => start } })
     await server.memory.append(key, [user('Hello.')])
-    const head = await store.head(parseKey(key), 0)
+    const head = await store.readHead(parseKey(key), 0)
     const notes = {
       kind: 'notes',
       id: 'notes',
@@ -394,7 +399,7 @@ describe('a fault reason with characters that a header cannot hold', () => {
       drop: [],
       expiresAt: head.expiresAt,
     })
-    const response = await server.post(key, { model: 'any', messages: [sampleTurn(1)[0]] })
+    const response = await server.postChat(key, { model: 'any', messages: [sampleTurn(1)[0]] })
     expect([response.status, (await response.json()).choices[0].message.content]).toEqual([200, 'Noted.'])
     expect(response.headers.get('x-threadkeep-degraded')).toMatch(/^summary sp[\x20-\x7e]+$/)
     expect([response.headers.has('x-injected'), server.faults]).toEqual([false, []])

@@ -1,16 +1,16 @@
 import { describe, expect } from 'vitest'
 import type { Derived, Message, Summary } from '../../src/domain/entry.ts'
-import type { Ask, Model } from '../../src/domain/ports.ts'
+import type { Model, ModelRequest } from '../../src/domain/ports.ts'
 import { openMemory } from '../../src/index.ts'
-import { refuses } from '../providers/upstream.ts'
+import { respondWithStatus } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { databaseFiles, tracesOf } from '../stores/traces.ts'
-import { appendAlternating, messagesOf } from './sampleTurns.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { databaseFiles, findTraces } from '../stores/traces.ts'
+import { appendAlternating, sampleMessages } from './sampleTurns.ts'
 import { openRecordingMemory, runTurnsUntil, startUpkeepModel, type UpkeepModel } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 
 /** Wraps the model so that, after `block()`, summary requests wait for `release()`. */
@@ -19,7 +19,7 @@ function blockableModel(upkeepModel: UpkeepModel) {
   const gate = { isBlocked: false }
   const model: Model = {
     name: upkeepModel.model.name,
-    async *reply(ask: Ask, signal?: AbortSignal) {
+    async *reply(ask: ModelRequest, signal?: AbortSignal) {
       if (gate.isBlocked && ask.messages[0]?.content?.startsWith('Summarize')) {
         asked.resolve()
         await free.promise
@@ -50,14 +50,14 @@ describe('forgetting a message while a model summarises later ones', () => {
         (await memory.upkeep.summaries(key)).map(({ text, version }) => [text.includes('Zebulon'), version]),
       ).toEqual([[true, 1]])
       block()
-      await memory.append(key, messagesOf(turns, 20))
+      await memory.append(key, sampleMessages(turns, 20))
       await asked
       const other = byText ? await openMemory({ profile: 'summary', store: `sqlite:${file}` }) : memory
       await other.forget(byText ? { scope: 'acme', text: 'zebulon' } : { key, messageId: 'm1' })
       if (byText) await other.close()
-      if (isDown) upkeepModel.setOverride(() => refuses(400))
+      if (isDown) upkeepModel.setOverride(() => respondWithStatus(400))
       release()
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
       const [summary] = await memory.upkeep.summaries(key)
       expect([summary?.text.includes('Zebulon'), summary?.covers[0], memory.health().running]).toEqual([false, 1, 0])
       expect(
@@ -67,12 +67,12 @@ describe('forgetting a message while a model summarises later ones', () => {
           await memory.transcript(key),
         ]),
       ).not.toMatch(/zebulon/i)
-      expect(tracesOf('Zebulon', databaseFiles(file))).toEqual([])
-      await memory.append(key, messagesOf(turns + 20, 20))
-      await memory.upkeep.settled()
+      expect(findTraces('Zebulon', databaseFiles(file))).toEqual([])
+      await memory.append(key, sampleMessages(turns + 20, 20))
+      await memory.upkeep.whenIdle()
       expect((await memory.upkeep.summaries(key))[0]?.covers[1]).toBeGreaterThan(summary?.covers[1] ?? 0)
       await memory.close()
-      expect(tracesOf('Zebulon', databaseFiles(file))).toEqual([])
+      expect(findTraces('Zebulon', databaseFiles(file))).toEqual([])
     })
 })
 
@@ -109,7 +109,7 @@ describe('a summary rebuilt after one of its messages was forgotten', () => {
     }
     const before = await memory.upkeep.summaries(key)
     await memory.forget({ key, messageId: 'm3' })
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     return { before, made, after: await memory.upkeep.summaries(key) }
   }
 

@@ -1,25 +1,25 @@
 import { describe, expect } from 'vitest'
 import type { Fact } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import { type Incoming, type Memory, openMemory, profiles } from '../../src/index.ts'
+import { type Memory, type MessageInput, openMemory, profiles } from '../../src/index.ts'
 import { openaiModel } from '../../src/providers/openai.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { type Received, replies, startUpstream } from '../providers/upstream.ts'
+import { type RecordedRequest, replyWith, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { databaseFiles, tracesOf } from '../stores/traces.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { databaseFiles, findTraces } from '../stores/traces.ts'
 import { appendAlternating } from './sampleTurns.ts'
 import { purposeOf, runTurnsUntil } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 const hour = 3_600_000
 const start = Date.UTC(2026, 2, 2, 9)
 let now = start
 
 /** Unremarkable text, long enough that everything before it is summarised. */
-const filler: readonly Incoming[] = Array.from({ length: 24 }, (_, place) =>
+const filler: readonly MessageInput[] = Array.from({ length: 24 }, (_, place) =>
   assistant(`Chapter ${place}. ${'The hills are green and the rivers run to the sea. '.repeat(20)}`),
 )
 
@@ -36,7 +36,7 @@ async function openChat(
     now += hour
   }
   await memory.append(key, [...filler, user('What comes next?')])
-  await memory.upkeep.settled()
+  await memory.upkeep.whenIdle()
   return memory
 }
 
@@ -79,7 +79,7 @@ describe('forgetting a summarised message', () => {
 
       const forgotten = await memory.forget({ key, messageId: 'm2' })
       const [session] = forgotten.sessions
-      expect([forgotten.sessions.length, session?.key, session?.entries.includes('m2'), session?.renewed]).toEqual([
+      expect([forgotten.sessions.length, session?.key, session?.entries.includes('m2'), session?.rebuilt]).toEqual([
         1,
         key,
         true,
@@ -92,22 +92,22 @@ describe('forgetting a summarised message', () => {
       for (const word of ['Zephyrine', 'Juniper Lane']) {
         // The query itself is not stored data.
         expect(await everythingAbout(memory, word.slice(1))).not.toContain(word)
-        expect(tracesOf(word, databaseFiles(file))).toEqual([])
+        expect(findTraces(word, databaseFiles(file))).toEqual([])
       }
       expect((await memory.upkeep.facts(key)).map(({ value }) => value)).toContain(
         'My dog is called Halcyon and was found in harbour 9032',
       )
       await memory.close()
-      expect(tracesOf('Zephyrine', databaseFiles(file))).toEqual([])
+      expect(findTraces('Zephyrine', databaseFiles(file))).toEqual([])
     },
   )
 
   verifies('X-05', "rebuilds a model's summary without calling the model again", async () => {
     const file = fresh()
-    const model = (request: Received) =>
+    const model = (request: RecordedRequest) =>
       purposeOf(request) === 'summary'
-        ? replies(`${cat} ${dog} ${'The assistant then spoke of hills and rivers at length. '.repeat(12)}`)
-        : replies(JSON.stringify({ important_facts: ['My cat is called Zephyrine', 'My dog is called Halcyon'] }))
+        ? replyWith(`${cat} ${dog} ${'The assistant then spoke of hills and rivers at length. '.repeat(12)}`)
+        : replyWith(JSON.stringify({ important_facts: ['My cat is called Zephyrine', 'My dog is called Halcyon'] }))
     await using upstream = await startUpstream(model)
     const memory = await openChat(file, ['Hello there.', cat, dog], {
       model: openaiModel({ baseUrl: upstream.url, model: 'scribe' }),
@@ -123,7 +123,7 @@ describe('forgetting a summarised message', () => {
     expect(upstream.requests.length).toBe(asked)
     expect(await everythingAbout(memory, 'Zephyrine')).not.toMatch(/Zephyrine|Juniper/)
     await memory.close()
-    for (const word of ['Zephyrine', 'Juniper Lane']) expect(tracesOf(word, databaseFiles(file))).toEqual([])
+    for (const word of ['Zephyrine', 'Juniper Lane']) expect(findTraces(word, databaseFiles(file))).toEqual([])
   })
 
   verifies('X-05', 'reaches summaries that were built on earlier summaries', async () => {
@@ -131,7 +131,7 @@ describe('forgetting a summarised message', () => {
     const memory = await openChat(file, ['Hello there.', cat, dog])
     for (let version = 2; version <= 4; version++) {
       await memory.append(key, [...filler, user(`What comes after ${version}?`)])
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
     }
     const [before] = await memory.upkeep.summaries(key)
     expect([before?.version, before?.text.includes('Zephyrine')]).toEqual([4, true])
@@ -141,7 +141,7 @@ describe('forgetting a summarised message', () => {
     ).toEqual([[true, 4]])
     expect(await everythingAbout(memory, 'Zephyrine')).not.toMatch(/Zephyrine|Juniper/)
     await memory.close()
-    expect(tracesOf('Zephyrine', databaseFiles(file))).toEqual([])
+    expect(findTraces('Zephyrine', databaseFiles(file))).toEqual([])
   })
 
   verifies(['X-05', 'T-04'], 'reaches hourly and session summaries', async () => {
@@ -160,12 +160,12 @@ describe('forgetting a summarised message', () => {
         key,
         Array.from({ length: 60 }, (_, at) => user(`${name(at + 1)} waits for parcels from the depot.`)),
       )
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
       now += days * 23 * hour
       await memory.append(key, [user('Is anybody there?')])
       now += days * 3 * hour
       await memory.append(key, [user('Hello?')])
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
       const before = await memory.upkeep.summaries(key)
       expect(before.map(({ tier, covers }) => [tier, covers])).toEqual([[days === 0 ? 'hour' : 'session', [1, 20]]])
       const known = Array.from({ length: 20 }, (_, at) => at + 1).filter((number) =>
@@ -180,7 +180,7 @@ describe('forgetting a summarised message', () => {
       ])
       expect(await everythingAbout(memory, 'depot')).not.toContain(name(gone))
       await memory.close()
-      expect(tracesOf(name(gone), databaseFiles(file))).toEqual([])
+      expect(findTraces(name(gone), databaseFiles(file))).toEqual([])
     }
   })
 
@@ -190,19 +190,21 @@ describe('forgetting a summarised message', () => {
     const store = await openStore(`sqlite:${file}`)
     const memory = await openMemory({ profile: 'agent', store, clock: () => now })
     const items = async () =>
-      (await store.head(parseKey(key), 0)).derived.flatMap((entry) => (entry.kind === 'item' ? [entry.content] : []))
+      (await store.readHead(parseKey(key), 0)).derived.flatMap((entry) =>
+        entry.kind === 'item' ? [entry.content] : [],
+      )
     await memory.append(key, [
       user('The shop is at https://zephyrine.example/cart now.'),
       user('The blog is at https://halcyon.example/blog now.'),
     ])
     now += 2 * 60_000
     await memory.sweep(now)
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     expect((await items()).length).toBe(2)
     expect((await memory.forget({ key, messageId: 'm1' })).sessions).toEqual([{ key, entries: ['m1', 'im1'] }])
     expect(await items()).toEqual(['The blog is at https://halcyon.example/blog now.'])
     await memory.close()
-    expect(tracesOf('zephyrine', databaseFiles(file))).toEqual([])
+    expect(findTraces('zephyrine', databaseFiles(file))).toEqual([])
   })
 })
 
@@ -253,7 +255,7 @@ describe('a fact whose message is forgotten', () => {
     expect(teas(await memory.upkeep.facts(key, { history: true }))).toEqual([['Lapsang', 'holds', 'm1']])
     expect(await everythingAbout(memory, 'Genmaicha')).not.toContain('is Genmaicha')
     await memory.close()
-    expect(tracesOf('Genmaicha', databaseFiles(file))).toEqual([])
+    expect(findTraces('Genmaicha', databaseFiles(file))).toEqual([])
   })
 
   verifies(

@@ -2,10 +2,10 @@ import { describe, expect } from 'vitest'
 import { type Memory, openMemory } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { databaseFiles, tracesOf } from '../stores/traces.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { databaseFiles, findTraces } from '../stores/traces.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const start = Date.UTC(2026, 2, 2, 9)
 
 describe('forgetting a session', () => {
@@ -24,15 +24,15 @@ describe('forgetting a session', () => {
     const { ledger } = await memory.context(`acme:${id}`)
     expect(ledger.knowledge.length).toBe(2)
     await memory.append(`acme:${id}`, [assistant('The opening hours.')], { answers: ledger })
-    expect(tracesOf(id, databaseFiles(file))).not.toEqual([])
+    expect(findTraces(id, databaseFiles(file))).not.toEqual([])
     await memory.forget({ key: `acme:${id}` })
-    expect(tracesOf(id, databaseFiles(file))).toEqual([])
+    expect(findTraces(id, databaseFiles(file))).toEqual([])
     expect(await values(memory)).toEqual(['19 %', 'nine to five'])
-    expect((await memory.upkeep.knowledge('acme')).flatMap(({ told = [], used = [] }) => [...told, ...used])).toEqual([
-      'bob',
-    ])
+    expect(
+      (await memory.upkeep.knowledge('acme')).flatMap(({ statedBy = [], usedBy = [] }) => [...statedBy, ...usedBy]),
+    ).toEqual(['bob'])
     await memory.close()
-    expect(tracesOf(id, databaseFiles(file))).toEqual([])
+    expect(findTraces(id, databaseFiles(file))).toEqual([])
   })
 
   verifies(['X-05', 'A-03'], 'deletes the knowledge that only this session stated and keeps the rest', async () => {
@@ -51,7 +51,7 @@ describe('forgetting a session', () => {
     await memory.remember('acme', { ...hours, key: 'vat', value: '19 %' })
     await memory.forget({ key: `acme:${id}` })
     expect(await values(memory)).toEqual(['19 %', 'nine to five'])
-    expect(tracesOf('diabetes', databaseFiles(file))).toEqual([])
+    expect(findTraces('diabetes', databaseFiles(file))).toEqual([])
     await memory.forget({ key: 'acme:bob' })
     expect(await values(memory)).toEqual(['19 %'])
     await memory.close()
@@ -84,7 +84,7 @@ describe('knowledge whose value a session changed', () => {
       await memory.remember('acme', { ...ceo, value: 'Zebulon', session: 'bob' })
       await memory.append('acme:bob', [user('Hello.')])
       await memory.forget({ key: 'acme:bob' })
-      expect([await memory.upkeep.knowledge('acme'), tracesOf('Zebulon', databaseFiles(file))]).toEqual([[], []])
+      expect([await memory.upkeep.knowledge('acme'), findTraces('Zebulon', databaseFiles(file))]).toEqual([[], []])
     },
   )
 
@@ -93,7 +93,7 @@ describe('knowledge whose value a session changed', () => {
     await memory.remember('acme', { ...ceo, value: 'Alice', session: 'ann' })
     await memory.remember('acme', { ...ceo, value: 'Zebulon', session: 'bob' })
     await memory.forget({ key: 'acme:ann' })
-    expect((await memory.upkeep.knowledge('acme')).map(({ value, told }) => [value, told])).toEqual([
+    expect((await memory.upkeep.knowledge('acme')).map(({ value, statedBy }) => [value, statedBy])).toEqual([
       ['Zebulon', ['bob']],
     ])
   })

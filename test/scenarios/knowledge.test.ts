@@ -1,14 +1,21 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { categories } from '../../src/domain/knowledge.ts'
-import { type Memory, type MemoryOptions, openMemory, profiles, type Remembered, ramStore } from '../../src/index.ts'
-import { campaign, seed } from '../context/campaign.ts'
-import { replies, startUpstream } from '../providers/upstream.ts'
+import { knowledgeCategories } from '../../src/domain/knowledge.ts'
+import {
+  type KnowledgeInput,
+  type Memory,
+  type MemoryOptions,
+  openMemory,
+  profiles,
+  ramStore,
+} from '../../src/index.ts'
+import { isCampaign, seed } from '../context/campaign.ts'
+import { replyWith, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const day = 24 * 3_600_000
 const start = Date.UTC(2026, 2, 2, 9)
 let now = start
@@ -19,7 +26,7 @@ function open(options: MemoryOptions = {}): Promise<Memory> {
   return openMemory({ store: `sqlite:${fresh()}`, clock: () => now, ...options })
 }
 
-const hours: Remembered = { category: 'domain', key: 'opening hours', value: 'nine to five' }
+const hours: KnowledgeInput = { category: 'domain', key: 'opening hours', value: 'nine to five' }
 
 const confidences = async (memory: Memory, scope = 'acme'): Promise<number[]> =>
   (await memory.upkeep.knowledge(scope)).map(({ confidence }) => confidence)
@@ -29,7 +36,7 @@ describe('knowledge', () => {
     const store = `sqlite:${fresh()}`
     const first = await open({ store })
     for (const scope of ['acme', 'other'])
-      for (const category of categories)
+      for (const category of knowledgeCategories)
         for (const key of ['opening hours', 'Opening hours'])
           for (const value of ['nine to five', `${scope} ${category} ${key}`])
             await first.remember(scope, { category, key, value })
@@ -37,7 +44,7 @@ describe('knowledge', () => {
     await using memory = await open({ store })
     for (const scope of ['acme', 'other']) {
       const known = await memory.upkeep.knowledge(scope)
-      const expected = categories.flatMap((category) =>
+      const expected = knowledgeCategories.flatMap((category) =>
         ['opening hours', 'Opening hours'].map((key) => `${scope} ${category} ${key}`),
       )
       expect(known.map(({ value }) => value).sort()).toEqual(expected.sort())
@@ -48,8 +55,14 @@ describe('knowledge', () => {
 
   verifies('A-02', 'with an unknown category › is refused; there are five', async () => {
     await using memory = await open()
-    expect(categories).toEqual(['domain', 'execution_pattern', 'user_preference', 'website_knowledge', 'error_pattern'])
-    const wrong = { ...hours, category: 'gossip' } as unknown as Remembered
+    expect(knowledgeCategories).toEqual([
+      'domain',
+      'execution_pattern',
+      'user_preference',
+      'website_knowledge',
+      'error_pattern',
+    ])
+    const wrong = { ...hours, category: 'gossip' } as unknown as KnowledgeInput
     await expect(memory.remember('acme', wrong)).rejects.toMatchObject({ code: 'bad-option', param: 'category' })
     expect(await confidences(memory)).toEqual([])
   })
@@ -110,7 +123,7 @@ describe('knowledge confidence', () => {
   )
 
   verifies('A-03', 'grows by 0.05 on a model reply through the server, once per session', async () => {
-    await using upstream = await startUpstream(replies('At nine.'))
+    await using upstream = await startUpstream(replyWith('At nine.'))
     for (const profile of ['thread', 'support', 'agent'] as const) {
       now = start
       await using server = await startServer({
@@ -160,7 +173,7 @@ describe('knowledge confidence', () => {
       }
       await memory.close()
     }
-    await fc.assert(fc.asyncProperty(sweepInterval, check), { seed, numRuns: campaign ? 1_000 : 12 })
+    await fc.assert(fc.asyncProperty(sweepInterval, check), { seed, numRuns: isCampaign ? 1_000 : 12 })
   })
 
   verifies('A-03', 'starts to decay 30 days after the last use, not after the statement', async () => {
@@ -199,7 +212,7 @@ describe('permission to add knowledge', () => {
       support: ['kept', 'waits', 'bad-option by'],
       agent: ['kept', 'kept', 'bad-option by'],
     })
-    const strict = { ...profiles.thread, learns: { user: 'ask', assistant: 'no', tool: 'no' } } as const
+    const strict = { ...profiles.thread, knowledgePolicy: { user: 'ask', assistant: 'no', tool: 'no' } } as const
     await using memory = await open({ profile: strict })
     expect(await memory.remember('acme', hours)).toMatchObject({ pending: true })
     await expect(memory.remember('acme', { ...hours, by: 'assistant' })).rejects.toMatchObject({

@@ -1,17 +1,17 @@
 import { encodeChat } from 'gpt-tokenizer/model/gpt-4o-mini'
 import { describe, expect } from 'vitest'
-import type { Incoming } from '../../src/domain/chat.ts'
+import type { MessageInput } from '../../src/domain/chat.ts'
 import type { Key } from '../../src/domain/key.ts'
-import type { Index, Store } from '../../src/domain/ports.ts'
+import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import { openMemory } from '../../src/index.ts'
 import { profiles } from '../../src/profiles/index.ts'
 import { SessionModels } from '../../src/server/upstreams/sessionModels.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { replies } from '../providers/upstream.ts'
+import { replyWith } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, toLines, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { countWords, messagesOf, sampleTurn } from './sampleTurns.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { countWords, sampleMessages, sampleTurn } from './sampleTurns.ts'
 import {
   memoryBlocksIn,
   modelName,
@@ -23,7 +23,7 @@ import {
   type UpkeepModel,
 } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 const newYear = Date.UTC(2026, 0, 1)
 const emptyData = {
@@ -39,7 +39,7 @@ const emptyData = {
 /** Tokens that the provider adds before a reply. */
 const reply = 3
 /** Token count by an independent tokenizer, without the overhead of the reply. */
-const countTokens = (messages: readonly Pick<Incoming, 'role' | 'content'>[]): number =>
+const countTokens = (messages: readonly Pick<MessageInput, 'role' | 'content'>[]): number =>
   encodeChat(messages.map(({ role, content }) => ({ role: role as 'user' | 'assistant', content: String(content) })))
     .length - reply
 
@@ -47,7 +47,7 @@ const countTokens = (messages: readonly Pick<Incoming, 'role' | 'content'>[]): n
 async function openMemoryBy(
   by: string,
   upkeepModel: UpkeepModel,
-  store: string | (Store & Index) = `sqlite:${fresh()}`,
+  store: string | (Store & SearchIndex) = `sqlite:${fresh()}`,
 ): Promise<RecordingMemory> {
   return openRecordingMemory({ store, clock: () => newYear, model: by === modelName ? upkeepModel.model : undefined })
 }
@@ -69,11 +69,11 @@ for (const by of [modelName, 'builtin']) {
     verifies(['C-13', 'C-02'], 'scenario 1: a short conversation › is shown unchanged and not summarised', async () => {
       await using upkeepModel = await startUpkeepModel()
       const file = fresh()
-      const sent = [...messagesOf(0, 2), sampleTurn(2)[0]]
+      const sent = [...sampleMessages(0, 2), sampleTurn(2)[0]]
       {
         await using memory = await openMemoryBy(by, upkeepModel, `sqlite:${file}`)
         await memory.append(key, sent)
-        await memory.upkeep.settled()
+        await memory.upkeep.whenIdle()
         expect(toLines((await memory.context(key)).messages)).toEqual(toLines(sent))
       }
       await using memory = await openMemoryBy(by, upkeepModel, `sqlite:${file}`)
@@ -98,19 +98,19 @@ for (const by of [modelName, 'builtin']) {
       async () => {
         await using upkeepModel = await startUpkeepModel()
         await using memory = await openMemoryBy(by, upkeepModel)
-        const sent: Incoming[] = []
-        const appendAndSettle = async (message: Incoming): Promise<void> => {
+        const sent: MessageInput[] = []
+        const appendAndSettle = async (message: MessageInput): Promise<void> => {
           sent.push(message)
           await memory.append(key, [message])
-          await memory.upkeep.settled()
+          await memory.upkeep.whenIdle()
         }
-        const talk = [user('I prefer dark mode.'), assistant('Dark it is.'), ...messagesOf(0, 30)]
+        const talk = [user('I prefer dark mode.'), assistant('Dark it is.'), ...sampleMessages(0, 30)]
         for (const message of talk) {
           if (countTokens([...sent, message]) > 3_000) break
           await appendAndSettle(message)
         }
         expect([(await memory.upkeep.record(key)).summary_version, modelCalls(upkeepModel)]).toEqual([0, [0, 0]])
-        await appendAndSettle(talk[sent.length] as Incoming)
+        await appendAndSettle(talk[sent.length] as MessageInput)
         const record = await memory.upkeep.record(key)
         expect(record).toMatchObject({
           summary_version: 1,
@@ -130,7 +130,7 @@ for (const by of [modelName, 'builtin']) {
         expect([kept !== undefined && kept <= 500, more !== undefined && more > 500]).toEqual([true, true])
         const { ledger } = await memory.context(key)
         expect(ledger.spent).toBeLessThan(1_000)
-        for (const message of messagesOf(40, 3).slice(0, 5)) await appendAndSettle(message)
+        for (const message of sampleMessages(40, 3).slice(0, 5)) await appendAndSettle(message)
         expect([(await memory.upkeep.record(key)).summary_version, modelCalls(upkeepModel)]).toEqual([
           1,
           expectedCalls(1),
@@ -259,7 +259,7 @@ for (const by of [modelName, 'builtin']) {
         const sent = [
           user('Grüße aus Köln! 你好,世界 🚀'),
           assistant('if (a !== b) return a\n\t// 3.14159'),
-          ...messagesOf(0, 10),
+          ...sampleMessages(0, 10),
         ]
         await memory.append(key, sent)
         const { messages, ledger } = await memory.context(key)
@@ -286,7 +286,7 @@ for (const by of [modelName, 'builtin']) {
         await using memory = await openMemoryBy(by, upkeepModel, store)
         const steps = async (turn: number): Promise<readonly string[]> => {
           await memory.append(key, [sampleTurn(turn)[0]], { replyFollows: true })
-          await memory.upkeep.settled()
+          await memory.upkeep.whenIdle()
           store.calls.length = 0
           await memory.context(key)
           return [...store.calls]
@@ -303,7 +303,7 @@ for (const by of [modelName, 'builtin']) {
     verifies(['C-13', 'C-10'], 'scenario 7: the transcript › is complete and unchanged', async () => {
       await using upkeepModel = await startUpkeepModel()
       const file = fresh()
-      const sent: Incoming[] = []
+      const sent: MessageInput[] = []
       {
         await using memory = await openMemoryBy(by, upkeepModel, `sqlite:${file}`)
         for (let turn = 0; turn < 45; turn++) {
@@ -311,7 +311,7 @@ for (const by of [modelName, 'builtin']) {
           sent.push(...sampleTurn(turn))
           if (turn % 9 === 0) expect(toLines(await memory.transcript(key))).toEqual(toLines(sent))
         }
-        await memory.upkeep.settled()
+        await memory.upkeep.whenIdle()
         expect((await memory.upkeep.record(key)).summary_version).toBe(3)
       }
       await using memory = await openMemoryBy(by, upkeepModel, `sqlite:${file}`)
@@ -370,8 +370,8 @@ for (const by of [modelName, 'builtin']) {
 
 describe('a model that does not answer', () => {
   for (const [name, messages] of [
-    ['thread', messagesOf(0, 90)],
-    ['support', messagesOf(0, 25)],
+    ['thread', sampleMessages(0, 90)],
+    ['support', sampleMessages(0, 25)],
   ] as const) {
     verifies(['C-13', 'T-05'], `scenario 6: profile ${name} › delays neither append nor context`, async () => {
       const requested = Promise.withResolvers<void>()
@@ -386,7 +386,7 @@ describe('a model that does not answer', () => {
         store,
         clock: () => newYear,
         model: upkeepModel.model,
-        expire: () => new AbortController().signal,
+        timeoutSignal: () => new AbortController().signal,
       })
       await using idle = await openMemory({ profile, store: other, clock: () => newYear, upkeep: false })
       await memory.append(key, messages)
@@ -409,15 +409,15 @@ describe('a chat through the server', () => {
     'scenario 2: the reply › uses data that only the summary and important data still hold',
     async () => {
       await using upkeepModel = await startUpkeepModel((purpose, { body }) =>
-        purpose === 'chat' ? replies(answerTo(body.messages)) : undefined,
+        purpose === 'chat' ? replyWith(answerTo(body.messages)) : undefined,
       )
-      const models = new SessionModels({ upstream: upkeepModel.url })
+      const models = new SessionModels({ upstreams: upkeepModel.url })
       const memory = {
         profile: 'summary' as const,
         store: `sqlite:${fresh()}`,
-        model: (session: Key) => models.for(session),
+        model: (session: Key) => models.get(session),
       }
-      await using server = await startServer({ upstream: upkeepModel.url, models, memory })
+      await using server = await startServer({ upstream: upkeepModel.url, upkeepModels: models, memory })
       const client = server.client(key)
       const ask = async (content: string): Promise<string | null> => {
         const { choices } = await client.chat.completions.create({
@@ -436,7 +436,7 @@ describe('a chat through the server', () => {
       expect(
         upkeepModel.requestsFor('summary').map(({ headers, body }) => [headers.authorization, body.model]),
       ).toEqual([['Bearer sk-client', modelName]])
-      expect((await server.said(key)).slice(0, 4)).toEqual([
+      expect((await server.transcriptLines(key)).slice(0, 4)).toEqual([
         `user: ${question}`,
         'assistant: You have not told me.',
         'user: I prefer dark mode.',
@@ -456,7 +456,7 @@ function answerTo(messages: readonly { readonly content: string }[]): string {
 }
 
 /** Store that records its calls. */
-function recordCalls(store: Store & Index): Store & Index & { readonly calls: string[] } {
+function recordCalls(store: Store & SearchIndex): Store & SearchIndex & { readonly calls: string[] } {
   const calls: string[] = []
   const note = (name: string | symbol, call: unknown) =>
     typeof call !== 'function'
@@ -467,5 +467,5 @@ function recordCalls(store: Store & Index): Store & Index & { readonly calls: st
         }
   return new Proxy(store, {
     get: (target, name) => (name === 'calls' ? calls : note(name, Reflect.get(target, name))),
-  }) as Store & Index & { calls: string[] }
+  }) as Store & SearchIndex & { calls: string[] }
 }

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
-import type { Incoming } from '../../src/index.ts'
+import type { MessageInput } from '../../src/index.ts'
 import { assistant, user } from '../server/start.ts'
-import { databaseFiles, tracesOf } from '../stores/traces.ts'
-import { cards, contexts, sayings, shapes } from '../text/secretFormats.ts'
+import { databaseFiles, findTraces } from '../stores/traces.ts'
+import { cardNumbers, keyFormats, namedSecrets, statedSecrets } from '../text/secretFormats.ts'
 
 /** Every secret format, in a typical sentence. */
 export const secretSamples: readonly { readonly name: string; readonly secret: string; readonly text: string }[] = [
-  ...shapes.map(({ name, secret }) => ({ name, secret, text: `Use ${secret} for it, please.` })),
-  ...contexts,
-  ...sayings,
-  ...cards,
+  ...keyFormats.map(({ name, secret }) => ({ name, secret, text: `Use ${secret} for it, please.` })),
+  ...namedSecrets,
+  ...statedSecrets,
+  ...cardNumbers,
 ]
 
 /** Substrings that identify a secret: all of it, or each long line of a PEM key. Shorter ones occur by chance. */
@@ -25,11 +25,11 @@ export const findSecrets = (text: string): string[] =>
 /** Probes in the database files, in any encoding. Short ones are searched raw only: in base64 they match by chance. */
 export const storedSecrets = (file: string): string[] =>
   distinctive.filter((probe) =>
-    probe.length < 12 ? readFileSync(file).includes(probe) : tracesOf(probe, databaseFiles(file)).length > 0,
+    probe.length < 12 ? readFileSync(file).includes(probe) : findTraces(probe, databaseFiles(file)).length > 0,
   )
 
 /** A secret as it appears in a tool loop: in the question, the call's arguments, its result and the reply. */
-export function secretInToolLoop(text: string, place: number): Incoming[] {
+export function secretInToolLoop(text: string, place: number): MessageInput[] {
   const id = `call${place}`
   return [
     user(text),

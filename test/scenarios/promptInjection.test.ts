@@ -1,23 +1,23 @@
 import { describe, expect, it } from 'vitest'
 import type { AnthropicContext, AnthropicMessage, ChatMessage, Context } from '../../src/domain/ledger.ts'
-import { type Incoming, type Memory, openMemory, profiles } from '../../src/index.ts'
+import { type Memory, type MessageInput, openMemory, profiles } from '../../src/index.ts'
 import type { ProfileName } from '../../src/profiles/index.ts'
 import { openaiModel } from '../../src/providers/openai.ts'
-import { type Behaviour, type Received, replies, startUpstream } from '../providers/upstream.ts'
+import { type Behaviour, type RecordedRequest, replyWith, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { type InjectionText, injectionTexts } from './injectionCorpus.ts'
 import { purposeOf } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 const minute = 60_000
 let now = Date.UTC(2026, 2, 2, 9)
 const names = Object.keys(profiles) as ProfileName[]
 
 /** The text as a tool result, as an assistant's repetition, and as a quotation by the user. */
-function exposures({ name, text }: InjectionText, place: number): Incoming[] {
+function exposures({ name, text }: InjectionText, place: number): MessageInput[] {
   const id = `call${place}`
   return [
     user(`Please look at number ${place}.`),
@@ -36,13 +36,13 @@ function exposures({ name, text }: InjectionText, place: number): Incoming[] {
 }
 
 /** Model server that obeys its input: returns each demand as facts and in the summary. */
-function obedientModel(request: Received): Behaviour {
+function obedientModel(request: RecordedRequest): Behaviour {
   const content: string = request.body.messages.at(-1).content
   const demands = injectionTexts.map(({ demand }) => demand).filter((demand) => content.includes(demand))
   const userLines = content.split('\n').filter((line) => line.startsWith('user: '))
-  if (purposeOf(request) === 'summary') return replies([...demands, ...userLines].join('\n').slice(0, 3_000))
+  if (purposeOf(request) === 'summary') return replyWith([...demands, ...userLines].join('\n').slice(0, 3_000))
   const named = Object.fromEntries(demands.map((demand, place) => [`preference_${place}`, demand]))
-  return replies(
+  return replyWith(
     JSON.stringify({
       user_preferences: named,
       important_facts: demands,
@@ -68,11 +68,11 @@ async function openExposed(
   })
   for (const [place, text] of injectionTexts.entries()) {
     await memory.append(key, exposures(text, place))
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     now += minute
     if (place % 10 === 0) await memory.sweep(now)
   }
-  await memory.upkeep.settled()
+  await memory.upkeep.whenIdle()
   return memory
 }
 
@@ -105,7 +105,7 @@ describe('the injection corpus', () => {
           assistant('The hills are green and the rivers run to the sea. '.repeat(20)),
         ),
       ])
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
       expect((await memory.upkeep.facts(key)).map(({ value }) => value)).toContainEqual(expect.stringContaining('4493'))
     }
   })
@@ -156,7 +156,7 @@ describe('injected text that asks to be remembered', () => {
   }
 
   verifies(['X-09', 'A-02'], 'as knowledge › is refused from a tool and pending from an assistant', async () => {
-    for (const name of names.filter((one) => profiles[one].sees.includes('scope'))) {
+    for (const name of names.filter((one) => profiles[one].scopes.includes('scope'))) {
       await using memory = await openMemory({ profile: name, store: `sqlite:${fresh()}`, clock: () => now })
       for (const [place, { text }] of injectionTexts.entries()) {
         const knowledge = { category: 'domain', key: `note ${place}`, value: text } as const
@@ -244,7 +244,7 @@ describe('injected text that asks to be obeyed', () => {
   for (const name of names.filter((one) => one !== 'ephemeral')) {
     verifies(['X-09', 'X-03'], `profile ${name} › occurs only in turns or as data in memory`, async () => {
       await using memory = await openExposed(name)
-      const hasKnowledge = profiles[name].sees.includes('scope')
+      const hasKnowledge = profiles[name].scopes.includes('scope')
       // A user may store a page's claim as knowledge; it is shown as data.
       if (hasKnowledge)
         for (const [place, { text }] of injectionTexts.entries())

@@ -1,4 +1,4 @@
-import type { Incoming } from '../../src/domain/chat.ts'
+import type { MessageInput } from '../../src/domain/chat.ts'
 import type { Memory } from '../../src/memory.ts'
 
 const subjects = [
@@ -32,7 +32,7 @@ const reasons = [
 /**
  * The nth turn of an endless conversation: about 80 tokens per side, all different, with nothing a summary must keep.
  */
-export function sampleTurn(turn: number): readonly [Incoming, Incoming] {
+export function sampleTurn(turn: number): readonly [MessageInput, MessageInput] {
   const pick = (words: readonly string[], step: number): string => words[(turn * step + step) % words.length] as string
   const [subject, doing, reason] = [pick(subjects, 1), pick(actions, 2), pick(reasons, 3)]
   const more = `${pick(subjects, 4)} ${pick(actions, 3)}`
@@ -49,7 +49,7 @@ export function sampleTurn(turn: number): readonly [Incoming, Incoming] {
 }
 
 /** The nth turn of a brief conversation: about 25 tokens per side. */
-export function briefTurn(turn: number): readonly [Incoming, Incoming] {
+export function briefTurn(turn: number): readonly [MessageInput, MessageInput] {
   const subject = subjects[turn % subjects.length]
   return [
     {
@@ -64,7 +64,7 @@ export function briefTurn(turn: number): readonly [Incoming, Incoming] {
 }
 
 /** Messages of both sides of consecutive turns. */
-export const messagesOf = (first: number, count: number): readonly Incoming[] =>
+export const sampleMessages = (first: number, count: number): readonly MessageInput[] =>
   Array.from({ length: count }, (_, at) => sampleTurn(first + at)).flat()
 
 export const countWords = (text: string): number => text.split(/\s+/).filter((word) => word !== '').length
@@ -77,5 +77,5 @@ export async function appendAlternating(
 ): Promise<void> {
   for (let index = 0; index < count; index++)
     await memory.append('acme:ann', [{ role: index % 2 === 0 ? 'user' : 'assistant', content: contentAt(index) }])
-  await memory.upkeep.settled()
+  await memory.upkeep.whenIdle()
 }

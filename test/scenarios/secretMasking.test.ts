@@ -2,32 +2,32 @@ import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
-import { type Incoming, openaiEmbedder, openMemory, profiles } from '../../src/index.ts'
-import { canonical } from '../../src/portable/canonical.ts'
+import { type MessageInput, openaiEmbedder, openMemory, profiles } from '../../src/index.ts'
+import { toCanonicalJson } from '../../src/portable/canonical.ts'
 import { parseForeign } from '../../src/portable/format.ts'
-import { keepForeign } from '../../src/portable/importForeign.ts'
+import { importForeign } from '../../src/portable/importForeign.ts'
 import { openaiModel } from '../../src/providers/openai.ts'
 import { openStore } from '../../src/stores/open.ts'
-import { command } from '../cli/command.ts'
-import { gathered } from '../portable/byteHelpers.ts'
-import { type Received, replies, sends, startUpstream } from '../providers/upstream.ts'
+import { startCommand } from '../cli/command.ts'
+import { readAll } from '../portable/byteHelpers.ts'
+import { type RecordedRequest, replyWith, sendRaw, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { databaseFiles, tracesOf } from '../stores/traces.ts'
-import { cards, shapes } from '../text/secretFormats.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { databaseFiles, findTraces } from '../stores/traces.ts'
+import { cardNumbers, keyFormats } from '../text/secretFormats.ts'
 import { findSecrets, secretInToolLoop, secretSamples, storedSecrets } from './plantedSecrets.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 const now = Date.UTC(2026, 2, 2, 9)
 const clock = (): number => now
 
 /** Model server with embeddings that echoes its input. */
-function echoModel({ path, body }: Received) {
-  if (!path.endsWith('/embeddings')) return replies(String(body.messages.at(-1).content).slice(0, 2_000))
+function echoModel({ path, body }: RecordedRequest) {
+  if (!path.endsWith('/embeddings')) return replyWith(String(body.messages.at(-1).content).slice(0, 2_000))
   const data = (body.input as string[]).map((_, index) => ({ index, embedding: [1, index % 2, 0] }))
-  return sends('application/json', JSON.stringify({ object: 'list', data }))
+  return sendRaw('application/json', JSON.stringify({ object: 'list', data }))
 }
 
 describe('a secret of any format', () => {
@@ -51,9 +51,9 @@ describe('a secret of any format', () => {
         await memory.remember('acme', { category: 'domain', key: `note ${place}`, value: { said: text, list: [text] } })
         await memory.remember('acme', { category: 'error_pattern', key: text, value: place })
       }
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
       await memory.search('acme', `What about ${secretSamples[0]?.text}`)
-      await memory.embedded({ settled: true })
+      await memory.embeddingProgress({ settled: true })
       expect((await memory.upkeep.summaries(key)).length).toBe(1)
       expect(await memory.upkeep.knowledge('acme')).not.toEqual([])
 
@@ -62,7 +62,7 @@ describe('a secret of any format', () => {
       )
       expect([(asked?.length ?? 0) > 0, (embedded?.length ?? 0) > 0]).toEqual([true, true])
       expect(findSecrets(upstream.requests.map(({ text }) => text).join('\n'))).toEqual([])
-      expect(findSecrets((await gathered(memory.export())).toString('utf8'))).toEqual([])
+      expect(findSecrets((await readAll(memory.export())).toString('utf8'))).toEqual([])
       expect(
         findSecrets(JSON.stringify([await memory.transcript(key), await memory.trace(key), memory.health()])),
       ).toEqual([])
@@ -105,14 +105,14 @@ describe('a secret of any format', () => {
         parseForeign('openai', openai, 'o1'),
         parseForeign('server-memory', graph),
       ]
-      for (const foreign of sources) await keepForeign({ memory, store, scope: 'acme' }, foreign, { now })
+      for (const foreign of sources) await importForeign({ memory, store, scope: 'acme' }, foreign, { now })
       expect([(await memory.transcript('acme:c1')).length, (await memory.transcript('acme:o1')).length]).toEqual([
         2 * texts.length,
         2 * texts.length,
       ])
       expect(storedSecrets(file)).toEqual([])
       for (const foreign of sources.slice(0, 2))
-        expect(await keepForeign({ memory, store, scope: 'acme' }, foreign, { now })).toMatchObject({
+        expect(await importForeign({ memory, store, scope: 'acme' }, foreign, { now })).toMatchObject({
           messages: 0,
           unchanged: 1,
         })
@@ -127,17 +127,20 @@ describe('a secret of any format', () => {
     const memory = await openMemory({ store, clock })
     const lines = [JSON.stringify(user('my PIN is 4821.')), JSON.stringify({ messages: [user('my PIN is 4821.')] })]
     for (const line of lines)
-      await keepForeign({ memory, store, scope: 'acme' }, parseForeign('openai', line, 'pins'), { now })
+      await importForeign({ memory, store, scope: 'acme' }, parseForeign('openai', line, 'pins'), { now })
     await memory.close()
     const bytes = databaseFiles(file).map((part) => (existsSync(part) ? readFileSync(part, 'latin1') : ''))
-    const digests = [hash('sha256', canonical([user('my PIN is 4821.')])), ...lines.map((line) => hash('sha256', line))]
+    const digests = [
+      hash('sha256', toCanonicalJson([user('my PIN is 4821.')])),
+      ...lines.map((line) => hash('sha256', line)),
+    ]
     expect(digests.filter((digest) => bytes.join('').includes(digest.slice(0, 32)))).toEqual([])
   })
 
   verifies('X-08', 'as a number in knowledge › is masked', async () => {
     const file = fresh()
     await using memory = await openMemory({ store: `sqlite:${file}`, clock })
-    const card = Number(cards[0]?.secret)
+    const card = Number(cardNumbers[0]?.secret)
     await memory.remember('acme', { category: 'domain', key: 'payment', value: { card, pin: 48_213 } })
     expect(
       [card, 48_213].filter(
@@ -152,10 +155,10 @@ describe('a secret of any format', () => {
     async () => {
       const file = fresh()
       await using upstream = await startUpstream((request) =>
-        request.text.includes('Fail') ? { does: 'cut' } : replies('Done.'),
+        request.text.includes('Fail') ? { does: 'cut' } : replyWith('Done.'),
       )
-      const running = command(['serve', '--port', '0', '--store', `sqlite:${file}`, '--upstream', upstream.url])
-      const output = await running.until('curl ')
+      const running = startCommand(['serve', '--port', '0', '--store', `sqlite:${file}`, '--upstream', upstream.url])
+      const output = await running.waitForOutput('curl ')
       const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0]
       const post = async (body: string): Promise<string> => {
         const response = await fetch(`${url}/v1/${key}/chat/completions`, {
@@ -174,14 +177,14 @@ describe('a secret of any format', () => {
         answers.push(await post(JSON.stringify({ messages: [{ role: text, content: text }] })))
       }
       running.process.kill()
-      const { code, stdout, stderr } = await running.ended
+      const { code, stdout, stderr } = await running.result
       expect([code, findSecrets(stdout), findSecrets(stderr), storedSecrets(file)]).toEqual([0, [], [], []])
       expect(answers.filter((answer) => answer.includes('Done.')).length).toBe(secretSamples.length)
     },
   )
 })
 
-const secret = shapes[0]?.secret ?? ''
+const secret = keyFormats[0]?.secret ?? ''
 
 describe('an event that contains a secret', () => {
   verifies(['A-06', 'X-08'], 'is relevant and is promoted without the secret', async () => {
@@ -195,8 +198,8 @@ describe('an event that contains a secret', () => {
     ])
     time += 120_000
     await memory.sweep(time)
-    await memory.upkeep.settled()
-    const { derived } = await store.head(parseKey(key), 0)
+    await memory.upkeep.whenIdle()
+    const { derived } = await store.readHead(parseKey(key), 0)
     const items = derived.flatMap((entry) => (entry.kind === 'item' ? [entry.content.replace(/\d+/, 'N')] : []))
     expect(items).toEqual(['The login of the shop has the password ⟨secret:N⟩, it says.'])
     expect(readFileSync(file).includes('hunter22')).toBe(false)
@@ -215,16 +218,16 @@ describe('secret policy keep', () => {
   })
 
   verifies('X-08', 'prints a warning when served; the other policies do not', async () => {
-    const warning = '\nWARNING: keys and passwords in what is said are kept like anything else (--secrets keep).\n'
+    const warning = '\nWARNING: keys and passwords in messages are stored unmasked (--secrets keep).\n'
     for (const [secrets, isWarned] of [
       ['keep', true],
       ['mask', false],
       ['hide', false],
     ] as const) {
-      const running = command(['serve', '--port', '0', '--store', `sqlite:${fresh()}`, '--secrets', secrets])
-      expect([secrets, (await running.until('curl ')).includes(warning)]).toEqual([secrets, isWarned])
+      const running = startCommand(['serve', '--port', '0', '--store', `sqlite:${fresh()}`, '--secrets', secrets])
+      expect([secrets, (await running.waitForOutput('curl ')).includes(warning)]).toEqual([secrets, isWarned])
       running.process.kill()
-      await running.ended
+      await running.result
     }
   })
 })
@@ -235,7 +238,7 @@ describe('a secret in an unusual field', () => {
   /** The nth of many API keys. */
   const secret = (number: number): string => `sk-proj-${number}Abc4dEf7GhI2jKlMn0pQrStUvWx`
 
-  const calls: readonly Incoming[] = [
+  const calls: readonly MessageInput[] = [
     user('Look it up.'),
     {
       role: 'assistant',
@@ -257,12 +260,12 @@ describe('a secret in an unusual field', () => {
       await memory.append(key, calls, { operationId: `first ${secret(6)}` })
       const again = await memory.append(key, calls, { operationId: `first ${secret(6)}` })
       expect([again.map(({ id }) => id), (await memory.transcript(key)).length]).toEqual([['m1', 'm2', 'm3', 'm4'], 4])
-      const [, { calls: made = [] } = {}, { answers } = {}] = await memory.transcript(key)
+      const [, { toolCalls: made = [] } = {}, { toolCallId } = {}] = await memory.transcript(key)
       expect(made.map(({ id, name }) => [placeholderIn(id), placeholderIn(name)])).toEqual([
-        [answers, expect.stringMatching(/^⟨secret:/)],
+        [toolCallId, expect.stringMatching(/^⟨secret:/)],
       ])
       await memory.close()
-      for (let number = 1; number <= 6; number++) expect(tracesOf(secret(number), databaseFiles(file))).toEqual([])
+      for (let number = 1; number <= 6; number++) expect(findTraces(secret(number), databaseFiles(file))).toEqual([])
     },
   )
 
@@ -287,7 +290,7 @@ describe('a secret in an unusual field', () => {
     ]
     const tool_calls = names.map((name) => ({ id: `${name}0`, type: 'function', function: { name, arguments: '{}' } }))
     const [stored] = await memory.append(key, [{ role: 'assistant', content: null, tool_calls }])
-    expect(stored?.calls?.map(({ id, name }) => [id, name])).toEqual(names.map((name) => [`${name}0`, name]))
+    expect(stored?.toolCalls?.map(({ id, name }) => [id, name])).toEqual(names.map((name) => [`${name}0`, name]))
   })
 
   for (const [where, value] of [
@@ -308,6 +311,6 @@ describe('a secret in an unusual field', () => {
       const [known] = await memory.upkeep.knowledge('acme')
       expect(JSON.stringify(known?.value)).toMatch(/⟨secret:\d+⟩/)
       await memory.close()
-      expect(['hunter2abc', '48213377'].flatMap((text) => tracesOf(text, databaseFiles(file)))).toEqual([])
+      expect(['hunter2abc', '48213377'].flatMap((text) => findTraces(text, databaseFiles(file)))).toEqual([])
     })
 })

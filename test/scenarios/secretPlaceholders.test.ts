@@ -1,19 +1,19 @@
 import { describe, expect } from 'vitest'
 import { type Memory, openMemory, profiles } from '../../src/index.ts'
-import { anthropicBudgetFaults, budgetFaults } from '../context/contextChecks.ts'
+import { checkAnthropicBudget, checkBudget } from '../context/contextChecks.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { contexts, shapes } from '../text/secretFormats.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { keyFormats, namedSecrets } from '../text/secretFormats.ts'
 import { findSecrets, secretInToolLoop } from './plantedSecrets.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 const now = Date.UTC(2026, 2, 2, 9)
 const clock = (): number => now
 
-const secret = shapes[0]?.secret ?? ''
-const other = shapes[11]?.secret ?? ''
+const secret = keyFormats[0]?.secret ?? ''
+const other = keyFormats[11]?.secret ?? ''
 
 const open = (
   options: { readonly secrets?: 'mask' | 'hide' | 'keep'; readonly budget?: number; readonly file?: string } = {},
@@ -24,7 +24,7 @@ const open = (
 
 const placeholdersIn = async (memory: Memory, of: string): Promise<string[]> =>
   (await memory.transcript(of)).flatMap(
-    ({ content, calls }) => `${content} ${JSON.stringify(calls ?? '')}`.match(/⟨secret:\d+⟩/g) ?? [],
+    ({ content, toolCalls }) => `${content} ${JSON.stringify(toolCalls ?? '')}`.match(/⟨secret:\d+⟩/g) ?? [],
   )
 
 describe('the placeholder of a secret', () => {
@@ -104,7 +104,7 @@ describe('the placeholder of a secret', () => {
     ['X-08', 'X-01'],
     'replaced by long values › keeps the context inside the budget by the exact count',
     async () => {
-      const long = contexts.filter(({ secret: value }) => value.includes('PRIVATE KEY'))
+      const long = namedSecrets.filter(({ secret: value }) => value.includes('PRIVATE KEY'))
       await using memory = await open()
       for (const [place, { text }] of [...long, ...long].entries())
         await memory.append(key, secretInToolLoop(text, place))
@@ -112,9 +112,9 @@ describe('the placeholder of a secret', () => {
       let restored = 0
       for (const budget of [200, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 64_000]) {
         const shown = await memory.context(key, { budget })
-        expect(budgetFaults(shown, memory.tokenizer, budget)).toEqual([])
+        expect(checkBudget(shown, memory.tokenizer, budget)).toEqual([])
         expect(
-          anthropicBudgetFaults(await memory.context(key, { budget, provider: 'anthropic' }), memory.tokenizer),
+          checkAnthropicBudget(await memory.context(key, { budget, provider: 'anthropic' }), memory.tokenizer),
         ).toEqual([])
         restored = Math.max(restored, findSecrets(JSON.stringify(shown.messages)).length)
       }
@@ -139,7 +139,7 @@ describe('the placeholder of a secret', () => {
       ...filler,
       user('What is the key of Atlas?'),
     ])
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     const [summary] = await memory.upkeep.summaries(key)
     expect(summary?.text).toMatch(/The key of the server Atlas is ⟨secret:\d+⟩\./)
     expect(await memoryText(memory)).toContain(`The key of the server Atlas is ${secret}.`)
@@ -154,7 +154,7 @@ describe('the placeholder of a secret', () => {
       ...filler,
       user('What is the key of Atlas?'),
     ])
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     expect((await memory.upkeep.facts(key)).map(({ value }) => String(value))).toContainEqual(
       expect.stringMatching(/my server Atlas is ⟨secret:\d+⟩/),
     )
@@ -172,7 +172,7 @@ describe('the placeholder of a secret', () => {
     ])
     time += 120_000
     await memory.sweep(time)
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     const shown = await memoryText(memory, Math.floor((await memory.context(key)).ledger.history / 0.8))
     expect(shown).toContain('[LONG-TERM MEMORY]\n[data] The key of the server Atlas is ')
     expect([shown.includes(secret), shown.includes('⟨secret:')]).toEqual([true, false])

@@ -1,20 +1,20 @@
 import { describe, expect } from 'vitest'
-import type { Incoming } from '../../src/index.ts'
-import { refuses, replies, startUpstream } from '../providers/upstream.ts'
+import type { MessageInput } from '../../src/index.ts'
+import { replyWith, respondWithStatus, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { findSecrets, secretSamples } from './plantedSecrets.ts'
 import { startUpkeepModel } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 const now = Date.UTC(2026, 2, 2, 9)
 const clock = (): number => now
 
 describe('a client that resends a history with secrets', () => {
   verifies(['X-08', 'T-15'], 'causes no duplicates, also after a restart', async () => {
-    await using upstream = await startUpstream(replies('Done.'))
+    await using upstream = await startUpstream(replyWith('Done.'))
     const memory = { store: `sqlite:${fresh()}`, clock }
     const history: { role: 'user' | 'assistant'; content: string }[] = []
     for (let start = 0; start < 3; start++) {
@@ -26,9 +26,9 @@ describe('a client that resends a history with secrets', () => {
         history.push(assistant('Done.'))
         // The upstream receives the client's original text.
         expect(upstream.requests.at(-1)?.body.messages.at(-1)).toEqual(user(text))
-        expect((await server.said(key)).length).toBe(history.length)
+        expect((await server.transcriptLines(key)).length).toBe(history.length)
       }
-      expect([findSecrets((await server.said(key)).join('\n')), server.faults]).toEqual([[], []])
+      expect([findSecrets((await server.transcriptLines(key)).join('\n')), server.faults]).toEqual([[], []])
     }
   })
 })
@@ -45,8 +45,8 @@ describe('a different secret in the same sentence', () => {
       upstream: upkeepModel.url,
       memory: { store: `sqlite:${fresh()}`, clock },
     })
-    const ask = async (messages: readonly Incoming[]): Promise<number> =>
-      (await server.post(key, { model: 'any', messages })).status
+    const ask = async (messages: readonly MessageInput[]): Promise<number> =>
+      (await server.postChat(key, { model: 'any', messages })).status
     const close = async (): Promise<void> => {
       await server.close()
       await upkeepModel.close()
@@ -56,11 +56,11 @@ describe('a different secret in the same sentence', () => {
 
   verifies('X-08', 'the first never answered › is stored as a new message', async () => {
     await using context = await openServer()
-    context.upkeepModel.setOverride(() => refuses(400))
+    context.upkeepModel.setOverride(() => respondWithStatus(400))
     expect(await context.ask([first])).toBe(400)
     context.upkeepModel.setOverride()
     expect(await context.ask([second])).toBe(200)
-    const lines = await context.server.said(key)
+    const lines = await context.server.transcriptLines(key)
     expect(lines.map((line) => line.replace(/\d+/, 'N'))).toEqual([
       'user: my password is ⟨secret:N⟩',
       'user: my password is ⟨secret:N⟩',
@@ -72,16 +72,16 @@ describe('a different secret in the same sentence', () => {
 
   verifies('X-08', 'in a resent history › is stored as a new message, and a repeated secret is not', async () => {
     await using context = await openServer()
-    context.upkeepModel.setOverride(() => refuses(400))
+    context.upkeepModel.setOverride(() => respondWithStatus(400))
     await context.ask([first])
     context.upkeepModel.setOverride()
     await context.ask([first])
-    expect((await context.server.said(key)).length).toBe(2)
+    expect((await context.server.transcriptLines(key)).length).toBe(2)
     const history = [first, { role: 'assistant', content: 'Noted.' } as const]
     await context.ask([...history, second])
-    expect((await context.server.said(key)).length).toBe(4)
+    expect((await context.server.transcriptLines(key)).length).toBe(4)
     await context.ask([...history, second, { role: 'assistant', content: 'Noted.' }, first])
-    const lines = await context.server.said(key)
+    const lines = await context.server.transcriptLines(key)
     expect([
       lines.length,
       placeholderIn(lines[4]) === placeholderIn(lines[0]),
@@ -101,15 +101,15 @@ describe('a different secret in the same sentence, after a restart', () => {
     messages: readonly ReturnType<typeof user | typeof assistant>[],
     isDown: boolean,
   ): Promise<readonly string[]> {
-    await using upkeepModel = await startUpkeepModel(() => (isDown ? refuses(400) : undefined))
+    await using upkeepModel = await startUpkeepModel(() => (isDown ? respondWithStatus(400) : undefined))
     await using server = await startServer({
       upstream: upkeepModel.url,
       memory: { store: `sqlite:${file}`, clock },
     })
-    expect((await server.post(key, { model: 'any', messages })).status).toBe(isDown ? 400 : 200)
+    expect((await server.postChat(key, { model: 'any', messages })).status).toBe(isDown ? 400 : 200)
     if (!isDown) expect(upkeepModel.requestsFor('chat').at(-1)?.body.messages.at(-1)).toEqual(messages.at(-1))
     expect(server.faults).toEqual([])
-    return server.said(key)
+    return server.transcriptLines(key)
   }
 
   const first = user('my password is hunter2aaa')

@@ -3,13 +3,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { openMemory } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { compiled } from '../cli/command.ts'
+import { compileCacheEnv } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { shortLived, start } from './sessionEndWriter.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 
 /** Parses the log that a writer left before it was killed. */
 function readLog(log: string): {
@@ -41,7 +41,7 @@ async function reportEndsLater(file: string): Promise<readonly string[]> {
   })
   for (let rounds = 0; rounds < 3; rounds++) {
     await memory.sweep()
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     clock.now += 3_600_000
   }
   return ends
@@ -62,7 +62,7 @@ describe('session end events of a SQLite store', () => {
           {
             cwd: root,
             encoding: 'utf8',
-            env: { ...process.env, ...compiled },
+            env: { ...process.env, ...compileCacheEnv },
           },
         )
         const before = readLog(log)

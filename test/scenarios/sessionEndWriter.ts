@@ -37,10 +37,10 @@ async function runWriter(file: string, log: string, killAtStep: number): Promise
     now++
     await memory.append(key, [{ role: 'user', content: `hello from ${key}` }])
     appendFileSync(log, `stored ${key}\n`)
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
   }
   await memory.end('zeta:d')
-  await memory.lifecycle.settled()
+  await memory.lifecycle.whenIdle()
   now += 1_000
   await memory.sweep()
   await memory.close()

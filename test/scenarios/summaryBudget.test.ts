@@ -1,12 +1,12 @@
 import { describe, expect } from 'vitest'
 import type { Summary } from '../../src/domain/entry.ts'
-import { openMemory, profiles, upkeepWith } from '../../src/index.ts'
+import { createUpkeep, openMemory, profiles } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { appendAlternating, countWords } from './sampleTurns.ts'
 import { openRecordingMemory, runTurnsUntil, startUpkeepModel } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 const hour = 3_600_000
 const start = Date.UTC(2026, 2, 2, 9)
@@ -89,7 +89,7 @@ describe('summaries under a tight budget', () => {
 
   verifies(['C-07', 'X-01'], 'are shown at every budget that fits their sentences', async () => {
     // Upkeep without a delay, so that the result does not depend on speed.
-    await using memory = await openMemory({ profile: 'summary', upkeep: upkeepWith() })
+    await using memory = await openMemory({ profile: 'summary', upkeep: createUpkeep() })
     const lines = '\nplain words follow here and there'.repeat(3)
     await appendAlternating(
       memory,

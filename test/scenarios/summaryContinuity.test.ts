@@ -1,19 +1,19 @@
 import { describe, expect } from 'vitest'
-import { type Incoming, type Memory, openMemory, profiles } from '../../src/index.ts'
+import { type Memory, type MessageInput, openMemory, profiles } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { openRecordingMemory, type RecordingMemory } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 const hour = 3_600_000
 const start = Date.UTC(2026, 2, 2, 9)
 
 describe('messages without content worth summarising', () => {
-  const messageAt = (number: number): Incoming =>
+  const messageAt = (number: number): MessageInput =>
     (number % 2 === 1 ? user : assistant)(`Turn ${number}. We talked about project number ${number} and the harbour.`)
-  const silentCalls = Array.from({ length: 22 }, (_, at): Incoming[] => [
+  const silentCalls = Array.from({ length: 22 }, (_, at): MessageInput[] => [
     {
       role: 'assistant',
       content: null,
@@ -29,7 +29,7 @@ describe('messages without content worth summarising', () => {
   async function appendRange(memory: Memory, from: number, to: number): Promise<void> {
     for (let number = from; number <= to; number++) {
       await memory.append(key, [messageAt(number)])
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
     }
   }
 
@@ -75,7 +75,7 @@ describe('messages without content worth summarising', () => {
     await using memory = await openRecordingMemory({ profile: 'summary', store: `sqlite:${fresh()}` })
     for (const some of orders(20)) {
       await memory.append(key, some)
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
     }
     await appendRange(memory, 1, 200)
     expect(memory.committed.length).toBeGreaterThan(1)
@@ -95,7 +95,7 @@ describe('a message with a timestamp far in the future', () => {
       await memory.append(key, [
         { ...user(`In turn ${number} we spoke of ticket ${1_000 + number} and of the router in Hamburg.`), ...at },
       ])
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
     }
     return (await memory.upkeep.summaries(key)).map(({ id, tier, covers }) => [id, tier, covers])
   }

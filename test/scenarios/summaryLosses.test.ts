@@ -1,10 +1,10 @@
 import { describe, expect } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { sampleTurn } from './sampleTurns.ts'
 import { modelName, openRecordingMemory, runTurn, startUpkeepModel } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 const ticket = (turn: number): string => `OPS-${4_000 + turn}`
 
@@ -24,7 +24,7 @@ for (const by of [modelName, 'builtin']) {
           const [question, reply] = sampleTurn(turn)
           const named = `${question.content} The tickets are ${[0, 1, 2, 3].map((place) => ticket(4 * turn + place)).join(', ')}.`
           await runTurn(memory, key, [{ role: 'user', content: named }, reply])
-          await memory.upkeep.settled()
+          await memory.upkeep.whenIdle()
           const [summary] = await memory.upkeep.summaries(key)
           if (summary === undefined) continue
           makers.add(summary.by)

@@ -3,18 +3,18 @@ import { describe, expect } from 'vitest'
 import type { Summary } from '../../src/domain/entry.ts'
 import type { Key } from '../../src/domain/key.ts'
 import type { Context } from '../../src/domain/ledger.ts'
-import type { Head } from '../../src/domain/session.ts'
+import type { SessionHead } from '../../src/domain/session.ts'
 import { type Memory, type MemoryOptions, openMemory, ramStore } from '../../src/index.ts'
 import { openaiModel } from '../../src/providers/openai.ts'
 import { SessionModels } from '../../src/server/upstreams/sessionModels.ts'
-import { campaign, seed } from '../context/campaign.ts'
-import { type Received, replies, startUpstream } from '../providers/upstream.ts'
+import { isCampaign, seed } from '../context/campaign.ts'
+import { type RecordedRequest, replyWith, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { purposeOf } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:+15551234567'
 const minute = 60_000
 const hour = 60 * minute
@@ -39,7 +39,7 @@ const messageAt = (number: number) =>
 /** Appends this many messages and waits for upkeep. */
 async function appendRange(memory: Memory, first: number, last: number): Promise<void> {
   for (let number = first; number <= last; number++) await memory.append(key, [messageAt(number)])
-  await memory.upkeep.settled()
+  await memory.upkeep.whenIdle()
 }
 
 const tiers = (summaries: readonly Summary[]): string[] =>
@@ -118,7 +118,7 @@ describe('messages of a session', () => {
       }
       await expectFifth(memory)
     }
-    await fc.assert(fc.asyncProperty(steps, check), { seed, numRuns: campaign ? 500 : 15 })
+    await fc.assert(fc.asyncProperty(steps, check), { seed, numRuns: isCampaign ? 500 : 15 })
   })
 
   verifies(
@@ -126,7 +126,7 @@ describe('messages of a session', () => {
     'are summarised to at most 20 % of their tokens, by the built-in rules and by a verbose model',
     async () => {
       now = start
-      const verbose = replies(
+      const verbose = replyWith(
         `The customer waits for parcels 4001 and 4003, ${'and the clerk will call back, '.repeat(60)}as was said.`,
       )
       await using upstream = await startUpstream(verbose)
@@ -220,12 +220,12 @@ describe('hourly summaries', () => {
         user(`The parcel for ${name} has not come, and nobody at the depot knows where it may be by now.`),
       ])
     }
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     expect((await memory.upkeep.summaries(key)).map(({ tier, text }) => [tier, text === ''])).toEqual([['hour', false]])
     for (const later of [day - minute, day + hour]) {
       now = start + later
       await memory.append(key, [user('Is anybody there?')])
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
     }
     expect((await memory.upkeep.summaries(key)).map(({ tier, text }) => [tier, text === ''])).toEqual([
       ['session', false],
@@ -238,10 +238,10 @@ describe('hourly summaries', () => {
     await appendRange(memory, 1, 50)
     now = start + day - minute
     await memory.append(key, [messageAt(51)])
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     now = start + day + hour
     await memory.sweep(now)
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     expect(await coveredRanges(memory)).toEqual(['session 1–20'])
   })
 })
@@ -249,7 +249,7 @@ describe('hourly summaries', () => {
 describe('a model server that never answers', () => {
   verifies('T-05', 'delays neither append nor context', async () => {
     now = start
-    const asked = Promise.withResolvers<Received>()
+    const asked = Promise.withResolvers<RecordedRequest>()
     await using upstream = await startUpstream((request) => {
       asked.resolve(request)
       return { does: 'hang' }
@@ -261,35 +261,35 @@ describe('a model server that never answers', () => {
     expect(shownWhole(await memory.context(key))).toEqual(numbers(13, 61))
     expect(memory.health()).toMatchObject({ running: 1, done: 0 })
     await memory.close()
-    expect(await request.over).toBe('hung up')
+    expect(await request.outcome).toBe('hung up')
     expect(upstream.requests.length).toBe(1)
   })
 
   verifies('T-05', 'for summaries › does not delay the reply', async () => {
     now = start
-    const asked = Promise.withResolvers<Received>()
+    const asked = Promise.withResolvers<RecordedRequest>()
     await using upstream = await startUpstream((request) => {
-      if (purposeOf(request) === 'chat') return replies('They will call you back.')
+      if (purposeOf(request) === 'chat') return replyWith('They will call you back.')
       asked.resolve(request)
       return { does: 'hang' }
     })
-    const models = new SessionModels({ upstream: upstream.url })
+    const models = new SessionModels({ upstreams: upstream.url })
     const options = {
       profile: 'support',
       store: `sqlite:${fresh()}`,
       clock: () => now,
-      model: (of: Key) => models.for(of),
+      model: (of: Key) => models.get(of),
     } as const
-    const server = await startServer({ upstream: upstream.url, models, memory: options })
+    const server = await startServer({ upstream: upstream.url, upkeepModels: models, memory: options })
     const reply = async (number: number): Promise<string | null | undefined> =>
       (await server.client(key).chat.completions.create({ model: 'clerk-1', messages: [messageAt(number)] })).choices[0]
         ?.message.content
     for (let number = 1; number < 50; number += 2) expect(await reply(number)).toBe('They will call you back.')
     expect((await asked.promise).body.model).toBe('clerk-1')
     for (let number = 51; number < 60; number += 2) expect(await reply(number)).toBe('They will call you back.')
-    expect([(await server.said(key)).length, server.faults]).toEqual([60, []])
+    expect([(await server.transcriptLines(key)).length, server.faults]).toEqual([60, []])
     await server.close()
-    expect(await (await asked.promise).over).toBe('hung up')
+    expect(await (await asked.promise).outcome).toBe('hung up')
   })
 })
 
@@ -301,23 +301,25 @@ describe('tenant and session', () => {
     const waitForEachOther = (
       own: PromiseWithResolvers<void>,
       other: PromiseWithResolvers<void>,
-      head: Promise<Head>,
-    ): Promise<Head> => {
+      head: Promise<SessionHead>,
+    ): Promise<SessionHead> => {
       own.resolve()
       return other.promise.then(() => head)
     }
     await using memory = await open({
       store: {
         ...store,
-        head: (at, recent) =>
-          recent === 0 ? waitForEachOther(began.tenant, began.session, store.head(at, recent)) : store.head(at, recent),
+        readHead: (at, recent) =>
+          recent === 0
+            ? waitForEachOther(began.tenant, began.session, store.readHead(at, recent))
+            : store.readHead(at, recent),
       },
       sessions: {
         ...sessions,
-        head: (at, recent) =>
+        readHead: (at, recent) =>
           recent > 1
-            ? waitForEachOther(began.session, began.tenant, sessions.head(at, recent))
-            : sessions.head(at, recent),
+            ? waitForEachOther(began.session, began.tenant, sessions.readHead(at, recent))
+            : sessions.readHead(at, recent),
       },
     })
     await memory.append(key, [messageAt(1)])

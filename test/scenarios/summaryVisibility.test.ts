@@ -1,15 +1,15 @@
 import { describe, expect } from 'vitest'
-import type { Incoming } from '../../src/domain/chat.ts'
+import type { MessageInput } from '../../src/domain/chat.ts'
 import type { Summary } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import type { Context, Line } from '../../src/domain/ledger.ts'
+import type { Context, LedgerLine } from '../../src/domain/ledger.ts'
 import { type Memory, openMemory, profiles, ramStore } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { countWords } from './sampleTurns.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 const minute = 60_000
 const hour = 60 * minute
@@ -52,14 +52,14 @@ const conversations = {
     ),
 }
 
-const alternate = (turn: number, content: string): Incoming => (turn % 2 === 1 ? user(content) : assistant(content))
+const alternate = (turn: number, content: string): MessageInput => (turn % 2 === 1 ? user(content) : assistant(content))
 
 async function appendAndSettle(memory: Memory, turn: number, content: string): Promise<void> {
   await memory.append(key, [alternate(turn, content)])
-  await memory.upkeep.settled()
+  await memory.upkeep.whenIdle()
 }
 
-const countOf = (lines: readonly Line[]): number => lines.reduce((sum, { count }) => sum + count, 0)
+const countOf = (lines: readonly LedgerLine[]): number => lines.reduce((sum, { count }) => sum + count, 0)
 const sentencesOf = (text: string): string[] =>
   text.split(/(?<=[.。…])\s*/).filter((sentence) => /[\p{L}\p{N}]/u.test(sentence))
 
@@ -173,7 +173,7 @@ describe('summaries of a tenant with long messages', () => {
         const sessions = ramStore()
         await using memory = await openMemory({ profile: 'support', sessions, clock: () => start })
         for (let turn = 1; turn <= 40; turn++) await memory.append(key, [alternate(turn, `Message ${turn} is short.`)])
-        const head = await sessions.head(parseKey(key), 0)
+        const head = await sessions.readHead(parseKey(key), 0)
         const put = [0, 1, 2].map((place): Summary => {
           const text =
             place === large
@@ -188,11 +188,11 @@ describe('summaries of a tenant with long messages', () => {
             tier: 'hour',
             text,
             covers,
-            reach: 0,
+            endOffset: 0,
             version: 1,
             by: 'builtin',
             sources: [],
-            lost: [],
+            lossyRanges: [],
           }
         })
         await sessions.commit({
@@ -296,7 +296,7 @@ describe('a promoted message', () => {
       await memory.append(key, [user('Go on please with what we had, thank you very much.')])
       now += 3 * minute
       await memory.sweep(now)
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
       const context = await memory.context(key)
       const longTerm = context.messages
         .flatMap(({ content }) => (content?.includes('[LONG-TERM MEMORY]') ? [content] : []))

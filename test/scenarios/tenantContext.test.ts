@@ -1,14 +1,14 @@
 import { describe, expect } from 'vitest'
-import type { Line } from '../../src/domain/ledger.ts'
-import type { Index, Store } from '../../src/domain/ports.ts'
+import type { LedgerLine } from '../../src/domain/ledger.ts'
+import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import { openMemory, ramStore } from '../../src/index.ts'
 import type { Memory } from '../../src/memory.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { enableDatePhrases, storeFileChunks, storePersonKnowledge } from '../memory/storeFixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const start = Date.parse('2026-05-18T09:00:00Z')
 const hour = 3_600_000
 const policy = 'Refunds take fourteen days once the parcel has come back.'
@@ -16,7 +16,7 @@ const policy = 'Refunds take fourteen days once the parcel has come back.'
 /** A support desk: tenant knowledge and files on disk, customer sessions in RAM. */
 async function openSupportDesk(
   clock = () => start,
-): Promise<{ readonly memory: Memory; readonly store: Store & Index; readonly file: string }> {
+): Promise<{ readonly memory: Memory; readonly store: Store & SearchIndex; readonly file: string }> {
   const file = fresh()
   const store = sqliteStore(file)
   const memory = await openMemory({ profile: 'support', store, sessions: ramStore(), clock, upkeep: false })
@@ -39,23 +39,23 @@ async function appendOrderChat(memory: Memory, key: string): Promise<void> {
   await memory.append(key, [{ role: 'user', content: 'How long do refunds take?' }])
 }
 
-const isOwn = ({ from, band }: Line): boolean => from === undefined && band !== 'frame'
+const isOwn = ({ from, band }: LedgerLine): boolean => from === undefined && band !== 'frame'
 
 /** Two searches that wait for each other: sequential calls would never finish. */
-function waitForEachOther(...stores: readonly (Store & Index)[]): (Store & Index)[] {
+function waitForEachOther(...stores: readonly (Store & SearchIndex)[]): (Store & SearchIndex)[] {
   let asked = 0
   let release: () => void = () => undefined
   const both = new Promise<void>((resolve) => {
     release = resolve
   })
-  const waiting = (store: Store & Index): Index['search'] => {
+  const waiting = (store: Store & SearchIndex): SearchIndex['search'] => {
     return async (where, query) => {
       if (++asked === 2) release()
       await both
       return store.search(where, query)
     }
   }
-  const memberOf = (store: Store & Index, name: string | symbol): unknown => {
+  const memberOf = (store: Store & SearchIndex, name: string | symbol): unknown => {
     const member: unknown = Reflect.get(store, name)
     return typeof member === 'function' ? member.bind(store) : member
   }
@@ -157,7 +157,7 @@ describe('a customer session of a tenant', () => {
     async () => {
       const file = fresh()
       const { support } = await import('../../src/profiles/support.ts')
-      const profile = { ...support, name: 'known', sees: ['session', 'scope', 'person'] as const }
+      const profile = { ...support, name: 'known', scopes: ['session', 'scope', 'person'] as const }
       const first = sqliteStore(file)
       await storePersonKnowledge(first, 'acme', 'ann', 'language', 'German')
       await first.close()

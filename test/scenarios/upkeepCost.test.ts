@@ -1,11 +1,11 @@
 import { describe, expect } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
 import { toLines } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
 import { briefTurn } from './sampleTurns.ts'
 import { memoryBlocksIn, modelName, openRecordingMemory, runTurn, startUpkeepModel } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 
 describe('the upkeep model of a long chat', () => {
@@ -25,9 +25,9 @@ describe('the upkeep model of a long chat', () => {
         })
         for (let turn = 0; turn < 1_000; turn++) {
           await runTurn(memory, key, briefTurn(turn))
-          if (profile === 'thread') await memory.upkeep.settled()
+          if (profile === 'thread') await memory.upkeep.whenIdle()
         }
-        await memory.upkeep.settled()
+        await memory.upkeep.whenIdle()
         const [summary] = await memory.upkeep.summaries(key)
         const cycles = summary?.version ?? 0
         expect([cycles >= minCycles, cycles <= maxCycles]).toEqual([true, true])

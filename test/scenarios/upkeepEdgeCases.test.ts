@@ -1,11 +1,11 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect } from 'vitest'
-import { upkeepWith } from '../../src/index.ts'
+import { createUpkeep } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { startServer, toLines, user } from '../server/start.ts'
-import { freshFiles } from '../stores/tempPaths.ts'
-import { countWords, messagesOf, sampleTurn } from './sampleTurns.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { countWords, sampleMessages, sampleTurn } from './sampleTurns.ts'
 import {
   memoryBlocksIn,
   modelName,
@@ -16,7 +16,7 @@ import {
   type UpkeepModel,
 } from './upkeepHarness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const key = 'acme:ann'
 const opening = user('Never deploy on Fridays. The ticket is OPS-4711. I prefer dark mode.')
 const mustKeep = ['Never deploy on Fridays', 'OPS-4711']
@@ -69,7 +69,7 @@ for (const by of [modelName, 'builtin']) {
         const before = upkeepModel.requestsFor('summary').length
         const next = sampleTurn(turn)[0]
         await memory.append(key, [next])
-        await memory.upkeep.settled()
+        await memory.upkeep.whenIdle()
         const [summary] = await memory.upkeep.summaries(key)
         expect([
           summary?.version,
@@ -98,7 +98,7 @@ for (const by of [modelName, 'builtin']) {
   })
 
   describe(`a single message over the whole budget, upkeep by ${by}`, () => {
-    const huge = messagesOf(0, 40)
+    const huge = sampleMessages(0, 40)
       .map(({ content }) => content)
       .join(' ')
 
@@ -115,7 +115,7 @@ for (const by of [modelName, 'builtin']) {
       const [summary] = await memory.upkeep.summaries(key)
       expect([summary?.by, summary?.covers[0], countWords(summary?.text ?? '') <= 150]).toEqual([by, 1, true])
       expect((await memory.context(key)).ledger.spent).toBeLessThan(1_500)
-      expect(toLines(await memory.transcript(key))).toEqual([`user: ${huge}`, ...toLines(messagesOf(50, turn))])
+      expect(toLines(await memory.transcript(key))).toEqual([`user: ${huge}`, ...toLines(sampleMessages(50, turn))])
       expect([upkeepModel.requestsFor('summary').length, memory.health().degraded]).toEqual([
         by === modelName ? 1 : 0,
         [],
@@ -127,13 +127,13 @@ for (const by of [modelName, 'builtin']) {
       const memory = {
         profile: 'summary' as const,
         store: `sqlite:${fresh()}`,
-        upkeep: upkeepWith({ model: by === modelName ? upkeepModel.model : undefined }),
+        upkeep: createUpkeep({ model: by === modelName ? upkeepModel.model : undefined }),
       }
       await using server = await startServer({ upstream: upkeepModel.url, memory })
-      const response = await server.post(key, { model: 'gpt-4o', messages: [user(huge)] })
+      const response = await server.postChat(key, { model: 'gpt-4o', messages: [user(huge)] })
       expect([response.status, response.headers.get('x-threadkeep-degraded')]).toEqual([200, 'budget'])
       expect(upkeepModel.requestsFor('chat').at(-1)?.body.messages).toEqual([user(huge)])
-      expect(await server.said(key)).toEqual([`user: ${huge}`, 'assistant: Noted.'])
+      expect(await server.transcriptLines(key)).toEqual([`user: ${huge}`, 'assistant: Noted.'])
     })
   })
 
@@ -144,7 +144,7 @@ for (const by of [modelName, 'builtin']) {
       expect(await memory.append(key, [])).toEqual([])
       await memory.upkeep.clear(key)
       await memory.sweep()
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
       const { messages, text } = await memory.context(key)
       const { important_data: data, ...record } = await memory.upkeep.record(key)
       expect([messages, text, await memory.transcript(key), await memory.upkeep.summaries(key)]).toEqual([
@@ -172,7 +172,7 @@ for (const by of [modelName, 'builtin']) {
       await using memory = await openMemoryBy(by, upkeepModel, fresh())
       const blank = Array.from({ length: 700 }, () => user(' \n'))
       await memory.append(key, blank)
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
       expect([(await memory.context(key)).messages, (await memory.transcript(key)).length]).toEqual([[], 700])
       expect((await memory.upkeep.record(key)).conversation_summary).toBe('')
       expect([upkeepModel.requests.length, memory.health().degraded]).toEqual([0, []])

@@ -1,33 +1,33 @@
-import type { Incoming } from '../../src/domain/chat.ts'
+import type { MessageInput } from '../../src/domain/chat.ts'
 import type { Millis, Summary } from '../../src/domain/entry.ts'
 import type { Context, Ledger } from '../../src/domain/ledger.ts'
 import type { Model } from '../../src/domain/ports.ts'
-import { type Memory, type MemoryOptions, openMemory, upkeepWith } from '../../src/index.ts'
+import { createUpkeep, type Memory, type MemoryOptions, openMemory } from '../../src/index.ts'
 import { openaiModel } from '../../src/providers/openai.ts'
 import type { UpkeepOptions } from '../../src/upkeep/upkeep.ts'
-import { type Behaviour, type Received, replies, startUpstream, type Upstream } from '../providers/upstream.ts'
+import { type Behaviour, type RecordedRequest, replyWith, startUpstream, type Upstream } from '../providers/upstream.ts'
 import { sampleTurn } from './sampleTurns.ts'
 
 /** Purpose of a model request: a summary, important data, or a chat turn. */
 export type Purpose = 'summary' | 'facts' | 'chat'
 
-export function purposeOf({ body }: Received): Purpose {
+export function purposeOf({ body }: RecordedRequest): Purpose {
   const system: string = body?.messages?.[0]?.content ?? ''
   if (system.startsWith('Summarize this conversation history')) return 'summary'
   return system.startsWith('You are extracting important structured data') ? 'facts' : 'chat'
 }
 
 /** The contents of the `<memory>` blocks in an upkeep prompt: the previous summary, if any, then the messages. */
-export const memoryBlocksIn = ({ body }: Received): readonly string[] =>
+export const memoryBlocksIn = ({ body }: RecordedRequest): readonly string[] =>
   Array.from(String(body.messages[1].content).matchAll(/<memory>\n([\s\S]*?)\n<\/memory>/g), ([, data = '']) => data)
 
 /** Overrides the response to a request; undefined keeps the default. */
-export type ResponseOverride = (purpose: Purpose, request: Received) => Behaviour | undefined
+export type ResponseOverride = (purpose: Purpose, request: RecordedRequest) => Behaviour | undefined
 
 export type UpkeepModel = Upstream & {
   readonly model: Model
   /** Requests received so far for a purpose. */
-  requestsFor(purpose: Purpose): readonly Received[]
+  requestsFor(purpose: Purpose): readonly RecordedRequest[]
   /** Sets the behaviour from now on; without an argument, the default. */
   setOverride(override?: ResponseOverride): void
 }
@@ -43,7 +43,7 @@ export async function startUpkeepModel(override: ResponseOverride = () => undefi
   })
   return {
     ...upstream,
-    model: openaiModel({ baseUrl: upstream.url, model: modelName, apiKey: 'sk-upkeep', wait: async () => undefined }),
+    model: openaiModel({ baseUrl: upstream.url, model: modelName, apiKey: 'sk-upkeep', sleep: async () => undefined }),
     requestsFor: (purpose) => upstream.requests.filter((request) => purposeOf(request) === purpose),
     setOverride: (next = () => undefined) => {
       current = next
@@ -51,15 +51,15 @@ export async function startUpkeepModel(override: ResponseOverride = () => undefi
   }
 }
 
-function defaultResponse(purpose: Purpose, request: Received): Behaviour {
-  if (purpose === 'chat') return replies('Noted.')
+function defaultResponse(purpose: Purpose, request: RecordedRequest): Behaviour {
+  if (purpose === 'chat') return replyWith('Noted.')
   if (purpose === 'facts')
-    return replies('```json\n', JSON.stringify(extractFacts(memoryBlocksIn(request).at(-1) ?? '')), '\n```')
-  return replies(correctSummary(request))
+    return replyWith('```json\n', JSON.stringify(extractFacts(memoryBlocksIn(request).at(-1) ?? '')), '\n```')
+  return replyWith(correctSummary(request))
 }
 
 /** A correct summary for the request. */
-export function correctSummary(request: Received): string {
+export function correctSummary(request: RecordedRequest): string {
   const [messages = '', previous] = [...memoryBlocksIn(request)].reverse()
   const words = Number(/Word count target: (\d+) words/.exec(request.body.messages[0].content)?.[1])
   return writeSummary(messages, previous, words)
@@ -102,7 +102,7 @@ function extractFacts(messages: string): Record<string, unknown> {
 }
 
 type RecordingMemoryOptions = Pick<MemoryOptions, 'profile' | 'clock' | 'store'> &
-  Pick<UpkeepOptions, 'expire' | 'timeout' | 'model'>
+  Pick<UpkeepOptions, 'timeoutSignal' | 'timeout' | 'model'>
 
 /** A memory with every summary that upkeep committed, in order. */
 export type RecordingMemory = Memory & { readonly committed: readonly Summary[] }
@@ -120,7 +120,7 @@ export async function openRecordingMemory({
     ...(store === undefined ? {} : { store }),
     ...(clock === undefined ? {} : { clock }),
     upkeep: (deps) =>
-      upkeepWith(options)({
+      createUpkeep(options)({
         ...deps,
         onPut: (key, epoch, entries) => {
           committed.push(...entries.filter((entry) => entry.kind === 'summary'))
@@ -135,7 +135,7 @@ export async function openRecordingMemory({
 export async function runTurn(
   memory: Memory,
   key: string,
-  [question, reply]: readonly [Incoming, Incoming],
+  [question, reply]: readonly [MessageInput, MessageInput],
 ): Promise<Context> {
   await memory.append(key, [question], { replyFollows: true })
   const context = await memory.context(key)
@@ -153,7 +153,7 @@ export async function runTurnsUntil(
 ): Promise<number> {
   for (let turn = from; turn < from + maxTurns; turn++) {
     await runTurn(memory, key, sampleTurn(turn))
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     if ((await memory.upkeep.record(key)).summary_version >= version) return turn + 1 - from
   }
   throw new Error(`after ${maxTurns} turns there is no version ${version} of the summary`)

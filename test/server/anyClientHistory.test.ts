@@ -31,7 +31,7 @@ describe('any client history', () => {
       for (const { question, sends } of talk) {
         history.push(user(question))
         const messages = sends === 'everything' ? history : history.slice(sends === 'the last four' ? -5 : -1)
-        const response = await server.post('demo:me', { messages })
+        const response = await server.postChat('demo:me', { messages })
         const [spent, allowed] = response.headers.get('x-threadkeep-tokens')?.split('/').map(Number) ?? []
         expect(upstream.requests.at(-1)?.body.messages.at(-1)).toEqual(user(question))
         const passedThrough = /^(budget|messages)/.test(response.headers.get('x-threadkeep-degraded') ?? '')
@@ -39,7 +39,7 @@ describe('any client history', () => {
         else expect(upstream.requests.at(-1)?.body.messages).toEqual(messages)
         history.push(assistant('Hello from upstream.'))
       }
-      expect(await server.said('demo:me')).toEqual(toLines(history))
+      expect(await server.transcriptLines('demo:me')).toEqual(toLines(history))
     }
     await fc.assert(fc.asyncProperty(names, fc.integer({ min: 20, max: 600 }), turns, check), { numRuns: 40 })
   })

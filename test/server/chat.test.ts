@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type ProfileName, profiles } from '../../src/profiles/index.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { all, assistant, startServer, user } from './start.ts'
+import { assistant, collectAll, startServer, user } from './start.ts'
 
 const quote = 'From what you told me: "My cat is called Miso."'
 const noted = /^No language model is configured, .* I have noted your message\./
@@ -40,7 +40,7 @@ describe('the server without an upstream', () => {
       stream: true,
       stream_options: { include_usage: true },
     })
-    const chunks = await all(stream)
+    const chunks = await collectAll(stream)
     expect(chunks[0]?.choices[0]?.delta).toEqual({ role: 'assistant', content: '', refusal: null })
     expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(quote)
     expect(chunks.filter((chunk) => (chunk.choices[0]?.delta.content ?? '') !== '')).toHaveLength(10)
@@ -50,7 +50,7 @@ describe('the server without an upstream', () => {
       usage: { prompt_tokens: 74, completion_tokens: 14, total_tokens: 88 },
     })
     expect(new Set(chunks.map((chunk) => chunk.id)).size).toBe(1)
-    expect(await server.said('demo:me')).toEqual([
+    expect(await server.transcriptLines('demo:me')).toEqual([
       'user: My cat is called Miso.',
       expect.stringMatching(/^assistant: No language model/),
       'user: What is my cat called?',
@@ -63,7 +63,7 @@ describe('the server without an upstream', () => {
     const stream = await server
       .client('demo:me')
       .chat.completions.create({ model: 'any', messages: [user('Hello')], stream: true })
-    const chunks = await all(stream)
+    const chunks = await collectAll(stream)
     expect(chunks.every((chunk) => !('usage' in chunk) && chunk.choices.length === 1)).toBe(true)
   })
 
@@ -89,9 +89,9 @@ describe('the server without an upstream', () => {
         .chat.completions.create({ model: 'any', messages: [user('What is my favourite colour?')] })
       expect(choices[0]?.message.content).toBe(`From what you told me: "My favourite colour is ${colour}."`)
     }
-    expect(await server.said('acme:+15551234567')).toHaveLength(4)
-    expect(await server.said('acme:2')).toHaveLength(6)
-    expect(await server.said('acme')).toHaveLength(4)
+    expect(await server.transcriptLines('acme:+15551234567')).toHaveLength(4)
+    expect(await server.transcriptLines('acme:2')).toHaveLength(6)
+    expect(await server.transcriptLines('acme')).toHaveLength(4)
   })
 
   it('a client that resends its whole history › stores nothing twice', async () => {
@@ -107,7 +107,7 @@ describe('the server without an upstream', () => {
       history.push(assistant(choices[0]?.message.content ?? ''))
     }
     expect(history.at(-1)?.content).toBe(quote)
-    expect(await server.said('demo:me')).toEqual(history.map(({ role, content }) => `${role}: ${content}`))
+    expect(await server.transcriptLines('demo:me')).toEqual(history.map(({ role, content }) => `${role}: ${content}`))
   })
 
   it('an unknown history › is stored whole', async () => {
@@ -115,7 +115,7 @@ describe('the server without an upstream', () => {
     const messages = [user('My cat is called Miso.'), assistant('Nice.'), user('What is my cat called?')]
     const { choices } = await server.client('demo:me').chat.completions.create({ model: 'any', messages })
     expect(choices[0]?.message.content).toBe(quote)
-    expect(await server.said('demo:me')).toHaveLength(4)
+    expect(await server.transcriptLines('demo:me')).toHaveLength(4)
   })
 
   it('a long history continued with the newest message only › is found', async () => {
@@ -129,7 +129,7 @@ describe('the server without an upstream', () => {
     // Repeated, because it had no reply.
     await server.client('demo:me').chat.completions.create({ model: 'any', messages: [user('Is this the end?')] })
     await server.client('demo:me').chat.completions.create({ model: 'any', messages: [user('Is this the end?')] })
-    expect((await server.said('demo:me')).slice(999)).toEqual([
+    expect((await server.transcriptLines('demo:me')).slice(999)).toEqual([
       'user: Is this the end?',
       expect.stringMatching(/^assistant/),
       'user: Is this the end?',

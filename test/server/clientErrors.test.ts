@@ -31,16 +31,16 @@ describe('client requests', () => {
       else while (upstream.requests.length === 0) await new Promise(setImmediate)
       abortController.abort()
       await create.catch(() => undefined)
-      expect(await upstream.requests[0]?.over).toBe('hung up')
-      expect(await server.said('demo:me')).toEqual(['user: Hello'])
+      expect(await upstream.requests[0]?.outcome).toBe('hung up')
+      expect(await server.transcriptLines('demo:me')).toEqual(['user: Hello'])
       expect(server.faults).toEqual([])
     })
   }
 
   it('invalid › are refused with the reason', async () => {
-    await using server = await startServer({ largestBody: 10_000 })
+    await using server = await startServer({ maxBodyBytes: 10_000 })
     const errorOf = async (body: unknown, headers = {}) => {
-      const response = await server.post('demo:me', body, headers)
+      const response = await server.postChat('demo:me', body, headers)
       const { error } = (await response.json()) as ErrorResponse
       expect(error.type).toBe('invalid_request_error')
       return [response.status, error.code, error.param, error.message]
@@ -93,13 +93,13 @@ describe('client requests', () => {
       null,
       'The body has content-encoding: gzip. Send it uncompressed.',
     ])
-    expect(await server.said('demo:me')).toEqual([])
+    expect(await server.transcriptLines('demo:me')).toEqual([])
   })
 
   it('nested too deeply › are refused', async () => {
     await using server = await startServer()
     const nested = `{"messages":[{"role":"user","content":"Hi"}],"tools":${'['.repeat(50_000)}${']'.repeat(50_000)}}`
-    const response = await server.post('demo:me', nested)
+    const response = await server.postChat('demo:me', nested)
     const message = 'The body is nested deeper than 64 levels. Send deep data as text.'
     expect([response.status, await response.json()]).toEqual([
       400,
@@ -131,7 +131,7 @@ describe('client requests', () => {
     )
     await new Promise<void>((ended) => socket.end(ended))
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
-    expect(await server.said('demo:me')).toEqual([])
+    expect(await server.transcriptLines('demo:me')).toEqual([])
     expect(server.faults).toEqual([])
   })
 
@@ -139,8 +139,8 @@ describe('client requests', () => {
     await using server = await startServer({
       memory: { profile: { ...thread, lifetime: { messages: 2, whenFull: 'refuse' } } },
     })
-    await server.post('demo:me', { messages: [user('one')] })
-    const response = await server.post('demo:me', { messages: [user('two')] })
+    await server.postChat('demo:me', { messages: [user('one')] })
+    const response = await server.postChat('demo:me', { messages: [user('two')] })
     expect([response.status, response.headers.get('x-should-retry'), await response.json()]).toEqual([
       429,
       'false',
@@ -160,8 +160,8 @@ describe('client requests', () => {
     await using server = await startServer({
       memory: { profile: { ...thread, lifetime: { messages: 3, whenFull: 'refuse' } } },
     })
-    await server.post('demo:me', { messages: [user('one')] })
-    expect((await server.post('demo:me', { messages: [user('two')] })).status).toBe(200)
+    await server.postChat('demo:me', { messages: [user('one')] })
+    expect((await server.postChat('demo:me', { messages: [user('two')] })).status).toBe(200)
     expect(server.faults).toEqual([
       'full: Session demo:me holds 3 messages and its profile allows 3. Start a new session, or raise lifetime.messages.',
     ])
@@ -170,12 +170,12 @@ describe('client requests', () => {
   it('with an unexpected error › get no internal details', async () => {
     await using server = await startServer()
     await server.memory.close()
-    const closed = await server.post('demo:me', { messages: [user('Hello')] })
+    const closed = await server.postChat('demo:me', { messages: [user('Hello')] })
     expect([closed.status, ((await closed.json()) as ErrorResponse).error.code]).toEqual([503, 'closed'])
     const store = ramStore()
     const broken = { ...store, commit: () => Promise.reject(new RangeError('There is no place for "my secret".')) }
     await using fresh = await startServer({ memory: { store: broken } })
-    const response = await fresh.post('demo:me', { messages: [user('my secret')] })
+    const response = await fresh.postChat('demo:me', { messages: [user('my secret')] })
     expect([response.status, await response.json()]).toEqual([
       500,
       {

@@ -7,7 +7,7 @@ async function responsesFor(keys: readonly string[]): Promise<readonly (readonly
   await using server = await startServer()
   const found: [string, unknown][] = []
   for (const key of keys) {
-    const response = await server.post(key, { messages: [user('Hello')] })
+    const response = await server.postChat(key, { messages: [user('Hello')] })
     const body = (await response.json()) as { error?: { message: string; type: string; param: string; code: string } }
     found.push([key, body.error === undefined ? response.status : { status: response.status, ...body.error }])
   }

@@ -2,20 +2,20 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
 import type { Ledger } from '../../src/domain/ledger.ts'
 import type { Store } from '../../src/domain/ports.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { openMemory } from '../../src/index.ts'
 import {
   findReceipt,
   hasReceiptBetween,
-  keepReceipt,
   keyOfReceipt,
   listReceipts,
+  newReceiptId,
   type Receipt,
-  receiptId,
+  storeReceipt,
 } from '../../src/server/receipts.ts'
-import { said } from '../../src/stores/conformance/fixtures.ts'
+import { newMessage } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
-import { zstd } from '../../src/stores/zstd.ts'
+import { zstdCompressor } from '../../src/stores/zstd.ts'
 
 const ann = parseKey('acme:ann')
 const start = 1_800_000_000_000
@@ -48,7 +48,7 @@ const ledger: Ledger = {
 }
 
 const receiptOf = (number: number): Receipt => ({
-  id: receiptId(ann),
+  id: newReceiptId(ann),
   key: 'acme:ann',
   at: start + number,
   request: `req${number}`,
@@ -57,7 +57,7 @@ const receiptOf = (number: number): Receipt => ({
   protocol: 'chat',
   model: 'gpt-5.4-mini',
   upstream: 'openai',
-  how: 'continued',
+  relation: 'continued',
   tokens: {
     shown: 500,
     history: 900,
@@ -73,14 +73,22 @@ const receiptOf = (number: number): Receipt => ({
   ledger,
 })
 
-const compressingStore = () => ramStore(zstd === undefined ? {} : { pack: zstd })
+const compressingStore = () => ramStore(zstdCompressor === undefined ? {} : { compressor: zstdCompressor })
 
 /** A store with a session and this many receipts beside it. */
 async function storeWithReceipts(count: number): Promise<{ readonly store: Store; readonly kept: readonly Receipt[] }> {
   const store = compressingStore()
-  await store.commit({ key: ann, at: start, epoch: 0, append: [said('Hello')], put: [], drop: [], expiresAt: never })
+  await store.commit({
+    key: ann,
+    at: start,
+    epoch: 0,
+    append: [newMessage('Hello')],
+    put: [],
+    drop: [],
+    expiresAt: noExpiry,
+  })
   const kept = Array.from({ length: count }, (_, index) => receiptOf(index + 1))
-  for (const receipt of kept) await keepReceipt(store, ann, receipt)
+  for (const receipt of kept) await storeReceipt(store, ann, receipt)
   return { store, kept }
 }
 
@@ -101,12 +109,12 @@ describe('a stored receipt', () => {
       ledger: null,
       tokens: { ...receiptOf(1).tokens, prompt: null, completion: null },
     }
-    await keepReceipt(store, ann, bare)
+    await storeReceipt(store, ann, bare)
     expect((await listReceipts(store, ann, 1)).items).toEqual([bare])
   })
 
   it('names its session in its id', () => {
-    expect(keyOfReceipt(receiptId(ann))).toEqual(ann)
+    expect(keyOfReceipt(newReceiptId(ann))).toEqual(ann)
     expect(keyOfReceipt('rc_x')).toBeUndefined()
   })
 
@@ -146,7 +154,7 @@ describe('the receipts of a session', () => {
   it('are listed page by page across compressed blocks', async () => {
     const { store, kept } = await storeWithReceipts(30)
     const pages: string[][] = []
-    for (let next: string | null = String(never); next !== null; ) {
+    for (let next: string | null = String(noExpiry); next !== null; ) {
       const page: Awaited<ReturnType<typeof listReceipts>> = await listReceipts(store, ann, 7, Number(next))
       pages.push(page.items.map(({ request }) => request))
       next = page.next
@@ -157,17 +165,25 @@ describe('the receipts of a session', () => {
 
   it('take less than a third of their JSON in RAM once there are many', async () => {
     const store = compressingStore()
-    await store.commit({ key: ann, at: start, epoch: 0, append: [said('Hello')], put: [], drop: [], expiresAt: never })
-    const before = store.bytes.used
-    for (let number = 1; number <= 200; number++) await keepReceipt(store, ann, receiptOf(number))
-    expect((store.bytes.used - before) / 200).toBeLessThan(JSON.stringify(receiptOf(1)).length / 3)
+    await store.commit({
+      key: ann,
+      at: start,
+      epoch: 0,
+      append: [newMessage('Hello')],
+      put: [],
+      drop: [],
+      expiresAt: noExpiry,
+    })
+    const before = store.memoryUsage.usedBytes
+    for (let number = 1; number <= 200; number++) await storeReceipt(store, ann, receiptOf(number))
+    expect((store.memoryUsage.usedBytes - before) / 200).toBeLessThan(JSON.stringify(receiptOf(1)).length / 3)
     await store.erase(ann)
-    expect(store.bytes.used).toBe(0)
+    expect(store.memoryUsage.usedBytes).toBe(0)
   })
 
   it('are all stored when many arrive at once', async () => {
     const { store } = await storeWithReceipts(0)
-    await Promise.all(Array.from({ length: 300 }, (_, index) => keepReceipt(store, ann, receiptOf(index + 1))))
+    await Promise.all(Array.from({ length: 300 }, (_, index) => storeReceipt(store, ann, receiptOf(index + 1))))
     const { items } = await listReceipts(store, ann, 999)
     expect(new Set(items.map(({ request }) => request)).size).toBe(300)
     expect(items).toHaveLength(300)
@@ -176,7 +192,7 @@ describe('the receipts of a session', () => {
   it('are not stored after their session was erased', async () => {
     const { store } = await storeWithReceipts(3)
     await store.erase(ann)
-    await keepReceipt(store, ann, receiptOf(4))
+    await storeReceipt(store, ann, receiptOf(4))
     expect(await store.list({ limit: 9 })).toEqual([])
     expect((await listReceipts(store, ann, 9)).items).toEqual([])
   })
@@ -190,7 +206,7 @@ describe('the receipts of a session', () => {
   it('are in no session list, head, transcript or search result', async () => {
     const { store } = await storeWithReceipts(9)
     expect((await store.list({ limit: 9 })).map(({ key, messages }) => [key.id, messages])).toEqual([['ann', 1]])
-    const head = await store.head(ann, 99)
+    const head = await store.readHead(ann, 99)
     expect([head.messages, head.recent.length, head.derived]).toEqual([1, 1, []])
     const memory = await openMemory({ store: store as never })
     expect(await memory.search('acme', 'chatcmpl gpt continued support')).toEqual([])

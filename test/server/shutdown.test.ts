@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openMemory } from '../../src/index.ts'
-import { command } from '../cli/command.ts'
-import { newFolder } from '../fault/tempFolder.ts'
-import { wordedReply } from '../providers/protocols.ts'
-import { type Received, startUpstream } from '../providers/upstream.ts'
+import { startCommand } from '../cli/command.ts'
+import { createTempFolder } from '../fault/tempFolder.ts'
+import { encodeEventStream } from '../providers/protocols.ts'
+import { type RecordedRequest, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { startServer, toLines, user } from './start.ts'
 
@@ -13,8 +13,8 @@ const [streams, clients] = [20, 4]
 /** Starts the CLI's serve command on a file in front of the upstream. */
 async function start(upstream: string, folder: string) {
   const store = `sqlite:${join(folder, 'stopped.db')}`
-  const running = command(['serve', '--port', '0', '--json', '--upstream', upstream, '--store', store])
-  const { url } = JSON.parse(await running.until('}\n')) as { readonly url: string }
+  const running = startCommand(['serve', '--port', '0', '--json', '--upstream', upstream, '--store', store])
+  const { url } = JSON.parse(await running.waitForOutput('}\n')) as { readonly url: string }
   const ask = (key: string, content: string, stream: boolean): Promise<Response> =>
     fetch(`${url}/v1/${key}/chat/completions`, {
       method: 'POST',
@@ -26,7 +26,13 @@ async function start(upstream: string, folder: string) {
       () => true,
       () => false,
     )
-  return { store, ask, isReached, stop: (signal: NodeJS.Signals) => running.process.kill(signal), ended: running.ended }
+  return {
+    store,
+    ask,
+    isReached,
+    stop: (signal: NodeJS.Signals) => running.process.kill(signal),
+    ended: running.result,
+  }
 }
 
 type Started = Awaited<ReturnType<typeof start>>
@@ -65,7 +71,7 @@ describe('stopping a server', () => {
       'X-07',
       `${signal} under load › finishes pending requests, loses nothing acknowledged and exits with 0`,
       async () => {
-        using folder = newFolder()
+        using folder = createTempFolder()
         // One byte at a time, so that the streams are far from their end when the signal arrives.
         await using upstream = await startUpstream({ does: 'reply', pieces: ['One', ' two', ' three'], split: true })
         const server = await start(upstream.url, folder.path)
@@ -92,8 +98,8 @@ describe('stopping a server', () => {
   }
 
   verifies('X-07', 'a second signal › stops at once and keeps what was acknowledged', async () => {
-    using folder = newFolder()
-    const arrived = Promise.withResolvers<Received>()
+    using folder = createTempFolder()
+    const arrived = Promise.withResolvers<RecordedRequest>()
     await using upstream = await startUpstream((received) => {
       if (received.body.messages.at(-1).content !== 'Wait') return { does: 'reply', pieces: ['Yes.'] }
       arrived.resolve(received)
@@ -108,7 +114,7 @@ describe('stopping a server', () => {
     server.stop('SIGTERM')
     expect((await server.ended).code).toBe(130)
     await expect(waiting.text()).rejects.toThrow()
-    expect(await (await arrived.promise).over).toBe('hung up')
+    expect(await (await arrived.promise).outcome).toBe('hung up')
     await using stored = await openTranscripts(server.store)
     expect([await stored.said('acme:a'), await stored.said('acme:b')]).toEqual([
       ['user: Hello', 'assistant: Yes.'],
@@ -121,19 +127,19 @@ describe('close', () => {
   it('lets streams finish and accepts no new request', async () => {
     await using upstream = await startUpstream({ does: 'reply', pieces: ['One', ' two', ' three'], split: true })
     await using server = await startServer({ upstream: upstream.url })
-    const response = await server.post('demo:me', { messages: [user('Count')], stream: true })
+    const response = await server.postChat('demo:me', { messages: [user('Count')], stream: true })
     const closed = server.close()
     await expect(fetch(`${server.url}/healthz`)).rejects.toThrow()
-    expect(await response.text()).toBe(wordedReply('openai', ['One', ' two', ' three'], true))
+    expect(await response.text()).toBe(encodeEventStream('openai', ['One', ' two', ' three'], true))
     await closed
   })
 
   it('aborts requests that exceed the grace period', async () => {
     await using upstream = await startUpstream({ does: 'stall', pieces: ['One'] })
     await using server = await startServer({ upstream: upstream.url })
-    const response = await server.post('demo:me', { messages: [user('Count')], stream: true })
+    const response = await server.postChat('demo:me', { messages: [user('Count')], stream: true })
     await server.close(50)
     await expect(response.text()).rejects.toThrow()
-    expect(await upstream.requests[0]?.over).toBe('hung up')
+    expect(await upstream.requests[0]?.outcome).toBe('hung up')
   })
 })

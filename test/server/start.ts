@@ -1,13 +1,13 @@
 import OpenAI from 'openai'
-import type { Index, Store } from '../../src/domain/ports.ts'
+import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import type { Profile } from '../../src/domain/profile.ts'
 import { type MemoryOptions, openMemory } from '../../src/index.ts'
 import type { Memory } from '../../src/memory.ts'
-import { Memories, type Ways } from '../../src/server/memoryRegistry.ts'
+import { MemoryRegistry, type ProfileConfig } from '../../src/server/memoryRegistry.ts'
 import { type ServeOptions, serve } from '../../src/server/serve.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 
-export type Started = AsyncDisposable & {
+export type TestServer = AsyncDisposable & {
   readonly url: string
   readonly memory: Memory
   /** Faults reported to the operator. */
@@ -15,11 +15,11 @@ export type Started = AsyncDisposable & {
   /** An OpenAI client with only the base URL changed. */
   client(key: string): OpenAI
   /** The stored transcript, one `role: content` line per message. */
-  said(key: string): Promise<string[]>
+  transcriptLines(key: string): Promise<string[]>
   /** Sends a chat completion with fetch. */
-  post(key: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
+  postChat(key: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
   /** Sends any request, such as `GET /api/sessions`, and parses the JSON body; undefined without a body. */
-  ask(
+  requestJson(
     request: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
@@ -29,14 +29,15 @@ export type Started = AsyncDisposable & {
 
 type Options = Omit<ServeOptions, 'memory'> & {
   readonly memory?: MemoryOptions
-  /** Memories by profile; one memory for everything when omitted. */
-  readonly ways?: Ways
+  /** MemoryRegistry by profile; one memory for everything when omitted. */
+  readonly profiles?: ProfileConfig
 }
 
 /** Starts the real server on a free port. */
-export async function startServer({ ways, ...options }: Options = {}): Promise<Started> {
+export async function startServer({ profiles, ...options }: Options = {}): Promise<TestServer> {
   const open = (profile?: Profile) => openMemory({ ...options.memory, ...(profile === undefined ? {} : { profile }) })
-  const memories = ways === undefined ? Memories.of(await open()) : await Memories.open(open, ways)
+  const memories =
+    profiles === undefined ? MemoryRegistry.resolve(await open()) : await MemoryRegistry.open(open, profiles)
   const memory = memories.sessions
   const faults: string[] = []
   const serving = await serve({ port: 0, onFault: (_, trace) => faults.push(trace), ...options, memory: memories })
@@ -49,14 +50,14 @@ export async function startServer({ ways, ...options }: Options = {}): Promise<S
     memory,
     faults,
     client: (key) => new OpenAI({ baseURL: `${serving.url}/v1/${key}`, apiKey: 'sk-client', maxRetries: 0 }),
-    said: async (key) => toLines(await memory.transcript(key)),
-    post: (key, body, headers = {}) =>
+    transcriptLines: async (key) => toLines(await memory.transcript(key)),
+    postChat: (key, body, headers = {}) =>
       fetch(`${serving.url}/v1/${key}/chat/completions`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
-    ask: async (request, body, headers = {}) => {
+    requestJson: async (request, body, headers = {}) => {
       const [method = '', path = ''] = request.split(' ')
       const typed = body === undefined ? {} : { 'content-type': 'application/json' }
       const init = {
@@ -81,14 +82,14 @@ export const toLines = (messages: readonly { readonly role: string; readonly con
   messages.map(({ role, content }) => `${role}: ${content}`)
 
 /** Collects an async iterable. */
-export async function all<T>(iterable: AsyncIterable<T>): Promise<T[]> {
+export async function collectAll<T>(iterable: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = []
   for await (const item of iterable) items.push(item)
   return items
 }
 
 /** A RAM store that answers after 100 turns of the event loop, like a disk or a network. */
-export function slowStore(): Store & Index {
+export function slowStore(): Store & SearchIndex {
   const store = ramStore()
   const slowly = async <T>(work: () => Promise<T>): Promise<T> => {
     for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate)
@@ -96,7 +97,7 @@ export function slowStore(): Store & Index {
   }
   return {
     ...store,
-    head: (key, recent) => slowly(() => store.head(key, recent)),
+    readHead: (key, recent) => slowly(() => store.readHead(key, recent)),
     commit: (change) => slowly(() => store.commit(change)),
   }
 }

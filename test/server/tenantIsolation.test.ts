@@ -3,11 +3,11 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { resting } from '../../src/server/api/apiRoutes.ts'
+import { apiRoutes } from '../../src/server/api/apiRoutes.ts'
 import { Credentials } from '../../src/server/auth/credentials.ts'
 import { modelRoutes } from '../../src/server/modelRoutes.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { type Started, startServer, user } from './start.ts'
+import { startServer, type TestServer, user } from './start.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'threadkeep-isolation-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -21,7 +21,7 @@ type Request = {
 }
 
 /** Sends a path unchanged, which HTTP clients would normalise. */
-function sendRaw({ url }: Started, { method, path, body, headers }: Request): Promise<Answer> {
+function sendRaw({ url }: TestServer, { method, path, body, headers }: Request): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const { hostname, port } = new URL(url)
   const outgoing = request(
@@ -46,10 +46,10 @@ async function startTenants() {
   const server = await startServer({ credentials })
   const as = (key: string) => ({ authorization: `Bearer ${key}` })
   const ask = async (line: string, body: unknown): Promise<Record<string, string>> =>
-    (await server.ask(line, body, as(acme))).body as Record<string, string>
+    (await server.requestJson(line, body, as(acme))).body as Record<string, string>
   for (const content of ['My cat is called Miso.', 'What is my cat called?'])
-    await server.post('acme:ann', { messages: [user(content)] }, as(acme))
-  const response = await server.post('acme:ann', { messages: [user('What is it called?')] }, as(acme))
+    await server.postChat('acme:ann', { messages: [user(content)] }, as(acme))
+  const response = await server.postChat('acme:ann', { messages: [user('What is it called?')] }, as(acme))
   const { id: conversation = '' } = await ask('POST /v1/acme/conversations', {
     items: [{ role: 'user', content: 'Hello' }],
   })
@@ -101,7 +101,7 @@ const queries: Readonly<Record<string, string>> = {
 const common: ReadonlySet<string> = new Set(['GET /healthz', 'GET /readyz', 'GET /openapi.json'])
 /** Names its workspace in the message and uses another protocol: see mcp/http.test.ts. */
 const another = 'POST /mcp'
-const routes = Object.keys({ ...modelRoutes, ...resting }).filter((route) => !common.has(route) && route !== another)
+const routes = Object.keys({ ...modelRoutes, ...apiRoutes }).filter((route) => !common.has(route) && route !== another)
 
 function requestTo(route: string, names: Readonly<Record<string, string>>): Request {
   const [method = '', template = ''] = route.split(' ')
@@ -136,7 +136,7 @@ describe('tenant isolation', () => {
       expect([route, one]).toEqual([route, { status: 404, body }])
       expect([route, two]).toEqual([route, one])
     }
-    expect(await server.said('acme:ann')).toHaveLength(6)
+    expect(await server.transcriptLines('acme:ann')).toHaveLength(6)
   })
 
   it('an own key on the same routes › is answered', async () => {
@@ -164,9 +164,9 @@ describe('tenant isolation', () => {
     await using _ = server
     await server.memory.append('other:eve', [user('Hello')])
     const listed = async (key: string) =>
-      ((await server.ask('GET /api/sessions', undefined, as(key))).body as { items: { key: string }[] }).items.map(
-        (item) => item.key.replace(/conv_.*/, 'conv'),
-      )
+      (
+        (await server.requestJson('GET /api/sessions', undefined, as(key))).body as { items: { key: string }[] }
+      ).items.map((item) => item.key.replace(/conv_.*/, 'conv'))
     expect(await listed(acme)).toEqual(['acme:ann', 'acme:conv'])
     expect(await listed(other)).toEqual(['other:eve'])
     expect(await listed(operator)).toEqual(['acme:ann', 'acme:conv', 'other:eve'])

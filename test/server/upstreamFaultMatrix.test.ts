@@ -1,8 +1,15 @@
 import Anthropic from '@anthropic-ai/sdk'
 import type { APIError } from 'openai'
 import { describe, expect, it } from 'vitest'
-import { type Behaviour, closedPort, refuses, replies, sends, startUpstream } from '../providers/upstream.ts'
-import { all, type Started, startServer, user } from './start.ts'
+import {
+  type Behaviour,
+  closedPortUrl,
+  replyWith,
+  respondWithStatus,
+  sendRaw,
+  startUpstream,
+} from '../providers/upstream.ts'
+import { collectAll, startServer, type TestServer, user } from './start.ts'
 
 /** Expected client outcome: an error response, an error inside the stream, or success. */
 type Outcome = { readonly status: number; readonly code: string | null } | { readonly midStream: string } | 'success'
@@ -23,15 +30,15 @@ const refusal = '{"type":"error","error":{"type":"some_error","message":"No.","c
 const bytes = Buffer.from(Array.from({ length: 4_096 }, (_, at) => (at * 151) % 256))
 const faults: readonly Fault[] = [
   { name: 'down', does: 'down', ...always(broken) },
-  { name: 'status 429', does: refuses(429, {}, refusal), ...always({ status: 429, code: 'its_own' }) },
-  { name: 'status 500', does: refuses(500, {}, refusal), ...always({ status: 500, code: 'its_own' }) },
+  { name: 'status 429', does: respondWithStatus(429, {}, refusal), ...always({ status: 429, code: 'its_own' }) },
+  { name: 'status 500', does: respondWithStatus(500, {}, refusal), ...always({ status: 500, code: 'its_own' }) },
   { name: 'no response', does: { does: 'hang' }, ...always(late) },
   { name: 'connection closed before the response', does: { does: 'cut' }, ...always(broken) },
-  { name: 'HTML response', does: sends('text/html', '<html>Sign in</html>'), ...always(broken) },
-  { name: 'random bytes as JSON', does: sends('application/json', bytes), ...always(broken) },
-  { name: 'random bytes as events', does: sends('text/event-stream', bytes), ...always(broken) },
-  { name: 'empty body', does: sends('application/json', ''), ...always(broken) },
-  { name: 'events sent as JSON', does: sends('application/json', 'data: {"choices":[]}\n\n'), ...always(broken) },
+  { name: 'HTML response', does: sendRaw('text/html', '<html>Sign in</html>'), ...always(broken) },
+  { name: 'random bytes as JSON', does: sendRaw('application/json', bytes), ...always(broken) },
+  { name: 'random bytes as events', does: sendRaw('text/event-stream', bytes), ...always(broken) },
+  { name: 'empty body', does: sendRaw('application/json', ''), ...always(broken) },
+  { name: 'events sent as JSON', does: sendRaw('application/json', 'data: {"choices":[]}\n\n'), ...always(broken) },
   {
     name: 'stream ends early',
     does: { does: 'stop', pieces: ['Once'] },
@@ -61,7 +68,7 @@ type Client = {
   /** Error class of the client per status. */
   readonly classes: Readonly<Record<number, string>>
   /** Sends a request with the protocol's own client. */
-  ask(server: Started, content: string, stream: boolean): Promise<unknown>
+  ask(server: TestServer, content: string, stream: boolean): Promise<unknown>
 }
 
 const classes = {
@@ -76,7 +83,7 @@ const openai: Client = {
   ask: async (server, content, stream) => {
     const { chat } = server.client('demo:me')
     if (!stream) return chat.completions.create({ model: 'm', messages: [user(content)] })
-    return all(await chat.completions.create({ model: 'm', messages: [user(content)], stream }))
+    return collectAll(await chat.completions.create({ model: 'm', messages: [user(content)], stream }))
   },
 }
 const anthropic: Client = {
@@ -85,7 +92,7 @@ const anthropic: Client = {
   ask: async (server, content, stream) => {
     const { messages } = new Anthropic({ baseURL: `${server.url}/v1/demo:me`, apiKey: 'sk-client', maxRetries: 0 })
     const body = { model: 'm', max_tokens: 100, messages: [user(content)] }
-    return stream ? all(await messages.create({ ...body, stream })) : messages.create(body)
+    return stream ? collectAll(await messages.create({ ...body, stream })) : messages.create(body)
   },
 }
 
@@ -108,15 +115,15 @@ describe('an upstream fault', () => {
         it(`${name} (${client.name}, ${stream ? 'streamed' : 'buffered'}) › the question is stored, a partial reply is not, and the next turn works`, async () => {
           await using upstream = await startUpstream((request) =>
             JSON.stringify(request.body.messages.at(-1)).includes('Again') || does === 'down'
-              ? replies('There.')
+              ? replyWith('There.')
               : does,
           )
-          const base = does === 'down' ? await closedPort() : upstream.url
+          const base = does === 'down' ? await closedPortUrl() : upstream.url
           await using server = await startServer({
             upstream: base,
             // Short only where the upstream never continues: a busy machine must not cause a timeout.
-            ...(isSilent(does) ? { patience: { first: 100, idle: 100 } } : {}),
-            persistence: { tries: 1 },
+            ...(isSilent(does) ? { timeouts: { first: 100, idle: 100 } } : {}),
+            retries: { tries: 1 },
           })
           const outcome = stream ? expected.streamed : expected.whole
           const error = await client.ask(server, 'Hello', stream).then(
@@ -124,14 +131,14 @@ describe('an upstream fault', () => {
             (reason: unknown) => reason,
           )
           expectOutcome(error, outcome, client)
-          expect(await server.said('demo:me')).toEqual([
+          expect(await server.transcriptLines('demo:me')).toEqual([
             'user: Hello',
             ...(outcome === 'success' ? ['assistant: Once upon'] : []),
           ])
           expect(server.faults).toEqual([])
           if (does === 'down') return
           await client.ask(server, 'Again', stream)
-          expect((await server.said('demo:me')).slice(-2)).toEqual(['user: Again', 'assistant: There.'])
+          expect((await server.transcriptLines('demo:me')).slice(-2)).toEqual(['user: Again', 'assistant: There.'])
           expect(JSON.stringify(upstream.requests.at(-1)?.body.messages)).toContain('Hello')
         })
       }

@@ -6,13 +6,13 @@ import { parseKey } from '../../src/domain/key.ts'
 import { openMemory } from '../../src/index.ts'
 import { connectReader } from '../../src/stores/sqlite/connect.ts'
 import { examineDatabase } from '../../src/stores/sqlite/examine.ts'
-import { repair } from '../../src/stores/sqlite/repair.ts'
+import { repairFile } from '../../src/stores/sqlite/repair.ts'
 import { migrate, migrations } from '../../src/stores/sqlite/schema.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from './tempPaths.ts'
+import { createTempPaths } from './tempPaths.ts'
 
-const newPath = freshFiles()
+const newPath = createTempPaths()
 const ann = parseKey('acme:ann')
 
 /** Creates a closed store with two sessions and a summary in the first. */
@@ -29,7 +29,7 @@ async function createFilledStore(): Promise<string> {
       })),
     )
   }
-  const { revision, epoch, expiresAt } = await store.head(ann, 0)
+  const { revision, epoch, expiresAt } = await store.readHead(ann, 0)
   await store.commit({
     id: 's',
     key: ann,
@@ -53,11 +53,11 @@ const summary = (text: string): Summary => {
     tier: 'progressive',
     text,
     covers: [1, 4],
-    reach: 20,
+    endOffset: 20,
     version: 1,
     by: 'builtin',
     sources: [{ message: 'm1' }],
-    lost: [],
+    lossyRanges: [],
   }
 }
 
@@ -73,8 +73,8 @@ function overwrite(file: string, from: string, to: string): void {
 async function listFaults(file: string): Promise<string[]> {
   const database = connectReader(file)
   try {
-    return (await examineDatabase(database, file)).faults.map(({ what, key = '', id = '' }) =>
-      `${what} ${key} ${id}`.trim(),
+    return (await examineDatabase(database, file)).faults.map(({ kind, key = '', id = '' }) =>
+      `${kind} ${key} ${id}`.trim(),
     )
   } finally {
     database.close()
@@ -94,7 +94,7 @@ describe('a damaged store', () => {
     ])
     expect((await memory.transcript('acme:bob')).length).toBe(4)
     await memory.append('acme:ann', [{ role: 'user', content: 'five' }])
-    const head = await store.head(ann, 9)
+    const head = await store.readHead(ann, 9)
     expect([head.recent.map(({ id }) => id), head.messages, head.gaps]).toEqual([['m1', 'm3', 'm4', 'm5'], 4, [[2, 2]]])
     const database = new DatabaseSync(file, { readOnly: true })
     expect(JSON.parse(String(database.prepare('SELECT row FROM quarantine').get()?.row))).toMatchObject({
@@ -109,11 +109,11 @@ describe('a damaged store', () => {
     overwrite(file, '"four things"', '"FOUR things"')
     const warnings: string[] = []
     await using store = disposable(sqliteStore(file, { onWarning: (warning) => warnings.push(warning) }))
-    const damaged = await store.head(ann, 9)
+    const damaged = await store.readHead(ann, 9)
     expect([damaged.derived, warnings.length, damaged.messages]).toEqual([[], 1, 4])
     // Quarantining increments the revision, so a writer must read the session again.
     await store.erase(ann, { entries: ['nothing'] })
-    const { revision, epoch, expiresAt, recent } = await store.head(ann, 9)
+    const { revision, epoch, expiresAt, recent } = await store.readHead(ann, 9)
     const text = recent.map(({ content }) => content).join(', ')
     await store.commit({
       id: 'again',
@@ -126,7 +126,7 @@ describe('a damaged store', () => {
       drop: [],
       expiresAt,
     })
-    expect((await store.head(ann, 0)).derived).toEqual([summary(text)])
+    expect((await store.readHead(ann, 0)).derived).toEqual([summary(text)])
   })
 
   verifies('H-11', 'repairFile reports, quarantines or rebuilds what is wrong', async () => {
@@ -138,9 +138,9 @@ describe('a damaged store', () => {
     )
     database.close()
     expect((await listFaults(file)).sort()).toEqual(['message acme:bob m3', 'session acme:ann', 'terms acme:ann m2'])
-    const { before, done, after } = await repair(file)
+    const { before, actions, after } = await repairFile(file)
     expect(before.faults.length).toBe(3)
-    expect(done).toEqual([
+    expect(actions).toEqual([
       'm3 of acme:bob was quarantined',
       'the counters of acme:ann were rebuilt from its messages',
       'the search terms of 1 messages were rebuilt',
@@ -172,14 +172,14 @@ describe('a damaged store', () => {
     const store = sqliteStore(file, { onWarning: (warning) => warnings.push(warning) })
     const countReadable = async (): Promise<number> => {
       const pages = await Promise.allSettled(
-        Array.from({ length: 30 }, (_, session) => store.page(parseKey(`acme:s${session}`), { limit: 20 })),
+        Array.from({ length: 30 }, (_, session) => store.readMessages(parseKey(`acme:s${session}`), { limit: 20 })),
       )
       return pages.reduce((sum, page) => sum + (page.status === 'fulfilled' ? page.value.length : 0), 0)
     }
     expect(await countReadable()).toBeGreaterThan(400)
     await store.close()
-    const { done, after } = await repair(file)
-    expect(done[0]).toContain(`the damaged file is kept as ${file}.damaged-1`)
+    const { actions, after } = await repairFile(file)
+    expect(actions[0]).toContain(`the damaged file is kept as ${file}.damaged-1`)
     expect([existsSync(`${file}.damaged-1`), after.faults]).toEqual([true, []])
     expect(after.messages).toBeGreaterThan(400)
     await using reopened = await openMemory({ store: `sqlite:${file}` })
@@ -223,7 +223,7 @@ describe('the file format', () => {
     const database = new DatabaseSync(file)
     database.exec('DROP TABLE snapshot; PRAGMA user_version = 1')
     database.close()
-    await using memory = await openMemory({ store: sqliteStore(file, { worthKeeping: 1 }) })
+    await using memory = await openMemory({ store: sqliteStore(file, { minSnapshotMessages: 1 }) })
     expect((await memory.search('acme', 'walrus', { session: 'ann' })).map(({ entry }) => entry.id)).toEqual([
       'm1',
       'm2',
@@ -234,7 +234,7 @@ describe('the file format', () => {
   it('saves search indexes and rebuilds a damaged one', async () => {
     const file = await createFilledStore()
     const search = async (): Promise<string[]> => {
-      await using memory = await openMemory({ store: sqliteStore(file, { worthKeeping: 1 }) })
+      await using memory = await openMemory({ store: sqliteStore(file, { minSnapshotMessages: 1 }) })
       return (await memory.search('acme', 'walrus')).map(({ key, entry, score }) => `${key} ${entry.id} ${score}`)
     }
     const first = await search()

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
-import { said } from '../../src/stores/conformance/fixtures.ts'
+import { newMessage } from '../../src/stores/conformance/fixtures.ts'
 import { storeConformance } from '../../src/stores/conformance.ts'
-import { openEncryptedStore, sealedStore } from '../../src/stores/encrypted.ts'
+import { encryptedStore, openEncryptedStore } from '../../src/stores/encrypted.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { verifies } from '../requirements/verifies.ts'
 import {
@@ -14,15 +14,16 @@ import {
   hex,
   nextChange,
   remoteStore,
-  ring,
+  testKeyring,
 } from './encrypted/fixtures.ts'
 
 describe('encryptedStore over RAM', () => {
-  for (const { name, run } of storeConformance(() => sealedStore(ramStore(), ring('old')))) it(name, run)
+  for (const { name, run } of storeConformance(() => encryptedStore(ramStore(), testKeyring('old')))) it(name, run)
 })
 
 describe('encryptedStore over a remote store', () => {
-  for (const { name, run } of storeConformance(() => sealedStore(remoteStore(ramStore()), ring('old')))) it(name, run)
+  for (const { name, run } of storeConformance(() => encryptedStore(remoteStore(ramStore()), testKeyring('old'))))
+    it(name, run)
 })
 
 describe('the content of an encrypted store', () => {
@@ -37,13 +38,13 @@ describe('the content of an encrypted store', () => {
 
   verifies('H-09', 'cannot be read in the inner store: text, names, tool calls and derived values', async () => {
     const inner = ramStore()
-    const store = await sealedStore(inner, ring('old'))
+    const store = await encryptedStore(inner, testKeyring('old'))
     const calls = [{ id: `id ${canary}`, name: canary, arguments: `{"find":"${canary}"}` }]
     const append = [
-      said(`a ${canary} "swims"`, { name: canary }),
-      said('', { role: 'assistant', calls }),
-      said('found', { role: 'tool', answers: `id ${canary}` }),
-      said(' ', { name: canary }),
+      newMessage(`a ${canary} "swims"`, { name: canary }),
+      newMessage('', { role: 'assistant', toolCalls: calls }),
+      newMessage('found', { role: 'tool', toolCallId: `id ${canary}` }),
+      newMessage(' ', { name: canary }),
     ]
     const put = [factWithSpan('f1', canary), { ...factWithSpan('f2', 'x'), field: canary, key: canary }]
     await store.commit(nextChange({ append, put }))
@@ -59,10 +60,10 @@ describe('the content of an encrypted store', () => {
       sequence: index + 1,
       offset: index * 5,
     }))
-    expect(await store.page(annKey, { limit: 9 })).toEqual(messages)
-    expect(await store.head(annKey, 9)).toMatchObject({
-      first: messages[0],
-      asked: messages[0],
+    expect(await store.readMessages(annKey, { limit: 9 })).toEqual(messages)
+    expect(await store.readHead(annKey, 9)).toMatchObject({
+      firstMessage: messages[0],
+      lastUserMessage: messages[0],
       recent: messages,
       derived: put,
     })
@@ -75,75 +76,96 @@ describe('the content of an encrypted store', () => {
 
   it('leaves in the clear only what a store needs', async () => {
     const inner = ramStore()
-    const store = await sealedStore(inner, ring('old'))
+    const store = await encryptedStore(inner, testKeyring('old'))
     await store.commit(
-      nextChange({ append: [said('secret', { name: 'Zoë' }), said('\n')], put: [factWithSpan('f1', 'secret')] }),
+      nextChange({
+        append: [newMessage('secret', { name: 'Zoë' }), newMessage('\n')],
+        put: [factWithSpan('f1', 'secret')],
+      }),
     )
-    const [message, blank] = await inner.page(annKey, { limit: 2 })
+    const [message, blank] = await inner.readMessages(annKey, { limit: 2 })
     expect(message).toEqual({
-      ...said(expect.any(String) as string),
+      ...newMessage(expect.any(String) as string),
       kind: 'message',
       id: 'm1',
       sequence: 1,
       offset: 0,
     })
-    expect(blank).toEqual({ ...said('\n'), kind: 'message', id: 'm2', sequence: 2, offset: 5 })
-    const { derived } = await inner.head(annKey, 0)
+    expect(blank).toEqual({ ...newMessage('\n'), kind: 'message', id: 'm2', sequence: 2, offset: 5 })
+    const { derived } = await inner.readHead(annKey, 0)
     expect(derived).toEqual([
-      { kind: 'sealed', id: '#key', at: 1_000, box: expect.stringMatching(/^[0-9a-f]{16}\.[\w+/]+=*$/), sources: [] },
-      { kind: 'sealed', id: 'f1', at: 1_000, box: expect.stringMatching(/^[\w+/]+=*$/), sources: [{ message: 'm1' }] },
+      {
+        kind: 'sealed',
+        id: '#key',
+        at: 1_000,
+        ciphertext: expect.stringMatching(/^[0-9a-f]{16}\.[\w+/]+=*$/),
+        sources: [],
+      },
+      {
+        kind: 'sealed',
+        id: 'f1',
+        at: 1_000,
+        ciphertext: expect.stringMatching(/^[\w+/]+=*$/),
+        sources: [{ message: 'm1' }],
+      },
     ])
   })
 
   it('has a key per session, and a new one after erasure', async () => {
     const inner = ramStore()
-    const store = await sealedStore(inner, ring('old'))
+    const store = await encryptedStore(inner, testKeyring('old'))
     const readCiphertexts = async (key: typeof annKey) =>
-      (await inner.head(key, 0)).derived.map((entry) => (entry.kind === 'sealed' ? entry.box : ''))
-    await store.commit(nextChange({ append: [said('one')] }))
-    await store.commit(nextChange({ key: bobKey, append: [said('one')] }))
+      (await inner.readHead(key, 0)).derived.map((entry) => (entry.kind === 'sealed' ? entry.ciphertext : ''))
+    await store.commit(nextChange({ append: [newMessage('one')] }))
+    await store.commit(nextChange({ key: bobKey, append: [newMessage('one')] }))
     const before = await readCiphertexts(annKey)
     expect(await store.erase(annKey)).toEqual(['m1'])
     expect(await readCiphertexts(annKey)).toEqual([])
-    await store.commit(nextChange({ epoch: 1, append: [said('anew')] }))
-    expect(contentsOf(await store.page(annKey, { limit: 9 }))).toEqual(['anew'])
+    await store.commit(nextChange({ epoch: 1, append: [newMessage('anew')] }))
+    expect(contentsOf(await store.readMessages(annKey, { limit: 9 }))).toEqual(['anew'])
     expect(new Set([...before, ...(await readCiphertexts(annKey)), ...(await readCiphertexts(bobKey))]).size).toBe(3)
   })
 
   it('encrypts the same text differently each time', async () => {
     const inner = ramStore()
-    const store = await sealedStore(inner, ring('old'))
-    await store.commit(nextChange({ append: [said('yes'), said('yes')] }))
-    expect(new Set(contentsOf(await inner.page(annKey, { limit: 2 }))).size).toBe(2)
+    const store = await encryptedStore(inner, testKeyring('old'))
+    await store.commit(nextChange({ append: [newMessage('yes'), newMessage('yes')] }))
+    expect(new Set(contentsOf(await inner.readMessages(annKey, { limit: 2 }))).size).toBe(2)
   })
 })
 
 describe('encryptedStore', () => {
   it('head ignores a blank user message with a name', async () => {
-    const store = await sealedStore(ramStore(), ring('old'))
-    await store.commit(nextChange({ append: [said('asked'), said('  ', { name: 'Zoë' })] }))
-    const { asked, recent } = await store.head(annKey, 1)
-    expect([asked?.content, recent[0]?.content, recent[0]?.name]).toEqual(['asked', '  ', 'Zoë'])
+    const store = await encryptedStore(ramStore(), testKeyring('old'))
+    await store.commit(nextChange({ append: [newMessage('asked'), newMessage('  ', { name: 'Zoë' })] }))
+    const { lastUserMessage, recent } = await store.readHead(annKey, 1)
+    expect([lastUserMessage?.content, recent[0]?.content, recent[0]?.name]).toEqual(['asked', '  ', 'Zoë'])
   })
 
   it('with two processes creating the same session stores both changes', async () => {
     const inner = remoteStore(ramStore())
-    const [one, two] = await Promise.all([sealedStore(inner, ring('old')), sealedStore(inner, ring('old'))])
-    await Promise.all([
-      one.commit(nextChange({ append: [said('one')] })),
-      two.commit(nextChange({ append: [said('two')], put: [factWithSpan('f1', 'x')] })),
+    const [one, two] = await Promise.all([
+      encryptedStore(inner, testKeyring('old')),
+      encryptedStore(inner, testKeyring('old')),
     ])
-    for (const store of [one, two, await sealedStore(inner, ring('old'))]) {
-      expect([...contentsOf(await store.page(annKey, { limit: 9 }))].sort()).toEqual(['one', 'two'])
-      expect((await store.head(annKey, 0)).derived).toEqual([factWithSpan('f1', 'x')])
+    await Promise.all([
+      one.commit(nextChange({ append: [newMessage('one')] })),
+      two.commit(nextChange({ append: [newMessage('two')], put: [factWithSpan('f1', 'x')] })),
+    ])
+    for (const store of [one, two, await encryptedStore(inner, testKeyring('old'))]) {
+      expect([...contentsOf(await store.readMessages(annKey, { limit: 9 }))].sort()).toEqual(['one', 'two'])
+      expect((await store.readHead(annKey, 0)).derived).toEqual([factWithSpan('f1', 'x')])
     }
   })
 
   it('with two concurrent first changes with a base rejects one', async () => {
     const inner = remoteStore(ramStore())
-    const [one, two] = await Promise.all([sealedStore(inner, ring('old')), sealedStore(inner, ring('old'))])
+    const [one, two] = await Promise.all([
+      encryptedStore(inner, testKeyring('old')),
+      encryptedStore(inner, testKeyring('old')),
+    ])
     const outcomes = await Promise.allSettled(
-      [one, two].map((store) => store.commit(nextChange({ base: 0, append: [said('first')] }))),
+      [one, two].map((store) => store.commit(nextChange({ base: 0, append: [newMessage('first')] }))),
     )
     expect(outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.code : 'stored')).sort()).toEqual([
       'conflict',
@@ -153,46 +175,55 @@ describe('encryptedStore', () => {
 
   it('reads a session that another process erased and created again', async () => {
     const inner = ramStore()
-    const [one, two] = [await sealedStore(inner, ring('old')), await sealedStore(inner, ring('old'))]
-    await one.commit(nextChange({ append: [said('before the walrus')] }))
-    expect(contentsOf(await two.page(annKey, { limit: 9 }))).toEqual(['before the walrus'])
-    await two.embed('m', [
+    const [one, two] = [
+      await encryptedStore(inner, testKeyring('old')),
+      await encryptedStore(inner, testKeyring('old')),
+    ]
+    await one.commit(nextChange({ append: [newMessage('before the walrus')] }))
+    expect(contentsOf(await two.readMessages(annKey, { limit: 9 }))).toEqual(['before the walrus'])
+    await two.storeVectors('m', [
       { key: annKey, id: 'm1', epoch: 0, text: 'before the walrus', values: Float32Array.of(1, 0) },
     ])
     await one.erase(annKey)
-    await one.commit(nextChange({ epoch: 1, append: [said('after')] }))
-    expect(contentsOf(await two.page(annKey, { limit: 9 }))).toEqual(['after'])
+    await one.commit(nextChange({ epoch: 1, append: [newMessage('after')] }))
+    expect(contentsOf(await two.readMessages(annKey, { limit: 9 }))).toEqual(['after'])
     expect(
       await two.search(annKey, { text: 'walrus', vector: { model: 'm', values: Float32Array.of(1, 0) }, limit: 9 }),
     ).toEqual([])
-    expect(contentsOf(await two.commit(nextChange({ epoch: 1, append: [said('more')] })))).toEqual(['more'])
-    await expect(two.commit(nextChange({ append: [said('late')] }))).rejects.toMatchObject({ code: 'erased' })
+    expect(contentsOf(await two.commit(nextChange({ epoch: 1, append: [newMessage('more')] })))).toEqual(['more'])
+    await expect(two.commit(nextChange({ append: [newMessage('late')] }))).rejects.toMatchObject({ code: 'erased' })
   })
 
   it('searches by vectors without giving them to the inner store', async () => {
     const inner = ramStore()
-    const store = await sealedStore(inner, ring('old'))
+    const store = await encryptedStore(inner, testKeyring('old'))
     await store.commit(
-      nextChange({ append: [said('cat'), said(' '), said('train')], put: [factWithSpan('f1', 'boat')] }),
+      nextChange({
+        append: [newMessage('cat'), newMessage(' '), newMessage('train')],
+        put: [factWithSpan('f1', 'boat')],
+      }),
     )
     await store.commit(nextChange({ key: parseKey('acme'), put: [factWithSpan('f2', 'plane')] }))
-    const firstPage = await store.unembedded('m', '', 3)
+    const firstPage = await store.listUnembedded('m', '', 3)
     expect(firstPage.entries.map(({ key, id, text }) => `${key.id} ${id} ${text}`)).toEqual([
       ' f2 animal plane',
       'ann m1 cat',
       'ann m3 train',
     ])
-    const secondPage = await store.unembedded('m', firstPage.next ?? '', 3)
+    const secondPage = await store.listUnembedded('m', firstPage.next ?? '', 3)
     expect([secondPage.entries.map(({ id }) => id), secondPage.next]).toEqual([['f1'], undefined])
     const all = [...firstPage.entries, ...secondPage.entries].map((entry, index) => ({
       ...entry,
       values: Float32Array.of(Math.cos(index), Math.sin(index)),
     }))
     expect(
-      await store.embed('m', [...all, { key: annKey, id: 'm9', epoch: 0, text: 'x', values: Float32Array.of(1, 0) }]),
+      await store.storeVectors('m', [
+        ...all,
+        { key: annKey, id: 'm9', epoch: 0, text: 'x', values: Float32Array.of(1, 0) },
+      ]),
     ).toBe(4)
-    expect([await store.embedded('m'), (await inner.embedded('m')).done]).toEqual([{ done: 4, total: 4 }, 0])
-    expect((await store.unembedded('m', '', 9)).entries).toEqual([])
+    expect([await store.countVectors('m'), (await inner.countVectors('m')).done]).toEqual([{ done: 4, total: 4 }, 0])
+    expect((await store.listUnembedded('m', '', 9)).entries).toEqual([])
     const near = (at: number) => ({
       vector: { model: 'm', values: Float32Array.of(Math.cos(at), Math.sin(at)) },
       limit: 1,
@@ -200,7 +231,7 @@ describe('encryptedStore', () => {
     expect((await store.search(annKey, near(2)))[0]?.entry).toMatchObject({ id: 'm3', content: 'train' })
     expect((await store.search({ scope: 'acme' }, near(0)))[0]?.entry).toEqual(factWithSpan('f2', 'plane'))
     await store.commit(nextChange({ put: [factWithSpan('f1', 'ship')], drop: ['m3'] }))
-    expect([await store.embedded('m'), (await store.search(annKey, near(2)))[0]?.entry.id]).toEqual([
+    expect([await store.countVectors('m'), (await store.search(annKey, near(2)))[0]?.entry.id]).toEqual([
       { done: 2, total: 3 },
       'm1',
     ])
@@ -208,8 +239,11 @@ describe('encryptedStore', () => {
 
   it('drops vectors of entries that another process erased', async () => {
     const inner = ramStore()
-    const [one, two] = [await sealedStore(inner, ring('old')), await sealedStore(inner, ring('old'))]
-    await one.commit(nextChange({ append: [said('cat'), said('dog')] }))
+    const [one, two] = [
+      await encryptedStore(inner, testKeyring('old')),
+      await encryptedStore(inner, testKeyring('old')),
+    ]
+    await one.commit(nextChange({ append: [newMessage('cat'), newMessage('dog')] }))
     const vectors = ['cat', 'dog'].map((text, at) => ({
       key: annKey,
       id: `m${at + 1}`,
@@ -217,22 +251,24 @@ describe('encryptedStore', () => {
       text,
       values: Float32Array.of(1, at),
     }))
-    expect(await two.embed('m', vectors)).toBe(2)
+    expect(await two.storeVectors('m', vectors)).toBe(2)
     await one.erase(annKey, { entries: ['m1'] })
     const hits = await two.search(annKey, { vector: { model: 'm', values: Float32Array.of(1, 0) }, limit: 1 })
     expect(hits.map(({ entry }) => entry.id)).toEqual(['m2'])
     await one.erase(annKey)
-    await one.commit(nextChange({ epoch: 1, append: [said('bird')] }))
-    expect(await two.embed('m', vectors)).toBe(0)
+    await one.commit(nextChange({ epoch: 1, append: [newMessage('bird')] }))
+    expect(await two.storeVectors('m', vectors)).toBe(0)
   })
 
   it('hides and protects its key entry', async () => {
     const inner = ramStore()
-    const store = await sealedStore(inner, ring('old'))
-    await store.commit(nextChange({ append: [said('one')], put: [factWithSpan('f1', 'x')] }))
+    const store = await encryptedStore(inner, testKeyring('old'))
+    await store.commit(nextChange({ append: [newMessage('one')], put: [factWithSpan('f1', 'x')] }))
     await store.commit(nextChange({ drop: ['#key'] }))
     expect(await store.erase(annKey, { entries: ['#key', 'm9'] })).toEqual([])
-    expect((await (await sealedStore(inner, ring('old'))).head(annKey, 9)).derived).toEqual([factWithSpan('f1', 'x')])
+    expect((await (await encryptedStore(inner, testKeyring('old'))).readHead(annKey, 9)).derived).toEqual([
+      factWithSpan('f1', 'x'),
+    ])
     await expect(store.commit(nextChange({ put: [factWithSpan('#key', 'x')] }))).rejects.toMatchObject({
       code: 'bad-option',
       message: 'The entry id #key is reserved for the key of an encrypted session. Choose another id.',
@@ -241,14 +277,14 @@ describe('encryptedStore', () => {
   })
 
   it('after close has no keys, and leaves the given keyring intact', async () => {
-    const keys = ring('old')
-    const store = await sealedStore(ramStore(), keys)
-    await store.commit(nextChange({ append: [said('one')] }))
+    const keys = testKeyring('old')
+    const store = await encryptedStore(ramStore(), keys)
+    await store.commit(nextChange({ append: [newMessage('one')] }))
     await store.close()
     for (const call of [
-      () => store.head(annKey, 0),
-      () => store.page(annKey, { limit: 1 }),
-      () => store.commit(nextChange({ append: [said('two')] })),
+      () => store.readHead(annKey, 0),
+      () => store.readMessages(annKey, { limit: 1 }),
+      () => store.commit(nextChange({ append: [newMessage('two')] })),
     ]) {
       await expect(call()).rejects.toMatchObject({
         code: 'closed',
@@ -262,8 +298,10 @@ describe('encryptedStore', () => {
     const inner = ramStore()
     await (
       await openEncryptedStore(inner, `command:${JSON.stringify([process.execPath, '-p', `'${hex.old}'`])}`)
-    ).commit(nextChange({ append: [said('one')] }))
-    expect(contentsOf(await (await sealedStore(inner, ring('old'))).page(annKey, { limit: 1 }))).toEqual(['one'])
+    ).commit(nextChange({ append: [newMessage('one')] }))
+    expect(
+      contentsOf(await (await encryptedStore(inner, testKeyring('old'))).readMessages(annKey, { limit: 1 })),
+    ).toEqual(['one'])
     expect(inner.durability).toBe('ram')
   })
 })

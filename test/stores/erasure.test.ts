@@ -4,14 +4,14 @@ import { describe, expect, it } from 'vitest'
 import type { Derived, Message } from '../../src/domain/entry.ts'
 import { formatKey, type Key, parseKey } from '../../src/domain/key.ts'
 import type { Embedder } from '../../src/domain/ports.ts'
-import { type Memory, type MemoryOptions, openMemory, upkeepWith } from '../../src/index.ts'
+import { createUpkeep, type Memory, type MemoryOptions, openMemory } from '../../src/index.ts'
 import type { Rederive } from '../../src/memory/forget.ts'
 import { type SqliteStore, sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from './tempPaths.ts'
-import { databaseFiles, tracesOf } from './traces.ts'
+import { createTempPaths } from './tempPaths.ts'
+import { databaseFiles, findTraces } from './traces.ts'
 
-const newPath = freshFiles()
+const newPath = createTempPaths()
 const canary = 'Qx7-walrus-Zk93-canary'
 
 /** Embeds a text as its bytes, so that leftover vectors can be found in the file. */
@@ -47,10 +47,10 @@ function deriveVerbatim(
       tier: 'progressive',
       text,
       covers: [first.sequence, last.sequence],
-      reach: 20,
+      endOffset: 20,
       version: 1,
       by: 'builtin',
-      lost: [],
+      lossyRanges: [],
     }
   if (entry.kind === 'fact')
     return { ...common, kind: 'fact', field: 'important_facts', key: 'said', value: text, importance: 5 }
@@ -89,12 +89,12 @@ type Fixture = { readonly memory: Memory; readonly store: SqliteStore; readonly 
 
 async function openFixture(options: Pick<MemoryOptions, 'rederive' | 'upkeep'> = { rederive }): Promise<Fixture> {
   const file = newPath()
-  const store = sqliteStore(file, { worthKeeping: 1 })
+  const store = sqliteStore(file, { minSnapshotMessages: 1 })
   return { memory: await openMemory({ store, embedder: byteEmbedder, clock: () => 1_000, ...options }), store, file }
 }
 
 async function put(store: SqliteStore, key: Key, entries: readonly Derived[]): Promise<void> {
-  const { revision, epoch, expiresAt } = await store.head(key, 0)
+  const { revision, epoch, expiresAt } = await store.readHead(key, 0)
   await store.commit({
     id: `put ${revision}`,
     key,
@@ -130,18 +130,18 @@ async function openContaminated(options?: Pick<MemoryOptions, 'rederive' | 'upke
     deriveVerbatim({ kind, id }, messages, session) as Derived
   await put(store, ann, [derived('summary', 's1'), derived('fact', 'f1')])
   await put(store, scope, [derived('knowledge', 'k1', 'ann')])
-  for (const _ of [1, 2]) await store.embed('bytes', await embedEverything(store))
-  await memory.embedded({ settled: true })
+  for (const _ of [1, 2]) await store.storeVectors('bytes', await embedEverything(store))
+  await memory.embeddingProgress({ settled: true })
   // Fills caches and search indexes.
   await memory.search('acme', `${canary} safe`, { limit: 5 })
   await memory.context('acme:ann')
   return fixture
 }
 
-async function embedEverything(store: SqliteStore): Promise<Parameters<SqliteStore['embed']>[1]> {
+async function embedEverything(store: SqliteStore): Promise<Parameters<SqliteStore['storeVectors']>[1]> {
   const embedded: { key: Key; id: string; epoch: number; text: string; values: Float32Array }[] = []
   for (let after: string | undefined = ''; after !== undefined; ) {
-    const { entries, next } = await store.unembedded('bytes', after, 9)
+    const { entries, next } = await store.listUnembedded('bytes', after, 9)
     const vectors = await byteEmbedder.embed(entries.map(({ text }) => text))
     embedded.push(...entries.map((entry, index) => ({ ...entry, values: vectors[index] as Float32Array })))
     after = next
@@ -149,7 +149,7 @@ async function embedEverything(store: SqliteStore): Promise<Parameters<SqliteSto
   return embedded
 }
 
-const traces = (file: string): string[] => tracesOf(canary, databaseFiles(file))
+const traces = (file: string): string[] => findTraces(canary, databaseFiles(file))
 
 describe('forget', () => {
   verifies(
@@ -161,18 +161,22 @@ describe('forget', () => {
       const receipt = await memory.forget({ key: 'acme:ann', messageId: 'm2' })
       await memory.forget({ key: 'acme:ann', messageId: 'm3' })
       expect(receipt.sessions).toEqual([
-        { key: 'acme', entries: ['k1'], renewed: ['k1'] },
-        { key: 'acme:ann', entries: ['m2', 's1', 'f1'], renewed: ['s1', 'f1'] },
+        { key: 'acme', entries: ['k1'], rebuilt: ['k1'] },
+        { key: 'acme:ann', entries: ['m2', 's1', 'f1'], rebuilt: ['s1', 'f1'] },
       ])
       expect([traces(file), countSnapshots(file), await exportHasCanary(memory)]).toEqual([[], 0, false])
       expect(await hasVector(file)).toBe(false)
       expect(JSON.stringify(await memory.search('acme', canary))).not.toContain(canary)
       expect(
-        JSON.stringify([await store.head(ann, 9), await store.head(scope, 9), await memory.context('acme:ann')]),
+        JSON.stringify([
+          await store.readHead(ann, 9),
+          await store.readHead(scope, 9),
+          await memory.context('acme:ann'),
+        ]),
       ).not.toContain(canary)
-      expect((await store.head(ann, 0)).derived.map((entry) => (entry.kind === 'summary' ? entry.text : ''))).toContain(
-        'My cat is called Miso. | Thank you.',
-      )
+      expect(
+        (await store.readHead(ann, 0)).derived.map((entry) => (entry.kind === 'summary' ? entry.text : '')),
+      ).toContain('My cat is called Miso. | Thank you.')
       await memory.close()
       expect(traces(file)).toEqual([])
     },
@@ -190,7 +194,7 @@ describe('forget', () => {
         { key: 'acme:ann', entries: ['m2', 'm3', 's1', 'f1'] },
       ],
     })
-    expect([await hasVector(file), traces(file), (await store.head(ann, 0)).derived]).toEqual([false, [], []])
+    expect([await hasVector(file), traces(file), (await store.readHead(ann, 0)).derived]).toEqual([false, [], []])
     await memory.close()
   })
 
@@ -199,8 +203,8 @@ describe('forget', () => {
       const { memory, store, file } = await openFixture()
       const key = parseKey(`acme:${canary}`)
       await memory.append(key, [{ role: 'user', content: canary }], { operationId: 'op1' })
-      const { epoch, expiresAt } = await store.head(key, 0)
-      await memory.embedded({ settled: true })
+      const { epoch, expiresAt } = await store.readHead(key, 0)
+      await memory.embeddingProgress({ settled: true })
       await memory.forget(target)
       const late = { id: 'late', key, at: 1_000, epoch, put: [], drop: [], expiresAt }
       const message = {
@@ -214,7 +218,9 @@ describe('forget', () => {
       } as const
       await expect(store.commit({ ...late, append: [message] })).rejects.toMatchObject({ code: 'erased' })
       await expect(store.commit({ ...late, id: 'op1', append: [message] })).rejects.toMatchObject({ code: 'erased' })
-      expect(await store.embed('bytes', [{ key, id: 'm1', epoch, text: canary, values: Float32Array.of(1) }])).toBe(0)
+      expect(
+        await store.storeVectors('bytes', [{ key, id: 'm1', epoch, text: canary, values: Float32Array.of(1) }]),
+      ).toBe(0)
       expect([traces(file), await memory.transcript(key), await store.list({ limit: 9 })]).toEqual([[], [], []])
       await memory.close()
       expect(traces(file)).toEqual([])
@@ -223,7 +229,7 @@ describe('forget', () => {
 
   verifies('X-05', 'rejects changes that were in progress', async () => {
     const { memory, store, file } = await openContaminated()
-    const read = await store.head(ann, 9)
+    const read = await store.readHead(ann, 9)
     const summary = deriveVerbatim({ kind: 'summary', id: 's2' }, read.recent, undefined) as Derived
     await memory.forget({ scope: 'acme', text: canary })
     const late = {
@@ -243,7 +249,7 @@ describe('forget', () => {
   })
 
   it('cleans pages that were split, merged and rewritten', async () => {
-    const { memory, store, file } = await openFixture({ upkeep: upkeepWith() })
+    const { memory, store, file } = await openFixture({ upkeep: createUpkeep() })
     let state = 20_261_115
     const random = (below: number): number => {
       state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
@@ -281,7 +287,7 @@ describe('forget', () => {
   it('with an empty text throws', async () => {
     const { memory } = await openFixture()
     await expect(memory.forget({ scope: 'acme', text: ' ' })).rejects.toThrow(
-      'text is empty; say what should be forgotten, or leave text out to forget the whole scope.',
+      'text is empty. Pass the text to forget, or omit text to forget the whole scope.',
     )
     await memory.close()
   })

@@ -1,22 +1,23 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
-import { never } from '../../src/domain/session.ts'
-import { said } from '../../src/stores/conformance/fixtures.ts'
+import { noExpiry } from '../../src/domain/session.ts'
+import { newMessage } from '../../src/stores/conformance/fixtures.ts'
 import { connectReader } from '../../src/stores/sqlite/connect.ts'
 import { HeadCache } from '../../src/stores/sqlite/headCache.ts'
 import { Reader } from '../../src/stores/sqlite/read.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { newFolder } from '../fault/tempFolder.ts'
+import { createTempFolder } from '../fault/tempFolder.ts'
 
 describe('HeadCache', () => {
   it('with long messages stays within its byte limit and returns the same cache', async () => {
-    using folder = newFolder()
+    using folder = createTempFolder()
     const path = join(folder.path, 'heads.db')
     const store = sqliteStore(path)
     const keys = Array.from({ length: 20 }, (_, at) => parseKey(`acme:s${at}`))
-    const change = { at: 1, epoch: 0, put: [], drop: [], expiresAt: never }
-    for (const key of keys) await store.commit({ ...change, key, append: [said('x'.repeat(10_000)), said(key.id)] })
+    const change = { at: 1, epoch: 0, put: [], drop: [], expiresAt: noExpiry }
+    for (const key of keys)
+      await store.commit({ ...change, key, append: [newMessage('x'.repeat(10_000)), newMessage(key.id)] })
     await store.close()
     const database = connectReader(path)
     const cache = new HeadCache(new Reader(database, () => expect.fail('damaged')), 50_000)

@@ -2,9 +2,9 @@ import { describe, expect } from 'vitest'
 import type { Embedder } from '../../src/domain/ports.ts'
 import { type Memory, openMemory, profiles } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from './tempPaths.ts'
+import { createTempPaths } from './tempPaths.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const topics = [
   'the walrus on the ice',
   'trains to Lisbon',
@@ -38,7 +38,7 @@ async function fillScope(memory: Memory, scope: string, seed: number): Promise<v
 
 /** Serializes all search results and contexts of a tenant. */
 async function readEverything(memory: Memory, scope: string): Promise<string> {
-  await memory.embedded({ settled: true })
+  await memory.embeddingProgress({ settled: true })
   const found = await Promise.all(topics.map((topic) => memory.search(scope, topic, { limit: 20 })))
   const contexts = []
   for (let session = 0; session < 3; session++) {

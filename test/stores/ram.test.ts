@@ -2,40 +2,40 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
-import type { Index, Store } from '../../src/domain/ports.ts'
-import { type Change, never } from '../../src/domain/session.ts'
-import { said } from '../../src/stores/conformance/fixtures.ts'
+import type { SearchIndex, Store } from '../../src/domain/ports.ts'
+import { noExpiry, type SessionChange } from '../../src/domain/session.ts'
+import { newMessage } from '../../src/stores/conformance/fixtures.ts'
 import { storeConformance } from '../../src/stores/conformance.ts'
 import { ExpiryHeap } from '../../src/stores/ram/expiryHeap.ts'
-import { type Bounded, type Pack, ramStore } from '../../src/stores/ram.ts'
-import { zstd } from '../../src/stores/zstd.ts'
+import { type BoundedStore, type Compressor, ramStore } from '../../src/stores/ram.ts'
+import { zstdCompressor } from '../../src/stores/zstd.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 import type { MemoryUsage } from './ramMemoryUsage.ts'
 
 /** Creates a store that compresses all sessions before each call. */
-function alwaysCompressed(compressor: Pack): Store & Index {
-  const store = ramStore({ pack: compressor })
+function alwaysCompressed(compressor: Compressor): Store & SearchIndex {
+  const store = ramStore({ compressor })
   return new Proxy(store, {
     get: (target, name) => {
       const method = Reflect.get(target, name) as unknown
       if (typeof method !== 'function') return method
       return (...args: unknown[]) => {
-        target.rest(never)
+        target.compressIdle(noExpiry)
         return method.apply(target, args)
       }
     },
   })
 }
 
-const identity: Pack = { pack: (bytes) => bytes.slice(), unpack: (bytes) => bytes }
+const identity: Compressor = { compress: (bytes) => bytes.slice(), decompress: (bytes) => bytes }
 
 /** Compressor that copies the bytes and records the keys of the sessions. */
-const recordKeys = (keys: string[]): Pack => ({
+const recordKeys = (keys: string[]): Compressor => ({
   ...identity,
-  pack: (bytes) => {
+  compress: (bytes) => {
     keys.push(/acme:\w+/.exec(new TextDecoder().decode(bytes))?.[0] ?? '')
-    return identity.pack(bytes)
+    return identity.compress(bytes)
   },
 })
 
@@ -48,7 +48,7 @@ describe('ramStore with all sessions compressed', () => {
 })
 
 describe('ramStore with all sessions compressed by Zstandard', () => {
-  for (const { name, run } of storeConformance(async () => alwaysCompressed(zstd ?? identity))) it(name, run)
+  for (const { name, run } of storeConformance(async () => alwaysCompressed(zstdCompressor ?? identity))) it(name, run)
 })
 
 type TestItem = { readonly name: number; expiresAt: number; heapIndex: number }
@@ -103,22 +103,22 @@ describe('ExpiryHeap', () => {
   })
 })
 
-const changeAt = (time: number, key: string, overrides: Partial<Change> = {}): Change => ({
+const changeAt = (time: number, key: string, overrides: Partial<SessionChange> = {}): SessionChange => ({
   key: parseKey(key),
   at: time,
   epoch: 0,
-  append: [said(key, { at: time })],
+  append: [newMessage(key, { at: time })],
   put: [],
   drop: [],
-  expiresAt: never,
+  expiresAt: noExpiry,
   ...overrides,
 })
 
 describe('ramStore memory', () => {
   /** Erases sessions until the others fit; returns their ids in order. */
-  async function evict(store: Store & Bounded): Promise<string[]> {
+  async function evict(store: Store & BoundedStore): Promise<string[]> {
     const evicted: string[] = []
-    for (let key = store.overflowing(); key !== undefined; key = store.overflowing()) {
+    for (let key = store.evictionCandidate(); key !== undefined; key = store.evictionCandidate()) {
       evicted.push(key.id)
       await store.erase(key)
     }
@@ -129,22 +129,22 @@ describe('ramStore memory', () => {
     'T-08',
     'over the limit proposes the least recently used sessions for eviction, but never the one used last',
     async () => {
-      const store = ramStore({ bytes: 2_600 })
+      const store = ramStore({ maxBytes: 2_600 })
       for (const [time, name] of ['acme:a', 'acme:b', 'acme:c'].entries()) await store.commit(changeAt(time, name))
-      expect(store.bytes).toEqual({ used: 3 * 806, limit: 2_600 })
+      expect(store.memoryUsage).toEqual({ usedBytes: 3 * 806, maxBytes: 2_600 })
       expect(await evict(store)).toEqual([])
       await store.commit(changeAt(9, 'acme:a'))
       await store.commit(changeAt(9, 'acme:d'))
       expect(await evict(store)).toEqual(['b', 'c'])
-      await store.commit(changeAt(10, 'acme:d', { append: [said('x'.repeat(5_000))] }))
+      await store.commit(changeAt(10, 'acme:d', { append: [newMessage('x'.repeat(5_000))] }))
       expect(await evict(store)).toEqual(['a'])
-      expect(store.overflowing()).toBeUndefined()
+      expect(store.evictionCandidate()).toBeUndefined()
     },
   )
 
   it('does not count upkeep as a use, nor scope data against the limit', async () => {
-    const store = ramStore({ bytes: 2_000 })
-    await store.commit(changeAt(1, 'acme', { append: [said('x'.repeat(5_000))] }))
+    const store = ramStore({ maxBytes: 2_000 })
+    await store.commit(changeAt(1, 'acme', { append: [newMessage('x'.repeat(5_000))] }))
     await store.commit(changeAt(2, 'acme:a'))
     await store.commit(changeAt(3, 'acme:b'))
     // Without messages and with the time of the last use, this is no use.
@@ -156,26 +156,26 @@ describe('ramStore memory', () => {
   it('over the uncompressed limit compresses the least recently used sessions and still reads them', async () => {
     const compressed: string[] = []
     // Each session takes 806 bytes, so two stay uncompressed.
-    const store = ramStore({ pack: recordKeys(compressed), awake: 1_700 })
+    const store = ramStore({ compressor: recordKeys(compressed), maxUncompressedBytes: 1_700 })
     for (const [time, name] of ['acme:a', 'acme:b', 'acme:c', 'acme:d'].entries())
       await store.commit(changeAt(time, name))
     expect(compressed).toEqual(['acme:a', 'acme:b'])
     expect(
       await Promise.all(
         ['acme:a', 'acme:d'].map(async (name) =>
-          (await store.page(parseKey(name), { limit: 9 })).map(({ content }) => content),
+          (await store.readMessages(parseKey(name), { limit: 9 })).map(({ content }) => content),
         ),
       ),
     ).toEqual([['acme:a'], ['acme:d']])
-    await store.commit(changeAt(9, 'acme:c', { append: [said('acme:c again')] }))
+    await store.commit(changeAt(9, 'acme:c', { append: [newMessage('acme:c again')] }))
     expect(compressed).toEqual(['acme:a', 'acme:b', 'acme:d'])
   })
 
   it('over the uncompressed limit leaves large sessions and scope data uncompressed', async () => {
     const compressed: string[] = []
-    const store = ramStore({ pack: recordKeys(compressed), awake: 1_000 })
+    const store = ramStore({ compressor: recordKeys(compressed), maxUncompressedBytes: 1_000 })
     await store.commit(changeAt(1, 'acme'))
-    await store.commit(changeAt(1, 'acme:large', { append: [said('x'.repeat(70_000))] }))
+    await store.commit(changeAt(1, 'acme:large', { append: [newMessage('x'.repeat(70_000))] }))
     await store.commit(changeAt(2, 'acme:a'))
     expect(compressed).toEqual([])
     await store.commit(changeAt(3, 'acme:b'))
@@ -183,18 +183,18 @@ describe('ramStore memory', () => {
   })
 
   it('is counted consistently across compression, use, erased entries and erased sessions', async () => {
-    const store = ramStore({ pack: identity })
-    await store.commit(changeAt(1, 'acme:a', { append: [said('one'), said('two')] }))
-    const { used } = store.bytes
-    store.rest(600_000)
-    expect(store.bytes.used).toBe(used)
-    store.rest(600_001)
-    expect(store.bytes.used).not.toBe(used)
-    await store.commit(changeAt(600_002, 'acme:a', { append: [said('three')] }))
+    const store = ramStore({ compressor: identity })
+    await store.commit(changeAt(1, 'acme:a', { append: [newMessage('one'), newMessage('two')] }))
+    const { usedBytes } = store.memoryUsage
+    store.compressIdle(600_000)
+    expect(store.memoryUsage.usedBytes).toBe(usedBytes)
+    store.compressIdle(600_001)
+    expect(store.memoryUsage.usedBytes).not.toBe(usedBytes)
+    await store.commit(changeAt(600_002, 'acme:a', { append: [newMessage('three')] }))
     await store.erase(parseKey('acme:a'), { entries: ['m3'] })
-    expect(store.bytes.used).toBe(used)
+    expect(store.memoryUsage.usedBytes).toBe(usedBytes)
     await store.erase(parseKey('acme:a'))
-    expect(store.bytes.used).toBe(0)
+    expect(store.memoryUsage.usedBytes).toBe(0)
   })
 
   verifies(

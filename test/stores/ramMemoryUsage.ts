@@ -1,8 +1,8 @@
-import type { Said } from '../../src/domain/entry.ts'
+import type { NewMessage } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import { never } from '../../src/domain/session.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { ramStore } from '../../src/stores/ram.ts'
-import { zstd } from '../../src/stores/zstd.ts'
+import { zstdCompressor } from '../../src/stores/zstd.ts'
 
 /** Program that measures the memory of sessions and prints it as JSON; ram.test.ts starts it with `--expose-gc`. */
 const words =
@@ -22,7 +22,7 @@ function createText(): string {
   return JSON.parse(JSON.stringify(text)) as string
 }
 
-const createMessage = (content: string, index: number): Said => ({
+const createMessage = (content: string, index: number): NewMessage => ({
   at: 1_800_000_000_000 + index,
   role: index % 2 === 0 ? 'user' : 'assistant',
   content,
@@ -43,12 +43,12 @@ function usedBytes(): number {
 export type MemoryUsage = { readonly textBytes: number; readonly activeBytes: number; readonly idleBytes: number }
 
 async function measure(sessions: number, messages: number): Promise<MemoryUsage> {
-  const store = ramStore(zstd === undefined ? {} : { pack: zstd })
+  const store = ramStore(zstdCompressor === undefined ? {} : { compressor: zstdCompressor })
   const before = usedBytes()
   let text = 0
   for (let session = 0; session < sessions; session++) {
     const key = parseKey(`tenant${session % 100}:+1555${1_000_000 + session}`)
-    const change = { key, at: 1_800_000_000_000, epoch: 0, put: [], drop: [], expiresAt: never }
+    const change = { key, at: 1_800_000_000_000, epoch: 0, put: [], drop: [], expiresAt: noExpiry }
     await store.commit({ ...change, append: [] })
     for (let index = 0; index < messages; index++) {
       const content = createText()
@@ -57,7 +57,7 @@ async function measure(sessions: number, messages: number): Promise<MemoryUsage>
     }
   }
   const active = usedBytes() - before
-  store.rest(never)
+  store.compressIdle(noExpiry)
   const idle = usedBytes() - before
   await store.close()
   return { textBytes: text / sessions, activeBytes: active / sessions, idleBytes: idle / sessions }

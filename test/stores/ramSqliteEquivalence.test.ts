@@ -1,28 +1,28 @@
 import { copyFileSync, existsSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { type Derived, messageId, type Said, textOf } from '../../src/domain/entry.ts'
+import { type Derived, formatMessageId, getEntryText, type NewMessage } from '../../src/domain/entry.ts'
 import { MemoryError } from '../../src/domain/error.ts'
 import { type Key, parseKey } from '../../src/domain/key.ts'
-import type { Index, Store } from '../../src/domain/ports.ts'
-import { never } from '../../src/domain/session.ts'
+import type { SearchIndex, Store } from '../../src/domain/ports.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { campaign, patience, seed } from '../context/campaign.ts'
+import { isCampaign, propertyTimeoutMs, seed } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { freshFiles } from './tempPaths.ts'
+import { createTempPaths } from './tempPaths.ts'
 
-const newPath = freshFiles()
+const newPath = createTempPaths()
 
 const keys = ['a', 'a:1', 'a:2', 'a-b:1', 'b:1'].map((text) => parseKey(text))
 const words = ['walrus', 'ice', 'the', 'sleeps', 'Zoë', '猫', '\u0000', 'call()', '']
 
 /** Saves every search index, so that a reopened store starts with it. */
-const open = (file: string): Store & Index => sqliteStore(file, { worthKeeping: 1 })
+const open = (file: string): Store & SearchIndex => sqliteStore(file, { minSnapshotMessages: 1 })
 
 type StorePair = {
-  readonly ram: Store & Index
-  disk: Store & Index
+  readonly ram: Store & SearchIndex
+  disk: Store & SearchIndex
   file: string
   now: number
   /** The last commit, which a later one may repeat. It changes only after both stores have run the step. */
@@ -30,14 +30,17 @@ type StorePair = {
   next: { id: string; key: Key } | undefined
 }
 /** One step, applied to both stores; the results are compared. */
-type Step = (store: Store & Index, pair: StorePair) => Promise<unknown>
+type Step = (store: Store & SearchIndex, pair: StorePair) => Promise<unknown>
 
 const key = fc.constantFrom(...keys)
 const text = fc.array(fc.constantFrom(...words), { maxLength: 6 }).map((parts) => parts.join(' '))
-const ids = fc.array(fc.oneof(fc.integer({ min: 1, max: 12 }).map(messageId), fc.constantFrom('f1', 'f2', 's1')), {
-  maxLength: 4,
-})
-const message: fc.Arbitrary<Omit<Said, 'at'>> = fc.record({
+const ids = fc.array(
+  fc.oneof(fc.integer({ min: 1, max: 12 }).map(formatMessageId), fc.constantFrom('f1', 'f2', 's1')),
+  {
+    maxLength: 4,
+  },
+)
+const message: fc.Arbitrary<Omit<NewMessage, 'at'>> = fc.record({
   role: fc.constantFrom('user' as const, 'assistant' as const, 'system' as const),
   content: text,
   tokens: fc.nat(50),
@@ -67,12 +70,12 @@ const commitStep = fc
     stale: fc.boolean(),
     isRepeated: fc.boolean(),
     skip: fc.boolean(),
-    ttl: fc.constantFrom(never, 50, 5_000),
+    ttl: fc.constantFrom(noExpiry, 50, 5_000),
   })
   .map(
     ({ key: target, append, put, drop, stale, isRepeated, skip, ttl }): Step =>
       async (store, pair) => {
-        const head = await store.head(target, 0)
+        const head = await store.readHead(target, 0)
         const operation =
           isRepeated && pair.last !== undefined
             ? pair.last
@@ -83,11 +86,11 @@ const commitStep = fc
           at: pair.now,
           epoch: stale ? Math.max(0, head.epoch - 1) : head.epoch,
           ...(stale ? { base: head.revision - 1 } : {}),
-          ...(skip ? { from: { sequence: head.last + 3, offset: 1_000 * (head.last + 1) } } : {}),
+          ...(skip ? { from: { sequence: head.lastSequence + 3, offset: 1_000 * (head.lastSequence + 1) } } : {}),
           append: append.map((message) => ({ ...message, at: pair.now })),
           put,
           drop,
-          expiresAt: ttl === never ? never : pair.now + ttl,
+          expiresAt: ttl === noExpiry ? noExpiry : pair.now + ttl,
         })
       },
   )
@@ -96,8 +99,8 @@ const readStep = fc
   .tuple(key, fc.nat(14), fc.nat(14), fc.integer({ min: 1, max: 8 }), fc.boolean())
   .map(([target, after, before, limit, newest]): Step => {
     return async (store) => [
-      await store.head(target, limit),
-      await store.page(target, { after, before: before + 1, limit, newest }),
+      await store.readHead(target, limit),
+      await store.readMessages(target, { after, before: before + 1, limit, newest }),
     ]
   })
 const searchStep = fc
@@ -109,9 +112,9 @@ const embedStep = fc
   .tuple(key, ids, fc.constantFrom('e', 'f'), fc.integer({ min: 1, max: 5 }))
   .map(([target, entries, model, limit]): Step => {
     return async (store) => {
-      const { epoch } = await store.head(target, 0)
+      const { epoch } = await store.readHead(target, 0)
       const values = (id: string): Float32Array => Float32Array.of(id.length, id.charCodeAt(0), id.charCodeAt(1), 1)
-      const stored = await store.embed(
+      const stored = await store.storeVectors(
         model,
         await Promise.all(
           entries.map(async (id) => ({
@@ -125,7 +128,7 @@ const embedStep = fc
       )
       return [
         stored,
-        await store.embedded(model),
+        await store.countVectors(model),
         await store.search({ scope: target.scope }, { text: 'walrus', vector: { model, values: values('m3') }, limit }),
       ]
     }
@@ -144,9 +147,9 @@ const listStep = fc
   })
 /** Reads the current text of an entry; empty if it does not exist. */
 async function readText(store: Store, target: Key, id: string): Promise<string> {
-  const { recent, derived: known } = await store.head(target, 99)
+  const { recent, derived: known } = await store.readHead(target, 99)
   const entry = [...recent, ...known].find((found) => found.id === id)
-  return entry === undefined ? '' : textOf(entry)
+  return entry === undefined ? '' : getEntryText(entry)
 }
 
 /** Milliseconds by which the clock advances, or goes back. */
@@ -165,7 +168,7 @@ const steps = fc.array(
   { maxLength: 30 },
 )
 
-async function outcomeOf(step: Step, store: Store & Index, pair: StorePair): Promise<string> {
+async function outcomeOf(step: Step, store: Store & SearchIndex, pair: StorePair): Promise<string> {
   try {
     return canonicalJson(await step(store, pair))
   } catch (error) {
@@ -220,9 +223,9 @@ describe('ramStore and sqliteStore', () => {
             }
             for (const target of keys) {
               const readAll: Step = async (store) => [
-                await store.head(target, 99),
-                await store.page(target, { limit: 999 }),
-                await store.changes(target, 0).then(({ sessions }) => sessions),
+                await store.readHead(target, 99),
+                await store.readMessages(target, { limit: 999 }),
+                await store.changesSince(target, 0).then(({ sessions }) => sessions),
               ]
               expect(await outcomeOf(readAll, pair.disk, pair)).toBe(await outcomeOf(readAll, pair.ram, pair))
             }
@@ -230,7 +233,7 @@ describe('ramStore and sqliteStore', () => {
             await pair.disk.close()
           }
         }),
-        { numRuns: campaign ? 2_000 : 40, seed, interruptAfterTimeLimit: patience },
+        { numRuns: isCampaign ? 2_000 : 40, seed, interruptAfterTimeLimit: propertyTimeoutMs },
       )
     },
   )

@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import { textOf } from '../../src/domain/entry.ts'
+import { getEntryText } from '../../src/domain/entry.ts'
 import { type Key, parseKey } from '../../src/domain/key.ts'
-import type { Changes } from '../../src/domain/ports.ts'
+import type { IndexChanges } from '../../src/domain/ports.ts'
 import { openMemory } from '../../src/index.ts'
-import { type Findable, Finder } from '../../src/search/storeSearch.ts'
-import { RamShelf } from '../../src/stores/ram/sessionTable.ts'
+import { type SearchSource, StoreSearch } from '../../src/search/storeSearch.ts'
+import { RamSessionTable } from '../../src/stores/ram/sessionTable.ts'
 import { RamVectors } from '../../src/stores/ram/vectors.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
-import { freshFiles } from './tempPaths.ts'
+import { createTempPaths } from './tempPaths.ts'
 
-const newPath = freshFiles()
+const newPath = createTempPaths()
 const user = (content: string) => ({ role: 'user' as const, content })
 
 describe('the search index', () => {
   it('after an erasure is rebuilt once for concurrent searches', async () => {
     const file = newPath()
-    const [one, two] = [sqliteStore(file, { worthKeeping: 1 }), sqliteStore(file, { worthKeeping: 1 })]
+    const [one, two] = [sqliteStore(file, { minSnapshotMessages: 1 }), sqliteStore(file, { minSnapshotMessages: 1 })]
     await using writer = await openMemory({ store: one })
     await using reader = await openMemory({ store: two })
     await writer.append(
@@ -43,11 +43,11 @@ describe('the search index', () => {
 
   it('after an erasure by another process contains none of the erased text', async () => {
     const file = newPath()
-    const open = () => openMemory({ store: sqliteStore(file, { worthKeeping: 1 }) })
+    const open = () => openMemory({ store: sqliteStore(file, { minSnapshotMessages: 1 }) })
     await using writer = await open()
     await using reader = await open()
     const best = async (memory: Awaited<ReturnType<typeof open>>, query: string) =>
-      (await memory.search('acme', query)).map(({ entry }) => textOf(entry))[0]
+      (await memory.search('acme', query)).map(({ entry }) => getEntryText(entry))[0]
     await writer.append('acme:ann', [user('a swordfish for dinner'), user('other things')])
     expect(await best(reader, 'swordfish')).toBe('a swordfish for dinner')
     await writer.forget({ key: 'acme:ann' })
@@ -60,20 +60,24 @@ describe('the search index', () => {
   it('after a failed read starts over', async () => {
     const keys = [parseKey('acme:a'), parseKey('acme:b')]
     let fails = true
-    const source: Findable = {
-      changes: async (_, since): Promise<Changes> => ({ stamp: 1, lineage: '0', sessions: since === 0 ? keys : [] }),
-      indexed: async (key: Key, after) => {
+    const source: SearchSource = {
+      changes: async (_, since): Promise<IndexChanges> => ({
+        stamp: 1,
+        lineage: '0',
+        sessions: since === 0 ? keys : [],
+      }),
+      readMessages: async (key: Key, after) => {
         if (key.id === 'b' && fails) throw new Error('disk unavailable')
         return after === 0 ? [{ sequence: 1, at: 1, name: undefined, terms: [key.id === 'a' ? 'alpha' : 'beta'] }] : []
       },
-      derived: async () => [],
-      pointed: async (_, __, after) => ({ vectors: [], next: after }),
-      vector: async () => undefined,
-      meaning: () => undefined,
-      load: async () => undefined,
-      save: () => undefined,
+      readDerived: async () => [],
+      readVectors: async (_, __, after) => ({ vectors: [], next: after }),
+      readVector: async () => undefined,
+      createVectorIndex: () => undefined,
+      loadSnapshot: async () => undefined,
+      saveSnapshot: () => undefined,
       pause: async () => undefined,
-      entries: async (found) =>
+      readEntries: async (found) =>
         found.map(({ key, id }) => ({
           kind: 'fact',
           id: `${key.id} ${id}`,
@@ -85,7 +89,7 @@ describe('the search index', () => {
           sources: [],
         })),
     }
-    const finder = new Finder(source)
+    const finder = new StoreSearch(source)
     await expect(finder.search({ scope: 'acme' }, { text: 'beta', limit: 9 })).rejects.toThrow('disk unavailable')
     fails = false
     expect((await finder.search({ scope: 'acme' }, { text: 'beta', limit: 9 })).map(({ entry }) => entry.id)).toEqual([
@@ -99,7 +103,7 @@ describe('the search index', () => {
 
 describe('a vector search', () => {
   it('with a vector replaced during the search finds the new one', async () => {
-    const table = new RamShelf()
+    const table = new RamSessionTable()
     const vectors = new RamVectors(table)
     const key = parseKey('acme')
     const put = (value: string): void => {
@@ -116,21 +120,21 @@ describe('a vector search', () => {
       vectors.embed('e', [{ key, id: 'f1', epoch: 0, text: value, values: Float32Array.of(1, value.length) }])
     }
     let changeDuringSearch = (): void => put('another text')
-    const finder = new Finder({
+    const finder = new StoreSearch({
       changes: async (where, since) => table.changes(where, since),
-      indexed: async () => [],
-      derived: async (sessionKey) => table.head(sessionKey, 0).derived,
-      pointed: async (where, model, after, limit) => {
+      readMessages: async () => [],
+      readDerived: async (sessionKey) => table.head(sessionKey, 0).derived,
+      readVectors: async (where, model, after, limit) => {
         changeDuringSearch()
         changeDuringSearch = () => undefined
         return vectors.listVectors(where, model, after, limit)
       },
-      vector: async (sessionKey, id, model) => vectors.getVector(sessionKey, id, model),
-      meaning: (model) => vectors.createVectorIndex(model),
-      load: async () => undefined,
-      save: () => undefined,
+      readVector: async (sessionKey, id, model) => vectors.getVector(sessionKey, id, model),
+      createVectorIndex: (model) => vectors.createVectorIndex(model),
+      loadSnapshot: async () => undefined,
+      saveSnapshot: () => undefined,
       pause: async () => undefined,
-      entries: async (found) => table.findEntries(found),
+      readEntries: async (found) => table.findEntries(found),
     })
     put('a text')
     const countHits = async (): Promise<number> =>
@@ -160,7 +164,7 @@ describe('the write queue', () => {
     ])
     expect([rejected?.status, stored?.status]).toEqual(['rejected', 'fulfilled'])
     await store.close()
-    await expect(store.head(key, 0)).rejects.toMatchObject({ code: 'closed' })
+    await expect(store.readHead(key, 0)).rejects.toMatchObject({ code: 'closed' })
     await expect(store.commit({ ...change, put: [] })).rejects.toMatchObject({ code: 'closed' })
   })
 })

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { findEncodings } from '../fault/canary.ts'
 
 /** Finds a text, as it is or in lower case, in files; returns file names with the encoding. */
-export const tracesOf = (text: string, files: readonly string[]): string[] =>
+export const findTraces = (text: string, files: readonly string[]): string[] =>
   files
     .filter((file) => existsSync(file))
     .flatMap((file) =>

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type AnchorKind, anchorsIn, isCompound } from '../../src/text/anchors.ts'
+import { type AnchorKind, findAnchors, isCompoundWord } from '../../src/text/anchors.ts'
 import { hostileText } from './hostileTexts.ts'
 
 const found = (text: string, kind: AnchorKind): string[] =>
-  anchorsIn(text)
+  findAnchors(text)
     .filter((anchor) => anchor.kind === kind)
     .map((anchor) => anchor.text)
 
@@ -69,12 +69,12 @@ describe('findAnchors', () => {
     expect(found(text, 'constraint')).toEqual(clauses),
   )
   it('also finds anchors inside a constraint', () =>
-    expect(anchorsIn('Never touch src/a.ts.')).toEqual([
+    expect(findAnchors('Never touch src/a.ts.')).toEqual([
       { kind: 'constraint', text: 'Never touch src/a.ts', start: 0, end: 20 },
       { kind: 'path', text: 'src/a.ts', start: 12, end: 20 },
     ]))
   it('isCompoundWord recognises two joined words', () =>
-    expect(anchorsIn('A well-known and/or self-hosted3 src/a.ts').map((anchor) => isCompound(anchor))).toEqual([
+    expect(findAnchors('A well-known and/or self-hosted3 src/a.ts').map((anchor) => isCompoundWord(anchor))).toEqual([
       true,
       true,
       false,
@@ -91,7 +91,7 @@ describe('findAnchors', () => {
         ),
         (text) => {
           let before = { start: 0, end: 0 }
-          for (const anchor of anchorsIn(text)) {
+          for (const anchor of findAnchors(text)) {
             expect(text.slice(anchor.start, anchor.end)).toBe(anchor.text)
             expect(anchor.text.trim()).toBe(anchor.text)
             expect(anchor.start).toBeGreaterThanOrEqual(before.start)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Tokenizer } from '../../src/domain/ports.ts'
-import { countToolTokens, messageCost, preludeCost } from '../../src/text/cost.ts'
+import { countMessageTokens, countPromptOverhead, countToolTokens } from '../../src/text/cost.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { upperBound } from '../../src/text/upperBound.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
@@ -9,8 +9,8 @@ import { verifies } from '../requirements/verifies.ts'
 const older = await exactTokenizer('cl100k_base')
 const newer = await exactTokenizer('o200k_base')
 
-const cost = (tokenizer: Tokenizer, messages: Parameters<typeof messageCost>[1][]): number =>
-  messages.reduce((sum, message) => sum + messageCost(tokenizer, message), tokenizer.overhead.reply)
+const cost = (tokenizer: Tokenizer, messages: Parameters<typeof countMessageTokens>[1][]): number =>
+  messages.reduce((sum, message) => sum + countMessageTokens(tokenizer, message), tokenizer.overhead.reply)
 
 const jargon = [
   {
@@ -59,15 +59,17 @@ describe('countMessageTokens', () => {
 
   it('counts role, content, name, tool calls and tool call id separately', () => {
     const user = { role: 'user', content: 'Hello world' }
-    expect(messageCost(newer, user)).toBe(3 + 1 + 2)
-    expect(messageCost(newer, { ...user, name: 'Ann' })).toBe(3 + 1 + 2 + 1 + newer.count('Ann'))
+    expect(countMessageTokens(newer, user)).toBe(3 + 1 + 2)
+    expect(countMessageTokens(newer, { ...user, name: 'Ann' })).toBe(3 + 1 + 2 + 1 + newer.count('Ann'))
     const calls = [
       { id: 'c1', name: 'now', arguments: '{}' },
       { id: 'c2', name: 'sum', arguments: '[1,2]' },
     ]
     const texts = ['c1', 'now', '{}', 'c2', 'sum', '[1,2]'].reduce((sum, text) => sum + newer.count(text), 0)
-    expect(messageCost(newer, { role: 'assistant', content: null, calls })).toBe(3 + 1 + 2 * 17 + texts)
-    expect(messageCost(newer, { role: 'tool', content: '12:00', answers: 'c1' })).toBe(
+    expect(countMessageTokens(newer, { role: 'assistant', content: null, toolCalls: calls })).toBe(
+      3 + 1 + 2 * 17 + texts,
+    )
+    expect(countMessageTokens(newer, { role: 'tool', content: '12:00', toolCallId: 'c1' })).toBe(
       3 + 1 + newer.count('12:00') + newer.count('c1'),
     )
   })
@@ -75,8 +77,8 @@ describe('countMessageTokens', () => {
   it('counts a tool call with at least its cost as JSON, as a parallel call and in the harmony format', () => {
     const call = { id: 'c1', name: 'search', arguments: '{}' }
     const priced =
-      messageCost(newer, { role: 'assistant', content: null, calls: [call, call] }) -
-      messageCost(newer, { role: 'assistant', content: null })
+      countMessageTokens(newer, { role: 'assistant', content: null, toolCalls: [call, call] }) -
+      countMessageTokens(newer, { role: 'assistant', content: null })
     const json = newer.count(
       JSON.stringify(Array(2).fill({ id: 'c1', type: 'function', function: { name: 'search', arguments: '{}' } })),
     )
@@ -95,7 +97,7 @@ describe('countMessageTokens', () => {
   })
 
   it('adds no overhead for an estimator', () => {
-    expect(messageCost(chars4, { role: 'user', content: 'Hello world' })).toBe(1 + 3)
+    expect(countMessageTokens(chars4, { role: 'user', content: 'Hello world' })).toBe(1 + 3)
   })
 })
 
@@ -163,8 +165,8 @@ describe('countToolTokens', () => {
 describe('countPromptOverhead', () => {
   it('is the sum of instructions and tools', () => {
     const brief = { role: 'system', content: 'Be brief.' }
-    expect(preludeCost(newer, [brief], [])).toBe(7)
-    expect(preludeCost(newer, [brief, brief], [weather])).toBe(14 + countToolTokens(newer, [weather]))
+    expect(countPromptOverhead(newer, [brief], [])).toBe(7)
+    expect(countPromptOverhead(newer, [brief, brief], [weather])).toBe(14 + countToolTokens(newer, [weather]))
   })
 
   it('counts up to 65,536 tokens and bounds the rest by its bytes', () => {
@@ -176,9 +178,9 @@ describe('countPromptOverhead', () => {
     const rule = { role: 'system', content: ' hello'.repeat(1_000) }
     const rules = Array.from({ length: 100 }, () => rule)
     // Counts 65 rules and the role of the next one; each later rule costs the bytes of its role and text.
-    const cost = preludeCost({ ...newer, count }, rules, [])
+    const cost = countPromptOverhead({ ...newer, count }, rules, [])
     expect(cost).toBe(66 * 1_004 + 34 * (3 + 'system'.length + 6_000))
     expect(counted.reduce((sum, { length }) => sum + length, 0)).toBeLessThan(400_000)
-    expect(preludeCost(chars4, rules, [])).toBe(100 * messageCost(chars4, rule))
+    expect(countPromptOverhead(chars4, rules, [])).toBe(100 * countMessageTokens(chars4, rule))
   })
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { whenIn } from '../../src/text/dates.ts'
+import { findPeriod } from '../../src/text/dates.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 /** A Wednesday in a year without a leap day. */
@@ -9,7 +9,7 @@ const ever = -8.64e15
 
 /** Formats the range found as days or times. */
 function describePeriod(text: string, at = now, offset = 0): string {
-  const found = whenIn(text, at, offset)
+  const found = findPeriod(text, at, offset)
   if (found === undefined) return 'nothing'
   return `${shown(found.from)} ${shown(found.to)}`
 }
@@ -131,7 +131,7 @@ describe('findPeriod', () => {
     ['since Monday: nothing', 'since Monday'],
     ["today's plan", "today's"],
   ])('locates the phrase of %j as %j', (text, said) =>
-    expect(text.slice(...(whenIn(text, now)?.said ?? []))).toBe(said),
+    expect(text.slice(...(findPeriod(text, now)?.span ?? []))).toBe(said),
   )
 })
 
@@ -199,18 +199,18 @@ const times = fc.integer({ min: Date.UTC(1900, 0, 1), max: Date.UTC(2100, 0, 1) 
 describe('findPeriod with generated input', () => {
   verifies('T-14', 'returns a non-empty range and a span within the text', () => {
     const property = fc.property(fc.oneof(questions, fc.string()), times, (text, at) => {
-      const found = whenIn(text, at)
+      const found = findPeriod(text, at)
       if (found === undefined) return
-      const { from, to, said } = found
+      const { from, to, span } = found
       expect(from).toBeLessThan(to)
-      expect(describePeriod(text.slice(...said), at)).toBe(describePeriod(text, at))
+      expect(describePeriod(text.slice(...span), at)).toBe(describePeriod(text, at))
     })
     fc.assert(property, { numRuns: 5_000 })
   })
 
   verifies('T-14', 'with an offset equals the result in UTC at the shifted time, shifted back', () => {
     const property = fc.property(questions, times, fc.integer({ min: -720, max: 840 }), (text, at, offset) => {
-      const [here, there] = [whenIn(text, at, offset), whenIn(text, at + offset * 60_000)]
+      const [here, there] = [findPeriod(text, at, offset), findPeriod(text, at + offset * 60_000)]
       expect(here?.to).toBe(there && there.to - offset * 60_000)
     })
     fc.assert(property, { numRuns: 2_000 })
@@ -220,10 +220,10 @@ describe('findPeriod with generated input', () => {
     const property = fc.property(times, (at) => {
       const date = new Date(at).toISOString().slice(0, 10)
       expect(describePeriod(`on ${date}`, at)).toBe(describePeriod('today', at))
-      expect(whenIn('yesterday', at)?.to).toBe(whenIn('today', at)?.from)
-      expect(whenIn('last week', at)?.to).toBe(whenIn('this week', at)?.from)
-      expect(whenIn('last month', at)?.to).toBe(whenIn('this month', at)?.from)
-      expect(whenIn('last year', at)?.to).toBe(whenIn('this year', at)?.from)
+      expect(findPeriod('yesterday', at)?.to).toBe(findPeriod('today', at)?.from)
+      expect(findPeriod('last week', at)?.to).toBe(findPeriod('this week', at)?.from)
+      expect(findPeriod('last month', at)?.to).toBe(findPeriod('this month', at)?.from)
+      expect(findPeriod('last year', at)?.to).toBe(findPeriod('this year', at)?.from)
     })
     fc.assert(property, { numRuns: 2_000 })
   })

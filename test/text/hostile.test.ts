@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest'
-import { anchorsIn } from '../../src/text/anchors.ts'
+import { findAnchors } from '../../src/text/anchors.ts'
 import { clip, clipMiddle } from '../../src/text/clip.ts'
 import { stripComments } from '../../src/text/comments.ts'
 import { compress, squeezeSpace } from '../../src/text/compress.ts'
 import { batchDigest, digest, extractFactTexts } from '../../src/text/digest.ts'
-import { linesOf } from '../../src/text/fences.ts'
+import { splitFencedLines } from '../../src/text/fences.ts'
 import { compactJson, repairJson } from '../../src/text/json.ts'
 import { findSecrets } from '../../src/text/secrets.ts'
 import { selectSentences } from '../../src/text/selectSentences.ts'
-import { isQuestion, sentencesOf } from '../../src/text/sentences.ts'
-import { isStopword, stem, termsOf, wordsOf } from '../../src/text/words.ts'
+import { isQuestion, splitSentences } from '../../src/text/sentences.ts'
+import { extractTerms, isStopword, splitWords, stem } from '../../src/text/words.ts'
 import { extractFacts } from '../../src/upkeep/extract/extract.ts'
 import { summarise } from '../../src/upkeep/summarise/summarise.ts'
-import { duration } from './hostileTexts.ts'
+import { measureCpu } from './hostileTexts.ts'
 
 const megabyte = 1_000_000
 
@@ -55,14 +55,14 @@ const units = {
 }
 
 const functions: Readonly<Record<string, (text: string) => unknown>> = {
-  wordsOf,
+  wordsOf: splitWords,
   stem,
   isStopword,
-  termsOf,
+  termsOf: extractTerms,
   clip: (text) => clip(text, text.length >> 1),
   clipMiddle: (text) => clipMiddle(text, text.length >> 2, text.length >> 2),
-  linesOf,
-  sentencesOf,
+  linesOf: splitFencedLines,
+  sentencesOf: splitSentences,
   squeezeSpace,
   stripComments: (text) => stripComments(`\`\`\`ts\n${text}`),
   extractFactTexts,
@@ -78,7 +78,7 @@ const functions: Readonly<Record<string, (text: string) => unknown>> = {
 /** Functions that interpret text. */
 const interpreters: Readonly<Record<string, (text: string) => unknown>> = {
   findSecrets,
-  anchorsIn,
+  anchorsIn: findAnchors,
   repairJson,
   extractFacts: (text) => extractFacts([{ id: 'm1', role: 'user', content: text, at: 0 }]),
   summarise: (text) =>
@@ -107,7 +107,7 @@ const attempts = 4
 const referenceMs = Math.min(
   ...Array.from({ length: attempts }, () => {
     const prose = fill(units.prose, megabyte)
-    return duration(() => prose.replace(/\b[a-z]{1,20}\b|\d{1,4}/gi, (match) => match.toUpperCase()))
+    return measureCpu(() => prose.replace(/\b[a-z]{1,20}\b|\d{1,4}/gi, (match) => match.toUpperCase()))
   }),
 )
 /** Limit for functions that are linear but too slow. */
@@ -126,7 +126,7 @@ function isSlow(run: (text: string) => unknown, unit: string, length: number): b
     for (let attempt = 0; attempt < attempts && cost > limit; attempt++)
       cost = Math.min(
         cost,
-        duration(() => run(text)),
+        measureCpu(() => run(text)),
       )
     if (cost > limit) return true
     limit = Math.min(maxReferencePasses * referenceMs, maxGrowth * Math.max(cost, minMeasuredMs))

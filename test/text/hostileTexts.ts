@@ -90,7 +90,7 @@ const before = [
 const after = ['', ' ', "'", "'s", "'t", "'S", "'ſ", "'ll", "'lx", 'é', '\u0301', '中', '1', '\n', '’s', 'X', '_', '😀']
 
 /** A single word between neighbours that may change its tokens, with little else to compensate for a cost that is too low. */
-export const seam = fc
+export const wordWithNeighbours = fc
   .tuple(
     fc.constantFrom(...before),
     fc.oneof(word, word.map(capitalize), fc.string({ unit: oneOf('abdeilmrstvz'), maxLength: 4 })),
@@ -122,7 +122,7 @@ export const megabytes: Readonly<Record<string, string>> = {
 const readCpuUsage: typeof process.cpuUsage = (process.threadCpuUsage ?? process.cpuUsage).bind(process)
 
 /** Milliseconds of CPU time that this thread spends on an action; unlike wall time, it does not depend on other processes. */
-export function duration(action: () => void): number {
+export function measureCpu(action: () => void): number {
   const before = readCpuUsage()
   action()
   const { user, system } = readCpuUsage(before)

@@ -1,7 +1,7 @@
 import type { SecretKind } from '../../src/text/secretPatterns.ts'
 
 /** Secret of one kind in its usual surroundings. None is real: they are generated, so that no file contains text that looks like a secret. */
-export type Format = {
+export type SecretFormat = {
   readonly name: string
   readonly kind: SecretKind
   readonly secret: string
@@ -42,7 +42,7 @@ const createKey = (kind: SecretKind, name: string, ...pieces: readonly string[])
 })
 
 /** Secrets of known formats. */
-export const shapes = [
+export const keyFormats = [
   createKey('key', 'OpenAI', 'sk', '-', word(48)),
   createKey('key', 'OpenAI project', 'sk', '-proj-', url(124)),
   createKey('key', 'OpenAI service account', 'sk', '-svcacct-', url(124)),
@@ -150,7 +150,7 @@ export const shapes = [
   ),
 ]
 
-const createInText = (kind: SecretKind, name: string, before: string, secret: string, after = ''): Format => ({
+const createInText = (kind: SecretKind, name: string, before: string, secret: string, after = ''): SecretFormat => ({
   kind,
   name,
   secret,
@@ -161,7 +161,7 @@ const pem = (of: string, body: string, end = true): string =>
 const lines = (count: number): string => Array.from({ length: count }, () => randomText(`${letters}+/`, 64)).join('\n')
 
 /** Secrets recognised by their name or surroundings. */
-export const contexts: readonly Format[] = [
+export const namedSecrets: readonly SecretFormat[] = [
   createInText('key', 'AWS secret access key', 'aws_secret_access_key = ', randomText(`${letters}+/`, 40)),
   createInText('key', 'AWS secret in JSON', '{"SecretAccessKey": "', randomText(`${letters}+/`, 40), '"}'),
   createInText(
@@ -250,7 +250,7 @@ export const contexts: readonly Format[] = [
 ]
 
 /** Secrets stated in prose. */
-export const sayings: readonly Format[] = [
+export const statedSecrets: readonly SecretFormat[] = [
   createInText('password', 'my password', 'Hi! My password is ', 'hunter2', ', can you log in?'),
   createInText('password', 'a word', 'the password is ', 'swordfish', '.'),
   createInText('password', 'the pass', 'the pass is ', 'Tr0ub4dor&3', '\nthanks'),
@@ -287,7 +287,7 @@ export const sayings: readonly Format[] = [
 ]
 
 /** Card numbers that issuers publish for tests. */
-export const cards: readonly Format[] = [
+export const cardNumbers: readonly SecretFormat[] = [
   ['Visa', `4${'1'.repeat(15)}`],
   ['Visa in groups', `4${'242 4242 '}4242 4242`],
   ['Visa of 13 digits, said to be one', `4${'222222222222'}`],

@@ -14,7 +14,7 @@ import {
 import { findSecrets } from '../../src/text/secrets.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { hostileText } from './hostileTexts.ts'
-import { cards, contexts, sayings, shapes } from './secretFormats.ts'
+import { cardNumbers, keyFormats, namedSecrets, statedSecrets } from './secretFormats.ts'
 
 const detectors = [findPemBlocks, findKnownFormats, findRequestSecrets, findCards, findStatedSecrets, findNamedSecrets]
 
@@ -40,7 +40,10 @@ function mergeOverlapping(found: readonly SecretMatch[]): SecretMatch[] {
   return merged
 }
 
-const formats = [...shapes.map(({ secret }) => secret), ...[...contexts, ...sayings, ...cards].map(({ text }) => text)]
+const formats = [
+  ...keyFormats.map(({ secret }) => secret),
+  ...[...namedSecrets, ...statedSecrets, ...cardNumbers].map(({ text }) => text),
+]
 const format = fc.constantFrom(...formats)
 const upTo80 = fc.nat({ max: 80 })
 /** Secrets, parts of secrets and other text: the rest of a truncated secret must be judged the same way. */

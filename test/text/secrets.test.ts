@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { findSecrets } from '../../src/text/secrets.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { cards, contexts, type Format, sayings, shapes } from './secretFormats.ts'
+import { cardNumbers, keyFormats, namedSecrets, type SecretFormat, statedSecrets } from './secretFormats.ts'
 
 const mask = (text: string): string => {
   let masked = text
@@ -38,16 +38,16 @@ const surroundings: Readonly<Record<string, (secret: string) => string>> = {
 describe('findSecrets › known formats', () => {
   for (const [place, put] of Object.entries(surroundings))
     verifies('X-08', `finds a secret ${place}`, () => {
-      const missed = shapes.filter(({ kind, secret }) => found(put(secret)).join() !== `${kind} ${secret}`)
+      const missed = keyFormats.filter(({ kind, secret }) => found(put(secret)).join() !== `${kind} ${secret}`)
       expect(missed.map(({ name, secret }) => [name, found(put(secret))])).toEqual([])
     })
 
-  it('covers at least 60 formats', () => expect(shapes.length).toBeGreaterThanOrEqual(60))
+  it('covers at least 60 formats', () => expect(keyFormats.length).toBeGreaterThanOrEqual(60))
 
   it('finds a secret between any words', () => {
     const words = fc.array(fc.stringMatching(/^[a-zA-Z]{1,10}[,.]?$/), { maxLength: 30 }).map((all) => all.join(' '))
     fc.assert(
-      fc.property(fc.constantFrom(...shapes), words, words, ({ kind, secret }, before, after) => {
+      fc.property(fc.constantFrom(...keyFormats), words, words, ({ kind, secret }, before, after) => {
         expect(findSecrets(`${before} ${secret} ${after}`)).toEqual([
           { kind, start: before.length + 1, end: before.length + 1 + secret.length },
         ])
@@ -56,7 +56,7 @@ describe('findSecrets › known formats', () => {
   })
 
   it('rejects a value that is too short or inside a longer word', () => {
-    const fixed = shapes.filter(({ name }) =>
+    const fixed = keyFormats.filter(({ name }) =>
       ['AWS access key id', 'Twilio', 'Mailgun', 'Databricks', 'Mailchimp', 'Airtable'].includes(name),
     )
     expect(
@@ -68,7 +68,7 @@ describe('findSecrets › known formats', () => {
 })
 
 describe('findSecrets › named and stated secrets', () => {
-  const all: readonly Format[] = [...contexts, ...sayings, ...cards]
+  const all: readonly SecretFormat[] = [...namedSecrets, ...statedSecrets, ...cardNumbers]
   verifies('X-08', 'finds the value without its name, alone and within other text', () => {
     const texts = (text: string) => [text, `Hello there.\n${text}\nGood bye.`]
     const missed = all.flatMap(({ name, kind, secret, text }) =>
@@ -105,9 +105,9 @@ describe('findSecrets › named and stated secrets', () => {
       'token 4f8a1c9d3e7b5a60',
     ])
     expect(found(`4${'1'.repeat(15)} 123`)).toEqual([`card 4${'1'.repeat(15)}`])
-    expect(found(`${cards[1]?.secret} ${cards[4]?.secret} CVV 123`)).toEqual([
-      `card ${cards[1]?.secret}`,
-      `card ${cards[4]?.secret}`,
+    expect(found(`${cardNumbers[1]?.secret} ${cardNumbers[4]?.secret} CVV 123`)).toEqual([
+      `card ${cardNumbers[1]?.secret}`,
+      `card ${cardNumbers[4]?.secret}`,
       'password 123',
     ])
   })
@@ -166,7 +166,7 @@ describe('findSecrets › named and stated secrets', () => {
     expect(codes.filter((name) => found(`the ${name} is 482913`).join() !== 'password 482913')).toEqual([])
   })
   it('returns one match where two detectors agree', () =>
-    expect(found(`PASSWORD="${shapes[0]?.secret}!"`)).toEqual([`password ${shapes[0]?.secret}!`]))
+    expect(found(`PASSWORD="${keyFormats[0]?.secret}!"`)).toEqual([`password ${keyFormats[0]?.secret}!`]))
 })
 
 describe('findSecrets › no secret', () => {
@@ -286,8 +286,8 @@ describe('findSecrets › no secret', () => {
 
 describe('findSecrets › matches', () => {
   const seconds = [
-    ...shapes.map(({ secret }) => secret),
-    ...[...contexts, ...sayings, ...cards].map(({ text }) => text),
+    ...keyFormats.map(({ secret }) => secret),
+    ...[...namedSecrets, ...statedSecrets, ...cardNumbers].map(({ text }) => text),
   ]
   const between = fc.oneof(
     fc.constantFrom(
@@ -317,7 +317,7 @@ describe('findSecrets › matches', () => {
     .map((parts) => parts.join(''))
 
   it('returns one match per secret', () => {
-    const [one = '', two = ''] = [cards[0]?.secret, shapes[1]?.secret]
+    const [one = '', two = ''] = [cardNumbers[0]?.secret, keyFormats[1]?.secret]
     expect(found(`https://a:k1tten99@b.org/,${one},${two}`)).toEqual([
       'connection k1tten99',
       `card ${one}`,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { selectSentences } from '../../src/text/selectSentences.ts'
-import { sentencesOf } from '../../src/text/sentences.ts'
+import { splitSentences } from '../../src/text/sentences.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const within = (most: number) => (text: string) => text.length <= most
@@ -65,7 +65,7 @@ describe('selectSentences', () => {
         const text = parts.map((part) => part.join('')).join('')
         const kept = selectSentences(text, within(most))
         expect(kept.length).toBeLessThanOrEqual(most)
-        const source = sentencesOf(text).map((sentence) => sentence.text)
+        const source = splitSentences(text).map((sentence) => sentence.text)
         let from = 0
         for (const sentence of kept.split(/ ?\.\.\. ?|\n/).map((part) => part.trim())) {
           if (sentence === '') continue

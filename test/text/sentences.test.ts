@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { sentencesOf } from '../../src/text/sentences.ts'
+import { splitSentences } from '../../src/text/sentences.ts'
 
-const split = (text: string): string[] => sentencesOf(text).map((sentence) => sentence.text)
+const split = (text: string): string[] => splitSentences(text).map((sentence) => sentence.text)
 
 describe('splitSentences', () => {
   it('ends a sentence after its stop and closing characters', () =>
@@ -41,7 +41,7 @@ describe('splitSentences', () => {
           .array(fc.constantFrom('a', 'B', ' ', '. ', '.', '!', '?', '\n', '"', '。', 'Dr. ', '12', '…'))
           .map((parts) => parts.join('')),
         (text) => {
-          const sentences = sentencesOf(text)
+          const sentences = splitSentences(text)
           let before = 0
           for (const { text: sentence, start, end } of sentences) {
             expect(text.slice(start, end)).toBe(sentence)

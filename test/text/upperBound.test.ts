@@ -4,18 +4,19 @@ import o200k from 'gpt-tokenizer/bpeRanks/o200k_base'
 import { describe, expect, it } from 'vitest'
 import { pairs, triples } from '../../src/text/frequentWords.ts'
 import { upperBound, wordsAfterSpace, wordsAnywhere } from '../../src/text/upperBound.ts'
-import { countMerged, readRanks, toBytes } from '../../src/tokenizers/bytePairs.ts'
+import { countBpeTokens, createRankIndex, toByteString } from '../../src/tokenizers/bytePairs.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { duration, hostileText, megabytes, seam } from './hostileTexts.ts'
+import { hostileText, measureCpu, megabytes, wordWithNeighbours } from './hostileTexts.ts'
 
 const exact = [await exactTokenizer('cl100k_base'), await exactTokenizer('o200k_base')]
 const maxExactCount = (text: string): number => Math.max(...exact.map((tokenizer) => tokenizer.count(text)))
 const countBytes = (text: string): number => new TextEncoder().encode(text).length
 
 describe('assumptions of the upper bound hold in both rank tables', () => {
-  const tables = [readRanks(cl100k), readRanks(o200k)]
-  const countPiece = (piece: string): number => Math.max(...tables.map((ranks) => countMerged(toBytes(piece), ranks)))
+  const tables = [createRankIndex(cl100k), createRankIndex(o200k)]
+  const countPiece = (piece: string): number =>
+    Math.max(...tables.map((ranks) => countBpeTokens(toByteString(piece), ranks)))
   const forms = (word: string): string[] => [word, word.charAt(0).toUpperCase() + word.slice(1)]
   const contractions = ["'s", "'t", "'m", "'d", "'ll", "'ve", "'re"]
   const maxTokens = (pieces: readonly string[]): number =>
@@ -76,7 +77,7 @@ describe('upperBound', () => {
 
   verifies('X-01', 'is never below the exact count for single words with any neighbours', () => {
     fc.assert(
-      fc.property(seam, (text) => {
+      fc.property(wordWithNeighbours, (text) => {
         expect(upperBound.count(text)).toBeGreaterThanOrEqual(maxExactCount(text))
       }),
       { numRuns: 10_000 },
@@ -120,8 +121,8 @@ describe('upperBound', () => {
 
   for (const [kind, text] of Object.entries(megabytes)) {
     verifies('X-01', `takes linear time for a megabyte of ${kind}`, () => {
-      const eighth = duration(() => upperBound.count(text.slice(0, text.length / 8)))
-      const whole = duration(() => upperBound.count(text))
+      const eighth = measureCpu(() => upperBound.count(text.slice(0, text.length / 8)))
+      const whole = measureCpu(() => upperBound.count(text))
       // Linear growth gives a factor of 8, quadratic growth 64; 20 ms allow for noise in small times.
       expect(whole).toBeLessThan(27 * Math.max(eighth, 20))
     })

@@ -1,15 +1,21 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isStopword, stem, termsOf, wordsOf } from '../../src/text/words.ts'
+import { extractTerms, isStopword, splitWords, stem } from '../../src/text/words.ts'
 
 describe('splitWords', () => {
   it('lower-cases words and keeps inner apostrophes', () =>
-    expect(wordsOf(`"Don't" SHOUT, it’s Caroline's 'dog'!`)).toEqual(["don't", 'shout', "it's", "caroline's", 'dog']))
+    expect(splitWords(`"Don't" SHOUT, it’s Caroline's 'dog'!`)).toEqual([
+      "don't",
+      'shout',
+      "it's",
+      "caroline's",
+      'dog',
+    ]))
   it('splits an identifier into itself and its parts', () => {
-    expect(wordsOf('src/a.ts')).toEqual(['src/a.ts', 'src', 'a', 'ts'])
-    expect(wordsOf('snake_case')).toEqual(['snake_case', 'snake', 'case'])
-    expect(wordsOf('camelCase')).toEqual(['camelcase', 'camel', 'case'])
-    expect(wordsOf('lib/parseHTMLFile.mjs')).toEqual([
+    expect(splitWords('src/a.ts')).toEqual(['src/a.ts', 'src', 'a', 'ts'])
+    expect(splitWords('snake_case')).toEqual(['snake_case', 'snake', 'case'])
+    expect(splitWords('camelCase')).toEqual(['camelcase', 'camel', 'case'])
+    expect(splitWords('lib/parseHTMLFile.mjs')).toEqual([
       'lib/parsehtmlfile.mjs',
       'lib',
       'parsehtmlfile',
@@ -18,7 +24,7 @@ describe('splitWords', () => {
       'file',
       'mjs',
     ])
-    expect(wordsOf('well-known user@example.com')).toEqual([
+    expect(splitWords('well-known user@example.com')).toEqual([
       'well-known',
       'well',
       'known',
@@ -29,39 +35,39 @@ describe('splitWords', () => {
     ])
   })
   it('keeps acronyms, their plurals and emphasised words as one word', () =>
-    expect(wordsOf('HTML URLs _em_ __init__')).toEqual(['html', 'urls', 'em', 'init']))
+    expect(splitWords('HTML URLs _em_ __init__')).toEqual(['html', 'urls', 'em', 'init']))
   it('returns numbers as a whole and in parts', () =>
-    expect(wordsOf('v24.21.0 costs 3.14')).toEqual(['v24.21.0', 'v24', '21', '0', 'costs', '3.14', '3', '14']))
+    expect(splitWords('v24.21.0 costs 3.14')).toEqual(['v24.21.0', 'v24', '21', '0', 'costs', '3.14', '3', '14']))
   it('removes accents in composed and decomposed form', () =>
-    expect(wordsOf('Café cafe\u0301 ÜBER İstanbul')).toEqual(['cafe', 'cafe', 'uber', 'istanbul']))
-  it('splits an elided article from its noun', () => expect(wordsOf("l'homme")).toEqual(["l'homme", 'l', 'homme']))
+    expect(splitWords('Café cafe\u0301 ÜBER İstanbul')).toEqual(['cafe', 'cafe', 'uber', 'istanbul']))
+  it('splits an elided article from its noun', () => expect(splitWords("l'homme")).toEqual(["l'homme", 'l', 'homme']))
   it('returns characters and pairs for scripts without spaces', () => {
-    expect(wordsOf('東京へ')).toEqual(['東', '京', '東京', 'へ', '京へ'])
-    expect(wordsOf('사과 𠮷野')).toEqual(['사', '과', '사과', '𠮷', '野', '𠮷野'])
-    expect(wordsOf('ดีใจ')).toEqual(['ดี', 'ใ', 'ดีใ', 'จ', 'ใจ'])
+    expect(splitWords('東京へ')).toEqual(['東', '京', '東京', 'へ', '京へ'])
+    expect(splitWords('사과 𠮷野')).toEqual(['사', '과', '사과', '𠮷', '野', '𠮷野'])
+    expect(splitWords('ดีใจ')).toEqual(['ดี', 'ใ', 'ดีใ', 'จ', 'ใจ'])
   })
-  it('keeps vowel signs of other scripts', () => expect(wordsOf('नमस्ते दुनिया мир')).toEqual(['नमस्ते', 'दुनिया', 'мир']))
-  it('finds no words in punctuation and emoji', () => expect(wordsOf('-- ... 👍🏽 /// @ \u0301')).toEqual([]))
-  it('cuts words to 128 characters', () => expect(wordsOf(`${'a'.repeat(300)} b`)).toEqual(['a'.repeat(128), 'b']))
+  it('keeps vowel signs of other scripts', () => expect(splitWords('नमस्ते दुनिया мир')).toEqual(['नमस्ते', 'दुनिया', 'мир']))
+  it('finds no words in punctuation and emoji', () => expect(splitWords('-- ... 👍🏽 /// @ \u0301')).toEqual([]))
+  it('cuts words to 128 characters', () => expect(splitWords(`${'a'.repeat(300)} b`)).toEqual(['a'.repeat(128), 'b']))
   it('is not affected by an earlier lone surrogate', () => {
-    expect(wordsOf('\ud842')).toEqual([])
-    expect(wordsOf('𠮷')).toEqual(['𠮷'])
+    expect(splitWords('\ud842')).toEqual([])
+    expect(splitWords('𠮷')).toEqual(['𠮷'])
   })
   it('returns no empty word, white space or capital for any single character', () => {
     const wrong: string[] = []
     for (let code = 0; code <= 0xffff; code++) {
-      if (wordsOf(String.fromCharCode(code)).some((word) => word === '' || /[A-Z\s]/.test(word)))
+      if (splitWords(String.fromCharCode(code)).some((word) => word === '' || /[A-Z\s]/.test(word)))
         wrong.push(code.toString(16))
     }
     expect(wrong).toEqual([])
   })
   it('keeps a character that decomposes into several words as one word', () =>
-    expect(wordsOf('ﷺ \u037a')).toEqual(['صلىاللهعليهوسلم', '\u037a']))
+    expect(splitWords('ﷺ \u037a')).toEqual(['صلىاللهعليهوسلم', '\u037a']))
   it('returns no white space or capitals for any text', () =>
     fc.assert(
       fc.property(fc.array(fc.nat(0xffff)), (codes) => {
         const text = String.fromCharCode(...codes)
-        expect(wordsOf(text).filter((word) => word === '' || /[A-Z\s]/.test(word))).toEqual([])
+        expect(splitWords(text).filter((word) => word === '' || /[A-Z\s]/.test(word))).toEqual([])
       }),
     ))
 })
@@ -118,7 +124,7 @@ describe('stem', () => {
 
 describe('extractTerms', () => {
   it('returns stems without stopwords', () =>
-    expect(termsOf('What did the runners say about running in src/main.ts?')).toEqual([
+    expect(extractTerms('What did the runners say about running in src/main.ts?')).toEqual([
       'runner',
       'say',
       'run',

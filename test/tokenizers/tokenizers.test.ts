@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { countTokens as countCl100k, encode as encodeCl100k } from 'gpt-tokenizer/encoding/cl100k_base'
 import { countTokens as countO200k, encode as encodeO200k } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, it } from 'vitest'
-import { weighed } from '../../src/context/render.ts'
+import { measureMessage } from '../../src/context/render.ts'
 import { upperBound } from '../../src/text/upperBound.ts'
 import { utf8Length } from '../../src/text/utf8.ts'
-import { countMerged, RankIndex, readRanks, toBytes } from '../../src/tokenizers/bytePairs.ts'
+import { countBpeTokens, createRankIndex, RankIndex, toByteString } from '../../src/tokenizers/bytePairs.ts'
 import { splitPatterns } from '../../src/tokenizers/splitPatterns.ts'
 import { TokenCounter } from '../../src/tokenizers/tokenCounter.ts'
 import { encodingFor, exactTokenizer, tokenizerFor, tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
@@ -121,8 +121,8 @@ describe('weighed', () => {
       fc.property(fc.oneof(hostileText, sentence), anyRole, (content, role) => {
         // A copy of a tokenizer has no fast counter.
         for (const { tokenizer } of encodings)
-          expect(weighed(tokenizer, { at: 0, role, content })).toEqual(
-            weighed({ ...tokenizer }, { at: 0, role, content }),
+          expect(measureMessage(tokenizer, { at: 0, role, content })).toEqual(
+            measureMessage({ ...tokenizer }, { at: 0, role, content }),
           )
       }),
       { numRuns: 2_000 },
@@ -132,8 +132,8 @@ describe('weighed', () => {
   it('with a tokenizer that wraps a built-in one calls its own count', () => {
     const doubled = Object.create(o200k, { count: { value: (text: string) => 2 * o200k.count(text) } }) as typeof o200k
     const message = { at: 0, role: 'user', content: 'The walrus sleeps on the ice.' } as const
-    expect(weighed(doubled, message).lineTokens).toBe(2 * weighed(o200k, message).lineTokens)
-    expect(weighed(new Proxy(o200k, {}), message)).toEqual(weighed(o200k, message))
+    expect(measureMessage(doubled, message).lineTokens).toBe(2 * measureMessage(o200k, message).lineTokens)
+    expect(measureMessage(new Proxy(o200k, {}), message)).toEqual(measureMessage(o200k, message))
   })
 })
 
@@ -275,13 +275,13 @@ describe('count of long texts', () => {
 describe('countMerged', () => {
   it('with runs of any length returns the count of gpt-tokenizer', async () => {
     const { default: table } = await import('gpt-tokenizer/bpeRanks/o200k_base')
-    const ranks = readRanks(table)
+    const ranks = createRankIndex(table)
     const letters = fc.string({ unit: fc.constantFrom(...'aaaeeeiostrnlqzx'), minLength: 1, maxLength: 2_000 })
     const others = fc.string({ unit: fc.constantFrom(...'абвгд中文字あ한éß'), minLength: 1, maxLength: 300 })
     fc.assert(
       fc.property(fc.oneof(letters, others), (text) => {
         const run = text.toLowerCase()
-        expect(countMerged(toBytes(run), ranks)).toBe(countO200k(run))
+        expect(countBpeTokens(toByteString(run), ranks)).toBe(countO200k(run))
       }),
       { numRuns: 150 },
     )
@@ -292,7 +292,7 @@ describe('toBytes', () => {
   it('with any text returns its UTF-8 bytes as characters', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        expect(toBytes(text)).toBe(Buffer.from(text, 'utf8').toString('latin1'))
+        expect(toByteString(text)).toBe(Buffer.from(text, 'utf8').toString('latin1'))
       }),
     )
   })

@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openMemory } from '../../src/index.ts'
-import { applyAging, type ConfidenceState, isBelowMinimum, told, used } from '../../src/upkeep/confidence.ts'
+import {
+  applyAging,
+  type ConfidenceState,
+  isBelowMinimum,
+  recordMention,
+  recordUse,
+} from '../../src/upkeep/confidence.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const day = 24 * 3_600_000
@@ -15,50 +21,55 @@ const times = (
 
 describe('recordMention', () => {
   verifies('A-03', 'for new knowledge sets confidence 0.5, or the given one', () => {
-    expect(told(undefined, { at: start })).toEqual({ confidence: 0.5, at: start, usedAt: start })
-    expect(told(undefined, { at: start, session: 's1' })).toEqual({
+    expect(recordMention(undefined, { at: start })).toEqual({ confidence: 0.5, at: start, usedAt: start })
+    expect(recordMention(undefined, { at: start, session: 's1' })).toEqual({
       confidence: 0.5,
       at: start,
       usedAt: start,
-      told: ['s1'],
+      statedBy: ['s1'],
     })
-    expect(told(undefined, { at: start, confidence: 0.123 }).confidence).toBe(0.123)
+    expect(recordMention(undefined, { at: start, confidence: 0.123 }).confidence).toBe(0.123)
   })
 
   verifies('A-03', 'for knowledge knowledge adds 0.1, up to 1', () => {
-    const again = (count: number) => times(count, knowledge(0.5), (before) => told(before, { at: start })).confidence
+    const again = (count: number) =>
+      times(count, knowledge(0.5), (before) => recordMention(before, { at: start })).confidence
     expect([0, 1, 2, 3, 4, 5, 6, 1_000].map(again)).toEqual([0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1])
   })
 
   verifies('A-03', 'with a repeated session counts it once', () => {
-    const first = told(undefined, { at: start, session: 'loop' })
-    expect(times(1_000, first, (before) => told(before, { at: start, session: 'loop' })).confidence).toBe(0.5)
-    const second = times(1_000, first, (before) => told(before, { at: start, session: 'other' }))
-    expect(second).toEqual({ confidence: 0.6, at: start, usedAt: start, told: ['loop', 'other'] })
+    const first = recordMention(undefined, { at: start, session: 'loop' })
+    expect(times(1_000, first, (before) => recordMention(before, { at: start, session: 'loop' })).confidence).toBe(0.5)
+    const second = times(1_000, first, (before) => recordMention(before, { at: start, session: 'other' }))
+    expect(second).toEqual({ confidence: 0.6, at: start, usedAt: start, statedBy: ['loop', 'other'] })
   })
 
   it('with an explicit confidence uses it, from any session', () => {
-    const before = told(undefined, { at: start, session: 's1' })
-    expect(told(before, { at: start, session: 's1', confidence: 0.25 }).confidence).toBe(0.25)
-    expect(told(before, { at: start, confidence: 0 }).confidence).toBe(0)
+    const before = recordMention(undefined, { at: start, session: 's1' })
+    expect(recordMention(before, { at: start, session: 's1', confidence: 0.25 }).confidence).toBe(0.25)
+    expect(recordMention(before, { at: start, confidence: 0 }).confidence).toBe(0)
   })
 
   it('keeps the last 16 sessions, so that a repeating session still counts once', () => {
-    const among = times(40, told(undefined, { at: start, session: 'loop', confidence: 0 }), (before, at) =>
-      told(told(before, { at: start, session: 'loop' }), { at: start, session: `s${at}`, confidence: 0 }),
+    const among = times(40, recordMention(undefined, { at: start, session: 'loop', confidence: 0 }), (before, at) =>
+      recordMention(recordMention(before, { at: start, session: 'loop' }), {
+        at: start,
+        session: `s${at}`,
+        confidence: 0,
+      }),
     )
-    expect(among.told).toEqual([...Array.from({ length: 14 }, (_, at) => `s${25 + at}`), 'loop', 's39'])
-    expect(told(among, { at: start, session: 'loop' }).confidence).toBe(0)
-    expect(told(among, { at: start, session: 's0' }).confidence).toBe(0.1)
+    expect(among.statedBy).toEqual([...Array.from({ length: 14 }, (_, at) => `s${25 + at}`), 'loop', 's39'])
+    expect(recordMention(among, { at: start, session: 'loop' }).confidence).toBe(0)
+    expect(recordMention(among, { at: start, session: 's0' }).confidence).toBe(0.1)
   })
 
   it('keeps the sessions and the time of use', () => {
-    const before = used(knowledge(0.5), { session: 's1', at: start + day })
-    expect(told(before, { at: start + 2 * day })).toEqual({
+    const before = recordUse(knowledge(0.5), { session: 's1', at: start + day })
+    expect(recordMention(before, { at: start + 2 * day })).toEqual({
       confidence: 0.65,
       at: start + 2 * day,
       usedAt: start + day,
-      used: ['s1'],
+      usedBy: ['s1'],
     })
   })
 })
@@ -66,26 +77,26 @@ describe('recordMention', () => {
 describe('recordUse', () => {
   verifies('A-03', 'adds 0.05 per session, up to 1', () => {
     const by = (count: number) =>
-      times(count, knowledge(0.5), (before, at) => used(before, { session: `s${at}`, at: start })).confidence
+      times(count, knowledge(0.5), (before, at) => recordUse(before, { session: `s${at}`, at: start })).confidence
     expect([1, 2, 3, 9, 10, 11].map(by)).toEqual([0.55, 0.6, 0.65, 0.95, 1, 1])
   })
 
   verifies('A-03', 'with a repeated session changes only the time of the last use', () => {
-    const once = used(knowledge(0.5), { session: 's1', at: start + day })
-    const often = times(1_000, once, (before, at) => used(before, { session: 's1', at: start + day + at }))
-    expect(often).toEqual({ confidence: 0.55, at: start, usedAt: start + day + 999, used: ['s1'] })
+    const once = recordUse(knowledge(0.5), { session: 's1', at: start + day })
+    const often = times(1_000, once, (before, at) => recordUse(before, { session: 's1', at: start + day + at }))
+    expect(often).toEqual({ confidence: 0.55, at: start, usedAt: start + day + 999, usedBy: ['s1'] })
   })
 
   it('recorded out of order keeps the latest time', () => {
-    expect(used(used(knowledge(0.5), { session: 's1', at: start + 9 }), { session: 's2', at: start + 3 }).usedAt).toBe(
-      start + 9,
-    )
+    expect(
+      recordUse(recordUse(knowledge(0.5), { session: 's1', at: start + 9 }), { session: 's2', at: start + 3 }).usedAt,
+    ).toBe(start + 9)
   })
 
   it('keeps all other fields, and 16 sessions', () => {
     const entry = { ...knowledge(0), key: 'theme' }
-    expect(used(entry, { session: 's', at: start }).key).toBe('theme')
-    const sessions = times(20, entry, (before, at) => used(before, { session: `s${at}`, at: start })).used
+    expect(recordUse(entry, { session: 's', at: start }).key).toBe('theme')
+    const sessions = times(20, entry, (before, at) => recordUse(before, { session: `s${at}`, at: start })).usedBy
     expect(sessions).toEqual(Array.from({ length: 16 }, (_, at) => `s${at + 4}`))
   })
 })
@@ -109,11 +120,11 @@ describe('applyAging', () => {
   })
 
   verifies('A-03', 'counts from the last use or mention', () => {
-    const later = used(idleFor(45), { session: 's1', at: start + 50 * day })
+    const later = recordUse(idleFor(45), { session: 's1', at: start + 50 * day })
     expect(later.confidence).toBe(0.45)
     expect(idleFor(79, later).confidence).toBe(0.45)
     expect(idleFor(80, later).confidence).toBe(0.35)
-    const again = told(idleFor(45), { at: start + 50 * day })
+    const again = recordMention(idleFor(45), { at: start + 50 * day })
     expect([79, 80].map((days) => idleFor(days, again).confidence)).toEqual([0.5, 0.4])
   })
 
@@ -145,7 +156,7 @@ describe('applyAging', () => {
             for (let today = 0; today <= 365; today++) {
               const at = start + today * day
               for (const { kind, session } of events.filter((some) => some.day === today))
-                entry = (kind === 'tell' ? told : used)(entry, { session, at })
+                entry = (kind === 'tell' ? recordMention : recordUse)(entry, { session, at })
               if (today % days === 0) entry = applyAging(entry, at)
             }
             return applyAging(entry, start + 365 * day).confidence

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { wordsOf } from '../../src/context/overhead.ts'
+import { framingTexts } from '../../src/context/overhead.ts'
 import type { Role } from '../../src/domain/entry.ts'
 import { extractFacts } from '../../src/upkeep/extract/extract.ts'
-import { type FactCandidate, type FactMessage, fields } from '../../src/upkeep/extract/fields.ts'
+import { type FactCandidate, type FactMessage, factFields } from '../../src/upkeep/extract/fields.ts'
 import { mergeFacts } from '../../src/upkeep/extract/merge.ts'
 import { buildRecord } from '../../src/upkeep/record.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -43,7 +43,7 @@ describe('extractFacts', () => {
   })
   verifies('C-05', 'without messages or without important data returns the empty structure', () => {
     const empty = dataOf([])
-    expect(Object.keys(empty)).toEqual([...fields])
+    expect(Object.keys(empty)).toEqual([...factFields])
     expect(Object.values(empty).every((value) => Object.keys(value).length === 0)).toBe(true)
     expect(dataOf([message(''), message('ok thanks!'), message('What is the weather like?')])).toEqual(empty)
   })
@@ -197,7 +197,7 @@ describe('extractFacts: text that is not the user’s own', () => {
   verifies('X-09', 'recalled memory in a user message is ignored', () => {
     expect(extracted(`<memory id="1">\n${secret}\n</memory>`)).toEqual([])
     expect(extracted(`before <memory>${secret}`)).toEqual([])
-    for (const { recalled, before } of Object.values(wordsOf)) {
+    for (const { recalled, before } of Object.values(framingTexts)) {
       expect(extracted(`${recalled}User: hello\n\n${secret}`)).toEqual([])
       if (before !== '') expect(extracted(`${before}${secret}`)).toEqual([])
     }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Fact, Json } from '../../src/domain/entry.ts'
-import { type FactCandidate, type FactField, fields } from '../../src/upkeep/extract/fields.ts'
+import { type FactCandidate, type FactField, factFields } from '../../src/upkeep/extract/fields.ts'
 import { factsAsOf, mergeFacts } from '../../src/upkeep/extract/merge.ts'
 import { buildRecord } from '../../src/upkeep/record.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -212,7 +212,7 @@ describe('mergeFacts: limit', () => {
 
 const anyCandidate: fc.Arbitrary<FactCandidate> = fc
   .record({
-    field: fc.constantFrom(...fields),
+    field: fc.constantFrom(...factFields),
     key: fc.constantFrom('theme', 'font', '__proto__', 'constructor', 'toString'),
     value: fc.oneof(fc.constantFrom<Json>('a', 'B', 'b.', 'c ', '__proto__'), fc.constantFrom<Json>(['x'], ['x', 'y'])),
     at: fc.integer({ min: 1, max: 6 }),
@@ -259,7 +259,7 @@ describe('mergeFacts: with arbitrary facts', () => {
     fc.assert(
       fc.property(batch, (all) => {
         const { important_data } = buildRecord(mergeBatches([all]))
-        expect(Object.keys(important_data)).toEqual([...fields])
+        expect(Object.keys(important_data)).toEqual([...factFields])
         for (const value of Object.values(important_data))
           expect(Object.getPrototypeOf(value)).toBe(Array.isArray(value) ? Array.prototype : null)
         expect(({} as Record<string, unknown>).theme).toBeUndefined()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Parameters, Snapshot, Tuning } from '../../src/domain/entry.ts'
+import type { TuningParameters, TuningRun, TuningState } from '../../src/domain/entry.ts'
 import {
   buildOptimizerStatus,
   initialParameters,
@@ -10,8 +10,13 @@ import {
 } from '../../src/upkeep/optimizer/optimizer.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-const runs = (count: number, usage: number, saved: number, from: Parameters = initialParameters): Parameters =>
-  Array.from({ length: count }).reduce<Parameters>((before) => tuneParameters(before, { usage, saved }), from)
+const runs = (
+  count: number,
+  usage: number,
+  saved: number,
+  from: TuningParameters = initialParameters,
+): TuningParameters =>
+  Array.from({ length: count }).reduce<TuningParameters>((before) => tuneParameters(before, { usage, saved }), from)
 
 describe('tuneParameters', () => {
   verifies('A-10', 'starts with the documented parameters', () => {
@@ -91,7 +96,7 @@ describe('tuneParameters', () => {
   })
 })
 
-const snapshot = (at: number, tokensBefore: number, tokensAfter: number): Snapshot => ({
+const snapshot = (at: number, tokensBefore: number, tokensAfter: number): TuningRun => ({
   at,
   tokensBefore,
   tokensAfter,
@@ -100,7 +105,7 @@ const snapshot = (at: number, tokensBefore: number, tokensAfter: number): Snapsh
   promoted: 2,
   ...initialParameters,
 })
-const strict: Parameters = { trigger: 0.62, window: 26, minRelevance: 0.38 }
+const strict: TuningParameters = { trigger: 0.62, window: 26, minRelevance: 0.38 }
 
 describe('recordRun', () => {
   verifies('A-11', 'adds a snapshot and sums the saved tokens', () => {
@@ -131,7 +136,7 @@ describe('recordRun', () => {
   })
 
   verifies('A-11', 'keeps the newest 500 snapshots and the totals of all', () => {
-    let tuning: Tuning | undefined
+    let tuning: TuningState | undefined
     for (let at = 1; at <= 1_200; at++) tuning = recordRun(tuning, snapshot(at, 1_000, 990), initialParameters)
     expect(tuning?.snapshots.map((snapshot) => snapshot.at)).toEqual(
       Array.from({ length: 500 }, (_, index) => 701 + index),
@@ -142,7 +147,7 @@ describe('recordRun', () => {
 
 describe('buildOptimizerStatus', () => {
   verifies('A-11', 'returns the documented fields', () => {
-    const tuning: Tuning = { parameters: strict, runs: 45, saved: 125_000, snapshots: [snapshot(1, 2, 1)] }
+    const tuning: TuningState = { parameters: strict, runs: 45, saved: 125_000, snapshots: [snapshot(1, 2, 1)] }
     expect(buildOptimizerStatus([tuning])).toEqual({
       totalOptimizations: 45,
       totalTokensSaved: 125_000,

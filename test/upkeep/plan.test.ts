@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Derived, Message, Summary } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import { emptyHead, type Head } from '../../src/domain/session.ts'
+import { createEmptyHead, type SessionHead } from '../../src/domain/session.ts'
 import { profiles } from '../../src/profiles/index.ts'
 import { nextDueOf, planUpkeep } from '../../src/upkeep/plan.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -13,7 +13,7 @@ const start = Date.UTC(2026, 0, 1, 12)
 const tokenCost = (entry: Derived): number => (entry.kind === 'summary' ? entry.text.length : 20)
 
 /** Head of a session with messages of these weights, one minute apart. */
-function headOf(weights: readonly number[], derived: readonly Derived[] = []): Head {
+function headOf(weights: readonly number[], derived: readonly Derived[] = []): SessionHead {
   let offset = 0
   const messages = weights.map((weight, index): Message => {
     const message: Message = {
@@ -34,12 +34,12 @@ function headOf(weights: readonly number[], derived: readonly Derived[] = []): H
   })
   const last = messages.length
   return {
-    ...emptyHead(key, 0),
+    ...createEmptyHead(key, 0),
     revision: last,
     startedAt: start,
     touchedAt: start + last * 60_000,
     messages: last,
-    last,
+    lastSequence: last,
     recent: messages.slice(-1),
     derived,
   }
@@ -57,15 +57,15 @@ const summary = (
   tier,
   text: 'A summary.',
   covers,
-  reach,
+  endOffset: reach,
   version: 1,
   by: 'builtin',
   sources: [],
-  lost: [],
+  lossyRanges: [],
 })
 
 const planInput = (now = start, budget = 3_000) => ({ now, budget, tokenCost })
-const dueFor = (head: Head, name: 'summary' | 'support' | 'thread', now = start) =>
+const dueFor = (head: SessionHead, name: 'summary' | 'support' | 'thread', now = start) =>
   planUpkeep(head, profiles[name], 'said', planInput(now, profiles[name].budget))
 
 describe('planUpkeep', () => {

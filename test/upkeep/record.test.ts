@@ -21,11 +21,11 @@ const summary = (version: number, covers: readonly [number, number], more: Parti
   tier: 'progressive',
   text: `version ${version}`,
   covers,
-  reach: 0,
+  endOffset: 0,
   version,
   by: 'builtin',
   sources: [],
-  lost: [],
+  lossyRanges: [],
   ...more,
 })
 

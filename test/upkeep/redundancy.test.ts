@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { wordsOf } from '../../src/text/words.ts'
-import { redundantOlder } from '../../src/upkeep/optimizer/redundancy.ts'
+import { splitWords } from '../../src/text/words.ts'
+import { markRedundant } from '../../src/upkeep/optimizer/redundancy.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 /** Indexes of the redundant texts. */
 const findRedundant = (texts: readonly string[], threshold?: number): number[] =>
-  [...redundantOlder(texts, threshold).entries()].flatMap(([index, mark]) => (mark === 1 ? [index] : []))
+  [...markRedundant(texts, threshold).entries()].flatMap(([index, mark]) => (mark === 1 ? [index] : []))
 
 /** Compares all pairs, as the source document describes: the reference for `findRedundant`. */
 function comparePairs(texts: readonly string[], threshold: number): [older: number, newer: number][] {
-  const sets = texts.map((text) => new Set(wordsOf(text)))
+  const sets = texts.map((text) => new Set(splitWords(text)))
   return sets.flatMap((older, index) =>
     sets.flatMap((newer, other): [number, number][] => {
       const shared = [...older].filter((word) => newer.has(word)).length
@@ -53,7 +53,7 @@ describe('markRedundant', () => {
 
   it.each([0, -1, 1.1, Number.NaN])('with the threshold %s throws', (threshold) => {
     const message = `threshold is ${JSON.stringify(threshold)}; it must be a number above 0 and at most 1.`
-    expect(() => redundantOlder([], threshold)).toThrow(message)
+    expect(() => markRedundant([], threshold)).toThrow(message)
   })
 
   it('never marks texts without words, not even copies', () => {

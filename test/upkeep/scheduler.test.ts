@@ -1,9 +1,9 @@
 import { describe, expect } from 'vitest'
-import type { Notes } from '../../src/domain/entry.ts'
+import type { UpkeepNotes } from '../../src/domain/entry.ts'
 import { type Key, parseKey } from '../../src/domain/key.ts'
 import type { Model, Store } from '../../src/domain/ports.ts'
 import type { Profile } from '../../src/domain/profile.ts'
-import { type Incoming, type Memory, openMemory, profiles, ramStore, upkeepWith } from '../../src/index.ts'
+import { createUpkeep, type Memory, type MessageInput, openMemory, profiles, ramStore } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const key = 'acme:ann'
@@ -11,11 +11,11 @@ const hour = 3_600_000
 const start = Date.UTC(2026, 2, 2, 9)
 
 /** About 120 tokens. */
-const turn = (number: number): Incoming => ({
+const turn = (number: number): MessageInput => ({
   role: number % 2 === 1 ? 'user' : 'assistant',
   content: `Turn ${number}. ${`We talked about Berlin and the harbour number ${number}. `.repeat(11)}`,
 })
-const turns = (from: number, to: number): Incoming[] =>
+const turns = (from: number, to: number): MessageInput[] =>
   Array.from({ length: to - from + 1 }, (_, at) => turn(from + at))
 
 /** Appends messages one by one and builds a context after each. */
@@ -24,7 +24,7 @@ async function converse(memory: Memory, from: number, to: number): Promise<void>
     await memory.append(key, [message])
     await memory.context(key)
   }
-  await memory.upkeep.settled()
+  await memory.upkeep.whenIdle()
 }
 
 /** Returns the number of messages and the last one that summaries cover. */
@@ -49,12 +49,12 @@ const silent: Model = {
   },
 }
 
-const notesIn = async (store: Store): Promise<Notes | undefined> =>
-  (await store.head(parseKey(key), 0)).derived.find((entry) => entry.kind === 'notes')
+const notesIn = async (store: Store): Promise<UpkeepNotes | undefined> =>
+  (await store.readHead(parseKey(key), 0)).derived.find((entry) => entry.kind === 'notes')
 
-async function putNotes(store: Store, notes: Partial<Notes>): Promise<void> {
-  const { key: of, epoch, revision: base, expiresAt } = await store.head(parseKey(key), 0)
-  const entry: Notes = { kind: 'notes', id: 'notes', at: start, sources: [], ...notes }
+async function putNotes(store: Store, notes: Partial<UpkeepNotes>): Promise<void> {
+  const { key: of, epoch, revision: base, expiresAt } = await store.readHead(parseKey(key), 0)
+  const entry: UpkeepNotes = { kind: 'notes', id: 'notes', at: start, sources: [], ...notes }
   await store.commit({ key: of, at: start, epoch, base, append: [], put: [entry], drop: [], expiresAt })
 }
 
@@ -68,7 +68,7 @@ describe('a lease', () => {
       const store = ramStore()
       await using memory = await openMemory({ profile: 'summary', store, model: down, clock: () => start })
       await memory.append(key, [turn(1)])
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
       await putNotes(store, { lease: { holder: 'somebody else', until: start + ahead } })
       await converse(memory, 2, 60)
       expect((await memory.upkeep.summaries(key)).length > 0).toBe(summarised)
@@ -80,11 +80,12 @@ describe('a lease', () => {
     const disk = { isBroken: true }
     const store: typeof ram = {
       ...ram,
-      page: async (...asked) => (disk.isBroken ? Promise.reject(new Error('disk')) : ram.page(...asked)),
+      readMessages: async (...asked) =>
+        disk.isBroken ? Promise.reject(new Error('disk')) : ram.readMessages(...asked),
     }
     await using memory = await openMemory({ profile: 'summary', store, model: down, clock: () => start })
     await memory.append(key, turns(1, 40))
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     expect([memory.health().degraded, (await notesIn(ram))?.lease]).toEqual([
       [{ step: 'upkeep', why: 'failed', at: start }],
       undefined,
@@ -105,20 +106,21 @@ describe('health', () => {
     const disk = { isBroken: true }
     const store: typeof ram = {
       ...ram,
-      page: async (...asked) => (disk.isBroken ? Promise.reject(new Error('disk')) : ram.page(...asked)),
+      readMessages: async (...asked) =>
+        disk.isBroken ? Promise.reject(new Error('disk')) : ram.readMessages(...asked),
     }
     await using memory = await openMemory({ profile: 'agent', store, clock: () => now })
     const run = async (content: string): Promise<void> => {
       await memory.append(key, [{ role: 'user', content }])
       now += 180_000
       await memory.sweep(now)
-      await memory.upkeep.settled()
+      await memory.upkeep.whenIdle()
     }
     await run('Hello there my dear friend, see https://acme.example/x')
     expect(memory.health().degraded.map(({ step, why }) => [step, why])).toEqual([['upkeep', 'failed']])
     disk.isBroken = false
     await run('There are more words to be said here.')
-    expect([memory.health().degraded, (await memory.upkeep.optimizer(key)).totalOptimizations]).toEqual([[], 1])
+    expect([memory.health().degraded, (await memory.upkeep.optimizerStatus(key)).totalOptimizations]).toEqual([[], 1])
   })
 })
 
@@ -129,7 +131,7 @@ describe('a session without a model', () => {
     await using memory = await openMemory({
       profile: 'summary',
       clock: () => start,
-      upkeep: upkeepWith({ model, expire: never }),
+      upkeep: createUpkeep({ model, timeoutSignal: never }),
     })
     for (let number = 1; number <= 8; number++) await memory.append(`other:slow${number}`, turns(1, 40))
     await memory.append(key, turns(1, 40))
@@ -154,7 +156,7 @@ describe('a context with a large budget', () => {
     await memory.append(key, [turn(1)])
     await memory.context(key, { budget: 1_000_000 })
     for (const message of turns(2, 120)) await memory.append(key, [message])
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     expect(await count(memory)).toBe(0)
     await converse(memory, 121, 122)
     expect(await count(memory)).toBe(1)

@@ -1,20 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Role } from '../../src/domain/entry.ts'
-import { anchorsIn } from '../../src/text/anchors.ts'
+import { findAnchors } from '../../src/text/anchors.ts'
 import { summarise } from '../../src/upkeep/summarise/summarise.ts'
-import type { SummaryTarget, SummaryText, Told } from '../../src/upkeep/summarise/summary.ts'
+import type { SummaryMessage, SummaryTarget, SummaryText } from '../../src/upkeep/summarise/summary.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-const turn = (role: Role, content: string, name?: string): Omit<Told, 'id' | 'sequence'> => ({
+const turn = (role: Role, content: string, name?: string): Omit<SummaryMessage, 'id' | 'sequence'> => ({
   at: 0,
   role,
   content,
   ...(name === undefined ? {} : { name }),
 })
-const numbered = (turns: readonly Omit<Told, 'id' | 'sequence'>[], from = 1): Told[] =>
+const numbered = (turns: readonly Omit<SummaryMessage, 'id' | 'sequence'>[], from = 1): SummaryMessage[] =>
   turns.map((message, at) => ({ ...message, id: `m${from + at}`, sequence: from + at }))
-const conversation = (...turns: readonly (readonly [role: Role, content: string])[]): Told[] =>
+const conversation = (...turns: readonly (readonly [role: Role, content: string])[]): SummaryMessage[] =>
   numbered(turns.map(([role, content]) => turn(role, content)))
 const countWords = (text: string): number => text.split(/\s+/).filter((word) => word !== '').length
 const characters = (maxChars: number): SummaryTarget => ({ fits: (text) => text.length <= maxChars })
@@ -206,7 +206,7 @@ describe('summarise: with an earlier summary', () => {
     }),
   )
   it('and a constant target adds new content', () => {
-    const days = (from: number): Told[] =>
+    const days = (from: number): SummaryMessage[] =>
       numbered(
         Array.from({ length: 30 }, (_, at) =>
           turn('user', `On day ${from + at} I met friend${from + at} in town${from + at}.`),
@@ -283,7 +283,7 @@ describe('summarise: with arbitrary messages', () => {
       fc.assert(
         fc.property(fc.array(fc.tuple(anyConversation, target), { minLength: 1, maxLength: 4 }), (steps) => {
           let previous: SummaryText | undefined
-          const all: Told[] = []
+          const all: SummaryMessage[] = []
           for (const [messages, limits] of steps) {
             const next = messages.map((message) => ({
               ...message,
@@ -297,7 +297,7 @@ describe('summarise: with arbitrary messages', () => {
             expect(made.text === '').toBe(made.sources.length === 0)
             checkSources(made, all)
             const source = all.map(({ name, content }) => `${name} ${content}`).join('\n')
-            for (const anchor of anchorsIn(made.text))
+            for (const anchor of findAnchors(made.text))
               if (anchor.kind !== 'name' && anchor.kind !== 'constraint') expect(source).toContain(anchor.text)
             previous = made
           }
@@ -306,7 +306,7 @@ describe('summarise: with arbitrary messages', () => {
       ),
   )
 
-  function checkSources({ text, sources }: SummaryText, all: readonly Told[]): void {
+  function checkSources({ text, sources }: SummaryText, all: readonly SummaryMessage[]): void {
     for (const { message, span } of sources) {
       const { content = '' } = all.find(({ id }) => id === message) ?? {}
       const cited = content.slice(...(span as [number, number]))

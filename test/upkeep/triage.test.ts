@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Role, Run } from '../../src/domain/entry.ts'
-import { isWithin } from '../../src/domain/session.ts'
+import type { Role, SequenceRange } from '../../src/domain/entry.ts'
+import { isInRanges } from '../../src/domain/session.ts'
 import { initialParameters } from '../../src/upkeep/optimizer/optimizer.ts'
 import type { TriageMessage } from '../../src/upkeep/optimizer/triage.ts'
 import { type TriageActions, type TriageMarks, triage } from '../../src/upkeep/optimizer/triage.ts'
@@ -147,7 +147,7 @@ describe('addToRuns', () => {
       [3, 5],
       [9, 9],
     ])
-    const runs: readonly Run[] = [
+    const runs: readonly SequenceRange[] = [
       [2, 3],
       [5, 8],
     ]
@@ -165,9 +165,9 @@ describe('addToRuns', () => {
       fc.property(numbers, numbers, (first, second) => {
         const runs = addToRuns(addToRuns([], first), second)
         const marked = new Set([...first, ...second])
-        for (let sequence = 0; sequence <= 41; sequence++) expect(isWithin(runs, sequence)).toBe(marked.has(sequence))
+        for (let sequence = 0; sequence <= 41; sequence++) expect(isInRanges(runs, sequence)).toBe(marked.has(sequence))
         for (const [at, [from]] of runs.entries())
-          if (at > 0) expect(from).toBeGreaterThan((runs[at - 1] as Run)[1] + 1)
+          if (at > 0) expect(from).toBeGreaterThan((runs[at - 1] as SequenceRange)[1] + 1)
       }),
     )
   })

@@ -2,15 +2,21 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Role } from '../../src/domain/entry.ts'
 import { summarise } from '../../src/upkeep/summarise/summarise.ts'
-import type { Told } from '../../src/upkeep/summarise/summary.ts'
-import { lossesOf, repairSummary, type VerifyInput, type VerifyResult, verifySummary } from '../../src/upkeep/verify.ts'
+import type { SummaryMessage } from '../../src/upkeep/summarise/summary.ts'
+import {
+  findLosses,
+  repairSummary,
+  type VerifyInput,
+  type VerifyResult,
+  verifySummary,
+} from '../../src/upkeep/verify.ts'
 import { runSync } from '../../src/upkeep/work.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const verify = (candidate: string, input: VerifyInput): VerifyResult => runSync(verifySummary(candidate, input))
 const repair = (candidate: string, input: VerifyInput): string => runSync(repairSummary(candidate, input))
 
-const conversation = (...turns: readonly (readonly [role: Role, content: string])[]): Told[] =>
+const conversation = (...turns: readonly (readonly [role: Role, content: string])[]): SummaryMessage[] =>
   turns.map(([role, content], at) => ({ id: `m${at + 1}`, sequence: at + 1, at: Date.UTC(2024, 4, 1), role, content }))
 
 const messages = conversation(
@@ -170,7 +176,7 @@ describe('repairSummary', () => {
 describe('findLosses', () => {
   verifies('X-04', 'returns each loss with the message that still has it', () =>
     expect(
-      lossesOf(
+      findLosses(
         'Billing goes to port 9100, never on Fridays: do not deploy; the team is away then.',
         messages.slice(0, 2),
       ),
@@ -181,11 +187,11 @@ describe('findLosses', () => {
   )
   it('returns constraints of users only', () => {
     const turns = conversation(['assistant', 'Never eat snow.'], ['user', 'Never use tabs.'])
-    expect(lossesOf('', turns).map(({ text }) => text)).toEqual(['Never use tabs'])
+    expect(findLosses('', turns).map(({ text }) => text)).toEqual(['Never use tabs'])
   })
   it('returns each loss once, with its first message', () =>
     expect(
-      lossesOf('', conversation(['user', 'a_b'], ['user', 'a_b and c_d'])).map(({ text, source }) => [
+      findLosses('', conversation(['user', 'a_b'], ['user', 'a_b and c_d'])).map(({ text, source }) => [
         text,
         source.message,
       ]),
@@ -194,8 +200,8 @@ describe('findLosses', () => {
       ['c_d', 'm2'],
     ]))
   it('counts a name inside a longer word as lost', () => {
-    expect(lossesOf('see user_id_2', conversation(['user', 'user_id']))).toHaveLength(1)
-    expect(lossesOf('see (user_id)', conversation(['user', 'user_id']))).toHaveLength(0)
+    expect(findLosses('see user_id_2', conversation(['user', 'user_id']))).toHaveLength(1)
+    expect(findLosses('see (user_id)', conversation(['user', 'user_id']))).toHaveLength(0)
   })
   verifies(
     'X-04',
@@ -222,7 +228,7 @@ describe('findLosses', () => {
         fc.property(turns, fc.nat(40), (turns, maxWords) => {
           const all = conversation(...turns.map(([role, parts]) => [role, parts.join(' ')] as const))
           const { text } = summarise(all, undefined, { words: [0, maxWords] })
-          const lost = lossesOf(text, all).map((loss) => loss.text)
+          const lost = findLosses(text, all).map((loss) => loss.text)
           for (const name of ['src/a.ts', '9100', '3 May 2024', 'parseKey_2', 'https://a.io/b'])
             if (all.some(({ content }) => content.includes(name)))
               expect(text.includes(name) || lost.includes(name)).toBe(true)

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { type Incoming, openMemory, upkeepWith } from '../../src/index.ts'
+import { createUpkeep, type MessageInput, openMemory } from '../../src/index.ts'
 import { extractFacts, extractFactsInSteps } from '../../src/upkeep/extract/extract.ts'
-import { summarise, summarising } from '../../src/upkeep/summarise/summarise.ts'
-import type { Told } from '../../src/upkeep/summarise/summary.ts'
-import { paced, runSync, type Work } from '../../src/upkeep/work.ts'
+import { summarise, summariseInSteps } from '../../src/upkeep/summarise/summarise.ts'
+import type { SummaryMessage } from '../../src/upkeep/summarise/summary.ts'
+import { runInSlices, runSync, type Work } from '../../src/upkeep/work.ts'
 
 const key = 'acme:ann'
 
 /** Creates messages of slightly more than a thousand characters each. */
-const conversation = (count: number): readonly Told[] =>
+const conversation = (count: number): readonly SummaryMessage[] =>
   Array.from({ length: count }, (_, at) => ({
     ...{ id: `m${at + 1}`, sequence: at + 1, at, role: at % 2 === 0 ? ('user' as const) : ('assistant' as const) },
     content: `I prefer theme${at} in src/app${at}.ts. ${`We met in Berlin at harbour ${at} and talked. `.repeat(24)}`,
@@ -34,7 +34,7 @@ describe('runInSlices', () => {
       [[1_000_000, 1], 1],
     ] as const) {
       const counted = counter()
-      expect(await paced(steps(...characters), counted.pause)).toBe('done')
+      expect(await runInSlices(steps(...characters), counted.pause)).toBe('done')
       expect([characters, counted.pauses]).toEqual([characters, pauses])
       expect(runSync(steps(...characters))).toBe('done')
     }
@@ -43,53 +43,62 @@ describe('runInSlices', () => {
   it('returns the same summary and facts as the synchronous functions', async () => {
     const messages = conversation(200)
     const [summing, finding] = [counter(), counter()]
-    expect(await paced(summarising(messages, undefined, { words: [100, 150] }), summing.pause)).toEqual(
+    expect(await runInSlices(summariseInSteps(messages, undefined, { words: [100, 150] }), summing.pause)).toEqual(
       summarise(messages, undefined, { words: [100, 150] }),
     )
-    expect(await paced(extractFactsInSteps(messages), finding.pause)).toEqual(extractFacts(messages))
+    expect(await runInSlices(extractFactsInSteps(messages), finding.pause)).toEqual(extractFacts(messages))
     // About 220,000 characters, processed once for facts (user messages only) and five times for a summary.
     expect([summing.pauses >= 25, finding.pauses >= 3]).toEqual([true, true])
   })
 
   it('gets steps of at most a few messages', () => {
     const steps: number[] = []
-    const work = summarising(conversation(200), undefined, { words: [100, 150] })
+    const work = summariseInSteps(conversation(200), undefined, { words: [100, 150] })
     for (let step = work.next(); step.done !== true; step = work.next()) steps.push(step.value)
     expect(Math.max(...steps)).toBeLessThan(3_000)
   })
 })
 
 describe('upkeep of a long conversation', () => {
-  const incoming = (content: string, at: number): Incoming => ({ role: at % 2 === 0 ? 'user' : 'assistant', content })
+  const incoming = (content: string, at: number): MessageInput => ({
+    role: at % 2 === 0 ? 'user' : 'assistant',
+    content,
+  })
 
   it('pauses in between and completes', async () => {
     const counted = counter()
-    await using memory = await openMemory({ profile: 'summary', upkeep: upkeepWith({ pause: counted.pause }) })
+    await using memory = await openMemory({ profile: 'summary', upkeep: createUpkeep({ pause: counted.pause }) })
     await memory.append(
       key,
       conversation(300).map(({ content }, at) => incoming(content, at)),
     )
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     const [summary] = await memory.upkeep.summaries(key)
     expect([summary?.covers[0], (summary?.covers[1] ?? 0) > 290]).toEqual([1, true])
     expect(counted.pauses).toBeGreaterThan(30)
   })
 
   it('summarises half a million characters per step until all are done', async () => {
-    await using memory = await openMemory({ profile: 'summary', upkeep: upkeepWith({ pause: async () => undefined }) })
+    await using memory = await openMemory({
+      profile: 'summary',
+      upkeep: createUpkeep({ pause: async () => undefined }),
+    })
     const long = `My bike is blue. ${'Well, well. '.repeat(4_000)}`
     await memory.append(key, [
       incoming('x'.repeat(600_000), 0),
       ...Array.from({ length: 25 }, (_, at) => incoming(long, at + 1)),
       incoming('So?', 26),
     ])
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     const [summary] = await memory.upkeep.summaries(key)
     expect([summary?.covers, summary?.version]).toEqual([[1, 26], 4])
   })
 
   it('reads 65,536 characters of a message and reports the message as lost', async () => {
-    await using memory = await openMemory({ profile: 'summary', upkeep: upkeepWith({ pause: async () => undefined }) })
+    await using memory = await openMemory({
+      profile: 'summary',
+      upkeep: createUpkeep({ pause: async () => undefined }),
+    })
     const filler = 'so it is '.repeat(8_000)
     await memory.append(key, [
       incoming(`I prefer dark mode. ${filler} I prefer metric units.`, 0),
@@ -97,8 +106,8 @@ describe('upkeep of a long conversation', () => {
       incoming('And now?', 2),
       incoming('Go on.', 3),
     ])
-    await memory.upkeep.settled()
+    await memory.upkeep.whenIdle()
     expect((await memory.upkeep.record(key)).important_data.user_preferences).toEqual({ theme: 'dark' })
-    expect((await memory.upkeep.summaries(key)).map(({ lost }) => lost)).toEqual([[[1, 1]]])
+    expect((await memory.upkeep.summaries(key)).map(({ lossyRanges }) => lossyRanges)).toEqual([[[1, 1]]])
   })
 })

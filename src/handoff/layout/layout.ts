@@ -1,14 +1,14 @@
-import { weighed } from '../../context/render.ts'
-import { type Incoming, parseMessage } from '../../domain/chat.ts'
+import { measureMessage } from '../../context/render.ts'
+import { type MessageInput, parseMessage } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
-import { type Message, messageId, sequenceOf } from '../../domain/entry.ts'
+import { formatMessageId, type Message, parseMessageId } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
-import { never } from '../../domain/session.ts'
+import { noExpiry } from '../../domain/session.ts'
 import type { Entity, EntityDraft, RelationshipDraft } from '../../graph/types.ts'
 import { internalsOf } from '../../memory.ts'
-import { stopIf } from '../../portable/abort.ts'
-import { canonical } from '../../portable/canonical.ts'
+import { throwIfAborted } from '../../portable/abort.ts'
+import { toCanonicalJson } from '../../portable/canonical.ts'
 import { expiryCutoff } from '../retention.ts'
 import {
   conversationId,
@@ -22,7 +22,7 @@ import {
   stringsIn,
 } from '../rows.ts'
 import { missingWorkspaceRow } from '../save/save.ts'
-import { findSessionRow, idIn, keyOf, notFound, toIsoTime } from '../sessions.ts'
+import { findSessionRow, parseSessionId, sessionKey, sessionNotFound, toIsoTime } from '../sessions.ts'
 import type { HandoffDeps, OperationContext } from '../settings.ts'
 import {
   damagedError,
@@ -50,7 +50,7 @@ export type ImportRequest = OperationContext & {
   /** Imports only this workspace. */
   readonly workspace?: string
 }
-export type ImportResult = {
+export type LayoutImportResult = {
   readonly sessions: number
   readonly messages: number
   readonly unchanged: number
@@ -71,7 +71,7 @@ export async function exportLayout(
     sessionId === undefined ? await readSessionRows(deps, workspace) : [await getSessionRow(deps, workspace, sessionId)]
   let messages = 0
   for (const [done, row] of rows.entries()) {
-    stopIf(signal, 'Exporting was stopped by the caller. Exported sessions stay; export again to finish.')
+    throwIfAborted(signal, 'Exporting was stopped by the caller. Exported sessions stay; export again to finish.')
     const session = await packSession(deps, workspace, row)
     await writeFolder(directory, session, compress)
     messages += session.messages.length
@@ -83,7 +83,7 @@ export async function exportLayout(
 async function readSessionRows(deps: HandoffDeps, workspace: string): Promise<readonly Entity[]> {
   const all = await readAllPages(
     async (page) =>
-      (await deps.graph.entities(workspace, { types: ['session'], sort: [{ by: 'id' }], ...page })).entities,
+      (await deps.graph.queryEntities(workspace, { types: ['session'], sort: [{ by: 'id' }], ...page })).entities,
   )
   const rows = await Promise.all(all.map(({ id }) => findSessionRow(deps, workspace, id)))
   // Sessions created by a restore and never written to are not exported.
@@ -91,8 +91,8 @@ async function readSessionRows(deps: HandoffDeps, workspace: string): Promise<re
 }
 
 async function getSessionRow(deps: HandoffDeps, workspace: string, session: string): Promise<Entity> {
-  const row = await findSessionRow(deps, workspace, idIn(workspace, session))
-  if (row === undefined) throw notFound(session)
+  const row = await findSessionRow(deps, workspace, parseSessionId(workspace, session))
+  if (row === undefined) throw sessionNotFound(session)
   return row
 }
 
@@ -103,7 +103,7 @@ async function getSessionRow(deps: HandoffDeps, workspace: string, session: stri
 export async function importLayout(
   deps: HandoffDeps,
   { directory, workspace, signal, progress }: ImportRequest,
-): Promise<ImportResult> {
+): Promise<LayoutImportResult> {
   const found = await findFolders(directory)
   const folders = found.folders.filter((folder) => workspace === undefined || folder.workspace === workspace)
   const skipped: SkippedSession[] = found.skipped.filter(
@@ -112,7 +112,7 @@ export async function importLayout(
   const readable = await checkVersions(directory, folders, skipped)
   let [sessions, messages, unchanged] = [0, 0, 0]
   for (const [done, folder] of readable.entries()) {
-    stopIf(signal, 'Importing was stopped by the caller. Imported sessions stay; import again to finish.')
+    throwIfAborted(signal, 'Importing was stopped by the caller. Imported sessions stay; import again to finish.')
     const outcome = await readFolder(directory, folder)
       .then((session) => importSession(deps, session))
       .catch(reasonOf)
@@ -162,16 +162,16 @@ async function importSession(deps: HandoffDeps, packed: PackedSession): Promise<
   const { workspace, session, saved_at, created_at } = packed.metadata
   const cutoff = expiryCutoff(deps.memory.profile.lifetime, deps.clock())
   if (cutoff !== undefined && created_at <= toIsoTime(cutoff)) return { why: 'the session has expired' }
-  const key = keyOf(workspace, session)
+  const key = sessionKey(workspace, session)
   const drafts = packed.entities.map((entity) => toEntityDraft(packed, entity))
   if (!drafts.some(({ type }) => type === 'session' || type === 'session_origin'))
     throw damagedError('the session entity is missing')
   const messages = packed.messages.map(toIncoming)
-  const row = await deps.graph.entity(workspace, session)
+  const row = await deps.graph.getEntity(workspace, session)
   if (row !== undefined && row.type !== 'session') return { why: 'its id belongs to another entity' }
   const existing = row === undefined ? undefined : await packSession(deps, workspace, row)
   if (existing !== undefined) {
-    if (canonical(existing.metadata) === canonical(packed.metadata)) return 'unchanged'
+    if (toCanonicalJson(existing.metadata) === toCanonicalJson(packed.metadata)) return 'unchanged'
     if (existing.metadata.saved_at > saved_at) return { why: 'the stored session is newer' }
   }
   const stored = await deps.memory.transcript(key)
@@ -192,28 +192,32 @@ async function appendMessages(
   { memory }: HandoffDeps,
   key: Key,
   packed: PackedSession,
-  messages: readonly Incoming[],
+  messages: readonly MessageInput[],
   storedCount: number,
 ): Promise<void> {
   const { sessions, tokenizer, profile } = internalsOf(memory)
   const createdAt = Date.parse(packed.metadata.created_at)
-  const expiresAt = profile.lifetime.age === undefined ? never : createdAt + profile.lifetime.age
+  const expiresAt = profile.lifetime.age === undefined ? noExpiry : createdAt + profile.lifetime.age
   for (const run of splitRuns(packed.messages.slice(storedCount))) {
     const runMessages = messages.slice(run.first, run.first + run.count)
     const append = await Promise.all(
       runMessages.map(async (message, index) =>
-        weighed(tokenizer, await memory.asKept(key, parseMessage(message, index, createdAt)), profile.cap),
+        measureMessage(
+          tokenizer,
+          await memory.maskMessage(key, parseMessage(message, index, createdAt)),
+          profile.maxMessageTokens,
+        ),
       ),
     )
-    const { epoch, last, recent } = await sessions.head(key, 1)
+    const { epoch, lastSequence, recent } = await sessions.readHead(key, 1)
     const newest = recent.at(-1)
     const offset = newest === undefined ? 0 : newest.offset + newest.weight
     await sessions.commit({
-      id: `layout ${run.sequence} ${hashText(canonical(runMessages))}`,
+      id: `layout ${run.sequence} ${hashText(toCanonicalJson(runMessages))}`,
       key,
       at: createdAt,
       epoch,
-      ...(run.sequence === last + 1 ? {} : { from: { sequence: run.sequence, offset } }),
+      ...(run.sequence === lastSequence + 1 ? {} : { from: { sequence: run.sequence, offset } }),
       append,
       put: [],
       drop: [],
@@ -228,7 +232,7 @@ type MessageRun = { readonly first: number; readonly count: number; readonly seq
 function splitRuns(messages: readonly PackedMessage[]): readonly MessageRun[] {
   const runs: { first: number; count: number; sequence: number }[] = []
   for (const [index, { id }] of messages.entries()) {
-    const sequence = sequenceOf(id)
+    const sequence = parseMessageId(id)
     const run = runs.at(-1)
     if (sequence === undefined || (run !== undefined && sequence < run.sequence + run.count))
       throw damagedError('the messages are not in order')
@@ -246,9 +250,9 @@ async function writeRows(
   existing: PackedSession | undefined,
 ): Promise<void> {
   const { workspace, session } = packed.metadata
-  const key = keyOf(workspace, session)
+  const key = sessionKey(workspace, session)
   const entities = await Promise.all(
-    drafts.map(async (draft) => ({ ...draft, properties: await deps.memory.masked(key, { ...draft.properties }) })),
+    drafts.map(async (draft) => ({ ...draft, properties: await deps.memory.mask(key, { ...draft.properties }) })),
   )
   const relationships = packed.relationships.map(({ from, to, type, properties }): RelationshipDraft => {
     if (from !== session && from !== conversationId(session))
@@ -259,7 +263,7 @@ async function writeRows(
   await deps.graph.write(workspace, {
     entities: [...(await missingWorkspaceRow(deps, workspace)), ...entities],
     relationships,
-    drop: (existing?.entities ?? []).map(({ id }) => id).filter((id) => !importedIds.has(id)),
+    deleteEntities: (existing?.entities ?? []).map(({ id }) => id).filter((id) => !importedIds.has(id)),
   })
 }
 
@@ -310,10 +314,10 @@ function toEntityDraft(
 const isListOfObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject)
 
 /** Converts a packed message to an incoming one and validates it. */
-function toIncoming({ id, at, role, content, name, calls, answers }: PackedMessage, index: number): Incoming {
+function toIncoming({ id, at, role, content, name, calls, answers }: PackedMessage, index: number): MessageInput {
   if (calls !== undefined && !isListOfObjects(calls)) throw damagedError('a message has invalid tool calls')
-  const message: Incoming = {
-    role: role as Incoming['role'],
+  const message: MessageInput = {
+    role: role as MessageInput['role'],
     content,
     at,
     ...(name === undefined ? {} : { name }),
@@ -324,7 +328,7 @@ function toIncoming({ id, at, role, content, name, calls, answers }: PackedMessa
         }),
     ...(answers === undefined ? {} : { tool_call_id: answers }),
   }
-  if (id !== messageId(sequenceOf(id) ?? -1)) throw damagedError('a message has an invalid id')
+  if (id !== formatMessageId(parseMessageId(id) ?? -1)) throw damagedError('a message has an invalid id')
   parseMessage(message, index, at)
   return message
 }

@@ -3,10 +3,10 @@ import { open, readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { parseMessage } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
-import { type Json, messageId } from '../../domain/entry.ts'
+import { formatMessageId, type Json } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import type { FileReference } from '../fileReferences.ts'
-import { type Category, type ContextItem, categories } from '../item.ts'
+import { type Category, type ContextItem, itemCategories } from '../item.ts'
 import { type SessionDraft, toGraphRows, workspaceStateFromRow } from '../rows.ts'
 import { parseConversation } from '../save/conversation.ts'
 import { clientItemId, createClientItem } from '../save/request.ts'
@@ -210,7 +210,7 @@ function migrateUnversioned(
   if (conversation === undefined) throw damagedError('the conversation entity is missing')
   const createdAt = parseTime(session?.properties.created_at ?? metadata.created_at)
   const messages = parseConversation(toText(conversation.properties.context)).map((message, index) =>
-    packMessage({ ...parseMessage(message, index, Date.parse(createdAt)), id: messageId(index + 1) }),
+    packMessage({ ...parseMessage(message, index, Date.parse(createdAt)), id: formatMessageId(index + 1) }),
   )
   const messageIds = messages.map(({ id }) => id)
   const summary = toText(session?.properties.summary)
@@ -258,7 +258,7 @@ function findPredecessor(value: unknown, session: string): string | undefined {
 function toItem(session: string, { properties }: LegacyRow): ContextItem {
   const { category, importance, token_count } = properties
   const content = toText(properties.content)
-  const knownCategory = categories.includes(category as Category) ? (category as Category) : 'concept'
+  const knownCategory = itemCategories.includes(category as Category) ? (category as Category) : 'concept'
   const clampedImportance = Math.min(10, Math.max(1, toNumber(importance) || defaultImportance))
   return {
     ...createClientItem(session, knownCategory, content, clampedImportance, toNumber(token_count)),

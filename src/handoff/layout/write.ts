@@ -3,9 +3,9 @@ import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Message } from '../../domain/entry.ts'
 import type { Entity, EntityDraft, RelationshipDraft } from '../../graph/types.ts'
-import { canonical } from '../../portable/canonical.ts'
+import { toCanonicalJson } from '../../portable/canonical.ts'
 import { metadataFromRow, readAllPages } from '../rows.ts'
-import { keyOf } from '../sessions.ts'
+import { sessionKey } from '../sessions.ts'
 import type { HandoffDeps } from '../settings.ts'
 import {
   type ContentFile,
@@ -28,12 +28,12 @@ export async function packSession(deps: HandoffDeps, workspace: string, row: Ent
   const { id: session } = row
   const sort = [{ by: 'id' }] as const
   const entities = await readAllPages(
-    async (page) => (await graph.entities(workspace, { session, sort, ...page })).entities,
+    async (page) => (await graph.queryEntities(workspace, { session, sort, ...page })).entities,
   )
   const relationships = await readAllPages(
-    async (page) => (await graph.relationships(workspace, { session, sort, ...page })).relationships,
+    async (page) => (await graph.queryRelationships(workspace, { session, sort, ...page })).relationships,
   )
-  const messages = (await memory.transcript(keyOf(workspace, session))).map(packMessage)
+  const messages = (await memory.transcript(sessionKey(workspace, session))).map(packMessage)
   const { createdAt, savedAt } = metadataFromRow(row)
   return packRows({ workspace, session, createdAt, savedAt }, entities, relationships, messages)
 }
@@ -57,7 +57,7 @@ export function packRows(
   const sortedDrafts = entityDrafts.filter(({ type }) => type !== 'session_begun').sort(compareById)
   const entities = sortedDrafts.map(({ type, id, properties }): PackedEntity => {
     if (type !== 'file_reference') return { type, id, properties }
-    const text = `${canonical(properties)}\n`
+    const text = `${toCanonicalJson(properties)}\n`
     shared.set(hashText(text), text)
     return { type, id, shared: hashText(text) }
   })
@@ -95,16 +95,16 @@ const formatContents = ({
 }: Pick<PackedSession, 'entities' | 'relationships' | 'messages'>): Readonly<Record<ContentFile, string>> => ({
   entities: formatList(entities),
   relationships: formatList(relationships),
-  transcript: messages.map((message) => `${canonical(message)}\n`).join(''),
+  transcript: messages.map((message) => `${toCanonicalJson(message)}\n`).join(''),
 })
 
 /** Formats a list as JSON with one value per line, so that a change affects one line. */
 const formatList = (values: readonly unknown[]): string =>
-  values.length === 0 ? '[]\n' : `[\n${values.map(canonical).join(',\n')}\n]\n`
+  values.length === 0 ? '[]\n' : `[\n${values.map(toCanonicalJson).join(',\n')}\n]\n`
 
 const compareById = (left: EntityDraft, right: EntityDraft): number => (left.id < right.id ? -1 : 1)
 const compareCanonical = (left: PackedRelationship, right: PackedRelationship): number =>
-  canonical(left) < canonical(right) ? -1 : 1
+  toCanonicalJson(left) < toCanonicalJson(right) ? -1 : 1
 
 /** Copies the exported fields of a message. */
 export const packMessage = ({
@@ -113,16 +113,16 @@ export const packMessage = ({
   role,
   content,
   name,
-  calls,
-  answers,
-}: Pick<Message, 'id' | 'at' | 'role' | 'content' | 'name' | 'calls' | 'answers'>): PackedMessage => ({
+  toolCalls,
+  toolCallId,
+}: Pick<Message, 'id' | 'at' | 'role' | 'content' | 'name' | 'toolCalls' | 'toolCallId'>): PackedMessage => ({
   id,
   at,
   role,
   content,
   ...(name === undefined ? {} : { name }),
-  ...(calls === undefined ? {} : { calls }),
-  ...(answers === undefined ? {} : { answers }),
+  ...(toolCalls === undefined ? {} : { calls: toolCalls }),
+  ...(toolCallId === undefined ? {} : { answers: toolCallId }),
 })
 
 /** Writes a session to its folder, metadata last: an interrupted write leaves the previous state or detectable damage. */
@@ -132,7 +132,7 @@ export async function writeFolder(directory: string, session: PackedSession, com
   for (const [hash, text] of session.shared) await writeTextFile(sharedFile(directory, hash), text, compress)
   for (const [name, text] of Object.entries(formatContents(session)))
     await writeTextFile(join(folder, contentFiles[name as ContentFile]), text, compress)
-  await writeTextFile(join(folder, metadataFile), `${canonical(session.metadata)}\n`, compress)
+  await writeTextFile(join(folder, metadataFile), `${toCanonicalJson(session.metadata)}\n`, compress)
 }
 
 /** Writes a file atomically and removes its other variant, compressed or not. */

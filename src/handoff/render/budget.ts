@@ -1,7 +1,7 @@
 import type { Tokens } from '../../domain/entry.ts'
 import { stripComments } from '../../text/comments.ts'
 import { squeezeSpace } from '../../text/compress.ts'
-import { largest } from '../../upkeep/summarise/select.ts'
+import { findLargest } from '../../upkeep/summarise/select.ts'
 
 /** Tokens per part of a restored text. */
 export type BudgetSplit = { readonly code: Tokens; readonly conversation: Tokens; readonly metadata: Tokens }
@@ -83,5 +83,5 @@ function stripOldestComments(texts: readonly string[], fits: (texts: readonly st
       return [...stripped, ...lines.slice(older.length)].join('\n')
     })
   }
-  return keepNewest(largest(lineCount, (unchangedLines) => fits(keepNewest(unchangedLines))))
+  return keepNewest(findLargest(lineCount, (unchangedLines) => fits(keepNewest(unchangedLines))))
 }

@@ -1,8 +1,8 @@
 import type { Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { clip } from '../../text/clip.ts'
-import { linesOf } from '../../text/fences.ts'
-import { largest } from '../../upkeep/summarise/select.ts'
+import { splitFencedLines } from '../../text/fences.ts'
+import { findLargest } from '../../upkeep/summarise/select.ts'
 import type { ContextItem } from '../item.ts'
 import type { TextMessage } from '../textMessage.ts'
 import { allocate, type BudgetSplit, splitBudget } from './budget.ts'
@@ -172,14 +172,14 @@ function clipToFit(text: string, maxChars: number, fits: (clipped: string) => bo
   const clipTo = (chars: number, ellipsis: string): string =>
     escapeForgedLines(chars < line.length ? clip(line, chars, '').trimEnd() + ellipsis : line)
   const longestFit = (ellipsis: string): number =>
-    largest(Math.min(line.length, maxChars), (chars) => fits(clipTo(chars, ellipsis)))
+    findLargest(Math.min(line.length, maxChars), (chars) => fits(clipTo(chars, ellipsis)))
   const chars = longestFit('...')
   return chars > 0 ? clipTo(chars, '...') : clipTo(longestFit(''), '')
 }
 
 /** Returns the first line with a letter or digit that is not a fence. */
 function firstTextLine(text: string): string {
-  const lines = linesOf(text).filter(({ fence }) => fence === 'none' || fence === 'inside')
+  const lines = splitFencedLines(text).filter(({ fence }) => fence === 'none' || fence === 'inside')
   return lines.map(({ start, end }) => text.slice(start, end).trim()).find((line) => /[\p{L}\p{N}]/u.test(line)) ?? ''
 }
 

@@ -1,8 +1,8 @@
 import type { Message, Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { clip } from '../../text/clip.ts'
-import { closingFence, disarmed, type FencedLine, linesOf } from '../../text/fences.ts'
-import { sentencesOf } from '../../text/sentences.ts'
+import { closingFence, escapeMemoryTags, type FencedLine, splitFencedLines } from '../../text/fences.ts'
+import { splitSentences } from '../../text/sentences.ts'
 import type { TextMessage } from '../textMessage.ts'
 import type { BudgetSplit } from './budget.ts'
 import type { CodeBlock, ConversationLine } from './lines.ts'
@@ -27,7 +27,7 @@ const omissionMark = '…'
 
 /** Puts a text on one line, so that it cannot start a heading or a list. */
 export const toSingleLine = (text: string): string =>
-  disarmed(
+  escapeMemoryTags(
     clip(text, maxRowChars)
       .replace(/[\s\p{Cc}]+/gu, ' ')
       .trim(),
@@ -59,7 +59,7 @@ export function formatMessages(messages: readonly TextMessage[]): string {
 
 /** Escapes a message text and closes its last fence, so that the following text is not code. */
 function formatText(text: string): string {
-  const lines = linesOf(text)
+  const lines = splitFencedLines(text)
   const rows = lines.map(({ start, end, fence }) =>
     fence === 'none' ? escapeForgedLines(text.slice(start, end)) : text.slice(start, end),
   )
@@ -126,7 +126,7 @@ export const addHeading = (heading: string, conversation: string): string =>
 
 /** Counts the tokens per part: fenced lines of the conversation are code, everything outside of it is metadata. */
 export function countParts({ text, conversation }: RenderedText, tokenizer: Tokenizer): BudgetSplit {
-  const fencedLines = linesOf(conversation).filter(({ fence }) => fence !== 'none')
+  const fencedLines = splitFencedLines(conversation).filter(({ fence }) => fence !== 'none')
   const codeText = fencedLines.map(({ start, end }) => conversation.slice(start, end)).join('\n')
   const tokens: Tokens = tokenizer.count(text)
   const conversationTokens = Math.min(tokens, tokenizer.count(conversation))
@@ -172,7 +172,7 @@ function openingVariants(title: string, isComplete: boolean): readonly string[] 
 function shortenClosing(closing: string, fits: (text: string, fraction: number) => boolean): string {
   const text = toSingleLine(closing)
   if (fits(text, maxFractions.closing)) return text
-  const sentences = sentencesOf(text)
+  const sentences = splitSentences(text)
   const shorter = sentences.map(({ end }) => text.slice(0, end)).findLast((some) => fits(some, maxFractions.closing))
   const first = sentences[0]?.text ?? ''
   return shorter ?? (fits(first, maxFractions.closingSentence) ? first : '')

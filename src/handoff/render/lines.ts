@@ -1,11 +1,11 @@
 import type { Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import { anchorsIn } from '../../text/anchors.ts'
+import { findAnchors } from '../../text/anchors.ts'
 import { clip } from '../../text/clip.ts'
 import { stripComments } from '../../text/comments.ts'
 import { squeezeSpace } from '../../text/compress.ts'
-import { closingFence, fenceText, linesOf } from '../../text/fences.ts'
-import { sentencesOf } from '../../text/sentences.ts'
+import { closingFence, fenceText, splitFencedLines } from '../../text/fences.ts'
+import { splitSentences } from '../../text/sentences.ts'
 import type { ContextItem } from '../item.ts'
 import type { TextMessage } from '../textMessage.ts'
 
@@ -56,14 +56,14 @@ type TextPiece = { readonly text: string; readonly block: CodeBlock | undefined 
 function splitText(text: string, tokenizer: Tokenizer): readonly TextPiece[] {
   const pieces: TextPiece[] = []
   let block: CodeBlock | undefined
-  for (const { start, end, fence } of linesOf(text)) {
+  for (const { start, end, fence } of splitFencedLines(text)) {
     const line = text.slice(start, end).trimEnd()
     if (fence === 'open') block = createBlock(line.trim(), tokenizer)
     else if (fence === 'close') block = undefined
     else if (block !== undefined || line.length <= maxLineChars) {
       if (line !== '') pieces.push({ text: clip(line, maxLineChars), block })
     } else
-      for (const sentence of sentencesOf(line))
+      for (const sentence of splitSentences(line))
         pieces.push({ text: clip(sentence.text.replace(leadingFence, '') || '...', maxLineChars), block })
   }
   return pieces
@@ -81,7 +81,7 @@ function findMentions(line: string, isFirst: boolean, isLast: boolean): readonly
   const firstWordEnd = /\s/.exec(text)?.index ?? text.length
   const lastWordStart = /\S+$/.exec(text)?.index ?? 0
   const mentions = new Map<string, Mention>()
-  for (const { kind, text: name, start, end } of anchorsIn(text)) {
+  for (const { kind, text: name, start, end } of findAnchors(text)) {
     if (kind === 'constraint') continue
     const needsPrevious = start < firstWordEnd && !isFirst
     const needsNext = end > lastWordStart && !isLast
@@ -168,7 +168,7 @@ export const isNote = ({ category, content }: ContextItem): boolean => category 
 
 /** Converts an item to a message that precedes the conversation. */
 export function itemToMessage({ id, category, content }: ContextItem): TextMessage {
-  const isFenced = linesOf(content)[0]?.fence === 'open'
+  const isFenced = splitFencedLines(content)[0]?.fence === 'open'
   return {
     message: { id, role: 'tool', name: `saved ${category}` },
     text: isFenced || category !== 'code' ? content : fenceText(content, ''),

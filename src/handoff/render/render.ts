@@ -1,6 +1,6 @@
 import type { Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import { linesOf } from '../../text/fences.ts'
+import { splitFencedLines } from '../../text/fences.ts'
 import { type ContextItem, compareByPriority } from '../item.ts'
 import { type TextMessage, toTextMessages, withTexts } from '../textMessage.ts'
 import { type BudgetSplit, type Compression, compressTexts, splitBudget } from './budget.ts'
@@ -149,7 +149,7 @@ class FullRenderer {
     this.#notes = notes
     this.#options = options
     this.#frame = buildFrame(material.title, { ...options, isComplete: true })
-    const hasCode = messages.some(({ text }) => linesOf(text).some(({ fence }) => fence === 'inside'))
+    const hasCode = messages.some(({ text }) => splitFencedLines(text).some(({ fence }) => fence === 'inside'))
     const metadataShare = splitBudget(options.budget, hasCode).metadata - this.#frame.tokens
     this.#minMetadataTokens = Math.min(this.#metadata().tokens, metadataShare)
   }

@@ -3,7 +3,7 @@ import type { Tokenizer } from '../../domain/ports.ts'
 import { clip } from '../../text/clip.ts'
 import { compress } from '../../text/compress.ts'
 import { fenceText } from '../../text/fences.ts'
-import { parse } from '../../upkeep/summarise/pieces.ts'
+import { parseRenderedSummary } from '../../upkeep/summarise/pieces.ts'
 import { pack } from '../../upkeep/summarise/select.ts'
 import type { FileState } from '../fileReferences.ts'
 import type { ContextItem } from '../item.ts'
@@ -109,7 +109,7 @@ export class MetadataSections {
 const removeNameList = (summary: string): string =>
   summary
     .split('\n')
-    .filter((line) => parse(line).names.length === 0)
+    .filter((line) => parseRenderedSummary(line).names.length === 0)
     .join('\n')
 
 /** Creates a list of rows that fit, in order. A list without rows is empty, without its heading. */

@@ -1,5 +1,5 @@
 import type { Tokens } from '../../domain/entry.ts'
-import { termsOf } from '../../text/words.ts'
+import { extractTerms } from '../../text/words.ts'
 import { recencyFactor } from '../item.ts'
 import type { TextMessage } from '../textMessage.ts'
 import { type ConversationLine, type LineDependencies, lineKind } from './lines.ts'
@@ -309,7 +309,7 @@ export function scoreLines(
     }
     tokens += line.tokens
   }
-  const queryTerms = new Set(termsOf(query))
+  const queryTerms = new Set(extractTerms(query))
   const scoreLine = (index: number): number => {
     const line = lines[index] as ConversationLine
     const base = messages[line.message]?.message.role === 'user' ? userLineScore : otherLineScore
@@ -324,7 +324,7 @@ export function scoreLines(
 /** Returns the share of the query terms that occur in a text. */
 function shareOfTerms(text: string, queryTerms: ReadonlySet<string>): number {
   if (queryTerms.size === 0) return 0
-  const terms = new Set(termsOf(text))
+  const terms = new Set(extractTerms(text))
   return [...queryTerms].filter((term) => terms.has(term)).length / queryTerms.size
 }
 

@@ -3,7 +3,7 @@ import { readEarlierSummaries, searchSessions } from '../chain.ts'
 import { type FileReference, type FileState, resolveFileReference } from '../fileReferences.ts'
 import type { EarlierSession, HandoffMaterial } from '../render/sections.ts'
 import type { ProvidedContext, SessionReference } from '../rows.ts'
-import { keyOf, readSavedSession, type SavedSession } from '../sessions.ts'
+import { readSavedSession, type SavedSession, sessionKey } from '../sessions.ts'
 import type { HandoffDeps, OperationContext } from '../settings.ts'
 
 /** Session to restore, with its messages and other sessions about the topic of the new chat. */
@@ -64,11 +64,11 @@ function resolveFiles(
   { workspace, source }: RestoreSource,
   { client = '' }: OperationContext,
 ): Promise<readonly FileState[]> {
-  const key = keyOf(workspace, source.metadata.sessionId)
+  const key = sessionKey(workspace, source.metadata.sessionId)
   const resolveFile = async (file: FileReference): Promise<FileState> => {
     if (inspector === undefined) return { path: file.path, status: 'unseen', note: 'not read: no folder is allowed' }
     const { note, ...state } = await resolveFileReference(file, (path) => inspector.look(client, path))
-    return note === undefined ? state : { ...state, note: await memory.masked(key, note) }
+    return note === undefined ? state : { ...state, note: await memory.mask(key, note) }
   }
   return Promise.all(source.files.map(resolveFile))
 }
@@ -83,10 +83,10 @@ async function gatherProvided(
   const { sessionId: session } = source.metadata
   const about = { workspace, session, text: source.summaries.at(-1) ?? '' }
   const { provided, degraded } = await providers.gather('restore', about, signal)
-  const key = keyOf(workspace, session)
+  const key = sessionKey(workspace, session)
   return {
     provided: await Promise.all(
-      provided.map(async (entry) => ({ ...entry, text: await memory.masked(key, entry.text) })),
+      provided.map(async (entry) => ({ ...entry, text: await memory.mask(key, entry.text) })),
     ),
     warnings: degraded.map(({ step, why }) => `${step}: ${why}`),
   }
@@ -96,7 +96,7 @@ async function gatherProvided(
 async function collectOtherSessions(deps: HandoffDeps, restore: RestoreSource): Promise<HandoffMaterial['earlier']> {
   const { workspace, source, related } = restore
   if (source.metadata.degraded !== undefined) return []
-  const { relationships } = await deps.graph.relationships(workspace, {
+  const { relationships } = await deps.graph.queryRelationships(workspace, {
     from: source.metadata.sessionId,
     types: ['SESSION_REFERENCES'],
     limit: maxNamedSessions,

@@ -1,14 +1,14 @@
 import type { Entity } from '../../graph/types.ts'
-import { anchorsIn } from '../../text/anchors.ts'
+import { findAnchors } from '../../text/anchors.ts'
 import { clipMiddle } from '../../text/clip.ts'
-import { termsOf } from '../../text/words.ts'
-import { constraintsIn, finderIn } from '../../upkeep/summarise/coverage.ts'
+import { extractTerms } from '../../text/words.ts'
+import { createConstraintFinder, createTextFinder } from '../../upkeep/summarise/coverage.ts'
 import {
   type Category,
   type CategoryWeights,
   type ContextItem,
-  categories,
   evenWeights,
+  itemCategories,
   type Preservation,
 } from '../item.ts'
 import { type PreservationReport, restorationFromRow, workspaceRowId } from '../rows.ts'
@@ -43,7 +43,7 @@ export function measurePreservationByCategory(
   const after = clipForComparison(restored)
   const factFinder = createFactFinder(after)
   const byCategory: Partial<Record<Category, Preservation>> = {}
-  for (const category of categories) {
+  for (const category of itemCategories) {
     const contents = items.filter((item) => item.category === category).map(({ content }) => content)
     if (contents.length === 0) continue
     const before = clipForComparison(contents.join('\n'))
@@ -66,13 +66,13 @@ function createIdf(text: string): (term: string) => number {
   const lines = text.split('\n')
   const frequency = new Map<string, number>()
   for (const line of lines)
-    for (const term of new Set(termsOf(line))) frequency.set(term, (frequency.get(term) ?? 0) + 1)
+    for (const term of new Set(extractTerms(line))) frequency.set(term, (frequency.get(term) ?? 0) + 1)
   return (term) => Math.log(1 + lines.length / (frequency.get(term) ?? 1))
 }
 
 function weighTerms(text: string, idf: (term: string) => number): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
-  for (const term of termsOf(text)) counts.set(term, (counts.get(term) ?? 0) + 1)
+  for (const term of extractTerms(text)) counts.set(term, (counts.get(term) ?? 0) + 1)
   // Logarithmic term frequency: each repetition adds less than the previous one.
   return new Map([...counts].map(([term, count]) => [term, (1 + Math.log(count)) * idf(term)]))
 }
@@ -88,11 +88,14 @@ function cosineSimilarity(left: ReadonlyMap<string, number>, right: ReadonlyMap<
 
 type FactFinder = { readonly hasFact: (text: string) => boolean; readonly hasConstraint: (text: string) => boolean }
 
-const createFactFinder = (text: string): FactFinder => ({ hasFact: finderIn(text), hasConstraint: constraintsIn(text) })
+const createFactFinder = (text: string): FactFinder => ({
+  hasFact: createTextFinder(text),
+  hasConstraint: createConstraintFinder(text),
+})
 
 /** Returns the share of a text's distinct facts that were found; 1 if it has none. */
 function shareOfFacts(text: string, { hasFact, hasConstraint }: FactFinder): number {
-  const facts = new Map(anchorsIn(text).map((anchor) => [`${anchor.kind} ${anchor.text}`, anchor]))
+  const facts = new Map(findAnchors(text).map((anchor) => [`${anchor.kind} ${anchor.text}`, anchor]))
   if (facts.size === 0) return 1
   let found = 0
   for (const { kind, text: fact } of facts.values())
@@ -111,14 +114,14 @@ const averagedRestores = 20
 
 /** Reads the category weights of a workspace. */
 export async function readWeights({ graph }: Pick<HandoffDeps, 'graph'>, workspace: string): Promise<CategoryWeights> {
-  return weightsFromRow(await graph.entity(workspace, workspaceRowId(workspace)))
+  return weightsFromRow(await graph.getEntity(workspace, workspaceRowId(workspace)))
 }
 
 function weightsFromRow(row: Entity | undefined): CategoryWeights {
   const weights = (row?.properties.weights ?? {}) as Readonly<Record<string, unknown>>
   const weightOf = (category: Category): number =>
     typeof weights[category] === 'number' ? weights[category] : evenWeights[category]
-  return Object.fromEntries(categories.map((category) => [category, weightOf(category)])) as CategoryWeights
+  return Object.fromEntries(itemCategories.map((category) => [category, weightOf(category)])) as CategoryWeights
 }
 
 /** Computes the weights after a restore: categories poorly preserved in recent restores are raised. */
@@ -127,7 +130,7 @@ export async function learnWeights(
   workspace: string,
   report: PreservationReport,
 ): Promise<CategoryWeights> {
-  const { entities } = await deps.graph.entities(workspace, {
+  const { entities } = await deps.graph.queryEntities(workspace, {
     types: ['session'],
     filters: [{ property: 'restored', op: 'exists', value: true }],
     sort: [{ by: 'created_at', order: 'desc' }],
@@ -140,7 +143,7 @@ export async function learnWeights(
 /** Averages the preservation per category; categories that never occurred are omitted. */
 function averageByCategory(reports: readonly (PreservationReport | undefined)[]): Partial<Record<Category, number>> {
   const averages: Partial<Record<Category, number>> = {}
-  for (const category of categories) {
+  for (const category of itemCategories) {
     const scores = reports.flatMap((report) => report?.categories[category] ?? []).map(averagePreservation)
     if (scores.length > 0) averages[category] = scores.reduce((sum, score) => sum + score, 0) / scores.length
   }
@@ -158,14 +161,14 @@ export function adaptWeights(
   weights: CategoryWeights,
   averages: Partial<Readonly<Record<Category, number>>>,
 ): CategoryWeights {
-  const raised = categories.map((category) => {
+  const raised = itemCategories.map((category) => {
     const weight = weights[category]
     const factor = (averages[category] ?? 1) < minAverage ? raiseFactor : 1
     return clampWeight(Number.isFinite(weight) ? weight : 1) * factor
   })
   const scale = findScale(raised)
   return Object.fromEntries(
-    categories.map((category, index) => [category, clampWeight((raised[index] ?? 1) * scale)]),
+    itemCategories.map((category, index) => [category, clampWeight((raised[index] ?? 1) * scale)]),
   ) as CategoryWeights
 }
 

@@ -17,7 +17,7 @@ const saveInstructions = {
 export type SaveMethod = keyof typeof saveInstructions
 
 /** Sentence appended to a record while the store fails. */
-export const notDurable = 'The store fails at the moment: this is not durable yet.'
+export const notDurableNotice = 'The store fails at the moment: this is not durable yet.'
 
 /** Formats the last line of a record. Its first sentence ends the hashed part of the record. */
 export const formatClosing = (sessions: RecordSessions, method: SaveMethod): string =>
@@ -30,7 +30,7 @@ const sessionIdPattern = '[A-Za-z0-9_+\\-.@]{1,128}'
 const closingParts = [
   `(?<names>This chat is session (?<session>${sessionIdPattern}), which goes on from (?<from>${sessionIdPattern})\\.)`,
   `(?: Save it with (?:save_session and this sessionId|threadkeep save --session ${sessionIdPattern})\\.)?`,
-  `(?: ${notDurable.replace('.', '\\.')})?`,
+  `(?: ${notDurableNotice.replace('.', '\\.')})?`,
 ]
 const closingPattern = new RegExp(closingParts.join('').replaceAll(' ', '\\s+'), 'g')
 

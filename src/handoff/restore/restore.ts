@@ -1,9 +1,9 @@
 import type { Json, Message, Tokens } from '../../domain/entry.ts'
-import { check, MemoryError } from '../../domain/error.ts'
+import { checkOption, MemoryError } from '../../domain/error.ts'
 import type { GraphChange } from '../../graph/types.ts'
 import { internalsOf } from '../../memory.ts'
-import { stopIf } from '../../portable/abort.ts'
-import { many } from '../../text/formatCount.ts'
+import { throwIfAborted } from '../../portable/abort.ts'
+import { formatCount } from '../../text/formatCount.ts'
 import { listSessions } from '../draftSessions.ts'
 import type { FileState } from '../fileReferences.ts'
 import type { CategoryWeights, ContextItem } from '../item.ts'
@@ -18,7 +18,15 @@ import {
   workspaceRowId,
 } from '../rows.ts'
 import { saveSession } from '../save/save.ts'
-import { hasMessages, idIn, keyOf, notFound, readSavedSession, type SavedSession, toIsoTime } from '../sessions.ts'
+import {
+  hasMessages,
+  parseSessionId,
+  readSavedSession,
+  type SavedSession,
+  sessionKey,
+  sessionNotFound,
+  toIsoTime,
+} from '../sessions.ts'
 import type { HandoffDeps, OperationContext } from '../settings.ts'
 import { collectMaterial, findRelatedSessions, type RelatedSession } from './material.ts'
 import { learnWeights, measurePreservation, measurePreservationByCategory } from './preservation.ts'
@@ -35,7 +43,7 @@ export type RestoreRequest = {
   readonly means?: SaveMethod
 }
 
-export type Restored = {
+export type RestoreResult = {
   readonly context: string
   /** Items shown in the text, most important first. */
   readonly contextItems: readonly ContextItem[]
@@ -64,10 +72,10 @@ export async function restoreSession(
   workspace: string,
   request: RestoreRequest,
   context: OperationContext,
-): Promise<Restored> {
+): Promise<RestoreResult> {
   const { settings, memory, clock } = deps
   const { budget = settings.budget, query, sessionId, means = 'tool' } = request
-  check('budget', budget, Number.isSafeInteger(budget) && budget >= 1, 'a whole number of tokens, 1 or more')
+  checkOption('budget', budget, Number.isSafeInteger(budget) && budget >= 1, 'a whole number of tokens, 1 or more')
   // The store may work again.
   await pending.retry()
   const source = await findSource(deps, pending, workspace, sessionId, context)
@@ -76,8 +84,8 @@ export async function restoreSession(
   const messages = await source.readMessages()
   const related = await findRelatedSessions(deps, workspace, source, query)
   const { material, warnings } = await collectMaterial(deps, { workspace, source, messages, related, budget }, context)
-  stopIf(context.signal, 'Restoring was stopped by the caller. Nothing was changed.')
-  context.progress?.(2, 3, `checked ${many(material.files.length, 'file')}`)
+  throwIfAborted(context.signal, 'Restoring was stopped by the caller. Nothing was changed.')
+  context.progress?.(2, 3, `checked ${formatCount(material.files.length, 'file')}`)
   const newSessionId = deps.generateSessionId(clock())
   const rendered = renderHandoff(material, {
     budget,
@@ -129,7 +137,7 @@ async function findSource(
   const findNewest = async (): Promise<string | undefined> =>
     pending.newestPreview(workspace)?.metadata.sessionId ??
     (await listSessions(deps, workspace, { limit: 1 })).sessions[0]?.sessionId
-  let id = requested === undefined ? await findNewest() : idIn(workspace, requested)
+  let id = requested === undefined ? await findNewest() : parseSessionId(workspace, requested)
   if (id === undefined)
     throw new MemoryError(
       'bad-option',
@@ -144,7 +152,7 @@ async function findSource(
     if (messageCount > 0 || continuedFrom === undefined) return session
     id = continuedFrom
   }
-  throw notFound(requested ?? id)
+  throw sessionNotFound(requested ?? id)
 }
 
 /** Reads a session; saves it first if messages were appended since its last save. */
@@ -157,7 +165,7 @@ async function readUpToDate(
 ): Promise<SavedSession | undefined> {
   const saved = await readSavedSession(deps, workspace, id)
   if (!(await hasMessages(deps, workspace, id))) return saved
-  const { messages } = await internalsOf(deps.memory).sessions.head(keyOf(workspace, id), 0)
+  const { messages } = await internalsOf(deps.memory).sessions.readHead(sessionKey(workspace, id), 0)
   if (saved?.metadata.messageCount === messages) return saved
   await saveSession(deps, pending, workspace, { sessionId: id }, context)
   return readSavedSession(deps, workspace, id)

@@ -1,4 +1,4 @@
-import { type Incoming, parseMessage } from '../../domain/chat.ts'
+import { type MessageInput, parseMessage } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
@@ -9,7 +9,10 @@ import { findSessionRow, hasMessages } from '../sessions.ts'
 import type { HandoffDeps } from '../settings.ts'
 
 /** Messages with timestamps, and the sessions of the restored texts that were removed from them. */
-export type IngestedMessages = { readonly messages: readonly Incoming[]; readonly records: readonly RecordSessions[] }
+export type IngestedMessages = {
+  readonly messages: readonly MessageInput[]
+  readonly records: readonly RecordSessions[]
+}
 
 /**
  * Validates messages, adds timestamps and removes restored texts that were pasted into them: those are not the words of
@@ -18,10 +21,10 @@ export type IngestedMessages = { readonly messages: readonly Incoming[]; readonl
 export async function ingestMessages(
   deps: HandoffDeps,
   workspace: string,
-  incoming: readonly Incoming[],
+  incoming: readonly MessageInput[],
   now: Millis,
 ): Promise<IngestedMessages> {
-  const messages: Incoming[] = []
+  const messages: MessageInput[] = []
   const records: RecordSessions[] = []
   for (const [index, message] of incoming.entries()) {
     assertHasContent(message, index)
@@ -44,7 +47,7 @@ export async function ingestText(
   text: string,
   now: Millis,
 ): Promise<IngestedMessages> {
-  const jsonMessages = messagesIn(text)
+  const jsonMessages = parseJsonMessages(text)
   if (jsonMessages !== undefined) return ingestMessages(deps, workspace, jsonMessages, now)
   const { text: rest, found } = await stripRecords(text, (sessions) => findRecordHash(deps, workspace, sessions))
   const { messages, records } = await ingestMessages(deps, workspace, parseConversation(rest), now)
@@ -52,7 +55,7 @@ export async function ingestText(
 }
 
 /** Rejects a message without content: its text is probably in another field and would be lost. */
-function assertHasContent(message: Incoming, index: number): void {
+function assertHasContent(message: MessageInput, index: number): void {
   const isEmpty = message?.content === undefined && (message?.tool_calls ?? []).length === 0
   if (!isEmpty || typeof message !== 'object' || message === null) return
   const param = `messages[${index}].content`
@@ -108,7 +111,7 @@ const speakerLine = new RegExp(
 const fenceLine = /^\s{0,3}(`{3,}|~{3,})/
 
 /** `System: …` also occurs in hardware listings, so it is a speaker only at the start of the text. */
-const isSpeakerRole = (role: Incoming['role'] | undefined, turnIndex: number): role is Incoming['role'] =>
+const isSpeakerRole = (role: MessageInput['role'] | undefined, turnIndex: number): role is MessageInput['role'] =>
   role !== undefined && (role !== 'system' || turnIndex === 0)
 
 /**
@@ -118,13 +121,13 @@ const isSpeakerRole = (role: Incoming['role'] | undefined, turnIndex: number): r
  * @example
  * parseConversation('User: Hello\nAssistant: Hi!') // [{ role: 'user', content: 'Hello' }, { role: 'assistant', content: 'Hi!' }]
  */
-export function parseConversation(text: string): readonly Incoming[] {
+export function parseConversation(text: string): readonly MessageInput[] {
   if (text.trim() === '') return []
-  return messagesIn(text) ?? splitBySpeaker(text)
+  return parseJsonMessages(text) ?? splitBySpeaker(text)
 }
 
 /** Parses JSON messages: a list, `{"messages":[…]}`, or one message per line. Undefined if the text is none of these. The messages are not validated. */
-export function messagesIn(text: string): readonly Incoming[] | undefined {
+export function parseJsonMessages(text: string): readonly MessageInput[] | undefined {
   const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed)) return undefined
   const value = parseJson(trimmed)
@@ -138,10 +141,10 @@ export function messagesIn(text: string): readonly Incoming[] | undefined {
   return lines.every(isMessage) ? lines : undefined
 }
 
-const isMessage = (value: unknown): value is Incoming => isObject(value) && typeof value.role === 'string'
+const isMessage = (value: unknown): value is MessageInput => isObject(value) && typeof value.role === 'string'
 
-function splitBySpeaker(text: string): readonly Incoming[] {
-  const turns: { role: Incoming['role']; lines: string[] }[] = []
+function splitBySpeaker(text: string): readonly MessageInput[] {
+  const turns: { role: MessageInput['role']; lines: string[] }[] = []
   let openFence: string | undefined
   for (const line of text.split('\n')) {
     const fence = fenceLine.exec(line)?.[1]

@@ -1,9 +1,9 @@
 import type { Json, Message, Millis } from '../../domain/entry.ts'
 import type { Embedder } from '../../domain/ports.ts'
-import { stopIf } from '../../portable/abort.ts'
-import { many } from '../../text/formatCount.ts'
-import { summarising } from '../../upkeep/summarise/summarise.ts'
-import { paced } from '../../upkeep/work.ts'
+import { throwIfAborted } from '../../portable/abort.ts'
+import { formatCount } from '../../text/formatCount.ts'
+import { summariseInSteps } from '../../upkeep/summarise/summarise.ts'
+import { runInSlices } from '../../upkeep/work.ts'
 import { findNamedSessions } from '../chain.ts'
 import { createFileReference, type FileReference, findPaths } from '../fileReferences.ts'
 import type { ContextItem } from '../item.ts'
@@ -35,13 +35,13 @@ export async function buildDraft(
   const { signal, progress } = context
   const warnings: string[] = []
   const files = await collectFiles(deps, input, context)
-  progress?.(2, 5, `checked ${many(files.length, 'file')}`)
+  progress?.(2, 5, `checked ${formatCount(files.length, 'file')}`)
   const summaries = deps.settings.summarise ? await summarise(messages, signal) : []
   progress?.(3, 5, 'summarised')
   const items = await collectItems(deps, input, warnings)
-  stopIf(signal, stoppedMessage)
+  throwIfAborted(signal, stoppedMessage)
   const provided = await gatherProvided(deps, parsed, summaries.at(-1)?.text ?? '', context, warnings)
-  progress?.(4, 5, `found ${many(items.length, 'item')}`)
+  progress?.(4, 5, `found ${formatCount(items.length, 'item')}`)
   const workspaceState = parsed.workspaceState ?? before?.workspaceState
   const draft: SessionDraft = {
     ...buildMetadata(input),
@@ -103,11 +103,11 @@ const summaryWordRanges: readonly (readonly [min: number, max: number])[] = [
 async function summarise(messages: readonly Message[], signal: AbortSignal | undefined): Promise<readonly Summary[]> {
   const yieldToEventLoop = async (): Promise<void> => {
     await new Promise((resume) => setImmediate(resume))
-    stopIf(signal, stoppedMessage)
+    throwIfAborted(signal, stoppedMessage)
   }
   const summaries: Summary[] = []
   for (const words of summaryWordRanges) {
-    const { text, sources } = await paced(summarising(messages, undefined, { words }), yieldToEventLoop)
+    const { text, sources } = await runInSlices(summariseInSteps(messages, undefined, { words }), yieldToEventLoop)
     if (text !== '' && text !== summaries.at(-1)?.text)
       summaries.push({ text, sources: [...new Set(sources.map(({ message }) => message))] })
   }
@@ -218,7 +218,7 @@ async function gatherProvided(
   const { provided, degraded } = await providers.gather('save', { workspace, session: id, text: summary }, signal)
   for (const { step, why } of degraded) warnings.push(`${step}: ${why}`)
   return Promise.all(
-    provided.map(async ({ from, text }) => ({ from, text: await memory.masked(`${workspace}:${id}`, text) })),
+    provided.map(async ({ from, text }) => ({ from, text: await memory.mask(`${workspace}:${id}`, text) })),
   )
 }
 

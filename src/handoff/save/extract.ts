@@ -1,9 +1,9 @@
 import type { Message, Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import { type Anchor, anchorsIn, isCompound } from '../../text/anchors.ts'
+import { type Anchor, findAnchors, isCompoundWord } from '../../text/anchors.ts'
 import { clip, clipMiddle } from '../../text/clip.ts'
-import { type FencedLine, linesOf } from '../../text/fences.ts'
-import { sentencesOf } from '../../text/sentences.ts'
+import { type FencedLine, splitFencedLines } from '../../text/fences.ts'
+import { splitSentences } from '../../text/sentences.ts'
 import {
   type Category,
   type CategoryWeights,
@@ -42,7 +42,7 @@ const maxMarkedChars = 4_000
  */
 export function extractItems(messages: readonly Message[], options: ExtractOptions): readonly ContextItem[] {
   const textMessages = toTextMessages(messages)
-  const anchors = textMessages.map(({ text }) => anchorsIn(text))
+  const anchors = textMessages.map(({ text }) => findAnchors(text))
   const mentionCounts = countMentions(anchors)
   const tokensAfter = createTokensAfter(textMessages, options.tokenizer)
   const drafts = new Map<string, ItemDraft>()
@@ -199,7 +199,7 @@ function findBlocks(text: string): {
 } {
   const json = findJson(text)
   if (json !== undefined) return { blocks: [json], otherLines: [] }
-  const lines = linesOf(text)
+  const lines = splitFencedLines(text)
   const blocks: FoundItem[] = []
   const otherLines: FencedLine[] = []
   for (let index = 0; index < lines.length; ) {
@@ -321,7 +321,7 @@ const isValue = ({ kind, text }: Anchor): boolean =>
 
 /** Finds failure lines inside fenced output, such as that of a test run. */
 function findFailures(text: string): readonly FoundItem[] {
-  return linesOf(text).flatMap(({ start, end, fence }): FoundItem[] => {
+  return splitFencedLines(text).flatMap(({ start, end, fence }): FoundItem[] => {
     const line = text.slice(start, end)
     return fence === 'inside' && line.length <= maxNoteChars && failureLine.test(line)
       ? [{ category: 'data', content: line.trim(), start, end }]
@@ -330,13 +330,13 @@ function findFailures(text: string): readonly FoundItem[] {
 }
 
 function findQuestions(text: string): readonly FoundItem[] {
-  return sentencesOf(text)
+  return splitSentences(text)
     .filter(({ text: sentence }) => /\?["'”’)*_]*$/.test(sentence))
     .map(({ text: question, start, end }) => ({ category: 'task', content: clip(question, maxNoteChars), start, end }))
 }
 
 function findFiles(anchors: readonly Anchor[]): readonly FoundItem[] {
   return anchors
-    .filter((anchor) => anchor.kind === 'path' && !isCompound(anchor))
+    .filter((anchor) => anchor.kind === 'path' && !isCompoundWord(anchor))
     .map(({ text: content, start, end }) => ({ category: 'file', content, start, end }))
 }

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
-import type { Parsed } from '../../domain/chat.ts'
-import { barringSecrets } from '../../text/secrets.ts'
+import type { ParsedMessage } from '../../domain/chat.ts'
+import { normalizeSecrets } from '../../text/secrets.ts'
 
-type Fingerprinted = Omit<Parsed, 'at'>
+type Fingerprinted = Omit<ParsedMessage, 'at'>
 
 /**
  * Returns the index of the first sent message that is not stored yet. Clients send the whole conversation again, possibly
@@ -36,8 +36,8 @@ export const indexOfFirstNewMessage = (stored: readonly Fingerprinted[], sent: r
 const minDistinctiveChars = 40
 
 /** Checks whether a message alone identifies its conversation: short messages occur in many. */
-export const isDistinctive = ({ content, calls }: Pick<Parsed, 'content' | 'calls'>): boolean =>
-  content.trim().length >= minDistinctiveChars || calls !== undefined
+export const isDistinctive = ({ content, toolCalls }: Pick<ParsedMessage, 'content' | 'toolCalls'>): boolean =>
+  content.trim().length >= minDistinctiveChars || toolCalls !== undefined
 
 /**
  * Counts the messages repeated from the start of the stored conversation. A single message is not a history, and neither
@@ -74,8 +74,8 @@ function countOverlap(stored: readonly string[], sent: readonly string[]): numbe
 }
 
 /** Hashes a message by its content, ignoring its time and its secrets, which may be masked. */
-export function fingerprint({ role, content, name, calls, answers }: Fingerprinted): string {
-  const fields = [role, barringSecrets(content), barringSecrets(name ?? ''), answers ?? '']
-  const callFields = (calls ?? []).flatMap((call) => [call.name, barringSecrets(call.arguments)])
+export function fingerprint({ role, content, name, toolCalls, toolCallId }: Fingerprinted): string {
+  const fields = [role, normalizeSecrets(content), normalizeSecrets(name ?? ''), toolCallId ?? '']
+  const callFields = (toolCalls ?? []).flatMap((call) => [call.name, normalizeSecrets(call.arguments)])
   return hash('sha256', JSON.stringify([fields, callFields]))
 }

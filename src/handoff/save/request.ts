@@ -1,10 +1,10 @@
-import { type Incoming, parseMessage } from '../../domain/chat.ts'
+import { type MessageInput, parseMessage } from '../../domain/chat.ts'
 import { isBlank, type Json, type Millis, type Tokens } from '../../domain/entry.ts'
-import { check, MemoryError } from '../../domain/error.ts'
+import { checkOption, MemoryError } from '../../domain/error.ts'
 import { findDraftByMessages } from '../draftSessions.ts'
-import { type Category, type ContextItem, categories } from '../item.ts'
+import { type Category, type ContextItem, itemCategories } from '../item.ts'
 import { itemId, shortHash, type WorkspaceState } from '../rows.ts'
-import { idIn, keyOf, sessionExists } from '../sessions.ts'
+import { parseSessionId, sessionExists, sessionKey } from '../sessions.ts'
 import type { HandoffDeps } from '../settings.ts'
 import { findSessionOfRecord, type IngestedMessages, ingestMessages, ingestText } from './conversation.ts'
 
@@ -17,7 +17,7 @@ export type SaveRequest = {
   /** Conversation as text: all of it, or its newest part. Mutually exclusive with `messages`. */
   readonly conversationContext?: string
   /** Conversation as messages: all of it, or its newest part. */
-  readonly messages?: readonly Incoming[]
+  readonly messages?: readonly MessageInput[]
   /** Token count of the client; counted here if omitted. */
   readonly tokenCount?: Tokens
   readonly contextItems?: readonly ClientItem[]
@@ -37,7 +37,7 @@ export type ParsedSave = {
   readonly id: string
   readonly isNew: boolean
   readonly at: Millis
-  readonly messages: readonly Incoming[]
+  readonly messages: readonly MessageInput[]
   readonly tokens: Tokens | undefined
   readonly items: readonly ContextItem[]
   readonly files: readonly ClientFile[]
@@ -58,7 +58,7 @@ export async function parseSaveRequest(
   const { memory, clock } = deps
   const { tokenCount, contextItems = [], fileReferences = [], workspaceState, title } = request
   const at = clock()
-  const sessionId = request.sessionId === undefined ? undefined : idIn(workspace, request.sessionId)
+  const sessionId = request.sessionId === undefined ? undefined : parseSessionId(workspace, request.sessionId)
   const { messages, records } = await ingestConversation(deps, workspace, request, at)
   if (messages.length === 0 && sessionId === undefined)
     throw new MemoryError(
@@ -68,17 +68,17 @@ export async function parseSaveRequest(
     )
   const tokens = tokenCount === undefined ? undefined : parseTokenCount(tokenCount)
   for (const [param, list] of Object.entries({ contextItems, fileReferences }))
-    check(param, list.length, list.length <= maxListLength, `a list of at most ${maxListLength}`)
+    checkOption(param, list.length, list.length <= maxListLength, `a list of at most ${maxListLength}`)
   const knownId = sessionId ?? (await findKnownSession(deps, workspace, { messages, records }, at))
   const id = knownId ?? deps.generateSessionId(at)
-  const key = keyOf(workspace, id)
+  const key = sessionKey(workspace, id)
   const continues =
     request.continues === undefined
       ? await findRecordSource(deps, workspace, knownId === undefined ? records : [])
-      : idIn(workspace, request.continues)
-  if (continues !== undefined) keyOf(workspace, continues)
-  check('continues', continues, continues !== id, 'another session than the one that is saved')
-  const maskJson = async <T>(value: T): Promise<T> => (await memory.masked(key, value as Json)) as T
+      : parseSessionId(workspace, request.continues)
+  if (continues !== undefined) sessionKey(workspace, continues)
+  checkOption('continues', continues, continues !== id, 'another session than the one that is saved')
+  const maskJson = async <T>(value: T): Promise<T> => (await memory.mask(key, value as Json)) as T
   return {
     workspace,
     id,
@@ -88,12 +88,12 @@ export async function parseSaveRequest(
     tokens,
     items: await Promise.all(
       contextItems.map(async (item) =>
-        toContextItem(memory.tokenizer, id, { ...item, content: await memory.masked(key, item.content) }),
+        toContextItem(memory.tokenizer, id, { ...item, content: await memory.mask(key, item.content) }),
       ),
     ),
     files: await maskJson(fileReferences),
     workspaceState: workspaceState === undefined ? undefined : await maskJson(workspaceState),
-    title: title === undefined ? undefined : await memory.masked(key, title),
+    title: title === undefined ? undefined : await memory.mask(key, title),
     continues,
   }
 }
@@ -110,7 +110,7 @@ const findRecordSource = async (
 
 /** Validates and rounds a token count sent by a client. */
 export function parseTokenCount(tokens: Tokens): Tokens {
-  check('tokenCount', tokens, tokens >= 0 && tokens <= Number.MAX_SAFE_INTEGER, 'a number of tokens, 0 or more')
+  checkOption('tokenCount', tokens, tokens >= 0 && tokens <= Number.MAX_SAFE_INTEGER, 'a number of tokens, 0 or more')
   return Math.round(tokens)
 }
 
@@ -154,8 +154,13 @@ function toContextItem(
   session: string,
   { category, content, importance = 5 }: ClientItem,
 ): ContextItem {
-  check('contextItems.category', category, categories.includes(category), `one of ${categories.join(', ')}`)
-  check('contextItems.importance', importance, importance >= 1 && importance <= 10, 'a number from 1 to 10')
+  checkOption(
+    'contextItems.category',
+    category,
+    itemCategories.includes(category),
+    `one of ${itemCategories.join(', ')}`,
+  )
+  checkOption('contextItems.importance', importance, importance >= 1 && importance <= 10, 'a number from 1 to 10')
   return createClientItem(session, category, content, importance, tokenizer.count(content))
 }
 

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { weighed } from '../../context/render.ts'
+import { measureMessage } from '../../context/render.ts'
 import { parseMessage } from '../../domain/chat.ts'
-import { type Message, messageId, type Tokens } from '../../domain/entry.ts'
+import { formatMessageId, type Message, type Tokens } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { internalsOf } from '../../memory.ts'
-import { stopIf } from '../../portable/abort.ts'
-import { many } from '../../text/formatCount.ts'
+import { throwIfAborted } from '../../portable/abort.ts'
+import { formatCount } from '../../text/formatCount.ts'
 import { markDraftSession } from '../draftSessions.ts'
 import type { PendingWrites } from '../pendingWrites.ts'
 import { deleteSessionRows } from '../retention.ts'
@@ -19,7 +19,14 @@ import {
   workspaceEntity,
   workspaceRowId,
 } from '../rows.ts'
-import { assertIdAvailable, keyOf, notFound, readSavedSession, type SavedSession, sessionExists } from '../sessions.ts'
+import {
+  assertIdAvailable,
+  readSavedSession,
+  type SavedSession,
+  sessionExists,
+  sessionKey,
+  sessionNotFound,
+} from '../sessions.ts'
 import type { HandoffDeps, OperationContext } from '../settings.ts'
 import { buildDraft, type DraftInput } from './draft.ts'
 import { fingerprint, indexOfFirstNewMessage } from './newMessages.ts'
@@ -83,17 +90,17 @@ async function writeSession(deps: HandoffDeps, parsed: ParsedSave, context: Oper
   const { memory } = deps
   const { sessions } = internalsOf(memory)
   const { workspace, id } = parsed
-  const key = keyOf(workspace, id)
+  const key = sessionKey(workspace, id)
   // The epoch is read first: a deletion from here on takes precedence over this save.
-  const { epoch } = await sessions.head(key, 0)
+  const { epoch } = await sessions.readHead(key, 0)
   for (const required of [parsed.isNew ? undefined : id, parsed.continues])
-    if (required !== undefined && !(await sessionExists(deps, workspace, required))) throw notFound(required)
+    if (required !== undefined && !(await sessionExists(deps, workspace, required))) throw sessionNotFound(required)
   await assertIdAvailable(deps, workspace, id)
   if (parsed.messages.length > 0) await markDraftSession(deps, workspace, id)
   const added = await appendNewMessages(deps, parsed, epoch, context)
-  context.progress?.(1, 5, `stored ${many(added, 'message')}`)
+  context.progress?.(1, 5, `stored ${formatCount(added, 'message')}`)
   for (;;) {
-    const head = await sessions.head(key, 0)
+    const head = await sessions.readHead(key, 0)
     if (head.epoch !== epoch) await rollBackDeleted(deps, workspace, id)
     const before = await readSavedSession(deps, workspace, id)
     const messages = await memory.transcript(key)
@@ -101,9 +108,9 @@ async function writeSession(deps: HandoffDeps, parsed: ParsedSave, context: Oper
     // Optimistic concurrency: if a client changed its own fields or marks meanwhile, build the rows again.
     if (!isDeepStrictEqual(clientFields(before), clientFields(await readSavedSession(deps, workspace, id)))) continue
     await writeRows(deps, draft, before)
-    const after = await sessions.head(key, 0)
+    const after = await sessions.readHead(key, 0)
     // Messages appended meanwhile are missing from the rows: build them again.
-    if (after.epoch !== epoch || after.last > head.last) continue
+    if (after.epoch !== epoch || after.lastSequence > head.lastSequence) continue
     context.progress?.(5, 5, 'saved')
     return toResult(draft, added, warnings)
   }
@@ -140,13 +147,13 @@ async function writeRows(deps: HandoffDeps, draft: SessionDraft, before: SavedSe
   await deps.graph.write(workspace, {
     ...rows,
     entities: [...rows.entities, ...(await missingWorkspaceRow(deps, workspace))],
-    drop: [draftMarkerId(id), ...previousIds.filter((rowId) => !currentIds.has(rowId))],
+    deleteEntities: [draftMarkerId(id), ...previousIds.filter((rowId) => !currentIds.has(rowId))],
   })
 }
 
 /** Returns the workspace row if it was not written yet. */
 export const missingWorkspaceRow = async ({ graph }: HandoffDeps, workspace: string) =>
-  (await graph.entity(workspace, workspaceRowId(workspace))) === undefined ? [workspaceEntity(workspace)] : []
+  (await graph.getEntity(workspace, workspaceRowId(workspace))) === undefined ? [workspaceEntity(workspace)] : []
 
 /** Removes the link to a predecessor that was deleted while the save was pending, so that the messages are not lost. */
 async function dropMissingPredecessor(deps: HandoffDeps, parsed: ParsedSave): Promise<ParsedSave> {
@@ -163,21 +170,21 @@ async function appendNewMessages(
   epoch: number,
   { signal }: OperationContext,
 ): Promise<number> {
-  const key = keyOf(workspace, id)
+  const key = sessionKey(workspace, id)
   // `last` is read before the transcript: messages stored in between then appear in the transcript. It counts forgotten
   // messages, so that a forgotten message can be stored again.
-  const { last } = await internalsOf(memory).sessions.head(key, 0)
+  const { lastSequence } = await internalsOf(memory).sessions.readHead(key, 0)
   const stored = await memory.transcript(key)
   const parsedMessages = messages.map((message, index) => parseMessage(message, index, at))
   const fingerprints = parsedMessages.map(fingerprint)
   const from = indexOfFirstNewMessage(stored, parsedMessages)
   for (let index = from; index < messages.length; index += messagesPerAppend) {
-    stopIf(
+    throwIfAborted(
       signal,
       'Saving was stopped by the caller. Stored messages stay; save the same conversation again to continue.',
     )
     const end = index + messagesPerAppend
-    const operationId = `save ${last + index - from} ${hash('sha256', fingerprints.slice(index, end).join('\n'))}`
+    const operationId = `save ${lastSequence + index - from} ${hash('sha256', fingerprints.slice(index, end).join('\n'))}`
     await memory.append(key, messages.slice(index, end), { operationId, epoch })
   }
   return messages.length - from
@@ -193,7 +200,7 @@ async function previewSave(
 ): Promise<SavePreview> {
   const { memory } = deps
   const { workspace, id, at } = parsed
-  const key = keyOf(workspace, id)
+  const key = sessionKey(workspace, id)
   const before =
     pendingPreview ?? (parsed.isNew ? undefined : await readSavedSession(deps, workspace, id).catch(() => undefined))
   const stored =
@@ -207,10 +214,10 @@ async function previewSave(
     const sequence = (messages.at(-1)?.sequence ?? 0) + 1
     messages.push({
       kind: 'message',
-      id: messageId(sequence),
+      id: formatMessageId(sequence),
       sequence,
       offset: 0,
-      ...weighed(memory.tokenizer, await memory.asKept(key, message)),
+      ...measureMessage(memory.tokenizer, await memory.maskMessage(key, message)),
     })
   }
   const input: DraftInput = { parsed, before, messages, startedAt: at }
@@ -226,9 +233,9 @@ async function previewSave(
 
 const emptyGraph: HandoffDeps['graph'] = {
   write: async () => ({ written: 0, unchanged: 0, dropped: 0 }),
-  entity: async () => undefined,
-  entities: async () => ({ entities: [], total: 0 }),
-  relationships: async () => ({ relationships: [], total: 0 }),
+  getEntity: async () => undefined,
+  queryEntities: async () => ({ entities: [], total: 0 }),
+  queryRelationships: async () => ({ relationships: [], total: 0 }),
   erase: async () => 0,
   close: async () => undefined,
 }

@@ -3,12 +3,12 @@ import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { takeTurn } from '../../stores/sqlite/fileLock.ts'
+import { acquireFileLock } from '../../stores/sqlite/fileLock.ts'
 import {
+  type AuditLine,
   advance,
   type ChainState,
   initialState,
-  type Line,
   maxTornBytes,
   nextLine,
   type Outcome,
@@ -36,7 +36,7 @@ const openFlags =
  * Append-only log of file operations. Each line contains the hash of the line before, so that changed, removed and moved
  * lines are detected; the `.head` file detects a truncated end. Several processes may write the same log.
  */
-export class Audit {
+export class AuditLog {
   readonly file: string
   #pending: Promise<void> = Promise.resolve()
 
@@ -45,7 +45,7 @@ export class Audit {
   }
 
   /** Appends a line; resolves when it is durable. */
-  note(event: AuditEvent): Promise<void> {
+  append(event: AuditEvent): Promise<void> {
     const appended = this.#pending.then(() => this.#append(event))
     this.#pending = appended.catch(() => undefined)
     return appended
@@ -54,7 +54,7 @@ export class Audit {
   async #append(event: AuditEvent): Promise<void> {
     try {
       await mkdir(dirname(this.file), { recursive: true, mode: 0o700 })
-      using _lock = await takeTurn(`${this.file}.lock`, busyMessage)
+      using _lock = await acquireFileLock(`${this.file}.lock`, busyMessage)
       await using log = await open(this.file, openFlags, 0o600)
       const { state, lacksNewline } = await this.#readState(log)
       const { text, hash } = nextLine(state, toFields(event), lacksNewline)
@@ -120,7 +120,14 @@ const corruptLog = (fault: string): MemoryError =>
     `The audit log ${fault}, so nothing was done. Run threadkeep audit verify for details; move the log and its .head file away to start a new one.`,
   )
 
-function toFields({ at, user, operation, path, outcome, why }: AuditEvent): Omit<Line, 'torn' | 'previous' | 'hash'> {
+function toFields({
+  at,
+  user,
+  operation,
+  path,
+  outcome,
+  why,
+}: AuditEvent): Omit<AuditLine, 'torn' | 'previous' | 'hash'> {
   return {
     at: new Date(at).toISOString(),
     user: escapeClipped(user, 200),

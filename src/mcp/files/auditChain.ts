@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { constants, createReadStream } from 'node:fs'
 import { open, readFile, rename } from 'node:fs/promises'
 import { isObject } from '../../domain/checks.ts'
-import { link, origin } from '../../portable/chain.ts'
+import { chainStart, createChainLine } from '../../portable/chain.ts'
 
 const outcomes = ['allowed', 'refused', 'failed'] as const
 export type Outcome = (typeof outcomes)[number]
@@ -11,7 +11,7 @@ export type Outcome = (typeof outcomes)[number]
  * Line of the audit log, without any file content. `torn` is the hash of the bytes that an interrupted writer left before
  * this line.
  */
-export type Line = {
+export type AuditLine = {
   readonly at: string
   readonly user: string
   readonly operation: string
@@ -40,16 +40,20 @@ type TornBytes = { readonly bytes: Uint8Array; readonly before: TornBytes | unde
 /** Upper limit of what interrupted writers leave: a line or two each. */
 export const maxTornBytes = 1_048_576
 
-export const initialState: ChainState = { count: 0, bytes: 0, hash: origin }
+export const initialState: ChainState = { count: 0, bytes: 0, hash: chainStart }
 
 /** Serializes the next line with its newline; `lacksNewline` if the text before it does not end with one. */
 export function nextLine(
   state: ChainState,
-  fields: Omit<Line, 'torn' | 'previous' | 'hash'>,
+  fields: Omit<AuditLine, 'torn' | 'previous' | 'hash'>,
   lacksNewline: boolean,
 ): { readonly text: string; readonly hash: string } {
   const torn = tornHash(state)
-  const linked = link(state.hash, { ...fields, ...(torn === undefined ? {} : { torn }), previous: state.hash })
+  const linked = createChainLine(state.hash, {
+    ...fields,
+    ...(torn === undefined ? {} : { torn }),
+    previous: state.hash,
+  })
   return { text: `${lacksNewline ? '\n' : ''}${linked.line}\n`, hash: linked.hash }
 }
 
@@ -57,7 +61,7 @@ export function nextLine(
 export function advance(
   state: ChainState,
   bytes: Uint8Array,
-): { readonly state: ChainState; readonly line?: Line } | string {
+): { readonly state: ChainState; readonly line?: AuditLine } | string {
   if (bytes.length === 0) return 'is empty'
   const parsed = parseLine(bytes)
   if (parsed === undefined) {
@@ -95,7 +99,7 @@ function tornHash({ torn }: ChainState): string | undefined {
 const newline = Buffer.from('\n')
 
 /** Rejects lines the server would never write: anyone with write access to the log can append a correctly linked line. */
-function isAuditLine(fields: Readonly<Record<string, unknown>>): fields is Line {
+function isAuditLine(fields: Readonly<Record<string, unknown>>): fields is AuditLine {
   const { at, user, operation, path, outcome, why = '', torn = '', previous, hash: claimedHash, ...unknown } = fields
   const texts = [at, user, operation, path, why, torn, previous, claimedHash]
   return (
@@ -107,7 +111,7 @@ function isAuditLine(fields: Readonly<Record<string, unknown>>): fields is Line 
 
 function serialize(previous: string, body: Readonly<Record<string, unknown>>): string | undefined {
   try {
-    return link(previous, body).line
+    return createChainLine(previous, body).line
   } catch {
     // The body is nested too deeply to be a log line.
     return undefined
@@ -134,9 +138,9 @@ type LogHead = Omit<ChainState, 'torn'>
  * Result of a verification. An invalid log comes with its first faulty line and the fault as a verb phrase. `unfinished`: the
  * last line is being written, or its writer died.
  */
-type Verdict =
-  | { readonly whole: true; readonly lines: number; readonly hash: string; readonly unfinished: boolean }
-  | { readonly whole: false; readonly lines: number; readonly line: number; readonly why: string }
+type VerificationResult =
+  | { readonly valid: true; readonly lines: number; readonly hash: string; readonly unfinished: boolean }
+  | { readonly valid: false; readonly lines: number; readonly line: number; readonly reason: string }
 
 const maxLineBytes = 65_536
 const newlineByte = 0x0a
@@ -183,11 +187,19 @@ export async function writeHead(file: string, { count, bytes, hash }: LogHead): 
  * @example
  * await verifyAuditLog('audit.log', (line) => console.log(line.user, line.path)) // { valid: true, lines: 12, … }
  */
-export async function verifyLog(file: string, onLine: (line: Line) => void = () => undefined): Promise<Verdict> {
+export async function verifyAuditLog(
+  file: string,
+  onLine: (line: AuditLine) => void = () => undefined,
+): Promise<VerificationResult> {
   // Read before the log: a line written meanwhile is then one more than expected, never one less.
   const head = await readHead(file)
   let [state, lineNumber, tornLine]: [ChainState, number, number] = [initialState, 0, 0]
-  const invalid = (line: number, reason: string): Verdict => ({ whole: false, lines: state.count, line, why: reason })
+  const invalid = (line: number, reason: string): VerificationResult => ({
+    valid: false,
+    lines: state.count,
+    line,
+    reason,
+  })
   for await (const bytes of splitLines(readChunks(file))) {
     lineNumber++
     const next = bytes === undefined ? 'is too long for a log line' : advance(state, bytes)
@@ -208,7 +220,7 @@ export async function verifyLog(file: string, onLine: (line: Line) => void = () 
 const contradictsHead = (state: ChainState, head: LogHead | null): boolean =>
   head !== null && state.count === head.count && (state.hash !== head.hash || state.bytes !== head.bytes)
 
-function verifyEnd(state: ChainState, head: LogHead | null | undefined): Verdict | string {
+function verifyEnd(state: ChainState, head: LogHead | null | undefined): VerificationResult | string {
   const isNew = state.count === 0 && state.torn === undefined
   if (head === null || (head === undefined && !isNew))
     return `may be missing: the .head file with the end of the log is ${head === null ? 'damaged' : 'missing'}`
@@ -217,7 +229,7 @@ function verifyEnd(state: ChainState, head: LogHead | null | undefined): Verdict
     return state.torn !== undefined
       ? 'is not a valid log line'
       : `is missing with everything after it: ${missing} of ${head?.count} lines`
-  return { whole: true, lines: state.count, hash: state.hash, unfinished: state.torn !== undefined }
+  return { valid: true, lines: state.count, hash: state.hash, unfinished: state.torn !== undefined }
 }
 
 /** Yields nothing if the file does not exist. */

@@ -1,11 +1,11 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import type { Millis } from '../../domain/entry.ts'
-import { check, MemoryError } from '../../domain/error.ts'
+import { checkOption, MemoryError } from '../../domain/error.ts'
 import type { Clock } from '../../domain/ports.ts'
-import type { Seen } from '../../handoff/fileReferences.ts'
+import type { FileInspection } from '../../handoff/fileReferences.ts'
 import type { FileInspector } from '../../handoff/settings.ts'
-import type { Audit } from './audit.ts'
+import type { AuditLog } from './audit.ts'
 import type { Outcome } from './auditChain.ts'
 import { type FileErrorReason, fileError, isForbidden, reasonOf, toFileError } from './fileErrors.ts'
 import {
@@ -27,7 +27,7 @@ export type FileText = FileContents & { readonly path: string }
 export type WrittenFile = { readonly path: string; readonly size: number; readonly modified: Millis }
 export type FolderListing = { readonly path: string; readonly entries: readonly FolderEntry[]; readonly total: number }
 
-export type FileDeskOptions = {
+export type FileAccessOptions = {
   /** Folders of users that are not in `users`; none by default. Relative paths start at the working directory. */
   readonly allow: readonly string[]
   /** Folders of individual users, in place of `allow`. */
@@ -39,7 +39,7 @@ export type FileDeskOptions = {
    * starts the same.
    */
   readonly protectedPaths?: readonly string[]
-  readonly audit: Audit
+  readonly audit: AuditLog
   readonly clock: Clock
 }
 
@@ -64,12 +64,12 @@ type Decision =
  * const files = new FileAccess({ allow: ['/srv/app'], write: false, audit: new AuditLog('/var/lib/threadkeep/audit.log'), clock: Date.now })
  * const { text } = await files.read('ann', '/srv/app/README.md')
  */
-export class FileDesk implements FileInspector {
-  readonly #options: FileDeskOptions
+export class FileAccess implements FileInspector {
+  readonly #options: FileAccessOptions
 
-  constructor(options: FileDeskOptions) {
+  constructor(options: FileAccessOptions) {
     for (const folder of [options.allow, ...Object.values(options.users ?? {})].flat())
-      check('allow', folder, validatePath(folder) === undefined, 'a list of paths of folders')
+      checkOption('allow', folder, validatePath(folder) === undefined, 'a list of paths of folders')
     this.#options = options
   }
 
@@ -91,7 +91,7 @@ export class FileDesk implements FileInspector {
   }
 
   /** Reads a file, and returns a status instead of throwing if it is missing or refused. */
-  async look(user: string, path: string): Promise<Seen> {
+  async look(user: string, path: string): Promise<FileInspection> {
     try {
       return { status: 'there', ...(await this.read(user, path)) }
     } catch (error) {
@@ -145,7 +145,7 @@ export class FileDesk implements FileInspector {
 
   #log(request: FileRequest, outcome: Outcome, why: readonly string[]): Promise<void> {
     const { audit, clock } = this.#options
-    return audit.note({ at: clock(), ...request, outcome, ...(why.length === 0 ? {} : { why: why.join(', ') }) })
+    return audit.append({ at: clock(), ...request, outcome, ...(why.length === 0 ? {} : { why: why.join(', ') }) })
   }
 
   async #decide({ user, operation, path }: FileRequest): Promise<Decision> {

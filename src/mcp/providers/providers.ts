@@ -1,5 +1,5 @@
 import type { SdkErrorCode } from '@modelcontextprotocol/client'
-import { check, MemoryError } from '../../domain/error.ts'
+import { checkOption, MemoryError } from '../../domain/error.ts'
 import type { ContextProviders } from '../../handoff/settings.ts'
 import { clip } from '../../text/clip.ts'
 import type { LogLevel } from '../tools/tool.ts'
@@ -45,13 +45,13 @@ export class Providers implements ContextProviders {
     this.#configs = Object.entries(configs)
     this.#log = log
     for (const [name, config] of this.#configs) {
-      check(
+      checkOption(
         `providers.${name}`,
         Object.keys(config),
         (config.tool === undefined) !== (config.resource === undefined),
         'given either a tool or a resource',
       )
-      check(`providers.${name}.timeout`, config.timeout, (config.timeout ?? 1) > 0, 'a time in milliseconds')
+      checkOption(`providers.${name}.timeout`, config.timeout, (config.timeout ?? 1) > 0, 'a time in milliseconds')
     }
   }
 

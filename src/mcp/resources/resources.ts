@@ -84,12 +84,12 @@ export function registerResources(mcp: McpContext): void {
     )
   }
   server.server.setRequestHandler('resources/list', ({ params }) =>
-    withProtocolErrors(mcp.onFault, () => listPage(mcp, params?.cursor)),
+    withProtocolErrors(mcp.onError, () => listPage(mcp, params?.cursor)),
   )
 }
 
 /** Returns the same error for a missing resource, another principal's resource and an invalid name. */
-function readAsJson({ onFault }: McpContext, uri: URL, read: () => Promise<unknown>): Promise<ReadResourceResult> {
+function readAsJson({ onError }: McpContext, uri: URL, read: () => Promise<unknown>): Promise<ReadResourceResult> {
   const readOrNotFound = async (): Promise<unknown> => {
     try {
       return await read()
@@ -98,23 +98,23 @@ function readAsJson({ onFault }: McpContext, uri: URL, read: () => Promise<unkno
       throw isNotFound ? new ResourceNotFoundError(uri.href) : error
     }
   }
-  return withProtocolErrors(onFault, async () => ({
+  return withProtocolErrors(onError, async () => ({
     contents: [{ uri: uri.href, mimeType, text: JSON.stringify(await readOrNotFound(), null, 2) }],
   }))
 }
 
 async function readTranscript({ toolContext }: McpContext, workspace: string, id: string): Promise<unknown> {
-  const messages = await toolContext.handoff.transcript(workspace, id)
+  const messages = await toolContext.handoff.getTranscript(workspace, id)
   return {
     session: id,
-    messages: messages.map(({ id: messageId, role, content, at, name, calls, answers }) => ({
+    messages: messages.map(({ id: messageId, role, content, at, name, toolCalls, toolCallId }) => ({
       id: messageId,
       at: new Date(at).toISOString(),
       role,
       content,
       ...(name !== undefined && { name }),
-      ...(calls && { calls }),
-      ...(answers !== undefined && { answers }),
+      ...(toolCalls && { calls: toolCalls }),
+      ...(toolCallId !== undefined && { answers: toolCallId }),
     })),
   }
 }
@@ -124,7 +124,7 @@ async function listPage(
   { toolContext, principal }: McpContext,
   cursor: string | undefined,
 ): Promise<ListResourcesResult> {
-  const workspaces = principal.only ?? [principal.home]
+  const workspaces = principal.allowedWorkspaces ?? [principal.defaultWorkspace]
   if (workspaces.length === 0) return { resources: [] }
   const { workspaceIndex, offset } = parseCursor(cursor, workspaces.length)
   const workspace = workspaces[workspaceIndex] as string

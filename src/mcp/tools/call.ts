@@ -25,7 +25,7 @@ export async function callTool(
   } catch (error) {
     // The client does not wait for the result of a cancelled call.
     if (context.mcpReq.signal.aborted) throw error
-    if (isServerError(error)) mcp.onFault(error)
+    if (isServerError(error)) mcp.onError(error)
     const { code, message } = toClientError(error)
     // No structured content: older clients validate it against the output schema even for errors.
     return { isError: true, content: [{ type: 'text', text: message }], _meta: { 'threadkeep/error': { code } } }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { MemoryError } from '../../domain/error.ts'
 import { relationshipId } from '../../graph/rows.ts'
-import type { Entity, Filter, Page, Relationship } from '../../graph/types.ts'
+import type { Entity, Filter, GraphPageOptions, Relationship } from '../../graph/types.ts'
 import { destructive, omitUndefined, readOnly } from './schemas.ts'
 import { defineTool, type Tool, type ToolInvocation } from './tool.ts'
 
@@ -62,7 +62,7 @@ const upsertEntity = defineTool({
   output: z.object({ id: z.string(), changed }),
   annotations: destructive,
   run: async ({ type, id, properties }, { context, workspace }) => {
-    if (type !== 'session' && (await context.graph.entity(workspace, id))?.type === 'session')
+    if (type !== 'session' && (await context.graph.getEntity(workspace, id))?.type === 'session')
       throw new MemoryError(
         'bad-option',
         `${JSON.stringify(id)} is a saved session, whose type cannot be changed. Choose another id.`,
@@ -110,7 +110,7 @@ const queryEntities = defineTool({
   output: z.object({ entities: z.array(entity), total }),
   annotations: readOnly,
   run: async (input, { context, workspace }) => {
-    const { entities, total } = await context.graph.entities(workspace, toQuery(input))
+    const { entities, total } = await context.graph.queryEntities(workspace, toQuery(input))
     return jsonResult({ entities: entities.map(formatEntity), total })
   },
 })
@@ -129,7 +129,7 @@ const queryRelationships = defineTool({
   annotations: readOnly,
   run: async ({ from_id: from, to_id: to, ...input }, { context, workspace }) => {
     const query = { ...toQuery(input), ...omitUndefined({ from, to }) }
-    const { relationships, total } = await context.graph.relationships(workspace, query)
+    const { relationships, total } = await context.graph.queryRelationships(workspace, query)
     return jsonResult({ relationships: relationships.map(formatRelationship), total })
   },
 })
@@ -142,7 +142,7 @@ async function assertEntitiesExist(
   ids: Readonly<Record<string, string>>,
 ): Promise<void> {
   for (const [param, id] of Object.entries(ids)) {
-    if ((await context.graph.entity(workspace, id)) !== undefined) continue
+    if ((await context.graph.getEntity(workspace, id)) !== undefined) continue
     throw new MemoryError(
       'bad-option',
       `There is no entity ${JSON.stringify(id)} in this workspace. Create it with upsert_entity first.`,
@@ -159,7 +159,13 @@ const sortFields: ReadonlyMap<string, string> = new Map([
   ['updated_at', 'updatedAt'],
 ])
 
-function toQuery({ types, filters, sort, limit, offset }: PageInput): Page & { readonly types?: readonly string[] } {
+function toQuery({
+  types,
+  filters,
+  sort,
+  limit,
+  offset,
+}: PageInput): GraphPageOptions & { readonly types?: readonly string[] } {
   return omitUndefined({
     types,
     filters: filters as readonly Filter[] | undefined,

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { Incoming } from '../../domain/chat.ts'
-import type { Appended, Reading } from '../../handoff/monitor.ts'
-import { idIn, keyOf, notFound } from '../../handoff/sessions.ts'
-import { many } from '../../text/formatCount.ts'
+import type { MessageInput } from '../../domain/chat.ts'
+import type { SessionAppendResult, TokenUsage } from '../../handoff/monitor.ts'
+import { parseSessionId, sessionKey, sessionNotFound } from '../../handoff/sessions.ts'
+import { formatCount } from '../../text/formatCount.ts'
 import { transcriptUri } from '../resources/changes.ts'
 import {
   additive,
@@ -34,7 +34,7 @@ const limit = z.int().min(1).optional().describe("The token limit of the chat; t
 /** Logs one warning each time the threshold is crossed. */
 function warnIfCrossed(
   invocation: ToolInvocation,
-  { crossed, tokens: used, limit: maxTokens, threshold }: Reading,
+  { crossed, tokens: used, limit: maxTokens, threshold }: TokenUsage,
   isSaved: boolean,
 ): void {
   if (!crossed) return
@@ -45,7 +45,7 @@ function warnIfCrossed(
   )
 }
 
-function formatReading({ tokens: used, limit: maxTokens, saveNow, remaining }: Reading, wasSaved = false): string {
+function formatReading({ tokens: used, limit: maxTokens, saveNow, remaining }: TokenUsage, wasSaved = false): string {
   const advice = wasSaved
     ? 'The session is saved, including later messages; continue in a new chat with restore_session.'
     : 'A save is due: call save_session now.'
@@ -80,7 +80,7 @@ const appendMessages = defineTool({
   run: async ({ sessionId: id, messages, operationId, limit: maxTokens }, invocation) => {
     const { context, workspace } = invocation
     const request = {
-      messages: messages as readonly Incoming[],
+      messages: messages as readonly MessageInput[],
       ...omitUndefined({ sessionId: id, operationId, limit: maxTokens }),
     }
     const {
@@ -106,9 +106,9 @@ const appendMessages = defineTool({
   },
 })
 
-const formatAppended = ({ sessionId: id, messageIds, degraded: notStored }: Appended): string =>
+const formatAppended = ({ sessionId: id, messageIds, degraded: notStored }: SessionAppendResult): string =>
   notStored === undefined
-    ? `Stored ${many(messageIds.length, 'message')} in ${id}.`
+    ? `Stored ${formatCount(messageIds.length, 'message')} in ${id}.`
     : `NOT stored yet: the store fails. The messages for ${id} are in memory and will be written when the store works again.`
 
 const formatAutomaticSave = (notStored: string | undefined): string =>
@@ -116,7 +116,7 @@ const formatAutomaticSave = (notStored: string | undefined): string =>
     ? 'The session approached the limit and was saved; continue in a new chat with restore_session.'
     : 'The session approached the limit and could NOT be saved yet: the store fails.'
 
-const formatSuggestion = (suggested: Appended['suggestion']): string =>
+const formatSuggestion = (suggested: SessionAppendResult['suggestion']): string =>
   suggested === undefined
     ? ''
     : ` It may continue ${suggested.sessionId} (${suggested.title}): call restore_session to get it.`
@@ -140,9 +140,9 @@ const getContext = defineTool({
   }),
   annotations: readOnly,
   run: async ({ sessionId: requested, budget, query }, { context, workspace }) => {
-    const id = idIn(workspace, requested)
-    const key = keyOf(workspace, id)
-    if ((await context.memory.transcript(key, { limit: 1 })).length === 0) throw notFound(id)
+    const id = parseSessionId(workspace, requested)
+    const key = sessionKey(workspace, id)
+    if ((await context.memory.transcript(key, { limit: 1 })).length === 0) throw sessionNotFound(id)
     const { text, ledger } = await context.memory.context(key, omitUndefined({ budget, query }))
     return {
       text,
@@ -174,7 +174,7 @@ const checkTokens = defineTool({
   run: async ({ sessionId: id, messages, text, tokenCount, limit: maxTokens }, invocation) => {
     const request = omitUndefined({
       sessionId: id,
-      messages: messages as readonly Incoming[] | undefined,
+      messages: messages as readonly MessageInput[] | undefined,
       text,
       tokenCount,
       limit: maxTokens,
@@ -219,7 +219,7 @@ const markImportant = defineTool({
     const prefix = marks.added === 0 ? 'Already marked' : 'Marked'
     const quotes = marks.quotes.map((quote) => `"${quote}"`).join(', ')
     return {
-      text: `${prefix}: ${quotes}. Marked in total: ${many(marks.marked.length, 'message')}.`,
+      text: `${prefix}: ${quotes}. Marked in total: ${formatCount(marks.marked.length, 'message')}.`,
       structured: toMutable(marks),
     }
   },

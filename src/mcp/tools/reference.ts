@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Nodes } from '../../graph/types.ts'
+import type { NodeStore } from '../../graph/types.ts'
 import { graphUri } from '../resources/changes.ts'
 import { additive, destructive, type Mutable, readOnly, toMutable } from './schemas.ts'
 import { defineTool, type Tool, type ToolInvocation } from './tool.ts'
@@ -167,7 +167,7 @@ export const referenceTools: readonly Tool[] = [
   openNodes,
 ]
 
-const nodesOf = ({ context }: ToolInvocation): Nodes => context.graph.nodes
+const nodesOf = ({ context }: ToolInvocation): NodeStore => context.graph.nodes
 
 /** Formats like the reference server. */
 const formatJson = (value: unknown): string => JSON.stringify(value, null, 2)

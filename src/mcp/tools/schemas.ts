@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MemoryError } from '../../domain/error.ts'
-import { categories } from '../../handoff/item.ts'
+import { itemCategories } from '../../handoff/item.ts'
 import type { Annotations, ToolInvocation } from './tool.ts'
 
 export const readOnly: Annotations = {
@@ -58,7 +58,7 @@ export const message = z.looseObject({
   at: z.number().min(-maxTimeMs).max(maxTimeMs).optional().describe('Time of the message in milliseconds since 1970'),
 })
 
-export const category = z.enum(categories)
+export const category = z.enum(itemCategories)
 export const importance = z.number().min(1).max(10)
 export const tokens = z.int().min(0)
 

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import type { Incoming } from '../../domain/chat.ts'
-import { chainText } from '../../handoff/chain.ts'
+import type { MessageInput } from '../../domain/chat.ts'
+import { formatChain } from '../../handoff/chain.ts'
 import type { SessionDetails } from '../../handoff/handoff.ts'
-import { notDurable } from '../../handoff/restore/record.ts'
+import { notDurableNotice } from '../../handoff/restore/record.ts'
 import type { SaveRequest } from '../../handoff/save/request.ts'
 import type { SaveResult } from '../../handoff/save/save.ts'
 import { clip } from '../../text/clip.ts'
-import { many } from '../../text/formatCount.ts'
+import { formatCount } from '../../text/formatCount.ts'
 import { sessionsUri, sessionUri } from '../resources/changes.ts'
 import {
   additive,
@@ -78,7 +78,7 @@ const saveSession = defineTool({
     assertWorkspace(invocation, requested)
     const request = {
       ...rest,
-      ...(messages === undefined ? {} : { messages: messages as readonly Incoming[] }),
+      ...(messages === undefined ? {} : { messages: messages as readonly MessageInput[] }),
     } as SaveRequest
     const { context, workspace } = invocation
     const saved = await context.handoff.save(workspace, request, operationContext(invocation))
@@ -89,7 +89,7 @@ const saveSession = defineTool({
 
 function formatSaveResult(saved: SaveResult): string {
   const { sessionId: id, messages, added, items, files } = saved
-  const contents = `${many(messages, 'message')} (${added} new), ${many(items, 'item')}, ${many(files, 'file')}`
+  const contents = `${formatCount(messages, 'message')} (${added} new), ${formatCount(items, 'item')}, ${formatCount(files, 'file')}`
   const status =
     saved.degraded === undefined
       ? `Saved as ${id}: ${contents}.`
@@ -152,7 +152,7 @@ const restoreSession = defineTool({
     )
     notifySessionChanged(invocation, restored.sessionId)
     // The warning is dropped if it would exceed the budget; `degraded` has it too.
-    const withWarning = `${restored.context} ${notDurable}`
+    const withWarning = `${restored.context} ${notDurableNotice}`
     const text =
       restored.degraded === undefined || memory.tokenizer.count(withWarning) > restored.budget
         ? restored.context
@@ -183,7 +183,7 @@ const listSessions = defineTool({
     const found = await context.handoff.list(workspace, omitUndefined({ limit, offset }))
     const lines = found.sessions.map(
       ({ sessionId: id, savedAt, messageCount, title, unsaved }) =>
-        `${id}  ${savedAt}  ${many(messageCount, 'message')}${unsaved === undefined ? '' : ' (not summarized yet)'}  ${title}`,
+        `${id}  ${savedAt}  ${formatCount(messageCount, 'message')}${unsaved === undefined ? '' : ' (not summarized yet)'}  ${title}`,
     )
     const emptyText = found.total === 0 ? 'No sessions are saved here.' : `None on this page; ${found.total} in total.`
     return {
@@ -231,14 +231,14 @@ function formatDetails(details: SessionDetails): string {
   const measured = details.preservation
   return [
     `${id}: ${title}`,
-    `${many(messageCount, 'message')}, ${many(items, 'item')}, ${state}`,
+    `${formatCount(messageCount, 'message')}, ${formatCount(items, 'item')}, ${state}`,
     ...(summary === '' ? [] : [summary]),
     ...(files.length === 0 ? [] : [`Files: ${files.join(', ')}`]),
-    ...(chain.length < 2 ? [] : [`Chain: ${chainText(chain)}`]),
+    ...(chain.length < 2 ? [] : [`Chain: ${formatChain(chain)}`]),
     ...(measured === undefined
       ? []
       : [
-          `Restored ${measured.at} into ${many(measured.budget, 'token')}: ${percent(measured.similarity)} of the meaning, ${percent(measured.facts)} of the facts`,
+          `Restored ${measured.at} into ${formatCount(measured.budget, 'token')}: ${percent(measured.similarity)} of the meaning, ${percent(measured.facts)} of the facts`,
         ]),
   ].join('\n')
 }
@@ -288,8 +288,8 @@ const sessionAnalytics = defineTool({
   annotations: readOnly,
   run: async ({ workspaceId: requested, sessionId: id }, invocation) => {
     assertWorkspace(invocation, requested)
-    const found = await invocation.context.handoff.analytics(invocation.workspace, id)
-    const text = `${many(found.sessions.length, 'session')}; of ${many(found.kept, 'item')} kept, ${found.used} used; ${found.missed} missed.`
+    const found = await invocation.context.handoff.getAnalytics(invocation.workspace, id)
+    const text = `${formatCount(found.sessions.length, 'session')}; of ${formatCount(found.kept, 'item')} kept, ${found.used} used; ${found.missed} missed.`
     return { text, structured: toMutable(found) }
   },
 })

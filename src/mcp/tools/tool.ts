@@ -1,16 +1,16 @@
 import type { z } from 'zod'
 import type { Clock } from '../../domain/ports.ts'
-import type { Graph, Nodes } from '../../graph/types.ts'
+import type { Graph, NodeStore } from '../../graph/types.ts'
 import type { Handoff } from '../../handoff/handoff.ts'
 import type { Memory } from '../../memory.ts'
-import type { FileDesk } from '../files/fileAccess.ts'
+import type { FileAccess } from '../files/fileAccess.ts'
 
 /** Dependencies shared by all tools. */
 export type ToolContext = {
   readonly memory: Memory
-  readonly graph: Graph & { readonly nodes: Nodes }
+  readonly graph: Graph & { readonly nodes: NodeStore }
   readonly handoff: Handoff
-  readonly files: FileDesk
+  readonly files: FileAccess
   /** Notifies subscribers that the resource at a URI has changed. */
   readonly notifyChanged: (workspace: string, uri: string) => void
   readonly clock: Clock

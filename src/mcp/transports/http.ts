@@ -7,26 +7,26 @@ import {
   type ServerEvent,
   type ServerEventBus,
 } from '@modelcontextprotocol/server'
-import { mayUse, type Visitor } from '../principal.ts'
+import { canUseWorkspace, type Principal } from '../principal.ts'
 import { type ResourceChanges, sessionsUri } from '../resources/changes.ts'
 import { createMcpServer } from '../server.ts'
-import type { Host } from '../services.ts'
+import type { McpServices } from '../services.ts'
 
 /** Streamable HTTP endpoint: the stateless protocol, and older clients one request at a time. */
-export class McpEndpoint {
-  private readonly host: Host
+export class McpHttpServer {
+  private readonly host: McpServices
   private readonly handlers = new Map<string, McpHttpHandler>()
   private readonly draining = new AbortController()
   private readonly closeMemory: () => Promise<void>
 
-  constructor(host: Host, closeMemory: () => Promise<void>) {
+  constructor(host: McpServices, closeMemory: () => Promise<void>) {
     this.host = host
     this.closeMemory = closeMemory
   }
 
   /** Handles a request with a parsed body. `isAuthorized` is checked again before each event of a subscription stream. */
-  async answer(
-    principal: Visitor,
+  async handle(
+    principal: Principal,
     request: IncomingMessage,
     response: ServerResponse,
     body: Readonly<Record<string, unknown>>,
@@ -42,7 +42,7 @@ export class McpEndpoint {
           : new Request(incoming, { signal: AbortSignal.any([incoming.signal, streamEnd]) }),
         options,
       )
-    const onerror = (error: Error): void => this.host.onFault(error)
+    const onerror = (error: Error): void => this.host.onError(error)
     await toNodeHandler({ fetch }, { onerror })(request as NodeIncomingMessageLike, response, body)
   }
 
@@ -68,14 +68,14 @@ export class McpEndpoint {
   }
 
   /** Each principal has its own handler, so that change events of other workspaces never reach it. */
-  private handlerFor(principal: Visitor): McpHttpHandler {
+  private handlerFor(principal: Principal): McpHttpHandler {
     const cacheKey = JSON.stringify(principal)
     const existing = this.handlers.get(cacheKey)
     if (existing !== undefined) return existing
-    const { desk: toolContext, ...host } = this.host
+    const { toolContext, ...host } = this.host
     const factory = ({ era }: { readonly era: 'legacy' | 'modern' }) =>
       createMcpServer(toolContext, { ...host, principal, supportsSubscriptions: era === 'modern' })
-    const onerror = (error: Error): void => void (isClientError(error) || this.host.onFault(error))
+    const onerror = (error: Error): void => void (isClientError(error) || this.host.onError(error))
     const handler = createMcpHandler(factory, { bus: createEventBus(principal, this.host.changes), onerror })
     this.handlers.set(cacheKey, handler)
     return handler
@@ -88,12 +88,12 @@ const isClientError = (error: Error): boolean =>
   /^(?:Rejected|Unsupported|Bad Request|Parse error|Not Acceptable)/.test(error.message)
 
 /** Event bus with the changes of the workspaces a principal may use. */
-function createEventBus(principal: Visitor, changes: ResourceChanges): ServerEventBus {
+function createEventBus(principal: Principal, changes: ResourceChanges): ServerEventBus {
   return {
     publish: () => undefined,
     subscribe: (listener: (event: ServerEvent) => void) =>
       changes.subscribe(({ workspace, uri }) => {
-        if (!mayUse(principal, workspace)) return
+        if (!canUseWorkspace(principal, workspace)) return
         listener({ kind: 'resource_updated', uri })
         if (uri === sessionsUri(workspace)) listener({ kind: 'resources_list_changed' })
       }),

@@ -14,12 +14,12 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import { mayUse, type Visitor } from '../principal.ts'
+import { canUseWorkspace, type Principal } from '../principal.ts'
 import { createChangeNotifier, type ResourceChange } from '../resources/changes.ts'
 import { createMcpServer } from '../server.ts'
-import type { Host } from '../services.ts'
+import type { McpServices } from '../services.ts'
 
-export type Connection = {
+export type StdioConnection = {
   /** Resolves when the connection is closed and no call is in flight. */
   readonly ended: Promise<void>
   /** Stops reading, answers pending requests, then closes. */
@@ -33,16 +33,16 @@ export type Connection = {
  * const { ended } = serveStdioClient(services, createPrincipal({ workspace: 'my-project' }), { input: process.stdin, output: process.stdout })
  * await ended
  */
-export function overStdio(host: Host, principal: Visitor, pipes: Pipes): Connection {
+export function serveStdioClient(host: McpServices, principal: Principal, pipes: Pipes): StdioConnection {
   const transport = new StdioTransport(pipes)
   let notify: (change: ResourceChange) => void = () => undefined
-  const unsubscribe = host.changes.subscribe((change) => mayUse(principal, change.workspace) && notify(change))
+  const unsubscribe = host.changes.subscribe((change) => canUseWorkspace(principal, change.workspace) && notify(change))
   const factory: McpServerFactory = ({ era }) => {
-    const server = createMcpServer(host.desk, { ...host, principal, supportsSubscriptions: true })
+    const server = createMcpServer(host.toolContext, { ...host, principal, supportsSubscriptions: true })
     notify = createChangeNotifier(server, era)
     return server
   }
-  const handle = serveStdio(factory, { transport, onerror: (error) => host.onFault(error) })
+  const handle = serveStdio(factory, { transport, onerror: (error) => host.onError(error) })
   const ended = transport.ended.then(async () => {
     unsubscribe()
     await handle.close()

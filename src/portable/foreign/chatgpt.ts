@@ -1,4 +1,4 @@
-import type { Incoming } from '../../domain/chat.ts'
+import type { MessageInput } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import type { Millis } from '../../domain/entry.ts'
 import {
@@ -36,11 +36,11 @@ function parseMessages(
   mapping: JsonObject,
   currentNode: string | undefined,
   createdAt: Millis | undefined,
-): (Incoming | string)[] {
+): (MessageInput | string)[] {
   const nodes = new Map(Object.entries(mapping).filter((entry): entry is [string, JsonObject] => isObject(entry[1])))
   const leaf = (currentNode === undefined ? undefined : nodes.get(currentNode)) ?? findNewestLeaf([...nodes.values()])
   let at = createdAt
-  const messages: (Incoming | string)[] = []
+  const messages: (MessageInput | string)[] = []
   for (const node of collectBranch(leaf, ({ parent }) => nodes.get(asString(parent) ?? ''))) {
     if (!isObject(node.message)) continue
     // A message without a time gets that of the message before it.
@@ -62,7 +62,7 @@ function findNewestLeaf(nodes: readonly JsonObject[]): JsonObject | undefined {
 }
 
 /** Parses a message, or returns the reason why it is skipped. */
-function parseChatgptMessage(message: JsonObject, at: Millis | undefined): Incoming | string {
+function parseChatgptMessage(message: JsonObject, at: Millis | undefined): MessageInput | string {
   const author = isObject(message.author) ? message.author : {}
   const content = isObject(message.content) ? message.content : {}
   const { role } = author

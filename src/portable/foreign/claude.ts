@@ -1,4 +1,4 @@
-import type { Incoming } from '../../domain/chat.ts'
+import type { MessageInput } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import {
   asString,
@@ -40,7 +40,7 @@ function selectBranch(messages: readonly JsonObject[]): readonly JsonObject[] {
 }
 
 /** Parses a message, or returns the reason why it is skipped. */
-function parseClaudeMessage(message: JsonObject): Incoming | string {
+function parseClaudeMessage(message: JsonObject): MessageInput | string {
   const { sender, text, content, attachments, files, created_at: createdAt } = message
   const role = sender === 'human' ? 'user' : sender === 'assistant' ? 'assistant' : undefined
   if (role === undefined) return `has the unknown sender ${JSON.stringify(sender)}`

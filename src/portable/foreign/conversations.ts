@@ -1,12 +1,16 @@
 import { hash } from 'node:crypto'
-import { type Incoming, parseMessage } from '../../domain/chat.ts'
+import { type MessageInput, parseMessage } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import { isBlank, type Json, type Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { parseKey } from '../../domain/key.ts'
 
 /** A conversation of another program; `id` is a valid session id, `title` is for display. */
-export type ForeignSession = { readonly id: string; readonly title?: string; readonly messages: readonly Incoming[] }
+export type ForeignSession = {
+  readonly id: string
+  readonly title?: string
+  readonly messages: readonly MessageInput[]
+}
 /** Knowledge of another program, for the memory of a scope. */
 export type ForeignKnowledge = { readonly key: string; readonly value: Json }
 /** An item that is not imported, and the reason. */
@@ -40,14 +44,14 @@ export class ConversationCollector {
   /** Adds a conversation; `candidates` are messages, or reasons why one is skipped. */
   addConversation(
     source: { readonly id: string; readonly title?: unknown },
-    candidates: readonly (Incoming | string)[],
+    candidates: readonly (MessageInput | string)[],
   ): void {
     const id = toSessionId(source.id)
-    const messages: Incoming[] = []
+    const messages: MessageInput[] = []
     const skipCounts = new Map<string, number>()
     for (const [index, candidate] of candidates.entries()) {
       const reason = typeof candidate === 'string' ? candidate : findProblem(candidate, index)
-      if (reason === undefined) messages.push(candidate as Incoming)
+      if (reason === undefined) messages.push(candidate as MessageInput)
       else skipCounts.set(reason, (skipCounts.get(reason) ?? 0) + 1)
     }
     for (const [reason, count] of skipCounts)
@@ -68,10 +72,10 @@ export class ConversationCollector {
 }
 
 /** Returns the reason why a message cannot be imported, if any. */
-function findProblem(message: Incoming, index: number): string | undefined {
+function findProblem(message: MessageInput, index: number): string | undefined {
   try {
-    const { content, calls } = parseMessage(message, index, 0)
-    return isBlank(content) && calls === undefined ? 'is empty' : undefined
+    const { content, toolCalls } = parseMessage(message, index, 0)
+    return isBlank(content) && toolCalls === undefined ? 'is empty' : undefined
   } catch (error) {
     if (error instanceof MemoryError) return error.message
     throw error

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import type { Incoming } from '../../domain/chat.ts'
+import type { MessageInput } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
-import { barringSecrets } from '../../text/secrets.ts'
+import { normalizeSecrets } from '../../text/secrets.ts'
 import { ConversationCollector, type ForeignData, parseJsonLines } from './conversations.ts'
 
 /**
@@ -13,10 +13,10 @@ import { ConversationCollector, type ForeignData, parseJsonLines } from './conve
  */
 export function parseOpenai(text: string, name?: string): ForeignData {
   const collector = new ConversationCollector()
-  const singleMessages: (Incoming | string)[] = []
+  const singleMessages: (MessageInput | string)[] = []
   let firstId: string | undefined
   for (const { line, value } of parseJsonLines(text, collector)) {
-    const id = `chat-${hash('sha256', barringSecrets(JSON.stringify(value))).slice(0, 32)}`
+    const id = `chat-${hash('sha256', normalizeSecrets(JSON.stringify(value))).slice(0, 32)}`
     if (Array.isArray(value.messages)) collector.addConversation({ id }, value.messages.map(toCandidate))
     else if (typeof value.role === 'string') {
       firstId ??= id
@@ -28,4 +28,5 @@ export function parseOpenai(text: string, name?: string): ForeignData {
 }
 
 /** The collector validates the fields. */
-const toCandidate = (value: unknown): Incoming | string => (isObject(value) ? (value as Incoming) : 'is not a message')
+const toCandidate = (value: unknown): MessageInput | string =>
+  isObject(value) ? (value as MessageInput) : 'is not a message'

@@ -1,21 +1,21 @@
-import { type About, aboutIn } from '../../domain/entry.ts'
+import { findMetadata, type SessionMetadata } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
-import { type Head, isExpired } from '../../domain/session.ts'
-import type { Description } from '../../lifecycle/metadata.ts'
+import { isExpired, type SessionHead } from '../../domain/session.ts'
+import type { SessionMetadataUpdate } from '../../lifecycle/metadata.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
-import { notFound, Refusal } from '../http/httpError.ts'
-import { type Exchange, type Handler, own } from '../http/requestContext.ts'
-import type { House } from '../serverContext.ts'
+import { HttpError, notFound } from '../http/httpError.ts'
+import { type Handler, type RequestContext, requireOwnKey } from '../http/requestContext.ts'
+import type { ServerContext } from '../serverContext.ts'
 import { checkQuery } from './input.ts'
 
 /** A live session and its memory. */
 export type SessionAccess = {
   readonly key: Key
   readonly memory: Memory
-  readonly head: Head
-  readonly metadata: About | undefined
+  readonly head: SessionHead
+  readonly metadata: SessionMetadata | undefined
 }
 
 /**
@@ -28,47 +28,47 @@ export type SessionAccess = {
  */
 export function sessionHandler(
   parameters: readonly string[],
-  handle: (context: Exchange, session: SessionAccess) => Promise<void>,
+  handle: (context: RequestContext, session: SessionAccess) => Promise<void>,
 ): Handler {
   return async (context) => {
-    const key = own(context, parseKey(context.params.key ?? ''))
+    const key = requireOwnKey(context, parseKey(context.params.key ?? ''))
     checkQuery(context.query, parameters)
-    await withSession(context.house, key, (session) => handle(context, session))
+    await withSession(context.server, key, (session) => handle(context, session))
   }
 }
 
 /** Creates a handler for the tenant in the path. Answers 404 for another tenant. */
 export function scopeHandler(
   parameters: readonly string[],
-  handle: (context: Exchange, scope: Scope) => Promise<void>,
+  handle: (context: RequestContext, scope: Scope) => Promise<void>,
 ): Handler {
   return async (context) => {
     const scope = parseOwnScope(context, context.params.scope ?? '')
     checkQuery(context.query, parameters)
-    const { memories } = context.house
+    const { memories } = context.server
     await memories.using(memories.scopes, () => handle(context, scope))
   }
 }
 
 /** Parses a scope that the caller may use; throws for the key of a session. */
-export function parseOwnScope(context: Exchange, text: string): Scope {
-  const { scope, id } = own(context, parseKey(text))
+export function parseOwnScope(context: RequestContext, text: string): Scope {
+  const { scope, id } = requireOwnKey(context, parseKey(text))
   if (id === '') return scope
   throw new MemoryError('bad-key', `${scope}:${id} is a session, not a tenant. Use ${scope}.`, { param: 'scope' })
 }
 
 /** Runs `work` with a session. Throws the same 404 for a missing, an expired and a foreign session. */
 export async function withSession<T>(
-  server: House,
+  server: ServerContext,
   key: Key,
   work: (session: SessionAccess) => Promise<T>,
 ): Promise<T> {
   if (!(await sessionExists(server, key))) throw notFound()
-  const { memory } = await server.memories.of(key)
+  const { memory } = await server.memories.resolve(key)
   return server.memories.using(memory, async () => {
-    const head = await internalsOf(memory).sessions.head(key, 0)
+    const head = await internalsOf(memory).sessions.readHead(key, 0)
     if (head.revision === 0) throw notFound()
-    const metadata = aboutIn(head.derived)
+    const metadata = findMetadata(head.derived)
     if (metadata?.movedTo === undefined) return work({ key, memory, head, metadata })
     const to = `${key.scope}:${metadata.movedTo}`
     throw new MemoryError('moved', `Session ${formatKey(key)} was transferred to ${to}. Use that key.`, { to })
@@ -76,31 +76,35 @@ export async function withSession<T>(
 }
 
 /** The stores of sessions, each with a memory that uses it. */
-export const sessionStores = ({ memories }: House): ReadonlyMap<Store, Memory> =>
+export const sessionStores = ({ memories }: ServerContext): ReadonlyMap<Store, Memory> =>
   new Map(memories.all().map((memory) => [internalsOf(memory).sessions, memory]))
 
 /** True when a live session exists in any store except `except`. */
-export async function sessionExists(server: House, key: Key, except?: Store): Promise<boolean> {
+export async function sessionExists(server: ServerContext, key: Key, except?: Store): Promise<boolean> {
   for (const [store, memory] of sessionStores(server)) {
     if (store === except) continue
-    const head = await store.head(key, 0)
+    const head = await store.readHead(key, 0)
     if (head.revision > 0 && !isExpired(head, internalsOf(memory).clock())) return true
   }
   return false
 }
 
 /** Begins an empty session. Throws `conflict` when it exists. */
-export async function beginSession(server: House, key: Key, { template, ...description }: Description): Promise<void> {
+export async function beginSession(
+  server: ServerContext,
+  key: Key,
+  { template, ...description }: SessionMetadataUpdate,
+): Promise<void> {
   if (!server.memories.hasSessions) {
     const message = 'Session memory is off on this server. Use a key without a session.'
-    throw new Refusal(400, 'no_sessions', message, 'key')
+    throw new HttpError(400, 'no_sessions', message, 'key')
   }
-  await server.lanes.run(formatKey(key), async () => {
+  await server.sessionLocks.run(formatKey(key), async () => {
     if (await sessionExists(server, key)) throw sessionConflict(key, 'key')
     // The memory of an earlier session with this key must not be reused.
-    server.memories.forget(key.scope)
-    const { memory } = await server.memories.of(key, template)
-    await server.memories.using(memory, () => memory.describe(key, description))
+    server.memories.dropCached(key.scope)
+    const { memory } = await server.memories.resolve(key, template)
+    await server.memories.using(memory, () => memory.setMetadata(key, description))
   })
 }
 
@@ -108,14 +112,14 @@ export const sessionConflict = (key: Key, param: string): MemoryError =>
   new MemoryError('conflict', `Session ${formatKey(key)} already exists. Choose another key.`, { param })
 
 /** Ends a session: delivers its end event and deletes it. */
-export async function endSession(server: House, { key, memory }: SessionAccess): Promise<void> {
+export async function endSession(server: ServerContext, { key, memory }: SessionAccess): Promise<void> {
   if (!(await memory.end(key))) throw notFound()
   dropSessionState(server, key)
 }
 
 /** Drops the server's own state of a session that was ended or transferred. */
-export function dropSessionState({ tallies: usageStats, memories, models }: House, key: Key): void {
+export function dropSessionState({ usageStats, memories, upkeepModels }: ServerContext, key: Key): void {
   usageStats.forget({ key: formatKey(key) })
-  models?.forget(key.scope, key.id)
-  memories.forget(key.scope)
+  upkeepModels?.forget(key.scope, key.id)
+  memories.dropCached(key.scope)
 }

@@ -10,7 +10,7 @@ import { sessionRoutes } from './sessions.ts'
 import { transcriptRoutes } from './transcript.ts'
 
 /** Routes of the management API, OpenAI's conversations, and the operator's endpoints. */
-export const resting: Handlers = {
+export const apiRoutes: Handlers = {
   ...sessionRoutes,
   ...transcriptRoutes,
   ...receiptRoutes,

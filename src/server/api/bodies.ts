@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Json } from '../../domain/entry.ts'
-import { categories } from '../../domain/knowledge.ts'
+import { knowledgeCategories } from '../../domain/knowledge.ts'
 
 // Request bodies. Error messages follow the name of the field; descriptions appear in the OpenAPI document.
 
@@ -30,7 +30,9 @@ export const transferTarget = z
 /** `POST /api/scopes/{scope}/knowledge`. */
 export const newKnowledge = z
   .strictObject({
-    category: z.enum(categories, `must be one of ${categories.join(', ')}`).describe('The kind of knowledge.'),
+    category: z
+      .enum(knowledgeCategories, `must be one of ${knowledgeCategories.join(', ')}`)
+      .describe('The kind of knowledge.'),
     key: text.describe('Its name.'),
     value: json.describe('Text or JSON.'),
     confidence: z

@@ -36,11 +36,13 @@ export function isAfter({ id }: ConversationItem, { sequence, part }: ItemPositi
  * toItems(message).map(({ id }) => id) // ['msg_4', 'fc_4_1', 'fc_4_2']
  */
 export function toItems(message: Message): readonly ConversationItem[] {
-  const { sequence, content, calls = [], role } = message
+  const { sequence, content, toolCalls = [], role } = message
   const status = 'completed'
   if (role === 'tool')
-    return [{ id: `fco_${sequence}`, type: 'function_call_output', status, call_id: message.answers, output: content }]
-  const callItems = calls.map(({ id, name, arguments: text }, index) => ({
+    return [
+      { id: `fco_${sequence}`, type: 'function_call_output', status, call_id: message.toolCallId, output: content },
+    ]
+  const callItems = toolCalls.map(({ id, name, arguments: text }, index) => ({
     id: `fc_${sequence}_${index + 1}`,
     type: 'function_call',
     status,

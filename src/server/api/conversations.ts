@@ -1,13 +1,13 @@
-import type { Incoming } from '../../domain/chat.ts'
+import type { MessageInput } from '../../domain/chat.ts'
 import type { Message } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import { internalsOf } from '../../memory.ts'
-import { keyFor } from '../auth/identity.ts'
-import { notFound, Refusal } from '../http/httpError.ts'
-import { type Exchange, type Handler, type Handlers, numberIn, send } from '../http/requestContext.ts'
-import { keyIn } from '../http/router.ts'
+import { resolveKey } from '../auth/identity.ts'
+import { HttpError, notFound } from '../http/httpError.ts'
+import { type Handler, type Handlers, type RequestContext, readNumber, sendJson } from '../http/requestContext.ts'
+import { readPathKey } from '../http/router.ts'
 import type { FilePart } from '../protocols/protocol.ts'
-import { checkItems, isReference, spokenIn } from '../protocols/responsesItems.ts'
+import { isReference, itemsToMessages, validateItems } from '../protocols/responsesItems.ts'
 import { conversationKey, newConversationId } from '../turn/conversation.ts'
 import { beginSession, endSession, type SessionAccess, withSession } from './access.ts'
 import { conversationUpdate, newConversation, newItems } from './bodies.ts'
@@ -30,18 +30,18 @@ function withAndWithoutKey(method: string, path: string, handler: Handler): Hand
   return { [`${method} /v1/conversations${path}`]: handler, [`${method} /v1/{key}/conversations${path}`]: handler }
 }
 
-function conversationHandler(handle: (context: Exchange, session: SessionAccess) => Promise<void>): Handler {
+function conversationHandler(handle: (context: RequestContext, session: SessionAccess) => Promise<void>): Handler {
   return async (context) => {
     const key = conversationKey(resolveOwner(context), context.params.conversation ?? '')
-    await withSession(context.house, key, (session) => handle(context, session))
+    await withSession(context.server, key, (session) => handle(context, session))
   }
 }
 
 /** The key that owns the conversation, from the path or a header. */
-function resolveOwner({ params, request, credential, house: server }: Exchange): Key {
+function resolveOwner({ params, request, credential, server }: RequestContext): Key {
   const header = request.headers['x-threadkeep-key']
-  const key = keyFor({
-    path: keyIn(params),
+  const key = resolveKey({
+    path: readPathKey(params),
     header: typeof header === 'string' ? header : undefined,
     credential,
     defaultScope: server.defaultScope,
@@ -49,34 +49,34 @@ function resolveOwner({ params, request, credential, house: server }: Exchange):
   if (key !== undefined) return key
   const message =
     'The key of the conversation is missing. Use /v1/{key}/conversations, or send the header x-threadkeep-key.'
-  throw new Refusal(400, 'missing_key', message, 'x-threadkeep-key')
+  throw new HttpError(400, 'missing_key', message, 'x-threadkeep-key')
 }
 
-async function createConversation(context: Exchange): Promise<void> {
-  const { house: server, client } = context
+async function createConversation(context: RequestContext): Promise<void> {
+  const { server, client } = context
   const key = conversationKey(resolveOwner(context), newConversationId())
   const { metadata, items } = await readBody(context, newConversation)
   const messages = parseItems(items ?? [])
   await beginSession(server, key, { metadata: metadata ?? {} })
   await withSession(server, key, async (session) => {
     await session.memory.append(key, messages)
-    send(client.response, 200, conversationView(session))
+    sendJson(client.response, 200, conversationView(session))
   })
 }
 
-async function getConversation({ client }: Exchange, session: SessionAccess): Promise<void> {
-  send(client.response, 200, conversationView(session))
+async function getConversation({ client }: RequestContext, session: SessionAccess): Promise<void> {
+  sendJson(client.response, 200, conversationView(session))
 }
 
-async function updateConversation(context: Exchange, session: SessionAccess): Promise<void> {
+async function updateConversation(context: RequestContext, session: SessionAccess): Promise<void> {
   const body = await readBody(context, conversationUpdate)
-  const metadata = await session.memory.describe(session.key, { metadata: body.metadata ?? {} })
-  send(context.client.response, 200, conversationView({ ...session, metadata }))
+  const metadata = await session.memory.setMetadata(session.key, { metadata: body.metadata ?? {} })
+  sendJson(context.client.response, 200, conversationView({ ...session, metadata }))
 }
 
-async function deleteConversation({ house: server, client }: Exchange, session: SessionAccess): Promise<void> {
+async function deleteConversation({ server, client }: RequestContext, session: SessionAccess): Promise<void> {
   await endSession(server, session)
-  send(client.response, 200, { id: session.key.id, object: 'conversation.deleted', deleted: true })
+  sendJson(client.response, 200, { id: session.key.id, object: 'conversation.deleted', deleted: true })
 }
 
 const conversationView = ({ key, head, metadata }: SessionAccess) => ({
@@ -87,8 +87,8 @@ const conversationView = ({ key, head, metadata }: SessionAccess) => ({
 })
 
 /** Lists items, newest first by default. */
-async function listItems({ client, query }: Exchange, { key, memory }: SessionAccess): Promise<void> {
-  const [limit, order, after] = [numberIn(query, 'limit', 20, 100), query.get('order') ?? 'desc', query.get('after')]
+async function listItems({ client, query }: RequestContext, { key, memory }: SessionAccess): Promise<void> {
+  const [limit, order, after] = [readNumber(query, 'limit', 20, 100), query.get('order') ?? 'desc', query.get('after')]
   if (order !== 'asc' && order !== 'desc') throw invalidParameter('order', order, 'asc or desc')
   const cursor = after === null ? undefined : parseItemCursor(after)
   // The message of the cursor is read again, because it may have items on both sides of the cursor.
@@ -96,42 +96,42 @@ async function listItems({ client, query }: Exchange, { key, memory }: SessionAc
     order === 'asc'
       ? { after: (cursor?.sequence ?? 1) - 1 }
       : { newest: true, ...(cursor === undefined ? {} : { before: cursor.sequence + 1 }) }
-  const found = (await internalsOf(memory).sessions.page(key, { ...range, limit: limit + 2 })).flatMap(toItems)
+  const found = (await internalsOf(memory).sessions.readMessages(key, { ...range, limit: limit + 2 })).flatMap(toItems)
   const ordered = order === 'asc' ? found : found.toReversed()
   const items =
     cursor === undefined
       ? ordered
       : ordered.filter((item) => item.id !== after && isAfter(item, cursor) === (order === 'asc'))
-  send(client.response, 200, itemList(items.slice(0, limit), items.length > limit))
+  sendJson(client.response, 200, itemList(items.slice(0, limit), items.length > limit))
 }
 
-async function addItems(context: Exchange, { key, memory }: SessionAccess): Promise<void> {
+async function addItems(context: RequestContext, { key, memory }: SessionAccess): Promise<void> {
   const added = await memory.append(key, parseItems((await readBody(context, newItems)).items))
-  send(context.client.response, 200, itemList(added.flatMap(toItems), false))
+  sendJson(context.client.response, 200, itemList(added.flatMap(toItems), false))
 }
 
-async function getItem({ client, params }: Exchange, session: SessionAccess): Promise<void> {
-  send(client.response, 200, (await findItem(session, params.item ?? '')).item)
+async function getItem({ client, params }: RequestContext, session: SessionAccess): Promise<void> {
+  sendJson(client.response, 200, (await findItem(session, params.item ?? '')).item)
 }
 
 /** Deletes the item's whole message: the text and calls of one reply are one message. */
-async function deleteItem({ client, params }: Exchange, session: SessionAccess): Promise<void> {
+async function deleteItem({ client, params }: RequestContext, session: SessionAccess): Promise<void> {
   const { message } = await findItem(session, params.item ?? '')
   await session.memory.forget({ key: formatKey(session.key), messageId: message.id })
-  send(client.response, 200, conversationView(session))
+  sendJson(client.response, 200, conversationView(session))
 }
 
 /** Converts items to messages. */
-function parseItems(items: readonly unknown[]): readonly Incoming[] {
+function parseItems(items: readonly unknown[]): readonly MessageInput[] {
   const reference = items.findIndex(isReference)
   if (reference >= 0) {
     const message = `items[${reference}] refers to an item by its id. Send the item itself.`
-    throw new Refusal(400, 'item_not_found', message, `items[${reference}]`)
+    throw new HttpError(400, 'item_not_found', message, `items[${reference}]`)
   }
   const files: FilePart[] = []
-  const messages = spokenIn(checkItems(items, 'items'), files).map(({ message }) => message)
+  const messages = itemsToMessages(validateItems(items, 'items'), files).map(({ message }) => message)
   if (files.length > 0)
-    throw new Refusal(400, 'files_not_allowed', 'File uploads not allowed for ephemeral sessions', 'items')
+    throw new HttpError(400, 'files_not_allowed', 'File uploads not allowed for ephemeral sessions', 'items')
   return messages
 }
 

@@ -1,8 +1,8 @@
 import { type Key, parseKey } from '../../domain/key.ts'
 import type { Upload } from '../../files/kind.ts'
 import { readBytes, readUpload } from '../http/body.ts'
-import { notFound, Refusal } from '../http/httpError.ts'
-import { type Exchange, type Handlers, own, send } from '../http/requestContext.ts'
+import { HttpError, notFound } from '../http/httpError.ts'
+import { type Handlers, type RequestContext, requireOwnKey, sendJson } from '../http/requestContext.ts'
 import { scopeHandler } from './access.ts'
 import { checkQuery, readCursor, readFlag, readLimit } from './input.ts'
 
@@ -13,21 +13,18 @@ const maxFormOverheadBytes = 1_048_576
 export const fileRoutes: Handlers = {
   'POST /api/sessions/{key}/files': (context) => uploadFile(context, context.params.key ?? ''),
   'POST /api/scopes/{scope}/files': (context) => uploadFile(context, context.params.scope ?? ''),
-  'GET /api/scopes/{scope}/files': scopeHandler(['after', 'limit'], async ({ house: server, client, query }, scope) => {
+  'GET /api/scopes/{scope}/files': scopeHandler(['after', 'limit'], async ({ server, client, query }, scope) => {
     const options = { after: String(readCursor(query)), limit: readLimit(query) }
-    send(client.response, 200, await server.files.list(scope, options))
+    sendJson(client.response, 200, await server.files.list(scope, options))
   }),
-  'GET /api/scopes/{scope}/files/{file}': scopeHandler(
-    [],
-    async ({ house: server, client, params: { file = '' } }, scope) => {
-      const info = await server.files.get(scope, file)
-      if (info === undefined) throw notFound()
-      send(client.response, 200, info)
-    },
-  ),
+  'GET /api/scopes/{scope}/files/{file}': scopeHandler([], async ({ server, client, params: { file = '' } }, scope) => {
+    const info = await server.files.get(scope, file)
+    if (info === undefined) throw notFound()
+    sendJson(client.response, 200, info)
+  }),
   'GET /api/scopes/{scope}/files/{file}/text': scopeHandler(
     [],
-    async ({ house: server, client, params: { file = '' } }, scope) => {
+    async ({ server, client, params: { file = '' } }, scope) => {
       if ((await server.files.get(scope, file)) === undefined) throw notFound()
       const text = Buffer.from(await server.files.text(scope, file))
       // `nosniff`: browsers must not render uploaded text as HTML.
@@ -41,32 +38,32 @@ export const fileRoutes: Handlers = {
   ),
   'DELETE /api/scopes/{scope}/files/{file}': scopeHandler(
     [],
-    async ({ house: server, client, params: { file = '' } }, scope) => {
+    async ({ server, client, params: { file = '' } }, scope) => {
       if (!(await server.files.remove(scope, file))) throw notFound()
       client.response.writeHead(204).end()
     },
   ),
 }
 
-async function uploadFile(context: Exchange, keyText: string): Promise<void> {
-  const { house: server, client, query } = context
-  const scope = tenantOf(own(context, parseKey(keyText)))
+async function uploadFile(context: RequestContext, keyText: string): Promise<void> {
+  const { server, client, query } = context
+  const scope = tenantOf(requireOwnKey(context, parseKey(keyText)))
   checkQuery(query, ['wait'])
   const waitForIndex = readFlag(query, 'wait', true)
   const file = await readFile(context)
-  if (waitForIndex) send(client.response, 201, await server.files.add(scope, file))
-  else send(client.response, 202, await server.files.begin(scope, file))
+  if (waitForIndex) sendJson(client.response, 201, await server.files.add(scope, file))
+  else sendJson(client.response, 202, await server.files.addInBackground(scope, file))
 }
 
 function tenantOf(key: Key): string {
   if (key.id === '') return key.scope
-  throw new Refusal(400, 'files_not_allowed', 'File uploads not allowed for ephemeral sessions', 'key')
+  throw new HttpError(400, 'files_not_allowed', 'File uploads not allowed for ephemeral sessions', 'key')
 }
 
 /** Reads a file from a form, or from the whole body with its name in a header. */
-async function readFile({ house: server, request }: Exchange): Promise<Upload> {
+async function readFile({ server, request }: RequestContext): Promise<Upload> {
   const contentType = request.headers['content-type'] ?? ''
-  const maxBytes = server.largest.file
+  const maxBytes = server.maxBytes.file
   if (!/^multipart\//i.test(contentType)) {
     const name = readFileName(request.headers['x-filename'])
     return { ...mediaType(contentType), name, bytes: await readBytes(request, maxBytes) }
@@ -82,7 +79,7 @@ function readFileName(header: string | readonly string[] | undefined): string {
   if (name.trim() !== '' && !/[\p{C}/\\]/u.test(name)) return name
   const message =
     'The name of the file is missing or invalid. Send it in the header x-filename, such as handbook.pdf, percent-encoded where it is not ASCII; or send a form.'
-  throw new Refusal(400, 'missing_name', message, 'x-filename')
+  throw new HttpError(400, 'missing_name', message, 'x-filename')
 }
 
 function decodePercent(text: string): string {

@@ -1,28 +1,28 @@
 import type { z } from 'zod'
 import type { Millis } from '../../domain/entry.ts'
 import { readJson } from '../http/body.ts'
-import { Refusal } from '../http/httpError.ts'
-import { type Exchange, numberIn } from '../http/requestContext.ts'
+import { HttpError } from '../http/httpError.ts'
+import { type RequestContext, readNumber } from '../http/requestContext.ts'
 
 /** Reads and validates a body. Throws 400 with the name of the first invalid or unknown field. */
 export async function readBody<S extends z.ZodObject>(
-  { house: server, request }: Exchange,
+  { server, request }: RequestContext,
   schema: S,
 ): Promise<z.infer<S>> {
-  const { data, error } = schema.safeParse(await readJson(request, server.largest.body))
+  const { data, error } = schema.safeParse(await readJson(request, server.maxBytes.body))
   if (error === undefined) return data
   throw bodyError(error.issues[0], Object.keys(schema.shape))
 }
 
-function bodyError(issue: z.core.$ZodIssue | undefined, fields: readonly string[]): Refusal {
+function bodyError(issue: z.core.$ZodIssue | undefined, fields: readonly string[]): HttpError {
   if (issue?.code === 'unrecognized_keys') {
     const name = (issue.keys[0] ?? '').slice(0, 40)
     const message = `Unknown field ${JSON.stringify(name)}. Use one of: ${fields.join(', ')}.`
-    return new Refusal(400, 'unknown_field', message, name)
+    return new HttpError(400, 'unknown_field', message, name)
   }
   // A path may contain a name that the client chose, of any length.
   const field = (issue?.path.join('.') || 'body').slice(0, 80)
-  return new Refusal(400, 'bad_option', `${field} ${issue?.message ?? 'is invalid'}.`, field)
+  return new HttpError(400, 'bad_option', `${field} ${issue?.message ?? 'is invalid'}.`, field)
 }
 
 /** Throws 400 for unknown query parameters, so that a misspelt one is not ignored. */
@@ -31,12 +31,12 @@ export function checkQuery(query: URLSearchParams, allowed: readonly string[]): 
     if (allowed.includes(name)) continue
     const shown = name.slice(0, 40)
     const remedy = allowed.length === 0 ? 'This path takes none.' : `Use one of: ${allowed.join(', ')}.`
-    throw new Refusal(400, 'unknown_parameter', `Unknown query parameter ${JSON.stringify(shown)}. ${remedy}`, shown)
+    throw new HttpError(400, 'unknown_parameter', `Unknown query parameter ${JSON.stringify(shown)}. ${remedy}`, shown)
   }
 }
 
 /** Maximum number of items of a page. */
-export const readLimit = (query: URLSearchParams): number => numberIn(query, 'limit', 50, 500)
+export const readLimit = (query: URLSearchParams): number => readNumber(query, 'limit', 50, 500)
 
 /** The cursor `after` of a list that is ordered by a number; 0 when it is missing. */
 export function readCursor(query: URLSearchParams): number {
@@ -65,8 +65,8 @@ export function readFlag(query: URLSearchParams, name: string, defaultValue: boo
   throw invalidParameter(name, text, 'true or false')
 }
 
-export const invalidParameter = (name: string, text: string, rule: string): Refusal =>
-  new Refusal(400, 'bad_option', `${name} is ${JSON.stringify(text.slice(0, 40))}; it must be ${rule}.`, name)
+export const invalidParameter = (name: string, text: string, rule: string): HttpError =>
+  new HttpError(400, 'bad_option', `${name} is ${JSON.stringify(text.slice(0, 40))}; it must be ${rule}.`, name)
 
 /** A page of a list; `next` is the cursor of the next page, null at the end. */
 type Page<T> = { readonly items: readonly T[]; readonly next: string | null }

@@ -4,7 +4,7 @@ import type { Store } from '../../domain/ports.ts'
 import { remember } from '../../memory/knowledge.ts'
 import { internalsOf } from '../../memory.ts'
 import { notFound } from '../http/httpError.ts'
-import { type Handlers, send } from '../http/requestContext.ts'
+import { type Handlers, sendJson } from '../http/requestContext.ts'
 import { scopeHandler } from './access.ts'
 import { newKnowledge } from './bodies.ts'
 import { pageById, readBody } from './input.ts'
@@ -14,25 +14,25 @@ import { knowledgeView } from './views.ts'
 export const knowledgeRoutes: Handlers = {
   'GET /api/scopes/{scope}/knowledge': scopeHandler(
     ['person', 'after', 'limit'],
-    async ({ house: server, client, query }, scope) => {
+    async ({ server, client, query }, scope) => {
       const { store } = internalsOf(server.memories.scopes)
       const entries = await listKnowledge(store, ownerKey(scope, query.get('person') ?? undefined))
-      send(client.response, 200, pageById(entries.map(knowledgeView), query))
+      sendJson(client.response, 200, pageById(entries.map(knowledgeView), query))
     },
   ),
   'POST /api/scopes/{scope}/knowledge': scopeHandler([], async (context, scope) => {
     const { person, ...knowledge } = await readBody(context, newKnowledge)
-    const memory = context.house.memories.scopes
+    const memory = context.server.memories.scopes
     if (knowledge.session !== undefined) parseKey(`${scope}:${knowledge.session}`)
     const stored =
       person === undefined
         ? await memory.remember(scope, knowledge)
         : (await remember(internalsOf(memory), ownerKey(scope, person), knowledge)).entry
-    send(context.client.response, 201, knowledgeView(stored))
+    sendJson(context.client.response, 201, knowledgeView(stored))
   }),
   'DELETE /api/scopes/{scope}/knowledge/{knowledge}': scopeHandler(
     ['person'],
-    async ({ house: server, client, query, params: { knowledge: id = '' } }, scope) => {
+    async ({ server, client, query, params: { knowledge: id = '' } }, scope) => {
       const memory = server.memories.scopes
       const owner = ownerKey(scope, query.get('person') ?? undefined)
       // The same key holds other kinds of entries, which this route must not delete.
@@ -49,5 +49,5 @@ const ownerKey = (scope: Scope, person: string | undefined): Key =>
   person === undefined ? parseKey(scope) : personKey(scope, person)
 
 async function listKnowledge(store: Store, owner: Key): Promise<readonly Knowledge[]> {
-  return (await store.head(owner, 0)).derived.filter((entry) => entry.kind === 'knowledge')
+  return (await store.readHead(owner, 0)).derived.filter((entry) => entry.kind === 'knowledge')
 }

@@ -1,6 +1,6 @@
 import { internalsOf } from '../../memory.ts'
 import { notFound } from '../http/httpError.ts'
-import { checkScope, type Handlers, send } from '../http/requestContext.ts'
+import { checkScope, type Handlers, sendJson } from '../http/requestContext.ts'
 import { findReceipt, keyOfReceipt, listReceipts } from '../receipts.ts'
 import { sessionHandler, withSession } from './access.ts'
 import { checkQuery, readCursor, readLimit } from './input.ts'
@@ -8,7 +8,7 @@ import { checkQuery, readCursor, readLimit } from './input.ts'
 /** Receipts of replies. */
 export const receiptRoutes: Handlers = {
   'GET /api/receipts/{receipt}': async (context) => {
-    const { house: server, client, query } = context
+    const { server, client, query } = context
     const id = context.params.receipt ?? ''
     const key = keyOfReceipt(id)
     if (key === undefined) throw notFound()
@@ -18,13 +18,13 @@ export const receiptRoutes: Handlers = {
       findReceipt(internalsOf(memory).sessions, key, { id }),
     )
     if (receipt === undefined) throw notFound()
-    send(client.response, 200, receipt)
+    sendJson(client.response, 200, receipt)
   },
   'GET /api/sessions/{key}/receipts': sessionHandler(['after', 'limit'], async ({ client, query }, { key, memory }) => {
     const { sessions } = internalsOf(memory)
     const after = query.has('after') ? readCursor(query) : undefined
     const page = await listReceipts(sessions, key, readLimit(query), after)
     const isLast = page.next === null || (await listReceipts(sessions, key, 1, Number(page.next))).items.length === 0
-    send(client.response, 200, { items: page.items, next: isLast ? null : page.next })
+    sendJson(client.response, 200, { items: page.items, next: isLast ? null : page.next })
   }),
 }

@@ -1,9 +1,9 @@
-import { isSession } from '../../domain/admission.ts'
+import { isUserSession } from '../../domain/admission.ts'
 import type { Entry } from '../../domain/entry.ts'
-import { isInner, type Key, parseStoredKey, type Scope } from '../../domain/key.ts'
+import { isInternalKey, type Key, parseStoredKey, type Scope } from '../../domain/key.ts'
 import type { SearchOptions, SearchResult } from '../../memory/search.ts'
-import { type Handlers, send } from '../http/requestContext.ts'
-import type { House } from '../serverContext.ts'
+import { type Handlers, sendJson } from '../http/requestContext.ts'
+import type { ServerContext } from '../serverContext.ts'
 import { scopeHandler, sessionExists } from './access.ts'
 import { invalidParameter, readLimit, readTime } from './input.ts'
 import { entryView } from './views.ts'
@@ -14,15 +14,15 @@ const kinds = ['message', 'summary', 'fact', 'knowledge', 'item'] as const satis
 export const searchRoutes: Handlers = {
   'GET /api/scopes/{scope}/search': scopeHandler(
     ['q', 'limit', 'from', 'to', 'kinds', 'session'],
-    async ({ house: server, client, query }, scope) => {
+    async ({ server, client, query }, scope) => {
       const q = query.get('q') ?? ''
       if (q.trim() === '') throw invalidParameter('q', q, 'the text to search for')
       const results = await searchMemories(server, scope, q, readSearchOptions(query))
-      send(client.response, 200, { items: results.map(resultView), next: null })
+      sendJson(client.response, 200, { items: results.map(resultView), next: null })
     },
   ),
-  'GET /api/scopes/{scope}/metrics': scopeHandler([], async ({ house: server, client }, scope) =>
-    send(client.response, 200, server.tallies.scope(scope)),
+  'GET /api/scopes/{scope}/metrics': scopeHandler([], async ({ server, client }, scope) =>
+    sendJson(client.response, 200, server.usageStats.scope(scope)),
   ),
 }
 
@@ -48,7 +48,7 @@ function parseKinds(text: string): readonly Entry['kind'][] {
 
 /** Searches all memories, which may share stores, and drops the results of expired sessions. */
 async function searchMemories(
-  server: House,
+  server: ServerContext,
   scope: Scope,
   q: string,
   options: LimitedSearch,
@@ -60,7 +60,7 @@ async function searchMemories(
   const unique = [...new Map(found.flat().map((result) => [`${result.key} ${result.entry.id}`, result])).values()]
   const keys = new Map(unique.map(({ key }) => [key, parseStoredKey(key)]))
   const expired = new Set<string>()
-  for (const [name, key] of keys) if (isSession({ key }) && !(await sessionExists(server, key))) expired.add(name)
+  for (const [name, key] of keys) if (isUserSession({ key }) && !(await sessionExists(server, key))) expired.add(name)
   return unique
     .filter((result) => !expired.has(result.key) && !isFileMetadata(result, keys.get(result.key)))
     .sort((a, b) => b.score - a.score)
@@ -69,14 +69,14 @@ async function searchMemories(
 
 /** True for entries about a file; only its text is searchable. */
 const isFileMetadata = ({ entry }: SearchResult, key: Key | undefined): boolean =>
-  key !== undefined && isInner(key) && entry.kind !== 'message'
+  key !== undefined && isInternalKey(key) && entry.kind !== 'message'
 
 /** A result in a file is reported under the key of its tenant. */
 function resultView({ key, entry, score, why }: SearchResult) {
   const { scope, ...rest } = parseStoredKey(key)
   return {
-    key: isInner(rest) ? scope : key,
-    ...(isInner(rest) ? { from: 'files' } : {}),
+    key: isInternalKey(rest) ? scope : key,
+    ...(isInternalKey(rest) ? { from: 'files' } : {}),
     entry: entryView(entry),
     score,
     why,

@@ -1,12 +1,12 @@
-import { aboutIn } from '../../domain/entry.ts'
-import { formatKey, isInner, parseKey, type Scope } from '../../domain/key.ts'
+import { findMetadata } from '../../domain/entry.ts'
+import { formatKey, isInternalKey, parseKey, type Scope } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
-import type { Listed } from '../../domain/session.ts'
+import type { SessionListItem } from '../../domain/session.ts'
 import { internalsOf } from '../../memory.ts'
-import { everywhere } from '../auth/credential.ts'
-import { Refusal } from '../http/httpError.ts'
-import { type Exchange, type Handlers, own, send } from '../http/requestContext.ts'
-import type { House } from '../serverContext.ts'
+import { allScopes } from '../auth/credential.ts'
+import { HttpError } from '../http/httpError.ts'
+import { type Handlers, type RequestContext, requireOwnKey, sendJson } from '../http/requestContext.ts'
+import type { ServerContext } from '../serverContext.ts'
 import {
   beginSession,
   dropSessionState,
@@ -28,79 +28,79 @@ export const sessionRoutes: Handlers = {
   'GET /api/sessions': listSessions,
   'POST /api/sessions': createSession,
   'GET /api/sessions/{key}': sessionHandler([], async ({ client }, { head }) =>
-    send(client.response, 200, sessionView(head)),
+    sendJson(client.response, 200, sessionView(head)),
   ),
   'DELETE /api/sessions/{key}': sessionHandler([], deleteSession),
-  'GET /api/sessions/{key}/metrics': sessionHandler([], async ({ house: server, client }, { key }) =>
-    send(client.response, 200, server.tallies.session(formatKey(key))),
+  'GET /api/sessions/{key}/metrics': sessionHandler([], async ({ server, client }, { key }) =>
+    sendJson(client.response, 200, server.usageStats.session(formatKey(key))),
   ),
   'POST /api/sessions/{key}/transfer': sessionHandler([], transferSession),
 }
 
-async function createSession(context: Exchange): Promise<void> {
-  const { house: server, client, query } = context
+async function createSession(context: RequestContext): Promise<void> {
+  const { server, client, query } = context
   checkQuery(query, [])
   const { key: keyText, ...description } = await readBody(context, newSession)
-  const key = own(context, parseKey(keyText))
+  const key = requireOwnKey(context, parseKey(keyText))
   if (key.id === '') {
     const message = `${key.scope} is a tenant, which needs no creation. Use ${key.scope}:session.`
-    throw new Refusal(400, 'no_session', message, 'key')
+    throw new HttpError(400, 'no_session', message, 'key')
   }
   await beginSession(server, key, description)
-  await withSession(server, key, async ({ head }) => send(client.response, 201, sessionView(head)))
+  await withSession(server, key, async ({ head }) => sendJson(client.response, 201, sessionView(head)))
 }
 
-async function deleteSession({ house: server, client }: Exchange, session: SessionAccess): Promise<void> {
+async function deleteSession({ server, client }: RequestContext, session: SessionAccess): Promise<void> {
   const { id, scope } = session.key
   if (id === '') {
     const message = `${scope} is a tenant and cannot be ended. To delete its data, POST { "scope": "${scope}" } to /api/forget.`
-    throw new Refusal(400, 'no_session', message, 'key')
+    throw new HttpError(400, 'no_session', message, 'key')
   }
   await endSession(server, session)
   client.response.writeHead(204).end()
 }
 
-async function transferSession(context: Exchange, { key, memory }: SessionAccess): Promise<void> {
-  const { house: server, client } = context
-  const to = own(context, parseKey((await readBody(context, transferTarget)).to))
-  await server.lanes.run(formatKey(key), async () => {
+async function transferSession(context: RequestContext, { key, memory }: SessionAccess): Promise<void> {
+  const { server, client } = context
+  const to = requireOwnKey(context, parseKey((await readBody(context, transferTarget)).to))
+  await server.sessionLocks.run(formatKey(key), async () => {
     // Checks the other stores; the transfer itself checks its own.
     if (await sessionExists(server, to, internalsOf(memory).sessions)) throw sessionConflict(to, 'to')
     await memory.transfer(key, to)
   })
   dropSessionState(server, key)
-  send(client.response, 200, { key: formatKey(to) })
+  sendJson(client.response, 200, { key: formatKey(to) })
 }
 
-async function listSessions(context: Exchange): Promise<void> {
-  const { house: server, client, query } = context
+async function listSessions(context: RequestContext): Promise<void> {
+  const { server, client, query } = context
   const scopes = readScopes(context)
   checkQuery(query, ['scope', 'after', 'limit'])
   const [limit, after] = [readLimit(query), query.get('after') ?? '']
   const found = await findSessions(server, scopes, after === '' ? '' : formatKey(parseKey(after)), limit + 1)
   const { items, next } = toPage(found, limit, ({ key }) => formatKey(key))
-  const heads = await Promise.all(items.map(({ store, key }) => store.head(key, 0)))
+  const heads = await Promise.all(items.map(({ store, key }) => store.readHead(key, 0)))
   // A transferred session is listed under its new key only.
   const sessions = heads
-    .filter(({ revision, derived }) => revision > 0 && aboutIn(derived)?.movedTo === undefined)
+    .filter(({ revision, derived }) => revision > 0 && findMetadata(derived)?.movedTo === undefined)
     .map(sessionView)
-  send(client.response, 200, { items: sessions, next })
+  sendJson(client.response, 200, { items: sessions, next })
 }
 
 /** The scopes to list; undefined for all. */
-function readScopes(context: Exchange): readonly Scope[] | undefined {
+function readScopes(context: RequestContext): readonly Scope[] | undefined {
   const { credential, query } = context
   const scope = query.get('scope')
   if (scope !== null) return [parseOwnScope(context, scope)]
-  if (credential === undefined || credential.scopes.includes(everywhere)) return undefined
+  if (credential === undefined || credential.scopes.includes(allScopes)) return undefined
   return [...credential.scopes].sort()
 }
 
-type StoredSession = Listed & { readonly store: Store }
+type StoredSession = SessionListItem & { readonly store: Store }
 
 /** The first sessions after a key, of all stores, in order of scope and id. */
 async function findSessions(
-  server: House,
+  server: ServerContext,
   scopes: readonly Scope[] | undefined,
   after: string,
   limit: number,
@@ -120,8 +120,8 @@ async function findLiveSessions(
   filter: { readonly scope?: Scope; readonly after: string },
   now: number,
   limit: number,
-): Promise<readonly Listed[]> {
-  const found: Listed[] = []
+): Promise<readonly SessionListItem[]> {
+  const found: SessionListItem[] = []
   for (let { after } = filter; found.length < limit; ) {
     const page = await store.list({ ...filter, after, limit })
     found.push(...page.filter((session) => isVisible(session) && session.expiresAt > now))
@@ -133,8 +133,9 @@ async function findLiveSessions(
 }
 
 /** Hides the engine's internal keys, and tenants without messages. */
-const isVisible = ({ key, messages }: Listed): boolean => !isInner(key) && (key.id !== '' || messages > 0)
+const isVisible = ({ key, messages }: SessionListItem): boolean =>
+  !isInternalKey(key) && (key.id !== '' || messages > 0)
 
-const compareKeys = ({ key: a }: Listed, { key: b }: Listed): number =>
+const compareKeys = ({ key: a }: SessionListItem, { key: b }: SessionListItem): number =>
   a.scope === b.scope ? compareText(a.id, b.id) : compareText(a.scope, b.scope)
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

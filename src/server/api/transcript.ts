@@ -1,5 +1,5 @@
 import { notFound } from '../http/httpError.ts'
-import { type Exchange, type Handlers, numberIn, send } from '../http/requestContext.ts'
+import { type Handlers, type RequestContext, readNumber, sendJson } from '../http/requestContext.ts'
 import { listBranches, readBranch } from '../turn/branches.ts'
 import { type SessionAccess, sessionHandler } from './access.ts'
 import { pageById, readCursor, readLimit, readTime, toPage } from './input.ts'
@@ -13,28 +13,28 @@ export const transcriptRoutes: Handlers = {
     const limit = readLimit(query)
     const messages = await memory.transcript(key, { after: readCursor(query), limit: limit + 1 })
     const page = toPage(messages.map(messageView), limit, ({ sequence }) => sequence)
-    send(client.response, 200, page)
+    sendJson(client.response, 200, page)
   }),
   'GET /api/sessions/{key}/context': sessionHandler(['query', 'budget'], async (context, session) => {
     const options = readContextOptions(context, session)
-    send(context.client.response, 200, await session.memory.context(session.key, options))
+    sendJson(context.client.response, 200, await session.memory.context(session.key, options))
   }),
   'GET /api/sessions/{key}/summaries': sessionHandler(pageParameters, async ({ client, query }, { key, memory }) => {
     const summaries = await memory.upkeep.summaries(key)
-    send(client.response, 200, pageById(summaries.map(summaryView), query))
+    sendJson(client.response, 200, pageById(summaries.map(summaryView), query))
   }),
   'GET /api/sessions/{key}/facts': sessionHandler(
     ['as_of', ...pageParameters],
     async ({ client, query }, { key, memory }) => {
       const asOf = readTime(query, 'as_of')
       const facts = await memory.upkeep.facts(key, asOf === undefined ? {} : { asOf })
-      send(client.response, 200, pageById(facts.map(factView), query))
+      sendJson(client.response, 200, pageById(facts.map(factView), query))
     },
   ),
   'GET /api/sessions/{key}/branches': sessionHandler(pageParameters, async ({ client, query }, { key, memory }) => {
     const branches = (await listBranches(memory, key)).filter(({ branch }) => branch > readCursor(query))
     const page = toPage(branches, readLimit(query), ({ branch }) => branch)
-    send(client.response, 200, page)
+    sendJson(client.response, 200, page)
   }),
   'GET /api/sessions/{key}/branches/{branch}': sessionHandler(
     pageParameters,
@@ -43,18 +43,18 @@ export const transcriptRoutes: Handlers = {
       if (all.length === 0) throw notFound()
       const messages = all.filter(({ sequence }) => sequence > readCursor(query))
       const page = toPage(messages.map(messageView), readLimit(query), ({ sequence }) => sequence)
-      send(client.response, 200, page)
+      sendJson(client.response, 200, page)
     },
   ),
 }
 
 /** Options of a context; the person comes from a header, or from the session's metadata. */
-function readContextOptions({ query, request }: Exchange, { metadata }: SessionAccess) {
+function readContextOptions({ query, request }: RequestContext, { metadata }: SessionAccess) {
   const [question, header] = [query.get('query'), request.headers['x-threadkeep-person']]
   const person = typeof header === 'string' && header.trim() !== '' ? header.trim() : metadata?.person
   return {
     ...(question === null ? {} : { query: question }),
-    ...(query.has('budget') ? { budget: numberIn(query, 'budget', 1, 100_000_000) } : {}),
+    ...(query.has('budget') ? { budget: readNumber(query, 'budget', 1, 100_000_000) } : {}),
     ...(person === undefined ? {} : { person }),
   }
 }

@@ -1,16 +1,16 @@
-import { aboutIn, type Entry, type Fact, type Knowledge, type Message, type Summary } from '../../domain/entry.ts'
+import { type Entry, type Fact, findMetadata, type Knowledge, type Message, type Summary } from '../../domain/entry.ts'
 import { formatKey } from '../../domain/key.ts'
-import { type Head, never } from '../../domain/session.ts'
+import { noExpiry, type SessionHead } from '../../domain/session.ts'
 
 /** A session in the API; `expiresAt` is null when it does not expire. */
-export function sessionView({ key, startedAt, touchedAt, expiresAt, messages, derived }: Head) {
-  const { template, idle, age, person, metadata } = aboutIn(derived) ?? {}
+export function sessionView({ key, startedAt, touchedAt, expiresAt, messages, derived }: SessionHead) {
+  const { template, idle, age, person, metadata } = findMetadata(derived) ?? {}
   const optional = Object.entries({ template, idle, age, person, metadata }).filter(([, value]) => value !== undefined)
   return {
     key: formatKey(key),
     startedAt,
     touchedAt,
-    expiresAt: expiresAt === never ? null : expiresAt,
+    expiresAt: expiresAt === noExpiry ? null : expiresAt,
     messages,
     ...Object.fromEntries(optional),
   }
@@ -28,7 +28,7 @@ export function messageView({
   return message
 }
 
-export function summaryView({ kind: _kind, reach: _reach, ...summary }: Summary) {
+export function summaryView({ kind: _kind, endOffset: _reach, ...summary }: Summary) {
   return summary
 }
 

@@ -1,7 +1,7 @@
 import { hash, randomInt } from 'node:crypto'
 import { z } from 'zod'
 import type { Millis } from '../../domain/entry.ts'
-import { check, MemoryError } from '../../domain/error.ts'
+import { checkOption, MemoryError } from '../../domain/error.ts'
 import { parseKey, type Scope } from '../../domain/key.ts'
 
 /** `use` reads and writes the memory of its scopes; `admin` may also use the endpoints for operators. */
@@ -33,7 +33,7 @@ export type CredentialOptions = {
 }
 
 /** Stands for all scopes. */
-export const everywhere = '*'
+export const allScopes = '*'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const idLength = 8
@@ -43,12 +43,12 @@ const keyPattern = /^tk_[0-9A-Za-z]{8}_[0-9A-Za-z]{32,64}$/
 const maxNameLength = 100
 
 /** True when a credential may use a scope. */
-export const allows = ({ scopes }: Credential, scope: Scope): boolean =>
-  scopes.includes(everywhere) || scopes.includes(scope)
+export const allowsScope = ({ scopes }: Credential, scope: Scope): boolean =>
+  scopes.includes(allScopes) || scopes.includes(scope)
 
 /** The scope of a credential that has exactly one. */
-export const soleScope = ({ scopes }: Credential): Scope | undefined =>
-  scopes.length === 1 && scopes[0] !== everywhere ? scopes[0] : undefined
+export const onlyScope = ({ scopes }: Credential): Scope | undefined =>
+  scopes.length === 1 && scopes[0] !== allScopes ? scopes[0] : undefined
 
 /** True when a credential is neither revoked nor expired. */
 export const isValid = ({ expiresAt, revokedAt }: Credential, now: Millis): boolean =>
@@ -72,9 +72,9 @@ export function createCredential(
   const { name = '', rights = 'use', expiresAt } = options
   const scopes = checkScopes(options.scopes)
   const isName = name.length <= maxNameLength && !/\p{C}/u.test(name)
-  check('name', name, isName, `at most ${maxNameLength} characters, without control characters`)
+  checkOption('name', name, isName, `at most ${maxNameLength} characters, without control characters`)
   const isFuture = expiresAt === undefined || (Number.isSafeInteger(expiresAt) && expiresAt > now)
-  check('expires', expiresAt, isFuture, 'a time in the future')
+  checkOption('expires', expiresAt, isFuture, 'a time in the future')
   const id = randomText(idLength)
   const key = `tk_${id}_${randomText(secretLength)}`
   const expiry = expiresAt === undefined ? {} : { expiresAt }
@@ -92,10 +92,10 @@ function checkScopes(scopes: readonly string[]): readonly Scope[] {
     throw new MemoryError('bad-option', message, { param: 'scope' })
   }
   for (const scope of scopes) {
-    const isScope = scope === everywhere || parseKey(scope).id === ''
-    check('scope', scope, isScope, 'a scope such as acme, without a session, or * for all')
+    const isScope = scope === allScopes || parseKey(scope).id === ''
+    checkOption('scope', scope, isScope, 'a scope such as acme, without a session, or * for all')
   }
-  return scopes.includes(everywhere) ? [everywhere] : [...new Set(scopes)]
+  return scopes.includes(allScopes) ? [allScopes] : [...new Set(scopes)]
 }
 
 const randomText = (length: number): string =>

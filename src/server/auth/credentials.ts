@@ -19,7 +19,7 @@ type Snapshot = { readonly version: string; readonly byHash: ReadonlyMap<string,
 
 export type CredentialsOptions = {
   /** Requires the file to exist. Set when the path was configured, so that a typo does not disable authentication. */
-  readonly isExpected?: boolean
+  readonly fileExpected?: boolean
   /** Called when the last use of a key cannot be recorded; the key stays valid. */
   readonly onFault?: (error: unknown) => void
 }
@@ -47,9 +47,9 @@ export class Credentials {
   private readonly lastUsed = new Map<string, Millis>()
   private writing: Promise<void> = Promise.resolve()
 
-  constructor(file: string, { isExpected = false, onFault = () => undefined }: CredentialsOptions = {}) {
+  constructor(file: string, { fileExpected = false, onFault = () => undefined }: CredentialsOptions = {}) {
     this.file = file
-    this.fileExpected = isExpected
+    this.fileExpected = fileExpected
     this.onFault = onFault
   }
 
@@ -58,7 +58,7 @@ export class Credentials {
    *
    * @throws {MemoryError} while the file cannot be read; then every key is refused.
    */
-  check(key: string | undefined, now: Millis): Credential | undefined {
+  authenticate(key: string | undefined, now: Millis): Credential | undefined {
     const { byHash } = this.load(now)
     const hash = key === undefined ? undefined : hashKey(key)
     const credential = hash === undefined ? undefined : byHash.get(hash)

@@ -4,8 +4,8 @@ import { isObject } from '../../domain/checks.ts'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { type Key, parseKey, type Scope } from '../../domain/key.ts'
-import { notFound, Refusal } from '../http/httpError.ts'
-import { allows, type Credential, soleScope } from './credential.ts'
+import { HttpError, notFound } from '../http/httpError.ts'
+import { allowsScope, type Credential, onlyScope } from './credential.ts'
 import type { Credentials } from './credentials.ts'
 
 /** Everything in a request that determines its session key. */
@@ -15,7 +15,7 @@ export type KeySources = {
   /** The header `x-threadkeep-key`. */
   readonly header?: string | undefined
   /** The session named in the body. */
-  readonly session?: string | undefined
+  readonly sessionHint?: string | undefined
   /** Credential of the caller; without one, every scope is allowed. */
   readonly credential?: Credential | undefined
   /** Scope of sessions that are named without one. */
@@ -27,20 +27,20 @@ export type KeySources = {
  *
  * @throws {HttpError} 401 without a valid key. The message does not reveal whether the key is unknown, expired or revoked.
  */
-export function admit(
+export function authenticate(
   credentials: Credentials | undefined,
   headers: IncomingHttpHeaders,
   now: Millis,
 ): Credential | undefined {
   if (credentials === undefined || !credentials.isRequired(now)) return undefined
   const key = readApiKey(headers)
-  const credential = credentials.check(key, now)
+  const credential = credentials.authenticate(key, now)
   if (credential !== undefined) return credential
   const message =
     key === undefined
       ? 'A Threadkeep key is missing. Send one as Authorization: Bearer tk_…, or in the header x-api-key or x-threadkeep-api-key.'
       : 'This Threadkeep key is not valid. Ask the operator of this server for a new one.'
-  throw new Refusal(401, 'invalid_api_key', message, null, { headers: { 'www-authenticate': 'Bearer' } })
+  throw new HttpError(401, 'invalid_api_key', message, null, { headers: { 'www-authenticate': 'Bearer' } })
 }
 
 /** The Threadkeep key of a request. The shared headers may instead contain a key of the model provider, which is ignored. */
@@ -52,7 +52,7 @@ export function readApiKey(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /** The session named in a body: the most explicit of the fields that clients use for it. */
-export function sessionIn({
+export function readSessionHint({
   metadata,
   prompt_cache_key: cacheKey,
   user,
@@ -73,9 +73,10 @@ const nonBlank = (text: unknown): string | undefined =>
  * @example
  * resolveKey({ header: ':ann', credential: { scopes: ['acme'], … } }) // acme:ann
  */
-export function keyFor(sources: KeySources): Key | undefined {
+export function resolveKey(sources: KeySources): Key | undefined {
   const key = sources.path ?? keyFromHeader(sources) ?? keyFromBody(sources)
-  if (key !== undefined && sources.credential !== undefined && !allows(sources.credential, key.scope)) throw notFound()
+  if (key !== undefined && sources.credential !== undefined && !allowsScope(sources.credential, key.scope))
+    throw notFound()
   return key
 }
 
@@ -83,13 +84,13 @@ function keyFromHeader(sources: KeySources): Key | undefined {
   const text = sources.header?.trim() ?? ''
   if (text === '') return undefined
   if (text.startsWith(':')) return parseKey(`${implicitScope(sources) ?? ''}${text}`)
-  const sole = sources.credential === undefined ? undefined : soleScope(sources.credential)
+  const sole = sources.credential === undefined ? undefined : onlyScope(sources.credential)
   // The name of the only scope means the tenant, not a session of the same name.
   return parseKey(text.includes(':') || sole === undefined || text === sole ? text : `${sole}:${text}`)
 }
 
 function keyFromBody(sources: KeySources): Key | undefined {
-  const [session, scope] = [sources.session ?? '', implicitScope(sources)]
+  const [session, scope] = [sources.sessionHint ?? '', implicitScope(sources)]
   if (session.trim() === '' || scope === undefined) return undefined
   return tryParseSession(scope, session) ?? parseKey(`${scope}:${hashSessionId(session)}`)
 }
@@ -98,7 +99,8 @@ function keyFromBody(sources: KeySources): Key | undefined {
 function implicitScope({ credential, defaultScope }: KeySources): Scope | undefined {
   if (credential === undefined) return defaultScope
   return (
-    soleScope(credential) ?? (defaultScope !== undefined && allows(credential, defaultScope) ? defaultScope : undefined)
+    onlyScope(credential) ??
+    (defaultScope !== undefined && allowsScope(credential, defaultScope) ? defaultScope : undefined)
   )
 }
 

@@ -1,17 +1,17 @@
 import { isIPv6 } from 'node:net'
 import type { Millis } from '../../domain/entry.ts'
-import { check } from '../../domain/error.ts'
-import { Refusal } from '../http/httpError.ts'
+import { checkOption } from '../../domain/error.ts'
+import { HttpError } from '../http/httpError.ts'
 import type { Credential } from './credential.ts'
 
 /** Limits on requests; an omitted field means no limit. */
-export type Allowance = {
+export type RateLimits = {
   /** Requests per minute of one client; also the size of its burst. */
-  readonly perMinute?: number | undefined
+  readonly requestsPerMinute?: number | undefined
   /** Concurrent requests of one client. */
-  readonly abreast?: number | undefined
+  readonly concurrency?: number | undefined
   /** Concurrent requests of all clients. */
-  readonly total?: number | undefined
+  readonly totalConcurrency?: number | undefined
 }
 
 /** Token bucket of one client as of `updatedAt`, and its number of running requests. */
@@ -28,17 +28,22 @@ const maxBuckets = 10_000
  * const release = limiter.acquire(rateLimitKey(credential, request.socket.remoteAddress), now)
  * try { … } finally { release() }
  */
-export class Limits {
-  private readonly limits: Allowance
+export class RateLimiter {
+  private readonly limits: RateLimits
   /** False when nothing is limited: then clients need not be identified or counted. */
   readonly isLimited: boolean
   /** In order of last use. */
   private readonly buckets = new Map<string, RateLimitBucket>()
   private running = 0
 
-  constructor(limits: Allowance) {
+  constructor(limits: RateLimits) {
     for (const [name, limit] of Object.entries(limits))
-      check(name, limit, limit === undefined || (Number.isInteger(limit) && limit > 0), 'a whole number, 1 or more')
+      checkOption(
+        name,
+        limit,
+        limit === undefined || (Number.isInteger(limit) && limit > 0),
+        'a whole number, 1 or more',
+      )
     this.limits = limits
     this.isLimited = Object.values(limits).some((limit) => limit !== undefined)
   }
@@ -53,22 +58,23 @@ export class Limits {
    *
    * @throws {HttpError} 429 with `retry-after` when a limit is reached.
    */
-  enter(client: string, now: Millis): () => void {
+  acquire(client: string, now: Millis): () => void {
     if (!this.isLimited) return releaseNothing
     const {
-      perMinute = Number.POSITIVE_INFINITY,
-      abreast: concurrency = Number.POSITIVE_INFINITY,
-      total = Number.POSITIVE_INFINITY,
+      requestsPerMinute = Number.POSITIVE_INFINITY,
+      concurrency = Number.POSITIVE_INFINITY,
+      totalConcurrency = Number.POSITIVE_INFINITY,
     } = this.limits
-    if (this.running >= total) throw tooManyRequests('server_busy', 'This server has too many requests in progress.', 1)
+    if (this.running >= totalConcurrency)
+      throw tooManyRequests('server_busy', 'This server has too many requests in progress.', 1)
     const bucket = this.refillBucket(client, now)
     if (bucket.running >= concurrency) {
       const message = `At most ${concurrency} concurrent requests are allowed.`
       throw tooManyRequests('too_many_concurrent_requests', message, 1)
     }
     if (bucket.tokens < 1) {
-      const message = `At most ${perMinute} requests per minute are allowed.`
-      throw tooManyRequests('rate_limit_exceeded', message, (1 - bucket.tokens) * (60 / perMinute))
+      const message = `At most ${requestsPerMinute} requests per minute are allowed.`
+      throw tooManyRequests('rate_limit_exceeded', message, (1 - bucket.tokens) * (60 / requestsPerMinute))
     }
     bucket.tokens--
     bucket.running++
@@ -87,10 +93,11 @@ export class Limits {
   }
 
   private refillBucket(client: string, now: Millis): RateLimitBucket {
-    const { perMinute = Number.POSITIVE_INFINITY } = this.limits
-    const bucket = this.buckets.get(client) ?? { tokens: perMinute, updatedAt: now, running: 0 }
+    const { requestsPerMinute = Number.POSITIVE_INFINITY } = this.limits
+    const bucket = this.buckets.get(client) ?? { tokens: requestsPerMinute, updatedAt: now, running: 0 }
     const elapsed = Math.max(0, now - bucket.updatedAt)
-    if (elapsed > 0) bucket.tokens = Math.min(perMinute, bucket.tokens + (elapsed / minuteMs) * perMinute)
+    if (elapsed > 0)
+      bucket.tokens = Math.min(requestsPerMinute, bucket.tokens + (elapsed / minuteMs) * requestsPerMinute)
     bucket.updatedAt = now
     this.buckets.delete(client)
     this.buckets.set(client, bucket)
@@ -116,7 +123,7 @@ export class Limits {
 const releaseNothing = (): void => undefined
 
 /** The name under which a client is counted: its key, else its address. An IPv6 client is counted by its /64 network. */
-export function visitorOf(credential: Credential | undefined, address: string | undefined): string {
+export function rateLimitKey(credential: Credential | undefined, address: string | undefined): string {
   if (credential !== undefined) return `key ${credential.id}`
   if (address?.includes(':') !== true) return `address ${address ?? ''}`
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
@@ -138,9 +145,9 @@ function networkPrefix(address: string): string {
     .join(':')
 }
 
-function tooManyRequests(code: string, message: string, seconds: number): Refusal {
+function tooManyRequests(code: string, message: string, seconds: number): HttpError {
   const wait = Math.max(1, Math.ceil(seconds))
-  return new Refusal(429, code, `${message} Try again in ${wait === 1 ? 'a second' : `${wait} seconds`}.`, null, {
+  return new HttpError(429, code, `${message} Try again in ${wait === 1 ? 'a second' : `${wait} seconds`}.`, null, {
     headers: { 'retry-after': String(wait), 'x-should-retry': 'true' },
   })
 }

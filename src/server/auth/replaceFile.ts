@@ -1,7 +1,7 @@
 import { access, chown, constants, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { MemoryError } from '../../domain/error.ts'
-import { takeTurn } from '../../stores/sqlite/fileLock.ts'
+import { acquireFileLock } from '../../stores/sqlite/fileLock.ts'
 
 /**
  * Replaces a small file that only its owner may read. A lock file admits one process at a time, and the file holds either
@@ -19,7 +19,7 @@ export async function replaceFile(file: string, change: (text: string | undefine
     // Checked first: SQLite would only say that it cannot open the lock.
     await access(dirname(target), constants.W_OK)
     const lock = `${target}.lock`
-    using _lock = await takeTurn(
+    using _lock = await acquireFileLock(
       lock,
       `${file} is locked by another process for too long; nothing was changed. Try again.`,
     )

@@ -2,13 +2,17 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { MemoryError } from '../../domain/error.ts'
 
 /** The API family of an upstream or a client. */
-export type Protocol = 'openai' | 'anthropic'
+export type UpstreamProtocol = 'openai' | 'anthropic'
 
 /** An upstream and its configured key. The key is sent to this origin only. */
-export type Upstream = { readonly origin: string; readonly protocol: Protocol; readonly key?: string | undefined }
+export type UpstreamIdentity = {
+  readonly origin: string
+  readonly protocol: UpstreamProtocol
+  readonly key?: string | undefined
+}
 
 /** Client headers that are forwarded. All others may concern this server only or leak information. */
-const forwardedHeaders: Readonly<Record<Protocol, readonly string[]>> = {
+const forwardedHeaders: Readonly<Record<UpstreamProtocol, readonly string[]>> = {
   openai: ['accept', 'openai-beta', 'traceparent', 'tracestate', 'user-agent', 'x-client-request-id'],
   anthropic: [
     'accept',
@@ -23,13 +27,13 @@ const forwardedHeaders: Readonly<Record<Protocol, readonly string[]>> = {
 }
 
 /** Headers that select the account of the client's own key. With another key they would select who pays. */
-const accountHeaders: Readonly<Record<Protocol, readonly string[]>> = {
+const accountHeaders: Readonly<Record<UpstreamProtocol, readonly string[]>> = {
   openai: ['openai-organization', 'openai-project'],
   anthropic: [],
 }
 
 /** Upstream headers that are returned to the client; those that name the account of a key are not. */
-const returnedHeaderPattern: Readonly<Record<Protocol, RegExp>> = {
+const returnedHeaderPattern: Readonly<Record<UpstreamProtocol, RegExp>> = {
   openai:
     /^(?:content-type|retry-after|retry-after-ms|x-should-retry|openai-(?!organization$|project$)[a-z-]{1,64}|x-ratelimit-[a-z-]{1,64})$/,
   anthropic:
@@ -37,7 +41,7 @@ const returnedHeaderPattern: Readonly<Record<Protocol, RegExp>> = {
 }
 
 /** The protocol of a client when the path does not determine it: Anthropic's clients send headers of their own. */
-export const spokenBy = (client: IncomingHttpHeaders): Protocol =>
+export const detectProtocol = (client: IncomingHttpHeaders): UpstreamProtocol =>
   client['x-api-key'] !== undefined || client['anthropic-version'] !== undefined ? 'anthropic' : 'openai'
 
 /**
@@ -50,8 +54,8 @@ export const spokenBy = (client: IncomingHttpHeaders): Protocol =>
  * @example
  * buildRequestHeaders({ origin: 'https://api.openai.com', protocol: 'openai', key: 'sk-…' }, url, request.headers, true)
  */
-export function requestHeaders(
-  upstream: Upstream,
+export function buildRequestHeaders(
+  upstream: UpstreamIdentity,
   url: Pick<URL, 'origin'>,
   client: IncomingHttpHeaders,
   hasCredentials: boolean,
@@ -75,20 +79,20 @@ export function requestHeaders(
  * the client's own key comes first. A Threadkeep key is never sent to an upstream.
  */
 export function keyHeaders(
-  upstream: Upstream,
+  upstream: UpstreamIdentity,
   client: IncomingHttpHeaders,
   hasCredentials: boolean,
   clientProtocol = upstream.protocol,
 ): Record<string, string> {
-  const own = ownKeyHeaders(upstream.protocol, client, hasCredentials, clientProtocol)
+  const own = buildClientKeyHeaders(upstream.protocol, client, hasCredentials, clientProtocol)
   if (own !== undefined) return own
   if (upstream.key === undefined) return {}
   return upstream.protocol === 'anthropic' ? { 'x-api-key': upstream.key } : { authorization: `Bearer ${upstream.key}` }
 }
 
 /** Headers with the client's own key and account, in the form of the upstream's protocol; undefined without such a key. */
-export function ownKeyHeaders(
-  protocol: Protocol,
+export function buildClientKeyHeaders(
+  protocol: UpstreamProtocol,
   client: IncomingHttpHeaders,
   hasCredentials: boolean,
   clientProtocol = protocol,
@@ -98,8 +102,8 @@ export function ownKeyHeaders(
 }
 
 /** The upstream's response headers that the client receives. */
-export function returnedHeaders(
-  clientProtocol: Protocol,
+export function pickResponseHeaders(
+  clientProtocol: UpstreamProtocol,
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Record<string, string> {
   const returned: Record<string, string> = {}
@@ -111,9 +115,9 @@ export function returnedHeaders(
 
 /** Converts `x-api-key` to a bearer token when an Anthropic client uses an OpenAI-compatible upstream. */
 function clientKeyHeaders(
-  protocol: Protocol,
+  protocol: UpstreamProtocol,
   client: IncomingHttpHeaders,
-  clientProtocol: Protocol,
+  clientProtocol: UpstreamProtocol,
 ): Record<string, string> {
   if (protocol === 'anthropic') return pickHeaders(client, ['authorization', 'x-api-key'])
   const own = pickHeaders(client, ['api-key', 'authorization'])

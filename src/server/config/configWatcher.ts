@@ -1,18 +1,18 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
-import { traceOf } from '../http/httpError.ts'
-import type { Ways } from '../memoryRegistry.ts'
+import { describeFault } from '../http/httpError.ts'
+import type { ProfileConfig } from '../memoryRegistry.ts'
 import type { Log } from '../observability/log.ts'
 import { readConfigText } from './configFile.ts'
-import { type Given, type Loaded, loadSettings, type Said, type Settings } from './settings.ts'
+import { type ConfigInput, type ConfigSource, type LoadedSettings, loadSettings, type Settings } from './settings.ts'
 
 /** Result of a reload; after `rejected`, the previous settings stay in effect. */
 export type ReloadResult = 'unchanged' | 'applied' | 'rejected'
 
 export type ConfigWatcherOptions = {
-  readonly said: Said
-  readonly loaded: Loaded
-  readonly replace: (ways: Ways) => Promise<void>
+  readonly input: ConfigInput
+  readonly loaded: LoadedSettings
+  readonly applyProfiles: (ways: ProfileConfig) => Promise<void>
   readonly log: Log
 }
 
@@ -21,7 +21,7 @@ const pollIntervalMs: Millis = 1_000
 const reloadableFields = /^(?:profiles|templates|profile|tenantProfile|budget|sessions|secrets)$/
 
 /** Watches the configuration file and applies changed profiles and templates. An invalid file is logged once. */
-export class Following {
+export class ConfigWatcher {
   private readonly options: ConfigWatcherOptions
   private settings: Settings
   private text: string | undefined
@@ -34,7 +34,7 @@ export class Following {
   }
 
   /** Reloads the file now, after a reload that is already running. */
-  look(): Promise<ReloadResult> {
+  reload(): Promise<ReloadResult> {
     this.pending = this.pending.then(() => this.reloadIfChanged())
     return this.pending
   }
@@ -43,13 +43,13 @@ export class Following {
   watch(): () => void {
     const { file } = this.settings
     if (file === undefined) return () => undefined
-    const onChange = (): void => void this.look()
+    const onChange = (): void => void this.reload()
     watchFile(file, { interval: pollIntervalMs, persistent: false }, onChange)
     return () => unwatchFile(file, onChange)
   }
 
   private async reloadIfChanged(): Promise<ReloadResult> {
-    const { said: input, replace, log } = this.options
+    const { input, applyProfiles, log } = this.options
     const { file } = this.settings
     if (file === undefined) return 'unchanged'
     try {
@@ -58,23 +58,23 @@ export class Following {
       if (text === this.text) return 'unchanged'
       this.text = text
       const { settings } = await loadSettings({ ...input, file })
-      await replace(settings.ways)
-      const needRestart = changedFields(this.settings.given, settings.given).filter(
+      await applyProfiles(settings.profiles)
+      const needRestart = changedFields(this.settings.values, settings.values).filter(
         (field) => !reloadableFields.test(field),
       )
       if (needRestart.length > 0) log.fault('config', `${file}: restart the server to apply ${needRestart.join(', ')}.`)
       const { profiles, templates } = settings.config
-      log.note('configured', { profiles: Object.keys(profiles).length, templates: Object.keys(templates).length })
+      log.event('configured', { profiles: Object.keys(profiles).length, templates: Object.keys(templates).length })
       this.settings = settings
       return 'applied'
     } catch (error) {
-      log.fault('config', traceOf(error))
+      log.fault('config', describeFault(error))
       return 'rejected'
     }
   }
 }
 
-const changedFields = (before: Given, after: Given): readonly string[] =>
+const changedFields = (before: ConfigSource, after: ConfigSource): readonly string[] =>
   [...new Set([...before.keys(), ...after.keys()])].filter(
     (field) => JSON.stringify(before.get(field)?.value) !== JSON.stringify(after.get(field)?.value),
   )

@@ -1,5 +1,5 @@
-import type { Persistence } from '../upstreams/pool.ts'
-import type { Patience } from '../upstreams/upstream.ts'
+import type { RetryPolicy } from '../upstreams/pool.ts'
+import type { Timeouts } from '../upstreams/upstream.ts'
 import { defaultProfile } from './profileConfig.ts'
 import type { Config, sections } from './schema.ts'
 
@@ -20,8 +20,8 @@ export type CompleteConfig = With<
   readonly mcp?: Sections['mcp'] | undefined
 }
 
-export const defaultTimeouts: Patience = { first: 600_000, idle: 120_000, total: 1_800_000 }
-export const defaultRetries: Persistence = { tries: 3, wait: 500, longest: 20_000 }
+export const defaultTimeouts: Timeouts = { first: 600_000, idle: 120_000, total: 1_800_000 }
+export const defaultRetries: RetryPolicy = { tries: 3, baseDelay: 500, maxDelay: 20_000 }
 
 /** Default values. A field that is missing here has none: no limit, no webhook, the profile's own budget. */
 export const defaults: CompleteConfig = {
@@ -34,7 +34,7 @@ export const defaults: CompleteConfig = {
   keys: { file: 'threadkeep-keys.json' },
   limits: { bodyBytes: 33_554_432, fileBytes: 20_000_000 },
   timeouts: { firstByte: defaultTimeouts.first, idle: defaultTimeouts.idle, total: defaultTimeouts.total },
-  retries: { attempts: defaultRetries.tries, baseDelay: defaultRetries.wait, maxDelay: defaultRetries.longest },
+  retries: { attempts: defaultRetries.tries, baseDelay: defaultRetries.baseDelay, maxDelay: defaultRetries.maxDelay },
   log: { level: 'warn' },
   sweepInterval: 10_000,
 }

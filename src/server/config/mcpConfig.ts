@@ -1,22 +1,23 @@
 import { dirname, join } from 'node:path'
 import type { Profile } from '../../domain/profile.ts'
-import type { HostSettings } from '../../mcp/services.ts'
+import type { McpSettings } from '../../mcp/services.ts'
 import { handoff } from '../../profiles/handoff.ts'
-import { fileOf } from '../../stores/open.ts'
+import { parseSqliteUrl } from '../../stores/open.ts'
 import type { Config } from './schema.ts'
 
 /** Configuration of the MCP endpoint. */
-export type McpPlan = {
+export type McpConfig = {
   /** Workspace of calls that name none. */
   readonly workspace: string | undefined
   /** The only workspaces that may be used; all when undefined. */
   readonly only: readonly string[] | undefined
   readonly profile: Profile
-  readonly settings: HostSettings
+  readonly settings: McpSettings
 }
 
 /** Default path of the audit log: beside the store. */
-export const usualAudit = (store: string): string => join(dirname(fileOf(store) ?? '.'), 'threadkeep-audit.jsonl')
+export const defaultAuditFile = (store: string): string =>
+  join(dirname(parseSqliteUrl(store) ?? '.'), 'threadkeep-audit.jsonl')
 
 /**
  * Resolves the `mcp` section.
@@ -24,18 +25,18 @@ export const usualAudit = (store: string): string => join(dirname(fileOf(store) 
  * @example
  * resolveMcpConfig({ mcp: { workspace: 'my-project', allow: ['src'], retention: 7 * day } }).workspace // 'my-project'
  */
-export function mcpPlanOf({
+export function resolveMcpConfig({
   mcp = {},
   secrets,
   store = 'sqlite:',
-}: Pick<Config, 'mcp' | 'secrets' | 'store'>): McpPlan {
+}: Pick<Config, 'mcp' | 'secrets' | 'store'>): McpConfig {
   const {
     workspace,
     only,
     allow,
     users,
     write,
-    audit = usualAudit(store),
+    audit = defaultAuditFile(store),
     providers,
     retention,
     tokenLimit: limit,
@@ -48,7 +49,7 @@ export function mcpPlanOf({
     profile: { ...handoff, ...lifetime, ...(secrets === undefined ? {} : { secrets }) },
     settings: {
       ...{ allow, users, write, audit },
-      providers: providers as HostSettings['providers'],
+      providers: providers as McpSettings['providers'],
       handoff: { ...(limit === undefined ? {} : { limit }), ...omitUndefined(handoffOptions) },
     },
   }

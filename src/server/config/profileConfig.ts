@@ -3,7 +3,7 @@ import { MemoryError } from '../../domain/error.ts'
 import { parseProfile } from '../../domain/parseProfile.ts'
 import type { Profile } from '../../domain/profile.ts'
 import { profiles as builtIn } from '../../profiles/index.ts'
-import type { Template, Ways } from '../memoryRegistry.ts'
+import type { ProfileConfig, Template } from '../memoryRegistry.ts'
 import { type Config, durationRule, invalidField, parseDuration } from './schema.ts'
 
 type ProfileFields = Pick<
@@ -22,7 +22,7 @@ export const defaultProfile = 'thread'
  * @example
  * resolveProfiles({ profile: 'small', profiles: { small: { extends: 'support', budget: 4_000 } } }).session?.budget // 4_000
  */
-export function resolveProfiles(config: ProfileFields): Ways {
+export function resolveProfiles(config: ProfileFields): ProfileConfig {
   const session = resolveProfile(config, config.profile ?? defaultProfile, 'profile')
   const scope = config.tenantProfile ?? (session.durability === 'durable' ? session.name : defaultProfile)
   // Profiles that no template uses are validated too, so that errors are reported at once.
@@ -74,7 +74,7 @@ function parseConfiguredProfile(
     ...base,
     ...overrides,
     ...mergeGroup('lifetime', base, overrides, field),
-    ...mergeGroup('learns', base, overrides, field),
+    ...mergeGroup('knowledgePolicy', base, overrides, field),
     name,
   }
   try {
@@ -89,7 +89,7 @@ function parseConfiguredProfile(
 
 /** Merges a group of fields with the base profile's, and parses its durations. */
 function mergeGroup(
-  group: 'lifetime' | 'learns',
+  group: 'lifetime' | 'knowledgePolicy',
   base: Partial<Profile>,
   overrides: Readonly<Record<string, unknown>>,
   field: string,

@@ -2,53 +2,53 @@ import { readFileSync } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import type { OnSessionEnd } from '../../lifecycle/endEvent.ts'
-import { endpoint } from '../../providers/url.ts'
-import { fileOf } from '../../stores/open.ts'
+import { buildEndpointUrl } from '../../providers/url.ts'
+import { parseSqliteUrl } from '../../stores/open.ts'
 import { parseJson } from '../../text/json.ts'
-import type { Allowance } from '../auth/rateLimiter.ts'
-import { doorsOf } from '../http/hostPolicy.ts'
-import type { Ways } from '../memoryRegistry.ts'
+import type { RateLimits } from '../auth/rateLimiter.ts'
+import { parseHostPolicy } from '../http/hostPolicy.ts'
+import type { ProfileConfig } from '../memoryRegistry.ts'
 import type { LogLevel } from '../observability/log.ts'
 import { type PriceTable, parsePrices } from '../observability/prices.ts'
-import type { Persistence } from '../upstreams/pool.ts'
-import type { Patience, UpstreamOptions } from '../upstreams/upstream.ts'
+import type { RetryPolicy } from '../upstreams/pool.ts'
+import type { Timeouts, UpstreamOptions } from '../upstreams/upstream.ts'
 import { createWebhook } from '../webhooks/webhook.ts'
-import { type McpPlan, mcpPlanOf } from './mcpConfig.ts'
+import { type McpConfig, resolveMcpConfig } from './mcpConfig.ts'
 import { type Config, invalidField } from './schema.ts'
-import { type Given, needsDurableStore, type Settings } from './settings.ts'
+import { type ConfigSource, needsDurableStore, type Settings } from './settings.ts'
 
 /** The validated configuration of a server, with all secrets resolved. */
-export type Plan = {
+export type ServerConfig = {
   readonly listen: {
     readonly host: string
     readonly port: number
-    readonly names: readonly string[]
-    readonly origins: readonly string[]
+    readonly allowedHosts: readonly string[]
+    readonly allowedOrigins: readonly string[]
   }
   readonly store: string
   readonly storeKey: string | undefined
   /** Maximum size of all sessions in RAM, in bytes. */
-  readonly ram: number | undefined
-  readonly ways: Ways
+  readonly ramBytes: number | undefined
+  readonly profiles: ProfileConfig
   readonly upstreams: readonly UpstreamOptions[]
   /** `builtin`, `off`, or the name of a model; undefined uses the model of each client. */
   readonly upkeep: string | undefined
   readonly defaultScope: string | undefined
   /** Path of the key file; `isExpected` when it must exist. */
   readonly keys: { readonly file: string; readonly isExpected: boolean }
-  readonly allowance: Allowance
+  readonly rateLimits: RateLimits
   /** Maximum sizes in bytes. */
-  readonly largest: { readonly body: number; readonly file: number }
-  readonly patience: Patience
-  readonly persistence: Persistence
+  readonly maxBytes: { readonly body: number; readonly file: number }
+  readonly timeouts: Timeouts
+  readonly retries: RetryPolicy
   /** Called when a session ends. */
   readonly onSessionEnd: OnSessionEnd | undefined
   readonly prices: PriceTable | undefined
   readonly logLevel: LogLevel
   /** Interval of the sweep for expired sessions. */
-  readonly sweepEvery: Millis
+  readonly sweepInterval: Millis
   /** Configuration of `/mcp`. */
-  readonly mcp: McpPlan
+  readonly mcp: McpConfig
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -58,42 +58,42 @@ type Environment = Readonly<Record<string, string | undefined>>
  *
  * @throws {MemoryError} `bad-option` that names the invalid field.
  */
-export function planOf({ config, given: values, ways: profiles }: Settings, environment: Environment): Plan {
+export function resolveServerConfig({ config, values, profiles }: Settings, environment: Environment): ServerConfig {
   const { keys, limits, retries, timeouts } = config
   const { host, port, allowedHosts: names, allowedOrigins: origins } = config.listen
   checkStore(config.store, profiles, values)
-  doorsOf({ listening: host, names, origins })
-  const file = fileOf(config.store)
+  parseHostPolicy({ listenAddress: host, names, origins })
+  const file = parseSqliteUrl(config.store)
   return {
-    listen: { host, port, names, origins },
+    listen: { host, port, allowedHosts: names, allowedOrigins: origins },
     store: file === undefined ? config.store : `sqlite:${file}`,
     storeKey: config.storeKey,
-    ram: limits.ramBytes,
-    ways: profiles,
+    ramBytes: limits.ramBytes,
+    profiles,
     upstreams: resolveUpstreams(config.upstreams, environment),
     upkeep: config.upkeep,
     defaultScope: config.defaultScope,
     // A configured file must exist: a typo in its path must not disable authentication.
     keys: { file: keys.file, isExpected: keys.required ?? values.get('keys.file')?.from !== 'default' },
-    allowance: {
-      perMinute: limits.requestsPerMinute,
-      abreast: limits.concurrency,
-      total: limits.totalConcurrency,
+    rateLimits: {
+      requestsPerMinute: limits.requestsPerMinute,
+      concurrency: limits.concurrency,
+      totalConcurrency: limits.totalConcurrency,
     },
-    largest: { body: limits.bodyBytes, file: limits.fileBytes },
-    patience: { first: timeouts.firstByte, idle: timeouts.idle, total: timeouts.total },
-    persistence: { tries: retries.attempts, wait: retries.baseDelay, longest: retries.maxDelay },
+    maxBytes: { body: limits.bodyBytes, file: limits.fileBytes },
+    timeouts: { first: timeouts.firstByte, idle: timeouts.idle, total: timeouts.total },
+    retries: { tries: retries.attempts, baseDelay: retries.baseDelay, maxDelay: retries.maxDelay },
     onSessionEnd: resolveWebhook(config.webhook, environment),
     prices: resolvePrices(config.prices),
     logLevel: config.log.level,
-    sweepEvery: config.sweepInterval,
-    mcp: mcpPlanOf(config),
+    sweepInterval: config.sweepInterval,
+    mcp: resolveMcpConfig(config),
   }
 }
 
 /** Refuses a file for a server that stores everything in RAM: it would stay empty. */
-function checkStore(store: string, profiles: Ways, values: Given): void {
-  if (fileOf(store) === undefined || needsDurableStore(profiles, values)) return
+function checkStore(store: string, profiles: ProfileConfig, values: ConfigSource): void {
+  if (parseSqliteUrl(store) === undefined || needsDurableStore(profiles, values)) return
   const { name } = profiles.session ?? profiles.scope
   throw new MemoryError(
     'bad-option',
@@ -130,7 +130,7 @@ const flagUpstreamName = 'upstream'
 
 function checkBaseUrl(base: string, param: string): void {
   try {
-    endpoint(base, '')
+    buildEndpointUrl(base, '')
   } catch (cause) {
     const rule = 'an http:// or https:// address without a user name and password, such as http://localhost:11434/v1'
     throw new MemoryError('bad-option', `${param} must be ${rule}.`, { param, cause })

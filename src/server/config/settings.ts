@@ -1,7 +1,7 @@
 import { isObject } from '../../domain/checks.ts'
 import type { Profile } from '../../domain/profile.ts'
-import { defaultFile } from '../../stores/open.ts'
-import type { Ways } from '../memoryRegistry.ts'
+import { defaultStoreFile } from '../../stores/open.ts'
+import type { ProfileConfig } from '../memoryRegistry.ts'
 import { findConfigFile, readConfig, readConfigText } from './configFile.ts'
 import { type CompleteConfig, defaults } from './defaults.ts'
 import { resolveProfiles } from './profileConfig.ts'
@@ -14,23 +14,23 @@ export type SettingOrigin = 'flag' | 'environment' | 'file' | 'default'
 export type Setting = { readonly value: unknown; readonly from: SettingOrigin; readonly name?: string | undefined }
 
 /** The values of one source by field, such as `listen.port`. */
-export type Given = ReadonlyMap<string, Setting>
+export type ConfigSource = ReadonlyMap<string, Setting>
 
 /** The merged configuration. */
 export type Settings = {
   /** Path of the configuration file, if there is one. */
   readonly file: string | undefined
   /** Every value with its origin. */
-  readonly given: Given
+  readonly values: ConfigSource
   readonly config: CompleteConfig & { readonly store: string }
-  readonly ways: Ways
+  readonly profiles: ProfileConfig
 }
 
 /** Sources of the configuration: the file, and those that take precedence over it, highest first. */
-export type Said = { readonly file: string | undefined; readonly sources: readonly Given[] }
+export type ConfigInput = { readonly file: string | undefined; readonly sources: readonly ConfigSource[] }
 
 /** Settings, and the text of the file they were read from. */
-export type Loaded = { readonly settings: Settings; readonly text: string | undefined }
+export type LoadedSettings = { readonly settings: Settings; readonly text: string | undefined }
 
 /**
  * Loads the configuration file (the given one, else the one in the current folder, if any) and merges the other sources.
@@ -38,11 +38,11 @@ export type Loaded = { readonly settings: Settings; readonly text: string | unde
  * @example
  * const { settings } = await loadSettings({ file: undefined, sources: [flags, environment] })
  */
-export async function loadSettings({ file: givenFile, sources }: Said): Promise<Loaded> {
+export async function loadSettings({ file: givenFile, sources }: ConfigInput): Promise<LoadedSettings> {
   const file = givenFile ?? findConfigFile()
-  if (file === undefined) return { settings: settle(sources, undefined), text: undefined }
+  if (file === undefined) return { settings: mergeSettings(sources, undefined), text: undefined }
   const text = readConfigText(file)
-  return { settings: settle([...sources, givenIn(await readConfig(file, text), 'file')], file), text }
+  return { settings: mergeSettings([...sources, toConfigSource(await readConfig(file, text), 'file')], file), text }
 }
 
 /** All fields, in the order in which they are listed to users. */
@@ -52,7 +52,7 @@ const fields: readonly string[] = Object.keys(configSchema.shape).flatMap((name)
 })
 
 /** Converts a configuration to a source. */
-export const givenIn = (config: Config, from: SettingOrigin): Given =>
+export const toConfigSource = (config: Config, from: SettingOrigin): ConfigSource =>
   new Map(
     fields.flatMap((field) => {
       const value = readField(config, field)
@@ -66,35 +66,38 @@ export const givenIn = (config: Config, from: SettingOrigin): Given =>
  * @example
  * mergeSettings([flags, environment, toConfigSource(parseConfig(json), 'file')], 'threadkeep.config.json').config.listen.port
  */
-export function settle(sources: readonly Given[], file: string | undefined): Settings {
-  const all = [...sources, givenIn(defaults, 'default')]
+export function mergeSettings(sources: readonly ConfigSource[], file: string | undefined): Settings {
+  const all = [...sources, toConfigSource(defaults, 'default')]
   const values = new Map(
     fields.flatMap((field) => {
       const found = all.find((source) => source.has(field))?.get(field)
       return found === undefined ? [] : [[field, found] as const]
     }),
   )
-  const profiles = resolveProfiles(configOf(values))
+  const profiles = resolveProfiles(toConfig(values))
   const filled = new Map([...dependentDefaults(profiles, values), ...values])
   const ordered = new Map(
     fields.flatMap((field) => (filled.has(field) ? [[field, filled.get(field) as Setting] as const] : [])),
   )
-  return { file, given: ordered, config: configOf(ordered) as Settings['config'], ways: profiles }
+  return { file, values: ordered, config: toConfig(ordered) as Settings['config'], profiles }
 }
 
 /** Defaults that depend on the profiles. */
-function dependentDefaults(profiles: Ways, values: Given): readonly (readonly [field: string, setting: Setting])[] {
+function dependentDefaults(
+  profiles: ProfileConfig,
+  values: ConfigSource,
+): readonly (readonly [field: string, setting: Setting])[] {
   const { scope, session } = profiles
   const byDefault = (value: unknown): Setting => ({ value, from: 'default' })
   return [
-    ['store', byDefault(needsDurableStore(profiles, values) ? `sqlite:${defaultFile}` : 'ram:')],
+    ['store', byDefault(needsDurableStore(profiles, values) ? `sqlite:${defaultStoreFile}` : 'ram:')],
     ['budget', byDefault((session ?? scope).budget)],
     ['tenantProfile', byDefault(scope.name)],
   ]
 }
 
 /** True when a profile in use stores anything outside RAM. A default tenant profile does not count. */
-export function needsDurableStore({ scope, session, templates }: Ways, values: Given): boolean {
+export function needsDurableStore({ scope, session, templates }: ProfileConfig, values: ConfigSource): boolean {
   const isTenantProfileSet = (values.get('tenantProfile')?.from ?? 'default') !== 'default'
   const used = [
     session ?? scope,
@@ -104,10 +107,10 @@ export function needsDurableStore({ scope, session, templates }: Ways, values: G
   return used.some(isDurable)
 }
 
-const isDurable = ({ durability, sees }: Profile): boolean => durability === 'durable' || sees.includes('scope')
+const isDurable = ({ durability, scopes }: Profile): boolean => durability === 'durable' || scopes.includes('scope')
 
 /** Converts a source back to a configuration. */
-export function configOf(values: Given): Config {
+export function toConfig(values: ConfigSource): Config {
   const config: Record<string, unknown> = {}
   for (const [field, { value }] of values) {
     const [name = '', inner] = field.split('.')
@@ -125,8 +128,8 @@ function readField(config: Config, field: string): unknown {
 const redacted = '***'
 
 /** Every value with its origin, without secrets. */
-export const shownSettings = ({ given }: Settings): ReadonlyMap<string, Setting> =>
-  new Map([...given].map(([field, setting]) => [field, { ...setting, value: redact(setting.value) }]))
+export const redactSettings = ({ values }: Settings): ReadonlyMap<string, Setting> =>
+  new Map([...values].map(([field, setting]) => [field, { ...setting, value: redact(setting.value) }]))
 
 /** Replaces keys, secrets, and the passwords and queries of URLs. */
 function redact(value: unknown, name = ''): unknown {

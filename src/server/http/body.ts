@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http'
 import { isObject } from '../../domain/checks.ts'
 import type { Millis } from '../../domain/entry.ts'
-import { Refusal } from './httpError.ts'
+import { HttpError } from './httpError.ts'
 import { isMultipart, parseMultipart, type Upload } from './multipart.ts'
-import { roundOver } from './pendingReads.ts'
+import { afterPendingReads } from './pendingReads.ts'
 
 /** Slowest accepted transfer of a body: at least `bytes` in each interval. The server's `requestTimeout` bounds the total. */
-export type Pace = {
-  readonly stretch: Millis
+export type MinTransferRate = {
+  readonly intervalMs: Millis
   readonly bytes: number
   /** Starts a timer and returns a function that cancels it. */
-  readonly alarm: (after: Millis, ring: () => void) => () => void
+  readonly startTimer: (after: Millis, ring: () => void) => () => void
 }
 
-const defaultTransferRate: Pace = { stretch: 10_000, bytes: 1000, alarm: startTimer }
+const defaultTransferRate: MinTransferRate = { intervalMs: 10_000, bytes: 1000, startTimer }
 /** Deeper JSON is refused, because recursive code could run out of stack. */
 const maxDepth = 64
 /** More values or fields take seconds to build from a few megabytes of brackets and commas. */
@@ -28,21 +28,29 @@ const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c]
 const [openBrace, openBracket, closeBrace, closeBracket] = [0x7b, 0x5b, 0x7d, 0x5d]
 
 /** Reads a JSON object of at most `limit` bytes. */
-export async function readJson(request: IncomingMessage, limit: number, pace?: Pace): Promise<Record<string, unknown>> {
+export async function readJson(
+  request: IncomingMessage,
+  limit: number,
+  pace?: MinTransferRate,
+): Promise<Record<string, unknown>> {
   // Requiring this type also blocks cross-site forms: browsers do not send it without a preflight.
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
-    throw new Refusal(
+    throw new HttpError(
       415,
       'unsupported_media_type',
       'The body must be JSON, sent with the header content-type: application/json.',
     )
   checkEncoding(request)
-  await roundOver()
+  await afterPendingReads()
   // Most bodies arrive in one packet with their headers, and need no listeners or timers.
   const body = request.complete ? takeBufferedBody(request, limit) : await receiveBody(request, limit, pace)
   const value = parseJsonBody(body)
   if (isObject(value)) return value
-  throw new Refusal(400, 'invalid_body', 'The body must be a JSON object such as { "model": "…", "messages": [ … ] }.')
+  throw new HttpError(
+    400,
+    'invalid_body',
+    'The body must be a JSON object such as { "model": "…", "messages": [ … ] }.',
+  )
 }
 
 function takeBufferedBody(request: IncomingMessage, limit: number): Buffer {
@@ -55,10 +63,10 @@ function takeBufferedBody(request: IncomingMessage, limit: number): Buffer {
  * Reads the file of a form of at most `limit` bytes. Web pages can send forms without a preflight, so the request's origin
  * must have been checked.
  */
-export async function readUpload(request: IncomingMessage, limit: number, pace?: Pace): Promise<Upload> {
+export async function readUpload(request: IncomingMessage, limit: number, pace?: MinTransferRate): Promise<Upload> {
   const contentType = request.headers['content-type'] ?? ''
   if (!isMultipart(contentType))
-    throw new Refusal(415, 'unsupported_media_type', 'The body must be multipart/form-data with one file.')
+    throw new HttpError(415, 'unsupported_media_type', 'The body must be multipart/form-data with one file.')
   return parseMultipart(await readBytes(request, limit, pace), contentType)
 }
 
@@ -66,12 +74,16 @@ export async function readUpload(request: IncomingMessage, limit: number, pace?:
  * Reads a body of at most `limit` bytes. A body somewhat over the limit is read to its end, so that the client receives
  * the error; a much larger or too slow one is left unread, with the connection open for the error response.
  */
-export async function readBytes(request: IncomingMessage, limit: number, pace?: Pace): Promise<Buffer> {
+export async function readBytes(request: IncomingMessage, limit: number, pace?: MinTransferRate): Promise<Buffer> {
   checkEncoding(request)
   return receiveBody(request, limit, pace)
 }
 
-function receiveBody(request: IncomingMessage, limit: number, pace: Pace = defaultTransferRate): Promise<Buffer> {
+function receiveBody(
+  request: IncomingMessage,
+  limit: number,
+  pace: MinTransferRate = defaultTransferRate,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const maxBytesRead = limit * readLimitFactor
     if (Number(request.headers['content-length'] ?? 0) > maxBytesRead) throw bodyTooLarge(limit)
@@ -89,10 +101,10 @@ function receiveBody(request: IncomingMessage, limit: number, pace: Pace = defau
     }
     const checkRate = (): void => {
       if (sizeInInterval < pace.bytes) fail(bodyTooSlow(pace))
-      else cancelTimer = pace.alarm(pace.stretch, checkRate)
+      else cancelTimer = pace.startTimer(pace.intervalMs, checkRate)
       sizeInInterval = 0
     }
-    let cancelTimer = pace.alarm(pace.stretch, checkRate)
+    let cancelTimer = pace.startTimer(pace.intervalMs, checkRate)
     const onData = (chunk: Buffer): void => {
       size += chunk.length
       sizeInInterval += chunk.length
@@ -116,20 +128,20 @@ function checkEncoding({ headers }: IncomingMessage): void {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (encoding === '' || encoding === 'identity') return
   const message = `The body has content-encoding: ${encoding.slice(0, 40)}. Send it uncompressed.`
-  throw new Refusal(415, 'unsupported_media_type', message, null, { headers: { 'accept-encoding': 'identity' } })
+  throw new HttpError(415, 'unsupported_media_type', message, null, { headers: { 'accept-encoding': 'identity' } })
 }
 
 /** The rest of the body stays unread, so the connection cannot be reused. */
 const closeConnection = { headers: { connection: 'close' } }
 
-const bodyTooLarge = (limit: number): Refusal =>
-  new Refusal(413, 'body_too_large', `The body is larger than ${limit} bytes.`, null, closeConnection)
+const bodyTooLarge = (limit: number): HttpError =>
+  new HttpError(413, 'body_too_large', `The body is larger than ${limit} bytes.`, null, closeConnection)
 
-const bodyTooSlow = ({ bytes, stretch }: Pace): Refusal =>
-  new Refusal(
+const bodyTooSlow = ({ bytes, intervalMs }: MinTransferRate): HttpError =>
+  new HttpError(
     408,
     'request_timeout',
-    `The body arrived too slowly: less than ${bytes} bytes in ${stretch / 1000} seconds. Try again.`,
+    `The body arrived too slowly: less than ${bytes} bytes in ${intervalMs / 1000} seconds. Try again.`,
     null,
     closeConnection,
   )
@@ -146,17 +158,17 @@ function parseJsonBody(bytes: Uint8Array): unknown {
     value = JSON.parse(utf8.decode(bytes))
   } catch {
     // The platform's message would quote the body.
-    throw new Refusal(400, 'invalid_json', 'The body is not valid JSON in UTF-8.')
+    throw new HttpError(400, 'invalid_json', 'The body is not valid JSON in UTF-8.')
   }
   if (bytes.length <= minScannedBytes && isDeeperThan(value, maxDepth)) throw tooDeep()
   return value
 }
 
-const tooDeep = (): Refusal =>
-  new Refusal(400, 'too_deep', `The body is nested deeper than ${maxDepth} levels. Send deep data as text.`)
+const tooDeep = (): HttpError =>
+  new HttpError(400, 'too_deep', `The body is nested deeper than ${maxDepth} levels. Send deep data as text.`)
 
-const tooManyValues = (): Refusal =>
-  new Refusal(
+const tooManyValues = (): HttpError =>
+  new HttpError(
     413,
     'too_many_values',
     `The body contains more than ${maxValues} values or ${maxFields} fields. Send less at once, or large data as text.`,

@@ -11,7 +11,7 @@ const maxStringBodyBytes = 12_288
  * The response to a client. Headers are collected and written as one flat list, which costs Node half as much as setting
  * them one by one.
  */
-export class Client {
+export class ClientConnection {
   private readonly outgoing: ServerResponse
   private readonly disconnected = new AbortController()
   /** Alternating names and values. */
@@ -27,7 +27,7 @@ export class Client {
   }
 
   /** True once headers were sent. */
-  get hasBegun(): boolean {
+  get headersSent(): boolean {
     return this.outgoing.headersSent
   }
 
@@ -41,31 +41,31 @@ export class Client {
   }
 
   /** Marks the client as disconnected. */
-  hangUp(): void {
+  markDisconnected(): void {
     this.disconnected.abort()
   }
 
   /** Sets a response header. Set each name once. */
-  tell(name: string, value: string): void {
+  setHeader(name: string, value: string): void {
     this.headers.push(name, value)
   }
 
   /** Removes a header set before. */
-  untell(name: string): void {
+  removeHeader(name: string): void {
     // Compare names only: clients choose some of the values.
     for (let index = this.headers.length - 2; index >= 0; index -= 2)
       if (this.headers[index] === name) this.headers.splice(index, 2)
   }
 
   /** Sends status and headers. */
-  begin(status: number, headers: Headers): void {
+  sendHeaders(status: number, headers: Headers): void {
     this.outgoing.writeHead(status, this.mergeHeaders(headers))
     this.headers = []
   }
 
   /** Sends a complete response. */
-  answer(status: number, headers: Headers, body: Buffer): void {
-    this.begin(status, { ...headers, 'content-length': String(body.length) })
+  send(status: number, headers: Headers, body: Buffer): void {
+    this.sendHeaders(status, { ...headers, 'content-length': String(body.length) })
     if (body.length <= maxStringBodyBytes && isAscii(body)) this.outgoing.end(body.toString('latin1'), 'latin1')
     else this.outgoing.end(body)
   }
@@ -85,7 +85,7 @@ export class Client {
   }
 
   /** Closes the connection in the middle of a response. */
-  breakOff(): void {
+  destroy(): void {
     this.outgoing.destroy()
   }
 

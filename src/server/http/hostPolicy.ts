@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
-import { check } from '../../domain/error.ts'
-import { Refusal } from './httpError.ts'
+import { checkOption } from '../../domain/error.ts'
+import { HttpError } from './httpError.ts'
 
 /** Host names and web origins that may reach the server. */
-export type Doors = {
+export type HostPolicy = {
   /** The address the server listens on. */
-  readonly listening: string
+  readonly listenAddress: string
   /** Host names of the server besides the loopback ones. */
   readonly names: readonly string[]
   /** Allowed origins of web pages and extensions, such as `https://chat.example.com` or `chrome-extension://abc…`. */
@@ -26,19 +26,19 @@ const exposedHeaders = [
  * @throws {MemoryError} `bad-option` for a malformed name or origin.
  *
  * @example
- * doorsOf({ listening: '127.0.0.1', names: ['memory.local'], origins: ['https://chat.example.com'] })
+ * parseHostPolicy({ listening: '127.0.0.1', names: ['memory.local'], origins: ['https://chat.example.com'] })
  */
-export function doorsOf({ listening, names, origins }: Doors): Doors {
+export function parseHostPolicy({ listenAddress, names, origins }: HostPolicy): HostPolicy {
   for (const name of names) {
     const isName = parseHost(name) !== undefined && !name.includes('*')
-    check('allowed host', name, isName, 'a name such as memory.example.com')
+    checkOption('allowed host', name, isName, 'a name such as memory.example.com')
   }
   for (const origin of origins) {
     const isOrigin = /^[a-z][a-z0-9+.-]*:\/\/[^\s/*?#@]+$/i.test(origin)
-    check('allowed origin', origin, isOrigin, 'an origin such as https://chat.example.com, without a path')
+    checkOption('allowed origin', origin, isOrigin, 'an origin such as https://chat.example.com, without a path')
   }
   return {
-    listening,
+    listenAddress,
     names: names.map((name) => parseHost(name) ?? ''),
     origins: origins.map((origin) => origin.toLowerCase()),
   }
@@ -48,7 +48,7 @@ export function doorsOf({ listening, names, origins }: Doors): Doors {
  * Refuses requests whose Host header is not a name of this server. With DNS rebinding a web page can resolve its own name
  * to this machine, and the browser treats both as one origin; only the Host header tells them apart.
  */
-export function checkHost(host: string | undefined, doors: Doors): void {
+export function checkHost(host: string | undefined, doors: HostPolicy): void {
   const accepted = acceptedHosts.get(doors)
   if (host !== undefined && accepted?.has(host) === true) return
   validateHost(host, doors)
@@ -58,11 +58,11 @@ export function checkHost(host: string | undefined, doors: Doors): void {
 }
 
 /** Host headers that were accepted before: nearly all requests use one of a few. */
-const acceptedHosts = new WeakMap<Doors, Set<string>>()
+const acceptedHosts = new WeakMap<HostPolicy, Set<string>>()
 const maxAcceptedHosts = 100
 
-function validateHost(host: string | undefined, doors: Doors): void {
-  const isLocal = isLoopback(doors.listening)
+function validateHost(host: string | undefined, doors: HostPolicy): void {
+  const isLocal = isLoopback(doors.listenAddress)
   // A public server cannot know its names; once names are configured, they are the complete list.
   if (!isLocal && doors.names.length === 0) return
   const name = parseHost(host ?? '')
@@ -70,7 +70,7 @@ function validateHost(host: string | undefined, doors: Doors): void {
   // IP literals are immune to DNS rebinding.
   if (name !== undefined && !isLocal && isIP(stripBrackets(name)) !== 0) return
   const requested = JSON.stringify((host ?? '').slice(0, 80))
-  throw new Refusal(
+  throw new HttpError(
     421,
     'misdirected_request',
     `This server does not answer to the host ${requested}. Use localhost or 127.0.0.1, or add the name to the allowed hosts.`,
@@ -81,7 +81,7 @@ function validateHost(host: string | undefined, doors: Doors): void {
  * Returns the foreign origin of a request when it is allowed, and undefined for same-origin pages and clients other than
  * browsers. Throws 403 for all other origins.
  */
-export function checkOrigin(method: string, headers: IncomingHttpHeaders, doors: Doors): string | undefined {
+export function checkOrigin(method: string, headers: IncomingHttpHeaders, doors: HostPolicy): string | undefined {
   const { origin } = headers
   if (origin === undefined) return checkFetchMetadata(method, headers)
   if (doors.origins.includes(origin.toLowerCase())) return origin
@@ -130,8 +130,8 @@ function checkFetchMetadata(method: string, headers: IncomingHttpHeaders): undef
 const isSameOrigin = (origin: string, host: string | undefined): boolean =>
   host !== undefined && [`http://${host}`, `https://${host}`].some((own) => own.toLowerCase() === origin.toLowerCase())
 
-const originNotAllowed = (origin: string): Refusal =>
-  new Refusal(
+const originNotAllowed = (origin: string): HttpError =>
+  new HttpError(
     403,
     'origin_not_allowed',
     `Web pages of ${origin.slice(0, 80)} may not use this server. Add that origin to the allowed origins.`,

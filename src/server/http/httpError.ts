@@ -1,7 +1,7 @@
 import { type ErrorCode, MemoryError } from '../../domain/error.ts'
 
 /** A failed request as the client sees it, in OpenAI's shape. */
-export type Problem = {
+export type ErrorResponse = {
   readonly status: number
   readonly error: {
     readonly message: string
@@ -19,7 +19,7 @@ type HttpErrorOptions = {
 }
 
 /** A request that the server itself refuses, before it reaches memory or a model. */
-export class Refusal extends Error {
+export class HttpError extends Error {
   override readonly name = 'HttpError'
   readonly status: number
   readonly code: string
@@ -52,7 +52,7 @@ const typeByStatus: Readonly<Record<number, string>> = {
 }
 
 /** One response for what does not exist and what belongs to another tenant, so that nobody can tell them apart. */
-export const notFound = (): Refusal => new Refusal(404, 'not_found', 'Not found, or not visible with this key.')
+export const notFound = (): HttpError => new HttpError(404, 'not_found', 'Not found, or not visible with this key.')
 
 const invalid = [400, 'invalid_request_error'] as const
 const statusByCode: Readonly<Partial<Record<ErrorCode, readonly [status: number, type: string]>>> = {
@@ -73,8 +73,8 @@ const statusByCode: Readonly<Partial<Record<ErrorCode, readonly [status: number,
 }
 
 /** Converts an error to a response. Unexpected errors are reported without their text, which may quote the request. */
-export function problemOf(error: unknown): Problem {
-  if (error instanceof Refusal) {
+export function toErrorResponse(error: unknown): ErrorResponse {
+  if (error instanceof HttpError) {
     const { status, message, type, param, code } = error
     return { status, error: { message, type, param, code } }
   }
@@ -87,7 +87,7 @@ export function problemOf(error: unknown): Problem {
 }
 
 /** Describes a fault for the log: name and stack frames, but no message, because platform errors quote their input. */
-export function traceOf(error: unknown): string {
+export function describeFault(error: unknown): string {
   if (error instanceof MemoryError) return `${error.code}: ${error.message}`
   if (!(error instanceof Error)) return typeof error
   const frames = (error.stack ?? '').split('\n').filter((line) => line.startsWith('    at '))

@@ -1,5 +1,5 @@
 import busboy from 'busboy'
-import { Refusal } from './httpError.ts'
+import { HttpError } from './httpError.ts'
 
 /** The file of a form, with the other fields. */
 export type Upload = {
@@ -65,8 +65,8 @@ function nameFault(name: string): string | undefined {
   return name.length > maxNameLength ? `the name of its file is longer than ${maxNameLength} characters` : undefined
 }
 
-const invalidUpload = (reason: string): Refusal =>
-  new Refusal(
+const invalidUpload = (reason: string): HttpError =>
+  new HttpError(
     400,
     'invalid_upload',
     `The upload cannot be read: ${reason}. Send one file as multipart/form-data.`,

@@ -4,7 +4,7 @@
  * processor's caches: a fifth less CPU per request at 32 connections, no difference at one. A request with less work may
  * overtake one that arrived with it.
  */
-export function roundOver(): Promise<void> {
+export function afterPendingReads(): Promise<void> {
   pending ??= new Promise((resolve) => {
     setImmediate(() => {
       pending = undefined

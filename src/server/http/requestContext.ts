@@ -1,36 +1,36 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Key, Scope } from '../../domain/key.ts'
-import { allows, type Credential } from '../auth/credential.ts'
-import type { Traced } from '../observability/tracing.ts'
-import type { Turn } from '../observability/turnRecord.ts'
-import type { House } from '../serverContext.ts'
-import type { Client } from './client.ts'
-import { notFound, Refusal } from './httpError.ts'
+import { allowsScope, type Credential } from '../auth/credential.ts'
+import type { RequestTrace } from '../observability/tracing.ts'
+import type { TurnRecord } from '../observability/turnRecord.ts'
+import type { ServerContext } from '../serverContext.ts'
+import type { ClientConnection } from './client.ts'
+import { HttpError, notFound } from './httpError.ts'
 import type { Params } from './router.ts'
 
 /** One request with everything its handler needs. */
-export type Exchange = {
-  readonly house: House
+export type RequestContext = {
+  readonly server: ServerContext
   readonly id: string
   readonly request: IncomingMessage
-  readonly client: Client
+  readonly client: ClientConnection
   readonly params: Params
   readonly query: URLSearchParams
   /** Credential of the caller; undefined when the server requires no keys, and everything is allowed. */
   readonly credential: Credential | undefined
   /** `performance.now()` at arrival. */
-  readonly began: number
-  readonly traced: Traced
+  readonly startedAt: number
+  readonly trace: RequestTrace
   /** Receives the record of a turn for metrics, traces and the log. */
-  onTurn(turn: Turn): void
+  onTurn(turn: TurnRecord): void
 }
 
-export type Handler = (exchange: Exchange) => Promise<void>
+export type Handler = (exchange: RequestContext) => Promise<void>
 /** Handlers by method and path, such as `GET /api/sessions/{key}`. */
 export type Handlers = Readonly<Record<string, Handler>>
 
 /** Sends a JSON response. */
-export function send(
+export function sendJson(
   response: ServerResponse,
   status: number,
   value: unknown,
@@ -43,26 +43,26 @@ export function send(
 }
 
 /** Throws 404 when the caller may not use the scope. */
-export function checkScope({ credential }: Exchange, scope: Scope): void {
-  if (credential !== undefined && !allows(credential, scope)) throw notFound()
+export function checkScope({ credential }: RequestContext, scope: Scope): void {
+  if (credential !== undefined && !allowsScope(credential, scope)) throw notFound()
 }
 
 /** Returns the key, or throws 404 when the caller may not use its scope. */
-export function own(exchange: Exchange, key: Key): Key {
+export function requireOwnKey(exchange: RequestContext, key: Key): Key {
   checkScope(exchange, key.scope)
   return key
 }
 
 /** Throws 404 unless the caller is an administrator. */
-export function checkAdmin({ credential }: Exchange): void {
+export function checkAdmin({ credential }: RequestContext): void {
   if (credential !== undefined && credential.rights !== 'admin') throw notFound()
 }
 
 /** A positive whole number of the query string, at most `most`; `otherwise` when it is missing. */
-export function numberIn(query: URLSearchParams, name: string, otherwise: number, most: number): number {
+export function readNumber(query: URLSearchParams, name: string, otherwise: number, most: number): number {
   const text = query.get(name)
   if (text === null) return otherwise
   if (/^\d{1,9}$/.test(text) && Number(text) >= 1) return Math.min(Number(text), most)
   const message = `${name} is ${JSON.stringify(text.slice(0, 40))}; it must be a whole number from 1 to ${most}.`
-  throw new Refusal(400, 'bad_option', message, name)
+  throw new HttpError(400, 'bad_option', message, name)
 }

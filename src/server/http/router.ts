@@ -1,6 +1,6 @@
 import { MemoryError } from '../../domain/error.ts'
 import { type Key, parseKey } from '../../domain/key.ts'
-import { Refusal } from './httpError.ts'
+import { HttpError } from './httpError.ts'
 
 /** Decoded values of the `{name}` segments of a path. */
 export type Params = Readonly<Record<string, string>>
@@ -40,16 +40,16 @@ export class Router<T> {
     throw this.noRoute(method, requestPath)
   }
 
-  private noRoute(method: string, path: string): Refusal {
+  private noRoute(method: string, path: string): HttpError {
     const methods = [...this.routesByMethod].flatMap(([known, routes]) =>
       routes.some(({ pattern }) => pattern.test(path)) ? [known] : [],
     )
     if (methods.length > 0) {
       const message = `${path.slice(0, 200)} takes ${methods.join(' and ')}, not ${method}.`
-      return new Refusal(405, 'method_not_allowed', message, null, { headers: { allow: methods.join(', ') } })
+      return new HttpError(405, 'method_not_allowed', message, null, { headers: { allow: methods.join(', ') } })
     }
     const message = `Unknown URL: ${method} ${path.slice(0, 200)}. GET /openapi.json lists all URLs.`
-    return new Refusal(404, 'unknown_url', message)
+    return new HttpError(404, 'unknown_url', message)
   }
 }
 
@@ -82,4 +82,4 @@ function decodeSegment(segment: string): string {
 }
 
 /** The key in a path, validated. */
-export const keyIn = ({ key }: Params): Key | undefined => (key === undefined ? undefined : parseKey(key))
+export const readPathKey = ({ key }: Params): Key | undefined => (key === undefined ? undefined : parseKey(key))

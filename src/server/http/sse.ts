@@ -15,7 +15,7 @@ const lineFeed = 0x0a
 const emptyBuffer = Buffer.alloc(0)
 
 /** Splits a byte stream at event ends, so that an event of our own can follow whatever was relayed. */
-export class WholeEvents {
+export class EventSplitter {
   private pending: Uint8Array[] = []
   private pendingBytes = 0
 
@@ -67,9 +67,9 @@ export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 
 /** Consumer of events. */
-export type Taker = {
+export type EventConsumer = {
   /** Receives the data of one event. */
-  readonly take: (data: string) => void
+  readonly onData: (data: string) => void
   /** May consume events directly from the text at `start`; returns the index where it stopped. */
   readonly skip: (text: string, start: number) => number
 }
@@ -79,12 +79,12 @@ export type Taker = {
  * end: a list of lines would cost as much as the rest of the relay.
  */
 export class EventReader {
-  private readonly taker: Taker
+  private readonly taker: EventConsumer
   private data: string | undefined
   private size = 0
   private endedWithReturn = false
 
-  constructor(taker: Taker) {
+  constructor(taker: EventConsumer) {
     this.taker = taker
   }
 
@@ -117,7 +117,7 @@ export class EventReader {
     if (data === undefined) return
     this.data = undefined
     this.size = 0
-    this.taker.take(data)
+    this.taker.onData(data)
   }
 
   private add(data: string): void {

@@ -1,7 +1,7 @@
 import { type DestinationStream, pino } from 'pino'
 import type { Millis } from '../../domain/entry.ts'
 import type { Clock } from '../../domain/ports.ts'
-import { createPseudonymizer, modelName, type Pseudonymize, type Turn } from './turnRecord.ts'
+import { createPseudonymizer, modelName, type Pseudonymize, type TurnRecord } from './turnRecord.ts'
 
 /** Minimum level of written lines; `silent` writes none. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -13,17 +13,17 @@ export type RequestLogEntry = {
   readonly method: string
   readonly route: string
   readonly status: number
-  readonly millis: Millis
-  readonly turn?: Turn | undefined
+  readonly durationMs: Millis
+  readonly turn?: TurnRecord | undefined
 }
 
 /** The server's log: one JSON line per request and fault, with ids and numbers and no message text. */
 export interface Log {
   request(entry: RequestLogEntry): void
-  /** Logs an internal error that clients do not see; `trace` comes from `traceOf`. */
+  /** Logs an internal error that clients do not see; `trace` comes from `describeFault`. */
   fault(id: string, trace: string): void
   /** Logs an event of the server itself, such as its start. */
-  note(event: string, details?: Readonly<Record<string, string | number | boolean>>): void
+  event(event: string, details?: Readonly<Record<string, string | number | boolean>>): void
 }
 
 export type LogOptions = {
@@ -60,12 +60,12 @@ export function openLog({
   return {
     request: (entry) => logger[levelOf(entry)](formatRequest(entry, pseudonym), 'request'),
     fault: (id, trace) => logger.error({ id, trace }, 'fault'),
-    note: (event, details = {}) => logger.info(details, event),
+    event: (event, details = {}) => logger.info(details, event),
   }
 }
 
 /** Writes nothing. */
-export const quiet: Log = { request: () => undefined, fault: () => undefined, note: () => undefined }
+export const silentLog: Log = { request: () => undefined, fault: () => undefined, event: () => undefined }
 
 function levelOf({ status, turn }: RequestLogEntry): 'info' | 'warn' | 'error' {
   if (status >= 500) return 'error'
@@ -74,12 +74,12 @@ function levelOf({ status, turn }: RequestLogEntry): 'info' | 'warn' | 'error' {
 
 /** Lists every field explicitly, so that a new field of a turn is never logged by accident. */
 function formatRequest(
-  { id, method, route, status, millis, turn }: RequestLogEntry,
+  { id, method, route, status, durationMs, turn }: RequestLogEntry,
   pseudonym: Pseudonymize,
 ): Readonly<Record<string, unknown>> {
-  const request = { id, method, route, status, millis }
+  const request = { id, method, route, status, millis: durationMs }
   if (turn === undefined) return request
-  const { key, protocol, model, upstream, profile, streamed, tokens, retries, aborted, stored, degraded } = turn
+  const { key, protocol, model, upstream, profile, isStreaming, tokens, retries, isAborted, isStored, degraded } = turn
   return {
     ...request,
     ...(key === undefined ? {} : { session: pseudonym(key) }),
@@ -87,9 +87,9 @@ function formatRequest(
     model: modelName(model),
     upstream,
     profile,
-    streamed,
-    memoryMillis: turn.millis.memory,
-    ...(turn.millis.first === undefined ? {} : { firstMillis: turn.millis.first }),
+    streamed: isStreaming,
+    memoryMillis: turn.durationMs.memory,
+    ...(turn.durationMs.firstByte === undefined ? {} : { firstMillis: turn.durationMs.firstByte }),
     tokens: {
       shown: tokens.shown,
       history: tokens.history,
@@ -100,8 +100,8 @@ function formatRequest(
       cached: tokens.cached,
     },
     retries,
-    aborted,
-    stored,
+    aborted: isAborted,
+    stored: isStored,
     degraded,
   }
 }

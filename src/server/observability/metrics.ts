@@ -1,19 +1,19 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { isAnswered, type Turn } from './turnRecord.ts'
+import { isAnswered, type TurnRecord } from './turnRecord.ts'
 
 /** Values that are read when metrics are requested. */
-export type Readings = {
+export type GaugeValues = {
   /** Live sessions, and the bytes they use in RAM. */
   readonly sessions: number
-  readonly bytes: number
+  readonly ramBytes: number
   /** End-of-session events that are still to be delivered. */
-  readonly waiting: number
+  readonly pendingDeliveries: number
   /** Upkeep tasks done since the start, and those that are degraded now. */
   readonly upkeep: { readonly done: number; readonly degraded: number }
 }
 
 export type MetricsOptions = {
-  readonly read: () => Readings | Promise<Readings>
+  readonly readGauges: () => GaugeValues | Promise<GaugeValues>
   /** Includes Node's process metrics (CPU, heap, event loop); default true. */
   readonly process?: boolean | undefined
 }
@@ -114,13 +114,13 @@ export class Metrics {
   }
 
   /** Counts a finished model request. */
-  turn(turn: Turn): void {
-    const { protocol, tokens, millis } = turn
+  recordTurn(turn: TurnRecord): void {
+    const { protocol, tokens, durationMs } = turn
     const isTurn = turn.key !== undefined && isAnswered(turn)
     const pending = this.pendingFor(turn, isTurn)
     const { upstream, profile } = pending
     pending.requests++
-    pending.appended += turn.appended
+    pending.appended += turn.appendedMessages
     pending.billed.prompt += tokens.prompt ?? 0
     pending.billed.completion += tokens.completion ?? 0
     pending.billed.cached += tokens.cached ?? 0
@@ -130,39 +130,41 @@ export class Metrics {
       pending.context.saved += tokens.saved
       pending.context.cacheable += tokens.cacheable
     }
-    this.requestSeconds.observe({ protocol, upstream }, millis.total / 1_000)
-    this.memorySeconds.observe({ profile }, millis.memory / 1_000)
-    if (millis.first !== undefined) this.firstByteSeconds.observe({ protocol, upstream }, millis.first / 1_000)
+    this.requestSeconds.observe({ protocol, upstream }, durationMs.total / 1_000)
+    this.memorySeconds.observe({ profile }, durationMs.memory / 1_000)
+    if (durationMs.firstByte !== undefined)
+      this.firstByteSeconds.observe({ protocol, upstream }, durationMs.firstByte / 1_000)
     if (turn.retries > 0) this.retries.inc({ upstream }, turn.retries)
-    if (turn.aborted) this.aborts.inc({ protocol })
-    for (const from of turn.passedOver) this.fallbacks.inc({ from: this.labels.upstream.bound(from), to: upstream })
+    if (turn.isAborted) this.aborts.inc({ protocol })
+    for (const from of turn.failedUpstreams)
+      this.fallbacks.inc({ from: this.labels.upstream.bound(from), to: upstream })
     for (const reason of turn.degraded) this.degradations.inc({ reason: this.labels.reason.bound(reason) })
   }
 
-  ended(reason: EndReason): void {
+  recordSessionEnd(reason: EndReason): void {
     this.endings.inc({ reason })
   }
 
-  delivered(outcome: DeliveryOutcome): void {
+  recordDelivery(outcome: DeliveryOutcome): void {
     this.deliveries.inc({ outcome })
   }
 
-  limited(limit: LimitKind): void {
+  recordRefusal(limit: LimitKind): void {
     this.limits.inc({ limit })
   }
 
   /** Content type of `text`. */
-  get type(): string {
+  get contentType(): string {
     return this.registry.contentType
   }
 
   /** All metrics in Prometheus' text format, as `GET /metrics` returns them. Values that cannot be read are NaN. */
   async text(): Promise<string> {
-    const { sessions, bytes, waiting, upkeep } = await this.read()
+    const { sessions, ramBytes, pendingDeliveries, upkeep } = await this.read()
     this.flushPending()
     this.gauges.sessions.set(sessions)
-    this.gauges.bytes.set(bytes)
-    this.gauges.waiting.set(waiting)
+    this.gauges.bytes.set(ramBytes)
+    this.gauges.waiting.set(pendingDeliveries)
     this.gauges.degraded.set(upkeep.degraded)
     this.upkeepDone.reset()
     this.upkeepDone.inc(upkeep.done)
@@ -170,16 +172,21 @@ export class Metrics {
     return this.options.process === false ? text : `${text}\n${await getProcessRegistry().metrics()}`
   }
 
-  private async read(): Promise<Readings> {
+  private async read(): Promise<GaugeValues> {
     try {
-      return await this.options.read()
+      return await this.options.readGauges()
     } catch {
-      return { sessions: Number.NaN, bytes: Number.NaN, waiting: Number.NaN, upkeep: { done: 0, degraded: Number.NaN } }
+      return {
+        sessions: Number.NaN,
+        ramBytes: Number.NaN,
+        pendingDeliveries: Number.NaN,
+        upkeep: { done: 0, degraded: Number.NaN },
+      }
     }
   }
 
   /** The pending counts with the labels of a turn. Only answered turns with memory are counted by scope. */
-  private pendingFor(turn: Turn, isTurn: boolean): PendingCounts {
+  private pendingFor(turn: TurnRecord, isTurn: boolean): PendingCounts {
     const { protocol } = turn
     const upstream = this.labels.upstream.bound(turn.upstream)
     const profile = this.labels.profile.bound(turn.profile)

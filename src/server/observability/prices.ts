@@ -4,7 +4,7 @@ import { MemoryError } from '../../domain/error.ts'
 
 /** US dollars per million tokens. Without `cached`, cached input costs as much as other input. */
 export type Rate = { readonly input: number; readonly cached?: number | undefined; readonly output: number }
-/** With `upTo`, the rate applies to prompts of at most that many tokens, and `beyond` to longer ones; their price is unknown without it. */
+/** With `countMatches`, the rate applies to prompts of at most that many tokens, and `beyond` to longer ones; their price is unknown without it. */
 export type Price = Rate & { readonly upTo?: Tokens | undefined; readonly beyond?: Rate | undefined }
 /**
  * Prices by model name as of a date. A name matches the model and its dated snapshots; a name that ends with `*` matches
@@ -60,7 +60,7 @@ export function parsePrices(value: unknown): PriceTable {
  * @example
  * computeRequestCost(publishedPrices, 'gpt-5.4-mini', { prompt: 1_000_000, completion: 1_000_000 })?.total // 5.25
  */
-export function costOf(
+export function computeRequestCost(
   prices: PriceTable,
   model: string,
   { prompt, cached = 0, completion = 0 }: BilledTokens,
@@ -74,7 +74,7 @@ export function costOf(
 }
 
 /** Computes the savings of memory. An upper bound: tokens that were not sent might have been cached as well. */
-export function savedBy(
+export function computeSaving(
   prices: PriceTable,
   model: string,
   saved: { readonly saved: Tokens; readonly cacheable: Tokens },

@@ -4,7 +4,7 @@ import type { Degradation } from '../../domain/ledger.ts'
 export type UpstreamState = 'ok' | 'failing' | 'down'
 
 /** Everything that determines the readiness of the server. */
-export type State = {
+export type ServerHealth = {
   readonly store: 'ok' | { readonly fault: string }
   readonly upstreams: readonly { readonly name: string; readonly state: UpstreamState }[]
   /** True during shutdown: running requests finish, new ones are refused. */
@@ -13,7 +13,7 @@ export type State = {
   /** Bytes that sessions use in RAM, and their limit. */
   readonly bytes: { readonly used: number; readonly limit?: number }
   /** Session ends whose delivery failed and will be retried. */
-  readonly waiting: number
+  readonly pendingDeliveries: number
 }
 
 /** Health report. A server that is not ready always lists a reason in `degraded`. */
@@ -33,8 +33,8 @@ export type Readiness = {
  * @example
  * checkReadiness({ store: 'ok', upstreams: [], draining: false, upkeep: [], bytes: { used: 0 }, waiting: 0 }).ready // true
  */
-export function checkReadiness(state: State): Readiness {
-  const { store, upstreams, draining, upkeep, bytes, waiting } = state
+export function checkReadiness(state: ServerHealth): Readiness {
+  const { store, upstreams, draining, upkeep, bytes, pendingDeliveries } = state
   const allUpstreamsDown = upstreams.length > 0 && upstreams.every(({ state }) => state === 'down')
   const isUnavailable = store !== 'ok' || allUpstreamsDown
   const isRamFull = bytes.limit !== undefined && bytes.used >= bytes.limit
@@ -48,7 +48,8 @@ export function checkReadiness(state: State): Readiness {
     const why = `${bytes.used} of ${bytes.limit} bytes are used; the least recently used sessions are ended`
     degraded.push({ part: 'memory', why })
   }
-  if (waiting > 0) degraded.push({ part: 'outbox', why: `${waiting} session ends wait for delivery` })
+  if (pendingDeliveries > 0)
+    degraded.push({ part: 'outbox', why: `${pendingDeliveries} session ends wait for delivery` })
   return {
     ready: !draining && !isUnavailable,
     status: statusOf(draining, isUnavailable, degraded.length > 0),

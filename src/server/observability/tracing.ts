@@ -1,6 +1,6 @@
 import type { Attributes, Context, Span, Tracer, TracerProvider } from '@opentelemetry/api'
 import { MemoryError } from '../../domain/error.ts'
-import { createPseudonymizer, modelName, type Pseudonymize, type Turn } from './turnRecord.ts'
+import { createPseudonymizer, modelName, type Pseudonymize, type TurnRecord } from './turnRecord.ts'
 
 type OpenTelemetry = typeof import('@opentelemetry/api')
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
@@ -12,25 +12,25 @@ export type MemoryOperation = 'search_memory' | 'create_memory' | 'update_memory
 export type TracedRequest = { readonly method: string; readonly route: string; readonly headers: Headers }
 
 /** The trace of one request. */
-export interface Traced {
+export interface RequestTrace {
   /** Headers that make the upstream's spans children of this one. */
   readonly headers: Readonly<Record<string, string>>
   /** Records a memory operation on a scope; `count` returns the number of entries in its result. */
-  memory<T>(
+  recordOperation<T>(
     operation: MemoryOperation,
     scope: string,
     work: () => Promise<T>,
     count?: (result: T) => number,
   ): Promise<T>
   /** Adds the attributes of a finished turn. */
-  turn(turn: Turn): void
+  setTurn(turn: TurnRecord): void
   /** Sets the response status of a request that is not a turn. */
-  answered(status: number): void
+  setStatus(status: number): void
 }
 
 /** Records requests as spans. */
 export interface Tracing {
-  request<T>(request: TracedRequest, work: (trace: Traced) => Promise<T>): Promise<T>
+  traceRequest<T>(request: TracedRequest, work: (trace: RequestTrace) => Promise<T>): Promise<T>
 }
 
 export type TracingOptions = {
@@ -54,25 +54,25 @@ export async function openTracing({
   try {
     api = await load()
   } catch {
-    return untraced
+    return noopTracing
   }
   const tracer = (provider ?? api.trace).getTracer('threadkeep')
-  return { request: (request, work) => recordRequest({ api, tracer, pseudonym }, request, work) }
+  return { traceRequest: (request, work) => recordRequest({ api, tracer, pseudonym }, request, work) }
 }
 
 /** Records nothing; passes the client's trace context to the upstream. */
-export const untraced: Tracing = {
-  request: (request, work) => {
+export const noopTracing: Tracing = {
+  traceRequest: (request, work) => {
     const parent = readTraceContext(request.headers)
     return work(parent === undefined ? emptyTrace : { ...emptyTrace, headers: traceHeaders(parent) })
   },
 }
 
-const emptyTrace: Traced = {
+const emptyTrace: RequestTrace = {
   headers: {},
-  memory: (_operation, _scope, work) => work(),
-  turn: () => undefined,
-  answered: () => undefined,
+  recordOperation: (_operation, _scope, work) => work(),
+  setTurn: () => undefined,
+  setStatus: () => undefined,
 }
 
 type Recorder = { readonly api: OpenTelemetry; readonly tracer: Tracer; readonly pseudonym: Pseudonymize }
@@ -80,7 +80,7 @@ type Recorder = { readonly api: OpenTelemetry; readonly tracer: Tracer; readonly
 async function recordRequest<T>(
   recorder: Recorder,
   { method, route, headers }: TracedRequest,
-  work: (trace: Traced) => Promise<T>,
+  work: (trace: RequestTrace) => Promise<T>,
 ): Promise<T> {
   const { api, tracer, pseudonym } = recorder
   const parent = readTraceContext(headers)
@@ -94,14 +94,15 @@ async function recordRequest<T>(
     // By the conventions, a client error is not an error of the server's span.
     if (status >= 500) markFailed(api, span, String(status))
   }
-  const trace: Traced = {
+  const trace: RequestTrace = {
     headers: upstreamTraceHeaders(span, parent),
-    memory: (operation, scope, run, count) => recordOperation(recorder, context, { operation, scope, count }, run),
-    turn: (turn) => {
+    recordOperation: (operation, scope, run, count) =>
+      recordOperation(recorder, context, { operation, scope, count }, run),
+    setTurn: (turn) => {
       if (span.isRecording()) span.setAttributes(turnAttributes(turn, pseudonym))
       setStatus(turn.status)
     },
-    answered: setStatus,
+    setStatus,
   }
   return endSpanAfter(api, span, () => api.context.with(context, () => work(trace)))
 }
@@ -148,32 +149,32 @@ function markFailed(api: OpenTelemetry, span: Span, errorType: string): void {
  * Span attributes of a turn, with OpenTelemetry's names for HTTP and GenAI where they exist. Attributes with message text
  * (`gen_ai.input.messages`, `gen_ai.memory.query.text` and similar) are never set.
  */
-function turnAttributes(turn: Turn, pseudonym: Pseudonymize): Attributes {
-  const { key, scope, protocol, tokens, millis } = turn
+function turnAttributes(turn: TurnRecord, pseudonym: Pseudonymize): Attributes {
+  const { key, scope, protocol, tokens, durationMs } = turn
   return omitUndefined({
     'gen_ai.operation.name': 'chat',
     // The request format: the actual provider behind an upstream's address is unknown.
     'gen_ai.provider.name': protocol === 'messages' ? 'anthropic' : 'openai',
     'gen_ai.request.model': modelName(turn.model),
     // By the conventions, set for streams only.
-    'gen_ai.request.stream': turn.streamed ? true : undefined,
+    'gen_ai.request.stream': turn.isStreaming ? true : undefined,
     'gen_ai.conversation.id': key === undefined ? undefined : pseudonym(key),
     'gen_ai.usage.input_tokens': tokens.prompt,
     'gen_ai.usage.output_tokens': tokens.completion,
     'gen_ai.usage.cache_read.input_tokens': tokens.cached,
     'gen_ai.response.time_to_first_chunk':
-      turn.streamed && millis.first !== undefined ? millis.first / 1_000 : undefined,
+      turn.isStreaming && durationMs.firstByte !== undefined ? durationMs.firstByte / 1_000 : undefined,
     'threadkeep.scope': scope,
     'threadkeep.profile': turn.profile,
     'threadkeep.upstream': turn.upstream,
-    'threadkeep.memory.seconds': millis.memory / 1_000,
+    'threadkeep.memory.seconds': durationMs.memory / 1_000,
     'threadkeep.tokens.shown': tokens.shown,
     'threadkeep.tokens.history': tokens.history,
     'threadkeep.tokens.saved': tokens.saved,
     'threadkeep.tokens.cacheable': tokens.cacheable,
     'threadkeep.retries': turn.retries,
-    'threadkeep.aborted': turn.aborted,
-    'threadkeep.stored': turn.stored,
+    'threadkeep.aborted': turn.isAborted,
+    'threadkeep.stored': turn.isStored,
     'threadkeep.degraded': [...turn.degraded],
   })
 }

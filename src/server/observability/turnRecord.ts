@@ -5,7 +5,7 @@ import type { Millis, Tokens } from '../../domain/entry.ts'
 export type ProtocolName = 'chat' | 'responses' | 'messages'
 
 /** The ids and numbers of one model request. Metrics, logs and traces are built from this alone, never from message text. */
-export type Turn = {
+export type TurnRecord = {
   /** The session; undefined when the request was relayed without memory. */
   readonly key?: string
   readonly scope?: string
@@ -15,9 +15,9 @@ export type Turn = {
   readonly upstream: string
   readonly profile: string
   readonly status: number
-  readonly streamed: boolean
+  readonly isStreaming: boolean
   /** Durations: the whole request, the part spent in memory, and the time to the first byte of the reply. */
-  readonly millis: { readonly total: Millis; readonly memory: Millis; readonly first?: Millis }
+  readonly durationMs: { readonly total: Millis; readonly memory: Millis; readonly firstByte?: Millis }
   /** Our own counts (prompt sent, full history, their difference, stable prefix), then those the upstream reports. */
   readonly tokens: {
     readonly shown: Tokens
@@ -29,17 +29,17 @@ export type Turn = {
     readonly cached?: Tokens
   }
   readonly retries: number
-  readonly aborted: boolean
-  readonly stored: boolean
+  readonly isAborted: boolean
+  readonly isStored: boolean
   /** Number of messages stored. */
-  readonly appended: number
+  readonly appendedMessages: number
   /** Upstreams that failed before the one that replied. */
-  readonly passedOver: readonly string[]
+  readonly failedUpstreams: readonly string[]
   readonly degraded: readonly string[]
 }
 
 /** True when the client received a reply. */
-export const isAnswered = ({ status, aborted }: Turn): boolean => status < 400 && !aborted
+export const isAnswered = ({ status, isAborted }: TurnRecord): boolean => status < 400 && !isAborted
 
 /**
  * The name of a model, or `other` for text that does not look like one: a client could send message text there.

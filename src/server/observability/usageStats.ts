@@ -1,6 +1,6 @@
 import type { Millis, Tokens } from '../../domain/entry.ts'
 import { LruCache } from './lruCache.ts'
-import { isAnswered, type Turn } from './turnRecord.ts'
+import { isAnswered, type TurnRecord } from './turnRecord.ts'
 
 /** Sums over the turns of a session or a tenant. A turn without a reply counts as failed only. */
 export type UsageTotals = {
@@ -44,12 +44,12 @@ export const createTotals = (): UsageTotals => ({
 })
 
 /** Adds a turn to totals. */
-export function addTurn(totals: UsageTotals, turn: Turn): void {
+export function addTurn(totals: UsageTotals, turn: TurnRecord): void {
   if (!isAnswered(turn)) {
     totals.failed++
     return
   }
-  const { tokens, millis } = turn
+  const { tokens, durationMs } = turn
   totals.turns++
   totals.shown += tokens.shown
   totals.history += tokens.history
@@ -58,8 +58,8 @@ export function addTurn(totals: UsageTotals, turn: Turn): void {
   totals.prompt += tokens.prompt ?? 0
   totals.completion += tokens.completion ?? 0
   totals.cached += tokens.cached ?? 0
-  totals.millis.total += millis.total
-  totals.millis.memory += millis.memory
+  totals.millis.total += durationMs.total
+  totals.millis.memory += durationMs.memory
 }
 
 export function reportUsage({ turns, failed, millis, ...tokens }: Readonly<UsageTotals>): UsageReport {
@@ -79,7 +79,7 @@ const ratio = (part: number, whole: number): number | null => (whole === 0 ? nul
  * Usage of sessions and tenants, in RAM, for the most recently used of each. A tenant has totals of its own, so they do
  * not shrink when one of its sessions is dropped.
  */
-export class Tallies {
+export class UsageStats {
   private readonly sessions: LruCache<UsageTotals>
   private readonly scopes: LruCache<UsageTotals>
 
@@ -88,7 +88,7 @@ export class Tallies {
     this.scopes = new LruCache(maxEntries, createTotals)
   }
 
-  heard(turn: Turn): void {
+  recordTurn(turn: TurnRecord): void {
     if (turn.key !== undefined) addTurn(this.sessions.getOrCreate(turn.key), turn)
     if (turn.scope !== undefined) addTurn(this.scopes.getOrCreate(turn.scope), turn)
   }

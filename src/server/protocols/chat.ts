@@ -1,14 +1,23 @@
-import type { Incoming } from '../../domain/chat.ts'
+import type { MessageInput } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import type { ToolCall } from '../../domain/entry.ts'
 import type { ChatMessage, ChatToolCall } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import { notAReply } from '../../providers/errors.ts'
-import { preludeCost } from '../../text/cost.ts'
-import { at, listAt, parseJson, textAt } from '../../text/json.ts'
-import { sessionIn } from '../auth/identity.ts'
+import { invalidReplyError } from '../../providers/errors.ts'
+import { countPromptOverhead } from '../../text/cost.ts'
+import { getArray, getPath, getString, parseJson } from '../../text/json.ts'
+import { readSessionHint } from '../auth/identity.ts'
 import { JsonReplyParser, parseJsonReply } from './jsonReplyParser.ts'
-import type { Ask, Body, Dialect, FilePart, Heard, Listener, Sent, Usage } from './protocol.ts'
+import type {
+  ClientMessage,
+  FilePart,
+  ModelReply,
+  ParsedRequest,
+  Protocol,
+  ReplyParser,
+  RequestBody,
+  Usage,
+} from './protocol.ts'
 import {
   addFilePart,
   addMediaUrl,
@@ -29,35 +38,35 @@ import {
 import { SseTemplateCache } from './sseTemplateCache.ts'
 
 /** OpenAI chat completions. */
-export const chat: Dialect = {
+export const chatProtocol: Protocol = {
   name: 'chat',
   path: '/chat/completions',
-  read: parseRequest,
-  write: buildRequest,
-  listener: createChatReplyParser,
-  hear: parseChatReply,
-  problem: (error) => ({ error }),
-  failure: (error) => `data: ${JSON.stringify({ error })}\n\n`,
+  parseRequest,
+  buildRequest,
+  createReplyParser: createChatReplyParser,
+  parseReply: parseChatReply,
+  formatError: (error) => ({ error }),
+  formatErrorEvent: (error) => `data: ${JSON.stringify({ error })}\n\n`,
 }
 
-function parseRequest(body: Body, tokenizer: Tokenizer): Ask {
+function parseRequest(body: RequestBody, tokenizer: Tokenizer): ParsedRequest {
   return createLazyRequest(
     {
       body,
-      model: textAt(body, 'model'),
-      streams: body.stream === true,
+      model: getString(body, 'model'),
+      isStreaming: body.stream === true,
       maxTokens: asNumber(body.max_completion_tokens ?? body.max_tokens),
-      session: sessionIn(body),
+      sessionHint: readSessionHint(body),
     },
     () => parseConversation(body, tokenizer),
   )
 }
 
 /** Parses the messages in a single pass: every turn carries the whole history. */
-function parseConversation(body: Body, tokenizer: Tokenizer): ParsedConversation {
+function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConversation {
   const files: FilePart[] = []
-  const messages: Sent[] = []
-  const instructions: Sent[] = []
+  const messages: ClientMessage[] = []
+  const instructions: ClientMessage[] = []
   const list = requireMessages(body)
   for (let index = 0; index < list.length; index++) {
     const message = parsePlainMessage(list[index], index) ?? parseClientMessage(normalize(list[index], files), index)
@@ -66,9 +75,10 @@ function parseConversation(body: Body, tokenizer: Tokenizer): ParsedConversation
   }
   const tools = readToolDefinitions(body)
   return {
-    said: messages,
-    turn: findTurnStart(messages) ?? list.length,
-    owed: instructions.length === 0 && tools.length === 0 ? 0 : preludeCost(tokenizer, instructions, tools),
+    messages,
+    turnStart: findTurnStart(messages) ?? list.length,
+    promptOverheadTokens:
+      instructions.length === 0 && tools.length === 0 ? 0 : countPromptOverhead(tokenizer, instructions, tools),
     instructions: instructions.map(({ content }) => content),
     hasTools: tools.length > 0,
     files,
@@ -76,20 +86,20 @@ function parseConversation(body: Body, tokenizer: Tokenizer): ParsedConversation
 }
 
 /** Reads `tools` and the deprecated `functions`. */
-function readToolDefinitions({ tools, functions }: Body): readonly unknown[] {
+function readToolDefinitions({ tools, functions }: RequestBody): readonly unknown[] {
   if (tools === undefined && functions === undefined) return []
   return limitCount(Array.isArray(functions) ? [...asArray(tools), ...functions] : asArray(tools), 'tools')
 }
 
-function buildRequest(request: Ask, memory: readonly ChatMessage[], from = request.turn): Body {
-  const list = request.body.messages as readonly Incoming[]
-  const resent = findResentMedia(request.said, list, from)
+function buildRequest(request: ParsedRequest, memory: readonly ChatMessage[], from = request.turnStart): RequestBody {
+  const list = request.body.messages as readonly MessageInput[]
+  const resent = findResentMedia(request.messages, list, from)
   const restored = restoreToolCalls(memory, request.body)
   const shown =
     resent.size === 0
       ? restored
       : restored.map(
-          (message) => (message.role === 'user' ? resent.get(textAt(message, 'content')) : undefined) ?? message,
+          (message) => (message.role === 'user' ? resent.get(getString(message, 'content')) : undefined) ?? message,
         )
   const messages = (shown as readonly unknown[]).concat(list.slice(from))
   return {
@@ -98,7 +108,7 @@ function buildRequest(request: Ask, memory: readonly ChatMessage[], from = reque
   }
 }
 
-function selectInstructions(messages: readonly Incoming[], end: number): unknown[] {
+function selectInstructions(messages: readonly MessageInput[], end: number): unknown[] {
   const found: unknown[] = []
   for (let index = 0; index < end; index++) {
     const role = messages[index]?.role
@@ -120,15 +130,15 @@ function normalize(message: unknown, files: FilePart[]): unknown {
 function normalizePart(part: unknown, files: FilePart[]): unknown {
   const type = readType(part)
   if (type === 'image_url')
-    return addMediaUrl('image', textAt(part, 'image_url', 'url') || textAt(part, 'image_url'), files)
+    return addMediaUrl('image', getString(part, 'image_url', 'url') || getString(part, 'image_url'), files)
   if (type === 'input_audio')
-    return toTextPart(formatPlaceholder('audio', Buffer.from(textAt(part, 'input_audio', 'data'), 'base64')))
+    return toTextPart(formatPlaceholder('audio', Buffer.from(getString(part, 'input_audio', 'data'), 'base64')))
   if (type !== 'file') return part
   return addFilePart(
     {
-      name: textAt(part, 'file', 'filename'),
-      data: textAt(part, 'file', 'file_data'),
-      address: textAt(part, 'file', 'file_id'),
+      name: getString(part, 'file', 'filename'),
+      data: getString(part, 'file', 'file_data'),
+      address: getString(part, 'file', 'file_id'),
     },
     files,
   )
@@ -159,15 +169,15 @@ class ChatReplyParser extends JsonReplyParser {
     return !this.hasFailed && (this.hasFinishReason || this.done)
   }
 
-  get isOver(): boolean {
+  get hasEnded(): boolean {
     return this.done
   }
 
-  heard(): Heard {
+  toReply(): ModelReply {
     const calls =
       this.calls === undefined ? [] : [...this.calls].sort(([a], [b]) => a - b).map(([, call]) => toToolCall(call))
     return {
-      reply: createAssistantMessage(this.text + this.pendingDeltas.join(''), calls),
+      message: createAssistantMessage(this.text + this.pendingDeltas.join(''), calls),
       id: this.id,
       usage: this.usage,
     }
@@ -216,21 +226,22 @@ class ChatReplyParser extends JsonReplyParser {
   }
 
   private appendCall(delta: unknown, position: number): void {
-    const index = at(delta, 'index')
+    const index = getPath(delta, 'index')
     const slot = typeof index === 'number' ? index : position
     this.calls ??= new Map()
     const call = this.calls.get(slot) ?? { id: '', name: '', arguments: '', input: undefined }
     // Ids and names arrive complete, and some servers repeat them; arguments arrive in pieces.
-    call.id ||= textAt(delta, 'id')
-    call.name ||= textAt(delta, 'function', 'name') || textAt(delta, 'custom', 'name')
-    call.arguments += this.limitSize(textAt(delta, 'function', 'arguments'))
-    const input = at(delta, 'custom', 'input')
+    call.id ||= getString(delta, 'id')
+    call.name ||= getString(delta, 'function', 'name') || getString(delta, 'custom', 'name')
+    call.arguments += this.limitSize(getString(delta, 'function', 'arguments'))
+    const input = getPath(delta, 'custom', 'input')
     if (typeof input === 'string') call.input = `${call.input ?? ''}${this.limitSize(input)}`
     this.calls.set(slot, call)
   }
 }
 
-const readContent = (event: unknown): unknown => at(listAt(event, 'choices').find(isFirstChoice), 'delta', 'content')
+const readContent = (event: unknown): unknown =>
+  getPath(getArray(event, 'choices').find(isFirstChoice), 'delta', 'content')
 const isTextDelta = (delta: unknown): delta is { readonly content: string } =>
   isObject(delta) &&
   typeof delta.content === 'string' &&
@@ -244,36 +255,36 @@ const toToolCall = ({ id, name, arguments: text, input }: PartialCall): ToolCall
   arguments: input === undefined ? text : toArguments(input),
 })
 
-export function createChatReplyParser(address: string): Listener {
+export function createChatReplyParser(address: string): ReplyParser {
   return new ChatReplyParser(address)
 }
 
 const toUsage = (usage: Fields): Usage => ({
   prompt: Number(usage.prompt_tokens) || 0,
   completion: Number(usage.completion_tokens) || 0,
-  cached: Number(at(usage, 'prompt_tokens_details', 'cached_tokens')) || 0,
+  cached: Number(getPath(usage, 'prompt_tokens_details', 'cached_tokens')) || 0,
 })
 
 /** Parses a complete chat completion. Throws if the text is not one. */
-function parseChatReply(text: string, address: string): Heard {
+function parseChatReply(text: string, address: string): ModelReply {
   const json = parseJsonReply(text, address)
-  const message = at(json, 'choices', 0, 'message')
-  if (!isObject(message)) throw notAReply(address, 'JSON of another kind')
-  const content = textAt(message, 'content') || textAt(message, 'refusal')
+  const message = getPath(json, 'choices', 0, 'message')
+  if (!isObject(message)) throw invalidReplyError(address, 'JSON of another kind')
+  const content = getString(message, 'content') || getString(message, 'refusal')
   return {
-    reply: createAssistantMessage(content, readToolCalls(message)),
-    id: textAt(json, 'id') || undefined,
+    message: createAssistantMessage(content, readToolCalls(message)),
+    id: getString(json, 'id') || undefined,
     usage: isObject(json) && isObject(json.usage) ? toUsage(json.usage) : undefined,
   }
 }
 
 function readToolCalls(message: Fields): readonly ToolCall[] {
   if (!hasToolCalls(message)) return []
-  return listAt(normalizeToolCalls({ role: 'assistant', ...message }), 'tool_calls').map(parseToolCall)
+  return getArray(normalizeToolCalls({ role: 'assistant', ...message }), 'tool_calls').map(parseToolCall)
 }
 
 /** Drops calls without an id or a name: no tool result can refer to them. */
-function createAssistantMessage(content: string, calls: readonly ToolCall[]): Incoming {
+function createAssistantMessage(content: string, calls: readonly ToolCall[]): MessageInput {
   const valid = calls.filter((call) => call.id !== '' && call.name !== '')
   return valid.length === 0
     ? { role: 'assistant', content }
@@ -282,10 +293,10 @@ function createAssistantMessage(content: string, calls: readonly ToolCall[]): In
 
 /** Parses a tool call. The text input of a custom tool becomes `{"input": …}`, as in the Responses protocol. */
 function parseToolCall(call: unknown): ToolCall {
-  const id = textAt(call, 'id')
+  const id = getString(call, 'id')
   if (!isCustom(call))
-    return { id, name: textAt(call, 'function', 'name'), arguments: textAt(call, 'function', 'arguments') }
-  return { id, name: textAt(call, 'custom', 'name'), arguments: toArguments(textAt(call, 'custom', 'input')) }
+    return { id, name: getString(call, 'function', 'name'), arguments: getString(call, 'function', 'arguments') }
+  return { id, name: getString(call, 'custom', 'name'), arguments: toArguments(getString(call, 'custom', 'input')) }
 }
 
 /** Encodes the text input of a custom tool as function arguments. */
@@ -303,14 +314,14 @@ const hasToolCalls = (message: Fields): boolean =>
 /** Converts custom tool calls and deprecated function calls and results to function tool calls and tool messages. */
 function normalizeToolCalls(message: Fields): Fields {
   const { role } = message
-  if (role === 'function' && textAt(message, 'name') !== '')
+  if (role === 'function' && getString(message, 'name') !== '')
     return { role: 'tool', tool_call_id: message.name, content: message.content }
   // Fast path: most messages of a history have no calls.
   if (role !== 'assistant' || !hasToolCalls(message)) return message
   const { tool_calls: calls, function_call: functionCall, ...rest } = message
   if (Array.isArray(calls) && calls.some(isCustom))
     return { ...rest, tool_calls: calls.map((call) => (isCustom(call) ? toFunctionCall(parseToolCall(call)) : call)) }
-  return isObject(functionCall) && listAt(message, 'tool_calls').length === 0
+  return isObject(functionCall) && getArray(message, 'tool_calls').length === 0
     ? { ...rest, tool_calls: [fromFunctionCall(functionCall)] }
     : message
 }
@@ -322,11 +333,11 @@ const toFunctionCall = ({ id, name, arguments: text }: ToolCall): ChatToolCall =
 })
 
 /** Converts calls and results in memory messages back to the kinds of tools that the client declares. */
-function restoreToolCalls(memory: readonly ChatMessage[], body: Body): readonly Fields[] {
+function restoreToolCalls(memory: readonly ChatMessage[], body: RequestBody): readonly Fields[] {
   if (!Array.isArray(body.tools)) return Array.isArray(body.functions) ? restoreFunctionCalls(memory) : memory
   const tools = body.tools.filter(isCustom)
   if (tools.length === 0) return memory
-  const customNames = new Set(tools.map((tool) => textAt(tool, 'custom', 'name')))
+  const customNames = new Set(tools.map((tool) => getString(tool, 'custom', 'name')))
   customNames.delete('')
   return memory.map((message) => restoreCustomCalls(message, customNames))
 }
@@ -342,7 +353,7 @@ function restoreCustomCalls(message: ChatMessage, customNames: ReadonlySet<strin
 const toCustomCall = ({ id, function: { name, arguments: text } }: ChatToolCall): Fields => ({
   id,
   type: 'custom',
-  custom: { name, input: textAt(parseJson(text), 'input') },
+  custom: { name, input: getString(parseJson(text), 'input') },
 })
 
 /** Restores deprecated function calls: a server asked with `functions` may not support `tools`. */

@@ -1,16 +1,16 @@
 import { isObject } from '../../domain/checks.ts'
-import { notAReply, reported } from '../../providers/errors.ts'
+import { findReportedError, invalidReplyError } from '../../providers/errors.ts'
 import { parseJson } from '../../text/json.ts'
 import { EventReader } from '../http/sse.ts'
-import type { Heard, Listener } from './protocol.ts'
+import type { ModelReply, ReplyParser } from './protocol.ts'
 
 const maxReplyCharacters = 16_777_216
 const utf8 = new TextDecoder()
 
 /** Base class of the reply parsers: reads a stream of JSON events; subclasses interpret them. */
-export abstract class JsonReplyParser implements Listener {
+export abstract class JsonReplyParser implements ReplyParser {
   private readonly events = new EventReader({
-    take: (data) => this.parseEvent(data),
+    onData: (data) => this.parseEvent(data),
     skip: (text, start) => this.consumeTemplateEvents(text, start),
   })
   protected readonly address: string
@@ -22,8 +22,8 @@ export abstract class JsonReplyParser implements Listener {
   }
 
   abstract readonly isComplete: boolean
-  abstract readonly isOver: boolean
-  abstract heard(): Heard
+  abstract readonly hasEnded: boolean
+  abstract toReply(): ModelReply
 
   /** Handles one event; `text` is its JSON source. */
   protected abstract handleEvent(event: Readonly<Record<string, unknown>>, text: string): void
@@ -32,7 +32,7 @@ export abstract class JsonReplyParser implements Listener {
     return this.failed
   }
 
-  hear(lines: Uint8Array): void {
+  push(lines: Uint8Array): void {
     this.events.push(utf8.decode(lines))
   }
 
@@ -63,7 +63,7 @@ export abstract class JsonReplyParser implements Listener {
   protected limitSize(text: string): string {
     this.characters += text.length
     if (this.characters > maxReplyCharacters)
-      throw notAReply(this.address, `more than ${maxReplyCharacters} characters`)
+      throw invalidReplyError(this.address, `more than ${maxReplyCharacters} characters`)
     return text
   }
 
@@ -77,8 +77,8 @@ export abstract class JsonReplyParser implements Listener {
       return
     }
     const event = parseJson(text)
-    if (!isObject(event)) throw notAReply(this.address, 'an event that is not JSON')
-    if (event.type === 'error' || (event.error !== undefined && reported(this.address, event) !== undefined))
+    if (!isObject(event)) throw invalidReplyError(this.address, 'an event that is not JSON')
+    if (event.type === 'error' || (event.error !== undefined && findReportedError(this.address, event) !== undefined))
       this.fail()
     this.handleEvent(event, text)
   }
@@ -87,8 +87,8 @@ export abstract class JsonReplyParser implements Listener {
 /** Parses a complete JSON reply. Throws if the text is not JSON, or if the model server reports an error in it. */
 export function parseJsonReply(text: string, address: string): unknown {
   const json = parseJson(text)
-  if (json === undefined) throw notAReply(address, 'something that is not JSON')
-  const failure = reported(address, json)
+  if (json === undefined) throw invalidReplyError(address, 'something that is not JSON')
+  const failure = findReportedError(address, json)
   if (failure !== undefined) throw failure
   return json
 }

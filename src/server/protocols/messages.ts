@@ -2,10 +2,10 @@ import { toAnthropic } from '../../context/anthropic.ts'
 import { isObject } from '../../domain/checks.ts'
 import type { AnthropicMessage, ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import { notAReply } from '../../providers/errors.ts'
-import { preludeCost } from '../../text/cost.ts'
-import { at, listAt, parseJson, textAt } from '../../text/json.ts'
-import type { Problem } from '../http/httpError.ts'
+import { invalidReplyError } from '../../providers/errors.ts'
+import { countPromptOverhead } from '../../text/cost.ts'
+import { getArray, getPath, getString, parseJson } from '../../text/json.ts'
+import type { ErrorResponse } from '../http/httpError.ts'
 import { JsonReplyParser, parseJsonReply } from './jsonReplyParser.ts'
 import {
   type Block,
@@ -16,7 +16,7 @@ import {
   toBlocks,
   toChatMessages,
 } from './messagesBlocks.ts'
-import type { Ask, Body, Dialect, FilePart, Heard, Listener, Usage } from './protocol.ts'
+import type { FilePart, ModelReply, ParsedRequest, Protocol, ReplyParser, RequestBody, Usage } from './protocol.ts'
 import {
   asArray,
   asNumber,
@@ -32,31 +32,31 @@ import {
 } from './request.ts'
 
 /** Anthropic Messages. */
-export const messages: Dialect = {
+export const messagesProtocol: Protocol = {
   name: 'messages',
   path: '/messages',
-  read: parseRequest,
-  write: buildRequest,
-  listener: createMessagesReplyParser,
-  hear: parseMessagesReply,
-  problem: formatError,
-  failure: (error) => `event: error\ndata: ${JSON.stringify(formatError(error))}\n\n`,
+  parseRequest,
+  buildRequest,
+  createReplyParser: createMessagesReplyParser,
+  parseReply: parseMessagesReply,
+  formatError,
+  formatErrorEvent: (error) => `event: error\ndata: ${JSON.stringify(formatError(error))}\n\n`,
 }
 
-function parseRequest(body: Body, tokenizer: Tokenizer): Ask {
+function parseRequest(body: RequestBody, tokenizer: Tokenizer): ParsedRequest {
   return createLazyRequest(
     {
       body,
-      model: textAt(body, 'model'),
-      streams: body.stream === true,
+      model: getString(body, 'model'),
+      isStreaming: body.stream === true,
       maxTokens: asNumber(body.max_tokens),
-      session: parseSession(textAt(body, 'metadata', 'user_id')),
+      sessionHint: parseSession(getString(body, 'metadata', 'user_id')),
     },
     () => parseConversation(body, tokenizer),
   )
 }
 
-function parseConversation(body: Body, tokenizer: Tokenizer): ParsedConversation {
+function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConversation {
   const rawMessages = requireMessages(body).map(requireRawMessage)
   requireParts(body.system ?? '', 'system', (type) => type === 'text')
   const files: FilePart[] = []
@@ -66,21 +66,21 @@ function parseConversation(body: Body, tokenizer: Tokenizer): ParsedConversation
   // The limit is checked again, because each tool result becomes a message of its own.
   const all = limitCount(converted, 'messages').map(({ message, index }) => parseClientMessage(message, index))
   const instructions = [
-    ...toBlocks(body.system).map((block) => textAt(block, 'text')),
+    ...toBlocks(body.system).map((block) => getString(block, 'text')),
     ...all.filter(({ role }) => role === 'system').map(({ content }) => content),
   ].filter(Boolean)
   const tools = limitCount(asArray(body.tools), 'tools').map(toChatTool)
   return {
-    said: all.filter(({ role }) => role !== 'system'),
-    turn: findTurnStart(rawMessages),
-    owed: preludeCost(tokenizer, instructions.map(toSystemMessage), tools),
+    messages: all.filter(({ role }) => role !== 'system'),
+    turnStart: findTurnStart(rawMessages),
+    promptOverheadTokens: countPromptOverhead(tokenizer, instructions.map(toSystemMessage), tools),
     instructions,
     hasTools: tools.length > 0,
     files,
   }
 }
 
-function buildRequest(request: Ask, memory: readonly ChatMessage[], from = request.turn): Body {
+function buildRequest(request: ParsedRequest, memory: readonly ChatMessage[], from = request.turnStart): RequestBody {
   const list = request.body.messages as readonly RawMessage[]
   const { system, messages: shown } = toAnthropic(memory)
   const instructions = list.slice(0, from).filter(({ role }) => role === 'system')
@@ -88,7 +88,7 @@ function buildRequest(request: Ask, memory: readonly ChatMessage[], from = reque
     ...instructions.flatMap(({ content }) => toBlocks(content)),
     ...(system === '' ? [] : toBlocks(system)),
   ]
-  const restored = restoreMedia(shown, findResentMedia(request.said, list, from))
+  const restored = restoreMedia(shown, findResentMedia(request.messages, list, from))
   return {
     ...request.body,
     ...(systemBlocks.length === 0 ? {} : { system: appendSystem(request.body.system, systemBlocks) }),
@@ -157,7 +157,7 @@ const looksLikeJsonObject = /^\s*\{/
 /** Extracts the session id from `metadata.user_id`. Coding agents put it in a JSON object or after `_session_`. */
 function parseSession(userId: string): string | undefined {
   const session =
-    (looksLikeJsonObject.test(userId) && textAt(parseJson(userId), 'session_id')) ||
+    (looksLikeJsonObject.test(userId) && getString(parseJson(userId), 'session_id')) ||
     /_session_([\w-]+)$/.exec(userId)?.[1] ||
     userId
   return session.trim() === '' ? undefined : session
@@ -187,7 +187,7 @@ const errorTypesByCode: Readonly<Record<string, string>> = {
 }
 
 /** Formats an error with one of Anthropic's error types; `api_error` when none fits. */
-function formatError({ message, type, code }: Problem['error']): unknown {
+function formatError({ message, type, code }: ErrorResponse['error']): unknown {
   const errorType = errorTypesByCode[code ?? ''] ?? errorTypesByType[type] ?? 'api_error'
   return { type: 'error', error: { type: errorType, message } }
 }
@@ -207,34 +207,34 @@ class MessagesReplyParser extends JsonReplyParser {
     return !this.hasFailed && (this.hasStopReason || this.stopped)
   }
 
-  get isOver(): boolean {
+  get hasEnded(): boolean {
     return this.stopped
   }
 
-  heard(): Heard {
+  toReply(): ModelReply {
     const blocks = [...this.blocks].sort(([a], [b]) => a - b).map(([, partial]) => toBlock(partial))
-    return { reply: toAssistantMessage(blocks), id: this.id, usage: toUsage(this.usage) }
+    return { message: toAssistantMessage(blocks), id: this.id, usage: toUsage(this.usage) }
   }
 
   protected handleEvent(event: Block): void {
     const type = readType(event)
     if (type === 'message_start') {
-      this.id = textAt(event, 'message', 'id') || undefined
-      this.updateUsage(at(event, 'message', 'usage'))
+      this.id = getString(event, 'message', 'id') || undefined
+      this.updateUsage(getPath(event, 'message', 'usage'))
     } else if (type === 'content_block_start' && isObject(event.content_block)) {
       this.limitSize(JSON.stringify(event.content_block))
       this.blocks.set(Number(event.index), { block: event.content_block, text: '', json: '' })
     } else if (type === 'content_block_delta') this.appendDelta(this.blocks.get(Number(event.index)), event.delta)
     else if (type === 'message_delta') {
-      if (textAt(event, 'delta', 'stop_reason') !== '') this.hasStopReason = true
+      if (getString(event, 'delta', 'stop_reason') !== '') this.hasStopReason = true
       this.updateUsage(event.usage)
     } else if (type === 'message_stop') this.stopped = true
   }
 
   private appendDelta(partial: PartialBlock | undefined, delta: unknown): void {
     if (partial === undefined) return
-    partial.text += this.limitSize(textAt(delta, 'text'))
-    partial.json += this.limitSize(textAt(delta, 'partial_json'))
+    partial.text += this.limitSize(getString(delta, 'text'))
+    partial.json += this.limitSize(getString(delta, 'partial_json'))
   }
 
   /** Merges cumulative counts; missing and null counts keep their previous value. */
@@ -245,22 +245,22 @@ class MessagesReplyParser extends JsonReplyParser {
 }
 
 function toBlock({ block, text, json }: PartialBlock): Block {
-  if (block.type === 'text') return { ...block, text: textAt(block, 'text') + text }
+  if (block.type === 'text') return { ...block, text: getString(block, 'text') + text }
   return json === '' ? block : { ...block, input: parseJson(json) ?? json }
 }
 
-function createMessagesReplyParser(address: string): Listener {
+function createMessagesReplyParser(address: string): ReplyParser {
   return new MessagesReplyParser(address)
 }
 
 /** Parses a complete Anthropic message. Throws if the text is not one. */
-function parseMessagesReply(text: string, address: string): Heard {
+function parseMessagesReply(text: string, address: string): ModelReply {
   const json = parseJsonReply(text, address)
-  if (!Array.isArray(at(json, 'content'))) throw notAReply(address, 'JSON of another kind')
+  if (!Array.isArray(getPath(json, 'content'))) throw invalidReplyError(address, 'JSON of another kind')
   return {
-    reply: toAssistantMessage(listAt(json, 'content')),
-    id: textAt(json, 'id') || undefined,
-    usage: toUsage(at(json, 'usage')),
+    message: toAssistantMessage(getArray(json, 'content')),
+    id: getString(json, 'id') || undefined,
+    usage: toUsage(getPath(json, 'usage')),
   }
 }
 

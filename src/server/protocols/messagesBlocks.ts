@@ -1,7 +1,7 @@
-import type { Incoming, Part } from '../../domain/chat.ts'
+import type { ContentPart, MessageInput } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import { isBlank } from '../../domain/entry.ts'
-import { at, listAt, textAt } from '../../text/json.ts'
+import { getArray, getPath, getString } from '../../text/json.ts'
 import type { FilePart } from './protocol.ts'
 import {
   addFilePart,
@@ -66,9 +66,9 @@ function validateContent(content: unknown, param: string): void {
  * Converts a message to chat messages: one per tool result, then one for the text. An assistant message that holds only
  * thinking yields none.
  */
-export function toChatMessages({ role, content }: RawMessage, files: FilePart[]): Incoming[] {
+export function toChatMessages({ role, content }: RawMessage, files: FilePart[]): MessageInput[] {
   if (typeof content === 'string')
-    return role === 'assistant' && isBlank(content) ? [] : [{ role: role as Incoming['role'], content }]
+    return role === 'assistant' && isBlank(content) ? [] : [{ role: role as MessageInput['role'], content }]
   const blocks = toBlocks(content)
   if (role === 'assistant') {
     const reply = toAssistantMessage(blocks)
@@ -76,9 +76,9 @@ export function toChatMessages({ role, content }: RawMessage, files: FilePart[])
   }
   const others = blocks.filter((block) => !isToolResult(block))
   const results = blocks.filter(isToolResult).map(
-    (block): Incoming => ({
+    (block): MessageInput => ({
       role: 'tool',
-      tool_call_id: textAt(block, 'tool_use_id'),
+      tool_call_id: getString(block, 'tool_use_id'),
       content: toResultParts(block),
     }),
   )
@@ -87,10 +87,12 @@ export function toChatMessages({ role, content }: RawMessage, files: FilePart[])
 }
 
 /** Converts the blocks of a reply to an assistant message. */
-export function toAssistantMessage(blocks: readonly unknown[]): Incoming {
+export function toAssistantMessage(blocks: readonly unknown[]): MessageInput {
   // Calls without an id or a name are dropped: no tool result can refer to them.
-  const calls = blocks.filter((block) => isToolUse(block) && textAt(block, 'id') !== '' && textAt(block, 'name') !== '')
-  const message: Incoming = { role: 'assistant', content: joinText(blocks) }
+  const calls = blocks.filter(
+    (block) => isToolUse(block) && getString(block, 'id') !== '' && getString(block, 'name') !== '',
+  )
+  const message: MessageInput = { role: 'assistant', content: joinText(blocks) }
   return calls.length === 0 ? message : { ...message, tool_calls: calls.map(toToolCall) }
 }
 
@@ -100,64 +102,64 @@ function joinText(blocks: readonly unknown[]): string {
   let followsText = false
   for (const block of blocks.filter((one) => !internalTypes.includes(readType(one)))) {
     const isText = readType(block) === 'text'
-    if (isText && followsText) lines.push(`${lines.pop()}${textAt(block, 'text')}`)
-    else if (!isToolUse(block)) lines.push(isText ? textAt(block, 'text') : formatMarker(block))
+    if (isText && followsText) lines.push(`${lines.pop()}${getString(block, 'text')}`)
+    else if (!isToolUse(block)) lines.push(isText ? getString(block, 'text') : formatMarker(block))
     followsText = isText
   }
   return lines.filter((line) => line !== '').join('\n')
 }
 
 /** Converts a tool call. Input that was cut off and is not valid JSON stays text. */
-function toToolCall(block: unknown): NonNullable<Incoming['tool_calls']>[number] {
-  const input = at(block, 'input')
+function toToolCall(block: unknown): NonNullable<MessageInput['tool_calls']>[number] {
+  const input = getPath(block, 'input')
   const text = typeof input === 'string' ? input : (JSON.stringify(input) ?? '{}')
-  return { id: textAt(block, 'id'), type: 'function', function: { name: textAt(block, 'name'), arguments: text } }
+  return { id: getString(block, 'id'), type: 'function', function: { name: getString(block, 'name'), arguments: text } }
 }
 
 /** Formats the marker for a server-side tool call or its result. */
-const formatMarker = (block: unknown): string => `[${textAt(block, 'name') || readType(block)}]`
+const formatMarker = (block: unknown): string => `[${getString(block, 'name') || readType(block)}]`
 
 /** Converts a tool result. Files in it get a placeholder only: the user did not upload them. */
-function toResultParts(block: Block): readonly Part[] {
+function toResultParts(block: Block): readonly ContentPart[] {
   const parts = toBlocks(block.content).flatMap((one) => toParts(one, []))
   return block.is_error === true ? [toTextPart('[error]'), ...parts] : parts
 }
 
-function toParts(block: Block, files: FilePart[]): Part[] {
+function toParts(block: Block, files: FilePart[]): ContentPart[] {
   const type = readType(block)
   if (type === 'text') return [toTextPart(readText(block))]
   if (type === 'image') return [addMediaUrl('image', readAddress(block), files)]
-  if (type === 'document') return [addFilePart({ name: textAt(block, 'title'), ...readDocument(block) }, files)]
+  if (type === 'document') return [addFilePart({ name: getString(block, 'title'), ...readDocument(block) }, files)]
   if (type === 'container_upload')
-    return [addFilePart({ name: '', data: '', address: textAt(block, 'file_id') }, files)]
+    return [addFilePart({ name: '', data: '', address: getString(block, 'file_id') }, files)]
   if (type === 'search_result')
     return [
-      toTextPart(`[search result ${textAt(block, 'source')}]`),
-      ...listAt(block, 'content').map(readText).map(toTextPart),
+      toTextPart(`[search result ${getString(block, 'source')}]`),
+      ...getArray(block, 'content').map(readText).map(toTextPart),
     ]
   return internalTypes.includes(type) ? [] : [toTextPart(formatMarker(block))]
 }
 
-const readText = (block: unknown): string => textAt(block, 'text')
+const readText = (block: unknown): string => getString(block, 'text')
 
 /** Reads the source of an image or document: a `data:` URL for embedded bytes, else its URL or file id. */
 function readAddress(block: Block): string {
   const { source } = block
-  if (textAt(source, 'type') === 'base64')
-    return `data:${textAt(source, 'media_type')};base64,${textAt(source, 'data')}`
-  return textAt(source, 'url') || textAt(source, 'file_id')
+  if (getString(source, 'type') === 'base64')
+    return `data:${getString(source, 'media_type')};base64,${getString(source, 'data')}`
+  return getString(source, 'url') || getString(source, 'file_id')
 }
 
 /** Reads a document, whose source is bytes, text, text blocks or a reference. */
 function readDocument(block: Block): { data: string; address: string } {
-  const type = textAt(block, 'source', 'type')
+  const type = getString(block, 'source', 'type')
   const address = readAddress(block)
   if (type !== 'text' && type !== 'content')
     return address.startsWith('data:') ? { data: address, address: '' } : { data: '', address }
   const text =
     type === 'text'
-      ? textAt(block, 'source', 'data')
-      : toBlocks(at(block, 'source', 'content'))
+      ? getString(block, 'source', 'data')
+      : toBlocks(getPath(block, 'source', 'content'))
           .map(readText)
           .join('\n')
   return { data: `data:text/plain;base64,${Buffer.from(text).toString('base64')}`, address: '' }

@@ -1,84 +1,88 @@
-import type { Incoming, Parsed } from '../../domain/chat.ts'
+import type { MessageInput, ParsedMessage } from '../../domain/chat.ts'
 import type { Tokens } from '../../domain/entry.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import type { Problem } from '../http/httpError.ts'
+import type { ErrorResponse } from '../http/httpError.ts'
 
-export type Body = Readonly<Record<string, unknown>>
+export type RequestBody = Readonly<Record<string, unknown>>
 
 /** Names of the wire protocols clients use: OpenAI chat completions, OpenAI Responses, Anthropic Messages. */
 export type ProtocolName = 'chat' | 'responses' | 'messages'
 
 /** Conversation message and its index in the list the client sent. */
-export type Sent = Parsed & { readonly place: number }
+export type ClientMessage = ParsedMessage & { readonly index: number }
 
 /** File inside a message. `bytes` is undefined when the client sent only a reference to it. */
-export type FilePart = { readonly name: string; readonly type: string; readonly bytes: Uint8Array | undefined }
+export type FilePart = { readonly name: string; readonly mediaType: string; readonly bytes: Uint8Array | undefined }
 
 /** Protocol-neutral view of a request. Client content is never shortened. */
-export type Ask = {
-  readonly body: Body
+export type ParsedRequest = {
+  readonly body: RequestBody
   readonly model: string
-  readonly streams: boolean
+  readonly isStreaming: boolean
   /** Conversation messages in order, without instructions. */
-  readonly said: readonly Sent[]
+  readonly messages: readonly ClientMessage[]
   /** Index in the client's list at which the newest turn starts: its last run of user messages and everything after. */
-  readonly turn: number
+  readonly turnStart: number
   /** Tokens used by instructions and tool definitions. */
-  readonly owed: Tokens
+  readonly promptOverheadTokens: Tokens
   /** Instructions as plain text. */
   readonly instructions: readonly string[]
   readonly hasTools: boolean
   readonly maxTokens: number | undefined
   readonly files: readonly FilePart[]
   /** Session named by the body; used when neither the path nor a header names one. */
-  readonly session: string | undefined
+  readonly sessionHint: string | undefined
   /** Id of the response this request continues (Responses only). */
-  readonly previous?: string | undefined
+  readonly previousResponseId?: string | undefined
   /** Id of the conversation this request belongs to (Responses only). */
-  readonly conversation?: string | undefined
+  readonly conversationId?: string | undefined
 }
 
 /** Token usage as reported by the upstream. */
 export type Usage = { readonly prompt: Tokens; readonly completion: Tokens; readonly cached: Tokens }
 
 /** Parsed model reply: the assistant message to store, the protocol's response id and the reported usage. */
-export type Heard = { readonly reply: Incoming; readonly id: string | undefined; readonly usage: Usage | undefined }
+export type ModelReply = {
+  readonly message: MessageInput
+  readonly id: string | undefined
+  readonly usage: Usage | undefined
+}
 
 /** Incremental parser for a streamed reply. */
-export interface Listener {
+export interface ReplyParser {
   /** Parses complete lines of the stream. Throws a `MemoryError` for data that no model server sends. */
-  hear(lines: Uint8Array): void
+  push(lines: Uint8Array): void
   /** Parses the rest of the stream, which may lack the empty line after its last event. */
   end(rest: Uint8Array): void
   /** True once the model has finished its reply without an error. */
   readonly isComplete: boolean
   /** True once the stream has announced that no more events follow. */
-  readonly isOver: boolean
+  readonly hasEnded: boolean
   /** True once the upstream has reported an error inside the stream; the client has received that event. */
   readonly hasFailed: boolean
   /** Assembles the reply from the events parsed so far. */
-  heard(): Heard
+  toReply(): ModelReply
 }
 
 /** Wire protocol: parses requests and replies and builds the request sent upstream. */
-export interface Dialect {
+export interface Protocol {
   readonly name: ProtocolName
   /** Path below the base URL of a model server. */
   readonly path: string
   /** Parses the fields memory needs and leaves the validation of all others to the model server. */
-  read(body: Body, tokenizer: Tokenizer): Ask
+  parseRequest(body: RequestBody, tokenizer: Tokenizer): ParsedRequest
   /**
    * Builds the upstream request: the client's instructions, the memory messages, then the client's messages from index
    * `from` on (default: the newest turn) unchanged. Fields unknown to memory are passed through.
    */
-  write(request: Ask, memory: readonly ChatMessage[], from?: number): Body
+  buildRequest(request: ParsedRequest, memory: readonly ChatMessage[], from?: number): RequestBody
   /** Creates a parser for a streamed reply; `address` names the model server in errors. */
-  listener(address: string): Listener
+  createReplyParser(address: string): ReplyParser
   /** Parses a complete, non-streamed reply. Throws a `MemoryError` if the text is not a reply of this protocol. */
-  hear(text: string, address: string): Heard
+  parseReply(text: string, address: string): ModelReply
   /** Formats an error body of this protocol. */
-  problem(error: Problem['error']): unknown
+  formatError(error: ErrorResponse['error']): unknown
   /** Formats an error as an event for a stream that has already started. */
-  failure(error: Problem['error']): string
+  formatErrorEvent(error: ErrorResponse['error']): string
 }

@@ -1,73 +1,86 @@
 import { createHash } from 'node:crypto'
-import { type Part, parseMessage, wellFormed } from '../../domain/chat.ts'
+import { type ContentPart, parseMessage, replaceLoneSurrogates } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { Refusal } from '../http/httpError.ts'
-import type { Ask, Body, FilePart, Sent } from './protocol.ts'
+import { HttpError } from '../http/httpError.ts'
+import type { ClientMessage, FilePart, ParsedRequest, RequestBody } from './protocol.ts'
 
 /** Fields of a request that describe its conversation. */
-export type ParsedConversation = Pick<Ask, 'said' | 'turn' | 'owed' | 'instructions' | 'hasTools' | 'files'>
-type Envelope = Omit<Ask, keyof ParsedConversation>
+export type ParsedConversation = Pick<
+  ParsedRequest,
+  'messages' | 'turnStart' | 'promptOverheadTokens' | 'instructions' | 'hasTools' | 'files'
+>
+type Envelope = Omit<ParsedRequest, keyof ParsedConversation>
 
 /**
  * Creates a request whose conversation is parsed and validated on first access. Requests that bypass memory are therefore
  * validated by the model server alone.
  */
-export const createLazyRequest = (envelope: Envelope, parse: () => ParsedConversation): Ask =>
+export const createLazyRequest = (envelope: Envelope, parse: () => ParsedConversation): ParsedRequest =>
   new LazyRequest(envelope, parse)
 
 /** Copies a request with other messages or another prompt overhead. */
-export const withTalk = (
-  request: Ask,
-  { said: messages = request.said, owed: overhead = request.owed }: Partial<Pick<ParsedConversation, 'said' | 'owed'>>,
-): Ask => {
-  const { turn, instructions, hasTools, files } = request
-  return new LazyRequest(request, () => ({ said: messages, turn, owed: overhead, instructions, hasTools, files }))
+export const overrideConversation = (
+  request: ParsedRequest,
+  {
+    messages = request.messages,
+    promptOverheadTokens: overhead = request.promptOverheadTokens,
+  }: Partial<Pick<ParsedConversation, 'messages' | 'promptOverheadTokens'>>,
+): ParsedRequest => {
+  const { turnStart, instructions, hasTools, files } = request
+  return new LazyRequest(request, () => ({
+    messages,
+    turnStart,
+    promptOverheadTokens: overhead,
+    instructions,
+    hasTools,
+    files,
+  }))
 }
 
-class LazyRequest implements Ask {
-  readonly body: Ask['body']
+class LazyRequest implements ParsedRequest {
+  readonly body: ParsedRequest['body']
   readonly model: string
-  readonly streams: boolean
+  readonly isStreaming: boolean
   readonly maxTokens: number | undefined
-  readonly session: string | undefined
-  readonly previous: string | undefined
-  readonly conversation: string | undefined
+  readonly sessionHint: string | undefined
+  readonly previousResponseId: string | undefined
+  readonly conversationId: string | undefined
   private readonly parse: () => ParsedConversation
   private parsed: ParsedConversation | undefined
 
   constructor(envelope: Envelope, parse: () => ParsedConversation) {
     this.body = envelope.body
     this.model = envelope.model
-    this.streams = envelope.streams
+    this.isStreaming = envelope.isStreaming
     this.maxTokens = envelope.maxTokens
-    this.session = envelope.session
-    this.previous = envelope.previous
-    this.conversation = envelope.conversation
+    this.sessionHint = envelope.sessionHint
+    this.previousResponseId = envelope.previousResponseId
+    this.conversationId = envelope.conversationId
     this.parse = parse
   }
 
-  get said(): Ask['said'] {
-    return this.getConversation().said
+  get messages(): ParsedRequest['messages'] {
+    return this.getConversation().messages
   }
 
-  get turn(): Ask['turn'] {
-    return this.getConversation().turn
+  get turnStart(): ParsedRequest['turnStart'] {
+    return this.getConversation().turnStart
   }
 
-  get owed(): Ask['owed'] {
-    return this.getConversation().owed
+  get promptOverheadTokens(): ParsedRequest['promptOverheadTokens'] {
+    return this.getConversation().promptOverheadTokens
   }
 
-  get instructions(): Ask['instructions'] {
+  get instructions(): ParsedRequest['instructions'] {
     return this.getConversation().instructions
   }
 
-  get hasTools(): Ask['hasTools'] {
+  get hasTools(): ParsedRequest['hasTools'] {
     return this.getConversation().hasTools
   }
 
-  get files(): Ask['files'] {
+  get files(): ParsedRequest['files'] {
     return this.getConversation().files
   }
 
@@ -78,11 +91,11 @@ class LazyRequest implements Ask {
 }
 
 /** Parses one message. Its time is 0: memory assigns the time when it stores the message. */
-export function parseClientMessage(message: unknown, index: number): Sent {
+export function parseClientMessage(message: unknown, index: number): ClientMessage {
   const parsed = parseMessage(message, index, 0)
-  const { at, role, content, name, calls, answers } = parsed
-  if (name === undefined && calls === undefined && answers === undefined) return { at, role, content, place: index }
-  return { ...parsed, place: index }
+  const { at, role, content, name, toolCalls, toolCallId } = parsed
+  if (name === undefined && toolCalls === undefined && toolCallId === undefined) return { at, role, content, index }
+  return { ...parsed, index }
 }
 
 /** Unvalidated fields of a chat message. */
@@ -92,12 +105,12 @@ type RawMessage = Readonly<Record<'role' | 'content' | 'name' | 'at' | 'tool_cal
  * Fast path of `parseClientMessage` for a user or assistant message that has only text, as most of a history does.
  * Returns undefined for any other message.
  */
-export function parsePlainMessage(message: unknown, index: number): Sent | undefined {
+export function parsePlainMessage(message: unknown, index: number): ClientMessage | undefined {
   if (typeof message !== 'object' || message === null) return undefined
   const { role, content, name, at, tool_calls: calls, function_call: call } = message as RawMessage
   if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return undefined
   if (name !== undefined || at !== undefined || calls !== undefined || call !== undefined) return undefined
-  return { at: 0, role, content: wellFormed(content), place: index }
+  return { at: 0, role, content: replaceLoneSurrogates(content), index }
 }
 
 /**
@@ -105,12 +118,12 @@ export function parsePlainMessage(message: unknown, index: number): Sent | undef
  * user message. A list that begins with several user messages is not such a row, because the client may leave the replies
  * between them to memory. Without any user message (tool results only) the turn starts with the first message.
  */
-export function findTurnStart(messages: readonly Sent[]): number | undefined {
+export function findTurnStart(messages: readonly ClientMessage[]): number | undefined {
   let last = messages.length - 1
   while (last >= 0 && messages[last]?.role !== 'user') last--
   let previous = last - 1
   while (previous >= 0 && messages[previous]?.role === 'user') previous--
-  return messages[previous < 0 ? Math.max(0, last) : previous + 1]?.place
+  return messages[previous < 0 ? Math.max(0, last) : previous + 1]?.index
 }
 
 /** Wraps an instruction in a system message, so that its tokens can be counted. */
@@ -170,7 +183,7 @@ const maxCount = { messages: 10_000, tools: 2_000 }
 export function limitCount<T>(list: readonly T[], kind: keyof typeof maxCount, param: string = kind): readonly T[] {
   if (list.length <= maxCount[kind]) return list
   const remedy = kind === 'messages' ? 'Leave the older ones to memory.' : 'Send those that are needed now.'
-  throw new Refusal(
+  throw new HttpError(
     400,
     `too_many_${kind}`,
     `${param} holds ${list.length} ${kind}; one request may hold ${maxCount[kind]}. ${remedy}`,
@@ -179,9 +192,9 @@ export function limitCount<T>(list: readonly T[], kind: keyof typeof maxCount, p
 }
 
 /** Requires a non-empty `messages` list. */
-export function requireMessages({ messages }: Body): readonly unknown[] {
+export function requireMessages({ messages }: RequestBody): readonly unknown[] {
   if (Array.isArray(messages) && messages.length > 0) return limitCount(messages, 'messages')
-  throw new Refusal(
+  throw new HttpError(
     400,
     'missing_messages',
     'messages is missing: it must be a list with at least one message such as { "role": "user", "content": "Hello" }.',
@@ -214,7 +227,7 @@ function decodePercent(text: string): string {
 
 /** Formats the transcript text for media: its kind, size and a hash that identifies it when it is sent again. */
 export function formatPlaceholder(kind: string, bytes: Uint8Array | undefined, address = ''): string {
-  if (bytes === undefined) return `[${kind}${address === '' ? '' : ` ${wellFormed(address).slice(0, 200)}`}]`
+  if (bytes === undefined) return `[${kind}${address === '' ? '' : ` ${replaceLoneSurrogates(address).slice(0, 200)}`}]`
   return `[${kind}, ${bytes.length} bytes, sha256 ${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}]`
 }
 
@@ -222,7 +235,7 @@ export function formatPlaceholder(kind: string, bytes: Uint8Array | undefined, a
 type FileSource = { readonly name: string; readonly data: string; readonly address: string }
 
 /** Appends a file to `files` and returns the placeholder part for the transcript. */
-export function addFilePart({ name, data, address }: FileSource, files: FilePart[]): Part {
+export function addFilePart({ name, data, address }: FileSource, files: FilePart[]): ContentPart {
   const file = createFile(
     name,
     data === '' ? undefined : (parseDataUrl(data) ?? { type: '', bytes: Buffer.from(data, 'base64') }),
@@ -232,7 +245,7 @@ export function addFilePart({ name, data, address }: FileSource, files: FilePart
 }
 
 /** Converts a media URL to a placeholder part. A `data:` URL that is not image, audio or video is appended to `files`. */
-export function addMediaUrl(kind: string, url: string, files: FilePart[]): Part {
+export function addMediaUrl(kind: string, url: string, files: FilePart[]): ContentPart {
   const data = parseDataUrl(url)
   if (data === undefined || conversationalType.test(data.type))
     return toTextPart(formatPlaceholder(kind, data?.bytes, url))
@@ -249,18 +262,18 @@ export function addMediaUrl(kind: string, url: string, files: FilePart[]): Part 
  * // { role: 'user', content: [{ type: 'image_url', … }] }
  */
 export function findResentMedia<T>(
-  messages: readonly Sent[],
+  messages: readonly ClientMessage[],
   list: readonly T[],
   from: number,
 ): ReadonlyMap<string, T> {
   let found: Map<string, T> | undefined
   for (let position = 0; position < messages.length; position++) {
-    const { role, content, place: index } = messages[position] as Sent
+    const { role, content, index } = messages[position] as ClientMessage
     if (index >= from) break
     const original = list[index]
     if (role !== 'user' || original === undefined || !hasMedia(original)) continue
     // A message that also carries tool results is skipped: memory may show one without the other.
-    const isAlone = messages[position - 1]?.place !== index && messages[position + 1]?.place !== index
+    const isAlone = messages[position - 1]?.index !== index && messages[position + 1]?.index !== index
     if (isAlone) found = (found ?? new Map()).set(content, original)
   }
   return found ?? noMedia
@@ -274,13 +287,13 @@ function hasMedia(message: unknown): boolean {
   return Array.isArray(content) && content.some((part) => !textTypes.includes(readType(part)))
 }
 
-export const toTextPart = (text: string): Part => ({ type: 'text', text })
+export const toTextPart = (text: string): ContentPart => ({ type: 'text', text })
 
 /** Media types that belong to the conversation itself and are not stored as files. */
 const conversationalType = /^(?:image|audio|video)\//
 
 const createFile = (name: string, data: InlineData | undefined): FilePart => ({
-  name: name === '' ? 'file' : wellFormed(name).slice(0, 255),
-  type: data?.type ?? '',
+  name: name === '' ? 'file' : replaceLoneSurrogates(name).slice(0, 255),
+  mediaType: data?.type ?? '',
   bytes: data?.bytes,
 })

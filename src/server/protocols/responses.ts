@@ -2,13 +2,13 @@ import { isObject } from '../../domain/checks.ts'
 import { isBlank } from '../../domain/entry.ts'
 import type { ChatMessage, ChatToolCall } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import { notAReply } from '../../providers/errors.ts'
-import { preludeCost } from '../../text/cost.ts'
-import { at, listAt, parseJson, textAt } from '../../text/json.ts'
-import { sessionIn } from '../auth/identity.ts'
-import { type Problem, Refusal } from '../http/httpError.ts'
+import { invalidReplyError } from '../../providers/errors.ts'
+import { countPromptOverhead } from '../../text/cost.ts'
+import { getArray, getPath, getString, parseJson } from '../../text/json.ts'
+import { readSessionHint } from '../auth/identity.ts'
+import { type ErrorResponse, HttpError } from '../http/httpError.ts'
 import { JsonReplyParser, parseJsonReply } from './jsonReplyParser.ts'
-import type { Ask, Body, Dialect, FilePart, Heard, Listener, Usage } from './protocol.ts'
+import type { FilePart, ModelReply, ParsedRequest, Protocol, ReplyParser, RequestBody, Usage } from './protocol.ts'
 import {
   asArray,
   asNumber,
@@ -22,60 +22,60 @@ import {
   toSystemMessage,
 } from './request.ts'
 import {
-  checkItems,
   type Item,
   isAssistantItem,
   isInstruction,
   isReference,
+  itemsToMessages,
   readCallId,
-  spokenIn,
   toReplyMessage,
+  validateItems,
 } from './responsesItems.ts'
 
 /** OpenAI Responses. */
-export const responses: Dialect = {
+export const responsesProtocol: Protocol = {
   name: 'responses',
   path: '/responses',
-  read: parseRequest,
-  write: buildRequest,
-  listener: createResponsesReplyParser,
-  hear: parseResponsesReply,
-  problem: (error) => ({ error }),
-  failure: formatErrorEvent,
+  parseRequest,
+  buildRequest,
+  createReplyParser: createResponsesReplyParser,
+  parseReply: parseResponsesReply,
+  formatError: (error) => ({ error }),
+  formatErrorEvent,
 }
 
-function parseRequest(body: Body, tokenizer: Tokenizer): Ask {
+function parseRequest(body: RequestBody, tokenizer: Tokenizer): ParsedRequest {
   return createLazyRequest(
     {
       body,
-      model: textAt(body, 'model'),
-      streams: body.stream === true,
+      model: getString(body, 'model'),
+      isStreaming: body.stream === true,
       maxTokens: asNumber(body.max_output_tokens),
-      session: sessionIn(body),
-      previous: textAt(body, 'previous_response_id') || undefined,
-      conversation: textAt(body, 'conversation') || textAt(body, 'conversation', 'id') || undefined,
+      sessionHint: readSessionHint(body),
+      previousResponseId: getString(body, 'previous_response_id') || undefined,
+      conversationId: getString(body, 'conversation') || getString(body, 'conversation', 'id') || undefined,
     },
     () => parseConversation(body, tokenizer),
   )
 }
 
-function parseConversation(body: Body, tokenizer: Tokenizer): ParsedConversation {
-  const items = checkItems(limitCount(readItems(body), 'messages', 'input'), 'input')
+function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConversation {
+  const items = validateItems(limitCount(readItems(body), 'messages', 'input'), 'input')
   const files: FilePart[] = []
-  const all = spokenIn(items, files).map(({ message, index }) => parseClientMessage(message, index))
+  const all = itemsToMessages(items, files).map(({ message, index }) => parseClientMessage(message, index))
   // Memory already holds a referenced item and everything before it.
   const lastReference = items.findLastIndex(isReference)
-  const messages = all.filter(({ role, place: index }) => role !== 'system' && index > lastReference)
+  const messages = all.filter(({ role, index }) => role !== 'system' && index > lastReference)
   const instructions = [
-    textAt(body, 'instructions'),
+    getString(body, 'instructions'),
     ...all.filter(({ role }) => role === 'system').map(({ content }) => content),
   ].filter(Boolean)
-  const definitions = [...asArray(body.tools), ...items.flatMap((item) => listAt(item, 'tools'))]
+  const definitions = [...asArray(body.tools), ...items.flatMap((item) => getArray(item, 'tools'))]
   const tools = limitCount(definitions, 'tools').map(toChatTool)
   return {
-    said: messages,
-    turn: findTurnStart(messages) ?? items.length,
-    owed: preludeCost(tokenizer, instructions.map(toSystemMessage), tools),
+    messages,
+    turnStart: findTurnStart(messages) ?? items.length,
+    promptOverheadTokens: countPromptOverhead(tokenizer, instructions.map(toSystemMessage), tools),
     instructions,
     hasTools: tools.length > 0,
     files,
@@ -83,13 +83,13 @@ function parseConversation(body: Body, tokenizer: Tokenizer): ParsedConversation
 }
 
 /** Builds the upstream request with `store: false` and without ids that only memory can resolve. */
-function buildRequest(request: Ask, memory: readonly ChatMessage[], from = request.turn): Body {
+function buildRequest(request: ParsedRequest, memory: readonly ChatMessage[], from = request.turnStart): RequestBody {
   const { previous_response_id: _previous, conversation: _conversation, ...rest } = request.body
   const items = readItems(request.body)
   const own = items.slice(from).filter((item) => includesReasoning(request.body) || !isReasoningReference(item))
   const input = [
     ...items.slice(0, from).filter(isInstruction),
-    ...toItems(memory, own, findResentMedia(request.said, items, from)),
+    ...toItems(memory, own, findResentMedia(request.messages, items, from)),
     ...own,
   ]
   return { ...rest, ...(input.length === 0 && !('input' in rest) ? {} : { input }), store: false }
@@ -105,7 +105,9 @@ function toItems(
   following: readonly Item[],
   resent: ReadonlyMap<string, Item>,
 ): Item[] {
-  const callTypes = new Map(following.map((item) => [readCallId(item), textAt(item, 'type').replace(/_output$/, '')]))
+  const callTypes = new Map(
+    following.map((item) => [readCallId(item), getString(item, 'type').replace(/_output$/, '')]),
+  )
   return memory.flatMap((message): Item[] => {
     if (message.role === 'tool')
       return [{ type: 'function_call_output', call_id: message.tool_call_id, output: message.content }]
@@ -125,18 +127,21 @@ function toCallItem({ id, function: { name, arguments: text } }: ChatToolCall, t
 }
 
 /** True if the client receives encrypted reasoning and therefore sends it back in full. */
-const includesReasoning = ({ include }: Body): boolean => asArray(include).includes('reasoning.encrypted_content')
+const includesReasoning = ({ include }: RequestBody): boolean =>
+  asArray(include).includes('reasoning.encrypted_content')
 
 /** True for reasoning without content, a mere id of stored reasoning: with `store: false` the upstream rejects it. */
 const isReasoningReference = (item: Item): boolean =>
-  readType(item) === 'reasoning' && textAt(item, 'encrypted_content') === '' && listAt(item, 'content').length === 0
+  readType(item) === 'reasoning' &&
+  getString(item, 'encrypted_content') === '' &&
+  getArray(item, 'content').length === 0
 
 /** Reads the input items. Plain text is one user message; with a stored `prompt` the input may be missing or empty. */
-function readItems({ input, prompt }: Body): readonly Item[] {
+function readItems({ input, prompt }: RequestBody): readonly Item[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
   if (Array.isArray(input) && (input.length > 0 || isObject(prompt))) return input
   if ((input ?? undefined) === undefined && isObject(prompt)) return []
-  throw new Refusal(
+  throw new HttpError(
     400,
     'missing_input',
     'input is missing: it must be text, or a list with at least one item such as { "role": "user", "content": "Hello" }.',
@@ -146,13 +151,13 @@ function readItems({ input, prompt }: Body): readonly Item[] {
 
 /** Converts a function to its chat completions form, so that its tokens can be counted. */
 function toChatTool(tool: unknown): unknown {
-  if (!isObject(tool) || at(tool, 'type') !== 'function') return tool
+  if (!isObject(tool) || getPath(tool, 'type') !== 'function') return tool
   const { type, ...definition } = tool
   return { type, function: definition }
 }
 
 /** Formats an error event. The API reference has the fields at the top level, the service sends them below `error`; clients read either. */
-function formatErrorEvent(error: Problem['error']): string {
+function formatErrorEvent(error: ErrorResponse['error']): string {
   const { message, code, param } = error
   return `event: error\ndata: ${JSON.stringify({ type: 'error', code, message, param, sequence_number: 0, error })}\n\n`
 }
@@ -177,13 +182,13 @@ class ResponsesReplyParser extends JsonReplyParser {
     return !this.hasFailed && this.ended
   }
 
-  get isOver(): boolean {
+  get hasEnded(): boolean {
     return this.ended
   }
 
-  heard(): Heard {
+  toReply(): ModelReply {
     // Some servers send a final response without the output.
-    const output = listAt(this.response, 'output')
+    const output = getArray(this.response, 'output')
     return toReply(this.response, output.length > 0 ? output : this.assembleItems())
   }
 
@@ -205,7 +210,7 @@ class ResponsesReplyParser extends JsonReplyParser {
   private appendDelta(event: Item, type: string): void {
     const partial = this.items.get(Number(event.output_index))
     if (partial === undefined) return
-    const delta = this.limitSize(textAt(event, 'delta'))
+    const delta = this.limitSize(getString(event, 'delta'))
     const index = Number(event.content_index)
     if (type === 'response.output_text.delta')
       partial.parts.set(index, { type: 'output_text', text: `${partial.parts.get(index)?.text ?? ''}${delta}` })
@@ -230,26 +235,26 @@ class ResponsesReplyParser extends JsonReplyParser {
 const sortByIndex = <T>(map: ReadonlyMap<number, T>): T[] =>
   [...map].sort(([a], [b]) => a - b).map(([, value]) => value)
 
-function createResponsesReplyParser(address: string): Listener {
+function createResponsesReplyParser(address: string): ReplyParser {
   return new ResponsesReplyParser(address)
 }
 
 /** Parses a complete response. Throws if the text is not one. */
-function parseResponsesReply(text: string, address: string): Heard {
+function parseResponsesReply(text: string, address: string): ModelReply {
   const json = parseJsonReply(text, address)
-  if (!Array.isArray(at(json, 'output'))) throw notAReply(address, 'JSON of another kind')
-  return toReply(json, listAt(json, 'output'))
+  if (!Array.isArray(getPath(json, 'output'))) throw invalidReplyError(address, 'JSON of another kind')
+  return toReply(json, getArray(json, 'output'))
 }
 
-const toReply = (response: unknown, output: readonly unknown[]): Heard => ({
-  reply: toReplyMessage(output),
-  id: textAt(response, 'id') || undefined,
-  usage: toUsage(at(response, 'usage')),
+const toReply = (response: unknown, output: readonly unknown[]): ModelReply => ({
+  message: toReplyMessage(output),
+  id: getString(response, 'id') || undefined,
+  usage: toUsage(getPath(response, 'usage')),
 })
 
 function toUsage(usage: unknown): Usage | undefined {
   if (!isObject(usage)) return undefined
-  const readCount = (...path: readonly string[]): number => Number(at(usage, ...path)) || 0
+  const readCount = (...path: readonly string[]): number => Number(getPath(usage, ...path)) || 0
   return {
     prompt: readCount('input_tokens'),
     completion: readCount('output_tokens'),

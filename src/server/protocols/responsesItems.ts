@@ -1,6 +1,6 @@
-import { type Incoming, type Part, parseMessage } from '../../domain/chat.ts'
+import { type ContentPart, type MessageInput, parseMessage } from '../../domain/chat.ts'
 import { isBlank, type ToolCall } from '../../domain/entry.ts'
-import { at, textAt } from '../../text/json.ts'
+import { getPath, getString } from '../../text/json.ts'
 import type { FilePart } from './protocol.ts'
 import {
   addFilePart,
@@ -19,10 +19,10 @@ import {
 export type Item = Readonly<Record<string, unknown>>
 
 /** Message and the index of its first item. */
-type IndexedMessage = { readonly message: Incoming; readonly index: number }
+type IndexedMessage = { readonly message: MessageInput; readonly index: number }
 
 /** Assistant message under assembly from consecutive items. */
-type PartialReply = { readonly index: number; readonly parts: Part[]; readonly calls: ToolCall[] }
+type PartialReply = { readonly index: number; readonly parts: ContentPart[]; readonly calls: ToolCall[] }
 
 /** Types of the calls that a client executes, and the fields that hold their arguments. */
 const callFields: Readonly<Record<string, readonly string[]>> = {
@@ -46,14 +46,14 @@ const isCallOutput = (item: unknown): boolean =>
 
 /** True for an item that refers to a stored item by id. */
 export const isReference = (item: unknown): boolean =>
-  readType(item) === 'item_reference' || (readType(item) === '' && !isMessage(item) && textAt(item, 'id') !== '')
+  readType(item) === 'item_reference' || (readType(item) === '' && !isMessage(item) && getString(item, 'id') !== '')
 
 /** True for an item that applies to the whole conversation, such as instructions. */
 export const isInstruction = (item: unknown): boolean =>
   instructionRoles.includes(readRole(item)) || readType(item) === 'configuration_update'
 
 /** Validates the fields of items that memory reads; `list` is the name of the client's field. */
-export const checkItems = (values: readonly unknown[], list: 'input' | 'items'): readonly Item[] =>
+export const validateItems = (values: readonly unknown[], list: 'input' | 'items'): readonly Item[] =>
   values.map((value, index) => validateItem(value, `${list}[${index}]`))
 
 function validateItem(value: unknown, param: string): Item {
@@ -77,7 +77,7 @@ function validateItem(value: unknown, param: string): Item {
  * Converts items to messages. Consecutive assistant messages and calls form one message. Items that are neither, such as
  * reasoning, belong to the assistant message after them, else to the message before them.
  */
-export function spokenIn(items: readonly Item[], files: FilePart[]): IndexedMessage[] {
+export function itemsToMessages(items: readonly Item[], files: FilePart[]): IndexedMessage[] {
   const messages: IndexedMessage[] = []
   let reply: PartialReply | undefined
   let firstSkipped: number | undefined
@@ -104,7 +104,7 @@ export function spokenIn(items: readonly Item[], files: FilePart[]): IndexedMess
 }
 
 /** Converts the output items of a response to one message, without calls that the provider has answered itself. */
-export function toReplyMessage(output: readonly unknown[]): Incoming {
+export function toReplyMessage(output: readonly unknown[]): MessageInput {
   const answeredIds = new Set(output.filter(isCallOutput).map(readCallId))
   const reply: PartialReply = { index: 0, parts: [], calls: [] }
   for (const item of output.filter(isAssistantItem)) appendItem(reply, item, [])
@@ -121,14 +121,14 @@ export const isAssistantItem = (item: unknown): boolean =>
   isCall(item) || (isMessage(item) && readRole(item) === 'assistant')
 
 function appendItem(reply: PartialReply, item: unknown, files: FilePart[]): void {
-  if (isMessage(item)) return void reply.parts.push(...toParts(at(item, 'content'), files))
+  if (isMessage(item)) return void reply.parts.push(...toParts(getPath(item, 'content'), files))
   const call = toToolCall(item)
   // Calls without an id or a name are dropped: no output can refer to them.
   if (call.id !== '' && call.name !== '') reply.calls.push(call)
 }
 
-function toAssistantMessage({ parts, calls }: PartialReply): Incoming {
-  const message: Incoming = { role: 'assistant', content: parts }
+function toAssistantMessage({ parts, calls }: PartialReply): MessageInput {
+  const message: MessageInput = { role: 'assistant', content: parts }
   if (calls.length === 0) return message
   return {
     ...message,
@@ -142,9 +142,9 @@ function toAssistantMessage({ parts, calls }: PartialReply): Incoming {
 
 /** Converts a call. For types other than `function_call` the type's own fields become the arguments. */
 function toToolCall(item: unknown): ToolCall {
-  const [type, id, name] = [readType(item), textAt(item, 'call_id'), textAt(item, 'name')]
-  if (type === 'function_call') return { id, name, arguments: textAt(item, 'arguments') }
-  const fields = (callFields[type] ?? []).map((field) => [field, at(item, field)] as const)
+  const [type, id, name] = [readType(item), getString(item, 'call_id'), getString(item, 'name')]
+  if (type === 'function_call') return { id, name, arguments: getString(item, 'arguments') }
+  const fields = (callFields[type] ?? []).map((field) => [field, getPath(item, field)] as const)
   return {
     id,
     name: namedCallTypes.includes(type) ? name : type.slice(0, -5),
@@ -153,11 +153,11 @@ function toToolCall(item: unknown): ToolCall {
 }
 
 /** Converts a message or call output that is not the assistant's; undefined for any other item. */
-function toMessage(item: Item, files: FilePart[]): Incoming | undefined {
+function toMessage(item: Item, files: FilePart[]): MessageInput | undefined {
   const { content } = item
   if (isMessage(item))
     return {
-      role: readRole(item) as Incoming['role'],
+      role: readRole(item) as MessageInput['role'],
       content: typeof content === 'string' ? content : toParts(content, files),
     }
   const callId = isCallOutput(item) ? readCallId(item) : ''
@@ -168,30 +168,30 @@ function toMessage(item: Item, files: FilePart[]): Incoming | undefined {
 
 /** Reads the id of the call that an output answers. */
 export const readCallId = (item: unknown): string =>
-  textAt(item, 'call_id') || (readType(item) === 'local_shell_call_output' ? textAt(item, 'id') : '')
+  getString(item, 'call_id') || (readType(item) === 'local_shell_call_output' ? getString(item, 'id') : '')
 
 /** Converts a call output. Files in it get a placeholder only: the user did not upload them. */
-function toOutputContent(output: unknown): string | readonly Part[] {
+function toOutputContent(output: unknown): string | readonly ContentPart[] {
   if (output === undefined || output === null || typeof output === 'string') return output ?? ''
   return (Array.isArray(output) ? output : [output]).map((part) =>
     readType(part) === '' ? toTextPart(JSON.stringify(part)) : toPart(part, []),
   )
 }
 
-const toParts = (content: unknown, files: FilePart[]): readonly Part[] =>
+const toParts = (content: unknown, files: FilePart[]): readonly ContentPart[] =>
   Array.isArray(content)
     ? content.map((part) => toPart(part, files))
     : [toTextPart(typeof content === 'string' ? content : '')]
 
-function toPart(part: unknown, files: FilePart[]): Part {
+function toPart(part: unknown, files: FilePart[]): ContentPart {
   const type = readType(part)
-  if (textTypes.includes(type)) return toTextPart(textAt(part, 'text'))
-  if (type === 'refusal') return toTextPart(textAt(part, 'refusal'))
+  if (textTypes.includes(type)) return toTextPart(getString(part, 'text'))
+  if (type === 'refusal') return toTextPart(getString(part, 'refusal'))
   if (type === 'input_image' || type === 'computer_screenshot')
-    return addMediaUrl('image', textAt(part, 'image_url') || textAt(part, 'file_id'), files)
+    return addMediaUrl('image', getString(part, 'image_url') || getString(part, 'file_id'), files)
   if (type === 'input_audio')
-    return toTextPart(formatPlaceholder('audio', Buffer.from(textAt(part, 'input_audio', 'data'), 'base64')))
+    return toTextPart(formatPlaceholder('audio', Buffer.from(getString(part, 'input_audio', 'data'), 'base64')))
   if (type !== 'input_file') return { type }
-  const address = textAt(part, 'file_url') || textAt(part, 'file_id')
-  return addFilePart({ name: textAt(part, 'filename'), data: textAt(part, 'file_data'), address }, files)
+  const address = getString(part, 'file_url') || getString(part, 'file_id')
+  return addFilePart({ name: getString(part, 'filename'), data: getString(part, 'file_data'), address }, files)
 }

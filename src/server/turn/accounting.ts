@@ -1,9 +1,9 @@
 import { formatKey } from '../../domain/key.ts'
-import { costOf, type PriceTable, savedBy } from '../observability/prices.ts'
-import type { Turn as TurnRecord } from '../observability/turnRecord.ts'
+import { computeRequestCost, computeSaving, type PriceTable } from '../observability/prices.ts'
+import type { TurnRecord } from '../observability/turnRecord.ts'
 import type { Usage } from '../protocols/protocol.ts'
 import type { Receipt } from '../receipts.ts'
-import type { Answer } from '../upstreams/backend.ts'
+import type { UpstreamResponse } from '../upstreams/backend.ts'
 import type { OutgoingPrompt } from './outgoingPrompt.ts'
 import type { Turn, TurnRequest } from './turn.ts'
 
@@ -28,10 +28,10 @@ export function buildReceipt(
     request: request.context.id,
     response: reply?.id ?? null,
     sequence: stored.sequence,
-    protocol: request.dialect.name,
-    model: request.ask.model,
-    upstream: turn.answer?.from ?? '',
-    how: turn.relation,
+    protocol: request.protocol.name,
+    model: request.parsed.model,
+    upstream: turn.upstreamResponse?.upstream ?? '',
+    relation: turn.relation,
     tokens: {
       ...counts,
       cacheableShare: counts.shown === 0 ? 0 : counts.cacheable / counts.shown,
@@ -39,7 +39,7 @@ export function buildReceipt(
       completion: usage?.completion ?? null,
       cached: usage?.cached ?? null,
     },
-    cost: computeCost(prices, request.ask.model, counts, usage),
+    cost: computeCost(prices, request.parsed.model, counts, usage),
     degraded: turn.degraded,
     ledger: prompt.ledger ?? null,
   }
@@ -47,20 +47,20 @@ export function buildReceipt(
 
 /** Builds the record of a turn for metrics, logs and traces. */
 export function buildTurnRecord(turn: Turn): TurnRecord {
-  const { request, key, memory, answer } = turn
+  const { request, key, resolved, upstreamResponse } = turn
   const isStored = turn.epoch !== undefined
   const record: TurnRecord = {
-    ...requestFields(request, answer, turn.firstByteMs),
+    ...requestFields(request, upstreamResponse, turn.firstByteMs),
     key: formatKey(key),
     scope: key.scope,
-    profile: memory.memory.profile.name,
-    status: answer?.status ?? 502,
+    profile: resolved.memory.profile.name,
+    status: upstreamResponse?.status ?? 502,
     tokens: withUsage(countTokens(turn.prompt), turn.reply?.usage),
-    stored: isStored,
-    appended: turn.appended + (isStored && turn.reply !== undefined ? 1 : 0),
+    isStored,
+    appendedMessages: turn.appended + (isStored && turn.reply !== undefined ? 1 : 0),
     degraded: turn.degraded,
   }
-  const withTimes: TurnRecord = { ...record, millis: { ...record.millis, memory: turn.memoryMs } }
+  const withTimes: TurnRecord = { ...record, durationMs: { ...record.durationMs, memory: turn.memoryMs } }
   if (!request.storeDisabled) return withTimes
   // With storage disabled, nothing is counted for the session either.
   const { key: _key, ...anonymous } = withTimes
@@ -70,7 +70,7 @@ export function buildTurnRecord(turn: Turn): TurnRecord {
 /** Builds the record of a request that was relayed without memory. */
 export const buildRelayRecord = (
   request: TurnRequest,
-  answer: Answer,
+  answer: UpstreamResponse,
   firstByteMs: number | undefined,
   usage: Usage | undefined,
 ): TurnRecord => ({
@@ -78,31 +78,31 @@ export const buildRelayRecord = (
   profile: 'none',
   status: answer.status,
   tokens: withUsage(noTokens, usage),
-  stored: false,
-  appended: 0,
+  isStored: false,
+  appendedMessages: 0,
   degraded: [],
 })
 
 type RequestFields = Pick<
   TurnRecord,
-  'protocol' | 'model' | 'upstream' | 'streamed' | 'millis' | 'retries' | 'aborted' | 'passedOver'
+  'protocol' | 'model' | 'upstream' | 'isStreaming' | 'durationMs' | 'retries' | 'isAborted' | 'failedUpstreams'
 >
 
 function requestFields(
-  { context, dialect, ask }: TurnRequest,
-  answer: Answer | undefined,
+  { context, protocol, parsed }: TurnRequest,
+  answer: UpstreamResponse | undefined,
   firstByteMs?: number,
 ): RequestFields {
-  const total = performance.now() - context.began
+  const total = performance.now() - context.startedAt
   return {
-    protocol: dialect.name,
-    model: ask.model,
-    upstream: answer?.from ?? '',
-    streamed: ask.streams,
-    millis: { total, memory: 0, ...(firstByteMs !== undefined && { first: firstByteMs }) },
+    protocol: protocol.name,
+    model: parsed.model,
+    upstream: answer?.upstream ?? '',
+    isStreaming: parsed.isStreaming,
+    durationMs: { total, memory: 0, ...(firstByteMs !== undefined && { firstByte: firstByteMs }) },
     retries: answer?.retries ?? 0,
-    aborted: context.client.signal.aborted,
-    passedOver: answer?.passedOver ?? [],
+    isAborted: context.client.signal.aborted,
+    failedUpstreams: answer?.failedUpstreams ?? [],
   }
 }
 
@@ -124,7 +124,7 @@ function withUsage(counts: TokenCounts, usage: Usage | undefined): TurnRecord['t
 
 /** Cost by the upstream's token counts; estimated from our own where the upstream reports none. */
 function computeCost(prices: PriceTable, model: string, counts: TokenCounts, usage: Usage | undefined): unknown {
-  const cost = costOf(prices, model, usage ?? { prompt: counts.shown })
+  const cost = computeRequestCost(prices, model, usage ?? { prompt: counts.shown })
   if (cost === undefined) return null
-  return { ...cost, isEstimated: usage === undefined, saved: savedBy(prices, model, counts) ?? null }
+  return { ...cost, isEstimated: usage === undefined, saved: computeSaving(prices, model, counts) ?? null }
 }

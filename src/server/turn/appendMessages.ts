@@ -1,8 +1,8 @@
-import type { Incoming, Parsed } from '../../domain/chat.ts'
+import type { MessageInput, ParsedMessage } from '../../domain/chat.ts'
 import type { Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
-import type { Head } from '../../domain/session.ts'
-import type { Appended } from '../../memory/append.ts'
+import type { SessionHead } from '../../domain/session.ts'
+import type { AppendResult } from '../../memory/append.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 
 /** Characters stored per batch; between batches other requests get their turn. */
@@ -15,11 +15,11 @@ const batchCharacters = 262_144
 export async function appendMessages(
   memory: Memory,
   key: Key,
-  messages: readonly Parsed[],
-  head: Head | undefined,
-): Promise<Appended> {
+  messages: readonly ParsedMessage[],
+  head: SessionHead | undefined,
+): Promise<AppendResult> {
   const { append, sessions } = internalsOf(memory)
-  const appendBatch = (batch: readonly Parsed[], current?: Head): Promise<Appended> =>
+  const appendBatch = (batch: readonly ParsedMessage[], current?: SessionHead): Promise<AppendResult> =>
     append(key, batch.map(toIncoming), { replyFollows: true }, current)
   if (messages.length === 1) return appendBatch(messages, head)
   const stored: Message[] = []
@@ -29,11 +29,11 @@ export async function appendMessages(
       characters += messages[to]?.content.length ?? 0
     stored.push(...(await appendBatch(messages.slice(from, to))).stored)
   }
-  return { stored, epoch: (await sessions.head(key, 0)).epoch }
+  return { stored, epoch: (await sessions.readHead(key, 0)).epoch }
 }
 
-function toIncoming({ role, content, name, calls, answers }: Parsed): Incoming {
-  if (name === undefined && calls === undefined && answers === undefined) return { role, content }
+function toIncoming({ role, content, name, toolCalls: calls, toolCallId }: ParsedMessage): MessageInput {
+  if (name === undefined && calls === undefined && toolCallId === undefined) return { role, content }
   const toolCalls = calls?.map((call) => ({
     id: call.id,
     type: 'function' as const,
@@ -44,6 +44,6 @@ function toIncoming({ role, content, name, calls, answers }: Parsed): Incoming {
     content,
     ...(name !== undefined && { name }),
     ...(toolCalls && { tool_calls: toolCalls }),
-    ...(answers !== undefined && { tool_call_id: answers }),
+    ...(toolCallId !== undefined && { tool_call_id: toolCallId }),
   }
 }

@@ -3,7 +3,7 @@ import { type ComparableMessage, isUser } from './messageEquality.ts'
 /** The parts of a request that tell a user's turn from a program's own request. */
 export type RequestShape = {
   readonly instructions: readonly string[]
-  readonly said: readonly ComparableMessage[]
+  readonly messages: readonly ComparableMessage[]
   readonly hasTools: boolean
   readonly maxTokens: number | undefined
   readonly body?: { readonly metadata?: unknown }
@@ -101,12 +101,12 @@ const servesUser =
  * isAuxiliaryRequest({ instructions: ['You are a title generator. Output only a title for the thread.'], said, hasTools: false, maxTokens: 50 }, { messages: 0 }) // true
  */
 export function isAuxiliaryRequest(ask: RequestShape, session: { readonly messages: number }): boolean {
-  const newest = ask.said.at(-1)
+  const newest = ask.messages.at(-1)
   if (isDeclared(ask.body?.metadata)) return true
   const isUserTurn = newest !== undefined && isUser(newest)
   if (isUserTurn && suggestion.test(newest.content)) return true
   // A probe asks for a single token.
-  if (isUserTurn && ask.maxTokens === 1 && ask.said.length === 1 && probe.test(newest.content)) return true
+  if (isUserTurn && ask.maxTokens === 1 && ask.messages.length === 1 && probe.test(newest.content)) return true
   const hasInstructionsOnly = !ask.hasTools && ask.instructions.length > 0
   if (!isUserTurn && !hasInstructionsOnly) return false
   const text = bothEnds(newest?.content ?? '')
@@ -126,8 +126,8 @@ function isDeclared(metadata: unknown): boolean {
  * True when the instructions contain nothing but a task. After replies, the newest message must repeat the task, because a
  * real conversation may run under instructions that look like one.
  */
-function isInstructed({ instructions, said }: RequestShape, text: string): boolean {
-  const hasReplies = said.some(({ role }) => role === 'assistant')
+function isInstructed({ instructions, messages }: RequestShape, text: string): boolean {
+  const hasReplies = messages.some(({ role }) => role === 'assistant')
   if (hasReplies && !taskHint.test(text)) return false
   return (
     instructions.some((text) => isOnlyTask(text.slice(0, 400)) && countOutputRules(bothEnds(text)) > 0) &&
@@ -143,7 +143,7 @@ const isOnlyTask = (head: string): boolean => {
 }
 
 /** True when the newest message, `text`, is a form that a program filled in. */
-function isFilledForm({ said, hasTools, maxTokens }: RequestShape, text: string, messages: number): boolean {
+function isFilledForm({ messages: said, hasTools, maxTokens }: RequestShape, text: string, messages: number): boolean {
   const isAlone = said.length === 1
   // After other messages it must clearly be a form about the conversation.
   if (!isAlone && (text.length < minFormLength || !mayConcernConversation(text))) return false

@@ -1,8 +1,8 @@
-import type { Incoming } from '../../domain/chat.ts'
-import { type About, type Message, messageId } from '../../domain/entry.ts'
+import type { MessageInput } from '../../domain/chat.ts'
+import { formatMessageId, type Message, type SessionMetadata } from '../../domain/entry.ts'
 import { branchKey, formatKey, type Key } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
-import { never } from '../../domain/session.ts'
+import { noExpiry } from '../../domain/session.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 
 /**
@@ -11,15 +11,15 @@ import { internalsOf, type Memory } from '../../memory.ts'
  */
 export async function branchOff(memory: Memory, key: Key, from: number): Promise<void> {
   const { sessions, clock } = internalsOf(memory)
-  const cut = await sessions.page(key, { after: from - 1, limit: Number.MAX_SAFE_INTEGER })
+  const cut = await sessions.readMessages(key, { after: from - 1, limit: Number.MAX_SAFE_INTEGER })
   const [first] = cut
   if (first === undefined) return
   const branch = branchKey(key, first.sequence)
-  const { epoch, last } = await sessions.head(branch, 0)
+  const { epoch, lastSequence } = await sessions.readHead(branch, 0)
   // An interrupted request may have written some of the messages already.
-  const missing = cut.filter(({ sequence }) => sequence > last)
+  const missing = cut.filter(({ sequence }) => sequence > lastSequence)
   const at = clock()
-  const metadata: About = {
+  const metadata: SessionMetadata = {
     kind: 'about',
     id: 'about',
     at,
@@ -38,10 +38,10 @@ export async function branchOff(memory: Memory, key: Key, from: number): Promise
       append,
       put: [metadata],
       drop: [],
-      expiresAt: never,
+      expiresAt: noExpiry,
     })
   }
-  await memory.forget({ key: formatKey(key), messageIds: cut.map(({ sequence }) => messageId(sequence)) })
+  await memory.forget({ key: formatKey(key), messageIds: cut.map(({ sequence }) => formatMessageId(sequence)) })
 }
 
 /** Splits messages into runs of consecutive sequence numbers, so that the branch keeps the numbers. */
@@ -52,9 +52,14 @@ const splitIntoRuns = (messages: readonly Message[]): readonly (readonly [Messag
  * Stores a late reply in the branch of its question, under a sequence number that its session has not used and will not
  * use: replies are identified by their number, in whichever branch they are.
  */
-export async function appendLate(memory: Memory, key: Key, branch: Key, reply: Incoming): Promise<Message | undefined> {
+export async function appendLate(
+  memory: Memory,
+  key: Key,
+  branch: Key,
+  reply: MessageInput,
+): Promise<Message | undefined> {
   const { sessions, appendRaw } = internalsOf(memory)
-  const sequence = (await sessions.head(key, 0)).last + 1
+  const sequence = (await sessions.readHead(key, 0)).lastSequence + 1
   await reserveSequencesBelow(sessions, key, sequence + 1)
   await reserveSequencesBelow(sessions, branch, sequence)
   return (await appendRaw(branch, [reply])).stored[0]
@@ -62,8 +67,8 @@ export async function appendLate(memory: Memory, key: Key, branch: Key, reply: I
 
 /** Makes `sequence` the next number of a session; lower unused numbers stay unused. */
 async function reserveSequencesBelow(store: Store, key: Key, sequence: number): Promise<void> {
-  const { epoch, last, touchedAt, expiresAt, recent } = await store.head(key, 1)
-  if (sequence <= last + 1) return
+  const { epoch, lastSequence, touchedAt, expiresAt, recent } = await store.readHead(key, 1)
+  if (sequence <= lastSequence + 1) return
   const [newest] = recent
   const offset = newest === undefined ? 0 : newest.offset + newest.weight
   await store.commit({
@@ -98,12 +103,12 @@ export async function listBranches(memory: Memory, key: Key): Promise<readonly B
 
 /** Messages of a branch; empty when there is no such branch. */
 export const readBranch = (memory: Memory, key: Key, branch: number): Promise<readonly Message[]> =>
-  internalsOf(memory).sessions.page(branchKey(key, branch), { after: 0, limit: Number.MAX_SAFE_INTEGER })
+  internalsOf(memory).sessions.readMessages(branchKey(key, branch), { after: 0, limit: Number.MAX_SAFE_INTEGER })
 
 /** The message of a session with this sequence number. */
 export async function readMessageAt(memory: Memory, key: Key, sequence: number): Promise<Message | undefined> {
   const range = { after: sequence - 1, before: sequence + 1, limit: 1 }
-  return (await internalsOf(memory).sessions.page(key, range))[0]
+  return (await internalsOf(memory).sessions.readMessages(key, range))[0]
 }
 
 /** Finds the branch that holds a message cut from its session; undefined once the message is forgotten. */

@@ -1,8 +1,8 @@
-import type { Parsed } from '../../domain/chat.ts'
-import { canonical } from '../../portable/canonical.ts'
+import type { ParsedMessage } from '../../domain/chat.ts'
+import { toCanonicalJson } from '../../portable/canonical.ts'
 
 /** The fields of a message that decide whether two messages are the same. */
-export type ComparableMessage = Pick<Parsed, 'role' | 'content' | 'calls' | 'answers'>
+export type ComparableMessage = Pick<ParsedMessage, 'role' | 'content' | 'toolCalls' | 'toolCallId'>
 
 export const isUser = ({ role }: Pick<ComparableMessage, 'role'>): boolean => role === 'user'
 
@@ -21,9 +21,9 @@ export type MessageEquality = {
 export const isIdentical = (a: ComparableMessage, b: ComparableMessage): boolean =>
   a.role === b.role &&
   a.content === b.content &&
-  a.answers === b.answers &&
-  a.calls === undefined &&
-  b.calls === undefined
+  a.toolCallId === b.toolCallId &&
+  a.toolCalls === undefined &&
+  b.toolCalls === undefined
 
 /** True when the first `count` sent messages are identical to the stored ones from `start` on. */
 export function matchesAt(
@@ -90,9 +90,9 @@ function normalizeLazily(messages: readonly ComparableMessage[]): (index: number
  * Clients trim replies, merge their parts, drop the reasoning and rewrite the JSON of tool calls, so replies are compared
  * without white space. User text keeps its inner white space: a change there is an edit.
  */
-function normalize({ role, content, calls, answers }: ComparableMessage): NormalForm {
-  const callList = calls?.map((call) => [call.id, call.name, normalizeJson(call.arguments)]) ?? []
-  const header = JSON.stringify([role, answers ?? '', callList])
+function normalize({ role, content, toolCalls, toolCallId }: ComparableMessage): NormalForm {
+  const callList = toolCalls?.map((call) => [call.id, call.name, normalizeJson(call.arguments)]) ?? []
+  const header = JSON.stringify([role, toolCallId ?? '', callList])
   if (role === 'user') return { header, text: content.trim().replaceAll('\r\n', '\n') }
   return { header, text: (role === 'assistant' ? stripReasoning(content) : content).replace(/\s+/g, '') }
 }
@@ -101,7 +101,7 @@ function normalize({ role, content, calls, answers }: ComparableMessage): Normal
 function normalizeJson(text: string): string {
   if (text.trim() === '') return '{}'
   try {
-    return canonical(JSON.parse(text))
+    return toCanonicalJson(JSON.parse(text))
   } catch {
     return text.trim()
   }

@@ -1,18 +1,18 @@
-import type { Composed } from '../../context/composeContext.ts'
+import type { LazyContext } from '../../context/composeContext.ts'
 import { isSpaceReason } from '../../context/receipt.ts'
-import { type Message, sequenceOf, type Tokens } from '../../domain/entry.ts'
+import { type Message, parseMessageId, type Tokens } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
-import type { ChatMessage, Ledger, Line } from '../../domain/ledger.ts'
+import type { ChatMessage, Ledger, LedgerLine } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
-import { messageCost } from '../../text/cost.ts'
+import { countMessageTokens } from '../../text/cost.ts'
 import type { Preamble } from '../memoryRegistry.ts'
-import type { Ask, Body, Dialect, Sent } from '../protocols/protocol.ts'
+import type { ClientMessage, ParsedRequest, Protocol, RequestBody } from '../protocols/protocol.ts'
 
 /** The request body sent upstream for one turn, and its cost. */
 export type OutgoingPrompt = {
-  readonly body: Body
+  readonly body: RequestBody
   readonly tokens: Tokens
   /** Set when the client's messages were sent unchanged: the newest turn did not fit, or memory could not render it. */
   readonly degraded?: 'budget' | 'messages'
@@ -23,20 +23,20 @@ export type OutgoingPrompt = {
 export type PromptInput = {
   readonly memory: Memory
   readonly key: Key
-  readonly dialect: Dialect
+  readonly protocol: Protocol
   /** The request without an assistant prefill. */
-  readonly ask: Ask
+  readonly request: ParsedRequest
   readonly preamble: Preamble
   readonly person: string | undefined
 }
 
 /** Messages of the newest turn. */
-export const newestTurn = ({ said, turn }: Ask): readonly Sent[] =>
-  said.slice(said.findLastIndex(({ place }) => place < turn) + 1)
+export const newestTurn = ({ messages, turnStart }: ParsedRequest): readonly ClientMessage[] =>
+  messages.slice(messages.findLastIndex(({ index }) => index < turnStart) + 1)
 
 /** Builds the prompt for a turn whose messages are stored; `stored` is the newest turn in its stored form. */
 export function buildPrompt(input: PromptInput, stored: readonly Message[]): Promise<OutgoingPrompt> {
-  const turn = newestTurn(input.ask)
+  const turn = newestTurn(input.request)
   return buildWithinBudget(input, extraTokens(input.memory.tokenizer, turn, stored), undefined, (context) =>
     joinMemoryAndTurn(input, context, turn, stored[0]?.sequence ?? 0),
   )
@@ -48,9 +48,9 @@ export function buildUnstoredPrompt(
   stored: readonly Message[],
   newFrom: number,
 ): Promise<OutgoingPrompt> {
-  const { ask, memory } = input
-  const unstored = ask.said.slice(newFrom)
-  const storedTurn = newestTurn(ask).filter((message) => !unstored.includes(message))
+  const { request, memory } = input
+  const unstored = request.messages.slice(newFrom)
+  const storedTurn = newestTurn(request).filter((message) => !unstored.includes(message))
   const tokens = countMessages(memory.tokenizer, unstored)
   // Part of the newest turn may be stored already: the context then ends with it.
   if (storedTurn.length > 0) {
@@ -61,17 +61,21 @@ export function buildUnstoredPrompt(
   }
   const question = unstored.findLast(({ role }) => role === 'user')?.content
   return buildWithinBudget(input, tokens, question, (context) =>
-    writePrompt(input, context, context.messages, unstored[0]?.place ?? ask.turn),
+    writePrompt(input, context, context.messages, unstored[0]?.index ?? request.turnStart),
   )
 }
 
 /** The client's messages unchanged, behind the template's preamble. */
 export function clientPrompt(
-  { dialect, memory: { tokenizer }, preamble, ask }: PromptInput,
+  { protocol, memory: { tokenizer }, preamble, request }: PromptInput,
   degraded: NonNullable<OutgoingPrompt['degraded']>,
 ): OutgoingPrompt {
-  const tokens = ask.owed + preamble.tokens + tokenizer.overhead.reply + countMessages(tokenizer, ask.said)
-  return { body: dialect.write(ask, preamble.messages, 0), tokens, degraded }
+  const tokens =
+    request.promptOverheadTokens +
+    preamble.tokens +
+    tokenizer.overhead.reply +
+    countMessages(tokenizer, request.messages)
+  return { body: protocol.buildRequest(request, preamble.messages, 0), tokens, degraded }
 }
 
 /** Builds a context for the budget left beside the client's own text; `extra` are tokens of it that memory does not count. */
@@ -79,10 +83,10 @@ async function buildWithinBudget(
   input: PromptInput,
   extra: Tokens,
   query: string | undefined,
-  write: (context: Composed) => OutgoingPrompt,
+  write: (context: LazyContext) => OutgoingPrompt,
 ): Promise<OutgoingPrompt> {
-  const { memory, ask, preamble, key, person } = input
-  const budget = memory.profile.budget - ask.owed - preamble.tokens - extra
+  const { memory, request, preamble, key, person } = input
+  const budget = memory.profile.budget - request.promptOverheadTokens - preamble.tokens - extra
   if (budget < 1) return clientPrompt(input, 'budget')
   try {
     const context = await internalsOf(memory).buildContext(key, {
@@ -99,12 +103,12 @@ async function buildWithinBudget(
 }
 
 /** Tokens of the newest turn beyond its stored form: a client may decorate a message it sent before. */
-function extraTokens(tokenizer: Tokenizer, turn: readonly Sent[], stored: readonly Message[]): Tokens {
+function extraTokens(tokenizer: Tokenizer, turn: readonly ClientMessage[], stored: readonly Message[]): Tokens {
   let extra = 0
   turn.forEach((message, index) => {
     const storedMessage = stored[index]
     if (storedMessage !== undefined && storedMessage.content !== message.content)
-      extra += messageCost(tokenizer, message) - storedMessage.tokens
+      extra += countMessageTokens(tokenizer, message) - storedMessage.tokens
   })
   return Math.max(0, extra)
 }
@@ -115,8 +119,8 @@ function extraTokens(tokenizer: Tokenizer, turn: readonly Sent[], stored: readon
  */
 function joinMemoryAndTurn(
   input: PromptInput,
-  context: Composed,
-  turn: readonly Sent[],
+  context: LazyContext,
+  turn: readonly ClientMessage[],
   firstSequence: number,
 ): OutgoingPrompt {
   const { messages, ledger } = context
@@ -129,13 +133,17 @@ function joinMemoryAndTurn(
 }
 
 function writePrompt(
-  { dialect, ask, preamble }: PromptInput,
-  { ledger }: Composed,
+  { protocol, request, preamble }: PromptInput,
+  { ledger }: LazyContext,
   memoryMessages: readonly ChatMessage[],
   from?: number,
 ): OutgoingPrompt {
   const messages = preamble.messages.length === 0 ? memoryMessages : [...preamble.messages, ...memoryMessages]
-  return { body: dialect.write(ask, messages, from), tokens: ask.owed + preamble.tokens + ledger.spent, ledger }
+  return {
+    body: protocol.buildRequest(request, messages, from),
+    tokens: request.promptOverheadTokens + preamble.tokens + ledger.spent,
+    ledger,
+  }
 }
 
 /** The reason the newest turn is not shown whole, if it is not. */
@@ -145,8 +153,8 @@ function reasonTurnIsIncomplete(ledger: Ledger, firstSequence: number): Outgoing
   return lines.some((line) => line.verdict === 'shortened' || isSpaceReason(line.why)) ? 'budget' : 'messages'
 }
 
-const coversSequence = ({ entries }: Line, sequence: number): boolean =>
-  entries !== null && (sequenceOf(entries[1]) ?? 0) >= sequence
+const coversSequence = ({ entries }: LedgerLine, sequence: number): boolean =>
+  entries !== null && (parseMessageId(entries[1]) ?? 0) >= sequence
 
-export const countMessages = (tokenizer: Tokenizer, messages: readonly Sent[]): Tokens =>
-  messages.reduce((sum, message) => sum + messageCost(tokenizer, message), 0)
+export const countMessages = (tokenizer: Tokenizer, messages: readonly ClientMessage[]): Tokens =>
+  messages.reduce((sum, message) => sum + countMessageTokens(tokenizer, message), 0)

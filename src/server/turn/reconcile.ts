@@ -69,8 +69,8 @@ function reconcileConversation(
  * the numbering of calls in each reply.
  */
 function isNewToolResult(sent: readonly ComparableMessage[], rest: readonly StoredMessage[]): boolean {
-  const answeredIds = new Set(sent.map(({ answers }) => answers))
-  return rest.some((message) => isUser(message) || message.calls?.some(({ id }) => answeredIds.has(id)))
+  const answeredIds = new Set(sent.map(({ toolCallId }) => toolCallId))
+  return rest.some((message) => isUser(message) || message.toolCalls?.some(({ id }) => answeredIds.has(id)))
 }
 
 /**

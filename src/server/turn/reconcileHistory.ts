@@ -1,9 +1,9 @@
 import type { Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
-import { type Head, isExpired } from '../../domain/session.ts'
+import { isExpired, type SessionHead } from '../../domain/session.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
-import { barringSecrets, marksIn } from '../../text/secrets.ts'
-import type { Sent } from '../protocols/protocol.ts'
+import { findMasks, normalizeSecrets } from '../../text/secrets.ts'
+import type { ClientMessage } from '../protocols/protocol.ts'
 import { hasReceiptBetween } from '../receipts.ts'
 import { type ComparableMessage, isIdentical, isUser } from './messageEquality.ts'
 import { type HistoryChange, reconcile } from './reconcile.ts'
@@ -11,7 +11,7 @@ import { type HistoryChange, reconcile } from './reconcile.ts'
 export type ReconcileOptions = {
   readonly memory: Memory
   readonly key: Key
-  readonly messages: readonly Sent[]
+  readonly messages: readonly ClientMessage[]
   /** Sequence number of the reply that the client continues from, when the request names one. */
   readonly continuesAfter: number | undefined
   readonly isRetry: boolean
@@ -20,7 +20,7 @@ export type ReconcileOptions = {
 }
 
 /** The change a request makes to a session, with the stored messages it was decided on. */
-export type SessionChange = HistoryChange & {
+export type ReconciledHistory = HistoryChange & {
   readonly stored: readonly Message[]
   /** True when the session was not read again since `head`. */
   readonly isHeadCurrent: boolean
@@ -35,7 +35,7 @@ const maxMessagesRead = 4_096
 export const recentMessagesNeeded = (sent: number): number => sent + extraMessages
 
 /** Decides which messages of a request are new. Starts with the head just read and reads more only if that is not enough. */
-export async function reconcileHistory(options: ReconcileOptions, head: Head): Promise<SessionChange> {
+export async function reconcileHistory(options: ReconcileOptions, head: SessionHead): Promise<ReconciledHistory> {
   const { memory, key, messages, continuesAfter, isRetry, isSingleConversation } = options
   const fromHead = continuesAfter === undefined ? reconcileFromHead(options, head) : undefined
   if (fromHead !== undefined) return fromHead
@@ -58,8 +58,8 @@ export async function reconcileHistory(options: ReconcileOptions, head: Head): P
 /** Reconciles with the newest messages alone, as is enough for nearly all requests. Undefined when it is not. */
 function reconcileFromHead(
   { memory, key, messages, isRetry }: ReconcileOptions,
-  head: Head,
-): SessionChange | undefined {
+  head: SessionHead,
+): ReconciledHistory | undefined {
   if (isRetry || isExpired(head, internalsOf(memory).clock())) return undefined
   if (isLiteralContinuation(head.recent, messages))
     return {
@@ -83,7 +83,7 @@ const withoutSystemMessages = (messages: readonly Message[]): readonly Message[]
 
 /** A client that names the reply it continues from sends only new messages; anything stored after that reply is cut. */
 async function continueAfter(memory: Memory, key: Key, sequence: number): Promise<HistoryChange> {
-  const [next] = await internalsOf(memory).sessions.page(key, { after: sequence, limit: 1 })
+  const [next] = await internalsOf(memory).sessions.readMessages(key, { after: sequence, limit: 1 })
   return { newFrom: 0, cutFrom: next?.sequence, relation: next === undefined ? 'continued' : 'regenerated' }
 }
 
@@ -118,19 +118,19 @@ async function containsOwnReply(
 type StoredHistory = { readonly stored: readonly Message[]; readonly hasEarlier: boolean }
 
 /** True when the client resends everything stored, replies included, character by character, and continues from there. */
-function isLiteralContinuation(stored: readonly Message[], sent: readonly Sent[]): boolean {
+function isLiteralContinuation(stored: readonly Message[], sent: readonly ClientMessage[]): boolean {
   if (stored.length >= sent.length || !haveEqualLengths(stored, sent)) return false
   let hasReplies = false
   for (let index = 0; index < stored.length; index++) {
     const message = stored[index] as Message
-    if (!isIdentical(message, sent[index] as Sent) || hasPlaceholder(message)) return false
+    if (!isIdentical(message, sent[index] as ClientMessage) || hasPlaceholder(message)) return false
     hasReplies ||= !isUser(message)
   }
   return hasReplies
 }
 
 /** Cheap first comparison; touching all messages in one short loop lets the processor prefetch them. */
-function haveEqualLengths(stored: readonly Message[], sent: readonly Sent[]): boolean {
+function haveEqualLengths(stored: readonly Message[], sent: readonly ClientMessage[]): boolean {
   for (let index = 0; index < stored.length; index++)
     if (stored[index]?.content.length !== sent[index]?.content.length) return false
   return true
@@ -144,7 +144,7 @@ function reconcileMasked(
   memory: Memory,
   key: Key,
   history: StoredHistory,
-  sent: readonly Sent[],
+  sent: readonly ClientMessage[],
 ): HistoryChange | Promise<HistoryChange> {
   return history.stored.some(hasPlaceholder)
     ? reconcileWithPlaceholders(memory, key, history, sent)
@@ -155,9 +155,9 @@ async function reconcileWithPlaceholders(
   memory: Memory,
   key: Key,
   { stored, hasEarlier }: StoredHistory,
-  sent: readonly Sent[],
+  sent: readonly ClientMessage[],
 ): Promise<HistoryChange> {
-  const withoutSecrets = <T extends ComparableMessage>(message: T): T => mapTexts(message, barringSecrets)
+  const withoutSecrets = <T extends ComparableMessage>(message: T): T => mapTexts(message, normalizeSecrets)
   const change = reconcile(stored.map(withoutSecrets), sent.map(withoutSecrets), { hasEarlier })
   const remaining = stored.filter(({ sequence }) => change.cutFrom === undefined || sequence < change.cutFrom)
   const matched = remaining.slice(Math.max(0, remaining.length - change.newFrom))
@@ -170,39 +170,39 @@ async function reconcileWithPlaceholders(
     if (other === undefined || !hasPlaceholder(message)) continue
     if (!haveSameTexts(withoutSecrets(other), withoutSecrets(message))) continue
     const isSame = memory.knowsSecrets(key, textsOf(message).join('\n'))
-      ? haveSameTexts(await memory.asKept(key, other), message)
+      ? haveSameTexts(await memory.maskMessage(key, other), message)
       : index < sent.length - 1
     if (!isSame) return { ...change, newFrom: index }
   }
   return change
 }
 
-const textsOf = ({ content, calls, answers }: ComparableMessage): readonly string[] => [
+const textsOf = ({ content, toolCalls, toolCallId }: ComparableMessage): readonly string[] => [
   content,
-  ...(calls ?? []).flatMap((call) => [call.id, call.name, call.arguments]),
-  answers ?? '',
+  ...(toolCalls ?? []).flatMap((call) => [call.id, call.name, call.arguments]),
+  toolCallId ?? '',
 ]
 /** Placeholders start with a rare character, which is tested first. */
-const containsPlaceholder = (text: string): boolean => text.includes('⟨') && marksIn(text).length > 0
+const containsPlaceholder = (text: string): boolean => text.includes('⟨') && findMasks(text).length > 0
 const hasPlaceholder = (message: Message): boolean =>
-  message.calls === undefined && message.answers === undefined
+  message.toolCalls === undefined && message.toolCallId === undefined
     ? containsPlaceholder(message.content)
     : textsOf(message).some(containsPlaceholder)
 const haveSameTexts = (a: ComparableMessage, b: ComparableMessage): boolean =>
   JSON.stringify(textsOf(a)) === JSON.stringify(textsOf(b))
 
 function mapTexts<T extends ComparableMessage>(message: T, change: (text: string) => string): T {
-  const { content, calls, answers } = message
+  const { content, toolCalls, toolCallId } = message
   return {
     ...message,
     content: change(content),
-    ...(calls && {
-      calls: calls.map((call) => ({
+    ...(toolCalls && {
+      toolCalls: toolCalls.map((call) => ({
         id: change(call.id),
         name: change(call.name),
         arguments: change(call.arguments),
       })),
     }),
-    ...(answers !== undefined && { answers: change(answers) }),
+    ...(toolCallId !== undefined && { toolCallId: change(toolCallId) }),
   }
 }

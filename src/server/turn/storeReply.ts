@@ -1,14 +1,14 @@
-import type { Incoming } from '../../domain/chat.ts'
+import type { MessageInput } from '../../domain/chat.ts'
 import type { Message } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { formatKey, isInner, type Key, parseKey } from '../../domain/key.ts'
+import { formatKey, isInternalKey, type Key, parseKey } from '../../domain/key.ts'
 import type { Ledger } from '../../domain/ledger.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { appendLate, findBranchWith, readMessageAt } from './branches.ts'
 
 /** A reply and the question it answers, by sequence number, in the epoch in which it was asked. */
 export type ReplyToStore = {
-  readonly reply: Incoming
+  readonly reply: MessageInput
   readonly question: number
   readonly epoch: number
   readonly ledger: Ledger | undefined
@@ -25,7 +25,7 @@ export async function storeReply(memory: Memory, key: Key, input: ReplyToStore):
   const { reply, question, epoch, ledger } = input
   const internals = internalsOf(memory)
   try {
-    const head = await internals.sessions.head(key, 1)
+    const head = await internals.sessions.readHead(key, 1)
     const isNewest = head.recent[0]?.sequence === question
     const isCut = !isNewest && (await readMessageAt(memory, key, question)) === undefined
     const target = isCut ? await findBranchWith(memory, key, question) : key
@@ -60,7 +60,7 @@ async function storeInTransferredSession(
   key: Key,
   input: ReplyToStore,
 ): Promise<StoredReply | undefined> {
-  const session = isInner(key) ? undefined : (await memory.about(key))?.movedTo
+  const session = isInternalKey(key) ? undefined : (await memory.metadata(key))?.movedTo
   if (session === undefined) return undefined
   const to = parseKey(`${key.scope}:${session}`)
   return storeReply(memory, to, { ...input, epoch: await memory.epoch(to) })

@@ -1,17 +1,17 @@
 import type { Key } from '../../domain/key.ts'
-import type { Exchange } from '../http/requestContext.ts'
-import type { Home } from '../memoryRegistry.ts'
-import type { Ask, Dialect, Heard, Sent } from '../protocols/protocol.ts'
-import type { Answer } from '../upstreams/backend.ts'
+import type { RequestContext } from '../http/requestContext.ts'
+import type { ResolvedMemory } from '../memoryRegistry.ts'
+import type { ClientMessage, ModelReply, ParsedRequest, Protocol } from '../protocols/protocol.ts'
+import type { UpstreamResponse } from '../upstreams/backend.ts'
 import type { OutgoingPrompt } from './outgoingPrompt.ts'
 import type { HistoryRelation } from './reconcile.ts'
 import type { TurnHeaders } from './turnHeaders.ts'
 
 /** A parsed and authorized request for a model reply. */
 export type TurnRequest = {
-  readonly context: Exchange
-  readonly dialect: Dialect
-  readonly ask: Ask
+  readonly context: RequestContext
+  readonly protocol: Protocol
+  readonly parsed: ParsedRequest
   /** The session it belongs to; undefined for a request without memory. */
   readonly key: Key | undefined
   /** True when only a field of the body names the session, such as a user name: one person may have several conversations. */
@@ -25,7 +25,7 @@ export type TurnRequest = {
 export type Turn = {
   readonly request: TurnRequest
   readonly key: Key
-  readonly memory: Home
+  readonly resolved: ResolvedMemory
   readonly prompt: OutgoingPrompt
   readonly relation: HistoryRelation
   /** Epoch in which the question was stored; undefined when nothing was stored. */
@@ -35,11 +35,11 @@ export type Turn = {
   /** Number of messages stored for the question. */
   readonly appended: number
   /** Start of the reply, sent by the client for the model to continue. */
-  readonly prefill: Sent | undefined
+  readonly prefill: ClientMessage | undefined
   readonly receiptId: string
   readonly degraded: readonly string[]
   readonly memoryMs: number
   firstByteMs: number | undefined
-  answer: Answer | undefined
-  reply: Heard | undefined
+  upstreamResponse: UpstreamResponse | undefined
+  reply: ModelReply | undefined
 }

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Refusal } from '../http/httpError.ts'
+import { HttpError } from '../http/httpError.ts'
 
 /** Options of a turn that clients set in headers. */
 export type TurnHeaders = {
@@ -29,7 +29,7 @@ function isStoreDisabled(value: string | readonly string[] | undefined): boolean
   if (value === undefined) return false
   const word = String(value).trim().toLowerCase()
   if (word === 'true' || word === 'false') return word === 'false'
-  throw new Refusal(
+  throw new HttpError(
     400,
     'bad_header',
     `x-threadkeep-store is ${JSON.stringify(word.slice(0, 40))}; it must be true or false.`,

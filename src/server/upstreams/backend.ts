@@ -1,75 +1,76 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Tokens } from '../../domain/entry.ts'
-import { roundOver } from '../http/pendingReads.ts'
+import { afterPendingReads } from '../http/pendingReads.ts'
 import type { UpstreamState } from '../observability/readiness.ts'
-import type { Body, ProtocolName } from '../protocols/protocol.ts'
+import type { ProtocolName, RequestBody } from '../protocols/protocol.ts'
 
 /** Request to a model server. */
-export type Call = {
+export type UpstreamRequest = {
   /** Endpoint of the model server that is called. */
-  readonly dialect: ProtocolName | 'embeddings' | 'count_tokens'
+  readonly endpoint: ProtocolName | 'embeddings' | 'count_tokens'
   /** Body as it is sent to the model server. */
-  readonly body: Body
+  readonly body: RequestBody
   /** Tokens of the messages in the body; 0 if not counted. */
-  readonly spent: Tokens
+  readonly promptTokens: Tokens
   readonly headers: IncomingHttpHeaders
   /** True if none of the client's API keys may be forwarded, for example because it authenticated with a Threadkeep key. */
-  readonly isGuarded: boolean
+  readonly withholdClientKey: boolean
   readonly signal: AbortSignal
 }
 
 /** Response of a model server, in the protocol of the request. The body may still be arriving. */
-export type Answer = {
+export type UpstreamResponse = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: AsyncIterable<Uint8Array>
   /** Address of the model server, as error messages show it. */
-  readonly where: string
+  readonly address: string
   /** Configured name of the upstream that answered. */
-  readonly from: string
+  readonly upstream: string
   /** Failed attempts before this response. */
   readonly retries: number
   /** Names of the upstreams that failed before this one answered. */
-  readonly passedOver: readonly string[]
+  readonly failedUpstreams: readonly string[]
 }
 
 /** Body whose received bytes can be read synchronously: awaiting each of many small chunks costs more than parsing them. */
-export type Gathered = {
+export type BufferedBody = {
   /** Takes the whole body if it has arrived completely, else returns undefined. */
-  takeWhole(): Uint8Array | undefined
+  takeComplete(): Uint8Array | undefined
   /** Resolves when bytes are available or the body has ended; undefined if that is already the case. */
-  arrival(): Promise<void> | undefined
+  waitForData(): Promise<void> | undefined
   /** Takes all bytes received since the last call; undefined at the end. Throws if the body ended with an error. */
-  takeNext(): Uint8Array | undefined
+  takeAvailable(): Uint8Array | undefined
   /** Discards the rest. Closes the connection if the body has not ended, because it may never end. */
-  dump(): void
+  discard(): void
 }
 
-export const isGathered = (body: object): body is Gathered => (body as Partial<Gathered>).takeWhole !== undefined
+export const isBufferedBody = (body: object): body is BufferedBody =>
+  (body as Partial<BufferedBody>).takeComplete !== undefined
 
 /** Calls `onChunk` for each chunk of a body, and waits for its promise, if any, before the next chunk. */
-export async function eachPiece(
-  body: Answer['body'],
+export async function forEachChunk(
+  body: UpstreamResponse['body'],
   onChunk: (bytes: Uint8Array) => Promise<unknown> | undefined,
 ): Promise<void> {
-  if (!isGathered(body)) {
+  if (!isBufferedBody(body)) {
     for await (const bytes of body) await onChunk(bytes)
     return
   }
   try {
     for (;;) {
-      const available = body.arrival()
+      const available = body.waitForData()
       if (available !== undefined) {
         await available
-        await roundOver()
+        await afterPendingReads()
       }
-      const bytes = body.takeNext()
+      const bytes = body.takeAvailable()
       if (bytes === undefined) return
       const pending = onChunk(bytes)
       if (pending !== undefined) await pending
     }
   } finally {
-    body.dump()
+    body.discard()
   }
 }
 
@@ -78,13 +79,13 @@ export interface Backend {
   /** Name of the offline model, or the addresses of the model servers. */
   readonly name: string
   /** Sends a request. Rejects with a `MemoryError` or an HTTP error if no upstream gives a response. */
-  ask(call: Call): Promise<Answer>
+  send(call: UpstreamRequest): Promise<UpstreamResponse>
   /** Requests the list of models. */
-  models(call: Pick<Call, 'headers' | 'isGuarded' | 'signal'>): Promise<Answer>
+  listModels(call: Pick<UpstreamRequest, 'headers' | 'withholdClientKey' | 'signal'>): Promise<UpstreamResponse>
   /** Returns the health of each upstream. */
-  states(): readonly { readonly name: string; readonly state: UpstreamState }[]
+  getHealth(): readonly { readonly name: string; readonly state: UpstreamState }[]
   close(): Promise<void>
 }
 
-export const isStream = (answer: Answer): boolean =>
+export const isEventStream = (answer: UpstreamResponse): boolean =>
   (answer.headers['content-type'] ?? '').toLowerCase().includes('text/event-stream')

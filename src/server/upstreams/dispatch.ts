@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Millis } from '../../domain/entry.ts'
-import type { Gathered } from './backend.ts'
+import type { BufferedBody } from './backend.ts'
 
 /** Response whose headers have arrived. */
 export type RawResponse = {
@@ -11,7 +11,7 @@ export type RawResponse = {
 }
 
 /** Body with backpressure: the sender is paused while too many bytes are unread. */
-type ResponseBody = AsyncIterable<Uint8Array> & Gathered
+type ResponseBody = AsyncIterable<Uint8Array> & BufferedBody
 
 /** Time limit for a whole response, its error, and the conversion of errors that occur after the headers. */
 export type Deadline = {
@@ -121,11 +121,11 @@ class ResponseBuffer implements ResponseBody, AsyncIterator<Uint8Array>, Dispatc
     this.wake?.()
   }
 
-  dump(): void {
+  discard(): void {
     if (!this.ended) this.controller?.abort(toAbortError(this.signal))
   }
 
-  takeWhole(): Uint8Array | undefined {
+  takeComplete(): Uint8Array | undefined {
     return this.ended && this.error === undefined ? this.takeBuffered() : undefined
   }
 
@@ -134,20 +134,20 @@ class ResponseBuffer implements ResponseBody, AsyncIterator<Uint8Array>, Dispatc
   }
 
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    const available = this.arrival()
+    const available = this.waitForData()
     if (available !== undefined) await available
-    const value = this.takeNext()
+    const value = this.takeAvailable()
     return value === undefined ? { value, done: true } : { value, done: false }
   }
 
-  arrival(): Promise<void> | undefined {
+  waitForData(): Promise<void> | undefined {
     if (this.chunks.length > 0 || this.ended) return undefined
     return new Promise((resolve) => {
       this.wake = resolve
     })
   }
 
-  takeNext(): Uint8Array | undefined {
+  takeAvailable(): Uint8Array | undefined {
     const { error } = this
     if (this.chunks.length > 0) return this.takeBuffered()
     if (error !== undefined) throw this.deadline?.convertError(error) ?? error
@@ -164,7 +164,7 @@ class ResponseBuffer implements ResponseBody, AsyncIterator<Uint8Array>, Dispatc
 
   /** Closes the connection when the consumer stops iterating. */
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
-    this.dump()
+    this.discard()
     return { value: undefined, done: true }
   }
 }

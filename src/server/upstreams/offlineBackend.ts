@@ -3,29 +3,33 @@ import type { Tokens } from '../../domain/entry.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Clock, Model, Tokenizer } from '../../domain/ports.ts'
 import { offlineModel } from '../../providers/offline.ts'
-import { messageCost } from '../../text/cost.ts'
-import { at } from '../../text/json.ts'
-import { Refusal } from '../http/httpError.ts'
-import { chat } from '../protocols/chat.ts'
-import { messages } from '../protocols/messages.ts'
-import type { Ask, Body, Dialect, ProtocolName, Sent } from '../protocols/protocol.ts'
-import { responses } from '../protocols/responses.ts'
-import type { Answer, Backend, Call } from './backend.ts'
+import { countMessageTokens } from '../../text/cost.ts'
+import { getPath } from '../../text/json.ts'
+import { HttpError } from '../http/httpError.ts'
+import { chatProtocol } from '../protocols/chat.ts'
+import { messagesProtocol } from '../protocols/messages.ts'
+import type { ClientMessage, ParsedRequest, Protocol, ProtocolName, RequestBody } from '../protocols/protocol.ts'
+import { responsesProtocol } from '../protocols/responses.ts'
+import type { Backend, UpstreamRequest, UpstreamResponse } from './backend.ts'
 
-type ProtocolSupport = { readonly protocol: Dialect; readonly responder: OfflineResponder }
+type ProtocolSupport = { readonly protocol: Protocol; readonly responder: OfflineResponder }
 
 /** Creates a backend that answers all protocols with the built-in model. Used when no upstream is configured. */
-export function offlineBackend(tokenizer: Tokenizer, model: Model = offlineModel(), clock: Clock = Date.now): Backend {
-  const createJsonResponse = (value: unknown): Answer =>
+export function createOfflineBackend(
+  tokenizer: Tokenizer,
+  model: Model = offlineModel(),
+  clock: Clock = Date.now,
+): Backend {
+  const createJsonResponse = (value: unknown): UpstreamResponse =>
     createResponse(model.name, 'application/json', [JSON.stringify(value)])
   return {
     name: model.name,
-    async ask(request) {
+    async send(request) {
       const { name, body } = resolveProtocol(request)
       const { protocol, responder } = protocols[name]
-      const parsed = protocol.read(body, tokenizer)
-      const promptTokens = request.spent > 0 ? request.spent : countPromptTokens(tokenizer, parsed)
-      if (request.dialect === 'count_tokens') return createJsonResponse({ input_tokens: promptTokens })
+      const parsed = protocol.parseRequest(body, tokenizer)
+      const promptTokens = request.promptTokens > 0 ? request.promptTokens : countPromptTokens(tokenizer, parsed)
+      if (request.endpoint === 'count_tokens') return createJsonResponse({ input_tokens: promptTokens })
       const chunks = model.reply({ messages: toChatMessages(parsed) }, request.signal)
       const reply: OfflineReply = {
         id: createId(),
@@ -36,24 +40,27 @@ export function offlineBackend(tokenizer: Tokenizer, model: Model = offlineModel
         promptTokens,
         countTokens: (text) => tokenizer.count(text),
       }
-      if (parsed.streams)
+      if (parsed.isStreaming)
         return createResponse(model.name, 'text/event-stream; charset=utf-8', responder.streamEvents(reply))
       return createJsonResponse(responder.createBody(reply, await joinChunks(chunks)))
     },
-    models: async () =>
+    listModels: async () =>
       createJsonResponse({
         object: 'list',
         data: [{ id: model.name, object: 'model', created: 0, owned_by: 'threadkeep' }],
       }),
-    states: () => [{ name: model.name, state: 'ok' }],
+    getHealth: () => [{ name: model.name, state: 'ok' }],
     close: async () => undefined,
   }
 }
 
 /** Determines the protocol of a request. `count_tokens` takes the body of an Anthropic message request. */
-function resolveProtocol({ dialect: endpoint, body }: Call): { readonly name: ProtocolName; readonly body: Body } {
+function resolveProtocol({ endpoint, body }: UpstreamRequest): {
+  readonly name: ProtocolName
+  readonly body: RequestBody
+} {
   if (endpoint === 'embeddings') {
-    throw new Refusal(
+    throw new HttpError(
       404,
       'model_not_found',
       'The built-in model does not support embeddings. Name a model server with --upstream.',
@@ -65,7 +72,7 @@ function resolveProtocol({ dialect: endpoint, body }: Call): { readonly name: Pr
 }
 
 /** Gives each block of a user message its own message: the offline model must tell recalled memory from the question. */
-function splitBlocks(body: Body): Body {
+function splitBlocks(body: RequestBody): RequestBody {
   if (!Array.isArray(body.messages)) return body
   const split = body.messages.flatMap((message: unknown) => {
     if (
@@ -81,16 +88,19 @@ function splitBlocks(body: Body): Body {
 }
 
 /** Converts a request to plain chat messages, the only input of the offline model. */
-const toChatMessages = ({ instructions, said }: Ask): ChatMessage[] => [
+const toChatMessages = ({ instructions, messages: said }: ParsedRequest): ChatMessage[] => [
   ...instructions.map((content): ChatMessage => ({ role: 'system', content })),
   ...said.map(toChatMessage),
 ]
 
-const toChatMessage = ({ role, content, answers }: Sent): ChatMessage =>
-  role === 'tool' ? { role, content, tool_call_id: answers ?? '' } : { role, content }
+const toChatMessage = ({ role, content, toolCallId }: ClientMessage): ChatMessage =>
+  role === 'tool' ? { role, content, tool_call_id: toolCallId ?? '' } : { role, content }
 
-const countPromptTokens = (tokenizer: Tokenizer, { owed, said }: Ask): Tokens =>
-  said.reduce((sum, message) => sum + messageCost(tokenizer, message), owed + tokenizer.overhead.reply)
+const countPromptTokens = (tokenizer: Tokenizer, { promptOverheadTokens, messages: said }: ParsedRequest): Tokens =>
+  said.reduce(
+    (sum, message) => sum + countMessageTokens(tokenizer, message),
+    promptOverheadTokens + tokenizer.overhead.reply,
+  )
 
 async function joinChunks(chunks: AsyncIterable<string>): Promise<string> {
   let text = ''
@@ -100,15 +110,19 @@ async function joinChunks(chunks: AsyncIterable<string>): Promise<string> {
 
 const createId = (): string => crypto.randomUUID().replaceAll('-', '')
 
-function createResponse(model: string, contentType: string, chunks: AsyncIterable<string> | Iterable<string>): Answer {
+function createResponse(
+  model: string,
+  contentType: string,
+  chunks: AsyncIterable<string> | Iterable<string>,
+): UpstreamResponse {
   return {
     status: 200,
     headers: { 'content-type': contentType },
     body: encodeChunks(chunks),
-    where: model,
-    from: model,
+    address: model,
+    upstream: model,
     retries: 0,
-    passedOver: [],
+    failedUpstreams: [],
   }
 }
 
@@ -124,7 +138,7 @@ type OfflineReply = {
   readonly createdSeconds: number
   readonly model: string
   /** Body of the request. */
-  readonly body: Body
+  readonly body: RequestBody
   /** Text of the reply. */
   readonly chunks: AsyncIterable<string>
   readonly promptTokens: Tokens
@@ -152,7 +166,7 @@ const chatResponder: OfflineResponder = {
   },
 
   async *streamEvents(reply) {
-    const includeUsage = at(reply.body, 'stream_options', 'include_usage') === true
+    const includeUsage = getPath(reply.body, 'stream_options', 'include_usage') === true
     const header = createChatHeader(reply)
     const formatEvent = (choices: readonly unknown[], usage: unknown): string =>
       `data: ${JSON.stringify({ ...header, object: 'chat.completion.chunk', choices, ...(includeUsage ? { usage } : {}) })}\n\n`
@@ -305,7 +319,7 @@ const formatNamedEvent = (type: string, fields: object = {}): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 
 const protocols: Readonly<Record<ProtocolName, ProtocolSupport>> = {
-  chat: { protocol: chat, responder: chatResponder },
-  responses: { protocol: responses, responder: responsesResponder },
-  messages: { protocol: messages, responder: messagesResponder },
+  chat: { protocol: chatProtocol, responder: chatResponder },
+  responses: { protocol: responsesProtocol, responder: responsesResponder },
+  messages: { protocol: messagesProtocol, responder: messagesResponder },
 }

@@ -1,26 +1,26 @@
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { spokenBy } from '../auth/upstreamHeaders.ts'
-import { Refusal } from '../http/httpError.ts'
-import type { Answer, Backend, Call } from './backend.ts'
+import { detectProtocol } from '../auth/upstreamHeaders.ts'
+import { HttpError } from '../http/httpError.ts'
+import type { Backend, UpstreamRequest, UpstreamResponse } from './backend.ts'
 import {
   groupByProtocol,
-  type Patience,
   servesModel,
+  type Timeouts,
   Upstream,
   type UpstreamOptions,
   upstreamProtocolFor,
 } from './upstream.ts'
 
 /** Attempts per upstream and the delays between them. The delay doubles with each attempt; above the maximum the pool gives up. */
-export type Persistence = { readonly tries: number; readonly wait: Millis; readonly longest: Millis }
+export type RetryPolicy = { readonly tries: number; readonly baseDelay: Millis; readonly maxDelay: Millis }
 
 export type PoolOptions = {
   readonly upstreams: readonly UpstreamOptions[]
-  readonly patience: Patience
-  readonly persistence: Persistence
+  readonly timeouts: Timeouts
+  readonly retryPolicy: RetryPolicy
   /** Resolves after the given time; rejects when the signal aborts. */
-  readonly pause: (time: Millis, signal: AbortSignal) => Promise<void>
+  readonly sleep: (time: Millis, signal: AbortSignal) => Promise<void>
   /** Source of the jitter between retries. Default: `Math.random`. */
   readonly random?: () => number
 }
@@ -30,29 +30,29 @@ export type PoolOptions = {
  * overloaded or down, the next one is tried; the last one is retried. After the first byte of a response there are no
  * retries. Throws a `MemoryError` without upstreams.
  */
-export function poolBackend(options: PoolOptions): Backend {
-  const upstreams = options.upstreams.map((upstream) => new Upstream(upstream, options.patience))
+export function createUpstreamPool(options: PoolOptions): Backend {
+  const upstreams = options.upstreams.map((upstream) => new Upstream(upstream, options.timeouts))
   const [first] = upstreams
   if (first === undefined)
     throw new MemoryError('bad-option', 'upstreams is empty. Configure at least one upstream.', { param: 'upstreams' })
   const byProtocol = groupByProtocol(upstreams)
   return {
     name: upstreams.map(({ base }) => base).join(', '),
-    ask: (request) => sendWithFailover(selectUpstreams(byProtocol, request), request, options),
-    models: (request) => (byProtocol[spokenBy(request.headers)][0] ?? first).listModels(request),
-    states: () => upstreams.map(({ name, state }) => ({ name, state })),
+    send: (request) => sendWithFailover(selectUpstreams(byProtocol, request), request, options),
+    listModels: (request) => (byProtocol[detectProtocol(request.headers)][0] ?? first).listModels(request),
+    getHealth: () => upstreams.map(({ name, state }) => ({ name, state })),
     close: async () => void (await Promise.all(upstreams.map((upstream) => upstream.close()))),
   }
 }
 
 function selectUpstreams(
   byProtocol: ReturnType<typeof groupByProtocol<Upstream>>,
-  { dialect: endpoint, body }: Call,
+  { endpoint, body }: UpstreamRequest,
 ): readonly Upstream[] {
   const model = typeof body.model === 'string' ? body.model : ''
   const upstreams = byProtocol[upstreamProtocolFor(endpoint)].filter((upstream) => servesModel(upstream, model))
   if (upstreams.length > 0) return upstreams
-  throw new Refusal(
+  throw new HttpError(
     404,
     'model_not_found',
     `No upstream is configured for the model ${JSON.stringify(model.slice(0, 80))} in this protocol.`,
@@ -61,17 +61,22 @@ function selectUpstreams(
 }
 
 /** Tries each upstream once and only the last one repeatedly: failing over is faster than waiting. */
-async function sendWithFailover(upstreams: readonly Upstream[], request: Call, options: PoolOptions): Promise<Answer> {
-  const { tries: maxAttempts, longest: maxDelay } = options.persistence
+async function sendWithFailover(
+  upstreams: readonly Upstream[],
+  request: UpstreamRequest,
+  options: PoolOptions,
+): Promise<UpstreamResponse> {
+  const { tries: maxAttempts, maxDelay } = options.retryPolicy
   const failedUpstreams: string[] = []
   let retries = 0
   for (let index = 0; index < upstreams.length; index++) {
     const upstream = upstreams[index] as Upstream
     const isLast = index === upstreams.length - 1
     // The client's own key is meant for the first upstream; other origins never receive it.
-    const ownRequest: Call = upstream.origin === upstreams[0]?.origin ? request : { ...request, isGuarded: true }
+    const ownRequest: UpstreamRequest =
+      upstream.origin === upstreams[0]?.origin ? request : { ...request, withholdClientKey: true }
     for (let attempt = 1; ; attempt++) {
-      let response: Answer | undefined
+      let response: UpstreamResponse | undefined
       let error: unknown
       try {
         response = await upstream.send(ownRequest)
@@ -82,14 +87,16 @@ async function sendWithFailover(upstreams: readonly Upstream[], request: Call, o
       const isFinal = delay === undefined || (isLast && (attempt >= maxAttempts || delay > maxDelay))
       if (isFinal && response === undefined) throw error
       if (isFinal)
-        return retries === 0 ? (response as Answer) : { ...(response as Answer), retries, passedOver: failedUpstreams }
+        return retries === 0
+          ? (response as UpstreamResponse)
+          : { ...(response as UpstreamResponse), retries, failedUpstreams }
       await discardBody(response)
       retries++
       if (!isLast) {
         failedUpstreams.push(upstream.name)
         break
       }
-      await options.pause(delay, request.signal)
+      await options.sleep(delay, request.signal)
     }
   }
   throw new MemoryError('upstream', 'No upstream has answered.')
@@ -98,7 +105,7 @@ async function sendWithFailover(upstreams: readonly Upstream[], request: Call, o
 const retryableStatuses: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 504, 529])
 
 /** True if another attempt or another upstream may succeed. The last upstream is not retried after a timeout. */
-function isRetryable(response: Answer | undefined, error: unknown, isLast: boolean): boolean {
+function isRetryable(response: UpstreamResponse | undefined, error: unknown, isLast: boolean): boolean {
   if (response !== undefined)
     return retryableStatuses.has(response.status) && response.headers['x-should-retry'] !== 'false'
   return error instanceof MemoryError && (error.code === 'upstream' || (error.code === 'timeout' && !isLast))
@@ -106,14 +113,14 @@ function isRetryable(response: Answer | undefined, error: unknown, isLast: boole
 
 /** Delay before the next attempt: the server's `retry-after`, else exponential backoff with jitter. */
 function retryDelay(
-  response: Answer | undefined,
+  response: UpstreamResponse | undefined,
   attempt: number,
-  { persistence, random = Math.random }: PoolOptions,
+  { retryPolicy, random = Math.random }: PoolOptions,
 ): Millis {
-  return parseRetryAfter(response) ?? persistence.wait * 2 ** (attempt - 1) * (0.5 + random() / 2)
+  return parseRetryAfter(response) ?? retryPolicy.baseDelay * 2 ** (attempt - 1) * (0.5 + random() / 2)
 }
 
-function parseRetryAfter(response: Answer | undefined): Millis | undefined {
+function parseRetryAfter(response: UpstreamResponse | undefined): Millis | undefined {
   const exact = Number.parseFloat(response?.headers['retry-after-ms'] ?? '')
   if (exact >= 0) return exact
   const text = response?.headers['retry-after'] ?? ''
@@ -125,5 +132,5 @@ function parseRetryAfter(response: Answer | undefined): Millis | undefined {
 }
 
 /** Discards an unused response. Its connection is reused if the body has arrived completely, else closed without waiting. */
-const discardBody = async (response: Answer | undefined): Promise<unknown> =>
+const discardBody = async (response: UpstreamResponse | undefined): Promise<unknown> =>
   response?.body[Symbol.asyncIterator]().return?.()

@@ -4,12 +4,18 @@ import { formatKey, type Key, type Scope } from '../../domain/key.ts'
 import type { Model } from '../../domain/ports.ts'
 import { anthropicModel } from '../../providers/anthropic.ts'
 import { openaiModel } from '../../providers/openai.ts'
-import { ownKeyHeaders, type Protocol } from '../auth/upstreamHeaders.ts'
-import { groupByProtocol, resolveModelName, servesModel, soleUpstream, type UpstreamOptions } from './upstream.ts'
+import { buildClientKeyHeaders, type UpstreamProtocol } from '../auth/upstreamHeaders.ts'
+import {
+  createDefaultUpstream,
+  groupByProtocol,
+  resolveModelName,
+  servesModel,
+  type UpstreamOptions,
+} from './upstream.ts'
 
 export type SessionModelOptions = {
   /** Upstreams of the server, or the base URL of its only one, which uses the OpenAI protocol. */
-  readonly upstream: string | readonly UpstreamOptions[]
+  readonly upstreams: string | readonly UpstreamOptions[]
   /** Model for the upkeep of all sessions. Default: the model of each session's newest request. */
   readonly model?: string | undefined
 }
@@ -31,20 +37,20 @@ const modelFactories = { openai: openaiModel, anthropic: anthropicModel } as con
  */
 export class SessionModels {
   private readonly upstreams: readonly UpstreamOptions[]
-  private readonly upstreamsByProtocol: Readonly<Record<Protocol, readonly UpstreamOptions[]>>
+  private readonly upstreamsByProtocol: Readonly<Record<UpstreamProtocol, readonly UpstreamOptions[]>>
   /** Configured model for all sessions and its upstream. */
   private readonly fixedModel: Pick<SessionModel, 'model' | 'upstream'> | undefined
   private readonly sessions = new Map<string, SessionModel>()
 
   /** Throws a `MemoryError` if no upstream serves the configured model. */
-  constructor({ upstream, model }: SessionModelOptions) {
-    this.upstreams = typeof upstream === 'string' ? [soleUpstream(upstream)] : upstream
+  constructor({ upstreams, model }: SessionModelOptions) {
+    this.upstreams = typeof upstreams === 'string' ? [createDefaultUpstream(upstreams)] : upstreams
     this.upstreamsByProtocol = groupByProtocol(this.upstreams)
     this.fixedModel = model === undefined ? undefined : { model, upstream: selectUpstream(model, this.upstreams) }
   }
 
   /** Records the model, upstream and client key of a session's newest request. */
-  heard(
+  record(
     key: Key,
     model: unknown,
     upstreamName: string,
@@ -72,7 +78,7 @@ export class SessionModels {
   }
 
   /** Returns the model for a session's upkeep; undefined until its client has received a response. */
-  for(key: Key): Model | undefined {
+  get(key: Key): Model | undefined {
     const session = this.sessions.get(formatKey(key))
     const { model, upstream } = this.fixedModel ?? session ?? {}
     if (model === undefined || upstream === undefined) return undefined
@@ -82,7 +88,7 @@ export class SessionModels {
       model: resolveModelName(upstream, model),
       ...(headers === undefined ? { apiKey: upstream.key } : { headers }),
       // Upkeep has retries of its own.
-      tries: 1,
+      maxAttempts: 1,
     })
   }
 
@@ -95,7 +101,7 @@ export class SessionModels {
     // Only Anthropic clients send this header.
     const protocol = headers['anthropic-version'] === undefined ? upstream.protocol : 'anthropic'
     const first = this.upstreamsByProtocol[protocol].find((one) => servesModel(one, model))
-    return first === upstream ? ownKeyHeaders(upstream.protocol, headers, false, protocol) : undefined
+    return first === upstream ? buildClientKeyHeaders(upstream.protocol, headers, false, protocol) : undefined
   }
 }
 

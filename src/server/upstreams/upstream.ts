@@ -1,30 +1,36 @@
 import { Agent } from 'undici'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { brokenOff, type Check, notAReply, refused, unreachable } from '../../providers/errors.ts'
-import { endpoint, shownAddress } from '../../providers/url.ts'
 import {
-  type Upstream as KeyOwner,
-  ownKeyHeaders,
-  type Protocol,
-  requestHeaders,
-  returnedHeaders,
+  connectionLostError,
+  invalidReplyError,
+  type SettingNames,
+  statusError,
+  unreachableError,
+} from '../../providers/errors.ts'
+import { buildEndpointUrl, stripQuery } from '../../providers/url.ts'
+import {
+  buildClientKeyHeaders,
+  buildRequestHeaders,
+  type UpstreamIdentity as KeyOwner,
+  pickResponseHeaders,
+  type UpstreamProtocol,
 } from '../auth/upstreamHeaders.ts'
-import { Refusal } from '../http/httpError.ts'
-import { roundOver } from '../http/pendingReads.ts'
+import { HttpError } from '../http/httpError.ts'
+import { afterPendingReads } from '../http/pendingReads.ts'
 import type { UpstreamState } from '../observability/readiness.ts'
-import type { Answer, Call } from './backend.ts'
+import type { UpstreamRequest, UpstreamResponse } from './backend.ts'
 import { type Deadline, dispatchRequest, type RawResponse } from './dispatch.ts'
 
 /** Time limits for a response: until its headers, between two chunks, and in total. */
-export type Patience = { readonly first: Millis; readonly idle: Millis; readonly total: Millis }
+export type Timeouts = { readonly first: Millis; readonly idle: Millis; readonly total: Millis }
 
 /** Configuration of a model server. */
 export type UpstreamOptions = {
   readonly name: string
   /** Base URL, such as `http://localhost:11434/v1`. */
   readonly base: string
-  readonly protocol: Protocol
+  readonly protocol: UpstreamProtocol
   /** API key, used unless the client brings its own. */
   readonly key?: string | undefined
   /** Models it serves, as names that may end with `*`. Default: every model. */
@@ -34,7 +40,7 @@ export type UpstreamOptions = {
 }
 
 /** Paths of the endpoints below the base URL. */
-const paths: Readonly<Record<Call['dialect'], string>> = {
+const paths: Readonly<Record<UpstreamRequest['endpoint'], string>> = {
   chat: '/chat/completions',
   responses: '/responses',
   messages: '/messages',
@@ -42,10 +48,10 @@ const paths: Readonly<Record<Call['dialect'], string>> = {
   embeddings: '/embeddings',
 }
 const noUpstreams: readonly string[] = []
-const check: Check = { address: '--upstream or OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }
+const check: SettingNames = { baseUrl: '--upstream or OPENAI_BASE_URL', apiKey: 'OPENAI_API_KEY' }
 
 /** Parts of a request that determine its API key and its cancellation. */
-type Caller = Pick<Call, 'headers' | 'isGuarded' | 'signal'>
+type Caller = Pick<UpstreamRequest, 'headers' | 'withholdClientKey' | 'signal'>
 
 /** Resolved URL of an endpoint and its deadline, computed once per endpoint. */
 type Target = {
@@ -62,12 +68,12 @@ export class Upstream {
   /** Outcome of the last request. */
   state: UpstreamState = 'ok'
   private readonly options: UpstreamOptions
-  private readonly timeouts: Patience
+  private readonly timeouts: Timeouts
   private readonly agent: Agent
   private readonly targets = new Map<string, Target>()
   private readonly keyOwner: KeyOwner
 
-  constructor(options: UpstreamOptions, timeouts: Patience) {
+  constructor(options: UpstreamOptions, timeouts: Timeouts) {
     this.options = options
     this.timeouts = timeouts
     this.name = options.name
@@ -81,7 +87,7 @@ export class Upstream {
     return this.keyOwner.origin
   }
 
-  get protocol(): Protocol {
+  get protocol(): UpstreamProtocol {
     return this.keyOwner.protocol
   }
 
@@ -89,15 +95,15 @@ export class Upstream {
     return this.options.models
   }
 
-  send(request: Call): Promise<Answer> {
+  send(request: UpstreamRequest): Promise<UpstreamResponse> {
     const { model } = request.body
     const ownName = typeof model === 'string' ? resolveModelName(this.options, model) : model
     const body = ownName === model ? request.body : { ...request.body, model: ownName }
-    const path = paths[request.dialect]
-    return this.dispatch('POST', path, JSON.stringify(body), request, upstreamProtocolFor(request.dialect))
+    const path = paths[request.endpoint]
+    return this.dispatch('POST', path, JSON.stringify(body), request, upstreamProtocolFor(request.endpoint))
   }
 
-  listModels(caller: Caller): Promise<Answer> {
+  listModels(caller: Caller): Promise<UpstreamResponse> {
     return this.dispatch('GET', '/models', null, caller, this.protocol)
   }
 
@@ -110,11 +116,11 @@ export class Upstream {
     route: string,
     body: string | null,
     caller: Caller,
-    protocol: Protocol,
-  ): Promise<Answer> {
+    protocol: UpstreamProtocol,
+  ): Promise<UpstreamResponse> {
     const target = this.getTarget(route)
     const { origin, path, address, deadline } = target
-    const headers = requestHeaders(this.keyOwner, target, caller.headers, caller.isGuarded, protocol)
+    const headers = buildRequestHeaders(this.keyOwner, target, caller.headers, caller.withholdClientKey, protocol)
     if (body !== null) headers['content-type'] = 'application/json'
     let response: RawResponse
     try {
@@ -126,40 +132,42 @@ export class Upstream {
     const { status } = response
     this.state = status >= 500 ? 'failing' : 'ok'
     if ((status === 401 || status === 403) && this.usesServerKey(caller, protocol)) {
-      response.body.dump()
+      response.body.discard()
       this.state = 'failing'
       throw createKeyError()
     }
-    await roundOver()
+    await afterPendingReads()
     return {
       status,
-      headers: returnedHeaders(protocol, response.headers),
-      where: address,
-      from: this.name,
+      headers: pickResponseHeaders(protocol, response.headers),
+      address,
+      upstream: this.name,
       retries: 0,
-      passedOver: noUpstreams,
+      failedUpstreams: noUpstreams,
       body: response.body,
     }
   }
 
   /** Updates the state and returns the error for the caller. */
   private recordFailure(error: unknown, address: string): unknown {
-    const failure = classifyError(error, address, (cause) => unreachable(address, { cause }, check))
+    const failure = classifyError(error, address, (cause) => unreachableError(address, { cause }, check))
     if (failure instanceof MemoryError) this.state = failure.code === 'timeout' ? 'failing' : 'down'
     return failure
   }
 
   /** True if the request is not sent with the client's own key. */
-  private usesServerKey({ headers, isGuarded: withholdClientKey }: Caller, protocol: Protocol): boolean {
+  private usesServerKey({ headers, withholdClientKey }: Caller, protocol: UpstreamProtocol): boolean {
     if (withholdClientKey) return true
-    return this.keyOwner.key !== undefined && ownKeyHeaders(this.protocol, headers, false, protocol) === undefined
+    return (
+      this.keyOwner.key !== undefined && buildClientKeyHeaders(this.protocol, headers, false, protocol) === undefined
+    )
   }
 
   private getTarget(route: string): Target {
     const cached = this.targets.get(route)
     if (cached !== undefined) return cached
     const url = this.resolveUrl(route)
-    const address = shownAddress(url)
+    const address = stripQuery(url)
     const target = {
       origin: url.origin,
       path: url.pathname + url.search,
@@ -173,7 +181,7 @@ export class Upstream {
   private resolveUrl(route: string): URL {
     const { base, protocol } = this.options
     try {
-      return protocol === 'anthropic' ? endpoint(base, `/v1${route}`, '/v1') : endpoint(base, route)
+      return protocol === 'anthropic' ? buildEndpointUrl(base, `/v1${route}`, '/v1') : buildEndpointUrl(base, route)
     } catch (cause) {
       throw new MemoryError(
         'bad-option',
@@ -191,15 +199,15 @@ const createDeadline = (total: Millis, address: string): Deadline => ({
       'timeout',
       `${address} did not finish its answer in ${total} ms. Ask for less, or allow a longer total time.`,
     ),
-  convertError: (error) => classifyError(error, address, (cause) => brokenOff(address, cause)),
+  convertError: (error) => classifyError(error, address, (cause) => connectionLostError(address, cause)),
 })
 
 /**
  * Creates the error for a rejected operator key. It hides the upstream's message, which may contain the key or the account,
  * and disables client retries, because only the operator can fix the key.
  */
-const createKeyError = (): Refusal =>
-  new Refusal(
+const createKeyError = (): HttpError =>
+  new HttpError(
     502,
     'upstream',
     'The upstream rejected the API key of this server. Ask the operator to check it.',
@@ -211,17 +219,18 @@ const createKeyError = (): Refusal =>
 function rejectUnusable(response: RawResponse, address: string): RawResponse {
   const error = findResponseError(response, address)
   if (error === undefined) return response
-  response.body.dump()
+  response.body.discard()
   throw error
 }
 
 /** Error responses of the upstream are passed to the client and are not errors here. */
 function findResponseError({ status, headers }: RawResponse, address: string): MemoryError | undefined {
   if (status >= 400) return undefined
-  if (status >= 300) return refused(address, { status, word: '', tries: 1, model: '', check })
+  if (status >= 300) return statusError(address, { status, errorCode: '', attempts: 1, model: '', settings: check })
   const { 'content-encoding': encoding = '', 'content-type': type = '' } = headers
-  if (encoding !== '' && encoding !== 'identity') return notAReply(address, 'compressed bytes that were not requested')
-  return type.toLowerCase().includes('html') ? notAReply(address, 'a web page') : undefined
+  if (encoding !== '' && encoding !== 'identity')
+    return invalidReplyError(address, 'compressed bytes that were not requested')
+  return type.toLowerCase().includes('html') ? invalidReplyError(address, 'a web page') : undefined
 }
 
 const timeoutCodes: ReadonlySet<string> = new Set([
@@ -240,7 +249,7 @@ function classifyError(error: unknown, address: string, convertOther: (cause: un
 }
 
 /** Options of a single upstream that is given by its base URL alone. It uses the OpenAI protocol. */
-export const soleUpstream = (base: string, key?: string): UpstreamOptions => ({
+export const createDefaultUpstream = (base: string, key?: string): UpstreamOptions => ({
   name: 'upstream',
   base,
   protocol: 'openai',
@@ -250,7 +259,7 @@ export const soleUpstream = (base: string, key?: string): UpstreamOptions => ({
 type RoutingOptions = Pick<UpstreamOptions, 'protocol' | 'models'>
 
 /** Returns the upstream protocol to which an endpoint belongs. */
-export const upstreamProtocolFor = (endpoint: Call['dialect']): Protocol =>
+export const upstreamProtocolFor = (endpoint: UpstreamRequest['endpoint']): UpstreamProtocol =>
   endpoint === 'messages' || endpoint === 'count_tokens' ? 'anthropic' : 'openai'
 
 /**
@@ -262,7 +271,7 @@ export const upstreamProtocolFor = (endpoint: Call['dialect']): Protocol =>
  */
 export function groupByProtocol<T extends RoutingOptions>(
   upstreams: readonly T[],
-): Readonly<Record<Protocol, readonly T[]>> {
+): Readonly<Record<UpstreamProtocol, readonly T[]>> {
   const openai = upstreams.filter(({ protocol }) => protocol === 'openai')
   const anthropic = upstreams.filter(({ protocol }) => protocol === 'anthropic')
   return {

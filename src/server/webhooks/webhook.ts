@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
 import type { Millis } from '../../domain/entry.ts'
-import { check, MemoryError } from '../../domain/error.ts'
+import { checkOption, MemoryError } from '../../domain/error.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { OnSessionEnd } from '../../lifecycle/endEvent.ts'
-import { shownAddress } from '../../providers/url.ts'
+import { stripQuery } from '../../providers/url.ts'
 import { isLoopback } from '../http/hostPolicy.ts'
 
 export type WebhookOptions = {
@@ -42,14 +42,14 @@ export function createWebhook(options: WebhookOptions): OnSessionEnd {
     // Redirects are not followed: the data would go to an address that was not configured.
     const request = { method: 'POST', headers, body, redirect: 'manual', signal: AbortSignal.timeout(timeout) } as const
     const response = await fetch(url, request).catch((cause: unknown) => {
-      throw new MemoryError('upstream', `${shownAddress(url)} cannot be reached. Check the URL of the webhook.`, {
+      throw new MemoryError('upstream', `${stripQuery(url)} cannot be reached. Check the URL of the webhook.`, {
         cause,
       })
     })
     // An unread body would keep the connection open.
     await response.body?.cancel()
     if (response.ok) return
-    throw new MemoryError('upstream', `${shownAddress(url)} answered ${response.status} instead of 2xx.`, {
+    throw new MemoryError('upstream', `${stripQuery(url)} answered ${response.status} instead of 2xx.`, {
       status: response.status,
     })
   }
@@ -63,9 +63,9 @@ function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isSecure = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
   // The error shows the address without credentials and query, which may contain a key.
-  check(
+  checkOption(
     'url',
-    url === undefined ? '…' : shownAddress(url),
+    url === undefined ? '…' : stripQuery(url),
     url !== undefined && isSecure && url.username === '' && url.password === '',
     'an https: URL without a user name and password, or http: on this machine',
   )
@@ -77,7 +77,7 @@ export function parseSecret(secret: string): Buffer {
   const [, encoded] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? []
   const key = encoded === undefined ? Buffer.from(secret) : Buffer.from(encoded, 'base64')
   const isSecret = key.length > 0 && (encoded !== undefined || !secret.startsWith('whsec_'))
-  check('secret', '…', isSecret, 'whsec_ and base64, or any other text')
+  checkOption('secret', '…', isSecret, 'whsec_ and base64, or any other text')
   return key
 }
 
@@ -90,7 +90,7 @@ const maxRememberedEvents = 10_000
  * @example
  * const onSessionEnd = deliverOnce(createWebhook({ url, secret }))
  */
-export function toldOnce(deliver: OnSessionEnd): OnSessionEnd {
+export function deliverOnce(deliver: OnSessionEnd): OnSessionEnd {
   const deliveries = new Map<string, Promise<void>>()
   return (session, data, end) => {
     const delivery = deliveries.get(end.id) ?? Promise.resolve().then(() => deliver(session, data, end))

@@ -1,17 +1,17 @@
-import type { Fact, Message, Said } from '../../domain/entry.ts'
+import type { Fact, Message, NewMessage } from '../../domain/entry.ts'
 import { type ErrorCode, MemoryError } from '../../domain/error.ts'
 import { parseKey } from '../../domain/key.ts'
-import type { Index, Store } from '../../domain/ports.ts'
-import { type Change, never } from '../../domain/session.ts'
+import type { SearchIndex, Store } from '../../domain/ports.ts'
+import { noExpiry, type SessionChange } from '../../domain/session.ts'
 
 /** Checks by name; each throws if the store violates the port's contract. */
-export type ConformanceChecks = Readonly<Record<string, (store: Store & Index) => Promise<void>>>
+export type ConformanceChecks = Readonly<Record<string, (store: Store & SearchIndex) => Promise<void>>>
 
 export const key = parseKey('acme:ann')
 export const otherSession = parseKey('acme:bob')
 export const otherScope = parseKey('zeta:ann')
 
-export const said = (content: string, overrides: Partial<Said> = {}): Said => ({
+export const newMessage = (content: string, overrides: Partial<NewMessage> = {}): NewMessage => ({
   at: 1_000,
   role: 'user',
   content,
@@ -21,7 +21,7 @@ export const said = (content: string, overrides: Partial<Said> = {}): Said => ({
   weight: 5,
   ...overrides,
 })
-export const newChange = (id: string, overrides: Partial<Change> = {}): Change => ({
+export const newChange = (id: string, overrides: Partial<SessionChange> = {}): SessionChange => ({
   id,
   key,
   at: 1_000,
@@ -29,7 +29,7 @@ export const newChange = (id: string, overrides: Partial<Change> = {}): Change =
   append: [],
   put: [],
   drop: [],
-  expiresAt: never,
+  expiresAt: noExpiry,
   ...overrides,
 })
 export const newFact = (id: string, value: string): Fact => ({

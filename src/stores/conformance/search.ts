@@ -1,15 +1,15 @@
-import { textOf } from '../../domain/entry.ts'
+import { getEntryText } from '../../domain/entry.ts'
 import { parseKey } from '../../domain/key.ts'
-import type { Embedded, Index, Query, Unembedded, Where } from '../../domain/ports.ts'
+import type { EntryVector, IndexQuery, SearchIndex, SearchTarget, UnembeddedPage } from '../../domain/ports.ts'
 import {
   type ConformanceChecks,
   expectEqual,
   key,
   newChange,
   newFact,
+  newMessage,
   otherScope,
   otherSession,
-  said,
 } from './fixtures.ts'
 
 /** Searching by words and by vectors. */
@@ -21,8 +21,8 @@ export const searchChecks: ConformanceChecks = {
       'Cats like warm places.',
       'We talked about trains.',
     ]
-    await store.commit(newChange('a', { append: lines.map((line, at) => said(line, { at: at * 10_000_000 })) }))
-    const found = async (query: Parameters<Index['search']>[1]) =>
+    await store.commit(newChange('a', { append: lines.map((line, at) => newMessage(line, { at: at * 10_000_000 })) }))
+    const found = async (query: Parameters<SearchIndex['search']>[1]) =>
       (await store.search(key, query)).map((hit) => hit.entry.id)
     expectEqual((await found({ text: 'what is my cat called?', limit: 1 }))[0], 'm1')
     expectEqual(await found({ text: 'cat', before: 3, limit: 5 }), ['m1'])
@@ -30,17 +30,17 @@ export const searchChecks: ConformanceChecks = {
     expectEqual(await found({ text: 'cat', kinds: ['fact'], limit: 5 }), [])
   },
   'search › in a scope or a session › returns hits of the whole scope or only of the session': async (store) => {
-    await store.commit(newChange('a', { append: [said('The walrus sleeps on the ice all day long.')] }))
+    await store.commit(newChange('a', { append: [newMessage('The walrus sleeps on the ice all day long.')] }))
     await store.commit(
       newChange('b', {
         key: otherSession,
-        append: [said('A walrus!')],
+        append: [newMessage('A walrus!')],
         put: [newFact('f1', 'the walrus is called Bruno')],
       }),
     )
     await store.commit(newChange('c', { key: parseKey('acme'), put: [newFact('f2', 'feed the walrus at noon')] }))
-    await store.commit(newChange('d', { key: otherScope, append: [said('walrus walrus walrus')] }))
-    const found = async (where: Where, more: Partial<Query> = {}) =>
+    await store.commit(newChange('d', { key: otherScope, append: [newMessage('walrus walrus walrus')] }))
+    const found = async (where: SearchTarget, more: Partial<IndexQuery> = {}) =>
       (await store.search(where, { text: 'walrus', limit: 9, ...more }))
         .map(({ key, entry }) => `${key.scope}:${key.id} ${entry.id}`)
         .sort()
@@ -55,10 +55,10 @@ export const searchChecks: ConformanceChecks = {
       (await store.search({ scope: 'acme' }, { text: 'walrus', limit: 9 }))
         .map(({ key, entry }) => `${key.id} ${entry.id}`)
         .sort()
-    await store.commit(newChange('a', { append: [said('a walrus')] }))
+    await store.commit(newChange('a', { append: [newMessage('a walrus')] }))
     expectEqual(await found(), ['ann m1'])
     await store.commit(
-      newChange('b', { key: otherSession, append: [said('one more walrus')], put: [newFact('f1', 'walrus')] }),
+      newChange('b', { key: otherSession, append: [newMessage('one more walrus')], put: [newFact('f1', 'walrus')] }),
     )
     expectEqual(await found(), ['ann m1', 'bob f1', 'bob m1'])
     await store.commit(newChange('c', { key: otherSession, put: [newFact('f1', 'seal')] }))
@@ -69,26 +69,31 @@ export const searchChecks: ConformanceChecks = {
     expectEqual(await found(), [])
   },
   'search › after drops › neither returns nor scores dropped messages': async (store) => {
-    const lines = Array.from({ length: 5 }, (_, at) => said(`walrus number ${at} eats clams`))
-    const found = async (of: Where) =>
-      (await store.search(of, { text: 'walrus', limit: 2 })).map(({ entry, score }) => [textOf(entry), score])
+    const lines = Array.from({ length: 5 }, (_, at) => newMessage(`walrus number ${at} eats clams`))
+    const found = async (of: SearchTarget) =>
+      (await store.search(of, { text: 'walrus', limit: 2 })).map(({ entry, score }) => [getEntryText(entry), score])
     await store.commit(newChange('a', { append: lines }))
     await found(key)
-    await store.commit(newChange('b', { append: [said('a lonely walrus remains')], drop: ['m1', 'm2', 'm3', 'm4'] }))
     await store.commit(
-      newChange('c', { key: otherScope, append: [...lines.slice(4), said('a lonely walrus remains')] }),
+      newChange('b', { append: [newMessage('a lonely walrus remains')], drop: ['m1', 'm2', 'm3', 'm4'] }),
+    )
+    await store.commit(
+      newChange('c', { key: otherScope, append: [...lines.slice(4), newMessage('a lonely walrus remains')] }),
     )
     expectEqual((await found(key)).length, 2)
     expectEqual(await found(key), await found(otherScope))
   },
   'search › in a session created again after erasure › returns only its new messages': async (store) => {
     const best = async (text: string) =>
-      (await store.search(key, { text, limit: 9 })).map(({ entry }) => textOf(entry))[0]
-    await store.commit(newChange('a', { append: [said('the walrus sleeps'), said('on the ice')] }))
+      (await store.search(key, { text, limit: 9 })).map(({ entry }) => getEntryText(entry))[0]
+    await store.commit(newChange('a', { append: [newMessage('the walrus sleeps'), newMessage('on the ice')] }))
     expectEqual(await best('walrus'), 'the walrus sleeps')
     await store.erase(key)
     await store.commit(
-      newChange('b', { epoch: (await store.head(key, 0)).epoch, append: [said('I like apples'), said('and pears')] }),
+      newChange('b', {
+        epoch: (await store.readHead(key, 0)).epoch,
+        append: [newMessage('I like apples'), newMessage('and pears')],
+      }),
     )
     expectEqual(
       [await best('walrus'), await best('apples'), await best('pears')],
@@ -101,39 +106,44 @@ export const searchChecks: ConformanceChecks = {
         ({ entry, score }) => `${entry.id} ${score}`,
       )
     await store.commit(
-      newChange('a', { append: [said('The walrus sleeps.'), said('Ice is cold.'), said('Nothing here.')] }),
+      newChange('a', {
+        append: [newMessage('The walrus sleeps.'), newMessage('Ice is cold.'), newMessage('Nothing here.')],
+      }),
     )
     const alone = await scores()
     await store.commit(
-      newChange('b', { key: otherScope, append: Array.from({ length: 50 }, (_, at) => said(`walrus and ice ${at}`)) }),
+      newChange('b', {
+        key: otherScope,
+        append: Array.from({ length: 50 }, (_, at) => newMessage(`walrus and ice ${at}`)),
+      }),
     )
     expectEqual(await scores(), alone)
   },
   'changes › after a write or an erasure › lists written sessions and changes the lineage': async (store) => {
-    const before = await store.changes({ scope: 'acme' }, 0)
-    await store.commit(newChange('a', { append: [said('one')] }))
-    const after = await store.changes({ scope: 'acme' }, before.stamp)
+    const before = await store.changesSince({ scope: 'acme' }, 0)
+    await store.commit(newChange('a', { append: [newMessage('one')] }))
+    const after = await store.changesSince({ scope: 'acme' }, before.stamp)
     expectEqual([after.sessions, after.lineage === before.lineage], [[key], true])
-    expectEqual((await store.changes({ scope: 'acme' }, after.stamp)).sessions, [])
-    expectEqual((await store.changes(otherSession, before.stamp)).sessions, [])
+    expectEqual((await store.changesSince({ scope: 'acme' }, after.stamp)).sessions, [])
+    expectEqual((await store.changesSince(otherSession, before.stamp)).sessions, [])
     await store.erase(key, { entries: ['m1'] })
-    expectEqual((await store.changes({ scope: 'acme' }, after.stamp)).lineage === after.lineage, false)
+    expectEqual((await store.changesSince({ scope: 'acme' }, after.stamp)).lineage === after.lineage, false)
     expectEqual(
-      (await store.changes(key, after.stamp)).lineage === (await store.changes(otherSession, 0)).lineage,
+      (await store.changesSince(key, after.stamp)).lineage === (await store.changesSince(otherSession, 0)).lineage,
       false,
     )
   },
   'search › by vector › ranks by cosine, filters by kind and time, and uses one embedder only': async (store) => {
     await store.commit(
       newChange('a', {
-        append: [said('east'), said('north', { at: 5_000 }), said('  ')],
+        append: [newMessage('east'), newMessage('north', { at: 5_000 }), newMessage('  ')],
         put: [newFact('f1', 'north-east')],
       }),
     )
     expectEqual((await listUnembedded(store, 'e')).map(({ id }) => id).sort(), ['f1', 'm1', 'm2'])
-    expectEqual(await store.embedded('e'), { done: 0, total: 3 })
+    expectEqual(await store.countVectors('e'), { done: 0, total: 3 })
     expectEqual(
-      await store.embed('e', [
+      await store.storeVectors('e', [
         newVector('m1', 'east', 1, 0),
         newVector('m2', 'north', 0, 1),
         newVector('f1', 'north-east', 1, 1),
@@ -141,8 +151,8 @@ export const searchChecks: ConformanceChecks = {
       ]),
       3,
     )
-    expectEqual(await store.embedded('e'), { done: 3, total: 3 })
-    const near = async (model: string, more: Partial<Query> = {}) =>
+    expectEqual(await store.countVectors('e'), { done: 3, total: 3 })
+    const near = async (model: string, more: Partial<IndexQuery> = {}) =>
       (
         await store.search({ scope: 'acme' }, { vector: { model, values: Float32Array.of(2, 0.2) }, limit: 9, ...more })
       ).map(({ entry, score }) => `${entry.id} ${score.toFixed(3)}`)
@@ -151,16 +161,16 @@ export const searchChecks: ConformanceChecks = {
     expectEqual(await near('another'), [])
   },
   'embed › with another embedder › replaces the vectors entry by entry': async (store) => {
-    await store.commit(newChange('a', { append: [said('east'), said('north')] }))
-    await store.embed('old', [newVector('m1', 'east', 1, 0), newVector('m2', 'north', 0, 1)])
+    await store.commit(newChange('a', { append: [newMessage('east'), newMessage('north')] }))
+    await store.storeVectors('old', [newVector('m1', 'east', 1, 0), newVector('m2', 'north', 0, 1)])
     expectEqual((await listUnembedded(store, 'old')).length, 0)
     expectEqual(
       (await listUnembedded(store, 'new')).map(({ id, text }) => `${id} ${text}`),
       ['m1 east', 'm2 north'],
     )
-    await store.embed('new', [{ ...newVector('m1', 'east', 0, 1), values: Float32Array.of(0, 0, 1) }])
+    await store.storeVectors('new', [{ ...newVector('m1', 'east', 0, 1), values: Float32Array.of(0, 0, 1) }])
     expectEqual(
-      [await store.embedded('old'), await store.embedded('new')],
+      [await store.countVectors('old'), await store.countVectors('new')],
       [
         { done: 1, total: 2 },
         { done: 1, total: 2 },
@@ -173,29 +183,35 @@ export const searchChecks: ConformanceChecks = {
     )
   },
   'embed › for changed or erased entries › stores nothing and old vectors are gone': async (store) => {
-    await store.commit(newChange('a', { append: [said('east'), said('north')], put: [newFact('f1', 'x')] }))
-    await store.embed('e', [newVector('m1', 'east', 1, 0), newVector('m2', 'north', 0, 1), newVector('f1', 'x', 1, 1)])
+    await store.commit(newChange('a', { append: [newMessage('east'), newMessage('north')], put: [newFact('f1', 'x')] }))
+    await store.storeVectors('e', [
+      newVector('m1', 'east', 1, 0),
+      newVector('m2', 'north', 0, 1),
+      newVector('f1', 'x', 1, 1),
+    ])
     const near = async () =>
       (await store.search(key, { vector: { model: 'e', values: Float32Array.of(1, 0) }, limit: 9 }))
         .map(({ entry }) => entry.id)
         .sort()
     expectEqual(await near(), ['f1', 'm1', 'm2'])
     await store.commit(newChange('b', { put: [newFact('f1', 'says something else')] }))
-    expectEqual(await store.embed('e', [newVector('f1', 'x', 1, 1)]), 0)
+    expectEqual(await store.storeVectors('e', [newVector('f1', 'x', 1, 1)]), 0)
     await store.erase(key, { entries: ['m1'] })
     expectEqual(await near(), ['m2'])
-    expectEqual(await store.embed('e', [newVector('m1', 'east', 1, 0)]), 0)
+    expectEqual(await store.storeVectors('e', [newVector('m1', 'east', 1, 0)]), 0)
     await store.erase(key)
-    const { epoch } = await store.head(key, 0)
-    await store.commit(newChange('c', { epoch, append: [said('new'), said('newer')] }))
-    expectEqual(await store.embed('e', [newVector('m2', 'newer', 0, 1)]), 0)
+    const { epoch } = await store.readHead(key, 0)
+    await store.commit(newChange('c', { epoch, append: [newMessage('new'), newMessage('newer')] }))
+    expectEqual(await store.storeVectors('e', [newVector('m2', 'newer', 0, 1)]), 0)
     expectEqual(await near(), [])
   },
   'search › by words and vector › combines both rankings': async (store) => {
     await store.commit(
-      newChange('a', { append: [said('a walrus'), said('a sea animal with tusks'), said('the weather')] }),
+      newChange('a', {
+        append: [newMessage('a walrus'), newMessage('a sea animal with tusks'), newMessage('the weather')],
+      }),
     )
-    await store.embed('e', [
+    await store.storeVectors('e', [
       newVector('m1', 'a walrus', 1, 0),
       newVector('m2', 'a sea animal with tusks', 1, 0.1),
       newVector('m3', 'the weather', 0, 1),
@@ -212,7 +228,7 @@ export const searchChecks: ConformanceChecks = {
   },
 }
 
-const newVector = (id: string, text: string, ...values: number[]): Embedded => ({
+const newVector = (id: string, text: string, ...values: number[]): EntryVector => ({
   key,
   id,
   epoch: 0,
@@ -221,10 +237,10 @@ const newVector = (id: string, text: string, ...values: number[]): Embedded => (
 })
 
 /** Lists all entries without a vector, one per page. */
-async function listUnembedded(store: Index, model: string): Promise<Unembedded['entries']> {
-  const entries: Unembedded['entries'][number][] = []
+async function listUnembedded(store: SearchIndex, model: string): Promise<UnembeddedPage['entries']> {
+  const entries: UnembeddedPage['entries'][number][] = []
   for (let after: string | undefined = ''; after !== undefined; ) {
-    const page: Unembedded = await store.unembedded(model, after, 1)
+    const page: UnembeddedPage = await store.listUnembedded(model, after, 1)
     entries.push(...page.entries)
     after = page.next
   }

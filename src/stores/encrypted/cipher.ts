@@ -5,14 +5,14 @@ const algorithm = 'aes-256-gcm'
 const nonceBytes = 12
 const tagBytes = 16
 
-export const keyLength = 32
+export const keyLengthBytes = 32
 
 /**
  * AES-256-GCM with one key. Ciphertext layout: base64 of nonce (12 bytes), encrypted content, tag (16 bytes). Nonces are
  * random: one key may encrypt 2^32 texts before a nonce collision becomes likely enough to matter, far more than a
  * session holds.
  */
-export class BoxKey {
+export class Cipher {
   private readonly key: Uint8Array
   private isWiped = false
 
@@ -22,7 +22,7 @@ export class BoxKey {
   }
 
   /** Encrypts content. The ciphertext decrypts only with the same associated data, which it does not contain. */
-  seal(content: string | Uint8Array, associatedData: string): string {
+  encrypt(content: string | Uint8Array, associatedData: string): string {
     const nonce = randomBytes(nonceBytes)
     const cipher = createCipheriv(algorithm, this.requireKey(), nonce, { authTagLength: tagBytes })
     cipher.setAAD(Buffer.from(associatedData))
@@ -31,7 +31,7 @@ export class BoxKey {
   }
 
   /** Decrypts a ciphertext; undefined if it was modified, or belongs to another key or other associated data. */
-  open(ciphertext: string, associatedData: string): Buffer | undefined {
+  decrypt(ciphertext: string, associatedData: string): Buffer | undefined {
     const key = this.requireKey()
     const bytes = Buffer.from(ciphertext, 'base64')
     if (bytes.length < nonceBytes + tagBytes) return undefined

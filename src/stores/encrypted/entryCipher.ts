@@ -1,66 +1,74 @@
-import { type Derived, isBlank, type Message, type Said, type Sealed, type Source } from '../../domain/entry.ts'
+import {
+  type Derived,
+  type EncryptedEntry,
+  isBlank,
+  type Message,
+  type NewMessage,
+  type Source,
+} from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { AuxiliaryRecord, StoredRecord } from '../../domain/ports.ts'
-import type { BoxKey } from './cipher.ts'
+import type { Cipher } from './cipher.ts'
 
 /** Fields of a message that are encrypted. */
-type EncryptedFields = Partial<Pick<Said, 'content' | 'name' | 'calls' | 'answers'>>
+type EncryptedFields = Partial<Pick<NewMessage, 'content' | 'name' | 'toolCalls' | 'toolCallId'>>
 
 /**
  * Encrypts content, name, calls and answers of a message into one ciphertext, stored as its content. Blank content stays
  * in the clear, because stores must tell messages with visible text from others; its ciphertext is stored as the name.
  */
-export function encryptMessage(message: Said, key: Key, cipher: BoxKey): Said {
-  const { content, name, calls, answers, ...clear } = message
+export function encryptMessage(message: NewMessage, key: Key, cipher: Cipher): NewMessage {
+  const { content, name, toolCalls, toolCallId, ...clear } = message
   const hidden: EncryptedFields = {
     ...(isBlank(content) ? {} : { content }),
-    ...omitUndefined({ name, calls, answers }),
+    ...omitUndefined({ name, calls: toolCalls, answers: toolCallId }),
   }
   if (Object.keys(hidden).length === 0) return message
   const blank = isBlank(content) ? content : null
-  const ciphertext = cipher.seal(JSON.stringify(hidden), messageAssociatedData(key, clear, blank))
+  const ciphertext = cipher.encrypt(JSON.stringify(hidden), messageAssociatedData(key, clear, blank))
   return blank === null ? { ...clear, content: ciphertext } : { ...clear, content, name: ciphertext }
 }
 
 /** Restores the message that `encryptMessage` was given; `cipher` is undefined for a session without a key. */
-export function decryptMessage(message: Message, key: Key, cipher: BoxKey | undefined): Message {
-  const { content, name, calls: _, answers: __, ...clear } = message
+export function decryptMessage(message: Message, key: Key, cipher: Cipher | undefined): Message {
+  const { content, name, toolCalls: _, toolCallId: __, ...clear } = message
   const blank = isBlank(content) ? content : null
   const ciphertext = blank === null ? content : name
   if (ciphertext === undefined) return { ...clear, content }
-  const hidden = cipher?.open(ciphertext, messageAssociatedData(key, clear, blank))
+  const hidden = cipher?.decrypt(ciphertext, messageAssociatedData(key, clear, blank))
   if (hidden === undefined) throw corruptEntryError(`Message ${message.id}`, key)
   return { ...clear, content, ...(JSON.parse(hidden.toString()) as EncryptedFields) }
 }
 
 /** Encrypts a derived entry. Erasure needs the ids of its source messages, which stay in the clear; quotes do not. */
-export function encryptDerived(entry: Derived, key: Key, cipher: BoxKey): Sealed {
+export function encryptDerived(entry: Derived, key: Key, cipher: Cipher): EncryptedEntry {
   const { id, at } = entry
   const sources = entry.sources.map(({ message, session }) => ({ message, ...omitUndefined({ session }) }))
   return {
     kind: 'sealed',
     id,
     at,
-    box: cipher.seal(JSON.stringify(entry), entryAssociatedData(key, { id, at, sources })),
+    ciphertext: cipher.encrypt(JSON.stringify(entry), entryAssociatedData(key, { id, at, sources })),
     sources,
   }
 }
 
-export function decryptDerived(entry: Derived, key: Key, cipher: BoxKey): Derived {
-  const content = entry.kind === 'sealed' ? cipher.open(entry.box, entryAssociatedData(key, entry)) : undefined
+export function decryptDerived(entry: Derived, key: Key, cipher: Cipher): Derived {
+  const content =
+    entry.kind === 'sealed' ? cipher.decrypt(entry.ciphertext, entryAssociatedData(key, entry)) : undefined
   if (content === undefined) throw corruptEntryError(`Entry ${entry.id}`, key)
   return JSON.parse(content.toString()) as Derived
 }
 
 /** Encrypts the body of an auxiliary record. */
-export const encryptRecord = (record: AuxiliaryRecord, key: Key, cipher: BoxKey): AuxiliaryRecord => ({
+export const encryptRecord = (record: AuxiliaryRecord, key: Key, cipher: Cipher): AuxiliaryRecord => ({
   ...record,
-  body: cipher.seal(record.body, recordAssociatedData(key, record)),
+  body: cipher.encrypt(record.body, recordAssociatedData(key, record)),
 })
 
-export function decryptRecord(record: StoredRecord, key: Key, cipher: BoxKey): StoredRecord {
-  const body = cipher.open(record.body, recordAssociatedData(key, record))
+export function decryptRecord(record: StoredRecord, key: Key, cipher: Cipher): StoredRecord {
+  const body = cipher.decrypt(record.body, recordAssociatedData(key, record))
   if (body === undefined) throw corruptEntryError(`Record ${record.id}`, key)
   return { ...record, body: body.toString() }
 }
@@ -76,7 +84,7 @@ const recordAssociatedData = (key: Key, { id, at }: AuxiliaryRecord): string =>
  */
 function messageAssociatedData(
   key: Key,
-  { role, at, tokens, lineTokens, tokenizer, weight }: Omit<Said, 'content'>,
+  { role, at, tokens, lineTokens, tokenizer, weight }: Omit<NewMessage, 'content'>,
   blank: string | null,
 ): string {
   return JSON.stringify(['message', key.scope, key.id, role, at, tokens, lineTokens, tokenizer, weight, blank])

@@ -1,8 +1,8 @@
 import { hkdfSync } from 'node:crypto'
-import type { Derived, Millis, Sealed } from '../../domain/entry.ts'
+import type { Derived, EncryptedEntry, Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
-import { BoxKey, keyLength } from './cipher.ts'
+import { Cipher, keyLengthBytes } from './cipher.ts'
 import { badKeyError, findMasterKey, type Keyring, type MasterKey } from './keyring.ts'
 
 /** Id of the entry that holds the wrapped key of its session. The encrypted store hides it and rejects other entries with this id. */
@@ -11,31 +11,32 @@ const keyEntryId = '#key'
 export const isKeyEntry = (entry: Pick<Derived, 'id'>): boolean => entry.id === keyEntryId
 
 /** Wraps a session key with the scope's key, as an entry of the session. The ciphertext is prefixed with the master key's id. */
-export function wrapped(sessionKey: Uint8Array, key: Key, at: Millis, master: MasterKey): Sealed {
+export function wrapKey(sessionKey: Uint8Array, key: Key, at: Millis, master: MasterKey): EncryptedEntry {
   return {
     kind: 'sealed',
     id: keyEntryId,
     at,
-    box: `${master.id}.${deriveScopeCipher(master, key).seal(sessionKey, associatedData(key))}`,
+    ciphertext: `${master.id}.${deriveScopeCipher(master, key).encrypt(sessionKey, associatedData(key))}`,
     sources: [],
   }
 }
 
-export const isWrappedBy = ({ id }: MasterKey, { box }: Sealed): boolean => box.startsWith(`${id}.`)
+export const isWrappedBy = ({ id }: MasterKey, { ciphertext }: EncryptedEntry): boolean =>
+  ciphertext.startsWith(`${id}.`)
 
 /** Unwraps a session key. Throws `bad-secret` if its master key is not on the keyring, `corrupt` if it was modified. */
-export function unwrapped({ box }: Sealed, key: Key, keyring: Keyring): Uint8Array {
+export function unwrapKey({ ciphertext: box }: EncryptedEntry, key: Key, keyring: Keyring): Uint8Array {
   const [, masterId, ciphertext] = /^([0-9a-f]{16})\.(.+)$/.exec(box) ?? []
   if (masterId === undefined || ciphertext === undefined) throw corruptKeyError(key)
   const master = findMasterKey(keyring, masterId)
   if (master === undefined) throw missingKeyError(masterId, key, keyring)
-  const sessionKey = deriveScopeCipher(master, key).open(ciphertext, associatedData(key))
-  if (sessionKey?.length !== keyLength) throw corruptKeyError(key)
+  const sessionKey = deriveScopeCipher(master, key).decrypt(ciphertext, associatedData(key))
+  if (sessionKey?.length !== keyLengthBytes) throw corruptKeyError(key)
   return sessionKey
 }
 
 /** Finds the key entry of a session that has been written to; throws `bad-store` for a session without encryption. */
-export function keyEntryOf(derived: readonly Derived[], key: Key): Sealed {
+export function findKeyEntry(derived: readonly Derived[], key: Key): EncryptedEntry {
   const entry = derived.find(isKeyEntry)
   if (entry?.kind === 'sealed') return entry
   throw new MemoryError(
@@ -48,8 +49,8 @@ export function keyEntryOf(derived: readonly Derived[], key: Key): Sealed {
  * Derives the scope's key instead of storing it: concurrent first writers get the same key, no session outlives it, and
  * a scope key leaked under an old master key reveals nothing that is encrypted under a new one.
  */
-const deriveScopeCipher = (master: MasterKey, { scope }: Key): BoxKey =>
-  new BoxKey(new Uint8Array(hkdfSync('sha256', master.bytes, '', `threadkeep scope key 1 ${scope}`, keyLength)))
+const deriveScopeCipher = (master: MasterKey, { scope }: Key): Cipher =>
+  new Cipher(new Uint8Array(hkdfSync('sha256', master.bytes, '', `threadkeep scope key 1 ${scope}`, keyLengthBytes)))
 
 const associatedData = (key: Key): string => JSON.stringify(['session key', key.scope, key.id])
 

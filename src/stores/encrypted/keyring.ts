@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { MemoryError } from '../../domain/error.ts'
-import { keyLength } from './cipher.ts'
+import { keyLengthBytes } from './cipher.ts'
 
 /** A key that opens a store. Its id is the beginning of its SHA-256 and is stored in the clear beside every key it wraps. */
 export type MasterKey = { readonly id: string; readonly bytes: Uint8Array }
@@ -8,7 +8,7 @@ export type MasterKey = { readonly id: string; readonly bytes: Uint8Array }
 /** `current` encrypts new sessions; `others` only decrypt sessions that were encrypted with them. */
 export type Keyring = { readonly current: MasterKey; readonly others: readonly MasterKey[] }
 
-const remedy = `A key is ${keyLength} random bytes, written as 64 hex digits or in base64; a passphrase is not a key. Make one with: openssl rand -hex 32`
+const remedy = `A key is ${keyLengthBytes} random bytes, written as 64 hex digits or in base64; a passphrase is not a key. Make one with: openssl rand -hex 32`
 
 /**
  * Parses keys separated by white space; the first is the current one. `source` names the origin in errors, which never
@@ -29,13 +29,13 @@ export const findMasterKey = ({ current, others }: Keyring, id: string): MasterK
   [current, ...others].find((key) => key.id === id)
 
 /** Copies the key bytes too, so that wiping one keyring leaves the other intact. */
-export function copyOf({ current, others }: Keyring): Keyring {
+export function copyKeyring({ current, others }: Keyring): Keyring {
   const copy = ({ id, bytes }: MasterKey): MasterKey => ({ id, bytes: Uint8Array.from(bytes) })
   return { current: copy(current), others: others.map(copy) }
 }
 
 /** Overwrites the keys with zeros. */
-export function wipe({ current, others }: Keyring): void {
+export function wipeKeyring({ current, others }: Keyring): void {
   for (const key of [current, ...others]) key.bytes.fill(0)
 }
 
@@ -48,6 +48,6 @@ function parseMasterKey(word: string, label: string): MasterKey {
     : /^[\w+/-]{43}=?$/.test(word)
       ? Buffer.from(word, 'base64')
       : undefined
-  if (bytes?.length !== keyLength) throw badKeyError(`${label} is not a key. ${remedy}`)
+  if (bytes?.length !== keyLengthBytes) throw badKeyError(`${label} is not a key. ${remedy}`)
   return { id: hash('sha256', bytes, 'buffer').subarray(0, 8).toString('hex'), bytes }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
-import { isWrappedBy, keyEntryOf, unwrapped, wrapped } from './keyEntry.ts'
+import { findKeyEntry, isWrappedBy, unwrapKey, wrapKey } from './keyEntry.ts'
 import type { Keyring } from './keyring.ts'
 
 /** Number of sessions visited, and of session keys wrapped again. */
@@ -20,7 +20,7 @@ const pageSize = 100
  * @example
  * await rotateKeys(inner, await loadKeyring('file:/etc/threadkeep/key'), ({ sessions }) => console.log(sessions))
  */
-export async function rotate(
+export async function rotateKeys(
   inner: Store,
   keyring: Keyring,
   onProgress: (progress: RotationProgress) => void = () => undefined,
@@ -41,12 +41,12 @@ export async function rotate(
 /** Returns false if the key is already wrapped by the current master key, or the session no longer exists. */
 async function rewrap(inner: Store, key: Key, keyring: Keyring): Promise<boolean> {
   for (;;) {
-    const { revision, epoch, touchedAt, expiresAt, derived } = await inner.head(key, 0)
+    const { revision, epoch, touchedAt, expiresAt, derived } = await inner.readHead(key, 0)
     if (revision === 0) return false
-    const entry = keyEntryOf(derived, key)
+    const entry = findKeyEntry(derived, key)
     if (isWrappedBy(keyring.current, entry)) return false
     // Needs no `base`: the key itself never changes within an epoch, whatever other writers do.
-    const put = [wrapped(unwrapped(entry, key, keyring), key, entry.at, keyring.current)]
+    const put = [wrapKey(unwrapKey(entry, key, keyring), key, entry.at, keyring.current)]
     try {
       await inner.commit({ id: randomUUID(), key, at: touchedAt, epoch, append: [], put, drop: [], expiresAt })
       return true

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { Message } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
-import type { AuxiliaryRecord, Erasure, Range, RecordRange, Store, StoredRecord } from '../../domain/ports.ts'
-import type { Change, Head } from '../../domain/session.ts'
-import { BoxKey, keyLength, storeClosedError } from './cipher.ts'
+import type { AuxiliaryRecord, EraseFilter, PageOptions, RecordRange, Store, StoredRecord } from '../../domain/ports.ts'
+import type { SessionChange, SessionHead } from '../../domain/session.ts'
+import { Cipher, keyLengthBytes, storeClosedError } from './cipher.ts'
 import {
   decryptDerived,
   decryptMessage,
@@ -13,11 +13,11 @@ import {
   encryptMessage,
   encryptRecord,
 } from './entryCipher.ts'
-import { isKeyEntry, keyEntryOf, unwrapped, wrapped } from './keyEntry.ts'
-import { copyOf, type Keyring, wipe } from './keyring.ts'
+import { findKeyEntry, isKeyEntry, unwrapKey, wrapKey } from './keyEntry.ts'
+import { copyKeyring, type Keyring, wipeKeyring } from './keyring.ts'
 
 /** Cipher of a session, which stays the same until the session is erased. */
-type SessionCipher = { readonly epoch: number; readonly cipher: BoxKey }
+type SessionCipher = { readonly epoch: number; readonly cipher: Cipher }
 
 const maxCachedCiphers = 10_000
 
@@ -30,7 +30,7 @@ export class EncryptedSessions implements Omit<Store, 'durability'> {
 
   constructor(inner: Store, keyring: Keyring) {
     this.inner = inner
-    this.keyring = copyOf(keyring)
+    this.keyring = copyKeyring(keyring)
   }
 
   /** Throws if the keys do not fit the first session of the store. */
@@ -43,33 +43,33 @@ export class EncryptedSessions implements Omit<Store, 'durability'> {
     })
   }
 
-  async head(key: Key, recent: number): Promise<Head> {
-    const head = await this.openInner().head(key, recent)
+  async readHead(key: Key, recent: number): Promise<SessionHead> {
+    const head = await this.openInner().readHead(key, recent)
     const cipher = this.cipherFor(head)?.cipher
     if (cipher === undefined) return head
     const decrypt = (message: Message): Message => decryptMessage(message, key, cipher)
     return {
       ...head,
-      first: head.first && decrypt(head.first),
-      asked: head.asked && decrypt(head.asked),
+      firstMessage: head.firstMessage && decrypt(head.firstMessage),
+      lastUserMessage: head.lastUserMessage && decrypt(head.lastUserMessage),
       recent: head.recent.map(decrypt),
       derived: head.derived.filter((entry) => !isKeyEntry(entry)).map((entry) => decryptDerived(entry, key, cipher)),
     }
   }
 
-  async page(key: Key, range: Range): Promise<readonly Message[]> {
+  async readMessages(key: Key, range: PageOptions): Promise<readonly Message[]> {
     const before = this.ciphers.get(formatKey(key)) ?? (await this.loadCipher(key))
-    const messages = await this.openInner().page(key, range)
+    const messages = await this.openInner().readMessages(key, range)
     try {
       return messages.map((message) => decryptMessage(message, key, before?.cipher))
     } catch (error) {
       // Another process may have erased the session and created it again with another key.
       if ((await this.loadCipher(key))?.epoch === before?.epoch) throw error
-      return this.page(key, range)
+      return this.readMessages(key, range)
     }
   }
 
-  async commit(change: Change): Promise<readonly Message[]> {
+  async commit(change: SessionChange): Promise<readonly Message[]> {
     if (change.put.some(isKeyEntry))
       throw new MemoryError(
         'bad-option',
@@ -77,7 +77,7 @@ export class EncryptedSessions implements Omit<Store, 'durability'> {
       )
     const cached = this.ciphers.get(formatKey(change.key))
     if (cached?.epoch === change.epoch) return this.write(change, cached)
-    const head = await this.openInner().head(change.key, 0)
+    const head = await this.openInner().readHead(change.key, 0)
     const current = this.cipherFor(head)
     return current?.epoch === change.epoch ? this.write(change, current) : this.createSession(change, head.revision)
   }
@@ -86,7 +86,7 @@ export class EncryptedSessions implements Omit<Store, 'durability'> {
     return this.openInner().list(filter)
   }
 
-  async erase(key: Key, only?: Erasure): Promise<readonly string[]> {
+  async erase(key: Key, only?: EraseFilter): Promise<readonly string[]> {
     const isPartial = only !== undefined && 'entries' in only
     const erasedIds = await this.openInner().erase(
       key,
@@ -111,21 +111,21 @@ export class EncryptedSessions implements Omit<Store, 'durability'> {
 
   /** Copies the keys for data stored beside the sessions; the caller wipes the copy. */
   copyKeyring(): Keyring {
-    return copyOf(this.openKeyring())
+    return copyKeyring(this.openKeyring())
   }
 
   async close(): Promise<void> {
     this.isClosed = true
     this.wipeCiphers()
-    wipe(this.keyring)
+    wipeKeyring(this.keyring)
     await this.inner.close()
   }
 
   /** Writes the first change of a session together with its new key. Of concurrent first writers one wins; the others use its key. */
-  private async createSession(change: Change, revision: number): Promise<readonly Message[]> {
-    const sessionKey = randomBytes(keyLength)
-    const created: SessionCipher = { epoch: change.epoch, cipher: new BoxKey(sessionKey) }
-    const entry = wrapped(sessionKey, change.key, change.at, this.openKeyring().current)
+  private async createSession(change: SessionChange, revision: number): Promise<readonly Message[]> {
+    const sessionKey = randomBytes(keyLengthBytes)
+    const created: SessionCipher = { epoch: change.epoch, cipher: new Cipher(sessionKey) }
+    const entry = wrapKey(sessionKey, change.key, change.at, this.openKeyring().current)
     try {
       const messages = await this.write({ ...change, base: change.base ?? revision }, created, [entry])
       this.cacheCipher(change.key, created)
@@ -139,9 +139,9 @@ export class EncryptedSessions implements Omit<Store, 'durability'> {
   }
 
   private async write(
-    change: Change,
+    change: SessionChange,
     { cipher }: SessionCipher,
-    keyEntry: Change['put'] = [],
+    keyEntry: SessionChange['put'] = [],
   ): Promise<readonly Message[]> {
     const { key } = change
     const messages = await this.openInner().commit({
@@ -154,15 +154,15 @@ export class EncryptedSessions implements Omit<Store, 'durability'> {
   }
 
   private async loadCipher(key: Key): Promise<SessionCipher | undefined> {
-    return this.cipherFor(await this.openInner().head(key, 0))
+    return this.cipherFor(await this.openInner().readHead(key, 0))
   }
 
   /** Returns the cached cipher of the head's epoch, or unwraps it from the head. */
-  private cipherFor({ key, revision, epoch, derived }: Head): SessionCipher | undefined {
+  private cipherFor({ key, revision, epoch, derived }: SessionHead): SessionCipher | undefined {
     if (revision === 0) return undefined
     const cached = this.ciphers.get(formatKey(key))
     if (cached?.epoch === epoch) return cached
-    const loaded = { epoch, cipher: new BoxKey(unwrapped(keyEntryOf(derived, key), key, this.openKeyring())) }
+    const loaded = { epoch, cipher: new Cipher(unwrapKey(findKeyEntry(derived, key), key, this.openKeyring())) }
     this.cacheCipher(key, loaded)
     return loaded
   }

@@ -1,13 +1,20 @@
-import { type Entry, isBlank, type Millis, type Place, sequenceOf, textOf } from '../../domain/entry.ts'
+import {
+  type Entry,
+  type EntryAddress,
+  getEntryText,
+  isBlank,
+  type Millis,
+  parseMessageId,
+} from '../../domain/entry.ts'
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
-import type { Embedded, Store, Unembedded, Where } from '../../domain/ports.ts'
-import { countBetween, type Head } from '../../domain/session.ts'
-import type { Pointed } from '../../search/vectorIndex.ts'
+import type { EntryVector, SearchTarget, Store, UnembeddedPage } from '../../domain/ports.ts'
+import { countExisting, type SessionHead } from '../../domain/session.ts'
+import type { IndexedVector } from '../../search/vectorIndex.ts'
 
 /** Read methods of a store whose entries are decrypted. */
-export type DecryptedStore = Pick<Store, 'head' | 'page' | 'list'>
+export type DecryptedStore = Pick<Store, 'readHead' | 'readMessages' | 'list'>
 
-type StoredVector = Pointed & { readonly model: string; readonly epoch: number; readonly position: number }
+type StoredVector = IndexedVector & { readonly model: string; readonly epoch: number; readonly position: number }
 /** An entry, and the cursor that continues after it: key, last sequence number, number of derived entries seen. */
 type WalkStep = { readonly key: Key; readonly epoch: number; readonly entry: Entry; readonly next: string }
 
@@ -26,23 +33,23 @@ export class EncryptedStoreVectors {
     this.store = store
   }
 
-  async unembedded(model: string, after: string, limit: number): Promise<Unembedded> {
-    const entries: Unembedded['entries'][number][] = []
+  async unembedded(model: string, after: string, limit: number): Promise<UnembeddedPage> {
+    const entries: UnembeddedPage['entries'][number][] = []
     for await (const { key, epoch, entry, next } of this.walk(after)) {
       if (this.hasVector(model, key, epoch, entry)) continue
-      entries.push({ key, id: entry.id, epoch, text: textOf(entry) })
+      entries.push({ key, id: entry.id, epoch, text: getEntryText(entry) })
       if (entries.length >= limit) return { entries, next }
     }
     return { entries, next: undefined }
   }
 
-  async embed(model: string, vectors: readonly Embedded[]): Promise<number> {
+  async embed(model: string, vectors: readonly EntryVector[]): Promise<number> {
     const entries = await readEntries(this.store, vectors)
     const readHead = createHeadReader(this.store)
     let stored = 0
     for (const [at, { key, id, epoch, text, values }] of vectors.entries()) {
       const entry = entries[at]
-      if (entry === undefined || textOf(entry) !== text || (await readHead(key)).epoch !== epoch) continue
+      if (entry === undefined || getEntryText(entry) !== text || (await readHead(key)).epoch !== epoch) continue
       const name = vectorKey(key, id)
       this.vectors.delete(name)
       this.vectors.set(name, {
@@ -76,12 +83,12 @@ export class EncryptedStoreVectors {
 
   /** Lists vectors after a position. Deletes those whose entry another process has erased meanwhile. */
   async listVectors(
-    { scope, id }: Where,
+    { scope, id }: SearchTarget,
     model: string,
     after: number,
     limit: number,
-  ): Promise<{ vectors: readonly Pointed[]; next: number }> {
-    const vectors: Pointed[] = []
+  ): Promise<{ vectors: readonly IndexedVector[]; next: number }> {
+    const vectors: IndexedVector[] = []
     const readHead = createHeadReader(this.store)
     let next = after
     for (const [name, vector] of this.vectors) {
@@ -132,7 +139,7 @@ export class EncryptedStoreVectors {
 
   private async *walkSession(key: Key, after: number, derivedSeen: number): AsyncGenerator<WalkStep> {
     // Reads the head first: if the session is erased and created again meanwhile, its entries get an old epoch and no vector is stored.
-    const { epoch, derived } = await this.store.head(key, 0)
+    const { epoch, derived } = await this.store.readHead(key, 0)
     const step = (entry: Entry, sequence: number, seen: number): WalkStep => ({
       key,
       epoch,
@@ -141,7 +148,7 @@ export class EncryptedStoreVectors {
     })
     let sequence = after
     for (let more = true; more; ) {
-      const messages = await this.store.page(key, { after: sequence, limit: pageSize })
+      const messages = await this.store.readMessages(key, { after: sequence, limit: pageSize })
       for (const message of messages) {
         sequence = message.sequence
         if (!isBlank(message.content)) yield step(message, sequence, derivedSeen)
@@ -149,41 +156,43 @@ export class EncryptedStoreVectors {
       more = messages.length === pageSize
     }
     for (const [index, entry] of derived.entries())
-      if (index >= derivedSeen && !isBlank(textOf(entry))) yield step(entry, sequence, index + 1)
+      if (index >= derivedSeen && !isBlank(getEntryText(entry))) yield step(entry, sequence, index + 1)
   }
 }
 
 /** Reads entries by location; undefined for entries that no longer exist. */
 export function readEntries(
   store: DecryptedStore,
-  locations: readonly Place[],
+  locations: readonly EntryAddress[],
 ): Promise<readonly (Entry | undefined)[]> {
   const readHead = createHeadReader(store)
-  const read = async ({ key, id }: Place): Promise<Entry | undefined> => {
-    const sequence = sequenceOf(id)
+  const read = async ({ key, id }: EntryAddress): Promise<Entry | undefined> => {
+    const sequence = parseMessageId(id)
     const [message] =
-      sequence === undefined ? [] : await store.page(key, { after: sequence - 1, before: sequence + 1, limit: 1 })
+      sequence === undefined
+        ? []
+        : await store.readMessages(key, { after: sequence - 1, before: sequence + 1, limit: 1 })
     return message ?? (await readHead(key)).derived.find((entry) => entry.id === id)
   }
   return Promise.all(locations.map(read))
 }
 
 /** Returns a function that reads each head at most once. */
-function createHeadReader(store: DecryptedStore): (key: Key) => Promise<Head> {
-  const heads = new Map<string, Promise<Head>>()
+function createHeadReader(store: DecryptedStore): (key: Key) => Promise<SessionHead> {
+  const heads = new Map<string, Promise<SessionHead>>()
   return (key) => {
     const name = formatKey(key)
-    const head = heads.get(name) ?? store.head(key, 0)
+    const head = heads.get(name) ?? store.readHead(key, 0)
     heads.set(name, head)
     return head
   }
 }
 
-function isCurrent({ epoch, last, gaps, derived }: Head, vector: StoredVector): boolean {
+function isCurrent({ epoch, lastSequence, gaps, derived }: SessionHead, vector: StoredVector): boolean {
   if (epoch !== vector.epoch) return false
-  const sequence = sequenceOf(vector.id)
+  const sequence = parseMessageId(vector.id)
   if (sequence !== undefined && vector.kind === 'message')
-    return sequence <= last && countBetween(gaps, sequence, sequence) === 1
+    return sequence <= lastSequence && countExisting(gaps, sequence, sequence) === 1
   return derived.some(({ id, at }: { id: string; at: Millis }) => id === vector.id && at === vector.at)
 }
 

@@ -1,12 +1,12 @@
-/** Lossless compression of idle sessions. `unpack` must restore exactly what `pack` was given. */
-export type Pack = { pack(bytes: Uint8Array): Uint8Array; unpack(bytes: Uint8Array): Uint8Array }
+/** Lossless compression of idle sessions. `decompress` must restore exactly what `compress` was given. */
+export type Compressor = { compress(bytes: Uint8Array): Uint8Array; decompress(bytes: Uint8Array): Uint8Array }
 
 /** Compresses a text into a string with one character per byte: V8 strings have less overhead than byte arrays. */
-export const compressText = (text: string, compressor: Pack): string =>
-  bytesToString(compressor.pack(new TextEncoder().encode(text)))
+export const compressText = (text: string, compressor: Compressor): string =>
+  bytesToString(compressor.compress(new TextEncoder().encode(text)))
 
-export const decompressText = (text: string, compressor: Pack): string =>
-  new TextDecoder().decode(compressor.unpack(stringToBytes(text)))
+export const decompressText = (text: string, compressor: Compressor): string =>
+  new TextDecoder().decode(compressor.decompress(stringToBytes(text)))
 
 /** Engines limit the number of arguments of a call. */
 const maxCharsPerCall = 8_192

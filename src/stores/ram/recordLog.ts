@@ -1,6 +1,6 @@
 import type { AuxiliaryRecord, StoredRecord } from '../../domain/ports.ts'
 import { utf8Length } from '../../text/utf8.ts'
-import { compressText, decompressText, type Pack } from './compression.ts'
+import { type Compressor, compressText, decompressText } from './compression.ts'
 
 /** Records compressed together while a session is in use. Four similar receipts take about as much memory as one. */
 const blockSize = 4
@@ -20,7 +20,7 @@ export class RecordLog {
   private blocks: RecordBlock[] = []
   private recent: StoredRecord[] = []
 
-  append(record: AuxiliaryRecord, keep: number, compressor: Pack | undefined): void {
+  append(record: AuxiliaryRecord, keep: number, compressor: Compressor | undefined): void {
     const { id, at, body } = record
     this.recent.push({ id, at, body, number: ++this.lastNumber })
     if (compressor !== undefined && this.recent.length === blockSize) {
@@ -32,7 +32,7 @@ export class RecordLog {
   }
 
   /** Compresses all records in larger blocks, for an idle session. */
-  compact(compressor: Pack): void {
+  compact(compressor: Compressor): void {
     const full = this.blocks.filter(({ count }) => count === idleBlockSize)
     const rest = this.blocks.slice(full.length).flatMap((block) => fromBlock(block, compressor))
     const loose = [...rest, ...this.recent]
@@ -44,12 +44,12 @@ export class RecordLog {
   }
 
   /** Records older than the one with the number `before`, newest first. */
-  list(before: number, limit: number, compressor: Pack | undefined): readonly StoredRecord[] {
+  list(before: number, limit: number, compressor: Compressor | undefined): readonly StoredRecord[] {
     const found = this.recent.filter(({ number }) => number < before).reverse()
     for (let index = this.blocks.length - 1; index >= 0 && found.length < limit; index--) {
       const block = this.blocks[index] as RecordBlock
       if (block.last - block.count + 1 >= before) continue
-      const records = fromBlock(block, compressor as Pack)
+      const records = fromBlock(block, compressor as Compressor)
       found.push(...records.filter(({ number }) => number < before).reverse())
     }
     return found.slice(0, limit)
@@ -70,7 +70,7 @@ export class RecordLog {
   }
 }
 
-function toBlock(records: readonly StoredRecord[], compressor: Pack): RecordBlock {
+function toBlock(records: readonly StoredRecord[], compressor: Compressor): RecordBlock {
   return {
     last: records.at(-1)?.number ?? 0,
     count: records.length,
@@ -78,5 +78,5 @@ function toBlock(records: readonly StoredRecord[], compressor: Pack): RecordBloc
   }
 }
 
-const fromBlock = ({ compressed }: RecordBlock, compressor: Pack): readonly StoredRecord[] =>
+const fromBlock = ({ compressed }: RecordBlock, compressor: Compressor): readonly StoredRecord[] =>
   JSON.parse(decompressText(compressed, compressor)) as StoredRecord[]

@@ -1,17 +1,17 @@
-import type { Derived, Message, Said } from '../../domain/entry.ts'
+import type { Derived, Message, NewMessage } from '../../domain/entry.ts'
 import type { Gap } from '../../domain/session.ts'
-import { compressText, decompressText, type Pack } from './compression.ts'
+import { type Compressor, compressText, decompressText } from './compression.ts'
 import { createMessage, isVisibleUserMessage, type SessionContent } from './session.ts'
 
 /** Fields that few messages have. */
-type OptionalFields = Pick<Said, 'name' | 'calls' | 'answers'>
+type OptionalFields = Pick<NewMessage, 'name' | 'toolCalls' | 'toolCallId'>
 
 /** A message as a tuple, without field names and without the id, which follows from the sequence number. */
 type MessageRow = readonly [
   sequence: number,
   offset: number,
   at: number,
-  role: Said['role'],
+  role: NewMessage['role'],
   content: string,
   tokens: number,
   lineTokens: number,
@@ -28,7 +28,7 @@ type SerializedSession = readonly [
 ]
 
 /** Serializes and compresses a session. */
-export function serialize({ messages, gaps, derived, appliedChanges }: SessionContent, compressor: Pack): string {
+export function serialize({ messages, gaps, derived, appliedChanges }: SessionContent, compressor: Compressor): string {
   const session: SerializedSession = [
     messages.map(toRow),
     gaps,
@@ -39,7 +39,7 @@ export function serialize({ messages, gaps, derived, appliedChanges }: SessionCo
 }
 
 /** Restores the session that `serialize` was given. */
-export function deserialize(text: string, compressor: Pack): SessionContent {
+export function deserialize(text: string, compressor: Compressor): SessionContent {
   const [rows, gaps, derived, appliedChanges] = JSON.parse(decompressText(text, compressor)) as SerializedSession
   const messages = rows.map(fromRow)
   return {
@@ -52,10 +52,13 @@ export function deserialize(text: string, compressor: Pack): SessionContent {
 }
 
 function toRow(message: Message): MessageRow {
-  const { sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight, name, calls, answers } = message
+  const { sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight, name, toolCalls, toolCallId } =
+    message
   const row = [sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight] as const
   // JSON omits undefined fields.
-  return (name ?? calls ?? answers) === undefined ? row : [...row, { name, calls, answers } as OptionalFields]
+  return (name ?? toolCalls ?? toolCallId) === undefined
+    ? row
+    : [...row, { name, toolCalls, toolCallId } as OptionalFields]
 }
 
 const fromRow = ([

@@ -1,15 +1,15 @@
 import {
   type Derived,
   type Entry,
+  formatMessageId,
   isBlank,
   type Message,
   type Millis,
-  messageId,
-  type Said,
-  sequenceOf,
+  type NewMessage,
+  parseMessageId,
 } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
-import { type Change, type Gap, placeOf, withGap, withGaps } from '../../domain/session.ts'
+import { addGap, addGapRange, findMessageIndex, type Gap, type SessionChange } from '../../domain/session.ts'
 import type { RecordLog } from './recordLog.ts'
 
 /** Entries of a session. The maps are created on first use, because most sessions need none. */
@@ -62,7 +62,7 @@ const emptyContent = (): SessionContent => ({
   appliedChanges: undefined,
 })
 
-export const createSession = ({ key, epoch, at, expiresAt }: Change): Session => ({
+export const createSession = ({ key, epoch, at, expiresAt }: SessionChange): Session => ({
   key,
   epoch,
   revision: 0,
@@ -89,7 +89,7 @@ export const createSession = ({ key, epoch, at, expiresAt }: Change): Session =>
 export function appendMessages(
   session: Session,
   content: SessionContent,
-  { id, from, append }: Change,
+  { id, from, append }: SessionChange,
 ): readonly Message[] {
   if (from !== undefined) skipToSequence(session, content, from)
   const added = append.map((input) => {
@@ -108,9 +108,9 @@ export function appendMessages(
  * Creates a message with all common fields in one literal. V8 keeps fields added later out of line, which takes more
  * memory; only the optional ones are added that way.
  */
-export function createMessage(input: Said, sequence: number, offset: number): Message {
-  const { at, role, content, tokens, lineTokens, tokenizer, weight, name, calls, answers } = input
-  const id = messageId(sequence)
+export function createMessage(input: NewMessage, sequence: number, offset: number): Message {
+  const { at, role, content, tokens, lineTokens, tokenizer, weight, name, toolCalls, toolCallId } = input
+  const id = formatMessageId(sequence)
   const message: MutableMessage = {
     kind: 'message',
     id,
@@ -125,8 +125,8 @@ export function createMessage(input: Said, sequence: number, offset: number): Me
     weight,
   }
   if (name !== undefined) message.name = name
-  if (calls !== undefined) message.calls = calls
-  if (answers !== undefined) message.answers = answers
+  if (toolCalls !== undefined) message.toolCalls = toolCalls
+  if (toolCallId !== undefined) message.toolCallId = toolCallId
   return Object.freeze(message)
 }
 
@@ -161,7 +161,7 @@ export function removeEntries(session: Session, content: SessionContent, ids: re
   }
   if (removed.size === 0) return []
   for (const entry of removed.values()) {
-    if (entry.kind === 'message') content.gaps = withGap(content.gaps, entry.sequence)
+    if (entry.kind === 'message') content.gaps = addGap(content.gaps, entry.sequence)
     else content.derived?.delete(entry.id)
   }
   content.messages = content.messages.filter(({ id }) => !removed.has(id))
@@ -173,13 +173,13 @@ export function removeEntries(session: Session, content: SessionContent, ids: re
 }
 
 function findMessage(content: SessionContent, id: string): Message | undefined {
-  const sequence = sequenceOf(id)
+  const sequence = parseMessageId(id)
   return sequence === undefined ? undefined : messageAt(content, sequence)
 }
 
 /** Finds the message with this sequence number. */
 export function messageAt({ messages }: SessionContent, sequence: number): Message | undefined {
-  const message = messages[placeOf(messages, sequence)]
+  const message = messages[findMessageIndex(messages, sequence)]
   return message?.sequence === sequence ? message : undefined
 }
 
@@ -190,9 +190,9 @@ export const isVisibleUserMessage = ({ role, content }: Message): boolean => rol
 function skipToSequence(
   session: Session,
   content: SessionContent,
-  { sequence, offset }: NonNullable<Change['from']>,
+  { sequence, offset }: NonNullable<SessionChange['from']>,
 ): void {
-  content.gaps = withGaps(content.gaps, session.lastSequence + 1, sequence - 1)
+  content.gaps = addGapRange(content.gaps, session.lastSequence + 1, sequence - 1)
   session.lastSequence = sequence - 1
   session.totalWeight = offset
 }

@@ -1,7 +1,7 @@
 import type { Entry, Millis } from '../../domain/entry.ts'
-import { isInner, type Key, type Scope } from '../../domain/key.ts'
-import { bytesOf, utf8Length } from '../../text/utf8.ts'
-import type { Pack } from './compression.ts'
+import { isInternalKey, type Key, type Scope } from '../../domain/key.ts'
+import { countMessageBytes, utf8Length } from '../../text/utf8.ts'
+import type { Compressor } from './compression.ts'
 import { ExpiryHeap } from './expiryHeap.ts'
 import { LruList } from './lruList.ts'
 import { deserialize, serialize } from './serialize.ts'
@@ -9,30 +9,30 @@ import type { Session, SessionContent } from './session.ts'
 import type { SessionCache, SessionFilter } from './sessionTable.ts'
 
 /** A store with a memory limit. It does not evict by itself: the caller ends the sessions it proposes. */
-export type Bounded = {
+export type BoundedStore = {
   /** While sessions use more memory than allowed: the least recently used one, but never the one used last. */
-  overflowing(): Key | undefined
+  evictionCandidate(): Key | undefined
   /** Compresses sessions that have not been used for a while. */
-  rest(now: Millis): void
+  compressIdle(now: Millis): void
   /** Estimated memory used by sessions, and the limit. */
-  readonly bytes: { readonly used: number; readonly limit?: number }
+  readonly memoryUsage: { readonly usedBytes: number; readonly maxBytes?: number }
 }
 
 /** A store that counts the sessions of a scope in constant time, including expired ones that are not erased yet. */
-export type Counted = { sessionsIn(scope: Scope): number }
+export type SessionCounter = { countSessions(scope: Scope): number }
 
-export type Room = {
+export type RamStoreOptions = {
   /** Memory limit of all sessions together, in bytes. Default: none. Data that belongs to a whole scope is not counted. */
-  readonly bytes?: number
+  readonly maxBytes?: number
   /** Compresses idle sessions. Default: sessions are never compressed. */
-  readonly pack?: Pack
+  readonly compressor?: Compressor
   /** Idle time after which a session is compressed, in milliseconds. Default: 600,000 (ten minutes). */
-  readonly restAfter?: Millis
+  readonly compressAfterMs?: Millis
   /**
    * Memory that uncompressed sessions may use together, in bytes; beyond it the least recently used ones are compressed
    * at once. Default: 32,000,000.
    */
-  readonly awake?: number
+  readonly maxUncompressedBytes?: number
 }
 
 /** Larger sessions take too long to compress during a write: they wait until they are idle. */
@@ -43,8 +43,8 @@ const sessionOverheadBytes = 600
 const entryOverheadBytes = 200
 
 /** Finds sessions by expiry time and by scope, counts their memory, and compresses idle ones. */
-export class RamSessionCache implements SessionCache, Bounded, Counted {
-  private readonly options: Room
+export class RamSessionCache implements SessionCache, BoundedStore, SessionCounter {
+  private readonly options: RamStoreOptions
   private readonly expiries = new ExpiryHeap<Session>()
   private readonly scopes = new Map<Scope, Set<Session>>()
   /** Number of user sessions by scope, without the engine's internal ones. */
@@ -58,9 +58,9 @@ export class RamSessionCache implements SessionCache, Bounded, Counted {
   private lastRead: { readonly session: Session; readonly content: SessionContent } | undefined
   private totalBytes = 0
 
-  constructor(options: Room = {}) {
+  constructor(options: RamStoreOptions = {}) {
     this.options = options
-    this.lru = options.bytes === undefined ? undefined : new LruList({ older: 'olderUsed', newer: 'newerUsed' })
+    this.lru = options.maxBytes === undefined ? undefined : new LruList({ older: 'olderUsed', newer: 'newerUsed' })
   }
 
   onCreated(session: Session): void {
@@ -101,8 +101,8 @@ export class RamSessionCache implements SessionCache, Bounded, Counted {
     this.setSize(session, session.bytes + recordBytes(session) - bytesBefore)
   }
 
-  get compressor(): Pack | undefined {
-    return this.options.pack
+  get compressor(): Compressor | undefined {
+    return this.options.compressor
   }
 
   candidates({ scope, expiredBy }: SessionFilter): Iterable<Session> {
@@ -112,26 +112,29 @@ export class RamSessionCache implements SessionCache, Bounded, Counted {
 
   readContent(session: Session): SessionContent {
     if (this.lastRead?.session !== session)
-      this.lastRead = { session, content: deserialize(session.compressed as string, this.options.pack as Pack) }
+      this.lastRead = {
+        session,
+        content: deserialize(session.compressed as string, this.options.compressor as Compressor),
+      }
     return this.lastRead.content
   }
 
-  sessionsIn(scope: Scope): number {
+  countSessions(scope: Scope): number {
     return this.counts.get(scope) ?? 0
   }
 
-  overflowing(): Key | undefined {
-    const { bytes: maxBytes = Number.POSITIVE_INFINITY } = this.options
+  evictionCandidate(): Key | undefined {
+    const { maxBytes = Number.POSITIVE_INFINITY } = this.options
     return this.totalBytes <= maxBytes ? undefined : this.lru?.oldestUnlessOnly?.key
   }
 
-  get bytes(): Bounded['bytes'] {
-    const { bytes: limit } = this.options
-    return limit === undefined ? { used: this.totalBytes } : { used: this.totalBytes, limit }
+  get memoryUsage(): BoundedStore['memoryUsage'] {
+    const { maxBytes: limit } = this.options
+    return limit === undefined ? { usedBytes: this.totalBytes } : { usedBytes: this.totalBytes, maxBytes: limit }
   }
 
-  rest(now: Millis): void {
-    const { pack: compressor, restAfter: compressAfterMs = 600_000 } = this.options
+  compressIdle(now: Millis): void {
+    const { compressor, compressAfterMs = 600_000 } = this.options
     if (compressor === undefined) return
     for (const session of this.uncompressed) {
       if (session.touchedAt > now - compressAfterMs) return
@@ -141,7 +144,7 @@ export class RamSessionCache implements SessionCache, Bounded, Counted {
 
   /** Compresses the least recently used sessions until the others fit. */
   private compressOverflow(): void {
-    const { pack: compressor, awake: maxUncompressedBytes = 32_000_000 } = this.options
+    const { compressor, maxUncompressedBytes = 32_000_000 } = this.options
     if (compressor === undefined || this.uncompressedBytes <= maxUncompressedBytes) return
     for (const session of this.uncompressed) {
       if (this.uncompressedBytes <= maxUncompressedBytes) return
@@ -149,7 +152,7 @@ export class RamSessionCache implements SessionCache, Bounded, Counted {
     }
   }
 
-  private compress(session: Session, compressor: Pack): void {
+  private compress(session: Session, compressor: Compressor): void {
     this.uncompressed.delete(session)
     this.uncompressedBytes -= compressibleBytes(session)
     const bytesBefore = recordBytes(session)
@@ -176,7 +179,7 @@ export class RamSessionCache implements SessionCache, Bounded, Counted {
 
   private adjustCount({ key }: Session, delta: number): void {
     if (!isSession(key)) return
-    const count = this.sessionsIn(key.scope) + delta
+    const count = this.countSessions(key.scope) + delta
     if (count === 0) this.counts.delete(key.scope)
     else this.counts.set(key.scope, count)
   }
@@ -204,8 +207,8 @@ function sumBytes(entries: readonly Entry[]): number {
 
 /** Estimates an entry's memory: its text in UTF-8 plus overhead. */
 const estimateBytes = (entry: Entry): number =>
-  entryOverheadBytes + (entry.kind === 'message' ? bytesOf(entry) : utf8Length(JSON.stringify(entry)))
+  entryOverheadBytes + (entry.kind === 'message' ? countMessageBytes(entry) : utf8Length(JSON.stringify(entry)))
 
-const isSession = (key: Key): boolean => key.id !== '' && !isInner(key)
+const isSession = (key: Key): boolean => key.id !== '' && !isInternalKey(key)
 /** True for the scope's own memory, its files and its outbox, which never count against the sessions' limit. */
 const belongsToScope = (key: Key): boolean => key.id === '' || key.id.startsWith(':')

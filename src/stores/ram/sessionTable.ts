@@ -1,9 +1,24 @@
 import type { Entry, Message, Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, type Scope } from '../../domain/key.ts'
-import type { AuxiliaryRecord, Changes, Erasure, Range, Store, StoredRecord, Where } from '../../domain/ports.ts'
-import { type Change, emptyHead, type Head, isExpired, type Listed, placeOf } from '../../domain/session.ts'
-import type { Pack } from './compression.ts'
+import type {
+  AuxiliaryRecord,
+  EraseFilter,
+  IndexChanges,
+  PageOptions,
+  SearchTarget,
+  Store,
+  StoredRecord,
+} from '../../domain/ports.ts'
+import {
+  createEmptyHead,
+  findMessageIndex,
+  isExpired,
+  type SessionChange,
+  type SessionHead,
+  type SessionListItem,
+} from '../../domain/session.ts'
+import type { Compressor } from './compression.ts'
 import { RecordLog } from './recordLog.ts'
 import {
   appendMessages,
@@ -31,13 +46,13 @@ export interface SessionCache {
   /** Reads the content of a compressed session, which stays compressed. */
   readContent(session: Session): SessionContent
   /** Compresses records; undefined to keep them as they are. */
-  readonly compressor: Pack | undefined
+  readonly compressor: Compressor | undefined
 }
 
 export type SessionFilter = { readonly scope?: Scope | undefined; readonly expiredBy?: Millis | undefined }
 
 /** Sessions in the memory of this process. All methods are synchronous; `ramStore` adapts it to the `Store` port. */
-export class RamShelf {
+export class RamSessionTable {
   private readonly cache: SessionCache | undefined
   private readonly sessions = new Map<string, Session>()
   private readonly epochs = new Map<string, number>()
@@ -50,10 +65,10 @@ export class RamShelf {
     this.cache = cache
   }
 
-  head(key: Key, recent: number): Head {
+  head(key: Key, recent: number): SessionHead {
     const name = formatKey(key)
     const session = this.sessions.get(name)
-    if (session === undefined) return emptyHead(key, this.getEpoch(name))
+    if (session === undefined) return createEmptyHead(key, this.getEpoch(name))
     const { revision, epoch, startedAt, touchedAt, expiresAt, lastSequence } = session
     const { messages, gaps, lastUserMessage, derived } = this.contentOf(session)
     return {
@@ -64,25 +79,28 @@ export class RamShelf {
       touchedAt,
       expiresAt,
       messages: messages.length,
-      last: lastSequence,
+      lastSequence,
       gaps,
-      first: messages[0],
-      asked: lastUserMessage,
+      firstMessage: messages[0],
+      lastUserMessage,
       recent: recent <= 0 ? emptyList : messages.slice(-recent),
       derived: derived === undefined ? emptyList : [...derived.values()],
     }
   }
 
-  page(key: Key, { after = 0, before = Number.POSITIVE_INFINITY, limit, newest = false }: Range): readonly Message[] {
+  page(
+    key: Key,
+    { after = 0, before = Number.POSITIVE_INFINITY, limit, newest = false }: PageOptions,
+  ): readonly Message[] {
     const session = this.sessions.get(formatKey(key))
     if (session === undefined) return []
     const { messages } = this.contentOf(session)
-    const from = placeOf(messages, after + 1)
-    const to = placeOf(messages, before)
+    const from = findMessageIndex(messages, after + 1)
+    const to = findMessageIndex(messages, before)
     return newest ? messages.slice(Math.max(from, to - limit), to) : messages.slice(from, Math.min(to, from + limit))
   }
 
-  commit(change: Change): readonly Message[] {
+  commit(change: SessionChange): readonly Message[] {
     const name = formatKey(change.key)
     const session = this.sessions.get(name)
     if (change.epoch !== (session?.epoch ?? this.getEpoch(name))) {
@@ -115,10 +133,10 @@ export class RamShelf {
     return this.apply(session ?? this.create(name, change), change)
   }
 
-  list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly Listed[] {
+  list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly SessionListItem[] {
     const [afterScope = '', id = ''] = after.split(/:(.*)/s)
     const start = { scope: afterScope, id }
-    const matches: Listed[] = []
+    const matches: SessionListItem[] = []
     for (const session of this.candidates({ scope, expiredBy })) {
       const { key, startedAt, touchedAt, expiresAt, messageCount } = session
       if (!isAfter(key, start) || (scope !== undefined && key.scope !== scope)) continue
@@ -128,7 +146,7 @@ export class RamShelf {
     return matches.sort((a, b) => (isAfter(a.key, b.key) ? 1 : -1)).slice(0, limit)
   }
 
-  erase(key: Key, only?: Erasure): readonly string[] {
+  erase(key: Key, only?: EraseFilter): readonly string[] {
     const name = formatKey(key)
     const session = this.sessions.get(name)
     if (only !== undefined && 'remains' in only) return []
@@ -175,7 +193,7 @@ export class RamShelf {
     return removed.map(({ id }) => id)
   }
 
-  changes({ scope, id }: Where, since: number): Changes {
+  changes({ scope, id }: SearchTarget, since: number): IndexChanges {
     if (id === undefined) {
       const sessions = [...this.candidates({ scope })]
         .filter(({ key, stamp }) => key.scope === scope && stamp > since)
@@ -203,14 +221,14 @@ export class RamShelf {
     for (const session of [...this.sessions.values()]) this.erase(session.key)
   }
 
-  private create(name: string, change: Change): Session {
+  private create(name: string, change: SessionChange): Session {
     const session = createSession(change)
     this.sessions.set(name, session)
     this.cache?.onCreated(session)
     return session
   }
 
-  private apply(session: Session, change: Change): readonly Message[] {
+  private apply(session: Session, change: SessionChange): readonly Message[] {
     const content = this.writableContent(session)
     const added = appendMessages(session, content, change)
     const replaced = putDerived(content, change.put)

@@ -1,9 +1,9 @@
-import { type Entry, isBlank, isSilent, type Message, sequenceOf, textOf } from '../../domain/entry.ts'
+import { type Entry, getEntryText, isBlank, isInternal, type Message, parseMessageId } from '../../domain/entry.ts'
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
-import type { Embedded, Unembedded, Where } from '../../domain/ports.ts'
-import type { Change } from '../../domain/session.ts'
-import { Meaning, type Pointed } from '../../search/vectorIndex.ts'
-import type { RamShelf } from './sessionTable.ts'
+import type { EntryVector, SearchTarget, UnembeddedPage } from '../../domain/ports.ts'
+import type { SessionChange } from '../../domain/session.ts'
+import { type IndexedVector, VectorIndex } from '../../search/vectorIndex.ts'
+import type { RamSessionTable } from './sessionTable.ts'
 
 type StoredVector = {
   readonly key: Key
@@ -16,33 +16,33 @@ type StoredVector = {
 
 /** Vectors of the entries of a session table, newest last. */
 export class RamVectors {
-  private readonly table: RamShelf
+  private readonly table: RamSessionTable
   private readonly vectors = new Map<string, StoredVector>()
   private lastPosition = 0
 
-  constructor(table: RamShelf) {
+  constructor(table: RamSessionTable) {
     this.table = table
   }
 
-  unembedded(model: string, after: string, limit: number): Unembedded {
-    const entries: Unembedded['entries'][number][] = []
+  unembedded(model: string, after: string, limit: number): UnembeddedPage {
+    const entries: UnembeddedPage['entries'][number][] = []
     const [from = '', skip = '0'] = after.split(' ')
     for (const { key, name, epoch, all } of this.entries(from)) {
       for (let at = name === from ? Number(skip) : 0; at < all.length; at++) {
         const entry = all[at] as Entry
         if (!isEmbeddable(entry) || this.vectors.get(vectorKey(key, entry.id))?.model === model) continue
-        entries.push({ key, id: entry.id, epoch, text: textOf(entry) })
+        entries.push({ key, id: entry.id, epoch, text: getEntryText(entry) })
         if (entries.length === limit) return { entries, next: `${name} ${at + 1}` }
       }
     }
     return { entries, next: undefined }
   }
 
-  embed(model: string, vectors: readonly Embedded[]): number {
+  embed(model: string, vectors: readonly EntryVector[]): number {
     let stored = 0
     for (const { key, id, epoch, text, values } of vectors) {
       const entry = this.entry(key, id)
-      if (epoch !== this.table.head(key, 0).epoch || entry === undefined || textOf(entry) !== text) continue
+      if (epoch !== this.table.head(key, 0).epoch || entry === undefined || getEntryText(entry) !== text) continue
       const name = vectorKey(key, id)
       // Deletes first, so that the new vector moves to the end of the map.
       this.vectors.delete(name)
@@ -59,12 +59,12 @@ export class RamVectors {
   }
 
   listVectors(
-    { scope, id }: Where,
+    { scope, id }: SearchTarget,
     model: string,
     after: number,
     limit: number,
-  ): { vectors: readonly Pointed[]; next: number } {
-    const vectors: Pointed[] = []
+  ): { vectors: readonly IndexedVector[]; next: number } {
+    const vectors: IndexedVector[] = []
     let next = after
     for (const vector of this.vectors.values()) {
       if (
@@ -88,12 +88,12 @@ export class RamVectors {
     return vector?.model === model ? vector.values : undefined
   }
 
-  createVectorIndex(model: string): Meaning {
-    return new Meaning(model)
+  createVectorIndex(model: string): VectorIndex {
+    return new VectorIndex(model)
   }
 
   /** Commits a change to the table and deletes the vectors of the entries it replaces or drops. */
-  commit(change: Change): readonly Message[] {
+  commit(change: SessionChange): readonly Message[] {
     const { key, put, drop } = change
     if (this.vectors.size === 0 || put.length + drop.length === 0) return this.table.commit(change)
     const { revision } = this.table.head(key, 0)
@@ -110,7 +110,7 @@ export class RamVectors {
   }
 
   private entry(key: Key, id: string): Entry | undefined {
-    const sequence = sequenceOf(id)
+    const sequence = parseMessageId(id)
     if (sequence === undefined) return this.table.head(key, 0).derived.find((entry) => entry.id === id)
     return this.table.page(key, { after: sequence - 1, before: sequence + 1, limit: 1 })[0]
   }
@@ -134,6 +134,7 @@ export class RamVectors {
   }
 }
 
-const isEmbeddable = (entry: Entry): boolean => (entry.kind === 'message' ? !isBlank(entry.content) : !isSilent(entry))
+const isEmbeddable = (entry: Entry): boolean =>
+  entry.kind === 'message' ? !isBlank(entry.content) : !isInternal(entry)
 
 const vectorKey = (key: Key, id: string): string => `${formatKey(key)} ${id}`

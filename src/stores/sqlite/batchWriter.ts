@@ -1,21 +1,21 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type ErrorCode, MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
-import type { AuxiliaryRecord, Embedded, Erasure, Where } from '../../domain/ports.ts'
-import type { Change } from '../../domain/session.ts'
-import { connectWriter, patience, syncFile } from './connect.ts'
-import { faultOf, isBusy, isDiskFault } from './errors.ts'
+import type { AuxiliaryRecord, EntryVector, EraseFilter, SearchTarget } from '../../domain/ports.ts'
+import type { SessionChange } from '../../domain/session.ts'
+import { busyTimeoutMs, connectWriter, syncFile } from './connect.ts'
+import { isBusy, isDiskError, toMemoryError } from './errors.ts'
 import { type CommitResult, Writer } from './write.ts'
 
 /** A write operation, as plain data that can be sent to the worker thread. */
 export type WriteTask =
-  | { readonly commit: Change }
-  | { readonly erase: Key; readonly only: Erasure | undefined }
+  | { readonly commit: SessionChange }
+  | { readonly erase: Key; readonly only: EraseFilter | undefined }
   | { readonly appendRecord: AuxiliaryRecord; readonly key: Key; readonly keep: number }
-  | { readonly embed: readonly Embedded[]; readonly model: string }
+  | { readonly embed: readonly EntryVector[]; readonly model: string }
   /** Removes erased data from the write-ahead log. */
   | { readonly truncateLog: true }
-  | { readonly snapshot: Where; readonly stamp: number; readonly lineage: string; readonly data: Uint8Array }
+  | { readonly snapshot: SearchTarget; readonly stamp: number; readonly lineage: string; readonly data: Uint8Array }
   | { readonly quarantine: readonly string[]; readonly key: Key; readonly reason: string }
 
 /** Result of a task, as plain data. `isLogTruncated` is set for erasures and log truncations. */
@@ -42,9 +42,9 @@ export class BatchWriter {
       const results = this.transact(tasks)
       return tasks.some((task) => 'erase' in task || 'truncateLog' in task) ? this.truncateLog(results) : results
     } catch (error) {
-      if (tasks.length > 1 && !(error instanceof MemoryError) && !isDiskFault(error) && !isBusy(error))
+      if (tasks.length > 1 && !(error instanceof MemoryError) && !isDiskError(error) && !isBusy(error))
         return tasks.flatMap((task) => this.run([task]))
-      return tasks.map(() => errorResult(faultOf(error, this.path)))
+      return tasks.map(() => errorResult(toMemoryError(error, this.path)))
     }
   }
 
@@ -59,9 +59,9 @@ export class BatchWriter {
     const { database, writer } = this.connect()
     try {
       database.exec('BEGIN IMMEDIATE')
-      writer.begun()
+      writer.afterBegin()
       const results = tasks.map((task) => runTask(writer, task))
-      writer.ending()
+      writer.beforeCommit()
       database.exec('COMMIT')
       return results
     } catch (error) {
@@ -79,7 +79,7 @@ export class BatchWriter {
       // SQLite rolled back by itself, or the connection is unusable and is closed below.
     }
     // The state of the disk is unknown after a failed write: a new connection reads it again.
-    if (isDiskFault(error)) this.discardConnection()
+    if (isDiskError(error)) this.discardConnection()
   }
 
   private discardConnection(): void {
@@ -98,8 +98,8 @@ export class BatchWriter {
       if (isLogTruncated) syncFile(`${this.path}-wal`)
       return results.map((result) => ('erasedIds' in result ? { ...result, isLogTruncated } : result))
     } catch (error) {
-      const failure = errorResult(faultOf(error, this.path))
-      if (isDiskFault(error)) this.discardConnection()
+      const failure = errorResult(toMemoryError(error, this.path))
+      if (isDiskError(error)) this.discardConnection()
       return results.map((result) => ('erasedIds' in result ? failure : result))
     }
   }
@@ -132,11 +132,11 @@ function runTask(writer: Writer, task: WriteTask): WriteResult {
 
 /** Empties the log; false if a reader blocked it for longer than the other tasks should wait. */
 function truncateLog(database: DatabaseSync): boolean {
-  database.exec(`PRAGMA busy_timeout = ${patience / 20}`)
+  database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs / 20}`)
   try {
     return (database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }).busy === 0
   } finally {
-    database.exec(`PRAGMA busy_timeout = ${patience}`)
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
   }
 }
 

@@ -2,11 +2,11 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
-import { faultOf } from './errors.ts'
+import { toMemoryError } from './errors.ts'
 import { migrate, rejectForeignDatabase } from './schema.ts'
 
 /** Time to wait for a writer in another process, in milliseconds. */
-export const patience = 10_000
+export const busyTimeoutMs = 10_000
 
 /** Older releases can lose committed data in a checkpoint. */
 const minSqliteVersion = [3, 51, 3] as const
@@ -62,7 +62,7 @@ export function prepareFile(path: string): void {
   try {
     migrate(database, path)
   } catch (error) {
-    throw faultOf(error, path)
+    throw toMemoryError(error, path)
   } finally {
     database.close()
   }
@@ -74,7 +74,7 @@ function rejectOtherPrograms(path: string): void {
   try {
     rejectForeignDatabase(database, path)
   } catch (error) {
-    throw faultOf(error, path)
+    throw toMemoryError(error, path)
   } finally {
     database.close()
   }
@@ -103,13 +103,13 @@ export function syncFile(path: string): void {
 function connect(path: string, configure: (database: DatabaseSync) => void): DatabaseSync {
   let database: DatabaseSync | undefined
   try {
-    database = new DatabaseSync(path, { timeout: patience, enableForeignKeyConstraints: true })
+    database = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true })
     checkSqliteVersion(database)
     configure(database)
     return database
   } catch (error) {
     database?.close()
-    throw faultOf(error, path)
+    throw toMemoryError(error, path)
   }
 }
 

@@ -17,14 +17,14 @@ function resultCodeOf(error: unknown): number {
 }
 
 /** True if the disk failed, not the statement: the connection must not be used any further. */
-export const isDiskFault = (error: unknown): boolean =>
+export const isDiskError = (error: unknown): boolean =>
   [SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL, SQLITE_CORRUPT, SQLITE_CANTOPEN].includes(resultCodeOf(error))
 
 export const isBusy = (error: unknown): boolean => resultCodeOf(error) === SQLITE_BUSY
 export const isCorrupt = (error: unknown): boolean => resultCodeOf(error) === SQLITE_CORRUPT
 
 /** Converts a driver error: the message says whether anything was stored, and what to do. */
-export function faultOf(error: unknown, path: string): MemoryError {
+export function toMemoryError(error: unknown, path: string): MemoryError {
   if (error instanceof MemoryError) return error
   const cause = { cause: error }
   const text = error instanceof Error ? error.message : String(error)

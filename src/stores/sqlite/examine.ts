@@ -1,23 +1,23 @@
 import { statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { isBlank, messageId } from '../../domain/entry.ts'
+import { formatMessageId, isBlank } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
-import { type Gap, withGap } from '../../domain/session.ts'
+import { addGap, type Gap } from '../../domain/session.ts'
 import { searchTerms } from '../../search/terms.ts'
-import { faultOf } from './errors.ts'
-import { type Cells, derivedColumns, derivedOf, messageColumns, parseMessageRow, qualifyColumns } from './rows.ts'
+import { toMemoryError } from './errors.ts'
+import { type Cells, derivedColumns, messageColumns, parseDerivedRow, parseMessageRow, qualifyColumns } from './rows.ts'
 import { readSchemaVersion } from './schema.ts'
 
 /** A defect of a database file. */
 export type StoreFault = {
-  readonly what: 'structure' | 'message' | 'derived' | 'session' | 'terms'
+  readonly kind: 'structure' | 'message' | 'derived' | 'session' | 'terms'
   readonly key?: string
   readonly id?: string
-  readonly why: string
+  readonly reason: string
 }
 
 /** Contents and defects of a database file. */
-export type Findings = {
+export type StoreReport = {
   readonly path: string
   readonly format: number
   readonly bytes: number
@@ -49,7 +49,7 @@ export async function examineDatabase(
   database: DatabaseSync,
   path: string,
   onProgress: ProgressListener = () => undefined,
-): Promise<Findings> {
+): Promise<StoreReport> {
   const count = (table: string): number => {
     try {
       return Number(database.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.count)
@@ -85,11 +85,11 @@ type CheckedBatch = { readonly rows: number; readonly faults: readonly StoreFaul
 function* checkStructure(database: DatabaseSync, path: string): Iterable<StoreFault> {
   try {
     const lines = database.prepare('PRAGMA integrity_check(100)').all() as { integrity_check: string }[]
-    for (const { integrity_check: why } of lines) if (why !== 'ok') yield { what: 'structure', why }
+    for (const { integrity_check: why } of lines) if (why !== 'ok') yield { kind: 'structure', reason: why }
     for (const { table } of database.prepare('PRAGMA foreign_key_check').all() as { table: string }[])
-      yield { what: 'structure', why: `a row of ${table} refers to a missing session` }
+      yield { kind: 'structure', reason: `a row of ${table} refers to a missing session` }
   } catch (error) {
-    yield { what: 'structure', why: faultOf(error, path).message }
+    yield { kind: 'structure', reason: toMemoryError(error, path).message }
   }
 }
 
@@ -100,26 +100,26 @@ async function* checkMessages(database: DatabaseSync, path: string): AsyncIterab
     const message = parseMessageRow(row)
     if (message === undefined)
       return {
-        what: 'message',
+        kind: 'message',
         key,
-        id: messageId(row[0] as number),
-        why: 'its checksum differs from what was written',
+        id: formatMessageId(row[0] as number),
+        reason: 'its checksum differs from what was written',
       }
     return terms === searchTerms(message.content).join('\n')
       ? undefined
-      : { what: 'terms', key, id: message.id, why: 'its search terms do not match its text' }
+      : { kind: 'terms', key, id: message.id, reason: 'its search terms do not match its text' }
   })
 }
 
 async function* checkDerived(database: DatabaseSync, path: string): AsyncIterable<CheckedBatch> {
   const select = `SELECT d.place, s.scope, s.name, ${qualifyColumns('d', derivedColumns)} FROM derived d JOIN session s ON s.id = d.session WHERE d.place > ? ORDER BY d.place LIMIT ${batchSize}`
   yield* checkTable(database, path, select, ([scope, name, ...row]) =>
-    derivedOf(row) === undefined
+    parseDerivedRow(row) === undefined
       ? {
-          what: 'derived',
+          kind: 'derived',
           key: keyName(scope, name),
           id: String(row[0]),
-          why: 'its checksum differs from what was written',
+          reason: 'its checksum differs from what was written',
         }
       : undefined,
   )
@@ -137,7 +137,7 @@ async function* checkSessions(database: DatabaseSync, path: string): AsyncIterab
       JSON.stringify(totals.gaps) === gaps
     return isCorrect
       ? undefined
-      : { what: 'session', key: keyName(scope, name), why: 'its counters do not match its messages' }
+      : { kind: 'session', key: keyName(scope, name), reason: 'its counters do not match its messages' }
   })
 }
 
@@ -173,7 +173,7 @@ export function computeTotals(database: DatabaseSync, session: number, last: num
 }
 
 function withMissingRange(gaps: readonly Gap[], first: number, last: number): readonly Gap[] {
-  return first > last ? gaps : first === last ? withGap(gaps, first) : [...gaps, [first, last]]
+  return first > last ? gaps : first === last ? addGap(gaps, first) : [...gaps, [first, last]]
 }
 
 /** Checks a table in batches; an unreadable part is reported and ends the check. */
@@ -194,7 +194,7 @@ async function* checkTable(
       await new Promise((resolve) => setImmediate(resolve))
     }
   } catch (error) {
-    yield { rows: 0, faults: [{ what: 'structure', why: faultOf(error, path).message }] }
+    yield { rows: 0, faults: [{ kind: 'structure', reason: toMemoryError(error, path).message }] }
   }
 }
 

@@ -17,7 +17,7 @@ const pollIntervalMs: Millis = 5
  * @example
  * using lock = await acquireFileLock('keys.json.lock', 'keys.json is locked by another process. Try again.')
  */
-export async function takeTurn(file: string, busyMessage: string): Promise<Disposable> {
+export async function acquireFileLock(file: string, busyMessage: string): Promise<Disposable> {
   // SQLite creates the file: opening and closing it in any other way would release every lock this process holds on it.
   const isNew = !existsSync(file)
   for (let waitedMs = 0; waitedMs <= timeoutMs; waitedMs += pollIntervalMs) {

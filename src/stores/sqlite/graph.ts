@@ -131,7 +131,7 @@ export function deleteIndexed(database: DatabaseSync, table: IndexedTable, where
   const indexed = count(`FROM ${table} WHERE ${where} AND lower IS NOT NULL`, ...values)
   // Rebuilding the index of the remaining rows is then faster than writing that many markers.
   const shouldRebuild = indexed > 0 && indexed * 2 > count(`FROM ${table}`)
-  if (indexed > 0 && !shouldRebuild) unindex(database, table, where, ...values)
+  if (indexed > 0 && !shouldRebuild) removeFromIndex(database, table, where, ...values)
   const { changes } = database.prepare(`DELETE FROM ${table} WHERE ${where}`).run(...values)
   if (shouldRebuild) database.exec(rebuildIndex(table))
   return Number(changes)
@@ -144,7 +144,7 @@ export function wipeIndexes(database: DatabaseSync): void {
 }
 
 /** Removes rows from a table's index; must be called before they are deleted or their text changes. */
-export function unindex(database: DatabaseSync, table: IndexedTable, where: string, ...values: Values): void {
+export function removeFromIndex(database: DatabaseSync, table: IndexedTable, where: string, ...values: Values): void {
   const rows = `FROM ${table} WHERE ${where} AND lower IS NOT NULL`
   database
     .prepare(`INSERT INTO ${table}_words (${table}_words, rowid, lower) SELECT 'delete', place, lower ${rows}`)
@@ -184,11 +184,11 @@ const upgradeToFormat2 = `
 `
 
 /** Reads the format of the graph tables of a file; undefined if it has none. */
-export const foundIn = (database: DatabaseSync): number | undefined =>
+export const readGraphFormat = (database: DatabaseSync): number | undefined =>
   (database.prepare("SELECT value FROM meta WHERE name = 'graph'").get() as { value: number } | undefined)?.value
 
 function checkFormat(database: DatabaseSync, path: string): number | undefined {
-  const version = foundIn(database)
+  const version = readGraphFormat(database)
   if (version === undefined || version <= graphFormat) return version
   throw new MemoryError(
     'bad-store',
@@ -240,7 +240,7 @@ export class GraphEraser {
 
   /** Prepared on demand: another process may create the graph tables at any time. */
   private statements(): PreparedStatements<typeof statements> | undefined {
-    if (this.prepared === undefined && foundIn(this.database) !== undefined)
+    if (this.prepared === undefined && readGraphFormat(this.database) !== undefined)
       this.prepared = prepareStatements(this.database, statements)
     return this.prepared
   }

@@ -1,7 +1,7 @@
 import type { Derived, Message } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
-import type { Range } from '../../domain/ports.ts'
-import { emptyHead, type Head, placeOf } from '../../domain/session.ts'
+import type { PageOptions } from '../../domain/ports.ts'
+import { createEmptyHead, findMessageIndex, type SessionHead } from '../../domain/session.ts'
 import type { Reader } from './read.ts'
 import type { SessionRow } from './rows.ts'
 
@@ -44,19 +44,19 @@ export class HeadCache {
     return this.totalBytes
   }
 
-  head(key: Key, recent: number): Head {
+  head(key: Key, recent: number): SessionHead {
     const cached = this.getUnchanged(key)
     if (cached !== undefined && isComplete(cached, recent)) return this.buildHead(key, cached, recent)
     return this.reader.snapshotRead(() => {
       const session = this.refresh(key)
-      if (session === undefined) return emptyHead(key, this.reader.tombstoneEpoch(key))
+      if (session === undefined) return createEmptyHead(key, this.reader.tombstoneEpoch(key))
       const head = this.buildHead(key, session, recent)
       this.updateSize(key, session)
       return head
     })
   }
 
-  page(key: Key, range: Range): readonly Message[] {
+  page(key: Key, range: PageOptions): readonly Message[] {
     const cached = this.getUnchanged(key)
     const slice = cached && sliceTail(cached, range)
     if (slice !== undefined) return slice
@@ -94,7 +94,7 @@ export class HeadCache {
     return cached
   }
 
-  private buildHead(key: Key, session: CachedSession, recent: number): Head {
+  private buildHead(key: Key, session: CachedSession, recent: number): SessionHead {
     const { epoch, revision, startedAt, touchedAt, expiresAt, messageCount, lastSequence, gaps } = session.row
     return {
       key,
@@ -104,16 +104,16 @@ export class HeadCache {
       touchedAt,
       expiresAt,
       messages: messageCount,
-      last: lastSequence,
+      lastSequence,
       gaps,
       recent: recent <= 0 ? [] : this.readPage(key, session, { limit: recent, newest: true }),
-      first: this.readFirst(key, session),
-      asked: this.readLastUserMessage(key, session),
+      firstMessage: this.readFirst(key, session),
+      lastUserMessage: this.readLastUserMessage(key, session),
       derived: this.readDerived(key, session),
     }
   }
 
-  private readPage(key: Key, session: CachedSession, range: Range): readonly Message[] {
+  private readPage(key: Key, session: CachedSession, range: PageOptions): readonly Message[] {
     const { row } = session
     const isNewest = range.newest === true && (range.before ?? Number.POSITIVE_INFINITY) > row.lastSequence
     const tailLength = Math.min(range.limit, maxTailMessages, row.messageCount)
@@ -133,7 +133,7 @@ export class HeadCache {
     const { id, lastUserSequence: sequence } = session.row
     if (sequence === null) return undefined
     if (session.lastUserMessage?.sequence === sequence) return session.lastUserMessage
-    const inTail = session.tail[placeOf(session.tail, sequence)]
+    const inTail = session.tail[findMessageIndex(session.tail, sequence)]
     session.lastUserMessage =
       inTail?.sequence === sequence
         ? inTail
@@ -217,15 +217,15 @@ const estimateBytes = ({ tail, first, lastUserMessage, derivedBytes }: CachedSes
     derivedBytes,
   )
 
-const textLength = ({ content, calls = [] }: Message): number =>
-  calls.reduce((length, { name, arguments: text }) => length + name.length + text.length, content.length)
+const textLength = ({ content, toolCalls = [] }: Message): number =>
+  toolCalls.reduce((length, { name, arguments: text }) => length + name.length + text.length, content.length)
 
 /** Returns a range from the cached tail; undefined if the tail does not cover it. */
 function sliceTail(
   { tail, row }: CachedSession,
-  { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: Range,
+  { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: PageOptions,
 ): readonly Message[] | undefined {
-  const [from, to] = [placeOf(tail, after + 1), placeOf(tail, before)]
+  const [from, to] = [findMessageIndex(tail, after + 1), findMessageIndex(tail, before)]
   const coversStart = tail.length === row.messageCount || (tail[0] !== undefined && after + 1 >= tail[0].sequence)
   if (!newest) return coversStart ? tail.slice(from, Math.min(to, from + limit)) : undefined
   return coversStart || to >= limit ? tail.slice(Math.max(from, to - limit), to) : undefined

@@ -1,19 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type Derived, type Entry, type Message, messageId, sequenceOf } from '../../domain/entry.ts'
+import { type Derived, type Entry, formatMessageId, type Message, parseMessageId } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
-import type { Changes, Range, Store, StoredRecord, Where } from '../../domain/ports.ts'
-import type { Listed } from '../../domain/session.ts'
-import type { Indexed } from '../../search/scopeIndex.ts'
-import { nameOf } from '../../search/storeSearch.ts'
+import type { IndexChanges, PageOptions, SearchTarget, Store, StoredRecord } from '../../domain/ports.ts'
+import type { SessionListItem } from '../../domain/session.ts'
+import type { IndexedMessage } from '../../search/scopeIndex.ts'
+import { indexName } from '../../search/storeSearch.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
 import {
   type Cells,
   derivedColumns,
-  derivedOf,
-  digestOfKey,
   hashName,
+  hashSessionKey,
   listedColumns,
   messageColumns,
+  parseDerivedRow,
   parseListedRow,
   parseMessageRow,
   parseSessionRow,
@@ -81,14 +81,14 @@ export class Reader {
 
   /** Epoch of a session that does not exist; 0 if it was never erased. */
   tombstoneEpoch(key: Key): number {
-    const row = this.sql.epoch.get(digestOfKey(key))
+    const row = this.sql.epoch.get(hashSessionKey(key))
     return row === undefined ? 0 : (cells(row)[0] as number)
   }
 
   messages(
     key: Key,
     session: number,
-    { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: Range,
+    { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: PageOptions,
   ): Message[] {
     const rows = (newest ? this.sql.backward : this.sql.forward).all(
       session,
@@ -99,7 +99,7 @@ export class Reader {
     const messages: Message[] = []
     for (const row of rows) {
       const message = parseMessageRow(row)
-      if (message === undefined) this.onDamage(key, messageId(row[0] as number))
+      if (message === undefined) this.onDamage(key, formatMessageId(row[0] as number))
       else messages.push(message)
     }
     return newest ? messages.reverse() : messages
@@ -115,18 +115,18 @@ export class Reader {
   }
 
   entry(key: Key, id: string): Entry | undefined {
-    const sequence = sequenceOf(id)
+    const sequence = parseMessageId(id)
     const row =
       sequence === undefined
         ? this.sql.oneDerived.get(key.scope, key.id, id)
         : this.sql.oneMessage.get(key.scope, key.id, sequence)
     if (row === undefined) return undefined
-    const entry = sequence === undefined ? derivedOf(cells(row)) : parseMessageRow(cells(row))
+    const entry = sequence === undefined ? parseDerivedRow(cells(row)) : parseMessageRow(cells(row))
     if (entry === undefined) this.onDamage(key, id)
     return entry
   }
 
-  list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly Listed[] {
+  list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly SessionListItem[] {
     const [afterScope = '', afterName = ''] = after.split(/:(.*)/s)
     const maxRows = clampInteger(limit)
     const rows =
@@ -138,7 +138,7 @@ export class Reader {
     return (rows as unknown as Cells[]).map(parseListedRow)
   }
 
-  changes({ scope, id }: Where, since: number): Changes {
+  changes({ scope, id }: SearchTarget, since: number): IndexChanges {
     return this.snapshotRead(() => {
       const stamp = cells(this.sql.stamp.get())[0] as number
       if (id === undefined) {
@@ -155,8 +155,8 @@ export class Reader {
     })
   }
 
-  snapshot(where: Where): Uint8Array | undefined {
-    const row = this.sql.snapshot.get(hashName(nameOf(where)))
+  snapshot(where: SearchTarget): Uint8Array | undefined {
+    const row = this.sql.snapshot.get(hashName(indexName(where)))
     return row === undefined ? undefined : (cells(row)[0] as Uint8Array)
   }
 
@@ -170,7 +170,7 @@ export class Reader {
     return rows.map(([number, id, at, body]) => ({ number, id, at, body }))
   }
 
-  indexed(key: Key, after: number, limit: number): readonly Indexed[] {
+  indexed(key: Key, after: number, limit: number): readonly IndexedMessage[] {
     const session = this.session(key)
     if (session === undefined) return []
     const rows = this.sql.indexed.all(session.id, after, limit) as unknown as [number, number, string | null, string][]
@@ -183,7 +183,7 @@ export class Reader {
   }
 
   private parseDerived(key: Key, row: Cells): Derived | undefined {
-    const entry = derivedOf(row)
+    const entry = parseDerivedRow(row)
     if (entry === undefined) this.onDamage(key, row[0] as string)
     return entry
   }

@@ -4,16 +4,20 @@ import { MemoryError } from '../../domain/error.ts'
 import { parseStoredKey } from '../../domain/key.ts'
 import { searchTerms } from '../../search/terms.ts'
 import { connectReader, connectWriter, prepareFile } from './connect.ts'
-import { faultOf, isBusy, isCorrupt } from './errors.ts'
-import { computeTotals, examineDatabase, type Findings, type ProgressListener, type StoreFault } from './examine.ts'
+import { isBusy, isCorrupt, toMemoryError } from './errors.ts'
+import { computeTotals, examineDatabase, type ProgressListener, type StoreFault, type StoreReport } from './examine.ts'
 import { salvage } from './salvage.ts'
 import { Writer } from './write.ts'
 
 /** State before the repair, the actions taken, and the state afterwards. */
-export type RepairResult = { readonly before: Findings; readonly done: readonly string[]; readonly after: Findings }
+export type RepairResult = {
+  readonly before: StoreReport
+  readonly actions: readonly string[]
+  readonly after: StoreReport
+}
 
 /** Checks everything in a file without changing it. The file may be in use. */
-export async function examineFile(path: string, onProgress?: ProgressListener): Promise<Findings> {
+export async function examineFile(path: string, onProgress?: ProgressListener): Promise<StoreReport> {
   const database = connectReader(path)
   try {
     return await examineDatabase(database, path, onProgress)
@@ -28,20 +32,20 @@ export async function examineFile(path: string, onProgress?: ProgressListener): 
  *
  * Throws `busy` if another process uses the file.
  */
-export async function repair(path: string, onProgress?: ProgressListener): Promise<RepairResult> {
+export async function repairFile(path: string, onProgress?: ProgressListener): Promise<RepairResult> {
   requireExclusiveAccess(path)
   let database = connectWriter(path)
   const actions: string[] = []
   try {
     const before = await examineDatabase(database, path, onProgress)
-    if (before.faults.some(({ what }) => what === 'structure') && !tryReindex(database)) {
+    if (before.faults.some(({ kind }) => kind === 'structure') && !tryReindex(database)) {
       database.close()
       actions.push(moveToNewFile(path))
       database = connectWriter(path)
     }
     const { faults } = actions.length === 0 ? before : await examineDatabase(database, path)
     actions.push(...fixFaults(database, faults))
-    return { before, done: actions, after: await examineDatabase(database, path) }
+    return { before, actions, after: await examineDatabase(database, path) }
   } finally {
     if (database.isOpen) database.close()
   }
@@ -57,7 +61,7 @@ function requireExclusiveAccess(path: string): void {
       throw new MemoryError('busy', `${path} is in use. Stop the processes that use it, then repair it.`, {
         cause: error,
       })
-    if (!isCorrupt(error)) throw faultOf(error, path)
+    if (!isCorrupt(error)) throw toMemoryError(error, path)
   } finally {
     database.close()
   }
@@ -83,17 +87,17 @@ function moveToNewFile(path: string): string {
   const damaged = `${path}.damaged-${number}`
   for (const suffix of ['', '-wal', '-shm']) if (existsSync(path + suffix)) renameSync(path + suffix, damaged + suffix)
   prepareFile(path)
-  const { kept, lost } = salvage(damaged, path)
-  return `${kept} rows were copied to a new file${lost === 0 ? '' : `, ${lost} ranges could not be read`}; the damaged file is kept as ${damaged}`
+  const { copiedRows, unreadableRanges } = salvage(damaged, path)
+  return `${copiedRows} rows were copied to a new file${unreadableRanges === 0 ? '' : `, ${unreadableRanges} ranges could not be read`}; the damaged file is kept as ${damaged}`
 }
 
 function fixFaults(database: DatabaseSync, faults: readonly StoreFault[]): string[] {
   const writer = new Writer(database)
   database.exec('BEGIN IMMEDIATE')
   try {
-    writer.begun()
+    writer.afterBegin()
     const actions = [...quarantineDamaged(writer, faults)]
-    writer.ending()
+    writer.beforeCommit()
     actions.push(...recountSessions(database, faults), ...rebuildTerms(database, faults))
     database.exec('DELETE FROM snapshot')
     database.exec('COMMIT')
@@ -105,9 +109,9 @@ function fixFaults(database: DatabaseSync, faults: readonly StoreFault[]): strin
 }
 
 function* quarantineDamaged(writer: Writer, faults: readonly StoreFault[]): Iterable<string> {
-  for (const { what, key, id, why } of faults) {
-    if ((what !== 'message' && what !== 'derived') || key === undefined || id === undefined) continue
-    writer.quarantine(parseStoredKey(key), [id], why)
+  for (const { kind, key, id, reason } of faults) {
+    if ((kind !== 'message' && kind !== 'derived') || key === undefined || id === undefined) continue
+    writer.quarantine(parseStoredKey(key), [id], reason)
     yield `${id} of ${key} was quarantined`
   }
 }
@@ -118,8 +122,8 @@ function* recountSessions(database: DatabaseSync, faults: readonly StoreFault[])
   const update = database.prepare(
     'UPDATE session SET messages = ?, last = ?, weight = ?, asked = ?, gaps = ?, revision = revision + 1, removals = removals + 1 WHERE id = ?',
   )
-  for (const { what, key } of faults) {
-    if (what !== 'session' || key === undefined) continue
+  for (const { kind, key } of faults) {
+    if (kind !== 'session' || key === undefined) continue
     const { scope, id: name } = parseStoredKey(key)
     const row = select.get(scope, name) as { id: number; last: number; weight: number }
     const totals = computeTotals(database, row.id, row.last, row.weight)
@@ -136,7 +140,7 @@ function* recountSessions(database: DatabaseSync, faults: readonly StoreFault[])
 }
 
 function* rebuildTerms(database: DatabaseSync, faults: readonly StoreFault[]): Iterable<string> {
-  const affected = faults.filter(({ what }) => what === 'terms')
+  const affected = faults.filter(({ kind }) => kind === 'terms')
   const select = database.prepare(
     'SELECT m.place, m.content FROM message m JOIN session s ON s.id = m.session WHERE s.scope = ? AND s.name = ? AND m.sequence = ?',
   )

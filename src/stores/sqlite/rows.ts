@@ -1,9 +1,16 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { type Derived, type Message, messageId, type Role, type Said, type ToolCall } from '../../domain/entry.ts'
+import {
+  type Derived,
+  formatMessageId,
+  type Message,
+  type NewMessage,
+  type Role,
+  type ToolCall,
+} from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
-import type { Gap, Listed } from '../../domain/session.ts'
+import type { Gap, SessionListItem } from '../../domain/session.ts'
 
 /** A row of the `session` table. */
 export type SessionRow = {
@@ -73,9 +80,9 @@ function parseGaps(text: Cell | undefined): readonly Gap[] {
 /** Columns in the order `parseListedRow` expects. */
 export const listedColumns = 'scope, name, started, touched, expires, messages'
 
-export function parseListedRow(cells: Cells): Listed {
+export function parseListedRow(cells: Cells): SessionListItem {
   const [scope, id, startedAt, touchedAt, expiresAt, messages] = cells
-  return { key: { scope, id }, startedAt, touchedAt, expiresAt, messages } as Listed
+  return { key: { scope, id }, startedAt, touchedAt, expiresAt, messages } as SessionListItem
 }
 
 /** Columns in the order `parseMessageRow` expects. */
@@ -83,10 +90,10 @@ export const messageColumns =
   'sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, sum'
 
 /** Returns the values of `messageColumns`. */
-export function toMessageRow(message: Said, sequence: number, offset: number): Cell[] {
-  const { at, role, name = null, tokens, lineTokens, tokenizer, weight, answers = null, content } = message
-  const calls = message.calls === undefined ? null : JSON.stringify(message.calls)
-  const cells = [sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, answers, content]
+export function toMessageRow(message: NewMessage, sequence: number, offset: number): Cell[] {
+  const { at, role, name = null, tokens, lineTokens, tokenizer, weight, toolCallId = null, content } = message
+  const calls = message.toolCalls === undefined ? null : JSON.stringify(message.toolCalls)
+  const cells = [sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, toolCallId, content]
   return [...cells, checksum(cells)]
 }
 
@@ -123,7 +130,7 @@ export function parseMessageRow(cells: Cells): Message | undefined {
     tokenizer,
     weight,
     kind: 'message',
-    id: messageId(sequence),
+    id: formatMessageId(sequence),
     sequence,
     offset,
   })
@@ -141,7 +148,7 @@ export function toDerivedRow({ id, kind, at, ...rest }: Derived): Cell[] {
 }
 
 /** Parses a derived entry; undefined if the checksum does not match. */
-export function derivedOf(cells: Cells): Derived | undefined {
+export function parseDerivedRow(cells: Cells): Derived | undefined {
   const [id, kind, at, body, sum] = cells
   if (sum !== checksum([id, kind, at, body] as Cells)) return undefined
   return { kind, id, at, ...(JSON.parse(body as string) as object) } as Derived
@@ -149,4 +156,4 @@ export function derivedOf(cells: Cells): Derived | undefined {
 
 /** SHA-256 of a name that must not be readable in the file. */
 export const hashName = (name: string): Uint8Array => createHash('sha256').update(name).digest()
-export const digestOfKey = (key: Key): Uint8Array => hashName(formatKey(key))
+export const hashSessionKey = (key: Key): Uint8Array => hashName(formatKey(key))

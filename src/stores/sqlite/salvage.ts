@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { never } from '../../domain/session.ts'
+import { noExpiry } from '../../domain/session.ts'
 import { connectWriter } from './connect.ts'
 import { graphDataTables, graphKey, graphSchema, rebuildGraphIndexes } from './graph.ts'
 
@@ -15,7 +15,7 @@ const orderedTables = [
 const unorderedTables = ['tombstone', 'removal', 'operation', 'record'] as const
 
 /** Number of copied rows, and of row ranges that could not be read. */
-export type SalvageResult = { readonly kept: number; readonly lost: number }
+export type SalvageResult = { readonly copiedRows: number; readonly unreadableRanges: number }
 
 /** Copies every readable row of a damaged file into an empty one. */
 export function salvage(from: string, to: string): SalvageResult {
@@ -25,21 +25,21 @@ export function salvage(from: string, to: string): SalvageResult {
     target.exec('PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE')
     for (const [table, order] of orderedTables) {
       const result = salvageTable(source, target, table, order)
-      copied += result.kept
-      unreadable += result.lost
+      copied += result.copiedRows
+      unreadable += result.unreadableRanges
     }
     for (const table of unorderedTables) copied += copyReadableRows(source, target, table)
     for (const [table] of orderedTables.slice(1)) target.exec(restoreSessions(table))
     for (const result of salvageGraph(source, target)) {
-      copied += result.kept
-      unreadable += result.lost
+      copied += result.copiedRows
+      unreadable += result.unreadableRanges
     }
     target.exec('DELETE FROM operation WHERE session NOT IN (SELECT id FROM session)')
     target.exec('DELETE FROM record WHERE session NOT IN (SELECT id FROM session)')
     target.exec(
       "UPDATE meta SET value = (SELECT coalesce(max(stamp), 0) + 1 FROM session) WHERE name = 'stamp'; COMMIT",
     )
-    return { kept: copied, lost: unreadable }
+    return { copiedRows: copied, unreadableRanges: unreadable }
   } finally {
     source.close()
     target.close()
@@ -53,7 +53,7 @@ const restoreSessions = (table: string): string => `
 
 const placeholderColumns =
   'epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight, asked, gaps'
-const placeholderValues = `0, 1, 1, 0, 1, 0, 0, ${never}, 0, 0, 0, NULL, '[]'`
+const placeholderValues = `0, 1, 1, 0, 1, 0, 0, ${noExpiry}, 0, 0, 0, NULL, '[]'`
 
 /** Copies the graph tables and rebuilds their indexes. Graphs whose session is lost get a scope `recovered-N`. */
 function* salvageGraph(source: DatabaseSync, target: DatabaseSync): Iterable<SalvageResult> {
@@ -61,7 +61,7 @@ function* salvageGraph(source: DatabaseSync, target: DatabaseSync): Iterable<Sal
   target.exec(graphSchema)
   for (const table of graphDataTables) yield salvageTable(source, target, table, 'place')
   for (const table of ['graph_origin', 'graph_adopted'])
-    yield { kept: copyReadableRows(source, target, table), lost: 0 }
+    yield { copiedRows: copyReadableRows(source, target, table), unreadableRanges: 0 }
   for (const table of ['graph_entity', 'graph_relationship', 'graph_node', 'graph_link', 'graph_adopted'])
     target.exec(restoreGraphHomes(table))
   target.exec(`
@@ -77,18 +77,18 @@ const restoreGraphHomes = (table: string): string => `
 function salvageTable(source: DatabaseSync, target: DatabaseSync, table: string, order: string): SalvageResult {
   const next = tryPrepare(source, `SELECT * FROM ${table} WHERE ${order} > ? ORDER BY ${order} LIMIT 1`)
   const insert = createInserter(target, table)
-  if (next === undefined) return { kept: 0, lost: 1 }
+  if (next === undefined) return { copiedRows: 0, unreadableRanges: 1 }
   let [copied, unreadable] = [0, 0]
   for (let after = 0; ; ) {
     const row = readNext(next, after)
     if (row === 'unreadable') {
       unreadable++
       const beyond = findReadable(next, after)
-      if (beyond === undefined) return { kept: copied, lost: unreadable }
+      if (beyond === undefined) return { copiedRows: copied, unreadableRanges: unreadable }
       after = beyond
       continue
     }
-    if (row === undefined) return { kept: copied, lost: unreadable }
+    if (row === undefined) return { copiedRows: copied, unreadableRanges: unreadable }
     copied += insert(row)
     after = row[order] as number
   }

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { crc32, zstdCompressSync, zstdDecompress } from 'node:zlib'
-import type { IndexParts } from '../../search/lexicalIndex.ts'
-import type { HeldParts } from '../../search/scopeIndex.ts'
+import type { LexicalIndexSnapshot } from '../../search/lexicalIndex.ts'
+import type { ScopeIndexSnapshot } from '../../search/scopeIndex.ts'
 
 /**
  * Typed arrays of a search index. Layout of an uncompressed snapshot: length of the JSON header (4 bytes, little endian),
@@ -17,7 +17,7 @@ const columns = [
   'sizes',
   'places',
   'counts',
-] as const satisfies readonly (keyof IndexParts)[]
+] as const satisfies readonly (keyof LexicalIndexSnapshot)[]
 const columnBytes: Readonly<Record<(typeof columns)[number], number>> = {
   times: 8,
   owners: 4,
@@ -29,14 +29,14 @@ const columnBytes: Readonly<Record<(typeof columns)[number], number>> = {
   counts: 2,
 }
 
-type SnapshotHeader = Omit<HeldParts, 'said'> & {
+type SnapshotHeader = Omit<ScopeIndexSnapshot, 'said'> & {
   readonly names: readonly string[]
   readonly terms: readonly string[]
   readonly lengths: readonly number[]
 }
 
 /** Encodes the search index of a session or scope, uncompressed. */
-export function encodeSnapshot({ said, ...rest }: HeldParts): Uint8Array {
+export function encodeSnapshot({ said, ...rest }: ScopeIndexSnapshot): Uint8Array {
   const header: SnapshotHeader = {
     ...rest,
     names: said.names,
@@ -60,7 +60,7 @@ export const compressSnapshot = (bytes: Uint8Array): Uint8Array => zstdCompressS
 const decompress = promisify(zstdDecompress)
 
 /** Decompresses and decodes a snapshot; undefined if there is none or it is damaged. */
-export async function decodeSnapshot(bytes: Uint8Array | undefined): Promise<HeldParts | undefined> {
+export async function decodeSnapshot(bytes: Uint8Array | undefined): Promise<ScopeIndexSnapshot | undefined> {
   if (bytes === undefined) return undefined
   try {
     const body = await decompress(bytes)
@@ -76,7 +76,7 @@ export async function decodeSnapshot(bytes: Uint8Array | undefined): Promise<Hel
   }
 }
 
-function readColumns(body: Buffer, lengths: readonly number[]): Omit<IndexParts, 'names' | 'terms'> {
+function readColumns(body: Buffer, lengths: readonly number[]): Omit<LexicalIndexSnapshot, 'names' | 'terms'> {
   // A copy starts at offset 0 of its buffer, which aligns the 8-byte columns.
   const { buffer } = new Uint8Array(body)
   let offset = 8
@@ -93,5 +93,5 @@ function readColumns(body: Buffer, lengths: readonly number[]): Omit<IndexParts,
           : new Uint16Array(buffer, start, length),
     ]
   })
-  return Object.fromEntries(arrays) as Omit<IndexParts, 'names' | 'terms'>
+  return Object.fromEntries(arrays) as Omit<LexicalIndexSnapshot, 'names' | 'terms'>
 }

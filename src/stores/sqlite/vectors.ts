@@ -1,15 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type Entry, messageId, silent, textOf } from '../../domain/entry.ts'
+import { type Entry, formatMessageId, getEntryText, internalKinds } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
-import type { Unembedded, Where } from '../../domain/ports.ts'
-import type { Pointed } from '../../search/vectorIndex.ts'
+import type { SearchTarget, UnembeddedPage } from '../../domain/ports.ts'
+import type { IndexedVector } from '../../search/vectorIndex.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
-import { type Cells, derivedColumns, derivedOf, qualifyColumns } from './rows.ts'
+import { type Cells, derivedColumns, parseDerivedRow, qualifyColumns } from './rows.ts'
 
 /** JavaScript's white space characters as an argument of SQLite's `trim`. */
 const whitespace = `char(9, 10, 11, 12, 13, 32, 160, 5760, ${Array.from({ length: 11 }, (_, at) => 8192 + at).join(', ')}, 8232, 8233, 8239, 8287, 12288, 65279)`
 
-const silentKinds = silent.map((kind) => `'${kind}'`).join(', ')
+const silentKinds = internalKinds.map((kind) => `'${kind}'`).join(', ')
 const vectorColumns = 'v.place, s.scope, s.name, v.id, v.kind, v.at, v.data'
 const statements = {
   vectorsInSession: `SELECT ${vectorColumns} FROM session s JOIN vector v ON v.session = s.id
@@ -39,11 +39,11 @@ export class VectorReader {
   }
 
   listVectors(
-    { scope, id }: Where,
+    { scope, id }: SearchTarget,
     model: string,
     after: number,
     limit: number,
-  ): { readonly vectors: readonly Pointed[]; readonly next: number } {
+  ): { readonly vectors: readonly IndexedVector[]; readonly next: number } {
     // Read before the rows: vectors stored meanwhile are returned by the next call.
     const [newest] = this.sql.newest.get() as unknown as [number]
     const rows =
@@ -66,7 +66,7 @@ export class VectorReader {
   }
 
   /** Lists messages first, then derived entries, in insertion order. Cursors are `m` or `d` and a row number. */
-  unembedded(model: string, after: string, limit: number): Unembedded {
+  unembedded(model: string, after: string, limit: number): UnembeddedPage {
     if (!after.startsWith('d')) {
       const rows = this.sql.unembeddedMessages.all(Number(after.slice(1)), model, limit) as unknown as [
         number,
@@ -78,7 +78,7 @@ export class VectorReader {
       ][]
       const entries = rows.map(([, scope, id, epoch, sequence, text]) => ({
         key: { scope, id } as Key,
-        id: messageId(sequence),
+        id: formatMessageId(sequence),
         epoch,
         text,
       }))
@@ -86,10 +86,10 @@ export class VectorReader {
     }
     const rows = this.sql.unembeddedDerived.all(Number(after.slice(1)), model, limit) as unknown as Cells[]
     const entries = rows.flatMap(([, scope, name, epoch, ...row]) => {
-      const entry = derivedOf(row)
+      const entry = parseDerivedRow(row)
       return entry === undefined
         ? []
-        : [{ key: { scope, id: name } as Key, id: entry.id, epoch: epoch as number, text: textOf(entry) }]
+        : [{ key: { scope, id: name } as Key, id: entry.id, epoch: epoch as number, text: getEntryText(entry) }]
     })
     return { entries, next: rows.length < limit ? undefined : `d${rows.at(-1)?.[0]}` }
   }

@@ -1,20 +1,27 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type Entry, isBlank, messageId, type Said, sequenceOf, textOf } from '../../domain/entry.ts'
+import {
+  type Entry,
+  formatMessageId,
+  getEntryText,
+  isBlank,
+  type NewMessage,
+  parseMessageId,
+} from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
-import type { AuxiliaryRecord, Embedded, Erasure, Where } from '../../domain/ports.ts'
-import { type Change, isExpired, withGap, withGaps } from '../../domain/session.ts'
-import { nameOf } from '../../search/storeSearch.ts'
+import type { AuxiliaryRecord, EntryVector, EraseFilter, SearchTarget } from '../../domain/ports.ts'
+import { addGap, addGapRange, isExpired, type SessionChange } from '../../domain/session.ts'
+import { indexName } from '../../search/storeSearch.ts'
 import { searchTerms } from '../../search/terms.ts'
 import { GraphEraser } from './graph.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
 import {
   type Cells,
   derivedColumns,
-  derivedOf,
-  digestOfKey,
   hashName,
+  hashSessionKey,
   messageColumns,
+  parseDerivedRow,
   parseMessageRow,
   parseSessionRow,
   type SessionRow,
@@ -105,7 +112,7 @@ export class Writer {
   }
 
   /** Must be called after BEGIN: drops cached rows if another process has written. */
-  begun(): void {
+  afterBegin(): void {
     const [version] = this.cells(this.sql.version.get()) as [number]
     if (version !== this.version || this.sessions.size > maxCachedSessions) this.sessions.clear()
     if (version !== this.version) [this.stamp] = this.cells(this.sql.readStamp.get()) as [number]
@@ -114,7 +121,7 @@ export class Writer {
   }
 
   /** Must be called before COMMIT: writes the changed session rows. */
-  ending(): void {
+  beforeCommit(): void {
     for (const row of this.dirty) {
       row.stamp = this.stamp
       this.sql.updateSession.run(
@@ -143,7 +150,7 @@ export class Writer {
     this.version = undefined
   }
 
-  commit(change: Change): CommitResult {
+  commit(change: SessionChange): CommitResult {
     const { key, id, base, from } = change
     const name = formatKey(key)
     const row = this.findSession(key)
@@ -174,7 +181,7 @@ export class Writer {
   }
 
   /** Returns the ids of the erased entries. */
-  erase(key: Key, only?: Erasure): readonly string[] {
+  erase(key: Key, only?: EraseFilter): readonly string[] {
     const row = this.findSession(key)
     if (only !== undefined && 'remains' in only) {
       this.sql.purgeScopeQuarantine.run(key.scope)
@@ -193,7 +200,7 @@ export class Writer {
     )
       return []
     const erasedIds = row === undefined ? [] : this.listEntryIds(row)
-    this.sql.putTombstone.run(digestOfKey(key), (row?.epoch ?? this.tombstoneEpoch(key)) + 1)
+    this.sql.putTombstone.run(hashSessionKey(key), (row?.epoch ?? this.tombstoneEpoch(key)) + 1)
     this.recordRemoval(key)
     this.graph.erase(key)
     if (row !== undefined) {
@@ -214,12 +221,12 @@ export class Writer {
   }
 
   /** Stores vectors of entries that still have the same text; returns their number. */
-  embed(model: string, vectors: readonly Embedded[]): number {
+  embed(model: string, vectors: readonly EntryVector[]): number {
     let stored = 0
     for (const { key, id, epoch, text, values } of vectors) {
       const row = this.findSession(key)
       const entry = row?.epoch === epoch ? this.readEntry(row, id) : undefined
-      if (row === undefined || entry === undefined || textOf(entry) !== text) continue
+      if (row === undefined || entry === undefined || getEntryText(entry) !== text) continue
       const { kind, at } = entry
       this.sql.deleteVector.run(row.id, id)
       this.sql.insertVector.run(
@@ -243,7 +250,7 @@ export class Writer {
     // Another process may have quarantined the entry meanwhile and the id may belong to an intact one now.
     const damaged = ids.filter((id) => this.readEntry(row, id) === undefined)
     for (const id of damaged) {
-      const sequence = sequenceOf(id)
+      const sequence = parseMessageId(id)
       if (sequence === undefined) this.sql.quarantineDerived.run(reason, row.id, id)
       else this.sql.quarantineMessage.run(id, reason, row.id, sequence)
     }
@@ -257,16 +264,16 @@ export class Writer {
 
   /** Saves a search index; returns false if something in it was removed meanwhile. */
   snapshot(
-    where: Where,
+    where: SearchTarget,
     { stamp, lineage, data }: { readonly stamp: number; readonly lineage: string; readonly data: Uint8Array },
   ): boolean {
     const digest = hashName(where.scope)
     if (lineage !== this.currentLineage(where, digest)) return false
-    this.sql.putSnapshot.run(hashName(nameOf(where)), digest, stamp, lineage, compressSnapshot(data))
+    this.sql.putSnapshot.run(hashName(indexName(where)), digest, stamp, lineage, compressSnapshot(data))
     return true
   }
 
-  private currentLineage({ scope, id }: Where, digest: Uint8Array): string {
+  private currentLineage({ scope, id }: SearchTarget, digest: Uint8Array): string {
     if (id === undefined) {
       const count = this.sql.removals.get(digest)
       return `${count === undefined ? 0 : this.cells(count)[0]}`
@@ -283,9 +290,9 @@ export class Writer {
     this.sql.deleteSnapshots.run(digest)
   }
 
-  private apply(row: SessionRow, change: Change): CommitResult {
+  private apply(row: SessionRow, change: SessionChange): CommitResult {
     if (change.from !== undefined) {
-      row.gaps = withGaps(row.gaps, row.lastSequence + 1, change.from.sequence - 1)
+      row.gaps = addGapRange(row.gaps, row.lastSequence + 1, change.from.sequence - 1)
       row.lastSequence = change.from.sequence - 1
       row.totalWeight = change.from.offset
     }
@@ -307,7 +314,7 @@ export class Writer {
     return { first, last: row.lastSequence, offset, row: { ...row } }
   }
 
-  private append(row: SessionRow, message: Said): void {
+  private append(row: SessionRow, message: NewMessage): void {
     const sequence = ++row.lastSequence
     this.sql.insertMessage.run(
       row.id,
@@ -332,7 +339,7 @@ export class Writer {
 
   private remove(row: SessionRow, key: Key, ids: readonly string[]): readonly string[] {
     const removedIds = ids.filter((id) => {
-      const sequence = sequenceOf(id)
+      const sequence = parseMessageId(id)
       const wasRemoved =
         (sequence === undefined ? this.sql.deleteDerived.run(row.id, id) : this.sql.deleteMessage.run(row.id, sequence))
           .changes === 1
@@ -341,7 +348,7 @@ export class Writer {
       if (sequence === undefined) row.derivedVersion++
       else {
         row.messageCount--
-        row.gaps = withGap(row.gaps, sequence)
+        row.gaps = addGap(row.gaps, sequence)
         if (row.lastUserSequence === sequence) row.lastUserSequence = this.lastUserSequenceBefore(row, sequence)
       }
       return true
@@ -375,7 +382,7 @@ export class Writer {
     return row
   }
 
-  private insertSession({ key, at, expiresAt, epoch }: Change): SessionRow {
+  private insertSession({ key, at, expiresAt, epoch }: SessionChange): SessionRow {
     const { lastInsertRowid } = this.sql.insertSession.run(key.scope, key.id, epoch, at, at, expiresAt)
     const row = parseSessionRow([Number(lastInsertRowid), epoch, 0, 0, 0, 0, at, at, expiresAt, 0, 0, 0, null, '[]'])
     this.sessions.set(formatKey(key), row)
@@ -383,21 +390,21 @@ export class Writer {
   }
 
   private readEntry({ id: session }: SessionRow, id: string): Entry | undefined {
-    const sequence = sequenceOf(id)
+    const sequence = parseMessageId(id)
     const cells = sequence === undefined ? this.sql.derived.get(session, id) : this.sql.message.get(session, sequence)
     if (cells === undefined) return undefined
-    return sequence === undefined ? derivedOf(this.cells(cells)) : parseMessageRow(this.cells(cells))
+    return sequence === undefined ? parseDerivedRow(this.cells(cells)) : parseMessageRow(this.cells(cells))
   }
 
   private tombstoneEpoch(key: Key): number {
-    const cells = this.sql.epoch.get(digestOfKey(key))
+    const cells = this.sql.epoch.get(hashSessionKey(key))
     return cells === undefined ? 0 : (this.cells(cells)[0] as number)
   }
 
   private listEntryIds({ id }: SessionRow): readonly string[] {
     const messages = this.sql.messageIds.all(id) as unknown as [number][]
     const derived = this.sql.derivedIds.all(id) as unknown as [string][]
-    return [...messages.map(([sequence]) => messageId(sequence)), ...derived.map(([name]) => name)]
+    return [...messages.map(([sequence]) => formatMessageId(sequence)), ...derived.map(([name]) => name)]
   }
 
   /** Casts a row: the types of node:sqlite do not know about `setReturnArrays`. */

@@ -1,6 +1,6 @@
 import { findFacts } from '../../text/facts.ts'
 import type { Sentence } from '../../text/sentences.ts'
-import { isStopword, wordsOf } from '../../text/words.ts'
+import { isStopword, splitWords } from '../../text/words.ts'
 import { runSync, type Work } from '../work.ts'
 import type { FactCandidate, FactMessage, TextFact } from './fields.ts'
 import { findPreference } from './preferences.ts'
@@ -251,6 +251,6 @@ function isHeading(text: string): boolean {
 }
 
 function looksEnglish(sentences: readonly Sentence[]): boolean {
-  const words = sentences.slice(0, 20).flatMap(({ text }) => wordsOf(text.slice(0, 400)))
+  const words = sentences.slice(0, 20).flatMap(({ text }) => splitWords(text.slice(0, 400)))
   return words.filter(isStopword).length * 7 >= words.length
 }

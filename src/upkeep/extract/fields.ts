@@ -1,7 +1,7 @@
 import type { Json, Message, Millis, Source } from '../../domain/entry.ts'
 
 /** Fields of `important_data` in display order. */
-export const fields = [
+export const factFields = [
   'user_preferences',
   'key_decisions',
   'important_facts',
@@ -10,7 +10,7 @@ export const fields = [
   'entities',
   'custom_fields',
 ] as const
-export type FactField = (typeof fields)[number]
+export type FactField = (typeof factFields)[number]
 
 const keyedFields: ReadonlySet<string> = new Set<FactField>(['user_preferences', 'document_structure', 'custom_fields'])
 

@@ -2,13 +2,13 @@ import { isObject } from '../../domain/checks.ts'
 import type { Json } from '../../domain/entry.ts'
 import { findFacts } from '../../text/facts.ts'
 import type { Sentence } from '../../text/sentences.ts'
-import { termsOf } from '../../text/words.ts'
+import { extractTerms } from '../../text/words.ts'
 import {
   defaultImportance,
   type FactCandidate,
   type FactField,
   type FactMessage,
-  fields,
+  factFields,
   isKeyedField,
 } from './fields.ts'
 import { findTopic, topicKey } from './preferences.ts'
@@ -80,7 +80,7 @@ function splitSentence(sentence: Sentence, index: number): readonly Part[] {
       end,
       sentence: index,
       isStated,
-      terms: new Set(termsOf(joinDigitGroups(text))),
+      terms: new Set(extractTerms(joinDigitGroups(text))),
       urls: urlsInText(text),
     })
   }
@@ -121,7 +121,7 @@ const structuralKey = /^(?:sections?|chapters?|title|outline|format|type|parts?|
 
 /** Keeps the model's key if the user said it or it is a known topic; otherwise derives one from the user's words. */
 function groundedKey(key: string, terms: ReadonlySet<string>, passage: string): string {
-  const words = termsOf(key.replace(/[._-]/g, ' ')).filter((term) => !framingTerms.has(term))
+  const words = extractTerms(key.replace(/[._-]/g, ' ')).filter((term) => !framingTerms.has(term))
   const isUserWording = words.length > 0 && words.length <= 4 && words.every((term) => terms.has(term))
   // `ui.theme` matches the topic `theme`.
   const topic = topicKey(key.replace(/^[a-z]{1,12}\./, ''))
@@ -129,17 +129,17 @@ function groundedKey(key: string, terms: ReadonlySet<string>, passage: string): 
 }
 
 /** Models write `the user` where the user writes `I`. */
-const framingTerms: ReadonlySet<string> = new Set(termsOf('user users'))
+const framingTerms: ReadonlySet<string> = new Set(extractTerms('user users'))
 
 function groundingTerms({ key, value }: Claim): GroundingTerms | undefined {
   const texts = [value ?? ''].flat().map(String)
-  const terms = [...new Set(texts.flatMap((text) => termsOf(joinDigitGroups(text))))].filter(
+  const terms = [...new Set(texts.flatMap((text) => extractTerms(joinDigitGroups(text))))].filter(
     (term) => !framingTerms.has(term),
   )
   if (terms.length === 0) return undefined
   // A small number alone matches too easily: the thing it counts must occur as well.
   const isBareNumber = terms.every((term) => /^\d{1,3}$/.test(term))
-  const counted = isBareNumber ? termsOf(key.replace(/[._]/g, ' ')) : []
+  const counted = isBareNumber ? extractTerms(key.replace(/[._]/g, ' ')) : []
   if (isBareNumber && counted.length === 0) return undefined
   return {
     terms: [...terms, ...counted],
@@ -214,7 +214,7 @@ function parseClaims(answer: unknown): readonly Claim[] {
   if (!isObject(answer)) return []
   const wrapped = ownValue(answer, 'important_data')
   const data = isObject(wrapped) ? wrapped : answer
-  return fields
+  return factFields
     .flatMap((field) =>
       isKeyedField(field) ? keyedClaims(field, ownValue(data, field)) : listClaims(field, ownValue(data, field)),
     )

@@ -1,4 +1,4 @@
-import { type Fact, type Json, type Millis, type Source, sequenceOf } from '../../domain/entry.ts'
+import { type Fact, type Json, type Millis, parseMessageId, type Source } from '../../domain/entry.ts'
 import { type FactCandidate, isKeyedField } from './fields.ts'
 
 const maxSourcesPerFact = 8
@@ -49,7 +49,7 @@ type Chain = Fact[]
 function chainsOf(facts: readonly Fact[]): Map<string, Chain> {
   const chains = new Map<string, Chain>()
   for (const fact of facts) chainFor(chains, fact.field, fact.key, fact.value).push(fact)
-  for (const chain of chains.values()) chain.sort(bySaid)
+  for (const chain of chains.values()) chain.sort(byFirstMention)
   return chains
 }
 
@@ -87,12 +87,12 @@ const compareMentions = (a: Mention, b: Mention): number =>
   spanStart(a) - spanStart(b) ||
   compare(JSON.stringify(a.value), JSON.stringify(b.value))
 const sequenceOfMention = ({ source }: Mention): number =>
-  source === undefined ? 0 : (sequenceOf(source.message) ?? 0)
+  source === undefined ? 0 : (parseMessageId(source.message) ?? 0)
 const spanStart = ({ source }: Mention): number => source?.span?.[0] ?? 0
 const compare = <T extends string | number>(a: T, b: T): number => (a === b ? 0 : a < b ? -1 : 1)
 
 /** Orders facts by their first one. */
-export const bySaid = (a: Fact, b: Fact): number => compareMentions(firstMention(a), firstMention(b))
+export const byFirstMention = (a: Fact, b: Fact): number => compareMentions(firstMention(a), firstMention(b))
 
 const withTimes = (candidates: readonly FactCandidate[], at: Millis): readonly FactCandidate[] =>
   candidates
@@ -186,7 +186,7 @@ function prune(facts: readonly Fact[], maxFacts: number): readonly Fact[] {
 const byPruneOrder = (a: Fact, b: Fact): number =>
   compare(endTime(a), endTime(b)) ||
   (a.until === undefined ? a.importance - b.importance : 0) ||
-  bySaid(a, b) ||
+  byFirstMention(a, b) ||
   compare(contentOf(a), contentOf(b))
 const endTime = ({ until = Number.POSITIVE_INFINITY }: Fact): number => until
 const contentOf = ({ field, key, value }: Fact): string => JSON.stringify([field, key, value])

@@ -1,5 +1,5 @@
-import { linesOf } from '../../text/fences.ts'
-import { type Sentence, sentencesOf } from '../../text/sentences.ts'
+import { splitFencedLines } from '../../text/fences.ts'
+import { type Sentence, splitSentences } from '../../text/sentences.ts'
 import { isStopword } from '../../text/words.ts'
 
 /** A line of a message; `isOwn` is false for text that the user quotes or has pasted. */
@@ -10,7 +10,7 @@ export function userLines(content: string): readonly UserLine[] {
   const text = blankTagged(content)
   const lines: UserLine[] = []
   let isQuotedRest = false
-  for (const { start, end, fence } of linesOf(text)) {
+  for (const { start, end, fence } of splitFencedLines(text)) {
     const line = text.slice(start, end)
     const before = lines.at(-1)?.text ?? ''
     isQuotedRest ||= fence === 'none' && (quotesTheRest.test(line) || (header.test(line) && header.test(before)))
@@ -29,7 +29,7 @@ export const userSentences = (lines: readonly UserLine[]): readonly Sentence[] =
   lines
     .filter(({ isOwn }) => isOwn)
     .flatMap(({ text, start: offset }) =>
-      withoutQuoted(sentencesOf(text)).map(({ text, start, end }) => ({
+      withoutQuoted(splitSentences(text)).map(({ text, start, end }) => ({
         text,
         start: start + offset,
         end: end + offset,

@@ -1,7 +1,14 @@
-import type { Parameters, Snapshot, Tuning } from '../../domain/entry.ts'
-import { type Item, type Message, type Millis, type Notes, promotedId, type Tokens } from '../../domain/entry.ts'
+import type { TuningParameters, TuningRun, TuningState } from '../../domain/entry.ts'
+import {
+  formatPromotedId,
+  type Item,
+  type Message,
+  type Millis,
+  type Tokens,
+  type UpkeepNotes,
+} from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import { type Head, isWithin } from '../../domain/session.ts'
+import { isInRanges, type SessionHead } from '../../domain/session.ts'
 import { digest } from '../../text/digest.ts'
 import { addToRuns } from '../runs.ts'
 import { type TriageActions, type TriageMarks, triage } from './triage.ts'
@@ -13,9 +20,9 @@ const noMarks: TriageMarks = { compressed: [], dropped: [], promoted: [] }
 /** Runs the optimizer over the newest messages: marks them, promotes some to long-term memory and tunes the parameters. */
 export function optimize(
   messages: readonly Message[],
-  head: Head,
+  head: SessionHead,
   { budget, tokenizer, now }: OptimizeOptions,
-): { readonly items: readonly Item[]; readonly notes: Pick<Notes, 'triage' | 'tuning'> } {
+): { readonly items: readonly Item[]; readonly notes: Pick<UpkeepNotes, 'triage' | 'tuning'> } {
   const { triage: marks = noMarks, tuning } = head.derived.find((entry) => entry.kind === 'notes') ?? {}
   const parameters = tuning?.parameters ?? initialParameters
   const actions = triage(messages, marks, parameters, now)
@@ -46,7 +53,7 @@ function promoteMessages(messages: readonly Message[], sequences: readonly numbe
     .filter(({ sequence }) => chosen.has(sequence))
     .map(({ id, role, content }) => ({
       kind: 'item',
-      id: promotedId(id),
+      id: formatPromotedId(id),
       at: now,
       category: 'data',
       content: digest(content, role),
@@ -69,8 +76,8 @@ class TokenCosts {
 
   totalWith({ compressed, dropped }: TriageMarks): Tokens {
     return this.messages.reduce((sum, message) => {
-      if (isWithin(dropped, message.sequence)) return sum
-      return sum + (isWithin(compressed, message.sequence) ? this.tokensOfDigest(message) : message.tokens)
+      if (isInRanges(dropped, message.sequence)) return sum
+      return sum + (isInRanges(compressed, message.sequence) ? this.tokensOfDigest(message) : message.tokens)
     }, 0)
   }
 
@@ -83,13 +90,13 @@ class TokenCosts {
   }
 }
 
-export const initialParameters: Parameters = { trigger: 0.7, window: 30, minRelevance: 0.3 }
+export const initialParameters: TuningParameters = { trigger: 0.7, window: 30, minRelevance: 0.3 }
 
 /** Fraction of the budget that the history should use. */
 export const targetUsage = 0.65
 
 type Range = readonly [min: number, max: number]
-const ranges: Readonly<Record<keyof Parameters, Range>> = {
+const ranges: Readonly<Record<keyof TuningParameters, Range>> = {
   trigger: [0.35, 0.85],
   window: [10, 50],
   minRelevance: [0.15, 0.7],
@@ -106,9 +113,9 @@ const maxSnapshots = 500
  * tuneParameters(initialParameters, { usage: 0.8, saved: 0.2 }) // { trigger: 0.65, window: 28, minRelevance: 0.35 }
  */
 export function tuneParameters(
-  parameters: Parameters,
+  parameters: TuningParameters,
   { usage, saved }: { readonly usage: number; readonly saved: number },
-): Parameters {
+): TuningParameters {
   let { trigger, window, minRelevance } = parameters
   if (usage > targetUsage + 0.1) {
     trigger -= stepSize
@@ -136,7 +143,11 @@ const clampTo = ([min, max]: Range, value: number): number =>
   Math.min(max, Math.max(min, Math.round(value * 1_000) / 1_000))
 
 /** Adds a run to the tuning state. */
-export function recordRun(tuning: Tuning | undefined, snapshot: Snapshot, parameters: Parameters): Tuning {
+export function recordRun(
+  tuning: TuningState | undefined,
+  snapshot: TuningRun,
+  parameters: TuningParameters,
+): TuningState {
   const { runs = 0, saved = 0, snapshots = [] } = tuning ?? {}
   return {
     parameters,
@@ -161,7 +172,7 @@ export type OptimizerStatus = {
 }
 
 /** Sums statistics over sessions; the parameters are those of the session that was optimized last. */
-export function buildOptimizerStatus(tunings: readonly Tuning[]): OptimizerStatus {
+export function buildOptimizerStatus(tunings: readonly TuningState[]): OptimizerStatus {
   const totalOptimizations = tunings.reduce((sum, { runs }) => sum + runs, 0)
   const totalTokensSaved = tunings.reduce((sum, { saved }) => sum + saved, 0)
   const { trigger, window, minRelevance } = latestTuning(tunings)?.parameters ?? initialParameters
@@ -178,9 +189,9 @@ export function buildOptimizerStatus(tunings: readonly Tuning[]): OptimizerStatu
   }
 }
 
-const lastRunAt = ({ snapshots }: Tuning): number => snapshots.at(-1)?.at ?? Number.NEGATIVE_INFINITY
+const lastRunAt = ({ snapshots }: TuningState): number => snapshots.at(-1)?.at ?? Number.NEGATIVE_INFINITY
 
-function latestTuning(tunings: readonly Tuning[]): Tuning | undefined {
+function latestTuning(tunings: readonly TuningState[]): TuningState | undefined {
   let latest = tunings[0]
   for (const tuning of tunings) if (latest !== undefined && lastRunAt(tuning) > lastRunAt(latest)) latest = tuning
   return latest

@@ -1,5 +1,5 @@
-import { check } from '../../domain/error.ts'
-import { wordsOf } from '../../text/words.ts'
+import { checkOption } from '../../domain/error.ts'
+import { splitWords } from '../../text/words.ts'
 
 /** Up to this many sets are compared pairwise: partitioning them would take longer. */
 const maxPairwiseSets = 12
@@ -48,7 +48,7 @@ type Search = WordSets & {
  * @example
  * markRedundant(['ok', 'Wait for it', 'ok', 'wait for IT!']) // [1, 1, 0, 0]
  */
-export function redundantOlder(texts: readonly string[], threshold = 0.9): Uint8Array {
+export function markRedundant(texts: readonly string[], threshold = 0.9): Uint8Array {
   const redundant = new Uint8Array(texts.length)
   const sets = buildWordSets(texts)
   const isRedundantSet = findRedundantSets(sets, threshold)
@@ -83,7 +83,7 @@ function numberWords(texts: readonly string[]): { readonly words: Uint32Array; r
   const starts = new Uint32Array(texts.length + 1)
   let end = 0
   for (const [text, content] of texts.entries()) {
-    const found = wordsOf(content)
+    const found = splitWords(content)
     if (end + found.length > words.length) {
       const larger = new Uint32Array(2 * (end + found.length))
       larger.set(words)
@@ -132,7 +132,7 @@ function countingSort(
 const sizeOf = ({ starts }: WordSets, set: number): number => (starts[set + 1] as number) - (starts[set] as number)
 
 function findRedundantSets(sets: WordSets, threshold: number): Uint8Array {
-  check('threshold', threshold, threshold > 0 && threshold <= 1, 'a number above 0 and at most 1')
+  checkOption('threshold', threshold, threshold > 0 && threshold <= 1, 'a number above 0 and at most 1')
   const largest = sets.copies.reduce((max, _, set) => Math.max(max, sizeOf(sets, set)), 0)
   const minShared = Uint32Array.from({ length: 2 * largest + 1 }, (_, sum) => minSharedWords(sum, threshold))
   const search = { ...sets, minShared, redundant: new Uint8Array(sets.copies.length) }

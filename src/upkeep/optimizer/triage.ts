@@ -1,9 +1,9 @@
-import type { Message, Millis, Notes, Parameters, Role } from '../../domain/entry.ts'
-import { isWithin } from '../../domain/session.ts'
-import { redundantOlder } from './redundancy.ts'
+import type { Message, Millis, Role, TuningParameters, UpkeepNotes } from '../../domain/entry.ts'
+import { isInRanges } from '../../domain/session.ts'
+import { markRedundant } from './redundancy.ts'
 
 /** Messages marked by earlier runs. */
-export type TriageMarks = NonNullable<Notes['triage']>
+export type TriageMarks = NonNullable<UpkeepNotes['triage']>
 
 /** Sequence numbers to show shortened, to hide, and to promote to long-term memory. Each is in at most one list. */
 export type TriageActions = {
@@ -24,14 +24,14 @@ const minPromoteRelevance = 0.8
 export function triage(
   messages: readonly TriageMessage[],
   marks: TriageMarks,
-  { minRelevance }: Pick<Parameters, 'minRelevance'>,
+  { minRelevance }: Pick<TuningParameters, 'minRelevance'>,
   now: Millis,
 ): TriageActions {
   // Hidden messages do not make others redundant.
   const shown = messages
-    .filter(({ sequence }) => !isWithin(marks.dropped, sequence))
+    .filter(({ sequence }) => !isInRanges(marks.dropped, sequence))
     .sort((left, right) => left.sequence - right.sequence)
-  const redundant = redundantOlder(shown.map(({ content }) => content))
+  const redundant = markRedundant(shown.map(({ content }) => content))
   const actions = { compress: [] as number[], drop: [] as number[], promote: [] as number[] }
   for (const [index, message] of shown.entries()) {
     const action = chooseAction(message, marks, { minRelevance, now, isRedundant: redundant[index] === 1 })
@@ -49,8 +49,8 @@ function chooseAction(
     isRedundant,
   }: { readonly minRelevance: number; readonly now: Millis; readonly isRedundant: boolean },
 ): keyof TriageActions | undefined {
-  const isPromoted = isWithin(marks.promoted, message.sequence)
-  const isCompressed = isWithin(marks.compressed, message.sequence)
+  const isPromoted = isInRanges(marks.promoted, message.sequence)
+  const isCompressed = isInRanges(marks.compressed, message.sequence)
   // Promoted messages keep a relevance of 1 regardless of age.
   const relevance = isPromoted ? 1 : scoreRelevance(message, now)
   if (relevance < minRelevance) return isCompressed ? 'drop' : 'compress'

@@ -1,8 +1,8 @@
-import { type Anchor, anchorsIn, isCompound } from '../../text/anchors.ts'
-import { sentencesOf } from '../../text/sentences.ts'
-import { termsOf } from '../../text/words.ts'
+import { type Anchor, findAnchors, isCompoundWord } from '../../text/anchors.ts'
+import { splitSentences } from '../../text/sentences.ts'
+import { extractTerms } from '../../text/words.ts'
 import type { Work } from '../work.ts'
-import type { NamedEntity, Told } from './summary.ts'
+import type { NamedEntity, SummaryMessage } from './summary.ts'
 
 /** Positions kept per key; bounds the time for a text that repeats itself. */
 const maxPositions = 200
@@ -14,7 +14,7 @@ const maxPositions = 200
  * @example
  * createTextFinder('see src/a.ts')('a.ts') // true
  */
-export function finderIn(text: string): (searched: string) => boolean {
+export function createTextFinder(text: string): (searched: string) => boolean {
   const collapsed = collapseWhitespace(text)
   const positions = new Map<string, number[]>()
   let previous = ''
@@ -67,15 +67,15 @@ const negationTerms = new Set(
     'cannot',
     "mustn't",
     "don't",
-  ].flatMap((word) => [word, ...termsOf(word)]),
+  ].flatMap((word) => [word, ...extractTerms(word)]),
 )
 
 /** Returns a function that tells if a text has a constraint: one negated sentence with at least two thirds of its terms. */
-export function constraintsIn(text: string): (clause: string) => boolean {
+export function createConstraintFinder(text: string): (clause: string) => boolean {
   const byTerm = new Map<string, Set<string>[]>()
-  for (const sentence of sentencesOf(text)) {
+  for (const sentence of splitSentences(text)) {
     if (!negation.test(sentence.text)) continue
-    const terms = new Set(termsOf(sentence.text))
+    const terms = new Set(extractTerms(sentence.text))
     for (const term of terms) {
       const known = byTerm.get(term)
       if (known === undefined) byTerm.set(term, [terms])
@@ -83,7 +83,7 @@ export function constraintsIn(text: string): (clause: string) => boolean {
     }
   }
   return (clause) => {
-    const clauseTerms = [...new Set(termsOf(clause))].filter((term) => !negationTerms.has(term))
+    const clauseTerms = [...new Set(extractTerms(clause))].filter((term) => !negationTerms.has(term))
     const minTerms = clauseTerms.length <= 2 ? clauseTerms.length : Math.ceil((2 * clauseTerms.length) / 3)
     const matches = (terms: ReadonlySet<string>): boolean =>
       clauseTerms.filter((term) => terms.has(term)).length >= minTerms
@@ -93,11 +93,11 @@ export function constraintsIn(text: string): (clause: string) => boolean {
 
 /** Weight of an anchor as a name at the end of a summary: high for URLs, paths and long numbers, low for plain numbers. */
 function anchorWeight(anchor: Pick<Anchor, 'kind' | 'text'>): number {
-  if (anchor.kind === 'url' || anchor.kind === 'path') return isCompound(anchor) ? 0.4 : 1
+  if (anchor.kind === 'url' || anchor.kind === 'path') return isCompoundWord(anchor) ? 0.4 : 1
   if (anchor.kind === 'number')
     return /\d[.,]?\d[.,]?\d[.,]?\d/.test(anchor.text) || /^[$€£¥].*\d\d/.test(anchor.text) ? 0.8 : 0.1
   if (anchor.kind !== 'identifier') return 0
-  return isCompound(anchor) ? 0.4 : /^#\d|^[a-z]+(?:\.[a-z]+)+$|^[$.@]/.test(anchor.text) ? 0.4 : 1
+  return isCompoundWord(anchor) ? 0.4 : /^#\d|^[a-z]+(?:\.[a-z]+)+$|^[$.@]/.test(anchor.text) ? 0.4 : 1
 }
 
 /** Weight of a mention by speaker. */
@@ -108,22 +108,25 @@ export const isNameable = (anchor: Pick<Anchor, 'kind' | 'text'>): boolean =>
   !anchor.text.includes(', ') && anchorWeight(anchor) > 0.1
 
 /** Returns the weight of a mention in a message. */
-export const mentionWeight = ({ role, name }: Pick<Told, 'role' | 'name'>): number =>
+export const mentionWeight = ({ role, name }: Pick<SummaryMessage, 'role' | 'name'>): number =>
   role === 'assistant' && name !== undefined ? mentionWeights.person : mentionWeights[role]
 
 /** A name with its own weight and the summed weight of its mentions. */
 type NameCandidate = { readonly name: NamedEntity; readonly weight: number; readonly mentions: number }
 
 /** Ranks the names and numbers of a conversation by importance for their length. */
-export function* rankNames(messages: readonly Told[], earlier: readonly NamedEntity[]): Work<readonly NamedEntity[]> {
+export function* rankNames(
+  messages: readonly SummaryMessage[],
+  earlier: readonly NamedEntity[],
+): Work<readonly NamedEntity[]> {
   const candidates = new Map<string, NameCandidate>()
   const add = (name: NamedEntity, weight: number, mention: number): void => {
     const known = candidates.get(name.text)
     candidates.set(name.text, { name: known?.name ?? name, weight, mentions: (known?.mentions ?? 0) + mention })
   }
-  for (const name of earlier) add(name, Math.max(0, ...anchorsIn(name.text).map(anchorWeight)), mentionWeights.user)
+  for (const name of earlier) add(name, Math.max(0, ...findAnchors(name.text).map(anchorWeight)), mentionWeights.user)
   for (const message of messages) {
-    for (const anchor of anchorsIn(message.content))
+    for (const anchor of findAnchors(message.content))
       if (isNameable(anchor))
         add(
           { text: anchor.text, sources: [{ message: message.id, span: [anchor.start, anchor.end] }] },
@@ -142,6 +145,6 @@ const candidateScore = ({ name, weight, mentions }: NameCandidate): number =>
 
 /** Filters the names that a text does not contain. */
 export function missingNames(text: string, names: readonly NamedEntity[]): readonly NamedEntity[] {
-  const has = finderIn(text)
+  const has = createTextFinder(text)
   return names.filter((name) => !has(name.text))
 }

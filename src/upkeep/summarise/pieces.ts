@@ -1,13 +1,13 @@
 import type { Source } from '../../domain/entry.ts'
-import { type AnchorKind, anchorsIn, isCompound } from '../../text/anchors.ts'
+import { type AnchorKind, findAnchors, isCompoundWord } from '../../text/anchors.ts'
 import { clip } from '../../text/clip.ts'
-import { type FoundFact, findFacts } from '../../text/facts.ts'
-import { linesOf } from '../../text/fences.ts'
-import { sentencesOf } from '../../text/sentences.ts'
+import { type FactMatch, findFacts } from '../../text/facts.ts'
+import { splitFencedLines } from '../../text/fences.ts'
+import { splitSentences } from '../../text/sentences.ts'
 import type { Work } from '../work.ts'
 import { isNameable } from './coverage.ts'
 import { findInjections, overlapsAny, type Span } from './injectionCheck.ts'
-import { countWords, type NamedEntity, type SummaryText, type Told } from './summary.ts'
+import { countWords, type NamedEntity, type SummaryMessage, type SummaryText } from './summary.ts'
 
 /** Prose, a code line, a line of tool output, a digest of tool output, or a piece of an earlier summary. */
 export type PieceKind = 'prose' | 'code' | 'output' | 'gist' | 'earlier'
@@ -37,9 +37,9 @@ const maxShortAnswerWords = 12
 const longTurnChars = 1_000
 
 /** Splits messages into pieces in conversation order. A turn of up to `maxTurnWords` words is one piece. */
-export function* splitIntoPieces(messages: readonly Told[], maxTurnWords: number): Work<Piece[]> {
+export function* splitIntoPieces(messages: readonly SummaryMessage[], maxTurnWords: number): Work<Piece[]> {
   const pieces: Piece[] = []
-  let previous: Told | undefined
+  let previous: SummaryMessage | undefined
   for (const message of messages) {
     const isAnswer =
       previous !== undefined && endsWithQuestion(previous.content) && speakerLabel(previous) !== speakerLabel(message)
@@ -63,7 +63,7 @@ export function* splitIntoPieces(messages: readonly Told[], maxTurnWords: number
 
 const endsWithQuestion = (text: string): boolean => /\?["'”’)\]]*\s*$/.test(text.slice(-40))
 
-function splitMessage(message: Told, maxTurnWords: number): Piece[] {
+function splitMessage(message: SummaryMessage, maxTurnWords: number): Piece[] {
   const { content, role } = message
   const injections = findInjections(content)
   const isWhole =
@@ -85,7 +85,12 @@ function splitMessage(message: Told, maxTurnWords: number): Piece[] {
 const byStart = (left: Piece, right: Piece): number =>
   (left.sources[0]?.span?.[0] ?? 0) - (right.sources[0]?.span?.[0] ?? 0)
 
-function messagePiece(message: Told, kind: PieceKind, span: Span, raw = message.content.slice(...span)): Piece[] {
+function messagePiece(
+  message: SummaryMessage,
+  kind: PieceKind,
+  span: Span,
+  raw = message.content.slice(...span),
+): Piece[] {
   const text = stripMarkdown(raw)
   if (!/[\p{L}\p{N}]/u.test(text)) return []
   return [
@@ -107,33 +112,38 @@ const roleLabels: Readonly<Record<string, string>> = { user: 'User', assistant: 
 const reservedLabel = /^(?:also named|system|developer)$/i
 
 /** Label of a message's speaker. Never `System`, which a model could read as an instruction from the application. */
-function speakerLabel({ role, name }: Pick<Told, 'role' | 'name'>): string {
+function speakerLabel({ role, name }: Pick<SummaryMessage, 'role' | 'name'>): string {
   const label = clip((name ?? '').replace(/[:\s]+/g, ' ').trim(), 40, '').trimEnd()
   const isUsable = /^[\p{L}\p{N}]/u.test(label) && !reservedLabel.test(label) && findInjections(label).length === 0
   return isUsable ? label : (roleLabels[role] ?? 'Note')
 }
 
-const isPerson = ({ role, name }: Told): boolean => role === 'user' || (role === 'assistant' && name !== undefined)
+const isPerson = ({ role, name }: SummaryMessage): boolean =>
+  role === 'user' || (role === 'assistant' && name !== undefined)
 
 /** Spans of sentences and of lines of fenced code. */
 function sentenceSpans(content: string): readonly { readonly span: Span; readonly isCode: boolean }[] {
   const code =
-    content.includes('```') || content.includes('~~~') ? linesOf(content).filter(({ fence }) => fence === 'inside') : []
+    content.includes('```') || content.includes('~~~')
+      ? splitFencedLines(content).filter(({ fence }) => fence === 'inside')
+      : []
   let next = 0
-  return sentencesOf(content).map(({ start, end }) => {
+  return splitSentences(content).map(({ start, end }) => {
     while (next < code.length && (code[next] as (typeof code)[number]).end <= start) next++
     return { span: [start, end], isCode: (code[next]?.start ?? Number.POSITIVE_INFINITY) <= start }
   })
 }
 
 /** Reduces tool output to one line: its errors and the names in it. */
-function toolOutputGist(message: Told, injections: readonly Span[]): Piece[] {
-  const isClear = ({ start, end }: FoundFact): boolean => !overlapsAny(injections, start, end)
+function toolOutputGist(message: SummaryMessage, injections: readonly Span[]): Piece[] {
+  const isClear = ({ start, end }: FactMatch): boolean => !overlapsAny(injections, start, end)
   const errors = uniqueByText(
     findFacts(message.content).filter((fact) => failure.test(fact.text) && isClear(fact)),
   ).slice(0, 3)
   const names = uniqueByText(
-    anchorsIn(message.content).filter((anchor) => nameKinds.has(anchor.kind) && !isCompound(anchor) && isClear(anchor)),
+    findAnchors(message.content).filter(
+      (anchor) => nameKinds.has(anchor.kind) && !isCompoundWord(anchor) && isClear(anchor),
+    ),
   )
   const others = names.filter(({ text }) => !errors.some((error) => error.text.includes(text))).slice(0, 5)
   const gist = [...errors, ...others]
@@ -143,7 +153,7 @@ function toolOutputGist(message: Told, injections: readonly Span[]): Piece[] {
 
 const failure = /(?:error|exception|failure|fatal|panic|failed)[^\n]*\s/i
 const nameKinds: ReadonlySet<AnchorKind> = new Set(['url', 'path', 'identifier'])
-const uniqueByText = <T extends FoundFact>(facts: readonly T[]): T[] => [
+const uniqueByText = <T extends FactMatch>(facts: readonly T[]): T[] => [
   ...new Map(facts.map((fact) => [fact.text, fact])).values(),
 ]
 
@@ -163,13 +173,13 @@ type EarlierSummary = { readonly pieces: readonly Piece[]; readonly names: reado
  */
 export function splitEarlierSummary(previous: SummaryText | undefined): EarlierSummary {
   if (previous === undefined) return { pieces: [], names: [] }
-  const { lines, names } = parse(previous.text)
+  const { lines, names } = parseRenderedSummary(previous.text)
   const isBuiltin =
     lines.length + names.length === previous.sources.length && previous.sources.every(({ span }) => span !== undefined)
   const sourcesAt = (index: number): readonly Source[] =>
     isBuiltin ? previous.sources.slice(index, index + 1) : previous.sources
   const pieces = lines.flatMap(({ speaker, text }, at) =>
-    (isBuiltin ? [text] : sentencesOf(text).map((sentence) => sentence.text)).flatMap((sentence) =>
+    (isBuiltin ? [text] : splitSentences(text).map((sentence) => sentence.text)).flatMap((sentence) =>
       earlierPiece(speaker, sentence, sourcesAt(at)),
     ),
   )
@@ -178,7 +188,7 @@ export function splitEarlierSummary(previous: SummaryText | undefined): EarlierS
     .filter(({ text }) => isUsableName(text))
   // Names in pieces are listed too: a piece may be omitted this time.
   const shown = pieces.flatMap(({ text, sources }) =>
-    anchorsIn(text).flatMap((anchor) => (isNameable(anchor) ? [{ text: anchor.text, sources }] : [])),
+    findAnchors(text).flatMap((anchor) => (isNameable(anchor) ? [{ text: anchor.text, sources }] : [])),
   )
   return { pieces, names: [...named, ...shown] }
 }
@@ -238,7 +248,7 @@ function uniqueSources(sources: readonly Source[]): readonly Source[] {
 }
 
 /** Splits a rendered summary into its lines with their speakers, and the names at its end. */
-export function parse(text: string): {
+export function parseRenderedSummary(text: string): {
   readonly lines: readonly { readonly speaker: string; readonly text: string }[]
   readonly names: readonly string[]
 } {

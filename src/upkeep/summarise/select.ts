@@ -1,7 +1,14 @@
-import { anchorsIn } from '../../text/anchors.ts'
-import { amount, day, firstPerson, identifier, name, upTo } from '../../text/sentences.ts'
-import { termsOf } from '../../text/words.ts'
-import { redundantOlder } from '../optimizer/redundancy.ts'
+import { findAnchors } from '../../text/anchors.ts'
+import {
+  countMatches,
+  datePattern,
+  firstPersonPattern,
+  identifierPattern,
+  namePattern,
+  numberPattern,
+} from '../../text/sentences.ts'
+import { extractTerms } from '../../text/words.ts'
+import { markRedundant } from '../optimizer/redundancy.ts'
 import type { Work } from '../work.ts'
 import { missingNames } from './coverage.ts'
 import { type Piece, type PieceKind, renderPieces } from './pieces.ts'
@@ -56,7 +63,9 @@ function createRemainingNames(
   const shownBy = (unit: SelectionUnit): readonly string[] => {
     const shown =
       cache.get(unit) ??
-      unit.pieces.flatMap((piece) => anchorsIn(piece.text).map(({ text }) => text)).filter((text) => searched.has(text))
+      unit.pieces
+        .flatMap((piece) => findAnchors(piece.text).map(({ text }) => text))
+        .filter((text) => searched.has(text))
     cache.set(unit, shown)
     return shown
   }
@@ -103,7 +112,7 @@ function addPartialUnits(
 /** Truncates a piece to a number of words without splitting a name, a date or a number. */
 function truncatePiece(piece: Piece, words: number): Piece | undefined {
   const ends = Array.from(piece.text.matchAll(/\S+/g), ({ 0: word, index }) => index + word.length)
-  const anchors = anchorsIn(piece.text).filter(({ kind }) => kind !== 'constraint')
+  const anchors = findAnchors(piece.text).filter(({ kind }) => kind !== 'constraint')
   const end = ends
     .slice(0, Math.max(0, words))
     .findLast((position) => !anchors.some((anchor) => anchor.start < position && position < anchor.end))
@@ -116,7 +125,7 @@ function truncatePiece(piece: Piece, words: number): Piece | undefined {
 
 function addTail(pieces: readonly Piece[], names: readonly NamedEntity[], target: SummaryTarget): Selection {
   const missing = missingNames(renderPieces(pieces, []), names)
-  const count = largest(
+  const count = findLargest(
     missing.length,
     (taken) => fitsTarget(renderPieces(pieces, missing.slice(0, taken)), target),
     missing.length,
@@ -186,7 +195,7 @@ function* withoutDuplicates(units: readonly SelectionUnit[]): Work<readonly Sele
   for (const group of groups.values()) {
     // Reversed, because `markRedundant` keeps the newest.
     const reversed = group.reverse()
-    const duplicates = redundantOlder(
+    const duplicates = markRedundant(
       reversed.map(({ text }) => text),
       duplicateThreshold,
     )
@@ -218,7 +227,7 @@ function* scorePieces(pieces: readonly Piece[]): Work<readonly number[]> {
   const terms: ReadonlySet<string>[] = []
   const frequency = new Map<string, number>()
   for (const { text } of pieces) {
-    const own = new Set(termsOf(text))
+    const own = new Set(extractTerms(text))
     for (const term of own) frequency.set(term, (frequency.get(term) ?? 0) + 1)
     terms.push(own)
     yield text.length
@@ -258,13 +267,13 @@ function isProse(text: string): boolean {
 function proseInterest({ text, isAnswer }: Piece): number {
   let interest =
     1 +
-    1.2 * upTo(2, text, day) +
-    0.5 * upTo(2, text, amount) +
-    0.4 * upTo(3, text, name) +
-    0.5 * upTo(2, text, eventPattern)
-  if (firstPerson.test(text)) interest += 0.3
+    1.2 * countMatches(2, text, datePattern) +
+    0.5 * countMatches(2, text, numberPattern) +
+    0.4 * countMatches(3, text, namePattern) +
+    0.5 * countMatches(2, text, eventPattern)
+  if (firstPersonPattern.test(text)) interest += 0.3
   if (constraintPattern.test(text)) interest += 0.3
-  if (identifier.test(text)) interest += 0.3
+  if (identifierPattern.test(text)) interest += 0.3
   if (isAnswer) interest += 1.2
   return questionPattern.test(text) ? interest * 0.8 : interest
 }
@@ -277,7 +286,7 @@ const maxMisses = 6
  * rarely. `guess` is the expected number of items.
  */
 export function pack<T>(items: readonly T[], fits: (taken: readonly T[]) => boolean, guess: number): readonly T[] {
-  const count = largest(items.length, (taken) => fits(items.slice(0, taken)), guess)
+  const count = findLargest(items.length, (taken) => fits(items.slice(0, taken)), guess)
   let packed = items.slice(0, count)
   let misses = 0
   for (const next of items.slice(count + 1)) {
@@ -290,7 +299,7 @@ export function pack<T>(items: readonly T[], fits: (taken: readonly T[]) => bool
 }
 
 /** Finds the largest count up to `limit` for which a monotonic condition holds, searching outwards from a guess. */
-export function largest(limit: number, holds: (count: number) => boolean, guess = 1): number {
+export function findLargest(limit: number, holds: (count: number) => boolean, guess = 1): number {
   let low = 0
   let high = limit + 1
   let step = Math.max(1, guess >> 4)

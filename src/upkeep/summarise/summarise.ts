@@ -3,7 +3,7 @@ import { rankNames } from './coverage.ts'
 import { findInjections, overlapsAny } from './injectionCheck.ts'
 import { buildSummaryText, renderPieces, splitEarlierSummary, splitIntoPieces } from './pieces.ts'
 import { type Selection, type SourceCapacity, selectPieces } from './select.ts'
-import { countWords, fitsTarget, type SummaryTarget, type SummaryText, type Told } from './summary.ts'
+import { countWords, fitsTarget, type SummaryMessage, type SummaryTarget, type SummaryText } from './summary.ts'
 
 /** A turn is kept as one piece if it takes at most this share of the room, or at most `minTurnWords`. */
 const maxTurnShare = 1 / 25
@@ -18,14 +18,14 @@ const minTurnWords = 25
  * // { text: 'User: I moved to Oslo on 3 May.', sources: [{ message: 'm1', span: [0, 25] }] }
  */
 export const summarise = (
-  messages: readonly Told[],
+  messages: readonly SummaryMessage[],
   previous: SummaryText | undefined,
   target: SummaryTarget,
-): SummaryText => runSync(summarising(messages, previous, target))
+): SummaryText => runSync(summariseInSteps(messages, previous, target))
 
 /** `summarise` as interruptible work. */
-export function* summarising(
-  messages: readonly Told[],
+export function* summariseInSteps(
+  messages: readonly SummaryMessage[],
   previous: SummaryText | undefined,
   target: SummaryTarget,
 ): Work<SummaryText> {

@@ -1,7 +1,7 @@
 import type { Message, Source } from '../../domain/entry.ts'
 
 /** Fields of a message that a summary uses. */
-export type Told = Pick<Message, 'id' | 'sequence' | 'role' | 'name' | 'content' | 'at'>
+export type SummaryMessage = Pick<Message, 'id' | 'sequence' | 'role' | 'name' | 'content' | 'at'>
 
 /** Size limits of a summary. `fits` must be monotonic: true for every prefix of a text it is true for. */
 export type SummaryTarget = {

@@ -2,11 +2,11 @@ import { OpenAIConversationsSession } from '@openai/agents'
 import OpenAI, { APIError } from 'openai'
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
-import { all, type Started, startServer } from '../start.ts'
-import { freshFile, places } from './testStores.ts'
+import { collectAll, startServer, type TestServer } from '../start.ts'
+import { newSqliteUrl, testStores } from './testStores.ts'
 
 const startedAt = Date.UTC(2026, 2, 2, 9)
-const start = (store: string): Promise<Started> => startServer({ memory: { store, clock: () => startedAt } })
+const start = (store: string): Promise<TestServer> => startServer({ memory: { store, clock: () => startedAt } })
 const userItem = (text: string) => ({ type: 'message', role: 'user', content: text }) as const
 const call = { type: 'function_call', call_id: 'call_1', name: 'weather', arguments: '{"city":"Paris"}' } as const
 const result = { type: 'function_call_output', call_id: 'call_1', output: '12 °C' } as const
@@ -25,7 +25,7 @@ const statusOf = (work: PromiseLike<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof APIError ? error.status : error),
   )
 
-describe.each(places)('conversations API with %s', (_, store) => {
+describe.each(testStores)('conversations API with %s', (_, store) => {
   verifies('S-03', 'creates, updates, reads and deletes conversations with the OpenAI SDK', async () => {
     await using server = await start(store())
     const { conversations } = server.client('acme')
@@ -40,7 +40,7 @@ describe.each(places)('conversations API with %s', (_, store) => {
       metadata: { topic: 'cats' },
     })
     expect(await conversations.retrieve(created.id)).toEqual(created)
-    expect(await server.said(`acme:${created.id}`)).toEqual(['user: My cat is called Miso.'])
+    expect(await server.transcriptLines(`acme:${created.id}`)).toEqual(['user: My cat is called Miso.'])
     expect(await conversations.update(created.id, { metadata: { topic: 'dogs' } })).toEqual({
       ...created,
       metadata: { topic: 'dogs' },
@@ -55,7 +55,7 @@ describe.each(places)('conversations API with %s', (_, store) => {
       await statusOf(conversations.retrieve(created.id)),
       await statusOf(conversations.delete(created.id)),
     ]).toEqual([404, 404])
-    expect(await server.said(`acme:${created.id}`)).toEqual([])
+    expect(await server.transcriptLines(`acme:${created.id}`)).toEqual([])
   })
 
   verifies('S-03', 'adds, lists and reads items, including calls and their results', async () => {
@@ -72,11 +72,11 @@ describe.each(places)('conversations API with %s', (_, store) => {
       { ...result, id: 'fco_3', status: 'completed' },
     ]
     expect(added).toEqual({ object: 'list', data: items, first_id: 'msg_1', last_id: 'fco_3', has_more: false })
-    expect(await all(conversations.items.list(id))).toEqual(items.toReversed())
+    expect(await collectAll(conversations.items.list(id))).toEqual(items.toReversed())
     for (const limit of [1, 2, 3])
-      expect(await all(conversations.items.list(id, { limit }))).toEqual(items.toReversed())
+      expect(await collectAll(conversations.items.list(id, { limit }))).toEqual(items.toReversed())
     for (const limit of [1, 2, 3])
-      expect(await all(conversations.items.list(id, { limit, order: 'asc' }))).toEqual(items)
+      expect(await collectAll(conversations.items.list(id, { limit, order: 'asc' }))).toEqual(items)
     for (const item of items) expect(await conversations.items.retrieve(item.id, { conversation_id: id })).toEqual(item)
     for (const item of ['msg_4', 'msg_3', 'fc_2_2', 'm1', 'msg_0'])
       expect([item, await statusOf(conversations.items.retrieve(item, { conversation_id: id }))]).toEqual([item, 404])
@@ -90,7 +90,7 @@ describe.each(places)('conversations API with %s', (_, store) => {
     })
     const conversation = await conversations.items.delete('fc_2_1', { conversation_id: id })
     expect(conversation).toEqual({ id, object: 'conversation', created_at: startedAt / 1_000, metadata: {} })
-    expect((await all(conversations.items.list(id, { order: 'asc' }))).map((item) => item.id)).toEqual([
+    expect((await collectAll(conversations.items.list(id, { order: 'asc' }))).map((item) => item.id)).toEqual([
       'msg_1',
       'fco_3',
     ])
@@ -123,25 +123,25 @@ describe.each(places)('conversations API with %s', (_, store) => {
       { role: 'assistant', content: [{ type: 'output_text', text: 'Rather cool.' }] },
     ])
     expect(await session.popItem()).toMatchObject({ role: 'assistant' })
-    expect(await server.said(`acme:${await session.getSessionId()}`)).toEqual([
+    expect(await server.transcriptLines(`acme:${await session.getSessionId()}`)).toEqual([
       'user: Is it warm in Paris?',
       'assistant: ',
       'tool: 12 °C',
     ])
     const id = await session.getSessionId()
     await session.clearSession()
-    expect(await server.said(`acme:${id}`)).toEqual([])
+    expect(await server.transcriptLines(`acme:${id}`)).toEqual([])
   })
 })
 
 describe('conversations API', () => {
   verifies('S-03', 'continues a conversation with responses', async () => {
-    await using server = await start(freshFile())
+    await using server = await start(newSqliteUrl())
     const client = server.client('acme')
     const { id } = await client.conversations.create({ items: [userItem('My cat is called Miso.')] })
     const reply = await client.responses.create({ model: 'any', conversation: id, input: 'What is my cat called?' })
     expect(reply.output_text).toContain('Miso')
-    const items = await all(client.conversations.items.list(id, { order: 'asc' }))
+    const items = await collectAll(client.conversations.items.list(id, { order: 'asc' }))
     expect(items.map((item) => ('role' in item ? item.role : item.type))).toEqual(['user', 'user', 'assistant'])
     expect(items[2]).toEqual(messageItem('msg_3', 'assistant', reply.output_text))
   })
@@ -158,7 +158,7 @@ describe('conversations API', () => {
     expect((await server.client('acme').conversations.retrieve(id)).id).toBe(id)
     expect((await server.client('acme:ann').conversations.retrieve(id)).id).toBe(id)
     expect(await statusOf(server.client('other').conversations.retrieve(id))).toBe(404)
-    expect(await server.ask('POST /v1/conversations', {})).toMatchObject({
+    expect(await server.requestJson('POST /v1/conversations', {})).toMatchObject({
       status: 400,
       body: { error: { code: 'missing_key', param: 'x-threadkeep-key' } },
     })
@@ -185,22 +185,22 @@ describe('conversations API', () => {
       [{ items: [file] }, 'File uploads not allowed for ephemeral sessions'],
     ] as const
     for (const [body, message] of invalid)
-      expect(await server.ask('POST /v1/acme/conversations', body)).toMatchObject({
+      expect(await server.requestJson('POST /v1/acme/conversations', body)).toMatchObject({
         status: 400,
         body: { error: { message } },
       })
-    expect(await server.ask('GET /api/sessions')).toEqual({ status: 200, body: { items: [], next: null } })
+    expect(await server.requestJson('GET /api/sessions')).toEqual({ status: 200, body: { items: [], next: null } })
     const { id } = await server.client('acme').conversations.create()
     for (const [query, param] of [
       ['order=up', 'order'],
       ['limit=0', 'limit'],
       ['after=m1', 'after'],
     ])
-      expect(await server.ask(`GET /v1/acme/conversations/${id}/items?${query}`)).toMatchObject({
+      expect(await server.requestJson(`GET /v1/acme/conversations/${id}/items?${query}`)).toMatchObject({
         status: 400,
         body: { error: { param } },
       })
-    expect(await server.ask('GET /v1/acme/conversations/ann')).toMatchObject({
+    expect(await server.requestJson('GET /v1/acme/conversations/ann')).toMatchObject({
       status: 400,
       body: { error: { code: 'invalid_conversation' } },
     })

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
-import { type Started, startServer, user } from '../start.ts'
-import { places } from './testStores.ts'
+import { startServer, type TestServer, user } from '../start.ts'
+import { testStores } from './testStores.ts'
 
 const startedAt = Date.UTC(2026, 2, 2, 9)
-const start = (store: string): Promise<Started> =>
+const start = (store: string): Promise<TestServer> =>
   startServer({ clock: () => startedAt, memory: { store, clock: () => startedAt } })
 type File = { readonly id: string; readonly status: string }
 
 /** Uploads a file as a form. */
 async function uploadForm(
-  { url }: Started,
+  { url }: TestServer,
   path: string,
   name: string,
   content: string,
@@ -24,7 +24,7 @@ async function uploadForm(
 
 /** Uploads a file as the whole body, with its name in a header. */
 async function uploadRaw(
-  { url }: Started,
+  { url }: TestServer,
   path: string,
   headers: Readonly<Record<string, string>>,
   body: string,
@@ -43,7 +43,7 @@ const notAllowed = {
   },
 }
 
-describe.each(places)('files API with %s', (_, store) => {
+describe.each(testStores)('files API with %s', (_, store) => {
   verifies('T-10', 'uploads, lists, reads, searches and deletes files of one tenant', async () => {
     await using server = await start(store())
     const { status, body } = await uploadForm(
@@ -66,10 +66,10 @@ describe.each(places)('files API with %s', (_, store) => {
       done: 1,
     }
     expect([status, body]).toEqual([201, { ...info, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) }])
-    expect(await server.ask(`GET /api/scopes/acme/files/${id}`)).toEqual({ status: 200, body })
+    expect(await server.requestJson(`GET /api/scopes/acme/files/${id}`)).toEqual({ status: 200, body })
     const text = await fetch(`${server.url}/api/scopes/acme/files/${id}/text`)
     expect([text.headers.get('content-type'), await text.text()]).toEqual(['text/plain; charset=utf-8', handbook])
-    expect(await server.ask('GET /api/scopes/acme/search?q=refunds')).toMatchObject({
+    expect(await server.requestJson('GET /api/scopes/acme/search?q=refunds')).toMatchObject({
       status: 200,
       body: {
         items: [
@@ -82,17 +82,20 @@ describe.each(places)('files API with %s', (_, store) => {
         next: null,
       },
     })
-    expect(await server.ask('GET /api/sessions')).toEqual({ status: 200, body: { items: [], next: null } })
-    expect(await server.ask('GET /api/scopes/other/files')).toEqual({ status: 200, body: { items: [], next: null } })
-    expect(await server.ask(`GET /api/scopes/other/files/${id}`)).toMatchObject({ status: 404 })
-    expect(await server.ask(`DELETE /api/scopes/acme/files/${id}`)).toEqual({ status: 204, body: undefined })
+    expect(await server.requestJson('GET /api/sessions')).toEqual({ status: 200, body: { items: [], next: null } })
+    expect(await server.requestJson('GET /api/scopes/other/files')).toEqual({
+      status: 200,
+      body: { items: [], next: null },
+    })
+    expect(await server.requestJson(`GET /api/scopes/other/files/${id}`)).toMatchObject({ status: 404 })
+    expect(await server.requestJson(`DELETE /api/scopes/acme/files/${id}`)).toEqual({ status: 204, body: undefined })
     for (const request of [
       `GET /api/scopes/acme/files/${id}`,
       `GET /api/scopes/acme/files/${id}/text`,
       `DELETE /api/scopes/acme/files/${id}`,
     ])
-      expect([request, (await server.ask(request)).status]).toEqual([request, 404])
-    expect(await server.ask('GET /api/scopes/acme/search?q=refunds')).toEqual({
+      expect([request, (await server.requestJson(request)).status]).toEqual([request, 404])
+    expect(await server.requestJson('GET /api/scopes/acme/search?q=refunds')).toEqual({
       status: 200,
       body: { items: [], next: null },
     })
@@ -107,7 +110,7 @@ describe.each(places)('files API with %s', (_, store) => {
       status: 201,
       body: { id: body.id, status: 'ready' },
     })
-    expect(await server.ask(`GET /api/scopes/acme/files/${body.id}`)).toMatchObject({
+    expect(await server.requestJson(`GET /api/scopes/acme/files/${body.id}`)).toMatchObject({
       status: 200,
       body: { status: 'ready', done: 1 },
     })
@@ -118,8 +121,11 @@ describe.each(places)('files API with %s', (_, store) => {
     const ids: string[] = []
     for (const name of ['a.txt', 'b.txt', 'c.txt'])
       ids.push((await uploadRaw(server, '/api/scopes/acme/files', { 'x-filename': name }, `This is ${name}.`)).body.id)
-    const first = (await server.ask('GET /api/scopes/acme/files?limit=2')).body as { items: File[]; next: string }
-    const rest = (await server.ask(`GET /api/scopes/acme/files?limit=2&after=${first.next}`)).body as {
+    const first = (await server.requestJson('GET /api/scopes/acme/files?limit=2')).body as {
+      items: File[]
+      next: string
+    }
+    const rest = (await server.requestJson(`GET /api/scopes/acme/files?limit=2&after=${first.next}`)).body as {
       items: File[]
       next: null
     }
@@ -150,12 +156,15 @@ describe('file upload', () => {
         await uploadRaw(server, path, { 'x-filename': 'a.txt', 'content-type': 'text/plain' }, 'Hello'),
       ]).toEqual([path, { status: 400, body: notAllowed }])
     }
-    expect(await server.ask('GET /api/scopes/acme/files')).toEqual({ status: 200, body: { items: [], next: null } })
+    expect(await server.requestJson('GET /api/scopes/acme/files')).toEqual({
+      status: 200,
+      body: { items: [], next: null },
+    })
     expect((await uploadForm(server, '/api/sessions/acme/files', 'a.txt', 'Hello')).status).toBe(201)
   })
 
   it('is refused without a name or with unreadable content', async () => {
-    await using server = await startServer({ largestFile: 1_000 })
+    await using server = await startServer({ maxFileBytes: 1_000 })
     const invalid = [
       [{}, 'Hello', 'missing_name'],
       [{ 'x-filename': '%FF' }, 'Hello', 'missing_name'],

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { Credentials } from '../../../src/server/auth/credentials.ts'
-import { openapi } from '../../../src/server/openapi/openapi.ts'
+import { buildOpenApi } from '../../../src/server/openapi/openapi.ts'
 import { ramStore } from '../../../src/stores/ram.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { startServer, user } from '../start.ts'
@@ -15,13 +15,16 @@ describe('operator API', () => {
   verifies('S-07', 'reports health, readiness, metrics and the OpenAPI document', async () => {
     await using server = await startServer()
     const upkeep = { by: 'builtin', running: 0, done: 0 }
-    expect(await server.ask('GET /healthz')).toEqual({
+    expect(await server.requestJson('GET /healthz')).toEqual({
       status: 200,
       body: { status: 'ok', degraded: [], upkeep, profile: 'thread', secrets: 'mask' },
     })
-    expect(await server.ask('GET /readyz')).toEqual({ status: 200, body: { ready: true, status: 'ok', degraded: [] } })
-    expect(await server.ask('GET /openapi.json')).toEqual({ status: 200, body: openapi() })
-    await server.post('acme:ann', { messages: [user('Hello')] })
+    expect(await server.requestJson('GET /readyz')).toEqual({
+      status: 200,
+      body: { ready: true, status: 'ok', degraded: [] },
+    })
+    expect(await server.requestJson('GET /openapi.json')).toEqual({ status: 200, body: buildOpenApi() })
+    await server.postChat('acme:ann', { messages: [user('Hello')] })
     const metrics = await fetch(`${server.url}/metrics`)
     expect(metrics.headers.get('content-type')).toMatch(/^text\/plain; version=/)
     expect(await metrics.text()).toContain('threadkeep_turns_total{profile="thread",scope="acme"} 1')
@@ -33,7 +36,7 @@ describe('operator API', () => {
     const [one, two, all] = [await createKey('acme'), await createKey('acme', 'other'), await createKey('*')]
     await using server = await startServer({ credentials, memory: { profile: 'agent' } })
     const status = (key: string, query = '') =>
-      server.ask(`GET /learning/optimizer/status${query}`, undefined, { authorization: `Bearer ${key}` })
+      server.requestJson(`GET /learning/optimizer/status${query}`, undefined, { authorization: `Bearer ${key}` })
     const expected = {
       status: 200,
       body: {
@@ -58,7 +61,7 @@ describe('operator API', () => {
   it('with a failing store is alive but not ready', async () => {
     const store = { ...ramStore(), list: () => Promise.reject(new Error('the disk says My PIN is 1234')) }
     await using server = await startServer({ memory: { store, upkeep: false } })
-    const [alive, ready] = [await server.ask('GET /healthz'), await server.ask('GET /readyz')]
+    const [alive, ready] = [await server.requestJson('GET /healthz'), await server.requestJson('GET /readyz')]
     expect([alive, ready]).toMatchObject([
       { status: 200, body: { status: 'unavailable', degraded: [{ part: 'store' }] } },
       { status: 503, body: { ready: false, status: 'unavailable', degraded: [{ part: 'store' }] } },

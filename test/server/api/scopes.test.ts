@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { profiles } from '../../../src/index.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { assistant, type Started, startServer, user } from '../start.ts'
-import { freshFile, places } from './testStores.ts'
+import { assistant, startServer, type TestServer, user } from '../start.ts'
+import { newSqliteUrl, testStores } from './testStores.ts'
 
 const startedAt = Date.UTC(2026, 2, 2, 9)
-const start = (store: string): Promise<Started> => startServer({ memory: { store, clock: () => startedAt } })
+const start = (store: string): Promise<TestServer> => startServer({ memory: { store, clock: () => startedAt } })
 type SearchResponse = {
   readonly items: readonly {
     readonly key: string
@@ -13,13 +13,12 @@ type SearchResponse = {
     readonly entry: Readonly<Record<string, unknown>>
   }[]
 }
-const search = async (server: Started, query: string): Promise<readonly unknown[]> =>
-  ((await server.ask(`GET /api/scopes/acme/search?${query}`)).body as SearchResponse).items.map(({ key, entry }) => [
-    key,
-    entry.content ?? entry.value,
-  ])
+const search = async (server: TestServer, query: string): Promise<readonly unknown[]> =>
+  ((await server.requestJson(`GET /api/scopes/acme/search?${query}`)).body as SearchResponse).items.map(
+    ({ key, entry }) => [key, entry.content ?? entry.value],
+  )
 
-describe.each(places)('knowledge API with %s', (_, store) => {
+describe.each(testStores)('knowledge API with %s', (_, store) => {
   it('stores, lists and deletes knowledge', async () => {
     await using server = await start(store())
     const knowledge = { category: 'domain', key: 'hours', value: '9 to 5', confidence: 0.8, session: 'ann' }
@@ -34,42 +33,51 @@ describe.each(places)('knowledge API with %s', (_, store) => {
       told: ['ann'],
       sources: [{ message: '', session: 'ann' }],
     }
-    expect(await server.ask('POST /api/scopes/acme/knowledge', knowledge)).toEqual({ status: 201, body: stored })
-    await server.ask('POST /api/scopes/acme/knowledge', { category: 'domain', key: 'phone', value: { home: 5551 } })
-    const { body } = await server.ask('GET /api/scopes/acme/knowledge')
+    expect(await server.requestJson('POST /api/scopes/acme/knowledge', knowledge)).toEqual({
+      status: 201,
+      body: stored,
+    })
+    await server.requestJson('POST /api/scopes/acme/knowledge', {
+      category: 'domain',
+      key: 'phone',
+      value: { home: 5551 },
+    })
+    const { body } = await server.requestJson('GET /api/scopes/acme/knowledge')
     expect(body).toMatchObject({ items: [stored, { id: 'k2', key: 'phone', value: { home: 5551 } }], next: null })
-    expect(await server.ask('GET /api/scopes/acme/knowledge?limit=1')).toEqual({
+    expect(await server.requestJson('GET /api/scopes/acme/knowledge?limit=1')).toEqual({
       status: 200,
       body: { items: [stored], next: 'k1' },
     })
-    expect(await server.ask('GET /api/scopes/acme/knowledge?after=k1')).toMatchObject({
+    expect(await server.requestJson('GET /api/scopes/acme/knowledge?after=k1')).toMatchObject({
       body: { items: [{ id: 'k2' }], next: null },
     })
-    expect(await server.ask('DELETE /api/scopes/acme/knowledge/k1')).toEqual({ status: 204, body: undefined })
-    expect(await server.ask('DELETE /api/scopes/acme/knowledge/k1')).toMatchObject({ status: 404 })
-    expect(await server.ask('GET /api/scopes/acme/knowledge')).toMatchObject({ body: { items: [{ id: 'k2' }] } })
+    expect(await server.requestJson('DELETE /api/scopes/acme/knowledge/k1')).toEqual({ status: 204, body: undefined })
+    expect(await server.requestJson('DELETE /api/scopes/acme/knowledge/k1')).toMatchObject({ status: 404 })
+    expect(await server.requestJson('GET /api/scopes/acme/knowledge')).toMatchObject({
+      body: { items: [{ id: 'k2' }] },
+    })
   })
 
   it('does not delete other kinds of entries', async () => {
     await using server = await start(store())
     await server.memory.append('acme', [user('Hello')])
-    expect((await server.ask('DELETE /api/scopes/acme/knowledge/m1')).status).toBe(404)
-    expect(await server.said('acme')).toEqual(['user: Hello'])
+    expect((await server.requestJson('DELETE /api/scopes/acme/knowledge/m1')).status).toBe(404)
+    expect(await server.transcriptLines('acme')).toEqual(['user: Hello'])
   })
 
   verifies('S-09', 'shows the knowledge of a person in sessions of that person only, and in their ledger', async () => {
-    const profile = { ...profiles.support, sees: ['session', 'scope', 'person'] as const }
+    const profile = { ...profiles.support, scopes: ['session', 'scope', 'person'] as const }
     await using server = await startServer({ memory: { profile, store: store() } })
-    await server.ask('POST /api/scopes/acme/knowledge', {
+    await server.requestJson('POST /api/scopes/acme/knowledge', {
       category: 'user_preference',
       key: 'language',
       value: 'Ann wants Italian',
       person: 'ann',
     })
-    await server.ask('POST /api/sessions', { key: 'acme:web', person: 'ann' })
+    await server.requestJson('POST /api/sessions', { key: 'acme:web', person: 'ann' })
     for (const key of ['acme:web', 'acme:sms']) await server.memory.append(key, [user('Which language do I want?')])
     const readContext = async (key: string, headers = {}) => {
-      const { body } = await server.ask(`GET /api/sessions/${key}/context`, undefined, headers)
+      const { body } = await server.requestJson(`GET /api/sessions/${key}/context`, undefined, headers)
       const { text, ledger } = body as { text: string; ledger: { lines: { from?: string }[] } }
       return [text.includes('Ann wants Italian'), ledger.lines.flatMap(({ from }) => from ?? [])]
     }
@@ -77,13 +85,13 @@ describe.each(places)('knowledge API with %s', (_, store) => {
     expect(await readContext('acme:sms')).toEqual([false, []])
     expect(await readContext('acme:sms', { 'x-threadkeep-person': 'ann' })).toEqual([true, ['person']])
     expect(await readContext('acme:sms', { 'x-threadkeep-person': 'bob' })).toEqual([false, []])
-    expect(await server.ask('GET /api/scopes/acme/knowledge')).toEqual({
+    expect(await server.requestJson('GET /api/scopes/acme/knowledge')).toEqual({
       status: 200,
       body: { items: [], next: null },
     })
-    const { body } = await server.ask('GET /api/scopes/acme/knowledge?person=ann')
+    const { body } = await server.requestJson('GET /api/scopes/acme/knowledge?person=ann')
     const [{ id }] = (body as { items: [{ id: string }] }).items
-    expect((await server.ask(`DELETE /api/scopes/acme/knowledge/${id}?person=ann`)).status).toBe(204)
+    expect((await server.requestJson(`DELETE /api/scopes/acme/knowledge/${id}?person=ann`)).status).toBe(204)
     expect(await readContext('acme:web')).toEqual([false, []])
   })
 })
@@ -92,22 +100,25 @@ describe('tenant API', () => {
   verifies('T-03', 'stores nothing of sessions in the tenant until it is posted', async () => {
     const { thread, support } = profiles
     await using server = await startServer({
-      ways: { scope: thread, session: support, templates: {} },
-      memory: { store: freshFile() },
+      profiles: { scope: thread, session: support, templates: {} },
+      memory: { store: newSqliteUrl() },
     })
     for (let turn = 0; turn < 8; turn++)
-      await server.post('acme:ann', { messages: [user(`Number ${turn}: I prefer tea. Our gate code is Z-99.`)] })
-    await server.memory.upkeep.settled()
-    expect(await server.ask('GET /api/scopes/acme/knowledge')).toEqual({ status: 200, body: { items: [], next: null } })
-    expect(await server.ask('GET /api/sessions/acme')).toMatchObject({ status: 404 })
-    await server.ask('POST /api/scopes/acme/knowledge', {
+      await server.postChat('acme:ann', { messages: [user(`Number ${turn}: I prefer tea. Our gate code is Z-99.`)] })
+    await server.memory.upkeep.whenIdle()
+    expect(await server.requestJson('GET /api/scopes/acme/knowledge')).toEqual({
+      status: 200,
+      body: { items: [], next: null },
+    })
+    expect(await server.requestJson('GET /api/sessions/acme')).toMatchObject({ status: 404 })
+    await server.requestJson('POST /api/scopes/acme/knowledge', {
       category: 'user_preference',
       key: 'drink',
       value: 'tea',
       session: 'ann',
     })
-    await server.post('acme:bob', { messages: [user('What do people drink here?')] })
-    expect(await server.ask('GET /api/sessions/acme:bob/context')).toMatchObject({
+    await server.postChat('acme:bob', { messages: [user('What do people drink here?')] })
+    expect(await server.requestJson('GET /api/sessions/acme:bob/context')).toMatchObject({
       body: { text: expect.stringContaining('tea') },
     })
   })
@@ -116,13 +127,17 @@ describe('tenant API', () => {
     let now = Date.UTC(2026, 1, 27, 12)
     const { thread, support } = profiles
     const ways = { scope: thread, session: support, templates: {} }
-    await using server = await startServer({ ways, memory: { store: freshFile(), clock: () => now } })
-    await server.post('acme', { messages: [user('The parrot lives in the hall.')] })
+    await using server = await startServer({ profiles: ways, memory: { store: newSqliteUrl(), clock: () => now } })
+    await server.postChat('acme', { messages: [user('The parrot lives in the hall.')] })
     now = startedAt
     await server.memory.append('acme:ann', [user('A parrot is for sale.')])
     await server.memory.append('acme:bob', [user('My parrot talks.')])
     await server.memory.append('other:eve', [user('Her parrot is secret.')])
-    await server.ask('POST /api/scopes/acme/knowledge', { category: 'domain', key: 'parrot', value: 'belongs to Kim' })
+    await server.requestJson('POST /api/scopes/acme/knowledge', {
+      category: 'domain',
+      key: 'parrot',
+      value: 'belongs to Kim',
+    })
     const keys = async (query: string) =>
       [...new Set((await search(server, query)).map((result) => (result as string[])[0]))].sort()
     expect(await keys('q=parrot')).toEqual(['acme', 'acme:ann', 'acme:bob'])
@@ -150,11 +165,11 @@ describe('tenant API', () => {
       ['q=a&page=2', 'Unknown query parameter "page". Use one of: q, limit, from, to, kinds, session.'],
     ] as const
     for (const [query, message] of invalid)
-      expect(await server.ask(`GET /api/scopes/acme/search?${query}`)).toMatchObject({
+      expect(await server.requestJson(`GET /api/scopes/acme/search?${query}`)).toMatchObject({
         status: 400,
         body: { error: { message } },
       })
-    expect(await server.ask('GET /api/scopes/acme/search?q=a&session=x%3Areceipts')).toMatchObject({
+    expect(await server.requestJson('GET /api/scopes/acme/search?q=a&session=x%3Areceipts')).toMatchObject({
       status: 400,
       body: { error: { code: 'bad-key' } },
     })
@@ -176,13 +191,18 @@ describe('tenant API', () => {
       ],
     ] as const
     for (const [body, message] of invalid)
-      expect(await server.ask('POST /api/scopes/acme/knowledge', body)).toMatchObject({
+      expect(await server.requestJson('POST /api/scopes/acme/knowledge', body)).toMatchObject({
         status: 400,
         body: { error: { message } },
       })
     for (const more of [{ session: 'a:b' }, { person: 'a:b' }])
       expect(
-        await server.ask('POST /api/scopes/acme/knowledge', { category: 'domain', key: 'a', value: 1, ...more }),
+        await server.requestJson('POST /api/scopes/acme/knowledge', {
+          category: 'domain',
+          key: 'a',
+          value: 1,
+          ...more,
+        }),
       ).toMatchObject({
         status: 400,
         body: { error: { code: 'bad-key' } },
@@ -195,8 +215,8 @@ describe('forget API', () => {
     'X-05',
     'deletes a message, a session, a text or a tenant with derived entries, and reports them',
     async () => {
-      await using server = await start(freshFile())
-      const forget = async (target: object) => (await server.ask('POST /api/forget', target)).body
+      await using server = await start(newSqliteUrl())
+      const forget = async (target: object) => (await server.requestJson('POST /api/forget', target)).body
       await server.memory.append('acme:ann', [user('My cat is called Miso.'), assistant('Noted.')])
       await server.memory.append('acme:bob', [user('My PIN is on the desk.'), assistant('I see.')])
       await server.memory.append('acme:cid', [user('Hello')])
@@ -205,7 +225,7 @@ describe('forget API', () => {
         at: startedAt,
         sessions: [{ key: 'acme:ann', entries: ['m1'] }],
       })
-      expect(await server.said('acme:ann')).toEqual(['assistant: Noted.'])
+      expect(await server.transcriptLines('acme:ann')).toEqual(['assistant: Noted.'])
       expect(await forget({ scope: 'acme', text: 'on the desk' })).toEqual({
         at: startedAt,
         sessions: [{ key: 'acme:bob', entries: ['m1'] }],
@@ -214,7 +234,7 @@ describe('forget API', () => {
         at: startedAt,
         sessions: [{ key: 'acme:cid', entries: ['m1'] }],
       })
-      expect((await server.ask('GET /api/sessions/acme:cid')).status).toBe(404)
+      expect((await server.requestJson('GET /api/sessions/acme:cid')).status).toBe(404)
       expect(await forget({ key: 'acme:cid' })).toEqual({ at: startedAt, sessions: [] })
       expect(await forget({ scope: 'acme' })).toEqual({
         at: startedAt,
@@ -223,22 +243,22 @@ describe('forget API', () => {
           { key: 'acme:bob', entries: ['m2'] },
         ],
       })
-      expect(await server.said('other:eve')).toEqual(['user: My cat is called Miso.'])
+      expect(await server.transcriptLines('other:eve')).toEqual(['user: My cat is called Miso.'])
     },
   )
 
   verifies('X-05', 'deletes from all memories, auxiliary records and usage statistics', async () => {
     const { thread, support } = profiles
     const ways = { scope: thread, session: support, templates: {} }
-    await using server = await startServer({ ways, memory: { store: freshFile() } })
-    for (const key of ['acme', 'acme:ann']) await server.post(key, { messages: [user('The code is tulip.')] })
-    await server.ask('POST /api/scopes/acme/knowledge', {
+    await using server = await startServer({ profiles: ways, memory: { store: newSqliteUrl() } })
+    for (const key of ['acme', 'acme:ann']) await server.postChat(key, { messages: [user('The code is tulip.')] })
+    await server.requestJson('POST /api/scopes/acme/knowledge', {
       category: 'domain',
       key: 'flower',
       value: 'tulip',
       person: 'ann',
     })
-    const { body } = await server.ask('POST /api/forget', { scope: 'acme' })
+    const { body } = await server.requestJson('POST /api/forget', { scope: 'acme' })
     const { sessions } = body as { sessions: { key: string }[] }
     expect(sessions.map(({ key }) => key).sort()).toEqual([
       'acme',
@@ -248,8 +268,8 @@ describe('forget API', () => {
       'acme:ann:receipts',
     ])
     expect(await search(server, 'q=tulip')).toEqual([])
-    expect(await server.ask('GET /api/scopes/acme/metrics')).toMatchObject({ body: { turns: 0 } })
-    expect(await server.ask('GET /api/sessions')).toEqual({ status: 200, body: { items: [], next: null } })
+    expect(await server.requestJson('GET /api/scopes/acme/metrics')).toMatchObject({ body: { turns: 0 } })
+    expect(await server.requestJson('GET /api/sessions')).toEqual({ status: 200, body: { items: [], next: null } })
   })
 
   it('refuses an ambiguous target', async () => {
@@ -263,12 +283,15 @@ describe('forget API', () => {
       { key: 'a:b', text: 'c' },
       { scope: 'a', messageId: 'm1' },
     ])
-      expect(await server.ask('POST /api/forget', target)).toMatchObject({ status: 400, body: { error: { message } } })
-    expect(await server.ask('POST /api/forget', { scope: 'a:b' })).toMatchObject({
+      expect(await server.requestJson('POST /api/forget', target)).toMatchObject({
+        status: 400,
+        body: { error: { message } },
+      })
+    expect(await server.requestJson('POST /api/forget', { scope: 'a:b' })).toMatchObject({
       status: 400,
       body: { error: { code: 'bad-key' } },
     })
-    expect(await server.ask('POST /api/forget', { key: 'a:b', all: true })).toMatchObject({
+    expect(await server.requestJson('POST /api/forget', { key: 'a:b', all: true })).toMatchObject({
       status: 400,
       body: { error: { code: 'unknown_field', param: 'all' } },
     })

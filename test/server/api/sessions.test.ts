@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { profiles } from '../../../src/index.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { assistant, type Started, startServer, user } from '../start.ts'
-import { freshFile, places } from './testStores.ts'
+import { assistant, startServer, type TestServer, user } from '../start.ts'
+import { newSqliteUrl, testStores } from './testStores.ts'
 
 const now = Date.UTC(2026, 2, 2, 9)
 const notFound = {
@@ -25,10 +25,10 @@ const keysIn = ({ body }: { readonly body: unknown }) => {
   return [items.map(({ key }) => key), next]
 }
 /** Starts a server with a fixed clock. */
-const start = (store: string, more: object = {}): Promise<Started> =>
+const start = (store: string, more: object = {}): Promise<TestServer> =>
   startServer({ memory: { store, clock: () => now, ...more } })
 
-describe.each(places)('sessions API with %s', (_, store) => {
+describe.each(testStores)('sessions API with %s', (_, store) => {
   verifies('T-17', 'creates a session with lifetimes and metadata, and refuses a second one', async () => {
     await using server = await start(store())
     const session = {
@@ -39,9 +39,9 @@ describe.each(places)('sessions API with %s', (_, store) => {
       metadata: { channel: 'sms' },
     }
     const view = { ...session, startedAt: now, touchedAt: now, expiresAt: now + 3_600_000, messages: 0 }
-    expect(await server.ask('POST /api/sessions', session)).toEqual({ status: 201, body: view })
-    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual({ status: 200, body: view })
-    expect(await server.ask('POST /api/sessions', { key: 'acme:ann' })).toEqual({
+    expect(await server.requestJson('POST /api/sessions', session)).toEqual({ status: 201, body: view })
+    expect(await server.requestJson('GET /api/sessions/acme:ann')).toEqual({ status: 200, body: view })
+    expect(await server.requestJson('POST /api/sessions', { key: 'acme:ann' })).toEqual({
       status: 409,
       body: {
         error: {
@@ -57,18 +57,18 @@ describe.each(places)('sessions API with %s', (_, store) => {
   it('with concurrent requests creates a session once', async () => {
     await using server = await start(store())
     const answers = await Promise.all(
-      Array.from({ length: 5 }, () => server.ask('POST /api/sessions', { key: 'acme:ann' })),
+      Array.from({ length: 5 }, () => server.requestJson('POST /api/sessions', { key: 'acme:ann' })),
     )
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
   })
 
   it('lists a session from its first message on, without expiry by default', async () => {
     await using server = await start(store())
-    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual(notFound)
+    expect(await server.requestJson('GET /api/sessions/acme:ann')).toEqual(notFound)
     await server.memory.append('acme:ann', [user('My cat is called Miso.')])
     const view = { key: 'acme:ann', startedAt: now, touchedAt: now, expiresAt: null, messages: 1 }
-    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual({ status: 200, body: view })
-    expect(await server.ask('GET /api/sessions')).toEqual({ status: 200, body: { items: [view], next: null } })
+    expect(await server.requestJson('GET /api/sessions/acme:ann')).toEqual({ status: 200, body: view })
+    expect(await server.requestJson('GET /api/sessions')).toEqual({ status: 200, body: { items: [view], next: null } })
   })
 
   it('lists sessions in pages, without internal keys', async () => {
@@ -76,18 +76,26 @@ describe.each(places)('sessions API with %s', (_, store) => {
     for (const key of ['acme:cid', 'acme:ann', 'other:dan', 'acme', 'acme:bob'])
       await server.memory.append(key, [user('Hello')])
     await server.memory.remember('quiet', { category: 'domain', key: 'hours', value: '9 to 5' })
-    for (const content of ['A', 'B']) await server.post('acme:ann', { messages: [user(content)] })
-    await server.ask('POST /api/scopes/acme/knowledge', { category: 'domain', key: 'pet', value: 'cat', person: 'ann' })
-    expect(keysIn(await server.ask('GET /api/sessions'))).toEqual([
+    for (const content of ['A', 'B']) await server.postChat('acme:ann', { messages: [user(content)] })
+    await server.requestJson('POST /api/scopes/acme/knowledge', {
+      category: 'domain',
+      key: 'pet',
+      value: 'cat',
+      person: 'ann',
+    })
+    expect(keysIn(await server.requestJson('GET /api/sessions'))).toEqual([
       ['acme', 'acme:ann', 'acme:bob', 'acme:cid', 'other:dan'],
       null,
     ])
-    expect(keysIn(await server.ask('GET /api/sessions?scope=acme&limit=2'))).toEqual([['acme', 'acme:ann'], 'acme:ann'])
-    expect(keysIn(await server.ask('GET /api/sessions?scope=acme&limit=2&after=acme:ann'))).toEqual([
+    expect(keysIn(await server.requestJson('GET /api/sessions?scope=acme&limit=2'))).toEqual([
+      ['acme', 'acme:ann'],
+      'acme:ann',
+    ])
+    expect(keysIn(await server.requestJson('GET /api/sessions?scope=acme&limit=2&after=acme:ann'))).toEqual([
       ['acme:bob', 'acme:cid'],
       null,
     ])
-    expect(keysIn(await server.ask('GET /api/sessions?scope=nobody'))).toEqual([[], null])
+    expect(keysIn(await server.requestJson('GET /api/sessions?scope=nobody'))).toEqual([[], null])
   })
 
   it('on DELETE sends the end event and deletes the session', async () => {
@@ -95,17 +103,17 @@ describe.each(places)('sessions API with %s', (_, store) => {
     await using server = await start(store(), {
       onSessionEnd: (id: string, { messageCount }: { messageCount: number }) => void ends.push([id, messageCount]),
     })
-    await server.post('acme:ann', { messages: [user('Hello')] })
-    expect(await server.ask('DELETE /api/sessions/acme:ann')).toEqual({ status: 204, body: undefined })
-    await server.memory.lifecycle.settled()
+    await server.postChat('acme:ann', { messages: [user('Hello')] })
+    expect(await server.requestJson('DELETE /api/sessions/acme:ann')).toEqual({ status: 204, body: undefined })
+    await server.memory.lifecycle.whenIdle()
     expect(ends).toEqual([['acme:ann', 2]])
-    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual(notFound)
-    expect(await server.ask('DELETE /api/sessions/acme:ann')).toEqual(notFound)
-    expect(await server.ask('GET /api/sessions')).toEqual({ status: 200, body: { items: [], next: null } })
-    const again = await server.ask('POST /api/sessions', { key: 'acme:ann' })
+    expect(await server.requestJson('GET /api/sessions/acme:ann')).toEqual(notFound)
+    expect(await server.requestJson('DELETE /api/sessions/acme:ann')).toEqual(notFound)
+    expect(await server.requestJson('GET /api/sessions')).toEqual({ status: 200, body: { items: [], next: null } })
+    const again = await server.requestJson('POST /api/sessions', { key: 'acme:ann' })
     expect([
       again.status,
-      ((await server.ask('GET /api/sessions/acme:ann/metrics')).body as { turns: number }).turns,
+      ((await server.requestJson('GET /api/sessions/acme:ann/metrics')).body as { turns: number }).turns,
     ]).toEqual([201, 0])
   })
 
@@ -113,19 +121,19 @@ describe.each(places)('sessions API with %s', (_, store) => {
     await using server = await start(store())
     await server.memory.append('acme:web-1', [user('My cat is called Miso.'), assistant('Noted.')])
     await server.memory.append('acme:taken', [user('Hello')])
-    expect(await server.ask('POST /api/sessions/acme:web-1/transfer', { to: 'acme:taken' })).toMatchObject({
+    expect(await server.requestJson('POST /api/sessions/acme:web-1/transfer', { to: 'acme:taken' })).toMatchObject({
       status: 409,
       body: { error: { code: 'conflict' } },
     })
-    expect(await server.ask('POST /api/sessions/acme:web-1/transfer', { to: 'other:ann' })).toEqual(
+    expect(await server.requestJson('POST /api/sessions/acme:web-1/transfer', { to: 'other:ann' })).toEqual(
       badRequest('bad-option', 'to', 'to is "other:ann"; it must be another session of acme.'),
     )
-    expect(await server.ask('POST /api/sessions/acme:web-1/transfer', { to: 'acme:+1555' })).toEqual({
+    expect(await server.requestJson('POST /api/sessions/acme:web-1/transfer', { to: 'acme:+1555' })).toEqual({
       status: 200,
       body: { key: 'acme:+1555' },
     })
-    expect(await server.said('acme:+1555')).toEqual(['user: My cat is called Miso.', 'assistant: Noted.'])
-    expect(await server.ask('GET /api/sessions/acme:web-1')).toEqual({
+    expect(await server.transcriptLines('acme:+1555')).toEqual(['user: My cat is called Miso.', 'assistant: Noted.'])
+    expect(await server.requestJson('GET /api/sessions/acme:web-1')).toEqual({
       status: 410,
       body: {
         error: {
@@ -136,7 +144,7 @@ describe.each(places)('sessions API with %s', (_, store) => {
         },
       },
     })
-    expect(keysIn(await server.ask('GET /api/sessions'))).toEqual([['acme:+1555', 'acme:taken'], null])
+    expect(keysIn(await server.requestJson('GET /api/sessions'))).toEqual([['acme:+1555', 'acme:taken'], null])
   })
 })
 
@@ -190,9 +198,9 @@ describe('sessions API', () => {
       ],
     ] as const
     for (const [request, body, response] of invalid)
-      expect([request, await server.ask(request, body)]).toEqual([request, response])
+      expect([request, await server.requestJson(request, body)]).toEqual([request, response])
     await server.memory.append('acme', [user('Hello')])
-    expect(await server.ask('DELETE /api/sessions/acme')).toEqual(
+    expect(await server.requestJson('DELETE /api/sessions/acme')).toEqual(
       badRequest(
         'no_session',
         'key',
@@ -204,17 +212,17 @@ describe('sessions API', () => {
   verifies('T-17', 'creates a session from a template, and lists sessions of all stores', async () => {
     const { thread, support } = profiles
     const ways = { scope: thread, session: thread, templates: { hotline: { profile: support, idle: 60_000 } } }
-    await using server = await startServer({ ways, memory: { store: freshFile(), clock: () => now } })
-    expect(await server.ask('GET /api/sessions/acme:ann')).toEqual(notFound)
-    expect(await server.ask('POST /api/sessions', { key: 'acme:ann', template: 'hotline' })).toMatchObject({
+    await using server = await startServer({ profiles: ways, memory: { store: newSqliteUrl(), clock: () => now } })
+    expect(await server.requestJson('GET /api/sessions/acme:ann')).toEqual(notFound)
+    expect(await server.requestJson('POST /api/sessions', { key: 'acme:ann', template: 'hotline' })).toMatchObject({
       status: 201,
       body: { template: 'hotline', idle: 60_000 },
     })
-    const response = await server.post('acme:ann', { messages: [user('Hello')] })
+    const response = await server.postChat('acme:ann', { messages: [user('Hello')] })
     expect(response.headers.get('x-threadkeep-profile')).toBe('support')
-    await server.post('acme:bob', { messages: [user('Hello')] })
-    expect(keysIn(await server.ask('GET /api/sessions'))).toEqual([['acme:ann', 'acme:bob'], null])
-    expect(await server.ask('GET /api/sessions/acme:ann/messages')).toMatchObject({
+    await server.postChat('acme:bob', { messages: [user('Hello')] })
+    expect(keysIn(await server.requestJson('GET /api/sessions'))).toEqual([['acme:ann', 'acme:bob'], null])
+    expect(await server.requestJson('GET /api/sessions/acme:ann/messages')).toMatchObject({
       status: 200,
       body: { items: [{ content: 'Hello' }, {}] },
     })
@@ -227,13 +235,17 @@ describe('sessions API', () => {
       session: profiles.thread,
       templates: { kiosk: { profile: profiles.support, idle: 60_000 } },
     }
-    await using server = await startServer({ ways, memory: { clock: () => clock.now }, clock: () => clock.now })
+    await using server = await startServer({
+      profiles: ways,
+      memory: { clock: () => clock.now },
+      clock: () => clock.now,
+    })
     const say = (headers: Readonly<Record<string, string>>) =>
-      server.post('acme:ann', { messages: [user('Hello')] }, headers)
+      server.postChat('acme:ann', { messages: [user('Hello')] }, headers)
     for (const at of [now, now + 120_000, now + 240_000]) {
       clock.now = at
       await say({ 'x-threadkeep-template': 'kiosk' })
-      expect(await server.ask('GET /api/sessions/acme:ann')).toMatchObject({
+      expect(await server.requestJson('GET /api/sessions/acme:ann')).toMatchObject({
         body: { template: 'kiosk', idle: 60_000, startedAt: at, expiresAt: at + 60_000, messages: 2 },
       })
     }
@@ -241,35 +253,35 @@ describe('sessions API', () => {
     clock.now += 120_000
     const plain = await say({})
     expect(plain.headers.get('x-threadkeep-profile')).toBe('thread')
-    expect((await server.ask('GET /api/sessions/acme:ann')).body).not.toHaveProperty('template')
+    expect((await server.requestJson('GET /api/sessions/acme:ann')).body).not.toHaveProperty('template')
   })
 
   verifies('T-16', 'with sessions off refuses to create one', async () => {
-    await using server = await startServer({ ways: { scope: profiles.thread, session: undefined, templates: {} } })
-    expect(await server.ask('POST /api/sessions', { key: 'acme:ann' })).toEqual(
+    await using server = await startServer({ profiles: { scope: profiles.thread, session: undefined, templates: {} } })
+    expect(await server.requestJson('POST /api/sessions', { key: 'acme:ann' })).toEqual(
       badRequest('no_sessions', 'key', 'Session memory is off on this server. Use a key without a session.'),
     )
-    await server.post('acme:ann', { messages: [user('My cat is called Miso.')] })
-    await server.post('acme', { messages: [user('My dog is called Rex.')] })
-    expect(keysIn(await server.ask('GET /api/sessions'))).toEqual([['acme'], null])
+    await server.postChat('acme:ann', { messages: [user('My cat is called Miso.')] })
+    await server.postChat('acme', { messages: [user('My dog is called Rex.')] })
+    expect(keysIn(await server.requestJson('GET /api/sessions'))).toEqual([['acme'], null])
   })
 
   verifies('T-16', 'do not change the memory of their tenant', async () => {
     const { thread, support } = profiles
     const ways = { scope: thread, session: support, templates: {} }
-    const readTenant = async (server: Started): Promise<readonly unknown[]> => {
-      await server.post('acme', { messages: [user('Our shop opens at 9.')] })
-      await server.post('acme', { messages: [user('When does our shop open?')] })
+    const readTenant = async (server: TestServer): Promise<readonly unknown[]> => {
+      await server.postChat('acme', { messages: [user('Our shop opens at 9.')] })
+      await server.postChat('acme', { messages: [user('When does our shop open?')] })
       return Promise.all(
         ['', '/messages', '/context', '/summaries', '/facts'].map((path) =>
-          server.ask(`GET /api/sessions/acme${path}`),
+          server.requestJson(`GET /api/sessions/acme${path}`),
         ),
       )
     }
-    await using alone = await startServer({ ways, memory: { store: freshFile(), clock: () => now } })
-    await using busy = await startServer({ ways, memory: { store: freshFile(), clock: () => now } })
+    await using alone = await startServer({ profiles: ways, memory: { store: newSqliteUrl(), clock: () => now } })
+    await using busy = await startServer({ profiles: ways, memory: { store: newSqliteUrl(), clock: () => now } })
     for (const name of ['ann', 'bob'])
-      await busy.post(`acme:${name}`, { messages: [user('When does our shop open? It opens at 11.')] })
+      await busy.postChat(`acme:${name}`, { messages: [user('When does our shop open? It opens at 11.')] })
     const [before, after] = [await readTenant(alone), await readTenant(busy)]
     expect(after).toEqual(before)
     expect(JSON.stringify(before)).toContain('opens at 9')

@@ -9,10 +9,10 @@ afterAll(() => rmSync(folder, { recursive: true }))
 let files = 0
 
 /** The URL of a new SQLite store. */
-export const freshFile = (): string => `sqlite:${join(folder, `${files++}.db`)}`
+export const newSqliteUrl = (): string => `sqlite:${join(folder, `${files++}.db`)}`
 
 /** Stores that tests run against. */
-export const places: readonly (readonly [name: string, store: () => string])[] = [
+export const testStores: readonly (readonly [name: string, store: () => string])[] = [
   ['RAM', () => 'ram:'],
-  ['SQLite', freshFile],
+  ['SQLite', newSqliteUrl],
 ]

@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { parsePrices } from '../../../src/server/observability/prices.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { assistant, type Started, startServer, user } from '../start.ts'
-import { places } from './testStores.ts'
+import { assistant, startServer, type TestServer, user } from '../start.ts'
+import { testStores } from './testStores.ts'
 
 const startedAt = Date.UTC(2026, 2, 2, 9)
-const start = (store: string): Promise<Started> => startServer({ memory: { store, clock: () => startedAt } })
+const start = (store: string): Promise<TestServer> => startServer({ memory: { store, clock: () => startedAt } })
 type Page = { readonly items: readonly Readonly<Record<string, unknown>>[]; readonly next: string | null }
-const getPage = async (server: Started, path: string): Promise<Page> => (await server.ask(`GET ${path}`)).body as Page
+const getPage = async (server: TestServer, path: string): Promise<Page> =>
+  (await server.requestJson(`GET ${path}`)).body as Page
 
-describe.each(places)('transcript API with %s', (_, store) => {
+describe.each(testStores)('transcript API with %s', (_, store) => {
   verifies('C-10', 'lists complete messages in pages', async () => {
     await using server = await start(store())
     const long = `Our address is 5 Long Street. ${'And so on. '.repeat(20_000)}`
@@ -56,7 +57,7 @@ describe.each(places)('transcript API with %s', (_, store) => {
       assistant('Noted.'),
       user('What is my cat called?'),
     ])
-    const { status, body } = await server.ask('GET /api/sessions/acme:ann/context?budget=500')
+    const { status, body } = await server.requestJson('GET /api/sessions/acme:ann/context?budget=500')
     expect([status, body]).toEqual([
       200,
       JSON.parse(JSON.stringify(await server.memory.context('acme:ann', { budget: 500 }))),
@@ -65,9 +66,9 @@ describe.each(places)('transcript API with %s', (_, store) => {
       messages: [user('My cat is called Miso.'), assistant('Noted.'), user('What is my cat called?')],
       ledger: { budget: 500 },
     })
-    const other = await server.ask('GET /api/sessions/acme:ann/context?query=Who%20am%20I%3F')
+    const other = await server.requestJson('GET /api/sessions/acme:ann/context?query=Who%20am%20I%3F')
     expect(other).toMatchObject({ status: 200, body: { messages: [{}, {}, {}] } })
-    expect(await server.ask('GET /api/sessions/acme:ann/context?budget=x')).toMatchObject({
+    expect(await server.requestJson('GET /api/sessions/acme:ann/context?budget=x')).toMatchObject({
       status: 400,
       body: { error: { param: 'budget' } },
     })
@@ -75,13 +76,15 @@ describe.each(places)('transcript API with %s', (_, store) => {
 
   it('lists messages that an edit cut off as a branch', async () => {
     await using server = await start(store())
-    await server.post('acme:ann', { messages: [user('Hello')] })
-    await server.post('acme:ann', { messages: [user('I live in Rome.')] })
+    await server.postChat('acme:ann', { messages: [user('Hello')] })
+    await server.postChat('acme:ann', { messages: [user('I live in Rome.')] })
     const [, hi, , nice] = await server.memory.transcript('acme:ann')
-    await server.post('acme:ann', { messages: [user('Hello'), assistant(hi?.content ?? ''), user('I live in Oslo.')] })
+    await server.postChat('acme:ann', {
+      messages: [user('Hello'), assistant(hi?.content ?? ''), user('I live in Oslo.')],
+    })
     const { items } = await getPage(server, '/api/sessions/acme:ann/messages')
     expect(items.map(({ content }) => content).slice(0, 3)).toEqual(['Hello', hi?.content, 'I live in Oslo.'])
-    expect(await server.ask('GET /api/sessions/acme:ann/branches')).toEqual({
+    expect(await server.requestJson('GET /api/sessions/acme:ann/branches')).toEqual({
       status: 200,
       body: { items: [{ branch: 3, messages: 2, cutAt: startedAt }], next: null },
     })
@@ -95,7 +98,7 @@ describe.each(places)('transcript API with %s', (_, store) => {
       next: '3',
     })
     for (const branch of ['4', 'receipts', '03x'])
-      expect([branch, (await server.ask(`GET /api/sessions/acme:ann/branches/${branch}`)).status]).toEqual([
+      expect([branch, (await server.requestJson(`GET /api/sessions/acme:ann/branches/${branch}`)).status]).toEqual([
         branch,
         404,
       ])
@@ -111,7 +114,7 @@ describe('summaries and facts API', () => {
     const filler = 'We talked about the weather, the garden and the neighbours at some length today. '.repeat(60)
     for (let turn = 0; turn < 8; turn++)
       await server.memory.append('acme:ann', [user(`${turn}: ${filler}`), assistant('I see.')])
-    await server.memory.upkeep.settled()
+    await server.memory.upkeep.whenIdle()
     const summaries = await getPage(server, '/api/sessions/acme:ann/summaries')
     expect(summaries.items.map(({ id }) => id)).toEqual(
       (await server.memory.upkeep.summaries('acme:ann')).map(({ id }) => id),
@@ -131,11 +134,11 @@ describe('summaries and facts API', () => {
     expect(await getPage(server, '/api/sessions/acme:ann/facts?as_of=2026-03-03')).toEqual(facts)
     const first = await getPage(server, '/api/sessions/acme:ann/facts?limit=1')
     expect([first.items, first.next]).toEqual([[facts.items[0]], facts.items.length > 1 ? facts.items[0]?.id : null])
-    expect(await server.ask('GET /api/sessions/acme:ann/facts?as_of=soon')).toMatchObject({
+    expect(await server.requestJson('GET /api/sessions/acme:ann/facts?as_of=soon')).toMatchObject({
       status: 400,
       body: { error: { param: 'as_of' } },
     })
-    expect(await server.ask('GET /api/sessions/acme:ann/facts?after=nothing')).toMatchObject({
+    expect(await server.requestJson('GET /api/sessions/acme:ann/facts?after=nothing')).toMatchObject({
       status: 400,
       body: { error: { param: 'after' } },
     })
@@ -146,10 +149,10 @@ describe('receipts API', () => {
   verifies('S-10', 'reports cost and savings by a custom price table', async () => {
     const prices = parsePrices({ asOf: '2026-11-01', models: { mine: { input: 1_000_000, output: 2_000_000 } } })
     await using server = await startServer({ prices })
-    const response = await server.post('acme:ann', { model: 'mine', messages: [user('My cat is called Miso.')] })
+    const response = await server.postChat('acme:ann', { model: 'mine', messages: [user('My cat is called Miso.')] })
     const id = response.headers.get('x-threadkeep-receipt') ?? ''
     const { usage } = (await response.json()) as { usage: { prompt_tokens: number; completion_tokens: number } }
-    const { status, body } = await server.ask(`GET /api/receipts/${id}`)
+    const { status, body } = await server.requestJson(`GET /api/receipts/${id}`)
     expect([status, body]).toMatchObject([
       200,
       {
@@ -180,7 +183,7 @@ describe('receipts API', () => {
     await using server = await startServer()
     const ids: string[] = []
     for (const content of ['One', 'Two', 'Three']) {
-      const response = await server.post('acme:ann', { messages: [user(content)] })
+      const response = await server.postChat('acme:ann', { messages: [user(content)] })
       ids.unshift(response.headers.get('x-threadkeep-receipt') ?? '')
     }
     const idsAt = async (query: string) => {
@@ -191,17 +194,17 @@ describe('receipts API', () => {
     expect(await idsAt('?limit=3')).toEqual({ ids, next: null })
     expect(await idsAt('?limit=2')).toEqual({ ids: ids.slice(0, 2), next: '2' })
     expect(await idsAt('?limit=2&after=2')).toEqual({ ids: ids.slice(2), next: null })
-    await server.ask('POST /api/forget', { key: 'acme:ann' })
-    expect((await server.ask(`GET /api/receipts/${ids[0]}`)).status).toBe(404)
+    await server.requestJson('POST /api/forget', { key: 'acme:ann' })
+    expect((await server.requestJson(`GET /api/receipts/${ids[0]}`)).status).toBe(404)
   })
 })
 
 describe('usage API', () => {
   verifies('T-17', 'reports the usage of a session and of a tenant', async () => {
     await using server = await startServer()
-    for (const key of ['acme:ann', 'acme:ann', 'acme:bob']) await server.post(key, { messages: [user('Hello')] })
+    for (const key of ['acme:ann', 'acme:ann', 'acme:bob']) await server.postChat(key, { messages: [user('Hello')] })
     const getUsage = async (path: string) =>
-      (await server.ask(`GET ${path}/metrics`)).body as {
+      (await server.requestJson(`GET ${path}/metrics`)).body as {
         turns: number
         tokens: { shown: number }
         compression: number
@@ -214,6 +217,6 @@ describe('usage API', () => {
     expect([ann.turns, bob.turns, acme.turns]).toEqual([2, 1, 3])
     expect(ann.tokens.shown).toBeGreaterThan(bob.tokens.shown)
     expect(acme.tokens.shown).toBe(ann.tokens.shown + bob.tokens.shown)
-    expect((await server.ask('GET /api/sessions/acme:eve/metrics')).status).toBe(404)
+    expect((await server.requestJson('GET /api/sessions/acme:eve/metrics')).status).toBe(404)
   })
 })

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, it } from 'vitest'
 import { MemoryError } from '../../../src/domain/error.ts'
-import { allows, soleScope } from '../../../src/server/auth/credential.ts'
+import { allowsScope, onlyScope } from '../../../src/server/auth/credential.ts'
 import { Credentials } from '../../../src/server/auth/credentials.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'threadkeep-credentials-'))
@@ -53,16 +53,16 @@ describe('a key', () => {
       createdAt: 1000,
       expiresAt: 2000,
     })
-    expect(credentials.check(key, 1999)).toEqual(credential)
+    expect(credentials.authenticate(key, 1999)).toEqual(credential)
     expect(
-      ['acme', 'example.com', 'Acme', 'acm', 'acme2', '*', ''].filter((scope) => allows(credential, scope)),
+      ['acme', 'example.com', 'Acme', 'acm', 'acme2', '*', ''].filter((scope) => allowsScope(credential, scope)),
     ).toEqual(['acme', 'example.com'])
-    expect(credentials.check(key, 2000)).toBeUndefined()
+    expect(credentials.authenticate(key, 2000)).toBeUndefined()
   })
 
   it('with scope * allows every scope and has no sole scope', async () => {
     const { credential } = await new Credentials(newKeyFile()).create({ scopes: ['acme', '*'], rights: 'admin' }, 0)
-    expect([credential.scopes, credential.rights, allows(credential, 'any'), soleScope(credential)]).toEqual([
+    expect([credential.scopes, credential.rights, allowsScope(credential, 'any'), onlyScope(credential)]).toEqual([
       ['*'],
       'admin',
       true,
@@ -78,7 +78,7 @@ describe('a key', () => {
     ]
     expect(await credentials.revoke(one.credential.id, 500)).toEqual({ ...one.credential, revokedAt: 500 })
     expect(await credentials.revoke(one.credential.id, 900)).toMatchObject({ revokedAt: 500 })
-    expect([credentials.check(one.key, 501), credentials.check(other.key, 501)?.id]).toEqual([
+    expect([credentials.authenticate(one.key, 501), credentials.authenticate(other.key, 501)?.id]).toEqual([
       undefined,
       other.credential.id,
     ])
@@ -102,8 +102,8 @@ describe('a key', () => {
       '__proto__',
       `${key}\n`,
     ]
-    expect(wrong.map((text) => credentials.check(text, 0))).toEqual(wrong.map(() => undefined))
-    expect(credentials.check(key, 0)).toBeDefined()
+    expect(wrong.map((text) => credentials.authenticate(text, 0))).toEqual(wrong.map(() => undefined))
+    expect(credentials.authenticate(key, 0)).toBeDefined()
   })
 
   it('is not created with invalid options', async () => {
@@ -134,13 +134,13 @@ describe('the key file', () => {
   it('is read again once a second, so that changes of other processes apply', async () => {
     const file = newKeyFile()
     const [server, command] = [new Credentials(file), new Credentials(file)]
-    expect([server.isRequired(0), server.check(undefined, 0)]).toEqual([false, undefined])
+    expect([server.isRequired(0), server.authenticate(undefined, 0)]).toEqual([false, undefined])
     const { key, credential } = await command.create({ scopes: ['acme'] }, 0)
-    expect([server.check(key, 999), server.isRequired(999)]).toEqual([undefined, false])
-    expect([server.check(key, 1000), server.isRequired(1000)]).toEqual([credential, true])
+    expect([server.authenticate(key, 999), server.isRequired(999)]).toEqual([undefined, false])
+    expect([server.authenticate(key, 1000), server.isRequired(1000)]).toEqual([credential, true])
     await server.settled()
     await command.revoke(credential.id, 1500)
-    expect(server.check(key, 2500)).toBeUndefined()
+    expect(server.authenticate(key, 2500)).toBeUndefined()
     expect(server.isRequired(2500)).toBe(true)
   })
 
@@ -149,7 +149,7 @@ describe('the key file', () => {
     const server = new Credentials(file)
     server.isRequired(10 * hourMs)
     const { key } = await new Credentials(file).create({ scopes: ['acme'] }, 0)
-    expect(server.check(key, 0)).toBeDefined()
+    expect(server.authenticate(key, 0)).toBeDefined()
   })
 
   it('that is damaged or missing refuses every key with a remedy', async () => {
@@ -176,7 +176,9 @@ describe('the key file', () => {
     for (const [text, why] of damages) {
       writeFileSync(file, text)
       now += 1000
-      expect(errorOf(() => server.check(key, now))).toBe(`corrupt: The key file ${file} is damaged: ${why}. ${remedy}`)
+      expect(errorOf(() => server.authenticate(key, now))).toBe(
+        `corrupt: The key file ${file} is damaged: ${why}. ${remedy}`,
+      )
       expect(errorOf(() => server.isRequired(now + 1))).toContain('corrupt: ')
       await expect(server.create({ scopes: ['acme'] }, now)).rejects.toThrow(why)
       expect(readFileSync(file, 'utf8')).toBe(text)
@@ -185,12 +187,12 @@ describe('the key file', () => {
     const missing = `bad-store: The key file ${file} cannot be read (ENOENT), so no key is accepted. Restore it, create it with threadkeep keys create, or check its permissions.`
     expect(errorOf(() => server.isRequired(now + 1000))).toBe(missing)
     writeFileSync(file, intact)
-    expect(server.check(key, now + 2000)).toBeDefined()
+    expect(server.authenticate(key, now + 2000)).toBeDefined()
   })
 
   it('that is expected but missing, or has no keys, refuses every key', async () => {
     const file = newKeyFile()
-    const expecting = new Credentials(file, { isExpected: true })
+    const expecting = new Credentials(file, { fileExpected: true })
     expect(errorOf(() => expecting.isRequired(0))).toContain('cannot be read (ENOENT), so no key is accepted.')
     writeFileSync(file, JSON.stringify({ format: 'threadkeep-keys', version: 1, keys: [] }))
     expect(new Credentials(file).isRequired(0)).toBe(true)
@@ -243,7 +245,7 @@ describe('the last use of a key', () => {
     const server = new Credentials(file)
     const { key } = await server.create({ scopes: ['acme'] }, 0)
     const usedAfter = async (now: number): Promise<number | undefined> => {
-      server.check(key, now)
+      server.authenticate(key, now)
       await server.settled()
       return new Credentials(file).list(now)[0]?.lastUsedAt
     }
@@ -262,9 +264,9 @@ describe('the last use of a key', () => {
     const { key } = await server.create({ scopes: ['acme'] }, 0)
     rmSync(`${file}.lock`)
     mkdirSync(`${file}.lock`)
-    expect(server.check(key, 10)).toBeDefined()
+    expect(server.authenticate(key, 10)).toBeDefined()
     await server.settled()
-    expect(server.check(key, 20)).toBeDefined()
+    expect(server.authenticate(key, 20)).toBeDefined()
     await server.settled()
     expect(faults.map((fault) => (fault as MemoryError).code)).toEqual(['not-durable'])
   })

@@ -7,8 +7,14 @@ import { MemoryError } from '../../../src/domain/error.ts'
 import { formatKey, type Key, parseKey } from '../../../src/domain/key.ts'
 import type { Credential } from '../../../src/server/auth/credential.ts'
 import { Credentials } from '../../../src/server/auth/credentials.ts'
-import { admit, type KeySources, keyFor, readApiKey, sessionIn } from '../../../src/server/auth/identity.ts'
-import { notFound, Refusal } from '../../../src/server/http/httpError.ts'
+import {
+  authenticate,
+  type KeySources,
+  readApiKey,
+  readSessionHint,
+  resolveKey,
+} from '../../../src/server/auth/identity.ts'
+import { HttpError, notFound } from '../../../src/server/http/httpError.ts'
 import { verifies } from '../../requirements/verifies.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'threadkeep-identity-'))
@@ -26,10 +32,10 @@ const key = `tk_7fK2mQ9x_${'s'.repeat(32)}`
 /** The key as text, or the error. */
 function resolve(sources: KeySources): string | undefined {
   try {
-    const found = keyFor(sources)
+    const found = resolveKey(sources)
     return found === undefined ? undefined : formatKey(found)
   } catch (error) {
-    if (error instanceof Refusal) return `${error.status} ${error.message}`
+    if (error instanceof HttpError) return `${error.status} ${error.message}`
     if (error instanceof MemoryError) return error.code
     throw error
   }
@@ -66,17 +72,17 @@ describe('readApiKey', () => {
 describe('authenticate', () => {
   it('requires a key once one exists, and does not reveal why a key is refused', async () => {
     const credentials = new Credentials(join(folder, 'keys.json'))
-    expect([admit(undefined, {}, 0), admit(credentials, {}, 0)]).toEqual([undefined, undefined])
+    expect([authenticate(undefined, {}, 0), authenticate(credentials, {}, 0)]).toEqual([undefined, undefined])
     const created = await credentials.create({ scopes: ['acme'], expiresAt: 100 }, 0)
     const revoked = await credentials.create({ scopes: ['acme'] }, 0)
     await credentials.revoke(revoked.credential.id, 0)
-    expect(admit(credentials, { 'x-api-key': created.key }, 50)).toEqual(created.credential)
+    expect(authenticate(credentials, { 'x-api-key': created.key }, 50)).toEqual(created.credential)
     await credentials.settled()
     const tryAuthenticate = (headers: Record<string, string>, now: number) => {
       try {
-        return admit(credentials, headers, now)
+        return authenticate(credentials, headers, now)
       } catch (error) {
-        const { status, code, message, headers: responseHeaders } = error as Refusal
+        const { status, code, message, headers: responseHeaders } = error as HttpError
         return [status, code, message, responseHeaders]
       }
     }
@@ -105,13 +111,13 @@ describe('resolveKey', () => {
     const sources: KeySources = {
       path: parseKey('acme:path'),
       header: 'acme:header',
-      session: 'body',
+      sessionHint: 'body',
       credential: acme,
     }
     expect(resolve(sources)).toBe('acme:path')
     expect(resolve({ ...sources, path: undefined })).toBe('acme:header')
     expect(resolve({ ...sources, path: undefined, header: undefined })).toBe('acme:body')
-    expect(resolve({ ...sources, path: undefined, header: ' ', session: ' ' })).toBeUndefined()
+    expect(resolve({ ...sources, path: undefined, header: ' ', sessionHint: ' ' })).toBeUndefined()
     expect(resolve({})).toBeUndefined()
   })
 
@@ -122,14 +128,14 @@ describe('resolveKey', () => {
     expect(resolve({ header: 'acme:acme', credential: acme })).toBe('acme:acme')
     for (const credential of [many, all, undefined]) {
       expect(resolve({ header: ':ann', credential })).toBe('bad-key')
-      expect(resolve({ session: 'ann', credential })).toBeUndefined()
+      expect(resolve({ sessionHint: 'ann', credential })).toBeUndefined()
       expect(resolve({ header: ':ann', credential, defaultScope: 'other' })).toBe('other:ann')
-      expect(resolve({ session: 'ann', credential, defaultScope: 'other' })).toBe('other:ann')
+      expect(resolve({ sessionHint: 'ann', credential, defaultScope: 'other' })).toBe('other:ann')
     }
     expect(resolve({ header: 'other', credential: many })).toBe('other')
     expect(resolve({ header: 'ann', credential: undefined, defaultScope: 'other' })).toBe('ann')
-    expect(resolve({ session: 'ann', credential: acme, defaultScope: 'other' })).toBe('acme:ann')
-    expect(resolve({ session: 'ann', credential: many, defaultScope: 'third' })).toBeUndefined()
+    expect(resolve({ sessionHint: 'ann', credential: acme, defaultScope: 'other' })).toBe('acme:ann')
+    expect(resolve({ sessionHint: 'ann', credential: many, defaultScope: 'third' })).toBeUndefined()
   })
 
   it('answers 404 for the key of another tenant', () => {
@@ -142,7 +148,7 @@ describe('resolveKey', () => {
   })
 
   verifies('T-11', 'hashes an invalid session id in a body and refuses one in a header', () => {
-    const resolveBody = (session: string) => resolve({ session, credential: acme })
+    const resolveBody = (session: string) => resolve({ sessionHint: session, credential: acme })
     expect(resolveBody('other:ann')).toBe('acme:u.nTbD84pNZMO-v4sV4BrHt2')
     expect(resolveBody('ann@example.com')).toBe('acme:ann@example.com')
     for (const text of ['a b', '..', '__proto__', 'i'.repeat(129), 'a/b', ':files', 'zażółć', '\ud800'])
@@ -155,11 +161,11 @@ describe('resolveKey', () => {
 describe('readSessionHint', () => {
   it('reads the fields that clients use, the most explicit first', () => {
     const metadata = { threadkeep_session: 'a', session_id: 'b' }
-    expect(sessionIn({ metadata, prompt_cache_key: 'c', user: 'd' })).toBe('a')
-    expect(sessionIn({ metadata: { session_id: 'b' }, prompt_cache_key: 'c', user: 'd' })).toBe('b')
-    expect(sessionIn({ metadata: null, prompt_cache_key: 'c', user: 'd' })).toBe('c')
-    expect(sessionIn({ metadata: ['x'], prompt_cache_key: 7, user: 'd' })).toBe('d')
-    expect(sessionIn({ user: ' ', key: 'other:ann', scope: 'other' })).toBeUndefined()
+    expect(readSessionHint({ metadata, prompt_cache_key: 'c', user: 'd' })).toBe('a')
+    expect(readSessionHint({ metadata: { session_id: 'b' }, prompt_cache_key: 'c', user: 'd' })).toBe('b')
+    expect(readSessionHint({ metadata: null, prompt_cache_key: 'c', user: 'd' })).toBe('c')
+    expect(readSessionHint({ metadata: ['x'], prompt_cache_key: 7, user: 'd' })).toBe('d')
+    expect(readSessionHint({ user: ' ', key: 'other:ann', scope: 'other' })).toBeUndefined()
   })
 })
 
@@ -189,9 +195,9 @@ describe('resolveKey with arbitrary input', () => {
       fc.property(sources, (given) => {
         const outcome = ((): Key | undefined | 'refused' => {
           try {
-            return keyFor(given)
+            return resolveKey(given)
           } catch (error) {
-            expect(error instanceof Refusal ? error.status : (error as MemoryError).code).toBeOneOf([404, 'bad-key'])
+            expect(error instanceof HttpError ? error.status : (error as MemoryError).code).toBeOneOf([404, 'bad-key'])
             return 'refused'
           }
         })()
@@ -210,7 +216,9 @@ describe('resolveKey with arbitrary input', () => {
   it('never maps two session names to one key', () => {
     fc.assert(
       fc.property(text, text, (one, other) => {
-        const [first, second] = [one, other].map((session) => resolve({ session, credential: credential('acme') }))
+        const [first, second] = [one, other].map((session) =>
+          resolve({ sessionHint: session, credential: credential('acme') }),
+        )
         if (one.isWellFormed() && other.isWellFormed() && one.trim() !== '' && other.trim() !== '')
           expect(first === second).toBe(one === other)
       }),

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Limits, visitorOf } from '../../../src/server/auth/rateLimiter.ts'
-import { Refusal } from '../../../src/server/http/httpError.ts'
+import { RateLimiter, rateLimitKey } from '../../../src/server/auth/rateLimiter.ts'
+import { HttpError } from '../../../src/server/http/httpError.ts'
 
 const secondMs = 1000
 /** `admitted`, or the error of the refusal. */
@@ -10,7 +10,7 @@ const outcome = (enter: () => unknown): unknown => {
     enter()
     return 'admitted'
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof HttpError)) throw error
     const { status, type, code, message, headers } = error
     return `${status} ${type} ${code}: ${message} (${headers['retry-after']}, ${headers['x-should-retry']})`
   }
@@ -24,20 +24,20 @@ const busy =
 
 describe('rate limit', () => {
   it('refuses requests beyond the rate and reports when to retry', () => {
-    const limits = new Limits({ perMinute: 2 })
-    const ask = (now: number) => outcome(() => limits.enter('ann', now)())
+    const limits = new RateLimiter({ requestsPerMinute: 2 })
+    const ask = (now: number) => outcome(() => limits.acquire('ann', now)())
     expect([ask(0), ask(0), ask(0)]).toEqual(['admitted', 'admitted', rateExceeded('30 seconds', '30')])
     expect([ask(29.5 * secondMs), ask(30 * secondMs), ask(30 * secondMs)]).toEqual([
       rateExceeded('a second', '1'),
       'admitted',
       rateExceeded('30 seconds', '30'),
     ])
-    expect(outcome(() => limits.enter('ben', 30 * secondMs))).toBe('admitted')
+    expect(outcome(() => limits.acquire('ben', 30 * secondMs))).toBe('admitted')
   })
 
   it('with a clock that is set back adds no tokens', () => {
-    const limits = new Limits({ perMinute: 2 })
-    const ask = (now: number) => outcome(() => limits.enter('ann', now)())
+    const limits = new RateLimiter({ requestsPerMinute: 2 })
+    const ask = (now: number) => outcome(() => limits.acquire('ann', now)())
     expect([ask(90 * secondMs), ask(90 * secondMs), ask(0), ask(secondMs)]).toEqual([
       'admitted',
       'admitted',
@@ -47,43 +47,43 @@ describe('rate limit', () => {
   })
 
   it('limits concurrent requests of one client, and releases once', () => {
-    const limits = new Limits({ abreast: 2 })
-    const release = limits.enter('ann', 0)
-    limits.enter('ann', 0)
-    expect(outcome(() => limits.enter('ann', 0))).toBe(concurrencyExceeded)
+    const limits = new RateLimiter({ concurrency: 2 })
+    const release = limits.acquire('ann', 0)
+    limits.acquire('ann', 0)
+    expect(outcome(() => limits.acquire('ann', 0))).toBe(concurrencyExceeded)
     release()
     release()
-    expect([outcome(() => limits.enter('ann', 0)), outcome(() => limits.enter('ann', 0))]).toEqual([
+    expect([outcome(() => limits.acquire('ann', 0)), outcome(() => limits.acquire('ann', 0))]).toEqual([
       'admitted',
       concurrencyExceeded,
     ])
   })
 
   it('limits concurrent requests of all clients', () => {
-    const limits = new Limits({ total: 2 })
-    const release = limits.enter('ann', 0)
-    limits.enter('ben', 0)
-    expect(outcome(() => limits.enter('eve', 0))).toBe(busy)
+    const limits = new RateLimiter({ totalConcurrency: 2 })
+    const release = limits.acquire('ann', 0)
+    limits.acquire('ben', 0)
+    expect(outcome(() => limits.acquire('eve', 0))).toBe(busy)
     release()
-    expect(outcome(() => limits.enter('eve', 0))).toBe('admitted')
+    expect(outcome(() => limits.acquire('eve', 0))).toBe('admitted')
   })
 
   it('without limits admits everything, and refuses invalid limits', () => {
-    const limits = new Limits({})
-    for (let at = 0; at < 1000; at++) expect(outcome(() => limits.enter('ann', at % 2))).toBe('admitted')
-    expect(() => new Limits({ perMinute: 0 })).toThrow(/ is 0; it must be a whole number, 1 or more\.$/)
+    const limits = new RateLimiter({})
+    for (let at = 0; at < 1000; at++) expect(outcome(() => limits.acquire('ann', at % 2))).toBe('admitted')
+    expect(() => new RateLimiter({ requestsPerMinute: 0 })).toThrow(/ is 0; it must be a whole number, 1 or more\.$/)
   })
 
   it('never admits more than the rate plus one burst', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 20 * secondMs }), { maxLength: 60 })
     fc.assert(
       fc.property(gaps, fc.integer({ min: 1, max: 10 }), (waits, perMinute) => {
-        const limits = new Limits({ perMinute })
+        const limits = new RateLimiter({ requestsPerMinute: perMinute })
         let now = 0
         let entered = 0
         for (const wait of waits) {
           now += wait
-          if (outcome(() => limits.enter('ann', now)()) === 'admitted') entered++
+          if (outcome(() => limits.acquire('ann', now)()) === 'admitted') entered++
           expect(entered).toBeLessThanOrEqual(perMinute + Math.floor((now / 60_000) * perMinute + 1e-6))
         }
       }),
@@ -93,18 +93,18 @@ describe('rate limit', () => {
 
 describe('buckets', () => {
   it('are dropped when they are full again', () => {
-    const limits = new Limits({ perMinute: 5 })
-    const release = limits.enter('stays', 0)
-    for (let at = 0; at < 100; at++) limits.enter(`client ${at}`, 1)()
+    const limits = new RateLimiter({ requestsPerMinute: 5 })
+    const release = limits.acquire('stays', 0)
+    for (let at = 0; at < 100; at++) limits.acquire(`client ${at}`, 1)()
     expect(limits.size).toBe(101)
-    for (let at = 0; at < 100; at++) outcome(() => limits.enter('other', 60_001 + at)())
+    for (let at = 0; at < 100; at++) outcome(() => limits.acquire('other', 60_001 + at)())
     expect(limits.size).toBe(2)
     release()
   })
 
   it('never exceed the maximum', () => {
-    const limits = new Limits({ perMinute: 5 })
-    for (let at = 0; at < 25_000; at++) limits.enter(`client ${at}`, 1)()
+    const limits = new RateLimiter({ requestsPerMinute: 5 })
+    for (let at = 0; at < 25_000; at++) limits.acquire(`client ${at}`, 1)()
     expect(limits.size).toBe(10_000)
   })
 })
@@ -112,7 +112,7 @@ describe('buckets', () => {
 describe('rateLimitKey', () => {
   it('returns the key, else the address or its IPv6 network', () => {
     const credential = { id: '7fK2mQ9x', name: '', scopes: ['acme'], rights: 'use', createdAt: 0 } as const
-    expect(visitorOf(credential, '10.0.0.1')).toBe('key 7fK2mQ9x')
+    expect(rateLimitKey(credential, '10.0.0.1')).toBe('key 7fK2mQ9x')
     const addresses = [
       '10.0.0.1',
       '::ffff:10.0.0.1',
@@ -123,7 +123,7 @@ describe('rateLimitKey', () => {
       'fe80::1%eth0',
       undefined,
     ]
-    expect(addresses.map((address) => visitorOf(undefined, address))).toEqual([
+    expect(addresses.map((address) => rateLimitKey(undefined, address))).toEqual([
       'address 10.0.0.1',
       'address 10.0.0.1',
       'address 2001:db8:0:0',

@@ -1,22 +1,26 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  buildRequestHeaders,
+  detectProtocol,
   keyHeaders,
-  type Protocol,
-  requestHeaders,
-  returnedHeaders,
-  spokenBy,
-  type Upstream,
+  pickResponseHeaders,
+  type UpstreamIdentity,
+  type UpstreamProtocol,
 } from '../../../src/server/auth/upstreamHeaders.ts'
 
-const openai: Upstream = { origin: 'https://api.openai.com', protocol: 'openai', key: 'sk-configured' }
-const anthropic: Upstream = { origin: 'https://api.anthropic.com', protocol: 'anthropic', key: 'sk-ant-configured' }
+const openai: UpstreamIdentity = { origin: 'https://api.openai.com', protocol: 'openai', key: 'sk-configured' }
+const anthropic: UpstreamIdentity = {
+  origin: 'https://api.anthropic.com',
+  protocol: 'anthropic',
+  key: 'sk-ant-configured',
+}
 const tk = `tk_7fK2mQ9x_${'s'.repeat(32)}`
-const urlAt = (upstream: Upstream) => new URL('/v1/any', upstream.origin)
+const urlAt = (upstream: UpstreamIdentity) => new URL('/v1/any', upstream.origin)
 
 describe('keyHeaders', () => {
   it("without Threadkeep keys prefers the client's key over the configured one", () => {
-    const cases: readonly (readonly [Upstream, Record<string, string>, Record<string, string>])[] = [
+    const cases: readonly (readonly [UpstreamIdentity, Record<string, string>, Record<string, string>])[] = [
       [openai, { authorization: 'Bearer sk-client' }, { authorization: 'Bearer sk-client' }],
       [openai, { 'api-key': 'azure' }, { 'api-key': 'azure' }],
       [openai, { 'x-api-key': 'sk-ant-client' }, { authorization: 'Bearer sk-configured' }],
@@ -86,7 +90,7 @@ describe('keyHeaders', () => {
       fc.constantFrom(...names),
       fc.tuple(placements, fc.constantFrom(tk, 'sk-client')).map(([place, key]) => place(key)),
     )
-    const protocol = fc.constantFrom<Protocol>('openai', 'anthropic')
+    const protocol = fc.constantFrom<UpstreamProtocol>('openai', 'anthropic')
     fc.assert(
       fc.property(
         fc.constantFrom(openai, anthropic),
@@ -94,7 +98,7 @@ describe('keyHeaders', () => {
         fc.boolean(),
         protocol,
         (upstream, headers, hasCredentials, clientProtocol) => {
-          const sent = requestHeaders(upstream, urlAt(upstream), headers, hasCredentials, clientProtocol)
+          const sent = buildRequestHeaders(upstream, urlAt(upstream), headers, hasCredentials, clientProtocol)
           expect(JSON.stringify(sent)).not.toMatch(/tk_/i)
           if (hasCredentials)
             expect(
@@ -114,7 +118,7 @@ describe('buildRequestHeaders', () => {
       'https://api.openai.com:8443/v1',
       'https://api.openai.com.evil.example/v1',
     ])
-      expect(() => requestHeaders(openai, new URL(url), {}, true)).toThrow(
+      expect(() => buildRequestHeaders(openai, new URL(url), {}, true)).toThrow(
         `The key for https://api.openai.com is not sent to ${new URL(url).origin}.`,
       )
   })
@@ -126,9 +130,9 @@ describe('detectProtocol', () => {
       { 'x-api-key': 'sk-ant' },
       { 'anthropic-version': '2023-06-01', authorization: 'Bearer oauth' },
     ])
-      expect(spokenBy(client)).toBe('anthropic')
+      expect(detectProtocol(client)).toBe('anthropic')
     for (const client of [{}, { authorization: 'Bearer sk' }, { 'api-key': 'azure' }])
-      expect(spokenBy(client)).toBe('openai')
+      expect(detectProtocol(client)).toBe('openai')
   })
 })
 
@@ -154,7 +158,7 @@ describe('forwarded headers', () => {
       'x-forwarded-for': '10.0.0.1',
       'x-threadkeep-key': 'acme:ann',
     }
-    expect(requestHeaders(openai, urlAt(openai), client, true)).toEqual({
+    expect(buildRequestHeaders(openai, urlAt(openai), client, true)).toEqual({
       accept: 'application/json',
       'accept-encoding': 'identity',
       authorization: 'Bearer sk-configured',
@@ -162,7 +166,7 @@ describe('forwarded headers', () => {
       'user-agent': 'test/1',
       'x-client-request-id': 'r1',
     })
-    expect(requestHeaders(anthropic, urlAt(anthropic), client, true)).toEqual({
+    expect(buildRequestHeaders(anthropic, urlAt(anthropic), client, true)).toEqual({
       accept: 'application/json',
       'accept-encoding': 'identity',
       'anthropic-beta': 'tools',
@@ -171,8 +175,10 @@ describe('forwarded headers', () => {
       'x-api-key': 'sk-ant-configured',
       'x-app': 'cli',
     })
-    expect(requestHeaders(anthropic, urlAt(anthropic), {}, true)).toMatchObject({ 'anthropic-version': '2023-06-01' })
-    expect(requestHeaders(openai, urlAt(openai), client, true, 'anthropic')).toEqual({
+    expect(buildRequestHeaders(anthropic, urlAt(anthropic), {}, true)).toMatchObject({
+      'anthropic-version': '2023-06-01',
+    })
+    expect(buildRequestHeaders(openai, urlAt(openai), client, true, 'anthropic')).toEqual({
       accept: 'application/json',
       'accept-encoding': 'identity',
       authorization: 'Bearer sk-configured',
@@ -218,7 +224,7 @@ describe('forwarded headers', () => {
       ])
         for (const hasCredentials of [true, false])
           expect(
-            JSON.stringify(requestHeaders(upstream, urlAt(upstream), { [name]: evil }, hasCredentials)),
+            JSON.stringify(buildRequestHeaders(upstream, urlAt(upstream), { [name]: evil }, hasCredentials)),
           ).not.toContain(evil)
   })
 })
@@ -243,13 +249,13 @@ describe('pickResponseHeaders', () => {
       'access-control-allow-origin': '*',
     }
     const [type, after] = [{ 'content-type': 'application/json' }, { 'retry-after': '7' }]
-    expect(returnedHeaders('openai', upstreamHeaders)).toEqual({
+    expect(pickResponseHeaders('openai', upstreamHeaders)).toEqual({
       ...type,
       ...after,
       'x-ratelimit-remaining-requests': '3',
       'openai-processing-ms': '5',
     })
-    expect(returnedHeaders('anthropic', upstreamHeaders)).toEqual({
+    expect(pickResponseHeaders('anthropic', upstreamHeaders)).toEqual({
       ...type,
       ...after,
       'anthropic-ratelimit-requests-remaining': '4',

@@ -51,10 +51,10 @@ describe('upstream selection', () => {
     await using elsewhere = await startUpstream()
     await using server = await startServer({ upstream: upstream.url, apiKey: 'sk-configured' })
     const messages = [user('Hello')]
-    for (const name of headers) await server.post('demo:me', { messages }, { [name]: elsewhere.url })
+    for (const name of headers) await server.postChat('demo:me', { messages }, { [name]: elsewhere.url })
     for (const name of fields)
-      await server.post('demo:me', { messages, [name]: elsewhere.url, metadata: { [name]: elsewhere.url } })
-    await server.post('demo:me', { messages, model: elsewhere.url })
+      await server.postChat('demo:me', { messages, [name]: elsewhere.url, metadata: { [name]: elsewhere.url } })
+    await server.postChat('demo:me', { messages, model: elsewhere.url })
     expect([elsewhere.requests.length, upstream.requests.length]).toEqual([0, headers.length + fields.length + 1])
     expect(new Set(upstream.requests.map(({ path }) => path))).toEqual(new Set(['/v1/chat/completions']))
     const sent = upstream.requests.slice(0, headers.length).map((request) => JSON.stringify(request.headers))

@@ -3,7 +3,7 @@ import { APICallError, embed, generateText, isStepCount, type ModelMessage, Outp
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
-import { all, user } from '../start.ts'
+import { collectAll, user } from '../start.ts'
 import { catchError, createHarness, type Harness } from './harness.ts'
 import { disconnectDuring, failWith, neverRespond, replyWith, replyWithCalls, stallDuring } from './modelServer.ts'
 
@@ -56,7 +56,7 @@ describe('AI SDK', () => {
   verifies(['S-03', 'T-02'], 'streams text and usage', async () => {
     await using harness = await createHarness(replyWith('Grüße aus Zürich 👋, es regnet.'))
     const result = streamText({ ...noRetries, model: model(harness), prompt: 'Hello' })
-    const chunks = await all(result.textStream)
+    const chunks = await collectAll(result.textStream)
     expect(chunks.join('')).toBe('Grüße aus Zürich 👋, es regnet.')
     expect(chunks.length).toBeGreaterThan(3)
     expect(await result.usage).toMatchObject({ inputTokens: 21, outputTokens: 8, totalTokens: 29 })
@@ -112,7 +112,7 @@ describe('AI SDK', () => {
     expect(harness.model.requests[0]?.body.response_format).toMatchObject({ type: 'json_schema' })
     expect(
       (
-        await all(
+        await collectAll(
           streamText({ ...noRetries, model: model(harness), prompt: 'Again?', output: Output.object({ schema }) })
             .partialOutputStream,
         )

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest'
 import { UnifiedAIService } from '../../../src/adapters/ai-service.ts'
 import { SessionMemory } from '../../../src/adapters/session-memory.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { all } from '../start.ts'
+import { collectAll } from '../start.ts'
 import { catchError, createHarness, type Harness } from './harness.ts'
 import { failWith, replyWith, stallDuring } from './modelServer.ts'
 
@@ -29,15 +29,15 @@ describe('UnifiedAIService with the server', () => {
         [replyWith('About bees 🐝, and why they dance.'), replyWith('Honey bees.')],
         protocol,
       )
-      const chunks = await all(
+      const chunks = await collectAll(
         (await createService(harness, provider)).processText({ text: 'What is this article about?' }),
       )
       expect(chunks.join('')).toBe('About bees 🐝, and why they dance.')
       await harness.restart()
       // A new service with an empty memory of its own.
-      expect((await all((await createService(harness, provider)).processText({ text: 'Which bees?' }))).join('')).toBe(
-        'Honey bees.',
-      )
+      expect(
+        (await collectAll((await createService(harness, provider)).processText({ text: 'Which bees?' }))).join(''),
+      ).toBe('Honey bees.')
       expect(harness.model.requests[1]?.body.messages).toEqual([
         { role: 'user', content: 'What is this article about?' },
         { role: 'assistant', content: 'About bees 🐝, and why they dance.' },
@@ -58,14 +58,14 @@ describe('UnifiedAIService with the server', () => {
       )
       const memory = new SessionMemory()
       const service = await createService(harness, provider, memory)
-      expect(await catchError(all(service.processText({ text: 'What is this?' })))).toMatchObject({
+      expect(await catchError(collectAll(service.processText({ text: 'What is this?' })))).toMatchObject({
         name: 'MemoryError',
         code: 'upstream',
       })
       for await (const chunk of service.processText({ text: 'What is this?' })) if (chunk !== '') break
       expect(await harness.model.requests[1]?.outcome).toBe('aborted')
       expect(await harness.readTranscript(tab)).toEqual(['user: What is this?'])
-      expect((await all(service.processText({ text: 'What is this?' }))).join('')).toBe('About bees.')
+      expect((await collectAll(service.processText({ text: 'What is this?' }))).join('')).toBe('About bees.')
       expect(await harness.readTranscript(tab)).toEqual(['user: What is this?', 'assistant: About bees.'])
     })
   }

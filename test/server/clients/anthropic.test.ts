@@ -4,7 +4,7 @@ import { zodOutputFormat } from '@anthropic-ai/sdk/helpers/zod'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
-import { all, assistant, user } from '../start.ts'
+import { assistant, collectAll, user } from '../start.ts'
 import { catchError, createHarness, type Harness } from './harness.ts'
 import { disconnectDuring, failWith, neverRespond, replyWith, replyWithCalls, stallDuring } from './modelServer.ts'
 
@@ -226,7 +226,7 @@ describe('Anthropic SDK', () => {
     expect(await pending).toBeInstanceOf(Anthropic.APIUserAbortError)
     expect(await outcome).toBe('aborted')
     const broken = await client(harness).messages.create({ ...createBody(user('Or anything')), stream: true })
-    expect(await catchError(all(broken))).toBeInstanceOf(Anthropic.APIError)
+    expect(await catchError(collectAll(broken))).toBeInstanceOf(Anthropic.APIError)
     expect(readText(await send(harness, user('Never mind')))).toBe('Fine.')
     expect(await harness.readTranscript(key)).toEqual([
       'user: Tell me all',

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Memory } from '../../../src/memory.ts'
 import type { UpstreamOptions } from '../../../src/server/upstreams/upstream.ts'
-import { stage } from '../config/harness.ts'
+import { openConfiguredServer } from '../config/harness.ts'
 import { type ModelServer, type Script, startModelServer } from './modelServer.ts'
 
 export type Harness = AsyncDisposable & {
@@ -40,7 +40,7 @@ export async function createHarness(
     upstreams: [{ base: model.url, protocol }, ...others],
     retries: { wait: 1 },
   }
-  const open = () => stage(join(folder, 'threadkeep.config.json'), config)
+  const open = () => openConfiguredServer(join(folder, 'threadkeep.config.json'), config)
   const faults: string[] = []
   let running = await open()
   const close = async (): Promise<void> => {
@@ -72,8 +72,8 @@ export async function createHarness(
 type StoredMessage = Awaited<ReturnType<Memory['transcript']>>[number]
 
 /** Formats a message as `user: Hello`, `assistant: weather({"city":"Rome"})` or `tool: 21 °C`. */
-function formatMessage({ role, content, calls = [] }: StoredMessage): string {
-  return `${role}: ${[...(content === '' ? [] : [content]), ...calls.map((call) => `${call.name}(${call.arguments})`)].join(' ')}`
+function formatMessage({ role, content, toolCalls = [] }: StoredMessage): string {
+  return `${role}: ${[...(content === '' ? [] : [content]), ...toolCalls.map((call) => `${call.name}(${call.arguments})`)].join(' ')}`
 }
 
 /** Returns the error of a rejected promise; undefined if it resolves. */

@@ -12,7 +12,7 @@ import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
-import { all, assistant, user } from '../start.ts'
+import { assistant, collectAll, user } from '../start.ts'
 import { catchError, createHarness, type Harness } from './harness.ts'
 import { disconnectDuring, failWith, neverRespond, replyWith, replyWithCalls, stallDuring } from './modelServer.ts'
 
@@ -56,7 +56,7 @@ for (const useResponsesApi of [false, true]) {
 
     verifies(['S-03', 'T-02'], 'streams text and usage', async () => {
       await using harness = await createHarness(replyWith('Grüße aus Zürich 👋, es regnet.'))
-      const chunks = await all(await chat(harness, useResponsesApi).stream('Hello'))
+      const chunks = await collectAll(await chat(harness, useResponsesApi).stream('Hello'))
       expect(chunks.map((chunk) => chunk.text).join('')).toBe('Grüße aus Zürich 👋, es regnet.')
       const complete = chunks.reduce((sum: AIMessageChunk, chunk) => sum.concat(chunk))
       expect(complete.usage_metadata).toMatchObject({ input_tokens: 21, output_tokens: 8 })
@@ -156,7 +156,7 @@ for (const useResponsesApi of [false, true]) {
     verifies('S-03', 'receives an error when a stream breaks, and the partial reply is not stored', async () => {
       await using harness = await createHarness([disconnectDuring('This is going to be long'), replyWith('Fine.')])
       const stream = await chat(harness, useResponsesApi).stream('Tell me all')
-      expect(await catchError(all(stream))).toBeInstanceOf(OpenAI.APIError)
+      expect(await catchError(collectAll(stream))).toBeInstanceOf(OpenAI.APIError)
       expect((await chat(harness, useResponsesApi).invoke('Never mind')).text).toBe('Fine.')
       expect(await harness.readTranscript(key)).toEqual(['user: Tell me all', 'user: Never mind', 'assistant: Fine.'])
     })

@@ -2,22 +2,22 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import { faultsIn } from './requestRules.ts'
+import { findRequestErrors } from './requestRules.ts'
 import {
   type Call,
-  chatWording,
-  messagesWording,
-  responsesWording,
-  type Said,
-  type Wording,
+  chatFormat,
+  messagesFormat,
+  type ResponseFormat,
+  responsesFormat,
+  type ScriptedReply,
 } from './responseFormats.ts'
 
 /** Scripted behaviour for one request. */
 export type ScriptedResponse =
-  | { readonly kind: 'reply'; readonly reply: Said }
+  | { readonly kind: 'reply'; readonly reply: ScriptedReply }
   | { readonly kind: 'error'; readonly status: number; readonly headers: Readonly<Record<string, string>> }
   /** Sends half of a stream, then leaves it open or closes the connection. */
-  | { readonly kind: 'stall' | 'disconnect'; readonly reply: Said }
+  | { readonly kind: 'stall' | 'disconnect'; readonly reply: ScriptedReply }
   | { readonly kind: 'silence' }
 
 export type ReceivedRequest = {
@@ -41,7 +41,7 @@ export type ModelServer = AsyncDisposable & {
   close(): Promise<void>
 }
 
-export const replyWith = (reply: string | Said): ScriptedResponse => ({
+export const replyWith = (reply: string | ScriptedReply): ScriptedResponse => ({
   kind: 'reply',
   reply: typeof reply === 'string' ? { text: reply } : reply,
 })
@@ -108,10 +108,10 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   return { path: request.url ?? '', headers: request.headers, body, outcome }
 }
 
-const formats: Readonly<Record<string, Wording>> = {
-  '/v1/chat/completions': chatWording,
-  '/v1/responses': responsesWording,
-  '/v1/messages': messagesWording,
+const formats: Readonly<Record<string, ResponseFormat>> = {
+  '/v1/chat/completions': chatFormat,
+  '/v1/responses': responsesFormat,
+  '/v1/messages': messagesFormat,
 }
 
 /** Fixed responses of the other endpoints. */
@@ -135,16 +135,16 @@ async function respond(
   const format = formats[received.path]
   const fixed = fixedResponses[received.path]
   if (format === undefined) return sendJson(response, fixed === undefined ? 404 : 200, fixed ?? {})
-  const [error] = faultsIn(received)
-  if (error !== undefined) return sendJson(response, 400, format.refusal(400, error))
+  const [error] = findRequestErrors(received)
+  if (error !== undefined) return sendJson(response, 400, format.formatError(400, error))
   const scripted = selectResponse(script, received, number)
   if (scripted.kind === 'silence') return
   if (scripted.kind === 'error') {
     const { status, headers } = scripted
-    return sendJson(response, status, format.refusal(status, `Scripted ${status}.`), headers)
+    return sendJson(response, status, format.formatError(status, `Scripted ${status}.`), headers)
   }
-  if (received.body.stream !== true) return sendJson(response, 200, format.whole(scripted.reply, number))
-  await sendStream(response, format.events(scripted.reply, number, received.body), scripted.kind)
+  if (received.body.stream !== true) return sendJson(response, 200, format.formatBody(scripted.reply, number))
+  await sendStream(response, format.formatEvents(scripted.reply, number, received.body), scripted.kind)
 }
 
 function selectResponse(script: Script, received: ReceivedRequest, number: number): ScriptedResponse {

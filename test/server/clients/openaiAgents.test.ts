@@ -11,7 +11,7 @@ import OpenAI from 'openai'
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
-import { all, assistant, user } from '../start.ts'
+import { assistant, collectAll, user } from '../start.ts'
 import { catchError, createHarness, type Harness } from './harness.ts'
 import { disconnectDuring, failWith, neverRespond, replyWith, replyWithCalls, stallDuring } from './modelServer.ts'
 
@@ -73,7 +73,7 @@ for (const useResponses of [false, true]) {
     verifies(['S-03', 'T-02'], 'stream tool calls and text', async () => {
       await using harness = await createHarness([replyWithCalls(rome, oslo), replyWith('Rome is warmer.')])
       const result = await createRunner(harness, useResponses).run(guide, 'Where is it warmer?', { stream: true })
-      const chunks = await all(result.toTextStream())
+      const chunks = await collectAll(result.toTextStream())
       await result.completed
       expect(chunks.join('')).toBe('Rome is warmer.')
       expect(result.state.usage).toMatchObject({ requests: 2, inputTokens: 42, outputTokens: 16 })
@@ -151,7 +151,9 @@ for (const useResponses of [false, true]) {
     verifies('S-03', 'receive an error when a stream breaks, and the partial reply is not stored', async () => {
       await using harness = await createHarness([disconnectDuring('This is going to be long'), replyWith('Fine.')])
       const result = await createRunner(harness, useResponses).run(guide, 'Tell me all', { stream: true })
-      expect(await catchError(all(result.toTextStream()).then(() => result.completed))).toBeInstanceOf(OpenAI.APIError)
+      expect(await catchError(collectAll(result.toTextStream()).then(() => result.completed))).toBeInstanceOf(
+        OpenAI.APIError,
+      )
       expect((await createRunner(harness, useResponses).run(guide, 'Never mind')).finalOutput).toBe('Fine.')
       expect(await harness.readTranscript(key)).toEqual(['user: Tell me all', 'user: Never mind', 'assistant: Fine.'])
     })

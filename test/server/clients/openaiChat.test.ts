@@ -3,7 +3,7 @@ import { zodResponseFormat } from 'openai/helpers/zod'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
-import { all, assistant, startServer, user } from '../start.ts'
+import { assistant, collectAll, startServer, user } from '../start.ts'
 import { catchError, createHarness, type Harness } from './harness.ts'
 import { disconnectDuring, failWith, neverRespond, replyWith, replyWithCalls, stallDuring } from './modelServer.ts'
 
@@ -46,7 +46,7 @@ describe('OpenAI SDK, chat completions', () => {
       stream: true,
       stream_options: { include_usage: true },
     })
-    const chunks = await all(stream)
+    const chunks = await collectAll(stream)
     expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(
       'Grüße aus Zürich 👋, es regnet.',
     )
@@ -205,7 +205,7 @@ describe('OpenAI SDK, chat completions', () => {
       messages: [user('Tell me all')],
       stream: true,
     })
-    expect(await catchError(all(stream))).toBeInstanceOf(OpenAI.APIError)
+    expect(await catchError(collectAll(stream))).toBeInstanceOf(OpenAI.APIError)
     expect(await send(harness, user('Never mind'))).toBe('Fine.')
     expect(await harness.readTranscript(key)).toEqual(['user: Tell me all', 'user: Never mind', 'assistant: Fine.'])
   })
@@ -318,9 +318,11 @@ describe('OpenAI SDK, chat completions', () => {
       { role: 'function', name: 'now', content: '12:00' },
     ]
     for (const messages of [conversation.slice(0, 3), conversation])
-      expect((await server.post(key, { model: 'any', messages })).status).toBe(200)
+      expect((await server.postChat(key, { model: 'any', messages })).status).toBe(200)
     const stored = await server.memory.transcript(key)
-    expect(stored.filter(({ role }) => role === 'tool').map(({ content, answers }) => [content, answers])).toEqual([
+    expect(
+      stored.filter(({ role }) => role === 'tool').map(({ content, toolCallId }) => [content, toolCallId]),
+    ).toEqual([
       ['1', 'c1'],
       ['12:00', 'now'],
     ])

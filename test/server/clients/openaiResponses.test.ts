@@ -3,7 +3,7 @@ import { zodTextFormat } from 'openai/helpers/zod'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
-import { all, assistant, user } from '../start.ts'
+import { assistant, collectAll, user } from '../start.ts'
 import { catchError, createHarness, type Harness } from './harness.ts'
 import { disconnectDuring, failWith, neverRespond, replyWith, replyWithCalls, stallDuring } from './modelServer.ts'
 
@@ -50,7 +50,7 @@ describe('OpenAI SDK, Responses', () => {
   verifies(['S-03', 'T-02'], 'streams text and usage', async () => {
     await using harness = await createHarness(replyWith('Grüße aus Zürich 👋, es regnet.'))
     const stream = client(harness).responses.stream({ model: 'test-model', input: 'Hello' })
-    const events = await all(stream)
+    const events = await collectAll(stream)
     expect(events.map((event) => (event.type === 'response.output_text.delta' ? event.delta : '')).join('')).toBe(
       'Grüße aus Zürich 👋, es regnet.',
     )
@@ -216,7 +216,7 @@ describe('OpenAI SDK, Responses', () => {
       object: 'conversation',
       metadata: { topic: 'cats' },
     })
-    const items = await all(client(harness).conversations.items.list(id, { order: 'asc', limit: 2 }))
+    const items = await collectAll(client(harness).conversations.items.list(id, { order: 'asc', limit: 2 }))
     const texts = items.map((item) =>
       item.type === 'message'
         ? [item.role, ...item.content.map((part) => ('text' in part ? part.text : part.type))]
@@ -333,7 +333,7 @@ describe('OpenAI SDK, Responses', () => {
   verifies('S-03', 'receives an error when a stream breaks, and the partial reply is not stored', async () => {
     await using harness = await createHarness([disconnectDuring('This is going to be long'), replyWith('Fine.')])
     const stream = await client(harness).responses.create({ model: 'test-model', input: 'Tell me all', stream: true })
-    expect(await catchError(all(stream))).toBeInstanceOf(OpenAI.APIError)
+    expect(await catchError(collectAll(stream))).toBeInstanceOf(OpenAI.APIError)
     expect((await send(harness, { input: 'Never mind' })).output_text).toBe('Fine.')
     expect(await harness.readTranscript(key)).toEqual(['user: Tell me all', 'user: Never mind', 'assistant: Fine.'])
   })

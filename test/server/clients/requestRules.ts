@@ -1,5 +1,5 @@
 import type { AnthropicMessage, ChatMessage } from '../../../src/domain/ledger.ts'
-import { anthropicFaults, openaiFaults } from '../../context/providerRules.ts'
+import { findAnthropicFaults, findOpenaiFaults } from '../../context/providerRules.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 type Request = {
@@ -8,11 +8,11 @@ type Request = {
 }
 
 /** Finds the errors for which the real service would reject a request. */
-export function faultsIn({ path, body }: Request): readonly string[] {
+export function findRequestErrors({ path, body }: Request): readonly string[] {
   if (typeof body.model !== 'string') return ['model is missing']
   const unknownField = Object.keys(body).find((field) => field.startsWith('threadkeep'))
   if (unknownField !== undefined) return [`Unrecognized request argument: ${unknownField}`]
-  if (path === '/v1/chat/completions') return openaiFaults(body.messages.map(toPlainMessage))
+  if (path === '/v1/chat/completions') return findOpenaiFaults(body.messages.map(toPlainMessage))
   if (path === '/v1/messages') return findMessagesErrors(body)
   return findResponsesErrors(body)
 }
@@ -33,7 +33,7 @@ function findMessagesErrors({ system, messages, max_tokens: maxTokens }: Request
   const conversation = messages.filter(
     ({ role }) => role !== 'system',
   ) as readonly unknown[] as readonly AnthropicMessage[]
-  return anthropicFaults({
+  return findAnthropicFaults({
     system: typeof system === 'string' ? system : JSON.stringify(system ?? ''),
     messages: conversation,
   })

@@ -1,18 +1,18 @@
 /** Content of one reply. */
-export type Said = { readonly text?: string; readonly calls?: readonly Call[]; readonly thinking?: string }
+export type ScriptedReply = { readonly text?: string; readonly calls?: readonly Call[]; readonly thinking?: string }
 export type Call = { readonly id: string; readonly name: string; readonly input: Readonly<Record<string, unknown>> }
 
 type Body = Readonly<Record<string, unknown>>
 type Event = { readonly type: string; readonly [field: string]: unknown }
 
 /** Response format of one protocol, as the real service writes it. `number` is the number of the request. */
-export type Wording = {
+export type ResponseFormat = {
   /** Formats a complete response. */
-  whole(reply: Said, number: number): unknown
+  formatBody(reply: ScriptedReply, number: number): unknown
   /** Formats the events of a stream; text is split over several events. */
-  events(reply: Said, number: number, request: Body): readonly string[]
+  formatEvents(reply: ScriptedReply, number: number, request: Body): readonly string[]
   /** Formats an error. */
-  refusal(status: number, message: string): unknown
+  formatError(status: number, message: string): unknown
 }
 
 const model = 'test-model'
@@ -38,8 +38,8 @@ const chatUsage = {
 }
 
 /** OpenAI chat completions. */
-export const chatWording: Wording = {
-  whole: ({ text, calls }, number) => ({
+export const chatFormat: ResponseFormat = {
+  formatBody: ({ text, calls }, number) => ({
     id: `chatcmpl-${number}`,
     object: 'chat.completion',
     created: 1,
@@ -59,7 +59,7 @@ export const chatWording: Wording = {
     ],
     usage: chatUsage,
   }),
-  events: ({ text = '', calls = [] }, number, { stream_options: options }) => {
+  formatEvents: ({ text = '', calls = [] }, number, { stream_options: options }) => {
     const header = { id: `chatcmpl-${number}`, object: 'chat.completion.chunk', created: 1, model }
     const formatChunk = (delta: unknown, reason: string | null = null): string =>
       formatData({ ...header, choices: [{ index: 0, delta, logprobs: null, finish_reason: reason }] })
@@ -80,7 +80,7 @@ export const chatWording: Wording = {
       'data: [DONE]\n\n',
     ]
   },
-  refusal: formatOpenaiError,
+  formatError: formatOpenaiError,
 }
 
 const toChatCall = ({ id, name, input }: Omit<Call, 'input'> & { readonly input: unknown }) => ({
@@ -106,14 +106,14 @@ const responsesUsage = {
 }
 
 /** OpenAI Responses. */
-export const responsesWording: Wording = {
-  whole: (reply, number) => ({
+export const responsesFormat: ResponseFormat = {
+  formatBody: (reply, number) => ({
     ...createResponse(number),
     status: 'completed',
     output: toItems(reply, number),
     usage: responsesUsage,
   }),
-  events: (reply, number) => {
+  formatEvents: (reply, number) => {
     const initial = { ...createResponse(number), status: 'in_progress' }
     const output = toItems(reply, number)
     const events: readonly Event[] = [
@@ -124,7 +124,7 @@ export const responsesWording: Wording = {
     ]
     return events.map((event, sequence) => formatNamedEvent({ ...event, sequence_number: sequence }))
   },
-  refusal: formatOpenaiError,
+  formatError: formatOpenaiError,
 }
 
 const createResponse = (number: number) => ({
@@ -146,7 +146,7 @@ type Item = Event & { readonly id: string }
 
 const toPart = (text: string) => ({ type: 'output_text', text, annotations: [] })
 
-function toItems({ text, calls = [], thinking }: Said, number: number): readonly Item[] {
+function toItems({ text, calls = [], thinking }: ScriptedReply, number: number): readonly Item[] {
   const callItems = calls.map(({ id, name, input }): Item => {
     return {
       type: 'function_call',
@@ -215,14 +215,14 @@ const errorTypes: Readonly<Record<number, string>> = {
 }
 
 /** Anthropic Messages. */
-export const messagesWording: Wording = {
-  whole: (reply, number) => ({
+export const messagesFormat: ResponseFormat = {
+  formatBody: (reply, number) => ({
     ...createMessage(number),
     content: toBlocks(reply),
     stop_reason: readStopReason(reply),
     usage: messagesUsage,
   }),
-  events: (reply, number) =>
+  formatEvents: (reply, number) =>
     [
       { type: 'message_start', message: { ...createMessage(number), usage: { ...messagesUsage, output_tokens: 1 } } },
       { type: 'ping' },
@@ -234,14 +234,14 @@ export const messagesWording: Wording = {
       },
       { type: 'message_stop' },
     ].map(formatNamedEvent),
-  refusal: (status, message) => ({
+  formatError: (status, message) => ({
     type: 'error',
     error: { type: errorTypes[status] ?? 'api_error', message },
     request_id: 'req_scripted',
   }),
 }
 
-const readStopReason = ({ calls }: Said): string => (calls === undefined ? 'end_turn' : 'tool_use')
+const readStopReason = ({ calls }: ScriptedReply): string => (calls === undefined ? 'end_turn' : 'tool_use')
 const createMessage = (number: number) => ({
   id: `msg_${number}`,
   type: 'message',
@@ -254,7 +254,7 @@ const createMessage = (number: number) => ({
 
 type Block = Event & { readonly text?: string; readonly thinking?: string; readonly input?: unknown }
 
-const toBlocks = ({ text, calls = [], thinking }: Said): readonly Block[] => [
+const toBlocks = ({ text, calls = [], thinking }: ScriptedReply): readonly Block[] => [
   ...(thinking === undefined ? [] : [{ type: 'thinking', thinking, signature: 'c2lnbmVk' }]),
   ...(text === undefined ? [] : [{ type: 'text', text }]),
   ...calls.map((call) => ({ type: 'tool_use', ...call })),

@@ -5,13 +5,13 @@ import OpenAI from 'openai'
 import { describe, expect } from 'vitest'
 import { Credentials } from '../../../src/server/auth/credentials.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { freshFiles } from '../../stores/tempPaths.ts'
-import { stage } from '../config/harness.ts'
+import { createTempPaths } from '../../stores/tempPaths.ts'
+import { openConfiguredServer } from '../config/harness.ts'
 import { user } from '../start.ts'
 import { catchError } from './harness.ts'
 import { replyWith, startModelServer } from './modelServer.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 
 /** Starts a server that requires Threadkeep keys, with a key for the tenant `acme` and configured upstream keys. */
 async function startGuardedServer() {
@@ -25,7 +25,11 @@ async function startGuardedServer() {
     { base: openai.url, protocol: 'openai', key: 'sk-server', models: ['gpt-*'] },
     { base: anthropic.url, protocol: 'anthropic', key: 'sk-ant-server', models: ['claude-*'] },
   ]
-  const opened = await stage(fresh('.json'), { store: `sqlite:${fresh()}`, keys: { file: keys }, upstreams })
+  const opened = await openConfiguredServer(fresh('.json'), {
+    store: `sqlite:${fresh()}`,
+    keys: { file: keys },
+    upstreams,
+  })
   const close = async (): Promise<void> => {
     await opened.server.close(0)
     await Promise.all([openai.close(), anthropic.close()])

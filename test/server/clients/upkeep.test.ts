@@ -2,7 +2,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
-import { messagesOf } from '../../scenarios/sampleTurns.ts'
+import { sampleMessages } from '../../scenarios/sampleTurns.ts'
 import { createHarness, type Harness } from './harness.ts'
 import { failWith, type ReceivedRequest, replyWith, type ScriptedResponse, startModelServer } from './modelServer.ts'
 
@@ -53,9 +53,9 @@ const isUpkeep = ({ path, body }: ReceivedRequest): boolean =>
 /** Sends messages until there is a summary. */
 async function sendUntilSummary(harness: Harness, send: SendMessage): Promise<void> {
   for (let turn = 0; (await harness.memory.upkeep.summaries(key)).length === 0; turn++) {
-    const texts = messagesOf(40 * turn, 40).map(({ content }) => content)
+    const texts = sampleMessages(40 * turn, 40).map(({ content }) => content)
     await send(harness, texts.join(' '))
-    await harness.memory.upkeep.settled()
+    await harness.memory.upkeep.whenIdle()
   }
 }
 

@@ -4,13 +4,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { internalsOf } from '../../../src/memory.ts'
-import { wholeReply } from '../../providers/protocols.ts'
+import { encodeJsonReply } from '../../providers/protocols.ts'
 import { startUpstream } from '../../providers/upstream.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { freshFiles } from '../../stores/tempPaths.ts'
-import { stage } from './harness.ts'
+import { createTempPaths } from '../../stores/tempPaths.ts'
+import { openConfiguredServer } from './harness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const small = { small: { extends: 'thread', budget: 900 } }
 const configText = (fields: object): string => JSON.stringify({ listen: { port: 0 }, ...fields })
 
@@ -21,7 +21,7 @@ async function startPausedUpstream() {
     request.resume()
     requested.resolve()
     await released.promise
-    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeReply('openai', ['Noted.']))
+    response.writeHead(200, { 'content-type': 'application/json' }).end(encodeJsonReply('openai', ['Noted.']))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const close = async (): Promise<void> => {
@@ -39,7 +39,7 @@ async function startPausedUpstream() {
 
 describe('ConfigWatcher', () => {
   verifies('T-17', 'applies changed profiles to the next turn and keeps stored messages', async () => {
-    await using opened = await stage(fresh('.json'), { store: `sqlite:${fresh()}` })
+    await using opened = await openConfiguredServer(fresh('.json'), { store: `sqlite:${fresh()}` })
     const { store } = internalsOf(opened.server.memories.scopes)
     expect((await opened.ask('acme:ann', 'My cat is called Miso.')).headers.get('x-threadkeep-tokens')).toMatch(
       /\/16000$/,
@@ -57,7 +57,7 @@ describe('ConfigWatcher', () => {
   })
 
   it('with an invalid file logs once and keeps the previous settings', async () => {
-    await using opened = await stage(fresh('.json'), {
+    await using opened = await openConfiguredServer(fresh('.json'), {
       store: 'ram:',
       profile: 'small',
       profiles: small,
@@ -86,7 +86,7 @@ describe('ConfigWatcher', () => {
 
   it('with unchanged text does nothing', async () => {
     const file = fresh('.json')
-    await using opened = await stage(file, { store: 'ram:' })
+    await using opened = await openConfiguredServer(file, { store: 'ram:' })
     const before = opened.server.memories.sessions
     expect(await opened.reconfigure(readFileSync(file, 'utf8'))).toBe('unchanged')
     expect(opened.server.memories.sessions).toBe(before)
@@ -94,7 +94,7 @@ describe('ConfigWatcher', () => {
 
   it('lets a running turn finish with its previous settings', async () => {
     await using slow = await startPausedUpstream()
-    await using opened = await stage(fresh('.json'), {
+    await using opened = await openConfiguredServer(fresh('.json'), {
       store: `sqlite:${fresh()}`,
       upkeep: 'off',
       upstreams: [{ base: slow.url }],
@@ -115,7 +115,7 @@ describe('ConfigWatcher', () => {
 
   verifies('X-08', 'keeps the secrets of sessions, which are only in RAM', async () => {
     await using upstream = await startUpstream()
-    await using opened = await stage(fresh('.json'), {
+    await using opened = await openConfiguredServer(fresh('.json'), {
       store: `sqlite:${fresh()}`,
       upkeep: 'off',
       upstreams: [{ base: upstream.url }],

@@ -1,16 +1,16 @@
 import { writeFileSync } from 'node:fs'
-import { Following } from '../../../src/server/config/configWatcher.ts'
-import { planOf } from '../../../src/server/config/serverConfig.ts'
-import { type Loaded, loadSettings, type Said } from '../../../src/server/config/settings.ts'
+import { ConfigWatcher } from '../../../src/server/config/configWatcher.ts'
+import { resolveServerConfig } from '../../../src/server/config/serverConfig.ts'
+import { type ConfigInput, type LoadedSettings, loadSettings } from '../../../src/server/config/settings.ts'
 import type { Log } from '../../../src/server/observability/log.ts'
-import { type Opened, type OpenOptions, openServer } from '../../../src/server/openServer.ts'
+import { type OpenedServer, type OpenServerOptions, openServer } from '../../../src/server/openServer.ts'
 
 export type ConfiguredServer = AsyncDisposable & {
-  readonly server: Opened
+  readonly server: OpenedServer
   /** Logged faults. */
   readonly faults: readonly string[]
   /** Writes the configuration file and reloads it. */
-  reconfigure(text: string): ReturnType<Following['look']>
+  reconfigure(text: string): ReturnType<ConfigWatcher['reload']>
   /** Requests a chat completion. */
   ask(key: string, content: string, headers?: Readonly<Record<string, string>>): Promise<ChatResult>
 }
@@ -22,28 +22,28 @@ export type ChatResult = {
 }
 
 /** Opens a server with a configuration file, on a free port, as `threadkeep serve` does. */
-export async function stage(
+export async function openConfiguredServer(
   file: string,
   config: object,
-  options: OpenOptions & { readonly environment?: Readonly<Record<string, string>> } = {},
+  options: OpenServerOptions & { readonly environment?: Readonly<Record<string, string>> } = {},
 ): Promise<ConfiguredServer> {
   writeFileSync(file, JSON.stringify({ listen: { port: 0 }, ...config }))
-  const input: Said = { file, sources: [] }
-  const loaded: Loaded = await loadSettings(input)
+  const input: ConfigInput = { file, sources: [] }
+  const loaded: LoadedSettings = await loadSettings(input)
   const faults: string[] = []
   const log: Log = {
     request: () => undefined,
-    note: () => undefined,
+    event: () => undefined,
     fault: (id, trace) => faults.push(`${id} ${trace}`),
   }
-  const server = await openServer(planOf(loaded.settings, options.environment ?? {}), { ...options, log })
-  const watcher = new Following({ said: input, loaded, log, replace: (ways) => server.memories.replace(ways) })
+  const server = await openServer(resolveServerConfig(loaded.settings, options.environment ?? {}), { ...options, log })
+  const watcher = new ConfigWatcher({ input, loaded, log, applyProfiles: (ways) => server.memories.replace(ways) })
   return {
     server,
     faults,
     reconfigure: (text) => {
       writeFileSync(file, text)
-      return watcher.look()
+      return watcher.reload()
     },
     ask: (key, content, headers = {}) => ask(`${server.url}/v1/${key}/chat/completions`, content, headers),
     [Symbol.asyncDispose]: () => server.close(0),

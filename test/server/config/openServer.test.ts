@@ -4,12 +4,12 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../../src/domain/key.ts'
 import { Credentials } from '../../../src/server/auth/credentials.ts'
-import { replies, sends, startUpstream } from '../../providers/upstream.ts'
+import { replyWith, sendRaw, startUpstream } from '../../providers/upstream.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { freshFiles } from '../../stores/tempPaths.ts'
-import { stage } from './harness.ts'
+import { createTempPaths } from '../../stores/tempPaths.ts'
+import { openConfiguredServer } from './harness.ts'
 
-const fresh = freshFiles()
+const fresh = createTempPaths()
 const newConfigFile = (): string => fresh('.json')
 const support = (lifetime: object) => ({ profile: 'support', profiles: { support: { extends: 'support', lifetime } } })
 const quote = 'From what you told me: "My cat is called Miso."'
@@ -18,7 +18,7 @@ describe('openServer', () => {
   it('stores durable profiles in one file and RAM profiles in none', async () => {
     const store = fresh()
     const templates = { kept: { profile: 'thread' } }
-    await using opened = await stage(newConfigFile(), {
+    await using opened = await openConfiguredServer(newConfigFile(), {
       profile: 'support',
       store: `sqlite:${store}`,
       templates,
@@ -36,7 +36,7 @@ describe('openServer', () => {
   })
 
   verifies('T-16', 'with sessions off answers sessions without memory and tenants with it', async () => {
-    await using opened = await stage(newConfigFile(), { store: 'ram:', sessions: false })
+    await using opened = await openConfiguredServer(newConfigFile(), { store: 'ram:', sessions: false })
     await opened.ask('acme:ann', 'My cat is called Miso.')
     expect((await opened.ask('acme:ann', 'What is my cat called?')).text).not.toContain('Miso')
     await opened.ask('acme', 'My cat is called Miso.')
@@ -44,9 +44,9 @@ describe('openServer', () => {
   })
 
   verifies('T-17', 'begins sessions from templates, with their system text and lifetimes', async () => {
-    await using upstream = await startUpstream(replies('Fine.'))
+    await using upstream = await startUpstream(replyWith('Fine.'))
     const templates = { sales: { profile: 'summary', idle: '2h', age: '1d', preamble: 'You sell lamps.', budget: 900 } }
-    await using opened = await stage(newConfigFile(), {
+    await using opened = await openConfiguredServer(newConfigFile(), {
       store: 'ram:',
       templates,
       upkeep: 'off',
@@ -56,8 +56,8 @@ describe('openServer', () => {
     expect(decodeURIComponent(headers.get('x-threadkeep-profile') ?? '')).toBe('summary+sales')
     expect(headers.get('x-threadkeep-tokens')).toMatch(/^\d+\/900$/)
     expect(upstream.requests[0]?.body.messages[0]).toEqual({ role: 'system', content: 'You sell lamps.' })
-    const { memory } = await opened.server.memories.of(parseKey('acme:ann'))
-    expect(await memory.about('acme:ann')).toMatchObject({ template: 'sales', idle: 7_200_000, age: 86_400_000 })
+    const { memory } = await opened.server.memories.resolve(parseKey('acme:ann'))
+    expect(await memory.metadata('acme:ann')).toMatchObject({ template: 'sales', idle: 7_200_000, age: 86_400_000 })
     expect((await opened.ask('acme:bob', 'Hello', { 'x-threadkeep-template': 'nope' })).error).toMatchObject({
       message: 'Unknown template "nope". Use one of: sales.',
       code: 'bad-option',
@@ -65,7 +65,7 @@ describe('openServer', () => {
   })
 
   verifies('T-12', "at the session limit of a tenant refuses in OpenAI's format or evicts", async () => {
-    await using refusing = await stage(newConfigFile(), {
+    await using refusing = await openConfiguredServer(newConfigFile(), {
       store: 'ram:',
       ...support({ sessionsPerScope: 1, whenFull: 'refuse' }),
     })
@@ -81,7 +81,7 @@ describe('openServer', () => {
         code: 'full',
       },
     ])
-    await using evicting = await stage(newConfigFile(), {
+    await using evicting = await openConfiguredServer(newConfigFile(), {
       store: 'ram:',
       ...support({ sessionsPerScope: 1 }),
     })
@@ -95,7 +95,7 @@ describe('openServer', () => {
       [{ messages: 2 }, 'lifetime.messages'],
       [{ bytes: 200 }, 'lifetime.bytes'],
     ] as const) {
-      await using opened = await stage(newConfigFile(), {
+      await using opened = await openConfiguredServer(newConfigFile(), {
         store: 'ram:',
         ...support({ ...lifetime, whenFull: 'refuse' }),
       })
@@ -108,7 +108,7 @@ describe('openServer', () => {
   })
 
   verifies('T-08', 'at the RAM limit ends the least recently used sessions', async () => {
-    await using opened = await stage(newConfigFile(), {
+    await using opened = await openConfiguredServer(newConfigFile(), {
       store: 'ram:',
       profile: 'support',
       limits: { ramBytes: 20_000 },
@@ -119,10 +119,10 @@ describe('openServer', () => {
   })
 
   verifies(['T-07', 'T-08'], 'sends a signed webhook once per ended session', async () => {
-    await using hook = await startUpstream(sends('application/json', '{}'))
+    await using hook = await startUpstream(sendRaw('application/json', '{}'))
     const webhook = { url: `${hook.origin}/ended`, secretEnv: 'HOOK' }
     const templates = { other: { profile: 'support' }, kept: { profile: 'thread' } }
-    await using opened = await stage(
+    await using opened = await openConfiguredServer(
       newConfigFile(),
       { store: 'ram:', profile: 'support', templates, webhook },
       { environment: { HOOK: 'sesame' } },
@@ -130,7 +130,7 @@ describe('openServer', () => {
     await opened.ask('acme:ann', 'My cat is called Miso.')
     expect((await fetch(`${opened.server.url}/api/sessions/acme:ann`, { method: 'DELETE' })).status).toBe(204)
     await Promise.all(opened.server.memories.all().map((memory) => memory.sweep()))
-    await Promise.all(opened.server.memories.all().map((memory) => memory.lifecycle.settled()))
+    await Promise.all(opened.server.memories.all().map((memory) => memory.lifecycle.whenIdle()))
     expect(
       hook.requests.map(({ path, body }) => [path, body.type, body.key, body.reason, body.data.messageCount]),
     ).toEqual([['/ended', 'session.ended', 'acme:ann', 'ended', 2]])
@@ -143,23 +143,23 @@ describe('openServer', () => {
 
   it('refuses a public address without keys', async () => {
     const listen = { host: '0.0.0.0', port: 0 }
-    const refused = stage(newConfigFile(), { store: `sqlite:${fresh()}`, listen })
+    const refused = openConfiguredServer(newConfigFile(), { store: `sqlite:${fresh()}`, listen })
     await expect(refused).rejects.toThrow(
       'host is "0.0.0.0", which other machines can reach, but no keys are required: anyone could read and write all memory. Create a key with threadkeep keys create --scope NAME, or pass --open to allow everyone.',
     )
-    await (await stage(newConfigFile(), { store: 'ram:', listen }, { isOpen: true })).server.close()
+    await (await openConfiguredServer(newConfigFile(), { store: 'ram:', listen }, { allowPublic: true })).server.close()
     const keys = fresh('.json')
     await new Credentials(keys).create({ scopes: ['acme'] }, Date.now())
-    await (await stage(newConfigFile(), { store: 'ram:', listen, keys: { file: keys } })).server.close()
-    await expect(stage(newConfigFile(), { store: 'ram:', keys: { file: '/nowhere/keys.json' } })).rejects.toThrow(
-      'The key file /nowhere/keys.json cannot be read (ENOENT)',
-    )
+    await (await openConfiguredServer(newConfigFile(), { store: 'ram:', listen, keys: { file: keys } })).server.close()
+    await expect(
+      openConfiguredServer(newConfigFile(), { store: 'ram:', keys: { file: '/nowhere/keys.json' } }),
+    ).rejects.toThrow('The key file /nowhere/keys.json cannot be read (ENOENT)')
   })
 
   it('requires keys once one exists, and limits each to its tenants', async () => {
     const file = newConfigFile()
     let now = Date.now()
-    await using opened = await stage(
+    await using opened = await openConfiguredServer(
       file,
       { store: 'ram:', keys: { file: 'keys.json', required: false } },
       { clock: () => now },
@@ -175,11 +175,11 @@ describe('openServer', () => {
 
   it('closes its stores when it cannot start', async () => {
     const store = fresh()
-    await using first = await stage(newConfigFile(), { store: 'ram:' })
+    await using first = await openConfiguredServer(newConfigFile(), { store: 'ram:' })
     const { port } = new URL(first.server.url)
-    await expect(stage(newConfigFile(), { store: `sqlite:${store}`, listen: { port: Number(port) } })).rejects.toThrow(
-      'EADDRINUSE',
-    )
+    await expect(
+      openConfiguredServer(newConfigFile(), { store: `sqlite:${store}`, listen: { port: Number(port) } }),
+    ).rejects.toThrow('EADDRINUSE')
     // Closing a store removes its write-ahead log.
     expect([existsSync(store), existsSync(`${store}-wal`)]).toEqual([true, false])
   })

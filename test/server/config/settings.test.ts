@@ -3,25 +3,30 @@ import { dirname } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readConfig } from '../../../src/server/config/configFile.ts'
 import { type Config, parseConfig } from '../../../src/server/config/schema.ts'
-import { planOf } from '../../../src/server/config/serverConfig.ts'
-import { type Given, givenIn, settle, shownSettings } from '../../../src/server/config/settings.ts'
+import { resolveServerConfig } from '../../../src/server/config/serverConfig.ts'
+import {
+  type ConfigSource,
+  mergeSettings,
+  redactSettings,
+  toConfigSource,
+} from '../../../src/server/config/settings.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { freshFiles } from '../../stores/tempPaths.ts'
+import { createTempPaths } from '../../stores/tempPaths.ts'
 
-const fresh = freshFiles()
-const mergeFile = (file: Config, ...sources: readonly Given[]) =>
-  settle([...sources, givenIn(parseConfig(file), 'file')], 'threadkeep.config.json')
+const fresh = createTempPaths()
+const mergeFile = (file: Config, ...sources: readonly ConfigSource[]) =>
+  mergeSettings([...sources, toConfigSource(parseConfig(file), 'file')], 'threadkeep.config.json')
 const resolve = (config: unknown, environment: Readonly<Record<string, string>> = {}) =>
-  planOf(mergeFile(config as Config), environment)
+  resolveServerConfig(mergeFile(config as Config), environment)
 
 describe('mergeSettings', () => {
   it('prefers flags over environment over file over defaults, and records the origin', () => {
-    const flags: Given = new Map([['listen.port', { value: 1, from: 'flag', name: '--port' }]])
-    const environment: Given = new Map([
+    const flags: ConfigSource = new Map([['listen.port', { value: 1, from: 'flag', name: '--port' }]])
+    const environment: ConfigSource = new Map([
       ['listen.port', { value: 2, from: 'environment', name: 'THREADKEEP_PORT' }],
       ['profile', { value: 'summary', from: 'environment', name: 'THREADKEEP_PROFILE' }],
     ])
-    const { given, config } = mergeFile(
+    const { values, config } = mergeFile(
       { listen: { port: 3, host: '::1' }, profile: 'agent', limits: { requestsPerMinute: 9 } },
       flags,
       environment,
@@ -32,7 +37,7 @@ describe('mergeSettings', () => {
       profile: 'summary',
       limits: { bodyBytes: 33_554_432, fileBytes: 20_000_000, requestsPerMinute: 9 },
     })
-    const origins = [...given].map(([field, setting]) => `${field} ${setting.name ?? setting.from}`)
+    const origins = [...values].map(([field, setting]) => `${field} ${setting.name ?? setting.from}`)
     expect(origins.filter((line) => !line.endsWith(' default'))).toEqual([
       'listen.host file',
       'listen.port --port',
@@ -42,8 +47,8 @@ describe('mergeSettings', () => {
   })
 
   verifies('T-08', 'has session memory on by default', () => {
-    expect([mergeFile({}).config.sessions, mergeFile({}).ways.session?.name]).toEqual([true, 'thread'])
-    expect(mergeFile({ sessions: false }).ways.session).toBeUndefined()
+    expect([mergeFile({}).config.sessions, mergeFile({}).profiles.session?.name]).toEqual([true, 'thread'])
+    expect(mergeFile({ sessions: false }).profiles.session).toBeUndefined()
   })
 
   it('uses a RAM store when no profile is durable', () => {
@@ -64,7 +69,7 @@ describe('redactSettings', () => {
       upstreams: [{ base: 'https://example.com/v1?token=pass-2', key: 'pass-3' }],
       webhook: { url: 'https://me:pass-4@example.com/ended', secret: 'pass-5' },
     })
-    const shown = shownSettings(settings)
+    const shown = redactSettings(settings)
     expect([shown.get('store')?.value, shown.get('upstreams')?.value, shown.get('webhook')?.value]).toEqual([
       'redis://***@host/0',
       [{ base: 'https://example.com/v1?***', key: '***' }],

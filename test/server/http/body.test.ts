@@ -4,8 +4,8 @@ import { type AddressInfo, connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Pace, readBytes, readJson, readUpload } from '../../../src/server/http/body.ts'
-import { problemOf, Refusal } from '../../../src/server/http/httpError.ts'
+import { type MinTransferRate, readBytes, readJson, readUpload } from '../../../src/server/http/body.ts'
+import { HttpError, toErrorResponse } from '../../../src/server/http/httpError.ts'
 
 type BodyReader = (request: IncomingMessage) => Promise<unknown>
 
@@ -17,8 +17,8 @@ async function startBodyServer(
     try {
       response.end(JSON.stringify(await read(request)))
     } catch (error) {
-      const { status, ...problem } = problemOf(error)
-      response.writeHead(status, error instanceof Refusal ? error.headers : {}).end(JSON.stringify(problem))
+      const { status, ...problem } = toErrorResponse(error)
+      response.writeHead(status, error instanceof HttpError ? error.headers : {}).end(JSON.stringify(problem))
     }
   })
   server.listen(0, '127.0.0.1')
@@ -162,9 +162,9 @@ describe('body bytes', () => {
   })
 
   /** Timer under the test's control. */
-  function createManualTimer(): Pace & { fire(): void; readonly pendingCount: number } {
+  function createManualTimer(): MinTransferRate & { fire(): void; readonly pendingCount: number } {
     const waiting = new Set<() => void>()
-    const alarm: Pace['alarm'] = (_, ring) => {
+    const alarm: MinTransferRate['startTimer'] = (_, ring) => {
       waiting.add(ring)
       return () => void waiting.delete(ring)
     }
@@ -175,9 +175,9 @@ describe('body bytes', () => {
       }
     }
     return {
-      stretch: 10_000,
+      intervalMs: 10_000,
       bytes: 4,
-      alarm,
+      startTimer: alarm,
       fire: fire,
       get pendingCount() {
         return waiting.size

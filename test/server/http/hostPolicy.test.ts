@@ -3,25 +3,25 @@ import {
   checkHost,
   checkOrigin,
   corsHeaders,
-  type Doors,
-  doorsOf,
+  type HostPolicy,
   isPreflight,
+  parseHostPolicy,
   preflightHeaders,
 } from '../../../src/server/http/hostPolicy.ts'
-import { Refusal } from '../../../src/server/http/httpError.ts'
+import { HttpError } from '../../../src/server/http/httpError.ts'
 
-const localPolicy = doorsOf({
-  listening: '127.0.0.1',
+const localPolicy = parseHostPolicy({
+  listenAddress: '127.0.0.1',
   names: ['Memory.test:4848'],
   origins: ['https://chat.example.com', 'chrome-extension://abcdefghijklmnop'],
 })
-const publicPolicy: Doors = { listening: '0.0.0.0', names: [], origins: [] }
+const publicPolicy: HostPolicy = { listenAddress: '0.0.0.0', names: [], origins: [] }
 
 const outcomeOf = (check: () => unknown): unknown => {
   try {
     return check() ?? 'fine'
   } catch (error) {
-    return error instanceof Refusal ? `${error.status} ${error.code}: ${error.message}` : error
+    return error instanceof HttpError ? `${error.status} ${error.code}: ${error.message}` : error
   }
 }
 
@@ -39,7 +39,10 @@ describe('the Host header', () => {
         'memory.test',
         'MEMORY.test:1',
       ])
-        expect([host, outcomeOf(() => checkHost(host, { ...localPolicy, listening }))]).toEqual([host, 'fine'])
+        expect([host, outcomeOf(() => checkHost(host, { ...localPolicy, listenAddress: listening }))]).toEqual([
+          host,
+          'fine',
+        ])
   })
 
   it('any other name › is refused, against DNS rebinding', () => {
@@ -158,7 +161,7 @@ describe('the Origin header', () => {
 
 describe('configured hosts and origins', () => {
   it('are validated at start', () => {
-    const create = (part: Partial<Doors>) => () => doorsOf({ ...publicPolicy, ...part })
+    const create = (part: Partial<HostPolicy>) => () => parseHostPolicy({ ...publicPolicy, ...part })
     for (const name of ['*', '*.example.com', 'https://a.test', 'a b', ''])
       expect(create({ names: [name] })).toThrow('it must be a name such as memory.example.com')
     for (const origin of ['*', 'null', 'https://*.example.com', 'https://a.test/', 'a.test', 'https://u@a.test'])

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { roundOver } from '../../../src/server/http/pendingReads.ts'
+import { afterPendingReads } from '../../../src/server/http/pendingReads.ts'
 
 describe('waiting for pending reads', () => {
   it('concurrent callers › share one wait and continue in call order, step by step', async () => {
     const steps: string[] = []
     const run = async (name: string): Promise<void> => {
-      await roundOver()
+      await afterPendingReads()
       steps.push(`${name} begins`)
       await undefined
       steps.push(`${name} ends`)
@@ -17,14 +17,14 @@ describe('waiting for pending reads', () => {
   it('resolves after everything pending at the call', async () => {
     let isDone = false
     process.nextTick(() => queueMicrotask(() => process.nextTick(() => (isDone = true))))
-    await roundOver()
+    await afterPendingReads()
     expect(isDone).toBe(true)
   })
 
   it('a later caller › waits again', async () => {
-    const first = roundOver()
+    const first = afterPendingReads()
     await first
-    const second = roundOver()
+    const second = afterPendingReads()
     expect(second).not.toBe(first)
     await second
   })

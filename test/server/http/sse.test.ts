@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { EventReader, WholeEvents } from '../../../src/server/http/sse.ts'
+import { EventReader, EventSplitter } from '../../../src/server/http/sse.ts'
 
 /** Splits the bytes into pieces of these lengths, repeated in turn. */
 function splitBytes(bytes: Buffer, lengths: readonly number[]): Buffer[] {
@@ -16,12 +16,12 @@ function splitBytes(bytes: Buffer, lengths: readonly number[]): Buffer[] {
 /** A parser and the events it has parsed so far. */
 function createParser() {
   const events: string[] = []
-  return { reader: new EventReader({ take: (data) => void events.push(data), skip: (_, start) => start }), events }
+  return { reader: new EventReader({ onData: (data) => void events.push(data), skip: (_, start) => start }), events }
 }
 
 /** Forwarded pieces, the remainder, and the parsed events. */
 function parseParts(parts: readonly Buffer[]) {
-  const lines = new WholeEvents()
+  const lines = new EventSplitter()
   const { reader, events } = createParser()
   const forwarded = parts.map((part) => lines.push(part))
   for (const part of forwarded) reader.push(part.toString('utf8'))
@@ -61,7 +61,7 @@ describe('an event stream', () => {
   })
 
   it('with an event that never ends › is refused', () => {
-    const events = new WholeEvents()
+    const events = new EventSplitter()
     const megabyte = Buffer.alloc(1_048_576, 'x')
     for (let time = 0; time < 16; time++) events.push(megabyte)
     const why = 'The upstream sent an event of more than 16777216 bytes, which is not a model reply.'

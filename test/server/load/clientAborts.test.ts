@@ -1,18 +1,18 @@
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { campaign, seed } from '../../context/campaign.ts'
-import { chanceOf } from '../../fault/random.ts'
-import { newFolder } from '../../fault/tempFolder.ts'
-import { type Behaviour, type Received, startUpstream, type Upstream } from '../../providers/upstream.ts'
+import { isCampaign, seed } from '../../context/campaign.ts'
+import { seededRandom } from '../../fault/random.ts'
+import { createTempFolder } from '../../fault/tempFolder.ts'
+import { type Behaviour, type RecordedRequest, startUpstream, type Upstream } from '../../providers/upstream.ts'
 import { toLines } from '../start.ts'
 import { runConcurrently } from './loadClients.ts'
 import { fetchTranscript, type ServerProcess, startServerProcess } from './serverProcess.ts'
 
-const aborts = campaign ? 10_000 : 500
+const aborts = isCampaign ? 10_000 : 500
 const [sessions, clients, pieces] = [25, 20, 6]
 /** Allowed bytes per request on average: cached session messages and compiled code. A leaked request takes more. */
-const maxKeptBytes = campaign ? 1_024 : 8_192
+const maxKeptBytes = isCampaign ? 1_024 : 8_192
 
 /**
  * The moment of a client's abort: before the reply, after `after` pieces of a stalled or a continuing reply, or never.
@@ -44,7 +44,11 @@ function* createSteps(count: number, chance: () => number, from = 0): Iterable<S
 }
 
 /** Sends the request, aborts at the moment and returns the text received by then. */
-async function step(url: string, { key, tag, content, moment }: Step, arrived: Promise<Received>): Promise<string> {
+async function step(
+  url: string,
+  { key, tag, content, moment }: Step,
+  arrived: Promise<RecordedRequest>,
+): Promise<string> {
   let text = ''
   const outgoing = request(`${url}/v1/${key}/chat/completions`, {
     method: 'POST',
@@ -68,19 +72,19 @@ async function step(url: string, { key, tag, content, moment }: Step, arrived: P
   const received = await arrived
   if (moment.while === 'thinks') outgoing.destroy()
   await closed
-  expect([moment, await received.over]).toEqual([moment, moment.while === 'finishes' ? 'answered' : 'hung up'])
+  expect([moment, await received.outcome]).toEqual([moment, moment.while === 'finishes' ? 'answered' : 'hung up'])
   return text
 }
 
 /** Starts a model server that resolves a promise when each message arrives. */
-async function startNotifyingModel(): Promise<Upstream & { waitFor(step: Step): Promise<Received> }> {
-  const waiting = new Map<string, { readonly step: Step; readonly resolve: (received: Received) => void }>()
+async function startNotifyingModel(): Promise<Upstream & { waitFor(step: Step): Promise<RecordedRequest> }> {
+  const waiting = new Map<string, { readonly step: Step; readonly resolve: (received: RecordedRequest) => void }>()
   const upstream = await startUpstream((received) => {
     const { step, resolve } = waiting.get(received.body.messages.at(-1).content) ?? expect.fail('nobody has said this')
     resolve(received)
     return behaviourOf(step)
   })
-  const waitFor = (step: Step): Promise<Received> =>
+  const waitFor = (step: Step): Promise<RecordedRequest> =>
     new Promise((resolve) => void waiting.set(step.content, { step, resolve }))
   return { ...upstream, waitFor }
 }
@@ -114,14 +118,14 @@ describe('clients that abort at any moment', () => {
   it('leave no connection and no memory behind; their messages are stored, partial replies are not', {
     timeout: 1_800_000,
   }, async () => {
-    using folder = newFolder()
+    using folder = createTempFolder()
     await using model = await startNotifyingModel()
     await using server = await startServerProcess({
       upstream: model.url,
       profile: 'thread',
       store: `sqlite:${join(folder.path, 'aborts.db')}`,
     })
-    const chance = chanceOf(seed)
+    const chance = seededRandom(seed)
     const first = await runSteps(server, model, createSteps(aborts / 5, chance))
     const before = await measureWhenIdle(server)
     const steps = [...first, ...(await runSteps(server, model, createSteps(aborts - aborts / 5, chance, aborts / 5)))]

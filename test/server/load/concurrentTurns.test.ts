@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
-import { newFolder } from '../../fault/tempFolder.ts'
+import { createTempFolder } from '../../fault/tempFolder.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { replyTo, startEchoModel } from './echoModel.ts'
 import { createLoadClients } from './loadClients.ts'
@@ -10,7 +10,7 @@ const turnCount = 1_000
 
 describe('one session with 1,000 concurrent turns', () => {
   verifies('X-07', 'stores every turn once, in order and without gaps, and reports no error', async () => {
-    using folder = newFolder()
+    using folder = createTempFolder()
     await using echo = await startEchoModel()
     await using server = await startServerProcess({
       upstream: echo.url,

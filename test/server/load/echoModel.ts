@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { wholeReply, wordedReply } from '../../providers/protocols.ts'
+import { encodeEventStream, encodeJsonReply } from '../../providers/protocols.ts'
 
 /** Tags in a text: each session has its own, and all its messages contain it. */
 const tagsIn = (text: string): readonly string[] => text.match(/\btag\d+\b/g) ?? []
@@ -35,8 +35,8 @@ export async function startEchoModel(): Promise<EchoModel> {
     if (tags.size !== 1) stats.mixed.push([...tags].join(' '))
     const words = replyTo(messages.at(-1)?.content ?? '').split(/(?= )/)
     if (stream === true)
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(wordedReply('openai', words, true))
-    else response.writeHead(200, { 'content-type': 'application/json' }).end(wholeReply('openai', words))
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(encodeEventStream('openai', words, true))
+    else response.writeHead(200, { 'content-type': 'application/json' }).end(encodeJsonReply('openai', words))
   }
   const server = createServer(
     { keepAliveTimeout: 60_000 },

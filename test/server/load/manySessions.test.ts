@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { campaign } from '../../context/campaign.ts'
-import { newFolder } from '../../fault/tempFolder.ts'
+import { isCampaign } from '../../context/campaign.ts'
+import { createTempFolder } from '../../fault/tempFolder.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { startEchoModel } from './echoModel.ts'
 import {
@@ -13,7 +13,7 @@ import {
 } from './loadClients.ts'
 import { fetchAllPages, startServerProcess } from './serverProcess.ts'
 
-const [clients, tenants, sessions] = [200, 100, campaign ? 10_000 : 1_000]
+const [clients, tenants, sessions] = [200, 100, isCampaign ? 10_000 : 1_000]
 
 /** Every session in turn, this many times. */
 function* repeatRounds(loadSessions: readonly LoadSession[], rounds: number): Iterable<LoadSession> {
@@ -29,16 +29,16 @@ describe('many concurrent sessions', () => {
     await using server = await startServerProcess({ upstream: echo.url, profile: 'support' })
     await using loadClients = createLoadClients(server.url, clients)
     const loadSessions = createLoadSessions(sessions, tenants)
-    await runTurns(loadClients, repeatRounds(loadSessions, campaign ? 10 : 3))
+    await runTurns(loadClients, repeatRounds(loadSessions, isCampaign ? 10 : 3))
     expect([(await server.measure()).faults, echo.mixedTags]).toEqual([[], []])
     expect(echo.requests).toBe(loadSessions.reduce((sum, { turns }) => sum + turns, 0))
     // All sessions are still alive.
     expect(await fetchAllPages(`${server.url}/api/sessions?limit=500`)).toHaveLength(sessions)
   })
 
-  if (campaign) {
+  if (isCampaign) {
     it('once warm › memory does not grow with the number of turns', async () => {
-      using folder = newFolder()
+      using folder = createTempFolder()
       await using echo = await startEchoModel()
       // SQLite, because a RAM store grows with its messages.
       await using server = await startServerProcess({

@@ -2,7 +2,7 @@ import { getHeapSpaceStatistics } from 'node:v8'
 import { openMemory } from '../../../src/index.ts'
 import { serve } from '../../../src/server/serve.ts'
 import { ramStore } from '../../../src/stores/ram.ts'
-import { zstd } from '../../../src/stores/zstd.ts'
+import { zstdCompressor } from '../../../src/stores/zstd.ts'
 import type { Measurement, Options, ProcessCommand, ProcessMessage } from './serverProcess.ts'
 
 /**
@@ -11,13 +11,16 @@ import type { Measurement, Options, ProcessCommand, ProcessMessage } from './ser
  */
 const { upstream, profile, store, maxUncompressedBytes } = JSON.parse(process.argv[2] ?? '{}') as Required<Options>
 const faults: string[] = []
-const sessions = ramStore({ ...(zstd === undefined ? {} : { pack: zstd }), awake: maxUncompressedBytes })
+const sessions = ramStore({
+  ...(zstdCompressor === undefined ? {} : { compressor: zstdCompressor }),
+  maxUncompressedBytes,
+})
 const memory = await openMemory({ profile, store, ...(profile === 'support' ? { sessions } : {}) })
 const serving = await serve({
   memory,
   port: 0,
   upstream,
-  persistence: { tries: 1 },
+  retries: { tries: 1 },
   onFault: (_, trace) => faults.push(trace),
 })
 const send = (message: ProcessMessage): boolean | undefined => process.send?.(message)
@@ -37,7 +40,7 @@ const commands: Readonly<Record<ProcessCommand, () => Promise<ProcessMessage>>> 
   measure: async () => measure(),
   // As the sweep does for idle sessions.
   compressIdle: async () => {
-    sessions.rest(Number.MAX_SAFE_INTEGER)
+    sessions.compressIdle(Number.MAX_SAFE_INTEGER)
     return measure()
   },
   close: async () => {

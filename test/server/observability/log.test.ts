@@ -21,7 +21,7 @@ const entry: RequestLogEntry = {
   method: 'POST',
   route: '/v1/{key}/chat/completions',
   status: 200,
-  millis: 812,
+  durationMs: 812,
   turn: createTurnRecord(),
 }
 
@@ -59,7 +59,7 @@ describe('openLog', () => {
 
   it('writes a short line for a request that is not a turn', () => {
     const { log, read } = openTestLog()
-    log.request({ id: 'req_2', method: 'GET', route: '/api/sessions', status: 200, millis: 3 })
+    log.request({ id: 'req_2', method: 'GET', route: '/api/sessions', status: 200, durationMs: 3 })
     expect(read()).toEqual([
       {
         level: 'info',
@@ -97,7 +97,7 @@ describe('openLog', () => {
   it('writes faults and server events', () => {
     const { log, read } = openTestLog()
     log.fault('req_3', 'TypeError at x.ts:1')
-    log.note('listening', { port: 4848 })
+    log.event('listening', { port: 4848 })
     const time = '2023-11-14T22:13:20.000Z'
     expect(read()).toEqual([
       { level: 'error', time, id: 'req_3', trace: 'TypeError at x.ts:1', event: 'fault' },

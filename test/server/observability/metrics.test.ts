@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { Metrics, type Readings } from '../../../src/server/observability/metrics.ts'
+import { type GaugeValues, Metrics } from '../../../src/server/observability/metrics.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { createTurnRecord } from './turnRecord.ts'
 
-const idle: Readings = { sessions: 0, bytes: 0, waiting: 0, upkeep: { done: 0, degraded: 0 } }
-const createMetrics = (read: () => Readings | Promise<Readings> = () => idle) => new Metrics({ read, process: false })
+const idle: GaugeValues = { sessions: 0, ramBytes: 0, pendingDeliveries: 0, upkeep: { done: 0, degraded: 0 } }
+const createMetrics = (read: () => GaugeValues | Promise<GaugeValues> = () => idle) =>
+  new Metrics({ readGauges: read, process: false })
 
 /** Values of the metrics with this prefix, by the rest of their name and labels. */
 async function readMetrics(metrics: Metrics, name: string): Promise<Record<string, string>> {
@@ -20,9 +21,9 @@ async function readMetrics(metrics: Metrics, name: string): Promise<Record<strin
 describe('metrics', () => {
   verifies('S-07', 'count requests by protocol, status class, upstream and profile', async () => {
     const metrics = createMetrics()
-    metrics.turn(createTurnRecord())
-    metrics.turn(createTurnRecord({ status: 201 }))
-    metrics.turn(createTurnRecord({ protocol: 'messages', upstream: 'claude', status: 503 }))
+    metrics.recordTurn(createTurnRecord())
+    metrics.recordTurn(createTurnRecord({ status: 201 }))
+    metrics.recordTurn(createTurnRecord({ protocol: 'messages', upstream: 'claude', status: 503 }))
     expect(await readMetrics(metrics, 'requests_total')).toEqual({
       '{protocol="chat",status="2xx",upstream="openai",profile="support"}': '2',
       '{protocol="messages",status="5xx",upstream="claude",profile="support"}': '1',
@@ -31,8 +32,8 @@ describe('metrics', () => {
 
   it('count own and upstream tokens', async () => {
     const metrics = createMetrics()
-    metrics.turn(createTurnRecord())
-    metrics.turn(createTurnRecord({ tokens: { shown: 100, history: 100, saved: 0, cacheable: 50 } }))
+    metrics.recordTurn(createTurnRecord())
+    metrics.recordTurn(createTurnRecord({ tokens: { shown: 100, history: 100, saved: 0, cacheable: 50 } }))
     expect(await readMetrics(metrics, 'context_tokens_total')).toEqual({
       '{kind="shown",profile="support",scope="acme"}': '500',
       '{kind="saved",profile="support",scope="acme"}': '600',
@@ -49,8 +50,8 @@ describe('metrics', () => {
   it('without a reply or without memory count no turn and no saved tokens', async () => {
     const metrics = createMetrics()
     const { key: _, scope: __, ...withoutMemory } = createTurnRecord()
-    for (const turn of [createTurnRecord({ status: 500 }), createTurnRecord({ aborted: true }), withoutMemory])
-      metrics.turn(turn)
+    for (const turn of [createTurnRecord({ status: 500 }), createTurnRecord({ isAborted: true }), withoutMemory])
+      metrics.recordTurn(turn)
     expect(await readMetrics(metrics, 'turns_total')).toEqual({})
     expect(await readMetrics(metrics, 'context_tokens_total')).toEqual({})
     expect(await readMetrics(metrics, 'aborted_total')).toEqual({ '{protocol="chat"}': '1' })
@@ -58,8 +59,8 @@ describe('metrics', () => {
 
   it('measure durations in seconds', async () => {
     const metrics = createMetrics()
-    metrics.turn(createTurnRecord({ millis: { total: 1_500, memory: 2 } }))
-    metrics.turn(createTurnRecord({ millis: { total: 500, memory: 1, first: 250 } }))
+    metrics.recordTurn(createTurnRecord({ durationMs: { total: 1_500, memory: 2 } }))
+    metrics.recordTurn(createTurnRecord({ durationMs: { total: 500, memory: 1, firstByte: 250 } }))
     expect(await readMetrics(metrics, 'request_seconds_sum')).toEqual({ '{protocol="chat",upstream="openai"}': '2' })
     expect(await readMetrics(metrics, 'first_byte_seconds_count')).toEqual({
       '{protocol="chat",upstream="openai"}': '1',
@@ -69,12 +70,17 @@ describe('metrics', () => {
 
   it('count retries, fallbacks, degradations, session ends, deliveries and refusals', async () => {
     const metrics = createMetrics()
-    metrics.turn(
-      createTurnRecord({ retries: 2, degraded: ['budget', 'summary timeout'], appended: 3, passedOver: ['local'] }),
+    metrics.recordTurn(
+      createTurnRecord({
+        retries: 2,
+        degraded: ['budget', 'summary timeout'],
+        appendedMessages: 3,
+        failedUpstreams: ['local'],
+      }),
     )
-    metrics.ended('expired')
-    metrics.delivered('failed')
-    metrics.limited('rate')
+    metrics.recordSessionEnd('expired')
+    metrics.recordDelivery('failed')
+    metrics.recordRefusal('rate')
     const names = [
       'upstream_retries',
       'degraded',
@@ -100,8 +106,8 @@ describe('metrics', () => {
     let reads = 0
     const metrics = createMetrics(async () => ({
       sessions: ++reads,
-      bytes: 4_096,
-      waiting: 2,
+      ramBytes: 4_096,
+      pendingDeliveries: 2,
       upkeep: { done: 5 * reads, degraded: 1 },
     }))
     expect(await readMetrics(metrics, 'sessions_live')).toEqual({ '': '1' })
@@ -115,7 +121,7 @@ describe('metrics', () => {
 
   it('are available when the gauges cannot be read', async () => {
     const metrics = createMetrics(() => Promise.reject(new Error('locked')))
-    metrics.limited('concurrency')
+    metrics.recordRefusal('concurrency')
     expect(await readMetrics(metrics, 'sessions_live')).toEqual({ '': 'Nan' })
     expect(await readMetrics(metrics, 'limited_total')).toEqual({ '{limit="concurrency"}': '1' })
   })
@@ -123,7 +129,7 @@ describe('metrics', () => {
   verifies('S-07', 'never grow with sessions, and have a bounded number of scopes, upstreams and reasons', async () => {
     const metrics = createMetrics()
     for (let each = 0; each < 1_000; each++) {
-      metrics.turn(
+      metrics.recordTurn(
         createTurnRecord({
           key: `s${each}:secret${each}`,
           scope: `s${each}`,
@@ -146,8 +152,8 @@ describe('metrics', () => {
   })
 
   it('belong to one server; process metrics are shared', async () => {
-    const [one, other] = [new Metrics({ read: () => idle }), new Metrics({ read: () => idle })]
-    one.limited('rate')
+    const [one, other] = [new Metrics({ readGauges: () => idle }), new Metrics({ readGauges: () => idle })]
+    one.recordRefusal('rate')
     expect(await readMetrics(other, 'limited_total')).toEqual({})
     const processMetrics = await Promise.all(
       [one, other, createMetrics()].map(
@@ -155,11 +161,11 @@ describe('metrics', () => {
       ),
     )
     expect(processMetrics).toEqual([1, 1, 0])
-    expect(one.type).toBe('text/plain; version=0.0.4; charset=utf-8')
+    expect(one.contentType).toBe('text/plain; version=0.0.4; charset=utf-8')
   })
 
   it('are valid Prometheus text with every name declared once', async () => {
-    const text = await new Metrics({ read: () => idle }).text()
+    const text = await new Metrics({ readGauges: () => idle }).text()
     const names = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)
     expect(names).toEqual([...new Set(names)])
     expect(text).toMatch(/\n$/)

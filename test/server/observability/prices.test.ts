@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { costOf, type PriceTable, parsePrices, savedBy } from '../../../src/server/observability/prices.ts'
+import {
+  computeRequestCost,
+  computeSaving,
+  type PriceTable,
+  parsePrices,
+} from '../../../src/server/observability/prices.ts'
 import { publishedPrices } from '../../../src/server/observability/publishedPrices.ts'
 import { verifies } from '../../requirements/verifies.ts'
 
@@ -16,11 +21,11 @@ const table: PriceTable = {
   },
 }
 const million = 1_000_000
-const input = (model: string, prompt = million) => costOf(table, model, { prompt })?.input
+const input = (model: string, prompt = million) => computeRequestCost(table, model, { prompt })?.input
 
 describe('computeRequestCost', () => {
   verifies('S-10', 'prices cached tokens at their own rate', () => {
-    expect(costOf(table, 'luna', { prompt: million, cached: 600_000, completion: 50_000 })).toEqual({
+    expect(computeRequestCost(table, 'luna', { prompt: million, cached: 600_000, completion: 50_000 })).toEqual({
       input: 1.1,
       output: 0.5,
       total: 1.6,
@@ -29,7 +34,7 @@ describe('computeRequestCost', () => {
   })
 
   it('without a cached rate prices cached tokens as input', () =>
-    expect(costOf(table, 'luna-mini', { prompt: million, cached: million })).toEqual({
+    expect(computeRequestCost(table, 'luna-mini', { prompt: million, cached: million })).toEqual({
       input: 0.2,
       output: 0,
       total: 0.2,
@@ -37,10 +42,10 @@ describe('computeRequestCost', () => {
     }))
 
   it('never counts more cached tokens than prompt tokens', () =>
-    expect(costOf(table, 'luna', { prompt: 1_000, cached: 5_000 })?.input).toBe(0.0005))
+    expect(computeRequestCost(table, 'luna', { prompt: 1_000, cached: 5_000 })?.input).toBe(0.0005))
 
   it('rounds away floating-point noise', () =>
-    expect(costOf(table, 'luna', { prompt: 100_000, completion: 10_000 })?.total).toBe(0.3))
+    expect(computeRequestCost(table, 'luna', { prompt: 100_000, completion: 10_000 })?.total).toBe(0.3))
 
   it('uses the longest matching name', () => {
     expect(input('luna')).toBe(2)
@@ -72,16 +77,18 @@ describe('computeRequestCost', () => {
       'constructor',
       '__proto__',
     ]
-    expect(unknown.map((name) => [name, costOf(table, name, { prompt: 1 })])).toEqual(
+    expect(unknown.map((name) => [name, computeRequestCost(table, name, { prompt: 1 })])).toEqual(
       unknown.map((name) => [name, undefined]),
     )
-    expect(savedBy(table, 'sol', { saved: 1, cacheable: 1 })).toBeUndefined()
+    expect(computeSaving(table, 'sol', { saved: 1, cacheable: 1 })).toBeUndefined()
   })
 
   it('uses the rate for long prompts, or none when it is unknown', () => {
     expect(input('tiered', 200_000)).toBe(0.2)
     expect(input('tiered', 200_001)).toBe(0.400002)
-    expect(costOf(table, 'tiered', { prompt: million, cached: million, completion: million })?.total).toBe(8.2)
+    expect(computeRequestCost(table, 'tiered', { prompt: million, cached: million, completion: million })?.total).toBe(
+      8.2,
+    )
     expect(input('short-only', 200_000)).toBe(0.2)
     expect(input('short-only', 200_001)).toBeUndefined()
   })
@@ -89,7 +96,7 @@ describe('computeRequestCost', () => {
 
 describe('computeSaving', () => {
   verifies('S-10', 'returns the cost of unsent tokens and the discount of cacheable ones', () =>
-    expect(savedBy(table, 'luna', { saved: million, cacheable: 100_000 })).toEqual({
+    expect(computeSaving(table, 'luna', { saved: million, cacheable: 100_000 })).toEqual({
       unsent: 2,
       cacheable: 0.15,
       currency: 'USD',
@@ -97,7 +104,7 @@ describe('computeSaving', () => {
   )
 
   it('is zero for a cache without a discount', () =>
-    expect(savedBy(table, 'luna-mini', { saved: 0, cacheable: million })).toEqual({
+    expect(computeSaving(table, 'luna-mini', { saved: 0, cacheable: million })).toEqual({
       unsent: 0,
       cacheable: 0,
       currency: 'USD',
@@ -119,7 +126,7 @@ describe('publishedPrices', () => {
 
   it('has models of four providers, and matches their snapshots', () => {
     const names = ['gpt-5.4-2026-03-05', 'claude-sonnet-4-5-20250929', 'gemini-2.5-pro', 'grok-4.3-latest']
-    expect(names.map((name) => costOf(publishedPrices, name, { prompt: 100_000 })?.total)).toEqual([
+    expect(names.map((name) => computeRequestCost(publishedPrices, name, { prompt: 100_000 })?.total)).toEqual([
       0.25, 0.3, 0.125, 0.125,
     ])
   })
@@ -128,7 +135,7 @@ describe('publishedPrices', () => {
 describe('parsePrices', () => {
   verifies('S-10', 'accepts a custom table and names an invalid field', () => {
     const own = { asOf: '2026-11-01', models: { 'my-model*': { input: 0.5, output: 2 } } }
-    expect(costOf(parsePrices(own), 'my-model-v3', { prompt: million })?.total).toBe(0.5)
+    expect(computeRequestCost(parsePrices(own), 'my-model-v3', { prompt: million })?.total).toBe(0.5)
     const invalid = [
       [{ ...own, models: { 'my-model': { input: -1, output: 2 } } }, 'prices.models.my-model.input: '],
       [{ ...own, models: { 'my-model': { input: 1 } } }, 'prices.models.my-model.output: '],

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { checkReadiness, type State } from '../../../src/server/observability/readiness.ts'
+import { checkReadiness, type ServerHealth } from '../../../src/server/observability/readiness.ts'
 import { verifies } from '../../requirements/verifies.ts'
 
-const healthy: State = {
+const healthy: ServerHealth = {
   store: 'ok',
   upstreams: [{ name: 'openai', state: 'ok' }],
   draining: false,
   upkeep: [],
   bytes: { used: 10, limit: 100 },
-  waiting: 0,
+  pendingDeliveries: 0,
 }
-const check = (state: Partial<State>) => checkReadiness({ ...healthy, ...state })
+const check = (state: Partial<ServerHealth>) => checkReadiness({ ...healthy, ...state })
 
 describe('checkReadiness', () => {
   verifies('S-07', 'with healthy parts is ready', () =>
@@ -39,7 +39,7 @@ describe('checkReadiness', () => {
   })
 
   it('with degraded parts is ready and lists them', () => {
-    const state: Partial<State> = {
+    const state: Partial<ServerHealth> = {
       upstreams: [
         { name: 'openai', state: 'down' },
         { name: 'claude', state: 'failing' },
@@ -47,7 +47,7 @@ describe('checkReadiness', () => {
       ],
       upkeep: [{ step: 'summary', why: 'timeout' }],
       bytes: { used: 100, limit: 100 },
-      waiting: 3,
+      pendingDeliveries: 3,
     }
     expect(check(state)).toEqual({
       ready: true,
@@ -66,11 +66,11 @@ describe('checkReadiness', () => {
     expect(check({ bytes: { used: Number.MAX_SAFE_INTEGER } }).status).toBe('ok'))
 
   it('lists a reason in every unhealthy state', () => {
-    const states: Partial<State>[] = [
+    const states: Partial<ServerHealth>[] = [
       { draining: true },
       { store: { fault: 'x' } },
       { upstreams: [{ name: 'a', state: 'down' }] },
-      { waiting: 1 },
+      { pendingDeliveries: 1 },
     ]
     expect(states.map((state) => check(state).degraded.length)).toEqual([1, 1, 1, 1])
   })

@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest'
 import { MemoryError } from '../../../src/domain/error.ts'
 import {
   openTracing,
-  type Traced,
+  type RequestTrace,
   type TracedRequest,
   type Tracing,
 } from '../../../src/server/observability/tracing.ts'
@@ -35,13 +35,13 @@ const summarize = ({ name, kind, status, attributes }: ReadableSpan) => ({
   attributes,
 })
 const headersFor = (tracing: Tracing, headers: TracedRequest['headers']) =>
-  tracing.request(requestWith(headers), async (trace: Traced) => trace.headers)
+  tracing.traceRequest(requestWith(headers), async (trace: RequestTrace) => trace.headers)
 
 describe('openTracing', () => {
   verifies('S-07', 'records a span per request with the GenAI conventions', async () => {
     const { tracing, spans } = await openTestTracing()
-    const reply = await tracing.request(requestWith(), async (trace) => {
-      trace.turn(createTurnRecord({ streamed: true, degraded: ['budget'] }))
+    const reply = await tracing.traceRequest(requestWith(), async (trace) => {
+      trace.setTurn(createTurnRecord({ isStreaming: true, degraded: ['budget'] }))
       return 'a reply'
     })
     expect(reply).toBe('a reply')
@@ -82,14 +82,14 @@ describe('openTracing', () => {
 
   verifies('S-07', 'records memory operations as children of the request', async () => {
     const { tracing, spans } = await openTestTracing()
-    await tracing.request(requestWith(), async (trace) => {
-      await trace.memory(
+    await tracing.traceRequest(requestWith(), async (trace) => {
+      await trace.recordOperation(
         'search_memory',
         'acme',
         async () => ['m1', 'm2'],
         (found) => found.length,
       )
-      await trace.memory('create_memory', 'acme', async () => undefined)
+      await trace.recordOperation('create_memory', 'acme', async () => undefined)
     })
     const [search, create, request] = spans()
     expect([search, create].map((span) => summarize(span as ReadableSpan))).toEqual([
@@ -147,7 +147,9 @@ describe('openTracing', () => {
     const { tracing, spans } = await openTestTracing()
     const failing = (error: unknown) =>
       tracing
-        .request(requestWith(), (trace) => trace.memory('delete_memory', 'acme', () => Promise.reject(error)))
+        .traceRequest(requestWith(), (trace) =>
+          trace.recordOperation('delete_memory', 'acme', () => Promise.reject(error)),
+        )
         .catch((reason: unknown) => reason)
     const errors = [
       new MemoryError('conflict', 'My cat is called Miso.'),
@@ -167,9 +169,9 @@ describe('openTracing', () => {
 
   it('marks server errors as failed, but not client errors', async () => {
     const { tracing, spans } = await openTestTracing()
-    for (const status of [404, 500]) await tracing.request(requestWith(), async (trace) => trace.answered(status))
-    await tracing.request(requestWith(), async (trace) =>
-      trace.turn(createTurnRecord({ protocol: 'messages', status: 502 })),
+    for (const status of [404, 500]) await tracing.traceRequest(requestWith(), async (trace) => trace.setStatus(status))
+    await tracing.traceRequest(requestWith(), async (trace) =>
+      trace.setTurn(createTurnRecord({ protocol: 'messages', status: 502 })),
     )
     expect(
       spans().map(({ status, attributes }) => [
@@ -187,8 +189,8 @@ describe('openTracing', () => {
 
   it('replaces a model name that does not look like one', async () => {
     const { tracing, spans } = await openTestTracing()
-    await tracing.request(requestWith(), async (trace) =>
-      trace.turn(createTurnRecord({ model: 'My cat is called Miso.' })),
+    await tracing.traceRequest(requestWith(), async (trace) =>
+      trace.setTurn(createTurnRecord({ model: 'My cat is called Miso.' })),
     )
     expect(spans()[0]?.attributes['gen_ai.request.model']).toBe('other')
   })
@@ -204,12 +206,12 @@ describe('openTracing without a recorder', () => {
     ['a provider', withoutProvider],
   ] as const) {
     it(`runs the work without ${missing}`, async () => {
-      const work = async (trace: Traced): Promise<string[]> => {
-        trace.turn(createTurnRecord())
-        trace.answered(200)
-        return trace.memory('search_memory', 'acme', async () => ['found'])
+      const work = async (trace: RequestTrace): Promise<string[]> => {
+        trace.setTurn(createTurnRecord())
+        trace.setStatus(200)
+        return trace.recordOperation('search_memory', 'acme', async () => ['found'])
       }
-      expect(await (await open()).request(requestWith(), work)).toEqual(['found'])
+      expect(await (await open()).traceRequest(requestWith(), work)).toEqual(['found'])
     })
 
     it(`passes the client's trace to the upstream without ${missing}`, async () => {

@@ -1,7 +1,7 @@
-import type { Turn } from '../../../src/server/observability/turnRecord.ts'
+import type { TurnRecord } from '../../../src/server/observability/turnRecord.ts'
 
 /** Creates a turn record with some fields overridden. */
-export const createTurnRecord = (overrides: Partial<Turn> = {}): Turn => ({
+export const createTurnRecord = (overrides: Partial<TurnRecord> = {}): TurnRecord => ({
   key: 'acme:ann',
   scope: 'acme',
   protocol: 'chat',
@@ -9,14 +9,14 @@ export const createTurnRecord = (overrides: Partial<Turn> = {}): Turn => ({
   upstream: 'openai',
   profile: 'support',
   status: 200,
-  streamed: false,
-  millis: { total: 800, memory: 2, first: 300 },
+  isStreaming: false,
+  durationMs: { total: 800, memory: 2, firstByte: 300 },
   tokens: { shown: 400, history: 1_000, saved: 600, cacheable: 300, prompt: 410, completion: 20, cached: 256 },
   retries: 0,
-  aborted: false,
-  stored: true,
-  appended: 2,
-  passedOver: [],
+  isAborted: false,
+  isStored: true,
+  appendedMessages: 2,
+  failedUpstreams: [],
   degraded: [],
   ...overrides,
 })

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import type { Turn } from '../../../src/server/observability/turnRecord.ts'
+import type { TurnRecord } from '../../../src/server/observability/turnRecord.ts'
 import {
   addTurn,
   createTotals,
   reportUsage,
-  Tallies,
+  UsageStats,
   type UsageTotals,
 } from '../../../src/server/observability/usageStats.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { createTurnRecord } from './turnRecord.ts'
 
 describe('reportUsage', () => {
-  function totalsOf(...turns: readonly Turn[]): UsageTotals {
+  function totalsOf(...turns: readonly TurnRecord[]): UsageTotals {
     const totals = createTotals()
     for (const turn of turns) addTurn(totals, turn)
     return totals
@@ -21,7 +21,7 @@ describe('reportUsage', () => {
     const turns = [
       createTurnRecord(),
       createTurnRecord({
-        millis: { total: 400, memory: 4 },
+        durationMs: { total: 400, memory: 4 },
         tokens: { shown: 100, history: 1_000, saved: 900, cacheable: 50 },
       }),
     ]
@@ -36,7 +36,7 @@ describe('reportUsage', () => {
   })
 
   it('counts a turn without a reply as failed only', () => {
-    const { failed, ...rest } = totalsOf(createTurnRecord({ status: 502 }), createTurnRecord({ aborted: true }))
+    const { failed, ...rest } = totalsOf(createTurnRecord({ status: 502 }), createTurnRecord({ isAborted: true }))
     expect(failed).toBe(2)
     expect(rest).toEqual({ ...createTotals(), failed: undefined })
   })
@@ -52,33 +52,33 @@ describe('reportUsage', () => {
 })
 
 describe('UsageStats', () => {
-  const turnsOf = (stats: Tallies, ...keys: string[]) => keys.map((key) => stats.session(key).turns)
+  const turnsOf = (stats: UsageStats, ...keys: string[]) => keys.map((key) => stats.session(key).turns)
 
   verifies('T-17', 'counts each session and each tenant', () => {
-    const stats = new Tallies()
-    for (const key of ['acme:ann', 'acme:ben', 'acme:ann']) stats.heard(createTurnRecord({ key }))
-    stats.heard(createTurnRecord({ key: 'globex', scope: 'globex' }))
+    const stats = new UsageStats()
+    for (const key of ['acme:ann', 'acme:ben', 'acme:ann']) stats.recordTurn(createTurnRecord({ key }))
+    stats.recordTurn(createTurnRecord({ key: 'globex', scope: 'globex' }))
     expect(turnsOf(stats, 'acme:ann', 'acme:ben', 'globex', 'acme:eve')).toEqual([2, 1, 1, 0])
     expect([stats.scope('acme').tokens.saved, stats.scope('globex').turns]).toEqual([1_800, 1])
   })
 
   it('drops the least recently used sessions, but keeps the totals of their tenant', () => {
-    const stats = new Tallies(2)
-    for (const key of ['acme:ann', 'acme:ben', 'acme:ann', 'acme:eve']) stats.heard(createTurnRecord({ key }))
+    const stats = new UsageStats(2)
+    for (const key of ['acme:ann', 'acme:ben', 'acme:ann', 'acme:eve']) stats.recordTurn(createTurnRecord({ key }))
     expect(turnsOf(stats, 'acme:ann', 'acme:ben', 'acme:eve')).toEqual([2, 0, 1])
     expect(stats.scope('acme').turns).toBe(4)
   })
 
   it('keeps at most 10,000 sessions by default', () => {
-    const stats = new Tallies()
-    for (let each = 0; each <= 10_000; each++) stats.heard(createTurnRecord({ key: `acme:${each}` }))
+    const stats = new UsageStats()
+    for (let each = 0; each <= 10_000; each++) stats.recordTurn(createTurnRecord({ key: `acme:${each}` }))
     expect(turnsOf(stats, 'acme:0', 'acme:1', 'acme:10000')).toEqual([0, 1, 1])
   })
 
   it('forget deletes a session, or a tenant with all its sessions', () => {
-    const stats = new Tallies()
+    const stats = new UsageStats()
     for (const key of ['acme', 'acme:ann', 'acme:ben', 'acme2:ann'])
-      stats.heard(createTurnRecord({ key, scope: key.split(':')[0] as string }))
+      stats.recordTurn(createTurnRecord({ key, scope: key.split(':')[0] as string }))
     stats.forget({ key: 'acme:ann' })
     expect(turnsOf(stats, 'acme', 'acme:ann', 'acme:ben', 'acme2:ann')).toEqual([1, 0, 1, 1])
     stats.forget({ scope: 'acme' })
@@ -88,8 +88,8 @@ describe('UsageStats', () => {
 
   it('ignores requests without memory', () => {
     const { key: _, scope: __, ...withoutMemory } = createTurnRecord()
-    const stats = new Tallies()
-    stats.heard(withoutMemory)
+    const stats = new UsageStats()
+    stats.recordTurn(withoutMemory)
     expect([stats.session('acme:ann').turns, stats.scope('acme').turns]).toEqual([0, 0])
   })
 })

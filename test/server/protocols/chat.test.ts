@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import type { ChatMessage } from '../../../src/domain/ledger.ts'
-import { chat } from '../../../src/server/protocols/chat.ts'
-import type { Body, Sent } from '../../../src/server/protocols/protocol.ts'
+import { chatProtocol } from '../../../src/server/protocols/chat.ts'
+import type { ClientMessage, RequestBody } from '../../../src/server/protocols/protocol.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
 import { parseStream } from './replyFixtures.ts'
 
-const parse = (body: Body) => chat.read(body, chars4)
-const expectMessages = (messages: unknown, expected: readonly Omit<Sent, 'at'>[]): void =>
-  expect(parse({ messages }).said.map(({ at: _at, ...message }) => message)).toEqual(expected)
-const build = (body: Body, memory: readonly ChatMessage[]) => chat.write(parse(body), memory).messages
+const parse = (body: RequestBody) => chatProtocol.parseRequest(body, chars4)
+const expectMessages = (messages: unknown, expected: readonly Omit<ClientMessage, 'at'>[]): void =>
+  expect(parse({ messages }).messages.map(({ at: _at, ...message }) => message)).toEqual(expected)
+const build = (body: RequestBody, memory: readonly ChatMessage[]) =>
+  chatProtocol.buildRequest(parse(body), memory).messages
 const user = (content: unknown) => ({ role: 'user', content })
 const assistant = (content: string) => ({ role: 'assistant', content })
 const toolCall = (id: string, name: string, text: string): ChatMessage => ({
@@ -32,16 +33,21 @@ describe('chat completion request', () => {
     expectMessages(
       [user('Go on'), customCall, result, functionCall, functionResult],
       [
-        { role: 'user', content: 'Go on', place: 0 },
+        { role: 'user', content: 'Go on', index: 0 },
         {
           role: 'assistant',
           content: '',
-          calls: [{ id: 'c1', name: 'code', arguments: '{"input":"print(\\"1\\")"}' }],
-          place: 1,
+          toolCalls: [{ id: 'c1', name: 'code', arguments: '{"input":"print(\\"1\\")"}' }],
+          index: 1,
         },
-        { role: 'tool', content: '1', answers: 'c1', place: 2 },
-        { role: 'assistant', content: '', calls: [{ id: 'now', name: 'now', arguments: '{"zone":"UTC"}' }], place: 3 },
-        { role: 'tool', content: '12:00', answers: 'now', place: 4 },
+        { role: 'tool', content: '1', toolCallId: 'c1', index: 2 },
+        {
+          role: 'assistant',
+          content: '',
+          toolCalls: [{ id: 'now', name: 'now', arguments: '{"zone":"UTC"}' }],
+          index: 3,
+        },
+        { role: 'tool', content: '12:00', toolCallId: 'now', index: 4 },
       ],
     )
   })
@@ -80,7 +86,7 @@ describe('chat completion request', () => {
   })
 
   it('starts the turn with the last run of user messages, except at the start of the list', () => {
-    const findTurn = (...messages: unknown[]) => parse({ messages }).turn
+    const findTurn = (...messages: unknown[]) => parse({ messages }).turnStart
     expect(
       findTurn(user('Old'), assistant('Yes'), { role: 'system', content: 'Hm' }, user('Look:'), user('What is it?')),
     ).toBe(3)
@@ -109,19 +115,14 @@ describe('chat completion request', () => {
   })
 
   it('is not validated until its conversation is read', () => {
-    const {
-      model,
-      streams: isStreaming,
-      maxTokens,
-      session,
-    } = parse({
+    const { model, isStreaming, maxTokens, sessionHint } = parse({
       model: 'gpt-5',
       stream: true,
       max_tokens: 9,
       user: 'ann',
       messages: 'Hello',
     })
-    expect([model, isStreaming, maxTokens, session]).toEqual(['gpt-5', true, 9, 'ann'])
+    expect([model, isStreaming, maxTokens, sessionHint]).toEqual(['gpt-5', true, 9, 'ann'])
   })
 })
 
@@ -132,12 +133,12 @@ describe('chat completion reply', () => {
     tool_calls: [{ id, type: 'function', function: { name, arguments: text } }],
   })
   const parseReply = (message: unknown) =>
-    chat.hear(JSON.stringify({ choices: [{ index: 0, message }] }), 'upstream').reply
+    chatProtocol.parseReply(JSON.stringify({ choices: [{ index: 0, message }] }), 'upstream').message
   const parseDeltas = (...deltas: unknown[]) =>
     parseStream(
-      chat.listener('upstream'),
+      chatProtocol.createReplyParser('upstream'),
       deltas.map((delta) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`).join(''),
-    ).reply
+    ).message
 
   it('with custom tool calls yields function calls', () => {
     expect(parseReply(customCall)).toEqual(replyWithCall('c1', 'code', '{"input":"print(\\"1\\")"}'))

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { MemoryError } from '../../../src/domain/error.ts'
 import type { ChatMessage } from '../../../src/domain/ledger.ts'
-import { problemOf, Refusal } from '../../../src/server/http/httpError.ts'
-import { messages } from '../../../src/server/protocols/messages.ts'
-import type { Body } from '../../../src/server/protocols/protocol.ts'
+import { HttpError, toErrorResponse } from '../../../src/server/http/httpError.ts'
+import { messagesProtocol } from '../../../src/server/protocols/messages.ts'
+import type { RequestBody } from '../../../src/server/protocols/protocol.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
 
-const build = (body: Body, memory: readonly ChatMessage[] = [], from?: number) =>
-  messages.write(messages.read(body, chars4), memory, from)
+const build = (body: RequestBody, memory: readonly ChatMessage[] = [], from?: number) =>
+  messagesProtocol.buildRequest(messagesProtocol.parseRequest(body, chars4), memory, from)
 const text = (value: string) => ({ type: 'text', text: value })
 const cachedText = (value: string) => ({ ...text(value), cache_control: { type: 'ephemeral' } })
 const question = { role: 'user', content: 'And now?' }
@@ -170,16 +170,16 @@ describe('Anthropic upstream request', () => {
     [new MemoryError('not-durable', 'm'), 'api_error'],
     [new MemoryError('upstream', 'm'), 'api_error'],
     [new MemoryError('timeout', 'm'), 'timeout_error'],
-    [new Refusal(400, 'missing_messages', 'm'), 'invalid_request_error'],
-    [new Refusal(401, 'invalid_api_key', 'm'), 'authentication_error'],
-    [new Refusal(403, 'origin_not_allowed', 'm'), 'permission_error'],
-    [new Refusal(404, 'unknown_url', 'm'), 'not_found_error'],
-    [new Refusal(413, 'body_too_large', 'm'), 'request_too_large'],
-    [new Refusal(429, 'rate_limit_exceeded', 'm'), 'rate_limit_error'],
+    [new HttpError(400, 'missing_messages', 'm'), 'invalid_request_error'],
+    [new HttpError(401, 'invalid_api_key', 'm'), 'authentication_error'],
+    [new HttpError(403, 'origin_not_allowed', 'm'), 'permission_error'],
+    [new HttpError(404, 'unknown_url', 'm'), 'not_found_error'],
+    [new HttpError(413, 'body_too_large', 'm'), 'request_too_large'],
+    [new HttpError(429, 'rate_limit_exceeded', 'm'), 'rate_limit_error'],
   ])('formats errors with Anthropic error types: %s is %s', (error, type) => {
-    const { error: problem } = problemOf(error)
-    expect(messages.problem(problem)).toEqual({ type: 'error', error: { type, message: 'm' } })
-    expect(messages.failure(problem)).toBe(
+    const { error: problem } = toErrorResponse(error)
+    expect(messagesProtocol.formatError(problem)).toEqual({ type: 'error', error: { type, message: 'm' } })
+    expect(messagesProtocol.formatErrorEvent(problem)).toBe(
       `event: error\ndata: {"type":"error","error":{"type":"${type}","message":"m"}}\n\n`,
     )
   })

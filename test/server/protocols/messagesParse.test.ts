@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { messages } from '../../../src/server/protocols/messages.ts'
-import type { Ask, Body, FilePart, Sent } from '../../../src/server/protocols/protocol.ts'
+import { messagesProtocol } from '../../../src/server/protocols/messages.ts'
+import type { ClientMessage, FilePart, ParsedRequest, RequestBody } from '../../../src/server/protocols/protocol.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
 
-const parse = (body: Body) => messages.read(body, chars4)
-const expectRequest = (body: Body, expected: Partial<Ask>): void => expect(parse(body)).toMatchObject(expected)
-const parseMessages = (list: unknown) => parse({ messages: list }).said.map(({ at: _at, ...message }) => message)
-const expectMessages = (list: unknown, expected: readonly Omit<Sent, 'at'>[]): void =>
+const parse = (body: RequestBody) => messagesProtocol.parseRequest(body, chars4)
+const expectRequest = (body: RequestBody, expected: Partial<ParsedRequest>): void =>
+  expect(parse(body)).toMatchObject(expected)
+const parseMessages = (list: unknown) => parse({ messages: list }).messages.map(({ at: _at, ...message }) => message)
+const expectMessages = (list: unknown, expected: readonly Omit<ClientMessage, 'at'>[]): void =>
   expect(parseMessages(list)).toEqual(expected)
 const user = (content: unknown) => ({ role: 'user', content })
 const assistant = (content: unknown) => ({ role: 'assistant', content })
@@ -22,18 +23,19 @@ describe('Anthropic request', () => {
     expectRequest(body, {
       model: 'claude-sonnet-5',
       maxTokens: 64,
-      streams: true,
-      turn: 0,
+      isStreaming: true,
+      turnStart: 0,
       hasTools: true,
       files: [],
-      session: undefined,
+      sessionHint: undefined,
     })
-    const expected: readonly Sent[] = [{ role: 'user', content: 'Hello', at: 0, place: 0 }]
-    expect(request.said).toEqual(expected)
-    expect(request.owed).toBe(
-      parse({ messages: [user('Hello')], tools: [{ name: 'weather', input_schema: { type: 'object' } }] }).owed,
+    const expected: readonly ClientMessage[] = [{ role: 'user', content: 'Hello', at: 0, index: 0 }]
+    expect(request.messages).toEqual(expected)
+    expect(request.promptOverheadTokens).toBe(
+      parse({ messages: [user('Hello')], tools: [{ name: 'weather', input_schema: { type: 'object' } }] })
+        .promptOverheadTokens,
     )
-    expect(request.owed).toBeGreaterThan(0)
+    expect(request.promptOverheadTokens).toBeGreaterThan(0)
   })
 
   it('separates instructions from the conversation', () => {
@@ -42,8 +44,8 @@ describe('Anthropic request', () => {
       { system: 'Be brief.', messages: list },
       {
         instructions: ['Be brief.', 'Hurry.'],
-        owed: 2 + 3 + (2 + 2),
-        turn: 0,
+        promptOverheadTokens: 2 + 3 + (2 + 2),
+        turnStart: 0,
       },
     )
     expect(
@@ -52,7 +54,7 @@ describe('Anthropic request', () => {
         messages: list,
       }).instructions,
     ).toEqual(['Be brief.', 'Be kind.', 'Hurry.'])
-    expectMessages(list, [{ role: 'user', content: 'Hello', place: 0 }])
+    expectMessages(list, [{ role: 'user', content: 'Hello', index: 0 }])
   })
 
   it.each([
@@ -62,7 +64,7 @@ describe('Anthropic request', () => {
     ['{"device_id":"d"}', '{"device_id":"d"}'],
     ['', undefined],
   ])('reads the session from metadata.user_id: %s', (userId, session) => {
-    expect(parse({ messages: [user('Hello')], metadata: { user_id: userId } }).session).toBe(session)
+    expect(parse({ messages: [user('Hello')], metadata: { user_id: userId } }).sessionHint).toBe(session)
   })
 
   it('splits tool results and text into messages with the index of their source', () => {
@@ -76,12 +78,12 @@ describe('Anthropic request', () => {
     ]
     const calls = ['t1', 't2'].map((id) => ({ id, name: 'weather', arguments: '{"city":"Bern"}' }))
     expectMessages(list, [
-      { role: 'user', content: 'How is the weather?', place: 0 },
-      { role: 'assistant', content: 'I look.', calls, place: 1 },
-      { role: 'tool', content: 'sunny', answers: 't1', place: 2 },
-      { role: 'tool', content: '[error]\nno\nnet', answers: 't2', place: 2 },
-      { role: 'user', content: 'Well?', place: 2 },
-      { role: 'assistant', content: 'Sunny.', place: 4 },
+      { role: 'user', content: 'How is the weather?', index: 0 },
+      { role: 'assistant', content: 'I look.', toolCalls: calls, index: 1 },
+      { role: 'tool', content: 'sunny', toolCallId: 't1', index: 2 },
+      { role: 'tool', content: '[error]\nno\nnet', toolCallId: 't2', index: 2 },
+      { role: 'user', content: 'Well?', index: 2 },
+      { role: 'assistant', content: 'Sunny.', index: 4 },
     ])
   })
 
@@ -131,19 +133,19 @@ describe('Anthropic request', () => {
       { type: 'image', source: { type: 'base64', media_type: 'application/zip', data: 'AAAA' } },
     ]
     const expected: readonly FilePart[] = [
-      { name: 'a.pdf', type: 'application/pdf', bytes: Buffer.from('%PDF') },
-      { name: 'file', type: 'text/plain', bytes: Buffer.from('Hello, wörld') },
-      { name: 'file', type: 'text/plain', bytes: Buffer.from('One\nTwo') },
-      { name: 'file', type: '', bytes: undefined },
-      { name: 'file', type: '', bytes: undefined },
-      { name: 'file', type: 'application/zip', bytes: Buffer.alloc(3) },
+      { name: 'a.pdf', mediaType: 'application/pdf', bytes: Buffer.from('%PDF') },
+      { name: 'file', mediaType: 'text/plain', bytes: Buffer.from('Hello, wörld') },
+      { name: 'file', mediaType: 'text/plain', bytes: Buffer.from('One\nTwo') },
+      { name: 'file', mediaType: '', bytes: undefined },
+      { name: 'file', mediaType: '', bytes: undefined },
+      { name: 'file', mediaType: 'application/zip', bytes: Buffer.alloc(3) },
     ]
     expect(parse({ messages: [user(content)] }).files).toEqual(expected)
   })
 
   it('starts the turn with a user message without tool results', () => {
     const toolRound = [assistant([toolUse('t1')]), user([toolResult('t1')])]
-    const findTurn = (list: unknown) => parse({ messages: list }).turn
+    const findTurn = (list: unknown) => parse({ messages: list }).turnStart
     expect(findTurn([user('Old'), assistant('Yes'), user('New'), ...toolRound])).toBe(2)
     expect(
       findTurn([
@@ -167,7 +169,7 @@ describe('Anthropic request', () => {
   })
 
   it('starts the turn with the last run of user messages, except at the start of the list', () => {
-    const findTurn = (list: unknown) => parse({ messages: list }).turn
+    const findTurn = (list: unknown) => parse({ messages: list }).turnStart
     expect(
       findTurn([user('Old'), assistant('Yes'), { role: 'system', content: 'Hm' }, user('Look:'), user('What is it?')]),
     ).toBe(3)
@@ -179,11 +181,7 @@ describe('Anthropic request', () => {
   })
 
   it('is not validated until its conversation is read', () => {
-    const {
-      model,
-      streams: isStreaming,
-      maxTokens,
-    } = parse({
+    const { model, isStreaming, maxTokens } = parse({
       model: 'claude-sonnet-5',
       max_tokens: 9,
       messages: 'Hello',
@@ -223,6 +221,6 @@ describe('Anthropic request', () => {
     ],
     [{ messages: [user('Hello')], system: 7 }, 'system must be text or a list.'],
   ])('with invalid fields is rejected: %j', (body, message) => {
-    expect(() => parse(body).said).toThrow(message)
+    expect(() => parse(body).messages).toThrow(message)
   })
 })

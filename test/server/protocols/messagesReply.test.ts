@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { messages } from '../../../src/server/protocols/messages.ts'
-import type { Heard } from '../../../src/server/protocols/protocol.ts'
+import { messagesProtocol } from '../../../src/server/protocols/messages.ts'
+import type { ModelReply } from '../../../src/server/protocols/protocol.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
 import { callInput, formatEvent, lineCounts, parseStream, textChunks } from './replyFixtures.ts'
 
@@ -16,7 +16,7 @@ const message = (content: readonly unknown[]) => ({
   stop_reason: 'end_turn',
   usage,
 })
-const parseReply = (value: unknown) => messages.hear(JSON.stringify(value), 'upstream')
+const parseReply = (value: unknown) => messagesProtocol.parseReply(JSON.stringify(value), 'upstream')
 const text = (value: string) => ({ type: 'text', text: value })
 const toolUse = { type: 'tool_use', id: 't1', name: 'weather', input: { city: 'Bern' } }
 const messageStart = formatEvent('message_start', {
@@ -38,8 +38,8 @@ describe('Anthropic reply', () => {
       { ...toolUse, id: '' },
       text('Wait.'),
     ]
-    const expected: Heard = {
-      reply: {
+    const expected: ModelReply = {
+      message: {
         role: 'assistant',
         content: 'I look.\nWait.',
         tool_calls: [{ id: 't1', type: 'function', function: { name: 'weather', arguments: '{"city":"Bern"}' } }],
@@ -48,8 +48,8 @@ describe('Anthropic reply', () => {
       usage: expectedUsage,
     }
     expect(parseReply(message(content))).toEqual(expected)
-    const empty: Heard = {
-      reply: { role: 'assistant', content: '' },
+    const empty: ModelReply = {
+      message: { role: 'assistant', content: '' },
       id: undefined,
       usage: undefined,
     }
@@ -65,11 +65,14 @@ describe('Anthropic reply', () => {
       toolUse,
       text(''),
     ]
-    const { reply } = parseReply(message(content))
-    const [clientMessage] = messages.read({ messages: [{ role: 'assistant', content }] }, chars4).said
+    const { message: reply } = parseReply(message(content))
+    const [clientMessage] = messagesProtocol.parseRequest(
+      { messages: [{ role: 'assistant', content }] },
+      chars4,
+    ).messages
     expect(clientMessage).toMatchObject({
       content: reply.content,
-      calls: [{ id: 't1', name: 'weather', arguments: '{"city":"Bern"}' }],
+      toolCalls: [{ id: 't1', name: 'weather', arguments: '{"city":"Bern"}' }],
     })
     expect(clientMessage?.content).toBe('See:\n[web_search]\n[web_search_tool_result]\nYes')
   })
@@ -82,23 +85,23 @@ describe('Anthropic reply', () => {
       'upstream reported an error (overloaded_error) instead of going on',
     ],
   ])('with other data is rejected: %s', (body, error) => {
-    expect(() => messages.hear(body, 'upstream')).toThrow(error)
+    expect(() => messagesProtocol.parseReply(body, 'upstream')).toThrow(error)
   })
 })
 
 describe('streamed Anthropic reply', () => {
   const parse = (stream: string) => {
-    const parser = messages.listener('upstream')
+    const parser = messagesProtocol.createReplyParser('upstream')
     const reply = parseStream(parser, stream)
-    return { reply, state: [parser.isComplete, parser.isOver, parser.hasFailed] }
+    return { reply, state: [parser.isComplete, parser.hasEnded, parser.hasFailed] }
   }
   const blockStart = formatEvent('content_block_start', { index: 0, content_block: text('') })
   const blockDelta = formatEvent('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Hello' } })
 
   it('is complete with the stop reason and has ended with message_stop', () => {
     const partial = parse(messageStart + formatEvent('ping') + blockStart + blockDelta)
-    expect([partial.reply.reply.content, partial.state]).toEqual(['Hello', [false, false, false]])
-    const complete: Heard = { reply: { role: 'assistant', content: 'Hello' }, id: 'msg_1', usage: expectedUsage }
+    expect([partial.reply.message.content, partial.state]).toEqual(['Hello', [false, false, false]])
+    const complete: ModelReply = { message: { role: 'assistant', content: 'Hello' }, id: 'msg_1', usage: expectedUsage }
     expect(parse(messageStart + blockStart + blockDelta + messageDelta)).toEqual({
       reply: complete,
       state: [true, false, false],
@@ -111,7 +114,12 @@ describe('streamed Anthropic reply', () => {
   })
 
   it('fails with an error event', () => {
-    const errorEvent = messages.failure({ message: 'm', type: 'upstream_error', param: null, code: 'upstream' })
+    const errorEvent = messagesProtocol.formatErrorEvent({
+      message: 'm',
+      type: 'upstream_error',
+      param: null,
+      code: 'upstream',
+    })
     expect(parse(messageStart + blockStart + blockDelta + errorEvent).state).toEqual([false, false, true])
     expect(parse(messageStart + messageDelta + errorEvent + messageStop).state).toEqual([false, true, true])
   })
@@ -127,18 +135,18 @@ describe('streamed Anthropic reply', () => {
         truncated +
         messageDelta,
     )
-    expect(reply.reply.tool_calls?.[0]?.function.arguments).toBe('{"city":"Be')
+    expect(reply.message.tool_calls?.[0]?.function.arguments).toBe('{"city":"Be')
   })
 
   it('above the size limit is rejected', () => {
-    const parser = messages.listener('upstream')
+    const parser = messagesProtocol.createReplyParser('upstream')
     const longDelta = formatEvent('content_block_delta', {
       index: 0,
       delta: { type: 'text_delta', text: 'x'.repeat(4_000_000) },
     })
-    parser.hear(Buffer.from(blockStart))
-    for (let count = 0; count < 4; count++) parser.hear(Buffer.from(longDelta))
-    expect(() => parser.hear(Buffer.from(longDelta))).toThrow(
+    parser.push(Buffer.from(blockStart))
+    for (let count = 0; count < 4; count++) parser.push(Buffer.from(longDelta))
+    expect(() => parser.push(Buffer.from(longDelta))).toThrow(
       'upstream sent more than 16777216 characters instead of a reply',
     )
   })
@@ -179,7 +187,7 @@ describe('streamed Anthropic reply', () => {
       fc.property(fc.array(arbitraryBlock, { maxLength: 5 }), lineCounts, (blocks, counts) => {
         const all = blocks.map(streamBlock)
         const stream = messageStart + all.map(({ events }) => events).join('') + messageDelta + messageStop
-        expect(parseStream(messages.listener('upstream'), stream, counts)).toEqual(
+        expect(parseStream(messagesProtocol.createReplyParser('upstream'), stream, counts)).toEqual(
           parseReply(message(all.map(({ complete }) => complete))),
         )
       }),

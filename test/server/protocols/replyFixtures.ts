@@ -1,20 +1,20 @@
 import fc from 'fast-check'
-import type { Heard, Listener } from '../../../src/server/protocols/protocol.ts'
+import type { ModelReply, ReplyParser } from '../../../src/server/protocols/protocol.ts'
 
 /** Formats a server-sent event. */
 export const formatEvent = (type: string, fields: object = {}): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 
 /** Feeds a stream to a parser in chunks; `lineCounts` are the lines per chunk, used in rotation. */
-export function parseStream(parser: Listener, stream: string, lineCounts: readonly number[] = [1]): Heard {
+export function parseStream(parser: ReplyParser, stream: string, lineCounts: readonly number[] = [1]): ModelReply {
   const lines = stream.match(/.*\n/g) ?? []
   for (let position = 0, chunk = 0; position < lines.length; chunk++) {
     const count = lineCounts[chunk % lineCounts.length] ?? 1
-    parser.hear(Buffer.from(lines.slice(position, position + count).join('')))
+    parser.push(Buffer.from(lines.slice(position, position + count).join('')))
     position += count
   }
   parser.end(Buffer.alloc(0))
-  return parser.heard()
+  return parser.toReply()
 }
 
 /** Arbitrary line counts for `parseStream`. */

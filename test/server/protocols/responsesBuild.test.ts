@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { ChatMessage } from '../../../src/domain/ledger.ts'
-import type { Body } from '../../../src/server/protocols/protocol.ts'
-import { responses } from '../../../src/server/protocols/responses.ts'
+import type { RequestBody } from '../../../src/server/protocols/protocol.ts'
+import { responsesProtocol } from '../../../src/server/protocols/responses.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
 
-const build = (body: Body, memory: readonly ChatMessage[] = [], from?: number) =>
-  responses.write(responses.read(body, chars4), memory, from)
+const build = (body: RequestBody, memory: readonly ChatMessage[] = [], from?: number) =>
+  responsesProtocol.buildRequest(responsesProtocol.parseRequest(body, chars4), memory, from)
 const assistantCall = (id: string, name: string, text: string): ChatMessage => ({
   role: 'assistant',
   content: null,
@@ -148,8 +148,8 @@ describe('Responses upstream request', () => {
 
   it('formats errors in both shapes that clients read', () => {
     const error = { message: 'Try again.', type: 'upstream_error', param: null, code: 'upstream' }
-    expect(responses.problem(error)).toEqual({ error })
-    expect(responses.failure(error)).toBe(
+    expect(responsesProtocol.formatError(error)).toEqual({ error })
+    expect(responsesProtocol.formatErrorEvent(error)).toBe(
       'event: error\ndata: {"type":"error","code":"upstream","message":"Try again.","param":null,"sequence_number":0,' +
         '"error":{"message":"Try again.","type":"upstream_error","param":null,"code":"upstream"}}\n\n',
     )

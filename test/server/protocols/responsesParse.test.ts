@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { chat } from '../../../src/server/protocols/chat.ts'
-import type { Ask, Body, FilePart, Sent } from '../../../src/server/protocols/protocol.ts'
-import { responses } from '../../../src/server/protocols/responses.ts'
+import { chatProtocol } from '../../../src/server/protocols/chat.ts'
+import type { ClientMessage, FilePart, ParsedRequest, RequestBody } from '../../../src/server/protocols/protocol.ts'
+import { responsesProtocol } from '../../../src/server/protocols/responses.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
 
-const parse = (body: Body) => responses.read(body, chars4)
-const expectRequest = (body: Body, expected: Partial<Ask>): void => expect(parse(body)).toMatchObject(expected)
-const parseMessages = (input: unknown) => parse({ input }).said.map(({ at: _at, ...message }) => message)
-const expectMessages = (input: unknown, expected: readonly Omit<Sent, 'at'>[]): void =>
+const parse = (body: RequestBody) => responsesProtocol.parseRequest(body, chars4)
+const expectRequest = (body: RequestBody, expected: Partial<ParsedRequest>): void =>
+  expect(parse(body)).toMatchObject(expected)
+const parseMessages = (input: unknown) => parse({ input }).messages.map(({ at: _at, ...message }) => message)
+const expectMessages = (input: unknown, expected: readonly Omit<ClientMessage, 'at'>[]): void =>
   expect(parseMessages(input)).toEqual(expected)
 const call = (id: string, name = 'weather', text = '{"city":"Bern"}') => ({
   type: 'function_call',
@@ -27,28 +28,28 @@ describe('Responses request', () => {
     const request = parse(body)
     expectRequest(body, {
       model: 'gpt-5',
-      streams: true,
-      turn: 0,
+      isStreaming: true,
+      turnStart: 0,
       maxTokens: 50,
-      session: 'ann',
+      sessionHint: 'ann',
       hasTools: false,
       files: [],
       instructions: [],
-      owed: 0,
+      promptOverheadTokens: 0,
     })
-    const expected: readonly Sent[] = [{ role: 'user', content: 'Hello', at: 0, place: 0 }]
-    expect(request.said).toEqual(expected)
-    expect(request.previous).toBeUndefined()
-    expect(request.conversation).toBeUndefined()
+    const expected: readonly ClientMessage[] = [{ role: 'user', content: 'Hello', at: 0, index: 0 }]
+    expect(request.messages).toEqual(expected)
+    expect(request.previousResponseId).toBeUndefined()
+    expect(request.conversationId).toBeUndefined()
   })
 
   it('reads the previous response and the conversation', () => {
-    expect(parse({ input: 'Hi', previous_response_id: 'resp_1' }).previous).toBe('resp_1')
-    expect(parse({ input: 'Hi', conversation: 'conv_1' }).conversation).toBe('conv_1')
-    expect(parse({ input: 'Hi', conversation: { id: 'conv_2' } }).conversation).toBe('conv_2')
+    expect(parse({ input: 'Hi', previous_response_id: 'resp_1' }).previousResponseId).toBe('resp_1')
+    expect(parse({ input: 'Hi', conversation: 'conv_1' }).conversationId).toBe('conv_1')
+    expect(parse({ input: 'Hi', conversation: { id: 'conv_2' } }).conversationId).toBe('conv_2')
     expectRequest(
       { input: 'Hi', previous_response_id: null, conversation: null },
-      { previous: undefined, conversation: undefined },
+      { previousResponseId: undefined, conversationId: undefined },
     )
   })
 
@@ -60,9 +61,9 @@ describe('Responses request', () => {
     ]
     const request = parse({ instructions: 'You are a cook.', input })
     expect(request.instructions).toEqual(['You are a cook.', 'Be brief.', 'Be kind.'])
-    expect(request.said.map(({ place: index }) => index)).toEqual([1])
+    expect(request.messages.map(({ index }) => index)).toEqual([1])
     // 'system' is 2 tokens, and a token is four characters.
-    expect(request.owed).toBe(2 + 4 + (2 + 3) + (2 + 2))
+    expect(request.promptOverheadTokens).toBe(2 + 4 + (2 + 3) + (2 + 2))
   })
 
   it('counts the tokens of its tools, including tools added by items', () => {
@@ -70,10 +71,13 @@ describe('Responses request', () => {
     const tools = parse({ input: 'Hi', tools: [now] })
     const added = parse({ input: [{ type: 'additional_tools', role: 'developer', tools: [now] }, question] })
     const { type, ...definition } = now
-    expect(tools.owed).toBe(chat.read({ messages: [question], tools: [{ type, function: definition }] }, chars4).owed)
-    expect(tools.owed).toBeGreaterThan(0)
-    expect(added.owed).toBe(tools.owed)
-    expect([tools.hasTools, added.hasTools, added.turn]).toEqual([true, true, 1])
+    expect(tools.promptOverheadTokens).toBe(
+      chatProtocol.parseRequest({ messages: [question], tools: [{ type, function: definition }] }, chars4)
+        .promptOverheadTokens,
+    )
+    expect(tools.promptOverheadTokens).toBeGreaterThan(0)
+    expect(added.promptOverheadTokens).toBe(tools.promptOverheadTokens)
+    expect([tools.hasTools, added.hasTools, added.turnStart]).toEqual([true, true, 1])
   })
 
   it('reads messages with and without a type, with text and with parts', () => {
@@ -99,11 +103,11 @@ describe('Responses request', () => {
           role: 'user',
           content:
             'Look:\n[image https://example.com/cat.png]\n[image file-9]\n[audio, 3 bytes, sha256 709e80c88487a241]\n[video]',
-          place: 0,
+          index: 0,
         },
-        { role: 'assistant', content: 'A cat.', place: 1 },
-        { role: 'user', content: 'And?', place: 2 },
-        { role: 'assistant', content: 'I cannot.', place: 3 },
+        { role: 'assistant', content: 'A cat.', index: 1 },
+        { role: 'user', content: 'And?', index: 2 },
+        { role: 'assistant', content: 'I cannot.', index: 3 },
       ],
     )
   })
@@ -114,12 +118,12 @@ describe('Responses request', () => {
     const textUrl = { type: 'input_image', image_url: 'data:text/plain,secret' }
     const request = parse({ input: [{ role: 'user', content: [pdf, reference, textUrl] }] })
     const expected: readonly FilePart[] = [
-      { name: 'a.pdf', type: 'application/pdf', bytes: Buffer.from('%PDF') },
-      { name: 'file', type: '', bytes: undefined },
-      { name: 'file', type: 'text/plain', bytes: Buffer.from('secret') },
+      { name: 'a.pdf', mediaType: 'application/pdf', bytes: Buffer.from('%PDF') },
+      { name: 'file', mediaType: '', bytes: undefined },
+      { name: 'file', mediaType: 'text/plain', bytes: Buffer.from('secret') },
     ]
     expect(request.files).toEqual(expected)
-    expect(request.said[0]?.content).toMatch(
+    expect(request.messages[0]?.content).toMatch(
       /^\[file a\.pdf, 4 bytes, sha256 [0-9a-f]{16}\]\n\[file file https:\/\/example\.com\/b\.pdf\]\n\[file, 6 bytes/,
     )
   })
@@ -144,20 +148,20 @@ describe('Responses request', () => {
     expectMessages(
       [...input, ...rest],
       [
-        { role: 'user', content: 'How is the weather?', place: 0 },
+        { role: 'user', content: 'How is the weather?', index: 0 },
         {
           role: 'assistant',
           content: 'I look.',
-          calls: [
+          toolCalls: [
             { id: 'c1', name: 'weather', arguments: '{"city":"Bern"}' },
             { id: 'c2', name: 'weather', arguments: '{"city":"Bern"}' },
           ],
-          place: 1,
+          index: 1,
         },
-        { role: 'tool', content: 'sunny', answers: 'c1', place: 6 },
-        { role: 'tool', content: 'sunny', answers: 'c2', place: 7 },
-        { role: 'assistant', content: 'Sunny.', place: 8 },
-        { role: 'user', content: 'How is the weather?', place: 11 },
+        { role: 'tool', content: 'sunny', toolCallId: 'c1', index: 6 },
+        { role: 'tool', content: 'sunny', toolCallId: 'c2', index: 7 },
+        { role: 'assistant', content: 'Sunny.', index: 8 },
+        { role: 'user', content: 'How is the weather?', index: 11 },
       ],
     )
   })
@@ -197,43 +201,43 @@ describe('Responses request', () => {
       {
         role: 'assistant',
         content: '',
-        calls: [
+        toolCalls: [
           { id: 'c1', name: 'patch', arguments: '{"input":"*** Begin"}' },
           { id: 'c2', name: 'local_shell', arguments: '{"action":{"type":"exec","command":["ls"],"env":{}}}' },
           { id: 'c3', name: 'apply_patch', arguments: '{"operation":{"type":"delete_file","path":"a"}}' },
         ],
-        place: 0,
+        index: 0,
       },
-      { role: 'tool', content: 'done', answers: 'c1', place: 3 },
-      { role: 'tool', content: 'a b', answers: 'c2', place: 4 },
-      { role: 'tool', content: 'failed', answers: 'c3', place: 5 },
+      { role: 'tool', content: 'done', toolCallId: 'c1', index: 3 },
+      { role: 'tool', content: 'a b', toolCallId: 'c2', index: 4 },
+      { role: 'tool', content: 'failed', toolCallId: 'c3', index: 5 },
       {
         role: 'tool',
         content: '{"stdout":"x","stderr":"","outcome":{"type":"exit","exit_code":0}}',
-        answers: 'c4',
-        place: 6,
+        toolCallId: 'c4',
+        index: 6,
       },
-      { role: 'tool', content: '[image https://example.com/s.png]', answers: 'c5', place: 7 },
+      { role: 'tool', content: '[image https://example.com/s.png]', toolCallId: 'c5', index: 7 },
     ])
   })
 
   it('starts the turn with the last user message, or with tool outputs that come alone', () => {
-    expect(parse({ input: [question, call('c1'), output('c1'), question, call('c2'), output('c2')] }).turn).toBe(3)
+    expect(parse({ input: [question, call('c1'), output('c1'), question, call('c2'), output('c2')] }).turnStart).toBe(3)
     expect(
       parse({
         input: [{ role: 'developer', content: 'Be brief.' }, output('c1'), output('c2')],
         previous_response_id: 'resp_1',
-      }).turn,
+      }).turnStart,
     ).toBe(1)
-    expect(parse({ input: [{ role: 'developer', content: 'Be brief.' }] }).turn).toBe(1)
-    expectRequest({ prompt: { id: 'pmpt_1' } }, { turn: 0, said: [] })
+    expect(parse({ input: [{ role: 'developer', content: 'Be brief.' }] }).turnStart).toBe(1)
+    expectRequest({ prompt: { id: 'pmpt_1' } }, { turnStart: 0, messages: [] })
   })
 
   it('leaves referenced items and everything before them to memory', () => {
     const request = parse({ input: [question, { type: 'item_reference', id: 'fc_1' }, output('c1')] })
-    expect(request.turn).toBe(2)
-    expect(request.said.map(({ role, place: index }) => [role, index])).toEqual([['tool', 2]])
-    expectRequest({ input: [question, { id: 'msg_1' }] }, { said: [], turn: 2 })
+    expect(request.turnStart).toBe(2)
+    expect(request.messages.map(({ role, index }) => [role, index])).toEqual([['tool', 2]])
+    expectRequest({ input: [question, { id: 'msg_1' }] }, { messages: [], turnStart: 2 })
   })
 
   it('starts the turn with the last run of user messages, except at the start of the list', () => {
@@ -249,20 +253,20 @@ describe('Responses request', () => {
           call('c1'),
           output('c1'),
         ],
-      }).turn,
+      }).turnStart,
     ).toBe(2)
-    expect(parse({ input: [question, question] }).turn).toBe(1)
+    expect(parse({ input: [question, question] }).turnStart).toBe(1)
   })
 
   it('may be empty with a stored prompt', () => {
-    expect(parse({ prompt: { id: 'pmpt_1' }, previous_response_id: 'resp_1' }).said).toEqual([])
-    expect(parse({ prompt: { id: 'pmpt_1' }, input: [] }).said).toEqual([])
+    expect(parse({ prompt: { id: 'pmpt_1' }, previous_response_id: 'resp_1' }).messages).toEqual([])
+    expect(parse({ prompt: { id: 'pmpt_1' }, input: [] }).messages).toEqual([])
   })
 
   it('is not validated until its conversation is read', () => {
     const body = { model: 'gpt-5', stream: true, input: 7 }
-    const { model, streams: isStreaming, session } = parse(body)
-    expect([model, isStreaming, session]).toEqual(['gpt-5', true, undefined])
+    const { model, isStreaming, sessionHint } = parse(body)
+    expect([model, isStreaming, sessionHint]).toEqual(['gpt-5', true, undefined])
   })
 
   it.each([
@@ -293,6 +297,6 @@ describe('Responses request', () => {
       'input[1].name must be text that is not empty; it names the tool.',
     ],
   ])('with invalid fields is rejected: %j', (body, message) => {
-    expect(() => parse(body).said).toThrow(message)
+    expect(() => parse(body).messages).toThrow(message)
   })
 })

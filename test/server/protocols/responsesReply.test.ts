@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Heard } from '../../../src/server/protocols/protocol.ts'
-import { responses } from '../../../src/server/protocols/responses.ts'
+import type { ModelReply } from '../../../src/server/protocols/protocol.ts'
+import { responsesProtocol } from '../../../src/server/protocols/responses.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
 import { callInput, formatEvent, lineCounts, parseStream, textChunks } from './replyFixtures.ts'
 
@@ -30,9 +30,9 @@ const call = (id: string, text: string) => ({
   status: 'completed',
 })
 const expectedUsage = { prompt: 30, completion: 4, cached: 20 }
-const parseReply = (value: unknown) => responses.hear(JSON.stringify(value), 'upstream')
+const parseReply = (value: unknown) => responsesProtocol.parseReply(JSON.stringify(value), 'upstream')
 const parse = (stream: string) => {
-  const parser = responses.listener('upstream')
+  const parser = responsesProtocol.createReplyParser('upstream')
   return { parser, reply: parseStream(parser, stream) }
 }
 
@@ -40,8 +40,8 @@ describe('Responses reply', () => {
   it('yields one assistant message', () => {
     const refusal = { type: 'message', role: 'assistant', content: [{ type: 'refusal', refusal: 'No more.' }] }
     const output = [{ type: 'reasoning', id: 'rs_1', summary: [] }, message('I look.'), call('c1', '{}'), refusal]
-    const expected: Heard = {
-      reply: {
+    const expected: ModelReply = {
+      message: {
         role: 'assistant',
         content: 'I look.\nNo more.',
         tool_calls: [{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{}' } }],
@@ -50,7 +50,7 @@ describe('Responses reply', () => {
       usage: expectedUsage,
     }
     expect(parseReply(response(output))).toEqual(expected)
-    const empty: Heard = { reply: { role: 'assistant', content: '' }, id: undefined, usage: undefined }
+    const empty: ModelReply = { message: { role: 'assistant', content: '' }, id: undefined, usage: undefined }
     expect(parseReply({ output: [] })).toEqual(empty)
   })
 
@@ -62,12 +62,12 @@ describe('Responses reply', () => {
       call('c1', '{"a":1}'),
       { type: 'custom_tool_call', call_id: 'c2', name: 'patch', input: 'x' },
     ]
-    const { reply: assistantMessage } = parseReply(response(output))
-    const [clientMessage] = responses.read({ input: output }, chars4).said
+    const { message: assistantMessage } = parseReply(response(output))
+    const [clientMessage] = responsesProtocol.parseRequest({ input: output }, chars4).messages
     expect(clientMessage).toMatchObject({
       role: assistantMessage.role,
       content: assistantMessage.content,
-      calls: assistantMessage.tool_calls?.map(({ id, function: call }) => ({ id, ...call })),
+      toolCalls: assistantMessage.tool_calls?.map(({ id, function: call }) => ({ id, ...call })),
     })
   })
 
@@ -79,7 +79,7 @@ describe('Responses reply', () => {
       call('', '{}'),
       message('Done.'),
     ]
-    expect(parseReply(response(output)).reply).toEqual({ role: 'assistant', content: 'Done.' })
+    expect(parseReply(response(output)).message).toEqual({ role: 'assistant', content: 'Done.' })
   })
 
   it.each([
@@ -90,7 +90,7 @@ describe('Responses reply', () => {
       'upstream reported an error (server_error) instead of going on',
     ],
   ])('with other data is rejected: %s', (text, error) => {
-    expect(() => responses.hear(text, 'upstream')).toThrow(error)
+    expect(() => responsesProtocol.parseReply(text, 'upstream')).toThrow(error)
   })
 })
 
@@ -102,29 +102,33 @@ describe('streamed Responses reply', () => {
       const { parser, reply } = parse(
         created + formatEvent(`response.${end}`, { response: response([message('Hello')]) }),
       )
-      const expected: Heard = { reply: { role: 'assistant', content: 'Hello' }, id: 'resp_1', usage: expectedUsage }
+      const expected: ModelReply = {
+        message: { role: 'assistant', content: 'Hello' },
+        id: 'resp_1',
+        usage: expectedUsage,
+      }
       expect(reply).toEqual(expected)
-      expect([parser.isComplete, parser.isOver, parser.hasFailed]).toEqual([true, true, false])
+      expect([parser.isComplete, parser.hasEnded, parser.hasFailed]).toEqual([true, true, false])
     }
   })
 
   it('is parsed to the end without a final empty line and with [DONE]', () => {
     const end = formatEvent('response.completed', { response: response([message('Hello')]) })
-    expect(parse(`${created}${end.trimEnd()}\n`).parser.isOver).toBe(true)
-    expect(parse(`${created}${end}data: [DONE]\n\n`).reply.reply.content).toBe('Hello')
+    expect(parse(`${created}${end.trimEnd()}\n`).parser.hasEnded).toBe(true)
+    expect(parse(`${created}${end}data: [DONE]\n\n`).reply.message.content).toBe('Hello')
   })
 
   it('without a final event is incomplete', () => {
     const { parser, reply } = parse(
       created + formatEvent('response.output_item.done', { output_index: 0, item: message('Hello') }),
     )
-    expect([parser.isComplete, parser.isOver, parser.hasFailed]).toEqual([false, false, false])
-    expect(reply.reply.content).toBe('Hello')
+    expect([parser.isComplete, parser.hasEnded, parser.hasFailed]).toEqual([false, false, false])
+    expect(reply.message.content).toBe('Hello')
     expect(
       parse(
         formatEvent('response.output_item.added', { output_index: 0, item: message('At once') }) +
           formatEvent('response.completed'),
-      ).reply.reply.content,
+      ).reply.message.content,
     ).toBe('At once')
   })
 
@@ -136,30 +140,30 @@ describe('streamed Responses reply', () => {
       failed,
       formatEvent('error', { code: 'x', message: 'm', param: null }),
       'data: {"error":{"message":"m"}}\n\n',
-      responses.failure({ message: 'm', type: 't', param: null, code: null }),
+      responsesProtocol.formatErrorEvent({ message: 'm', type: 't', param: null, code: null }),
     ]
     for (const stream of errorEvents) {
       const { parser } = parse(created + stream)
       expect([parser.isComplete, parser.hasFailed]).toEqual([false, true])
     }
-    expect(parse(created + failed).parser.isOver).toBe(true)
+    expect(parse(created + failed).parser.hasEnded).toBe(true)
   })
 
   it('with other data or above the size limit is rejected', () => {
     expect(() => parse('data: hello\n\n')).toThrow('upstream sent an event that is not JSON instead of a reply')
-    const parser = responses.listener('upstream')
+    const parser = responsesProtocol.createReplyParser('upstream')
     const delta = formatEvent('response.output_text.delta', {
       output_index: 0,
       content_index: 0,
       delta: 'x'.repeat(4_000_000),
     })
-    parser.hear(
+    parser.push(
       Buffer.from(
         formatEvent('response.output_item.added', { output_index: 0, item: { ...message(''), content: [] } }),
       ),
     )
-    for (let count = 0; count < 4; count++) parser.hear(Buffer.from(delta))
-    expect(() => parser.hear(Buffer.from(delta))).toThrow(
+    for (let count = 0; count < 4; count++) parser.push(Buffer.from(delta))
+    expect(() => parser.push(Buffer.from(delta))).toThrow(
       'upstream sent more than 16777216 characters instead of a reply',
     )
   })
@@ -229,7 +233,9 @@ describe('streamed Responses reply', () => {
             created +
             itemEvents.join('') +
             formatEvent('response.completed', { response: response(repeatsOutput ? output : []) })
-          expect(parseStream(responses.listener('upstream'), stream, counts)).toEqual(parseReply(response(output)))
+          expect(parseStream(responsesProtocol.createReplyParser('upstream'), stream, counts)).toEqual(
+            parseReply(response(output)),
+          )
         },
       ),
     )

@@ -6,37 +6,41 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { MemoryError } from '../../../src/domain/error.ts'
-import { problemOf } from '../../../src/server/http/httpError.ts'
-import { chat } from '../../../src/server/protocols/chat.ts'
-import { messages } from '../../../src/server/protocols/messages.ts'
-import type { Body, Dialect } from '../../../src/server/protocols/protocol.ts'
-import { responses } from '../../../src/server/protocols/responses.ts'
-import { offlineBackend } from '../../../src/server/upstreams/offlineBackend.ts'
+import { toErrorResponse } from '../../../src/server/http/httpError.ts'
+import { chatProtocol } from '../../../src/server/protocols/chat.ts'
+import { messagesProtocol } from '../../../src/server/protocols/messages.ts'
+import type { Protocol, RequestBody } from '../../../src/server/protocols/protocol.ts'
+import { responsesProtocol } from '../../../src/server/protocols/responses.ts'
+import { createOfflineBackend } from '../../../src/server/upstreams/offlineBackend.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
 
 type Clients = AsyncDisposable & { readonly openai: OpenAI; readonly anthropic: Anthropic }
 
 /** Starts a server without memory and SDK clients for it. The reply fails after `failAfterBytes`. */
 async function startClients(failAfterBytes = Number.POSITIVE_INFINITY): Promise<Clients> {
-  const backend = offlineBackend(chars4)
+  const backend = createOfflineBackend(chars4)
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const protocol = [chat, responses, messages].find(({ path }) => request.url?.endsWith(path)) ?? chat
+    const protocol =
+      [chatProtocol, responsesProtocol, messagesProtocol].find(({ path }) => request.url?.endsWith(path)) ??
+      chatProtocol
     try {
-      const body = JSON.parse((await buffer(request)).toString('utf8')) as Body
-      const upstreamBody = protocol.write(protocol.read(body, chars4), [], 0)
-      const upstreamResponse = await backend.ask({
-        dialect: protocol.name,
+      const body = JSON.parse((await buffer(request)).toString('utf8')) as RequestBody
+      const upstreamBody = protocol.buildRequest(protocol.parseRequest(body, chars4), [], 0)
+      const upstreamResponse = await backend.send({
+        endpoint: protocol.name,
         body: upstreamBody,
-        spent: 9,
+        promptTokens: 9,
         headers: {},
         signal: new AbortController().signal,
-        isGuarded: false,
+        withholdClientKey: false,
       })
       response.writeHead(upstreamResponse.status, upstreamResponse.headers)
       await relayBody(upstreamResponse.body, response, protocol, failAfterBytes)
     } catch (error) {
-      const { status, error: problem } = problemOf(error)
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(protocol.problem(problem)))
+      const { status, error: problem } = toErrorResponse(error)
+      response
+        .writeHead(status, { 'content-type': 'application/json' })
+        .end(JSON.stringify(protocol.formatError(problem)))
     }
   }
   const server = createServer((request, response) => void respond(request, response))
@@ -57,7 +61,7 @@ async function startClients(failAfterBytes = Number.POSITIVE_INFINITY): Promise<
 async function relayBody(
   body: AsyncIterable<Uint8Array>,
   response: ServerResponse,
-  protocol: Dialect,
+  protocol: Protocol,
   failAfterBytes: number,
 ): Promise<void> {
   let sent = 0
@@ -66,7 +70,9 @@ async function relayBody(
     sent += bytes.length
     if (sent > failAfterBytes)
       return void response.end(
-        protocol.failure(problemOf(new MemoryError('upstream', 'The model broke down. Try again.')).error),
+        protocol.formatErrorEvent(
+          toErrorResponse(new MemoryError('upstream', 'The model broke down. Try again.')).error,
+        ),
       )
   }
   response.end()

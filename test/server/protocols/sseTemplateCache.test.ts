@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { createChatReplyParser } from '../../../src/server/protocols/chat.ts'
 import { SseTemplateCache } from '../../../src/server/protocols/sseTemplateCache.ts'
-import { at } from '../../../src/text/json.ts'
+import { getPath } from '../../../src/text/json.ts'
 
-const readText = (event: unknown): unknown => at(event, 'text')
+const readText = (event: unknown): unknown => getPath(event, 'text')
 const createEvent = (text: string, more: object = {}): string => JSON.stringify({ id: 'a', text, model: 'm', ...more })
 
 describe('SseTemplateCache', () => {
@@ -99,14 +99,16 @@ describe('streamed chat completion', () => {
         const parser = createChatReplyParser('here')
         for (const { content, extra, index, created, reason, usage } of chunks) {
           const choices = [{ index, delta: { ...extra, content }, finish_reason: reason }]
-          parser.hear(
+          parser.push(
             Buffer.from(`data: ${JSON.stringify({ id: 'chunk', created, choices, usage, model: 'stop' })}\n\n`),
           )
         }
         const first = chunks.filter(({ index }) => index === 0)
         const texts = first.map(({ content, extra }) => content || ('refusal' in extra ? extra.refusal : ''))
-        expect(parser.heard().reply.content).toBe(texts.join(''))
-        expect(parser.heard().usage?.prompt).toBe(chunks.findLast(({ usage }) => usage !== null)?.usage?.prompt_tokens)
+        expect(parser.toReply().message.content).toBe(texts.join(''))
+        expect(parser.toReply().usage?.prompt).toBe(
+          chunks.findLast(({ usage }) => usage !== null)?.usage?.prompt_tokens,
+        )
         expect(parser.isComplete).toBe(first.some(({ reason }) => reason === 'stop'))
       }),
     )

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { campaign, patience } from '../../context/campaign.ts'
+import { isCampaign, propertyTimeoutMs } from '../../context/campaign.ts'
 import { startServer, user } from '../start.ts'
 
-const rounds = campaign ? 1_000 : 25
+const rounds = isCampaign ? 1_000 : 25
 
 type RawRequest = { readonly path: string; readonly body: unknown }
 
@@ -54,7 +54,7 @@ describe('two pipelined requests of one session', () => {
     async (_, firstRequest, secondRequest) => {
       await using server = await startServer({ memory: { store: 'ram:' } })
       for (let round = 1; round <= rounds; round++) {
-        const { body } = await server.ask('POST /v1/acme/conversations', {})
+        const { body } = await server.requestJson('POST /v1/acme/conversations', {})
         const { id } = body as { readonly id: string }
         const [first, second] = [`First question of round ${round}`, `Second question of round ${round}`]
         const statuses = await sendPipelined(server.url, firstRequest(id, first), secondRequest(id, second))
@@ -65,6 +65,6 @@ describe('two pipelined requests of one session', () => {
       }
       expect(server.faults).toEqual([])
     },
-    patience,
+    propertyTimeoutMs,
   )
 })

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { isAuxiliaryRequest, type RequestShape } from '../../../src/server/turn/auxiliaryRequest.ts'
 
-type RequestMessage = RequestShape['said'][number]
+type RequestMessage = RequestShape['messages'][number]
 const user = (content: string): RequestMessage => ({ role: 'user', content })
 const reply = (content: string): RequestMessage => ({ role: 'assistant', content })
-const emptyRequest: RequestShape = { instructions: [], said: [], hasTools: false, maxTokens: undefined }
+const emptyRequest: RequestShape = { instructions: [], messages: [], hasTools: false, maxTokens: undefined }
 
 /** Requests with one message, with instructions, and after a first turn. */
 const withMessage = (content: string, overrides: Partial<RequestShape> = {}): RequestShape => ({
   ...emptyRequest,
-  said: [user(content)],
+  messages: [user(content)],
   ...overrides,
 })
 const withInstructions = (
@@ -19,7 +19,7 @@ const withInstructions = (
 ): RequestShape => withMessage(content, { instructions: [instructions], ...overrides })
 const afterFirstTurn = (content: string, overrides: Partial<RequestShape> = {}): RequestShape =>
   withMessage(content, {
-    said: [user('How do I keep basil alive in winter?'), reply('Give it light, and little water.'), user(content)],
+    messages: [user('How do I keep basil alive in winter?'), reply('Give it light, and little water.'), user(content)],
     ...overrides,
   })
 
@@ -78,7 +78,7 @@ const auxiliaryRequests: Readonly<Record<string, RequestShape>> = {
     'You are a title generator. You output ONLY a thread title.',
     'x',
     {
-      said: [user('Generate a title for this conversation:'), user('How do I keep basil alive?')],
+      messages: [user('Generate a title for this conversation:'), user('How do I keep basil alive?')],
     },
   ),
   'another agent wants a title': withInstructions(
@@ -291,7 +291,7 @@ const turns: Readonly<Record<string, RequestShape>> = {
   'results of a tool': {
     ...emptyRequest,
     hasTools: true,
-    said: [{ role: 'tool', content: 'Generate a title for the conversation: only JSON', answers: 'a' }],
+    messages: [{ role: 'tool', content: 'Generate a title for the conversation: only JSON', toolCallId: 'a' }],
   },
 }
 

@@ -1,10 +1,10 @@
 import { describe, expect } from 'vitest'
 import { formatKey, type Key } from '../../../src/domain/key.ts'
-import type { Index, Store } from '../../../src/domain/ports.ts'
+import type { SearchIndex, Store } from '../../../src/domain/ports.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { interceptStore } from '../../memory/storeFixtures.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { places } from '../api/testStores.ts'
+import { testStores } from '../api/testStores.ts'
 import { assistant, user } from '../start.ts'
 import { ann, openTestSession } from './testSession.ts'
 
@@ -69,7 +69,7 @@ describe('two conversations under one `user` name', () => {
   })
 })
 
-describe.each(places)('a client that changes its history, store %s', (_, store) => {
+describe.each(testStores)('a client that changes its history, store %s', (_, store) => {
   verifies(['T-15', 'C-10'], 'an edit › moves the old turn into a branch', async () => {
     await using session = await openTestSession({ memory: { store: store() } })
     await session.chat([user('One')])
@@ -118,7 +118,7 @@ describe.each(places)('a client that changes its history, store %s', (_, store) 
 })
 
 /** Opens a store whose next erase of session entries fails once. */
-async function openFailingStore(url: string): Promise<{ readonly store: Store & Index; failNext(): void }> {
+async function openFailingStore(url: string): Promise<{ readonly store: Store & SearchIndex; failNext(): void }> {
   let fails = false
   const erase = async (key: Key): Promise<void> => {
     if (!fails || formatKey(key) !== ann) return
@@ -133,7 +133,7 @@ async function openFailingStore(url: string): Promise<{ readonly store: Store & 
   }
 }
 
-describe.each(places)('a crash between writing a branch and cutting the session, store %s', (_, place) => {
+describe.each(testStores)('a crash between writing a branch and cutting the session, store %s', (_, place) => {
   verifies('C-10', 'loses nothing, and repeating the request completes the cut', async () => {
     const { store, failNext } = await openFailingStore(place())
     await using session = await openTestSession({ memory: { store } })

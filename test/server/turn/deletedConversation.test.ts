@@ -9,7 +9,7 @@ describe('a deleted conversation', () => {
     const turn = () =>
       session.send('POST /v1/demo/responses', { model: 'test-model', input: 'Hello', conversation: body.id })
     expect((await turn()).status).toBe(200)
-    await session.server.ask(`DELETE /v1/demo/conversations/${body.id}`)
+    await session.server.requestJson(`DELETE /v1/demo/conversations/${body.id}`)
     const after = await turn()
     expect([after.status, after.body.error.code]).toEqual([404, 'conversation_not_found'])
     expect(await session.transcript(`demo:${body.id}`)).toEqual([])

@@ -2,8 +2,14 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import { faultsIn } from '../clients/requestRules.ts'
-import { chatWording, messagesWording, responsesWording, type Said, type Wording } from '../clients/responseFormats.ts'
+import { findRequestErrors } from '../clients/requestRules.ts'
+import {
+  chatFormat,
+  messagesFormat,
+  type ResponseFormat,
+  responsesFormat,
+  type ScriptedReply,
+} from '../clients/responseFormats.ts'
 
 /** A reply that the test holds back. */
 export type Hold = {
@@ -13,7 +19,7 @@ export type Hold = {
 }
 
 /** The reply to the last text of a request; `index` counts requests from 1. */
-export type Reply = (question: string, index: number) => Said
+export type Reply = (question: string, index: number) => ScriptedReply
 
 /** A request as the model received it. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever was sent
@@ -28,10 +34,10 @@ export type HeldModel = AsyncDisposable & {
 
 type PendingHold = { readonly question: string; readonly arrived: () => void; readonly released: Promise<void> }
 
-const protocolsByPath: Readonly<Record<string, Wording>> = {
-  '/v1/chat/completions': chatWording,
-  '/v1/responses': responsesWording,
-  '/v1/messages': messagesWording,
+const protocolsByPath: Readonly<Record<string, ResponseFormat>> = {
+  '/v1/chat/completions': chatFormat,
+  '/v1/responses': responsesFormat,
+  '/v1/messages': messagesFormat,
 }
 
 /**
@@ -85,16 +91,17 @@ async function waitIfHeld(holds: PendingHold[], question: string): Promise<void>
   await hold?.released
 }
 
-function sendReply(received: Received, said: Said, index: number, response: ServerResponse): void {
-  const wording = protocolsByPath[received.path] as Wording
-  const [fault] = faultsIn(received)
+function sendReply(received: Received, said: ScriptedReply, index: number, response: ServerResponse): void {
+  const wording = protocolsByPath[received.path] as ResponseFormat
+  const [fault] = findRequestErrors(received)
   if (fault !== undefined)
-    response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(wording.refusal(400, fault)))
+    response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(wording.formatError(400, fault)))
   else if (received.body.stream === true)
     response
       .writeHead(200, { 'content-type': 'text/event-stream' })
-      .end(wording.events(said, index, received.body).join(''))
-  else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(wording.whole(said, index)))
+      .end(wording.formatEvents(said, index, received.body).join(''))
+  else
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(wording.formatBody(said, index)))
 }
 
 type LastMessage = { readonly content?: unknown; readonly output?: unknown }

@@ -3,7 +3,7 @@ import { profiles } from '../../../src/profiles/index.ts'
 import { user } from '../start.ts'
 import { openTestSession } from './testSession.ts'
 
-const readsPersons = { memory: { profile: { ...profiles.thread, sees: ['session', 'scope', 'person'] as const } } }
+const readsPersons = { memory: { profile: { ...profiles.thread, scopes: ['session', 'scope', 'person'] as const } } }
 
 describe('a turn with invalid parts', () => {
   it('an unreadable file › is answered, and the degradation header reports the file', async () => {
@@ -17,7 +17,7 @@ describe('a turn with invalid parts', () => {
     expect([status, headers.get('x-threadkeep-degraded')]).toEqual([200, 'file bad-message'])
     expect(session.model.requests.at(-1)?.body.messages).toEqual([{ role: 'user', content: parts }])
     expect((await session.transcript('demo')).at(-1)).toBe('assistant: Re: What is in it?')
-    expect((await session.server.ask('GET /api/scopes/demo/files')).body).toEqual({ items: [], next: null })
+    expect((await session.server.requestJson('GET /api/scopes/demo/files')).body).toEqual({ items: [], next: null })
   })
 
   it.each(['Ann Smith', 'ann:2', '..', 'a'.repeat(129)])(

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { Change } from '../../../src/domain/session.ts'
+import type { SessionChange } from '../../../src/domain/session.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { interceptStore } from '../../memory/storeFixtures.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { places } from '../api/testStores.ts'
+import { testStores } from '../api/testStores.ts'
 import { assistant, user } from '../start.ts'
 import { openTestSession, replyText, type TestResponse, type TestSession } from './testSession.ts'
 
@@ -29,7 +29,7 @@ const firstTurn = [user('One'), assistant('Re: One')]
 const forget = (session: TestSession, target: Readonly<Record<string, string>>): Promise<TestResponse> =>
   session.send('POST /api/forget', target)
 
-describe.each(places)('a late reply, store %s', (_, store) => {
+describe.each(testStores)('a late reply, store %s', (_, store) => {
   verifies('T-15', 'after an edit cut its question into a branch › is stored in that branch', async () => {
     await using session = await openTestSession({ memory: { store: store() } })
     await session.chat([user('One')])
@@ -113,7 +113,7 @@ describe.each(places)('a late reply, store %s', (_, store) => {
       await forget(session, target)
       expect((await slow.release()).status).toBe(200)
       expect([await session.transcript(), await session.branches()]).toEqual([[], {}])
-      expect((await session.server.ask('GET /api/scopes/demo/search?q=ill')).body).toMatchObject({ items: [] })
+      expect((await session.server.requestJson('GET /api/scopes/demo/search?q=ill')).body).toMatchObject({ items: [] })
       expect(session.server.faults).toEqual([])
     })
   }
@@ -138,7 +138,7 @@ describe.each(places)('a late reply, store %s', (_, store) => {
       `its question ${where} forgotten while the reply is being stored › is deleted as well`,
       async () => {
         let onLateWrite: (() => Promise<unknown>) | undefined
-        const commit = async ({ append }: Change): Promise<void> => {
+        const commit = async ({ append }: SessionChange): Promise<void> => {
           const isLate = append.some(({ content }) => content === 'Re: I am ill with X')
           if (isLate) await onLateWrite?.()
         }

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
-import { freshFile, places } from '../api/testStores.ts'
+import { newSqliteUrl, testStores } from '../api/testStores.ts'
 import { openTestSession, type TestSession } from './testSession.ts'
 
 /** Sends a Responses request, continuing from `previous` if given, and returns the response id. */
@@ -19,7 +19,7 @@ const errorOf = async (session: TestSession, previous: string): Promise<readonly
 
 const notFound = [404, 'previous_response_not_found', 'previous_response_id']
 
-describe.each(places)('previous_response_id, store %s', (_, store) => {
+describe.each(testStores)('previous_response_id, store %s', (_, store) => {
   verifies('T-15', 'sends only the new input › the model receives the whole conversation', async () => {
     await using session = await openTestSession({ memory: { store: store() } })
     const first = await sendInput(session, 'One')
@@ -89,7 +89,7 @@ describe.each(places)('previous_response_id, store %s', (_, store) => {
 
 describe('previous_response_id after a restart', () => {
   verifies('T-15', 'continues from and goes back to earlier responses', async () => {
-    const store = freshFile()
+    const store = newSqliteUrl()
     const ids: string[] = []
     {
       await using session = await openTestSession({ memory: { store } })

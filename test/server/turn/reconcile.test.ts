@@ -8,7 +8,7 @@ import {
   reconcile,
   type StoredMessage,
 } from '../../../src/server/turn/reconcile.ts'
-import { campaign, patience, seed } from '../../context/campaign.ts'
+import { isCampaign, propertyTimeoutMs, seed } from '../../context/campaign.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { clients, SimulatedClient } from './simulatedClient.ts'
 
@@ -17,9 +17,13 @@ const reply = (content: string): ComparableMessage => ({ role: 'assistant', cont
 const assistantCall = (id: string, args = '{}'): ComparableMessage => ({
   role: 'assistant',
   content: '',
-  calls: [{ id, name: 'look', arguments: args }],
+  toolCalls: [{ id, name: 'look', arguments: args }],
 })
-const result = (answers: string, content = 'found'): ComparableMessage => ({ role: 'tool', content, answers })
+const result = (answers: string, content = 'found'): ComparableMessage => ({
+  role: 'tool',
+  content,
+  toolCallId: answers,
+})
 
 /** Numbers messages from 1, or from `first` where earlier ones exist. */
 const stored = (messages: readonly ComparableMessage[], first = 1): StoredMessage[] =>
@@ -229,7 +233,7 @@ describe('a message changed by the client', () => {
     same(assistantCall('a', '{"for":"x","deep":[1,2]}'), assistantCall('a', '{ "deep": [1, 2], "for": "x" }'))
     same(assistantCall('a', ''), assistantCall('a', '{}'))
     same(assistantCall('a', 'no JSON'), assistantCall('a', 'no JSON '))
-    same({ ...assistantCall('a'), calls: [] }, { role: 'assistant', content: '' })
+    same({ ...assistantCall('a'), toolCalls: [] }, { role: 'assistant', content: '' })
     expect(decide([user(' Hello\n')], [user('Hello'), a1, u2])).toEqual(expectedChange(1, 'continued'))
     expect(decide([user('Hello\r\nyou')], [user('Hello\nyou'), a1, u2])).toEqual(expectedChange(1, 'continued'))
   })
@@ -312,7 +316,7 @@ describe('any stored and sent histories', () => {
         if (asked >= 0 && asked === sent.findLastIndex(({ role }) => role === 'user'))
           expect(sent.slice(asked, newFrom).some(isKept)).toBe(true)
       }),
-      { numRuns: campaign ? 50_000 : 2_000, seed },
+      { numRuns: isCampaign ? 50_000 : 2_000, seed },
     )
   })
 
@@ -332,7 +336,7 @@ describe('any stored and sent histories', () => {
           expect(alignHistories(old, resent, hasEarlier)).toEqual(alignByComparison(old, resent, hasEarlier))
         },
       ),
-      { numRuns: campaign ? 50_000 : 2_000, seed },
+      { numRuns: isCampaign ? 50_000 : 2_000, seed },
     )
   })
 
@@ -360,7 +364,12 @@ describe('any client behaviour', () => {
           expect(talk.faults).toEqual([])
           expect(talk.duplicates()).toEqual([])
         }),
-        { numRuns: campaign ? 50_000 : 1_000, seed, interruptAfterTimeLimit: patience, markInterruptAsFailure: true },
+        {
+          numRuns: isCampaign ? 50_000 : 1_000,
+          seed,
+          interruptAfterTimeLimit: propertyTimeoutMs,
+          markInterruptAsFailure: true,
+        },
       )
       expect([...relations].sort()).toEqual([
         'continued',
@@ -372,6 +381,6 @@ describe('any client behaviour', () => {
         'truncated',
       ])
     },
-    patience,
+    propertyTimeoutMs,
   )
 })

@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import { Session } from 'node:inspector/promises'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import type { Index, Store } from '../../../src/domain/ports.ts'
+import type { SearchIndex, Store } from '../../../src/domain/ports.ts'
 import { openMemory } from '../../../src/index.ts'
 import { serve } from '../../../src/server/serve.ts'
 import { ramStore } from '../../../src/stores/ram.ts'
@@ -29,13 +29,13 @@ const store = new Proxy(ram, {
   get(target, name) {
     const value = Reflect.get(target, name, target)
     if (name === 'head')
-      return (...args: Parameters<Store['head']>) => {
+      return (...args: Parameters<Store['readHead']>) => {
         heads.push(`${args[0].scope}:${args[0].id}`)
-        return target.head(...args)
+        return target.readHead(...args)
       }
     return typeof value === 'function' ? value.bind(target) : value
   },
-}) as Store & Index
+}) as Store & SearchIndex
 const memory = await openMemory({ store })
 const server = await serve({
   memory,

@@ -96,12 +96,12 @@ export class SimulatedClient {
     this.#addQuestion(words)
     if (usesTool) {
       this.#ask('answered', true)
-      const call = this.#history.at(-1)?.calls?.[0]?.id ?? ''
+      const call = this.#history.at(-1)?.toolCalls?.[0]?.id ?? ''
       this.#history.push({
         id: this.#next(),
         role: 'tool',
         content: `Result ${call}: ${'x'.repeat(40)}`,
-        answers: call,
+        toolCallId: call,
       })
     }
     this.#ask(result)
@@ -188,7 +188,7 @@ export class SimulatedClient {
     const id = this.#next()
     const calls = [{ id: `call-${id}`, name: 'look', arguments: `{"for":"answer ${id}","deep":true}` }]
     const reply: ClientMessage = withCall
-      ? { id, role: 'assistant', content: '', calls }
+      ? { id, role: 'assistant', content: '', toolCalls: calls }
       : { id, role: 'assistant', content: `<think>Hm.</think>\n\nAnswer ${id}. Yours.` }
     this.#stored.push({ ...reply, sequence: this.#stored.length + 1 })
     if (isReceived) this.#history.push(reply)
@@ -197,7 +197,7 @@ export class SimulatedClient {
   #transform(message: ClientMessage, index: number, all: readonly ClientMessage[]): ClientMessage {
     const { style } = this.#client
     const [before, after] = [all[index - 1], all[index + 1]]
-    const { content, calls } = message
+    const { content, toolCalls } = message
     if (style === 'dresses its question' && isUser(message)) {
       return after !== undefined && isReply(after)
         ? message
@@ -205,7 +205,11 @@ export class SimulatedClient {
     }
     if (style === 'tidies replies' && isReply(message)) {
       const cleaned = content.replace(/<think>.*<\/think>/, '').trim()
-      return { ...message, content: cleaned, ...(calls === undefined ? {} : { calls: calls.map(reformatCall) }) }
+      return {
+        ...message,
+        content: cleaned,
+        ...(toolCalls === undefined ? {} : { toolCalls: toolCalls.map(reformatCall) }),
+      }
     }
     const isOld = all.slice(index + 1).some(isReply)
     if (style === 'shortens old replies' && isOld && !isUser(message) && before !== undefined && after !== undefined)

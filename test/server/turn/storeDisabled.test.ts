@@ -4,7 +4,7 @@ import { internalsOf } from '../../../src/memory.ts'
 import { profiles } from '../../../src/profiles/index.ts'
 import { SessionModels } from '../../../src/server/upstreams/sessionModels.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { places } from '../api/testStores.ts'
+import { testStores } from '../api/testStores.ts'
 import { assistant, user } from '../start.ts'
 import { ann, openTestSession, storeDisabledHeader, type TestSession } from './testSession.ts'
 
@@ -26,13 +26,13 @@ const call = {
 }
 const result = { role: 'tool', tool_call_id: 'call_1', content: 'It is 12 °C.' }
 
-describe.each(places)('a turn with storage disabled, store %s', (_, store) => {
+describe.each(testStores)('a turn with storage disabled, store %s', (_, store) => {
   verifies('S-08', 'uses memory and stores no message, receipt or usage', async () => {
     await using session = await openTestSession({ memory: { store: store() } })
     await session.chat(firstTurn.slice(0, 1))
     const before = await storedSessions(session)
-    const receiptsBefore = await session.server.ask(`GET /api/sessions/${ann}/receipts`)
-    const usageBefore = await session.server.ask(`GET /api/sessions/${ann}/metrics`)
+    const receiptsBefore = await session.server.requestJson(`GET /api/sessions/${ann}/receipts`)
+    const usageBefore = await session.server.requestJson(`GET /api/sessions/${ann}/metrics`)
     for (const value of ['false', 'False', ' FALSE ']) {
       const { status, headers } = await session.chat([user('What is my cat called?')], { 'x-threadkeep-store': value })
       expect([status, headers.get('x-threadkeep-memory'), headers.get('x-threadkeep-receipt')]).toEqual([
@@ -52,9 +52,9 @@ describe.each(places)('a turn with storage disabled, store %s', (_, store) => {
     ])
     expect(await storedSessions(session)).toEqual(before)
     expect(before).toEqual(['demo:ann 2'])
-    expect(await session.server.ask(`GET /api/sessions/${ann}/receipts`)).toEqual(receiptsBefore)
+    expect(await session.server.requestJson(`GET /api/sessions/${ann}/receipts`)).toEqual(receiptsBefore)
     expect(receiptsBefore.body).toMatchObject({ items: [{ key: ann }] })
-    expect(await session.server.ask(`GET /api/sessions/${ann}/metrics`)).toEqual(usageBefore)
+    expect(await session.server.requestJson(`GET /api/sessions/${ann}/metrics`)).toEqual(usageBefore)
     expect(usageBefore.body).toMatchObject({ turns: 1 })
   })
 
@@ -62,13 +62,13 @@ describe.each(places)('a turn with storage disabled, store %s', (_, store) => {
     const kiosk = { profile: { ...profiles.thread, name: 'kiosk' }, preamble: 'You are a kiosk.' }
     await using session = await openTestSession({
       memory: { store: store() },
-      ways: { scope: profiles.thread, session: profiles.thread, templates: { kiosk } },
+      profiles: { scope: profiles.thread, session: profiles.thread, templates: { kiosk } },
     })
     expect(
       (await session.chat([user('Hello')], { ...storeDisabledHeader, 'x-threadkeep-template': 'kiosk' })).status,
     ).toBe(200)
     expect(await storedSessions(session)).toEqual([])
-    expect((await session.server.ask('GET /api/sessions')).body).toEqual({ items: [], next: null })
+    expect((await session.server.requestJson('GET /api/sessions')).body).toEqual({ items: [], next: null })
   })
 
   verifies('S-08', 'with an edited history › cuts nothing', async () => {
@@ -116,20 +116,20 @@ describe('a turn with storage disabled', () => {
         'demo',
       )
     expect((await ask(storeDisabledHeader)).status).toBe(200)
-    expect((await session.server.ask('GET /api/scopes/demo/files')).body).toEqual({ items: [], next: null })
+    expect((await session.server.requestJson('GET /api/scopes/demo/files')).body).toEqual({ items: [], next: null })
     expect((await ask({})).status).toBe(200)
-    expect((await session.server.ask('GET /api/scopes/demo/files')).body).toMatchObject({
+    expect((await session.server.requestJson('GET /api/scopes/demo/files')).body).toMatchObject({
       items: [{ name: 'secret.txt' }],
     })
   })
 
   verifies('S-08', 'does not set the upkeep model of its session', async () => {
-    const models = new SessionModels({ upstream: 'http://127.0.0.1:9/v1' })
-    await using session = await openTestSession({ models })
+    const models = new SessionModels({ upstreams: 'http://127.0.0.1:9/v1' })
+    await using session = await openTestSession({ upkeepModels: models })
     await session.chat([user('Hello')], storeDisabledHeader)
-    expect(models.for(parseKey(ann))).toBe(undefined)
+    expect(models.get(parseKey(ann))).toBe(undefined)
     await session.chat([user('Hello')])
-    expect(models.for(parseKey(ann))?.name).toBe('test-model')
+    expect(models.get(parseKey(ann))?.name).toBe('test-model')
   })
 
   it.each(['0', 'no', 'off', 'never', 'false, true'])(
@@ -152,6 +152,6 @@ describe('a turn with storage disabled', () => {
       expect([status, body.error.code, body.error.message.includes('demo:bea')]).toEqual([410, 'moved', true])
     }
     expect(session.model.requests).toHaveLength(1)
-    expect((await internalsOf(session.server.memory).sessions.head(parseKey('demo:bea'), 0)).messages).toBe(2)
+    expect((await internalsOf(session.server.memory).sessions.readHead(parseKey('demo:bea'), 0)).messages).toBe(2)
   })
 })

@@ -1,7 +1,7 @@
 import { parseKey } from '../../../src/domain/key.ts'
 import { listBranches, readBranch } from '../../../src/server/turn/branches.ts'
-import { messageCost } from '../../../src/text/cost.ts'
-import { type Started, startServer, toLines } from '../start.ts'
+import { countMessageTokens } from '../../../src/text/cost.ts'
+import { startServer, type TestServer, toLines } from '../start.ts'
 import { type HeldModel, type Reply, startHeldModel, textOf } from './heldModel.ts'
 
 /** The default session of these tests. */
@@ -21,7 +21,7 @@ export type TestResponse = {
 
 export type TestSession = AsyncDisposable & {
   readonly model: HeldModel
-  readonly server: Started
+  readonly server: TestServer
   /** Sends any request, such as `POST /v1/demo:ann/responses`. */
   send(request: string, body: Body, headers?: Headers): Promise<TestResponse>
   /** Sends a chat completion, in Ann's session by default. */
@@ -63,7 +63,7 @@ export async function openTestSession({ reply, firstReplyId, ...options }: Optio
     chat: (messages, headers, key = ann) =>
       send(`POST /v1/${key}/chat/completions`, { model: 'test-model', messages }, headers),
     respond: (body, headers) => send(`POST /v1/${ann}/responses`, { model: 'test-model', ...body }, headers),
-    transcript: (key = ann) => server.said(key),
+    transcript: (key = ann) => server.transcriptLines(key),
     branches: async (key = ann) => {
       const found = await listBranches(server.memory, parseKey(key))
       const lines = async (branch: number) => toLines(await readBranch(server.memory, parseKey(key), branch))
@@ -102,10 +102,10 @@ export function promptTokens({ model, server }: TestSession): number {
   const { tokenizer } = server.memory
   const messages: readonly PromptMessage[] = model.requests.at(-1)?.body.messages ?? []
   const costs = messages.map(({ role, content, tool_calls: made, tool_call_id: answers }) =>
-    messageCost(tokenizer, {
+    countMessageTokens(tokenizer, {
       ...{ role, content },
-      ...(made === undefined ? {} : { calls: made.map((call) => ({ id: call.id, ...call.function })) }),
-      ...(answers === undefined ? {} : { answers }),
+      ...(made === undefined ? {} : { toolCalls: made.map((call) => ({ id: call.id, ...call.function })) }),
+      ...(answers === undefined ? {} : { toolCallId: answers }),
     }),
   )
   return costs.reduce((sum, cost) => sum + cost, tokenizer.overhead.reply)

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { Agent } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { dispatchRequest } from '../../../src/server/upstreams/dispatch.ts'
-import { all } from '../start.ts'
+import { collectAll } from '../start.ts'
 
 const abortReason = new DOMException('Aborted by the test.', 'AbortError')
 /** High-water mark plus the bytes of one socket read. */
@@ -49,7 +49,7 @@ async function waitTicks(count: number): Promise<void> {
 }
 
 const readText = async (body: AsyncIterable<Uint8Array>): Promise<string> =>
-  Buffer.concat(await all(body)).toString('utf8')
+  Buffer.concat(await collectAll(body)).toString('utf8')
 
 describe('dispatchRequest', () => {
   it('returns status, headers and body', async () => {
@@ -177,7 +177,7 @@ describe('an aborted request', () => {
     await using fixture = await startFixture(writeForever)
     const { body } = await fixture.send()
     const [response] = fixture.responses
-    body.dump()
+    body.discard()
     if (response?.closed === false) await once(response, 'close')
     expect(response?.closed).toBe(true)
   })

@@ -1,32 +1,32 @@
-import type { Answer, Call } from '../../../src/server/upstreams/backend.ts'
-import { type PoolOptions, poolBackend } from '../../../src/server/upstreams/pool.ts'
-import type { Patience, UpstreamOptions } from '../../../src/server/upstreams/upstream.ts'
-import { all } from '../start.ts'
+import type { UpstreamRequest, UpstreamResponse } from '../../../src/server/upstreams/backend.ts'
+import { createUpstreamPool, type PoolOptions } from '../../../src/server/upstreams/pool.ts'
+import type { Timeouts, UpstreamOptions } from '../../../src/server/upstreams/upstream.ts'
+import { collectAll } from '../start.ts'
 
 type TestPoolOptions = {
   readonly upstreams: readonly UpstreamOptions[]
-  readonly timeouts?: Partial<Patience>
-  readonly sleep?: PoolOptions['pause']
+  readonly timeouts?: Partial<Timeouts>
+  readonly sleep?: PoolOptions['sleep']
 }
 
 /** Longer than any test: a request that waits for it fails its test. */
 const tenMinutes = 600_000
-const defaultTimeouts: Patience = { first: tenMinutes, idle: tenMinutes, total: tenMinutes }
+const defaultTimeouts: Timeouts = { first: tenMinutes, idle: tenMinutes, total: tenMinutes }
 
 /** Creates a pool that records its retry delays in `delays` instead of waiting. */
 export function createPool({ upstreams, timeouts, sleep }: TestPoolOptions) {
   const delays: number[] = []
-  const { ask, models, states, close } = poolBackend({
+  const { send, listModels, getHealth, close } = createUpstreamPool({
     upstreams,
-    patience: { ...defaultTimeouts, ...timeouts },
-    persistence: { tries: 3, wait: 500, longest: 20_000 },
-    pause: async (delay, signal) => {
+    timeouts: { ...defaultTimeouts, ...timeouts },
+    retryPolicy: { tries: 3, baseDelay: 500, maxDelay: 20_000 },
+    sleep: async (delay, signal) => {
       delays.push(delay)
       await sleep?.(delay, signal)
     },
     random: () => 1,
   })
-  return { ask, models, states, delays, [Symbol.asyncDispose]: close }
+  return { ask: send, models: listModels, states: getHealth, delays, [Symbol.asyncDispose]: close }
 }
 
 export const openaiUpstream = (base: string, more: Partial<UpstreamOptions> = {}): UpstreamOptions => ({
@@ -36,14 +36,15 @@ export const openaiUpstream = (base: string, more: Partial<UpstreamOptions> = {}
   ...more,
 })
 
-export const createRequest = (more: Partial<Call> = {}): Call => ({
-  dialect: 'chat',
+export const createRequest = (more: Partial<UpstreamRequest> = {}): UpstreamRequest => ({
+  endpoint: 'chat',
   body: { model: 'm', messages: [] },
-  spent: 0,
+  promptTokens: 0,
   headers: {},
-  isGuarded: false,
+  withholdClientKey: false,
   signal: new AbortController().signal,
   ...more,
 })
 
-export const readBody = async ({ body }: Answer): Promise<string> => Buffer.concat(await all(body)).toString('utf8')
+export const readBody = async ({ body }: UpstreamResponse): Promise<string> =>
+  Buffer.concat(await collectAll(body)).toString('utf8')

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import type { ChatMessage } from '../../../src/domain/ledger.ts'
-import { chat } from '../../../src/server/protocols/chat.ts'
-import { messages } from '../../../src/server/protocols/messages.ts'
-import type { Body, Dialect, Heard } from '../../../src/server/protocols/protocol.ts'
-import { responses } from '../../../src/server/protocols/responses.ts'
-import type { Call } from '../../../src/server/upstreams/backend.ts'
-import { offlineBackend } from '../../../src/server/upstreams/offlineBackend.ts'
+import { chatProtocol } from '../../../src/server/protocols/chat.ts'
+import { messagesProtocol } from '../../../src/server/protocols/messages.ts'
+import type { ModelReply, Protocol, RequestBody } from '../../../src/server/protocols/protocol.ts'
+import { responsesProtocol } from '../../../src/server/protocols/responses.ts'
+import type { UpstreamRequest } from '../../../src/server/upstreams/backend.ts'
+import { createOfflineBackend } from '../../../src/server/upstreams/offlineBackend.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
 import { parseStream } from '../protocols/replyFixtures.ts'
 
-const backend = offlineBackend(chars4, undefined, () => 1_700_000_000_500)
+const backend = createOfflineBackend(chars4, undefined, () => 1_700_000_000_500)
 const replyText = 'From what you told me: "My dog is called Rex."'
 /** Memory messages with a recalled passage right before the question. */
 const memory: readonly ChatMessage[] = [
@@ -22,24 +22,24 @@ const memory: readonly ChatMessage[] = [
   },
 ]
 const question = 'What is my dog called?'
-const requests: readonly (readonly [Dialect, Body])[] = [
-  [chat, { messages: [{ role: 'user', content: question }], stream_options: { include_usage: true } }],
-  [responses, { input: question }],
-  [messages, { messages: [{ role: 'user', content: question }], max_tokens: 100 }],
+const requests: readonly (readonly [Protocol, RequestBody])[] = [
+  [chatProtocol, { messages: [{ role: 'user', content: question }], stream_options: { include_usage: true } }],
+  [responsesProtocol, { input: question }],
+  [messagesProtocol, { messages: [{ role: 'user', content: question }], max_tokens: 100 }],
 ]
 
 async function send(
-  endpoint: Call['dialect'],
-  body: Body,
+  endpoint: UpstreamRequest['endpoint'],
+  body: RequestBody,
   promptTokens = 42,
 ): Promise<{ type: string | undefined; text: string }> {
-  const { headers, body: bytes } = await backend.ask({
-    dialect: endpoint,
+  const { headers, body: bytes } = await backend.send({
+    endpoint,
     body,
-    spent: promptTokens,
+    promptTokens,
     headers: {},
     signal: new AbortController().signal,
-    isGuarded: false,
+    withholdClientKey: false,
   })
   const chunks: Uint8Array[] = []
   for await (const chunk of bytes) chunks.push(chunk)
@@ -49,29 +49,30 @@ async function send(
 describe.each(requests.map(([protocol, body]) => [protocol.name, protocol, body] as const))(
   'offline backend, %s protocol',
   (name, protocol, request) => {
-    const buildBody = (more: Body) => protocol.write(protocol.read({ ...request, ...more }, chars4), memory)
+    const buildBody = (more: RequestBody) =>
+      protocol.buildRequest(protocol.parseRequest({ ...request, ...more }, chars4), memory)
 
     it('answers from memory in one JSON response', async () => {
       const { type, text } = await send(name, buildBody({}))
       expect(type).toBe('application/json')
-      const expected: Heard = {
-        reply: { role: 'assistant', content: replyText },
+      const expected: ModelReply = {
+        message: { role: 'assistant', content: replyText },
         id: expect.stringMatching(/^(chatcmpl-|resp_|msg_)[0-9a-f]{32}$/),
         usage: { prompt: 42, completion: 12, cached: 0 },
       }
-      expect(protocol.hear(text, 'offline')).toEqual(expected)
+      expect(protocol.parseReply(text, 'offline')).toEqual(expected)
     })
 
     it('streams the answer word by word', async () => {
       const { type, text } = await send(name, buildBody({ stream: true }))
       expect(type).toBe('text/event-stream; charset=utf-8')
-      const parser = protocol.listener('offline')
-      const expected: Partial<Heard> = {
-        reply: { role: 'assistant', content: replyText },
+      const parser = protocol.createReplyParser('offline')
+      const expected: Partial<ModelReply> = {
+        message: { role: 'assistant', content: replyText },
         usage: { prompt: 42, completion: 12, cached: 0 },
       }
       expect(parseStream(parser, text)).toMatchObject(expected)
-      expect([parser.isComplete, parser.isOver, parser.hasFailed]).toEqual([true, true, false])
+      expect([parser.isComplete, parser.hasEnded, parser.hasFailed]).toEqual([true, true, false])
       expect(text).toContain('"Rex.\\"')
       expect(text).not.toContain('dog is called Rex.\\""}')
     })
@@ -79,7 +80,7 @@ describe.each(requests.map(([protocol, body]) => [protocol.name, protocol, body]
     it('counts the prompt tokens if the request does not', async () => {
       const { text } = await send(name, { ...request }, 0)
       // 'user' is one token, the question six.
-      expect(protocol.hear(text, 'offline').usage?.prompt).toBe(7)
+      expect(protocol.parseReply(text, 'offline').usage?.prompt).toBe(7)
     })
   },
 )

@@ -2,13 +2,14 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import type { Answer, Call } from '../../../src/server/upstreams/backend.ts'
+import type { UpstreamRequest, UpstreamResponse } from '../../../src/server/upstreams/backend.ts'
 import type { UpstreamOptions } from '../../../src/server/upstreams/upstream.ts'
-import { closedPort, refuses, replies, type Script, startUpstream } from '../../providers/upstream.ts'
+import { closedPortUrl, replyWith, respondWithStatus, type Script, startUpstream } from '../../providers/upstream.ts'
 import { createPool, createRequest, openaiUpstream, readBody } from './fixtures.ts'
 
 /** Checks the fields of a response. */
-const expectResponse = (response: Answer, expected: Partial<Answer>): void => expect(response).toMatchObject(expected)
+const expectResponse = (response: UpstreamResponse, expected: Partial<UpstreamResponse>): void =>
+  expect(response).toMatchObject(expected)
 
 /** Sends one request through a pool with a single upstream that follows the script. */
 async function sendOnce(script: Script) {
@@ -26,13 +27,13 @@ async function sendOnce(script: Script) {
 
 describe('retries of a single upstream', () => {
   it('after 5xx responses doubles the delay with each attempt', async () => {
-    const { text, ...rest } = await sendOnce([refuses(500), refuses(503), replies('There.')])
+    const { text, ...rest } = await sendOnce([respondWithStatus(500), respondWithStatus(503), replyWith('There.')])
     expect(rest).toEqual({ status: 200, retries: 2, delays: [500, 1_000], requests: 3 })
     expect(text).toContain('There.')
   })
 
   it('after three failed attempts returns the last response', async () => {
-    const { text, ...rest } = await sendOnce(refuses(503, {}, '{"error":{"message":"busy"}}'))
+    const { text, ...rest } = await sendOnce(respondWithStatus(503, {}, '{"error":{"message":"busy"}}'))
     expect({ ...rest, text }).toEqual({
       status: 503,
       retries: 2,
@@ -53,7 +54,7 @@ describe('retries of a single upstream', () => {
     ['retry-after-ms', 'NaN', 500],
   ] as const) {
     it(`uses the delay of ${name}: ${value}`, async () => {
-      expect(await sendOnce([refuses(429, { [name]: value }), replies('There.')])).toMatchObject({
+      expect(await sendOnce([respondWithStatus(429, { [name]: value }), replyWith('There.')])).toMatchObject({
         status: 200,
         retries: 1,
         delays: [delay],
@@ -62,7 +63,7 @@ describe('retries of a single upstream', () => {
   }
 
   it('with a retry-after above the maximum delay returns the response without a retry', async () => {
-    expect(await sendOnce([refuses(429, { 'retry-after': '21' }), replies('There.')])).toMatchObject({
+    expect(await sendOnce([respondWithStatus(429, { 'retry-after': '21' }), replyWith('There.')])).toMatchObject({
       status: 429,
       retries: 0,
       delays: [],
@@ -72,21 +73,21 @@ describe('retries of a single upstream', () => {
 
   it('with a client error or x-should-retry: false does not retry', async () => {
     for (const status of [400, 401, 403, 404, 422])
-      expect(await sendOnce([refuses(status), replies('There.')])).toMatchObject({ status, requests: 1 })
-    expect(await sendOnce([refuses(429, { 'x-should-retry': 'false' }), replies('There.')])).toMatchObject({
+      expect(await sendOnce([respondWithStatus(status), replyWith('There.')])).toMatchObject({ status, requests: 1 })
+    expect(await sendOnce([respondWithStatus(429, { 'x-should-retry': 'false' }), replyWith('There.')])).toMatchObject({
       status: 429,
       requests: 1,
     })
   })
 
   it('after a lost or refused connection retries', async () => {
-    expect(await sendOnce([{ does: 'cut' }, replies('There.')])).toMatchObject({
+    expect(await sendOnce([{ does: 'cut' }, replyWith('There.')])).toMatchObject({
       status: 200,
       retries: 1,
       delays: [500],
       requests: 2,
     })
-    await using pool = createPool({ upstreams: [openaiUpstream(await closedPort())] })
+    await using pool = createPool({ upstreams: [openaiUpstream(await closedPortUrl())] })
     await expect(pool.ask(createRequest())).rejects.toMatchObject({
       code: 'upstream',
       message: expect.stringContaining('(ECONNREFUSED)'),
@@ -128,10 +129,10 @@ describe('retries of a single upstream', () => {
 
   it('reports the state of the upstream after each request', async () => {
     await using upstream = await startUpstream([
-      refuses(500),
-      refuses(500),
-      refuses(500),
-      refuses(400),
+      respondWithStatus(500),
+      respondWithStatus(500),
+      respondWithStatus(500),
+      respondWithStatus(400),
       { does: 'cut' },
       { does: 'cut' },
       { does: 'cut' },
@@ -148,14 +149,18 @@ describe('retries of a single upstream', () => {
 
 describe('several upstreams', () => {
   it('when the first fails use the next one at once and report the failed one', async () => {
-    for (const script of [refuses(429, { 'retry-after': '9' }), refuses(500), { does: 'cut' }] as const) {
+    for (const script of [
+      respondWithStatus(429, { 'retry-after': '9' }),
+      respondWithStatus(500),
+      { does: 'cut' },
+    ] as const) {
       await using one = await startUpstream(script)
-      await using other = await startUpstream(replies('There.'))
+      await using other = await startUpstream(replyWith('There.'))
       await using pool = createPool({
         upstreams: [openaiUpstream(one.url), openaiUpstream(other.url, { name: 'second' })],
       })
       const response = await pool.ask(createRequest())
-      expectResponse(response, { status: 200, from: 'second', retries: 1, passedOver: ['first'] })
+      expectResponse(response, { status: 200, upstream: 'second', retries: 1, failedUpstreams: ['first'] })
       expect([await readBody(response), one.requests.length, other.requests.length, pool.delays]).toEqual([
         expect.stringContaining('There.'),
         1,
@@ -166,23 +171,23 @@ describe('several upstreams', () => {
   })
 
   it('with a client error do not fail over', async () => {
-    await using one = await startUpstream(refuses(400))
-    await using other = await startUpstream(replies('There.'))
+    await using one = await startUpstream(respondWithStatus(400))
+    await using other = await startUpstream(replyWith('There.'))
     await using pool = createPool({
       upstreams: [openaiUpstream(one.url), openaiUpstream(other.url, { name: 'second' })],
     })
-    expectResponse(await pool.ask(createRequest()), { status: 400, from: 'first', passedOver: [] })
+    expectResponse(await pool.ask(createRequest()), { status: 400, upstream: 'first', failedUpstreams: [] })
     expect(other.requests).toEqual([])
   })
 
   it('with an oversized error response fail over without reading it to the end', async () => {
-    await using one = await startUpstream(refuses(503, {}, 'x'.repeat(50_000_000)))
-    await using other = await startUpstream(replies('There.'))
+    await using one = await startUpstream(respondWithStatus(503, {}, 'x'.repeat(50_000_000)))
+    await using other = await startUpstream(replyWith('There.'))
     await using pool = createPool({
       upstreams: [openaiUpstream(one.url), openaiUpstream(other.url, { name: 'second' })],
     })
-    expectResponse(await pool.ask(createRequest()), { status: 200, from: 'second' })
-    expect(await one.requests[0]?.over).toBe('hung up')
+    expectResponse(await pool.ask(createRequest()), { status: 200, upstream: 'second' })
+    expect(await one.requests[0]?.outcome).toBe('hung up')
   })
 
   it('are selected by model and called with their own model name', async () => {
@@ -196,7 +201,7 @@ describe('several upstreams', () => {
     })
     const used: string[] = []
     for (const model of ['gpt-5', 'o3', 'llama', 'gpt-oss'])
-      used.push((await pool.ask(createRequest({ body: { model } }))).from)
+      used.push((await pool.ask(createRequest({ body: { model } }))).upstream)
     expect(used).toEqual(['first', 'first', 'second', 'first'])
     expect([one, other].map(({ requests }) => requests.map(({ body }) => body.model))).toEqual([
       ['gpt-5-2026', 'o3', 'gpt-oss'],
@@ -222,7 +227,7 @@ describe('several upstreams', () => {
     const anthropic: UpstreamOptions = { name: 'claude', base: upstream.origin, protocol: 'anthropic', key: 'sk-ant' }
     await using pool = createPool({ upstreams: [anthropic, openaiUpstream(upstream.url, { key: 'sk-open' })] })
     for (const endpoint of ['chat', 'responses', 'messages', 'count_tokens', 'embeddings'] as const)
-      await readBody(await pool.ask(createRequest({ dialect: endpoint })))
+      await readBody(await pool.ask(createRequest({ endpoint })))
     expect(upstream.requests.map(({ path, headers }) => [path, headers['x-api-key'] ?? headers.authorization])).toEqual(
       [
         ['/v1/chat/completions', 'Bearer sk-open'],
@@ -246,10 +251,10 @@ describe('several upstreams', () => {
     const sendVia = async (upstreams: readonly UpstreamOptions[], model: string): Promise<string> => {
       await using pool = createPool({ upstreams })
       const response = await pool.ask(
-        createRequest({ dialect: 'messages', body: { model }, headers: { 'x-api-key': 'sk-ant' } }),
+        createRequest({ endpoint: 'messages', body: { model }, headers: { 'x-api-key': 'sk-ant' } }),
       )
       await readBody(response)
-      return response.from
+      return response.upstream
     }
     expect(await sendVia([openaiUpstream(one.url), claude()], 'claude-x')).toBe('claude')
     expect(await sendVia([openaiUpstream(one.url, { models: ['claude-*'] }), claude()], 'claude-x')).toBe('claude')
@@ -268,8 +273,8 @@ describe('several upstreams', () => {
     const claude: UpstreamOptions = { name: 'claude', base: other.origin, protocol: 'anthropic' }
     await using pool = createPool({ upstreams: [openaiUpstream(one.url), claude] })
     const signal = new AbortController().signal
-    const listModels = async (headers: Call['headers']): Promise<string> =>
-      readBody(await pool.models({ headers, isGuarded: false, signal }))
+    const listModels = async (headers: UpstreamRequest['headers']): Promise<string> =>
+      readBody(await pool.models({ headers, withholdClientKey: false, signal }))
     await listModels({ authorization: 'Bearer sk-client' })
     await listModels({ 'x-api-key': 'sk-ant' })
     await listModels({ authorization: 'Bearer oauth', 'anthropic-version': '2023-06-01' })
@@ -281,12 +286,12 @@ describe('several upstreams', () => {
       ['/v1/models', 'Bearer oauth'],
     ])
     await using single = createPool({ upstreams: [openaiUpstream(one.url)] })
-    await readBody(await single.models({ headers: { 'x-api-key': 'sk-ant' }, isGuarded: false, signal }))
+    await readBody(await single.models({ headers: { 'x-api-key': 'sk-ant' }, withholdClientKey: false, signal }))
     expect(JSON.stringify(one.requests)).not.toContain('sk-ant')
   })
 
   it('receive their own keys: the client key goes to the first one only', async () => {
-    await using one = await startUpstream(refuses(500))
+    await using one = await startUpstream(respondWithStatus(500))
     await using other = await startUpstream()
     await using pool = createPool({
       upstreams: [
@@ -295,7 +300,7 @@ describe('several upstreams', () => {
       ],
     })
     await pool.ask(createRequest({ headers: { authorization: 'Bearer sk-client' } }))
-    await pool.ask(createRequest({ headers: { authorization: 'Bearer sk-client' }, isGuarded: true }))
+    await pool.ask(createRequest({ headers: { authorization: 'Bearer sk-client' }, withholdClientKey: true }))
     expect(one.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer sk-client', 'Bearer sk-one'])
     expect(other.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer sk-other', 'Bearer sk-other'])
   })
@@ -312,23 +317,25 @@ describe('a rejected API key', () => {
 
   for (const status of [401, 403]) {
     it(`(${status}) passes the upstream message on only if the key is the client's own`, async () => {
-      await using upstream = await startUpstream(refuses(status, {}, body))
+      await using upstream = await startUpstream(respondWithStatus(status, {}, body))
       await using pool = createPool({ upstreams: [openaiUpstream(upstream.url, { key: 'sk-server' })] })
       await expect(pool.ask(createRequest())).rejects.toMatchObject(keyError)
       expect(pool.states()).toEqual([{ name: 'first', state: 'failing' }])
       const client = { authorization: 'Bearer sk-client' }
-      await expect(pool.ask(createRequest({ headers: client, isGuarded: true }))).rejects.toMatchObject(keyError)
+      await expect(pool.ask(createRequest({ headers: client, withholdClientKey: true }))).rejects.toMatchObject(
+        keyError,
+      )
       expect(await readBody(await pool.ask(createRequest({ headers: client })))).toBe(body)
       expect([upstream.requests.length, pool.delays, pool.states()]).toEqual([3, [], [{ name: 'first', state: 'ok' }]])
       await using keyless = createPool({ upstreams: [openaiUpstream(upstream.url)] })
       expect(await readBody(await keyless.ask(createRequest()))).toBe(body)
-      await expect(keyless.ask(createRequest({ isGuarded: true }))).rejects.toMatchObject(keyError)
+      await expect(keyless.ask(createRequest({ withholdClientKey: true }))).rejects.toMatchObject(keyError)
     })
   }
 
   it('of a fallback upstream hides the upstream message', async () => {
-    await using one = await startUpstream(refuses(503))
-    await using other = await startUpstream(refuses(401, {}, body))
+    await using one = await startUpstream(respondWithStatus(503))
+    await using other = await startUpstream(respondWithStatus(401, {}, body))
     await using pool = createPool({
       upstreams: [openaiUpstream(one.url), openaiUpstream(other.url, { name: 'second', key: 'sk-server' })],
     })
@@ -350,11 +357,15 @@ describe('an aborted request', () => {
     while (upstream.requests.length === 0) await new Promise(setImmediate)
     controller.abort()
     expect(await outcome).toMatchObject({ name: 'AbortError' })
-    expect([await upstream.requests[0]?.over, other.requests, pool.states()[0]?.state]).toEqual(['hung up', [], 'ok'])
+    expect([await upstream.requests[0]?.outcome, other.requests, pool.states()[0]?.state]).toEqual([
+      'hung up',
+      [],
+      'ok',
+    ])
   })
 
   it('during a retry delay is not sent again', async () => {
-    await using upstream = await startUpstream(refuses(500))
+    await using upstream = await startUpstream(respondWithStatus(500))
     const controller = new AbortController()
     const sleep = async (_: number, signal: AbortSignal): Promise<void> => {
       controller.abort()

@@ -2,10 +2,10 @@ import type OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../../src/domain/key.ts'
 import { agent } from '../../../src/profiles/agent.ts'
-import { wordedReply } from '../../providers/protocols.ts'
-import { replies, sends, startUpstream } from '../../providers/upstream.ts'
+import { encodeEventStream } from '../../providers/protocols.ts'
+import { replyWith, sendRaw, startUpstream } from '../../providers/upstream.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { all, assistant, slowStore, startServer, user } from '../start.ts'
+import { assistant, collectAll, slowStore, startServer, user } from '../start.ts'
 
 const system = (content: string) => ({ role: 'system' as const, content })
 const weather: OpenAI.ChatCompletionFunctionTool = {
@@ -32,12 +32,12 @@ const chunk = (delta: unknown, reason: string | null = null): string =>
 
 describe('proxy', () => {
   verifies('T-02', 'adds memory to the request, relays the reply and stores it', async () => {
-    await using upstream = await startUpstream(replies('Hello', ' from', ' upstream.'))
+    await using upstream = await startUpstream(replyWith('Hello', ' from', ' upstream.'))
     await using server = await startServer({ upstream: upstream.url })
     const { chat } = server.client('demo:me')
     const first = await chat.completions.create({ model: 'gpt-test', messages: [user('My cat is called Miso.')] })
     expect(first.choices[0]?.message.content).toBe('Hello from upstream.')
-    const second = await all(
+    const second = await collectAll(
       await chat.completions.create({ model: 'gpt-test', messages: [user('What is my cat called?')], stream: true }),
     )
     expect(second.map((event) => event.choices[0]?.delta.content ?? '').join('')).toBe('Hello from upstream.')
@@ -47,7 +47,7 @@ describe('proxy', () => {
       user('What is my cat called?'),
     ]
     expect(upstream.requests[1]?.body).toEqual({ model: 'gpt-test', messages: conversation, stream: true })
-    expect(await server.said('demo:me')).toEqual(
+    expect(await server.transcriptLines('demo:me')).toEqual(
       [...conversation, assistant('Hello from upstream.')].map(({ role, content }) => `${role}: ${content}`),
     )
   })
@@ -55,10 +55,10 @@ describe('proxy', () => {
   it('relays a stream unchanged, however it is split', async () => {
     await using upstream = await startUpstream({ does: 'reply', pieces: ['Grüße', ' 🌍', ' 世界'], split: true })
     await using server = await startServer({ upstream: upstream.url })
-    const response = await server.post('demo:me', { model: 'm', messages: [user('Hello')], stream: true })
+    const response = await server.postChat('demo:me', { model: 'm', messages: [user('Hello')], stream: true })
     expect(response.headers.get('content-type')).toBe('text/event-stream')
-    expect(await response.text()).toBe(wordedReply('openai', ['Grüße', ' 🌍', ' 世界'], true))
-    expect(await server.said('demo:me')).toEqual(['user: Hello', 'assistant: Grüße 🌍 世界'])
+    expect(await response.text()).toBe(encodeEventStream('openai', ['Grüße', ' 🌍', ' 世界'], true))
+    expect(await server.transcriptLines('demo:me')).toEqual(['user: Hello', 'assistant: Grüße 🌍 世界'])
   })
 
   it('passes instructions, unknown fields and the model name through unchanged', async () => {
@@ -75,15 +75,15 @@ describe('proxy', () => {
       { ...system('You are a pirate.'), name: 'boss', cache_control: { type: 'ephemeral' } },
       { role: 'developer', content: [{ type: 'text', text: 'Be brief.' }] },
     ]
-    await server.post('demo:me', { ...fields, messages: [...instructions, user('My cat is called Miso.')] })
+    await server.postChat('demo:me', { ...fields, messages: [...instructions, user('My cat is called Miso.')] })
     const last = { ...user('What is my cat called?'), name: 'ann', extra: true }
-    await server.post('demo:me', { ...fields, messages: [...instructions, last] })
+    await server.postChat('demo:me', { ...fields, messages: [...instructions, last] })
     expect(upstream.requests[1]?.path).toBe('/v1/chat/completions')
     expect(upstream.requests[1]?.body).toEqual({
       ...fields,
       messages: [...instructions, user('My cat is called Miso.'), assistant('Hello from upstream.'), last],
     })
-    expect(await server.said('demo:me')).toEqual([
+    expect(await server.transcriptLines('demo:me')).toEqual([
       'user: My cat is called Miso.',
       'assistant: Hello from upstream.',
       'user: What is my cat called?',
@@ -94,9 +94,9 @@ describe('proxy', () => {
   it('keeps instructions after the newest turn in place', async () => {
     await using upstream = await startUpstream()
     await using server = await startServer({ upstream: upstream.url })
-    await server.post('demo:me', { messages: [user('Hi')] })
+    await server.postChat('demo:me', { messages: [user('Hi')] })
     const messages = [system('A'), user('Hi'), assistant('Hello from upstream.'), system('B'), user('Bye'), system('C')]
-    await server.post('demo:me', { messages })
+    await server.postChat('demo:me', { messages })
     expect(upstream.requests[1]?.body.messages).toEqual([
       system('A'),
       system('B'),
@@ -117,8 +117,8 @@ describe('proxy', () => {
       'x-secret': '1',
       'x-forwarded-for': '10.0.0.1',
     }
-    await server.post('demo:me', { messages: [user('one')] }, { ...headers, authorization: 'Bearer sk-client' })
-    await server.post('demo:me', { messages: [user('two')] })
+    await server.postChat('demo:me', { messages: [user('one')] }, { ...headers, authorization: 'Bearer sk-client' })
+    await server.postChat('demo:me', { messages: [user('two')] })
     const [first, second] = upstream.requests.map((request) => request.headers)
     expect(first).toMatchObject({
       authorization: 'Bearer sk-client',
@@ -134,13 +134,13 @@ describe('proxy', () => {
   it('without any key sends no authorization header', async () => {
     await using upstream = await startUpstream()
     await using server = await startServer({ upstream: upstream.url })
-    await server.post('demo:me', { messages: [user('one')] })
+    await server.postChat('demo:me', { messages: [user('one')] })
     expect(upstream.requests[0]?.headers).not.toHaveProperty('authorization')
   })
 
   it('lists the models of the upstream', async () => {
     const list = { object: 'list', data: [{ id: 'm-1', object: 'model', created: 1, owned_by: 'us' }] }
-    await using upstream = await startUpstream(sends('application/json', JSON.stringify(list)))
+    await using upstream = await startUpstream(sendRaw('application/json', JSON.stringify(list)))
     await using server = await startServer({ upstream: upstream.url })
     expect((await server.client('demo:me').models.list()).data).toEqual(list.data)
     expect(upstream.requests[0]).toMatchObject({
@@ -153,13 +153,13 @@ describe('proxy', () => {
   it('returns a single model from the model list', async () => {
     const model = { id: 'vendor/m-1', object: 'model', created: 1, owned_by: 'us' }
     await using upstream = await startUpstream(
-      sends('application/json', JSON.stringify({ object: 'list', data: [model] })),
+      sendRaw('application/json', JSON.stringify({ object: 'list', data: [model] })),
     )
     await using server = await startServer({ upstream: upstream.url })
     expect(await server.client('demo:me').models.retrieve('vendor/m-1')).toEqual(model)
     for (const path of ['/v1/models', '/v1/demo:me/models', '/v1/demo:me/v1/models']) {
-      expect(await server.ask(`GET ${path}/vendor%2Fm-1`)).toEqual({ status: 200, body: model })
-      expect(await server.ask(`GET ${path}/..%2Fm-1`)).toMatchObject({
+      expect(await server.requestJson(`GET ${path}/vendor%2Fm-1`)).toEqual({ status: 200, body: model })
+      expect(await server.requestJson(`GET ${path}/..%2Fm-1`)).toMatchObject({
         status: 404,
         body: { error: { code: 'model_not_found', param: 'model' } },
       })
@@ -187,7 +187,7 @@ describe('proxy', () => {
       '{"job":"queued"}',
       '{"error":"none"}',
     ]) {
-      await using upstream = await startUpstream(sends('application/json', body))
+      await using upstream = await startUpstream(sendRaw('application/json', body))
       await using server = await startServer({ upstream: upstream.url })
       const request = {
         method: 'POST',
@@ -200,27 +200,27 @@ describe('proxy', () => {
         'none',
         body,
       ])
-      expect((await server.post('demo:me', { messages: [user('Hi')] })).status).toBe(502)
+      expect((await server.postChat('demo:me', { messages: [user('Hi')] })).status).toBe(502)
     }
   })
 
   it('with an unrequested stream relays it once complete and stores the reply', async () => {
-    const body = wordedReply('openai', ['Once', ' upon'], true)
-    await using upstream = await startUpstream(sends('text/event-stream', body))
+    const body = encodeEventStream('openai', ['Once', ' upon'], true)
+    await using upstream = await startUpstream(sendRaw('text/event-stream', body))
     await using server = await startServer({ upstream: upstream.url })
-    const response = await server.post('demo:me', { messages: [user('Hello')] })
+    const response = await server.postChat('demo:me', { messages: [user('Hello')] })
     expect([response.headers.get('content-length'), await response.text()]).toEqual([
       String(Buffer.byteLength(body)),
       body,
     ])
-    expect(await server.said('demo:me')).toEqual(['user: Hello', 'assistant: Once upon'])
+    expect(await server.transcriptLines('demo:me')).toEqual(['user: Hello', 'assistant: Once upon'])
   })
 
   it('supports tool calls with the whole history and with the tool result alone', async () => {
     await using upstream = await startUpstream(({ body }) =>
       body.messages.at(-1).role === 'tool'
-        ? sends('application/json', completion({ role: 'assistant', content: 'It rains.' }))
-        : sends(
+        ? sendRaw('application/json', completion({ role: 'assistant', content: 'It rains.' }))
+        : sendRaw(
             'application/json',
             completion({ role: 'assistant', content: null, tool_calls: toolCalls }, 'tool_calls'),
           ),
@@ -243,13 +243,13 @@ describe('proxy', () => {
         tools: [weather],
         messages: [user('Weather in Oslo?'), { role: 'assistant', content: null, tool_calls: toolCalls }, result],
       })
-      expect(await server.said(key)).toEqual([
+      expect(await server.transcriptLines(key)).toEqual([
         'user: Weather in Oslo?',
         'assistant: ',
         'tool: {"sky":"rain"}',
         'assistant: It rains.',
       ])
-      expect((await server.memory.transcript(key))[1]?.calls).toEqual([
+      expect((await server.memory.transcript(key))[1]?.toolCalls).toEqual([
         { id: 'call_1', name: 'weather', arguments: '{"city":"Oslo"}' },
       ])
     }
@@ -267,13 +267,13 @@ describe('proxy', () => {
       chunk({}, 'tool_calls'),
       'data: [DONE]\n\n',
     ].join('')
-    await using upstream = await startUpstream(sends('text/event-stream', body))
+    await using upstream = await startUpstream(sendRaw('text/event-stream', body))
     await using server = await startServer({ upstream: upstream.url })
-    const response = await server.post('demo:me', { messages: [user('Weather?')], stream: true })
+    const response = await server.postChat('demo:me', { messages: [user('Weather?')], stream: true })
     expect(await response.text()).toBe(body)
     expect((await server.memory.transcript('demo:me'))[1]).toMatchObject({
       content: 'Let me see.',
-      calls: [
+      toolCalls: [
         { id: 'call_1', name: 'weather', arguments: '{"city":"Oslo"}' },
         { id: 'call_2', name: 'weather', arguments: '{"city":"Bergen"}' },
       ],
@@ -283,7 +283,7 @@ describe('proxy', () => {
   it('sends an image to the model and stores a placeholder', async () => {
     await using upstream = await startUpstream()
     await using server = await startServer({ upstream: upstream.url })
-    await server.post('demo:me', { messages: [user('Hi')] })
+    await server.postChat('demo:me', { messages: [user('Hi')] })
     const imageMessage = {
       role: 'user',
       content: [
@@ -291,9 +291,11 @@ describe('proxy', () => {
         { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' } },
       ],
     }
-    await server.post('demo:me', { messages: [imageMessage] })
+    await server.postChat('demo:me', { messages: [imageMessage] })
     expect(upstream.requests[1]?.body.messages).toEqual([user('Hi'), assistant('Hello from upstream.'), imageMessage])
-    expect((await server.said('demo:me'))[2]).toBe('user: What is this?\n[image, 3 bytes, sha256 709e80c88487a241]')
+    expect((await server.transcriptLines('demo:me'))[2]).toBe(
+      'user: What is this?\n[image, 3 bytes, sha256 709e80c88487a241]',
+    )
   })
 
   it('with concurrent identical requests stores the message once', async () => {
@@ -304,9 +306,9 @@ describe('proxy', () => {
         server.client('demo:me').chat.completions.create({ model: 'm', messages: [user('Hello?')], stream: true }),
       ),
     )
-    expect(await server.said('demo:me')).toEqual(['user: Hello?'])
+    expect(await server.transcriptLines('demo:me')).toEqual(['user: Hello?'])
     for (const stream of streams) stream.controller.abort()
-    expect(await Promise.all(upstream.requests.map((request) => request.over))).toEqual([
+    expect(await Promise.all(upstream.requests.map((request) => request.outcome))).toEqual([
       'hung up',
       'hung up',
       'hung up',
@@ -315,12 +317,12 @@ describe('proxy', () => {
 
   it('stores the reply before the client receives its end', async () => {
     const store = slowStore()
-    await using upstream = await startUpstream(replies('Hello', ' there.'))
+    await using upstream = await startUpstream(replyWith('Hello', ' there.'))
     await using server = await startServer({ upstream: upstream.url, memory: { store } })
-    const isStored = async (key: string) => (await store.page(parseKey(key), { limit: 9 })).length === 2
-    await server.post('demo:whole', { messages: [user('Hi')] })
+    const isStored = async (key: string) => (await store.readMessages(parseKey(key), { limit: 9 })).length === 2
+    await server.postChat('demo:whole', { messages: [user('Hi')] })
     expect(await isStored('demo:whole')).toBe(true)
-    const reader = (await server.post('demo:stream', { messages: [user('Hi')], stream: true })).body
+    const reader = (await server.postChat('demo:stream', { messages: [user('Hi')], stream: true })).body
       ?.pipeThrough(new TextDecoderStream())
       .getReader()
     for (let seen = ''; !seen.includes('[DONE]'); ) seen += (await reader?.read())?.value ?? ''
@@ -331,22 +333,22 @@ describe('proxy', () => {
     const forgets: (() => Promise<unknown>)[] = []
     await using upstream = await startUpstream(() => {
       for (const forget of forgets) void forget()
-      return replies('Too late')
+      return replyWith('Too late')
     })
     await using server = await startServer({ upstream: upstream.url })
     forgets.push(() => server.memory.forget({ key: 'demo:me' }))
     for (const stream of [false, true]) {
-      const response = await server.post('demo:me', { messages: [user('Hello')], stream })
+      const response = await server.postChat('demo:me', { messages: [user('Hello')], stream })
       expect(await response.text()).toContain('Too late')
-      expect(await server.said('demo:me')).toEqual([])
+      expect(await server.transcriptLines('demo:me')).toEqual([])
     }
     // The session is created again with another message.
     forgets[0] = async () => {
       await server.memory.forget({ key: 'demo:me' })
       await server.memory.append('demo:me', [user('Something else')])
     }
-    await server.post('demo:me', { messages: [user('Hello')] })
-    expect(await server.said('demo:me')).toEqual(['user: Something else'])
+    await server.postChat('demo:me', { messages: [user('Hello')] })
+    expect(await server.transcriptLines('demo:me')).toEqual(['user: Something else'])
     expect(server.faults).toEqual([])
   })
 })
@@ -360,8 +362,8 @@ describe('token budget', () => {
     await using server = await startServer({ upstream: upstream.url, memory: withBudget(400) })
     for (let turn = 0; turn < 20; turn++)
       await server.memory.append('demo:me', [user(`Turn ${turn}: ${createText(10)}`), assistant('Noted.')])
-    const plain = await server.post('demo:me', { messages: [user('And now?')] })
-    const withTools = await server.post('demo:me', {
+    const plain = await server.postChat('demo:me', { messages: [user('And now?')] })
+    const withTools = await server.postChat('demo:me', {
       messages: [system(createText(60)), user('And then?')],
       tools: [weather],
     })
@@ -388,14 +390,14 @@ describe('token budget', () => {
     }
     for (const [index, [name, messages]] of Object.entries(cases).entries()) {
       const tools = name.startsWith('tools') ? { tools: [weather, weather, weather, weather] } : {}
-      const response = await server.post(`demo:${index}`, { messages, ...tools })
+      const response = await server.postChat(`demo:${index}`, { messages, ...tools })
       expect([name, response.status, response.headers.get('x-threadkeep-degraded')]).toEqual([name, 200, 'budget'])
       expect(upstream.requests[index]?.body).toEqual({ messages, ...tools })
       const [spent, budget] = response.headers.get('x-threadkeep-tokens')?.split('/').map(Number) ?? []
       expect(spent).toBeGreaterThan(budget ?? 0)
     }
     // The message is stored in full.
-    expect((await server.said('demo:0'))[2]).toBe(`user: ${createText(200)}`)
+    expect((await server.transcriptLines('demo:0'))[2]).toBe(`user: ${createText(200)}`)
   })
 
   it('with messages that memory cannot show passes the request through unchanged', async () => {
@@ -406,7 +408,7 @@ describe('token budget', () => {
       [system('Say something.')],
       [user('Hi'), assistant(' ')],
     ]) {
-      const response = await server.post('demo:me', { messages })
+      const response = await server.postChat('demo:me', { messages })
       expect([response.status, response.headers.get('x-threadkeep-degraded')]).toEqual([200, 'messages'])
       expect(upstream.requests.at(-1)?.body.messages).toEqual(messages)
     }
@@ -415,7 +417,7 @@ describe('token budget', () => {
   it('with a request without a turn stores nothing', async () => {
     await using upstream = await startUpstream()
     await using server = await startServer({ upstream: upstream.url })
-    await server.post('demo:me', { messages: [system('Say something.')] })
-    expect(await server.said('demo:me')).toEqual([])
+    await server.postChat('demo:me', { messages: [system('Say something.')] })
+    expect(await server.transcriptLines('demo:me')).toEqual([])
   })
 })

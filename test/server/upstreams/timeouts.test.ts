@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { Answer } from '../../../src/server/upstreams/backend.ts'
-import { replies, startUpstream } from '../../providers/upstream.ts'
+import type { UpstreamResponse } from '../../../src/server/upstreams/backend.ts'
+import { replyWith, startUpstream } from '../../providers/upstream.ts'
 import { createPool, createRequest, openaiUpstream, readBody } from './fixtures.ts'
 
 // The timers are fake for the whole file, because undici keeps one shared timer for all its timeouts once it is created.
@@ -32,7 +32,7 @@ async function expire(promise: Promise<unknown>): Promise<unknown> {
 describe('timeouts', () => {
   it('before the headers make the pool use the next upstream', async () => {
     await using one = await startUpstream({ does: 'hang' })
-    await using other = await startUpstream(replies('There.'))
+    await using other = await startUpstream(replyWith('There.'))
     await using pool = createPool({
       upstreams: [openaiUpstream(one.url), openaiUpstream(other.url, { name: 'second' })],
       timeouts: { first: 50 },
@@ -41,7 +41,12 @@ describe('timeouts', () => {
     await waitFor(() => one.requests.length === 1)
     await vi.advanceTimersByTimeAsync(expiryMs)
     const response = await pending
-    const expected: Partial<Answer> = { status: 200, from: 'second', retries: 1, passedOver: ['first'] }
+    const expected: Partial<UpstreamResponse> = {
+      status: 200,
+      upstream: 'second',
+      retries: 1,
+      failedUpstreams: ['first'],
+    }
     expect(response).toMatchObject(expected)
     expect([await readBody(response), one.requests.length, other.requests.length, pool.delays]).toEqual([
       expect.stringContaining('There.'),
@@ -57,7 +62,7 @@ describe('timeouts', () => {
     const pending = pool.ask(createRequest())
     await waitFor(() => upstream.requests.length === 1)
     expect(await expire(pending)).toMatchObject({ code: 'timeout' })
-    expect([await upstream.requests[0]?.over, upstream.requests.length, pool.states()]).toEqual([
+    expect([await upstream.requests[0]?.outcome, upstream.requests.length, pool.states()]).toEqual([
       'hung up',
       1,
       [{ name: 'first', state: 'failing' }],
@@ -71,7 +76,7 @@ describe('timeouts', () => {
       code: 'timeout',
       message: expect.stringContaining('did not answer in time'),
     })
-    expect(await upstream.requests[0]?.over).toBe('hung up')
+    expect(await upstream.requests[0]?.outcome).toBe('hung up')
   })
 
   it('for the whole response end one that never stops', async () => {
@@ -81,6 +86,6 @@ describe('timeouts', () => {
       code: 'timeout',
       message: expect.stringContaining('in 50 ms'),
     })
-    expect(await upstream.requests[0]?.over).toBe('hung up')
+    expect(await upstream.requests[0]?.outcome).toBe('hung up')
   })
 })

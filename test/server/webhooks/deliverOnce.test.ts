@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import type { OnSessionEnd, SessionEnd } from '../../../src/lifecycle/endEvent.ts'
-import { toldOnce } from '../../../src/server/webhooks/webhook.ts'
+import { deliverOnce } from '../../../src/server/webhooks/webhook.ts'
 import { verifies } from '../../requirements/verifies.ts'
 
 const data: SessionEnd = { messages: [], summaries: [], createdAt: 0, lastAccessed: 0, messageCount: 0 }
@@ -9,7 +9,7 @@ describe('deliverOnce', () => {
   verifies('T-07', 'delivers an event once to concurrent callers, and again only after a failure', async () => {
     const delivered: string[] = []
     const failures = ['first']
-    const onSessionEnd = toldOnce(async (session, _, { id }) => {
+    const onSessionEnd = deliverOnce(async (session, _, { id }) => {
       delivered.push(`${session} ${id}`)
       if (failures.pop() !== undefined) throw new Error('delivery failed')
     })

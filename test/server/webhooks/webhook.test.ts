@@ -54,7 +54,7 @@ describe('createWebhook', () => {
     await using memory = await openMemory({ profile: 'support', clock: () => clock.now, onSessionEnd })
     await memory.append('acme:ann', [{ role: 'user', content: 'Where is my parcel?' }])
     await memory.end('acme:ann')
-    await memory.lifecycle.settled()
+    await memory.lifecycle.whenIdle()
     const [{ path, headers, body } = expect.fail('no request received')] = receiver.received
     expect([path, receiver.received.length, headers['content-type']]).toEqual(['/ended', 1, 'application/json'])
     const id = 'end:acme:ann:0:1800000000000'

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Fact, Message } from '../../../src/domain/entry.ts'
-import type { Index, Store } from '../../../src/domain/ports.ts'
-import { type Change, never } from '../../../src/domain/session.ts'
+import type { SearchIndex, Store } from '../../../src/domain/ports.ts'
+import { noExpiry, type SessionChange } from '../../../src/domain/session.ts'
 import { otherSession, key as session } from '../../../src/stores/conformance/fixtures.ts'
 import { type Keyring, parseKeyring } from '../../../src/stores/encrypted.ts'
 
@@ -10,7 +10,7 @@ export const hex = { old: `${'a3'.repeat(31)}01`, new: `${'b4'.repeat(31)}02`, f
 export const keyIds = { old: '04bd7b688e6ae7b7', new: 'a978901406915502', foreign: '02f8b04e0abce0bb' }
 
 /** Creates a keyring; the first key is the current one. */
-export const ring = (...names: readonly (keyof typeof hex)[]): Keyring =>
+export const testKeyring = (...names: readonly (keyof typeof hex)[]): Keyring =>
   parseKeyring(names.map((name) => hex[name]).join(' '), 'the test')
 
 /** The sessions `acme:ann` and `acme:bob`. */
@@ -29,7 +29,7 @@ export const factWithSpan = (id: string, value: string): Fact => ({
 })
 
 let changeCount = 0
-export const nextChange = (overrides: Partial<Change> = {}): Change => ({
+export const nextChange = (overrides: Partial<SessionChange> = {}): SessionChange => ({
   id: `change ${++changeCount}`,
   key: annKey,
   at: 1_000,
@@ -37,14 +37,14 @@ export const nextChange = (overrides: Partial<Change> = {}): Change => ({
   append: [],
   put: [],
   drop: [],
-  expiresAt: never,
+  expiresAt: noExpiry,
   ...overrides,
 })
 
 export const contentsOf = (messages: readonly Message[]): readonly string[] => messages.map(({ content }) => content)
 
 /** Wraps a store as if it were remote: every call is asynchronous and passes only JSON. */
-export function remoteStore(store: Store & Index): Store & Index {
+export function remoteStore(store: Store & SearchIndex): Store & SearchIndex {
   const callRemotely = async <T>(call: () => Promise<T>): Promise<T> => {
     await setImmediate()
     const response = await call()
@@ -53,25 +53,28 @@ export function remoteStore(store: Store & Index): Store & Index {
   }
   return {
     durability: store.durability,
-    head: (key, recent) => callRemotely(() => store.head(key, recent)),
-    page: (key, range) => callRemotely(() => store.page(key, range)),
+    readHead: (key, recent) => callRemotely(() => store.readHead(key, recent)),
+    readMessages: (key, range) => callRemotely(() => store.readMessages(key, range)),
     commit: (change) => callRemotely(() => store.commit(JSON.parse(JSON.stringify(change)))),
     list: (filter) => callRemotely(() => store.list(filter)),
     erase: (key, only) => callRemotely(() => store.erase(key, only)),
     appendRecord: (key, record, keep) => callRemotely(() => store.appendRecord(key, record, keep)),
     records: (key, range) => callRemotely(() => store.records(key, range)),
     search: (where, query) => callRemotely(() => store.search(where, query)),
-    changes: (where, since) => callRemotely(() => store.changes(where, since)),
-    unembedded: (model, after, limit) => callRemotely(() => store.unembedded(model, after, limit)),
-    embed: (model, vectors) => callRemotely(() => store.embed(model, vectors)),
-    embedded: (model) => callRemotely(() => store.embedded(model)),
+    changesSince: (where, since) => callRemotely(() => store.changesSince(where, since)),
+    listUnembedded: (model, after, limit) => callRemotely(() => store.listUnembedded(model, after, limit)),
+    storeVectors: (model, vectors) => callRemotely(() => store.storeVectors(model, vectors)),
+    countVectors: (model) => callRemotely(() => store.countVectors(model)),
     close: () => store.close(),
   }
 }
 
 /** Serializes everything that can be read from a store. */
-export async function dumpStore(store: Store & Index): Promise<string> {
+export async function dumpStore(store: Store & SearchIndex): Promise<string> {
   const sessions = await store.list({ limit: 1_000 })
-  const read = sessions.map(async ({ key }) => [await store.head(key, 1_000), await store.page(key, { limit: 1_000 })])
-  return JSON.stringify([sessions, await Promise.all(read), await store.unembedded('m', '', 1_000)])
+  const read = sessions.map(async ({ key }) => [
+    await store.readHead(key, 1_000),
+    await store.readMessages(key, { limit: 1_000 }),
+  ])
+  return JSON.stringify([sessions, await Promise.all(read), await store.listUnembedded('m', '', 1_000)])
 }

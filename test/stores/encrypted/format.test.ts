@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { said } from '../../../src/stores/conformance/fixtures.ts'
-import { BoxKey } from '../../../src/stores/encrypted/cipher.ts'
+import { newMessage } from '../../../src/stores/conformance/fixtures.ts'
+import { Cipher } from '../../../src/stores/encrypted/cipher.ts'
 import { decryptMessage, encryptMessage } from '../../../src/stores/encrypted/entryCipher.ts'
-import { sealedStore } from '../../../src/stores/encrypted.ts'
+import { encryptedStore } from '../../../src/stores/encrypted.ts'
 import { ramStore } from '../../../src/stores/ram.ts'
-import { annKey, bobKey, factWithSpan, nextChange, ring } from './fixtures.ts'
+import { annKey, bobKey, factWithSpan, nextChange, testKeyring } from './fixtures.ts'
 
 const stored = {
   message: 'aKmAxXx9E1gied3KujgdZb+wkXCf2dxcoY5hPY1VHN2AYh4xMpfiKrWFcy+m2Eew4xbSCO5nG5KLdXQ=',
@@ -21,31 +21,31 @@ describe('the ciphertext format', () => {
       kind: 'sealed' as const,
       id,
       at: 1_000,
-      box,
+      ciphertext: box,
       sources,
     })
     const put = [entry('#key', stored.key, []), entry('f1', stored.fact, [{ message: 'm1' }])]
-    await inner.commit(nextChange({ append: [said(stored.message)], put }))
-    const { recent, derived } = await (await sealedStore(inner, ring('old'))).head(annKey, 1)
+    await inner.commit(nextChange({ append: [newMessage(stored.message)], put }))
+    const { recent, derived } = await (await encryptedStore(inner, testKeyring('old'))).readHead(annKey, 1)
     expect([recent[0]?.content, recent[0]?.name, derived]).toEqual(['one', 'Zoë', [factWithSpan('f1', 'x')]])
   })
 })
 
 describe('Cipher', () => {
-  const createCipher = (): BoxKey => new BoxKey(Buffer.alloc(32, 7))
+  const createCipher = (): Cipher => new Cipher(Buffer.alloc(32, 7))
 
   it('encrypt adds 28 bytes of nonce and tag', () => {
-    const ciphertext = createCipher().seal('five!', 'bound')
+    const ciphertext = createCipher().encrypt('five!', 'bound')
     expect([
       Buffer.from(ciphertext, 'base64').length,
-      createCipher().open(ciphertext, 'bound')?.toString(),
-      createCipher().open(ciphertext, 'other'),
+      createCipher().decrypt(ciphertext, 'bound')?.toString(),
+      createCipher().decrypt(ciphertext, 'other'),
     ]).toEqual([33, 'five!', undefined])
   })
 
   it('decrypt fails in another session with the same key', () => {
     const message = {
-      ...encryptMessage(said('one'), annKey, createCipher()),
+      ...encryptMessage(newMessage('one'), annKey, createCipher()),
       kind: 'message' as const,
       id: 'm1',
       sequence: 1,
@@ -58,6 +58,6 @@ describe('Cipher', () => {
   it('encrypt after wipe throws', () => {
     const wiped = createCipher()
     wiped.wipe()
-    expect(() => wiped.seal('text', '')).toThrow(expect.objectContaining({ code: 'closed' }))
+    expect(() => wiped.encrypt('text', '')).toThrow(expect.objectContaining({ code: 'closed' }))
   })
 })

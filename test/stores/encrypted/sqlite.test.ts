@@ -1,29 +1,30 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { said } from '../../../src/stores/conformance/fixtures.ts'
+import { newMessage } from '../../../src/stores/conformance/fixtures.ts'
 import { storeConformance } from '../../../src/stores/conformance.ts'
-import { rotate, sealedStore } from '../../../src/stores/encrypted.ts'
+import { encryptedStore, rotateKeys } from '../../../src/stores/encrypted.ts'
 import { sqliteStore } from '../../../src/stores/sqlite.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { freshFiles } from '../tempPaths.ts'
-import { annKey, contentsOf, factWithSpan, nextChange, ring } from './fixtures.ts'
+import { createTempPaths } from '../tempPaths.ts'
+import { annKey, contentsOf, factWithSpan, nextChange, testKeyring } from './fixtures.ts'
 
-const newPath = freshFiles()
+const newPath = createTempPaths()
 
 describe('encryptedStore over SQLite', () => {
-  for (const { name, run } of storeConformance(() => sealedStore(sqliteStore(newPath()), ring('old')))) it(name, run)
+  for (const { name, run } of storeConformance(() => encryptedStore(sqliteStore(newPath()), testKeyring('old'))))
+    it(name, run)
 
   verifies('H-09', 'writes no plain text or vector to any file', async () => {
     const path = newPath()
-    const store = await sealedStore(sqliteStore(path), ring('old'))
+    const store = await encryptedStore(sqliteStore(path), testKeyring('old'))
     const calls = [{ id: 'call-walrus', name: 'walrusTool', arguments: '{"find":"walrus"}' }]
     await store.commit(
       nextChange({
-        append: [said('my walrus', { name: 'Walrus' }), said('', { role: 'assistant', calls })],
+        append: [newMessage('my walrus', { name: 'Walrus' }), newMessage('', { role: 'assistant', toolCalls: calls })],
         put: [factWithSpan('f1', 'a walrus')],
       }),
     )
-    await store.embed('m', [
+    await store.storeVectors('m', [
       { key: annKey, id: 'm1', epoch: 0, text: 'my walrus', values: Float32Array.of(0.123456, 0.654321) },
     ])
     expect((await store.search(annKey, { text: 'walrus', limit: 9 })).map(({ entry }) => entry.id).sort()).toEqual([
@@ -43,15 +44,15 @@ describe('encryptedStore over SQLite', () => {
 
   it('reopens with its key, and with the new key after rotation', async () => {
     const path = newPath()
-    const first = await sealedStore(sqliteStore(path), ring('old'))
-    await first.commit(nextChange({ append: [said('one')] }))
+    const first = await encryptedStore(sqliteStore(path), testKeyring('old'))
+    await first.commit(nextChange({ append: [newMessage('one')] }))
     await first.close()
     const inner = sqliteStore(path)
-    await expect(sealedStore(inner, ring('new'))).rejects.toMatchObject({ code: 'bad-secret' })
-    expect(await rotate(inner, ring('new', 'old'))).toEqual({ sessions: 1, rewrapped: 1 })
+    await expect(encryptedStore(inner, testKeyring('new'))).rejects.toMatchObject({ code: 'bad-secret' })
+    expect(await rotateKeys(inner, testKeyring('new', 'old'))).toEqual({ sessions: 1, rewrapped: 1 })
     await inner.close()
-    const reopened = await sealedStore(sqliteStore(path), ring('new'))
-    expect(contentsOf(await reopened.page(annKey, { limit: 9 }))).toEqual(['one'])
+    const reopened = await encryptedStore(sqliteStore(path), testKeyring('new'))
+    expect(contentsOf(await reopened.readMessages(annKey, { limit: 9 }))).toEqual(['one'])
     await reopened.close()
   })
 })
