@@ -75,7 +75,7 @@ export type { SearchOptions, SearchQuery, SearchResult } from './memory/search.t
 export { Memory } from './memory.ts'
 export { profiles } from './profiles/index.ts'
 export { type EmbedderOptions, openaiEmbedder } from './providers/embedder.ts'
-export { type BoundedStore, type Compressor, type RamStoreOptions, ramStore } from './stores/ram.ts'
+export { type Compressor, type RamStore, type RamStoreOptions, ramStore } from './stores/ram.ts'
 export { tokenizerFor } from './tokenizers/tokenizers.ts'
 export type { MemoryRecord } from './upkeep/record.ts'
 export type { UpkeepHealth } from './upkeep/scheduler.ts'

@@ -1,7 +1,7 @@
 import { isBlank, type Message } from '../domain/entry.ts'
 
 /** Reason why a stored message cannot be sent as it is. */
-export type UnitFault = 'empty message' | 'tool tool result without its call' | 'tool tool call without its result'
+export type UnitFault = 'empty message' | 'tool result without its call' | 'tool call without its result'
 
 /**
  * Smallest part of a conversation that is shown or left out: one message, or an assistant's tool calls with all their results,
@@ -16,9 +16,9 @@ export const firstSequence = (unit: Unit): number => (unit.messages[0] as Messag
 /** Sequence number of the last message of a unit. */
 export const lastSequence = (unit: Unit): number => (unit.messages.at(-1) as Message).sequence
 
-/** True if a provider accepts at least part of the unit: of a tool call without its results, the text sent with it. */
+/** True if a provider accepts at least part of the unit: of a call without its results, the text sent with it. */
 export const isSendable = ({ fault, messages }: Unit): boolean =>
-  fault === undefined || (fault === 'tool tool call without its result' && !isBlank((messages[0] as Message).content))
+  fault === undefined || (fault === 'tool call without its result' && !isBlank((messages[0] as Message).content))
 
 /** Groups consecutive messages, starting at index `from`, into units. */
 export function groupIntoUnits(messages: readonly Message[], from = 0): Unit[] {
@@ -37,7 +37,7 @@ export const mayBeSplit = (message: Message | undefined): boolean =>
 
 function readUnit(messages: readonly Message[], at: number): Unit {
   const message = messages[at] as Message
-  if (message.role === 'tool') return singleUnit(message, 'tool tool result without its call')
+  if (message.role === 'tool') return singleUnit(message, 'tool result without its call')
   if (message.toolCalls === undefined || message.toolCalls.length === 0)
     return singleUnit(message, isBlank(message.content) ? 'empty message' : undefined)
   const openCalls = new Set(message.toolCalls.map((call) => call.id))
@@ -49,6 +49,6 @@ function readUnit(messages: readonly Message[], at: number): Unit {
   }
   return {
     messages: messages.slice(at, end),
-    fault: hasUniqueIds && openCalls.size === 0 ? undefined : 'tool tool call without its result',
+    fault: hasUniqueIds && openCalls.size === 0 ? undefined : 'tool call without its result',
   }
 }

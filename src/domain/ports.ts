@@ -37,8 +37,48 @@ export type AuxiliaryRecord = {
 export type StoredRecord = AuxiliaryRecord & { readonly number: number }
 export type RecordRange = { readonly before?: number; readonly limit: number }
 
+/** A key that opens an encrypted store. Its id is the beginning of its SHA-256 and is stored beside every key it wraps. */
+export type MasterKey = { readonly id: string; readonly bytes: Uint8Array }
+/** `current` encrypts new sessions; `others` only decrypt sessions that were encrypted with them. */
+export type Keyring = { readonly current: MasterKey; readonly others: readonly MasterKey[] }
+
+/** Erases data that was derived from a store's entries and is stored elsewhere. */
+export type EraseListener = {
+  /** Called after a session was erased, or only these entries of it. */
+  onErase(key: Key, entries?: readonly string[]): Promise<void>
+  /** Erases data that contains one of the texts, or without texts the whole scope. Resolves to opaque names of the erased data. */
+  forget(scope: Scope, texts?: readonly string[]): Promise<readonly string[]>
+}
+
+/** A memory limit that the store does not enforce by itself: the caller ends the sessions it proposes. */
+export type MemoryLimit = {
+  /** While sessions use more memory than allowed: the least recently used one, but never the one used last. */
+  evictionCandidate(): Key | undefined
+  /** Compresses sessions that have not been used for a while. */
+  compressIdle(now: Millis): void
+  /** Estimated memory used by sessions, and the limit. */
+  readonly memoryUsage: { readonly usedBytes: number; readonly maxBytes?: number }
+}
+
+/** Counts the sessions of a scope in constant time, including expired ones that are not erased yet. */
+export type SessionCounter = { countSessions(scope: Scope): number }
+
+/** Optional abilities, declared by the store that has them. A store that wraps another one forwards them. */
+export type StoreCapabilities = {
+  /**
+   * The file of the store; the graph of its sessions is stored in it too. An encrypted store hands out a copy of its
+   * keys, which the caller wipes after use.
+   */
+  readonly file?: { readonly path: string; readonly copyKeyring?: () => Keyring }
+  /** Listeners to be called after each erasure. */
+  readonly eraseListeners?: Set<EraseListener>
+  readonly memoryLimit?: MemoryLimit
+  readonly sessionCounter?: SessionCounter
+}
+
 /** Storage of sessions. An adapter implements every method. */
 export interface Store {
+  readonly capabilities: StoreCapabilities
   /** `ram` stores never write anywhere else. */
   readonly durability: 'ram' | 'durable'
   /** Reads the state of a session with its `recent` newest messages; an unknown session has an empty head. */

@@ -1,9 +1,8 @@
 import { createUnknownStoreError, MemoryError } from '../domain/error.ts'
 import { formatKey, type Scope } from '../domain/key.ts'
-import type { Clock, Store } from '../domain/ports.ts'
+import type { Clock, Keyring, Store, StoreCapabilities } from '../domain/ports.ts'
 import type { ForgetResult, ForgetTarget } from '../memory/forget.ts'
-import { type FileBackedStore, isEraseNotifier, isFileBacked } from '../stores/capabilities.ts'
-import { type Keyring, wipeKeyring } from '../stores/encrypted/keyring.ts'
+import { wipeKeyring } from '../stores/encrypted/keyring.ts'
 import { loadKeyring } from '../stores/encrypted/loadKeyring.ts'
 import { parseSqliteUrl } from '../stores/open.ts'
 import { connectReader } from '../stores/sqlite/connect.ts'
@@ -42,7 +41,8 @@ export async function openGraph(
       { param: 'storeKey' },
     )
   const graph = createGraph(path, storeKey === undefined ? undefined : await loadKeyring(storeKey), clock)
-  if (path === undefined && memoryStore !== undefined && isEraseNotifier(memoryStore)) graph.followErasures(memoryStore)
+  const eraseListeners = memoryStore?.capabilities.eraseListeners
+  if (path === undefined && eraseListeners !== undefined) graph.followErasures(eraseListeners)
   return graph
 }
 
@@ -53,7 +53,8 @@ export async function openGraph(
  * const graph = await openStoreGraph(sqliteStore('memory.db'))
  */
 export async function openStoreGraph(store: Store): Promise<SqliteGraph | undefined> {
-  return isFileBacked(store) ? openStoreFile(store) : undefined
+  const { file } = store.capabilities
+  return file === undefined ? undefined : openStoreFile(file)
 }
 
 /**
@@ -84,10 +85,10 @@ async function forgetInStore(
   texts: readonly string[] | undefined,
 ): Promise<readonly string[]> {
   const deleted: string[] = []
-  for (const listener of isEraseNotifier(store) ? store.eraseListeners : [])
-    deleted.push(...(await listener.forget(scope, texts)))
-  if (texts === undefined || !isFileBacked(store) || !hasGraph(store.path)) return deleted
-  const graph = openStoreFile(store)
+  const { eraseListeners = [], file } = store.capabilities
+  for (const listener of eraseListeners) deleted.push(...(await listener.forget(scope, texts)))
+  if (texts === undefined || file === undefined || !hasGraph(file.path)) return deleted
+  const graph = openStoreFile(file)
   try {
     return [...deleted, ...(await graph.forget(scope, texts))]
   } finally {
@@ -95,7 +96,7 @@ async function forgetInStore(
   }
 }
 
-const openStoreFile = ({ path, copyKeyring }: FileBackedStore): SqliteGraph =>
+const openStoreFile = ({ path, copyKeyring }: NonNullable<StoreCapabilities['file']>): SqliteGraph =>
   createGraph(path, copyKeyring?.(), Date.now)
 
 /** Takes ownership of the keyring and wipes it; `GraphWorkspaces` keeps a copy. */

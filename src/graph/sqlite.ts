@@ -1,6 +1,5 @@
 import { MemoryError } from '../domain/error.ts'
-import type { Clock } from '../domain/ports.ts'
-import type { EraseListener, EraseNotifier } from '../stores/capabilities.ts'
+import type { Clock, EraseListener } from '../domain/ports.ts'
 import { deleteNodes, GraphEraser, graphKey, wipeIndexes } from '../stores/sqlite/graph.ts'
 import { GraphArchive } from './archive.ts'
 import type { GraphCipher } from './cipher.ts'
@@ -114,7 +113,7 @@ export class SqliteGraph implements Graph {
   }
 
   /** Erases whatever a store erases, for a graph that is not in the store's file. */
-  followErasures({ eraseListeners }: EraseNotifier): void {
+  followErasures(eraseListeners: Set<EraseListener>): void {
     const listener: EraseListener = {
       onErase: (key, entries) =>
         this.database.write(() => void new GraphEraser(this.database.database).erase(key, entries)),

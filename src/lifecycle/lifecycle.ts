@@ -9,7 +9,7 @@ import { tryCommit } from '../upkeep/revise.ts'
 import { auxiliaryKeysOf, findOrphans, ownerOf } from './auxiliaryKeys.ts'
 import { SessionEndDelivery } from './delivery.ts'
 import type { OnSessionEnd, SessionEndReason } from './endEvent.ts'
-import { isBounded, SessionLimits } from './limits.ts'
+import { SessionLimits } from './limits.ts'
 import { applyMetadataUpdate, parseMetadataUpdate, type SessionMetadataUpdate } from './metadata.ts'
 import { Outbox, pendingEntriesOf } from './outbox.ts'
 import { SessionEnder } from './sessionEnd.ts'
@@ -96,10 +96,11 @@ export class Lifecycle {
       profile.lifetime.sessions === undefined ? [] : (await sessions.list({ limit: noLimit })).filter(isUserSession)
     for (const key of selectExcessSessions(existing, profile.lifetime))
       if (await this.ender.end(key, 'evicted', now)) ended.push(key)
-    if (isBounded(sessions)) {
-      for (let key = sessions.evictionCandidate(); key !== undefined; key = sessions.evictionCandidate())
+    const { memoryLimit } = sessions.capabilities
+    if (memoryLimit !== undefined) {
+      for (let key = memoryLimit.evictionCandidate(); key !== undefined; key = memoryLimit.evictionCandidate())
         if (await this.ender.end(key, 'evicted', now)) ended.push(key)
-      sessions.compressIdle(now)
+      memoryLimit.compressIdle(now)
     }
     await this.eraseOrphans()
     for (const { scope } of ended) this.delivery?.notify(scope)

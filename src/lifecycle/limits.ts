@@ -1,10 +1,9 @@
 import { type AppendPlan, createLimitError, isUserSession, planAppend } from '../domain/admission.ts'
 import { formatMessageId, type Message, type Millis, type NewMessage } from '../domain/entry.ts'
 import { formatKey, type Key, type Scope } from '../domain/key.ts'
-import type { Store } from '../domain/ports.ts'
+import type { MemoryLimit, Store } from '../domain/ports.ts'
 import type { Lifetime } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
-import type { BoundedStore, SessionCounter } from '../stores/ram/sessionCache.ts'
 import { countMessageBytes } from '../text/utf8.ts'
 
 type LimitsDeps = {
@@ -73,20 +72,20 @@ export class SessionLimits {
   /** Evicts sessions while the store exceeds its limit. Returns undefined when it does not. */
   evictOverflow(): Promise<void> | undefined {
     const { sessions } = this.deps
-    return isBounded(sessions) && sessions.evictionCandidate() !== undefined
-      ? this.evictWhileOverflowing(sessions)
-      : undefined
+    const { memoryLimit } = sessions.capabilities
+    return memoryLimit?.evictionCandidate() === undefined ? undefined : this.evictWhileOverflowing(memoryLimit)
   }
 
-  private async evictWhileOverflowing(sessions: BoundedStore): Promise<void> {
-    for (let key = sessions.evictionCandidate(); key !== undefined; key = sessions.evictionCandidate())
+  private async evictWhileOverflowing(memoryLimit: MemoryLimit): Promise<void> {
+    for (let key = memoryLimit.evictionCandidate(); key !== undefined; key = memoryLimit.evictionCandidate())
       await this.deps.evict(key)
   }
 
   private async commitNewSession<T>(key: Key, now: Millis, commit: () => Promise<T>): Promise<T> {
     const { sessions, lifetime, evict } = this.deps
     const maxSessions = lifetime.sessionsPerScope as number
-    if (isCounted(sessions) && sessions.countSessions(key.scope) < maxSessions) return commit()
+    const count = sessions.capabilities.sessionCounter?.countSessions(key.scope)
+    if (count !== undefined && count < maxSessions) return commit()
     const others = await this.otherSessions(key, now)
     if (lifetime.whenFull === 'refuse' && others.length >= maxSessions) {
       throw createLimitError(
@@ -179,6 +178,3 @@ function totalBytes(messages: readonly (NewMessage | Message)[]): number {
 /** True if the measured size is that of the current messages. */
 const isCurrentSize = (size: SessionSize, head: SessionHead): boolean =>
   size.last === head.lastSequence && size.messages === head.messages && size.epoch === head.epoch
-
-export const isBounded = (store: Store): store is Store & BoundedStore => 'overflowing' in store
-const isCounted = (store: Store): store is Store & SessionCounter => 'sessionsIn' in store

@@ -6,7 +6,6 @@ import { isUserSession } from '../domain/admission.ts'
 import type { Millis } from '../domain/entry.ts'
 import type { Clock } from '../domain/ports.ts'
 import { FileService } from '../files/files.ts'
-import { isBounded } from '../lifecycle/limits.ts'
 import { internalsOf, type Memory } from '../memory.ts'
 import { apiRoutes } from './api/apiRoutes.ts'
 import type { Credentials } from './auth/credentials.ts'
@@ -212,7 +211,7 @@ async function readGauges(memories: MemoryRegistry): Promise<GaugeValues & { rea
   const all = memories.all()
   const stores = new Set(all.flatMap((memory) => [internalsOf(memory).sessions, internalsOf(memory).store]))
   const health = all.map((memory) => memory.health())
-  const bounded = [...stores].flatMap((store) => (isBounded(store) ? [store.memoryUsage] : []))
+  const bounded = [...stores].flatMap((store) => store.capabilities.memoryLimit?.memoryUsage ?? [])
   const listed = await Promise.all([...stores].map((store) => store.list({ limit: Number.MAX_SAFE_INTEGER })))
   return {
     sessions: listed.flat().filter(isUserSession).length,

@@ -1,9 +1,8 @@
-import type { SearchIndex, Store } from '../domain/ports.ts'
+import type { Keyring, SearchIndex, Store } from '../domain/ports.ts'
 import { StoreSearch } from '../search/storeSearch.ts'
 import { searchTerms } from '../search/terms.ts'
 import { VectorIndex } from '../search/vectorIndex.ts'
-import { forwardCapabilities } from './capabilities.ts'
-import { type Keyring, wipeKeyring } from './encrypted/keyring.ts'
+import { wipeKeyring } from './encrypted/keyring.ts'
 import { loadKeyring } from './encrypted/loadKeyring.ts'
 import { EncryptedSessions } from './encrypted/sessions.ts'
 import { EncryptedStoreVectors, readEntries } from './encrypted/vectors.ts'
@@ -24,7 +23,12 @@ export async function encryptedStore(inner: Store & SearchIndex, keyring: Keyrin
   const vectors = new EncryptedStoreVectors(sessions)
   const finder = createFinder(inner, sessions, vectors)
   return {
-    ...forwardCapabilities(inner, () => sessions.copyKeyring()),
+    capabilities: {
+      ...inner.capabilities,
+      ...(inner.capabilities.file !== undefined && {
+        file: { path: inner.capabilities.file.path, copyKeyring: () => sessions.copyKeyring() },
+      }),
+    },
     durability: inner.durability,
     readHead: (key, recent) => sessions.readHead(key, recent),
     readMessages: (key, range) => sessions.readMessages(key, range),
@@ -90,6 +94,7 @@ function createFinder(inner: SearchIndex, sessions: EncryptedSessions, vectors: 
   })
 }
 
-export { type Keyring, type MasterKey, parseKeyring } from './encrypted/keyring.ts'
+export type { Keyring, MasterKey } from '../domain/ports.ts'
+export { parseKeyring } from './encrypted/keyring.ts'
 export { loadKeyring } from './encrypted/loadKeyring.ts'
 export { type RotationProgress, rotateKeys } from './encrypted/rotateKeys.ts'

@@ -1,6 +1,6 @@
 import { createUnknownStoreError, MemoryError } from '../domain/error.ts'
 import type { SearchIndex, Store } from '../domain/ports.ts'
-import { withEraseListeners } from './capabilities.ts'
+import { withEraseListeners } from './eraseListeners.ts'
 import { ramStore } from './ram.ts'
 import { zstdCompressor } from './zstd.ts'
 

@@ -1,8 +1,14 @@
-import type { SearchIndex, Store } from '../domain/ports.ts'
-import { type BoundedStore, RamSessionCache, type RamStoreOptions, type SessionCounter } from './ram/sessionCache.ts'
+import type { MemoryLimit, SearchIndex, SessionCounter, Store } from '../domain/ports.ts'
+import { RamSessionCache, type RamStoreOptions } from './ram/sessionCache.ts'
 import { RamSessionTable } from './ram/sessionTable.ts'
 import { createRamStore } from './ram/store.ts'
 import { RamVectors } from './ram/vectors.ts'
+
+/** A store in RAM, which has a memory limit and counts its sessions. */
+export type RamStore = Store &
+  SearchIndex & {
+    readonly capabilities: { readonly memoryLimit: MemoryLimit; readonly sessionCounter: SessionCounter }
+  }
 
 /**
  * Creates the reference store: sessions live in RAM and are lost when the process ends. Without options it has no
@@ -11,19 +17,14 @@ import { RamVectors } from './ram/vectors.ts'
  * @example
  * const memory = await openMemory({ sessions: ramStore({ maxBytes: 1_000_000_000 }) })
  */
-export function ramStore(options: RamStoreOptions = {}): Store & SearchIndex & BoundedStore & SessionCounter {
+export function ramStore(options: RamStoreOptions = {}): RamStore {
   const cache = new RamSessionCache(options)
   const table = new RamSessionTable(cache)
   return {
     ...createRamStore(table, new RamVectors(table)),
-    countSessions: (scope) => cache.countSessions(scope),
-    evictionCandidate: () => cache.evictionCandidate(),
-    compressIdle: (now) => cache.compressIdle(now),
-    get memoryUsage() {
-      return cache.memoryUsage
-    },
+    capabilities: { memoryLimit: cache, sessionCounter: cache },
   }
 }
 
 export type { Compressor } from './ram/compression.ts'
-export type { BoundedStore, RamStoreOptions } from './ram/sessionCache.ts'
+export type { RamStoreOptions } from './ram/sessionCache.ts'

@@ -1,6 +1,4 @@
 import type { SearchIndex, Store } from '../domain/ports.ts'
-import { forwardCapabilities } from './capabilities.ts'
-import type { BoundedStore, SessionCounter } from './ram/sessionCache.ts'
 
 /**
  * Wraps a store for one of several users: `close` leaves the store open for the others. The owner closes the store
@@ -11,8 +9,8 @@ import type { BoundedStore, SessionCounter } from './ram/sessionCache.ts'
  * await openMemory({ store: sharedStore(store) })
  */
 export function sharedStore(store: Store & SearchIndex): Store & SearchIndex {
-  const shared: Store & SearchIndex = {
-    ...forwardCapabilities(store),
+  return {
+    capabilities: store.capabilities,
     durability: store.durability,
     readHead: (key, recent) => store.readHead(key, recent),
     readMessages: (key, range) => store.readMessages(key, range),
@@ -28,26 +26,4 @@ export function sharedStore(store: Store & SearchIndex): Store & SearchIndex {
     countVectors: (model) => store.countVectors(model),
     close: async () => undefined,
   }
-  return isBounded(store) ? withMemoryLimit(shared, store) : shared
 }
-
-/** Forwards the memory limit and the session count of the underlying store. */
-function withMemoryLimit(
-  shared: Store & SearchIndex,
-  store: BoundedStore & Partial<SessionCounter>,
-): Store & SearchIndex & BoundedStore {
-  const counter: Partial<SessionCounter> =
-    store.countSessions === undefined ? {} : { countSessions: store.countSessions.bind(store) }
-  return {
-    ...shared,
-    ...counter,
-    evictionCandidate: () => store.evictionCandidate(),
-    compressIdle: (now) => store.compressIdle(now),
-    get memoryUsage() {
-      return store.memoryUsage
-    },
-  }
-}
-
-const isBounded = (store: Store): store is Store & BoundedStore =>
-  (store as Store & Partial<BoundedStore>).evictionCandidate !== undefined

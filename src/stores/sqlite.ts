@@ -16,6 +16,7 @@ import type {
   SearchIndex,
   SearchTarget,
   Store,
+  StoreCapabilities,
   StoredRecord,
   UnembeddedPage,
 } from '../domain/ports.ts'
@@ -61,6 +62,7 @@ export const sqliteStore = (file: string, options: SqliteStoreOptions = {}): Sql
 export class SqliteStore implements Store, SearchIndex {
   readonly durability = 'durable'
   readonly path: string
+  readonly capabilities: StoreCapabilities
   private readonly database: DatabaseSync
   private readonly queue: WriteQueue
   private readonly reader: Reader
@@ -79,6 +81,7 @@ export class SqliteStore implements Store, SearchIndex {
   ) {
     prepareFile(path)
     this.path = path
+    this.capabilities = { file: { path } }
     this.onWarning = onWarning
     this.minSnapshotMessages = minSnapshotMessages
     this.database = connectReader(path)

@@ -91,7 +91,7 @@ describe('tool calls', () => {
     expect(context.messages.map(({ content }) => content)).toEqual(['one', 'two'])
     expect(verdicts(context)).toEqual([
       'm1–m1 whole: recent message',
-      'm2–m2 dropped: tool tool call without its result',
+      'm2–m2 dropped: tool call without its result',
       'm3–m3 whole: the newest turn',
     ])
   })

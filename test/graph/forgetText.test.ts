@@ -5,7 +5,7 @@ import { noExpiry } from '../../src/domain/session.ts'
 import { forgetInGraphs, openGraph } from '../../src/graph/graph.ts'
 import { openMemory } from '../../src/index.ts'
 import { internalsOf } from '../../src/memory.ts'
-import { withEraseListeners } from '../../src/stores/capabilities.ts'
+import { withEraseListeners } from '../../src/stores/eraseListeners.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { sharedStore } from '../../src/stores/sharedStore.ts'
@@ -153,7 +153,7 @@ describe('graph in RAM', () => {
     await graph.close()
     // A closed graph has unsubscribed from the store.
     await store.erase(s1)
-    expect(store.memoryUsage).toEqual({ usedBytes: 0 })
+    expect(store.capabilities.memoryLimit.memoryUsage).toEqual({ usedBytes: 0 })
   })
 
   verifies(

@@ -214,7 +214,7 @@ describe('session limits', () => {
       await memory.lifecycle.whenIdle()
     }
     expect(ends).toEqual(['acme:a evicted', 'acme:b evicted'])
-    expect(sessions.memoryUsage.usedBytes).toBeLessThanOrEqual(20_000)
+    expect(sessions.capabilities.memoryLimit.memoryUsage.usedBytes).toBeLessThanOrEqual(20_000)
     await memory.close()
   })
 })

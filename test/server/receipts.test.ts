@@ -174,11 +174,13 @@ describe('the receipts of a session', () => {
       drop: [],
       expiresAt: noExpiry,
     })
-    const before = store.memoryUsage.usedBytes
+    const before = store.capabilities.memoryLimit.memoryUsage.usedBytes
     for (let number = 1; number <= 200; number++) await storeReceipt(store, ann, receiptOf(number))
-    expect((store.memoryUsage.usedBytes - before) / 200).toBeLessThan(JSON.stringify(receiptOf(1)).length / 3)
+    expect((store.capabilities.memoryLimit.memoryUsage.usedBytes - before) / 200).toBeLessThan(
+      JSON.stringify(receiptOf(1)).length / 3,
+    )
     await store.erase(ann)
-    expect(store.memoryUsage.usedBytes).toBe(0)
+    expect(store.capabilities.memoryLimit.memoryUsage.usedBytes).toBe(0)
   })
 
   it('are all stored when many arrive at once', async () => {

@@ -7,7 +7,7 @@ import { noExpiry, type SessionChange } from '../../src/domain/session.ts'
 import { newMessage } from '../../src/stores/conformance/fixtures.ts'
 import { storeConformance } from '../../src/stores/conformance.ts'
 import { ExpiryHeap } from '../../src/stores/ram/expiryHeap.ts'
-import { type BoundedStore, type Compressor, ramStore } from '../../src/stores/ram.ts'
+import { type Compressor, type RamStore, ramStore } from '../../src/stores/ram.ts'
 import { zstdCompressor } from '../../src/stores/zstd.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
@@ -21,7 +21,7 @@ function alwaysCompressed(compressor: Compressor): Store & SearchIndex {
       const method = Reflect.get(target, name) as unknown
       if (typeof method !== 'function') return method
       return (...args: unknown[]) => {
-        target.compressIdle(noExpiry)
+        target.capabilities.memoryLimit.compressIdle(noExpiry)
         return method.apply(target, args)
       }
     },
@@ -116,9 +116,13 @@ const changeAt = (time: number, key: string, overrides: Partial<SessionChange> =
 
 describe('ramStore memory', () => {
   /** Erases sessions until the others fit; returns their ids in order. */
-  async function evict(store: Store & BoundedStore): Promise<string[]> {
+  async function evict(store: RamStore): Promise<string[]> {
     const evicted: string[] = []
-    for (let key = store.evictionCandidate(); key !== undefined; key = store.evictionCandidate()) {
+    for (
+      let key = store.capabilities.memoryLimit.evictionCandidate();
+      key !== undefined;
+      key = store.capabilities.memoryLimit.evictionCandidate()
+    ) {
       evicted.push(key.id)
       await store.erase(key)
     }
@@ -131,14 +135,14 @@ describe('ramStore memory', () => {
     async () => {
       const store = ramStore({ maxBytes: 2_600 })
       for (const [time, name] of ['acme:a', 'acme:b', 'acme:c'].entries()) await store.commit(changeAt(time, name))
-      expect(store.memoryUsage).toEqual({ usedBytes: 3 * 806, maxBytes: 2_600 })
+      expect(store.capabilities.memoryLimit.memoryUsage).toEqual({ usedBytes: 3 * 806, maxBytes: 2_600 })
       expect(await evict(store)).toEqual([])
       await store.commit(changeAt(9, 'acme:a'))
       await store.commit(changeAt(9, 'acme:d'))
       expect(await evict(store)).toEqual(['b', 'c'])
       await store.commit(changeAt(10, 'acme:d', { append: [newMessage('x'.repeat(5_000))] }))
       expect(await evict(store)).toEqual(['a'])
-      expect(store.evictionCandidate()).toBeUndefined()
+      expect(store.capabilities.memoryLimit.evictionCandidate()).toBeUndefined()
     },
   )
 
@@ -185,16 +189,16 @@ describe('ramStore memory', () => {
   it('is counted consistently across compression, use, erased entries and erased sessions', async () => {
     const store = ramStore({ compressor: identity })
     await store.commit(changeAt(1, 'acme:a', { append: [newMessage('one'), newMessage('two')] }))
-    const { usedBytes } = store.memoryUsage
-    store.compressIdle(600_000)
-    expect(store.memoryUsage.usedBytes).toBe(usedBytes)
-    store.compressIdle(600_001)
-    expect(store.memoryUsage.usedBytes).not.toBe(usedBytes)
+    const { usedBytes } = store.capabilities.memoryLimit.memoryUsage
+    store.capabilities.memoryLimit.compressIdle(600_000)
+    expect(store.capabilities.memoryLimit.memoryUsage.usedBytes).toBe(usedBytes)
+    store.capabilities.memoryLimit.compressIdle(600_001)
+    expect(store.capabilities.memoryLimit.memoryUsage.usedBytes).not.toBe(usedBytes)
     await store.commit(changeAt(600_002, 'acme:a', { append: [newMessage('three')] }))
     await store.erase(parseKey('acme:a'), { entries: ['m3'] })
-    expect(store.memoryUsage.usedBytes).toBe(usedBytes)
+    expect(store.capabilities.memoryLimit.memoryUsage.usedBytes).toBe(usedBytes)
     await store.erase(parseKey('acme:a'))
-    expect(store.memoryUsage.usedBytes).toBe(0)
+    expect(store.capabilities.memoryLimit.memoryUsage.usedBytes).toBe(0)
   })
 
   verifies(

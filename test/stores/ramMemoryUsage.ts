@@ -57,7 +57,7 @@ async function measure(sessions: number, messages: number): Promise<MemoryUsage>
     }
   }
   const active = usedBytes() - before
-  store.compressIdle(noExpiry)
+  store.capabilities.memoryLimit.compressIdle(noExpiry)
   const idle = usedBytes() - before
   await store.close()
   return { textBytes: text / sessions, activeBytes: active / sessions, idleBytes: idle / sessions }

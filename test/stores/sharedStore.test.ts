@@ -21,8 +21,8 @@ describe('sharedStore', () => {
     const store = ramStore({ maxBytes: 10 })
     const shared = sharedStore(store) as typeof store
     await shared.commit(newChange('a', { append: [newMessage('Hello')] }))
-    expect(shared.memoryUsage).toEqual(store.memoryUsage)
-    expect(shared.memoryUsage.usedBytes).toBeGreaterThan(10)
-    expect(shared.evictionCandidate).toBeTypeOf('function')
+    expect(shared.capabilities.memoryLimit.memoryUsage).toEqual(store.capabilities.memoryLimit.memoryUsage)
+    expect(shared.capabilities.memoryLimit.memoryUsage.usedBytes).toBeGreaterThan(10)
+    expect(shared.capabilities.memoryLimit.evictionCandidate).toBeTypeOf('function')
   })
 })

@@ -2,8 +2,9 @@ import { hkdfSync } from 'node:crypto'
 import type { Derived, EncryptedEntry, Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
+import type { Keyring, MasterKey } from '../../domain/ports.ts'
 import { Cipher, keyLengthBytes } from './cipher.ts'
-import { badKeyError, findMasterKey, type Keyring, type MasterKey } from './keyring.ts'
+import { badKeyError, findMasterKey } from './keyring.ts'
 
 /** Id of the entry that holds the wrapped key of its session. The encrypted store hides it and rejects other entries with this id. */
 const keyEntryId = '#key'

@@ -1,12 +1,7 @@
 import { hash } from 'node:crypto'
 import { MemoryError } from '../../domain/error.ts'
+import type { Keyring, MasterKey } from '../../domain/ports.ts'
 import { keyLengthBytes } from './cipher.ts'
-
-/** A key that opens a store. Its id is the beginning of its SHA-256 and is stored in the clear beside every key it wraps. */
-export type MasterKey = { readonly id: string; readonly bytes: Uint8Array }
-
-/** `current` encrypts new sessions; `others` only decrypt sessions that were encrypted with them. */
-export type Keyring = { readonly current: MasterKey; readonly others: readonly MasterKey[] }
 
 const remedy = `A key is ${keyLengthBytes} random bytes, written as 64 hex digits or in base64; a passphrase is not a key. Make one with: openssl rand -hex 32`
 

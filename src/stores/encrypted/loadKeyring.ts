@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
 import { type FileHandle, open } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { badKeyError, type Keyring, parseKeyring } from './keyring.ts'
+import type { Keyring } from '../../domain/ports.ts'
+import { badKeyError, parseKeyring } from './keyring.ts'
 
 export type LoadKeyringOptions = {
   /** Environment for `env:` sources. Default: `process.env`. */

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
-import type { Store } from '../../domain/ports.ts'
+import type { Keyring, Store } from '../../domain/ports.ts'
 import { findKeyEntry, isWrappedBy, unwrapKey, wrapKey } from './keyEntry.ts'
-import type { Keyring } from './keyring.ts'
 
 /** Number of sessions visited, and of session keys wrapped again. */
 export type RotationProgress = { readonly sessions: number; readonly rewrapped: number }

@@ -2,7 +2,15 @@ import { randomBytes } from 'node:crypto'
 import type { Message } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
-import type { AuxiliaryRecord, EraseFilter, PageOptions, RecordRange, Store, StoredRecord } from '../../domain/ports.ts'
+import type {
+  AuxiliaryRecord,
+  EraseFilter,
+  Keyring,
+  PageOptions,
+  RecordRange,
+  Store,
+  StoredRecord,
+} from '../../domain/ports.ts'
 import type { SessionChange, SessionHead } from '../../domain/session.ts'
 import { Cipher, keyLengthBytes, storeClosedError } from './cipher.ts'
 import {
@@ -14,7 +22,7 @@ import {
   encryptRecord,
 } from './entryCipher.ts'
 import { findKeyEntry, isKeyEntry, unwrapKey, wrapKey } from './keyEntry.ts'
-import { copyKeyring, type Keyring, wipeKeyring } from './keyring.ts'
+import { copyKeyring, wipeKeyring } from './keyring.ts'
 
 /** Cipher of a session, which stays the same until the session is erased. */
 type SessionCipher = { readonly epoch: number; readonly cipher: Cipher }
@@ -22,7 +30,7 @@ type SessionCipher = { readonly epoch: number; readonly cipher: Cipher }
 const maxCachedCiphers = 10_000
 
 /** Encrypts what is written to a store and decrypts what is read from it. */
-export class EncryptedSessions implements Omit<Store, 'durability'> {
+export class EncryptedSessions implements Omit<Store, 'durability' | 'capabilities'> {
   private readonly inner: Store
   private readonly keyring: Keyring
   private readonly ciphers = new Map<string, SessionCipher>()

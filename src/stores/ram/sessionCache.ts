@@ -1,5 +1,6 @@
 import type { Entry, Millis } from '../../domain/entry.ts'
 import { isInternalKey, type Key, type Scope } from '../../domain/key.ts'
+import type { MemoryLimit, SessionCounter } from '../../domain/ports.ts'
 import { countMessageBytes, utf8Length } from '../../text/utf8.ts'
 import type { Compressor } from './compression.ts'
 import { ExpiryHeap } from './expiryHeap.ts'
@@ -7,19 +8,6 @@ import { LruList } from './lruList.ts'
 import { deserialize, serialize } from './serialize.ts'
 import type { Session, SessionContent } from './session.ts'
 import type { SessionCache, SessionFilter } from './sessionTable.ts'
-
-/** A store with a memory limit. It does not evict by itself: the caller ends the sessions it proposes. */
-export type BoundedStore = {
-  /** While sessions use more memory than allowed: the least recently used one, but never the one used last. */
-  evictionCandidate(): Key | undefined
-  /** Compresses sessions that have not been used for a while. */
-  compressIdle(now: Millis): void
-  /** Estimated memory used by sessions, and the limit. */
-  readonly memoryUsage: { readonly usedBytes: number; readonly maxBytes?: number }
-}
-
-/** A store that counts the sessions of a scope in constant time, including expired ones that are not erased yet. */
-export type SessionCounter = { countSessions(scope: Scope): number }
 
 export type RamStoreOptions = {
   /** Memory limit of all sessions together, in bytes. Default: none. Data that belongs to a whole scope is not counted. */
@@ -43,7 +31,7 @@ const sessionOverheadBytes = 600
 const entryOverheadBytes = 200
 
 /** Finds sessions by expiry time and by scope, counts their memory, and compresses idle ones. */
-export class RamSessionCache implements SessionCache, BoundedStore, SessionCounter {
+export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounter {
   private readonly options: RamStoreOptions
   private readonly expiries = new ExpiryHeap<Session>()
   private readonly scopes = new Map<Scope, Set<Session>>()
@@ -128,7 +116,7 @@ export class RamSessionCache implements SessionCache, BoundedStore, SessionCount
     return this.totalBytes <= maxBytes ? undefined : this.lru?.oldestUnlessOnly?.key
   }
 
-  get memoryUsage(): BoundedStore['memoryUsage'] {
+  get memoryUsage(): MemoryLimit['memoryUsage'] {
     const { maxBytes: limit } = this.options
     return limit === undefined ? { usedBytes: this.totalBytes } : { usedBytes: this.totalBytes, maxBytes: limit }
   }

@@ -11,6 +11,7 @@ export function createRamStore(table: RamSessionTable, vectors?: RamVectors): St
   const finder = createFinder(table, vectors)
   return {
     durability: 'ram',
+    capabilities: {},
     readHead: async (key, recent) => table.head(key, recent),
     readMessages: async (key, range) => table.page(key, range),
     commit: async (change) => (vectors ?? table).commit(change),

@@ -40,7 +40,7 @@ const commands: Readonly<Record<ProcessCommand, () => Promise<ProcessMessage>>> 
   measure: async () => measure(),
   // As the sweep does for idle sessions.
   compressIdle: async () => {
-    sessions.compressIdle(Number.MAX_SAFE_INTEGER)
+    sessions.capabilities.memoryLimit.compressIdle(Number.MAX_SAFE_INTEGER)
     return measure()
   },
   close: async () => {

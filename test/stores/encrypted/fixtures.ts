@@ -53,6 +53,7 @@ export function remoteStore(store: Store & SearchIndex): Store & SearchIndex {
   }
   return {
     durability: store.durability,
+    capabilities: store.capabilities,
     readHead: (key, recent) => callRemotely(() => store.readHead(key, recent)),
     readMessages: (key, range) => callRemotely(() => store.readMessages(key, range)),
     commit: (change) => callRemotely(() => store.commit(JSON.parse(JSON.stringify(change)))),
