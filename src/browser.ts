@@ -24,7 +24,8 @@ const unsupported = (): never => {
 }
 
 /**
- * Opens a memory in a browser or a service worker. Upkeep, secret masking, lifecycle and replay are separate entry points.
+ * Opens a memory in a browser or a service worker. Upkeep, secret masking, lifecycle and replay are separate entry
+ * points.
  *
  * @example
  * const memory = await openMemory({ profile: 'ephemeral' })
@@ -33,7 +34,7 @@ export async function openMemory(options: MemoryOptions = {}): Promise<Memory> {
   if (options.embedder !== undefined && (typeof options.store !== 'object' || options.embedding === undefined)) {
     throw new MemoryError(
       'bad-option',
-      'An embedder needs a vector store and an embedding queue. Pass store: ramStore() from threadkeep/ram and embedding: embeddingWith from threadkeep/embedding.',
+      'An embedder needs a vector store and an embedding queue. Pass store: ramStore() from threadkeep/ram and embedding: createEmbeddingQueue from threadkeep/embedding.',
       { param: 'embedder' },
     )
   }

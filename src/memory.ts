@@ -116,7 +116,8 @@ export class Memory implements AsyncDisposable {
   /**
    * Appends messages to a session and returns them with their ids and sequence numbers. An expired session begins anew.
    *
-   * @throws {MemoryError} `bad-message` for a malformed message, `full` when a limit of the profile refuses it, `erased`
+   * @throws {MemoryError} `bad-message` for a malformed message, `full` when a limit of the profile refuses it,
+   * `erased`
    * when the session was forgotten since `epoch`, `moved` when it was transferred.
    */
   async append(
@@ -168,7 +169,8 @@ export class Memory implements AsyncDisposable {
   }
 
   /**
-   * Searches all sessions and the own memory of a scope, by words and, with an embedder, by meaning. Best results first.
+   * Searches all sessions and the own memory of a scope, by words and, with an embedder, by meaning. Best results
+   * first.
    *
    * @example
    * await memory.search('acme', 'what is my cat called?', { limit: 5, kinds: ['message', 'fact'] })
@@ -264,7 +266,9 @@ export class Memory implements AsyncDisposable {
     return this.lifecycle.end(this.#parseKey(key), 'ended')
   }
 
-  /** Moves a session with all its messages to another key of its scope. Writers to the old key are refused as `moved`. */
+  /**
+   * Moves a session with all its messages to another key of its scope. Writers to the old key are refused as `moved`.
+   */
   async transfer(from: string | Key, to: string | Key): Promise<void> {
     const key = this.#parseKey(from)
     await this.lifecycle.transfer(key, this.#parseKey(to))
@@ -330,7 +334,7 @@ export class Memory implements AsyncDisposable {
   }
 
   #replaying(): Replayer {
-    return this.#internals.replayer ?? missing('replaying', 'In a browser, pass replaying from threadkeep/replay.')
+    return this.#internals.replayer ?? missing('replayer', 'In a browser, pass replayer from threadkeep/replay.')
   }
 
   #rederive(): Rederive {

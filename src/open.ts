@@ -20,7 +20,9 @@ export type MemoryOptions = {
   readonly profile?: ProfileName | Profile
   /** A store or its URL (`ram:`, `sqlite:PATH`); default `ram:`. */
   readonly store?: string | (Store & SearchIndex)
-  /** Key for encryption at rest, with a store URL: `file:PATH`, `env:NAME` or `command:PROGRAM`. Default: no encryption. */
+  /**
+   * Key for encryption at rest, with a store URL: `file:PATH`, `env:NAME` or `command:PROGRAM`. Default: no encryption.
+   */
   readonly storeKey?: string
   /** Store for the sessions of RAM-only profiles; default `ram:`. */
   readonly sessions?: string | (Store & SearchIndex)
@@ -28,7 +30,10 @@ export type MemoryOptions = {
   readonly tokenizer?: Tokenizer
   /** Embeds texts, so that search works by meaning too; default: search by words. */
   readonly embedder?: Embedder
-  /** Creates the embedding queue; default: the platform's. In a browser, pass `createEmbeddingQueue` from threadkeep/embedding. */
+  /**
+   * Creates the embedding queue; default: the platform's. In a browser, pass `createEmbeddingQueue` from
+   * threadkeep/embedding.
+   */
   readonly embedding?: CreateEmbeddingQueue
   /** Model for summaries and extraction, whose output is verified; default: built-in rules. */
   readonly model?: ModelChoice
@@ -36,13 +41,20 @@ export type MemoryOptions = {
   readonly upkeep?: false | ((means: UpkeepDeps) => Upkeep)
   /** Called exactly once for every session that ends. A failed call is repeated. */
   readonly onSessionEnd?: OnSessionEnd
-  /** Creates the lifecycle; default: the platform's. In a browser, pass `createLifecycle()` from threadkeep/lifecycle. */
+  /**
+   * Creates the lifecycle; default: the platform's. In a browser, pass `createLifecycle()` from threadkeep/lifecycle.
+   */
   readonly lifecycle?: (means: LifecycleDeps) => Lifecycle
-  /** Implements `trace` and `replay`; default: the platform's. In a browser, pass `replaying` from threadkeep/replay. */
+  /**
+   * Implements `trace` and `replay`; default: the platform's. In a browser, pass `replayer` from threadkeep/replay.
+   */
   readonly replayer?: Replayer
   /** Rebuilds a summary or fact after part of its sources was forgotten; default: upkeep does. */
   readonly rederive?: Rederive
-  /** Creates the secret masker; default: the platform's. In a browser, pass `createSecretMasker` from threadkeep/secrets. */
+  /**
+   * Creates the secret masker; default: the platform's. In a browser, pass `createSecretMasker` from
+   * threadkeep/secrets.
+   */
   readonly masker?: CreateSecretMasker
   /** Current time in ms; default `Date.now`. */
   readonly clock?: Clock
@@ -76,11 +88,11 @@ export async function openMemoryOn(platform: Platform, options: MemoryOptions): 
   const tokenizer = options.tokenizer ?? (await platform.tokenizer(profile.tokenizer))
   const { embedder, rederive, clock = platform.clock } = options
   const upkeep = options.upkeep === false ? undefined : (options.upkeep ?? platform.upkeep?.(options.model))
-  const barrier =
+  const masker =
     profile.secrets === 'keep' ? undefined : (options.masker ?? platform.masker)?.(profile.secrets, tokenizer)
-  if (barrier === undefined) checkSecretsStayInRam(profile, options, store)
+  if (masker === undefined) checkSecretsStayInRam(profile, options, store)
   const embedding = options.embedding ?? platform.embedding
-  const replaying = options.replayer ?? platform.replayer
+  const replayer = options.replayer ?? platform.replayer
   const lifecycle = options.lifecycle ?? platform.lifecycle?.(options.onSessionEnd)
   if (lifecycle === undefined) checkNoLimits(profile, options)
   return new Memory({
@@ -94,8 +106,8 @@ export async function openMemoryOn(platform: Platform, options: MemoryOptions): 
     createUpkeep: upkeep,
     createLifecycle: lifecycle,
     rederive,
-    replayer: replaying,
-    masker: barrier,
+    replayer,
+    masker,
     clock,
   })
 }
@@ -107,7 +119,7 @@ async function resolveStore(
 ): Promise<Store & SearchIndex> {
   if (typeof store === 'string') return platform.openStore(store, key)
   if (key === undefined) return store
-  throw new MemoryError('bad-option', 'storeKey needs a store URL. Encrypt a store object with openSealed.', {
+  throw new MemoryError('bad-option', 'storeKey needs a store URL. Encrypt a store object with encryptedStore.', {
     param: 'storeKey',
   })
 }
@@ -118,8 +130,8 @@ function checkSecretsStayInRam(profile: Profile, { embedder, model, upkeep }: Me
   if (profile.secrets === 'keep' || !leavesRam) return
   throw new MemoryError(
     'bad-option',
-    `Profile ${profile.name} masks secrets, but there is no masker. Pass barrier: secretBarrier from threadkeep/secrets, or a profile with secrets: 'keep'.`,
-    { param: 'barrier' },
+    `Profile ${profile.name} masks secrets, but there is no masker. Pass masker: createSecretMasker from threadkeep/secrets, or a profile with secrets: 'keep'.`,
+    { param: 'masker' },
   )
 }
 
@@ -128,7 +140,7 @@ function checkNoLimits({ name, lifetime }: Profile, { onSessionEnd }: MemoryOpti
   if (onSessionEnd === undefined && lifetime.bytes === undefined && lifetime.sessionsPerScope === undefined) return
   throw new MemoryError(
     'bad-option',
-    `Profile ${name} has limits, but there is no lifecycle to enforce them. Pass lifecycle: lifecycleWith() from threadkeep/lifecycle.`,
+    `Profile ${name} has limits, but there is no lifecycle to enforce them. Pass lifecycle: createLifecycle() from threadkeep/lifecycle.`,
     { param: 'lifecycle' },
   )
 }

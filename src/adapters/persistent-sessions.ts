@@ -2,7 +2,7 @@ import { measureMessage, Renderer, turnMode } from '../context/render.ts'
 import { groupIntoUnits, lastSequence } from '../context/unit.ts'
 import { type MessageInput, parseMessage, replaceLoneSurrogates } from '../domain/chat.ts'
 import {
-  type Derived,
+  type DerivedEntry,
   isBlank,
   type Message,
   type Millis,
@@ -163,7 +163,8 @@ export class PersistentSessions {
    * summary also replaces an earlier one, so it must include what that one said. Tool results stay with their call,
    * because providers reject one without the other.
    *
-   * @throws MemoryError `bad-option` for an empty summary or an unknown message, `conflict` if the message is compressed
+   * @throws MemoryError `bad-option` for an empty summary or an unknown message, `conflict` if the message is
+   * compressed
    * already.
    */
   async compressMessages(
@@ -280,7 +281,7 @@ export class PersistentSessions {
 }
 
 /** Finds the batch summary that covers most; other code may have stored more than one. */
-function findSummary(derived: readonly Derived[]): Summary | undefined {
+function findSummary(derived: readonly DerivedEntry[]): Summary | undefined {
   const summaries = derived.filter((entry): entry is Summary => entry.kind === 'summary' && entry.tier === 'batch')
   return summaries.sort((a, b) => b.covers[1] - a.covers[1])[0]
 }

@@ -162,7 +162,9 @@ export class SessionMemory {
     this.clearAll()
   }
 
-  /** Ends sessions older than a day and the oldest beyond 100 sessions; returns their keys. Call it every 30 minutes. */
+  /**
+   * Ends sessions older than a day and the oldest beyond 100 sessions; returns their keys. Call it every 30 minutes.
+   */
   sweep(now: Millis = this.clock()): readonly string[] {
     const limit = Number.MAX_SAFE_INTEGER
     const expired = this.sessions.list({ expiredBy: now, limit }).map((session) => session.key)

@@ -1,5 +1,5 @@
 import { maxBandTokens } from '../domain/band.ts'
-import { type Derived, formatPromotedId, type Message, type Tokens } from '../domain/entry.ts'
+import { type DerivedEntry, formatPromotedId, type Message, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Band, RenderStep } from '../domain/profile.ts'
 import { isInRanges } from '../domain/session.ts'
@@ -78,7 +78,7 @@ class BudgetAllocator {
   /** Shown messages, indexed by distance from the newest one. */
   readonly #shown: boolean[] = []
   /** Names of charged overheads, and shown derived entries. */
-  readonly #charged = new Set<string | Derived>()
+  readonly #charged = new Set<string | DerivedEntry>()
   #overheadTokens = 0
   #spent = 0
   readonly #input: ContextCandidates
@@ -124,7 +124,10 @@ class BudgetAllocator {
     }
   }
 
-  /** A turn without a heading is the cheapest form, so the smallest budget that holds it is the minimum reported in the error. */
+  /**
+   * A turn without a heading is the cheapest form, so the smallest budget that holds it is the minimum reported in the
+   * error.
+   */
   #addQuestion(turn: Unit, isStored: boolean, reserved: Tokens): void {
     const cheapest: Placement = { band: undefined, mode: turnMode, overhead: this.#pending([this.#overheads.reply]) }
     if (this.#renderer.renderUnit(turn, turnMode, whole, this.#budget - cheapest.overhead.tokens) === null) {
@@ -142,7 +145,10 @@ class BudgetAllocator {
     this.#place(turn, newestTurnSteps, 'newest', this.#budget, cheapest)
   }
 
-  /** Units after the turn are shown whole, the newest in any form that fits. A band that shows a block uses its own steps. */
+  /**
+   * Units after the turn are shown whole, the newest in any form that fits. A band that shows a block uses its own
+   * steps.
+   */
   #stepsSinceTurn(unit: Unit, newest: Unit | undefined): readonly RenderStep[] {
     const band = this.#bandOf(unit)
     if (band?.renderAs === 'block') return band.renderings
@@ -154,7 +160,9 @@ class BudgetAllocator {
     return this.#input.bands.find(({ units }) => units.some((other) => firstSequence(other) === sequence))?.band
   }
 
-  /** Tokens that the newest turn and the units after it leave for the first messages: at most a quarter of the budget. */
+  /**
+   * Tokens that the newest turn and the units after it leave for the first messages: at most a quarter of the budget.
+   */
   #reservedForFirst(): Tokens {
     const { newestTurn, bands } = this.#input
     let tokens = 0
@@ -219,7 +227,7 @@ class BudgetAllocator {
     allocation: BandAllocation,
     steps: readonly RenderStep[],
     unit: Unit | undefined,
-    derived: Derived | undefined,
+    derived: DerivedEntry | undefined,
     remaining = 1,
   ): boolean {
     const { band, mode, limit, used } = allocation
@@ -234,7 +242,7 @@ class BudgetAllocator {
       if (maxTokens < minUsefulTokens) continue
       const rendering =
         unit === undefined
-          ? this.#renderer.renderDerived(derived as Derived, step, maxTokens)
+          ? this.#renderer.renderDerived(derived as DerivedEntry, step, maxTokens)
           : this.#renderer.renderUnit(unit, mode, step, maxTokens)
       if (rendering === null) continue
       if (overhead !== noOverhead) {
@@ -256,7 +264,7 @@ class BudgetAllocator {
     return false
   }
 
-  #recordMiss(allocation: BandAllocation, unit: Unit | undefined, derived: Derived | undefined): void {
+  #recordMiss(allocation: BandAllocation, unit: Unit | undefined, derived: DerivedEntry | undefined): void {
     const cause = this.#missCause(allocation, unit, derived)
     if (unit !== undefined) allocation.misses.push({ run: [firstSequence(unit), lastSequence(unit)], cause })
     else if (derived !== undefined) allocation.misses.push({ derived, cause })
@@ -265,7 +273,7 @@ class BudgetAllocator {
   #missCause(
     { candidates, band, limit, used, overhead }: BandAllocation,
     unit: Unit | undefined,
-    derived: Derived | undefined,
+    derived: DerivedEntry | undefined,
   ): MissCause {
     if (derived !== undefined && this.#renderer.tokenCostOf(derived) === 0) return 'empty'
     const free = this.#budget - this.#spent

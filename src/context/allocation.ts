@@ -1,11 +1,14 @@
-import type { Derived, SequenceRange, Tokens } from '../domain/entry.ts'
+import type { DerivedEntry, SequenceRange, Tokens } from '../domain/entry.ts'
 import type { Band, RenderStep } from '../domain/profile.ts'
 import type { BandCandidates } from './claimLimits.ts'
 import type { Overhead } from './overhead.ts'
 import { type Rendering, type RenderMode, renderModeOf } from './render.ts'
 import { firstSequence, lastSequence, type Unit } from './unit.ts'
 
-/** Why a piece is shown: it is the newest turn, the opening system message, after the newest turn, or selected by a band. */
+/**
+ * Why a piece is shown: it is the newest turn, the opening system message, after the newest turn, or selected by a
+ * band.
+ */
 export type PieceReason = 'newest' | 'opening' | 'since' | 'band'
 
 /** A rendered entry of the context. */
@@ -13,19 +16,19 @@ export type Piece = {
   readonly reason: PieceReason
   readonly band: Band | undefined
   readonly unit: Unit | undefined
-  readonly derived: Derived | undefined
+  readonly derived: DerivedEntry | undefined
   readonly rendering: Rendering
   readonly renderedAs: RenderStep['as']
   /** Date line above the piece, or ''. */
   readonly dayLine: string
 }
 export type MessagePiece = Piece & { readonly unit: Unit }
-export type DerivedPiece = Piece & { readonly derived: Derived }
+export type DerivedPiece = Piece & { readonly derived: DerivedEntry }
 
 /** Cause of a candidate not being shown. */
 export type MissCause = 'budget-used' | 'too-long' | 'band-limit' | 'tail-share' | 'after-miss' | 'empty'
 /** A run of candidate messages, or a derived entry, that is not shown. */
-export type Miss = { readonly run?: SequenceRange; readonly derived?: Derived; readonly cause: MissCause }
+export type Miss = { readonly run?: SequenceRange; readonly derived?: DerivedEntry; readonly cause: MissCause }
 
 /** Pieces selected for a context, with their total cost. */
 export type Allocation = {
@@ -68,11 +71,17 @@ export const newBandAllocation = (candidates: BandCandidates, used: Tokens): Ban
   misses: [],
 })
 
-/** Recalled candidates are ranked, so only those too long to fit need a reason of their own: the others rank below the shown ones. */
+/**
+ * Recalled candidates are ranked, so only those too long to fit need a reason of their own: the others rank below the
+ * shown ones.
+ */
 export const reportedMisses = ({ band, misses }: BandAllocation): readonly Miss[] =>
   'recalled' in band.claim ? misses.filter(({ cause }) => cause === 'too-long') : misses
 
-/** Records the units after the last miss. Recalled units are omitted: they are scattered over the history, see `missedRecall`. */
+/**
+ * Records the units after the last miss. Recalled units are omitted: they are scattered over the history, see
+ * `missedRecall`.
+ */
 export function recordSkippedUnits({ candidates: { units }, band, misses }: BandAllocation, from: number): void {
   const [next, last] = [units[from], units.at(-1)]
   if (next === undefined || last === undefined || 'recalled' in band.claim) return

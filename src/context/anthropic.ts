@@ -7,7 +7,8 @@ export const continuationNotice = '(The conversation continues.)'
 type Turn = { role: 'user' | 'assistant'; blocks: AnthropicBlock[] }
 
 /**
- * Converts a conversation to Anthropic's format: leading system messages become `system`, the first turn is a user turn, roles
+ * Converts a conversation to Anthropic's format: leading system messages become `system`, the first turn is a user
+ * turn, roles
  * alternate, tool results are in the turn after their calls, and call ids are unique.
  */
 export function toAnthropic(messages: readonly ChatMessage[]): { system: string; messages: AnthropicMessage[] } {
@@ -59,7 +60,10 @@ function toMessage({ role, blocks }: Turn): AnthropicMessage {
 
 const toToolName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 128) || 'tool'
 
-/** Parses the arguments of a tool call. Wraps values that are not objects as `{ value }` and invalid JSON as `{ arguments }`. */
+/**
+ * Parses the arguments of a tool call. Wraps values that are not objects as `{ value }` and invalid JSON as `{
+ * arguments }`.
+ */
 export function parseArguments(json: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(json)

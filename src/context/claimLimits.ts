@@ -1,6 +1,6 @@
 import { findSummaryCoverage } from '../domain/band.ts'
 import {
-  type Derived,
+  type DerivedEntry,
   isBlank,
   type Message,
   type SequenceRange,
@@ -16,7 +16,7 @@ import type { Unit } from './unit.ts'
 export type BandCandidates = {
   readonly band: Band
   readonly units: readonly Unit[]
-  readonly derived: readonly Derived[]
+  readonly derived: readonly DerivedEntry[]
   /** Maximum tokens. Below the budget only for a tail that is a share of it. */
   readonly limit: Tokens
   /** Messages that are shortened even if they would fit whole. */
@@ -25,7 +25,7 @@ export type BandCandidates = {
 
 /** Data that determines how far back the bands of a context reach. */
 export type ClaimInput = {
-  readonly derived: readonly Derived[]
+  readonly derived: readonly DerivedEntry[]
   readonly budget: Tokens
   /** Budget left for messages after the stable derived entries. */
   readonly messageBudget: Tokens
@@ -42,7 +42,8 @@ type NewestClaim = Exclude<Claim, DerivedClaim | { first: number } | { recalled:
 
 type UnitPredicate = (unit: Unit) => boolean
 /**
- * Limit of a claim, evaluated from the newest unit back: units are claimed as long as `accepts` returns true and they end after the
+ * Limit of a claim, evaluated from the newest unit back: units are claimed as long as `accepts` returns true and they
+ * end after the
  * sequence number `after`. Units for which `skips` returns true are passed over.
  */
 export type ClaimLimit = {
@@ -75,8 +76,10 @@ export function claimLimitOf(
 }
 
 /**
- * Computes where the tail starts and what it may cost. The start is a multiple of a fixed step of the summed weights, so that the
- * tail grows at its end until it would pass `high`, and then loses one step at its start: no state, no scan of the history. In a
+ * Computes where the tail starts and what it may cost. The start is a multiple of a fixed step of the summed weights,
+ * so that the
+ * tail grows at its end until it would pass `high`, and then loses one step at its start: no state, no scan of the
+ * history. In a
  * small budget the tail is a share of it: small for a question, which older turns may answer, large otherwise.
  */
 function tailRange(
@@ -106,7 +109,10 @@ function tailRange(
   return { start: step * Math.max(0, Math.floor((total - tail.low * messageBudget) / step)), limit: budget }
 }
 
-/** True if every message with text is excluded. Tool calls without text are ignored: they mean nothing without their results. */
+/**
+ * True if every message with text is excluded. Tool calls without text are ignored: they mean nothing without their
+ * results.
+ */
 export function isFullyExcluded({ messages }: Unit, isExcluded: (message: Message) => boolean): boolean {
   const withText = messages.filter(({ content }) => !isBlank(content))
   return withText.length > 0 && withText.every(isExcluded)
@@ -163,7 +169,9 @@ function minRenderedTokens(step: RenderStep, tokens: Tokens): Tokens {
   return step.as === 'whole' ? tokens : tokens / 2
 }
 
-/** Results of the optimizer that apply to a context. The runs are empty until the history reaches the profile's trigger. */
+/**
+ * Results of the optimizer that apply to a context. The runs are empty until the history reaches the profile's trigger.
+ */
 export type BudgetPressure = {
   /** Number of newest messages shown whole by a band that counts messages. */
   readonly window: number | undefined
@@ -189,5 +197,5 @@ export function measurePressure(head: SessionHead, profile: Profile, budget: Tok
 
 const noTriage = { compressed: [], dropped: [], promoted: [] }
 
-export const findNotes = (derived: readonly Derived[]): UpkeepNotes | undefined =>
+export const findNotes = (derived: readonly DerivedEntry[]): UpkeepNotes | undefined =>
   derived.find((entry) => entry.kind === 'notes')

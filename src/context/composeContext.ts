@@ -13,13 +13,19 @@ import { firstSequence } from './unit.ts'
 
 export type ComposeOptions = { readonly budget: Tokens; readonly framing: Framing; readonly provider: Provider }
 
-/** A context whose text is built on demand. A function, because an accessor property would retain the input until a major GC. */
+/**
+ * A context whose text is built on demand. A function, because an accessor property would retain the input until a
+ * major GC.
+ */
 export type LazyContext = Pick<Context, 'messages' | 'ledger'> & { readonly text: () => string }
 
 /** Framing text may take at most this share of the budget; otherwise the context uses the `sections` framing. */
 const maxFramingShare = 0.25
 
-/** Builds a context from its candidates: allocates the budget, frames the pieces and writes the receipt. Deterministic, writes nothing. */
+/**
+ * Builds a context from its candidates: allocates the budget, frames the pieces and writes the receipt. Deterministic,
+ * writes nothing.
+ */
 export function composeContext(
   candidates: ContextCandidates,
   profile: Profile,
@@ -153,13 +159,18 @@ function sectionOf(piece: Piece, turnPosition: number, order: ReadingOrder): Pie
 const bandPosition = ({ band }: Piece, { bands }: Profile): number =>
   band === undefined ? Number.MAX_SAFE_INTEGER : bands.indexOf(band)
 
-/** Position within a band: messages by sequence, summaries by the messages they cover, other entries in the order of selection. */
+/**
+ * Position within a band: messages by sequence, summaries by the messages they cover, other entries in the order of
+ * selection.
+ */
 function positionOf(piece: Piece): number {
   if (piece.unit !== undefined) return firstSequence(piece.unit)
   return piece.derived?.kind === 'summary' ? piece.derived.covers[0] : 0
 }
 
-/** Appends the texts of pieces, with the heading before the first piece of each band and the date line before each day. */
+/**
+ * Appends the texts of pieces, with the heading before the first piece of each band and the date line before each day.
+ */
 function toLines(pieces: readonly Piece[], lines: string[] = [], seenBands = new Set<Band>()): string[] {
   let dayLine = ''
   for (const piece of pieces) {
@@ -183,7 +194,10 @@ function groupByDay(pieces: Piece[]): Piece[] {
   return [...days.values()].flat()
 }
 
-/** Returns the heading of the turns. It ends the block before them, because chat formats have no heading between messages. */
+/**
+ * Returns the heading of the turns. It ends the block before them, because chat formats have no heading between
+ * messages.
+ */
 function turnHeading({ turns, newest }: ReadingOrder): string {
   const hasHeading = ({ band }: Piece): boolean => band?.heading !== undefined
   const band = (turns.find(hasHeading) ?? newest.find(hasHeading))?.band
@@ -232,7 +246,10 @@ const isAnchored = (band: Band | undefined): boolean =>
   band.volatile !== true &&
   ('first' in band.claim || 'tail' in band.claim || 'kind' in band.claim)
 
-/** Measures the prefix that the next turn repeats. Empty with a sliding band: what it leaves for the others changes every turn. */
+/**
+ * Measures the prefix that the next turn repeats. Empty with a sliding band: what it leaves for the others changes
+ * every turn.
+ */
 function measureCacheable(
   order: ReadingOrder,
   profile: Profile,

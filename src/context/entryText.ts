@@ -1,5 +1,5 @@
 import { type ParsedMessage, replaceLoneSurrogates } from '../domain/chat.ts'
-import { type Derived, isBlank, isInternal, type Message } from '../domain/entry.ts'
+import { type DerivedEntry, isBlank, isInternal, type Message } from '../domain/entry.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import { escapeMemoryTags } from '../text/fences.ts'
 
@@ -59,8 +59,10 @@ export function toChatMessage(message: ParsedMessage, withCalls = true): ChatMes
   return { role, content: isBlank(content) ? null : content, ...(name ? { name } : {}), tool_calls }
 }
 
-/** Formats a derived entry, with `shorten` applied to each of its texts. Returns '' for entries that are never shown. */
-export function formatDerived(entry: Derived, shorten: (text: string) => string): string {
+/**
+ * Formats a derived entry, with `shorten` applied to each of its texts. Returns '' for entries that are never shown.
+ */
+export function formatDerived(entry: DerivedEntry, shorten: (text: string) => string): string {
   if (isInternal(entry)) return ''
   if (entry.kind === 'summary') return shorten(entry.text)
   if (entry.kind === 'item') return `[${entry.category}] ${shorten(entry.content)}`
@@ -70,7 +72,8 @@ export function formatDerived(entry: Derived, shorten: (text: string) => string)
 }
 
 /**
- * Formats a text as a line of a memory block. The first character is one before which every tokenizer splits after a newline (no
+ * Formats a text as a line of a memory block. The first character is one before which every tokenizer splits after a
+ * newline (no
  * white space, no slash), so that the token counts of lines add up.
  */
 export function toMemoryLine(text: string): string {

@@ -1,5 +1,5 @@
 import { estimateReservedTokens, getImportance, matchesClaim } from '../domain/band.ts'
-import { type Derived, isBlank, isInternal, type Knowledge, type Message, type Tokens } from '../domain/entry.ts'
+import { type DerivedEntry, isBlank, isInternal, type Knowledge, type Message, type Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/getOrCompute.ts'
 import type { Origin } from '../domain/ledger.ts'
 import type { IndexHit, IndexQuery, PageOptions } from '../domain/ports.ts'
@@ -29,9 +29,9 @@ export type ContextQuery<T> = Generator<ReadRequest, T, ReadResponse>
 /** Everything a context may show: the newest turn, which must be shown, and the candidates of the bands. */
 export type ContextCandidates = {
   readonly head: SessionHead
-  readonly derived: readonly Derived[]
+  readonly derived: readonly DerivedEntry[]
   /** Origins of the derived entries that are not the session's own. */
-  readonly origins: ReadonlyMap<Derived, Origin>
+  readonly origins: ReadonlyMap<DerivedEntry, Origin>
   readonly pressure: BudgetPressure
   /** System message that opens the session. */
   readonly openingMessage: Unit | undefined
@@ -55,7 +55,7 @@ export type GatherOptions = {
   /** Period that the question names. */
   readonly period?: TimeRange | undefined
   /** Returns the tokens of a derived entry shown whole. */
-  readonly tokenCostOf: (entry: Derived) => Tokens
+  readonly tokenCostOf: (entry: DerivedEntry) => Tokens
 }
 
 /** Collects the candidates of each band. Reads no more of the session than could fit the budget. */
@@ -67,7 +67,7 @@ export function* gatherCandidates(
   const { budget, query, period } = options
   const { bands } = profile
   const reader = new SessionReader(head)
-  const origins = new Map<Derived, Origin>()
+  const origins = new Map<DerivedEntry, Origin>()
   const derived = head.derived.filter(isShowable)
   for (const { from, entries } of options.sharedEntries) {
     for (const entry of entries) {
@@ -111,19 +111,19 @@ export function* gatherCandidates(
 }
 
 const none: readonly never[] = []
-const isShowable = (entry: Derived): boolean => !isInternal(entry)
+const isShowable = (entry: DerivedEntry): boolean => !isInternal(entry)
 
 const bandsByPriority = new WeakMap<Profile, readonly Band[]>()
 const sortByPriority = ({ bands }: Profile): readonly Band[] => bands.toSorted((a, b) => a.priority - b.priority)
 
 /** Selects the derived entries of a claim, best first. */
-function claimDerived(claim: DerivedClaim, derived: readonly Derived[]): readonly Derived[] {
+function claimDerived(claim: DerivedClaim, derived: readonly DerivedEntry[]): readonly DerivedEntry[] {
   if (derived.length === 0) return derived
   const matching = derived.filter((entry) => matchesClaim(entry, claim)).sort(compareByWorth)
   return matching.slice(0, claim.top)
 }
 
-const compareByWorth = (a: Derived, b: Derived): number =>
+const compareByWorth = (a: DerivedEntry, b: DerivedEntry): number =>
   getImportance(b) - getImportance(a) || b.at - a.at || (a.id < b.id ? -1 : 1)
 
 /** Hits from the named period that score below this share of the best hit get no precedence. */
@@ -259,7 +259,7 @@ function takeUnits(units: readonly Unit[], maxMessages: number): Unit[] {
 }
 
 /** Entries from outside the session, by origin. */
-export type SharedEntries = { readonly from: Origin; readonly entries: readonly Derived[] }
+export type SharedEntries = { readonly from: Origin; readonly entries: readonly DerivedEntry[] }
 
 /** True if the profile shows entries of this origin. Files belong to the scope. */
 export const isVisible = ({ scopes }: Profile, from: Origin): boolean =>
@@ -268,11 +268,15 @@ export const isVisible = ({ scopes }: Profile, from: Origin): boolean =>
 /** Passages of files searched per question. */
 export const maxPassages = 4
 
-/** True if the passage itself matches the question, not only its neighbours, and scores at least half as high as the best. */
+/**
+ * True if the passage itself matches the question, not only its neighbours, and scores at least half as high as the
+ * best.
+ */
 const isRelevant = ({ score, why }: IndexHit, best: IndexHit): boolean => why.words !== 0 && 2 * score >= best.score
 
 /**
- * Converts search hits in files to knowledge entries without a key, which render as `[handbook.pdf] …`. The id has a prefix, so
+ * Converts search hits in files to knowledge entries without a key, which render as `[handbook.pdf] …`. The id has a
+ * prefix, so
  * that it cannot be confused with a message id of the session.
  */
 export const toPassages = (hits: readonly IndexHit[]): readonly Knowledge[] =>
@@ -296,12 +300,13 @@ export const toPassages = (hits: readonly IndexHit[]): readonly Knowledge[] =>
   })
 
 /**
- * Adds file passages as candidates of the knowledge band, within its limits. They are shown just before the newest turn, because
+ * Adds file passages as candidates of the knowledge band, within its limits. They are shown just before the newest
+ * turn, because
  * they change with every question, and without a heading, because each names its file.
  */
 export function addPassages(
   candidates: ContextCandidates,
-  entries: readonly Derived[],
+  entries: readonly DerivedEntry[],
   budget: Tokens,
 ): ContextCandidates {
   if (entries.length === 0) return candidates

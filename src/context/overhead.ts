@@ -7,7 +7,8 @@ import { continuationNotice } from './anthropic.ts'
 import type { Renderer } from './render.ts'
 
 /**
- * Fixed text of a framing. `before` and `after` surround a block of conversation lines; in a memory framing, `after` is the
+ * Fixed text of a framing. `before` and `after` surround a block of conversation lines; in a memory framing, `after` is
+ * the
  * system message. `memory` opens the block of stable entries, `recalled` the block selected for this question.
  */
 export type FramingText = {
@@ -47,7 +48,10 @@ export const framingTexts: Readonly<Record<Framing, FramingText>> = {
   },
 }
 
-/** True if the profile shows derived entries before the turns, in a memory block; false if it shows conversation lines there. */
+/**
+ * True if the profile shows derived entries before the turns, in a memory block; false if it shows conversation lines
+ * there.
+ */
 export const hasMemoryBlock = (profile: Profile): boolean =>
   profile.bands.some((band) => 'kind' in band.claim && band.volatile !== true)
 

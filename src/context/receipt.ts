@@ -1,5 +1,5 @@
 import {
-  type Derived,
+  type DerivedEntry,
   formatMessageId,
   type Message,
   parseMessageId,
@@ -33,7 +33,10 @@ const spaceReasons: ReadonlySet<string> = new Set([
   outsideBands,
 ])
 
-/** True if the reason of a receipt line is that the entry did not fit or was not selected, false if it cannot be sent at all. */
+/**
+ * True if the reason of a receipt line is that the entry did not fit or was not selected, false if it cannot be sent at
+ * all.
+ */
 export const isSpaceReason = (why: string): boolean => spaceReasons.has(why)
 
 const pieceReasons = {
@@ -58,7 +61,10 @@ const shortenedBy: Readonly<Record<RenderStep['as'], string>> = {
   fit: 'middle left out',
 }
 
-/** Builds the lines of a receipt: one per run of entries with the same outcome, each entry once, and one for the overhead. */
+/**
+ * Builds the lines of a receipt: one per run of entries with the same outcome, each entry once, and one for the
+ * overhead.
+ */
 export function buildReceipt(candidates: ContextCandidates, allocation: Allocation): LedgerLine[] {
   const lines: DraftLine[] = []
   const { overheadTokens: tokens } = allocation
@@ -213,7 +219,8 @@ function addAbsent(
   for (let at = first; at <= last; ) {
     let found: Absence | undefined
     let end = last
-    // In order of precedence: the first absence that contains `at` counts, up to the start of one with higher precedence.
+    // In order of precedence: the first absence that contains `at` counts, up to the start of one with higher
+    // precedence.
     for (const absence of absences) {
       const [from, to] = absence.run
       if (from > end || to < at) continue
@@ -267,7 +274,11 @@ function addDerived(lines: DraftLine[], { derived, band, rendering, renderedAs }
 }
 
 /** Returns why a derived entry is not shown. */
-function omissionReason(entry: Derived, { bands, passages }: ContextCandidates, cause: MissCause | undefined): string {
+function omissionReason(
+  entry: DerivedEntry,
+  { bands, passages }: ContextCandidates,
+  cause: MissCause | undefined,
+): string {
   if (entry.kind === 'fact' && entry.until !== undefined) return 'superseded by a newer fact'
   if (entry.kind === 'knowledge' && entry.pending) return 'waiting for approval'
   if (cause !== undefined) return missReasons[cause]

@@ -1,5 +1,5 @@
 import type { ParsedMessage } from '../domain/chat.ts'
-import { type Derived, isBlank, type Message, type NewMessage, type Tokens } from '../domain/entry.ts'
+import { type DerivedEntry, isBlank, type Message, type NewMessage, type Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/getOrCompute.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Tokenizer } from '../domain/ports.ts'
@@ -18,7 +18,8 @@ import { formatDerived, formatLine, toChatMessage, toMemoryLine, withContent } f
 import { isSendable, type Unit } from './unit.ts'
 
 /**
- * A rendered entry with its token count. `text` ends with its separator and starts with a character before which every tokenizer
+ * A rendered entry with its token count. `text` ends with its separator and starts with a character before which every
+ * tokenizer
  * splits, so that the count of joined texts is the sum of their counts.
  */
 export type Rendering = {
@@ -51,8 +52,8 @@ const maxCachedFixedTexts = 4_096
 export class Renderer {
   readonly tokenizer: Tokenizer
   readonly #unitRenderings = new WeakMap<Message, Map<string, Rendering | null>>()
-  readonly #derivedRenderings = new WeakMap<Derived, Map<string, Rendering>>()
-  readonly #wholeDerived = new WeakMap<Derived, Rendering | null>()
+  readonly #derivedRenderings = new WeakMap<DerivedEntry, Map<string, Rendering>>()
+  readonly #wholeDerived = new WeakMap<DerivedEntry, Rendering | null>()
   readonly #fixedTexts = new Map<string, Tokens>()
 
   constructor(tokenizer: Tokenizer) {
@@ -96,7 +97,7 @@ export class Renderer {
   }
 
   /** Renders a derived entry with one render step in at most `maxTokens`, or returns null. */
-  renderDerived(entry: Derived, step: RenderStep, maxTokens: Tokens): Rendering | null {
+  renderDerived(entry: DerivedEntry, step: RenderStep, maxTokens: Tokens): Rendering | null {
     if (step.as === 'whole') return ifFits(this.#renderWholeDerived(entry), maxTokens)
     const text =
       step.as === 'sections'
@@ -106,17 +107,17 @@ export class Renderer {
   }
 
   /** Returns the tokens of a derived entry shown whole; 0 if it has no text. */
-  tokenCostOf(entry: Derived): Tokens {
+  tokenCostOf(entry: DerivedEntry): Tokens {
     return this.#renderWholeDerived(entry)?.tokens ?? 0
   }
 
-  #renderWholeDerived(entry: Derived): Rendering | null {
+  #renderWholeDerived(entry: DerivedEntry): Rendering | null {
     return getOrCompute(this.#wholeDerived, entry, () =>
       this.#renderDerivedText(entry, formatDerived(entry, unchanged)),
     )
   }
 
-  #renderDerivedText(entry: Derived, text: string): Rendering | null {
+  #renderDerivedText(entry: DerivedEntry, text: string): Rendering | null {
     if (isBlank(text)) return null
     const line = toMemoryLine(text)
     const renderings = getOrCompute(this.#derivedRenderings, entry, () => new Map<string, Rendering>())
@@ -132,7 +133,8 @@ export class Renderer {
   #renderStep(unit: Unit, mode: RenderMode, step: RenderStep): Rendering | null {
     const isWhole = step.as === 'whole'
     const message = unit.messages[0] as Message
-    // Most messages are sent verbatim at their stored cost. That rendering is as cheap to create as to look up, so it is not cached.
+    // Most messages are sent verbatim at their stored cost. That rendering is as cheap to create as to look up, so it
+    // is not cached.
     if (
       isWhole &&
       mode === turnMode &&
@@ -195,7 +197,10 @@ export class Renderer {
     return message.tokenizer === this.tokenizer.name && !hasMemoryTag(message)
   }
 
-  /** Keeps the start and end of each message, as much as fits. Probes a few lengths around the one the token count suggests. */
+  /**
+   * Keeps the start and end of each message, as much as fits. Probes a few lengths around the one the token count
+   * suggests.
+   */
   #renderToFit(unit: Unit, mode: RenderMode, maxTokens: Tokens): Rendering | null {
     const shortest = ifFits(this.renderShortest(unit, mode), maxTokens)
     if (shortest === null) return null

@@ -4,7 +4,8 @@ import { isBlank, type Message } from '../domain/entry.ts'
 export type UnitFault = 'empty message' | 'tool result without its call' | 'tool call without its result'
 
 /**
- * Smallest part of a conversation that is shown or left out: one message, or an assistant's tool calls with all their results,
+ * Smallest part of a conversation that is shown or left out: one message, or an assistant's tool calls with all their
+ * results,
  * because providers reject one without the other.
  */
 export type Unit = { readonly messages: readonly Message[]; readonly fault: UnitFault | undefined }

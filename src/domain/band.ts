@@ -1,4 +1,4 @@
-import type { Derived, Tokens } from './entry.ts'
+import type { DerivedEntry, Tokens } from './entry.ts'
 import type { Band, Claim } from './profile.ts'
 
 /** Tokens assumed for the heading and framing of a block. */
@@ -11,7 +11,7 @@ export function maxBandTokens({ maxTokens, maxShare = 1 }: Band, budget: Tokens)
 }
 
 /** Tells whether a claim selects a derived entry; superseded facts and pending knowledge are never selected. */
-export function matchesClaim(entry: Derived, claim: Extract<Claim, { kind: string }>): boolean {
+export function matchesClaim(entry: DerivedEntry, claim: Extract<Claim, { kind: string }>): boolean {
   if (entry.kind !== claim.kind || getImportance(entry) < (claim.atLeast ?? 0)) return false
   if (entry.kind === 'fact') return entry.until === undefined
   if (entry.kind === 'knowledge') return entry.pending !== true
@@ -20,18 +20,19 @@ export function matchesClaim(entry: Derived, claim: Extract<Claim, { kind: strin
 }
 
 /** Returns the importance of a fact or an item, the confidence of knowledge, and 0 for other entries. */
-export const getImportance = (entry: Derived): number =>
+export const getImportance = (entry: DerivedEntry): number =>
   entry.kind === 'fact' || entry.kind === 'item' ? entry.importance : entry.kind === 'knowledge' ? entry.confidence : 0
 
 /**
- * Estimates the tokens of the derived entries that precede the turns. They change only with upkeep, so a tail that leaves
+ * Estimates the tokens of the derived entries that precede the turns. They change only with upkeep, so a tail that
+ * leaves
  * this much free does not change the beginning of the prompt while it grows.
  */
 export function estimateReservedTokens(
   bands: readonly Band[],
-  derived: readonly Derived[],
+  derived: readonly DerivedEntry[],
   budget: Tokens,
-  price: (entry: Derived) => Tokens,
+  price: (entry: DerivedEntry) => Tokens,
 ): Tokens {
   if (derived.length === 0) return 0
   let sum = 0
@@ -47,7 +48,10 @@ export function estimateReservedTokens(
 }
 
 /** Finds the last message that a summary covers, and the sum of the weights up to it. */
-export function findSummaryCoverage(derived: readonly Derived[]): { readonly last: number; readonly reach: Tokens } {
+export function findSummaryCoverage(derived: readonly DerivedEntry[]): {
+  readonly last: number
+  readonly reach: Tokens
+} {
   let [last, reach] = [0, 0]
   for (const entry of derived) {
     if (entry.kind !== 'summary' || entry.covers[1] <= last) continue

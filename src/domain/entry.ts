@@ -168,8 +168,8 @@ export type SessionMetadata = EntryBase<'about'> & {
   /** Always empty: no message is a source of metadata. */
   readonly sources: readonly Source[]
 }
-export type Derived = Summary | Fact | Knowledge | Item | UpkeepNotes | SessionMetadata | EncryptedEntry
-export type Entry = Message | Derived
+export type DerivedEntry = Summary | Fact | Knowledge | Item | UpkeepNotes | SessionMetadata | EncryptedEntry
+export type Entry = Message | DerivedEntry
 
 /** Shared by all sessions, so that the most frequent ids are stored once per process. */
 const commonIds = Array.from({ length: 1_000 }, (_, sequence) => `m${sequence}`)
@@ -195,7 +195,7 @@ export type InternalEntry = Extract<Entry, { kind: (typeof internalKinds)[number
 export const isInternal = (entry: Entry): entry is InternalEntry => internalKinds.some((kind) => kind === entry.kind)
 
 /** Finds the metadata of a session among its derived entries. */
-export const findMetadata = (derived: readonly Derived[]): SessionMetadata | undefined =>
+export const findMetadata = (derived: readonly DerivedEntry[]): SessionMetadata | undefined =>
   derived.find((entry) => entry.kind === 'about')
 
 /** Returns the text by which an entry is searched and embedded. */

@@ -2,7 +2,10 @@ import { MemoryError } from './error.ts'
 
 declare const brand: unique symbol
 
-/** Parsed session key such as `example.com:42` or `acme:+15551234567`. An empty `id` names the scope's own memory. Only `parseKey` creates keys. */
+/**
+ * Parsed session key such as `example.com:42` or `acme:+15551234567`. An empty `id` names the scope's own memory. Only
+ * `parseKey` creates keys.
+ */
 export type Key = { readonly scope: Scope; readonly id: string; readonly [brand]: true }
 /** Tenant, domain or workspace. */
 export type Scope = string

@@ -37,7 +37,9 @@ export type AuxiliaryRecord = {
 export type StoredRecord = AuxiliaryRecord & { readonly number: number }
 export type RecordRange = { readonly before?: number; readonly limit: number }
 
-/** A key that opens an encrypted store. Its id is the beginning of its SHA-256 and is stored beside every key it wraps. */
+/**
+ * A key that opens an encrypted store. Its id is the beginning of its SHA-256 and is stored beside every key it wraps.
+ */
 export type MasterKey = { readonly id: string; readonly bytes: Uint8Array }
 /** `current` encrypts new sessions; `others` only decrypt sessions that were encrypted with them. */
 export type Keyring = { readonly current: MasterKey; readonly others: readonly MasterKey[] }
@@ -46,7 +48,10 @@ export type Keyring = { readonly current: MasterKey; readonly others: readonly M
 export type EraseListener = {
   /** Called after a session was erased, or only these entries of it. */
   onErase(key: Key, entries?: readonly string[]): Promise<void>
-  /** Erases data that contains one of the texts, or without texts the whole scope. Resolves to opaque names of the erased data. */
+  /**
+   * Erases data that contains one of the texts, or without texts the whole scope. Resolves to opaque names of the
+   * erased data.
+   */
   forget(scope: Scope, texts?: readonly string[]): Promise<readonly string[]>
 }
 
@@ -86,7 +91,8 @@ export interface Store {
   /** Reads messages in order of their sequence numbers. */
   readMessages(key: Key, range: PageOptions): Promise<readonly Message[]>
   /**
-   * Applies a change atomically; it is durable when the promise resolves. Committing the same change again has no effect
+   * Applies a change atomically; it is durable when the promise resolves. Committing the same change again has no
+   * effect
    * and gives the same result. Resolves to the appended messages.
    *
    * @throws MemoryError `conflict` for an outdated `base`, `erased` for an outdated `epoch`.
@@ -106,7 +112,8 @@ export interface Store {
    */
   erase(key: Key, only?: EraseFilter): Promise<readonly string[]>
   /**
-   * Appends a record beside a session and drops the oldest records beyond `keep`. Resolves to false, storing nothing, if
+   * Appends a record beside a session and drops the oldest records beyond `keep`. Resolves to false, storing nothing,
+   * if
    * the session does not exist.
    */
   appendRecord(key: Key, record: AuxiliaryRecord, keep: number): Promise<boolean>
@@ -160,9 +167,14 @@ export interface SearchIndex {
   search(where: SearchTarget, query: IndexQuery): Promise<readonly IndexHit[]>
   /** Returns the sessions changed since a stamp, so that a cache in front of the store knows what to read again. */
   changesSince(where: SearchTarget, since: number): Promise<IndexChanges>
-  /** Lists entries without a vector of this model in a fixed order, starting with the cursor `''`; may miss entries written meanwhile. */
+  /**
+   * Lists entries without a vector of this model in a fixed order, starting with the cursor `''`; may miss entries
+   * written meanwhile.
+   */
   listUnembedded(model: string, after: string, limit: number): Promise<UnembeddedPage>
-  /** Stores vectors and replaces older ones; skips entries that were erased or changed. Resolves to the number stored. */
+  /**
+   * Stores vectors and replaces older ones; skips entries that were erased or changed. Resolves to the number stored.
+   */
   storeVectors(model: string, vectors: readonly EntryVector[]): Promise<number>
   /** Counts entries with a vector of this model (`done`) and all entries (`total`). */
   countVectors(model: string): Promise<{ readonly done: number; readonly total: number }>

@@ -19,7 +19,10 @@ export type RenderStep = { readonly upTo?: number } & (
   | { readonly as: 'fit'; readonly tokens?: Tokens }
 )
 
-/** Window of the newest messages. Its start depends only on history and budget, so it moves rarely and prompts stay cacheable. */
+/**
+ * Window of the newest messages. Its start depends only on history and budget, so it moves rarely and prompts stay
+ * cacheable.
+ */
 export type Tail = {
   /** Share of the budget to which the tail is cut back. */
   readonly low: number
@@ -28,7 +31,8 @@ export type Tail = {
   /** Nothing is cut while the complete history stays within this share of the budget. */
   readonly keepAll: number
   /**
-   * Up to `budget` tokens the tail gets a fixed share instead: `question` when the newest turn asks something that older
+   * Up to `budget` tokens the tail gets a fixed share instead: `question` when the newest turn asks something that
+   * older
    * turns may answer, else `otherwise`.
    */
   readonly smallBudget: { readonly budget: Tokens; readonly question: number; readonly otherwise: number }

@@ -1,11 +1,12 @@
-import type { Derived, Message, Millis, NewMessage, SequenceRange, Tokens } from './entry.ts'
+import type { DerivedEntry, Message, Millis, NewMessage, SequenceRange, Tokens } from './entry.ts'
 import type { Key } from './key.ts'
 
 /** Range of sequence numbers whose messages were deleted. */
 export type Gap = SequenceRange
 
 /**
- * State of a session that a turn needs, without the complete history: older messages are read by page or found by search.
+ * State of a session that a turn needs, without the complete history: older messages are read by page or found by
+ * search.
  * A session that does not exist has revision 0 and no messages.
  */
 export type SessionHead = {
@@ -27,7 +28,7 @@ export type SessionHead = {
   readonly lastUserMessage: Message | undefined
   /** Newest messages, in order. */
   readonly recent: readonly Message[]
-  readonly derived: readonly Derived[]
+  readonly derived: readonly DerivedEntry[]
 }
 
 /** Atomic change of a session. */
@@ -37,12 +38,15 @@ export type SessionChange = {
   readonly key: Key
   readonly at: Millis
   readonly epoch: number
-  /** Revision that `put` and `drop` of derived entries are based on; rejected with `conflict` if the session has changed. */
+  /**
+   * Revision that `put` and `drop` of derived entries are based on; rejected with `conflict` if the session has
+   * changed.
+   */
   readonly base?: number
   /** Position of the first appended message, for imports; skipped sequence numbers become a gap. */
   readonly from?: { readonly sequence: number; readonly offset: Tokens }
   readonly append: readonly NewMessage[]
-  readonly put: readonly Derived[]
+  readonly put: readonly DerivedEntry[]
   /** Ids of entries to remove from working memory. */
   readonly drop: readonly string[]
   readonly expiresAt: Millis

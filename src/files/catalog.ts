@@ -44,8 +44,10 @@ export type ChunkBatch = {
 const maxCommitAttempts = 1_000
 
 /**
- * Stores the files of tenants: chunks as messages, and a record per file. Chunks and record change in one commit that is
- * based on the revision that was read, so every chunk has a record and a deletion cannot be undone by a concurrent write.
+ * Stores the files of tenants: chunks as messages, and a record per file. Chunks and record change in one commit that
+ * is
+ * based on the revision that was read, so every chunk has a record and a deletion cannot be undone by a concurrent
+ * write.
  */
 export class FileCatalog {
   private readonly deps: CatalogDeps
@@ -62,7 +64,9 @@ export class FileCatalog {
     return readRecords(await this.head(key)).filter(({ isDeleting }) => isDeleting !== true)
   }
 
-  /** Registers a file, or returns the existing one with the same name and content if it is complete or being indexed. */
+  /**
+   * Registers a file, or returns the existing one with the same name and content if it is complete or being indexed.
+   */
   async register(key: Key, draft: FileDraft): Promise<{ readonly info: FileInfo; readonly isNew: boolean }> {
     const isSame = ({ info }: FileRecord): boolean => info.name === draft.name && info.sha256 === draft.sha256
     const isUsable = (record: FileRecord, head: SessionHead): boolean =>

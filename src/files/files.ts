@@ -42,7 +42,7 @@ const storeAllowanceMs = 60_000
  * find like messages. `sweep` cleans up after processes that were killed.
  *
  * @example
- * const files = new FileService({ store, tokenizer, barrier: undefined, clock: Date.now })
+ * const files = new FileService({ store, tokenizer, masker: undefined, clock: Date.now })
  * await files.add('acme', { name: 'handbook.pdf', bytes: await readFile('handbook.pdf') })
  * await store.search(filesKey('acme'), { text: 'refunds', limit: 5 })
  */

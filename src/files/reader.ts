@@ -64,7 +64,8 @@ export class Reader {
     if (this.child !== undefined) return this.child
     const fileName = import.meta.url.endsWith('.ts') ? './readerProcess.ts' : './readerProcess.js'
     const child = fork(new URL(fileName, import.meta.url), [], {
-      // Parsers get neither the flags nor the environment of this process, which may hold keys. Windows needs SystemRoot.
+      // Parsers get neither the flags nor the environment of this process, which may hold keys. Windows needs
+      // SystemRoot.
       execArgv: [`--max-old-space-size=${this.limits.maxHeapMegabytes}`],
       env: { SystemRoot: process.env.SystemRoot },
       serialization: 'advanced',

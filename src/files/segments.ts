@@ -113,7 +113,9 @@ function* divideLongRange(
   }
 }
 
-/** Removes breaks inside secrets and between a secret and its label, unless a segment would exceed `maxSegmentChars`. */
+/**
+ * Removes breaks inside secrets and between a secret and its label, unless a segment would exceed `maxSegmentChars`.
+ */
 function withoutBreaksInSecrets(text: string, breaks: readonly Break[]): readonly Break[] {
   const ranges = findSecrets(text).map(({ start, end }) => ({ start: findLabelStart(text, start), end }))
   let index = 0

@@ -61,7 +61,9 @@ export class GraphArchive {
     })
   }
 
-  /** Passes all rows to `decide` and applies the writes it returns, in one transaction. Returns the number of writes. */
+  /**
+   * Passes all rows to `decide` and applies the writes it returns, in one transaction. Returns the number of writes.
+   */
   update(workspaceName: string, decide: (held: readonly StoredGraphRow[]) => readonly GraphWrite[]): Promise<number> {
     return this.database.write(() => {
       const workspace = this.workspaces.findOrCreate(workspaceName, this.clock())
@@ -72,7 +74,8 @@ export class GraphArchive {
   }
 
   /**
-   * Deletes the rows that contain one of the texts, ignoring case. Call it inside a transaction. Returns the deleted rows as
+   * Deletes the rows that contain one of the texts, ignoring case. Call it inside a transaction. Returns the deleted
+   * rows as
    * kind and row id.
    */
   deleteContaining(workspace: GraphWorkspace, texts: readonly string[]): readonly string[] {
@@ -179,7 +182,8 @@ function parseRelationshipRow(
 type MatchedKind = 'entity' | 'relationship' | 'node' | 'link' | 'nodeOfObservation'
 
 /**
- * Finds the row ids of rows that contain one of the texts in a name, type, property or observation. `nodeOfObservation` are
+ * Finds the row ids of rows that contain one of the texts in a name, type, property or observation. `nodeOfObservation`
+ * are
  * nodes of which only observations contain one.
  */
 function rowsContaining(

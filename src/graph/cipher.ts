@@ -25,7 +25,9 @@ export const plaintextCipher: GraphCipher = {
   wipe: () => undefined,
 }
 
-/** Encrypts bodies with AES-256-GCM and derives lookup keys with HMAC, so that names cannot be guessed without the key. */
+/**
+ * Encrypts bodies with AES-256-GCM and derives lookup keys with HMAC, so that names cannot be guessed without the key.
+ */
 export function createCipher(secret: Uint8Array, workspace: string): GraphCipher {
   const deriveKey = (use: string): Uint8Array =>
     new Uint8Array(hkdfSync('sha256', secret, '', `threadkeep graph ${use} 1`, keyLengthBytes))

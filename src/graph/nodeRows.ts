@@ -150,7 +150,9 @@ export function selectLinks(
   return rows.map(([rowId], index): StoredRow<GraphLink> => ({ rowId, row: links[index] as GraphLink }))
 }
 
-/** Concatenates the observations of each node in insertion order, which is the order of the index: no sort is needed. */
+/**
+ * Concatenates the observations of each node in insertion order, which is the order of the index: no sort is needed.
+ */
 const observationsByNode = `SELECT node, group_concat(body, ',') FROM (
     SELECT node, body FROM graph_observation INDEXED BY graph_observation_node WHERE node IN (SELECT value FROM json_each(?)) ORDER BY node, place)
   GROUP BY node`
@@ -180,7 +182,8 @@ export const nodeContains = ({ name, entityType, observations }: GraphNode, lowe
   [name, entityType, ...observations].some((text) => text.toLowerCase().includes(lowerCaseText))
 
 /**
- * Builds a condition on `graph_node` that selects a superset of the nodes containing a lower-case text. Parameter 1 is the
+ * Builds a condition on `graph_node` that selects a superset of the nodes containing a lower-case text. Parameter 1 is
+ * the
  * workspace id; `values` are the parameters from 2 on.
  */
 export function candidateCondition(lowerCaseText: string): {
@@ -199,7 +202,10 @@ export function candidateCondition(lowerCaseText: string): {
   }
 }
 
-/** Matches nodes by their own row or by an observation. The unary plus keeps SQLite from scanning all nodes of the workspace. */
+/**
+ * Matches nodes by their own row or by an observation. The unary plus keeps SQLite from scanning all nodes of the
+ * workspace.
+ */
 const containsCondition = (nodes: string, observations: string): string => `+home = ?1 AND place IN (
   SELECT place FROM graph_node WHERE instr(lower, ?2) > 0 ${nodes}
   UNION SELECT node FROM graph_observation WHERE instr(lower, ?2) > 0 ${observations})`

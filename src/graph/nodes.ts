@@ -34,7 +34,8 @@ export class SqliteNodeStore implements NodeStore {
 
   createEntities(workspaceName: string, entities: readonly GraphNode[]): Promise<readonly GraphNode[]> {
     return this.write(workspaceName, (workspace) => {
-      // As in the reference server, entities are compared with those before the call: a name given twice makes two nodes.
+      // As in the reference server, entities are compared with those before the call: a name given twice makes two
+      // nodes.
       const created = entities.filter(({ name }) => this.findNode(workspace, name) === undefined)
       for (const node of created) insertNode(this.database, workspace, node)
       return created

@@ -22,7 +22,9 @@ export function parsePage({ limit = defaultLimit, offset = 0 }: GraphPageOptions
   return { limit, offset }
 }
 
-/** JSON path of a property in a row's body. It is passed as a parameter, so a property name is never part of the SQL. */
+/**
+ * JSON path of a property in a row's body. It is passed as a parameter, so a property name is never part of the SQL.
+ */
 const propertyPath = (property: string): string => `$.properties.${JSON.stringify(property)}`
 
 const typeSql = 'json_type(body, ?)'

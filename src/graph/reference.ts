@@ -8,10 +8,12 @@ import type { GraphLink, GraphNode, NodeGraph, NodeStore } from './types.ts'
 export type ImportCounts = { readonly entities: number; readonly relations: number }
 
 /**
- * Imports the JSON Lines file of the reference memory server into a workspace without nodes. Returns undefined if the file
+ * Imports the JSON Lines file of the reference memory server into a workspace without nodes. Returns undefined if the
+ * file
  * does not exist or the workspace has nodes already.
  *
- * @throws MemoryError `bad-option` if the file cannot be read, `bad-bundle` if a line is invalid; then nothing is imported.
+ * @throws MemoryError `bad-option` if the file cannot be read, `bad-bundle` if a line is invalid; then nothing is
+ * imported.
  * @example
  * await importReferenceFile(graph.nodes, 'default', 'memory.jsonl') // { entities: 12, relations: 7 }
  */
@@ -32,7 +34,8 @@ export async function importReferenceFile(
 }
 
 /**
- * Serializes nodes to the file format of the reference memory server, byte for byte, so that users can switch back to it.
+ * Serializes nodes to the file format of the reference memory server, byte for byte, so that users can switch back to
+ * it.
  *
  * @example
  * await writeFile('memory.jsonl', serializeReferenceFile(await graph.nodes.readGraph('my-project')))

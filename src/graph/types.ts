@@ -67,13 +67,18 @@ export type GraphChange = {
   readonly deleteEntities?: readonly string[]
   /** Ids of relationships to delete, before anything is written. */
   readonly deleteRelationships?: readonly string[]
-  /** Optimistic lock: `updatedAt` of entities as they were read, undefined for absent ones. A mismatch throws `conflict`. */
+  /**
+   * Optimistic lock: `updatedAt` of entities as they were read, undefined for absent ones. A mismatch throws
+   * `conflict`.
+   */
   readonly expected?: readonly { readonly id: string; readonly updatedAt: Millis | undefined }[]
 }
 
 /** Entities and relationships, isolated by workspace. */
 export interface Graph {
-  /** Applies a change atomically and durably. Unchanged rows are not written; `dropped` counts the rows that existed. */
+  /**
+   * Applies a change atomically and durably. Unchanged rows are not written; `dropped` counts the rows that existed.
+   */
   write(
     workspace: string,
     change: GraphChange,
@@ -87,7 +92,10 @@ export interface Graph {
     workspace: string,
     query?: RelationshipQuery,
   ): Promise<{ readonly relationships: readonly Relationship[]; readonly total: number }>
-  /** Erases everything of a session, or the whole workspace with its nodes. Returns the number of erased entities and nodes. */
+  /**
+   * Erases everything of a session, or the whole workspace with its nodes. Returns the number of erased entities and
+   * nodes.
+   */
   erase(workspace: string, session?: string): Promise<number>
   close(): Promise<void>
 }
@@ -98,7 +106,10 @@ export type GraphNode = { readonly name: string; readonly entityType: string; re
 export type GraphLink = { readonly from: string; readonly to: string; readonly relationType: string }
 export type NodeGraph = { readonly entities: readonly GraphNode[]; readonly relations: readonly GraphLink[] }
 
-/** Graph behind the nine tools of the reference memory server (@modelcontextprotocol/server-memory), with identical results. */
+/**
+ * Graph behind the nine tools of the reference memory server (@modelcontextprotocol/server-memory), with identical
+ * results.
+ */
 export interface NodeStore {
   /** Returns the entities whose names did not exist before this call. */
   createEntities(workspace: string, entities: readonly GraphNode[]): Promise<readonly GraphNode[]>
@@ -117,6 +128,9 @@ export interface NodeStore {
   readGraph(workspace: string): Promise<NodeGraph>
   searchNodes(workspace: string, query: string): Promise<NodeGraph>
   openNodes(workspace: string, names: readonly string[]): Promise<NodeGraph>
-  /** Imports a graph into a workspace without nodes, at most once, so that later deletions are final. Returns whether it did. */
+  /**
+   * Imports a graph into a workspace without nodes, at most once, so that later deletions are final. Returns whether it
+   * did.
+   */
   importOnce(workspace: string, graph: NodeGraph): Promise<boolean>
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Derived, Millis } from '../domain/entry.ts'
+import type { DerivedEntry, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { type Key, parseKey } from '../domain/key.ts'
 import type { Keyring } from '../domain/ports.ts'
@@ -74,7 +74,7 @@ export class GraphWorkspaces {
 
   private loadCipher(id: number, key: Key): GraphCipher {
     const cells = this.database.all<Cells>(`SELECT ${derivedColumns} FROM derived WHERE session = ?`, id)
-    const derived = cells.map(parseDerivedRow).filter((entry): entry is Derived => entry !== undefined)
+    const derived = cells.map(parseDerivedRow).filter((entry): entry is DerivedEntry => entry !== undefined)
     if (this.keyring !== undefined)
       return createCipher(unwrapKey(findKeyEntry(derived, key), key, this.keyring), key.scope)
     if (!derived.some(isKeyEntry)) return plaintextCipher

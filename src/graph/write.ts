@@ -190,7 +190,9 @@ function insertOrigins(database: GraphDatabase, entityRowId: number, origins: re
 const selectOrigins = (database: GraphDatabase, entityRowId: number): readonly Origin[] =>
   database.all<Origin>('SELECT session, message FROM graph_origin WHERE entity = ?', entityRowId)
 
-/** Increases with every change, also within a millisecond or when the clock goes back, because `expected` compares it. */
+/**
+ * Increases with every change, also within a millisecond or when the clock goes back, because `expected` compares it.
+ */
 const nextUpdateTime = (row: Row | undefined, at: Millis): Millis => (row === undefined ? at : Math.max(at, row[4] + 1))
 
 /** Ignores the order of properties. */

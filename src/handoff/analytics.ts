@@ -123,7 +123,10 @@ const findMentions = (
     }))
     .filter(({ identifiers }) => identifiers.length > 0)
 
-/** Returns names in an item's content and numbered terms such as "decision 97". Constraints and ordinary compounds are excluded. */
+/**
+ * Returns names in an item's content and numbered terms such as "decision 97". Constraints and ordinary compounds are
+ * excluded.
+ */
 function identifiersIn({ content }: ContextItem): readonly string[] {
   const names = findAnchors(content).filter((anchor) => anchor.kind !== 'constraint' && !isCompoundWord(anchor))
   const numberedTerms = [...content.matchAll(/(?<![\p{L}\p{N}_])\p{L}{3,}[ \t]+#?\d+(?![\p{L}\p{N}_])/gu)].map(

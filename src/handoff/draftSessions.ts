@@ -18,7 +18,9 @@ import type { HandoffDeps } from './settings.ts'
 
 // Draft sessions have messages but were never saved. A marker row in the graph makes them listable.
 
-/** Marks a session as a draft before its first message is stored. A failing graph does not prevent storing the message. */
+/**
+ * Marks a session as a draft before its first message is stored. A failing graph does not prevent storing the message.
+ */
 export async function markDraftSession(deps: HandoffDeps, workspace: string, session: string): Promise<void> {
   const { graph, clock } = deps
   const markerId = draftMarkerId(session)

@@ -49,7 +49,8 @@ export async function createFileReference(path: string, readFile: ReadFile): Pro
 }
 
 /**
- * Compares a referenced file with its current state. The note of a changed file quotes it, so the caller must mask secrets.
+ * Compares a referenced file with its current state. The note of a changed file quotes it, so the caller must mask
+ * secrets.
  *
  * @example
  * await resolveFileReference(reference, readFile) // { path: 'src/app.ts', status: 'changed', note: '+1 −0 lines around 12: first changed lines: "retries: 3,"' }
@@ -79,7 +80,8 @@ const maxQuotedLines = 3
 const maxQuotedChars = 100
 
 /**
- * Concatenates the hashes of a text's lines; empty if there are too many lines. Line endings and trailing whitespace are
+ * Concatenates the hashes of a text's lines; empty if there are too many lines. Line endings and trailing whitespace
+ * are
  * ignored.
  *
  * @example
@@ -167,7 +169,9 @@ const maxPathChars = 1_024
 /** A file has an extension or a well-known name. */
 const filePath =
   /(?:^|[/\\])(?:[^/\\]*[^./\\]\.[A-Za-z][A-Za-z0-9_-]{0,15}|Makefile|Dockerfile|Procfile|Gemfile|LICENSE|README|\.[A-Za-z][\w.-]{1,30})$/
-/** Names without a folder need a known extension: prose also contains members and hosts (`console.log`, `example.com`). */
+/**
+ * Names without a folder need a known extension: prose also contains members and hosts (`console.log`, `example.com`).
+ */
 const bareFileName =
   /^(?:[\w@.+-]+\.(?:[cm]?[jt]sx?|json|mdc?|txt|ya?ml|toml|ini|lock|py|rb|go|rs|java|kt|swift|cc|cpp|php|sh|sql|html?|s?css|vue|csv|xml)|Makefile|Dockerfile|Procfile|Gemfile)$/i
 /** Fields of tool arguments that hold a path. */

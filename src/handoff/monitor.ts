@@ -23,7 +23,10 @@ import {
 } from './sessions.ts'
 import type { HandoffDeps, HandoffSettings, OperationContext } from './settings.ts'
 
-/** Content to count: a stored session, messages, a text, or a count made by the client. Given together, they are added up. */
+/**
+ * Content to count: a stored session, messages, a text, or a count made by the client. Given together, they are added
+ * up.
+ */
 export type CheckRequest = {
   readonly sessionId?: string
   readonly messages?: readonly MessageInput[]
@@ -123,7 +126,9 @@ export class TokenMonitor {
     )
   }
 
-  /** Appends messages and saves the session when it crosses the threshold. Messages a failing store rejects are queued. */
+  /**
+   * Appends messages and saves the session when it crosses the threshold. Messages a failing store rejects are queued.
+   */
   async append(workspace: string, request: AppendRequest, context: OperationContext): Promise<SessionAppendResult> {
     const { clock, generateSessionId } = this.deps
     if (request.messages.length === 0) throw nothingToAppend()
@@ -215,7 +220,9 @@ export class TokenMonitor {
     this.chatsAboveThreshold.delete(`${workspace}:${session}`)
   }
 
-  /** Counts a stored session. Without gaps, the newest message's offset gives the total and no other message is read. */
+  /**
+   * Counts a stored session. Without gaps, the newest message's offset gives the total and no other message is read.
+   */
   private async countStored(workspace: string, session: string): Promise<TokenCount> {
     const { memory, clock } = this.deps
     const pendingMessages = await this.pending.preview(workspace, session)?.readMessages()

@@ -99,7 +99,10 @@ export class PendingWrites {
     return this.queue.findLast((queued) => queued.workspace === workspace && queued.preview !== undefined)?.preview
   }
 
-  /** Puts pending sessions before the stored ones on the first page. If the store cannot be read, lists only the pending ones. */
+  /**
+   * Puts pending sessions before the stored ones on the first page. If the store cannot be read, lists only the pending
+   * ones.
+   */
   async mergeIntoList(
     workspace: string,
     isFirstPage: boolean,

@@ -40,7 +40,9 @@ export async function sweepExpired(
   return { ended: [...ended].sort() }
 }
 
-/** Finds expired sessions by their rows: those without messages, unknown to the memory, and those another process swept. */
+/**
+ * Finds expired sessions by their rows: those without messages, unknown to the memory, and those another process swept.
+ */
 async function findExpired({ graph }: HandoffDeps, workspace: string, cutoff: Millis): Promise<readonly string[]> {
   const { entities } = await graph.queryEntities(workspace, {
     types: ['session', 'session_begun'],
@@ -50,7 +52,9 @@ async function findExpired({ graph }: HandoffDeps, workspace: string, cutoff: Mi
   return [...new Set(entities.map((row) => (row.type === 'session' ? row.id : textProperty(row, 'session'))))]
 }
 
-/** Deletes all rows of a session. Rows overwritten by a client no longer name their session, so they are deleted by id. */
+/**
+ * Deletes all rows of a session. Rows overwritten by a client no longer name their session, so they are deleted by id.
+ */
 export async function deleteSessionRows(graph: Graph, workspace: string, session: string): Promise<void> {
   const sessionRow = (await graph.getEntity(workspace, session))?.type === 'session' ? [session] : []
   await graph.write(workspace, {

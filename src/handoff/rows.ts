@@ -144,7 +144,10 @@ function sessionEntity(draft: SessionDraft): EntityDraft {
   }
 }
 
-/** Properties of a session that quote no message. Survives a `forget` that deletes the session row and lets it be rebuilt. */
+/**
+ * Properties of a session that quote no message. Survives a `forget` that deletes the session row and lets it be
+ * rebuilt.
+ */
 const originEntity = ({ id, createdAt, continues, restored }: SessionDraft): EntityDraft => ({
   type: 'session_origin',
   id: originId(id),

@@ -54,7 +54,8 @@ export function isValidSessionId(workspace: string, session: string): boolean {
 }
 
 /**
- * Parses a session id given with or without its workspace: commands print both together. Throws `bad-option` if it names
+ * Parses a session id given with or without its workspace: commands print both together. Throws `bad-option` if it
+ * names
  * another workspace.
  *
  * @example
@@ -66,7 +67,9 @@ export function parseSessionId(workspace: string, session: string): string {
   return id
 }
 
-/** Error for an unknown id. Ids of other workspaces give the same message, so that it does not reveal their existence. */
+/**
+ * Error for an unknown id. Ids of other workspaces give the same message, so that it does not reveal their existence.
+ */
 export const sessionNotFound = (session: string): MemoryError =>
   new MemoryError(
     'bad-option',

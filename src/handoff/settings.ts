@@ -61,7 +61,9 @@ export function resolveSettings(given: Partial<HandoffSettings> = {}): HandoffSe
 /** Reads files on behalf of a client, within that client's permissions. */
 export type FileInspector = { look(user: string, path: string): Promise<FileInspection> }
 
-/** External sources that contribute context when a session is saved or restored. Their text is data, never instructions. */
+/**
+ * External sources that contribute context when a session is saved or restored. Their text is data, never instructions.
+ */
 export type ContextProviders = {
   gather(
     on: 'save' | 'restore',

@@ -104,7 +104,8 @@ export class SessionEndDelivery {
     const event = await outbox.read(pending)
     if (event === undefined) return void this.failing.delete(deliveryId(pending))
     const attempts = pending.attempts + 1
-    // Rescheduled before the attempt, so that another process does not deliver it at the same time, nor this one after a crash.
+    // Rescheduled before the attempt, so that another process does not deliver it at the same time, nor this one after
+    // a crash.
     await outbox.reschedule(
       { ...pending, attempts, nextAttemptAt: clock() + deliveryTimeoutMs + retryDelay(attempts) },
       clock(),

@@ -17,7 +17,9 @@ export type SessionEnd = {
 /** Identifies an end. After a crash the same end may be delivered again with the same `id`. */
 export type SessionEndMeta = { readonly id: string; readonly reason: SessionEndReason }
 
-/** Called when a session has ended. If it throws, rejects or takes too long, it is called again with increasing delays. */
+/**
+ * Called when a session has ended. If it throws, rejects or takes too long, it is called again with increasing delays.
+ */
 export type OnSessionEnd = (fullId: string, data: SessionEnd, meta: SessionEndMeta) => void | Promise<void>
 
 /** Id of the end of one session lifetime, the same for all processes that detect it. */

@@ -59,7 +59,10 @@ export class Lifecycle {
     this.sessionTransfer = new SessionTransfer(deps)
   }
 
-  /** Prepares a session for a write: ends it if it is expired and finishes an interrupted transfer. Throws `moved` if it was transferred. */
+  /**
+   * Prepares a session for a write: ends it if it is expired and finishes an interrupted transfer. Throws `moved` if it
+   * was transferred.
+   */
   prepareForWrite(head: SessionHead, now: Millis): SessionHead | Promise<SessionHead> {
     if (isExpired(head, now)) return this.endExpired(head.key, now)
     // Most sessions have no metadata and cannot have moved.
@@ -81,7 +84,10 @@ export class Lifecycle {
     return this.limits.evictOverflow()
   }
 
-  /** Ends a session; false if it does not exist, or for `expired`, if it is still alive. The end event is delivered later. */
+  /**
+   * Ends a session; false if it does not exist, or for `expired`, if it is still alive. The end event is delivered
+   * later.
+   */
   async end(key: Key, reason: SessionEndReason, now: Millis = this.deps.clock()): Promise<boolean> {
     const isEnded = await this.ender.end(key, reason, now)
     if (isEnded) this.delivery?.notify(key.scope)

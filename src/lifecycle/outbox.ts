@@ -29,7 +29,8 @@ const emptyOutboxLifetimeMs = 86_400_000
 const maxAttempts = 1_000
 
 /**
- * Stores pending end events next to the sessions. Each event is a message without content and with one tool call, so it is
+ * Stores pending end events next to the sessions. Each event is a message without content and with one tool call, so it
+ * is
  * neither searched nor embedded.
  */
 export class Outbox {
@@ -84,7 +85,9 @@ export class Outbox {
     })
   }
 
-  /** Reads an event; undefined if it was delivered or forgotten, or if the session still exists and may be used again. */
+  /**
+   * Reads an event; undefined if it was delivered or forgotten, or if the session still exists and may be used again.
+   */
   async read({ scope, message }: PendingEnd): Promise<SessionEndEvent | undefined> {
     const sequence = Number(message.slice(1))
     const [stored] = await this.store.readMessages(outboxKey(scope), {

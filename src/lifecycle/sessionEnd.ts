@@ -20,7 +20,8 @@ type SessionEnderDeps = {
 const maxAttempts = 100
 
 /**
- * Ends sessions. The end event is stored before the session is erased, in the same store: after an interruption there is
+ * Ends sessions. The end event is stored before the session is erased, in the same store: after an interruption there
+ * is
  * either an expired session, or its event in the outbox, or both, and the next process continues.
  */
 export class SessionEnder {
@@ -31,7 +32,8 @@ export class SessionEnder {
   }
 
   /**
-   * Ends a session with its auxiliary data; false if it does not exist or was used meanwhile. `auxiliary` avoids a lookup
+   * Ends a session with its auxiliary data; false if it does not exist or was used meanwhile. `auxiliary` avoids a
+   * lookup
    * for callers that end many sessions.
    */
   async end(key: Key, reason: SessionEndReason, now: Millis, auxiliary?: readonly Key[]): Promise<boolean> {

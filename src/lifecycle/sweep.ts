@@ -7,7 +7,9 @@ import type { SecretMasker } from '../memory/secretMasker.ts'
 
 type SweepDeps = { readonly sessions: Store; readonly profile: Profile; readonly masker: SecretMasker | undefined }
 
-/** Erases expired sessions and the oldest ones above the limit, for memories without a lifecycle. Sends no end events. */
+/**
+ * Erases expired sessions and the oldest ones above the limit, for memories without a lifecycle. Sends no end events.
+ */
 export async function sweepSessions({ sessions, profile, masker }: SweepDeps, now: Millis): Promise<readonly Key[]> {
   const limit = Number.MAX_SAFE_INTEGER
   const expired = (await sessions.list({ expiredBy: now, limit })).map((session) => session.key)

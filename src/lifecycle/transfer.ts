@@ -1,5 +1,5 @@
 import {
-  type Derived,
+  type DerivedEntry,
   findMetadata,
   type Knowledge,
   type Message,
@@ -22,8 +22,10 @@ const noLimit = Number.MAX_SAFE_INTEGER
 const maxAttempts = 100
 
 /**
- * Moves a session with its messages and derived entries to another key. The new key is reserved, then the old one starts to
- * redirect writers, then its content is copied and removed. Each step is idempotent: any process that meets either key after
+ * Moves a session with its messages and derived entries to another key. The new key is reserved, then the old one
+ * starts to
+ * redirect writers, then its content is copied and removed. Each step is idempotent: any process that meets either key
+ * after
  * an interruption continues.
  */
 export class SessionTransfer {
@@ -67,7 +69,8 @@ export class SessionTransfer {
   }
 
   /**
-   * Reserves the new key for this transfer. It is created and erased first, which advances its epoch: writers that have read
+   * Reserves the new key for this transfer. It is created and erased first, which advances its epoch: writers that have
+   * read
    * it before fail, and no one else writes to it until the copy is complete. Throws `conflict` if it is in use.
    */
   private async reserve({ key: from, startedAt, expiresAt }: SessionHead, to: Key): Promise<void> {
@@ -124,7 +127,9 @@ export class SessionTransfer {
     throw new MemoryError('conflict', `Too many concurrent writes to ${formatKey(from)}. Try again.`)
   }
 
-  /** Moves the auxiliary records. A record that is at the new key already, after an interruption, is not copied again. */
+  /**
+   * Moves the auxiliary records. A record that is at the new key already, after an interruption, is not copied again.
+   */
   private async moveRecords(from: Key, to: Key): Promise<void> {
     const { sessions } = this.deps
     const records = await sessions.records(from, { limit: noLimit })
@@ -147,7 +152,8 @@ export class SessionTransfer {
   }
 
   /**
-   * Copies a session to a reserved key under the same sequence numbers. Resolves to the ids of the copied entries; undefined
+   * Copies a session to a reserved key under the same sequence numbers. Resolves to the ids of the copied entries;
+   * undefined
    * after a conflict with another process that finishes the same transfer.
    */
   private async copy(head: SessionHead, target: SessionHead): Promise<readonly string[] | undefined> {
@@ -206,14 +212,16 @@ export class SessionTransfer {
 /** Number of fields of empty metadata. */
 const emptyMetadataFields = Object.keys(applyMetadataUpdate(undefined, {}, 0)).length
 
-const isMetadata = ({ kind }: Derived): boolean => kind === 'about'
+const isMetadata = ({ kind }: DerivedEntry): boolean => kind === 'about'
 
-/** Lists the changes that are missing at the target: runs of messages, derived entries, and the last sequence number. */
+/**
+ * Lists the changes that are missing at the target: runs of messages, derived entries, and the last sequence number.
+ */
 function changesFor(
   head: SessionHead,
   target: SessionHead,
   messages: readonly Message[],
-  put: readonly Derived[],
+  put: readonly DerivedEntry[],
 ): readonly SessionChange[] {
   const change = baseChange(head, target)
   const missing = messages.filter(({ sequence }) => sequence > target.lastSequence)
@@ -271,8 +279,11 @@ function toIncoming({ kind: _, id: __, sequence: ___, offset: ____, ...incoming 
   return incoming
 }
 
-/** Lists the derived entries to copy. Session metadata follows last, when the key is opened; that of a branch gets the new session id. */
-function transferableEntries({ key, derived }: SessionHead, to: Key): readonly Derived[] {
+/**
+ * Lists the derived entries to copy. Session metadata follows last, when the key is opened; that of a branch gets the
+ * new session id.
+ */
+function transferableEntries({ key, derived }: SessionHead, to: Key): readonly DerivedEntry[] {
   if (!isInternalKey(key)) return derived.filter((entry) => !isMetadata(entry)).map(withoutLease)
   const session = ownerOf(to)?.id ?? to.id
   return derived.map((entry) =>
@@ -283,7 +294,7 @@ function transferableEntries({ key, derived }: SessionHead, to: Key): readonly D
 }
 
 /** Removes the lease, which refers to the old session. */
-function withoutLease(entry: Derived): Derived {
+function withoutLease(entry: DerivedEntry): DerivedEntry {
   if (entry.kind !== 'notes') return entry
   const { lease: _, ...notes } = entry
   return notes

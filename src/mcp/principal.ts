@@ -14,7 +14,8 @@ export type Principal = {
 }
 
 /**
- * Creates a principal from configured names. The default workspace is `workspace`, else the first of `only`, else `default`.
+ * Creates a principal from configured names. The default workspace is `workspace`, else the first of `only`, else
+ * `default`.
  *
  * @throws MemoryError `bad-option` if `workspace` is not one of `only`.
  * @example

@@ -42,7 +42,8 @@ export type AppendDeps = {
 export type AppendResult = { readonly stored: readonly Message[]; readonly epoch: number }
 
 /**
- * Stores messages at the end of a session, with secrets masked; an expired session begins anew. `current` spares reading
+ * Stores messages at the end of a session, with secrets masked; an expired session begins anew. `current` spares
+ * reading
  * the session; it must have been read just now.
  */
 export async function appendToSession(

@@ -9,7 +9,7 @@ import {
   type SharedEntries,
 } from '../context/gatherCandidates.ts'
 import type { Renderer } from '../context/render.ts'
-import type { Derived, Message, Millis, Tokens } from '../domain/entry.ts'
+import type { DerivedEntry, Message, Millis, Tokens } from '../domain/entry.ts'
 import { checkOption } from '../domain/error.ts'
 import { type Key, personKey, scopeKey } from '../domain/key.ts'
 import type { Origin, Provider } from '../domain/ledger.ts'
@@ -23,7 +23,8 @@ import type { SecretMasker } from './secretMasker.ts'
 
 export type ContextOptions = {
   /**
-   * The question to build the context for. Default: the newest stored user message, which is then part of the context. A
+   * The question to build the context for. Default: the newest stored user message, which is then part of the context.
+   * A
    * query that is not stored is not part of it.
    */
   readonly query?: string
@@ -189,4 +190,4 @@ export class ContextBuilder {
 }
 
 const isRecallBand = ({ claim }: Band): boolean => 'recalled' in claim
-const isKnowledge = ({ kind }: Derived): boolean => kind === 'knowledge'
+const isKnowledge = ({ kind }: DerivedEntry): boolean => kind === 'knowledge'

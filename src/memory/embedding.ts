@@ -57,7 +57,9 @@ export class EmbeddingQueue {
     })
   }
 
-  /** Drops the queued entries of a scope in which something is about to be forgotten; they must not reach the embedder. */
+  /**
+   * Drops the queued entries of a scope in which something is about to be forgotten; they must not reach the embedder.
+   */
   drop(scope: Scope): void {
     this.pending = this.pending.filter(({ key }) => key.scope !== scope)
   }

@@ -1,6 +1,6 @@
 import type { ContextCandidates } from '../context/gatherCandidates.ts'
 import { addPassages, isVisible, maxPassages, toPassages } from '../context/gatherCandidates.ts'
-import type { Derived, Tokens } from '../domain/entry.ts'
+import type { DerivedEntry, Tokens } from '../domain/entry.ts'
 import { filesKey, type Key } from '../domain/key.ts'
 import type { SearchIndex, Store } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
@@ -10,9 +10,9 @@ export type FileSearch = {
   /** The session that holds the scope's files, when the profile reads them. */
   filesKeyFor(profile: Profile, key: Key): Key | undefined
   /** Passages on a question; empty when the scope has no files. */
-  findPassages(store: Store & SearchIndex, files: Key, question: string): Promise<readonly Derived[]>
+  findPassages(store: Store & SearchIndex, files: Key, question: string): Promise<readonly DerivedEntry[]>
   /** Adds passages to the candidates of a context. */
-  addPassages(gathered: ContextCandidates, passages: readonly Derived[], budget: Tokens): ContextCandidates
+  addPassages(gathered: ContextCandidates, passages: readonly DerivedEntry[], budget: Tokens): ContextCandidates
 }
 
 /** The file search of Node. Browsers have none. */

@@ -1,4 +1,4 @@
-import type { Derived, Fact, Knowledge, Message, Millis } from '../domain/entry.ts'
+import type { DerivedEntry, Fact, Knowledge, Message, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, parseStoredKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { EraseFilter, Store } from '../domain/ports.ts'
@@ -9,7 +9,9 @@ import { containsText, type DeletionsBySession, findAffected } from '../upkeep/r
 import { revise } from '../upkeep/revise.ts'
 import type { SecretMasker } from './secretMasker.ts'
 
-/** Target of `forget`: a session, one or several of its messages, a scope with all its sessions, or a text in a scope. */
+/**
+ * Target of `forget`: a session, one or several of its messages, a scope with all its sessions, or a text in a scope.
+ */
 export type ForgetTarget =
   | { readonly key: string }
   | { readonly key: string; readonly messageId: string }
@@ -28,7 +30,7 @@ export type ForgetResult = {
 }
 
 /** Rebuilds a derived entry from the remaining messages of its sources; undefined when nothing remains. */
-export type Rederive = (entry: Derived, from: readonly Message[]) => Promise<Derived | undefined>
+export type Rederive = (entry: DerivedEntry, from: readonly Message[]) => Promise<DerivedEntry | undefined>
 
 type ForgetDeps = {
   readonly sessions: Store
@@ -44,7 +46,7 @@ type Deletions = { entries: string[]; renewed: string[] }
 type DependentEntry = {
   readonly store: Store
   readonly key: Key
-  readonly entry: Derived
+  readonly entry: DerivedEntry
   readonly gone: DeletionsBySession
 }
 
@@ -208,7 +210,7 @@ export class ForgetOperation {
   private async remainingSources(
     store: Store,
     key: Key,
-    entry: Derived,
+    entry: DerivedEntry,
     gone: DeletionsBySession,
   ): Promise<readonly Message[]> {
     const messages: Message[] = []
@@ -257,7 +259,7 @@ export class ForgetOperation {
 
 async function findEntriesWith(store: Store, key: Key, texts: readonly string[]): Promise<readonly string[]> {
   const ids: string[] = []
-  const matches = (entry: Message | Derived): boolean => texts.some((text) => containsText(entry, text))
+  const matches = (entry: Message | DerivedEntry): boolean => texts.some((text) => containsText(entry, text))
   for await (const message of readAll(store, key)) if (matches(message)) ids.push(message.id)
   for (const entry of (await store.readHead(key, 0)).derived) if (matches(entry)) ids.push(entry.id)
   return ids
@@ -277,7 +279,7 @@ function withoutSession(entry: Knowledge, session: string): Knowledge {
 }
 
 /** True for knowledge stated by sessions, as opposed to derived from messages. */
-const isStatedKnowledge = (entry: Derived): entry is Knowledge =>
+const isStatedKnowledge = (entry: DerivedEntry): entry is Knowledge =>
   entry.kind === 'knowledge' && entry.sources.every(({ message }) => message === '')
 
 /** The entry without the forgotten sessions; undefined when no other source remains. */
@@ -287,15 +289,15 @@ function withoutSessions(entry: Knowledge, gone: DeletionsBySession): Knowledge 
 }
 
 /** True when upkeep has meanwhile summarised messages that the rebuilt summary covers. */
-const isCoveredMeanwhile = (rebuilt: Derived | undefined, derived: readonly Derived[]): boolean =>
+const isCoveredMeanwhile = (rebuilt: DerivedEntry | undefined, derived: readonly DerivedEntry[]): boolean =>
   rebuilt?.kind === 'summary' && derived.some((entry) => entry.kind === 'summary' && summariesOverlap(rebuilt, entry))
 
 /** Restores the fact that a forgotten fact had superseded. */
 function restoreSuperseded(
-  entry: Derived,
-  derived: readonly Derived[],
+  entry: DerivedEntry,
+  derived: readonly DerivedEntry[],
   dependents: readonly DependentEntry[],
-): readonly Derived[] {
+): readonly DerivedEntry[] {
   if (entry.kind !== 'fact') return []
   const forgotten = new Map(dependents.map((dependent) => [dependent.entry.id, dependent.entry]))
   let before = entry.supersedes

@@ -1,4 +1,4 @@
-import type { Derived, Json, Knowledge, Millis, Source } from '../domain/entry.ts'
+import type { DerivedEntry, Json, Knowledge, Millis, Source } from '../domain/entry.ts'
 import { checkOption, MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import { type KnowledgeCategory, parseKnowledge } from '../domain/knowledge.ts'
@@ -52,7 +52,7 @@ export async function remember(
           value: await masker.maskJson(key, { [parsed.key]: parsed.value }).then(firstValue),
         }
   const at = clock()
-  const isSameSlot = (entry: Derived): entry is Knowledge =>
+  const isSameSlot = (entry: DerivedEntry): entry is Knowledge =>
     entry.kind === 'knowledge' && entry.category === knowledge.category && entry.key === knowledge.key
   const buildEntry = ({ derived, revision }: SessionHead): Knowledge =>
     mergeKnowledge(knowledge, derived.find(isSameSlot), { at, id: `k${revision + 1}`, needsApproval })

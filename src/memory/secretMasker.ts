@@ -1,6 +1,6 @@
 import { measureMessage } from '../context/render.ts'
 import type { ParsedMessage } from '../domain/chat.ts'
-import type { Derived, Json, Message, ToolCall } from '../domain/entry.ts'
+import type { DerivedEntry, Json, Message, ToolCall } from '../domain/entry.ts'
 import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
@@ -15,7 +15,8 @@ const maxLabels = 8
 const placeholderNumbers = 1_000_000
 
 /**
- * Replaces secrets in everything that is stored or passed on by placeholders, the same one for the same secret. Values are
+ * Replaces secrets in everything that is stored or passed on by placeholders, the same one for the same secret. Values
+ * are
  * in RAM only, by session, and return in that session's own prompts if the profile allows it.
  */
 export class SecretMasker {
@@ -68,7 +69,9 @@ export class SecretMasker {
     return maskSecrets(text, (secret) => placeholders.get(secret) as string)
   }
 
-  /** Masks all strings, numbers and field names of a JSON value. `names` are the field names around it, innermost first. */
+  /**
+   * Masks all strings, numbers and field names of a JSON value. `names` are the field names around it, innermost first.
+   */
   async maskJson(key: Key, value: Json, names: readonly string[] = []): Promise<Json> {
     if (typeof value === 'string') return this.labelled(key, value, names)
     if (typeof value === 'number') return findMasks(await this.labelled(key, `${value}`, names))[0] ?? value
@@ -111,7 +114,7 @@ export class SecretMasker {
   }
 
   /** Restores the secrets of a derived entry for a prompt of its session. */
-  restoreEntry(key: Key, entry: Derived): Derived {
+  restoreEntry(key: Key, entry: DerivedEntry): DerivedEntry {
     const values = this.restorableValues(key)
     if (values === undefined || findMasks(JSON.stringify(entry)).length === 0) return entry
     const restore = (text: string): string => unmaskSecrets(text, (mark) => values.get(mark))
@@ -214,6 +217,6 @@ function mapStrings(value: Json, change: (text: string) => string): Json {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, mapStrings(inner, change)]))
 }
 
-/** Creates the masker of a memory. In a browser, pass it to `openMemory` as `barrier`. */
+/** Creates the masker of a memory. In a browser, pass it to `openMemory` as `masker`. */
 export const createSecretMasker = (policy: Profile['secrets'], tokenizer: Tokenizer): SecretMasker =>
   new SecretMasker(policy, tokenizer)

@@ -1,4 +1,4 @@
-import type { Derived, Message } from '../domain/entry.ts'
+import type { DerivedEntry, Message } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseStoredKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
@@ -87,7 +87,7 @@ class SessionComparer {
   private readonly store: Store
   private readonly session: SessionRecord
   /** Stored entries that the bundle has not contained so far. */
-  private readonly unmatchedEntries: Map<string, Derived>
+  private readonly unmatchedEntries: Map<string, DerivedEntry>
   private page: Message[] = []
   private matchedMessages = 0
   private differs: boolean

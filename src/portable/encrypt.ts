@@ -8,7 +8,8 @@ import type { ByteSource } from './lines.ts'
 import { bundleHeader, checkAtLine } from './records.ts'
 
 /**
- * Encryption parameters in the header of a bundle. `check` tells a wrong passphrase from damage; it reveals no more than
+ * Encryption parameters in the header of a bundle. `check` tells a wrong passphrase from damage; it reveals no more
+ * than
  * the first encrypted part does.
  */
 type CipherHeader = {

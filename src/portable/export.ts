@@ -14,9 +14,11 @@ const pageSize = 500
 
 /**
  * Exports the contents of a store as a bundle: sessions in the order of their keys, each with its messages, derived
- * entries, auxiliary records and graph rows, as of the moment it is read. Expired sessions that are not yet erased are included.
+ * entries, auxiliary records and graph rows, as of the moment it is read. Expired sessions that are not yet erased are
+ * included.
  *
- * @throws MemoryError `conflict` when messages are erased during the export, `aborted`, or `bad-option`/`bad-secret` for
+ * @throws MemoryError `conflict` when messages are erased during the export, `aborted`, or `bad-option`/`bad-secret`
+ * for
  * an invalid lock.
  *
  * @example

@@ -24,7 +24,8 @@ export type GraphImportResult = Pick<ImportResult, 'entries' | 'skipped' | 'repl
 type MergeResult = { readonly written: number; readonly conflicts: readonly string[] }
 
 /**
- * Imports the graphs of a bundle. A graph is written after the sessions of its scope, because replacing a session erases
+ * Imports the graphs of a bundle. A graph is written after the sessions of its scope, because replacing a session
+ * erases
  * the rows that were derived from it.
  */
 export class GraphImporter {

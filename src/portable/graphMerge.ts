@@ -12,7 +12,8 @@ export type GraphConflict = { readonly name: string; readonly write: GraphWrite 
 type RowMerge = { readonly write?: GraphWrite; readonly conflict?: GraphConflict }
 
 /**
- * Decides which imported rows to write so that the store contains both graphs and rows of both only once. Rows may occur
+ * Decides which imported rows to write so that the store contains both graphs and rows of both only once. Rows may
+ * occur
  * several times, as in the reference server; the result has each as often as the graph that has it more often.
  */
 export function mergeGraphs(stored: readonly StoredGraphRow[], imported: readonly GraphRow[]): GraphMerge {

@@ -33,7 +33,7 @@ const progressInterval = 500
  * sessions with other contents or concurrent writes, `bad-option`, `aborted`.
  *
  * @example
- * const { messages } = await importBundle(store, () => createReadStream('acme.jsonl'), { existingSessionPolicies: 'skip' })
+ * const { messages } = await importBundle(store, () => createReadStream('acme.jsonl'), { onExisting: 'skip' })
  */
 export async function importBundle(
   store: Store,

@@ -14,7 +14,8 @@ export type VerifiedRecord = { readonly record: BundleRecord; readonly hash: str
 const maxHeaderBytes = 4_096
 
 /**
- * Reads a bundle record by record, verifies each against all before it, and decrypts it if needed. The bundle is complete
+ * Reads a bundle record by record, verifies each against all before it, and decrypts it if needed. The bundle is
+ * complete
  * once the last record, `end`, was read.
  *
  * @throws MemoryError `bad-bundle` for damage, `bad-secret` for a missing or wrong passphrase.

@@ -12,7 +12,7 @@ import {
   trueOrFalse,
 } from '../domain/checks.ts'
 import type {
-  Derived,
+  DerivedEntry,
   Message,
   Millis,
   SessionMetadata,
@@ -55,7 +55,7 @@ export type MessageRecord = Omit<Message, 'kind' | 'id'>
 export type BundleRecord =
   | { readonly session: SessionRecord }
   | { readonly message: MessageRecord }
-  | { readonly entry: Derived }
+  | { readonly entry: DerivedEntry }
   | { readonly record: AuxiliaryRecord }
   | { readonly graph: GraphRow }
   | { readonly end: BundleTotals }
@@ -126,9 +126,9 @@ const snapshot = shaped<TuningRun>({
   promoted: finiteNumber,
 })
 
-type DerivedOf<K extends Derived['kind']> = Extract<Derived, { kind: K }>
+type DerivedOf<K extends DerivedEntry['kind']> = Extract<DerivedEntry, { kind: K }>
 const base = { id: nonEmptyText, at: finiteNumber, sources }
-const derived: { readonly [K in Derived['kind']]: Check } = {
+const derived: { readonly [K in DerivedEntry['kind']]: Check } = {
   summary: shaped<DerivedOf<'summary'>>({
     ...base,
     kind: oneOf('summary'),
@@ -202,7 +202,7 @@ const derived: { readonly [K in Derived['kind']]: Check } = {
 const entry: Check = (value, at) => {
   const kind = isObject(value) ? value.kind : undefined
   oneOf(...Object.keys(derived))(kind, `${at}.kind`)
-  derived[kind as Derived['kind']](value, at)
+  derived[kind as DerivedEntry['kind']](value, at)
 }
 
 const properties: Check = (value, at) => {

@@ -1,4 +1,4 @@
-import type { Derived, Millis, NewMessage, Tokens } from '../domain/entry.ts'
+import type { DerivedEntry, Millis, NewMessage, Tokens } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { SessionChange, SessionHead } from '../domain/session.ts'
@@ -31,7 +31,7 @@ export class SessionWriter {
   private next: MessagePosition = { sequence: 1, offset: 0 }
   private appendFrom: MessagePosition | undefined
   private append: NewMessage[] = []
-  private put: Derived[] = []
+  private put: DerivedEntry[] = []
   private hash: string
 
   /** `stored` is empty or the beginning of the session; `hash` is that of the session's line. */

@@ -1,7 +1,10 @@
 import type { Profile } from '../domain/profile.ts'
 import { alwaysFits, dayMs, minuteMs, wholeOnly } from './shared.ts'
 
-/** Tool-using agent: the last 30 messages in full, older ones in full up to 85 % of the budget and as digests up to 95 %. */
+/**
+ * Tool-using agent: the last 30 messages in full, older ones in full up to 85 % of the budget and as digests up to 95
+ * %.
+ */
 export const agent: Profile = {
   name: 'agent',
   durability: 'durable',

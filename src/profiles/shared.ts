@@ -18,7 +18,9 @@ export const progressiveWords: SummaryWordRanges = [
   [500, 750],
 ]
 
-/** Stores knowledge from users; knowledge from the assistant waits for approval; tool output never becomes knowledge. */
+/**
+ * Stores knowledge from users; knowledge from the assistant waits for approval; tool output never becomes knowledge.
+ */
 export const approveAssistant: KnowledgePolicy = { user: 'yes', assistant: 'ask', tool: 'no' }
 /** Stores knowledge from users only. */
 export const usersOnly: KnowledgePolicy = { user: 'yes', assistant: 'no', tool: 'no' }

@@ -1,7 +1,10 @@
 import type { Profile } from '../domain/profile.ts'
 import { alwaysFits, approveAssistant, dayMs, summaryRenderings, wholeOnly } from './shared.ts'
 
-/** Many users of one tenant behind a proxy: tenant knowledge, summaries of older messages and the last 30 to 49 messages. */
+/**
+ * Many users of one tenant behind a proxy: tenant knowledge, summaries of older messages and the last 30 to 49
+ * messages.
+ */
 export const support: Profile = {
   name: 'support',
   durability: 'ram',

@@ -53,7 +53,8 @@ const maxErrorBodyBytes = 65_536
 const staleConnectionCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /**
- * Posts JSON and resolves when a successful response has started. Retries when the upstream is rate limiting or failing.
+ * Posts JSON and resolves when a successful response has started. Retries when the upstream is rate limiting or
+ * failing.
  *
  * @throws MemoryError `upstream`, `timeout`, `aborted`, or `bad-option` for a header that cannot be sent.
  *
@@ -188,7 +189,8 @@ async function readErrorCode(response: Response): Promise<string> {
 }
 
 /**
- * Rewrites tool calls and their results as plain text. Providers reject calls of tools that the request does not define,
+ * Rewrites tool calls and their results as plain text. Providers reject calls of tools that the request does not
+ * define,
  * and requests to a `Model` define none.
  */
 export function flattenToolCalls(messages: readonly ChatMessage[]): ChatMessage[] {

@@ -35,7 +35,10 @@ export class Matrix {
     return this.length
   }
 
-  /** Adds a vector, scaled to length 1, and returns its row. A vector of zeros or with a non-finite value is stored as zeros and scores 0. */
+  /**
+   * Adds a vector, scaled to length 1, and returns its row. A vector of zeros or with a non-finite value is stored as
+   * zeros and scores 0.
+   */
   add(values: Float32Array): number {
     this.check(values)
     if (this.length === this.blockCapacity * laneCount) this.grow()

@@ -21,7 +21,10 @@ const maxQueryTerms = 24
 /** If the postings cover less than one of this many texts, only those texts and their neighbours are visited. */
 const sparseDivisor = 6
 
-/** Restricts a ranking to texts before a sequence number and within a period (both ends included), and limits the result. */
+/**
+ * Restricts a ranking to texts before a sequence number and within a period (both ends included), and limits the
+ * result.
+ */
 export type RankLimits = {
   readonly before: number
   readonly from: Millis
@@ -39,8 +42,10 @@ export const noLimits: Omit<RankLimits, 'maxResults'> = {
 type QueryTerm = { readonly posting: Posting; readonly weight: number; readonly documents: number }
 
 /**
- * Ranks texts for a query: BM25 over word stems, raised by the neighbouring messages, by the best message of the same burst, and
- * by the speaker if the query names one. Statistics cover the added texts only. Texts of several sessions may be added in any
+ * Ranks texts for a query: BM25 over word stems, raised by the neighbouring messages, by the best message of the same
+ * burst, and
+ * by the speaker if the query names one. Statistics cover the added texts only. Texts of several sessions may be added
+ * in any
  * order; neighbours are determined within a session.
  */
 export class Ranker {
@@ -88,7 +93,8 @@ export class Ranker {
   }
 
   /**
-   * Returns the best texts, best first. Ties at the end of the list: in a single session the later texts are taken; with several
+   * Returns the best texts, best first. Ties at the end of the list: in a single session the later texts are taken;
+   * with several
    * sessions all of them are returned, because their order is not known here.
    */
   rank(query: string, limits: RankLimits): RankedText[] {
@@ -195,7 +201,10 @@ export class Ranker {
     this.allRows = Uint32Array.from({ length: capacity }, (_, row) => row)
   }
 
-  /** Returns the rows whose score can be above 0: for rare terms the matching rows and their neighbours, otherwise all rows. */
+  /**
+   * Returns the rows whose score can be above 0: for rare terms the matching rows and their neighbours, otherwise all
+   * rows.
+   */
   private rowsToVisit(terms: readonly QueryTerm[], end: number): Uint32Array {
     const total = terms.reduce((sum, { posting }) => sum + posting.rows.length, 0)
     if (total * sparseDivisor > end) return this.allRows.subarray(0, end)
@@ -219,7 +228,10 @@ export class Ranker {
     return sparseRows.subarray(0, count)
   }
 
-  /** Selects the rarest query terms that occur in the index. Drops very common terms unless fewer than two rarer ones remain. */
+  /**
+   * Selects the rarest query terms that occur in the index. Drops very common terms unless fewer than two rarer ones
+   * remain.
+   */
   private selectTerms(query: string): QueryTerm[] {
     const documentCount = this.size - this.removed.size
     const found: QueryTerm[] = []
@@ -239,7 +251,10 @@ export class Ranker {
     return count
   }
 
-  /** Returns the number of rows with a sequence number below `before`, by binary search. Used with a single session only. */
+  /**
+   * Returns the number of rows with a sequence number below `before`, by binary search. Used with a single session
+   * only.
+   */
   private rowsBefore(before: number): number {
     if (before === Number.POSITIVE_INFINITY) return this.size
     let [low, high] = [0, this.size]
@@ -251,7 +266,10 @@ export class Ranker {
     return low
   }
 
-  /** Adds a share of the scores of the messages right before and after in the same burst, and records the best score per burst. */
+  /**
+   * Adds a share of the scores of the messages right before and after in the same burst, and records the best score per
+   * burst.
+   */
   private addNeighbourScores(rows: Uint32Array, end: number): void {
     const { scores, raised, best } = this
     const [lengths, previous, next, bursts] = [

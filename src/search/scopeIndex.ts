@@ -1,6 +1,6 @@
 import { isUserSession } from '../domain/admission.ts'
 import {
-  type Derived,
+  type DerivedEntry,
   type Entry,
   formatMessageId,
   getEntryText,
@@ -38,13 +38,13 @@ export type ScopeIndexSnapshot = {
   readonly sessions: readonly {
     readonly key: Key
     readonly lastSequence: number
-    readonly derived: readonly Derived[]
+    readonly derived: readonly DerivedEntry[]
   }[]
   readonly said: LexicalIndexSnapshot
 }
 
-type KeyedEntry = { readonly key: Key; readonly entry: Derived }
-type DerivedRow = { readonly row: number; readonly entry: Derived }
+type KeyedEntry = { readonly key: Key; readonly entry: DerivedEntry }
+type DerivedRow = { readonly row: number; readonly entry: DerivedEntry }
 
 /** Candidates taken from each ranking before fusion. */
 const fusionPoolSize = 1_000
@@ -130,7 +130,7 @@ export class ScopeIndex {
   }
 
   /** Replaces the derived entries of a session. Unchanged entries keep their rows. */
-  setDerived(key: Key, entries: readonly Derived[]): void {
+  setDerived(key: Key, entries: readonly DerivedEntry[]): void {
     const owner = this.ownerOf(key)
     const before = this.derived[owner] ?? new Map<string, DerivedRow>()
     const after = new Map<string, DerivedRow>()
@@ -221,7 +221,7 @@ export class ScopeIndex {
   }
 
   /** Adds each derived entry under an owner of its own, so that entries do not raise each other as neighbours. */
-  private addDerived(key: Key, entry: Derived): number {
+  private addDerived(key: Key, entry: DerivedEntry): number {
     this.derivedEntries.push({ key, entry })
     return this.derivedRanker.add({
       owner: this.derivedRanker.size,
@@ -250,7 +250,10 @@ function selectBest(matches: readonly SearchMatch[], limit: number): readonly Se
   return matches.toSorted((a, b) => b.score - a.score || compareTies(a, b)).slice(0, limit)
 }
 
-/** Orders messages of sessions before entries of the scope and later messages before earlier ones; otherwise by key and id. */
+/**
+ * Orders messages of sessions before entries of the scope and later messages before earlier ones; otherwise by key and
+ * id.
+ */
 function compareTies(a: SearchMatch, b: SearchMatch): number {
   if (a.key !== b.key) {
     const sessionsFirst = Number(isUserSession(b)) - Number(isUserSession(a))
@@ -268,7 +271,8 @@ const lexicalWeight = 0.6
 type ScorePair = { readonly lexical: number; readonly semantic: number }
 
 /**
- * Fuses two rankings by min-max normalisation and a convex combination. Reciprocal rank fusion is not used: it gives a weak
+ * Fuses two rankings by min-max normalisation and a convex combination. Reciprocal rank fusion is not used: it gives a
+ * weak
  * ranking the same influence as a strong one.
  *
  * @example

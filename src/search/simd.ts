@@ -1,14 +1,22 @@
 /** Memory and dot products of a matrix: the query at 0, the rows after it, `stride` floats each. */
 export type MatrixKernel = {
-  /** Grows the memory to `length` floats, keeps its content and returns a view of all of it. Earlier views become invalid. Throws if it cannot grow. */
+  /**
+   * Grows the memory to `length` floats, keeps its content and returns a view of all of it. Earlier views become
+   * invalid. Throws if it cannot grow.
+   */
   reserve(length: number): Float32Array
-  /** Writes query · row for each row, starting at `scores`. May read and write up to the next multiple of `laneCount` rows. */
+  /**
+   * Writes query · row for each row, starting at `scores`. May read and write up to the next multiple of `laneCount`
+   * rows.
+   */
   multiply(stride: number, rows: number, scores: number): void
 }
 
 /**
- * Rows processed in parallel, each in its own part of the matrix. A single stream stalls at the start of every memory page;
- * eight streams reach nearly twice its throughput, the limit of a core. More streams or fused multiply-add gain nothing.
+ * Rows processed in parallel, each in its own part of the matrix. A single stream stalls at the start of every memory
+ * page;
+ * eight streams reach nearly twice its throughput, the limit of a core. More streams or fused multiply-add gain
+ * nothing.
  */
 export const laneCount = 8
 
@@ -21,7 +29,10 @@ const pageBytes = 65_536
 const floatBytes = 4
 let compiled: WebAssembly.Module | undefined
 
-/** Creates a WebAssembly kernel, or returns undefined if WebAssembly or its SIMD is missing or blocked, or address space is exhausted. */
+/**
+ * Creates a WebAssembly kernel, or returns undefined if WebAssembly or its SIMD is missing or blocked, or address space
+ * is exhausted.
+ */
 export function simdKernel(): MatrixKernel | undefined {
   try {
     compiled ??= new WebAssembly.Module(assemble())

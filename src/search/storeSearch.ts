@@ -1,4 +1,4 @@
-import type { Derived, Entry } from '../domain/entry.ts'
+import type { DerivedEntry, Entry } from '../domain/entry.ts'
 import { filesKey, isInternalKey, type Key } from '../domain/key.ts'
 import type { IndexChanges, IndexHit, IndexQuery, SearchTarget } from '../domain/ports.ts'
 import { type IndexedMessage, ScopeIndex, type ScopeIndexSnapshot, type SearchMatch } from './scopeIndex.ts'
@@ -9,7 +9,7 @@ export interface SearchSource {
   changes(where: SearchTarget, since: number): Promise<IndexChanges>
   /** Reads up to `limit` messages after a sequence number, in order. */
   readMessages(key: Key, after: number, limit: number): Promise<readonly IndexedMessage[]>
-  readDerived(key: Key): Promise<readonly Derived[]>
+  readDerived(key: Key): Promise<readonly DerivedEntry[]>
   /** Reads up to `limit` vectors of a model stored after a cursor. `next` is the cursor for the following call. */
   readVectors(
     where: SearchTarget,
@@ -35,8 +35,10 @@ export interface SearchSource {
 const batchSize = 1_000
 
 /**
- * Searches any store with indexes in memory. An index is built on the first search of a session or scope and updated from the
- * store's changes before each later one. Above the size limit the least recently searched indexes are dropped. Erasing anything
+ * Searches any store with indexes in memory. An index is built on the first search of a session or scope and updated
+ * from the
+ * store's changes before each later one. Above the size limit the least recently searched indexes are dropped. Erasing
+ * anything
  * in a scope drops all its indexes.
  */
 export class StoreSearch {

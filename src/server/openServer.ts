@@ -120,9 +120,12 @@ function createSessionModels({ upstreams, upkeep }: ServerConfig): SessionModels
 type OpenerDeps = { readonly stores: Stores; readonly models: SessionModels | undefined; readonly clock: Clock }
 type OpenMemoryFor = (profile: Profile) => Promise<Memory>
 
-/** Returns a function that opens a memory for a profile. MemoryRegistry share secret maskers and the end-of-session callback. */
+/**
+ * Returns a function that opens a memory for a profile. MemoryRegistry share secret maskers and the end-of-session
+ * callback.
+ */
 function memoryOpener(plan: ServerConfig, { stores, models, clock }: OpenerDeps): OpenMemoryFor {
-  const barrier = shareMaskers()
+  const masker = shareMaskers()
   const onSessionEnd = plan.onSessionEnd && deliverOnce(plan.onSessionEnd)
   return (profile) => {
     // A RAM profile that does not read its scope's memory refuses a durable store.
@@ -131,7 +134,7 @@ function memoryOpener(plan: ServerConfig, { stores, models, clock }: OpenerDeps)
       profile,
       store,
       sessions: stores.ram,
-      masker: barrier,
+      masker,
       clock,
       ...(plan.upkeep === 'off' && { upkeep: false as const }),
       ...(plan.upkeep !== 'off' && models !== undefined && { model: (key: Key) => models.get(key) }),

@@ -44,7 +44,9 @@ export type ServeOptions = {
   readonly allowedHosts?: readonly string[] | undefined
   /** Origins of web pages that may use the server. */
   readonly allowedOrigins?: readonly string[] | undefined
-  /** Upstreams, or the base URL of one that speaks OpenAI's protocol. Without any, the built-in offline model answers. */
+  /**
+   * Upstreams, or the base URL of one that speaks OpenAI's protocol. Without any, the built-in offline model answers.
+   */
   readonly upstream?: string | readonly UpstreamOptions[] | undefined
   /** Key for the upstream when a client sends none. */
   readonly apiKey?: string | undefined

@@ -221,7 +221,10 @@ export class SqliteStore implements Store, SearchIndex {
     }
   }
 
-  /** Saves a search index once it has grown by a quarter. Failures are ignored: the index can be rebuilt from the messages. */
+  /**
+   * Saves a search index once it has grown by a quarter. Failures are ignored: the index can be rebuilt from the
+   * messages.
+   */
   private saveSnapshot(where: SearchTarget, held: ScopeIndex): void {
     if (held.messageCount < this.minSnapshotMessages || held.messageCount < held.savedMessageCount * 1.25) return
     held.savedMessageCount = held.messageCount

@@ -1,7 +1,10 @@
 import zlib from 'node:zlib'
 import type { Compressor } from './ram/compression.ts'
 
-/** Sizes zlib's output chunks to the expected result: each chunk is a separate buffer that stays alive until garbage collection. */
+/**
+ * Sizes zlib's output chunks to the expected result: each chunk is a separate buffer that stays alive until garbage
+ * collection.
+ */
 const chunkSizeFor = (bytes: number): number => Math.min(16_384, Math.max(1_024, bytes))
 
 /** Creates a Zstandard compressor; undefined on Node before 22.15, which has no Zstandard. */
@@ -9,7 +12,8 @@ function createZstd(level: number): Compressor | undefined {
   if (zlib.zstdCompressSync === undefined) return undefined
   const params = { [zlib.constants.ZSTD_c_compressionLevel]: level }
   return {
-    // pledgedSrcSize makes zstd allocate tables of the input's size instead of megabytes. The result is copied because a
+    // pledgedSrcSize makes zstd allocate tables of the input's size instead of megabytes. The result is copied because
+    // a
     // small one is a slice that would keep its larger buffer alive.
     compress: (bytes) =>
       new Uint8Array(

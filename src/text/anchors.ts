@@ -11,7 +11,8 @@ const maxRunCharacters = 300
 const maxSentenceCharacters = 1_200
 
 /**
- * Finds URLs, paths, identifiers, numbers of at least four digits, amounts, dates, proper names and negated constraints,
+ * Finds URLs, paths, identifiers, numbers of at least four digits, amounts, dates, proper names and negated
+ * constraints,
  * ordered by start. Anchors nested in another one are dropped, except in a constraint, which is a whole clause.
  *
  * @example
@@ -22,7 +23,9 @@ export function findAnchors(text: string): readonly Anchor[] {
   return [...exact, ...findNames(text, exact), ...findConstraints(text)].sort(bySpan)
 }
 
-/** Recognises two words joined by a hyphen or slash, such as `well-known` or `and/or`: usually prose, not an identifier. */
+/**
+ * Recognises two words joined by a hyphen or slash, such as `well-known` or `and/or`: usually prose, not an identifier.
+ */
 export const isCompoundWord = ({ kind, text }: Pick<Anchor, 'kind' | 'text'>): boolean =>
   (kind === 'identifier' || kind === 'path') && /^[A-Za-z]+[-/][A-Za-z]+$/.test(text)
 
@@ -92,7 +95,10 @@ function findRuns(text: string): Anchor[] {
   return found
 }
 
-/** Counts leading characters that are not part of the name: a dash, the dot of a call, the slash of `</div>`, the `n` of `\n`. */
+/**
+ * Counts leading characters that are not part of the name: a dash, the dot of a call, the slash of `</div>`, the `n` of
+ * `\n`.
+ */
 function countLeadCharacters(whole: string, before: string): number {
   const joint = /^(?:-{1,2}(?![A-Za-z-])|-(?!-)|[@$~.](?![\w./])|\/(?![\w.@]))+/.exec(whole)?.[0].length ?? 0
   if (joint > 0 || before === '\\') return Math.max(1, joint)
@@ -158,7 +164,9 @@ const isConstraint = (clause: string): boolean =>
   duty.test(clause) ||
   (command.test(clause) && restriction.test(clause))
 
-/** Finds the first clause of each sentence that forbids or restricts something, without the final stop; skips questions. */
+/**
+ * Finds the first clause of each sentence that forbids or restricts something, without the final stop; skips questions.
+ */
 function findConstraints(text: string): Anchor[] {
   const found: Anchor[] = []
   for (const sentence of splitSentences(text)) {

@@ -98,7 +98,9 @@ function uncomment(code: string, language: string): string {
 
 type BlockComment = { readonly rest: string; readonly closing: string | undefined }
 
-/** Finds the comment a line begins with: `line`, or a block that ends on this line or (with `closing`) on a later one. */
+/**
+ * Finds the comment a line begins with: `line`, or a block that ends on this line or (with `closing`) on a later one.
+ */
 function findLeadingComment(
   line: string,
   { line: mark, block }: Syntax,

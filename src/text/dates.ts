@@ -94,7 +94,8 @@ function parseRange(words: readonly Word[], at: number, now: Millis): DateExpres
   const last = connector.test(words[end]?.text ?? '') ? parseExpression(words, end + 1, now, 'other') : undefined
   if (last === undefined) return undefined
   if (first === undefined) return extendToDay(words[at + 1]?.text ?? '', last)
-  // Without a year, the start is the latest one before the end, as in "from November to February" and "March to May 2024".
+  // Without a year, the start is the latest one before the end, as in "from November to February" and "March to May
+  // 2024".
   const begin = first.withoutYear === true ? (parseExpression(words, at + 1, last.to - 1, 'other') ?? first) : first
   return { from: begin.from, to: last.to, end: last.end }
 }
@@ -114,7 +115,8 @@ type DateExpression = TimeRange & {
 }
 
 /**
- * Preposition before an expression. A bare month counts only after `in`, a bare weekday only after `on`; other words such
+ * Preposition before an expression. A bare month counts only after `in`, a bare weekday only after `on`; other words
+ * such
  * as `since` accept both; `over` accepts neither, but accepts "the last week".
  */
 type Preposition = 'none' | 'in' | 'on' | 'over' | 'other'
@@ -205,7 +207,9 @@ function findNearest(word: Word | undefined, isLast: boolean, now: Millis): Time
   return month === undefined || !isClearlyMonth(word) ? undefined : latestMonth(month, now, true)
 }
 
-/** Parses "the last three days". Without a number it needs `in` or `over` before it: "the last week" may be of anything. */
+/**
+ * Parses "the last three days". Without a number it needs `in` or `over` before it: "the last week" may be of anything.
+ */
 function parseLastUnits(
   words: readonly Word[],
   at: number,
@@ -345,7 +349,10 @@ function splitClauses(text: string): Word[][] {
   return clauses
 }
 
-/** Removes stops and apostrophes at the end. Scans backwards: a regular expression would be quadratic for long rows of them. */
+/**
+ * Removes stops and apostrophes at the end. Scans backwards: a regular expression would be quadratic for long rows of
+ * them.
+ */
 function trimEndPunctuation(found: string): string {
   let end = found.length
   while (end > 0 && ".…'’".includes(found[end - 1] as string)) end--

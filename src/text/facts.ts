@@ -14,7 +14,10 @@ const ipv4 = /(?<![\w.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d{1,5})?(?![\w]|\
 const ipv6 = /(?<![\w:.])(?:[\da-f]{1,4}:){0,7}:?(?::[\da-f]{1,4}){1,7}(?![\w:])/gi
 const number = /(?<!\w|\w[-.])(?:[A-Za-z]{1,20}-|[#$€£¥vV])?\d[\d.,:/-]*\d(?:%|[A-Za-z]{1,3})?(?!\w)/g
 
-/** Finds URLs, e-mail addresses, error messages, selectors, class names, ids, IP addresses and numbers, ordered by start. */
+/**
+ * Finds URLs, e-mail addresses, error messages, selectors, class names, ids, IP addresses and numbers, ordered by
+ * start.
+ */
 export function findFacts(text: string): FactMatch[] {
   const names = [
     ...findUrls(text),
@@ -119,7 +122,9 @@ const isIpv4 = (fact: string): boolean =>
 /** Accepts eight groups, or `::` and a digit. */
 const isIpv6 = (fact: string): boolean => /\d/.test(fact) && (fact.includes('::') || fact.split(':').length === 8)
 
-/** Finds error messages with the name before them (`TypeError: …`), up to the end of the sentence or enclosing string. */
+/**
+ * Finds error messages with the name before them (`TypeError: …`), up to the end of the sentence or enclosing string.
+ */
 function findErrorMessages(text: string): FactMatch[] {
   const found: FactMatch[] = []
   errorMessage.lastIndex = 0

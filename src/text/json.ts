@@ -50,7 +50,8 @@ const maxAttempts = 32
 const unsafeNames: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 
 /**
- * Parses the object or list in a model's reply; returns undefined if there is none. Accepts prose and code fences around
+ * Parses the object or list in a model's reply; returns undefined if there is none. Accepts prose and code fences
+ * around
  * it, and comments, trailing commas, single quotes, unquoted names and Python literals in it. Of a truncated reply, the
  * complete values are kept. Objects have no prototype and no property name that could reach one.
  *
@@ -124,7 +125,9 @@ function readList(reader: Reader, depth: number): unknown {
   return list
 }
 
-/** Skips commas, also superfluous ones; consumes the closing bracket, or the end of the input, and then returns true. */
+/**
+ * Skips commas, also superfluous ones; consumes the closing bracket, or the end of the input, and then returns true.
+ */
 function skipToNextItem(reader: Reader, bracket: string): boolean {
   for (;;) {
     skipBlanks(reader)

@@ -46,7 +46,8 @@ const isKeyCharacter = Uint8Array.from({ length: 128 }, (_, code) =>
 )
 
 /**
- * Cheap prefilter: if false, the text contains no key of a known format. Checks windows from their end backwards, so that
+ * Cheap prefilter: if false, the text contains no key of a known format. Checks windows from their end backwards, so
+ * that
  * most characters are skipped.
  */
 export function mayContainKeys(text: string): boolean {
@@ -67,7 +68,8 @@ const minLength = String.raw`(?=[\w~.+/:=%-]{20})`
 const withPrefix = (prefixes: string): string => String.raw`(?:${prefixes})[\w-]{20,}={0,2}`
 
 const keyFormats = [
-  // OpenAI, Anthropic, OpenRouter; Stripe; Google; Figma; NVIDIA; Brevo; Supabase; Pinecone; LangSmith; Groq; xAI; Perplexity
+  // OpenAI, Anthropic, OpenRouter; Stripe; Google; Figma; NVIDIA; Brevo; Supabase; Pinecone; LangSmith; Groq; xAI;
+  // Perplexity
   withPrefix('sk-|[sr]k_(?:live|test)_|GOCSPX-|AIza|figd_|nvapi-|xkeysib-|sb_secret_|pcsk_|lsv2_|gsk_|xai-|pplx-'),
   // Hugging Face, Replicate, Linear, Notion, New Relic, age, PostHog, Tavily, Postman, Resend
   withPrefix('hf_|r8_|lin_[a-z]+_|secret_|ntn_|NRAK-|AGE-SECRET-KEY-|phx_|tvly-|PMAK-|re_'),
@@ -218,7 +220,8 @@ function findCookies(text: string): SecretMatch[] {
   return found
 }
 
-// A lookahead at every possible start, so that a failed candidate does not hide the next. Grouped as on a card, or ungrouped.
+// A lookahead at every possible start, so that a failed candidate does not hide the next. Grouped as on a card, or
+// ungrouped.
 const candidate =
   /(?<![\w.+/#]|\d-)(?=(\d{4}([ -])(?:\d{4}\2\d{4}\2\d{4}|\d{6}\2\d{4,5}))((?:\2\d{1,3})?)(?![\w]|\.\d)|(\d{13,19})(?![\w]|[.-]\d))/g
 /** Prefixes and lengths of Visa; Mastercard; American Express; Diners Club; JCB, Discover and UnionPay. */
@@ -276,7 +279,9 @@ const namedValue = new RegExp(
   'gi',
 )
 
-/** Relation of a value to its name: a flag or environment variable, an assignment in code, a sentence, or just adjacent. */
+/**
+ * Relation of a value to its name: a flag or environment variable, an assignment in code, a sentence, or just adjacent.
+ */
 type Relation = 'set' | 'assigned' | 'stated' | 'adjacent'
 
 const nameHint =
@@ -351,7 +356,9 @@ const maxValueCharacters = 500
 const valueRest = /[^\s"'`⟨]*/y
 // In nested strings quotes are escaped: the string ends at a quote with as many backslashes as its opening quote.
 const quotedValue = /(\\{0,7})(["'`])(?:(?!(?<!\\)\1\2)[^\n]){0,500}/y
-/** A comma, bracket or quote belongs to a bare value if neither a space nor another name follows: `Password=a;b;Port=1`. */
+/**
+ * A comma, bracket or quote belongs to a bare value if neither a space nor another name follows: `Password=a;b;Port=1`.
+ */
 const bareValue =
   /^[“‘«„]?(?:[^\s"'`<,;&)}\]\\“”’»⟨]+|["'`<,;&)}\]](?![\s"'`<>,;&)}\]\\/]|$|[\w. -]{1,30}[=:])|\\(?![nrt"'\\]))+/
 const openingQuote = /^[“‘«„]/

@@ -15,12 +15,17 @@ import {
   type SecretMatch,
 } from './secretPatterns.ts'
 
-/** Prefilter for everything but keys of known formats: one scan rejects most texts. Alternatives with a common start are factored. */
+/**
+ * Prefilter for everything but keys of known formats: one scan rejects most texts. Alternatives with a common start are
+ * factored.
+ */
 const secretHint =
   /p(?:ass|wd|in)|s(?:e(?:cret|nha|ed)|ign ?in)|token|key|auth|b(?:earer|asic|ackup)|c(?:o(?:ntraseña|okie|de)|v[vc]|redential)|m(?:ot de|nemonic)|пароль|密码|パスワード|identified by|:\/\/|otp|log ?in|recovery|\s-u|--(?:user|---)|\d{4}(?:[ -]\d{4}|\d{9})/i
 /** Overwrites found secrets; no pattern accepts this character in a name or value. */
 const blank = '⟨'
-/** A secret hidden by a neighbouring one is found in the next pass; four passes suffice for all but adversarial texts. */
+/**
+ * A secret hidden by a neighbouring one is found in the next pass; four passes suffice for all but adversarial texts.
+ */
 const maxPasses = 4
 
 /** Detectors, each with its prefilter. */

@@ -14,7 +14,8 @@ import { extractTerms } from './words.ts'
 const maxMisses = 4
 
 /**
- * Selects the most informative sentences, in their order, as many as fit; ` ... ` marks omissions. Returns '' if not even
+ * Selects the most informative sentences, in their order, as many as fit; ` ... ` marks omissions. Returns '' if not
+ * even
  * one fits. `fits` must be monotone (true for a text if true for a longer one): a binary search calls it a few times.
  *
  * @example

@@ -7,7 +7,8 @@ export type Sentence = { readonly text: string; readonly start: number; readonly
 const maxSentenceCharacters = 600
 
 /**
- * Splits a text into sentences. A line break ends a sentence. Fenced code is split into lines with their indentation; the
+ * Splits a text into sentences. A line break ends a sentence. Fenced code is split into lines with their indentation;
+ * the
  * fences themselves are dropped.
  *
  * @example

@@ -12,13 +12,15 @@ import { pairs, triples, words } from './frequentWords.ts'
  * - a byte with cost 1 covers the token it is in, even if that token reaches into neighbouring runs;
  * - every other run covers the tokens within it and those it shares with a run of the same kind.
  *
- * ASCII letters, digits, spaces and line ends form such runs; everything else, including all text outside ASCII, costs its
+ * ASCII letters, digits, spaces and line ends form such runs; everything else, including all text outside ASCII, costs
+ * its
  * UTF-8 bytes. Nothing depends on the Unicode version of the browser.
  *
  * - Digits: a piece has up to three, and each group of up to three is a token. Digits of another script before them may
  *   take the first one or two into their piece, whose ASCII part is then one token.
  * - Space before a letter: always begins the letter's piece. A common word that is one token costs 1 if its piece
- *   certainly ends with it. Without a space, a symbol before it may be in its piece; `scripts/frequent-words.ts` admits a
+ *   certainly ends with it. Without a space, a symbol before it may be in its piece; `scripts/frequent-words.ts` admits
+ * a
  *   word only if that costs no more than the symbol's bytes.
  * - Other letters: see `maxLetterTokens`.
  * - Spaces and line ends: up to 79 and 10 of them are a token, so two neighbouring tokens in a run together have more.
@@ -103,7 +105,8 @@ function priceBlank(size: number, maxToken: number): Tokens {
 }
 
 /**
- * Before anything but white space, the last space is split off, and a line end before the spaces is in a separate piece.
+ * Before anything but white space, the last space is split off, and a line end before the spaces is in a separate
+ * piece.
  * Otherwise line ends on either side may be in the same piece, and a token may contain characters of both.
  */
 function priceSpaces(text: string, at: number, end: number): Tokens {
@@ -141,7 +144,9 @@ function priceWord(text: string, at: number): Segment {
 /** Characters outside ASCII that are not part of a word in any Unicode version. */
 const punctuation = '‘’“”–—…'
 
-/** Tells whether a letter after this index starts its piece, may share it with the symbol there, or may be inside it. */
+/**
+ * Tells whether a letter after this index starts its piece, may share it with the symbol there, or may be inside it.
+ */
 function classifyStart(text: string, at: number): 'start' | 'shared' | 'inside' {
   const kind = kindAt(text, at)
   if (kind === 'edge' || kind === 'line' || kind === 'digit' || text[at] === '\r') return 'start'
@@ -191,7 +196,9 @@ for (let at = 0; at < symbols.length; at++) symbolOf[symbols.charCodeAt(at)] = a
 
 /** Set for two symbols that form a token: `isPair[first * 53 + second]`. */
 const isPair = new Uint8Array(53 * 53)
-/** Set for three symbols that form a token, the first a space or a to z: `isTriple[(first * 26 + second) * 26 + third]`. */
+/**
+ * Set for three symbols that form a token, the first a space or a to z: `isTriple[(first * 26 + second) * 26 + third]`.
+ */
 const isTriple = new Uint8Array(27 * 26 * 26)
 pairs.split(',').forEach((row, first) => {
   for (const second of row) isPair[first * 53 + symbols.indexOf(second)] = 1
@@ -229,10 +236,13 @@ const more = new Int32Array(4)
  * Returns an upper bound of the tokens within these ASCII letters, including a space before them, in either encoding.
  *
  * Byte pair encoding stops when no two neighbouring tokens of a piece form a token together. Whatever the tokens are,
- * neighbours of one and one, one and two, or two and one symbols are therefore not a pair or triple of the tables, which
- * hold only tokens of both encodings. The longest chain of parts that obeys this rule has at least as many parts as there
+ * neighbours of one and one, one and two, or two and one symbols are therefore not a pair or triple of the tables,
+ * which
+ * hold only tokens of both encodings. The longest chain of parts that obeys this rule has at least as many parts as
+ * there
  * are tokens. Neighbours are unrestricted at positions where a piece may end within the letters: after an apostrophe,
- * behind the first or second letter (both encodings may end a piece after 's or 'll). o200k_base also ends a piece between
+ * behind the first or second letter (both encodings may end a piece after 's or 'll). o200k_base also ends a piece
+ * between
  * a lower-case and an upper-case letter, but no pair or triple has a capital there.
  */
 function maxLetterTokens(text: string, start: number, end: number, afterApostrophe: boolean): number {

@@ -46,7 +46,7 @@ function kindAt(text: string, at: number): number {
  * Splits a text into words, in lower case and without accents. An identifier gives itself, followed by its parts.
  *
  * @example
- * framingTexts("Don't touch src/userName.ts") // ["don't", 'touch', 'src/username.ts', 'src', 'username', 'user', 'name', 'ts']
+ * splitWords("Don't touch src/userName.ts") // ["don't", 'touch', 'src/username.ts', 'src', 'username', 'user', 'name', 'ts']
  */
 export function splitWords(text: string): string[] {
   const words: string[] = []

@@ -22,7 +22,8 @@ const classAt = (text: string, at: number): number => {
 const isLetterClass = (kind: number): boolean => kind === classes.lower || kind === classes.upper
 
 /**
- * Returns the end of the piece that starts at `at` if it is ASCII and both encodings end it at the same position; otherwise
+ * Returns the end of the piece that starts at `at` if it is ASCII and both encodings end it at the same position;
+ * otherwise
  * returns `at`, and the caller must use the split pattern. Most pieces take this path, which is several times faster.
  */
 export function endOfAsciiPiece(text: string, at: number): number {
@@ -46,7 +47,10 @@ function endOfWord(text: string, at: number, start: number): number {
   return isWordBoundary(codeAt(text, end)) ? end : at
 }
 
-/** True if a word of ASCII letters certainly ends before this code. A non-ASCII letter, an accent or a contraction may continue it. */
+/**
+ * True if a word of ASCII letters certainly ends before this code. A non-ASCII letter, an accent or a contraction may
+ * continue it.
+ */
 export const isWordBoundary = (code: number): boolean =>
   code < 65 ? code !== apostrophe : (code > 90 && code < 97) || (code > 122 && code < 128)
 

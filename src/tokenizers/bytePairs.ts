@@ -36,7 +36,10 @@ export class RankIndex {
     return this.#byteRanks[byte] as number
   }
 
-  /** Rank of the token that merges two neighbours, which span `bytes` from `start` to `end`. The cache avoids slicing for frequent pairs. */
+  /**
+   * Rank of the token that merges two neighbours, which span `bytes` from `start` to `end`. The cache avoids slicing
+   * for frequent pairs.
+   */
   rankOfPair(left: number, right: number, bytes: string, start: number, end: number): number {
     const pair = left * 0x100000 + right
     const slot = (Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b)) >>> 16
@@ -76,7 +79,8 @@ function encodeCodePoint(point: number): string {
 }
 
 /**
- * Counts the tokens that byte pair encoding makes of a byte string of at most 65,536 bytes. Repeatedly merges the pair with the
+ * Counts the tokens that byte pair encoding makes of a byte string of at most 65,536 bytes. Repeatedly merges the pair
+ * with the
  * lowest rank, the leftmost first among equals. A heap keeps this at O(n log n).
  */
 export function countBpeTokens(bytes: string, ranks: RankIndex): number {
@@ -148,7 +152,8 @@ class MinHeap {
 }
 
 /**
- * Parts of a byte string as a doubly linked list, indexed by start position. `token` is the rank of the part, `pairRank` the rank
+ * Parts of a byte string as a doubly linked list, indexed by start position. `token` is the rank of the part,
+ * `pairRank` the rank
  * of the part merged with its successor.
  */
 type Parts = {

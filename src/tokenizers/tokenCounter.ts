@@ -7,20 +7,29 @@ import { WordTokenCache } from './wordTokenCache.ts'
 
 /** Longer pieces are bounded from above instead of merged: merging takes time, and no natural word is this long. */
 const maxPieceCharacters = 4_096
-/** Tokens counted per text, about 30 ms at worst. The rest is bounded by its bytes: no more than this is ever shown whole. */
+/**
+ * Tokens counted per text, about 30 ms at worst. The rest is bounded by its bytes: no more than this is ever shown
+ * whole.
+ */
 const maxCountedTokens = 32_768
 /** Beyond this length, text that has no cut point in this range is bounded without splitting it into pieces. */
 const maxScannedCharacters = 524_288
 /** V8 substrings of 13 characters or more retain the text they were cut from, so only shorter pieces are cached. */
 const pieceCache = { maxEntries: 16_384, maxCharacters: 12 }
-/** Recent counts: short texts as a whole, longer ones by segment. Kept small, so that forgotten text does not stay in memory. */
+/**
+ * Recent counts: short texts as a whole, longer ones by segment. Kept small, so that forgotten text does not stay in
+ * memory.
+ */
 const shortTextCache = { maxCharacters: 1_024, slots: 128 }
 const segmentCache = { maxCharacters: 256, slots: 1_024 }
 
 const space = 32
 const isLetter = (code: number): boolean => isLowercase(code) || isUppercase(code)
 
-/** True for a space between two ASCII letters. Both encodings split before it, so that both sides can be counted separately. */
+/**
+ * True for a space between two ASCII letters. Both encodings split before it, so that both sides can be counted
+ * separately.
+ */
 const isSplitPoint = (text: string, at: number): boolean =>
   text.charCodeAt(at) === space && isLetter(text.charCodeAt(at - 1)) && isLetter(text.charCodeAt(at + 1))
 
@@ -37,14 +46,20 @@ function lastSplitPoint(text: string): number {
   return at
 }
 
-/** Returns the end of the last word, or its start if the characters after it may continue it. The text must have a split point. */
+/**
+ * Returns the end of the last word, or its start if the characters after it may continue it. The text must have a split
+ * point.
+ */
 function endOfLastWord(text: string): number {
   let end = text.length
   while (!isLetter(text.charCodeAt(end - 1))) end--
   return isWordBoundary(codeAt(text, end)) ? end : lastSplitPoint(text)
 }
 
-/** Selects one in eight split points by the letters around them, so that the same words are cut at the same points in any text. */
+/**
+ * Selects one in eight split points by the letters around them, so that the same words are cut at the same points in
+ * any text.
+ */
 const isSegmentBoundary = (text: string, at: number): boolean =>
   ((text.charCodeAt(at - 1) * 31 + text.charCodeAt(at + 1)) & 7) === 0 && isSplitPoint(text, at)
 
@@ -70,7 +85,10 @@ export class TokenCounter {
     this.#ranks = ranks
   }
 
-  /** Caches the part between the outer split points: the same text is soon counted again with a label before or a newline after it. */
+  /**
+   * Caches the part between the outer split points: the same text is soon counted again with a label before or a
+   * newline after it.
+   */
   count(text: string): Tokens {
     if (text.length > shortTextCache.maxCharacters) return this.#countLong(text)
     const first = firstSplitPoint(text)
@@ -83,7 +101,10 @@ export class TokenCounter {
     )
   }
 
-  /** Counts a text alone, as a line and as a paragraph. Only the first word and the characters after the last word differ. */
+  /**
+   * Counts a text alone, as a line and as a paragraph. Only the first word and the characters after the last word
+   * differ.
+   */
   countLine({ text: label, tokens }: LineLabel, text: string): LineCounts {
     const first = text.length > shortTextCache.maxCharacters ? -1 : firstSplitPoint(text)
     if (first < 0) return [this.count(text), this.count(`${label} ${text}\n`), this.count(`${label} ${text}\n\n`)]
@@ -202,7 +223,10 @@ export class TokenCounter {
     return tokens
   }
 
-  /** Caches only runs of one ASCII character, which need no copy of the piece as a key. ASCII diagrams count about 8 times faster. */
+  /**
+   * Caches only runs of one ASCII character, which need no copy of the piece as a key. ASCII diagrams count about 8
+   * times faster.
+   */
   #countLongPiece(piece: string): Tokens {
     const code = piece.charCodeAt(0)
     let at = 1
@@ -224,11 +248,17 @@ export class TokenCounter {
   }
 }
 
-/** Upper bound: the UTF-8 bytes of part of a text, each of which is in one token. Very long parts count three bytes per character. */
+/**
+ * Upper bound: the UTF-8 bytes of part of a text, each of which is in one token. Very long parts count three bytes per
+ * character.
+ */
 const maxTokensOf = (text: string, from: number, to: number): number =>
   to - from > maxScannedCharacters ? 3 * (to - from) : utf8Length(text.slice(from, to))
 
-/** Direct-mapped cache of token counts. The slot is chosen by a few characters, because hashing a whole text would cost what it saves. */
+/**
+ * Direct-mapped cache of token counts. The slot is chosen by a few characters, because hashing a whole text would cost
+ * what it saves.
+ */
 class RecentCounts {
   readonly #texts: string[]
   readonly #tokens: Tokens[]

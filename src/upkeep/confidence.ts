@@ -34,7 +34,8 @@ const withSession = (sessions: readonly string[] = [], session: string): readonl
   [...sessions.filter((known) => known !== session), session].slice(-maxSessionsTracked)
 
 /**
- * Returns the confidence state after a mention. Each session counts once; an explicit confidence replaces the computed one.
+ * Returns the confidence state after a mention. Each session counts once; an explicit confidence replaces the computed
+ * one.
  *
  * @example
  * recordMention(undefined, { at: now }) // { confidence: 0.5, at: now, usedAt: now }
@@ -60,7 +61,9 @@ export function recordMention(
   }
 }
 
-/** Returns knowledge after a session has used it. The first use per session raises confidence; every use resets ageing. */
+/**
+ * Returns knowledge after a session has used it. The first use per session raises confidence; every use resets ageing.
+ */
 export function recordUse<K extends ConfidenceState>(
   known: K,
   use: { readonly session: string; readonly at: Millis },
@@ -76,7 +79,8 @@ export function recordUse<K extends ConfidenceState>(
 }
 
 /**
- * Lowers confidence for every 30 days without a mention or use. Mentions and uses apply this first, so the result does not
+ * Lowers confidence for every 30 days without a mention or use. Mentions and uses apply this first, so the result does
+ * not
  * depend on how often a sweep runs. Returns the same object when nothing changes.
  */
 export function applyAging<K extends ConfidenceState>(known: K, now: Millis): K {

@@ -41,7 +41,9 @@ export type DraftDeps = {
   readonly pause: Pause
 }
 
-/** Drafts a summary with the model, if there is one and its text passes verification; otherwise with the built-in rules. */
+/**
+ * Drafts a summary with the model, if there is one and its text passes verification; otherwise with the built-in rules.
+ */
 export async function draftSummary(
   original: SummaryInput,
   target: SummaryTarget,
@@ -163,7 +165,10 @@ function* findSources(text: string, { messages, previous }: SummaryInput): Work<
   return [...cited].map((message) => ({ message }))
 }
 
-/** Finds the messages with content that a text omits. If it omits content of the previous summary, all sources of that are included. */
+/**
+ * Finds the messages with content that a text omits. If it omits content of the previous summary, all sources of that
+ * are included.
+ */
 export const findLostRuns = (text: string, input: SummaryInput): readonly SequenceRange[] =>
   runSync(findLostRunsInSteps(text, input))
 

@@ -1,4 +1,4 @@
-import type { Derived, Fact, Item, Millis, Summary, UpkeepNotes } from '../domain/entry.ts'
+import type { DerivedEntry, Fact, Item, Millis, Summary, UpkeepNotes } from '../domain/entry.ts'
 import { countExisting, type SessionHead } from '../domain/session.ts'
 import type { FactCandidate } from './extract/fields.ts'
 import { mergeFacts } from './extract/merge.ts'
@@ -25,7 +25,7 @@ export function applyOutcome(
   head: SessionHead,
   outcome: StepOutcome,
   now: Millis,
-): { readonly put: readonly Derived[]; readonly drop: readonly string[] } | undefined {
+): { readonly put: readonly DerivedEntry[]; readonly drop: readonly string[] } | undefined {
   if (!isStillValid(head, outcome)) return undefined
   const facts = head.derived.filter((entry): entry is Fact => entry.kind === 'fact')
   const createId = (index: number): string => `f${head.revision + 1}.${index}`

@@ -113,7 +113,10 @@ async function summariseHour(
   })
 }
 
-/** Takes up to `maxMessages` messages without splitting a tool call from its results; if the first unit is longer, all of that. */
+/**
+ * Takes up to `maxMessages` messages without splitting a tool call from its results; if the first unit is longer, all
+ * of that.
+ */
 function takeBatch(page: readonly Message[], maxMessages: number): readonly Message[] {
   const batch = withoutSplitCall(page.slice(0, maxMessages), page[maxMessages])
   if (batch.length > 0) return batch
@@ -224,7 +227,10 @@ function buildOutcome(
   }
 }
 
-/** Reads the messages after a sequence number that start before `endOffset`, except the newest, without splitting a tool call from its results. */
+/**
+ * Reads the messages after a sequence number that start before `endOffset`, except the newest, without splitting a tool
+ * call from its results.
+ */
 async function readMessagesBefore(
   store: Store,
   head: SessionHead,

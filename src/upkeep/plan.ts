@@ -1,5 +1,5 @@
 import { estimateReservedTokens, findSummaryCoverage, maxBandTokens } from '../domain/band.ts'
-import type { Derived, Message, Millis, Summary, Tokens } from '../domain/entry.ts'
+import type { DerivedEntry, Message, Millis, Summary, Tokens } from '../domain/entry.ts'
 import type { Profile, RuleCondition, UpkeepRule, UpkeepTask } from '../domain/profile.ts'
 import { countExisting, type SessionHead } from '../domain/session.ts'
 
@@ -32,7 +32,7 @@ type PlanInput = {
   /** Token budget that contexts of the session are built for. */
   readonly budget: Tokens
   /** Tokens a derived entry takes when it is shown in full. */
-  readonly tokenCost: (entry: Derived) => Tokens
+  readonly tokenCost: (entry: DerivedEntry) => Tokens
 }
 
 /**
@@ -162,7 +162,7 @@ export function maxSummaryTokens({ bands, budget }: Profile): Tokens {
 }
 
 /** Lists the summaries of a tier in conversation order. */
-export const summariesOfTier = (derived: readonly Derived[], tier: Summary['tier']): readonly Summary[] =>
+export const summariesOfTier = (derived: readonly DerivedEntry[], tier: Summary['tier']): readonly Summary[] =>
   derived
     .filter((entry): entry is Summary => entry.kind === 'summary' && entry.tier === tier)
     .sort((a, b) => a.covers[0] - b.covers[0])

@@ -1,4 +1,4 @@
-import type { Derived, Fact, Json, Millis, Summary } from '../domain/entry.ts'
+import type { DerivedEntry, Fact, Json, Millis, Summary } from '../domain/entry.ts'
 import { countExisting, type Gap } from '../domain/session.ts'
 import { type FactField, factFields, isKeyedField } from './extract/fields.ts'
 import { byFirstMention, factsAsOf } from './extract/merge.ts'
@@ -26,7 +26,7 @@ export type MemoryRecord = {
  * @example
  * buildRecord([]).important_data.user_preferences // {}
  */
-export function buildRecord(derived: readonly Derived[], asOf?: Millis, gaps: readonly Gap[] = []): MemoryRecord {
+export function buildRecord(derived: readonly DerivedEntry[], asOf?: Millis, gaps: readonly Gap[] = []): MemoryRecord {
   const facts = derived.filter((entry): entry is Fact => entry.kind === 'fact')
   const current = asOf === undefined ? facts.filter(({ until }) => until === undefined) : factsAsOf(facts, asOf)
   const summary = latestSummary(derived, asOf)
@@ -40,7 +40,7 @@ export function buildRecord(derived: readonly Derived[], asOf?: Millis, gaps: re
   }
 }
 
-function latestSummary(derived: readonly Derived[], asOf: Millis = Number.POSITIVE_INFINITY): Summary | undefined {
+function latestSummary(derived: readonly DerivedEntry[], asOf: Millis = Number.POSITIVE_INFINITY): Summary | undefined {
   let latest: Summary | undefined
   for (const entry of derived)
     if (

@@ -1,4 +1,11 @@
-import { type Derived, type Fact, getEntryText, type Message, parseMessageId, type Summary } from '../domain/entry.ts'
+import {
+  type DerivedEntry,
+  type Fact,
+  getEntryText,
+  type Message,
+  parseMessageId,
+  type Summary,
+} from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { fallbackSummary, findLostRuns } from './draft.ts'
@@ -18,10 +25,10 @@ export type DeletionsBySession = ReadonlyMap<string, DeletedMessages>
  * range that included one.
  */
 export function findAffected(
-  derived: readonly Derived[],
+  derived: readonly DerivedEntry[],
   sessionId: string,
   deletions: DeletionsBySession,
-): readonly Derived[] {
+): readonly DerivedEntry[] {
   return derived.filter(
     (entry) =>
       entry.sources.some(({ message, session = sessionId }) => isDeleted(deletions.get(session), message)) ||
@@ -29,7 +36,7 @@ export function findAffected(
   )
 }
 
-function coversDeleted(entry: Derived, deleted: DeletedMessages | undefined): boolean {
+function coversDeleted(entry: DerivedEntry, deleted: DeletedMessages | undefined): boolean {
   if (entry.kind !== 'summary' || deleted === undefined) return false
   const [first, last] = entry.covers
   if (deleted === 'all') return true
@@ -43,13 +50,15 @@ function coversDeleted(entry: Derived, deleted: DeletedMessages | undefined): bo
 const isDeleted = (deleted: DeletedMessages | undefined, message: string): boolean =>
   deleted !== undefined && (deleted === 'all' || deleted.has(message))
 
-/** True if an entry contains a text, ignoring case, in its user-supplied content. Role, numbers and id are not searched. */
-export function containsText(entry: Message | Derived, text: string): boolean {
+/**
+ * True if an entry contains a text, ignoring case, in its user-supplied content. Role, numbers and id are not searched.
+ */
+export function containsText(entry: Message | DerivedEntry, text: string): boolean {
   const lowercase = text.toLowerCase()
   return searchableTexts(entry).some((content) => content.toLowerCase().includes(lowercase))
 }
 
-function searchableTexts(entry: Message | Derived): readonly string[] {
+function searchableTexts(entry: Message | DerivedEntry): readonly string[] {
   if (entry.kind === 'message') return [entry.content, entry.name ?? '', ...textsIn(entry.toolCalls ?? [])]
   if (entry.kind === 'fact' || entry.kind === 'knowledge') return [entry.key, ...textsIn(entry.value)]
   if (entry.kind === 'about') return textsIn(entry.metadata ?? '')
@@ -64,11 +73,11 @@ function textsIn(value: unknown): readonly string[] {
 
 /** Rebuilds an entry from the remaining messages with the built-in rules; undefined when nothing remains of it. */
 export function rederive(
-  entry: Derived,
+  entry: DerivedEntry,
   remaining: readonly Message[],
   profile: Profile,
   tokenizer: Tokenizer,
-): Derived | undefined {
+): DerivedEntry | undefined {
   if (remaining.length === 0) return undefined
   if (entry.kind === 'summary') return resummarise(entry, remaining, profile, tokenizer)
   if (entry.kind === 'fact') return reextractFact(entry, remaining)

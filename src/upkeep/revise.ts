@@ -1,11 +1,11 @@
-import type { Derived, Millis } from '../domain/entry.ts'
+import type { DerivedEntry, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
 
 /** Derived entries to put and to drop. */
-type Revision = { readonly put: readonly Derived[]; readonly drop: readonly string[] }
+type Revision = { readonly put: readonly DerivedEntry[]; readonly drop: readonly string[] }
 
 /** A committed revision and the head it was based on. */
 export type RevisionResult = Revision & { readonly head: SessionHead }
@@ -14,7 +14,8 @@ const maxAttempts = 1_000
 
 /**
  * Reads a session, decides on a revision and commits it; repeats all of that on a conflict. Resolves to undefined when
- * there is nothing to change. Counts as a use of the session only when `at` is given. Throws `conflict` after 1,000 attempts.
+ * there is nothing to change. Counts as a use of the session only when `at` is given. Throws `conflict` after 1,000
+ * attempts.
  */
 export async function revise(
   store: Store,

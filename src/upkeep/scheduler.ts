@@ -1,4 +1,4 @@
-import type { Derived, Message, Millis, Tokens, UpkeepNotes } from '../domain/entry.ts'
+import type { DerivedEntry, Message, Millis, Tokens, UpkeepNotes } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
@@ -26,7 +26,7 @@ export type SchedulerDeps = {
   readonly store: Store
   readonly tokenizer: Tokenizer
   /** Tokens a derived entry takes when it is shown in full. */
-  readonly tokenCost: (entry: Derived) => Tokens
+  readonly tokenCost: (entry: DerivedEntry) => Tokens
   /** Returns the model to call for a session, if there is one. */
   readonly modelCallFor: (key: Key) => ModelCall | undefined
   readonly clock: Clock
@@ -35,7 +35,7 @@ export type SchedulerDeps = {
   /** Identifies this process to others that use the same store. */
   readonly holder: string
   /** Called after entries were stored in a session. */
-  readonly onPut: (key: Key, epoch: number, entries: readonly Derived[]) => void
+  readonly onPut: (key: Key, epoch: number, entries: readonly DerivedEntry[]) => void
 }
 
 type TimedDegradation = Degradation & { readonly at: Millis }
@@ -91,7 +91,9 @@ export class UpkeepScheduler {
     this.hasBlockingRule = deps.profile.upkeep.some(({ blocking }) => blocking === true)
   }
 
-  /** Schedules a check of a session and returns at once. `newest` and `epoch` allow to skip it when nothing can be due. */
+  /**
+   * Schedules a check of a session and returns at once. `newest` and `epoch` allow to skip it when nothing can be due.
+   */
   notify(key: Key, trigger: UpkeepTrigger, newest?: NewestMessage, epoch?: number): void {
     if (this.deps.profile.upkeep.length === 0 || this.stopped.signal.aborted) return
     const name = formatKey(key)

@@ -1,4 +1,4 @@
-import type { Derived, Fact, Knowledge, Message, Millis, Summary } from '../domain/entry.ts'
+import type { DerivedEntry, Fact, Knowledge, Message, Millis, Summary } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { type Key, parseKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { Model, Store } from '../domain/ports.ts'
@@ -81,7 +81,10 @@ export class Upkeep {
     return this.scheduler.whenReady(key, budget)
   }
 
-  /** Runs the rules that depend on time: the optimizer and knowledge ageing. The host decides the interval; `sweep` calls this too. */
+  /**
+   * Runs the rules that depend on time: the optimizer and knowledge ageing. The host decides the interval; `sweep`
+   * calls this too.
+   */
   async tick(now: Millis = this.deps.clock()): Promise<void> {
     this.scheduler.tick()
     const rule = this.deps.profile.upkeep.find(({ do: task }) => 'age' in task)
@@ -109,7 +112,7 @@ export class Upkeep {
   }
 
   /** Rebuilds a derived entry from the remaining messages of its sources; undefined if nothing remains of it. */
-  async rederive(entry: Derived, remaining: readonly Message[]): Promise<Derived | undefined> {
+  async rederive(entry: DerivedEntry, remaining: readonly Message[]): Promise<DerivedEntry | undefined> {
     return rederive(entry, remaining, this.deps.profile, this.deps.tokenizer)
   }
 
@@ -177,9 +180,12 @@ export class Upkeep {
     return derived.filter((entry): entry is Knowledge => entry.kind === 'knowledge')
   }
 
-  /** Approves pending knowledge, so that contexts show it. Throws `bad-option` if the id is unknown. To reject it, forget it. */
+  /**
+   * Approves pending knowledge, so that contexts show it. Throws `bad-option` if the id is unknown. To reject it,
+   * forget it.
+   */
   async approve(scope: Scope, id: string): Promise<Knowledge> {
-    const approveIn = (derived: readonly Derived[]): Knowledge => {
+    const approveIn = (derived: readonly DerivedEntry[]): Knowledge => {
       const known = derived.find((entry): entry is Knowledge => entry.kind === 'knowledge' && entry.id === id)
       if (known === undefined)
         throw new MemoryError('bad-option', `${scope} has no knowledge with the id ${id}.`, { param: 'id' })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { MessageInput } from '../../src/domain/chat.ts'
-import type { Derived, Fact, Item, Knowledge, Summary } from '../../src/domain/entry.ts'
+import type { DerivedEntry, Fact, Item, Knowledge, Summary } from '../../src/domain/entry.ts'
 import { type Framing, framings } from '../../src/domain/profile.ts'
 import { type ProfileName, profiles } from '../../src/profiles/index.ts'
 import { arbitraryName, arbitraryText, blankText } from './arbitraryText.ts'
@@ -15,7 +15,7 @@ export type TestCase = {
   readonly messages: readonly MessageInput[]
   /** Messages per append. */
   readonly batchSize: number
-  readonly derived: readonly Derived[]
+  readonly derived: readonly DerivedEntry[]
   readonly knowledge: readonly Knowledge[]
   /** Indexes of forgotten messages, counted from the end. */
   readonly forgotten: readonly number[]
@@ -130,7 +130,7 @@ const history: fc.Arbitrary<readonly MessageInput[]> = fc
   })
 
 const pastTime = fc.integer({ min: 0, max: 1_000 }).map((hours) => startTime - hours * hourMs)
-const sources: Derived['sources'] = [{ message: 'm1' }]
+const sources: DerivedEntry['sources'] = [{ message: 'm1' }]
 const entryText = fc.oneof({ weight: 12, arbitrary: arbitraryText }, { weight: 1, arbitrary: blankText })
 
 const fact = fc
@@ -227,7 +227,7 @@ const derived = fc
       maxLength: 10,
     },
   )
-  .map((entries) => entries.map((entry, index): Derived => ({ ...entry, id: `d${index}` })))
+  .map((entries) => entries.map((entry, index): DerivedEntry => ({ ...entry, id: `d${index}` })))
 const knowledge = fc
   .array(knowledgeEntry, { maxLength: 6 })
   .map((entries) => entries.map((entry, index): Knowledge => ({ ...entry, id: `k${index}` })))

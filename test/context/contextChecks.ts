@@ -2,7 +2,7 @@ import { speakerOf } from '../../src/context/entryText.ts'
 import { countChatMessage } from '../../src/context/render.ts'
 import { groupIntoUnits } from '../../src/context/unit.ts'
 import { replaceLoneSurrogates } from '../../src/domain/chat.ts'
-import { type Derived, getEntryText, isBlank, type Message, parseMessageId } from '../../src/domain/entry.ts'
+import { type DerivedEntry, getEntryText, isBlank, type Message, parseMessageId } from '../../src/domain/entry.ts'
 import type {
   AnthropicBlock,
   AnthropicContext,
@@ -82,7 +82,7 @@ export function checkNewestTurn(
 export function linesByEntry(
   ledger: Ledger,
   transcript: readonly Message[],
-  derived: readonly Derived[],
+  derived: readonly DerivedEntry[],
 ): { readonly lines: ReadonlyMap<string, LedgerLine>; readonly faults: readonly string[] } {
   const lines = new Map<string, LedgerLine>()
   const faults: string[] = []
@@ -103,7 +103,7 @@ export function linesByEntry(
 function idsInRun(
   [first, last]: readonly [string, string],
   transcript: readonly Message[],
-  derived: readonly Derived[],
+  derived: readonly DerivedEntry[],
 ): readonly string[] {
   const [from, to] = [parseMessageId(first), parseMessageId(last)]
   if (from !== undefined && to !== undefined) {
@@ -147,7 +147,7 @@ function checkWhole(message: Message, { messages, text }: Context): string[] {
   return faults
 }
 
-const shownText = (entry: Derived): string =>
+const shownText = (entry: DerivedEntry): string =>
   entry.kind === 'fact' || entry.kind === 'knowledge'
     ? typeof entry.value === 'string'
       ? entry.value

@@ -1,4 +1,4 @@
-import type { Derived, Message } from '../../src/domain/entry.ts'
+import type { DerivedEntry, Message } from '../../src/domain/entry.ts'
 import { parseKey, scopeKey } from '../../src/domain/key.ts'
 import type { Context } from '../../src/domain/ledger.ts'
 import type { SearchIndex, Store, Tokenizer } from '../../src/domain/ports.ts'
@@ -22,7 +22,7 @@ export type Fixture = {
   readonly options: ContextOptions & { readonly budget: number }
   readonly transcript: readonly Message[]
   /** Derived entries that the receipt must list, in store order. */
-  readonly derived: readonly Derived[]
+  readonly derived: readonly DerivedEntry[]
   /** Newest turn of the user that is not blank. */
   readonly newestTurn: Message | undefined
 }
@@ -81,7 +81,7 @@ export async function createFixture(
   return { memory, store, options, transcript, derived, newestTurn }
 }
 
-async function putDerived(store: Store, target: typeof key, entries: readonly Derived[]): Promise<void> {
+async function putDerived(store: Store, target: typeof key, entries: readonly DerivedEntry[]): Promise<void> {
   if (entries.length === 0) return
   const { epoch } = await store.readHead(target, 0)
   await store.commit({

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import type { MessageInput } from '../../src/domain/chat.ts'
-import type { Derived } from '../../src/domain/entry.ts'
+import type { DerivedEntry } from '../../src/domain/entry.ts'
 import type { Context } from '../../src/domain/ledger.ts'
 import type { Tokenizer } from '../../src/domain/ports.ts'
 import type { Tail } from '../../src/domain/profile.ts'
@@ -40,7 +40,7 @@ const dialogue = fc.record({
   turns: fc.array(turn, { minLength: 10, maxLength: 120, size: 'max' }),
 })
 
-const createFacts = (count: number): Derived[] =>
+const createFacts = (count: number): DerivedEntry[] =>
   Array.from({ length: count }, (_, at) => {
     return {
       kind: 'fact',

@@ -41,11 +41,11 @@ describe('parseProfile', () => {
   it('validates bands and their renderings', () => {
     const [band] = thread.bands
     const errorWith = (change: object) => parseError({ ...thread, bands: [{ ...band, ...change }] })
-    expect(errorWith({ ladder: [{ as: 'whole' }, { as: 'shrink' }] })).toContain(
-      'profile.bands[0].ladder[1].as is "shrink"; it must be one of whole, squeeze,',
+    expect(errorWith({ renderings: [{ as: 'whole' }, { as: 'shrink' }] })).toContain(
+      'profile.bands[0].renderings[1].as is "shrink"; it must be one of whole, squeeze,',
     )
-    expect(errorWith({ ladder: [{ as: 'clip' }] })).toBe(
-      'bad-profile: profile.bands[0].ladder[0].characters is missing; it must be a whole number, 1 or more.',
+    expect(errorWith({ renderings: [{ as: 'clip' }] })).toBe(
+      'bad-profile: profile.bands[0].renderings[0].characters is missing; it must be a whole number, 1 or more.',
     )
     expect(errorWith({ claim: {} })).toContain(
       'profile.bands[0].claim is {}; it must be an object with one of first, lastTokens,',
@@ -53,7 +53,7 @@ describe('parseProfile', () => {
     expect(errorWith({ maxShare: 1.5 })).toBe(
       'bad-profile: profile.bands[0].maxShare is 1.5; it must be a number above 0 up to 1, a part of the budget.',
     )
-    expect(errorWith({ show: 'turns' })).toContain('profile.bands[0].show is "turns"; it must be block')
+    expect(errorWith({ renderAs: 'turns' })).toContain('profile.bands[0].renderAs is "turns"; it must be block')
     expect(errorWith({ heading: '/x' })).toContain('must be one line that begins with neither white space nor a slash')
     expect(parseError({ ...thread, bands: [band, band] })).toContain(
       'profile.bands[1].name is "facts"; it must be different from the names of the other bands',

@@ -1,4 +1,4 @@
-import type { Derived, Fact, Message } from '../../src/domain/entry.ts'
+import type { DerivedEntry, Fact, Message } from '../../src/domain/entry.ts'
 import { countExisting } from '../../src/domain/session.ts'
 import type { Journal, Position } from './journal.ts'
 import { counterSession, messageText, type Operation, parseMessageText } from './operations.ts'
@@ -92,7 +92,7 @@ function findUnexpected(
 }
 
 /** True for entries that upkeep creates by itself. */
-const isFromUpkeep = ({ kind, id }: Derived): boolean =>
+const isFromUpkeep = ({ kind, id }: DerivedEntry): boolean =>
   kind === 'summary' || kind === 'notes' || /^f\d+\.\d+$/.test(id)
 
 /** Finds acknowledged messages that are not at their acknowledged position. */

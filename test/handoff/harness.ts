@@ -76,7 +76,13 @@ export async function createHarness({
 
 /** Wraps a store or graph so that its calls fail while `fault.code` is set. */
 function injectFault<T extends object>(target: T, fault: Fault): T {
-  const reads = new Set<string | symbol>(['head', 'page', 'entity', 'entities', 'relationships'])
+  const reads = new Set<string | symbol>([
+    'readHead',
+    'readMessages',
+    'getEntity',
+    'queryEntities',
+    'queryRelationships',
+  ])
   const isWrite = (name: string | symbol): boolean =>
     name === 'write' || (name === 'commit' && fault.onlyGraph !== true)
   return new Proxy(target, {

@@ -72,7 +72,7 @@ export function recordReads(store: Store & SearchIndex): {
       const method: unknown = Reflect.get(from, name)
       if (typeof method !== 'function') return method
       return (...given: readonly [Key, ...unknown[]]) => {
-        if (name === 'head' || name === 'search') record(name, given[0])
+        if (name === 'readHead' || name === 'search') record(name, given[0])
         return method.apply(from, given)
       }
     },

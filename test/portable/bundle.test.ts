@@ -8,7 +8,7 @@ import { importBundle } from '../../src/portable/import.ts'
 import { newMessage as line } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { openChunks, readAll } from './byteHelpers.ts'
+import { openChunks, readAll } from './byteStreams.ts'
 import { conversation, createStoreWith } from './histories.ts'
 import { expectRoundTrip } from './roundTrip.ts'
 

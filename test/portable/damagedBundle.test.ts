@@ -6,7 +6,7 @@ import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { openChunks, readAll } from './byteHelpers.ts'
+import { openChunks, readAll } from './byteStreams.ts'
 import { conversation, createStoreWith, type History } from './histories.ts'
 
 const passphrase = 'correct horse'

@@ -9,7 +9,7 @@ import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { person, writeKeyFile } from '../graph/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
-import { openChunks, readAll } from './byteHelpers.ts'
+import { openChunks, readAll } from './byteStreams.ts'
 import {
   emptyResult,
   exportFrom,

@@ -5,7 +5,7 @@ import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { type GraphWithNodes, person } from '../graph/fixtures.ts'
-import { openChunks, readAll } from './byteHelpers.ts'
+import { openChunks, readAll } from './byteStreams.ts'
 
 /** The URL of a store and, if it is encrypted, its key. */
 export type StoreLocation = { readonly url: string; readonly storeKey?: string }

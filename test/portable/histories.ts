@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { replaceLoneSurrogates } from '../../src/domain/chat.ts'
-import type { Derived, Json, NewMessage, Source } from '../../src/domain/entry.ts'
+import type { DerivedEntry, Json, NewMessage, Source } from '../../src/domain/entry.ts'
 import { formatMessageId } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import type { SearchIndex, Store } from '../../src/domain/ports.ts'
@@ -13,7 +13,7 @@ import { arbitraryName, arbitraryText, blankText } from '../context/arbitraryTex
 type Step = {
   readonly at: number
   readonly append: readonly NewMessage[]
-  readonly put: readonly Derived[]
+  readonly put: readonly DerivedEntry[]
   readonly drop: readonly number[]
 }
 /** The commits of a session; the messages in `erased` are erased at the end. */
@@ -77,7 +77,7 @@ const base = {
 }
 const number = fc.double({ noNaN: true, noDefaultInfinity: true })
 const json = fc.jsonValue() as fc.Arbitrary<Json>
-const derived: fc.Arbitrary<Derived> = fc.oneof(
+const derived: fc.Arbitrary<DerivedEntry> = fc.oneof(
   fc.record({
     ...base,
     kind: fc.constant('summary' as const),
@@ -173,7 +173,7 @@ export const conversation = (
   key: string,
   contents: readonly string[],
   erased: readonly number[] = [],
-  put: readonly Derived[] = [],
+  put: readonly DerivedEntry[] = [],
 ): History => ({
   key,
   steps: [

@@ -7,7 +7,7 @@ import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
 import { newMessage as line } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
-import { openChunks, readAll } from './byteHelpers.ts'
+import { openChunks, readAll } from './byteStreams.ts'
 import { conversation, createStoreWith } from './histories.ts'
 
 const fact: Fact = {

@@ -4,7 +4,7 @@ import { parseKey } from '../../src/domain/key.ts'
 import type { Store } from '../../src/domain/ports.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
-import { openChunks, readAll } from './byteHelpers.ts'
+import { openChunks, readAll } from './byteStreams.ts'
 import { applyHistories, type History, historiesArbitrary } from './histories.ts'
 
 type OpenStore = () => Promise<Store>

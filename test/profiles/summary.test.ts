@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Derived } from '../../src/domain/entry.ts'
+import type { DerivedEntry } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import { noExpiry } from '../../src/domain/session.ts'
 import { openMemory, ramStore } from '../../src/index.ts'
@@ -7,7 +7,7 @@ import { verifies } from '../requirements/verifies.ts'
 
 const key = 'acme:long'
 const sources = [{ message: 'm1' }]
-const theme: Derived = {
+const theme: DerivedEntry = {
   kind: 'fact',
   id: 'f1',
   at: 1,
@@ -17,7 +17,7 @@ const theme: Derived = {
   importance: 8,
   sources,
 }
-const decision: Derived = {
+const decision: DerivedEntry = {
   kind: 'fact',
   id: 'f2',
   at: 2,
@@ -27,7 +27,7 @@ const decision: Derived = {
   importance: 5,
   sources,
 }
-const summary: Derived = {
+const summary: DerivedEntry = {
   kind: 'summary',
   id: 's1',
   at: 3,
@@ -111,21 +111,21 @@ User: What comes first?`)
     ])
     const { ledger } = await memory.context(key)
     const covered = ledger.lines.find((line) => line.verdict === 'covered')
-    expect(covered).toMatchObject({ entries: ['m2', 'm2'], count: 1, why: 'summary' })
+    expect(covered).toMatchObject({ entries: ['m2', 'm2'], count: 1, why: 'covered by summary s1' })
   })
 
   it('limits important data to its maximum', async () => {
     const { memory, store } = await openSummarisedSession()
     const facts = Array.from(
       { length: 200 },
-      (_, index): Derived =>
+      (_, index): DerivedEntry =>
         ({
           ...theme,
           id: `x${index}`,
           key: `setting ${index}`,
           value: 'a value of some length '.repeat(3),
           importance: index % 10,
-        }) as Derived,
+        }) as DerivedEntry,
     )
     await store.commit({
       id: 'facts',

@@ -93,12 +93,7 @@ export const handoff: readonly Row[] = [
     behaviour:
       'On a storage failure the data stays in memory and is retried; the result is `degraded: not durable`, never "saved". A corrupt session is skipped with a warning; a missing memory server degrades the result; older formats are migrated, newer ones refused; concurrent writers lose no updates.',
     status: 'kept',
-    in: [
-      'src/handoff/pendingWrites.ts',
-      'src/handoff/layout/read.ts',
-      'src/handoff/layout/read.ts',
-      'src/graph/write.ts',
-    ],
+    in: ['src/handoff/pendingWrites.ts', 'src/handoff/layout/read.ts', 'src/graph/write.ts'],
   },
   {
     id: 'H-12',

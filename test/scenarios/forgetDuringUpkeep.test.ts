@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import type { Derived, Message, Summary } from '../../src/domain/entry.ts'
+import type { DerivedEntry, Message, Summary } from '../../src/domain/entry.ts'
 import type { Model, ModelRequest } from '../../src/domain/ports.ts'
 import { openMemory } from '../../src/index.ts'
 import { respondWithStatus } from '../providers/upstream.ts'
@@ -95,7 +95,7 @@ describe('a summary rebuilt after one of its messages was forgotten', () => {
     let now = start
     const made: Summary[] = []
     await using plain = await openMemory({ profile })
-    const rederive = async (entry: Derived, left: readonly Message[]): Promise<Derived | undefined> => {
+    const rederive = async (entry: DerivedEntry, left: readonly Message[]): Promise<DerivedEntry | undefined> => {
       if (made.length === 0) {
         await appendAlternating(memory, counts.meanwhile, ticket)
         made.push(...(await memory.upkeep.summaries(key)))

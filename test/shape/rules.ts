@@ -30,42 +30,24 @@ export const maxFunctionLines =
     return violations
   }
 
-/** Files whose strings are data or text for models; a long line there is one word list, pattern or description. */
-const textData =
-  /^src\/(?:text\/(?:anchors|frequentWords|secret)|upkeep\/(?:draft|extract|prompts|summarise\/injectionCheck)|mcp\/(?:prompts|server|tools))/
-
-/** Lines with comments or strings have at most `limit` characters; the formatter wraps everything else. */
-export const maxTextWidth =
+/** Comments have at most `limit` characters per line, examples excepted; the formatter wraps code. */
+export const maxCommentWidth =
   (limit: number): Rule =>
   (source) => {
+    const violations: string[] = []
     const lines = source.text.split('\n')
-    const checked = new Set<number>()
     for (const { text, start } of source.comments) {
       const first = lineAt(source, start)
-      for (let line = first; line < first + text.split('\n').length; line++) checked.add(line)
+      const prose = text.split('@example')[0] as string
+      for (let line = first; line < first + prose.split('\n').length; line++) {
+        const width = lines[line - 1]?.length ?? 0
+        if (width > limit) violations.push(`line ${line}: ${width} characters, at most ${limit} are allowed`)
+      }
     }
-    if (!textData.test(source.path)) for (const line of listStringLines(source)) checked.add(line)
-    return [...checked]
-      .sort((a, b) => a - b)
-      .filter((line) => (lines[line - 1]?.length ?? 0) > limit)
-      .map((line) => `line ${line}: ${lines[line - 1]?.length} characters, at most ${limit} are allowed`)
+    return violations
   }
 
 /** Lists the lines of quoted strings and template strings. */
-function listStringLines(source: Source): readonly number[] {
-  const lines: number[] = []
-  const add = (node: { start: number; end: number }) => {
-    for (let line = lineAt(source, node.start); line <= lineAt(source, node.end); line++) lines.push(line)
-  }
-  new Visitor({
-    Literal(node) {
-      if (typeof node.value === 'string') add(node)
-    },
-    TemplateElement: add,
-  }).visit(source.program)
-  return lines
-}
-
 /** Folders import only the folders below them (`layers.ts`). */
 export const importsInOneDirection: Rule = (source) => {
   const folder = folderOf(source.path)

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
-import type { Derived, Message } from '../../src/domain/entry.ts'
+import type { DerivedEntry, Message } from '../../src/domain/entry.ts'
 import { formatKey, type Key, parseKey } from '../../src/domain/key.ts'
 import type { Embedder } from '../../src/domain/ports.ts'
 import { createUpkeep, type Memory, type MemoryOptions, openMemory } from '../../src/index.ts'
@@ -31,10 +31,10 @@ async function hasVector(file: string): Promise<boolean> {
 
 /** Derives an entry that repeats every word of the messages: the worst case for erasure. */
 function deriveVerbatim(
-  entry: Pick<Derived, 'id' | 'kind'>,
+  entry: Pick<DerivedEntry, 'id' | 'kind'>,
   messages: readonly Message[],
   session: string | undefined,
-): Derived | undefined {
+): DerivedEntry | undefined {
   const [first, last] = [messages[0], messages.at(-1)]
   if (first === undefined || last === undefined) return undefined
   const text = messages.map(({ content }) => content).join(' | ')
@@ -93,7 +93,7 @@ async function openFixture(options: Pick<MemoryOptions, 'rederive' | 'upkeep'> =
   return { memory: await openMemory({ store, embedder: byteEmbedder, clock: () => 1_000, ...options }), store, file }
 }
 
-async function put(store: SqliteStore, key: Key, entries: readonly Derived[]): Promise<void> {
+async function put(store: SqliteStore, key: Key, entries: readonly DerivedEntry[]): Promise<void> {
   const { revision, epoch, expiresAt } = await store.readHead(key, 0)
   await store.commit({
     id: `put ${revision}`,
@@ -126,8 +126,8 @@ async function openContaminated(options?: Pick<MemoryOptions, 'rederive' | 'upke
     { role: 'user', content: 'Thank you.' },
   ])
   const messages = await memory.transcript('acme:ann')
-  const derived = (kind: Derived['kind'], id: string, session?: string): Derived =>
-    deriveVerbatim({ kind, id }, messages, session) as Derived
+  const derived = (kind: DerivedEntry['kind'], id: string, session?: string): DerivedEntry =>
+    deriveVerbatim({ kind, id }, messages, session) as DerivedEntry
   await put(store, ann, [derived('summary', 's1'), derived('fact', 'f1')])
   await put(store, scope, [derived('knowledge', 'k1', 'ann')])
   for (const _ of [1, 2]) await store.storeVectors('bytes', await embedEverything(store))
@@ -230,7 +230,7 @@ describe('forget', () => {
   verifies('X-05', 'rejects changes that were in progress', async () => {
     const { memory, store, file } = await openContaminated()
     const read = await store.readHead(ann, 9)
-    const summary = deriveVerbatim({ kind: 'summary', id: 's2' }, read.recent, undefined) as Derived
+    const summary = deriveVerbatim({ kind: 'summary', id: 's2' }, read.recent, undefined) as DerivedEntry
     await memory.forget({ scope: 'acme', text: canary })
     const late = {
       id: 'slow',
@@ -263,7 +263,7 @@ describe('forget', () => {
         { role: 'user', content: `${words(1 + random(random(9) === 0 ? 1_500 : 40))}${isMarked ? canary : ''}` },
       ])
       const source = [{ message: message?.id ?? '' }]
-      const entry = (): Derived => {
+      const entry = (): DerivedEntry => {
         return {
           kind: 'fact',
           id: `f${random(25)}`,

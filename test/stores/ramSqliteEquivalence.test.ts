@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { type Derived, formatMessageId, getEntryText, type NewMessage } from '../../src/domain/entry.ts'
+import { type DerivedEntry, formatMessageId, getEntryText, type NewMessage } from '../../src/domain/entry.ts'
 import { MemoryError } from '../../src/domain/error.ts'
 import { type Key, parseKey } from '../../src/domain/key.ts'
 import type { SearchIndex, Store } from '../../src/domain/ports.ts'
@@ -48,7 +48,7 @@ const message: fc.Arbitrary<Omit<NewMessage, 'at'>> = fc.record({
   tokenizer: fc.constant('test'),
   weight: fc.nat(50),
 })
-const derived = fc.tuple(fc.constantFrom('f1', 'f2'), text).map(([id, value]): Derived => {
+const derived = fc.tuple(fc.constantFrom('f1', 'f2'), text).map(([id, value]): DerivedEntry => {
   return {
     kind: 'fact',
     id,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Derived, Message, Summary } from '../../src/domain/entry.ts'
+import type { DerivedEntry, Message, Summary } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import { createEmptyHead, type SessionHead } from '../../src/domain/session.ts'
 import { profiles } from '../../src/profiles/index.ts'
@@ -10,10 +10,10 @@ import { verifies } from '../requirements/verifies.ts'
 const key = parseKey('acme:ann')
 const hour = 3_600_000
 const start = Date.UTC(2026, 0, 1, 12)
-const tokenCost = (entry: Derived): number => (entry.kind === 'summary' ? entry.text.length : 20)
+const tokenCost = (entry: DerivedEntry): number => (entry.kind === 'summary' ? entry.text.length : 20)
 
 /** Head of a session with messages of these weights, one minute apart. */
-function headOf(weights: readonly number[], derived: readonly Derived[] = []): SessionHead {
+function headOf(weights: readonly number[], derived: readonly DerivedEntry[] = []): SessionHead {
   let offset = 0
   const messages = weights.map((weight, index): Message => {
     const message: Message = {
@@ -140,7 +140,7 @@ describe('planUpkeep', () => {
   })
 
   it('with missing facts plans a re-extraction', () => {
-    const fact: Derived = {
+    const fact: DerivedEntry = {
       kind: 'fact',
       id: 'f1',
       at: start,
@@ -150,7 +150,7 @@ describe('planUpkeep', () => {
       importance: 3,
       sources: [],
     }
-    const notes: Derived = { kind: 'notes', id: 'notes', at: start, facts: 2, sources: [] }
+    const notes: DerivedEntry = { kind: 'notes', id: 'notes', at: start, facts: 2, sources: [] }
     expect(dueFor(headOf([10], [fact, { ...fact, id: 'f2' }, notes]), 'thread')).toEqual([])
     expect(dueFor(headOf([10], [fact, notes]), 'thread')).toEqual([{ kind: 'reextractFacts', last: 0 }])
   })

@@ -123,7 +123,9 @@ function verifyMetadata(
     throw damagedError(`${metadataFile} names another session`)
 }
 
-/** Checks that a value is a list of objects with non-empty string fields. Other fields are checked where they are used. */
+/**
+ * Checks that a value is a list of objects with non-empty string fields. Other fields are checked where they are used.
+ */
 function parseList<T>(value: unknown, file: string, stringFields: readonly string[]): readonly T[] {
   const isValid = (element: unknown): boolean =>
     isObject(element) && stringFields.every((field) => typeof element[field] === 'string' && element[field] !== '')

@@ -125,7 +125,9 @@ export const packMessage = ({
   ...(toolCallId === undefined ? {} : { answers: toolCallId }),
 })
 
-/** Writes a session to its folder, metadata last: an interrupted write leaves the previous state or detectable damage. */
+/**
+ * Writes a session to its folder, metadata last: an interrupted write leaves the previous state or detectable damage.
+ */
 export async function writeFolder(directory: string, session: PackedSession, compress: boolean): Promise<void> {
   const { workspace, session: id } = session.metadata
   const folder = sessionFolder(directory, workspace, id)

@@ -24,7 +24,8 @@ export function splitBudget(budget: Tokens, hasCode: boolean): BudgetSplit {
 }
 
 /**
- * Allocates tokens by share and demand. Each gets its share or less if it demands less; unused tokens go to the others in
+ * Allocates tokens by share and demand. Each gets its share or less if it demands less; unused tokens go to the others
+ * in
  * order. A share is a guarantee, not a limit.
  *
  * @example

@@ -54,7 +54,9 @@ export class ExtractiveRenderer {
     this.#options = options
   }
 
-  /** Renders for varying targets until the text fills the budget: the token count of a text is known only afterwards. */
+  /**
+   * Renders for varying targets until the text fills the budget: the token count of a text is known only afterwards.
+   */
   render(): RenderedText {
     const { budget, tokenizer } = this.#options
     if (budget < minBudgetWithLabels) return this.#renderMinimal()
@@ -183,7 +185,10 @@ function firstTextLine(text: string): string {
   return lines.map(({ start, end }) => text.slice(start, end).trim()).find((line) => /[\p{L}\p{N}]/u.test(line)) ?? ''
 }
 
-/** Indexes of the newest user request, the newest answer and the first request (`goal`), or -1; `empty` messages say nothing. */
+/**
+ * Indexes of the newest user request, the newest answer and the first request (`goal`), or -1; `empty` messages say
+ * nothing.
+ */
 type Turns = {
   readonly request: number
   readonly answer: number
@@ -230,7 +235,9 @@ type PriorityTurn = 'request' | 'answer' | 'goal'
 
 /** Shares of the priority lines; unused tokens go to the others in this order. */
 const priorityPercents = { request: 40, marked: 30, answer: 20, goal: 10 }
-/** Maximum tokens of each turn, and its maximum fraction of the available tokens unless that is less than a few lines. */
+/**
+ * Maximum tokens of each turn, and its maximum fraction of the available tokens unless that is less than a few lines.
+ */
 const maxTurnTokens: Readonly<Record<PriorityTurn, Tokens>> = { request: 400, answer: 200, goal: 120 }
 const maxTurnFractions: Readonly<Record<PriorityTurn, number>> = { request: 1 / 2, answer: 1 / 4, goal: 1 / 8 }
 const fewLinesTokens = 60
@@ -238,7 +245,9 @@ const maxMarkedFraction = 1 / 2
 /** Smaller budgets omit the goal. */
 const minBudgetWithGoal = 300
 
-/** Creates a function that returns the priority lines for a number of tokens: marked lines, request, answer and goal. */
+/**
+ * Creates a function that returns the priority lines for a number of tokens: marked lines, request, answer and goal.
+ */
 function createPriorityLines(
   lines: readonly ConversationLine[],
   turns: Turns,

@@ -134,7 +134,10 @@ export function countParts({ text, conversation }: RenderedText, tokenizer: Toke
   return { code, conversation: conversationTokens - code, metadata: tokens - conversationTokens }
 }
 
-/** Maximum fraction of the budget for each fixed line. The first sentence of the closing may take more: it names the session to save to. */
+/**
+ * Maximum fraction of the budget for each fixed line. The first sentence of the closing may take more: it names the
+ * session to save to.
+ */
 const maxFractions = { opening: 1 / 4, closing: 1 / 3, closingSentence: 1 / 2 }
 const maxShortTitleChars = 60
 

@@ -13,7 +13,9 @@ import type { TextMessage } from '../textMessage.ts'
 const maxLineChars = 600
 const lineBreakTokens = 1
 
-/** Name, path or number in a line. At the start or end of its line, it needs the previous or the next line as context. */
+/**
+ * Name, path or number in a line. At the start or end of its line, it needs the previous or the next line as context.
+ */
 export type Mention = { readonly name: string; readonly needsPrevious: boolean; readonly needsNext: boolean }
 
 /** Fenced code block: its fences and their cost. */
@@ -97,8 +99,10 @@ const maxRequiredLines = 4
 export type LineDependencies = { readonly required: readonly number[]; readonly neighbours: readonly number[] }
 
 /**
- * Finds the dependencies of each line. A bracket requires the previous line, a line ending in a colon or an open bracket
- * the next one, a diff line the header of its hunk, and a line of code one neighbour. Undefined for a line that contains
+ * Finds the dependencies of each line. A bracket requires the previous line, a line ending in a colon or an open
+ * bracket
+ * the next one, a diff line the header of its hunk, and a line of code one neighbour. Undefined for a line that
+ * contains
  * no word even with its dependencies.
  */
 export function findDependencies(lines: readonly ConversationLine[]): readonly (LineDependencies | undefined)[] {
@@ -163,7 +167,9 @@ function findHunkHeaders(lines: readonly ConversationLine[]): readonly (number |
   })
 }
 
-/** Checks whether an item is listed under Notes. Code and items of several lines are shown in the conversation instead. */
+/**
+ * Checks whether an item is listed under Notes. Code and items of several lines are shown in the conversation instead.
+ */
 export const isNote = ({ category, content }: ContextItem): boolean => category !== 'code' && !content.includes('\n')
 
 /** Converts an item to a message that precedes the conversation. */
@@ -209,7 +215,9 @@ export function findShownItems(text: string, items: readonly ContextItem[]): Rea
   return new Set(items.filter(isShown).map(({ id }) => id))
 }
 
-/** Splits an item into rows without whitespace, comments and fences, and without rows next to a `...`, which may be cut. */
+/**
+ * Splits an item into rows without whitespace, comments and fences, and without rows next to a `...`, which may be cut.
+ */
 function normalizeRows(content: string): readonly string[] {
   const rows = stripComments(squeezeSpace(content))
     .split('\n')

@@ -52,7 +52,8 @@ const defaultMaxItems = 50
 
 /**
  * Renders the text a new chat starts with: metadata, then the conversation. It never exceeds the budget. A conversation
- * that fits is shown in full, and earlier sessions use the remaining room. Otherwise whitespace is removed, then comments,
+ * that fits is shown in full, and earlier sessions use the remaining room. Otherwise whitespace is removed, then
+ * comments,
  * then lines: the newest request, the newest lines and the most informative ones stay.
  *
  * @example
@@ -91,7 +92,8 @@ export function renderHandoff(material: HandoffMaterial, options: RenderOptions)
 }
 
 /**
- * Places items that are in no message of the conversation: sent by a client, or from a message that is too old. Notes are listed;
+ * Places items that are in no message of the conversation: sent by a client, or from a message that is too old. Notes
+ * are listed;
  * marked items and items of several lines become messages.
  */
 function placeExtraItems(
@@ -154,7 +156,9 @@ class FullRenderer {
     this.#minMetadataTokens = Math.min(this.#metadata().tokens, metadataShare)
   }
 
-  /** Renders with as much metadata as fits. If that is less than its share, renders all of it, which exceeds the budget. */
+  /**
+   * Renders with as much metadata as fits. If that is less than its share, renders all of it, which exceeds the budget.
+   */
   render(messages: readonly TextMessage[]): RenderedText {
     const conversation = formatMessages(messages)
     const remaining = this.#remainingTokens(conversation)

@@ -115,7 +115,10 @@ class LineSelector {
     }
   }
 
-  /** Adds the lines with the highest score per token. An entry whose gain has fallen since it was queued is queued again. */
+  /**
+   * Adds the lines with the highest score per token. An entry whose gain has fallen since it was queued is queued
+   * again.
+   */
   addBest(): void {
     const floor = this.#floor(1)
     const queue = new LineQueue()

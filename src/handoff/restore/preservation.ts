@@ -20,7 +20,8 @@ const maxComparedChars = 500_000
 const clipForComparison = (text: string): string => clipMiddle(text, maxComparedChars, maxComparedChars)
 
 /**
- * Measures how much of the original a restored text preserves: the TF-IDF cosine of their stemmed terms, and the share of
+ * Measures how much of the original a restored text preserves: the TF-IDF cosine of their stemmed terms, and the share
+ * of
  * its facts that occur verbatim.
  *
  * @example
@@ -151,7 +152,8 @@ function averageByCategory(reports: readonly (PreservationReport | undefined)[])
 }
 
 /**
- * Raises the weights of poorly preserved categories by a tenth. Each weight stays within 0.5 to 2, and the sum stays the
+ * Raises the weights of poorly preserved categories by a tenth. Each weight stays within 0.5 to 2, and the sum stays
+ * the
  * number of categories, so raising all of them changes nothing.
  *
  * @example

@@ -53,7 +53,8 @@ export function hashRecord(text: string, sessions: RecordSessions): string | und
 export type FindRecordHash = (sessions: RecordSessions) => Promise<string | undefined>
 
 /**
- * Removes records that were pasted into a text. Only verbatim records are removed; text that merely looks like one stays.
+ * Removes records that were pasted into a text. Only verbatim records are removed; text that merely looks like one
+ * stays.
  *
  * @example
  * await stripRecords(`${restored.context}\n\nGo on.`, findHash) // { text: 'Go on.', found: [{ session: 'session_2', from: 'session_1' }] }

@@ -39,7 +39,9 @@ export type RestoreRequest = {
   readonly budget?: Tokens
   /** Topic of the new chat: matching content is preferred, and other sessions about it are mentioned. */
   readonly query?: string
-  /** Save instruction at the end of the text: the `save_session` tool or the `threadkeep save` command. Default: `tool`. */
+  /**
+   * Save instruction at the end of the text: the `save_session` tool or the `threadkeep save` command. Default: `tool`.
+   */
   readonly means?: SaveMethod
 }
 
@@ -225,7 +227,9 @@ async function createContinuation(
   return true
 }
 
-/** Builds the rows of a new session. They quote no message, so forgetting messages of the source does not affect them. */
+/**
+ * Builds the rows of a new session. They quote no message, so forgetting messages of the source does not affect them.
+ */
 function toRows(
   workspace: string,
   { session, source, rendered, preservation, related }: Continuation,

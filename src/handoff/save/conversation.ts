@@ -40,7 +40,9 @@ export async function ingestMessages(
   return { messages, records }
 }
 
-/** Parses a conversation given as text. Records are removed before splitting it: they quote speakers of another chat. */
+/**
+ * Parses a conversation given as text. Records are removed before splitting it: they quote speakers of another chat.
+ */
 export async function ingestText(
   deps: HandoffDeps,
   workspace: string,
@@ -115,7 +117,8 @@ const isSpeakerRole = (role: MessageInput['role'] | undefined, turnIndex: number
   role !== undefined && (role !== 'system' || turnIndex === 0)
 
 /**
- * Parses a conversation: JSON or JSON Lines of messages, or text with speaker names; any other text is one user message.
+ * Parses a conversation: JSON or JSON Lines of messages, or text with speaker names; any other text is one user
+ * message.
  * Text before the first speaker becomes a message of its own.
  *
  * @example
@@ -126,7 +129,10 @@ export function parseConversation(text: string): readonly MessageInput[] {
   return parseJsonMessages(text) ?? splitBySpeaker(text)
 }
 
-/** Parses JSON messages: a list, `{"messages":[…]}`, or one message per line. Undefined if the text is none of these. The messages are not validated. */
+/**
+ * Parses JSON messages: a list, `{"messages":[…]}`, or one message per line. Undefined if the text is none of these.
+ * The messages are not validated.
+ */
 export function parseJsonMessages(text: string): readonly MessageInput[] | undefined {
   const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed)) return undefined

@@ -31,7 +31,9 @@ export type SaveRequest = {
   readonly continues?: string
 }
 
-/** Validated save request with timestamps. Secrets are masked everywhere except in `messages`, which the memory masks. */
+/**
+ * Validated save request with timestamps. Secrets are masked everywhere except in `messages`, which the memory masks.
+ */
 export type ParsedSave = {
   readonly workspace: string
   readonly id: string

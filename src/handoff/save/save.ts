@@ -55,7 +55,9 @@ export type SaveResult = {
 
 const messagesPerAppend = 500
 
-/** Saves a conversation: first its messages, then everything derived from them. If the store fails, the save is queued. */
+/**
+ * Saves a conversation: first its messages, then everything derived from them. If the store fails, the save is queued.
+ */
 export async function saveSession(
   deps: HandoffDeps,
   pending: PendingWrites,
@@ -163,7 +165,10 @@ async function dropMissingPredecessor(deps: HandoffDeps, parsed: ParsedSave): Pr
     : { ...parsed, continues: undefined }
 }
 
-/** Appends the messages that are not stored yet. The operation id depends on content and position, so concurrent saves of the same messages store them once. */
+/**
+ * Appends the messages that are not stored yet. The operation id depends on content and position, so concurrent saves
+ * of the same messages store them once.
+ */
 async function appendNewMessages(
   { memory }: HandoffDeps,
   { workspace, id, messages, at }: ParsedSave,

@@ -33,7 +33,8 @@ const openFlags =
   constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /**
- * Append-only log of file operations. Each line contains the hash of the line before, so that changed, removed and moved
+ * Append-only log of file operations. Each line contains the hash of the line before, so that changed, removed and
+ * moved
  * lines are detected; the `.head` file detects a truncated end. Several processes may write the same log.
  */
 export class AuditLog {
@@ -73,7 +74,9 @@ export class AuditLog {
     }
   }
 
-  /** Reads the end of the log. Lines of writers that died before updating the head file are verified and recorded now. */
+  /**
+   * Reads the end of the log. Lines of writers that died before updating the head file are verified and recorded now.
+   */
   async #readState(log: FileHandle): Promise<{ readonly state: ChainState; readonly lacksNewline: boolean }> {
     const [head, stats] = [await readHead(this.file), await log.stat()]
     if (!stats.isFile()) throw corruptLog('is not a file')

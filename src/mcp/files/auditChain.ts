@@ -8,7 +8,8 @@ const outcomes = ['allowed', 'refused', 'failed'] as const
 export type Outcome = (typeof outcomes)[number]
 
 /**
- * Line of the audit log, without any file content. `torn` is the hash of the bytes that an interrupted writer left before
+ * Line of the audit log, without any file content. `torn` is the hash of the bytes that an interrupted writer left
+ * before
  * this line.
  */
 export type AuditLine = {
@@ -24,7 +25,8 @@ export type AuditLine = {
 }
 
 /**
- * State of the hash chain after a number of lines: their count and bytes, and the hash of the last. `torn` are bytes after
+ * State of the hash chain after a number of lines: their count and bytes, and the hash of the last. `torn` are bytes
+ * after
  * them that are not a line; only a line that contains their hash may follow.
  */
 export type ChainState = {
@@ -98,7 +100,9 @@ function tornHash({ torn }: ChainState): string | undefined {
 
 const newline = Buffer.from('\n')
 
-/** Rejects lines the server would never write: anyone with write access to the log can append a correctly linked line. */
+/**
+ * Rejects lines the server would never write: anyone with write access to the log can append a correctly linked line.
+ */
 function isAuditLine(fields: Readonly<Record<string, unknown>>): fields is AuditLine {
   const { at, user, operation, path, outcome, why = '', torn = '', previous, hash: claimedHash, ...unknown } = fields
   const texts = [at, user, operation, path, why, torn, previous, claimedHash]
@@ -135,7 +139,8 @@ function parseLine(bytes: Uint8Array): { readonly text: string; readonly fields:
 type LogHead = Omit<ChainState, 'torn'>
 
 /**
- * Result of a verification. An invalid log comes with its first faulty line and the fault as a verb phrase. `unfinished`: the
+ * Result of a verification. An invalid log comes with its first faulty line and the fault as a verb phrase.
+ * `unfinished`: the
  * last line is being written, or its writer died.
  */
 type VerificationResult =
@@ -182,7 +187,8 @@ export async function writeHead(file: string, { count, bytes, hash }: LogHead): 
 }
 
 /**
- * Reads a log from its start and verifies that every line is unchanged and in its place. Calls `onLine` with each valid line.
+ * Reads a log from its start and verifies that every line is unchanged and in its place. Calls `onLine` with each valid
+ * line.
  *
  * @example
  * await verifyAuditLog('audit.log', (line) => console.log(line.user, line.path)) // { valid: true, lines: 12, … }

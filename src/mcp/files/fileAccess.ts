@@ -35,7 +35,8 @@ export type FileAccessOptions = {
   /** Enables `write`. */
   readonly write: boolean
   /**
-   * Paths that no client may use, such as the store and its key, with everything inside them and every sibling whose name
+   * Paths that no client may use, such as the store and its key, with everything inside them and every sibling whose
+   * name
    * starts the same.
    */
   readonly protectedPaths?: readonly string[]
@@ -57,7 +58,8 @@ type Decision =
   | { readonly reason: FileErrorReason; readonly real?: string }
 
 /**
- * File access for clients, restricted to the folders of their user after all links are resolved. Every operation is in the
+ * File access for clients, restricted to the folders of their user after all links are resolved. Every operation is in
+ * the
  * audit log before it is performed or refused.
  *
  * @example

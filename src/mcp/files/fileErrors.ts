@@ -9,7 +9,8 @@ export const fileLimits = {
 }
 
 /**
- * Reasons a file operation is not performed, by the code in the audit log, with the text clients get. The text never says
+ * Reasons a file operation is not performed, by the code in the audit log, with the text clients get. The text never
+ * says
  * whether a path outside the allowed folders exists, or where a link leads.
  */
 const messages = {
@@ -76,7 +77,10 @@ export function toFileError(error: unknown, path: string): MemoryError {
   return fileError(reasonBySystemCode[code] ?? 'failed', path, error)
 }
 
-/** Control, format and separator characters, lone surrogates, and backslashes that would look like an escape of this module. */
+/**
+ * Control, format and separator characters, lone surrogates, and backslashes that would look like an escape of this
+ * module.
+ */
 const unsafeChars = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]|\\(?=u\{)/gu
 
 /**

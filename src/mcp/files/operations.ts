@@ -151,7 +151,8 @@ export const candidatePaths = (path: string, folders: readonly string[]): string
   isAbsolute(path) ? [resolve(path)] : folders.map((folder) => resolve(folder, path))
 
 /**
- * Resolves all links of a path. If the path does not exist, its deepest existing ancestor is resolved. Returns undefined
+ * Resolves all links of a path. If the path does not exist, its deepest existing ancestor is resolved. Returns
+ * undefined
  * for a dangling link, because its target can change at any time.
  */
 export async function resolvePath(path: string): Promise<ResolvedPath | undefined> {
@@ -185,7 +186,8 @@ const descriptorFolder = '/proc/self/fd'
 const folderFlags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0)
 
 /**
- * Opens a folder by its real path and then checks it. Opening first prevents time-of-check-to-time-of-use attacks: links can
+ * Opens a folder by its real path and then checks it. Opening first prevents time-of-check-to-time-of-use attacks:
+ * links can
  * be swapped into a path between check and use, but not into an open folder.
  *
  * @example

@@ -155,7 +155,9 @@ class ProviderProcess implements Transport {
     return this.end(false)
   }
 
-  /** Ends the process and waits for its exit. With `kill`, it gets SIGTERM at once instead of time to exit by itself. */
+  /**
+   * Ends the process and waits for its exit. With `kill`, it gets SIGTERM at once instead of time to exit by itself.
+   */
   async end(kill: boolean): Promise<void> {
     const child = this.#child
     if (child === undefined) return

@@ -27,7 +27,8 @@ export type ProvidersOptions = { readonly log: (level: LogLevel, message: string
 const defaultTimeoutMs = 5_000
 
 /**
- * Other MCP servers that are queried for context when a session is saved or restored. They are queried in parallel. One that
+ * Other MCP servers that are queried for context when a session is saved or restored. They are queried in parallel. One
+ * that
  * hangs, crashes or answers nonsense is reported in `degraded` and restarted the next time.
  *
  * @example
@@ -55,7 +56,9 @@ export class Providers implements ContextProviders {
     }
   }
 
-  /** Queries the providers configured for the occasion; answers are in configuration order. Throws `aborted` on abort. */
+  /**
+   * Queries the providers configured for the occasion; answers are in configuration order. Throws `aborted` on abort.
+   */
   async gather(on: Occasion, variables: QueryVariables, signal?: AbortSignal): Promise<ProviderResults> {
     const queried = this.#configs.filter(([, config]) => (config.on ?? ['save', 'restore']).includes(on))
     const results = await Promise.all(queried.map(([name, config]) => this.#query(name, config, variables, signal)))

@@ -7,7 +7,10 @@ import { clip } from '../../text/clip.ts'
 /** Event on which a provider is queried. */
 export type Occasion = 'save' | 'restore'
 
-/** Values of the placeholders `{workspace}`, `{session}` and `{text}` in the arguments and the resource URI of a provider. */
+/**
+ * Values of the placeholders `{workspace}`, `{session}` and `{text}` in the arguments and the resource URI of a
+ * provider.
+ */
 export type QueryVariables = { readonly workspace: string; readonly session: string; readonly text: string }
 
 /** Program to start and speak to over stdio, or URL of a Streamable HTTP server. */

@@ -22,7 +22,8 @@ export class ResourceChanges {
 const maxSubscriptions = 10_000
 
 /**
- * Returns a function that notifies the client of a connection of a change. With the legacy protocol only subscribed URIs are
+ * Returns a function that notifies the client of a connection of a change. With the legacy protocol only subscribed
+ * URIs are
  * notified; with the modern one the SDK filters.
  */
 export function createChangeNotifier(server: McpServer, era: 'legacy' | 'modern'): (change: ResourceChange) => void {
@@ -54,7 +55,8 @@ export const transcriptUri = (workspace: string, id: string): string => `${sessi
 export const graphUri = 'memory://knowledge-graph'
 
 /**
- * Checks the form of a resource URI, not the existence of the resource: clients may subscribe to a session before it exists.
+ * Checks the form of a resource URI, not the existence of the resource: clients may subscribe to a session before it
+ * exists.
  *
  * @example
  * isResourceUri('threadkeep://nope') // false

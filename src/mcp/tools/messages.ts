@@ -6,7 +6,7 @@ import { formatCount } from '../../text/formatCount.ts'
 import { transcriptUri } from '../resources/changes.ts'
 import {
   additive,
-  degraded,
+  degradedSchema,
   message,
   omitUndefined,
   readOnly,
@@ -72,9 +72,11 @@ const appendMessages = defineTool({
     sessionId: z.string(),
     messageIds: z.array(z.string()),
     reading: tokenReading,
-    saved: z.object({ messages: z.int(), added: z.int(), items: z.int(), files: z.int(), degraded }).optional(),
+    saved: z
+      .object({ messages: z.int(), added: z.int(), items: z.int(), files: z.int(), degraded: degradedSchema })
+      .optional(),
     suggestion: suggestion.optional(),
-    degraded,
+    degraded: degradedSchema,
   }),
   annotations: additive,
   run: async ({ sessionId: id, messages, operationId, limit: maxTokens }, invocation) => {

@@ -4,7 +4,8 @@ import { graphUri } from '../resources/changes.ts'
 import { additive, destructive, type Mutable, readOnly, toMutable } from './schemas.ts'
 import { defineTool, type Tool, type ToolInvocation } from './tool.ts'
 
-// Names, titles, descriptions and schemas are those of @modelcontextprotocol/server-memory, so that this server can replace
+// Names, titles, descriptions and schemas are those of @modelcontextprotocol/server-memory, so that this server can
+// replace
 // it by one changed line in a client's configuration.
 
 const entity = z.object({

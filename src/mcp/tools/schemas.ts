@@ -78,7 +78,7 @@ export const preservation = score.extend({
   categories: z.partialRecord(category, score),
 })
 
-export const degraded = z
+export const degradedSchema = z
   .literal('not durable')
   .optional()
   .describe('The store failed: the data is in memory, is not saved yet, and will be written again.')
@@ -103,7 +103,7 @@ export const metadata = z.object({
   summary: z.string(),
   continuedFrom: z.string().optional(),
   unsaved: z.literal(true).optional().describe('Has new messages and is not summarized yet'),
-  degraded,
+  degraded: degradedSchema,
 })
 
 /** Removes `readonly` at all levels, as the schemas' types require. */

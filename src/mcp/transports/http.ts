@@ -24,7 +24,9 @@ export class McpHttpServer {
     this.closeMemory = closeMemory
   }
 
-  /** Handles a request with a parsed body. `isAuthorized` is checked again before each event of a subscription stream. */
+  /**
+   * Handles a request with a parsed body. `isAuthorized` is checked again before each event of a subscription stream.
+   */
   async handle(
     principal: Principal,
     request: IncomingMessage,

@@ -59,7 +59,8 @@ const maxNestingDepth = 64
 type Pipes = { readonly input: Readable; readonly output: Writable; readonly maxMessageBytes?: number }
 
 /**
- * Transport over two pipes with one JSON-RPC message per line. Oversized and malformed messages are answered with an error
+ * Transport over two pipes with one JSON-RPC message per line. Oversized and malformed messages are answered with an
+ * error
  * without ending the connection. When the input ends, pending requests are answered before the transport closes.
  */
 class StdioTransport implements Transport {

@@ -121,7 +121,9 @@ export const asString = (value: unknown): string | undefined => (typeof value ==
 export const asTimestamp = (value: unknown): Millis | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? Math.round(value) : undefined
 
-/** Collects the branch of a message tree from its root to `leaf`; edited prompts and regenerated replies are excluded. */
+/**
+ * Collects the branch of a message tree from its root to `leaf`; edited prompts and regenerated replies are excluded.
+ */
 export function collectBranch<T>(leaf: T | undefined, parentOf: (node: T) => T | undefined): T[] {
   const branch = new Set<T>()
   for (let node = leaf; node !== undefined && !branch.has(node); node = parentOf(node)) branch.add(node)

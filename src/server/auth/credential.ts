@@ -119,7 +119,9 @@ const keyFile = z.strictObject({
   keys: z.array(storedCredential),
 })
 
-/** Parses a key file. A damaged file is rejected as a whole, because it must never be treated as a file without keys. */
+/**
+ * Parses a key file. A damaged file is rejected as a whole, because it must never be treated as a file without keys.
+ */
 export function parseKeyFile(text: string, file: string): readonly StoredCredential[] {
   const { data, error } = keyFile.safeParse(parseKeyJson(text, file))
   if (error !== undefined) throw damagedFile(file, `${error.issues[0]?.path.join('.') || 'the top level'} is invalid`)

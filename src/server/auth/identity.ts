@@ -25,7 +25,8 @@ export type KeySources = {
 /**
  * Authenticates a request. Returns undefined when the server requires no keys.
  *
- * @throws {HttpError} 401 without a valid key. The message does not reveal whether the key is unknown, expired or revoked.
+ * @throws {HttpError} 401 without a valid key. The message does not reveal whether the key is unknown, expired or
+ * revoked.
  */
 export function authenticate(
   credentials: Credentials | undefined,
@@ -43,7 +44,10 @@ export function authenticate(
   throw new HttpError(401, 'invalid_api_key', message, null, { headers: { 'www-authenticate': 'Bearer' } })
 }
 
-/** The Threadkeep key of a request. The shared headers may instead contain a key of the model provider, which is ignored. */
+/**
+ * The Threadkeep key of a request. The shared headers may instead contain a key of the model provider, which is
+ * ignored.
+ */
 export function readApiKey(headers: IncomingHttpHeaders): string | undefined {
   const own = headers['x-threadkeep-api-key']
   if (own !== undefined) return String(own).trim()

@@ -105,7 +105,10 @@ export class RateLimiter {
     return bucket
   }
 
-  /** Drops full buckets, and the least recently used beyond the maximum. Checks two per request, so the work is constant. */
+  /**
+   * Drops full buckets, and the least recently used beyond the maximum. Checks two per request, so the work is
+   * constant.
+   */
   private dropOldBuckets(now: Millis): void {
     for (let checked = 0; checked < 2; checked++) {
       const [oldest] = this.buckets
@@ -122,7 +125,9 @@ export class RateLimiter {
 
 const releaseNothing = (): void => undefined
 
-/** The name under which a client is counted: its key, else its address. An IPv6 client is counted by its /64 network. */
+/**
+ * The name under which a client is counted: its key, else its address. An IPv6 client is counted by its /64 network.
+ */
 export function rateLimitKey(credential: Credential | undefined, address: string | undefined): string {
   if (credential !== undefined) return `key ${credential.id}`
   if (address?.includes(':') !== true) return `address ${address ?? ''}`

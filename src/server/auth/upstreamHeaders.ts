@@ -75,7 +75,8 @@ export function buildRequestHeaders(
 }
 
 /**
- * Headers with the upstream's key. With Threadkeep keys, the configured key is used and never the client's; without them,
+ * Headers with the upstream's key. With Threadkeep keys, the configured key is used and never the client's; without
+ * them,
  * the client's own key comes first. A Threadkeep key is never sent to an upstream.
  */
 export function keyHeaders(
@@ -90,7 +91,9 @@ export function keyHeaders(
   return upstream.protocol === 'anthropic' ? { 'x-api-key': upstream.key } : { authorization: `Bearer ${upstream.key}` }
 }
 
-/** Headers with the client's own key and account, in the form of the upstream's protocol; undefined without such a key. */
+/**
+ * Headers with the client's own key and account, in the form of the upstream's protocol; undefined without such a key.
+ */
 export function buildClientKeyHeaders(
   protocol: UpstreamProtocol,
   client: IncomingHttpHeaders,

@@ -20,7 +20,8 @@ export function readConfigText(file: string): string {
 }
 
 /**
- * Reads a configuration file: JSON, or a module with a default export. Relative paths in it are resolved from its folder.
+ * Reads a configuration file: JSON, or a module with a default export. Relative paths in it are resolved from its
+ * folder.
  *
  * @throws {MemoryError} `bad-option` for a file that cannot be read or is invalid.
  */

@@ -33,7 +33,8 @@ export type ConfigInput = { readonly file: string | undefined; readonly sources:
 export type LoadedSettings = { readonly settings: Settings; readonly text: string | undefined }
 
 /**
- * Loads the configuration file (the given one, else the one in the current folder, if any) and merges the other sources.
+ * Loads the configuration file (the given one, else the one in the current folder, if any) and merges the other
+ * sources.
  *
  * @example
  * const { settings } = await loadSettings({ file: undefined, sources: [flags, environment] })

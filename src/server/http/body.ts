@@ -5,7 +5,10 @@ import { HttpError } from './httpError.ts'
 import { isMultipart, parseMultipart, type Upload } from './multipart.ts'
 import { afterPendingReads } from './pendingReads.ts'
 
-/** Slowest accepted transfer of a body: at least `bytes` in each interval. The server's `requestTimeout` bounds the total. */
+/**
+ * Slowest accepted transfer of a body: at least `bytes` in each interval. The server's `requestTimeout` bounds the
+ * total.
+ */
 export type MinTransferRate = {
   readonly intervalMs: Millis
   readonly bytes: number
@@ -60,7 +63,8 @@ function takeBufferedBody(request: IncomingMessage, limit: number): Buffer {
 }
 
 /**
- * Reads the file of a form of at most `limit` bytes. Web pages can send forms without a preflight, so the request's origin
+ * Reads the file of a form of at most `limit` bytes. Web pages can send forms without a preflight, so the request's
+ * origin
  * must have been checked.
  */
 export async function readUpload(request: IncomingMessage, limit: number, pace?: MinTransferRate): Promise<Upload> {
@@ -174,7 +178,10 @@ const tooManyValues = (): HttpError =>
     `The body contains more than ${maxValues} values or ${maxFields} fields. Send less at once, or large data as text.`,
   )
 
-/** Refuses JSON that is too deep or too large before parsing it, by counting brackets, commas and colons outside strings. */
+/**
+ * Refuses JSON that is too deep or too large before parsing it, by counting brackets, commas and colons outside
+ * strings.
+ */
 function scanJson(bytes: Uint8Array): void {
   let [depth, values, fields] = [0, 0, 0]
   for (let index = 0; index < bytes.length; index++) {

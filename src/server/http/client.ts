@@ -8,7 +8,8 @@ type Headers = Readonly<Record<string, string>>
 const maxStringBodyBytes = 12_288
 
 /**
- * The response to a client. Headers are collected and written as one flat list, which costs Node half as much as setting
+ * The response to a client. Headers are collected and written as one flat list, which costs Node half as much as
+ * setting
  * them one by one.
  */
 export class ClientConnection {

@@ -26,7 +26,7 @@ const exposedHeaders = [
  * @throws {MemoryError} `bad-option` for a malformed name or origin.
  *
  * @example
- * parseHostPolicy({ listening: '127.0.0.1', names: ['memory.local'], origins: ['https://chat.example.com'] })
+ * parseHostPolicy({ listenAddress: '127.0.0.1', names: ['memory.local'], origins: ['https://chat.example.com'] })
  */
 export function parseHostPolicy({ listenAddress, names, origins }: HostPolicy): HostPolicy {
   for (const name of names) {
@@ -45,7 +45,8 @@ export function parseHostPolicy({ listenAddress, names, origins }: HostPolicy): 
 }
 
 /**
- * Refuses requests whose Host header is not a name of this server. With DNS rebinding a web page can resolve its own name
+ * Refuses requests whose Host header is not a name of this server. With DNS rebinding a web page can resolve its own
+ * name
  * to this machine, and the browser treats both as one origin; only the Host header tells them apart.
  */
 export function checkHost(host: string | undefined, doors: HostPolicy): void {
@@ -78,7 +79,8 @@ function validateHost(host: string | undefined, doors: HostPolicy): void {
 }
 
 /**
- * Returns the foreign origin of a request when it is allowed, and undefined for same-origin pages and clients other than
+ * Returns the foreign origin of a request when it is allowed, and undefined for same-origin pages and clients other
+ * than
  * browsers. Throws 403 for all other origins.
  */
 export function checkOrigin(method: string, headers: IncomingHttpHeaders, doors: HostPolicy): string | undefined {

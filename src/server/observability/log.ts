@@ -7,7 +7,9 @@ import { createPseudonymizer, modelName, type Pseudonymize, type TurnRecord } fr
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 export const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent']
 
-/** A finished request. `route` is the template of its path, such as `/v1/{key}/chat/completions`, never the path itself. */
+/**
+ * A finished request. `route` is the template of its path, such as `/v1/{key}/chat/completions`, never the path itself.
+ */
 export type RequestLogEntry = {
   readonly id: string
   readonly method: string

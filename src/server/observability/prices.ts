@@ -4,10 +4,14 @@ import { MemoryError } from '../../domain/error.ts'
 
 /** US dollars per million tokens. Without `cached`, cached input costs as much as other input. */
 export type Rate = { readonly input: number; readonly cached?: number | undefined; readonly output: number }
-/** With `countMatches`, the rate applies to prompts of at most that many tokens, and `beyond` to longer ones; their price is unknown without it. */
+/**
+ * With `countMatches`, the rate applies to prompts of at most that many tokens, and `beyond` to longer ones; their
+ * price is unknown without it.
+ */
 export type Price = Rate & { readonly upTo?: Tokens | undefined; readonly beyond?: Rate | undefined }
 /**
- * Prices by model name as of a date. A name matches the model and its dated snapshots; a name that ends with `*` matches
+ * Prices by model name as of a date. A name matches the model and its dated snapshots; a name that ends with `*`
+ * matches
  * every name with that prefix. The longest match wins.
  */
 export type PriceTable = { readonly asOf: string; readonly models: Readonly<Record<string, Price>> }
@@ -20,7 +24,7 @@ export type BilledTokens = {
 }
 export type Cost = { readonly input: number; readonly output: number; readonly total: number; readonly currency: 'USD' }
 /** Savings by tokens that were not sent, and by tokens that the provider can serve from its cache. */
-export type Saving = { readonly unsent: number; readonly cacheable: number; readonly currency: 'USD' }
+export type Savings = { readonly unsent: number; readonly cacheable: number; readonly currency: 'USD' }
 
 const dollars = z.number().nonnegative()
 const rate = { input: dollars, cached: dollars.optional(), output: dollars }
@@ -54,7 +58,8 @@ export function parsePrices(value: unknown): PriceTable {
 }
 
 /**
- * Computes the cost of a request; undefined for a model without a price. Does not include charges for cache writes, other
+ * Computes the cost of a request; undefined for a model without a price. Does not include charges for cache writes,
+ * other
  * service tiers or the provider's tools.
  *
  * @example
@@ -78,7 +83,7 @@ export function computeSaving(
   prices: PriceTable,
   model: string,
   saved: { readonly saved: Tokens; readonly cacheable: Tokens },
-): Saving | undefined {
+): Savings | undefined {
   const rates = findRate(prices, model, 0)
   if (rates === undefined) return undefined
   const cacheable = saved.cacheable * (rates.input - (rates.cached ?? rates.input))

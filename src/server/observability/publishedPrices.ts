@@ -1,7 +1,8 @@
 import type { PriceTable } from './prices.ts'
 
 /**
- * List prices of well-known models, in US dollars per million tokens at the standard tier. Models that their providers did
+ * List prices of well-known models, in US dollars per million tokens at the standard tier. Models that their providers
+ * did
  * not list on that date have no price here.
  */
 export const publishedPrices: PriceTable = {

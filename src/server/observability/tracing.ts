@@ -42,7 +42,8 @@ export type TracingOptions = {
 }
 
 /**
- * Opens tracing with OpenTelemetry: a span for each request and each memory operation, with ids and numbers only. Without
+ * Opens tracing with OpenTelemetry: a span for each request and each memory operation, with ids and numbers only.
+ * Without
  * the package `@opentelemetry/api` nothing is recorded, and the client's trace context is passed to the upstream.
  */
 export async function openTracing({
@@ -146,7 +147,8 @@ function markFailed(api: OpenTelemetry, span: Span, errorType: string): void {
 }
 
 /**
- * Span attributes of a turn, with OpenTelemetry's names for HTTP and GenAI where they exist. Attributes with message text
+ * Span attributes of a turn, with OpenTelemetry's names for HTTP and GenAI where they exist. Attributes with message
+ * text
  * (`gen_ai.input.messages`, `gen_ai.memory.query.text` and similar) are never set.
  */
 function turnAttributes(turn: TurnRecord, pseudonym: Pseudonymize): Attributes {

@@ -4,7 +4,10 @@ import type { Millis, Tokens } from '../../domain/entry.ts'
 /** Protocol of a request: OpenAI's chat completions or responses, or Anthropic's messages. */
 export type ProtocolName = 'chat' | 'responses' | 'messages'
 
-/** The ids and numbers of one model request. Metrics, logs and traces are built from this alone, never from message text. */
+/**
+ * The ids and numbers of one model request. Metrics, logs and traces are built from this alone, never from message
+ * text.
+ */
 export type TurnRecord = {
   /** The session; undefined when the request was relayed without memory. */
   readonly key?: string

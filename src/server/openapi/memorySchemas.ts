@@ -54,8 +54,8 @@ export const memorySchemas: Readonly<Record<string, Schema>> = {
     role: oneOf('The role.', 'system', 'user', 'assistant', 'tool'),
     'name?': text('Name of the author.'),
     content: text('The text, with masked secrets.'),
-    'calls?': list('Tool calls of the assistant.', ref('ToolCall')),
-    'answers?': text('Id of the call that a tool message answers.'),
+    'toolCalls?': list('Tool calls of the assistant.', ref('ToolCall')),
+    'toolCallId?': text('Id of the call that a tool message answers.'),
     tokens: integer('Tokens of the whole message.'),
   }),
   ToolCall: object('A tool call.', {

@@ -1,5 +1,5 @@
 import { forgetTarget, transferTarget } from '../api/bodies.ts'
-import { deleted, json, type Operation, page, reply } from './responses.ts'
+import { deletedResponse, json, type Operation, page, reply } from './responses.ts'
 import { fromZod, object, ref, type Schema } from './schema.ts'
 
 const turnParameters = ['store', 'template', 'person', 'body'] as const
@@ -131,7 +131,7 @@ const sessionOperations = {
     tag: 'Sessions',
     summary: 'End a session and delete it permanently',
     description: 'Sends the end event to the webhook.',
-    responses: { '204': deleted },
+    responses: { '204': deletedResponse },
   },
   listMessages: {
     tag: 'Sessions',
@@ -241,7 +241,7 @@ const scopeOperations = {
     tag: 'Scopes',
     summary: 'Delete knowledge of a tenant permanently',
     parameters: ['knowledgePerson'],
-    responses: { '204': deleted },
+    responses: { '204': deletedResponse },
   },
   listFiles: {
     tag: 'Scopes',
@@ -274,7 +274,7 @@ const scopeOperations = {
   deleteFile: {
     tag: 'Scopes',
     summary: 'Delete a file and everything read from it',
-    responses: { '204': deleted },
+    responses: { '204': deletedResponse },
   },
   search: {
     tag: 'Scopes',

@@ -1,7 +1,9 @@
 import { conversationUpdate, newConversation, newItems } from '../api/bodies.ts'
 import { anything, flag, fromZod, integer, list, object, oneOf, ref, type Schema, text } from './schema.ts'
 
-/** Objects of OpenAI's, Anthropic's and MCP's protocols, as far as memory reads them. Other fields are passed through. */
+/**
+ * Objects of OpenAI's, Anthropic's and MCP's protocols, as far as memory reads them. Other fields are passed through.
+ */
 export const protocolSchemas: Readonly<Record<string, Schema>> = {
   ChatRequest: object("A request of OpenAI's chat completions.", {
     'model?': text("The model; default: the upstream's."),

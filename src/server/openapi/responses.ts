@@ -57,7 +57,7 @@ export const page = (schema: string): Schema =>
     },
   })
 
-export const deleted: Schema = { description: 'Deleted.', headers: headerRefs([]) }
+export const deletedResponse: Schema = { description: 'Deleted.', headers: headerRefs([]) }
 
 /** Error responses by component name, in each error format. */
 export const errorResponses: Readonly<Record<string, Schema>> = Object.fromEntries(

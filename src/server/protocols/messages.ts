@@ -121,7 +121,10 @@ const appendSystem = (own: unknown, blocks: readonly Block[]): readonly Block[] 
   ...blocks,
 ]
 
-/** Joins memory and the client's messages. Two adjacent user messages become one, with tool results first, as the API requires. */
+/**
+ * Joins memory and the client's messages. Two adjacent user messages become one, with tool results first, as the API
+ * requires.
+ */
 function joinTurns(memory: readonly RawMessage[], own: readonly RawMessage[]): readonly RawMessage[] {
   const [last, first] = [memory.at(-1), own[0]]
   if (last?.role !== 'user' || first?.role !== 'user') return [...memory, ...own]
@@ -132,7 +135,8 @@ function joinTurns(memory: readonly RawMessage[], own: readonly RawMessage[]): r
 
 /**
  * Finds the index of the newest user message that is not only tool results, or of the first of several in a row. User
- * messages at the start of the list are not such a row: memory may hold the replies between them. A user message with tool
+ * messages at the start of the list are not such a row: memory may hold the replies between them. A user message with
+ * tool
  * results beside its text continues a turn that started earlier. If the client sends only tool results, all messages
  * belong to the turn.
  */

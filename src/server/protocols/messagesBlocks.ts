@@ -96,7 +96,9 @@ export function toAssistantMessage(blocks: readonly unknown[]): MessageInput {
   return calls.length === 0 ? message : { ...message, tool_calls: calls.map(toToolCall) }
 }
 
-/** Joins adjacent text blocks directly, because citations split text mid-sentence; any other block starts a new line. */
+/**
+ * Joins adjacent text blocks directly, because citations split text mid-sentence; any other block starts a new line.
+ */
 function joinText(blocks: readonly unknown[]): string {
   const lines: string[] = []
   let followsText = false

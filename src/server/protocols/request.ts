@@ -13,7 +13,8 @@ export type ParsedConversation = Pick<
 type Envelope = Omit<ParsedRequest, keyof ParsedConversation>
 
 /**
- * Creates a request whose conversation is parsed and validated on first access. Requests that bypass memory are therefore
+ * Creates a request whose conversation is parsed and validated on first access. Requests that bypass memory are
+ * therefore
  * validated by the model server alone.
  */
 export const createLazyRequest = (envelope: Envelope, parse: () => ParsedConversation): ParsedRequest =>
@@ -114,8 +115,10 @@ export function parsePlainMessage(message: unknown, index: number): ClientMessag
 }
 
 /**
- * Finds the client's index at which the newest turn starts: the first of the user messages in a row that end with the last
- * user message. A list that begins with several user messages is not such a row, because the client may leave the replies
+ * Finds the client's index at which the newest turn starts: the first of the user messages in a row that end with the
+ * last
+ * user message. A list that begins with several user messages is not such a row, because the client may leave the
+ * replies
  * between them to memory. Without any user message (tool results only) the turn starts with the first message.
  */
 export function findTurnStart(messages: readonly ClientMessage[]): number | undefined {
@@ -244,7 +247,9 @@ export function addFilePart({ name, data, address }: FileSource, files: FilePart
   return toTextPart(formatPlaceholder(`file ${file.name}`, file.bytes, address))
 }
 
-/** Converts a media URL to a placeholder part. A `data:` URL that is not image, audio or video is appended to `files`. */
+/**
+ * Converts a media URL to a placeholder part. A `data:` URL that is not image, audio or video is appended to `files`.
+ */
 export function addMediaUrl(kind: string, url: string, files: FilePart[]): ContentPart {
   const data = parseDataUrl(url)
   if (data === undefined || conversationalType.test(data.type))
@@ -254,7 +259,8 @@ export function addMediaUrl(kind: string, url: string, files: FilePart[]): Conte
 }
 
 /**
- * Finds user messages with media that the client sent again before index `from`, keyed by the text memory stores for them.
+ * Finds user messages with media that the client sent again before index `from`, keyed by the text memory stores for
+ * them.
  * The original message replaces that text wherever memory shows it unshortened, so that the model sees the media.
  *
  * @example

@@ -96,8 +96,10 @@ function buildRequest(request: ParsedRequest, memory: readonly ChatMessage[], fr
 }
 
 /**
- * Converts memory messages to items. `following` are the client's items after them: a result among them determines the type
- * of the call it answers, because the API rejects a result whose call has another type. `resent` are the client's original
+ * Converts memory messages to items. `following` are the client's items after them: a result among them determines the
+ * type
+ * of the call it answers, because the API rejects a result whose call has another type. `resent` are the client's
+ * original
  * items by the text that memory stores for them.
  */
 function toItems(
@@ -156,7 +158,10 @@ function toChatTool(tool: unknown): unknown {
   return { type, function: definition }
 }
 
-/** Formats an error event. The API reference has the fields at the top level, the service sends them below `error`; clients read either. */
+/**
+ * Formats an error event. The API reference has the fields at the top level, the service sends them below `error`;
+ * clients read either.
+ */
 function formatErrorEvent(error: ErrorResponse['error']): string {
   const { message, code, param } = error
   return `event: error\ndata: ${JSON.stringify({ type: 'error', code, message, param, sequence_number: 0, error })}\n\n`

@@ -74,7 +74,8 @@ function validateItem(value: unknown, param: string): Item {
 }
 
 /**
- * Converts items to messages. Consecutive assistant messages and calls form one message. Items that are neither, such as
+ * Converts items to messages. Consecutive assistant messages and calls form one message. Items that are neither, such
+ * as
  * reasoning, belong to the assistant message after them, else to the message before them.
  */
 export function itemsToMessages(items: readonly Item[], files: FilePart[]): IndexedMessage[] {

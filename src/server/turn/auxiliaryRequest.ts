@@ -94,11 +94,13 @@ const servesUser =
   /\b(?:answer|help|helps|assist|support|guide|teach|coach|friendly|after|when|whenever|once|then|also|finally|each|every|at the end|(?:talk|speak|chat)s? (?:to|with))\b/i
 
 /**
- * True for a program's own request: a title, tags, follow-up suggestions, search queries, or a completion of what is being
+ * True for a program's own request: a title, tags, follow-up suggestions, search queries, or a completion of what is
+ * being
  * typed. Memory takes no part in it. In doubt, the request is a turn.
  *
  * @example
- * isAuxiliaryRequest({ instructions: ['You are a title generator. Output only a title for the thread.'], said, hasTools: false, maxTokens: 50 }, { messages: 0 }) // true
+ * const instructions = ['You are a title generator. Output only a title for the thread.']
+ * isAuxiliaryRequest({ instructions, messages, hasTools: false, maxTokens: 50 }, { messages: 0 }) // true
  */
 export function isAuxiliaryRequest(ask: RequestShape, session: { readonly messages: number }): boolean {
   const newest = ask.messages.at(-1)
@@ -123,7 +125,8 @@ function isDeclared(metadata: unknown): boolean {
 }
 
 /**
- * True when the instructions contain nothing but a task. After replies, the newest message must repeat the task, because a
+ * True when the instructions contain nothing but a task. After replies, the newest message must repeat the task,
+ * because a
  * real conversation may run under instructions that look like one.
  */
 function isInstructed({ instructions, messages }: RequestShape, text: string): boolean {

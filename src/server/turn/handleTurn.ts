@@ -111,7 +111,9 @@ async function resolveMemory({ context, headers, storeDisabled }: TurnRequest, k
   return memories.resolveCached(key, template) ?? (await memories.resolve(key, template))
 }
 
-/** Reconciles the history, stores the new messages and builds the prompt. Returns undefined for an auxiliary request. */
+/**
+ * Reconciles the history, stores the new messages and builds the prompt. Returns undefined for an auxiliary request.
+ */
 async function ingestTurn(
   request: TurnRequest,
   key: Key,

@@ -20,7 +20,8 @@ type Overlap = {
  * Aligns a client's history with the stored one and returns the first position on each side that the other lacks, or
  * undefined when they share nothing. `hasEarlier` says that the stored history starts before `stored`.
  *
- * The client's history may start anywhere, leave messages out, contain messages that were never stored (its own summary)
+ * The client's history may start anywhere, leave messages out, contain messages that were never stored (its own
+ * summary)
  * or reword them: whatever lies between two shared messages counts as the same. That includes user messages: a client
  * that edits one also drops the replies after it, so a reworded question with its old reply was only decorated (search
  * results, reminders) or stripped.

@@ -87,7 +87,8 @@ function normalizeLazily(messages: readonly ComparableMessage[]): (index: number
 }
 
 /**
- * Clients trim replies, merge their parts, drop the reasoning and rewrite the JSON of tool calls, so replies are compared
+ * Clients trim replies, merge their parts, drop the reasoning and rewrite the JSON of tool calls, so replies are
+ * compared
  * without white space. User text keeps its inner white space: a change there is an edit.
  */
 function normalize({ role, content, toolCalls, toolCallId }: ComparableMessage): NormalForm {

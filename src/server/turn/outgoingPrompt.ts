@@ -78,7 +78,10 @@ export function clientPrompt(
   return { body: protocol.buildRequest(request, preamble.messages, 0), tokens, degraded }
 }
 
-/** Builds a context for the budget left beside the client's own text; `extra` are tokens of it that memory does not count. */
+/**
+ * Builds a context for the budget left beside the client's own text; `extra` are tokens of it that memory does not
+ * count.
+ */
 async function buildWithinBudget(
   input: PromptInput,
   extra: Tokens,

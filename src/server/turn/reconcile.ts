@@ -18,15 +18,20 @@ export type HistoryRelation =
 export type HistoryChange = {
   /** Index of the first sent message that is new. */
   readonly newFrom: number
-  /** Sequence number from which stored messages are no longer part of the client's conversation; they become a branch. */
+  /**
+   * Sequence number from which stored messages are no longer part of the client's conversation; they become a branch.
+   */
   readonly cutFrom: number | undefined
   readonly relation: HistoryRelation
 }
 
 /**
- * Decides which sent messages are new and which stored messages the client has taken back. `stored` are the newest stored
- * messages without system messages; `hasEarlier` says that there are older ones. A client may send its whole history, the
- * end of it, or only its newest message. A new user message is never taken for an old one unless the history sent with it
+ * Decides which sent messages are new and which stored messages the client has taken back. `stored` are the newest
+ * stored
+ * messages without system messages; `hasEarlier` says that there are older ones. A client may send its whole history,
+ * the
+ * end of it, or only its newest message. A new user message is never taken for an old one unless the history sent with
+ * it
  * shows that, and nothing is cut except after a message that both sides have.
  *
  * `disjoint` means that none of several sent messages is in `stored`: with `hasEarlier`, read more and try again.

@@ -34,7 +34,10 @@ const maxMessagesRead = 4_096
 /** Number of newest messages to read before reconciling a request. */
 export const recentMessagesNeeded = (sent: number): number => sent + extraMessages
 
-/** Decides which messages of a request are new. Starts with the head just read and reads more only if that is not enough. */
+/**
+ * Decides which messages of a request are new. Starts with the head just read and reads more only if that is not
+ * enough.
+ */
 export async function reconcileHistory(options: ReconcileOptions, head: SessionHead): Promise<ReconciledHistory> {
   const { memory, key, messages, continuesAfter, isRetry, isSingleConversation } = options
   const fromHead = continuesAfter === undefined ? reconcileFromHead(options, head) : undefined
@@ -117,7 +120,9 @@ async function containsOwnReply(
 
 type StoredHistory = { readonly stored: readonly Message[]; readonly hasEarlier: boolean }
 
-/** True when the client resends everything stored, replies included, character by character, and continues from there. */
+/**
+ * True when the client resends everything stored, replies included, character by character, and continues from there.
+ */
 function isLiteralContinuation(stored: readonly Message[], sent: readonly ClientMessage[]): boolean {
   if (stored.length >= sent.length || !haveEqualLengths(stored, sent)) return false
   let hasReplies = false
@@ -138,7 +143,8 @@ function haveEqualLengths(stored: readonly Message[], sent: readonly ClientMessa
 
 /**
  * Reconciles in the stored form, with secrets masked. Placeholders written by another process cannot be resolved here;
- * such messages are matched by the rest of their text, and in doubt the newest message is stored twice rather than lost.
+ * such messages are matched by the rest of their text, and in doubt the newest message is stored twice rather than
+ * lost.
  */
 function reconcileMasked(
   memory: Memory,

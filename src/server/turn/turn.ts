@@ -14,7 +14,10 @@ export type TurnRequest = {
   readonly parsed: ParsedRequest
   /** The session it belongs to; undefined for a request without memory. */
   readonly key: Key | undefined
-  /** True when only a field of the body names the session, such as a user name: one person may have several conversations. */
+  /**
+   * True when only a field of the body names the session, such as a user name: one person may have several
+   * conversations.
+   */
   readonly isSessionFromBody: boolean
   readonly headers: TurnHeaders
   /** True when nothing of the turn may be stored. */

@@ -13,7 +13,9 @@ export type UpstreamRequest = {
   /** Tokens of the messages in the body; 0 if not counted. */
   readonly promptTokens: Tokens
   readonly headers: IncomingHttpHeaders
-  /** True if none of the client's API keys may be forwarded, for example because it authenticated with a Threadkeep key. */
+  /**
+   * True if none of the client's API keys may be forwarded, for example because it authenticated with a Threadkeep key.
+   */
   readonly withholdClientKey: boolean
   readonly signal: AbortSignal
 }
@@ -33,7 +35,9 @@ export type UpstreamResponse = {
   readonly failedUpstreams: readonly string[]
 }
 
-/** Body whose received bytes can be read synchronously: awaiting each of many small chunks costs more than parsing them. */
+/**
+ * Body whose received bytes can be read synchronously: awaiting each of many small chunks costs more than parsing them.
+ */
 export type BufferedBody = {
   /** Takes the whole body if it has arrived completely, else returns undefined. */
   takeComplete(): Uint8Array | undefined

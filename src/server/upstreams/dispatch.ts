@@ -25,7 +25,8 @@ const highWaterMarkBytes = 65_536
 const once = { once: true }
 
 /**
- * Sends one request through a connection pool. Measured: Node's streams would cost twice as much. Rejects with the error of
+ * Sends one request through a connection pool. Measured: Node's streams would cost twice as much. Rejects with the
+ * error of
  * the pool if it occurs before the response headers; later errors are thrown by the body.
  */
 export function dispatchRequest(

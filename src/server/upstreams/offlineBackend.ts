@@ -71,7 +71,9 @@ function resolveProtocol({ endpoint, body }: UpstreamRequest): {
   return { name, body: name === 'messages' ? splitBlocks(body) : body }
 }
 
-/** Gives each block of a user message its own message: the offline model must tell recalled memory from the question. */
+/**
+ * Gives each block of a user message its own message: the offline model must tell recalled memory from the question.
+ */
 function splitBlocks(body: RequestBody): RequestBody {
   if (!Array.isArray(body.messages)) return body
   const split = body.messages.flatMap((message: unknown) => {

@@ -12,7 +12,10 @@ import {
   upstreamProtocolFor,
 } from './upstream.ts'
 
-/** Attempts per upstream and the delays between them. The delay doubles with each attempt; above the maximum the pool gives up. */
+/**
+ * Attempts per upstream and the delays between them. The delay doubles with each attempt; above the maximum the pool
+ * gives up.
+ */
 export type RetryPolicy = { readonly tries: number; readonly baseDelay: Millis; readonly maxDelay: Millis }
 
 export type PoolOptions = {
@@ -131,6 +134,9 @@ function parseRetryAfter(response: UpstreamResponse | undefined): Millis | undef
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
 }
 
-/** Discards an unused response. Its connection is reused if the body has arrived completely, else closed without waiting. */
+/**
+ * Discards an unused response. Its connection is reused if the body has arrived completely, else closed without
+ * waiting.
+ */
 const discardBody = async (response: UpstreamResponse | undefined): Promise<unknown> =>
   response?.body[Symbol.asyncIterator]().return?.()

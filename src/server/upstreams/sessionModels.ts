@@ -92,7 +92,10 @@ export class SessionModels {
     })
   }
 
-  /** Selects the headers with the client's key; undefined if the upstream answered as a fallback for the one the key was meant for. */
+  /**
+   * Selects the headers with the client's key; undefined if the upstream answered as a fallback for the one the key was
+   * meant for.
+   */
   private selectClientKey(
     upstream: UpstreamOptions,
     model: string,
@@ -105,7 +108,9 @@ export class SessionModels {
   }
 }
 
-/** Selects the upstream for a configured upkeep model. One that lists the model precedes one that serves every model. */
+/**
+ * Selects the upstream for a configured upkeep model. One that lists the model precedes one that serves every model.
+ */
 function selectUpstream(model: string, upstreams: readonly UpstreamOptions[]): UpstreamOptions {
   const candidates = upstreams.filter((upstream) => servesModel(upstream, model))
   const upstream = candidates.find(({ models }) => models !== undefined) ?? candidates[0]

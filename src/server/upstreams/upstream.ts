@@ -203,7 +203,8 @@ const createDeadline = (total: Millis, address: string): Deadline => ({
 })
 
 /**
- * Creates the error for a rejected operator key. It hides the upstream's message, which may contain the key or the account,
+ * Creates the error for a rejected operator key. It hides the upstream's message, which may contain the key or the
+ * account,
  * and disables client retries, because only the operator can fix the key.
  */
 const createKeyError = (): HttpError =>
@@ -263,8 +264,10 @@ export const upstreamProtocolFor = (endpoint: UpstreamRequest['endpoint']): Upst
   endpoint === 'messages' || endpoint === 'count_tokens' ? 'anthropic' : 'openai'
 
 /**
- * Lists the upstreams for each protocol, in configured order. Servers of the OpenAI protocol may also serve the Anthropic
- * endpoints. If an Anthropic upstream exists, it comes first, and OpenAI upstreams are used only with an explicit model list.
+ * Lists the upstreams for each protocol, in configured order. Servers of the OpenAI protocol may also serve the
+ * Anthropic
+ * endpoints. If an Anthropic upstream exists, it comes first, and OpenAI upstreams are used only with an explicit model
+ * list.
  *
  * @example
  * groupByProtocol([openai, claude]).anthropic // [claude]

@@ -1,5 +1,5 @@
 import {
-  type Derived,
+  type DerivedEntry,
   type EncryptedEntry,
   isBlank,
   type Message,
@@ -15,14 +15,15 @@ import type { Cipher } from './cipher.ts'
 type EncryptedFields = Partial<Pick<NewMessage, 'content' | 'name' | 'toolCalls' | 'toolCallId'>>
 
 /**
- * Encrypts content, name, calls and answers of a message into one ciphertext, stored as its content. Blank content stays
+ * Encrypts content, name, calls and answers of a message into one ciphertext, stored as its content. Blank content
+ * stays
  * in the clear, because stores must tell messages with visible text from others; its ciphertext is stored as the name.
  */
 export function encryptMessage(message: NewMessage, key: Key, cipher: Cipher): NewMessage {
   const { content, name, toolCalls, toolCallId, ...clear } = message
   const hidden: EncryptedFields = {
     ...(isBlank(content) ? {} : { content }),
-    ...omitUndefined({ name, calls: toolCalls, answers: toolCallId }),
+    ...omitUndefined({ name, toolCalls, toolCallId }),
   }
   if (Object.keys(hidden).length === 0) return message
   const blank = isBlank(content) ? content : null
@@ -42,7 +43,7 @@ export function decryptMessage(message: Message, key: Key, cipher: Cipher | unde
 }
 
 /** Encrypts a derived entry. Erasure needs the ids of its source messages, which stay in the clear; quotes do not. */
-export function encryptDerived(entry: Derived, key: Key, cipher: Cipher): EncryptedEntry {
+export function encryptDerived(entry: DerivedEntry, key: Key, cipher: Cipher): EncryptedEntry {
   const { id, at } = entry
   const sources = entry.sources.map(({ message, session }) => ({ message, ...omitUndefined({ session }) }))
   return {
@@ -54,11 +55,11 @@ export function encryptDerived(entry: Derived, key: Key, cipher: Cipher): Encryp
   }
 }
 
-export function decryptDerived(entry: Derived, key: Key, cipher: Cipher): Derived {
+export function decryptDerived(entry: DerivedEntry, key: Key, cipher: Cipher): DerivedEntry {
   const content =
     entry.kind === 'sealed' ? cipher.decrypt(entry.ciphertext, entryAssociatedData(key, entry)) : undefined
   if (content === undefined) throw corruptEntryError(`Entry ${entry.id}`, key)
-  return JSON.parse(content.toString()) as Derived
+  return JSON.parse(content.toString()) as DerivedEntry
 }
 
 /** Encrypts the body of an auxiliary record. */

@@ -1,17 +1,23 @@
 import { hkdfSync } from 'node:crypto'
-import type { Derived, EncryptedEntry, Millis } from '../../domain/entry.ts'
+import type { DerivedEntry, EncryptedEntry, Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { Keyring, MasterKey } from '../../domain/ports.ts'
 import { Cipher, keyLengthBytes } from './cipher.ts'
 import { badKeyError, findMasterKey } from './keyring.ts'
 
-/** Id of the entry that holds the wrapped key of its session. The encrypted store hides it and rejects other entries with this id. */
+/**
+ * Id of the entry that holds the wrapped key of its session. The encrypted store hides it and rejects other entries
+ * with this id.
+ */
 const keyEntryId = '#key'
 
-export const isKeyEntry = (entry: Pick<Derived, 'id'>): boolean => entry.id === keyEntryId
+export const isKeyEntry = (entry: Pick<DerivedEntry, 'id'>): boolean => entry.id === keyEntryId
 
-/** Wraps a session key with the scope's key, as an entry of the session. The ciphertext is prefixed with the master key's id. */
+/**
+ * Wraps a session key with the scope's key, as an entry of the session. The ciphertext is prefixed with the master
+ * key's id.
+ */
 export function wrapKey(sessionKey: Uint8Array, key: Key, at: Millis, master: MasterKey): EncryptedEntry {
   return {
     kind: 'sealed',
@@ -37,7 +43,7 @@ export function unwrapKey({ ciphertext: box }: EncryptedEntry, key: Key, keyring
 }
 
 /** Finds the key entry of a session that has been written to; throws `bad-store` for a session without encryption. */
-export function findKeyEntry(derived: readonly Derived[], key: Key): EncryptedEntry {
+export function findKeyEntry(derived: readonly DerivedEntry[], key: Key): EncryptedEntry {
   const entry = derived.find(isKeyEntry)
   if (entry?.kind === 'sealed') return entry
   throw new MemoryError(

@@ -129,7 +129,10 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     await this.inner.close()
   }
 
-  /** Writes the first change of a session together with its new key. Of concurrent first writers one wins; the others use its key. */
+  /**
+   * Writes the first change of a session together with its new key. Of concurrent first writers one wins; the others
+   * use its key.
+   */
   private async createSession(change: SessionChange, revision: number): Promise<readonly Message[]> {
     const sessionKey = randomBytes(keyLengthBytes)
     const created: SessionCipher = { epoch: change.epoch, cipher: new Cipher(sessionKey) }

@@ -138,7 +138,8 @@ export class EncryptedStoreVectors {
   }
 
   private async *walkSession(key: Key, after: number, derivedSeen: number): AsyncGenerator<WalkStep> {
-    // Reads the head first: if the session is erased and created again meanwhile, its entries get an old epoch and no vector is stored.
+    // Reads the head first: if the session is erased and created again meanwhile, its entries get an old epoch and no
+    // vector is stored.
     const { epoch, derived } = await this.store.readHead(key, 0)
     const step = (entry: Entry, sequence: number, seen: number): WalkStep => ({
       key,

@@ -6,7 +6,9 @@ type LinkFields = {
   readonly newer: 'newerUsed' | 'newerUncompressed'
 }
 
-/** Doubly linked list of sessions by last use. The links are fields of the sessions, so that moving one needs no lookup. */
+/**
+ * Doubly linked list of sessions by last use. The links are fields of the sessions, so that moving one needs no lookup.
+ */
 export class LruList {
   private readonly older: LinkFields['older']
   private readonly newer: LinkFields['newer']

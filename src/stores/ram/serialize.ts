@@ -1,4 +1,4 @@
-import type { Derived, Message, NewMessage } from '../../domain/entry.ts'
+import type { DerivedEntry, Message, NewMessage } from '../../domain/entry.ts'
 import type { Gap } from '../../domain/session.ts'
 import { type Compressor, compressText, decompressText } from './compression.ts'
 import { createMessage, isVisibleUserMessage, type SessionContent } from './session.ts'
@@ -23,7 +23,7 @@ type MessageRow = readonly [
 type SerializedSession = readonly [
   messages: readonly MessageRow[],
   gaps: readonly Gap[],
-  derived: readonly Derived[],
+  derived: readonly DerivedEntry[],
   appliedChanges: readonly (readonly [id: string, run: readonly [first: number, last: number]])[],
 ]
 

@@ -1,5 +1,5 @@
 import {
-  type Derived,
+  type DerivedEntry,
   type Entry,
   formatMessageId,
   isBlank,
@@ -18,7 +18,7 @@ export type SessionContent = {
   messages: Message[]
   gaps: readonly Gap[]
   lastUserMessage: Message | undefined
-  derived: Map<string, Derived> | undefined
+  derived: Map<string, DerivedEntry> | undefined
   /** First and last message of each recent change by change id, so that a repeated change is applied once. */
   appliedChanges: Map<string, readonly [first: number, last: number]> | undefined
 }
@@ -133,7 +133,7 @@ export function createMessage(input: NewMessage, sequence: number, offset: numbe
 type MutableMessage = { -readonly [field in keyof Message]: Message[field] }
 
 /** Stores derived entries and returns the ones they replace. */
-export function putDerived(content: SessionContent, entries: readonly Derived[]): readonly Entry[] {
+export function putDerived(content: SessionContent, entries: readonly DerivedEntry[]): readonly Entry[] {
   const replaced: Entry[] = []
   for (const entry of entries) {
     content.derived ??= new Map()

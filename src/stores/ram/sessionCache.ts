@@ -10,7 +10,9 @@ import type { Session, SessionContent } from './session.ts'
 import type { SessionCache, SessionFilter } from './sessionTable.ts'
 
 export type RamStoreOptions = {
-  /** Memory limit of all sessions together, in bytes. Default: none. Data that belongs to a whole scope is not counted. */
+  /**
+   * Memory limit of all sessions together, in bytes. Default: none. Data that belongs to a whole scope is not counted.
+   */
   readonly maxBytes?: number
   /** Compresses idle sessions. Default: sessions are never compressed. */
   readonly compressor?: Compressor
@@ -156,7 +158,9 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
     for (const sessions of this.scopes.values()) yield* sessions
   }
 
-  /** Drops the compressed form of a session that was just written to and returns its new size; undefined if it had none. */
+  /**
+   * Drops the compressed form of a session that was just written to and returns its new size; undefined if it had none.
+   */
   private dropCompressed(session: Session): number | undefined {
     if (session.compressed === undefined) return undefined
     session.compressed = undefined
@@ -181,7 +185,10 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
   }
 }
 
-/** Bytes that count towards inline compression. Scope data counts as 0: it is read whenever one of the scope's sessions is used. */
+/**
+ * Bytes that count towards inline compression. Scope data counts as 0: it is read whenever one of the scope's sessions
+ * is used.
+ */
 const compressibleBytes = ({ key, bytes }: Session): number => (belongsToScope(key) ? 0 : inlineBytes(bytes))
 const inlineBytes = (bytes: number): number => (bytes > maxInlineCompressBytes ? 0 : bytes)
 

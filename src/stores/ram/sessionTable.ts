@@ -188,7 +188,8 @@ export class RamSessionTable {
   private eraseEntries(session: Session, entries: readonly string[]): readonly string[] {
     const removed = removeEntries(session, this.writableContent(session), entries)
     if (removed.length > 0) this.recordRemoval(session.key.scope)
-    // Increments the revision even if nothing was removed: a writer that read the session earlier may hold the erased text.
+    // Increments the revision even if nothing was removed: a writer that read the session earlier may hold the erased
+    // text.
     this.recordChange(session, [], removed, false)
     return removed.map(({ id }) => id)
   }

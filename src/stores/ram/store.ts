@@ -6,7 +6,10 @@ import { searchTerms } from '../../search/terms.ts'
 import type { RamSessionTable } from './sessionTable.ts'
 import type { RamVectors } from './vectors.ts'
 
-/** Adapts a session table to the `Store` and `Index` ports. Without vectors only lexical search works; the browser build leaves them out. */
+/**
+ * Adapts a session table to the `Store` and `Index` ports. Without vectors only lexical search works; the browser build
+ * leaves them out.
+ */
 export function createRamStore(table: RamSessionTable, vectors?: RamVectors): Store & SearchIndex {
   const finder = createFinder(table, vectors)
   return {

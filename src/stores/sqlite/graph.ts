@@ -124,7 +124,9 @@ type Values = readonly (string | number)[]
 const rebuildIndex = (table: IndexedTable): string => `INSERT INTO ${table}_words (${table}_words) VALUES ('rebuild');`
 export const rebuildGraphIndexes = rebuildIndex('graph_node') + rebuildIndex('graph_observation')
 
-/** Deletes rows of a table and of its index; returns their number. The index keeps deletion markers until `wipeIndexes`. */
+/**
+ * Deletes rows of a table and of its index; returns their number. The index keeps deletion markers until `wipeIndexes`.
+ */
 export function deleteIndexed(database: DatabaseSync, table: IndexedTable, where: string, ...values: Values): number {
   const count = (from: string, ...values: Values): number =>
     Number(database.prepare(`SELECT count(*) AS count ${from}`).get(...values)?.count)
@@ -207,7 +209,10 @@ const statements = {
   deleteRelationships: `DELETE FROM graph_relationship WHERE session = ?3 AND home = (${homeId})`,
 } as const
 
-/** Erases graph data that was extracted from erased messages. An entity is deleted with the last message it was extracted from. */
+/**
+ * Erases graph data that was extracted from erased messages. An entity is deleted with the last message it was
+ * extracted from.
+ */
 export class GraphEraser {
   private readonly database: DatabaseSync
   private prepared: PreparedStatements<typeof statements> | undefined
@@ -216,7 +221,9 @@ export class GraphEraser {
     this.database = database
   }
 
-  /** Erases data extracted from a session, or only from these messages of it; returns the number of deleted entities. */
+  /**
+   * Erases data extracted from a session, or only from these messages of it; returns the number of deleted entities.
+   */
   erase({ scope, id }: Key, messages?: readonly string[]): number {
     const sql = this.statements()
     if (sql === undefined) return 0

@@ -1,4 +1,4 @@
-import type { Derived, Message } from '../../domain/entry.ts'
+import type { DerivedEntry, Message } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { PageOptions } from '../../domain/ports.ts'
 import { createEmptyHead, findMessageIndex, type SessionHead } from '../../domain/session.ts'
@@ -14,7 +14,7 @@ type CachedSession = {
   tail: Message[]
   first?: Message | undefined
   lastUserMessage?: Message | undefined
-  derived?: readonly Derived[] | undefined
+  derived?: readonly DerivedEntry[] | undefined
   derivedBytes: number
   /** Total size as last counted. */
   bytes: number
@@ -141,7 +141,7 @@ export class HeadCache {
     return session.lastUserMessage
   }
 
-  private readDerived(key: Key, session: CachedSession): readonly Derived[] {
+  private readDerived(key: Key, session: CachedSession): readonly DerivedEntry[] {
     if (session.derived === undefined) {
       session.derived = session.row.derivedVersion === 0 ? [] : this.reader.derived(key, session.row.id)
       session.derivedBytes = JSON.stringify(session.derived).length

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type Derived, type Entry, formatMessageId, type Message, parseMessageId } from '../../domain/entry.ts'
+import { type DerivedEntry, type Entry, formatMessageId, type Message, parseMessageId } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import type { IndexChanges, PageOptions, SearchTarget, Store, StoredRecord } from '../../domain/ports.ts'
 import type { SessionListItem } from '../../domain/session.ts'
@@ -105,12 +105,12 @@ export class Reader {
     return newest ? messages.reverse() : messages
   }
 
-  derivedOf(key: Key): Derived[] {
+  derivedOf(key: Key): DerivedEntry[] {
     const session = this.session(key)
     return session === undefined || session.derivedVersion === 0 ? [] : this.derived(key, session.id)
   }
 
-  derived(key: Key, session: number): Derived[] {
+  derived(key: Key, session: number): DerivedEntry[] {
     return (this.sql.derived.all(session) as unknown as Cells[]).flatMap((row) => this.parseDerived(key, row) ?? [])
   }
 
@@ -182,7 +182,7 @@ export class Reader {
     }))
   }
 
-  private parseDerived(key: Key, row: Cells): Derived | undefined {
+  private parseDerived(key: Key, row: Cells): DerivedEntry | undefined {
     const entry = parseDerivedRow(row)
     if (entry === undefined) this.onDamage(key, row[0] as string)
     return entry

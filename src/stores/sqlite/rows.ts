@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import {
-  type Derived,
+  type DerivedEntry,
   formatMessageId,
   type Message,
   type NewMessage,
@@ -123,8 +123,8 @@ export function parseMessageRow(cells: Cells): Message | undefined {
     role,
     ...(name === null ? {} : { name }),
     content,
-    ...(calls === null ? {} : { calls: JSON.parse(calls) as ToolCall[] }),
-    ...(answers === null ? {} : { answers }),
+    ...(calls === null ? {} : { toolCalls: JSON.parse(calls) as ToolCall[] }),
+    ...(answers === null ? {} : { toolCallId: answers }),
     tokens,
     lineTokens,
     tokenizer,
@@ -142,16 +142,16 @@ const checksum = (cells: Cells): number => crc32(cells.join(' '))
 /** Columns in the order `parseDerivedRow` expects. */
 export const derivedColumns = 'id, kind, at, body, sum'
 
-export function toDerivedRow({ id, kind, at, ...rest }: Derived): Cell[] {
+export function toDerivedRow({ id, kind, at, ...rest }: DerivedEntry): Cell[] {
   const body = JSON.stringify(rest)
   return [id, kind, at, body, checksum([id, kind, at, body])]
 }
 
 /** Parses a derived entry; undefined if the checksum does not match. */
-export function parseDerivedRow(cells: Cells): Derived | undefined {
+export function parseDerivedRow(cells: Cells): DerivedEntry | undefined {
   const [id, kind, at, body, sum] = cells
   if (sum !== checksum([id, kind, at, body] as Cells)) return undefined
-  return { kind, id, at, ...(JSON.parse(body as string) as object) } as Derived
+  return { kind, id, at, ...(JSON.parse(body as string) as object) } as DerivedEntry
 }
 
 /** SHA-256 of a name that must not be readable in the file. */

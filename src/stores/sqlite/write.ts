@@ -331,7 +331,8 @@ export class Writer {
     this.graph.erase(key, entries)
     this.sql.purgeQuarantine.run(row.id)
     this.recordRemoval(key)
-    // Increments the revision even if nothing was removed: a writer that read the session earlier may hold the erased text.
+    // Increments the revision even if nothing was removed: a writer that read the session earlier may hold the erased
+    // text.
     row.revision++
     this.dirty.add(row)
     return removedIds

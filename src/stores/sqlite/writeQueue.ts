@@ -27,7 +27,10 @@ const immediateBatchTasks = 32
 /** A larger batch would delay the other tasks. */
 const maxBatchTasks = 512
 
-/** Collects writes while the worker thread is busy and sends them as batches: the busier the store, the more writes share one disk sync. */
+/**
+ * Collects writes while the worker thread is busy and sends them as batches: the busier the store, the more writes
+ * share one disk sync.
+ */
 export class WriteQueue {
   private readonly path: string
   private readonly pending: PendingTask[] = []

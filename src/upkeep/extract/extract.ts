@@ -11,8 +11,10 @@ import { type Clause, statedClauses, type UserLine, userLines, userSentences } f
 const maxFactsPerMessage = 40
 
 /**
- * Extracts facts from user messages with the built-in rules: preferences, constraints, decisions, important facts, sources,
- * document structure and names. Quoted, pasted or recalled text is ignored, and so are messages of other roles. The rules
+ * Extracts facts from user messages with the built-in rules: preferences, constraints, decisions, important facts,
+ * sources,
+ * document structure and names. Quoted, pasted or recalled text is ignored, and so are messages of other roles. The
+ * rules
  * cover English; in other languages they find URLs, names and numbers that are marked as important.
  *
  * @example
@@ -192,7 +194,8 @@ const midSentence = /[\p{L}\p{N},)][’'”"]?\s$/u
 const maxNames = 20
 
 /**
- * Finds names of people, places, organisations and products. A capital at the start of a sentence is no evidence unless the
+ * Finds names of people, places, organisations and products. A capital at the start of a sentence is no evidence unless
+ * the
  * name also occurs inside another sentence. Headings are ignored, and in languages other than English single words too.
  */
 function findNames(sentences: readonly Sentence[]): readonly TextFact[] {

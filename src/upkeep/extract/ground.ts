@@ -19,7 +19,8 @@ import { keyFromText, maxValueChars, statedClauses, userLines, userSentences } f
 const maxSentenceDistance = 3
 
 /**
- * Keeps the facts of a model's answer that a user has stated: all terms, numbers, URLs and identifiers of a value must be
+ * Keeps the facts of a model's answer that a user has stated: all terms, numbers, URLs and identifiers of a value must
+ * be
  * close together in one user message, in the user's own words, asserted and not negated. All others are rejected and
  * counted.
  *
@@ -207,7 +208,8 @@ const maxClaims = 400
 const maxListItems = 40
 
 /**
- * Parses the claims in a model's answer. Accepts deviating shapes: a text for a list, a list for an object, an object for
+ * Parses the claims in a model's answer. Accepts deviating shapes: a text for a list, a list for an object, an object
+ * for
  * a text, or one extra level of nesting.
  */
 function parseClaims(answer: unknown): readonly Claim[] {
@@ -286,7 +288,9 @@ function listOfTexts(items: readonly unknown[]): Json | undefined {
     : (texts as string[])
 }
 
-/** Normalises keys: `programmingLanguage`, `Time zone` and `IDE` become `programming_language`, `timezone`, `editor`. */
+/**
+ * Normalises keys: `programmingLanguage`, `Time zone` and `IDE` become `programming_language`, `timezone`, `editor`.
+ */
 function normalizeKey(name: string): string {
   const key = name
     .slice(0, 60)

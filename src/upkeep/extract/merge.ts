@@ -11,7 +11,8 @@ type MergeOptions = { readonly at: Millis; readonly createId: (index: number) =>
 type MergeResult = { readonly put: readonly Fact[]; readonly drop: readonly string[] }
 
 /**
- * Merges extracted facts into stored ones. In keyed fields a different value supersedes the previous one, which stays in
+ * Merges extracted facts into stored ones. In keyed fields a different value supersedes the previous one, which stays
+ * in
  * history with an end time. Lists only grow, in the order of the mentions. A repeated mention adds at most a source, so
  * merging the same facts twice changes nothing as long as the limit is not exceeded.
  *

@@ -59,7 +59,8 @@ const tag = /<memory\b|^[ \t]{0,40}<([a-z][\w-]{0,30})(?=[\s/>])[^>\n]{0,300}>/g
 const closingTag = /<\/([a-z][\w-]{0,30})\s{0,9}>/gi
 
 /**
- * Blanks recalled memory and the content of tags that start a line, such as pages, documents and reminders. Unclosed memory
+ * Blanks recalled memory and the content of tags that start a line, such as pages, documents and reminders. Unclosed
+ * memory
  * extends to the end: missing user text is better than trusting recalled text.
  */
 function blankTagged(content: string): string {
@@ -164,7 +165,8 @@ const reportedSpeech =
 const maxLeadIns = 6
 
 /**
- * Lists the asserted clauses of a sentence. Questions, hypotheticals (`if I preferred …`), quotations and reported speech
+ * Lists the asserted clauses of a sentence. Questions, hypotheticals (`if I preferred …`), quotations and reported
+ * speech
  * (`she said …`) are excluded.
  *
  * @example

@@ -17,7 +17,9 @@ type OptimizeOptions = { readonly budget: Tokens; readonly tokenizer: Tokenizer;
 
 const noMarks: TriageMarks = { compressed: [], dropped: [], promoted: [] }
 
-/** Runs the optimizer over the newest messages: marks them, promotes some to long-term memory and tunes the parameters. */
+/**
+ * Runs the optimizer over the newest messages: marks them, promotes some to long-term memory and tunes the parameters.
+ */
 export function optimize(
   messages: readonly Message[],
   head: SessionHead,
@@ -107,7 +109,8 @@ const maxSnapshots = 500
 
 /**
  * Returns the parameters for the next run: stricter when the history used too much of the budget, looser when it used
- * little. `usage` is the fraction of the budget used before the run, `saved` the fraction of those tokens the run saved.
+ * little. `usage` is the fraction of the budget used before the run, `saved` the fraction of those tokens the run
+ * saved.
  *
  * @example
  * tuneParameters(initialParameters, { usage: 0.8, saved: 0.2 }) // { trigger: 0.65, window: 28, minRelevance: 0.35 }

@@ -39,10 +39,12 @@ type Search = WordSets & {
 }
 
 /**
- * Marks with 1 each text that a newer text makes redundant. Two texts are similar if the number of words in both divided by
+ * Marks with 1 each text that a newer text makes redundant. Two texts are similar if the number of words in both
+ * divided by
  * the number of words in either is at least the threshold. Texts without words are similar to none.
  *
- * Runs in nearly linear time on typical histories: similar sets are found by shared rare words or equal vocabulary parts
+ * Runs in nearly linear time on typical histories: similar sets are found by shared rare words or equal vocabulary
+ * parts
  * instead of by comparing all pairs.
  *
  * @example
@@ -182,7 +184,9 @@ function minSharedWords(sum: number, threshold: number): number {
   return shared
 }
 
-/** Finds similar pairs among members, newest first: few are compared pairwise, many are grouped by the cheaper method. */
+/**
+ * Finds similar pairs among members, newest first: few are compared pairwise, many are grouped by the cheaper method.
+ */
 function compareMembers(search: Search, members: readonly Member[], maxDiffering: number, depth = 0): void {
   const sets = Uint32Array.from(members, ({ set }) => set)
   let open = 0
@@ -290,7 +294,8 @@ function groupByFirstWords({ words, starts }: WordSets, members: readonly Member
 }
 
 /**
- * Groups members by a hash of their words in each part of the vocabulary. With more parts than differing words, similar sets
+ * Groups members by a hash of their words in each part of the vocabulary. With more parts than differing words, similar
+ * sets
  * are equal in at least one part. A key is the part number in the high bits and `bits` hash bits below.
  */
 function groupByParts({ words, starts }: WordSets, members: readonly Member[], parts: number, depth: number): Grouping {

@@ -8,7 +8,8 @@ import type { NamedEntity, SummaryMessage } from './summary.ts'
 const maxPositions = 200
 
 /**
- * Indexes a text and returns a function that tells if a name or number occurs in it literally, except for white space, and
+ * Indexes a text and returns a function that tells if a name or number occurs in it literally, except for white space,
+ * and
  * not as part of a longer word.
  *
  * @example
@@ -70,7 +71,9 @@ const negationTerms = new Set(
   ].flatMap((word) => [word, ...extractTerms(word)]),
 )
 
-/** Returns a function that tells if a text has a constraint: one negated sentence with at least two thirds of its terms. */
+/**
+ * Returns a function that tells if a text has a constraint: one negated sentence with at least two thirds of its terms.
+ */
 export function createConstraintFinder(text: string): (clause: string) => boolean {
   const byTerm = new Map<string, Set<string>[]>()
   for (const sentence of splitSentences(text)) {
@@ -91,7 +94,9 @@ export function createConstraintFinder(text: string): (clause: string) => boolea
   }
 }
 
-/** Weight of an anchor as a name at the end of a summary: high for URLs, paths and long numbers, low for plain numbers. */
+/**
+ * Weight of an anchor as a name at the end of a summary: high for URLs, paths and long numbers, low for plain numbers.
+ */
 function anchorWeight(anchor: Pick<Anchor, 'kind' | 'text'>): number {
   if (anchor.kind === 'url' || anchor.kind === 'path') return isCompoundWord(anchor) ? 0.4 : 1
   if (anchor.kind === 'number')

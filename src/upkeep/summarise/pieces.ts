@@ -230,7 +230,10 @@ export function renderPieces(pieces: readonly Piece[], tail: readonly NamedEntit
   return lines.join('\n')
 }
 
-/** Renders a summary with one source per piece and name in their order, or with all distinct sources if a piece has several. */
+/**
+ * Renders a summary with one source per piece and name in their order, or with all distinct sources if a piece has
+ * several.
+ */
 export function buildSummaryText(pieces: readonly Piece[], tail: readonly NamedEntity[]): SummaryText {
   const all = [...pieces, ...tail].map(({ sources }) => sources)
   return {

@@ -22,7 +22,10 @@ type SelectionUnit = { readonly pieces: readonly Piece[]; readonly position: num
 
 /** Share of the available characters for tail names: `max` if a tenth or less of the source fits, less if more fits. */
 const tailShare = { max: 0.4, min: 0.1 }
-/** Share of the available characters that an earlier summary may keep, so that new content gets in once the summary stops growing. */
+/**
+ * Share of the available characters that an earlier summary may keep, so that new content gets in once the summary
+ * stops growing.
+ */
 const earlierShare = 0.8
 /** Share of common words from which two units count as duplicates. */
 const duplicateThreshold = 0.9
@@ -205,7 +208,8 @@ function* withoutDuplicates(units: readonly SelectionUnit[]): Work<readonly Sele
   return distinct.sort((left, right) => left.position - right.position)
 }
 
-// Weights measured on long dialogues by the content of later questions: answers and dates most, then events, numbers, names.
+// Weights measured on long dialogues by the content of later questions: answers and dates most, then events, numbers,
+// names.
 const eventPattern =
   /\b(?:I|[Ww]e)(?:['’](?:ve|d|m|re))?\s(?:(?:just|also|finally|recently|never|always)\s)?(?:\w{2,20}ed|went|got|had|made|did|took|saw|met|bought|found|won|lost|began|wrote|gave|ran|came|left|told|kept|was|were|been|chose|prefer|want|need|hate|love)\b/g
 const constraintPattern = /\b(?:never|must|always|do not|don['’]t|only|without|except)\b/i
@@ -282,7 +286,8 @@ function proseInterest({ text, isAnswer }: Piece): number {
 const maxMisses = 6
 
 /**
- * Takes items from the front as long as they fit together; skips a few that do not. `fits` must be monotonic and is called
+ * Takes items from the front as long as they fit together; skips a few that do not. `fits` must be monotonic and is
+ * called
  * rarely. `guess` is the expected number of items.
  */
 export function pack<T>(items: readonly T[], fits: (taken: readonly T[]) => boolean, guess: number): readonly T[] {

@@ -10,7 +10,8 @@ const maxTurnShare = 1 / 25
 const minTurnWords = 25
 
 /**
- * Summarises messages and the summary of earlier ones by extraction: the turns and sentences with the most information for
+ * Summarises messages and the summary of earlier ones by extraction: the turns and sentences with the most information
+ * for
  * their length, in conversation order, followed by the names and numbers that these do not show.
  *
  * @example

@@ -28,7 +28,7 @@ const ram = ramStore()
 const store = new Proxy(ram, {
   get(target, name) {
     const value = Reflect.get(target, name, target)
-    if (name === 'head')
+    if (name === 'readHead')
       return (...args: Parameters<Store['readHead']>) => {
         heads.push(`${args[0].scope}:${args[0].id}`)
         return target.readHead(...args)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Derived, EncryptedEntry } from '../../../src/domain/entry.ts'
+import type { DerivedEntry, EncryptedEntry } from '../../../src/domain/entry.ts'
 import { type Key, parseKey } from '../../../src/domain/key.ts'
 import type { SearchIndex, Store } from '../../../src/domain/ports.ts'
 import { newMessage } from '../../../src/stores/conformance/fixtures.ts'
@@ -19,7 +19,7 @@ async function createEncrypted(): Promise<Store & SearchIndex> {
 }
 
 const readEncrypted = async (inner: Store, key: Key, id: string): Promise<EncryptedEntry> =>
-  (await inner.readHead(key, 0)).derived.find((entry: Derived) => entry.id === id) as EncryptedEntry
+  (await inner.readHead(key, 0)).derived.find((entry: DerivedEntry) => entry.id === id) as EncryptedEntry
 
 /** Changes one character in the middle. */
 function tamper(text: string): string {
