@@ -117,8 +117,7 @@ export class Memory implements AsyncDisposable {
    * Appends messages to a session and returns them with their ids and sequence numbers. An expired session begins anew.
    *
    * @throws {MemoryError} `bad-message` for a malformed message, `full` when a limit of the profile refuses it,
-   * `erased`
-   * when the session was forgotten since `epoch`, `moved` when it was transferred.
+   * `erased` when the session was forgotten since `epoch`, `moved` when it was transferred.
    */
   async append(
     key: string | Key,

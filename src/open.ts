@@ -95,8 +95,12 @@ export async function openMemoryOn(platform: Platform, options: MemoryOptions): 
   const replayer = options.replayer ?? platform.replayer
   const lifecycle = options.lifecycle ?? platform.lifecycle?.(options.onSessionEnd)
   if (lifecycle === undefined) checkNoLimits(profile, options)
+  const { bundles, forgetAuxiliary, fileSearch, parseDates } = platform
   return new Memory({
-    ...platform,
+    bundles,
+    forgetAuxiliary,
+    fileSearch,
+    parseDates,
     profile,
     store,
     sessions,

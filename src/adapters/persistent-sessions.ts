@@ -164,8 +164,7 @@ export class PersistentSessions {
    * because providers reject one without the other.
    *
    * @throws MemoryError `bad-option` for an empty summary or an unknown message, `conflict` if the message is
-   * compressed
-   * already.
+   * compressed already.
    */
   async compressMessages(
     conversationId: string,

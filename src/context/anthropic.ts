@@ -8,8 +8,7 @@ type Turn = { role: 'user' | 'assistant'; blocks: AnthropicBlock[] }
 
 /**
  * Converts a conversation to Anthropic's format: leading system messages become `system`, the first turn is a user
- * turn, roles
- * alternate, tool results are in the turn after their calls, and call ids are unique.
+ * turn, roles alternate, tool results are in the turn after their calls, and call ids are unique.
  */
 export function toAnthropic(messages: readonly ChatMessage[]): { system: string; messages: AnthropicMessage[] } {
   const first = messages.findIndex((message) => message.role !== 'system')

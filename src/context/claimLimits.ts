@@ -43,8 +43,7 @@ type NewestClaim = Exclude<Claim, DerivedClaim | { first: number } | { recalled:
 type UnitPredicate = (unit: Unit) => boolean
 /**
  * Limit of a claim, evaluated from the newest unit back: units are claimed as long as `accepts` returns true and they
- * end after the
- * sequence number `after`. Units for which `skips` returns true are passed over.
+ * end after the sequence number `after`. Units for which `skips` returns true are passed over.
  */
 export type ClaimLimit = {
   readonly accepts: UnitPredicate
@@ -77,10 +76,9 @@ export function claimLimitOf(
 
 /**
  * Computes where the tail starts and what it may cost. The start is a multiple of a fixed step of the summed weights,
- * so that the
- * tail grows at its end until it would pass `high`, and then loses one step at its start: no state, no scan of the
- * history. In a
- * small budget the tail is a share of it: small for a question, which older turns may answer, large otherwise.
+ * so that the tail grows at its end until it would pass `high`, and then loses one step at its start: no state, no scan
+ * of the history. In a small budget the tail is a share of it: small for a question, which older turns may answer,
+ * large otherwise.
  */
 function tailRange(
   head: SessionHead,

@@ -73,8 +73,7 @@ export function formatDerived(entry: DerivedEntry, shorten: (text: string) => st
 
 /**
  * Formats a text as a line of a memory block. The first character is one before which every tokenizer splits after a
- * newline (no
- * white space, no slash), so that the token counts of lines add up.
+ * newline (no white space, no slash), so that the token counts of lines add up.
  */
 export function toMemoryLine(text: string): string {
   const trimmed = escapeMemoryTags(replaceLoneSurrogates(text)).trimStart()

@@ -276,8 +276,7 @@ const isRelevant = ({ score, why }: IndexHit, best: IndexHit): boolean => why.wo
 
 /**
  * Converts search hits in files to knowledge entries without a key, which render as `[handbook.pdf] …`. The id has a
- * prefix, so
- * that it cannot be confused with a message id of the session.
+ * prefix, so that it cannot be confused with a message id of the session.
  */
 export const toPassages = (hits: readonly IndexHit[]): readonly Knowledge[] =>
   hits.flatMap((hit) => {
@@ -301,8 +300,7 @@ export const toPassages = (hits: readonly IndexHit[]): readonly Knowledge[] =>
 
 /**
  * Adds file passages as candidates of the knowledge band, within its limits. They are shown just before the newest
- * turn, because
- * they change with every question, and without a heading, because each names its file.
+ * turn, because they change with every question, and without a heading, because each names its file.
  */
 export function addPassages(
   candidates: ContextCandidates,

@@ -8,8 +8,7 @@ import type { Renderer } from './render.ts'
 
 /**
  * Fixed text of a framing. `before` and `after` surround a block of conversation lines; in a memory framing, `after` is
- * the
- * system message. `memory` opens the block of stable entries, `recalled` the block selected for this question.
+ * the system message. `memory` opens the block of stable entries, `recalled` the block selected for this question.
  */
 export type FramingText = {
   readonly before: string

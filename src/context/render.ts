@@ -19,8 +19,7 @@ import { isSendable, type Unit } from './unit.ts'
 
 /**
  * A rendered entry with its token count. `text` ends with its separator and starts with a character before which every
- * tokenizer
- * splits, so that the count of joined texts is the sum of their counts.
+ * tokenizer splits, so that the count of joined texts is the sum of their counts.
  */
 export type Rendering = {
   readonly text: string

@@ -5,8 +5,7 @@ export type UnitFault = 'empty message' | 'tool result without its call' | 'tool
 
 /**
  * Smallest part of a conversation that is shown or left out: one message, or an assistant's tool calls with all their
- * results,
- * because providers reject one without the other.
+ * results, because providers reject one without the other.
  */
 export type Unit = { readonly messages: readonly Message[]; readonly fault: UnitFault | undefined }
 

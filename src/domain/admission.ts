@@ -74,8 +74,7 @@ export function selectExcessSessions(
 
 /**
  * Selects the oldest messages for eviction but never the first one, which tells the topic of the conversation. If more
- * are
- * appended than the limit allows, the selection includes new messages.
+ * are appended than the limit allows, the selection includes new messages.
  */
 function selectEvictions(head: SessionHead, incomingCount: number, count: number): string[] {
   const ids: string[] = []

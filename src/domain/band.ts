@@ -25,8 +25,7 @@ export const getImportance = (entry: DerivedEntry): number =>
 
 /**
  * Estimates the tokens of the derived entries that precede the turns. They change only with upkeep, so a tail that
- * leaves
- * this much free does not change the beginning of the prompt while it grows.
+ * leaves this much free does not change the beginning of the prompt while it grows.
  */
 export function estimateReservedTokens(
   bands: readonly Band[],

@@ -32,8 +32,7 @@ const roles: ReadonlyMap<unknown, Role> = new Map<unknown, Role>(
 
 /**
  * Validates a message from a caller; `index` names it in errors. Every message of a history passes through here, so
- * error
- * paths are built only when a check fails.
+ * error paths are built only when a check fails.
  *
  * @throws MemoryError `bad-message`.
  */

@@ -99,7 +99,10 @@ export type Item = EntryBase<'item'> & {
   readonly sources: readonly Source[]
 }
 /** Encrypted derived entry; only the fields that erasing needs are in clear text. */
-export type EncryptedEntry = EntryBase<'sealed'> & { readonly ciphertext: string; readonly sources: readonly Source[] }
+export type EncryptedEntry = EntryBase<'encrypted'> & {
+  readonly ciphertext: string
+  readonly sources: readonly Source[]
+}
 
 /** Internal state of upkeep for a session: numbers and step names, never message text. */
 export type UpkeepNotes = EntryBase<'notes'> & {
@@ -189,7 +192,7 @@ export function parseMessageId(id: string): number | undefined {
 export const isBlank = (text: string): boolean => text.trim() === ''
 
 /** Kinds of entries for internal use: never shown, searched or embedded. */
-export const internalKinds = ['sealed', 'notes', 'about'] as const
+export const internalKinds = ['encrypted', 'notes', 'about'] as const
 export type InternalEntry = Extract<Entry, { kind: (typeof internalKinds)[number] }>
 
 export const isInternal = (entry: Entry): entry is InternalEntry => internalKinds.some((kind) => kind === entry.kind)

@@ -181,5 +181,5 @@ function checkBand({ heading, label, claim, renderAs }: Band, path: string): voi
   if ('tail' in claim && claim.tail.low >= claim.tail.high)
     rejectField(`${path}.claim.tail.low`, claim.tail.low, `less than high, which is ${claim.tail.high}`)
   if (('kind' in claim || 'recalled' in claim) && renderAs === 'turns')
-    rejectField(`${path}.show`, renderAs, 'block: only messages can be rendered as turns')
+    rejectField(`${path}.renderAs`, renderAs, 'block: only messages can be rendered as turns')
 }

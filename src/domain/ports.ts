@@ -92,8 +92,7 @@ export interface Store {
   readMessages(key: Key, range: PageOptions): Promise<readonly Message[]>
   /**
    * Applies a change atomically; it is durable when the promise resolves. Committing the same change again has no
-   * effect
-   * and gives the same result. Resolves to the appended messages.
+   * effect and gives the same result. Resolves to the appended messages.
    *
    * @throws MemoryError `conflict` for an outdated `base`, `erased` for an outdated `epoch`.
    */
@@ -113,8 +112,7 @@ export interface Store {
   erase(key: Key, only?: EraseFilter): Promise<readonly string[]>
   /**
    * Appends a record beside a session and drops the oldest records beyond `keep`. Resolves to false, storing nothing,
-   * if
-   * the session does not exist.
+   * if the session does not exist.
    */
   appendRecord(key: Key, record: AuxiliaryRecord, keep: number): Promise<boolean>
   /** Reads records, newest first, that are older than the one with the number `before`. */

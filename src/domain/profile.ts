@@ -32,8 +32,7 @@ export type Tail = {
   readonly keepAll: number
   /**
    * Up to `budget` tokens the tail gets a fixed share instead: `question` when the newest turn asks something that
-   * older
-   * turns may answer, else `otherwise`.
+   * older turns may answer, else `otherwise`.
    */
   readonly smallBudget: { readonly budget: Tokens; readonly question: number; readonly otherwise: number }
 }

@@ -6,8 +6,7 @@ export type Gap = SequenceRange
 
 /**
  * State of a session that a turn needs, without the complete history: older messages are read by page or found by
- * search.
- * A session that does not exist has revision 0 and no messages.
+ * search. A session that does not exist has revision 0 and no messages.
  */
 export type SessionHead = {
   readonly key: Key

@@ -45,8 +45,7 @@ const maxCommitAttempts = 1_000
 
 /**
  * Stores the files of tenants: chunks as messages, and a record per file. Chunks and record change in one commit that
- * is
- * based on the revision that was read, so every chunk has a record and a deletion cannot be undone by a concurrent
+ * is based on the revision that was read, so every chunk has a record and a deletion cannot be undone by a concurrent
  * write.
  */
 export class FileCatalog {

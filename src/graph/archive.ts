@@ -75,8 +75,7 @@ export class GraphArchive {
 
   /**
    * Deletes the rows that contain one of the texts, ignoring case. Call it inside a transaction. Returns the deleted
-   * rows as
-   * kind and row id.
+   * rows as kind and row id.
    */
   deleteContaining(workspace: GraphWorkspace, texts: readonly string[]): readonly string[] {
     const rowIds = rowsContaining(this.selectAll(workspace), texts)
@@ -183,8 +182,7 @@ type MatchedKind = 'entity' | 'relationship' | 'node' | 'link' | 'nodeOfObservat
 
 /**
  * Finds the row ids of rows that contain one of the texts in a name, type, property or observation. `nodeOfObservation`
- * are
- * nodes of which only observations contain one.
+ * are nodes of which only observations contain one.
  */
 function rowsContaining(
   rows: readonly StoredGraphRow[],

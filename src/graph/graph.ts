@@ -21,8 +21,7 @@ type GraphOptions = {
 
 /**
  * Opens the graph of a store: in the file of `sqlite:PATH`, or a new one in memory with `ram:`. Erasing scopes,
- * sessions and
- * messages of the store erases what was derived from them.
+ * sessions and messages of the store erases what was derived from them.
  *
  * @throws MemoryError `bad-option` if the URL is not supported, or a key is given with `ram:`.
  * @example
@@ -60,8 +59,7 @@ export async function openStoreGraph(store: Store): Promise<SqliteGraph | undefi
 
 /**
  * Erases from the graphs of stores what a memory forgets in a scope: the rows that contain a text, or, for a graph
- * outside
- * its store's file, everything. Adds the deleted rows to the result as kind and row id.
+ * outside its store's file, everything. Adds the deleted rows to the result as kind and row id.
  *
  * @example
  * await forgetInGraphs([store], { scope: 'acme', text: 'walrus' }, forgotten) // … { key: 'acme', entries: ['entity 12', 'observation 7'] }

@@ -183,8 +183,7 @@ export const nodeContains = ({ name, entityType, observations }: GraphNode, lowe
 
 /**
  * Builds a condition on `graph_node` that selects a superset of the nodes containing a lower-case text. Parameter 1 is
- * the
- * workspace id; `values` are the parameters from 2 on.
+ * the workspace id; `values` are the parameters from 2 on.
  */
 export function candidateCondition(lowerCaseText: string): {
   readonly where: string

@@ -9,8 +9,7 @@ export type ImportCounts = { readonly entities: number; readonly relations: numb
 
 /**
  * Imports the JSON Lines file of the reference memory server into a workspace without nodes. Returns undefined if the
- * file
- * does not exist or the workspace has nodes already.
+ * file does not exist or the workspace has nodes already.
  *
  * @throws MemoryError `bad-option` if the file cannot be read, `bad-bundle` if a line is invalid; then nothing is
  * imported.

@@ -81,8 +81,7 @@ const maxQuotedChars = 100
 
 /**
  * Concatenates the hashes of a text's lines; empty if there are too many lines. Line endings and trailing whitespace
- * are
- * ignored.
+ * are ignored.
  *
  * @example
  * hashLines('one\ntwo').length // 10

@@ -55,8 +55,7 @@ export function isValidSessionId(workspace: string, session: string): boolean {
 
 /**
  * Parses a session id given with or without its workspace: commands print both together. Throws `bad-option` if it
- * names
- * another workspace.
+ * names another workspace.
  *
  * @example
  * parseSessionId('default', 'default:session_1') // 'session_1'

@@ -30,8 +30,7 @@ const maxAttempts = 1_000
 
 /**
  * Stores pending end events next to the sessions. Each event is a message without content and with one tool call, so it
- * is
- * neither searched nor embedded.
+ * is neither searched nor embedded.
  */
 export class Outbox {
   private readonly store: Store

@@ -21,8 +21,7 @@ const maxAttempts = 100
 
 /**
  * Ends sessions. The end event is stored before the session is erased, in the same store: after an interruption there
- * is
- * either an expired session, or its event in the outbox, or both, and the next process continues.
+ * is either an expired session, or its event in the outbox, or both, and the next process continues.
  */
 export class SessionEnder {
   private readonly deps: SessionEnderDeps
@@ -33,8 +32,7 @@ export class SessionEnder {
 
   /**
    * Ends a session with its auxiliary data; false if it does not exist or was used meanwhile. `auxiliary` avoids a
-   * lookup
-   * for callers that end many sessions.
+   * lookup for callers that end many sessions.
    */
   async end(key: Key, reason: SessionEndReason, now: Millis, auxiliary?: readonly Key[]): Promise<boolean> {
     for (let attempt = 0; attempt < maxAttempts; attempt++) {

@@ -23,10 +23,8 @@ const maxAttempts = 100
 
 /**
  * Moves a session with its messages and derived entries to another key. The new key is reserved, then the old one
- * starts to
- * redirect writers, then its content is copied and removed. Each step is idempotent: any process that meets either key
- * after
- * an interruption continues.
+ * starts to redirect writers, then its content is copied and removed. Each step is idempotent: any process that meets
+ * either key after an interruption continues.
  */
 export class SessionTransfer {
   private readonly deps: TransferDeps
@@ -70,8 +68,7 @@ export class SessionTransfer {
 
   /**
    * Reserves the new key for this transfer. It is created and erased first, which advances its epoch: writers that have
-   * read
-   * it before fail, and no one else writes to it until the copy is complete. Throws `conflict` if it is in use.
+   * read it before fail, and no one else writes to it until the copy is complete. Throws `conflict` if it is in use.
    */
   private async reserve({ key: from, startedAt, expiresAt }: SessionHead, to: Key): Promise<void> {
     const { sessions } = this.deps
@@ -153,8 +150,7 @@ export class SessionTransfer {
 
   /**
    * Copies a session to a reserved key under the same sequence numbers. Resolves to the ids of the copied entries;
-   * undefined
-   * after a conflict with another process that finishes the same transfer.
+   * undefined after a conflict with another process that finishes the same transfer.
    */
   private async copy(head: SessionHead, target: SessionHead): Promise<readonly string[] | undefined> {
     const { sessions } = this.deps

@@ -43,8 +43,7 @@ export type AppendResult = { readonly stored: readonly Message[]; readonly epoch
 
 /**
  * Stores messages at the end of a session, with secrets masked; an expired session begins anew. `current` spares
- * reading
- * the session; it must have been read just now.
+ * reading the session; it must have been read just now.
  */
 export async function appendToSession(
   deps: AppendDeps,

@@ -24,8 +24,7 @@ import type { SecretMasker } from './secretMasker.ts'
 export type ContextOptions = {
   /**
    * The question to build the context for. Default: the newest stored user message, which is then part of the context.
-   * A
-   * query that is not stored is not part of it.
+   * A query that is not stored is not part of it.
    */
   readonly query?: string
   /** Token budget; default: the profile's. */

@@ -19,7 +19,7 @@ export type ForgetTarget =
   | { readonly scope: Scope }
   | { readonly scope: Scope; readonly text: string }
 
-/** Receipt of `forget`: the erased entries by session, and the derived entries rebuilt without them (`renewed`). */
+/** Receipt of `forget`: the erased entries by session, and the derived entries rebuilt without them. */
 export type ForgetResult = {
   readonly at: Millis
   readonly sessions: readonly {
@@ -40,7 +40,7 @@ type ForgetDeps = {
 }
 
 /** Deletions in one session. */
-type Deletions = { entries: string[]; renewed: string[] }
+type Deletions = { entries: string[]; rebuilt: string[] }
 
 /** A derived entry that depended on forgotten messages. */
 type DependentEntry = {
@@ -79,10 +79,10 @@ export class ForgetOperation {
       await (ids === undefined ? this.forgetSession(store, key) : this.forgetMessages(store, key, ids))
     }
     if (this.cleanupError !== undefined) throw this.cleanupError
-    const sessions = [...this.deletions].map(([key, { entries, renewed }]) => ({
+    const sessions = [...this.deletions].map(([key, { entries, rebuilt }]) => ({
       key,
       entries,
-      ...(renewed.length > 0 && { renewed }),
+      ...(rebuilt.length > 0 && { rebuilt }),
     }))
     return { at, sessions: sessions.filter(({ entries }) => entries.length > 0) }
   }
@@ -202,7 +202,7 @@ export class ForgetOperation {
         if (revision === 0 || isCoveredMeanwhile(rebuilt, derived)) return undefined
         return { put: rebuilt === undefined ? restoreSuperseded(entry, derived, dependents) : [rebuilt], drop: [] }
       })
-      this.deletionsOf(key).renewed.push(...(revised?.put.map(({ id }) => id) ?? []))
+      this.deletionsOf(key).rebuilt.push(...(revised?.put.map(({ id }) => id) ?? []))
     }
   }
 
@@ -247,7 +247,7 @@ export class ForgetOperation {
 
   private deletionsOf(key: Key): Deletions {
     const name = formatKey(key)
-    const deletions = this.deletions.get(name) ?? { entries: [], renewed: [] }
+    const deletions = this.deletions.get(name) ?? { entries: [], rebuilt: [] }
     this.deletions.set(name, deletions)
     return deletions
   }

@@ -16,8 +16,7 @@ const placeholderNumbers = 1_000_000
 
 /**
  * Replaces secrets in everything that is stored or passed on by placeholders, the same one for the same secret. Values
- * are
- * in RAM only, by session, and return in that session's own prompts if the profile allows it.
+ * are in RAM only, by session, and return in that session's own prompts if the profile allows it.
  */
 export class SecretMasker {
   private readonly policy: Profile['secrets']

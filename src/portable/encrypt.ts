@@ -9,8 +9,7 @@ import { bundleHeader, checkAtLine } from './records.ts'
 
 /**
  * Encryption parameters in the header of a bundle. `check` tells a wrong passphrase from damage; it reveals no more
- * than
- * the first encrypted part does.
+ * than the first encrypted part does.
  */
 type CipherHeader = {
   readonly name: 'aes-256-gcm'

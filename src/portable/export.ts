@@ -18,8 +18,7 @@ const pageSize = 500
  * included.
  *
  * @throws MemoryError `conflict` when messages are erased during the export, `aborted`, or `bad-option`/`bad-secret`
- * for
- * an invalid lock.
+ * for an invalid lock.
  *
  * @example
  * await pipeline(exportBundle(store, { scope: 'acme' }), createWriteStream('acme.jsonl'))

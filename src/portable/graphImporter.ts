@@ -25,8 +25,7 @@ type MergeResult = { readonly written: number; readonly conflicts: readonly stri
 
 /**
  * Imports the graphs of a bundle. A graph is written after the sessions of its scope, because replacing a session
- * erases
- * the rows that were derived from it.
+ * erases the rows that were derived from it.
  */
 export class GraphImporter {
   private readonly store: Store

@@ -13,8 +13,7 @@ type RowMerge = { readonly write?: GraphWrite; readonly conflict?: GraphConflict
 
 /**
  * Decides which imported rows to write so that the store contains both graphs and rows of both only once. Rows may
- * occur
- * several times, as in the reference server; the result has each as often as the graph that has it more often.
+ * occur several times, as in the reference server; the result has each as often as the graph that has it more often.
  */
 export function mergeGraphs(stored: readonly StoredGraphRow[], imported: readonly GraphRow[]): GraphMerge {
   const identifyStored = createRowIdentifier()
@@ -58,27 +57,27 @@ function mergeRow(stored: StoredGraphRow | undefined, imported: GraphRow): RowMe
   return 'node' in imported && 'node' in row ? mergeNode(rowId, row.node, imported.node) : {}
 }
 
-function mergeEntity(place: number, stored: EntityRow, imported: EntityRow): RowMerge {
+function mergeEntity(rowId: number, stored: EntityRow, imported: EntityRow): RowMerge {
   const contentOf = ({ type, properties }: EntityRow): string => toCanonicalJson([type, properties])
   // The stored id is kept, because encrypted rows are bound to the id under which they are looked up.
   if (contentOf(stored) !== contentOf(imported)) {
-    const write = { place, row: { entity: { ...imported, id: stored.id } } }
+    const write = { rowId, row: { entity: { ...imported, id: stored.id } } }
     return { conflict: { name: `the entity ${imported.id}`, write } }
   }
   const origins = new Map([...stored.origins, ...imported.origins].map((origin) => [toCanonicalJson(origin), origin]))
   if (origins.size === stored.origins.length) return {}
-  return { write: { rowId: place, row: { entity: { ...stored, origins: [...origins.values()] } } } }
+  return { write: { rowId, row: { entity: { ...stored, origins: [...origins.values()] } } } }
 }
 
-function mergeRelationship(place: number, stored: RelationshipRow, imported: RelationshipRow): RowMerge {
+function mergeRelationship(rowId: number, stored: RelationshipRow, imported: RelationshipRow): RowMerge {
   const contentOf = ({ properties, session }: RelationshipRow): string => toCanonicalJson([properties, session ?? null])
   if (contentOf(stored) === contentOf(imported)) return {}
   const { from, to, type } = stored
-  const write = { place, row: { relationship: { ...imported, from, to, type } } }
+  const write = { rowId, row: { relationship: { ...imported, from, to, type } } }
   return { conflict: { name: `the relationship ${from} ${type} ${to}`, write } }
 }
 
-function mergeNode(place: number, stored: GraphNode, imported: GraphNode): RowMerge {
+function mergeNode(rowId: number, stored: GraphNode, imported: GraphNode): RowMerge {
   const unmatched = new Map<string, number>()
   for (const text of stored.observations)
     unmatched.set(toCanonicalJson(text), (unmatched.get(toCanonicalJson(text)) ?? 0) + 1)
@@ -87,11 +86,11 @@ function mergeNode(place: number, stored: GraphNode, imported: GraphNode): RowMe
     unmatched.set(toCanonicalJson(text), count - 1)
     return count <= 0
   })
-  const write = { place, row: { node: { ...stored, observations: newObservations } } }
+  const write = { rowId, row: { node: { ...stored, observations: newObservations } } }
   const hasSameType = toCanonicalJson(stored.entityType) === toCanonicalJson(imported.entityType)
   const conflict = {
     name: `the type of ${imported.name}`,
-    write: { place, row: { node: { ...stored, entityType: imported.entityType, observations: [] } } },
+    write: { rowId, row: { node: { ...stored, entityType: imported.entityType, observations: [] } } },
   }
   return { ...(newObservations.length === 0 ? {} : { write }), ...(hasSameType ? {} : { conflict }) }
 }

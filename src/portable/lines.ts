@@ -31,8 +31,7 @@ function decodeLine(decoder: TextDecoder, parts: readonly Uint8Array[], lineNumb
 
 /**
  * Separates the first line, with its newline, from the rest. Stops searching after `maxBytes`, so that a file of
- * another
- * kind is not read completely; `first` is then empty.
+ * another kind is not read completely; `first` is then empty.
  */
 export async function splitFirstLine(
   chunks: AsyncGenerator<Uint8Array>,

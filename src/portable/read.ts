@@ -15,8 +15,7 @@ const maxHeaderBytes = 4_096
 
 /**
  * Reads a bundle record by record, verifies each against all before it, and decrypts it if needed. The bundle is
- * complete
- * once the last record, `end`, was read.
+ * complete once the last record, `end`, was read.
  *
  * @throws MemoryError `bad-bundle` for damage, `bad-secret` for a missing or wrong passphrase.
  *

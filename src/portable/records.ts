@@ -197,7 +197,7 @@ const derived: { readonly [K in DerivedEntry['kind']]: Check } = {
     'movedFrom?': anyText,
     'branchOf?': shaped<NonNullable<SessionMetadata['branchOf']>>({ session: anyText, after: integerAtLeast(0) }),
   }),
-  sealed: shaped<DerivedOf<'sealed'>>({ ...base, kind: oneOf('sealed'), ciphertext: anyText }),
+  encrypted: shaped<DerivedOf<'encrypted'>>({ ...base, kind: oneOf('encrypted'), ciphertext: anyText }),
 }
 const entry: Check = (value, at) => {
   const kind = isObject(value) ? value.kind : undefined

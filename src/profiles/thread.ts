@@ -5,8 +5,7 @@ const maxMessageTokens = 4_096
 
 /**
  * Default profile: a prefix that stays the same from turn to turn (facts, summary, first message, a tail that grows
- * until
- * it is cut back) and, just before the newest turn, older messages that are relevant to it.
+ * until it is cut back) and, just before the newest turn, older messages that are relevant to it.
  */
 export const thread: Profile = {
   name: 'thread',

@@ -190,8 +190,7 @@ async function readErrorCode(response: Response): Promise<string> {
 
 /**
  * Rewrites tool calls and their results as plain text. Providers reject calls of tools that the request does not
- * define,
- * and requests to a `Model` define none.
+ * define, and requests to a `Model` define none.
  */
 export function flattenToolCalls(messages: readonly ChatMessage[]): ChatMessage[] {
   const toolNames = new Map<string, string>()

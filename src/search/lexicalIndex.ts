@@ -15,8 +15,7 @@ export type IndexedText = {
 
 /**
  * Snapshot of an index as plain columns. The postings of all terms are concatenated in the order of `terms`; `sizes`
- * holds the
- * posting length of each term, `places` the rows and `counts` the term frequencies.
+ * holds the posting length of each term, `places` the rows and `counts` the term frequencies.
  */
 export type LexicalIndexSnapshot = {
   readonly names: readonly string[]
@@ -41,8 +40,8 @@ const maxBurstGapMs: Millis = 3_600_000
 
 /**
  * Inverted index of texts, stored as columns. Each text is a row. Texts of several sessions may be added in any order;
- * neighbours
- * are determined within a session. A burst is a run of messages of one session without a pause of over an hour.
+ * neighbours are determined within a session. A burst is a run of messages of one session without a pause of over an
+ * hour.
  */
 export class LexicalIndex {
   readonly postings = new Map<string, Posting>()

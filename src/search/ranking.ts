@@ -43,10 +43,8 @@ type QueryTerm = { readonly posting: Posting; readonly weight: number; readonly 
 
 /**
  * Ranks texts for a query: BM25 over word stems, raised by the neighbouring messages, by the best message of the same
- * burst, and
- * by the speaker if the query names one. Statistics cover the added texts only. Texts of several sessions may be added
- * in any
- * order; neighbours are determined within a session.
+ * burst, and by the speaker if the query names one. Statistics cover the added texts only. Texts of several sessions
+ * may be added in any order; neighbours are determined within a session.
  */
 export class Ranker {
   private readonly index: LexicalIndex
@@ -94,8 +92,7 @@ export class Ranker {
 
   /**
    * Returns the best texts, best first. Ties at the end of the list: in a single session the later texts are taken;
-   * with several
-   * sessions all of them are returned, because their order is not known here.
+   * with several sessions all of them are returned, because their order is not known here.
    */
   rank(query: string, limits: RankLimits): RankedText[] {
     const end = this.rowsBefore(limits.before)

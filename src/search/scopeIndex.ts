@@ -272,8 +272,7 @@ type ScorePair = { readonly lexical: number; readonly semantic: number }
 
 /**
  * Fuses two rankings by min-max normalisation and a convex combination. Reciprocal rank fusion is not used: it gives a
- * weak
- * ranking the same influence as a strong one.
+ * weak ranking the same influence as a strong one.
  *
  * @example
  * fuseScores([{ lexical: 8, semantic: 0.1 }, { lexical: 0, semantic: 0.9 }]) // [0.6, 0.4]

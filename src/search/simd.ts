@@ -14,8 +14,7 @@ export type MatrixKernel = {
 
 /**
  * Rows processed in parallel, each in its own part of the matrix. A single stream stalls at the start of every memory
- * page;
- * eight streams reach nearly twice its throughput, the limit of a core. More streams or fused multiply-add gain
+ * page; eight streams reach nearly twice its throughput, the limit of a core. More streams or fused multiply-add gain
  * nothing.
  */
 export const laneCount = 8

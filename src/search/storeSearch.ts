@@ -36,10 +36,8 @@ const batchSize = 1_000
 
 /**
  * Searches any store with indexes in memory. An index is built on the first search of a session or scope and updated
- * from the
- * store's changes before each later one. Above the size limit the least recently searched indexes are dropped. Erasing
- * anything
- * in a scope drops all its indexes.
+ * from the store's changes before each later one. Above the size limit the least recently searched indexes are dropped.
+ * Erasing anything in a scope drops all its indexes.
  */
 export class StoreSearch {
   readonly #source: SearchSource

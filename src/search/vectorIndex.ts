@@ -14,7 +14,16 @@ export type IndexedVector = {
   readonly values: Float32Array
 }
 
-const kinds: readonly Entry['kind'][] = ['message', 'summary', 'fact', 'knowledge', 'item', 'sealed', 'notes', 'about']
+const kinds: readonly Entry['kind'][] = [
+  'message',
+  'summary',
+  'fact',
+  'knowledge',
+  'item',
+  'encrypted',
+  'notes',
+  'about',
+]
 
 /** Exact nearest-neighbour search over the vectors of one embedder. */
 export class VectorIndex {

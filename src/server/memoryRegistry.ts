@@ -48,7 +48,7 @@ export class MemoryRegistry implements AsyncDisposable {
   private ways: ProfileConfig
   private byProfile: Map<string, Memory>
   private defaults: DefaultMemories
-  /** MemoryRegistry of sessions begun from a template, by key. */
+  /** Memories of sessions begun from a template, by key. */
   private readonly bySession = new Map<string, ResolvedMemory>()
   private readonly useCounts = new Map<Memory, number>()
   /** Replaced memories that are still in use. */

@@ -13,8 +13,7 @@ function createZstd(level: number): Compressor | undefined {
   const params = { [zlib.constants.ZSTD_c_compressionLevel]: level }
   return {
     // pledgedSrcSize makes zstd allocate tables of the input's size instead of megabytes. The result is copied because
-    // a
-    // small one is a slice that would keep its larger buffer alive.
+    // a small one is a slice that would keep its larger buffer alive.
     compress: (bytes) =>
       new Uint8Array(
         zlib.zstdCompressSync(bytes, {

@@ -12,8 +12,8 @@ const maxSentenceCharacters = 1_200
 
 /**
  * Finds URLs, paths, identifiers, numbers of at least four digits, amounts, dates, proper names and negated
- * constraints,
- * ordered by start. Anchors nested in another one are dropped, except in a constraint, which is a whole clause.
+ * constraints, ordered by start. Anchors nested in another one are dropped, except in a constraint, which is a whole
+ * clause.
  *
  * @example
  * findAnchors('Never deploy src/app.ts on Fridays.').map((anchor) => anchor.text) // ['Never deploy src/app.ts on Fridays', 'src/app.ts']

@@ -40,8 +40,7 @@ export function compress(
 
 /**
  * Removes redundant white space: leaves at most one blank line in a row, one space between words and none at the end of
- * a
- * line. Indentation stays, because it has a meaning in lists and code; lines of fenced code are not changed inside.
+ * a line. Indentation stays, because it has a meaning in lists and code; lines of fenced code are not changed inside.
  *
  * @example
  * squeezeSpace('a   b  \n\n\n\nc\n') // 'a b\n\nc'

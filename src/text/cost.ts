@@ -5,9 +5,8 @@ import { utf8Length } from './utf8.ts'
 
 /**
  * Overhead of OpenAI's chat format. The values for messages, names and the reply are published in OpenAI's cookbook.
- * None
- * is published for a tool call, so it is the largest of the known renderings without id, name and arguments: 17 as JSON
- * of the request, 16 as one of two parallel calls, 14 in the harmony format; a single call was observed to cost 3.
+ * None is published for a tool call, so it is the largest of the known renderings without id, name and arguments: 17 as
+ * JSON of the request, 16 as one of two parallel calls, 14 in the harmony format; a single call was observed to cost 3.
  */
 export const chatOverhead: Tokenizer['overhead'] = { message: 3, name: 1, call: 17, reply: 3 }
 

@@ -116,8 +116,7 @@ type DateExpression = TimeRange & {
 
 /**
  * Preposition before an expression. A bare month counts only after `in`, a bare weekday only after `on`; other words
- * such
- * as `since` accept both; `over` accepts neither, but accepts "the last week".
+ * such as `since` accept both; `over` accepts neither, but accepts "the last week".
  */
 type Preposition = 'none' | 'in' | 'on' | 'over' | 'other'
 

@@ -17,8 +17,7 @@ export function extractFactTexts(text: string): string[] {
 
 /**
  * Shortens a text to its first line, its last line and every fact that the two do not show. Returns the text unchanged
- * if
- * it has at most 200 characters or the digest would not be shorter.
+ * if it has at most 200 characters or the digest would not be shorter.
  */
 export function digest(text: string, role: string): string {
   if (text.length <= maxLineCharacters) return text

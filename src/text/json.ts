@@ -51,9 +51,8 @@ const unsafeNames: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'p
 
 /**
  * Parses the object or list in a model's reply; returns undefined if there is none. Accepts prose and code fences
- * around
- * it, and comments, trailing commas, single quotes, unquoted names and Python literals in it. Of a truncated reply, the
- * complete values are kept. Objects have no prototype and no property name that could reach one.
+ * around it, and comments, trailing commas, single quotes, unquoted names and Python literals in it. Of a truncated
+ * reply, the complete values are kept. Objects have no prototype and no property name that could reach one.
  *
  * @example
  * repairJson("Sure!\n```json\n{theme: 'dark', urls: ['a', 'b") // { theme: 'dark', urls: ['a'] }

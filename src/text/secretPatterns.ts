@@ -47,8 +47,7 @@ const isKeyCharacter = Uint8Array.from({ length: 128 }, (_, code) =>
 
 /**
  * Cheap prefilter: if false, the text contains no key of a known format. Checks windows from their end backwards, so
- * that
- * most characters are skipped.
+ * that most characters are skipped.
  */
 export function mayContainKeys(text: string): boolean {
   for (let from = 0; from + minKeyCharacters <= text.length; ) {

@@ -15,8 +15,8 @@ const maxMisses = 4
 
 /**
  * Selects the most informative sentences, in their order, as many as fit; ` ... ` marks omissions. Returns '' if not
- * even
- * one fits. `fits` must be monotone (true for a text if true for a longer one): a binary search calls it a few times.
+ * even one fits. `fits` must be monotone (true for a text if true for a longer one): a binary search calls it a few
+ * times.
  *
  * @example
  * selectSentences('Hello there. My flight is on 3 May. Nice weather.', (text) => text.length < 40) // '... My flight is on 3 May. ...'

@@ -8,8 +8,7 @@ const maxSentenceCharacters = 600
 
 /**
  * Splits a text into sentences. A line break ends a sentence. Fenced code is split into lines with their indentation;
- * the
- * fences themselves are dropped.
+ * the fences themselves are dropped.
  *
  * @example
  * splitSentences('Dr. Wu came. Did she?').map((sentence) => sentence.text) // ['Dr. Wu came.', 'Did she?']

@@ -13,8 +13,7 @@ import { pairs, triples, words } from './frequentWords.ts'
  * - every other run covers the tokens within it and those it shares with a run of the same kind.
  *
  * ASCII letters, digits, spaces and line ends form such runs; everything else, including all text outside ASCII, costs
- * its
- * UTF-8 bytes. Nothing depends on the Unicode version of the browser.
+ * its UTF-8 bytes. Nothing depends on the Unicode version of the browser.
  *
  * - Digits: a piece has up to three, and each group of up to three is a token. Digits of another script before them may
  *   take the first one or two into their piece, whose ASCII part is then one token.
@@ -106,8 +105,7 @@ function priceBlank(size: number, maxToken: number): Tokens {
 
 /**
  * Before anything but white space, the last space is split off, and a line end before the spaces is in a separate
- * piece.
- * Otherwise line ends on either side may be in the same piece, and a token may contain characters of both.
+ * piece. Otherwise line ends on either side may be in the same piece, and a token may contain characters of both.
  */
 function priceSpaces(text: string, at: number, end: number): Tokens {
   const size = end - at
@@ -237,13 +235,10 @@ const more = new Int32Array(4)
  *
  * Byte pair encoding stops when no two neighbouring tokens of a piece form a token together. Whatever the tokens are,
  * neighbours of one and one, one and two, or two and one symbols are therefore not a pair or triple of the tables,
- * which
- * hold only tokens of both encodings. The longest chain of parts that obeys this rule has at least as many parts as
- * there
- * are tokens. Neighbours are unrestricted at positions where a piece may end within the letters: after an apostrophe,
- * behind the first or second letter (both encodings may end a piece after 's or 'll). o200k_base also ends a piece
- * between
- * a lower-case and an upper-case letter, but no pair or triple has a capital there.
+ * which hold only tokens of both encodings. The longest chain of parts that obeys this rule has at least as many parts
+ * as there are tokens. Neighbours are unrestricted at positions where a piece may end within the letters: after an
+ * apostrophe, behind the first or second letter (both encodings may end a piece after 's or 'll). o200k_base also ends
+ * a piece between a lower-case and an upper-case letter, but no pair or triple has a capital there.
  */
 function maxLetterTokens(text: string, start: number, end: number, afterApostrophe: boolean): number {
   one.fill(impossible)

@@ -23,8 +23,8 @@ const isLetterClass = (kind: number): boolean => kind === classes.lower || kind 
 
 /**
  * Returns the end of the piece that starts at `at` if it is ASCII and both encodings end it at the same position;
- * otherwise
- * returns `at`, and the caller must use the split pattern. Most pieces take this path, which is several times faster.
+ * otherwise returns `at`, and the caller must use the split pattern. Most pieces take this path, which is several times
+ * faster.
  */
 export function endOfAsciiPiece(text: string, at: number): number {
   const kind = classAt(text, at)

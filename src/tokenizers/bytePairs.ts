@@ -80,8 +80,7 @@ function encodeCodePoint(point: number): string {
 
 /**
  * Counts the tokens that byte pair encoding makes of a byte string of at most 65,536 bytes. Repeatedly merges the pair
- * with the
- * lowest rank, the leftmost first among equals. A heap keeps this at O(n log n).
+ * with the lowest rank, the leftmost first among equals. A heap keeps this at O(n log n).
  */
 export function countBpeTokens(bytes: string, ranks: RankIndex): number {
   const parts = resetParts(bytes, ranks)
@@ -153,8 +152,7 @@ class MinHeap {
 
 /**
  * Parts of a byte string as a doubly linked list, indexed by start position. `token` is the rank of the part,
- * `pairRank` the rank
- * of the part merged with its successor.
+ * `pairRank` the rank of the part merged with its successor.
  */
 type Parts = {
   readonly next: Int32Array

@@ -7,9 +7,7 @@ export type MessageCosts = readonly [tokens: Tokens, lineTokens: Tokens]
 
 /**
  * Single-pass cost functions of the built-in tokenizers. Each returns the same costs as `Tokenizer.count` would, or
- * undefined
- * when the message needs the general path. Keyed by object identity, so that a wrapped tokenizer with another `count`
- * never
- * inherits the function.
+ * undefined when the message needs the general path. Keyed by object identity, so that a wrapped tokenizer with another
+ * `count` never inherits the function.
  */
 export const fastTokenCounters = new WeakMap<Tokenizer, (message: ParsedMessage) => MessageCosts | undefined>()

@@ -1,8 +1,7 @@
 /**
  * Pre-tokenizer patterns of the encodings, as published by OpenAI. White space is `\p{White_Space}`, as in OpenAI's
  * implementation: JavaScript's \s includes U+FEFF and lacks U+0085. Matching is linear in the length of the text,
- * because each
- * alternative visits a position at most twice.
+ * because each alternative visits a position at most twice.
  */
 const white = String.raw`\p{White_Space}`
 const prefix = String.raw`[^\r\n\p{L}\p{N}]?`

@@ -17,9 +17,8 @@ const loaded = new Map<Encoding, Promise<Tokenizer>>()
 
 /**
  * Loads a tokenizer that counts as OpenAI's models do. The rank table is loaded on the first call for an encoding and
- * shared
- * by later calls. A piece of over 4,096 characters, and text beyond 32,768 tokens, is bounded from above; `isExact`
- * reports this.
+ * shared by later calls. A piece of over 4,096 characters, and text beyond 32,768 tokens, is bounded from above;
+ * `isExact` reports this.
  *
  * @example
  * const tokenizer = await exactTokenizer('o200k_base')

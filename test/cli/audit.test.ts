@@ -18,7 +18,7 @@ async function writeLog(name: string): Promise<{ readonly file: string; readonly
     operation: 'write',
     path: '/etc/\u001b[2Jpasswd',
     outcome: 'refused',
-    why: 'outside',
+    reason: 'outside',
   })
   await audit.append({ at, user: 'bob', operation: 'list', path: '/app', outcome: 'allowed' })
   const { hash } = JSON.parse(readFileSync(`${audit.file}.head`, 'utf8')) as { hash: string }
@@ -30,7 +30,7 @@ describe('threadkeep audit', () => {
     const { hash } = await writeLog('threadkeep-audit.jsonl')
     const valid = `threadkeep-audit.jsonl is valid: 3 lines. Last hash: ${hash}.\n`
     expect(await run(['verify'])).toEqual({ code: 0, stdout: valid, stderr: '' })
-    const json = { log: 'threadkeep-audit.jsonl', whole: true, lines: 3, hash, unfinished: false }
+    const json = { log: 'threadkeep-audit.jsonl', valid: true, lines: 3, hash, unfinished: false }
     expect(
       JSON.parse((await run(['verify', '--json'], '', { THREADKEEP_AUDIT_LOG: 'threadkeep-audit.jsonl' })).stdout),
     ).toEqual(json)
@@ -44,7 +44,7 @@ describe('threadkeep audit', () => {
     const { code, stdout } = await run(['verify', '--log', 'changed.jsonl', '--json'])
     expect([code, JSON.parse(stdout)]).toEqual([
       1,
-      { log: 'changed.jsonl', whole: false, lines: 1, line: 2, why: 'was changed' },
+      { log: 'changed.jsonl', valid: false, lines: 1, line: 2, reason: 'was changed' },
     ])
   })
 
@@ -73,7 +73,7 @@ describe('threadkeep audit', () => {
     const refused = JSON.parse(
       (await run(['show', '--log', 'shown.jsonl', '--outcome', 'refused', '--json'])).stdout,
     ) as { items: unknown[] }
-    expect(refused).toMatchObject({ log: 'shown.jsonl', valid: true, items: [{ user: 'eve', why: 'outside' }] })
+    expect(refused).toMatchObject({ log: 'shown.jsonl', valid: true, items: [{ user: 'eve', reason: 'outside' }] })
     expect((await run(['show', '--log', 'shown.jsonl', '--user', 'nobody'])).stdout).toBe('No lines.\n')
   })
 

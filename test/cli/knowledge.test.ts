@@ -44,15 +44,15 @@ describe('threadkeep remember', () => {
   it('raises the confidence when another session repeats a statement, not when the same one does', async () => {
     expect(await json('remember', 'farm', 'cows', '12', '--session', 'ann')).toMatchObject({
       confidence: 0.5,
-      told: ['ann'],
+      statedBy: ['ann'],
     })
     expect(await json('remember', 'farm', 'cows', '12', '--session', 'ann')).toMatchObject({
       confidence: 0.5,
-      told: ['ann'],
+      statedBy: ['ann'],
     })
     expect(await json('remember', 'farm', 'cows', '12', '--session', 'bob')).toMatchObject({
       confidence: 0.6,
-      told: ['ann', 'bob'],
+      statedBy: ['ann', 'bob'],
     })
   })
 })

@@ -83,7 +83,7 @@ describe('threadkeep serve', () => {
     const cwd = mkdtempSync(join(folder, 'refused-'))
     const { code, stderr } = await startCommand(['serve', '--store', 'sqlite:x.db', '--profile', 'ephemeral'], {}, cwd)
       .result
-    expect([code, stderr.startsWith('threadkeep: Profile ephemeral lives in RAM only'), readdirSync(cwd)]).toEqual([
+    expect([code, stderr.startsWith('threadkeep: Profile ephemeral is RAM-only'), readdirSync(cwd)]).toEqual([
       2,
       true,
       [],

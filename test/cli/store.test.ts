@@ -131,7 +131,7 @@ describe('commands on a store', () => {
       'damaged: message m3 of acme:ann: its checksum differs from what was written\n1 fault. Run threadkeep doctor --repair.\n',
     )
     expect(await json('doctor', '--store', 'sqlite:backup.db', '--repair')).toMatchObject({
-      done: ['m3 of acme:ann was quarantined'],
+      actions: ['m3 of acme:ann was quarantined'],
       after: { faults: [], quarantined: 1 },
     })
   })

@@ -68,7 +68,7 @@ describe('threadkeep', () => {
     [['serve', '--budget', '0'], 'budget is "0"; it must be a whole number, 1 or more.'],
     [
       ['serve', '--profile', 'nope'],
-      'Unknown profile "nope". Use one of: ephemeral, support, summary, agent, handoff, thread.',
+      'profile is "nope"; it must be one of ephemeral, support, summary, agent, handoff, thread.',
     ],
     [['serve', '--store', 'redis://me:secret@host'], 'store is "redis://…@host"; it must be ram: or sqlite:PATH.'],
     [

@@ -49,14 +49,18 @@ describe.each(graphBackends())('change in $name', ({ open }) => {
     await graph.write('acme', { entities: ['s1', 's2', 's3'].map((id) => person(id)), relationships: [follows('s1')] })
     await graph.write('other', { relationships: [follows('s1')] })
     const replacement = {
-      dropRelationships: [relationshipId(follows('s1')), 'rel_nothing'],
+      deleteRelationships: [relationshipId(follows('s1')), 'rel_nothing'],
       relationships: [follows('s2')],
     }
     expect(await graph.write('acme', replacement)).toEqual({ written: 1, unchanged: 0, dropped: 1 })
     expect((await graph.queryRelationships('acme')).relationships.map(({ to }) => to)).toEqual(['s2'])
     expect(await idsOf(graph)).toEqual(['s1', 's2', 's3'])
     expect((await graph.queryRelationships('other')).total).toBe(1)
-    const again = { dropRelationships: [relationshipId(follows('s2'))], drop: ['s3'], relationships: [follows('s2')] }
+    const again = {
+      deleteRelationships: [relationshipId(follows('s2'))],
+      deleteEntities: ['s3'],
+      relationships: [follows('s2')],
+    }
     expect(await graph.write('acme', again)).toEqual({ written: 1, unchanged: 0, dropped: 2 })
     await graph.close()
   })
@@ -70,7 +74,7 @@ describe.each(graphBackends())('change in $name', ({ open }) => {
     const expecting = (updatedAt: number | undefined) => ({
       expected: [{ id: 'ann', updatedAt }],
       entities: [person('ann', { from: updatedAt ?? null }), person('bob')],
-      drop: ['cy'],
+      deleteEntities: ['cy'],
     })
     await graph.write('acme', { entities: [person('cy')] })
     await expect(graph.write('acme', expecting(1_000))).rejects.toMatchObject(conflict)

@@ -15,7 +15,7 @@ import { verifies } from '../requirements/verifies.ts'
 const textMessage = (content: string) => ({ content })
 const toolCall = (args: unknown) => ({
   content: '',
-  calls: [{ id: 'c1', name: 'read', arguments: typeof args === 'string' ? args : JSON.stringify(args) }],
+  toolCalls: [{ id: 'c1', name: 'read', arguments: typeof args === 'string' ? args : JSON.stringify(args) }],
 })
 const existing = (text: string): FileInspection => ({
   status: 'there',

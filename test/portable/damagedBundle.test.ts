@@ -60,7 +60,7 @@ const smallHistory = [
     'acme:ann',
     ['ü\n\u001f', 'gone'],
     [2],
-    [{ kind: 'sealed', id: 's', at: 1, ciphertext: 'AAAA', sources: [] }],
+    [{ kind: 'encrypted', id: 's', at: 1, ciphertext: 'AAAA', sources: [] }],
   ),
 ]
 
@@ -243,8 +243,12 @@ describe('importBundle with a forged bundle', () => {
     expect(await importForged(header, { session }, { message }, { entry: { ...item, kind: 'x' } })).toEqual(
       unreadable('entry.kind is "x"'),
     )
-    expect(await importForged(header, { session, end })).toBe('2 must hold one of session, message, entry, graph, end')
-    expect(await importForged(header, { cipher: {} })).toBe('2 must hold one of session, message, entry, graph, end')
+    expect(await importForged(header, { session, end })).toBe(
+      '2 must hold one of session, message, entry, record, graph, end',
+    )
+    expect(await importForged(header, { cipher: {} })).toBe(
+      '2 must hold one of session, message, entry, record, graph, end',
+    )
     expect(await importForged({ ...header, cipher: { name: 'rot13' } })).toEqual(
       unreadable('cipher.name is "rot13"; it must be one of aes-256-gcm'),
     )

@@ -119,7 +119,7 @@ const derived: fc.Arbitrary<DerivedEntry> = fc.oneof(
     importance: number,
     marked: fc.boolean(),
   }),
-  fc.record({ ...base, kind: fc.constant('sealed' as const), ciphertext: fc.base64String() }),
+  fc.record({ ...base, kind: fc.constant('encrypted' as const), ciphertext: fc.base64String() }),
 )
 
 const sequence = fc.integer({ min: 1, max: 12 })

@@ -95,14 +95,14 @@ describe('the content of an encrypted store', () => {
     const { derived } = await inner.readHead(annKey, 0)
     expect(derived).toEqual([
       {
-        kind: 'sealed',
+        kind: 'encrypted',
         id: '#key',
         at: 1_000,
         ciphertext: expect.stringMatching(/^[0-9a-f]{16}\.[\w+/]+=*$/),
         sources: [],
       },
       {
-        kind: 'sealed',
+        kind: 'encrypted',
         id: 'f1',
         at: 1_000,
         ciphertext: expect.stringMatching(/^[\w+/]+=*$/),
@@ -115,7 +115,7 @@ describe('the content of an encrypted store', () => {
     const inner = ramStore()
     const store = await encryptedStore(inner, testKeyring('old'))
     const readCiphertexts = async (key: typeof annKey) =>
-      (await inner.readHead(key, 0)).derived.map((entry) => (entry.kind === 'sealed' ? entry.ciphertext : ''))
+      (await inner.readHead(key, 0)).derived.map((entry) => (entry.kind === 'encrypted' ? entry.ciphertext : ''))
     await store.commit(nextChange({ append: [newMessage('one')] }))
     await store.commit(nextChange({ key: bobKey, append: [newMessage('one')] }))
     const before = await readCiphertexts(annKey)

@@ -30,11 +30,9 @@ export async function parseDocx(bytes: Uint8Array, limits: FileLimits): Promise<
 
 type ZipEntry = { readonly method: number; readonly compressedSize: number; readonly headerOffset: number }
 
-// Layout of a ZIP archive (APPNOTE.TXT 4.3), all numbers little endian. Sizes are those of the fixed fields.
-// Local header:      26 name length, 28 extra length
-// Directory entry:   10 method, 20 compressed size, 28 name length, 30 extra length, 32 comment length, 42 header
-// offset
-// End of directory:  10 number of entries, 16 offset of the directory
+// Layout of a ZIP archive (APPNOTE.TXT 4.3), all numbers little endian. Sizes are those of the fixed fields. Local
+// header:      26 name length, 28 extra length Directory entry:   10 method, 20 compressed size, 28 name length, 30
+// extra length, 32 comment length, 42 header offset End of directory:  10 number of entries, 16 offset of the directory
 const localHeaderBytes = 30
 const directoryEntryBytes = 46
 const endRecordBytes = 22

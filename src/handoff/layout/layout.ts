@@ -59,8 +59,7 @@ export type LayoutImportResult = {
 
 /**
  * Writes sessions to `sessions/<workspace>/<session>/` with metadata, entities, relationships and transcript, and
- * shared
- * file references beside them. The same sessions always give the same bytes.
+ * shared file references beside them. The same sessions always give the same bytes.
  */
 export async function exportLayout(
   deps: HandoffDeps,
@@ -99,8 +98,7 @@ async function getSessionRow(deps: HandoffDeps, workspace: string, session: stri
 
 /**
  * Imports sessions from a directory. Damaged sessions are skipped and reported. If any folder has a newer format
- * version,
- * nothing is imported and `bad-bundle` is thrown.
+ * version, nothing is imported and `bad-bundle` is thrown.
  */
 export async function importLayout(
   deps: HandoffDeps,

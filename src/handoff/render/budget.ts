@@ -25,8 +25,7 @@ export function splitBudget(budget: Tokens, hasCode: boolean): BudgetSplit {
 
 /**
  * Allocates tokens by share and demand. Each gets its share or less if it demands less; unused tokens go to the others
- * in
- * order. A share is a guarantee, not a limit.
+ * in order. A share is a guarantee, not a limit.
  *
  * @example
  * allocate({ code: 60, conversation: 30, metadata: 10 }, { code: 20, conversation: 90, metadata: 5 }) // { code: 20, conversation: 75, metadata: 5 }

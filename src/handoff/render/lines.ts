@@ -100,10 +100,8 @@ export type LineDependencies = { readonly required: readonly number[]; readonly 
 
 /**
  * Finds the dependencies of each line. A bracket requires the previous line, a line ending in a colon or an open
- * bracket
- * the next one, a diff line the header of its hunk, and a line of code one neighbour. Undefined for a line that
- * contains
- * no word even with its dependencies.
+ * bracket the next one, a diff line the header of its hunk, and a line of code one neighbour. Undefined for a line that
+ * contains no word even with its dependencies.
  */
 export function findDependencies(lines: readonly ConversationLine[]): readonly (LineDependencies | undefined)[] {
   const hunkHeaders = findHunkHeaders(lines)

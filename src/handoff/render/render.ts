@@ -53,8 +53,7 @@ const defaultMaxItems = 50
 /**
  * Renders the text a new chat starts with: metadata, then the conversation. It never exceeds the budget. A conversation
  * that fits is shown in full, and earlier sessions use the remaining room. Otherwise whitespace is removed, then
- * comments,
- * then lines: the newest request, the newest lines and the most informative ones stay.
+ * comments, then lines: the newest request, the newest lines and the most informative ones stay.
  *
  * @example
  * renderHandoff({ title: 'Login', messages, items, files: [], summaries: [], earlier: [], provided: [] }, { budget: 4_000, tokenizer }).text
@@ -93,8 +92,7 @@ export function renderHandoff(material: HandoffMaterial, options: RenderOptions)
 
 /**
  * Places items that are in no message of the conversation: sent by a client, or from a message that is too old. Notes
- * are listed;
- * marked items and items of several lines become messages.
+ * are listed; marked items and items of several lines become messages.
  */
 function placeExtraItems(
   items: readonly ContextItem[],

@@ -21,8 +21,7 @@ const clipForComparison = (text: string): string => clipMiddle(text, maxCompared
 
 /**
  * Measures how much of the original a restored text preserves: the TF-IDF cosine of their stemmed terms, and the share
- * of
- * its facts that occur verbatim.
+ * of its facts that occur verbatim.
  *
  * @example
  * measurePreservation('Deploy src/app.ts to port 8080.', 'We deploy to port 8080.') // { similarity: 0.65…, facts: 0.5 }
@@ -153,8 +152,7 @@ function averageByCategory(reports: readonly (PreservationReport | undefined)[])
 
 /**
  * Raises the weights of poorly preserved categories by a tenth. Each weight stays within 0.5 to 2, and the sum stays
- * the
- * number of categories, so raising all of them changes nothing.
+ * the number of categories, so raising all of them changes nothing.
  *
  * @example
  * adaptWeights({ code: 1, file: 1, data: 1, concept: 1, task: 1 }, { code: 0.7 }).code // 1.078…

@@ -118,8 +118,7 @@ const isSpeakerRole = (role: MessageInput['role'] | undefined, turnIndex: number
 
 /**
  * Parses a conversation: JSON or JSON Lines of messages, or text with speaker names; any other text is one user
- * message.
- * Text before the first speaker becomes a message of its own.
+ * message. Text before the first speaker becomes a message of its own.
  *
  * @example
  * parseConversation('User: Hello\nAssistant: Hi!') // [{ role: 'user', content: 'Hello' }, { role: 'assistant', content: 'Hi!' }]

@@ -6,9 +6,8 @@ type Fingerprinted = Omit<ParsedMessage, 'at'>
 
 /**
  * Returns the index of the first sent message that is not stored yet. Clients send the whole conversation again,
- * possibly
- * without messages that others stored in between, or only its newest part, which then overlaps the end of the stored
- * one.
+ * possibly without messages that others stored in between, or only its newest part, which then overlaps the end of the
+ * stored one.
  *
  * A single short message in common proves nothing: "go on" recurs, and storing it twice is better than losing it.
  * `isDistinctiveAt` tells whether the message at an index identifies its conversation.
@@ -43,8 +42,7 @@ export const isDistinctive = ({ content, toolCalls }: Pick<ParsedMessage, 'conte
 
 /**
  * Counts the messages repeated from the start of the stored conversation. A single message is not a history, and
- * neither
- * is one that was stored more than once.
+ * neither is one that was stored more than once.
  */
 function countRepeatedStart(stored: readonly string[], sent: readonly string[]): number {
   const [first] = stored

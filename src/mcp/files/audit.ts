@@ -34,8 +34,7 @@ const openFlags =
 
 /**
  * Append-only log of file operations. Each line contains the hash of the line before, so that changed, removed and
- * moved
- * lines are detected; the `.head` file detects a truncated end. Several processes may write the same log.
+ * moved lines are detected; the `.head` file detects a truncated end. Several processes may write the same log.
  */
 export class AuditLog {
   readonly file: string

@@ -9,8 +9,7 @@ export type Outcome = (typeof outcomes)[number]
 
 /**
  * Line of the audit log, without any file content. `torn` is the hash of the bytes that an interrupted writer left
- * before
- * this line.
+ * before this line.
  */
 export type AuditLine = {
   readonly at: string
@@ -26,8 +25,7 @@ export type AuditLine = {
 
 /**
  * State of the hash chain after a number of lines: their count and bytes, and the hash of the last. `torn` are bytes
- * after
- * them that are not a line; only a line that contains their hash may follow.
+ * after them that are not a line; only a line that contains their hash may follow.
  */
 export type ChainState = {
   readonly count: number
@@ -140,8 +138,7 @@ type LogHead = Omit<ChainState, 'torn'>
 
 /**
  * Result of a verification. An invalid log comes with its first faulty line and the fault as a verb phrase.
- * `unfinished`: the
- * last line is being written, or its writer died.
+ * `unfinished`: the last line is being written, or its writer died.
  */
 type VerificationResult =
   | { readonly valid: true; readonly lines: number; readonly hash: string; readonly unfinished: boolean }

@@ -36,8 +36,7 @@ export type FileAccessOptions = {
   readonly write: boolean
   /**
    * Paths that no client may use, such as the store and its key, with everything inside them and every sibling whose
-   * name
-   * starts the same.
+   * name starts the same.
    */
   readonly protectedPaths?: readonly string[]
   readonly audit: AuditLog
@@ -59,8 +58,7 @@ type Decision =
 
 /**
  * File access for clients, restricted to the folders of their user after all links are resolved. Every operation is in
- * the
- * audit log before it is performed or refused.
+ * the audit log before it is performed or refused.
  *
  * @example
  * const files = new FileAccess({ allow: ['/srv/app'], write: false, audit: new AuditLog('/var/lib/threadkeep/audit.log'), clock: Date.now })

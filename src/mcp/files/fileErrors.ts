@@ -10,8 +10,7 @@ export const fileLimits = {
 
 /**
  * Reasons a file operation is not performed, by the code in the audit log, with the text clients get. The text never
- * says
- * whether a path outside the allowed folders exists, or where a link leads.
+ * says whether a path outside the allowed folders exists, or where a link leads.
  */
 const messages = {
   'invalid-path':

@@ -152,8 +152,7 @@ export const candidatePaths = (path: string, folders: readonly string[]): string
 
 /**
  * Resolves all links of a path. If the path does not exist, its deepest existing ancestor is resolved. Returns
- * undefined
- * for a dangling link, because its target can change at any time.
+ * undefined for a dangling link, because its target can change at any time.
  */
 export async function resolvePath(path: string): Promise<ResolvedPath | undefined> {
   const missing: string[] = []
@@ -187,8 +186,7 @@ const folderFlags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constan
 
 /**
  * Opens a folder by its real path and then checks it. Opening first prevents time-of-check-to-time-of-use attacks:
- * links can
- * be swapped into a path between check and use, but not into an open folder.
+ * links can be swapped into a path between check and use, but not into an open folder.
  *
  * @example
  * await using folder = await openAnchored('/srv/app/notes')

@@ -28,8 +28,7 @@ const defaultTimeoutMs = 5_000
 
 /**
  * Other MCP servers that are queried for context when a session is saved or restored. They are queried in parallel. One
- * that
- * hangs, crashes or answers nonsense is reported in `degraded` and restarted the next time.
+ * that hangs, crashes or answers nonsense is reported in `degraded` and restarted the next time.
  *
  * @example
  * const providers = new Providers({ tickets: { command: 'tickets-mcp', tool: 'search', arguments: { query: '{text}' } } }, { log })

@@ -23,8 +23,7 @@ const maxSubscriptions = 10_000
 
 /**
  * Returns a function that notifies the client of a connection of a change. With the legacy protocol only subscribed
- * URIs are
- * notified; with the modern one the SDK filters.
+ * URIs are notified; with the modern one the SDK filters.
  */
 export function createChangeNotifier(server: McpServer, era: 'legacy' | 'modern'): (change: ResourceChange) => void {
   const subscriptions = new Set<string>()

@@ -5,8 +5,7 @@ import { additive, destructive, type Mutable, readOnly, toMutable } from './sche
 import { defineTool, type Tool, type ToolInvocation } from './tool.ts'
 
 // Names, titles, descriptions and schemas are those of @modelcontextprotocol/server-memory, so that this server can
-// replace
-// it by one changed line in a client's configuration.
+// replace it by one changed line in a client's configuration.
 
 const entity = z.object({
   name: z.string().describe('The name of the entity'),

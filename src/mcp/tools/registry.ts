@@ -22,8 +22,7 @@ const anyType = ['string', 'number', 'boolean', 'object', 'array', 'null'].map((
 
 /**
  * Converts a Zod schema to the schema clients see. The JSON Schema is generated once, not per request, and every "any
- * value"
- * is spelled out as a list of types, because some clients cannot handle an empty schema.
+ * value" is spelled out as a list of types, because some clients cannot handle an empty schema.
  */
 function toClientSchema<T extends z.ZodObject>(
   schema: T,

@@ -60,8 +60,7 @@ type Pipes = { readonly input: Readable; readonly output: Writable; readonly max
 
 /**
  * Transport over two pipes with one JSON-RPC message per line. Oversized and malformed messages are answered with an
- * error
- * without ending the connection. When the input ends, pending requests are answered before the transport closes.
+ * error without ending the connection. When the input ends, pending requests are answered before the transport closes.
  */
 class StdioTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void

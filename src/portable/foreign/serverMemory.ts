@@ -14,9 +14,8 @@ type Entity = {
 
 /**
  * Parses the JSON Lines file of the MCP reference server `server-memory`. Each entity becomes one piece of knowledge
- * with
- * its type, its observations and the relations that start from it. Relations from an unknown entity become a piece of
- * their own.
+ * with its type, its observations and the relations that start from it. Relations from an unknown entity become a piece
+ * of their own.
  */
 export function parseServerMemory(text: string): ForeignData {
   const collector = new ConversationCollector()

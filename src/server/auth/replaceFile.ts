@@ -5,8 +5,7 @@ import { acquireFileLock } from '../../stores/sqlite/fileLock.ts'
 
 /**
  * Replaces a small file that only its owner may read. A lock file admits one process at a time, and the file holds
- * either
- * its old or its new content, also after a power loss. `change` receives undefined when the file does not exist.
+ * either its old or its new content, also after a power loss. `change` receives undefined when the file does not exist.
  *
  * @throws {MemoryError} `not-durable` when the file cannot be written; its old content stays.
  *

@@ -76,8 +76,7 @@ export function buildRequestHeaders(
 
 /**
  * Headers with the upstream's key. With Threadkeep keys, the configured key is used and never the client's; without
- * them,
- * the client's own key comes first. A Threadkeep key is never sent to an upstream.
+ * them, the client's own key comes first. A Threadkeep key is never sent to an upstream.
  */
 export function keyHeaders(
   upstream: UpstreamIdentity,

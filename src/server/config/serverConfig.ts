@@ -97,7 +97,7 @@ function checkStore(store: string, profiles: ProfileConfig, values: ConfigSource
   const { name } = profiles.session ?? profiles.scope
   throw new MemoryError(
     'bad-option',
-    `Profile ${name} is RAM-only and refuses a durable store. Remove store, or choose a durable profile such as thread.`,
+    `Profile ${name} is RAM-only and refuses a durable store. Omit store, or choose a durable profile such as thread.`,
     { param: 'store' },
   )
 }

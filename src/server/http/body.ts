@@ -64,8 +64,7 @@ function takeBufferedBody(request: IncomingMessage, limit: number): Buffer {
 
 /**
  * Reads the file of a form of at most `limit` bytes. Web pages can send forms without a preflight, so the request's
- * origin
- * must have been checked.
+ * origin must have been checked.
  */
 export async function readUpload(request: IncomingMessage, limit: number, pace?: MinTransferRate): Promise<Upload> {
   const contentType = request.headers['content-type'] ?? ''

@@ -9,8 +9,7 @@ const maxStringBodyBytes = 12_288
 
 /**
  * The response to a client. Headers are collected and written as one flat list, which costs Node half as much as
- * setting
- * them one by one.
+ * setting them one by one.
  */
 export class ClientConnection {
   private readonly outgoing: ServerResponse

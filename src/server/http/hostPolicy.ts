@@ -46,15 +46,14 @@ export function parseHostPolicy({ listenAddress, names, origins }: HostPolicy): 
 
 /**
  * Refuses requests whose Host header is not a name of this server. With DNS rebinding a web page can resolve its own
- * name
- * to this machine, and the browser treats both as one origin; only the Host header tells them apart.
+ * name to this machine, and the browser treats both as one origin; only the Host header tells them apart.
  */
-export function checkHost(host: string | undefined, doors: HostPolicy): void {
-  const accepted = acceptedHosts.get(doors)
+export function checkHost(host: string | undefined, policy: HostPolicy): void {
+  const accepted = acceptedHosts.get(policy)
   if (host !== undefined && accepted?.has(host) === true) return
-  validateHost(host, doors)
+  validateHost(host, policy)
   if (host === undefined) return
-  if (accepted === undefined) acceptedHosts.set(doors, new Set([host]))
+  if (accepted === undefined) acceptedHosts.set(policy, new Set([host]))
   else if (accepted.size < maxAcceptedHosts) accepted.add(host)
 }
 
@@ -62,12 +61,12 @@ export function checkHost(host: string | undefined, doors: HostPolicy): void {
 const acceptedHosts = new WeakMap<HostPolicy, Set<string>>()
 const maxAcceptedHosts = 100
 
-function validateHost(host: string | undefined, doors: HostPolicy): void {
-  const isLocal = isLoopback(doors.listenAddress)
+function validateHost(host: string | undefined, policy: HostPolicy): void {
+  const isLocal = isLoopback(policy.listenAddress)
   // A public server cannot know its names; once names are configured, they are the complete list.
-  if (!isLocal && doors.names.length === 0) return
+  if (!isLocal && policy.names.length === 0) return
   const name = parseHost(host ?? '')
-  if (name !== undefined && (isLoopback(name) || doors.names.includes(name))) return
+  if (name !== undefined && (isLoopback(name) || policy.names.includes(name))) return
   // IP literals are immune to DNS rebinding.
   if (name !== undefined && !isLocal && isIP(stripBrackets(name)) !== 0) return
   const requested = JSON.stringify((host ?? '').slice(0, 80))
@@ -80,13 +79,12 @@ function validateHost(host: string | undefined, doors: HostPolicy): void {
 
 /**
  * Returns the foreign origin of a request when it is allowed, and undefined for same-origin pages and clients other
- * than
- * browsers. Throws 403 for all other origins.
+ * than browsers. Throws 403 for all other origins.
  */
-export function checkOrigin(method: string, headers: IncomingHttpHeaders, doors: HostPolicy): string | undefined {
+export function checkOrigin(method: string, headers: IncomingHttpHeaders, policy: HostPolicy): string | undefined {
   const { origin } = headers
   if (origin === undefined) return checkFetchMetadata(method, headers)
-  if (doors.origins.includes(origin.toLowerCase())) return origin
+  if (policy.origins.includes(origin.toLowerCase())) return origin
   if (isSameOrigin(origin, headers.host)) return undefined
   throw originNotAllowed(origin)
 }

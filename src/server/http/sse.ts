@@ -76,8 +76,7 @@ export type EventConsumer = {
 
 /**
  * Reads server-sent events from text in whole lines, while the bytes are relayed unchanged. Searches from line end to
- * line
- * end: a list of lines would cost as much as the rest of the relay.
+ * line end: a list of lines would cost as much as the rest of the relay.
  */
 export class EventReader {
   private readonly taker: EventConsumer

@@ -11,8 +11,7 @@ export type Rate = { readonly input: number; readonly cached?: number | undefine
 export type Price = Rate & { readonly upTo?: Tokens | undefined; readonly beyond?: Rate | undefined }
 /**
  * Prices by model name as of a date. A name matches the model and its dated snapshots; a name that ends with `*`
- * matches
- * every name with that prefix. The longest match wins.
+ * matches every name with that prefix. The longest match wins.
  */
 export type PriceTable = { readonly asOf: string; readonly models: Readonly<Record<string, Price>> }
 
@@ -59,8 +58,7 @@ export function parsePrices(value: unknown): PriceTable {
 
 /**
  * Computes the cost of a request; undefined for a model without a price. Does not include charges for cache writes,
- * other
- * service tiers or the provider's tools.
+ * other service tiers or the provider's tools.
  *
  * @example
  * computeRequestCost(publishedPrices, 'gpt-5.4-mini', { prompt: 1_000_000, completion: 1_000_000 })?.total // 5.25

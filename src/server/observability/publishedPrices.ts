@@ -2,8 +2,7 @@ import type { PriceTable } from './prices.ts'
 
 /**
  * List prices of well-known models, in US dollars per million tokens at the standard tier. Models that their providers
- * did
- * not list on that date have no price here.
+ * did not list on that date have no price here.
  */
 export const publishedPrices: PriceTable = {
   asOf: '2026-10-03',

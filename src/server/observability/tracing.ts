@@ -43,8 +43,8 @@ export type TracingOptions = {
 
 /**
  * Opens tracing with OpenTelemetry: a span for each request and each memory operation, with ids and numbers only.
- * Without
- * the package `@opentelemetry/api` nothing is recorded, and the client's trace context is passed to the upstream.
+ * Without the package `@opentelemetry/api` nothing is recorded, and the client's trace context is passed to the
+ * upstream.
  */
 export async function openTracing({
   load = () => import('@opentelemetry/api'),
@@ -148,8 +148,7 @@ function markFailed(api: OpenTelemetry, span: Span, errorType: string): void {
 
 /**
  * Span attributes of a turn, with OpenTelemetry's names for HTTP and GenAI where they exist. Attributes with message
- * text
- * (`gen_ai.input.messages`, `gen_ai.memory.query.text` and similar) are never set.
+ * text (`gen_ai.input.messages`, `gen_ai.memory.query.text` and similar) are never set.
  */
 function turnAttributes(turn: TurnRecord, pseudonym: Pseudonymize): Attributes {
   const { key, scope, protocol, tokens, durationMs } = turn

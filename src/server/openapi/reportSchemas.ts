@@ -61,7 +61,7 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
     protocol: oneOf('Protocol of the request.', 'chat', 'responses', 'messages'),
     model: text('The requested model.'),
     upstream: text('The upstream that replied.'),
-    how: text("How the client's messages relate to the stored ones."),
+    relation: text("Relation of the client's messages to the stored ones."),
     tokens: object('Token counts.', {
       ...ownTokens,
       cacheableShare: number('Cacheable tokens divided by the tokens sent.'),

@@ -136,9 +136,8 @@ function joinTurns(memory: readonly RawMessage[], own: readonly RawMessage[]): r
 /**
  * Finds the index of the newest user message that is not only tool results, or of the first of several in a row. User
  * messages at the start of the list are not such a row: memory may hold the replies between them. A user message with
- * tool
- * results beside its text continues a turn that started earlier. If the client sends only tool results, all messages
- * belong to the turn.
+ * tool results beside its text continues a turn that started earlier. If the client sends only tool results, all
+ * messages belong to the turn.
  */
 function findTurnStart(list: readonly RawMessage[]): number {
   const isUserMessage = ({ role, content }: RawMessage, test: (blocks: readonly Block[]) => boolean): boolean =>

@@ -14,8 +14,7 @@ type Envelope = Omit<ParsedRequest, keyof ParsedConversation>
 
 /**
  * Creates a request whose conversation is parsed and validated on first access. Requests that bypass memory are
- * therefore
- * validated by the model server alone.
+ * therefore validated by the model server alone.
  */
 export const createLazyRequest = (envelope: Envelope, parse: () => ParsedConversation): ParsedRequest =>
   new LazyRequest(envelope, parse)
@@ -116,10 +115,8 @@ export function parsePlainMessage(message: unknown, index: number): ClientMessag
 
 /**
  * Finds the client's index at which the newest turn starts: the first of the user messages in a row that end with the
- * last
- * user message. A list that begins with several user messages is not such a row, because the client may leave the
- * replies
- * between them to memory. Without any user message (tool results only) the turn starts with the first message.
+ * last user message. A list that begins with several user messages is not such a row, because the client may leave the
+ * replies between them to memory. Without any user message (tool results only) the turn starts with the first message.
  */
 export function findTurnStart(messages: readonly ClientMessage[]): number | undefined {
   let last = messages.length - 1
@@ -260,8 +257,7 @@ export function addMediaUrl(kind: string, url: string, files: FilePart[]): Conte
 
 /**
  * Finds user messages with media that the client sent again before index `from`, keyed by the text memory stores for
- * them.
- * The original message replaces that text wherever memory shows it unshortened, so that the model sees the media.
+ * them. The original message replaces that text wherever memory shows it unshortened, so that the model sees the media.
  *
  * @example
  * findResentMedia(request.messages, list, request.turnStart).get('[image, 20 bytes, sha256 fe1a4ab1fb634703]')

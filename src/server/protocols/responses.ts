@@ -97,10 +97,8 @@ function buildRequest(request: ParsedRequest, memory: readonly ChatMessage[], fr
 
 /**
  * Converts memory messages to items. `following` are the client's items after them: a result among them determines the
- * type
- * of the call it answers, because the API rejects a result whose call has another type. `resent` are the client's
- * original
- * items by the text that memory stores for them.
+ * type of the call it answers, because the API rejects a result whose call has another type. `resent` are the client's
+ * original items by the text that memory stores for them.
  */
 function toItems(
   memory: readonly ChatMessage[],

@@ -75,8 +75,7 @@ function validateItem(value: unknown, param: string): Item {
 
 /**
  * Converts items to messages. Consecutive assistant messages and calls form one message. Items that are neither, such
- * as
- * reasoning, belong to the assistant message after them, else to the message before them.
+ * as reasoning, belong to the assistant message after them, else to the message before them.
  */
 export function itemsToMessages(items: readonly Item[], files: FilePart[]): IndexedMessage[] {
   const messages: IndexedMessage[] = []

@@ -8,8 +8,7 @@ const backslash = 0x5c
 /**
  * Caches the text that the events of one stream have in common. Most events differ only in one short string, the delta.
  * Its position is learned from one parsed event; from later events that match, only the delta is read. Measured: a
- * tenth
- * of the time of parsing every event.
+ * tenth of the time of parsing every event.
  */
 export class SseTemplateCache {
   /** Event text before and after the delta, including the quotes around it. */
@@ -36,8 +35,7 @@ export class SseTemplateCache {
 
   /**
    * Passes the deltas of consecutive matching events, starting at `start`, to `onDelta` and returns the position after
-   * the
-   * last one. Stops at deltas with escape sequences; `match` handles those.
+   * the last one. Stops at deltas with escape sequences; `match` handles those.
    */
   consume(text: string, start: number, onDelta: (delta: string) => void): number {
     const { head, tail } = this

@@ -95,8 +95,7 @@ const servesUser =
 
 /**
  * True for a program's own request: a title, tags, follow-up suggestions, search queries, or a completion of what is
- * being
- * typed. Memory takes no part in it. In doubt, the request is a turn.
+ * being typed. Memory takes no part in it. In doubt, the request is a turn.
  *
  * @example
  * const instructions = ['You are a title generator. Output only a title for the thread.']
@@ -126,8 +125,7 @@ function isDeclared(metadata: unknown): boolean {
 
 /**
  * True when the instructions contain nothing but a task. After replies, the newest message must repeat the task,
- * because a
- * real conversation may run under instructions that look like one.
+ * because a real conversation may run under instructions that look like one.
  */
 function isInstructed({ instructions, messages }: RequestShape, text: string): boolean {
   const hasReplies = messages.some(({ role }) => role === 'assistant')

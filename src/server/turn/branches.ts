@@ -7,8 +7,7 @@ import { internalsOf, type Memory } from '../../memory.ts'
 
 /**
  * Moves the messages from a sequence number on into a branch of the session. The branch is written before anything
- * leaves
- * the session; after an interruption, the same or a later request completes the move.
+ * leaves the session; after an interruption, the same or a later request completes the move.
  */
 export async function branchOff(memory: Memory, key: Key, from: number): Promise<void> {
   const { sessions, clock } = internalsOf(memory)

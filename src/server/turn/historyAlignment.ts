@@ -21,10 +21,9 @@ type Overlap = {
  * undefined when they share nothing. `hasEarlier` says that the stored history starts before `stored`.
  *
  * The client's history may start anywhere, leave messages out, contain messages that were never stored (its own
- * summary)
- * or reword them: whatever lies between two shared messages counts as the same. That includes user messages: a client
- * that edits one also drops the replies after it, so a reworded question with its old reply was only decorated (search
- * results, reminders) or stripped.
+ * summary) or reword them: whatever lies between two shared messages counts as the same. That includes user messages: a
+ * client that edits one also drops the replies after it, so a reworded question with its old reply was only decorated
+ * (search results, reminders) or stripped.
  *
  * Runs in time linear in the messages compared, however repetitive they are.
  */

@@ -88,8 +88,7 @@ function normalizeLazily(messages: readonly ComparableMessage[]): (index: number
 
 /**
  * Clients trim replies, merge their parts, drop the reasoning and rewrite the JSON of tool calls, so replies are
- * compared
- * without white space. User text keeps its inner white space: a change there is an edit.
+ * compared without white space. User text keeps its inner white space: a change there is an edit.
  */
 function normalize({ role, content, toolCalls, toolCallId }: ComparableMessage): NormalForm {
   const callList = toolCalls?.map((call) => [call.id, call.name, normalizeJson(call.arguments)]) ?? []

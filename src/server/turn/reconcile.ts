@@ -27,12 +27,9 @@ export type HistoryChange = {
 
 /**
  * Decides which sent messages are new and which stored messages the client has taken back. `stored` are the newest
- * stored
- * messages without system messages; `hasEarlier` says that there are older ones. A client may send its whole history,
- * the
- * end of it, or only its newest message. A new user message is never taken for an old one unless the history sent with
- * it
- * shows that, and nothing is cut except after a message that both sides have.
+ * stored messages without system messages; `hasEarlier` says that there are older ones. A client may send its whole
+ * history, the end of it, or only its newest message. A new user message is never taken for an old one unless the
+ * history sent with it shows that, and nothing is cut except after a message that both sides have.
  *
  * `disjoint` means that none of several sent messages is in `stored`: with `hasEarlier`, read more and try again.
  *

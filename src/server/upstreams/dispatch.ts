@@ -26,8 +26,7 @@ const once = { once: true }
 
 /**
  * Sends one request through a connection pool. Measured: Node's streams would cost twice as much. Rejects with the
- * error of
- * the pool if it occurs before the response headers; later errors are thrown by the body.
+ * error of the pool if it occurs before the response headers; later errors are thrown by the body.
  */
 export function dispatchRequest(
   pool: Dispatcher,

@@ -204,8 +204,7 @@ const createDeadline = (total: Millis, address: string): Deadline => ({
 
 /**
  * Creates the error for a rejected operator key. It hides the upstream's message, which may contain the key or the
- * account,
- * and disables client retries, because only the operator can fix the key.
+ * account, and disables client retries, because only the operator can fix the key.
  */
 const createKeyError = (): HttpError =>
   new HttpError(
@@ -265,9 +264,8 @@ export const upstreamProtocolFor = (endpoint: UpstreamRequest['endpoint']): Upst
 
 /**
  * Lists the upstreams for each protocol, in configured order. Servers of the OpenAI protocol may also serve the
- * Anthropic
- * endpoints. If an Anthropic upstream exists, it comes first, and OpenAI upstreams are used only with an explicit model
- * list.
+ * Anthropic endpoints. If an Anthropic upstream exists, it comes first, and OpenAI upstreams are used only with an
+ * explicit model list.
  *
  * @example
  * groupByProtocol([openai, claude]).anthropic // [claude]

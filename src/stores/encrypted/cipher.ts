@@ -9,8 +9,7 @@ export const keyLengthBytes = 32
 
 /**
  * AES-256-GCM with one key. Ciphertext layout: base64 of nonce (12 bytes), encrypted content, tag (16 bytes). Nonces
- * are
- * random: one key may encrypt 2^32 texts before a nonce collision becomes likely enough to matter, far more than a
+ * are random: one key may encrypt 2^32 texts before a nonce collision becomes likely enough to matter, far more than a
  * session holds.
  */
 export class Cipher {

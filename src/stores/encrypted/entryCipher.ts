@@ -16,8 +16,8 @@ type EncryptedFields = Partial<Pick<NewMessage, 'content' | 'name' | 'toolCalls'
 
 /**
  * Encrypts content, name, calls and answers of a message into one ciphertext, stored as its content. Blank content
- * stays
- * in the clear, because stores must tell messages with visible text from others; its ciphertext is stored as the name.
+ * stays in the clear, because stores must tell messages with visible text from others; its ciphertext is stored as the
+ * name.
  */
 export function encryptMessage(message: NewMessage, key: Key, cipher: Cipher): NewMessage {
   const { content, name, toolCalls, toolCallId, ...clear } = message
@@ -47,7 +47,7 @@ export function encryptDerived(entry: DerivedEntry, key: Key, cipher: Cipher): E
   const { id, at } = entry
   const sources = entry.sources.map(({ message, session }) => ({ message, ...omitUndefined({ session }) }))
   return {
-    kind: 'sealed',
+    kind: 'encrypted',
     id,
     at,
     ciphertext: cipher.encrypt(JSON.stringify(entry), entryAssociatedData(key, { id, at, sources })),
@@ -57,7 +57,7 @@ export function encryptDerived(entry: DerivedEntry, key: Key, cipher: Cipher): E
 
 export function decryptDerived(entry: DerivedEntry, key: Key, cipher: Cipher): DerivedEntry {
   const content =
-    entry.kind === 'sealed' ? cipher.decrypt(entry.ciphertext, entryAssociatedData(key, entry)) : undefined
+    entry.kind === 'encrypted' ? cipher.decrypt(entry.ciphertext, entryAssociatedData(key, entry)) : undefined
   if (content === undefined) throw corruptEntryError(`Entry ${entry.id}`, key)
   return JSON.parse(content.toString()) as DerivedEntry
 }

@@ -20,7 +20,7 @@ export const isKeyEntry = (entry: Pick<DerivedEntry, 'id'>): boolean => entry.id
  */
 export function wrapKey(sessionKey: Uint8Array, key: Key, at: Millis, master: MasterKey): EncryptedEntry {
   return {
-    kind: 'sealed',
+    kind: 'encrypted',
     id: keyEntryId,
     at,
     ciphertext: `${master.id}.${deriveScopeCipher(master, key).encrypt(sessionKey, associatedData(key))}`,
@@ -45,7 +45,7 @@ export function unwrapKey({ ciphertext: box }: EncryptedEntry, key: Key, keyring
 /** Finds the key entry of a session that has been written to; throws `bad-store` for a session without encryption. */
 export function findKeyEntry(derived: readonly DerivedEntry[], key: Key): EncryptedEntry {
   const entry = derived.find(isKeyEntry)
-  if (entry?.kind === 'sealed') return entry
+  if (entry?.kind === 'encrypted') return entry
   throw new MemoryError(
     'bad-store',
     `Session ${formatKey(key)} was written without encryption. Open the store without a key and export it, then import it into a new store with a key.`,

@@ -15,8 +15,7 @@ const maxKeyBytes = 65_536
 
 /**
  * Loads the keys of an encrypted store from a file, an environment variable or the output of a command. Several keys
- * are
- * separated by white space: the first is the current one, the others only decrypt.
+ * are separated by white space: the first is the current one, the others only decrypt.
  *
  * Throws `bad-secret` if the source cannot be read, is readable by other users, or does not hold keys.
  *

@@ -6,8 +6,7 @@ const applicationId = 0x54687264
 
 /**
  * Migrations from an empty file to the newest schema. A released migration is never edited; add a new one instead.
- * Times
- * are REAL because callers may pass fractions of a millisecond. `sum` is a checksum of the row's other columns.
+ * Times are REAL because callers may pass fractions of a millisecond. `sum` is a checksum of the row's other columns.
  */
 export const migrations: readonly string[] = [
   `

@@ -5,9 +5,8 @@ import type { ScopeIndexSnapshot } from '../../search/scopeIndex.ts'
 
 /**
  * Typed arrays of a search index. Layout of an uncompressed snapshot: length of the JSON header (4 bytes, little
- * endian),
- * CRC-32 of everything else (4 bytes), the columns in this order, the JSON header. The widest columns come first, so
- * that each is aligned.
+ * endian), CRC-32 of everything else (4 bytes), the columns in this order, the JSON header. The widest columns come
+ * first, so that each is aligned.
  */
 const columns = [
   'times',

@@ -12,10 +12,8 @@ const maxFactsPerMessage = 40
 
 /**
  * Extracts facts from user messages with the built-in rules: preferences, constraints, decisions, important facts,
- * sources,
- * document structure and names. Quoted, pasted or recalled text is ignored, and so are messages of other roles. The
- * rules
- * cover English; in other languages they find URLs, names and numbers that are marked as important.
+ * sources, document structure and names. Quoted, pasted or recalled text is ignored, and so are messages of other
+ * roles. The rules cover English; in other languages they find URLs, names and numbers that are marked as important.
  *
  * @example
  * extractFacts([{ id: 'm1', role: 'user', content: 'I prefer dark mode.', at: 0 }])
@@ -195,8 +193,8 @@ const maxNames = 20
 
 /**
  * Finds names of people, places, organisations and products. A capital at the start of a sentence is no evidence unless
- * the
- * name also occurs inside another sentence. Headings are ignored, and in languages other than English single words too.
+ * the name also occurs inside another sentence. Headings are ignored, and in languages other than English single words
+ * too.
  */
 function findNames(sentences: readonly Sentence[]): readonly TextFact[] {
   const isEnglish = looksEnglish(sentences)

@@ -20,8 +20,7 @@ const maxSentenceDistance = 3
 
 /**
  * Keeps the facts of a model's answer that a user has stated: all terms, numbers, URLs and identifiers of a value must
- * be
- * close together in one user message, in the user's own words, asserted and not negated. All others are rejected and
+ * be close together in one user message, in the user's own words, asserted and not negated. All others are rejected and
  * counted.
  *
  * @example
@@ -209,8 +208,7 @@ const maxListItems = 40
 
 /**
  * Parses the claims in a model's answer. Accepts deviating shapes: a text for a list, a list for an object, an object
- * for
- * a text, or one extra level of nesting.
+ * for a text, or one extra level of nesting.
  */
 function parseClaims(answer: unknown): readonly Claim[] {
   if (!isObject(answer)) return []

@@ -12,9 +12,8 @@ type MergeResult = { readonly put: readonly Fact[]; readonly drop: readonly stri
 
 /**
  * Merges extracted facts into stored ones. In keyed fields a different value supersedes the previous one, which stays
- * in
- * history with an end time. Lists only grow, in the order of the mentions. A repeated mention adds at most a source, so
- * merging the same facts twice changes nothing as long as the limit is not exceeded.
+ * in history with an end time. Lists only grow, in the order of the mentions. A repeated mention adds at most a source,
+ * so merging the same facts twice changes nothing as long as the limit is not exceeded.
  *
  * @example
  * mergeFacts([dark], [light], { at: now, createId: (index) => `f${index}` }) // put: dark with `until`, light that supersedes it

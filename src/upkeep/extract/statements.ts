@@ -16,8 +16,7 @@ const demand = pattern(
 
 /**
  * Finds rules such as `never deploy on Fridays` and `always run the tests`. Each subject gets its own `constraints.`
- * key, so
- * that `always …` replaces `never …` and rules do not displace one another.
+ * key, so that `always …` replaces `never …` and rules do not displace one another.
  */
 export function findConstraint({ text, start, end }: Clause): TextFact | undefined {
   const [, statement = '', subject = ''] = prohibition.exec(text) ?? demand.exec(text) ?? []
@@ -135,8 +134,7 @@ const backReference = /^[\s.!;,]{0,9}(?:this|that|it)\b[^.!?\n]{0,80}/i
 
 /**
  * Finds facts about the user: statements marked as important, personal facts, deadlines and dated events. `after` is
- * the
- * text that follows: `This is critical.` refers to the clause before it.
+ * the text that follows: `This is critical.` refers to the clause before it.
  */
 export function findImportantFact(clause: Clause, after: string): TextFact | undefined {
   const value = findMarkedFact(clause.text) ?? (isPersonalFact(clause.text) ? trimPhrase(clause.text) : undefined)

@@ -60,8 +60,7 @@ const closingTag = /<\/([a-z][\w-]{0,30})\s{0,9}>/gi
 
 /**
  * Blanks recalled memory and the content of tags that start a line, such as pages, documents and reminders. Unclosed
- * memory
- * extends to the end: missing user text is better than trusting recalled text.
+ * memory extends to the end: missing user text is better than trusting recalled text.
  */
 function blankTagged(content: string): string {
   if (!content.includes('<')) return content
@@ -166,8 +165,7 @@ const maxLeadIns = 6
 
 /**
  * Lists the asserted clauses of a sentence. Questions, hypotheticals (`if I preferred …`), quotations and reported
- * speech
- * (`she said …`) are excluded.
+ * speech (`she said …`) are excluded.
  *
  * @example
  * statedClauses(sentence) // 'Actually I prefer tea, can you note that?' gives 'I prefer tea'

@@ -40,12 +40,10 @@ type Search = WordSets & {
 
 /**
  * Marks with 1 each text that a newer text makes redundant. Two texts are similar if the number of words in both
- * divided by
- * the number of words in either is at least the threshold. Texts without words are similar to none.
+ * divided by the number of words in either is at least the threshold. Texts without words are similar to none.
  *
  * Runs in nearly linear time on typical histories: similar sets are found by shared rare words or equal vocabulary
- * parts
- * instead of by comparing all pairs.
+ * parts instead of by comparing all pairs.
  *
  * @example
  * markRedundant(['ok', 'Wait for it', 'ok', 'wait for IT!']) // [1, 1, 0, 0]
@@ -295,8 +293,7 @@ function groupByFirstWords({ words, starts }: WordSets, members: readonly Member
 
 /**
  * Groups members by a hash of their words in each part of the vocabulary. With more parts than differing words, similar
- * sets
- * are equal in at least one part. A key is the part number in the high bits and `bits` hash bits below.
+ * sets are equal in at least one part. A key is the part number in the high bits and `bits` hash bits below.
  */
 function groupByParts({ words, starts }: WordSets, members: readonly Member[], parts: number, depth: number): Grouping {
   const [count, bits] = [members.length, bitsFor(members.length)]

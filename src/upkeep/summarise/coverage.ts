@@ -9,8 +9,7 @@ const maxPositions = 200
 
 /**
  * Indexes a text and returns a function that tells if a name or number occurs in it literally, except for white space,
- * and
- * not as part of a longer word.
+ * and not as part of a longer word.
  *
  * @example
  * createTextFinder('see src/a.ts')('a.ts') // true

@@ -287,8 +287,7 @@ const maxMisses = 6
 
 /**
  * Takes items from the front as long as they fit together; skips a few that do not. `fits` must be monotonic and is
- * called
- * rarely. `guess` is the expected number of items.
+ * called rarely. `guess` is the expected number of items.
  */
 export function pack<T>(items: readonly T[], fits: (taken: readonly T[]) => boolean, guess: number): readonly T[] {
   const count = findLargest(items.length, (taken) => fits(items.slice(0, taken)), guess)

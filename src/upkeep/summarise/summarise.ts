@@ -11,8 +11,7 @@ const minTurnWords = 25
 
 /**
  * Summarises messages and the summary of earlier ones by extraction: the turns and sentences with the most information
- * for
- * their length, in conversation order, followed by the names and numbers that these do not show.
+ * for their length, in conversation order, followed by the names and numbers that these do not show.
  *
  * @example
  * summarise([{ id: 'm1', sequence: 1, at: 0, role: 'user', content: 'I moved to Oslo on 3 May.' }], undefined, { words: [3, 9] })

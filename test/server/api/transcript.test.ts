@@ -30,7 +30,7 @@ describe.each(testStores)('transcript API with %s', (_, store) => {
         at: startedAt,
         role: 'assistant',
         content: '',
-        calls: [{ id: 'call_1', name: 'weather', arguments: '{"city":"Paris"}' }],
+        toolCalls: [{ id: 'call_1', name: 'weather', arguments: '{"city":"Paris"}' }],
         tokens: expect.any(Number),
       },
       {
@@ -39,7 +39,7 @@ describe.each(testStores)('transcript API with %s', (_, store) => {
         at: startedAt,
         role: 'tool',
         content: '12 °C',
-        answers: 'call_1',
+        toolCallId: 'call_1',
         tokens: expect.any(Number),
       },
     ])

@@ -128,7 +128,7 @@ describe('Claude Code', () => {
       messages: [{ role: 'user', content: 'Which files are here?' }],
     }
     expect((await send(harness, '/v1/messages?beta=true', topic, headers)).headers.get('x-threadkeep-memory')).toBe(
-      'side',
+      'auxiliary',
     )
     await send(
       harness,
@@ -282,7 +282,7 @@ describe('opencode', () => {
       send(harness, '/chat/completions', title),
       send(harness, '/chat/completions', { ...body, messages }),
     ])
-    expect(titleResponse.headers.get('x-threadkeep-memory')).toBe('side')
+    expect(titleResponse.headers.get('x-threadkeep-memory')).toBe('auxiliary')
     await send(harness, '/chat/completions', { ...body, messages: [...messages, assistantCall, toolResult] })
     expect(harness.model.requests.map((request) => request.body)).toEqual(
       expect.arrayContaining([
@@ -322,7 +322,7 @@ describe('Continue', () => {
       stream: true,
       messages: [user(titlePrompt)],
     })
-    expect(title.headers.get('x-threadkeep-memory')).toBe('side')
+    expect(title.headers.get('x-threadkeep-memory')).toBe('auxiliary')
     expect(await harness.readTranscript(key)).toEqual([
       'user: Which files are here?',
       'assistant: bash({"command":"ls"})',

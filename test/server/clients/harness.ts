@@ -38,7 +38,7 @@ export async function createHarness(
   const config = {
     store: `sqlite:${join(folder, 'threadkeep.db')}`,
     upstreams: [{ base: model.url, protocol }, ...others],
-    retries: { wait: 1 },
+    retries: { baseDelay: 1 },
   }
   const open = () => openConfiguredServer(join(folder, 'threadkeep.config.json'), config)
   const faults: string[] = []

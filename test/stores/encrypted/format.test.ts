@@ -18,7 +18,7 @@ describe('the ciphertext format', () => {
   it('of stored ciphertexts can still be decrypted', async () => {
     const inner = ramStore()
     const entry = (id: string, box: string, sources: readonly { message: string }[]) => ({
-      kind: 'sealed' as const,
+      kind: 'encrypted' as const,
       id,
       at: 1_000,
       ciphertext: box,
