@@ -1,7 +1,7 @@
-import { maxBandTokens } from '../domain/band.ts'
 import { type DerivedEntry, formatPromotedId, type Message, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Band, RenderStep } from '../domain/profile.ts'
+import { maxBandTokens } from '../domain/profile.ts'
 import { isInRanges } from '../domain/session.ts'
 import {
   type Allocation,

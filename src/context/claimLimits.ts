@@ -1,4 +1,3 @@
-import { findSummaryCoverage } from '../domain/band.ts'
 import {
   type DerivedEntry,
   isBlank,
@@ -8,6 +7,7 @@ import {
   type UpkeepNotes,
 } from '../domain/entry.ts'
 import type { Band, Claim, Profile, RenderStep, Tail } from '../domain/profile.ts'
+import { findSummaryCoverage } from '../domain/profile.ts'
 import { isInRanges, type SessionHead } from '../domain/session.ts'
 import { isQuestion } from '../text/sentences.ts'
 import type { Unit } from './unit.ts'

@@ -1,9 +1,9 @@
-import { estimateReservedTokens, getImportance, matchesClaim } from '../domain/band.ts'
 import { type DerivedEntry, isBlank, isInternal, type Knowledge, type Message, type Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/getOrCompute.ts'
 import type { Origin } from '../domain/ledger.ts'
 import type { IndexHit, IndexQuery, PageOptions } from '../domain/ports.ts'
 import type { Band, Profile } from '../domain/profile.ts'
+import { estimateReservedTokens, getImportance, matchesClaim } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
 import type { TimeRange } from '../text/calendar.ts'
 import {

@@ -1,9 +1,15 @@
-import { type AppendPlan, computeExpiry, isUserSession, selectExcessSessions } from '../domain/admission.ts'
 import { findMetadata, type Millis, type NewMessage, type SessionMetadata } from '../domain/entry.ts'
 import { type Key, outboxKey, type Scope } from '../domain/key.ts'
 import type { Clock, EraseFilter, Store } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
-import { isExpired, type SessionHead } from '../domain/session.ts'
+import {
+  type AppendPlan,
+  computeExpiry,
+  isExpired,
+  isUserSession,
+  type SessionHead,
+  selectExcessSessions,
+} from '../domain/session.ts'
 import type { SecretMasker } from '../memory/secretMasker.ts'
 import { tryCommit } from '../upkeep/revise.ts'
 import { auxiliaryKeysOf, findOrphans, ownerOf } from './auxiliaryKeys.ts'

@@ -1,9 +1,9 @@
-import { type AppendPlan, createLimitError, isUserSession, planAppend } from '../domain/admission.ts'
 import { formatMessageId, type Message, type Millis, type NewMessage } from '../domain/entry.ts'
 import { formatKey, type Key, type Scope } from '../domain/key.ts'
 import type { MemoryLimit, Store } from '../domain/ports.ts'
 import type { Lifetime } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
+import { type AppendPlan, createLimitError, isUserSession, planAppend } from '../domain/session.ts'
 import { countMessageBytes } from '../text/utf8.ts'
 
 type LimitsDeps = {

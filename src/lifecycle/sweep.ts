@@ -1,8 +1,8 @@
-import { isUserSession, selectExcessSessions } from '../domain/admission.ts'
 import type { Millis } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
+import { isUserSession, selectExcessSessions } from '../domain/session.ts'
 import type { SecretMasker } from '../memory/secretMasker.ts'
 
 type SweepDeps = { readonly sessions: Store; readonly profile: Profile; readonly masker: SecretMasker | undefined }

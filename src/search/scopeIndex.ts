@@ -1,4 +1,3 @@
-import { isUserSession } from '../domain/admission.ts'
 import {
   type DerivedEntry,
   type Entry,
@@ -10,6 +9,7 @@ import {
 import { getOrCompute } from '../domain/getOrCompute.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { IndexQuery } from '../domain/ports.ts'
+import { isUserSession } from '../domain/session.ts'
 import { LexicalIndex, type LexicalIndexSnapshot } from './lexicalIndex.ts'
 import { noLimits, Ranker, type RankLimits } from './ranking.ts'
 import { searchTerms } from './terms.ts'

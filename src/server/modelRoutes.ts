@@ -13,7 +13,7 @@ import { responsesProtocol } from './protocols/responses.ts'
 import type { ServerContext } from './serverContext.ts'
 import { handleTurn } from './turn/handleTurn.ts'
 import { relayJson, relayUnchanged } from './turn/relay.ts'
-import { readHeader } from './turn/turnHeaders.ts'
+import { readHeader } from './turn/turn.ts'
 import type { UpstreamRequest } from './upstreams/backend.ts'
 
 /** Routes of the model protocols and MCP. The session key is in the path or a header. */

@@ -59,10 +59,10 @@ export async function openServer(plan: ServerConfig, options: OpenServerOptions 
   checkExposure(plan.listen.host, asksForKeys || options.allowPublic === true)
   const stores = await openStores(plan)
   try {
-    const models = createSessionModels(plan)
-    const open = memoryOpener(plan, { stores, models, clock })
+    const upkeepModels = createSessionModels(plan)
+    const open = memoryOpener(plan, { stores, upkeepModels, clock })
     const memories = await MemoryRegistry.open(open, plan.profiles)
-    const server = await startServer(plan, { memories, models, credentials, log, clock, open })
+    const server = await startServer(plan, { memories, upkeepModels, credentials, log, clock, open })
     const shutDown = async (grace?: number): Promise<void> => {
       await server.close(grace)
       await memories[Symbol.asyncDispose]()
@@ -117,14 +117,14 @@ function createSessionModels({ upstreams, upkeep }: ServerConfig): SessionModels
   return new SessionModels({ upstreams, model: upkeep })
 }
 
-type OpenerDeps = { readonly stores: Stores; readonly models: SessionModels | undefined; readonly clock: Clock }
+type OpenerDeps = { readonly stores: Stores; readonly upkeepModels: SessionModels | undefined; readonly clock: Clock }
 type OpenMemoryFor = (profile: Profile) => Promise<Memory>
 
 /**
  * Returns a function that opens a memory for a profile. MemoryRegistry share secret maskers and the end-of-session
  * callback.
  */
-function memoryOpener(plan: ServerConfig, { stores, models, clock }: OpenerDeps): OpenMemoryFor {
+function memoryOpener(plan: ServerConfig, { stores, upkeepModels, clock }: OpenerDeps): OpenMemoryFor {
   const masker = shareMaskers()
   const onSessionEnd = plan.onSessionEnd && deliverOnce(plan.onSessionEnd)
   return (profile) => {
@@ -137,7 +137,7 @@ function memoryOpener(plan: ServerConfig, { stores, models, clock }: OpenerDeps)
       masker,
       clock,
       ...(plan.upkeep === 'off' && { upkeep: false as const }),
-      ...(plan.upkeep !== 'off' && models !== undefined && { model: (key: Key) => models.get(key) }),
+      ...(plan.upkeep !== 'off' && upkeepModels !== undefined && { model: (key: Key) => upkeepModels.get(key) }),
       ...(onSessionEnd !== undefined && { onSessionEnd }),
     })
   }
@@ -154,7 +154,7 @@ function shareMaskers(): CreateSecretMasker {
   }
 }
 
-type ServerDeps = Pick<OpenerDeps, 'models' | 'clock'> & {
+type ServerDeps = Pick<OpenerDeps, 'upkeepModels' | 'clock'> & {
   readonly memories: MemoryRegistry
   readonly credentials: Credentials
   readonly log: Log

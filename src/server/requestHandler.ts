@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { authenticate } from './auth/identity.ts'
 import { rateLimitKey } from './auth/rateLimiter.ts'
 import { ClientConnection } from './http/client.ts'
@@ -13,8 +13,25 @@ import type { ServerContext } from './serverContext.ts'
 /** Routes without authentication: they reveal nothing that was said, and probes have no key. */
 const publicRoutes: ReadonlySet<string> = new Set(['GET /healthz', 'GET /readyz'])
 
+/** Creates the HTTP server with its timeouts. */
+export function createHttpServer(context: ServerContext, handlers: Handlers): Server {
+  const handle = createRequestHandler(context, handlers)
+  const timeouts = { headersTimeout: 30_000, requestTimeout: 300_000, keepAliveTimeout: 65_000 }
+  const server = createServer(timeouts, (request, response) => {
+    response.on('close', () => {
+      if (!server.listening) server.closeIdleConnections()
+    })
+    handle(request, response).catch((error: unknown) => {
+      // A request whose error response fails must not end the process.
+      context.onFault('answer', describeFault(error))
+      response.destroy()
+    })
+  })
+  return server
+}
+
 /** Creates the listener for all requests: host and origin checks, routing, authentication, rate limits, errors, log. */
-export function createRequestHandler(
+function createRequestHandler(
   house: ServerContext,
   handlers: Handlers,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {

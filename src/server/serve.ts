@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { isUserSession } from '../domain/admission.ts'
 import type { Millis } from '../domain/entry.ts'
 import type { Clock } from '../domain/ports.ts'
+import { isUserSession } from '../domain/session.ts'
 import { FileService } from '../files/files.ts'
 import { internalsOf, type Memory } from '../memory.ts'
 import { apiRoutes } from './api/apiRoutes.ts'
@@ -23,7 +23,7 @@ import { publishedPrices } from './observability/publishedPrices.ts'
 import type { ServerHealth } from './observability/readiness.ts'
 import { noopTracing, type Tracing } from './observability/tracing.ts'
 import { UsageStats } from './observability/usageStats.ts'
-import { createRequestHandler } from './requestHandler.ts'
+import { createHttpServer } from './requestHandler.ts'
 import type { ServerContext } from './serverContext.ts'
 import { KeyedMutex } from './turn/sessionLocks.ts'
 import type { Backend } from './upstreams/backend.ts'
@@ -95,7 +95,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const memories = options.memory instanceof MemoryRegistry ? options.memory : MemoryRegistry.resolve(options.memory)
   const draining = { now: false }
   const context = createServerContext(options, memories, createBackend(options, memories, patience), draining)
-  const server = createHttpServer(context)
+  const server = createHttpServer(context, { ...modelRoutes, ...apiRoutes })
   // A client that neither sends nor reads for longer than an upstream may stay silent is gone.
   server.timeout = Math.max(patience.first, patience.idle) + 30_000
   server.listen(options.port ?? 4848, options.host ?? '127.0.0.1')
@@ -119,22 +119,6 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     return closed
   }
   return { url: urlOf(server), backend: context.backend.name, close, [Symbol.asyncDispose]: () => close() }
-}
-
-function createHttpServer(context: ServerContext): Server {
-  const handle = createRequestHandler(context, { ...modelRoutes, ...apiRoutes })
-  const timeouts = { headersTimeout: 30_000, requestTimeout: 300_000, keepAliveTimeout: 65_000 }
-  const server = createServer(timeouts, (request, response) => {
-    response.on('close', () => {
-      if (!server.listening) server.closeIdleConnections()
-    })
-    handle(request, response).catch((error: unknown) => {
-      // A request whose error response fails must not end the process.
-      context.onFault('answer', describeFault(error))
-      response.destroy()
-    })
-  })
-  return server
 }
 
 function createBackend(

@@ -28,5 +28,3 @@ function createZstd(level: number): Compressor | undefined {
 
 /** Compressor for idle sessions (level 3). */
 export const zstdCompressor = createZstd(3)
-/** Level 1: smaller tables and less time; repetitive data compresses just as well. */
-export const fastZstdCompressor = createZstd(1)

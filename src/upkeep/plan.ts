@@ -1,6 +1,6 @@
-import { estimateReservedTokens, findSummaryCoverage, maxBandTokens } from '../domain/band.ts'
 import type { DerivedEntry, Message, Millis, Summary, Tokens } from '../domain/entry.ts'
 import type { Profile, RuleCondition, UpkeepRule, UpkeepTask } from '../domain/profile.ts'
+import { estimateReservedTokens, findSummaryCoverage, maxBandTokens } from '../domain/profile.ts'
 import { countExisting, type SessionHead } from '../domain/session.ts'
 
 type TaskOf<K extends string> = Extract<UpkeepTask, { summarise: K }>

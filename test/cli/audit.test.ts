@@ -18,7 +18,7 @@ async function writeLog(name: string): Promise<{ readonly file: string; readonly
     operation: 'write',
     path: '/etc/\u001b[2Jpasswd',
     outcome: 'refused',
-    reason: 'outside',
+    why: 'outside',
   })
   await audit.append({ at, user: 'bob', operation: 'list', path: '/app', outcome: 'allowed' })
   const { hash } = JSON.parse(readFileSync(`${audit.file}.head`, 'utf8')) as { hash: string }
@@ -73,7 +73,7 @@ describe('threadkeep audit', () => {
     const refused = JSON.parse(
       (await run(['show', '--log', 'shown.jsonl', '--outcome', 'refused', '--json'])).stdout,
     ) as { items: unknown[] }
-    expect(refused).toMatchObject({ log: 'shown.jsonl', valid: true, items: [{ user: 'eve', reason: 'outside' }] })
+    expect(refused).toMatchObject({ log: 'shown.jsonl', valid: true, items: [{ user: 'eve', why: 'outside' }] })
     expect((await run(['show', '--log', 'shown.jsonl', '--user', 'nobody'])).stdout).toBe('No lines.\n')
   })
 

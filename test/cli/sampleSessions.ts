@@ -48,7 +48,7 @@ export const addChat = (store: string): Promise<void> =>
   })
 
 /** Adds `acme:bot`: an agent that repeats itself four times and is optimized twice. */
-export const addAgentRun = (store: string): Promise<void> =>
+const addAgentRun = (store: string): Promise<void> =>
   withMemory(store, { profile: 'agent' }, async (memory) => {
     now = Date.UTC(2026, 2, 2, 9)
     await memory.append(
@@ -106,7 +106,7 @@ export const addKnowledge = (store: string): Promise<void> =>
   })
 
 /** Adds `acme:due`: a session whose summary is overdue under the default profile. */
-export const addOverdueSession = (store: string): Promise<void> =>
+const addOverdueSession = (store: string): Promise<void> =>
   withMemory(store, { upkeep: false }, (memory) => memory.append('acme:due', createTurns(60, longStep)))
 
 /** Adds all sample sessions. */

@@ -59,7 +59,7 @@ const band: fc.Arbitrary<Omit<Band, 'name'>> = fc
     },
     { requiredKeys: ['claim', 'renderings', 'priority', 'renderAs'] },
   )
-  .map((band) => ('kind' in band.claim || 'recalled' in band.claim ? { ...band, show: 'block' as const } : band))
+  .map((band) => ('kind' in band.claim || 'recalled' in band.claim ? { ...band, renderAs: 'block' as const } : band))
 
 /** Generates valid profiles: bands of every kind, in any order, with any limits. */
 export const arbitraryProfile: fc.Arbitrary<Profile> = fc

@@ -58,7 +58,7 @@ export const ephemeral: readonly Row[] = [
     source,
     behaviour: 'Settled: the first message survives the limit of 50 messages, which evicts from the second message on.',
     status: 'kept',
-    in: ['src/domain/admission.ts'],
+    in: ['src/domain/session.ts'],
   },
   {
     id: 'E-08',

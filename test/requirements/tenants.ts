@@ -48,7 +48,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'A session is created on its first request. Its TTL of 24 h is refreshed on each access; its maximum age is 7 days. Expiry is detected on access and by a sweep that costs O(expired), not O(sessions).',
     status: 'kept',
-    in: ['src/lifecycle/lifecycle.ts', 'src/stores/ram/expiryHeap.ts', 'src/domain/admission.ts'],
+    in: ['src/lifecycle/lifecycle.ts', 'src/stores/ram/sessionCache.ts', 'src/domain/session.ts'],
   },
   {
     id: 'T-07',

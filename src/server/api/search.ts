@@ -1,6 +1,6 @@
-import { isUserSession } from '../../domain/admission.ts'
 import type { Entry } from '../../domain/entry.ts'
 import { isInternalKey, type Key, parseStoredKey, type Scope } from '../../domain/key.ts'
+import { isUserSession } from '../../domain/session.ts'
 import type { SearchOptions, SearchResult } from '../../memory/search.ts'
 import { type Handlers, sendJson } from '../http/requestContext.ts'
 import type { ServerContext } from '../serverContext.ts'

@@ -16,16 +16,15 @@ import { overrideConversation } from '../protocols/request.ts'
 import { findReceipt, newReceiptId, storeReceipt } from '../receipts.ts'
 import type { UpstreamRequest, UpstreamResponse } from '../upstreams/backend.ts'
 import { buildReceipt, buildRelayRecord, buildTurnRecord } from './accounting.ts'
-import { appendMessages } from './appendMessages.ts'
 import { isAuxiliaryRequest } from './auxiliaryRequest.ts'
 import { branchOff, readMessageAt } from './branches.ts'
 import { checkConversationExists, conversationKey } from './conversation.ts'
 import { buildPrompt, buildUnstoredPrompt, clientPrompt, newestTurn, type PromptInput } from './outgoingPrompt.ts'
 import { recentMessagesNeeded, reconcileHistory } from './reconcileHistory.ts'
 import { type RelayOptions, relayReply } from './relay.ts'
-import { storeReply } from './storeReply.ts'
+import { appendMessages, storeReply } from './storeMessages.ts'
 import type { Turn, TurnRequest } from './turn.ts'
-import { readHeader, readTurnHeaders } from './turnHeaders.ts'
+import { readHeader, readTurnHeaders } from './turn.ts'
 
 /** Handles a request for a model reply. */
 export async function handleTurn(context: RequestContext, dialect: Protocol): Promise<void> {

@@ -159,5 +159,5 @@ function reasonTurnIsIncomplete(ledger: Ledger, firstSequence: number): Outgoing
 const coversSequence = ({ entries }: LedgerLine, sequence: number): boolean =>
   entries !== null && (parseMessageId(entries[1]) ?? 0) >= sequence
 
-export const countMessages = (tokenizer: Tokenizer, messages: readonly ClientMessage[]): Tokens =>
+const countMessages = (tokenizer: Tokenizer, messages: readonly ClientMessage[]): Tokens =>
   messages.reduce((sum, message) => sum + countMessageTokens(tokenizer, message), 0)

@@ -1,12 +1,12 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Key } from '../../domain/key.ts'
+import { HttpError } from '../http/httpError.ts'
 import type { RequestContext } from '../http/requestContext.ts'
 import type { ResolvedMemory } from '../memoryRegistry.ts'
 import type { ClientMessage, ModelReply, ParsedRequest, Protocol } from '../protocols/protocol.ts'
 import type { UpstreamResponse } from '../upstreams/backend.ts'
 import type { OutgoingPrompt } from './outgoingPrompt.ts'
 import type { HistoryRelation } from './reconcile.ts'
-import type { TurnHeaders } from './turnHeaders.ts'
-
 /** A parsed and authorized request for a model reply. */
 export type TurnRequest = {
   readonly context: RequestContext
@@ -45,4 +45,46 @@ export type Turn = {
   firstByteMs: number | undefined
   upstreamResponse: UpstreamResponse | undefined
   reply: ModelReply | undefined
+}
+
+/** Options of a turn that clients set in headers. */
+export type TurnHeaders = {
+  /** `x-threadkeep-store: false`: answer with memory, store nothing. */
+  readonly storeDisabled: boolean
+  /** `x-threadkeep-template`: template to begin a new session with. */
+  readonly template: string | undefined
+  /** `x-threadkeep-person`: the person speaking, for profiles that read a person's memory. */
+  readonly person: string | undefined
+  /** The SDKs of OpenAI and Anthropic count their retries in `x-stainless-retry-count`. */
+  readonly isRetry: boolean
+  /** `x-threadkeep-body: receipt`: add the receipt's id to the response body. */
+  readonly addReceiptToBody: boolean
+}
+
+/** Reads the headers of a turn; throws for a value of `x-threadkeep-store` other than true or false. */
+export const readTurnHeaders = (headers: IncomingHttpHeaders): TurnHeaders => ({
+  storeDisabled: isStoreDisabled(headers['x-threadkeep-store']),
+  template: readHeader(headers, 'x-threadkeep-template'),
+  person: readHeader(headers, 'x-threadkeep-person'),
+  isRetry: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
+  addReceiptToBody: headers['x-threadkeep-body'] === 'receipt',
+})
+
+/** An unclear value is refused: a client that means "do not store" must not be stored. */
+function isStoreDisabled(value: string | readonly string[] | undefined): boolean {
+  if (value === undefined) return false
+  const word = String(value).trim().toLowerCase()
+  if (word === 'true' || word === 'false') return word === 'false'
+  throw new HttpError(
+    400,
+    'bad_header',
+    `x-threadkeep-store is ${JSON.stringify(word.slice(0, 40))}; it must be true or false.`,
+    'x-threadkeep-store',
+  )
+}
+
+/** Value of a header that occurs once and is not blank. */
+export function readHeader(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name]
+  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 }

@@ -3,12 +3,9 @@ import { isInternalKey, type Key, type Scope } from '../../domain/key.ts'
 import type { MemoryLimit, SessionCounter } from '../../domain/ports.ts'
 import { countMessageBytes, utf8Length } from '../../text/utf8.ts'
 import type { Compressor } from './compression.ts'
-import { ExpiryHeap } from './expiryHeap.ts'
-import { LruList } from './lruList.ts'
 import { deserialize, serialize } from './serialize.ts'
 import type { Session, SessionContent } from './session.ts'
 import type { SessionCache, SessionFilter } from './sessionTable.ts'
-
 export type RamStoreOptions = {
   /**
    * Memory limit of all sessions together, in bytes. Default: none. Data that belongs to a whole scope is not counted.
@@ -207,3 +204,140 @@ const estimateBytes = (entry: Entry): number =>
 const isSession = (key: Key): boolean => key.id !== '' && !isInternalKey(key)
 /** True for the scope's own memory, its files and its outbox, which never count against the sessions' limit. */
 const belongsToScope = (key: Key): boolean => key.id === '' || key.id.startsWith(':')
+
+/** An item with an expiry time; `heapIndex` is its position and is maintained by the heap. */
+export type HeapItem = { readonly expiresAt: Millis; heapIndex: number }
+
+/** Binary min-heap by expiry time: expired items are found without visiting the others. */
+export class ExpiryHeap<T extends HeapItem> {
+  private readonly heap: T[] = []
+
+  add(item: T): void {
+    this.heap.push(item)
+    this.siftUp(item, this.heap.length - 1)
+  }
+
+  /** Restores the order after an item's expiry time has changed. */
+  update(item: T): void {
+    this.siftUp(item, item.heapIndex)
+    this.siftDown(item, item.heapIndex)
+  }
+
+  remove(item: T): void {
+    const last = this.heap.pop() as T
+    if (last === item) return
+    this.setAt(item.heapIndex, last)
+    this.update(last)
+  }
+
+  /** Returns the items that have expired at `now`, in no order. */
+  listExpired(now: Millis): readonly T[] {
+    const expired: T[] = []
+    const visit = (index: number): void => {
+      const item = this.heap[index]
+      // Children never expire before their parent.
+      if (item === undefined || item.expiresAt > now) return
+      expired.push(item)
+      visit(2 * index + 1)
+      visit(2 * index + 2)
+    }
+    visit(0)
+    return expired
+  }
+
+  private siftUp(item: T, from: number): void {
+    let index = from
+    while (index > 0) {
+      const parentIndex = (index - 1) >> 1
+      const parent = this.heap[parentIndex] as T
+      if (parent.expiresAt <= item.expiresAt) break
+      this.setAt(index, parent)
+      index = parentIndex
+    }
+    this.setAt(index, item)
+  }
+
+  private siftDown(item: T, from: number): void {
+    let index = from
+    for (;;) {
+      const child = this.earlierChild(index)
+      if (child === undefined || child.expiresAt >= item.expiresAt) break
+      const childIndex = child.heapIndex
+      this.setAt(index, child)
+      index = childIndex
+    }
+    this.setAt(index, item)
+  }
+
+  private earlierChild(index: number): T | undefined {
+    const left = this.heap[2 * index + 1]
+    const right = this.heap[2 * index + 2]
+    return left !== undefined && right !== undefined && right.expiresAt < left.expiresAt ? right : left
+  }
+
+  private setAt(index: number, item: T): void {
+    this.heap[index] = item
+    item.heapIndex = index
+  }
+}
+
+/** Names of the two link fields that a list uses in its sessions. */
+type LinkFields = {
+  readonly older: 'olderUsed' | 'olderUncompressed'
+  readonly newer: 'newerUsed' | 'newerUncompressed'
+}
+
+/**
+ * Doubly linked list of sessions by last use. The links are fields of the sessions, so that moving one needs no lookup.
+ */
+export class LruList {
+  private readonly older: LinkFields['older']
+  private readonly newer: LinkFields['newer']
+  private oldest: Session | undefined
+  private newest: Session | undefined
+
+  constructor({ older, newer }: LinkFields) {
+    this.older = older
+    this.newer = newer
+  }
+
+  /** The least recently used session; undefined if it is the only one. */
+  get oldestUnlessOnly(): Session | undefined {
+    return this.oldest === this.newest ? undefined : this.oldest
+  }
+
+  has(session: Session): boolean {
+    return this.newest === session || session[this.newer] !== undefined
+  }
+
+  /** Adds a session as the newest, or moves it there. */
+  moveToNewest(session: Session): void {
+    if (this.newest === session) return
+    this.delete(session)
+    session[this.older] = this.newest
+    if (this.newest === undefined) this.oldest = session
+    else this.newest[this.newer] = session
+    this.newest = session
+  }
+
+  delete(session: Session): void {
+    if (!this.has(session)) return
+    const older = session[this.older]
+    const newer = session[this.newer]
+    if (older === undefined) this.oldest = newer
+    else older[this.newer] = newer
+    if (newer === undefined) this.newest = older
+    else newer[this.older] = older
+    session[this.older] = undefined
+    session[this.newer] = undefined
+  }
+
+  /** Iterates from the least recently used session; the current one may be deleted. */
+  *[Symbol.iterator](): Iterator<Session> {
+    for (let session = this.oldest; session !== undefined; ) {
+      const next = session[this.newer]
+      yield session
+      session = next
+    }
+  }
+}

@@ -19,12 +19,12 @@ import {
   type SessionListItem,
 } from '../../domain/session.ts'
 import type { Compressor } from './compression.ts'
-import { RecordLog } from './recordLog.ts'
 import {
   appendMessages,
   createSession,
   messageAt,
   putDerived,
+  RecordLog,
   removeEntries,
   type Session,
   type SessionContent,
