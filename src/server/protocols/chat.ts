@@ -7,7 +7,6 @@ import { invalidReplyError } from '../../providers/errors.ts'
 import { countPromptOverhead } from '../../text/cost.ts'
 import { getArray, getPath, getString, parseJson } from '../../text/json.ts'
 import { readSessionHint } from '../auth/identity.ts'
-import { JsonReplyParser, parseJsonReply } from './jsonReplyParser.ts'
 import type {
   ClientMessage,
   FilePart,
@@ -18,6 +17,7 @@ import type {
   RequestBody,
   Usage,
 } from './protocol.ts'
+import { JsonReplyParser, parseJsonReply } from './replyParser.ts'
 import {
   addFilePart,
   addMediaUrl,

@@ -6,7 +6,6 @@ import { invalidReplyError } from '../../providers/errors.ts'
 import { countPromptOverhead } from '../../text/cost.ts'
 import { getArray, getPath, getString, parseJson } from '../../text/json.ts'
 import type { ErrorResponse } from '../http/httpError.ts'
-import { JsonReplyParser, parseJsonReply } from './jsonReplyParser.ts'
 import {
   type Block,
   isToolResult,
@@ -17,6 +16,7 @@ import {
   toChatMessages,
 } from './messagesBlocks.ts'
 import type { FilePart, ModelReply, ParsedRequest, Protocol, ReplyParser, RequestBody, Usage } from './protocol.ts'
+import { JsonReplyParser, parseJsonReply } from './replyParser.ts'
 import {
   asArray,
   asNumber,

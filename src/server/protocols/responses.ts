@@ -7,8 +7,8 @@ import { countPromptOverhead } from '../../text/cost.ts'
 import { getArray, getPath, getString, parseJson } from '../../text/json.ts'
 import { readSessionHint } from '../auth/identity.ts'
 import { type ErrorResponse, HttpError } from '../http/httpError.ts'
-import { JsonReplyParser, parseJsonReply } from './jsonReplyParser.ts'
 import type { FilePart, ModelReply, ParsedRequest, Protocol, ReplyParser, RequestBody, Usage } from './protocol.ts'
+import { JsonReplyParser, parseJsonReply } from './replyParser.ts'
 import {
   asArray,
   asNumber,
