@@ -1,5 +1,6 @@
 import { formatMessageId, type Message, type Millis, type NewMessage } from '../domain/entry.ts'
-import { formatKey, type Key, type Scope } from '../domain/key.ts'
+import { formatKey, type Key } from '../domain/key.ts'
+import { KeyedMutex } from '../domain/keyedMutex.ts'
 import type { MemoryLimit, Store } from '../domain/ports.ts'
 import type { Lifetime } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
@@ -23,7 +24,7 @@ export class SessionLimits {
   private readonly deps: LimitsDeps
   private readonly sizes = new Map<string, SessionSize>()
   /** New sessions of a scope are committed one after the other, so that they can be counted. */
-  private readonly scopeQueues = new Map<Scope, Promise<unknown>>()
+  private readonly scopeLocks = new KeyedMutex()
 
   constructor(deps: LimitsDeps) {
     this.deps = deps
@@ -66,7 +67,7 @@ export class SessionLimits {
   /** Commits a write, and enforces the number of sessions per scope if it starts a session. */
   write<T>({ key, revision }: SessionHead, now: Millis, commit: () => Promise<T>): Promise<T> {
     const startsSession = revision === 0 && isUserSession({ key }) && this.deps.lifetime.sessionsPerScope !== undefined
-    return startsSession ? this.runExclusive(key.scope, () => this.commitNewSession(key, now, commit)) : commit()
+    return startsSession ? this.scopeLocks.run(key.scope, () => this.commitNewSession(key, now, commit)) : commit()
   }
 
   /** Evicts sessions while the store exceeds its limit. Returns undefined when it does not. */
@@ -103,16 +104,6 @@ export class SessionLimits {
     const listed = await this.deps.sessions.list({ scope, limit: Number.MAX_SAFE_INTEGER })
     const alive = listed.filter((session) => isUserSession(session) && session.key.id !== id && session.expiresAt > now)
     return alive.sort((a, b) => a.touchedAt - b.touchedAt)
-  }
-
-  private runExclusive<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
-    const queued = (this.scopeQueues.get(scope) ?? Promise.resolve()).then(work, work)
-    this.scopeQueues.set(scope, queued)
-    const end = (): void => {
-      if (this.scopeQueues.get(scope) === queued) this.scopeQueues.delete(scope)
-    }
-    queued.then(end, end)
-    return queued
   }
 
   /** Counts how many of the oldest messages, except the first, must be dropped to free a number of bytes. */

@@ -3,10 +3,12 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Millis } from '../domain/entry.ts'
+import { KeyedMutex } from '../domain/keyedMutex.ts'
 import type { Clock } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
 import { FileService } from '../files/files.ts'
 import { internalsOf, type Memory } from '../memory.ts'
+import type { Timeouts } from '../providers/deadline.ts'
 import { apiRoutes } from './api/apiRoutes.ts'
 import type { Credentials } from './auth/credentials.ts'
 import { RateLimiter, type RateLimits } from './auth/rateLimiter.ts'
@@ -25,12 +27,11 @@ import { noopTracing, type Tracing } from './observability/tracing.ts'
 import { UsageStats } from './observability/usageStats.ts'
 import { createHttpServer } from './requestHandler.ts'
 import type { ServerContext } from './serverContext.ts'
-import { KeyedMutex } from './turn/sessionLocks.ts'
 import type { Backend } from './upstreams/backend.ts'
 import { createOfflineBackend } from './upstreams/offlineBackend.ts'
 import { createUpstreamPool, type RetryPolicy } from './upstreams/pool.ts'
 import type { SessionModels } from './upstreams/sessionModels.ts'
-import type { Timeouts, UpstreamOptions } from './upstreams/upstream.ts'
+import type { UpstreamOptions } from './upstreams/upstream.ts'
 import { createDefaultUpstream } from './upstreams/upstream.ts'
 
 export type ServeOptions = {
@@ -91,13 +92,13 @@ export type RunningServer = AsyncDisposable & {
  * await using server = await serve({ memory: await openMemory(), port: 4848 })
  */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
-  const patience = { ...defaultTimeouts, ...options.timeouts }
+  const timeouts = { ...defaultTimeouts, ...options.timeouts }
   const memories = options.memory instanceof MemoryRegistry ? options.memory : MemoryRegistry.resolve(options.memory)
   const draining = { now: false }
-  const context = createServerContext(options, memories, createBackend(options, memories, patience), draining)
+  const context = createServerContext(options, memories, createBackend(options, memories, timeouts), draining)
   const server = createHttpServer(context, { ...modelRoutes, ...apiRoutes })
   // A client that neither sends nor reads for longer than an upstream may stay silent is gone.
-  server.timeout = Math.max(patience.first, patience.idle) + 30_000
+  server.timeout = Math.max(timeouts.firstByte, timeouts.idle) + 30_000
   server.listen(options.port ?? 4848, options.host ?? '127.0.0.1')
   await once(server, 'listening')
   const sweep = (): void => {
@@ -124,14 +125,14 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 function createBackend(
   { upstream, apiKey, retries }: ServeOptions,
   memories: MemoryRegistry,
-  patience: Timeouts,
+  timeouts: Timeouts,
 ): Backend {
   if (upstream === undefined || upstream.length === 0) return createOfflineBackend(memories.sessions.tokenizer)
   const upstreams = typeof upstream === 'string' ? [createDefaultUpstream(upstream, apiKey)] : upstream
   const pause = async (time: Millis, signal: AbortSignal): Promise<void> => delay(time, undefined, { signal })
   return createUpstreamPool({
     upstreams,
-    timeouts: patience,
+    timeouts,
     retryPolicy: { ...defaultRetries, ...retries },
     sleep: pause,
   })
@@ -163,7 +164,7 @@ function createServerContext(
     defaultScope: options.defaultScope,
     hostPolicy: parseHostPolicy({
       listenAddress: options.host ?? '127.0.0.1',
-      names: options.allowedHosts ?? [],
+      hosts: options.allowedHosts ?? [],
       origins: options.allowedOrigins ?? [],
     }),
     limits: new RateLimiter(options.rateLimits ?? {}),

@@ -1,3 +1,4 @@
+import type { KeyedMutex } from '../domain/keyedMutex.ts'
 import type { Clock, Tokenizer } from '../domain/ports.ts'
 import type { FileService } from '../files/files.ts'
 import type { Credentials } from './auth/credentials.ts'
@@ -11,7 +12,6 @@ import type { PriceTable } from './observability/prices.ts'
 import type { ServerHealth } from './observability/readiness.ts'
 import type { Tracing } from './observability/tracing.ts'
 import type { UsageStats } from './observability/usageStats.ts'
-import type { KeyedMutex } from './turn/sessionLocks.ts'
 import type { Backend } from './upstreams/backend.ts'
 import type { SessionModels } from './upstreams/sessionModels.ts'
 

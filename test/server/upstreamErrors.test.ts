@@ -35,7 +35,7 @@ async function errorFor(
     upstream: address,
     retries: singleAttempt,
     // Short only where the upstream never answers: a busy machine must not cause a timeout.
-    ...(typeof behaviour !== 'string' && behaviour.does === 'hang' ? { timeouts: { first: 150, idle: 150 } } : {}),
+    ...(typeof behaviour !== 'string' && behaviour.does === 'hang' ? { timeouts: { firstByte: 150, idle: 150 } } : {}),
   })
   const response = await server.postChat('demo:me', { messages: [user('Hello')], stream })
   const { error } = (await response.json()) as ErrorResponse

@@ -122,7 +122,7 @@ describe('an upstream fault', () => {
           await using server = await startServer({
             upstream: base,
             // Short only where the upstream never continues: a busy machine must not cause a timeout.
-            ...(isSilent(does) ? { timeouts: { first: 100, idle: 100 } } : {}),
+            ...(isSilent(does) ? { timeouts: { firstByte: 100, idle: 100 } } : {}),
             retries: { tries: 1 },
           })
           const outcome = stream ? expected.streamed : expected.whole

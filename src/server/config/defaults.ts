@@ -1,5 +1,5 @@
+import type { Timeouts } from '../../providers/deadline.ts'
 import type { RetryPolicy } from '../upstreams/pool.ts'
-import type { Timeouts } from '../upstreams/upstream.ts'
 import { defaultProfile } from './profileConfig.ts'
 import type { Config, sections } from './schema.ts'
 
@@ -20,7 +20,7 @@ export type CompleteConfig = With<
   readonly mcp?: Sections['mcp'] | undefined
 }
 
-export const defaultTimeouts: Timeouts = { first: 600_000, idle: 120_000, total: 1_800_000 }
+export const defaultTimeouts: Timeouts = { firstByte: 600_000, idle: 120_000, total: 1_800_000 }
 export const defaultRetries: RetryPolicy = { tries: 3, baseDelay: 500, maxDelay: 20_000 }
 
 /** Default values. A field that is missing here has none: no limit, no webhook, the profile's own budget. */
@@ -33,7 +33,7 @@ export const defaults: CompleteConfig = {
   upstreams: [],
   keys: { file: 'threadkeep-keys.json' },
   limits: { bodyBytes: 33_554_432, fileBytes: 20_000_000 },
-  timeouts: { firstByte: defaultTimeouts.first, idle: defaultTimeouts.idle, total: defaultTimeouts.total },
+  timeouts: defaultTimeouts,
   retries: { attempts: defaultRetries.tries, baseDelay: defaultRetries.baseDelay, maxDelay: defaultRetries.maxDelay },
   log: { level: 'warn' },
   sweepInterval: 10_000,

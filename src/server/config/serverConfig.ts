@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import type { OnSessionEnd } from '../../lifecycle/endEvent.ts'
+import type { Timeouts } from '../../providers/deadline.ts'
 import { buildEndpointUrl } from '../../providers/url.ts'
 import { parseSqliteUrl } from '../../stores/open.ts'
 import { parseJson } from '../../text/json.ts'
@@ -11,7 +12,7 @@ import type { ProfileConfig } from '../memoryRegistry.ts'
 import type { LogLevel } from '../observability/log.ts'
 import { type PriceTable, parsePrices } from '../observability/prices.ts'
 import type { RetryPolicy } from '../upstreams/pool.ts'
-import type { Timeouts, UpstreamOptions } from '../upstreams/upstream.ts'
+import type { UpstreamOptions } from '../upstreams/upstream.ts'
 import { createWebhook } from '../webhooks/webhook.ts'
 import { type McpConfig, resolveMcpConfig } from './mcpConfig.ts'
 import { type Config, invalidField } from './schema.ts'
@@ -62,7 +63,7 @@ export function resolveServerConfig({ config, values, profiles }: Settings, envi
   const { keys, limits, retries, timeouts } = config
   const { host, port, allowedHosts: names, allowedOrigins: origins } = config.listen
   checkStore(config.store, profiles, values)
-  parseHostPolicy({ listenAddress: host, names, origins })
+  parseHostPolicy({ listenAddress: host, hosts: names, origins })
   const file = parseSqliteUrl(config.store)
   return {
     listen: { host, port, allowedHosts: names, allowedOrigins: origins },
@@ -81,7 +82,7 @@ export function resolveServerConfig({ config, values, profiles }: Settings, envi
       totalConcurrency: limits.totalConcurrency,
     },
     maxBytes: { body: limits.bodyBytes, file: limits.fileBytes },
-    timeouts: { first: timeouts.firstByte, idle: timeouts.idle, total: timeouts.total },
+    timeouts: { firstByte: timeouts.firstByte, idle: timeouts.idle, total: timeouts.total },
     retries: { tries: retries.attempts, baseDelay: retries.baseDelay, maxDelay: retries.maxDelay },
     onSessionEnd: resolveWebhook(config.webhook, environment),
     prices: resolvePrices(config.prices),

@@ -8,7 +8,7 @@ export type HostPolicy = {
   /** The address the server listens on. */
   readonly listenAddress: string
   /** Host names of the server besides the loopback ones. */
-  readonly names: readonly string[]
+  readonly hosts: readonly string[]
   /** Allowed origins of web pages and extensions, such as `https://chat.example.com` or `chrome-extension://abc…`. */
   readonly origins: readonly string[]
 }
@@ -28,8 +28,8 @@ const exposedHeaders = [
  * @example
  * parseHostPolicy({ listenAddress: '127.0.0.1', names: ['memory.local'], origins: ['https://chat.example.com'] })
  */
-export function parseHostPolicy({ listenAddress, names, origins }: HostPolicy): HostPolicy {
-  for (const name of names) {
+export function parseHostPolicy({ listenAddress, hosts, origins }: HostPolicy): HostPolicy {
+  for (const name of hosts) {
     const isName = parseHost(name) !== undefined && !name.includes('*')
     checkOption('allowed host', name, isName, 'a name such as memory.example.com')
   }
@@ -39,7 +39,7 @@ export function parseHostPolicy({ listenAddress, names, origins }: HostPolicy): 
   }
   return {
     listenAddress,
-    names: names.map((name) => parseHost(name) ?? ''),
+    hosts: hosts.map((name) => parseHost(name) ?? ''),
     origins: origins.map((origin) => origin.toLowerCase()),
   }
 }
@@ -64,9 +64,9 @@ const maxAcceptedHosts = 100
 function validateHost(host: string | undefined, policy: HostPolicy): void {
   const isLocal = isLoopback(policy.listenAddress)
   // A public server cannot know its names; once names are configured, they are the complete list.
-  if (!isLocal && policy.names.length === 0) return
+  if (!isLocal && policy.hosts.length === 0) return
   const name = parseHost(host ?? '')
-  if (name !== undefined && (isLoopback(name) || policy.names.includes(name))) return
+  if (name !== undefined && (isLoopback(name) || policy.hosts.includes(name))) return
   // IP literals are immune to DNS rebinding.
   if (name !== undefined && !isLocal && isIP(stripBrackets(name)) !== 0) return
   const requested = JSON.stringify((host ?? '').slice(0, 80))

@@ -1,16 +1,10 @@
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
+import type { Timeouts } from '../../providers/deadline.ts'
 import { detectProtocol } from '../auth/upstreamHeaders.ts'
 import { HttpError } from '../http/httpError.ts'
 import type { Backend, UpstreamRequest, UpstreamResponse } from './backend.ts'
-import {
-  groupByProtocol,
-  servesModel,
-  type Timeouts,
-  Upstream,
-  type UpstreamOptions,
-  upstreamProtocolFor,
-} from './upstream.ts'
+import { groupByProtocol, servesModel, Upstream, type UpstreamOptions, upstreamProtocolFor } from './upstream.ts'
 
 /**
  * Attempts per upstream and the delays between them. The delay doubles with each attempt; above the maximum the pool

@@ -1,6 +1,7 @@
 import { Agent } from 'undici'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
+import type { Timeouts } from '../../providers/deadline.ts'
 import {
   connectionLostError,
   invalidReplyError,
@@ -21,9 +22,6 @@ import { afterPendingReads } from '../http/pendingReads.ts'
 import type { UpstreamState } from '../observability/readiness.ts'
 import type { UpstreamRequest, UpstreamResponse } from './backend.ts'
 import { type Deadline, dispatchRequest, type RawResponse } from './dispatch.ts'
-
-/** Time limits for a response: until its headers, between two chunks, and in total. */
-export type Timeouts = { readonly first: Millis; readonly idle: Millis; readonly total: Millis }
 
 /** Configuration of a model server. */
 export type UpstreamOptions = {
@@ -80,7 +78,11 @@ export class Upstream {
     const { origin, address } = this.getTarget('/models')
     this.base = address.replace(/\/models$/, '')
     this.keyOwner = { origin, protocol: options.protocol, key: options.key }
-    this.agent = new Agent({ connect: { timeout: 10_000 }, headersTimeout: timeouts.first, bodyTimeout: timeouts.idle })
+    this.agent = new Agent({
+      connect: { timeout: 10_000 },
+      headersTimeout: timeouts.firstByte,
+      bodyTimeout: timeouts.idle,
+    })
   }
 
   get origin(): string {

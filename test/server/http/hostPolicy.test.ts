@@ -12,10 +12,10 @@ import { HttpError } from '../../../src/server/http/httpError.ts'
 
 const localPolicy = parseHostPolicy({
   listenAddress: '127.0.0.1',
-  names: ['Memory.test:4848'],
+  hosts: ['Memory.test:4848'],
   origins: ['https://chat.example.com', 'chrome-extension://abcdefghijklmnop'],
 })
-const publicPolicy: HostPolicy = { listenAddress: '0.0.0.0', names: [], origins: [] }
+const publicPolicy: HostPolicy = { listenAddress: '0.0.0.0', hosts: [], origins: [] }
 
 const outcomeOf = (check: () => unknown): unknown => {
   try {
@@ -80,7 +80,7 @@ describe('the Host header', () => {
   it('with a public listener and no configured names › any name is accepted', () => {
     for (const host of ['memory.lan', '10.0.0.1:4848', undefined])
       expect(outcomeOf(() => checkHost(host, publicPolicy))).toBe('fine')
-    const known = { ...publicPolicy, names: ['memory.lan'] }
+    const known = { ...publicPolicy, hosts: ['memory.lan'] }
     for (const host of ['memory.lan', '10.0.0.1:4848', '[2001:db8::1]:4848', 'localhost'])
       expect(outcomeOf(() => checkHost(host, known))).toBe('fine')
     expect(outcomeOf(() => checkHost('evil.example', known))).toMatch(/^421 /)
@@ -163,7 +163,7 @@ describe('configured hosts and origins', () => {
   it('are validated at start', () => {
     const create = (part: Partial<HostPolicy>) => () => parseHostPolicy({ ...publicPolicy, ...part })
     for (const name of ['*', '*.example.com', 'https://a.test', 'a b', ''])
-      expect(create({ names: [name] })).toThrow('it must be a name such as memory.example.com')
+      expect(create({ hosts: [name] })).toThrow('it must be a name such as memory.example.com')
     for (const origin of ['*', 'null', 'https://*.example.com', 'https://a.test/', 'a.test', 'https://u@a.test'])
       expect(create({ origins: [origin] })).toThrow(
         'it must be an origin such as https://chat.example.com, without a path',

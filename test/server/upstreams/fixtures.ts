@@ -1,6 +1,7 @@
+import type { Timeouts } from '../../../src/providers/deadline.ts'
 import type { UpstreamRequest, UpstreamResponse } from '../../../src/server/upstreams/backend.ts'
 import { createUpstreamPool, type PoolOptions } from '../../../src/server/upstreams/pool.ts'
-import type { Timeouts, UpstreamOptions } from '../../../src/server/upstreams/upstream.ts'
+import type { UpstreamOptions } from '../../../src/server/upstreams/upstream.ts'
 import { collectAll } from '../start.ts'
 
 type TestPoolOptions = {
@@ -11,7 +12,7 @@ type TestPoolOptions = {
 
 /** Longer than any test: a request that waits for it fails its test. */
 const tenMinutes = 600_000
-const defaultTimeouts: Timeouts = { first: tenMinutes, idle: tenMinutes, total: tenMinutes }
+const defaultTimeouts: Timeouts = { firstByte: tenMinutes, idle: tenMinutes, total: tenMinutes }
 
 /** Creates a pool that records its retry delays in `delays` instead of waiting. */
 export function createPool({ upstreams, timeouts, sleep }: TestPoolOptions) {

@@ -35,7 +35,7 @@ describe('timeouts', () => {
     await using other = await startUpstream(replyWith('There.'))
     await using pool = createPool({
       upstreams: [openaiUpstream(one.url), openaiUpstream(other.url, { name: 'second' })],
-      timeouts: { first: 50 },
+      timeouts: { firstByte: 50 },
     })
     const pending = pool.ask(createRequest())
     await waitFor(() => one.requests.length === 1)
@@ -58,7 +58,7 @@ describe('timeouts', () => {
 
   it('before the headers are not retried with the only upstream', async () => {
     await using upstream = await startUpstream({ does: 'hang' })
-    await using pool = createPool({ upstreams: [openaiUpstream(upstream.url)], timeouts: { first: 50 } })
+    await using pool = createPool({ upstreams: [openaiUpstream(upstream.url)], timeouts: { firstByte: 50 } })
     const pending = pool.ask(createRequest())
     await waitFor(() => upstream.requests.length === 1)
     expect(await expire(pending)).toMatchObject({ code: 'timeout' })
