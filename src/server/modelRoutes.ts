@@ -52,8 +52,8 @@ function modelListRoutes(path: string): Handlers {
   }
 }
 
-function turnHandler(dialect: Protocol): Handler {
-  return (context) => handleTurn(context, dialect)
+function turnHandler(protocol: Protocol): Handler {
+  return (context) => handleTurn(context, protocol)
 }
 
 /** Relays a request that memory takes no part in. */

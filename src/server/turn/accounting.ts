@@ -70,13 +70,13 @@ export function buildTurnRecord(turn: Turn): TurnRecord {
 /** Builds the record of a request that was relayed without memory. */
 export const buildRelayRecord = (
   request: TurnRequest,
-  answer: UpstreamResponse,
+  response: UpstreamResponse,
   firstByteMs: number | undefined,
   usage: Usage | undefined,
 ): TurnRecord => ({
-  ...requestFields(request, answer, firstByteMs),
+  ...requestFields(request, response, firstByteMs),
   profile: 'none',
-  status: answer.status,
+  status: response.status,
   tokens: withUsage(noTokens, usage),
   isStored: false,
   appendedMessages: 0,
@@ -90,19 +90,19 @@ type RequestFields = Pick<
 
 function requestFields(
   { context, protocol, parsed }: TurnRequest,
-  answer: UpstreamResponse | undefined,
+  response: UpstreamResponse | undefined,
   firstByteMs?: number,
 ): RequestFields {
   const total = performance.now() - context.startedAt
   return {
     protocol: protocol.name,
     model: parsed.model,
-    upstream: answer?.upstream ?? '',
+    upstream: response?.upstream ?? '',
     isStreaming: parsed.isStreaming,
     durationMs: { total, memory: 0, ...(firstByteMs !== undefined && { firstByte: firstByteMs }) },
-    retries: answer?.retries ?? 0,
+    retries: response?.retries ?? 0,
     isAborted: context.client.signal.aborted,
-    failedUpstreams: answer?.failedUpstreams ?? [],
+    failedUpstreams: response?.failedUpstreams ?? [],
   }
 }
 

@@ -101,17 +101,20 @@ const servesUser =
  * const instructions = ['You are a title generator. Output only a title for the thread.']
  * isAuxiliaryRequest({ instructions, messages, hasTools: false, maxTokens: 50 }, { messages: 0 }) // true
  */
-export function isAuxiliaryRequest(ask: RequestShape, session: { readonly messages: number }): boolean {
-  const newest = ask.messages.at(-1)
-  if (isDeclared(ask.body?.metadata)) return true
+export function isAuxiliaryRequest(request: RequestShape, session: { readonly messages: number }): boolean {
+  const newest = request.messages.at(-1)
+  if (isDeclared(request.body?.metadata)) return true
   const isUserTurn = newest !== undefined && isUser(newest)
   if (isUserTurn && suggestion.test(newest.content)) return true
   // A probe asks for a single token.
-  if (isUserTurn && ask.maxTokens === 1 && ask.messages.length === 1 && probe.test(newest.content)) return true
-  const hasInstructionsOnly = !ask.hasTools && ask.instructions.length > 0
+  if (isUserTurn && request.maxTokens === 1 && request.messages.length === 1 && probe.test(newest.content)) return true
+  const hasInstructionsOnly = !request.hasTools && request.instructions.length > 0
   if (!isUserTurn && !hasInstructionsOnly) return false
   const text = bothEnds(newest?.content ?? '')
-  return (hasInstructionsOnly && isInstructed(ask, text)) || (isUserTurn && isFilledForm(ask, text, session.messages))
+  return (
+    (hasInstructionsOnly && isInstructed(request, text)) ||
+    (isUserTurn && isFilledForm(request, text, session.messages))
+  )
 }
 
 /** True when the client declares the task in its metadata. */

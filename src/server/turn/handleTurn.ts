@@ -27,8 +27,8 @@ import type { Turn, TurnRequest } from './turn.ts'
 import { readHeader, readTurnHeaders } from './turn.ts'
 
 /** Handles a request for a model reply. */
-export async function handleTurn(context: RequestContext, dialect: Protocol): Promise<void> {
-  const request = await parseTurnRequest(context, dialect)
+export async function handleTurn(context: RequestContext, protocol: Protocol): Promise<void> {
+  const request = await parseTurnRequest(context, protocol)
   const { key } = request
   if (key === undefined) return relayWithoutMemory(request, 'none')
   const { memories, sessionLocks } = context.server
@@ -58,28 +58,28 @@ export async function handleTurn(context: RequestContext, dialect: Protocol): Pr
 }
 
 /** Parses the body and resolves the session's key, which the credential must allow. */
-async function parseTurnRequest(context: RequestContext, dialect: Protocol): Promise<TurnRequest> {
+async function parseTurnRequest(context: RequestContext, protocol: Protocol): Promise<TurnRequest> {
   const { server, request, credential } = context
   const path = readPathKey(context.params)
   // A foreign key is refused before the body is read.
   if (credential !== undefined) resolveKey({ path, credential })
   const body = await readJson(request, server.maxBytes.body)
-  const ask = dialect.parseRequest(body, server.tokenizer)
+  const parsed = protocol.parseRequest(body, server.tokenizer)
   const header = readHeader(request.headers, 'x-threadkeep-key')
   const named = resolveKey({
     path,
     header,
-    sessionHint: ask.sessionHint,
+    sessionHint: parsed.sessionHint,
     credential,
     defaultScope: server.defaultScope,
   })
   const key =
-    named === undefined || ask.conversationId === undefined ? named : conversationKey(named, ask.conversationId)
-  const isSessionFromBody = path === undefined && header === undefined && ask.conversationId === undefined
+    named === undefined || parsed.conversationId === undefined ? named : conversationKey(named, parsed.conversationId)
+  const isSessionFromBody = path === undefined && header === undefined && parsed.conversationId === undefined
   const headers = readTurnHeaders(request.headers)
   const sessionsDisabled = key !== undefined && key.id !== '' && !server.memories.hasSessions
   const storeDisabled = headers.storeDisabled || sessionsDisabled
-  return { context, protocol: dialect, parsed: ask, key, isSessionFromBody, headers, storeDisabled }
+  return { context, protocol, parsed, key, isSessionFromBody, headers, storeDisabled }
 }
 
 /** Indexes files sent to a tenant. Refuses files sent to a session; an unreadable file still reaches the model. */
@@ -256,10 +256,10 @@ function setTurnHeaders({ request, resolved, prompt, epoch, receiptId, degraded 
 async function callUpstream({ request, key, prompt }: Turn): Promise<UpstreamResponse> {
   const { context, parsed, storeDisabled } = request
   const { server, credential } = context
-  const answer = await server.backend.send(upstreamCall(request, prompt.body, prompt.tokens))
+  const response = await server.backend.send(upstreamCall(request, prompt.body, prompt.tokens))
   if (!storeDisabled)
-    server.upkeepModels?.record(key, parsed.model, answer.upstream, context.request.headers, credential !== undefined)
-  return answer
+    server.upkeepModels?.record(key, parsed.model, response.upstream, context.request.headers, credential !== undefined)
+  return response
 }
 
 function upstreamCall(
@@ -327,11 +327,11 @@ async function relayWithoutMemory(request: TurnRequest, reason: 'none' | 'auxili
   client.setHeader('x-threadkeep-memory', reason)
   // References that only memory can resolve are removed.
   const body = reason === 'auxiliary' ? protocol.buildRequest(parsed, [], 0) : parsed.body
-  const answer = await server.backend.send(upstreamCall(request, body, 0))
+  const response = await server.backend.send(upstreamCall(request, body, 0))
   let reply: ModelReply | undefined
   let firstByteMs: number | undefined
   try {
-    await relayReply(answer, client, {
+    await relayReply(response, client, {
       protocol,
       streams: parsed.isStreaming,
       allowAnyResponse: reason === 'none',
@@ -343,6 +343,6 @@ async function relayWithoutMemory(request: TurnRequest, reason: 'none' | 'auxili
       },
     })
   } finally {
-    context.onTurn(buildRelayRecord(request, answer, firstByteMs, reply?.usage))
+    context.onTurn(buildRelayRecord(request, response, firstByteMs, reply?.usage))
   }
 }

@@ -28,25 +28,25 @@ const maxReplyBytes = 67_108_864
  * the reply only after it was stored, so that its next request finds it in memory.
  */
 export async function relayReply(
-  answer: UpstreamResponse,
+  response: UpstreamResponse,
   client: ClientConnection,
   options: RelayOptions,
 ): Promise<void> {
-  if (answer.status >= 400) {
+  if (response.status >= 400) {
     client.removeHeader('x-threadkeep-receipt')
-    return relayUnchanged(answer, client)
+    return relayUnchanged(response, client)
   }
-  if (isEventStream(answer))
+  if (isEventStream(response))
     return options.streams === false
-      ? relayUnrequestedStream(answer, client, options)
-      : relayStream(answer, client, options)
-  const body = takeBufferedBody(answer) ?? (await readBody(answer))
+      ? relayUnrequestedStream(response, client, options)
+      : relayStream(response, client, options)
+  const body = takeBufferedBody(response) ?? (await readBody(response))
   const text = body.toString('utf8')
   options.onFirstByte?.()
-  const reply = parseReply(text, answer, options)
+  const reply = parseReply(text, response, options)
   if (reply !== undefined) await options.onReply(reply)
   const { rewriteBody } = options
-  client.send(answer.status, answer.headers, rewriteBody === undefined ? body : Buffer.from(rewriteBody(text)))
+  client.send(response.status, response.headers, rewriteBody === undefined ? body : Buffer.from(rewriteBody(text)))
 }
 
 function parseReply(
@@ -63,42 +63,42 @@ function parseReply(
 }
 
 /** Relays a response without reading it. */
-export async function relayUnchanged(answer: UpstreamResponse, client: ClientConnection): Promise<void> {
-  client.sendHeaders(answer.status, answer.headers)
-  for await (const bytes of answer.body) if (!client.write(bytes)) await client.drained()
+export async function relayUnchanged(response: UpstreamResponse, client: ClientConnection): Promise<void> {
+  client.sendHeaders(response.status, response.headers)
+  for await (const bytes of response.body) if (!client.write(bytes)) await client.drained()
   client.end()
 }
 
 /** Relays a JSON response, or the part of it that `pick` returns. */
 export async function relayJson(
-  answer: UpstreamResponse,
+  response: UpstreamResponse,
   client: ClientConnection,
   pick?: (json: unknown) => unknown,
 ): Promise<void> {
-  if (answer.status >= 400) return relayUnchanged(answer, client)
-  const body = await readBody(answer)
+  if (response.status >= 400) return relayUnchanged(response, client)
+  const body = await readBody(response)
   const json = parseJson(body.toString('utf8'))
-  if (json === undefined) throw invalidReplyError(answer.address, 'something that is not JSON')
-  client.send(answer.status, answer.headers, pick === undefined ? body : Buffer.from(JSON.stringify(pick(json))))
+  if (json === undefined) throw invalidReplyError(response.address, 'something that is not JSON')
+  client.send(response.status, response.headers, pick === undefined ? body : Buffer.from(JSON.stringify(pick(json))))
 }
 
 /** Buffers a stream that the client did not ask for: such clients do not look for errors inside a stream. */
 async function relayUnrequestedStream(
-  answer: UpstreamResponse,
+  response: UpstreamResponse,
   client: ClientConnection,
   options: RelayOptions,
 ): Promise<void> {
-  const parser = options.protocol.createReplyParser(answer.address)
-  const bytes = await readBody(answer)
+  const parser = options.protocol.createReplyParser(response.address)
+  const bytes = await readBody(response)
   options.onFirstByte?.()
   parser.end(bytes)
-  if (!parser.isComplete) throw incompleteReplyError(answer.address)
+  if (!parser.isComplete) throw incompleteReplyError(response.address)
   await options.onReply(parser.toReply())
-  client.send(answer.status, answer.headers, bytes)
+  client.send(response.status, response.headers, bytes)
 }
 
-async function relayStream(answer: UpstreamResponse, client: ClientConnection, options: RelayOptions): Promise<void> {
-  const parser = options.protocol.createReplyParser(answer.address)
+async function relayStream(response: UpstreamResponse, client: ClientConnection, options: RelayOptions): Promise<void> {
+  const parser = options.protocol.createReplyParser(response.address)
   let isHandedOver = false
   const handOver = async (): Promise<void> => {
     if (isHandedOver || !parser.isComplete) return
@@ -106,7 +106,7 @@ async function relayStream(answer: UpstreamResponse, client: ClientConnection, o
     await options.onReply(parser.toReply())
   }
   try {
-    await relayEvents(answer, client, parser, { onComplete: handOver, onFirstByte: options.onFirstByte })
+    await relayEvents(response, client, parser, { onComplete: handOver, onFirstByte: options.onFirstByte })
   } catch (error) {
     // A connection error after the complete reply does no harm.
     if (!parser.isComplete) {
@@ -122,7 +122,7 @@ async function relayStream(answer: UpstreamResponse, client: ClientConnection, o
 type StreamCallbacks = Pick<RelayOptions, 'onFirstByte'> & { readonly onComplete: () => Promise<void> }
 
 async function relayEvents(
-  answer: UpstreamResponse,
+  response: UpstreamResponse,
   client: ClientConnection,
   parser: ReplyParser,
   { onComplete, onFirstByte }: StreamCallbacks,
@@ -132,11 +132,11 @@ async function relayEvents(
     if (bytes.length === 0) return undefined
     if (!client.headersSent) {
       onFirstByte?.()
-      client.sendHeaders(answer.status, { ...answer.headers, 'cache-control': 'no-cache' })
+      client.sendHeaders(response.status, { ...response.headers, 'cache-control': 'no-cache' })
     }
     return client.write(bytes) ? undefined : client.drained()
   }
-  await forEachChunk(answer.body, (bytes) => {
+  await forEachChunk(response.body, (bytes) => {
     const completeEvents = events.push(bytes)
     parser.push(completeEvents)
     return parser.hasEnded ? onComplete().then(() => write(completeEvents)) : write(completeEvents)
@@ -144,7 +144,7 @@ async function relayEvents(
   const rest = events.rest()
   parser.end(rest)
   // Half an event is withheld: it would corrupt the error event that follows.
-  if (!parser.isComplete && !parser.hasFailed) throw incompleteReplyError(answer.address)
+  if (!parser.isComplete && !parser.hasFailed) throw incompleteReplyError(response.address)
   if (parser.hasEnded) await onComplete()
   return write(rest)
 }
@@ -156,12 +156,12 @@ function takeBufferedBody({ body, address }: UpstreamResponse): Buffer | undefin
   return bytes && asBuffer(bytes)
 }
 
-async function readBody(answer: UpstreamResponse): Promise<Buffer> {
+async function readBody(response: UpstreamResponse): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const bytes of answer.body) {
+  for await (const bytes of response.body) {
     size += bytes.length
-    if (size > maxReplyBytes) throw replyTooLarge(answer.address)
+    if (size > maxReplyBytes) throw replyTooLarge(response.address)
     chunks.push(bytes)
   }
   return chunks.length === 1 ? asBuffer(chunks[0] as Uint8Array) : Buffer.concat(chunks)
