@@ -75,16 +75,6 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (session, id)
   ) STRICT, WITHOUT ROWID;
 
-  -- Auxiliary records of a session, such as receipts.
-  CREATE TABLE record (
-    session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
-    number INTEGER NOT NULL,
-    id TEXT NOT NULL,
-    at REAL NOT NULL,
-    body TEXT NOT NULL,
-    PRIMARY KEY (session, number)
-  ) STRICT, WITHOUT ROWID;
-
   CREATE TABLE vector (
     place INTEGER PRIMARY KEY AUTOINCREMENT,
     session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
@@ -121,6 +111,17 @@ export const migrations: readonly string[] = [
     data BLOB NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX snapshot_scope ON snapshot (scope);
+  `,
+  `
+  -- Auxiliary records of a session, such as receipts.
+  CREATE TABLE record (
+    session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    at REAL NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (session, number)
+  ) STRICT, WITHOUT ROWID;
   `,
 ]
 
