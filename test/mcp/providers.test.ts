@@ -5,7 +5,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { type ProviderConfig, Providers } from '../../src/mcp/providers/providers.ts'
 import { fillTemplate } from '../../src/mcp/providers/query.ts'
 import { startProgram } from '../cli/command.ts'
@@ -258,7 +258,8 @@ describe('context providers', () => {
       const wrapped = new Providers({ one: stdio('echo', { ...wrapper, env, timeout: 2_000 }) }, silent)
       expect((await wrapped.gather('save', variables)).degraded).toEqual([{ step: 'provider one', why: 'timeout' }])
       await wrapped.close()
-      expect(isRunning(pid())).toBe(false)
+      // The shell has ended; the kernel delivers the group's SIGKILL to its child a moment later.
+      await vi.waitFor(() => expect(isRunning(pid())).toBe(false), { timeout: longTimeout / 2 })
       rmSync(folder, { recursive: true })
     },
     longTimeout,
