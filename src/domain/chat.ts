@@ -5,6 +5,16 @@ import { MemoryError } from './error.ts'
 /** Content part in OpenAI's format. */
 export type ContentPart = { readonly type: string; readonly text?: string; readonly [field: string]: unknown }
 
+/** A message in the form in which a client or a model sent it. */
+export type Payload = {
+  /** Name of the wire protocol it belongs to; no other protocol may use it. */
+  readonly protocol: string
+  /** Elements of the protocol's message list that make up the message, mostly one. */
+  readonly items: readonly unknown[]
+  /** Number of consecutive messages that the items stand for; default 1. Only the first of them has the payload. */
+  readonly count?: number
+}
+
 /** Message from a caller in OpenAI's format. */
 export type MessageInput = {
   readonly role: Role | 'developer'
@@ -18,10 +28,15 @@ export type MessageInput = {
   readonly tool_call_id?: string
   /** Time of the message in milliseconds. Default: now. */
   readonly at?: Millis
+  /** Original form, kept beside the message and returned unchanged to the protocol it came from. */
+  readonly payload?: Payload
 }
 
 /** Validated message whose tokens are not counted yet. */
-export type ParsedMessage = Omit<NewMessage, 'tokens' | 'lineTokens' | 'tokenizer' | 'weight'>
+export type ParsedMessage = Omit<
+  NewMessage,
+  'tokens' | 'lineTokens' | 'tokenizer' | 'weight' | 'packedPayload' | 'branch'
+> & { readonly payload?: Payload }
 
 /** Largest distance of a date from 1970, by the ECMAScript specification. */
 const maxTimeMs = 8.64e15

@@ -22,6 +22,12 @@ export type AppendOptions = {
   readonly answers?: Ledger
   /** Postpones upkeep until the reply that follows at once; default false. */
   readonly replyFollows?: boolean
+  /** Conversation of the messages within the session: its first sequence number, or `new` to start one. */
+  readonly branch?: number | 'new'
+  /** Leaves the next sequence numbers unused, for replies that are still on their way; default 0. */
+  readonly reserve?: number
+  /** Stores a single message under this reserved sequence number instead of at the end. */
+  readonly sequence?: number
 }
 
 export type AppendDeps = {
