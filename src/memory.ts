@@ -15,7 +15,7 @@ import type { Lifecycle } from './lifecycle/lifecycle.ts'
 import type { SessionMetadataUpdate } from './lifecycle/metadata.ts'
 import { sweepSessions } from './lifecycle/sweep.ts'
 import { type AppendDeps, type AppendOptions, type AppendResult, appendToSession } from './memory/append.ts'
-import { ContextBuilder, type ContextOptions } from './memory/contextBuilder.ts'
+import { type AdditionOptions, ContextBuilder, type ContextOptions } from './memory/contextBuilder.ts'
 import type { EmbeddingProgress, EmbeddingQueue } from './memory/embedding.ts'
 import { ForgetOperation, type ForgetResult, type ForgetTarget, type Rederive } from './memory/forget.ts'
 import { type KnowledgeInput, remember } from './memory/knowledge.ts'
@@ -42,6 +42,8 @@ export type MemoryInternals = MemoryDeps & {
   appendRaw(key: Key, messages: readonly MessageInput[]): Promise<AppendResult>
   /** Builds a context like `context`, with its text rendered on demand. */
   buildContext(key: Key, options: ContextOptions, provider?: Provider): Promise<LazyContext>
+  /** Builds what memory knows beyond the conversation that a client sends itself. */
+  buildAdditions(key: Key, options: AdditionOptions): Promise<LazyContext>
 }
 
 let readInternals: (memory: Memory) => MemoryInternals
@@ -79,6 +81,7 @@ export class Memory implements AsyncDisposable {
         appendToSession(this.#appendDeps, this.#parseKey(key), messages, options, head),
       appendRaw: (key, messages) => appendToSession(deps, key, messages, {}),
       buildContext: (key, options, provider) => this.#buildContext(this.#parseKey(key), options, provider),
+      buildAdditions: (key, options) => this.#contexts.buildAdditions(this.#parseKey(key), options),
     }
     const renderer = new Renderer(deps.tokenizer)
     this.#contexts = new ContextBuilder({ ...deps, renderer })

@@ -14,12 +14,17 @@ export function toAnthropic(messages: readonly ChatMessage[]): { system: string;
   const first = messages.findIndex((message) => message.role !== 'system')
   const start = first < 0 ? messages.length : first
   const system = messages.slice(0, start).map((message) => message.content)
+  const turns = toAnthropicTurns(messages.slice(start), new CallIds())
+  const notice: readonly AnthropicMessage[] =
+    turns[0]?.role === 'assistant' ? [{ role: 'user', content: continuationNotice }] : []
+  return { system: system.join('\n\n'), messages: [...notice, ...turns] }
+}
+
+/** Converts the messages after the leading system messages; roles alternate. */
+export function toAnthropicTurns(messages: readonly ChatMessage[], ids: CallIds): readonly AnthropicMessage[] {
   const turns: Turn[] = []
-  const ids = new CallIds()
-  for (const message of messages.slice(start)) appendToTurns(turns, message, ids)
-  if (turns[0]?.role === 'assistant')
-    turns.unshift({ role: 'user', blocks: [{ type: 'text', text: continuationNotice }] })
-  return { system: system.join('\n\n'), messages: turns.map(toMessage) }
+  for (const message of messages) appendToTurns(turns, message, ids)
+  return turns.map(toMessage)
 }
 
 function appendToTurns(turns: Turn[], message: ChatMessage, ids: CallIds): void {
@@ -75,7 +80,7 @@ export function parseArguments(json: string): Record<string, unknown> {
 }
 
 /** Maps call ids to ids that are unique in the conversation and contain only characters the API accepts. */
-class CallIds {
+export class CallIds {
   private readonly used = new Set<string>()
   private readonly current = new Map<string, string>()
   private replacements = 0

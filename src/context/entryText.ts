@@ -59,6 +59,16 @@ export function toChatMessage(message: ParsedMessage, withCalls = true): ChatMes
   return { role, content: isBlank(content) ? null : content, ...(name ? { name } : {}), tool_calls }
 }
 
+/** Key of the stored message in a chat message that shows it whole. Set only if the message has a payload. */
+export const storedSource: unique symbol = Symbol('stored message')
+
+/** A chat message of a context, with the stored message that it shows whole, if that has a payload. */
+export type SourcedChatMessage = ChatMessage & { readonly [storedSource]?: Message }
+
+/** Adds the stored message to a chat message that shows it whole, so that its payload can be sent instead. */
+export const withSource = (chat: ChatMessage, message: Message): SourcedChatMessage =>
+  message.packedPayload === undefined ? chat : { ...chat, [storedSource]: message }
+
 /**
  * Formats a derived entry, with `shorten` applied to each of its texts. Returns '' for entries that are never shown.
  */

@@ -1,10 +1,19 @@
-import { type DerivedEntry, isBlank, isInternal, type Knowledge, type Message, type Tokens } from '../domain/entry.ts'
+import {
+  type DerivedEntry,
+  isBlank,
+  isInternal,
+  type Knowledge,
+  type Message,
+  parseMessageId,
+  type SequenceRange,
+  type Tokens,
+} from '../domain/entry.ts'
 import { getOrCompute } from '../domain/getOrCompute.ts'
 import type { Origin } from '../domain/ledger.ts'
 import type { IndexHit, IndexQuery, PageOptions } from '../domain/ports.ts'
 import type { Band, Profile } from '../domain/profile.ts'
 import { estimateReservedTokens, getImportance, matchesClaim } from '../domain/profile.ts'
-import type { SessionHead } from '../domain/session.ts'
+import { isInRanges, type SessionHead } from '../domain/session.ts'
 import type { TimeRange } from '../text/calendar.ts'
 import {
   type BandCandidates,
@@ -45,6 +54,8 @@ export type ContextCandidates = {
   readonly byPriority: readonly BandCandidates[]
   /** Passages of the scope's files. */
   readonly passages?: BandCandidates
+  /** Messages that the client sends itself; see `GatherOptions`. */
+  readonly sentByClient: readonly SequenceRange[] | undefined
 }
 
 export type GatherOptions = {
@@ -56,6 +67,11 @@ export type GatherOptions = {
   readonly period?: TimeRange | undefined
   /** Returns the tokens of a derived entry shown whole. */
   readonly tokenCostOf: (entry: DerivedEntry) => Tokens
+  /**
+   * Messages of the session that the client sends itself, in order. When set, only what lies beyond them is gathered:
+   * neither those messages nor entries derived from them alone, and no newest turn.
+   */
+  readonly sentByClient?: readonly SequenceRange[] | undefined
 }
 
 /** Collects the candidates of each band. Reads no more of the session than could fit the budget. */
@@ -64,11 +80,13 @@ export function* gatherCandidates(
   profile: Profile,
   options: GatherOptions,
 ): ContextQuery<ContextCandidates> {
-  const { budget, query, period } = options
+  const { budget, query, period, sentByClient } = options
   const { bands } = profile
-  const reader = new SessionReader(head)
+  const reader = new SessionReader(head, sentByClient)
   const origins = new Map<DerivedEntry, Origin>()
-  const derived = head.derived.filter(isShowable)
+  const derived = head.derived.filter(
+    (entry) => isShowable(entry) && (sentByClient === undefined || liesBeyond(sentByClient, entry)),
+  )
   for (const { from, entries } of options.sharedEntries) {
     for (const entry of entries) {
       origins.set(entry, from)
@@ -96,19 +114,44 @@ export function* gatherCandidates(
       while (!reader.claimNewest(units, limit)) yield* reader.loadOlder()
     }
   }
-  while (reader.oldestSequence() > (head.lastUserMessage?.sequence ?? head.lastSequence + 1) && !reader.isAtStart)
+  const newestQuestion = sentByClient === undefined ? head.lastUserMessage?.sequence : undefined
+  while (reader.oldestSequence() > (newestQuestion ?? head.lastSequence + 1) && !reader.isAtStart)
     yield* reader.loadOlder()
   return {
     head,
     derived,
     origins,
     pressure,
-    ...reader.newestTurn(),
+    ...(sentByClient === undefined ? reader.newestTurn() : noTurn),
     isQuestionStored: query === undefined,
     bands: inReadingOrder,
     byPriority,
+    sentByClient,
   }
 }
+
+const noTurn = { newestTurn: undefined, sinceNewestTurn: [], openingMessage: undefined }
+
+/** True if an entry tells something that the messages sent by the client do not. */
+function liesBeyond(sent: readonly SequenceRange[], entry: DerivedEntry): boolean {
+  if (entry.kind === 'summary') return !isInRanges(sent, entry.covers[0])
+  if (entry.kind !== 'fact' && entry.kind !== 'item') return true
+  return (
+    entry.sources.length === 0 ||
+    entry.sources.some(
+      ({ message, session }) => session !== undefined || !isInRanges(sent, parseMessageId(message) ?? 0),
+    )
+  )
+}
+
+const profilesBeyond = new WeakMap<Profile, Profile>()
+
+/** The profile for what lies beyond a client's own conversation: its bands without those that show the conversation. */
+export const profileBeyond = (profile: Profile): Profile =>
+  getOrCompute(profilesBeyond, profile, () => ({
+    ...profile,
+    bands: profile.bands.filter(({ claim }) => 'kind' in claim || 'recalled' in claim),
+  }))
 
 const none: readonly never[] = []
 const isShowable = (entry: DerivedEntry): boolean => !isInternal(entry)
@@ -140,6 +183,7 @@ function preferPeriod(periodHits: readonly IndexHit[], hits: readonly IndexHit[]
 /** Reads a session page by page from both ends and gives out each unit once. */
 class SessionReader {
   readonly #head: SessionHead
+  readonly #sentByClient: readonly SequenceRange[]
   /** True once the start of the session is reached. */
   isAtStart = false
   /** Units loaded from the end, in order, and how many of them are claimed. */
@@ -150,8 +194,9 @@ class SessionReader {
   /** Units claimed from the start. */
   #first: readonly Unit[] = none
 
-  constructor(head: SessionHead) {
+  constructor(head: SessionHead, sentByClient: readonly SequenceRange[] = none) {
     this.#head = head
+    this.#sentByClient = sentByClient
     this.#addLoaded(head.recent, head.recent.length >= head.messages)
   }
 
@@ -183,13 +228,24 @@ class SessionReader {
   *search(text: string, limit: number, when: TimeRange | undefined): ContextQuery<readonly Unit[]> {
     const before = this.#firstClaimedSequence(this.#head.lastSequence + 1)
     const after = this.#lastSequenceOfFirst()
-    if (before <= after + 1 || limit === 0) return none
+    if (before <= after + 1 || limit === 0 || this.#isAllSent()) return none
     const search: IndexQuery = { text, kinds: ['message'], before, limit }
     const { hits } = yield { search }
     const periodHits =
       when === undefined ? [] : (yield { search: { ...search, from: when.from, to: when.to - 1 } }).hits
     const best = preferPeriod(periodHits, hits).slice(0, limit)
-    return best.flatMap(({ entry }) => (entry.kind === 'message' && entry.sequence > after ? [singleUnit(entry)] : []))
+    return best.flatMap(({ entry }) =>
+      entry.kind === 'message' && entry.sequence > after && !isInRanges(this.#sentByClient, entry.sequence)
+        ? [singleUnit(entry)]
+        : [],
+    )
+  }
+
+  /** True if the client sends every message of the session itself. */
+  #isAllSent(): boolean {
+    const [range] = this.#sentByClient
+    const { firstMessage, lastSequence: last } = this.#head
+    return range !== undefined && range[0] <= (firstMessage?.sequence ?? 1) && range[1] >= last
   }
 
   newestTurn(): Pick<ContextCandidates, 'newestTurn' | 'sinceNewestTurn' | 'openingMessage'> {

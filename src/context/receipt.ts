@@ -116,13 +116,27 @@ function addLine(
   } else lines.push({ band, entries: [first, end], count, verdict, tokens, why, ...(from && { from }) })
 }
 
-/** A run of messages that is not shown, with the reason. */
-type Absence = { readonly run: SequenceRange; readonly verdict: 'covered' | 'dropped'; readonly why: string }
+/** Name in receipts for what the client sends itself. */
+export const clientBand = 'client'
+
+/** A run of messages that memory does not show, with the reason. */
+type Absence = {
+  readonly run: SequenceRange
+  readonly verdict: Verdict
+  readonly why: string
+  /** Default `none`. */
+  readonly band?: string
+}
 
 /** Collects the known absences; of overlapping ones the first counts. */
-function findAbsences({ pressure }: ContextCandidates, { derived, misses }: Allocation): Absence[] {
-  if (derived.length + pressure.dropped.length + misses.length === 0) return []
-  const absences: Absence[] = []
+function findAbsences(
+  { pressure, sentByClient = [] }: ContextCandidates,
+  { derived, misses }: Allocation,
+): readonly Absence[] {
+  if (derived.length + pressure.dropped.length + misses.length + sentByClient.length === 0) return []
+  const absences = sentByClient.map(
+    (run): Absence => ({ run, band: clientBand, verdict: 'whole', why: 'sent by the client' }),
+  )
   for (const { derived: entry } of derived)
     if (entry.kind === 'summary')
       absences.push({ run: entry.covers, verdict: 'covered', why: `covered by summary ${entry.id}` })
@@ -235,7 +249,16 @@ function addAbsent(
     const count = countExisting(head.gaps, at, end)
     const verdict = found?.verdict ?? 'dropped'
     if (count > 0)
-      addLine(lines, formatMessageId(from), formatMessageId(to), count, 0, 'none', verdict, found?.why ?? otherwise)
+      addLine(
+        lines,
+        formatMessageId(from),
+        formatMessageId(to),
+        count,
+        0,
+        found?.band ?? 'none',
+        verdict,
+        found?.why ?? otherwise,
+      )
     at = end + 1
   }
 }

@@ -14,7 +14,7 @@ import { compactJson } from '../text/json.ts'
 import { selectSentences } from '../text/selectSentences.ts'
 import { fastTokenCounters, type MessageCosts } from '../tokenizers/fastTokenCounters.ts'
 import { parseArguments } from './anthropic.ts'
-import { formatDerived, formatLine, toChatMessage, toMemoryLine, withContent } from './entryText.ts'
+import { formatDerived, formatLine, toChatMessage, toMemoryLine, withContent, withSource } from './entryText.ts'
 import { isSendable, type Unit } from './unit.ts'
 
 /**
@@ -168,14 +168,15 @@ export class Renderer {
     const withCalls = unit.fault === undefined
     const { label, separator } = mode
     const text = messages.map((message) => `${label}${formatLine(message, withCalls)}${separator}`).join('')
-    const chat = mode.show === 'turns' ? messages.map((message) => toChatMessage(message, withCalls)) : []
     const isChanged =
       sendable.length < unit.messages.length ||
       unit.fault !== undefined ||
       sendable.some((message, at) => message.content !== contents[at])
+    const chat = mode.show === 'turns' ? messages.map((message) => toChatMessage(message, withCalls)) : []
+    const isOriginal = !isChanged && !sendable.some(hasMemoryTag)
     return {
       text,
-      chat,
+      chat: isOriginal ? chat.map((message, at) => withSource(message, sendable[at] as Message)) : chat,
       tokens: (isChanged ? undefined : this.#storedCost(unit, mode)) ?? countRendering(this.tokenizer, text, chat),
       shortened: isChanged,
       exact: this.tokenizer.isExact(text),
@@ -248,9 +249,10 @@ class VerbatimRendering implements Rendering {
   }
 
   get chat(): ChatMessage {
-    const { role, content, name } = this.#message
+    const { role, content, name, packedPayload } = this.#message
     // The content has no memory tag, so most messages need no conversion.
-    return role === 'tool' || name !== undefined ? toChatMessage(this.#message) : { role, content }
+    if (role !== 'tool' && name === undefined && packedPayload === undefined) return { role, content }
+    return withSource(toChatMessage(this.#message), this.#message)
   }
 
   get tokens(): Tokens {

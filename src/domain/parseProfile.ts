@@ -126,6 +126,8 @@ const profile = fields<Profile>({
   name: nonEmptyText,
   durability: oneOf('ram', 'durable'),
   budget: integerAtLeast(1),
+  budgetMode: optional(oneOf('auto', 'fixed')),
+  uploads: optional(oneOf('pass', 'refuse')),
   tokenizer: oneOf(...tokenizerNames),
   framing: oneOf(...framings),
   scopes: listOf(oneOf('session', 'scope', 'person'), 1),

@@ -159,9 +159,16 @@ export type Profile = {
   readonly durability: 'ram' | 'durable'
   /** Default token budget of a context. */
   readonly budget: Tokens
+  /**
+   * With `auto`, the server never cuts what a client sends while it fits the model's context window, and adds at most
+   * `budget` tokens of memory. Default `fixed`: the whole prompt stays within `budget`.
+   */
+  readonly budgetMode?: 'auto' | 'fixed'
+  /** With `refuse`, files sent to a session are an error. Default `pass`: they reach the model. */
+  readonly uploads?: 'pass' | 'refuse'
   readonly tokenizer: TokenizerName
   readonly framing: Framing
-  /** MemoryRegistry a context reads from. */
+  /** Memories that a context reads from. */
   readonly scopes: readonly ('session' | 'scope' | 'person')[]
   /** Share of the budget at which the cost of the complete history makes upkeep due. */
   readonly upkeepAt?: number

@@ -4,12 +4,13 @@ import {
   type ContextQuery,
   gatherCandidates,
   isVisible,
+  profileBeyond,
   type ReadRequest,
   type ReadResponse,
   type SharedEntries,
 } from '../context/gatherCandidates.ts'
 import type { Renderer } from '../context/render.ts'
-import type { DerivedEntry, Message, Millis, Tokens } from '../domain/entry.ts'
+import type { DerivedEntry, Message, Millis, SequenceRange, Tokens } from '../domain/entry.ts'
 import { checkOption } from '../domain/error.ts'
 import { type Key, personKey, scopeKey } from '../domain/key.ts'
 import type { Origin, Provider } from '../domain/ledger.ts'
@@ -33,6 +34,14 @@ export type ContextOptions = {
   readonly framing?: Framing
   /** The person who speaks, for profiles that read a person's memory across sessions. */
   readonly person?: string
+}
+
+/** Options of a context that completes a conversation which the client sends itself. */
+export type AdditionOptions = Pick<ContextOptions, 'person'> & {
+  readonly budget: Tokens
+  readonly query: string
+  /** Stored messages that are part of the client's conversation, in order. */
+  readonly sentByClient: readonly SequenceRange[]
 }
 
 export type ContextBuilderDeps = {
@@ -66,14 +75,26 @@ const framingNames = `one of ${framings.join(', ')}`
 export class ContextBuilder {
   readonly deps: ContextBuilderDeps
 
-  constructor(means: ContextBuilderDeps) {
-    this.deps = means
+  constructor(deps: ContextBuilderDeps) {
+    this.deps = deps
   }
 
   build(key: Key, options: ContextOptions, provider: Provider = 'openai'): Promise<LazyContext> {
     const { profile, renderer } = this.deps
     return this.gather(key, options, ({ gathered, budget, framing }) =>
       composeContext(gathered, profile, renderer, { budget, framing, provider }),
+    )
+  }
+
+  /**
+   * Builds what the session, its scope and its files know beyond the messages that the client sends itself. Its messages
+   * are memory blocks only; none when there is nothing to add.
+   */
+  buildAdditions(key: Key, options: AdditionOptions): Promise<LazyContext> {
+    const profile = profileBeyond(this.deps.profile)
+    const composeOptions = { budget: options.budget, framing: 'sections', provider: 'openai' } as const
+    return this.gather(key, options, ({ gathered }) =>
+      composeContext(gathered, profile, this.deps.renderer, composeOptions),
     )
   }
 
@@ -89,10 +110,12 @@ export class ContextBuilder {
    */
   async gather<T>(
     key: Key,
-    options: ContextOptions & { readonly traced?: boolean },
+    options: ContextOptions & { readonly traced?: boolean } & Partial<Pick<AdditionOptions, 'sentByClient'>>,
     make: (found: GatheredContext) => T,
   ): Promise<T> {
-    const { profile, renderer, fileSearch, store } = this.deps
+    const { renderer, fileSearch, store } = this.deps
+    const { sentByClient } = options
+    const profile = sentByClient === undefined ? this.deps.profile : profileBeyond(this.deps.profile)
     const masker = options.traced !== true && this.deps.masker?.hasValues(key) === true ? this.deps.masker : undefined
     const budget = this.budgetOf(options)
     const { framing = profile.framing } = options
@@ -112,7 +135,7 @@ export class ContextBuilder {
       options.query === undefined ||
       options.query === head.lastUserMessage?.content ||
       options.query === stored.lastUserMessage?.content
-    const query = isStoredQuestion ? undefined : options.query
+    const query = isStoredQuestion && sentByClient === undefined ? undefined : options.query
     const question = query ?? head.lastUserMessage?.content ?? ''
     // Only recall filters by time; a trace may be replayed under a profile that recalls.
     const needsPeriod = options.traced === true || profile.bands.some(isRecallBand)
@@ -125,6 +148,7 @@ export class ContextBuilder {
       sharedEntries: known,
       period: when,
       tokenCostOf: (entry) => renderer.tokenCostOf(entry),
+      sentByClient,
     })
     const step = walk.next()
     const files = fileSearch?.filesKeyFor(profile, key)

@@ -6,6 +6,7 @@ export const ephemeral: Profile = {
   name: 'ephemeral',
   durability: 'ram',
   budget: 2_000,
+  uploads: 'refuse',
   tokenizer: 'exact',
   framing: 'silent',
   scopes: ['session'],

@@ -9,6 +9,7 @@ export const support: Profile = {
   name: 'support',
   durability: 'ram',
   budget: 8_000,
+  uploads: 'refuse',
   tokenizer: 'exact',
   framing: 'sections',
   scopes: ['session', 'scope'],

@@ -20,6 +20,14 @@ export type Receipt = {
   readonly upstream: string
   /** Relation of the client's history to the stored one: continued, edited, regenerated and so on. */
   readonly relation: string
+  /** Kind of the client: `full` if it sent its conversation itself, `thin` if memory supplied the history. */
+  readonly history: 'full' | 'thin'
+  /** Digest of the client's user agent. */
+  readonly client: string
+  /** HTTP status with which the upstream refused the turn, which is then not part of the session. */
+  readonly refused?: number
+  /** True if the upstream stores the response, so that it can be continued by its id there. */
+  readonly isStoredUpstream?: true
   readonly tokens: {
     readonly shown: Tokens
     /** Cost of the whole history, and the tokens saved against it. */
@@ -98,6 +106,18 @@ export async function hasReceiptBetween(store: Store, key: Key, from: number, be
   }
   return false
 }
+
+/** Receipts that tell whether a client resends its conversation. */
+const maxHabitReceipts = 64
+
+/** True when a recent receipt says that the client has resent its conversation in this session. */
+export async function hasResentHistory(store: Store, key: Key, client: string): Promise<boolean> {
+  const { items } = await listReceipts(store, key, maxHabitReceipts)
+  return items.some((receipt) => receipt.client === client && receipt.history === 'full' && resending(receipt.relation))
+}
+
+/** A client resends its conversation if the request held replies of the session. */
+const resending = (relation: string): boolean => !['first', 'disjoint', 'newest-only'].includes(relation)
 
 /** A page of receipts, newest first. `next` is the `before` of the next page. */
 export async function listReceipts(

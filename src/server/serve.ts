@@ -27,7 +27,10 @@ import { noopTracing, type Tracing } from './observability/tracing.ts'
 import { UsageStats } from './observability/usageStats.ts'
 import { createHttpServer } from './requestHandler.ts'
 import type { ServerContext } from './serverContext.ts'
+import { SessionActivity } from './turn/sessionActivity.ts'
+import type { HistoryMode } from './turn/turn.ts'
 import type { Backend } from './upstreams/backend.ts'
+import type { ContextWindows } from './upstreams/contextWindows.ts'
 import { createOfflineBackend } from './upstreams/offlineBackend.ts'
 import { createUpstreamPool, type RetryPolicy } from './upstreams/pool.ts'
 import type { SessionModels } from './upstreams/sessionModels.ts'
@@ -62,6 +65,10 @@ export type ServeOptions = {
   readonly maxFileBytes?: number | undefined
   /** Upkeep models by session: the ones `memory` was opened with. */
   readonly upkeepModels?: SessionModels | undefined
+  /** Kind of all clients: `full` ones resend their conversation, `thin` ones do not. Default: told per request. */
+  readonly history?: HistoryMode | undefined
+  /** Context windows of models in tokens, by name or pattern, beside the published ones. */
+  readonly contextWindows?: ContextWindows | undefined
   readonly timeouts?: Partial<Timeouts> | undefined
   readonly retries?: Partial<RetryPolicy> | undefined
   readonly prices?: PriceTable | undefined
@@ -174,6 +181,9 @@ function createServerContext(
     },
     prices: options.prices ?? publishedPrices,
     sessionLocks: new KeyedMutex(),
+    activity: new SessionActivity(),
+    history: options.history,
+    contextWindows: options.contextWindows ?? {},
     metrics: new Metrics({ readGauges: () => readGauges(memories) }),
     usageStats: new UsageStats(),
     tracing: options.tracing ?? noopTracing,

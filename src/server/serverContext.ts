@@ -12,7 +12,10 @@ import type { PriceTable } from './observability/prices.ts'
 import type { ServerHealth } from './observability/readiness.ts'
 import type { Tracing } from './observability/tracing.ts'
 import type { UsageStats } from './observability/usageStats.ts'
+import type { SessionActivity } from './turn/sessionActivity.ts'
+import type { HistoryMode } from './turn/turn.ts'
 import type { Backend } from './upstreams/backend.ts'
+import type { ContextWindows } from './upstreams/contextWindows.ts'
 import type { SessionModels } from './upstreams/sessionModels.ts'
 
 /** Indexes a file that a message to a tenant contains. */
@@ -27,6 +30,12 @@ export type ServerContext = {
   readonly backend: Backend
   /** One turn of a session is ingested at a time, so that two requests with the same messages store them once. */
   readonly sessionLocks: KeyedMutex
+  /** Running turns and clients of each session. */
+  readonly activity: SessionActivity
+  /** Kind of client, if the configuration forces one. */
+  readonly history: HistoryMode | undefined
+  /** Configured context windows of models. */
+  readonly contextWindows: ContextWindows
   /** Model for the upkeep of each session: the one its client uses. */
   readonly upkeepModels: SessionModels | undefined
   readonly prices: PriceTable

@@ -1,4 +1,6 @@
-import type { MessageInput } from '../../domain/chat.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { type SourcedChatMessage, toChatMessage } from '../../context/entryText.ts'
+import type { MessageInput, Payload } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import type { ToolCall } from '../../domain/entry.ts'
 import type { ChatMessage, ChatToolCall } from '../../domain/ledger.ts'
@@ -7,6 +9,7 @@ import { invalidReplyError } from '../../providers/errors.ts'
 import { countPromptOverhead } from '../../text/cost.ts'
 import { getArray, getPath, getString, parseJson } from '../../text/json.ts'
 import { readSessionHint } from '../auth/identity.ts'
+import { hasInlineMedia, isPlainText, restorePayloads } from './payloads.ts'
 import type {
   ClientMessage,
   FilePart,
@@ -14,6 +17,7 @@ import type {
   ParsedRequest,
   Protocol,
   ReplyParser,
+  RequestAdditions,
   RequestBody,
   Usage,
 } from './protocol.ts'
@@ -31,6 +35,7 @@ import {
   type ParsedConversation,
   parseClientMessage,
   parsePlainMessage,
+  readRole,
   readType,
   requireMessages,
   toTextPart,
@@ -42,7 +47,9 @@ export const chatProtocol: Protocol = {
   name: 'chat',
   path: '/chat/completions',
   parseRequest,
+  payloadOf,
   buildRequest,
+  extendRequest,
   createReplyParser: createChatReplyParser,
   parseReply: parseChatReply,
   formatError: (error) => ({ error }),
@@ -82,6 +89,7 @@ function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConve
     instructions: instructions.map(({ content }) => content),
     hasTools: tools.length > 0,
     files,
+    refersToStored: false,
   }
 }
 
@@ -91,29 +99,51 @@ function readToolDefinitions({ tools, functions }: RequestBody): readonly unknow
   return limitCount(Array.isArray(functions) ? [...asArray(tools), ...functions] : asArray(tools), 'tools')
 }
 
-function buildRequest(request: ParsedRequest, memory: readonly ChatMessage[], from = request.turnStart): RequestBody {
+function payloadOf(request: ParsedRequest, position: number): Payload | undefined {
+  const message = request.messages[position] as ClientMessage
+  const original = (request.body.messages as readonly unknown[])[message.index]
+  if (isPlainText(original) || hasInlineMedia(original)) return undefined
+  return isDeepStrictEqual(original, toChatMessage(message)) ? undefined : { protocol: 'chat', items: [original] }
+}
+
+function buildRequest(
+  request: ParsedRequest,
+  history: readonly SourcedChatMessage[],
+  from = request.turnStart,
+): RequestBody {
   const list = request.body.messages as readonly MessageInput[]
   const resent = findResentMedia(request.messages, list, from)
-  const restored = restoreToolCalls(memory, request.body)
-  const shown =
-    resent.size === 0
-      ? restored
-      : restored.map(
-          (message) => (message.role === 'user' ? resent.get(getString(message, 'content')) : undefined) ?? message,
-        )
-  const messages = (shown as readonly unknown[]).concat(list.slice(from))
+  const converted = restoreToolCalls(history, request.body)
+  let position = 0
+  const shown = restorePayloads(history, 'chat').flatMap((part): readonly unknown[] => {
+    const message = converted[position++] as Fields
+    if ('items' in part) return part.items
+    return [(message.role === 'user' ? resent.get(getString(message, 'content')) : undefined) ?? message]
+  })
+  const messages = shown.concat(list.slice(from))
   return {
     ...request.body,
     messages: request.instructions.length === 0 ? messages : selectInstructions(list, from).concat(messages),
   }
 }
 
+function extendRequest(request: ParsedRequest, { preamble, memory, from = 0 }: RequestAdditions): RequestBody {
+  const list = request.body.messages as readonly MessageInput[]
+  if (preamble.length === 0 && memory === undefined && from === 0) return request.body
+  const own = from === 0 ? list : [...selectInstructions(list, from), ...list.slice(from)]
+  const start = own.findIndex((message) => !isInstruction(message))
+  const addition = memory === undefined ? [] : [{ role: 'system', content: memory }]
+  // A reply that the client has begun must stay the last message.
+  const end = readRole(own.at(-1)) === 'assistant' ? own.length - 1 : own.length
+  const messages = [...own.slice(0, start), ...preamble, ...own.slice(start, end), ...addition, ...own.slice(end)]
+  return { ...request.body, messages }
+}
+
+const isInstruction = (message: unknown): boolean => ['system', 'developer'].includes(readRole(message))
+
 function selectInstructions(messages: readonly MessageInput[], end: number): unknown[] {
   const found: unknown[] = []
-  for (let index = 0; index < end; index++) {
-    const role = messages[index]?.role
-    if (role === 'system' || role === 'developer') found.push(messages[index])
-  }
+  for (let index = 0; index < end; index++) if (isInstruction(messages[index])) found.push(messages[index])
   return found
 }
 
@@ -160,6 +190,8 @@ class ChatReplyParser extends JsonReplyParser {
   private readonly templates = new SseTemplateCache()
   /** Undefined until the first call: few replies have any. */
   private calls: Map<number, PartialCall> | undefined
+  /** Fields of the message beside text and calls, such as reasoning; undefined until the first one. */
+  private extras: Record<string, unknown> | undefined
   private hasFinishReason = false
   private done = false
   private id: string | undefined
@@ -177,7 +209,7 @@ class ChatReplyParser extends JsonReplyParser {
     const calls =
       this.calls === undefined ? [] : [...this.calls].sort(([a], [b]) => a - b).map(([, call]) => toToolCall(call))
     return {
-      message: createAssistantMessage(this.text + this.pendingDeltas.join(''), calls),
+      message: createAssistantMessage(this.text + this.pendingDeltas.join(''), calls, this.extras),
       id: this.id,
       usage: this.usage,
     }
@@ -218,11 +250,17 @@ class ChatReplyParser extends JsonReplyParser {
     if (isTextDelta(delta) && !isObject(usage)) this.templates.learn(text, delta.content, readContent)
   }
 
-  private appendDelta({ content, refusal, tool_calls: calls, function_call: functionCall }: Fields): void {
+  private appendDelta(delta: Fields): void {
+    const { content, refusal, tool_calls: calls, function_call: functionCall } = delta
     const text = typeof content === 'string' && content !== '' ? content : refusal
     if (typeof text === 'string') this.appendText(text)
     if (Array.isArray(calls)) for (const [position, call] of calls.entries()) this.appendCall(call, position)
     else if (isObject(functionCall)) this.appendCall(fromFunctionCall(functionCall), 0)
+    for (const [field, value] of Object.entries(delta))
+      if (!knownFields.has(field) && !isEmptyValue(value)) {
+        this.limitSize(typeof value === 'string' ? value : JSON.stringify(value))
+        this.extras = { ...this.extras, [field]: mergeDelta(this.extras?.[field], value) }
+      }
   }
 
   private appendCall(delta: unknown, position: number): void {
@@ -240,6 +278,32 @@ class ChatReplyParser extends JsonReplyParser {
   }
 }
 
+/** Fields of a reply that are stored as text and calls, or mean nothing in a request. */
+const knownFields = new Set(['role', 'content', 'tool_calls', 'function_call', 'refusal', 'annotations'])
+const isEmptyValue = (value: unknown): boolean =>
+  value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
+
+/** Merges a delta into what has arrived: texts are joined, lists by the index of their elements, objects by field. */
+function mergeDelta(current: unknown, delta: unknown): unknown {
+  if (typeof current === 'string' && typeof delta === 'string') return current + delta
+  if (Array.isArray(current) && Array.isArray(delta)) {
+    const merged: unknown[] = [...current]
+    for (const element of delta) {
+      const index = getPath(element, 'index')
+      const at = typeof index === 'number' ? merged.findIndex((one) => getPath(one, 'index') === index) : -1
+      if (at < 0) merged.push(element)
+      else merged[at] = mergeDelta(merged[at], element)
+    }
+    return merged
+  }
+  if (!isObject(current) || !isObject(delta)) return delta
+  const fields = Object.entries(delta).map(([field, value]) => [
+    field,
+    field === 'type' || field === 'id' || field === 'format' ? value : mergeDelta(current[field], value),
+  ])
+  return { ...current, ...Object.fromEntries(fields) }
+}
+
 const readContent = (event: unknown): unknown =>
   getPath(getArray(event, 'choices').find(isFirstChoice), 'delta', 'content')
 const isTextDelta = (delta: unknown): delta is { readonly content: string } =>
@@ -247,7 +311,8 @@ const isTextDelta = (delta: unknown): delta is { readonly content: string } =>
   typeof delta.content === 'string' &&
   delta.content !== '' &&
   typeof delta.refusal !== 'string' &&
-  !hasToolCalls(delta)
+  !hasToolCalls(delta) &&
+  readExtras(delta) === undefined
 const isFirstChoice = (choice: unknown): choice is Fields => isObject(choice) && (choice.index ?? 0) === 0
 const toToolCall = ({ id, name, arguments: text, input }: PartialCall): ToolCall => ({
   id,
@@ -272,7 +337,7 @@ function parseChatReply(text: string, address: string): ModelReply {
   if (!isObject(message)) throw invalidReplyError(address, 'JSON of another kind')
   const content = getString(message, 'content') || getString(message, 'refusal')
   return {
-    message: createAssistantMessage(content, readToolCalls(message)),
+    message: createAssistantMessage(content, readToolCalls(message), readExtras(message)),
     id: getString(json, 'id') || undefined,
     usage: isObject(json) && isObject(json.usage) ? toUsage(json.usage) : undefined,
   }
@@ -283,12 +348,24 @@ function readToolCalls(message: Fields): readonly ToolCall[] {
   return getArray(normalizeToolCalls({ role: 'assistant', ...message }), 'tool_calls').map(parseToolCall)
 }
 
-/** Drops calls without an id or a name: no tool result can refer to them. */
-function createAssistantMessage(content: string, calls: readonly ToolCall[]): MessageInput {
+function readExtras(message: Fields): Fields | undefined {
+  const extras = Object.entries(message).filter(([field, value]) => !knownFields.has(field) && !isEmptyValue(value))
+  return extras.length === 0 ? undefined : Object.fromEntries(extras)
+}
+
+/**
+ * Creates the assistant message of a reply; with `extras`, they are kept in its payload. Drops calls without an id or a
+ * name: no tool result can refer to them.
+ */
+function createAssistantMessage(content: string, calls: readonly ToolCall[], extras?: Fields): MessageInput {
   const valid = calls.filter((call) => call.id !== '' && call.name !== '')
-  return valid.length === 0
-    ? { role: 'assistant', content }
-    : { role: 'assistant', content, tool_calls: valid.map(toFunctionCall) }
+  const message: MessageInput =
+    valid.length === 0
+      ? { role: 'assistant', content }
+      : { role: 'assistant', content, tool_calls: valid.map(toFunctionCall) }
+  if (extras === undefined || hasInlineMedia(extras)) return message
+  const original = { ...message, content: content === '' ? null : content, ...extras }
+  return { ...message, payload: { protocol: 'chat', items: [original] } }
 }
 
 /** Parses a tool call. The text input of a custom tool becomes `{"input": …}`, as in the Responses protocol. */

@@ -1,6 +1,8 @@
-import { toAnthropic } from '../../context/anthropic.ts'
+import { CallIds, continuationNotice, toAnthropic, toAnthropicTurns } from '../../context/anthropic.ts'
+import type { SourcedChatMessage } from '../../context/entryText.ts'
+import type { MessageInput, Payload } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
-import type { AnthropicMessage, ChatMessage } from '../../domain/ledger.ts'
+import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { invalidReplyError } from '../../providers/errors.ts'
 import { countPromptOverhead } from '../../text/cost.ts'
@@ -15,7 +17,25 @@ import {
   toBlocks,
   toChatMessages,
 } from './messagesBlocks.ts'
-import type { FilePart, ModelReply, ParsedRequest, Protocol, ReplyParser, RequestBody, Usage } from './protocol.ts'
+import {
+  createPayload,
+  type HistoryPart,
+  hasInlineMedia,
+  isPlainText,
+  messagesOfElement,
+  restorePayloads,
+} from './payloads.ts'
+import type {
+  ClientMessage,
+  FilePart,
+  ModelReply,
+  ParsedRequest,
+  Protocol,
+  ReplyParser,
+  RequestAdditions,
+  RequestBody,
+  Usage,
+} from './protocol.ts'
 import { JsonReplyParser, parseJsonReply } from './replyParser.ts'
 import {
   asArray,
@@ -36,7 +56,9 @@ export const messagesProtocol: Protocol = {
   name: 'messages',
   path: '/messages',
   parseRequest,
+  payloadOf,
   buildRequest,
+  extendRequest,
   createReplyParser: createMessagesReplyParser,
   parseReply: parseMessagesReply,
   formatError,
@@ -77,12 +99,25 @@ function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConve
     instructions,
     hasTools: tools.length > 0,
     files,
+    refersToStored: false,
   }
 }
 
-function buildRequest(request: ParsedRequest, memory: readonly ChatMessage[], from = request.turnStart): RequestBody {
+/** An element of the list may be several messages: each tool result is one of its own. */
+function payloadOf(request: ParsedRequest, position: number): Payload | undefined {
+  const message = request.messages[position] as ClientMessage
+  const original = (request.body.messages as readonly unknown[])[message.index]
+  if (isPlainText(original) || hasInlineMedia(original)) return undefined
+  return createPayload('messages', [original], messagesOfElement(request.messages, position), message)
+}
+
+function buildRequest(
+  request: ParsedRequest,
+  history: readonly SourcedChatMessage[],
+  from = request.turnStart,
+): RequestBody {
   const list = request.body.messages as readonly RawMessage[]
-  const { system, messages: shown } = toAnthropic(memory)
+  const { system, messages: shown } = toHistory(history)
   const instructions = list.slice(0, from).filter(({ role }) => role === 'system')
   const systemBlocks = [
     ...instructions.flatMap(({ content }) => toBlocks(content)),
@@ -96,11 +131,60 @@ function buildRequest(request: ParsedRequest, memory: readonly ChatMessage[], fr
   }
 }
 
+/** Converts a history, with the original form of the messages that have one. Leading system messages become `system`. */
+function toHistory(history: readonly SourcedChatMessage[]): {
+  readonly system: string
+  readonly messages: readonly RawMessage[]
+} {
+  const parts = restorePayloads(history, 'messages')
+  const firstOriginal = parts.findIndex((part) => 'items' in part)
+  const { system, messages: start } = toAnthropic(
+    parts.slice(0, firstOriginal < 0 ? parts.length : firstOriginal).flatMap(chatMessageOf),
+  )
+  if (firstOriginal < 0) return { system, messages: start }
+  const messages: RawMessage[] = [...start]
+  const ids = new CallIds()
+  for (const part of parts.slice(firstOriginal))
+    messages.push(...('items' in part ? (part.items as readonly RawMessage[]) : toAnthropicTurns([part.message], ids)))
+  if (messages[0]?.role === 'assistant') messages.unshift({ role: 'user', content: continuationNotice })
+  return { system, messages: separateResults(messages) }
+}
+
+const chatMessageOf = (part: HistoryPart): readonly ChatMessage[] => ('message' in part ? [part.message] : [])
+
+/** Joins adjacent user messages of which the second holds tool results: the API wants the results of a reply together. */
+function separateResults(messages: readonly RawMessage[]): readonly RawMessage[] {
+  const joined: RawMessage[] = []
+  for (const message of messages) {
+    const last = joined.at(-1)
+    const holdsResults = message.role === 'user' && toBlocks(message.content).some(isToolResult)
+    if (last?.role === 'user' && holdsResults) joined[joined.length - 1] = joinUserMessages(last, message)
+    else joined.push(message)
+  }
+  return joined
+}
+
+function extendRequest(request: ParsedRequest, { preamble, memory, from = 0 }: RequestAdditions): RequestBody {
+  if (preamble.length === 0 && memory === undefined && from === 0) return request.body
+  const list = request.body.messages as readonly RawMessage[]
+  // A reply that the client has begun must stay the last message.
+  const isPrefilled = list.at(-1)?.role === 'assistant'
+  const instructions = list.slice(0, from).filter(({ role }) => role === 'system')
+  const systemBlocks = [
+    ...instructions.flatMap(({ content }) => toBlocks(content)),
+    ...preamble.flatMap(({ content }) => toBlocks(content)),
+    ...(memory !== undefined && isPrefilled ? toBlocks(memory) : []),
+  ]
+  const addition = memory === undefined || isPrefilled ? [] : [{ role: 'user', content: toBlocks(memory) }]
+  return {
+    ...request.body,
+    ...(systemBlocks.length === 0 ? {} : { system: appendSystem(request.body.system, systemBlocks) }),
+    messages: [...list.slice(from), ...addition],
+  }
+}
+
 /** Replaces media placeholders in memory messages with the media that the client sent again. */
-function restoreMedia(
-  shown: readonly AnthropicMessage[],
-  resent: ReadonlyMap<string, RawMessage>,
-): readonly RawMessage[] {
+function restoreMedia(shown: readonly RawMessage[], resent: ReadonlyMap<string, RawMessage>): readonly RawMessage[] {
   if (resent.size === 0) return shown
   return shown.map((message): RawMessage => {
     const { role, content } = message
@@ -108,8 +192,8 @@ function restoreMedia(
     if (typeof content === 'string') return resent.get(content) ?? message
     return {
       role,
-      content: content.flatMap((block) =>
-        toBlocks((block.type === 'text' && resent.get(block.text)?.content) || [block]),
+      content: toBlocks(content).flatMap((block) =>
+        toBlocks((block.type === 'text' && resent.get(getString(block, 'text'))?.content) || [block]),
       ),
     }
   })
@@ -128,9 +212,12 @@ const appendSystem = (own: unknown, blocks: readonly Block[]): readonly Block[] 
 function joinTurns(memory: readonly RawMessage[], own: readonly RawMessage[]): readonly RawMessage[] {
   const [last, first] = [memory.at(-1), own[0]]
   if (last?.role !== 'user' || first?.role !== 'user') return [...memory, ...own]
-  const blocks = [...toBlocks(last.content), ...toBlocks(first.content)]
-  const content = [...blocks.filter(isToolResult), ...blocks.filter((block) => !isToolResult(block))]
-  return [...memory.slice(0, -1), { ...first, content }, ...own.slice(1)]
+  return [...memory.slice(0, -1), joinUserMessages(last, first), ...own.slice(1)]
+}
+
+function joinUserMessages(first: RawMessage, second: RawMessage): RawMessage {
+  const blocks = [...toBlocks(first.content), ...toBlocks(second.content)]
+  return { ...second, content: [...blocks.filter(isToolResult), ...blocks.filter((block) => !isToolResult(block))] }
 }
 
 /**
@@ -196,7 +283,13 @@ function formatError({ message, type, code }: ErrorResponse['error']): unknown {
 }
 
 /** Content block under assembly: its start event and the deltas received since. */
-type PartialBlock = { readonly block: Block; text: string; json: string }
+type PartialBlock = {
+  readonly block: Block
+  /** Joined deltas by the field they extend. */
+  readonly texts: Record<string, string>
+  json: string
+  readonly citations: unknown[]
+}
 
 /** Assembles the assistant message from a streamed Anthropic message. */
 class MessagesReplyParser extends JsonReplyParser {
@@ -216,7 +309,7 @@ class MessagesReplyParser extends JsonReplyParser {
 
   toReply(): ModelReply {
     const blocks = [...this.blocks].sort(([a], [b]) => a - b).map(([, partial]) => toBlock(partial))
-    return { message: toAssistantMessage(blocks), id: this.id, usage: toUsage(this.usage) }
+    return { message: toReplyMessage(blocks), id: this.id, usage: toUsage(this.usage) }
   }
 
   protected handleEvent(event: Block): void {
@@ -226,7 +319,7 @@ class MessagesReplyParser extends JsonReplyParser {
       this.updateUsage(getPath(event, 'message', 'usage'))
     } else if (type === 'content_block_start' && isObject(event.content_block)) {
       this.limitSize(JSON.stringify(event.content_block))
-      this.blocks.set(Number(event.index), { block: event.content_block, text: '', json: '' })
+      this.blocks.set(Number(event.index), { block: event.content_block, texts: {}, json: '', citations: [] })
     } else if (type === 'content_block_delta') this.appendDelta(this.blocks.get(Number(event.index)), event.delta)
     else if (type === 'message_delta') {
       if (getString(event, 'delta', 'stop_reason') !== '') this.hasStopReason = true
@@ -236,8 +329,15 @@ class MessagesReplyParser extends JsonReplyParser {
 
   private appendDelta(partial: PartialBlock | undefined, delta: unknown): void {
     if (partial === undefined) return
-    partial.text += this.limitSize(getString(delta, 'text'))
     partial.json += this.limitSize(getString(delta, 'partial_json'))
+    for (const field of textFields) {
+      const text = this.limitSize(getString(delta, field))
+      if (text !== '') partial.texts[field] = (partial.texts[field] ?? '') + text
+    }
+    const citation = getPath(delta, 'citation')
+    if (citation === undefined) return
+    this.limitSize(JSON.stringify(citation))
+    partial.citations.push(citation)
   }
 
   /** Merges cumulative counts; missing and null counts keep their previous value. */
@@ -247,9 +347,26 @@ class MessagesReplyParser extends JsonReplyParser {
   }
 }
 
-function toBlock({ block, text, json }: PartialBlock): Block {
-  if (block.type === 'text') return { ...block, text: getString(block, 'text') + text }
-  return json === '' ? block : { ...block, input: parseJson(json) ?? json }
+/** Fields of a block that deltas extend. */
+const textFields = ['text', 'thinking', 'signature']
+
+function toBlock({ block, texts, json, citations }: PartialBlock): Block {
+  const extended = Object.entries(texts).map(([field, text]) => [field, getString(block, field) + text])
+  return {
+    ...block,
+    ...Object.fromEntries(extended),
+    ...(json === '' ? {} : { input: parseJson(json) ?? json }),
+    ...(citations.length === 0 ? {} : { citations: [...getArray(block, 'citations'), ...citations] }),
+  }
+}
+
+/** The assistant message of a reply. Its blocks are kept unless they are one text without citations. */
+function toReplyMessage(blocks: readonly unknown[]): MessageInput {
+  const message = toAssistantMessage(blocks)
+  const [only] = blocks
+  const isPlain = blocks.length === 1 && readType(only) === 'text' && getArray(only, 'citations').length === 0
+  if (blocks.length === 0 || isPlain) return message
+  return { ...message, payload: { protocol: 'messages', items: [{ role: 'assistant', content: blocks }] } }
 }
 
 function createMessagesReplyParser(address: string): ReplyParser {
@@ -261,7 +378,7 @@ function parseMessagesReply(text: string, address: string): ModelReply {
   const json = parseJsonReply(text, address)
   if (!Array.isArray(getPath(json, 'content'))) throw invalidReplyError(address, 'JSON of another kind')
   return {
-    message: toAssistantMessage(getArray(json, 'content')),
+    message: toReplyMessage(getArray(json, 'content')),
     id: getString(json, 'id') || undefined,
     usage: toUsage(getPath(json, 'usage')),
   }

@@ -1,4 +1,5 @@
-import type { MessageInput, ParsedMessage } from '../../domain/chat.ts'
+import type { SourcedChatMessage } from '../../context/entryText.ts'
+import type { MessageInput, ParsedMessage, Payload } from '../../domain/chat.ts'
 import type { Tokens } from '../../domain/entry.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
@@ -37,6 +38,8 @@ export type ParsedRequest = {
   readonly previousResponseId?: string | undefined
   /** Id of the conversation this request belongs to (Responses only). */
   readonly conversationId?: string | undefined
+  /** True if the request refers to stored items by their ids; its messages are those after them (Responses only). */
+  readonly refersToStored: boolean
 }
 
 /** Token usage as reported by the upstream. */
@@ -47,6 +50,10 @@ export type ModelReply = {
   readonly message: MessageInput
   readonly id: string | undefined
   readonly usage: Usage | undefined
+  /** True if the upstream stores the response under its id (Responses only). */
+  readonly isStoredUpstream?: boolean
+  /** False for a response that runs in the background and has no reply yet (Responses only). */
+  readonly isFinished?: boolean
 }
 
 /** Incremental parser for a streamed reply. */
@@ -65,6 +72,16 @@ export interface ReplyParser {
   toReply(): ModelReply
 }
 
+/** Declared additions to a client's own conversation. */
+export type RequestAdditions = {
+  /** System messages of the session's template, after the client's leading instructions. */
+  readonly preamble: readonly ChatMessage[]
+  /** Text from memory, placed after the conversation, so that the provider's cache of the conversation stays valid. */
+  readonly memory?: string | undefined
+  /** Leaves out conversation messages before this index of the client's list; default 0. Instructions stay. */
+  readonly from?: number | undefined
+}
+
 /** Wire protocol: parses requests and replies and builds the request sent upstream. */
 export interface Protocol {
   readonly name: ProtocolName
@@ -72,11 +89,16 @@ export interface Protocol {
   readonly path: string
   /** Parses the fields memory needs and leaves the validation of all others to the model server. */
   parseRequest(body: RequestBody, tokenizer: Tokenizer): ParsedRequest
+  /** Original form of a message of the request, to be stored beside it; undefined if the message says everything. */
+  payloadOf(request: ParsedRequest, position: number): Payload | undefined
   /**
-   * Builds the upstream request: the client's instructions, the memory messages, then the client's messages from index
-   * `from` on (default: the newest turn) unchanged. Fields unknown to memory are passed through.
+   * Builds the upstream request of a client that leaves its history to memory: the client's instructions, the history,
+   * then the client's messages from index `from` on (default: the newest turn) unchanged. Messages of the history that
+   * came by this protocol have their original form. Fields unknown to memory are passed through.
    */
-  buildRequest(request: ParsedRequest, memory: readonly ChatMessage[], from?: number): RequestBody
+  buildRequest(request: ParsedRequest, history: readonly SourcedChatMessage[], from?: number): RequestBody
+  /** Builds the upstream request of a client that sends its own conversation, which stays as it is. */
+  extendRequest(request: ParsedRequest, additions: RequestAdditions): RequestBody
   /** Creates a parser for a streamed reply; `address` names the model server in errors. */
   createReplyParser(address: string): ReplyParser
   /** Parses a complete, non-streamed reply. Throws a `MemoryError` if the text is not a reply of this protocol. */

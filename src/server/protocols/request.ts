@@ -8,7 +8,7 @@ import type { ClientMessage, FilePart, ParsedRequest, RequestBody } from './prot
 /** Fields of a request that describe its conversation. */
 export type ParsedConversation = Pick<
   ParsedRequest,
-  'messages' | 'turnStart' | 'promptOverheadTokens' | 'instructions' | 'hasTools' | 'files'
+  'messages' | 'turnStart' | 'promptOverheadTokens' | 'instructions' | 'hasTools' | 'files' | 'refersToStored'
 >
 type Envelope = Omit<ParsedRequest, keyof ParsedConversation>
 
@@ -27,7 +27,7 @@ export const overrideConversation = (
     promptOverheadTokens: overhead = request.promptOverheadTokens,
   }: Partial<Pick<ParsedConversation, 'messages' | 'promptOverheadTokens'>>,
 ): ParsedRequest => {
-  const { turnStart, instructions, hasTools, files } = request
+  const { turnStart, instructions, hasTools, files, refersToStored } = request
   return new LazyRequest(request, () => ({
     messages,
     turnStart,
@@ -35,6 +35,7 @@ export const overrideConversation = (
     instructions,
     hasTools,
     files,
+    refersToStored,
   }))
 }
 
@@ -82,6 +83,10 @@ class LazyRequest implements ParsedRequest {
 
   get files(): ParsedRequest['files'] {
     return this.getConversation().files
+  }
+
+  get refersToStored(): boolean {
+    return this.getConversation().refersToStored
   }
 
   private getConversation(): ParsedConversation {

@@ -1,3 +1,5 @@
+import type { SourcedChatMessage } from '../../context/entryText.ts'
+import type { Payload } from '../../domain/chat.ts'
 import { isObject } from '../../domain/checks.ts'
 import { isBlank } from '../../domain/entry.ts'
 import type { ChatMessage, ChatToolCall } from '../../domain/ledger.ts'
@@ -7,7 +9,18 @@ import { countPromptOverhead } from '../../text/cost.ts'
 import { getArray, getPath, getString, parseJson } from '../../text/json.ts'
 import { readSessionHint } from '../auth/identity.ts'
 import { type ErrorResponse, HttpError } from '../http/httpError.ts'
-import type { FilePart, ModelReply, ParsedRequest, Protocol, ReplyParser, RequestBody, Usage } from './protocol.ts'
+import { hasInlineMedia, isPlainText, restorePayloads } from './payloads.ts'
+import type {
+  ClientMessage,
+  FilePart,
+  ModelReply,
+  ParsedRequest,
+  Protocol,
+  ReplyParser,
+  RequestAdditions,
+  RequestBody,
+  Usage,
+} from './protocol.ts'
 import { JsonReplyParser, parseJsonReply } from './replyParser.ts'
 import {
   asArray,
@@ -37,7 +50,9 @@ export const responsesProtocol: Protocol = {
   name: 'responses',
   path: '/responses',
   parseRequest,
+  payloadOf,
   buildRequest,
+  extendRequest,
   createReplyParser: createResponsesReplyParser,
   parseReply: parseResponsesReply,
   formatError: (error) => ({ error }),
@@ -79,45 +94,94 @@ function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConve
     instructions,
     hasTools: tools.length > 0,
     files,
+    refersToStored: lastReference >= 0,
   }
 }
 
-/** Builds the upstream request with `store: false` and without ids that only memory can resolve. */
-function buildRequest(request: ParsedRequest, memory: readonly ChatMessage[], from = request.turnStart): RequestBody {
-  const { previous_response_id: _previous, conversation: _conversation, ...rest } = request.body
-  const items = readItems(request.body)
-  const own = items.slice(from).filter((item) => includesReasoning(request.body) || !isReasoningReference(item))
-  const input = [
-    ...items.slice(0, from).filter(isInstruction),
-    ...toItems(memory, own, findResentMedia(request.messages, items, from)),
-    ...own,
-  ]
-  return { ...rest, ...(input.length === 0 && !('input' in rest) ? {} : { input }), store: false }
+/** Items from the message's first one up to the next message, with the reasoning and references between them. */
+function payloadOf(request: ParsedRequest, position: number): Payload | undefined {
+  const { messages, body } = request
+  const { index } = messages[position] as ClientMessage
+  const items = readItems(body)
+    .slice(index, messages[position + 1]?.index)
+    .filter((item) => !isInstruction(item))
+  if (items.every(isPlainText) || hasInlineMedia(items)) return undefined
+  return { protocol: 'responses', items }
 }
 
 /**
- * Converts memory messages to items. `following` are the client's items after them: a result among them determines the
- * type of the call it answers, because the API rejects a result whose call has another type. `resent` are the client's
- * original items by the text that memory stores for them.
+ * Builds the upstream request with the history in `input`, so without ids that only memory can resolve. The upstream may
+ * not have stored the history either; encrypted reasoning is asked for, because nothing else can be sent back later.
+ */
+function buildRequest(
+  request: ParsedRequest,
+  history: readonly SourcedChatMessage[],
+  from = request.turnStart,
+): RequestBody {
+  const { previous_response_id: _previous, conversation: _conversation, ...rest } = request.body
+  const items = readItems(request.body)
+  const own = items.slice(from)
+  const input = [
+    ...items.slice(0, from).filter(isInstruction),
+    ...toItems(history, own, findResentMedia(request.messages, items, from)),
+    ...own,
+  ]
+  if (input.length === 0 && !('input' in rest)) return rest
+  return { ...rest, ...includeEncryptedReasoning(rest), input }
+}
+
+/** Asks for encrypted reasoning where the upstream does not store the response. */
+function includeEncryptedReasoning({ store, include, reasoning }: RequestBody): RequestBody {
+  if (store !== false || !isObject(reasoning)) return {}
+  const fields = asArray(include)
+  return fields.includes(encryptedReasoning) ? {} : { include: [...fields, encryptedReasoning] }
+}
+
+const encryptedReasoning = 'reasoning.encrypted_content'
+
+function extendRequest(request: ParsedRequest, { preamble, memory, from = 0 }: RequestAdditions): RequestBody {
+  if (preamble.length === 0 && memory === undefined && from === 0) return request.body
+  const items = readItems(request.body)
+  const own = from === 0 ? items : [...items.slice(0, from).filter(isInstruction), ...items.slice(from)]
+  const start = own.findIndex((item) => !isInstruction(item))
+  const text = { type: 'input_text', text: memory }
+  const addition = memory === undefined ? [] : [{ type: 'message', role: 'developer', content: [text] }]
+  return { ...request.body, input: [...own.slice(0, start), ...preamble, ...own.slice(start), ...addition] }
+}
+
+/**
+ * Converts a history to items. `following` are the client's items after it: a result among them determines the type of
+ * the call it answers, because the API rejects a result whose call has another type. `resent` are the client's original
+ * items by the text that memory stores for them.
  */
 function toItems(
-  memory: readonly ChatMessage[],
+  history: readonly SourcedChatMessage[],
   following: readonly Item[],
   resent: ReadonlyMap<string, Item>,
 ): Item[] {
   const callTypes = new Map(
     following.map((item) => [readCallId(item), getString(item, 'type').replace(/_output$/, '')]),
   )
-  return memory.flatMap((message): Item[] => {
-    if (message.role === 'tool')
-      return [{ type: 'function_call_output', call_id: message.tool_call_id, output: message.content }]
-    const original = message.role === 'user' ? resent.get(message.content) : undefined
-    if (original !== undefined) return [original]
-    const text =
-      message.content === null || isBlank(message.content) ? [] : [{ role: message.role, content: message.content }]
-    const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
-    return [...text, ...calls.map((call) => toCallItem(call, callTypes.get(call.id)))]
-  })
+  return restorePayloads(history, 'responses').flatMap((part): readonly Item[] =>
+    'items' in part
+      ? (part.items as readonly Item[]).filter((item) => !isUnresolvable(item))
+      : convertMessage(part.message, callTypes, resent),
+  )
+}
+
+function convertMessage(
+  message: ChatMessage,
+  callTypes: ReadonlyMap<string, string>,
+  resent: ReadonlyMap<string, Item>,
+): Item[] {
+  if (message.role === 'tool')
+    return [{ type: 'function_call_output', call_id: message.tool_call_id, output: message.content }]
+  const original = message.role === 'user' ? resent.get(message.content) : undefined
+  if (original !== undefined) return [original]
+  const text =
+    message.content === null || isBlank(message.content) ? [] : [{ role: message.role, content: message.content }]
+  const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
+  return [...text, ...calls.map((call) => toCallItem(call, callTypes.get(call.id)))]
 }
 
 function toCallItem({ id, function: { name, arguments: text } }: ChatToolCall, type = 'function_call'): Item {
@@ -126,15 +190,15 @@ function toCallItem({ id, function: { name, arguments: text } }: ChatToolCall, t
   return { type, call_id: id, ...(type === 'custom_tool_call' ? { name } : { status: 'completed' }), ...fields }
 }
 
-/** True if the client receives encrypted reasoning and therefore sends it back in full. */
-const includesReasoning = ({ include }: RequestBody): boolean =>
-  asArray(include).includes('reasoning.encrypted_content')
-
-/** True for reasoning without content, a mere id of stored reasoning: with `store: false` the upstream rejects it. */
-const isReasoningReference = (item: Item): boolean =>
-  readType(item) === 'reasoning' &&
-  getString(item, 'encrypted_content') === '' &&
-  getArray(item, 'content').length === 0
+/**
+ * True for an item that is only the id of something stored, such as reasoning without content: an upstream that did not
+ * store it rejects it.
+ */
+const isUnresolvable = (item: Item): boolean =>
+  isReference(item) ||
+  (readType(item) === 'reasoning' &&
+    getString(item, 'encrypted_content') === '' &&
+    getArray(item, 'content').length === 0)
 
 /** Reads the input items. Plain text is one user message; with a stored `prompt` the input may be missing or empty. */
 function readItems({ input, prompt }: RequestBody): readonly Item[] {
@@ -250,9 +314,14 @@ function parseResponsesReply(text: string, address: string): ModelReply {
 }
 
 const toReply = (response: unknown, output: readonly unknown[]): ModelReply => ({
-  message: toReplyMessage(output),
+  message: {
+    ...toReplyMessage(output),
+    ...(output.length > 0 && !hasInlineMedia(output) && { payload: { protocol: 'responses', items: output } }),
+  },
   id: getString(response, 'id') || undefined,
   usage: toUsage(getPath(response, 'usage')),
+  isStoredUpstream: getPath(response, 'store') === true,
+  isFinished: !['queued', 'in_progress'].includes(getString(response, 'status')),
 })
 
 function toUsage(usage: unknown): Usage | undefined {

@@ -16,7 +16,7 @@ const noTokens: TokenCounts = { shown: 0, history: 0, saved: 0, cacheable: 0 }
 export function buildReceipt(
   prices: PriceTable,
   turn: Turn,
-  stored: { readonly sequence: number; readonly at: number },
+  stored: { readonly sequence: number | null; readonly at: number },
 ): Receipt {
   const { request, prompt, reply } = turn
   const counts = countTokens(prompt)
@@ -32,6 +32,10 @@ export function buildReceipt(
     model: request.parsed.model,
     upstream: turn.upstreamResponse?.upstream ?? '',
     relation: turn.relation,
+    history: turn.history,
+    client: request.headers.client,
+    ...(isRefusal(turn.upstreamResponse) && { refused: turn.upstreamResponse.status }),
+    ...(reply?.isStoredUpstream === true && { isStoredUpstream: true }),
     tokens: {
       ...counts,
       cacheableShare: counts.shown === 0 ? 0 : counts.cacheable / counts.shown,
@@ -45,6 +49,10 @@ export function buildReceipt(
   }
 }
 
+/** True when the upstream refused a request as wrong; a turn that was refused is not part of its session. */
+export const isRefusal = (response: UpstreamResponse | undefined): response is UpstreamResponse =>
+  response !== undefined && response.status >= 400 && response.status < 500
+
 /** Builds the record of a turn for metrics, logs and traces. */
 export function buildTurnRecord(turn: Turn): TurnRecord {
   const { request, key, resolved, upstreamResponse } = turn
@@ -57,7 +65,7 @@ export function buildTurnRecord(turn: Turn): TurnRecord {
     status: upstreamResponse?.status ?? 502,
     tokens: withUsage(countTokens(turn.prompt), turn.reply?.usage),
     isStored,
-    appendedMessages: turn.appended + (isStored && turn.reply !== undefined ? 1 : 0),
+    appendedMessages: turn.appended.length + (isStored && turn.reply !== undefined ? 1 : 0),
     degraded: turn.degraded,
   }
   const withTimes: TurnRecord = { ...record, durationMs: { ...record.durationMs, memory: turn.memoryMs } }

@@ -1,17 +1,23 @@
 import type { MessageInput } from '../../domain/chat.ts'
-import { formatMessageId, type Message, type SessionMetadata } from '../../domain/entry.ts'
+import { formatMessageId, type Message, type SequenceRange, type SessionMetadata } from '../../domain/entry.ts'
 import { branchKey, formatKey, type Key } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
 import { noExpiry } from '../../domain/session.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 
 /**
- * Moves the messages from a sequence number on into a branch of the session. The branch is written before anything
- * leaves the session; after an interruption, the same or a later request completes the move.
+ * Moves messages of one conversation into a branch of the session. The branch is written before anything leaves the
+ * session; after an interruption, the same or a later request completes the move.
  */
-export async function branchOff(memory: Memory, key: Key, from: number): Promise<void> {
+export async function branchOff(
+  memory: Memory,
+  key: Key,
+  [from, to]: SequenceRange,
+  conversation: number | undefined,
+): Promise<void> {
   const { sessions, clock } = internalsOf(memory)
-  const cut = await sessions.readMessages(key, { after: from - 1, limit: Number.MAX_SAFE_INTEGER })
+  const messages = await sessions.readMessages(key, { after: from - 1, before: to + 1, limit: Number.MAX_SAFE_INTEGER })
+  const cut = messages.filter((message) => message.branch === conversation)
   const [first] = cut
   if (first === undefined) return
   const branch = branchKey(key, first.sequence)
@@ -42,6 +48,27 @@ export async function branchOff(memory: Memory, key: Key, from: number): Promise
     })
   }
   await memory.forget({ key: formatKey(key), messageIds: cut.map(({ sequence }) => formatMessageId(sequence)) })
+}
+
+/** Moves messages back that `branchOff` has just moved into a branch, for a turn that was refused. */
+export async function restoreBranch(memory: Memory, key: Key, from: number): Promise<void> {
+  const { sessions, clock } = internalsOf(memory)
+  const branch = branchKey(key, from)
+  const messages = await sessions.readMessages(branch, { after: from - 1, limit: Number.MAX_SAFE_INTEGER })
+  for (const { kind: _kind, id: _id, sequence, offset, ...message } of messages) {
+    const { epoch, expiresAt } = await sessions.readHead(key, 0)
+    await sessions.commit({
+      key,
+      at: clock(),
+      epoch,
+      from: { sequence, offset },
+      append: [message],
+      put: [],
+      drop: [],
+      expiresAt,
+    })
+  }
+  await sessions.erase(branch)
 }
 
 /** Splits messages into runs of consecutive sequence numbers, so that the branch keeps the numbers. */

@@ -3,6 +3,7 @@ import { findMetadata, isBlank, type Message, type SessionMetadata } from '../..
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, personKey } from '../../domain/key.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import type { SessionHead } from '../../domain/session.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { countMessageTokens } from '../../text/cost.ts'
 import { resolveKey } from '../auth/identity.ts'
@@ -13,16 +14,17 @@ import { readPathKey } from '../http/router.ts'
 import type { ResolvedMemory } from '../memoryRegistry.ts'
 import type { ClientMessage, ModelReply, ParsedRequest, Protocol } from '../protocols/protocol.ts'
 import { overrideConversation } from '../protocols/request.ts'
-import { findReceipt, newReceiptId, storeReceipt } from '../receipts.ts'
+import { findReceipt, hasResentHistory, newReceiptId, storeReceipt } from '../receipts.ts'
 import type { UpstreamRequest, UpstreamResponse } from '../upstreams/backend.ts'
+import { contextWindowOf } from '../upstreams/contextWindows.ts'
 import { buildReceipt, buildRelayRecord, buildTurnRecord } from './accounting.ts'
 import { isAuxiliaryRequest } from './auxiliaryRequest.ts'
 import { branchOff, readMessageAt } from './branches.ts'
 import { checkConversationExists, conversationKey } from './conversation.ts'
-import { buildPrompt, buildUnstoredPrompt, clientPrompt, newestTurn, type PromptInput } from './outgoingPrompt.ts'
-import { recentMessagesNeeded, reconcileHistory } from './reconcileHistory.ts'
+import { buildPrompt, clientPrompt, type PromptInput } from './outgoingPrompt.ts'
+import { type ReconciledHistory, recentMessagesNeeded, reconcileHistory } from './reconcileHistory.ts'
 import { type RelayOptions, relayReply } from './relay.ts'
-import { appendMessages, storeReply } from './storeMessages.ts'
+import { appendMessages, settleQuestion, storeReply } from './storeMessages.ts'
 import type { Turn, TurnRequest } from './turn.ts'
 import { readHeader, readTurnHeaders } from './turn.ts'
 
@@ -31,24 +33,28 @@ export async function handleTurn(context: RequestContext, protocol: Protocol): P
   const request = await parseTurnRequest(context, protocol)
   const { key } = request
   if (key === undefined) return relayWithoutMemory(request, 'none')
-  const { memories, sessionLocks } = context.server
+  const { memories, sessionLocks, activity } = context.server
   const startedAt = performance.now()
   // Taken before anything else is awaited, so that turns are stored in the order in which they arrived.
   const release = await sessionLocks.acquire(formatKey(key))
   try {
     if (request.parsed.conversationId !== undefined) await checkConversationExists(memories, key)
-    const fileFaults = await ingestFiles(request, key)
     const resolved = await resolveMemory(request, key)
+    const fileFaults = await ingestFiles(request, key, resolved)
     await memories.using(resolved.memory, async () => {
       const ingested = await ingestTurn(request, key, resolved)
+      const closeQuestion =
+        ingested?.epoch === undefined ? undefined : activity.openQuestion(formatKey(key), ingested.question)
       release()
       if (ingested === undefined) return relayWithoutMemory(request, 'auxiliary')
       const turn = startTurn(request, resolved, ingested, { fileFaults, startedAt })
       setTurnHeaders(turn)
       try {
         turn.upstreamResponse = await callUpstream(turn)
+        await settleQuestion(turn, turn.upstreamResponse)
         await relayReply(turn.upstreamResponse, context.client, relayOptions(turn))
       } finally {
+        closeQuestion?.()
         context.onTurn(buildTurnRecord(turn))
       }
     })
@@ -82,12 +88,21 @@ async function parseTurnRequest(context: RequestContext, protocol: Protocol): Pr
   return { context, protocol, parsed, key, isSessionFromBody, headers, storeDisabled }
 }
 
-/** Indexes files sent to a tenant. Refuses files sent to a session; an unreadable file still reaches the model. */
-async function ingestFiles({ context, parsed, storeDisabled }: TurnRequest, key: Key): Promise<readonly string[]> {
+/**
+ * Indexes files sent to a tenant. Files sent to a session reach the model, unless its profile refuses them. An
+ * unreadable file still reaches the model.
+ */
+async function ingestFiles(
+  { context, parsed, storeDisabled }: TurnRequest,
+  key: Key,
+  { memory }: ResolvedMemory,
+): Promise<readonly string[]> {
   const { indexFile } = context.server
   if (parsed.files.length === 0) return []
-  if (key.id !== '')
+  if (key.id !== '') {
+    if (memory.profile.uploads !== 'refuse') return []
     throw new HttpError(400, 'files_not_allowed', 'File uploads not allowed for ephemeral sessions', 'messages')
+  }
   if (storeDisabled || indexFile === undefined) return []
   const faults: string[] = []
   for (const { name, mediaType, bytes } of parsed.files) {
@@ -113,58 +128,109 @@ async function resolveMemory({ context, headers, storeDisabled }: TurnRequest, k
 /**
  * Reconciles the history, stores the new messages and builds the prompt. Returns undefined for an auxiliary request.
  */
-async function ingestTurn(
-  request: TurnRequest,
-  key: Key,
-  { memory, preamble }: ResolvedMemory,
-): Promise<Ingested | undefined> {
-  const { context, headers, storeDisabled } = request
+async function ingestTurn(request: TurnRequest, key: Key, resolved: ResolvedMemory): Promise<Ingested | undefined> {
+  const { context, headers, storeDisabled, protocol } = request
+  const { memory, preamble } = resolved
   const head = await internalsOf(memory).sessions.readHead(key, recentMessagesNeeded(request.parsed.messages.length))
   if (isAuxiliaryRequest(request.parsed, head)) return undefined
   const metadata = findMetadata(head.derived)
   if (storeDisabled) checkNotTransferred(key, metadata)
   const person = resolvePerson(memory, key, headers.person ?? metadata?.person)
   const { parsed, prefill } = splitPrefill(request.parsed, memory.tokenizer)
-  const continuesAfter =
-    parsed.previousResponseId === undefined ? undefined : await findReply(memory, key, parsed.previousResponseId)
-  const input: PromptInput = { memory, key, protocol: request.protocol, request: parsed, preamble, person }
+  const contextWindow = contextWindowOf(parsed.model, context.server.contextWindows)
+  const input: PromptInput = { memory, key, protocol, request: parsed, preamble, person, contextWindow }
   return context.trace.recordOperation('search_memory', key.scope, async (): Promise<Ingested> => {
     if (parsed.messages.length === 0)
       return { key, prefill, prompt: clientPrompt(input, 'messages'), relation: 'exact', ...nothingStored }
-    const change = await reconcileHistory(
-      {
-        memory,
-        key,
-        messages: parsed.messages,
-        continuesAfter,
-        isRetry: headers.isRetry,
-        isSingleConversation: !request.isSessionFromBody,
-      },
-      head,
-    )
-    const { stored, newFrom, cutFrom, relation } = change
-    if (storeDisabled) {
-      const prompt = await buildUnstoredPrompt(input, stored, newFrom)
-      return { key, prefill, prompt, relation, ...nothingStored }
-    }
-    if (cutFrom !== undefined) await branchOff(memory, key, cutFrom)
-    const kept = cutFrom === undefined ? stored : stored.filter(({ sequence }) => sequence < cutFrom)
-    const appended = await appendMessages(
-      memory,
-      key,
-      parsed.messages.slice(newFrom),
-      change.isHeadCurrent ? head : undefined,
-    )
-    const prompt = await buildPrompt(input, lastMessages(kept, appended.stored, newestTurn(parsed).length))
-    const question = (appended.stored.at(-1) ?? kept.at(-1))?.sequence ?? 0
-    return { key, prefill, prompt, relation, epoch: appended.epoch, question, appended: appended.stored.length }
+    const previous = await findPrevious(memory, key, parsed.previousResponseId)
+    const change = await reconcileTurn(request, key, { memory, parsed, previous }, head)
+    const isHeldUpstream = previous?.isStoredUpstream === true || parsed.refersToStored
+    const stored = storeDisabled ? undefined : await storeQuestion(request, key, { memory, parsed, change }, head)
+    const prompt = await buildPrompt(input, change, stored, isHeldUpstream)
+    const { relation, history } = change
+    return { key, prefill, prompt, ...nothingStored, ...stored, relation, history }
   })
 }
 
 /** The ingested part of a turn. */
-type Ingested = Pick<Turn, 'key' | 'prefill' | 'prompt' | 'relation' | 'epoch' | 'question' | 'appended'>
+type Ingested = Pick<
+  Turn,
+  'key' | 'prefill' | 'prompt' | 'relation' | 'history' | 'branch' | 'takenBack' | 'epoch' | 'question' | 'appended'
+>
+type StoredQuestion = Pick<Turn, 'branch' | 'takenBack' | 'epoch' | 'question' | 'appended'>
 
-const nothingStored = { epoch: undefined, question: 0, appended: 0 } as const
+const nothingStored = {
+  history: 'full',
+  branch: undefined,
+  takenBack: undefined,
+  epoch: undefined,
+  question: 0,
+  appended: [],
+} as const
+
+/** Decides which messages are new, and remembers whether the client resends its conversation. */
+async function reconcileTurn(
+  { context, headers, isSessionFromBody }: TurnRequest,
+  key: Key,
+  { memory, parsed, previous }: { memory: Memory; parsed: ParsedRequest; previous: PreviousReply | undefined },
+  head: SessionHead,
+): Promise<ReconciledHistory> {
+  const { activity, history } = context.server
+  const session = formatKey(key)
+  const known = activity.resendsHistory(session, headers.client)
+  const change = await reconcileHistory(
+    {
+      memory,
+      key,
+      messages: parsed.messages,
+      continuesAfter: previous?.message,
+      isRetry: headers.isRetry,
+      isSingleConversation: !isSessionFromBody,
+      forcedHistory: headers.history ?? history,
+      refersToStored: parsed.refersToStored,
+      hasResentBefore: async () => known ?? (await hasResentHistory(internalsOf(memory).sessions, key, headers.client)),
+    },
+    head,
+  )
+  const resends = change.history === 'full' && change.newFrom > 0
+  if (known !== true && (resends || known === undefined)) activity.rememberHabit(session, headers.client, resends)
+  return change
+}
+
+/** Stores the new messages of a turn and finds those that the client has taken back. */
+async function storeQuestion(
+  { context, protocol }: TurnRequest,
+  key: Key,
+  { memory, parsed, change }: { memory: Memory; parsed: ParsedRequest; change: ReconciledHistory },
+  head: SessionHead,
+): Promise<StoredQuestion> {
+  const { newFrom, cutFrom, branch, history, stored, isHeadCurrent } = change
+  const conversation = branch === 'new' ? undefined : branch
+  const takenBack = cutFrom === undefined ? undefined : ([cutFrom, head.lastSequence] as const)
+  // Memory must not show a thin client what it has taken back; a full client's prompt does not depend on it.
+  const isCutNow = takenBack !== undefined && history === 'thin'
+  if (isCutNow) await branchOff(memory, key, takenBack, conversation)
+  const isReplyDue = context.server.activity.reserveReply(formatKey(key), head.lastSequence)
+  const appended = await appendMessages(
+    memory,
+    key,
+    parsed.messages.slice(newFrom),
+    {
+      ...(branch !== undefined && { branch }),
+      ...(isReplyDue && { reserve: 1 }),
+      payloadOf: (position) => protocol.payloadOf(parsed, newFrom + position),
+    },
+    isHeadCurrent && !isCutNow ? head : undefined,
+  )
+  const kept = cutFrom === undefined ? stored : stored.filter(({ sequence }) => sequence < cutFrom)
+  return {
+    branch: appended.stored[0]?.branch ?? conversation,
+    takenBack,
+    epoch: appended.epoch,
+    question: (appended.stored.at(-1) ?? kept.at(-1))?.sequence ?? 0,
+    appended: appended.stored,
+  }
+}
 
 function checkNotTransferred(key: Key, metadata: SessionMetadata | undefined): void {
   if (metadata?.movedTo === undefined) return
@@ -195,16 +261,28 @@ function splitPrefill(
   return { parsed: overrideConversation(request, { messages, promptOverheadTokens }), prefill }
 }
 
-/** Sequence number of the stored reply that `previous_response_id` names. */
-async function findReply(memory: Memory, key: Key, responseId: string): Promise<number> {
+/** The reply that a request continues from. */
+type PreviousReply = { readonly message: Message | undefined; readonly isStoredUpstream: boolean }
+
+/** Finds the stored reply that `previous_response_id` names. */
+async function findPrevious(
+  memory: Memory,
+  key: Key,
+  responseId: string | undefined,
+): Promise<PreviousReply | undefined> {
+  if (responseId === undefined) return undefined
   const receipt = await findReceipt(internalsOf(memory).sessions, key, { response: responseId })
+  const isStoredUpstream = receipt?.isStoredUpstream === true
   const id = JSON.stringify(responseId.slice(0, 80))
+  // A response that ran in the background has no reply here; only the upstream can continue it.
+  if (receipt?.sequence == null && isStoredUpstream) return { message: undefined, isStoredUpstream }
   if (receipt?.sequence == null)
     throw responseNotFound(
       `There is no response ${id} in this session. Continue from one of its own, or send the conversation as input.`,
     )
   // An edit of the conversation may have cut the reply into a branch.
-  if ((await readMessageAt(memory, key, receipt.sequence)) !== undefined) return receipt.sequence
+  const message = await readMessageAt(memory, key, receipt.sequence)
+  if (message !== undefined) return { message, isStoredUpstream }
   throw responseNotFound(
     `Response ${id} is no longer part of this session: the conversation continued from an earlier one.`,
   )
@@ -212,13 +290,6 @@ async function findReply(memory: Memory, key: Key, responseId: string): Promise<
 
 const responseNotFound = (message: string): HttpError =>
   new HttpError(404, 'previous_response_not_found', message, 'previous_response_id')
-
-/** The last `count` messages of a session, given its stored messages and those just appended. */
-function lastMessages(stored: readonly Message[], appended: readonly Message[], count: number): readonly Message[] {
-  const missing = count - appended.length
-  if (missing === 0) return appended
-  return missing < 0 ? appended.slice(-missing) : [...stored.slice(-missing), ...appended]
-}
 
 function startTurn(
   request: TurnRequest,
@@ -244,10 +315,11 @@ function startTurn(
   }
 }
 
-function setTurnHeaders({ request, resolved, prompt, epoch, receiptId, degraded }: Turn): void {
+function setTurnHeaders({ request, resolved, prompt, history, epoch, receiptId, degraded }: Turn): void {
   const { client } = request.context
   client.setHeader('x-threadkeep-memory', request.storeDisabled ? 'read-only' : 'on')
-  client.setHeader('x-threadkeep-tokens', `${prompt.tokens}/${resolved.memory.profile.budget}`)
+  client.setHeader('x-threadkeep-tokens', `${prompt.tokens}/${prompt.limit}`)
+  client.setHeader('x-threadkeep-history', history)
   client.setHeader('x-threadkeep-profile', resolved.profileHeader)
   if (epoch !== undefined) client.setHeader('x-threadkeep-receipt', receiptId)
   if (degraded.length > 0) client.setHeader('x-threadkeep-degraded', degraded.join('; ').replace(/[^\x20-\x7e]/g, '?'))
@@ -291,30 +363,36 @@ const relayOptions = (turn: Turn): RelayOptions => ({
 
 /** Stores the reply and its receipt. A failure is reported, and the client still gets its reply. */
 async function storeReplyAndReceipt(turn: Turn, reply: ModelReply): Promise<void> {
-  const { request, key, resolved, epoch, question, prompt, prefill } = turn
+  const { request, key, resolved, epoch, question, branch, prompt, prefill } = turn
   const { server, trace, id } = request.context
   turn.reply = reply
   if (epoch === undefined) return
+  const { sessions, clock } = internalsOf(resolved.memory)
   const message = prefill === undefined ? reply.message : joinPrefill(prefill, reply.message)
+  const session = formatKey(key)
   try {
+    // A response that runs in the background has no reply yet; the receipt tells where to find it.
+    if (reply.isFinished === false)
+      return await storeReceipt(sessions, key, buildReceipt(server.prices, turn, { sequence: null, at: clock() }))
     const stored = await trace.recordOperation('create_memory', key.scope, () =>
-      server.sessionLocks.run(formatKey(key), () =>
-        storeReply(resolved.memory, key, { reply: message, question, epoch, ledger: prompt.ledger }),
-      ),
+      server.sessionLocks.run(session, () => {
+        const isReserved = server.activity.isReplyReserved(session, question)
+        const { ledger } = prompt
+        return storeReply(resolved.memory, key, { reply: message, question, epoch, ledger, branch, isReserved })
+      }),
     )
     if (stored === undefined) return
     const receipt = buildReceipt(server.prices, turn, stored.message)
-    await storeReceipt(internalsOf(resolved.memory).sessions, stored.key, receipt)
+    await storeReceipt(sessions, stored.key, receipt)
   } catch (error) {
     server.onFault(id, describeFault(error))
   }
 }
 
 /** The client's prefill and the model's continuation are one reply. */
-const joinPrefill = (prefill: ClientMessage, reply: MessageInput): MessageInput => ({
-  ...reply,
-  content: prefill.content + (typeof reply.content === 'string' ? reply.content : ''),
-})
+function joinPrefill(prefill: ClientMessage, { payload: _payload, ...reply }: MessageInput): MessageInput {
+  return { ...reply, content: prefill.content + (typeof reply.content === 'string' ? reply.content : '') }
+}
 
 /** Adds the receipt's id to a JSON body, for clients that cannot read headers. */
 const addReceiptId = (text: string, receipt: string): string =>
@@ -325,9 +403,7 @@ async function relayWithoutMemory(request: TurnRequest, reason: 'none' | 'auxili
   const { context, protocol, parsed } = request
   const { client, server } = context
   client.setHeader('x-threadkeep-memory', reason)
-  // References that only memory can resolve are removed.
-  const body = reason === 'auxiliary' ? protocol.buildRequest(parsed, [], 0) : parsed.body
-  const response = await server.backend.send(upstreamCall(request, body, 0))
+  const response = await server.backend.send(upstreamCall(request, parsed.body, 0))
   let reply: ModelReply | undefined
   let firstByteMs: number | undefined
   try {

@@ -1,6 +1,6 @@
 import type { LazyContext } from '../../context/composeContext.ts'
-import { isSpaceReason } from '../../context/receipt.ts'
-import { type Message, parseMessageId, type Tokens } from '../../domain/entry.ts'
+import { clientBand, isSpaceReason } from '../../context/receipt.ts'
+import { type Message, parseMessageId, type SequenceRange, type Tokens } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
 import type { ChatMessage, Ledger, LedgerLine } from '../../domain/ledger.ts'
@@ -9,12 +9,15 @@ import { internalsOf, type Memory } from '../../memory.ts'
 import { countMessageTokens } from '../../text/cost.ts'
 import type { Preamble } from '../memoryRegistry.ts'
 import type { ClientMessage, ParsedRequest, Protocol, RequestBody } from '../protocols/protocol.ts'
+import type { ReconciledHistory } from './reconcileHistory.ts'
 
 /** The request body sent upstream for one turn, and its cost. */
 export type OutgoingPrompt = {
   readonly body: RequestBody
   readonly tokens: Tokens
-  /** Set when the client's messages were sent unchanged: the newest turn did not fit, or memory could not render it. */
+  /** Most tokens the prompt may have. */
+  readonly limit: Tokens
+  /** Set when the client's messages were sent without memory: they left no room, or memory could not render them. */
   readonly degraded?: 'budget' | 'messages'
   /** Receipt of the context; absent when `degraded`. */
   readonly ledger?: Ledger
@@ -28,14 +31,94 @@ export type PromptInput = {
   readonly request: ParsedRequest
   readonly preamble: Preamble
   readonly person: string | undefined
+  /** Context window of the model in tokens. */
+  readonly contextWindow: Tokens
 }
 
+/** Tokens left for the reply when the client does not say how long it may be. */
+const defaultReplyTokens = 4_096
+/** The reply never takes more than this share of the window, whatever the client asks for. */
+const maxReplyShare = 0.5
+/** When a conversation is too long, memory gets at least this share of the room for it. */
+const minMemoryShare = 0.25
+/** With less room than this, nothing is added. */
+const minAdditionTokens = 64
+
 /** Messages of the newest turn. */
-export const newestTurn = ({ messages, turnStart }: ParsedRequest): readonly ClientMessage[] =>
+const newestTurn = ({ messages, turnStart }: ParsedRequest): readonly ClientMessage[] =>
   messages.slice(messages.findLastIndex(({ index }) => index < turnStart) + 1)
 
-/** Builds the prompt for a turn whose messages are stored; `stored` is the newest turn in its stored form. */
-export function buildPrompt(input: PromptInput, stored: readonly Message[]): Promise<OutgoingPrompt> {
+/**
+ * Builds the prompt. Without `stored`, the turn is not stored. `isHeldUpstream` says that the upstream has the
+ * conversation, to which the request refers by ids.
+ */
+export function buildPrompt(
+  input: PromptInput,
+  { stored: before, newFrom, cutFrom, history }: ReconciledHistory,
+  stored: { readonly appended: readonly Message[] } | undefined,
+  isHeldUpstream: boolean,
+): Promise<OutgoingPrompt> {
+  const { request } = input
+  const kept = cutFrom === undefined ? before : before.filter(({ sequence }) => sequence < cutFrom)
+  const appended = stored?.appended
+  if (isHeldUpstream)
+    return buildFullPrompt(input, { stored: [], newFrom: 0, appended, sentByClient: [[1, Number.MAX_SAFE_INTEGER]] })
+  if (history === 'full') {
+    const sentByClient = findSentMessages([...kept, ...(appended ?? [])], request.messages)
+    return buildFullPrompt(input, { stored: kept, newFrom, appended, sentByClient })
+  }
+  if (appended === undefined) return buildUnstoredPrompt(input, before, newFrom)
+  return buildThinPrompt(input, lastMessages(kept, appended, newestTurn(request).length))
+}
+
+/** Ranges of the stored messages that are among the sent ones. */
+function findSentMessages(stored: readonly Message[], sent: readonly ClientMessage[]): readonly SequenceRange[] {
+  const contents = new Set(sent.map(({ content }) => content.trim()))
+  const ranges: [first: number, last: number][] = []
+  for (const { sequence, content } of stored) {
+    if (!contents.has(content.trim())) continue
+    const last = ranges.at(-1)
+    if (last?.[1] === sequence - 1) last[1] = sequence
+    else ranges.push([sequence, sequence])
+  }
+  return ranges
+}
+
+/** The last `count` messages of a session, given its stored messages and those just appended. */
+function lastMessages(stored: readonly Message[], appended: readonly Message[], count: number): readonly Message[] {
+  const missing = count - appended.length
+  if (missing === 0) return appended
+  return missing < 0 ? appended.slice(-missing) : [...stored.slice(-missing), ...appended]
+}
+
+/** A client's own conversation in relation to what is stored. */
+type OwnConversation = {
+  /** Stored messages of the conversation before the new ones. */
+  readonly stored: readonly Message[]
+  /** Position of the first new message. */
+  readonly newFrom: number
+  /** The new messages as they were stored; undefined when nothing is stored. */
+  readonly appended: readonly Message[] | undefined
+  /** Stored messages that the conversation contains. */
+  readonly sentByClient: readonly SequenceRange[]
+}
+
+/**
+ * Builds the prompt of a client that sends its own conversation: the conversation unchanged, and what memory knows
+ * beyond it. A conversation over the limit is shortened.
+ */
+async function buildFullPrompt(input: PromptInput, own: OwnConversation): Promise<OutgoingPrompt> {
+  const { limit, memoryTokens } = promptLimits(input)
+  const { sentByClient } = own
+  const ownTokens = fixedTokens(input) + countConversation(input.memory.tokenizer, input.request.messages, own)
+  if (ownTokens > limit) return shortenConversation(input, own)
+  const budget = Math.min(memoryTokens, limit - ownTokens)
+  if (budget < minAdditionTokens) return { ...clientPrompt(input, 'budget'), tokens: ownTokens }
+  return addMemory(input, { budget, ownTokens, sentByClient, from: 0 })
+}
+
+/** Builds the prompt for a thin client whose messages are stored; `stored` is the newest turn in its stored form. */
+function buildThinPrompt(input: PromptInput, stored: readonly Message[]): Promise<OutgoingPrompt> {
   const turn = newestTurn(input.request)
   return buildWithinBudget(input, extraTokens(input.memory.tokenizer, turn, stored), undefined, (context) =>
     joinMemoryAndTurn(input, context, turn, stored[0]?.sequence ?? 0),
@@ -43,11 +126,7 @@ export function buildPrompt(input: PromptInput, stored: readonly Message[]): Pro
 }
 
 /** Builds the prompt for a turn that must not be stored: new messages stand beside what memory shows for them. */
-export function buildUnstoredPrompt(
-  input: PromptInput,
-  stored: readonly Message[],
-  newFrom: number,
-): Promise<OutgoingPrompt> {
+function buildUnstoredPrompt(input: PromptInput, stored: readonly Message[], newFrom: number): Promise<OutgoingPrompt> {
   const { request, memory } = input
   const unstored = request.messages.slice(newFrom)
   const storedTurn = newestTurn(request).filter((message) => !unstored.includes(message))
@@ -59,24 +138,156 @@ export function buildUnstoredPrompt(
       joinMemoryAndTurn(input, context, storedTurn, firstSequence),
     )
   }
-  const question = unstored.findLast(({ role }) => role === 'user')?.content
-  return buildWithinBudget(input, tokens, question, (context) =>
+  return buildWithinBudget(input, tokens, questionOf(unstored), (context) =>
     writePrompt(input, context, context.messages, unstored[0]?.index ?? request.turnStart),
   )
 }
 
 /** The client's messages unchanged, behind the template's preamble. */
-export function clientPrompt(
-  { protocol, memory: { tokenizer }, preamble, request }: PromptInput,
-  degraded: NonNullable<OutgoingPrompt['degraded']>,
-): OutgoingPrompt {
-  const tokens =
-    request.promptOverheadTokens +
-    preamble.tokens +
-    tokenizer.overhead.reply +
-    countMessages(tokenizer, request.messages)
-  return { body: protocol.buildRequest(request, preamble.messages, 0), tokens, degraded }
+export function clientPrompt(input: PromptInput, degraded?: NonNullable<OutgoingPrompt['degraded']>): OutgoingPrompt {
+  const { protocol, memory, preamble, request } = input
+  return {
+    body: protocol.extendRequest(request, { preamble: preamble.messages }),
+    tokens: fixedTokens(input) + countMessages(memory.tokenizer, request.messages),
+    limit: promptLimits(input).limit,
+    ...(degraded !== undefined && { degraded }),
+  }
 }
+
+/** The most tokens a prompt may have, and the most that memory may take of them. */
+function promptLimits({ memory: { profile }, request, contextWindow }: PromptInput): {
+  readonly limit: Tokens
+  readonly memoryTokens: Tokens
+} {
+  if (profile.budgetMode !== 'auto') return { limit: profile.budget, memoryTokens: profile.budget }
+  const replyTokens = Math.min(request.maxTokens ?? defaultReplyTokens, Math.floor(contextWindow * maxReplyShare))
+  return { limit: contextWindow - replyTokens, memoryTokens: profile.budget }
+}
+
+/** Tokens that every prompt of the request has: instructions, tools, preamble and the start of the reply. */
+const fixedTokens = ({ request, preamble, memory: { tokenizer } }: PromptInput): Tokens =>
+  request.promptOverheadTokens + preamble.tokens + tokenizer.overhead.reply
+
+type MemoryAddition = {
+  readonly budget: Tokens
+  /** Tokens of the prompt without memory. */
+  readonly ownTokens: Tokens
+  readonly sentByClient: readonly SequenceRange[]
+  /** Index in the client's list from which its conversation is sent. */
+  readonly from: number
+}
+
+/** Sends the client's conversation with what memory knows beyond it. */
+async function addMemory(
+  input: PromptInput,
+  { budget, ownTokens, sentByClient, from }: MemoryAddition,
+): Promise<OutgoingPrompt> {
+  const { memory, key, person, protocol, request, preamble } = input
+  const { messages, ledger } = await internalsOf(memory).buildAdditions(key, {
+    budget,
+    query: questionOf(request.messages),
+    sentByClient,
+    ...(person !== undefined && { person }),
+  })
+  const text = messages.map(({ content }) => content).join('\n')
+  const spent = text === '' ? 0 : ledger.spent
+  const tokens = ownTokens + spent
+  return {
+    body: protocol.extendRequest(request, {
+      preamble: preamble.messages,
+      memory: text === '' ? undefined : text,
+      from,
+    }),
+    tokens,
+    limit: promptLimits(input).limit,
+    ledger: {
+      ...ledger,
+      budget: promptLimits(input).limit,
+      spent: tokens,
+      history: Math.max(ledger.history, tokens),
+      lines: addClientTokens(text === '' ? ledger.lines.filter(({ entries }) => entries !== null) : ledger.lines, {
+        tokens: ownTokens,
+        count: request.messages.length,
+      }),
+    },
+  }
+}
+
+/** Adds the tokens of the client's own messages to the line about them. */
+function addClientTokens(
+  lines: readonly LedgerLine[],
+  { tokens, count }: { readonly tokens: Tokens; readonly count: number },
+): readonly LedgerLine[] {
+  const at = lines.findIndex(({ band }) => band === clientBand)
+  if (at >= 0) return lines.map((line, index) => (index === at ? { ...line, tokens } : line))
+  return [{ band: clientBand, entries: null, count, verdict: 'whole', tokens, why: 'sent by the client' }, ...lines]
+}
+
+/**
+ * Shortens a conversation to the limit. If it is stored word for word and the profile has a fixed budget, the context is
+ * built as for a client that leaves its history to memory. Otherwise the oldest turns are left out, and memory recalls
+ * from them what the question needs. The newest turn is always whole.
+ */
+function shortenConversation(input: PromptInput, own: OwnConversation): Promise<OutgoingPrompt> | OutgoingPrompt {
+  const { memory, request } = input
+  if (memory.profile.budgetMode !== 'auto' && own.appended !== undefined && isStoredLiterally(request.messages, own))
+    return buildThinPrompt(input, [...own.stored, ...own.appended].slice(-newestTurn(request).length))
+  const { limit, memoryTokens } = promptLimits(input)
+  const room = limit - fixedTokens(input)
+  const turn = newestTurn(request)
+  const turnTokens = countMessages(memory.tokenizer, turn)
+  if (turnTokens > room) return clientPrompt(input, 'budget')
+  const share = Math.min(memoryTokens, Math.floor(room * minMemoryShare), room - turnTokens)
+  const kept = newestThatFit(memory.tokenizer, request.messages, turn.length, room - share)
+  const keptTokens = countMessages(memory.tokenizer, kept)
+  return addMemory(input, {
+    budget: Math.max(1, Math.min(memoryTokens, room - keptTokens)),
+    ownTokens: fixedTokens(input) + keptTokens,
+    sentByClient: newestMessages(own.sentByClient, kept.length),
+    from: kept[0]?.index ?? 0,
+  })
+}
+
+/** True if the stored messages of the conversation are those that the client sends, one by one. */
+const isStoredLiterally = (messages: readonly ClientMessage[], { stored, newFrom }: OwnConversation): boolean =>
+  stored.length === newFrom &&
+  stored.every(({ role, content }, index) => role === messages[index]?.role && content === messages[index]?.content)
+
+/**
+ * The newest messages within `maxTokens`, at least `minCount`. Starts with a question: a reply or a tool result needs
+ * what precedes it.
+ */
+function newestThatFit(
+  tokenizer: Tokenizer,
+  messages: readonly ClientMessage[],
+  minCount: number,
+  maxTokens: Tokens,
+): readonly ClientMessage[] {
+  let tokens = 0
+  let first = messages.length - minCount
+  for (let position = messages.length - 1; position >= 0; position--) {
+    tokens += countMessageTokens(tokenizer, messages[position] as ClientMessage)
+    if (tokens > maxTokens) break
+    if (position < first && messages[position]?.role === 'user') first = position
+  }
+  return messages.slice(first)
+}
+
+/** The last `count` messages of ordered ranges. */
+function newestMessages(ranges: readonly SequenceRange[], count: number): readonly SequenceRange[] {
+  const found: SequenceRange[] = []
+  let missing = count
+  for (const [first, last] of ranges.toReversed()) {
+    if (missing <= 0) break
+    const from = Math.max(first, last - missing + 1)
+    found.unshift([from, last])
+    missing -= last - from + 1
+  }
+  return found
+}
+
+const questionOf = (messages: readonly ClientMessage[]): string =>
+  messages.findLast(({ role }) => role === 'user')?.content ?? ''
 
 /**
  * Builds a context for the budget left beside the client's own text; `extra` are tokens of it that memory does not
@@ -89,7 +300,8 @@ async function buildWithinBudget(
   write: (context: LazyContext) => OutgoingPrompt,
 ): Promise<OutgoingPrompt> {
   const { memory, request, preamble, key, person } = input
-  const budget = memory.profile.budget - request.promptOverheadTokens - preamble.tokens - extra
+  const { limit, memoryTokens } = promptLimits(input)
+  const budget = Math.min(memoryTokens, limit - request.promptOverheadTokens - preamble.tokens - extra)
   if (budget < 1) return clientPrompt(input, 'budget')
   try {
     const context = await internalsOf(memory).buildContext(key, {
@@ -136,15 +348,17 @@ function joinMemoryAndTurn(
 }
 
 function writePrompt(
-  { protocol, request, preamble }: PromptInput,
+  input: PromptInput,
   { ledger }: LazyContext,
   memoryMessages: readonly ChatMessage[],
   from?: number,
 ): OutgoingPrompt {
+  const { protocol, request, preamble } = input
   const messages = preamble.messages.length === 0 ? memoryMessages : [...preamble.messages, ...memoryMessages]
   return {
     body: protocol.buildRequest(request, messages, from),
     tokens: request.promptOverheadTokens + preamble.tokens + ledger.spent,
+    limit: promptLimits(input).limit,
     ledger,
   }
 }
@@ -161,3 +375,20 @@ const coversSequence = ({ entries }: LedgerLine, sequence: number): boolean =>
 
 const countMessages = (tokenizer: Tokenizer, messages: readonly ClientMessage[]): Tokens =>
   messages.reduce((sum, message) => sum + countMessageTokens(tokenizer, message), 0)
+
+/** Counts a conversation, with the counts of the stored messages for those that the client resends unchanged. */
+function countConversation(
+  tokenizer: Tokenizer,
+  messages: readonly ClientMessage[],
+  { stored, newFrom, appended }: OwnConversation,
+): Tokens {
+  let tokens = 0
+  for (const [position, message] of messages.entries()) {
+    const known = position < newFrom ? stored[stored.length - newFrom + position] : appended?.[position - newFrom]
+    tokens +=
+      known !== undefined && known.content === message.content && known.tokenizer === tokenizer.name
+        ? known.tokens
+        : countMessageTokens(tokenizer, message)
+  }
+  return tokens
+}

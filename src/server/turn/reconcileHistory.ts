@@ -6,24 +6,36 @@ import { findMasks, normalizeSecrets } from '../../text/secrets.ts'
 import type { ClientMessage } from '../protocols/protocol.ts'
 import { hasReceiptBetween } from '../receipts.ts'
 import { type ComparableMessage, isIdentical, isUser } from './messageEquality.ts'
-import { type HistoryChange, reconcile } from './reconcile.ts'
+import { type HistoryChange, type HistoryRelation, reconcile } from './reconcile.ts'
+import type { HistoryMode } from './turn.ts'
 
 export type ReconcileOptions = {
   readonly memory: Memory
   readonly key: Key
   readonly messages: readonly ClientMessage[]
-  /** Sequence number of the reply that the client continues from, when the request names one. */
-  readonly continuesAfter: number | undefined
+  /** The reply that the client continues from, when the request names one. */
+  readonly continuesAfter: Message | undefined
   readonly isRetry: boolean
   /** False when the session is known only by the user's name, who may have several conversations at once. */
   readonly isSingleConversation: boolean
+  /** Kind of client as forced by a header or the configuration. */
+  readonly forcedHistory: HistoryMode | undefined
+  /** True when the request refers to stored items of its conversation instead of repeating them. */
+  readonly refersToStored: boolean
+  /** Tells whether the client has resent its conversation before. */
+  readonly hasResentBefore: () => Promise<boolean>
 }
 
 /** The change a request makes to a session, with the stored messages it was decided on. */
 export type ReconciledHistory = HistoryChange & {
+  /** Messages of the conversation that the request belongs to. */
   readonly stored: readonly Message[]
   /** True when the session was not read again since `head`. */
   readonly isHeadCurrent: boolean
+  /** Kind of the client. */
+  readonly history: HistoryMode
+  /** The conversation within the session: undefined for the first one, `new` for one that begins now. */
+  readonly branch: number | 'new' | undefined
 }
 
 /** Stored messages compared beyond the number sent: replies that were never resent may lie between them. */
@@ -35,71 +47,179 @@ const maxMessagesRead = 4_096
 export const recentMessagesNeeded = (sent: number): number => sent + extraMessages
 
 /**
- * Decides which messages of a request are new. Starts with the head just read and reads more only if that is not
- * enough.
+ * Decides which messages of a request are new, to which conversation of the session they belong, and whether the client
+ * resends its conversation. Starts with the head just read and reads more only if that is not enough.
  */
 export async function reconcileHistory(options: ReconcileOptions, head: SessionHead): Promise<ReconciledHistory> {
-  const { memory, key, messages, continuesAfter, isRetry, isSingleConversation } = options
-  const fromHead = continuesAfter === undefined ? reconcileFromHead(options, head) : undefined
-  if (fromHead !== undefined) return fromHead
+  const { continuesAfter } = options
+  if (continuesAfter !== undefined) return continueAfter(options, continuesAfter)
+  const found = reconcileFromHead(options, head) ?? (await reconcileFromStore(options))
+  return classifyClient(options, found)
+}
+
+/** A change within one conversation of the session. */
+type ConversationChange = Omit<ReconciledHistory, 'history' | 'branch'> & {
+  readonly branch: number | undefined
+  /**
+   * Set when nothing may be cut after the messages that both sides have: they include `no reply` of this server, or they
+   * may begin `another conversation` of the same user.
+   */
+  readonly overlap?: 'no reply' | 'another conversation'
+}
+
+async function reconcileFromStore(options: ReconcileOptions): Promise<ConversationChange> {
+  const { memory, key, messages, isRetry, isSingleConversation } = options
   for (let limit = recentMessagesNeeded(messages.length); ; limit *= 4) {
     const recent = await memory.transcript(key, { limit, newest: true })
-    const stored = withoutSystemMessages(recent)
-    if (continuesAfter !== undefined)
-      return { stored, isHeadCurrent: false, ...(await continueAfter(memory, key, continuesAfter)) }
-    const history = { stored, hasEarlier: recent.length === limit }
-    const change = reconcileRetry(options, stored) ?? (await reconcileMasked(memory, key, history, messages))
+    const history = { stored: withoutSystemMessages(recent), hasEarlier: recent.length === limit }
+    const retried = reconcileRetry(options, history.stored)
+    const change = retried ?? (await reconcileConversations(memory, key, history, messages))
     if (change.relation === 'disjoint' && history.hasEarlier && limit <= maxMessagesRead) continue
-    const mayCut =
-      change.cutFrom === undefined ||
-      isRetry ||
-      (isSingleConversation && (await containsOwnReply(memory, key, stored, change.cutFrom, change.newFrom)))
-    return { ...change, stored, isHeadCurrent: false, cutFrom: mayCut ? change.cutFrom : undefined }
+    if (change.cutFrom === undefined || isRetry) return { ...change, isHeadCurrent: false }
+    const sharesReply = await containsOwnReply(memory, key, change.stored, change.cutFrom, change.newFrom)
+    if (sharesReply && isSingleConversation) return { ...change, isHeadCurrent: false }
+    const overlap = sharesReply ? 'another conversation' : 'no reply'
+    return { ...change, isHeadCurrent: false, cutFrom: undefined, overlap }
   }
+}
+
+/**
+ * Tells full from thin clients. A full client's conversation that shares nothing with the stored ones, such as a
+ * compacted one or a sub-agent's, is a conversation of its own within the session.
+ */
+async function classifyClient(options: ReconcileOptions, change: ConversationChange): Promise<ReconciledHistory> {
+  const { messages, forcedHistory, refersToStored, hasResentBefore } = options
+  const { overlap, ...found } = change
+  const isUnrelated = found.relation === 'disjoint' || found.relation === 'newest-only' || overlap !== undefined
+  if (forcedHistory === 'thin') return { ...found, history: 'thin' }
+  if (refersToStored) return { ...found, history: 'full' }
+  const hasReplies = messages.some(({ role }) => role === 'assistant')
+  const isFull =
+    forcedHistory === 'full' ||
+    (hasReplies && overlap !== 'no reply' && found.relation !== 'newest-only') ||
+    (found.relation !== 'first' && (await hasResentBefore()))
+  if (!isFull) return { ...found, history: 'thin' }
+  if (!isUnrelated || found.stored.length === 0) return { ...found, history: 'full' }
+  const unrelated = { newFrom: 0, cutFrom: undefined, relation: 'disjoint', branch: 'new', history: 'full' } as const
+  return { ...found, ...unrelated, stored: [] }
 }
 
 /** Reconciles with the newest messages alone, as is enough for nearly all requests. Undefined when it is not. */
 function reconcileFromHead(
   { memory, key, messages, isRetry }: ReconcileOptions,
   head: SessionHead,
-): ReconciledHistory | undefined {
+): ConversationChange | undefined {
   if (isRetry || isExpired(head, internalsOf(memory).clock())) return undefined
-  if (isLiteralContinuation(head.recent, messages))
+  const { recent: all } = head
+  if (isLiteralContinuation(all, messages))
     return {
-      stored: head.recent,
-      newFrom: head.recent.length,
+      stored: all,
+      newFrom: all.length,
       cutFrom: undefined,
       relation: 'continued',
       isHeadCurrent: true,
+      branch: undefined,
     }
   const limit = recentMessagesNeeded(messages.length)
-  const recent = head.recent.length > limit ? head.recent.slice(-limit) : head.recent
+  const recent = all.length > limit ? all.slice(-limit) : all
   const stored = withoutSystemMessages(recent)
-  const change = reconcileMasked(memory, key, { stored, hasEarlier: recent.length === limit }, messages)
+  const change = reconcileConversations(memory, key, { stored, hasEarlier: recent.length === limit }, messages)
   if (change instanceof Promise || change.relation === 'disjoint' || change.cutFrom !== undefined) return undefined
-  return { ...change, stored, isHeadCurrent: true }
+  return { ...change, isHeadCurrent: true }
 }
+
+/** Reconciles with each conversation of the session and returns the change that fits best. */
+function reconcileConversations(
+  memory: Memory,
+  key: Key,
+  history: StoredHistory,
+  sent: readonly ClientMessage[],
+): Omit<ConversationChange, 'isHeadCurrent'> | Promise<Omit<ConversationChange, 'isHeadCurrent'>> {
+  if (!history.stored.some(({ branch }) => branch !== undefined)) {
+    const { stored } = history
+    const change = reconcileMasked(memory, key, history, sent)
+    return change instanceof Promise
+      ? change.then((found) => ({ ...found, stored, branch: undefined }))
+      : { ...change, stored, branch: undefined }
+  }
+  return reconcileBranches(memory, key, history, sent)
+}
+
+async function reconcileBranches(
+  memory: Memory,
+  key: Key,
+  history: StoredHistory,
+  sent: readonly ClientMessage[],
+): Promise<Omit<ConversationChange, 'isHeadCurrent'>> {
+  const conversations = Map.groupBy(history.stored, ({ branch }) => branch)
+  if (!conversations.has(undefined)) conversations.set(undefined, [])
+  let best: Omit<ConversationChange, 'isHeadCurrent'> | undefined
+  for (const [branch, stored] of conversations) {
+    const hasEarlier = history.hasEarlier && stored[0]?.sequence !== branch
+    const change = await reconcileMasked(memory, key, { stored, hasEarlier }, sent)
+    const candidate = { ...change, stored, branch }
+    if (best === undefined || compareFit(candidate, best) > 0) best = candidate
+  }
+  // There is always the first conversation.
+  return best as Omit<ConversationChange, 'isHeadCurrent'>
+}
+
+/** How well a relation ties a request to a conversation. */
+const fitOf: Readonly<Record<HistoryRelation, number>> = {
+  exact: 3,
+  continued: 3,
+  regenerated: 2,
+  edited: 2,
+  truncated: 2,
+  'newest-only': 1,
+  disjoint: 0,
+  first: 0,
+}
+
+const compareFit = (a: HistoryChange, b: HistoryChange): number =>
+  fitOf[a.relation] - fitOf[b.relation] || a.newFrom - b.newFrom
 
 const isSystem = ({ role }: Message): boolean => role === 'system'
 const withoutSystemMessages = (messages: readonly Message[]): readonly Message[] =>
   messages.some(isSystem) ? messages.filter((message) => !isSystem(message)) : messages
 
-/** A client that names the reply it continues from sends only new messages; anything stored after that reply is cut. */
-async function continueAfter(memory: Memory, key: Key, sequence: number): Promise<HistoryChange> {
-  const [next] = await internalsOf(memory).sessions.readMessages(key, { after: sequence, limit: 1 })
-  return { newFrom: 0, cutFrom: next?.sequence, relation: next === undefined ? 'continued' : 'regenerated' }
+/**
+ * A client that names the reply it continues from sends only new messages; anything that its conversation has after that
+ * reply is cut.
+ */
+async function continueAfter(
+  { memory, key, messages, forcedHistory }: ReconcileOptions,
+  { sequence, branch }: Message,
+): Promise<ReconciledHistory> {
+  const recent = await memory.transcript(key, { limit: recentMessagesNeeded(messages.length), newest: true })
+  const later = await internalsOf(memory).sessions.readMessages(key, {
+    after: sequence,
+    limit: Number.MAX_SAFE_INTEGER,
+  })
+  const next = later.find((message) => message.branch === branch)
+  return {
+    stored: withoutSystemMessages(recent).filter((message) => message.branch === branch),
+    newFrom: 0,
+    cutFrom: next?.sequence,
+    relation: next === undefined ? 'continued' : 'regenerated',
+    isHeadCurrent: false,
+    history: forcedHistory ?? 'thin',
+    branch,
+  }
 }
 
 /** A retry of a single question says nothing new; if it was answered, the answer is to be regenerated. */
 function reconcileRetry(
   { isRetry, messages }: ReconcileOptions,
-  stored: readonly Message[],
-): HistoryChange | undefined {
+  all: readonly Message[],
+): Omit<ConversationChange, 'isHeadCurrent'> | undefined {
   const [only] = messages
   if (!isRetry || messages.length !== 1 || only?.role !== 'user') return undefined
-  const question = stored.findLastIndex(({ role }) => role === 'user')
-  if (stored[question]?.content !== only.content) return undefined
-  return { newFrom: 1, cutFrom: stored[question + 1]?.sequence, relation: 'regenerated' }
+  const asked = all.findLast(({ role }) => role === 'user')
+  if (asked?.content !== only.content) return undefined
+  const stored = all.filter(({ branch }) => branch === asked.branch)
+  const cutFrom = stored[stored.indexOf(asked) + 1]?.sequence
+  return { newFrom: 1, cutFrom, relation: 'regenerated', stored, branch: asked.branch }
 }
 
 /**
@@ -129,6 +249,7 @@ function isLiteralContinuation(stored: readonly Message[], sent: readonly Client
   for (let index = 0; index < stored.length; index++) {
     const message = stored[index] as Message
     if (!isIdentical(message, sent[index] as ClientMessage) || hasPlaceholder(message)) return false
+    if (message.branch !== undefined) return false
     hasReplies ||= !isUser(message)
   }
   return hasReplies

@@ -1,18 +1,28 @@
-import type { MessageInput, ParsedMessage } from '../../domain/chat.ts'
+import type { MessageInput, ParsedMessage, Payload } from '../../domain/chat.ts'
 import type { Message } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, isInternalKey, type Key, parseKey } from '../../domain/key.ts'
 import type { Ledger } from '../../domain/ledger.ts'
 import type { SessionHead } from '../../domain/session.ts'
-import type { AppendResult } from '../../memory/append.ts'
+import type { AppendOptions, AppendResult } from '../../memory/append.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
-import { appendLate, findBranchWith, readMessageAt } from './branches.ts'
+import { describeFault } from '../http/httpError.ts'
+import { storeReceipt } from '../receipts.ts'
+import type { UpstreamResponse } from '../upstreams/backend.ts'
+import { buildReceipt, isRefusal } from './accounting.ts'
+import { appendLate, branchOff, findBranchWith, readMessageAt, restoreBranch } from './branches.ts'
+import type { Turn } from './turn.ts'
+
 /** A reply and the question it answers, by sequence number, in the epoch in which it was asked. */
 export type ReplyToStore = {
   readonly reply: MessageInput
   readonly question: number
   readonly epoch: number
   readonly ledger: Ledger | undefined
+  /** Conversation of the question within its session. */
+  readonly branch: number | undefined
+  /** True if the number after the question is kept for the reply, because another question has arrived meanwhile. */
+  readonly isReserved: boolean
 }
 
 /** A stored reply, and the session that it belongs to by now, directly or in a branch. */
@@ -23,7 +33,7 @@ export type StoredReply = { readonly key: Key; readonly message: Message }
  * forgotten, the reply is dropped; if the session was transferred, the reply follows it.
  */
 export async function storeReply(memory: Memory, key: Key, input: ReplyToStore): Promise<StoredReply | undefined> {
-  const { reply, question, epoch, ledger } = input
+  const { reply, question, epoch, ledger, branch, isReserved } = input
   const internals = internalsOf(memory)
   try {
     const head = await internals.sessions.readHead(key, 1)
@@ -31,7 +41,12 @@ export async function storeReply(memory: Memory, key: Key, input: ReplyToStore):
     const isCut = !isNewest && (await readMessageAt(memory, key, question)) === undefined
     const target = isCut ? await findBranchWith(memory, key, question) : key
     if (target === undefined) return await storeInTransferredSession(memory, key, input)
-    const options = ledger === undefined ? { epoch } : { epoch, answers: ledger }
+    const options = {
+      epoch,
+      ...(isReserved && { sequence: question + 1 }),
+      ...(branch !== undefined && { branch }),
+      ...(ledger !== undefined && { answers: ledger }),
+    }
     const message = isCut
       ? await appendLate(memory, key, target, reply)
       : (await internals.append(key, [reply], options, isNewest ? head : undefined)).stored[0]
@@ -70,6 +85,11 @@ async function storeInTransferredSession(
 /** Characters stored per batch; between batches other requests get their turn. */
 const batchCharacters = 262_144
 
+export type AppendTurnOptions = Pick<AppendOptions, 'branch' | 'reserve'> & {
+  /** Original form of the message at a position of `messages`. */
+  readonly payloadOf: (position: number) => Payload | undefined
+}
+
 /**
  * Stores the new messages of a turn. A long history is stored in batches; after a crash the client resends what is
  * missing. `head` spares reading the session again; it must have been read just now.
@@ -78,24 +98,30 @@ export async function appendMessages(
   memory: Memory,
   key: Key,
   messages: readonly ParsedMessage[],
+  { payloadOf, ...options }: AppendTurnOptions,
   head: SessionHead | undefined,
 ): Promise<AppendResult> {
   const { append, sessions } = internalsOf(memory)
-  const appendBatch = (batch: readonly ParsedMessage[], current?: SessionHead): Promise<AppendResult> =>
-    append(key, batch.map(toIncoming), { replyFollows: true }, current)
-  if (messages.length === 1) return appendBatch(messages, head)
+  const inputs = messages.map((message, position) => toIncoming(message, payloadOf(position)))
+  if (messages.length === 1) return append(key, inputs, { replyFollows: true, ...options }, head)
   const stored: Message[] = []
+  let batchOptions: AppendOptions = { replyFollows: true, ...options }
   for (let from = 0, to = 0; from < messages.length; from = to) {
     if (from > 0) await new Promise((resolve) => setImmediate(resolve))
     for (let characters = 0; to < messages.length && (to === from || characters < batchCharacters); to++)
       characters += messages[to]?.content.length ?? 0
-    stored.push(...(await appendBatch(messages.slice(from, to))).stored)
+    stored.push(...(await append(key, inputs.slice(from, to), batchOptions)).stored)
+    // Further batches belong to the conversation that the first one began.
+    const branch = stored[0]?.branch
+    batchOptions = { replyFollows: true, ...(branch !== undefined && { branch }) }
   }
   return { stored, epoch: (await sessions.readHead(key, 0)).epoch }
 }
 
-function toIncoming({ role, content, name, toolCalls: calls, toolCallId }: ParsedMessage): MessageInput {
-  if (name === undefined && calls === undefined && toolCallId === undefined) return { role, content }
+function toIncoming(message: ParsedMessage, payload: Payload | undefined): MessageInput {
+  const { role, content, name, toolCalls: calls, toolCallId } = message
+  if (name === undefined && calls === undefined && toolCallId === undefined && payload === undefined)
+    return { role, content }
   const toolCalls = calls?.map((call) => ({
     id: call.id,
     type: 'function' as const,
@@ -107,5 +133,31 @@ function toIncoming({ role, content, name, toolCalls: calls, toolCallId }: Parse
     ...(name !== undefined && { name }),
     ...(toolCalls && { tool_calls: toolCalls }),
     ...(toolCallId !== undefined && { tool_call_id: toolCallId }),
+    ...(payload !== undefined && { payload }),
+  }
+}
+
+/**
+ * Makes a turn that the upstream accepted part of the session, or takes it out again if the upstream refused it. After
+ * any other failure the question stays, so that a retry continues it.
+ */
+export async function settleQuestion(turn: Turn, response: UpstreamResponse): Promise<void> {
+  const { request, key, resolved, takenBack, history, branch, epoch, appended } = turn
+  const { memory } = resolved
+  if (epoch === undefined || response.status >= 500) return
+  const isRefused = isRefusal(response)
+  if (!isRefused && takenBack === undefined) return
+  const { server, id } = request.context
+  try {
+    await server.sessionLocks.run(formatKey(key), async () => {
+      if (!isRefused && takenBack !== undefined && history === 'full') await branchOff(memory, key, takenBack, branch)
+      if (!isRefused) return
+      const { sessions, clock } = internalsOf(memory)
+      if (appended.length > 0) await sessions.erase(key, { entries: appended.map(({ id: entry }) => entry) })
+      if (takenBack !== undefined && history === 'thin') await restoreBranch(memory, key, takenBack[0])
+      await storeReceipt(sessions, key, buildReceipt(server.prices, turn, { sequence: null, at: clock() }))
+    })
+  } catch (error) {
+    server.onFault(id, describeFault(error))
   }
 }

@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Message, SequenceRange } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import { HttpError } from '../http/httpError.ts'
 import type { RequestContext } from '../http/requestContext.ts'
 import type { ResolvedMemory } from '../memoryRegistry.ts'
+import { LruCache } from '../observability/lruCache.ts'
 import type { ClientMessage, ModelReply, ParsedRequest, Protocol } from '../protocols/protocol.ts'
 import type { UpstreamResponse } from '../upstreams/backend.ts'
 import type { OutgoingPrompt } from './outgoingPrompt.ts'
@@ -31,12 +34,18 @@ export type Turn = {
   readonly resolved: ResolvedMemory
   readonly prompt: OutgoingPrompt
   readonly relation: HistoryRelation
+  /** Kind of the client in this turn. */
+  readonly history: HistoryMode
+  /** Conversation of the session that the turn belongs to; undefined for its first one. */
+  readonly branch: number | undefined
+  /** Stored messages that the client has taken back, to be moved to a branch once the upstream accepts the turn. */
+  readonly takenBack: SequenceRange | undefined
   /** Epoch in which the question was stored; undefined when nothing was stored. */
   readonly epoch: number | undefined
   /** Sequence number of the last message of the question. */
   readonly question: number
-  /** Number of messages stored for the question. */
-  readonly appended: number
+  /** Messages stored for the question. */
+  readonly appended: readonly Message[]
   /** Start of the reply, sent by the client for the model to continue. */
   readonly prefill: ClientMessage | undefined
   readonly receiptId: string
@@ -59,16 +68,51 @@ export type TurnHeaders = {
   readonly isRetry: boolean
   /** `x-threadkeep-body: receipt`: add the receipt's id to the response body. */
   readonly addReceiptToBody: boolean
+  /** `x-threadkeep-history`: the kind of client; undefined to tell it from the request. */
+  readonly history: HistoryMode | undefined
+  /** Short digest that tells the programs of a session apart, from their `user-agent`. */
+  readonly client: string
 }
 
-/** Reads the headers of a turn; throws for a value of `x-threadkeep-store` other than true or false. */
+/**
+ * Kind of client. A `full` client resends its conversation, which is forwarded as it is; a `thin` client sends only what
+ * is new, and memory supplies the history.
+ */
+export type HistoryMode = 'full' | 'thin'
+
+/** Reads the headers of a turn; throws for an invalid value of `x-threadkeep-store` or `x-threadkeep-history`. */
 export const readTurnHeaders = (headers: IncomingHttpHeaders): TurnHeaders => ({
   storeDisabled: isStoreDisabled(headers['x-threadkeep-store']),
   template: readHeader(headers, 'x-threadkeep-template'),
   person: readHeader(headers, 'x-threadkeep-person'),
   isRetry: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
   addReceiptToBody: headers['x-threadkeep-body'] === 'receipt',
+  history: readHistoryMode(headers['x-threadkeep-history']),
+  client: clientDigest(headers['user-agent'] ?? ''),
 })
+
+function readHistoryMode(value: string | readonly string[] | undefined): HistoryMode | undefined {
+  const word = String(value ?? 'auto')
+    .trim()
+    .toLowerCase()
+  if (word === 'auto') return undefined
+  if (word === 'full' || word === 'thin') return word
+  throw new HttpError(
+    400,
+    'bad_header',
+    `x-threadkeep-history is ${JSON.stringify(word.slice(0, 40))}; it must be full, thin or auto.`,
+    'x-threadkeep-history',
+  )
+}
+
+const clientDigests = new LruCache<{ digest?: string }>(1_000, () => ({}))
+
+/** Computed once per user agent. */
+function clientDigest(userAgent: string): string {
+  const entry = clientDigests.getOrCreate(userAgent)
+  entry.digest ??= createHash('sha256').update(userAgent).digest('hex').slice(0, 8)
+  return entry.digest
+}
 
 /** An unclear value is refused: a client that means "do not store" must not be stored. */
 function isStoreDisabled(value: string | readonly string[] | undefined): boolean {

@@ -1,0 +1,52 @@
+import { LruCache } from '../observability/lruCache.ts'
+
+/** What the server knows of a session beyond what is stored. */
+type Activity = {
+  /** Questions whose replies are on their way, by sequence number; true if the next number is kept for the reply. */
+  readonly openQuestions: Map<number, boolean>
+  /** Clients of the session, by whether they resend their conversation. */
+  readonly resendsHistory: Map<string, boolean>
+}
+
+const maxSessions = 10_000
+const maxClients = 32
+
+/** Tracks the running turns and the clients of each session while the server runs. */
+export class SessionActivity {
+  private readonly sessions = new LruCache<Activity>(maxSessions, () => ({
+    openQuestions: new Map(),
+    resendsHistory: new Map(),
+  }))
+
+  /** Marks a question as open until the returned function is called. */
+  openQuestion(session: string, sequence: number): () => void {
+    const { openQuestions } = this.sessions.getOrCreate(session)
+    openQuestions.set(sequence, false)
+    return () => openQuestions.delete(sequence)
+  }
+
+  /** Keeps the number after an open question for its reply. Returns false if the question is not open. */
+  reserveReply(session: string, question: number): boolean {
+    const openQuestions = this.sessions.get(session)?.openQuestions
+    if (openQuestions?.has(question) !== true) return false
+    openQuestions.set(question, true)
+    return true
+  }
+
+  /** True if the number after a question is kept for its reply. */
+  isReplyReserved(session: string, question: number): boolean {
+    return this.sessions.get(session)?.openQuestions.get(question) === true
+  }
+
+  /** True or false if the client's habit is known, undefined if the session's receipts must tell. */
+  resendsHistory(session: string, client: string): boolean | undefined {
+    return this.sessions.get(session)?.resendsHistory.get(client)
+  }
+
+  rememberHabit(session: string, client: string, resends: boolean): void {
+    const { resendsHistory } = this.sessions.getOrCreate(session)
+    const [oldest] = resendsHistory.keys()
+    if (resendsHistory.size >= maxClients && oldest !== undefined) resendsHistory.delete(oldest)
+    resendsHistory.set(client, resends)
+  }
+}
