@@ -54,10 +54,10 @@ export type SessionChange = {
   readonly base?: number
   /**
    * Position of the first appended message: after the last one, so that skipped sequence numbers become a gap, or, for a
-   * change that appends exactly one message, inside a gap. A message in a gap gets the offset of its place there instead
-   * of the given one, and the number leaves the gap.
+   * change that appends exactly one message, inside a gap, which the number then leaves. Without `offset` the weights
+   * continue where they are; a message in a gap always gets the offset of its place.
    */
-  readonly from?: { readonly sequence: number; readonly offset: Tokens }
+  readonly from?: { readonly sequence: number; readonly offset?: Tokens }
   readonly append: readonly NewMessage[]
   readonly put: readonly DerivedEntry[]
   /** Ids of entries to remove from working memory. */

@@ -140,8 +140,20 @@ export function fillGap(
  * memory; only the optional ones are added that way.
  */
 export function createMessage(input: NewMessage, sequence: number, offset: number): Message {
-  const { at, role, content, tokens, lineTokens, tokenizer, weight, name, toolCalls, toolCallId, packedPayload, branch } =
-    input
+  const {
+    at,
+    role,
+    content,
+    tokens,
+    lineTokens,
+    tokenizer,
+    weight,
+    name,
+    toolCalls,
+    toolCallId,
+    packedPayload,
+    branch,
+  } = input
   const id = formatMessageId(sequence)
   const message: MutableMessage = {
     kind: 'message',
@@ -224,7 +236,7 @@ export const isVisibleUserMessage = ({ role, content }: Message): boolean => rol
 function skipToSequence(
   session: Session,
   content: SessionContent,
-  { sequence, offset }: NonNullable<SessionChange['from']>,
+  { sequence, offset = session.totalWeight }: NonNullable<SessionChange['from']>,
 ): void {
   content.gaps = addGapRange(content.gaps, session.lastSequence + 1, sequence - 1)
   session.lastSequence = sequence - 1

@@ -78,8 +78,7 @@ const statements = {
   deleteVector: 'DELETE FROM vector WHERE session = ? AND id = ?',
   userMessagesBefore:
     "SELECT sequence, content FROM message WHERE session = ? AND role = 'user' AND sequence < ? ORDER BY sequence DESC LIMIT 64",
-  endBefore:
-    'SELECT "offset" + weight FROM message WHERE session = ? AND sequence < ? ORDER BY sequence DESC LIMIT 1',
+  endBefore: 'SELECT "offset" + weight FROM message WHERE session = ? AND sequence < ? ORDER BY sequence DESC LIMIT 1',
   messageIds: 'SELECT sequence FROM message WHERE session = ? ORDER BY sequence',
   derivedIds: 'SELECT id FROM derived WHERE session = ? ORDER BY place',
   message: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence = ?`,
@@ -318,7 +317,7 @@ export class Writer {
     if (from !== undefined) {
       row.gaps = addGapRange(row.gaps, row.lastSequence + 1, from.sequence - 1)
       row.lastSequence = from.sequence - 1
-      row.totalWeight = from.offset
+      row.totalWeight = from.offset ?? row.totalWeight
     }
     const [first, offset] = [row.lastSequence + 1, row.totalWeight]
     for (const message of append) this.insertMessage(row, message, ++row.lastSequence, row.totalWeight)
