@@ -52,31 +52,27 @@ export function describePayloadFault(value: unknown): { readonly field: string; 
  */
 export function payloadText({ items }: Payload, content: string): string {
   const texts: string[] = []
-  for (const text of readableStrings(items)) if (!containsString(content, text)) texts.push(text)
+  for (const text of stringsIn(items, unreadFieldPattern)) if (!containsString(content, text)) texts.push(text)
   return texts.join('\n')
 }
 
-/** Lists all strings of a payload, names of fields included. */
-export function* payloadStrings(value: unknown): Iterable<string> {
-  if (typeof value === 'string') yield value
-  else if (Array.isArray(value)) for (const item of value) yield* payloadStrings(item)
-  else if (isObject(value))
-    for (const [name, inner] of Object.entries(value)) {
-      yield name
-      yield* payloadStrings(inner)
-    }
-}
+/** Lists the strings of a payload that clients and models chose, which excludes the vocabulary of the protocol. */
+export const payloadStrings = ({ items }: Payload): Iterable<string> => stringsIn(items, vocabularyFieldPattern)
 
+/** Fields whose strings a protocol prescribes. */
+const vocabularyFieldPattern = /^(?:type|role|status|object|phase|format|detail|media_type|mime_type)$/
 /** Fields whose strings a model does not read as text. */
-const unreadFieldPattern =
-  /^(?:type|role|status|object|phase|signature|encrypted_content|format|detail|media_type|mime_type|cache_control|index)$|(?:^|_)(?:id|ids|url|uri|data)$/
+const unreadFieldPattern = new RegExp(
+  `${vocabularyFieldPattern.source}|^(?:signature|encrypted_content|cache_control)$|(?:^|_)(?:id|ids|url|uri|data)$`,
+)
 
-function* readableStrings(value: unknown): Iterable<string> {
+function* stringsIn(value: unknown, skippedFields: RegExp): Iterable<string> {
   if (typeof value === 'string') {
     if (value !== '') yield value
-  } else if (Array.isArray(value)) for (const item of value) yield* readableStrings(item)
+  } else if (Array.isArray(value)) for (const item of value) yield* stringsIn(item, skippedFields)
   else if (isObject(value)) {
-    for (const [name, inner] of Object.entries(value)) if (!unreadFieldPattern.test(name)) yield* readableStrings(inner)
+    for (const [name, inner] of Object.entries(value))
+      if (!skippedFields.test(name)) yield* stringsIn(inner, skippedFields)
   }
 }
 

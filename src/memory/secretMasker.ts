@@ -2,7 +2,7 @@ import { measureMessage } from '../context/render.ts'
 import type { ParsedMessage, Payload } from '../domain/chat.ts'
 import type { DerivedEntry, Json, Message, ToolCall } from '../domain/entry.ts'
 import { formatKey, type Key, type Scope } from '../domain/key.ts'
-import { payloadStrings, unpackPayload } from '../domain/payload.ts'
+import { unpackPayload } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
@@ -249,24 +249,27 @@ const containsSecret = ({ content, name, toolCalls, toolCallId, payload }: Parse
   hasSecret(name) ||
   hasSecret(toolCallId) ||
   toolCalls?.some((call) => [call.id, call.name, call.arguments].some(hasSecret)) === true ||
-  (payload !== undefined && payloadHasSecret(payload, content))
+  (payload !== undefined && payloadHasSecret(payload.items, content))
 
-function payloadHasSecret({ items }: Payload, content: string): boolean {
-  for (const text of payloadStrings(items))
-    if (!content.includes(text) && !encodedDataPattern.test(text) && hasSecret(text)) return true
-  return hasLabelledSecret(items, [])
-}
-
-/** True if a string or number is a secret because of the field names around it, innermost first. */
-function hasLabelledSecret(value: unknown, names: readonly string[]): boolean {
+/**
+ * True if a payload contains a secret beyond those of the content. A string or number may be one because of the field
+ * names around it, innermost first.
+ */
+function payloadHasSecret(value: unknown, content: string, names: readonly string[] = []): boolean {
   if (typeof value === 'string' || typeof value === 'number') {
     const text = `${value}`
-    if (text.length > maxLabelledCharacters) return false
-    return createLabels(names).some((label) => (findSecrets(label + text)[0]?.start ?? -1) >= label.length)
+    if (text.length > maxLabelledCharacters)
+      return !content.includes(text) && !encodedDataPattern.test(text) && hasSecret(text)
+    return (
+      hasSecret(text) ||
+      createLabels(names).some((label) => (findSecrets(label + text)[0]?.start ?? -1) >= label.length)
+    )
   }
-  if (Array.isArray(value)) return value.some((item) => hasLabelledSecret(item, names))
+  if (Array.isArray(value)) return value.some((item) => payloadHasSecret(item, content, names))
   if (typeof value !== 'object' || value === null) return false
-  return Object.entries(value).some(([name, inner]) => hasLabelledSecret(inner, [name, ...names]))
+  return Object.entries(value).some(
+    ([name, inner]) => hasSecret(name) || payloadHasSecret(inner, content, [name, ...names]),
+  )
 }
 
 /** Labels for a value by the field names around it, as they are and in the singular. */

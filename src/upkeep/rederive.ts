@@ -6,7 +6,7 @@ import {
   parseMessageId,
   type Summary,
 } from '../domain/entry.ts'
-import { unpackPayload } from '../domain/payload.ts'
+import { payloadStrings, unpackPayload } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { fallbackSummary, findLostRuns } from './draft.ts'
@@ -69,7 +69,9 @@ function searchableTexts(entry: Message | DerivedEntry): readonly string[] {
 
 /** Texts of a message's original form; a damaged one is searched as it is stored. */
 function payloadTexts({ packedPayload, content }: Message): readonly string[] {
-  return packedPayload === undefined ? [] : textsIn(unpackPayload(packedPayload, content)?.items ?? packedPayload)
+  if (packedPayload === undefined) return []
+  const payload = unpackPayload(packedPayload, content)
+  return payload === undefined ? [packedPayload] : [...payloadStrings(payload)]
 }
 
 /** Collects all property names and values in a JSON value as text. */
