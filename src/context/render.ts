@@ -1,7 +1,8 @@
-import type { ParsedMessage } from '../domain/chat.ts'
+import type { ParsedMessage, Payload } from '../domain/chat.ts'
 import { type DerivedEntry, isBlank, type Message, type NewMessage, type Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/getOrCompute.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
+import { packPayload, payloadText } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Band, RenderStep } from '../domain/profile.ts'
 import { clip, clipMiddle } from '../text/clip.ts'
@@ -315,14 +316,30 @@ function anthropicSurcharge(tokenizer: Tokenizer, message: ChatMessage): Tokens 
   return calls.reduce((sum, call) => sum + extraForId(call.id) + extraForArguments(call.function.arguments), 0)
 }
 
-/** Adds the token costs to a message before it is stored. `maxWeight` limits its weight. */
+/** Adds the token costs to a message before it is stored, and packs its payload. `maxWeight` limits its weight. */
 export function measureMessage(
   tokenizer: Tokenizer,
   message: ParsedMessage,
   maxWeight = Number.POSITIVE_INFINITY,
 ): NewMessage {
+  if (message.payload !== undefined) return measureWithPayload(tokenizer, message, message.payload, maxWeight)
   const [tokens, lineTokens] = fastTokenCounters.get(tokenizer)?.(message) ?? countMessage(tokenizer, message)
   return { ...message, tokens, lineTokens, tokenizer: tokenizer.name, weight: Math.min(tokens, maxWeight) }
+}
+
+/** Measures a message together with what its payload adds to its text, such as reasoning. */
+function measureWithPayload(
+  tokenizer: Tokenizer,
+  { payload: _, ...message }: ParsedMessage,
+  payload: Payload,
+  maxWeight: Tokens,
+): NewMessage {
+  const measured = measureMessage(tokenizer, message)
+  const { content, name, toolCalls = [], toolCallId } = message
+  const callTexts = toolCalls.flatMap((call) => [call.id, call.name, call.arguments])
+  const added = payloadText(payload, [content, name, toolCallId, ...callTexts].join('\n'))
+  const tokens = measured.tokens + (added === '' ? 0 : tokenizer.count(added))
+  return { ...measured, packedPayload: packPayload(payload, content), tokens, weight: Math.min(tokens, maxWeight) }
 }
 
 function countMessage(tokenizer: Tokenizer, message: ParsedMessage): MessageCosts {

@@ -1,6 +1,7 @@
 import { describeValue, isObject } from './checks.ts'
 import type { Millis, NewMessage, Role, ToolCall } from './entry.ts'
 import { MemoryError } from './error.ts'
+import { describePayloadFault } from './payload.ts'
 
 /** Content part in OpenAI's format. */
 export type ContentPart = { readonly type: string; readonly text?: string; readonly [field: string]: unknown }
@@ -72,6 +73,7 @@ export function parseMessage(value: unknown, index: number, now: Millis): Parsed
   if (name !== '') parsed.name = name
   if (calls !== undefined) parsed.toolCalls = calls
   if (answers !== undefined) parsed.toolCallId = answers
+  if (value.payload !== undefined) parsed.payload = parsePayload(value.payload, index)
   return parsed
 }
 
@@ -113,6 +115,13 @@ function parseToolCalls(value: unknown, index: number): readonly ToolCall[] | un
       arguments: parseText(json ?? '', index, `${path}.function.arguments`, 'holds JSON text', true),
     }
   })
+}
+
+function parsePayload(value: unknown, index: number): Payload {
+  const fault = describePayloadFault(value)
+  if (fault !== undefined) throw messageError(index, `.payload${fault.field}`, fault.problem)
+  const { protocol, items, count } = value as Payload
+  return count === undefined ? { protocol, items } : { protocol, items, count }
 }
 
 function parseTime(value: unknown, now: Millis, index: number): Millis {

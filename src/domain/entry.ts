@@ -48,8 +48,10 @@ export type NewMessage = {
 
 /**
  * Message of the transcript. `id` is unique within its session and never reused; `sequence` grows by one with each
- * message; `offset` is the sum of the weights of all earlier messages, so a position in the history is found without
- * reading the messages before it.
+ * appended message; `offset` is the sum of the weights of all earlier messages at the time of writing, so a position in
+ * the history is found without reading the messages before it. A message that was stored later in a reserved slot
+ * starts at the end of its predecessor and does not move its successors: offsets never fall behind that of a message
+ * before the slot, but neighbouring ones may overlap.
  */
 export type Message = EntryBase<'message'> & NewMessage & { readonly sequence: number; readonly offset: Tokens }
 

@@ -11,7 +11,7 @@ import {
 import { MemoryError } from './error.ts'
 import { formatKey, isInternalKey, type Key } from './key.ts'
 import type { Lifetime } from './profile.ts'
-/** Range of sequence numbers whose messages were deleted. */
+/** Range of sequence numbers without messages: deleted, skipped, or reserved for replies that are still on their way. */
 export type Gap = SequenceRange
 
 /**
@@ -52,8 +52,12 @@ export type SessionChange = {
    * changed.
    */
   readonly base?: number
-  /** Position of the first appended message, for imports; skipped sequence numbers become a gap. */
-  readonly from?: { readonly sequence: number; readonly offset: Tokens }
+  /**
+   * Position of the first appended message: after the last one, so that skipped sequence numbers become a gap, or, for a
+   * change that appends exactly one message, inside a gap, which the number then leaves. Without `offset` the weights
+   * continue where they are; a message in a gap always gets the offset of its place.
+   */
+  readonly from?: { readonly sequence: number; readonly offset?: Tokens }
   readonly append: readonly NewMessage[]
   readonly put: readonly DerivedEntry[]
   /** Ids of entries to remove from working memory. */
@@ -127,6 +131,35 @@ export function addGapRange(gaps: readonly Gap[], first: number, last: number): 
     return isApart
   })
   return [...others, [from, to] as const].sort((a, b) => a[0] - b[0])
+}
+
+/** Removes one sequence number from the gaps, which must contain it. */
+export const removeFromGaps = (gaps: readonly Gap[], sequence: number): readonly Gap[] =>
+  gaps.flatMap((gap): readonly Gap[] => {
+    const [first, last] = gap
+    if (sequence < first || sequence > last) return [gap]
+    const parts: readonly Gap[] = [
+      [first, sequence - 1],
+      [sequence + 1, last],
+    ]
+    return parts.filter(([from, to]) => from <= to)
+  })
+
+/**
+ * Returns the sequence number inside a gap that a change fills; undefined for a change that appends at the end.
+ *
+ * @throws MemoryError `conflict` if `from` names a number that is neither in a gap nor after the last message.
+ */
+export function findFilledSequence(
+  { key, from, append }: SessionChange,
+  { lastSequence, gaps }: Pick<SessionHead, 'lastSequence' | 'gaps'>,
+): number | undefined {
+  if (from === undefined || from.sequence > lastSequence) return undefined
+  if (append.length === 1 && isInRanges(gaps, from.sequence)) return from.sequence
+  throw new MemoryError(
+    'conflict',
+    `Message ${from.sequence} of ${formatKey(key)} cannot be added: the last message is number ${lastSequence}. Use a higher number.`,
+  )
 }
 
 /** Consequences of appending to a session. */

@@ -9,7 +9,7 @@ import {
 import { checkOption, MemoryError } from '../domain/error.ts'
 import { formatKey, isInternalKey, type Key, parseStoredKey, scopeKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import { isExpired, type SessionChange, type SessionHead } from '../domain/session.ts'
+import { isExpired, isInRanges, type SessionChange, type SessionHead } from '../domain/session.ts'
 import type { SecretMasker } from '../memory/secretMasker.ts'
 import { revise, tryCommit } from '../upkeep/revise.ts'
 import { auxiliaryKeysOf, ownerOf } from './auxiliaryKeys.ts'
@@ -220,7 +220,8 @@ function changesFor(
   put: readonly DerivedEntry[],
 ): readonly SessionChange[] {
   const change = baseChange(head, target)
-  const missing = messages.filter(({ sequence }) => sequence > target.lastSequence)
+  // A reply may have been stored in a reserved slot after the messages around it were copied.
+  const missing = messages.filter(({ sequence }) => sequence > target.lastSequence || isInRanges(target.gaps, sequence))
   // Late messages get an operation id each, because another process may copy them too.
   const isLate = target.lastSequence > 0
   const steps = (isLate ? missing.map((message) => [message]) : consecutiveRuns(missing)).map((run): SessionChange => {
@@ -260,12 +261,14 @@ const sessionKey = ({ scope }: Key, id: string): Key => parseStoredKey(`${scope}
 const movedError = ({ scope, id }: Key, to: string): MemoryError =>
   new MemoryError('moved', `Session ${scope}:${id} was moved to ${scope}:${to}. Write there.`, { to: `${scope}:${to}` })
 
-/** Splits messages into runs of consecutive sequence numbers. */
+/** Splits messages into runs of consecutive sequence numbers and offsets. */
 function consecutiveRuns(messages: readonly Message[]): readonly (readonly Message[])[] {
   const runs: Message[][] = []
   for (const message of messages) {
     const run = runs.at(-1)
-    if (run?.at(-1)?.sequence === message.sequence - 1) run.push(message)
+    const last = run?.at(-1)
+    const isNext = last?.sequence === message.sequence - 1 && last.offset + last.weight === message.offset
+    if (isNext) run?.push(message)
     else runs.push([message])
   }
   return runs

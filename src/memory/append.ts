@@ -1,12 +1,19 @@
 import { measureMessage } from '../context/render.ts'
 import { type MessageInput, parseMessage } from '../domain/chat.ts'
-import type { Message, Millis } from '../domain/entry.ts'
-import { type ErrorCode, MemoryError } from '../domain/error.ts'
+import type { Message, Millis, NewMessage } from '../domain/entry.ts'
+import { checkOption, type ErrorCode, MemoryError } from '../domain/error.ts'
 import { type Key, scopeKey } from '../domain/key.ts'
 import type { Ledger } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
-import { isExpired, planAppend, type SessionChange, type SessionHead } from '../domain/session.ts'
+import {
+  addGapRange,
+  isExpired,
+  isInRanges,
+  planAppend,
+  type SessionChange,
+  type SessionHead,
+} from '../domain/session.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { Upkeep } from '../upkeep/upkeep.ts'
 import type { EmbeddingQueue } from './embedding.ts'
@@ -24,9 +31,12 @@ export type AppendOptions = {
   readonly replyFollows?: boolean
   /** Conversation of the messages within the session: its first sequence number, or `new` to start one. */
   readonly branch?: number | 'new'
-  /** Leaves the next sequence numbers unused, for replies that are still on their way; default 0. */
+  /** Leaves that many sequence numbers before the messages unused, for replies still on their way; default 0. */
   readonly reserve?: number
-  /** Stores a single message under this reserved sequence number instead of at the end. */
+  /**
+   * Stores a single message under this reserved sequence number instead of at the end. If the number is taken or was
+   * never reserved, the message is appended at the end.
+   */
   readonly sequence?: number
 }
 
@@ -46,9 +56,12 @@ export type AppendDeps = {
 /** Stored messages, and the epoch they were stored in. */
 export type AppendResult = { readonly stored: readonly Message[]; readonly epoch: number }
 
+/** Messages whose place depends on the head are tried again this often when others write to the session meanwhile. */
+const maxPlaceAttempts = 100
+
 /**
- * Stores messages at the end of a session, with secrets masked; an expired session begins anew. `current` spares
- * reading the session; it must have been read just now.
+ * Stores messages at the end of a session or in a reserved slot, with secrets masked; an expired session begins anew.
+ * `current` spares reading the session; it must have been read just now.
  */
 export async function appendToSession(
   deps: AppendDeps,
@@ -57,7 +70,7 @@ export async function appendToSession(
   options: AppendOptions,
   current?: SessionHead,
 ): Promise<AppendResult> {
-  const { sessions, profile, tokenizer, masker, clock, lifecycle } = deps
+  const { sessions, profile, tokenizer, masker, clock } = deps
   if (!Array.isArray(messages))
     throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', {
       param: 'messages',
@@ -65,9 +78,9 @@ export async function appendToSession(
   const at = clock()
   const parsed = messages.map((message, index) => parseMessage(message, index, at))
   if (parsed.length === 0) return { stored: [], epoch: 0 }
-  const read = current ?? (await sessions.readHead(key, 0))
+  checkPlace(options, parsed.length)
+  const live = prepareHead(deps, current ?? (await sessions.readHead(key, 0)), at)
   // Awaiting only promises saves a microtask on the common path.
-  const live = lifecycle?.prepareForWrite(read, at) ?? (isExpired(read, at) ? restartExpired(deps, key, at) : read)
   const head = live instanceof Promise ? await live : live
   const masked = masker?.hasSecrets(parsed)
     ? await Promise.all(parsed.map((message) => masker.maskMessage(key, message)))
@@ -77,12 +90,8 @@ export async function appendToSession(
   const id = operationId && ((await masker?.maskText(key, operationId)) ?? operationId)
   let stored: readonly Message[]
   try {
-    const admission = lifecycle?.admit(head, append, at) ?? planAppend(head, append, profile.lifetime, at)
-    const { evictedIds, expiresAt } = admission instanceof Promise ? await admission : admission
-    const change: SessionChange = { key, at, epoch, append, put: [], drop: evictedIds, expiresAt }
-    const commit = () => sessions.commit(id === undefined ? change : { id, ...change })
-    stored = await (lifecycle?.write(head, at, commit) ?? commit())
-    const eviction = lifecycle?.evictOverflow()
+    stored = await commitInPlace(deps, head, { id, at, epoch, append }, options)
+    const eviction = deps.lifecycle?.evictOverflow()
     if (eviction !== undefined) await eviction
   } catch (error) {
     const repeated = hasCode(error, 'full') ? await findOperation(sessions, head, id) : undefined
@@ -96,6 +105,83 @@ export async function appendToSession(
   if (shown.length > 0)
     await countKnowledgeUse(deps.store, scopeKey(key), shown, { session: key.id, at }).catch(() => undefined)
   return { stored, epoch }
+}
+
+function checkPlace({ branch, reserve, sequence }: AppendOptions, count: number): void {
+  if (branch !== undefined && branch !== 'new')
+    checkOption('branch', branch, Number.isSafeInteger(branch) && branch > 0, 'a sequence number or "new"')
+  if (reserve !== undefined)
+    checkOption('reserve', reserve, Number.isSafeInteger(reserve) && reserve >= 0, 'a whole number, 0 or more')
+  if (sequence === undefined) return
+  const isSlot = Number.isSafeInteger(sequence) && sequence > 0 && count === 1 && !reserve
+  checkOption('sequence', sequence, isSlot, 'a sequence number for a single message, without reserve')
+}
+
+/** Returns the head to write to: an expired session begins anew, one that has moved is rejected. */
+const prepareHead = (deps: AppendDeps, head: SessionHead, at: Millis): SessionHead | Promise<SessionHead> =>
+  deps.lifecycle?.prepareForWrite(head, at) ?? (isExpired(head, at) ? restartExpired(deps, head.key, at) : head)
+
+type Operation = Pick<SessionChange, 'at' | 'epoch' | 'append'> & { readonly id: string | undefined }
+
+/** Commits messages where the options say. */
+async function commitInPlace(
+  deps: AppendDeps,
+  head: SessionHead,
+  operation: Operation,
+  options: AppendOptions,
+): Promise<readonly Message[]> {
+  const { branch, reserve = 0, sequence } = options
+  if (branch === undefined && reserve === 0 && sequence === undefined) return commitMessages(deps, head, operation)
+  for (let current = head, attempts = 1; ; attempts++) {
+    const { admittedTo, append, ...place } = placeMessages(current, operation.append, options)
+    try {
+      return await commitMessages(deps, admittedTo, { ...operation, append }, place)
+    } catch (error) {
+      if (!hasCode(error, 'conflict') || attempts === maxPlaceAttempts) throw error
+    }
+    current = await prepareHead(deps, await deps.sessions.readHead(head.key, 0), operation.at)
+  }
+}
+
+type Place = Pick<SessionChange, 'from' | 'base' | 'append'> & {
+  /** The session with the reserved numbers, by which the limits of the profile are checked. */
+  readonly admittedTo: SessionHead
+}
+
+/** Decides which sequence numbers messages get. A place that others could take meanwhile is bound to the revision. */
+function placeMessages(
+  head: SessionHead,
+  append: readonly NewMessage[],
+  { branch, reserve = 0, sequence }: AppendOptions,
+): Place {
+  const withBranch = (first: number): readonly NewMessage[] =>
+    branch === undefined ? append : append.map((message) => ({ ...message, branch: branch === 'new' ? first : branch }))
+  if (sequence !== undefined && isInRanges(head.gaps, sequence))
+    return { from: { sequence }, append: withBranch(sequence), admittedTo: head }
+  const first = head.lastSequence + reserve + 1
+  if (reserve === 0)
+    return { append: withBranch(first), admittedTo: head, ...(branch === 'new' && { base: head.revision }) }
+  return {
+    from: { sequence: first },
+    base: head.revision,
+    append: withBranch(first),
+    admittedTo: { ...head, lastSequence: first - 1, gaps: addGapRange(head.gaps, head.lastSequence + 1, first - 1) },
+  }
+}
+
+/** Commits messages within the limits of the profile. */
+async function commitMessages(
+  { sessions, profile, lifecycle }: AppendDeps,
+  head: SessionHead,
+  { id, at, epoch, append }: Operation,
+  place: Pick<SessionChange, 'from' | 'base'> = {},
+): Promise<readonly Message[]> {
+  const { key } = head
+  const admission = lifecycle?.admit(head, append, at) ?? planAppend(head, append, profile.lifetime, at)
+  const { evictedIds, expiresAt } = admission instanceof Promise ? await admission : admission
+  const change: SessionChange = { key, at, epoch, append, put: [], drop: evictedIds, expiresAt, ...place }
+  const commit = () => sessions.commit(id === undefined ? change : { id, ...change })
+  return lifecycle?.write(head, at, commit) ?? commit()
 }
 
 /** Erases an expired session and returns the head of its successor. */

@@ -1,7 +1,8 @@
 import { measureMessage } from '../context/render.ts'
-import type { ParsedMessage } from '../domain/chat.ts'
+import type { ParsedMessage, Payload } from '../domain/chat.ts'
 import type { DerivedEntry, Json, Message, ToolCall } from '../domain/entry.ts'
 import { formatKey, type Key, type Scope } from '../domain/key.ts'
+import { unpackPayload } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
@@ -11,6 +12,10 @@ import { findMasks, findSecrets, formatMask, maskSecrets, unmaskSecrets } from '
 const maxSessions = 10_000
 /** Field names around a value that are tried as its label. */
 const maxLabels = 8
+/** Longer strings of a payload are texts, which field names around them do not turn into secrets. */
+const maxLabelledCharacters = 1_000
+/** Encoded data, such as an image: no detector recognises a secret in it, and scanning megabytes takes long. */
+const encodedDataPattern = /^(?:data:[\w/+.;=-]{0,200},)?[\w+/=-]{1000,}$/
 /** Placeholders carry numbers below this. */
 const placeholderNumbers = 1_000_000
 
@@ -40,19 +45,20 @@ export class SecretMasker {
   /** Masks all texts of a message. */
   async maskMessage(key: Key, message: ParsedMessage): Promise<ParsedMessage> {
     if (!this.hasSecrets([message])) return message
-    const { content, name, toolCalls, toolCallId } = message
+    const { content, name, toolCalls, toolCallId, payload } = message
     const maskCall = async (call: ToolCall): Promise<ToolCall> => ({
       id: await this.maskText(key, call.id),
       name: await this.maskText(key, call.name),
       arguments: await this.maskText(key, call.arguments),
     })
-    return {
+    const masked = {
       ...message,
       content: await this.maskText(key, content),
       ...(name !== undefined && { name: await this.maskText(key, name) }),
       ...(toolCalls !== undefined && { toolCalls: await Promise.all(toolCalls.map(maskCall)) }),
       ...(toolCallId !== undefined && { toolCallId: await this.maskText(key, toolCallId) }),
     }
+    return payload === undefined ? masked : { ...masked, payload: await this.maskPayload(key, payload, masked) }
   }
 
   /** Masks a text. */
@@ -97,19 +103,24 @@ export class SecretMasker {
     const restore = (text: string): string =>
       findMasks(text).length === 0 ? text : unmaskSecrets(text, (mark) => values.get(mark))
     if (findMasks(JSON.stringify(message)).length === 0) return message
-    const { content, toolCalls, toolCallId, weight } = message
+    const { content, toolCalls, toolCallId, packedPayload, weight, ...rest } = message
+    // A packed payload refers to the masked content.
+    const payload = packedPayload === undefined ? undefined : unpackPayload(packedPayload, content)
     const restoreCall = (call: ToolCall): ToolCall => ({
       id: restore(call.id),
       name: restore(call.name),
       arguments: restore(call.arguments),
     })
     const restored = {
-      ...message,
+      ...rest,
       content: restore(content),
       ...(toolCalls !== undefined && { toolCalls: toolCalls.map(restoreCall) }),
       ...(toolCallId !== undefined && { toolCallId: restore(toolCallId) }),
+      ...(payload !== undefined && {
+        payload: { ...payload, items: mapStrings(payload.items as Json[], restore) as Json[] },
+      }),
     }
-    return { ...message, ...measureMessage(this.tokenizer, restored), weight }
+    return { ...rest, ...measureMessage(this.tokenizer, restored), weight }
   }
 
   /** Restores the secrets of a derived entry for a prompt of its session. */
@@ -166,14 +177,44 @@ export class SecretMasker {
     this.values.delete(formatKey(from))
   }
 
+  /**
+   * Masks all strings of a payload. Secrets of the masked message are replaced wherever they occur: what marks them as
+   * secrets may be in another part of the payload.
+   */
+  private async maskPayload(key: Key, payload: Payload, masked: ParsedMessage): Promise<Payload> {
+    const values = this.values.get(formatKey(key))
+    const marks = new Set(findMasks(JSON.stringify({ ...masked, payload: undefined })))
+    // The longest first, because a secret may contain another one.
+    const known = [...(values ?? [])]
+      .filter(([mark]) => marks.has(mark))
+      .sort(([, left], [, right]) => right.length - left.length)
+    const replaceKnown = (text: string): string =>
+      known.reduce((result, [mark, secret]) => result.replaceAll(secret, mark), text)
+    const items = mapStrings(payload.items as Json[], replaceKnown) as Json[]
+    return { ...payload, items: await Promise.all(items.map((item) => this.maskPayloadValue(key, item, []))) }
+  }
+
+  private async maskPayloadValue(key: Key, value: Json, names: readonly string[]): Promise<Json> {
+    if (typeof value === 'string' && value.length > maxLabelledCharacters)
+      return encodedDataPattern.test(value) ? value : this.maskText(key, value)
+    if (typeof value !== 'object' || value === null) return this.maskJson(key, value, names)
+    if (Array.isArray(value)) return Promise.all(value.map((item) => this.maskPayloadValue(key, item, names)))
+    const entries = Object.entries(value).map(
+      async ([name, inner]): Promise<[string, Json]> => [
+        await this.maskText(key, name),
+        await this.maskPayloadValue(key, inner, [name, ...names]),
+      ],
+    )
+    return Object.fromEntries(await Promise.all(entries))
+  }
+
   private restorableValues(key: Key): ReadonlyMap<string, string> | undefined {
     return this.policy === 'mask' ? this.values.get(formatKey(key)) : undefined
   }
 
   /** Masks a value with its field name as label, which may be all that marks it as a secret: `{ "password": "…" }`. */
   private async labelled(key: Key, value: string, names: readonly string[]): Promise<string> {
-    for (const name of names.slice(0, maxLabels).flatMap((name) => [name, name.replace(/s$/i, '')])) {
-      const label = `${name}: `
+    for (const label of createLabels(names)) {
       const masked = await this.maskText(key, label + value)
       if (masked !== label + value && masked.startsWith(label)) return masked.slice(label.length)
     }
@@ -203,11 +244,37 @@ export class SecretMasker {
 
 const hasSecret = (text: string | undefined): boolean => text !== undefined && findSecrets(text).length > 0
 
-const containsSecret = ({ content, name, toolCalls, toolCallId }: ParsedMessage): boolean =>
+const containsSecret = ({ content, name, toolCalls, toolCallId, payload }: ParsedMessage): boolean =>
   hasSecret(content) ||
   hasSecret(name) ||
   hasSecret(toolCallId) ||
-  toolCalls?.some((call) => [call.id, call.name, call.arguments].some(hasSecret)) === true
+  toolCalls?.some((call) => [call.id, call.name, call.arguments].some(hasSecret)) === true ||
+  (payload !== undefined && payloadHasSecret(payload.items, content))
+
+/**
+ * True if a payload contains a secret beyond those of the content. A string or number may be one because of the field
+ * names around it, innermost first.
+ */
+function payloadHasSecret(value: unknown, content: string, names: readonly string[] = []): boolean {
+  if (typeof value === 'string' || typeof value === 'number') {
+    const text = `${value}`
+    if (text.length > maxLabelledCharacters)
+      return !content.includes(text) && !encodedDataPattern.test(text) && hasSecret(text)
+    return (
+      hasSecret(text) ||
+      createLabels(names).some((label) => (findSecrets(label + text)[0]?.start ?? -1) >= label.length)
+    )
+  }
+  if (Array.isArray(value)) return value.some((item) => payloadHasSecret(item, content, names))
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(
+    ([name, inner]) => hasSecret(name) || payloadHasSecret(inner, content, [name, ...names]),
+  )
+}
+
+/** Labels for a value by the field names around it, as they are and in the singular. */
+const createLabels = (names: readonly string[]): readonly string[] =>
+  names.slice(0, maxLabels).flatMap((name) => [`${name}: `, `${name.replace(/s$/i, '')}: `])
 
 function mapStrings(value: Json, change: (text: string) => string): Json {
   if (typeof value === 'string') return change(value)

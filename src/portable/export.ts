@@ -119,6 +119,6 @@ async function* readMessages(
   if (count !== expected)
     throw new MemoryError(
       'conflict',
-      `Messages of session ${formatKey(key)} were erased during the export. The bundle is incomplete; export again.`,
+      `Messages of session ${formatKey(key)} were erased or added during the export. The bundle is incomplete; export again.`,
     )
 }

@@ -101,6 +101,8 @@ const message = shaped<MessageRecord>({
   content: anyText,
   'toolCalls?': listOf(shaped<ToolCall>({ id: anyText, name: anyText, arguments: anyText })),
   'toolCallId?': anyText,
+  'packedPayload?': nonEmptyText,
+  'branch?': integerAtLeast(1),
   tokens: finiteNumber,
   lineTokens: finiteNumber,
   tokenizer: anyText,

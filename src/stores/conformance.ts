@@ -2,6 +2,7 @@ import type { SearchIndex, Store } from '../domain/ports.ts'
 import { recordChecks } from './conformance/records.ts'
 import { searchChecks } from './conformance/search.ts'
 import { erasureChecks, sessionChecks } from './conformance/sessions.ts'
+import { payloadChecks, slotChecks } from './conformance/slots.ts'
 
 /** One check of the `Store` and `Index` contracts; `run` throws if the store violates it. */
 export type ConformanceCheck = { readonly name: string; readonly run: () => Promise<void> }
@@ -14,17 +15,23 @@ export type ConformanceCheck = { readonly name: string; readonly run: () => Prom
  * for (const { name, run } of storeConformance(() => openMyStore())) it(name, run)
  */
 export function storeConformance(open: () => Promise<Store & SearchIndex>): readonly ConformanceCheck[] {
-  return Object.entries({ ...sessionChecks, ...erasureChecks, ...recordChecks, ...searchChecks }).map(
-    ([name, check]) => ({
-      name,
-      run: async () => {
-        const store = await open()
-        try {
-          await check(store)
-        } finally {
-          await store.close()
-        }
-      },
-    }),
-  )
+  const checks = {
+    ...sessionChecks,
+    ...erasureChecks,
+    ...payloadChecks,
+    ...slotChecks,
+    ...recordChecks,
+    ...searchChecks,
+  }
+  return Object.entries(checks).map(([name, check]) => ({
+    name,
+    run: async () => {
+      const store = await open()
+      try {
+        await check(store)
+      } finally {
+        await store.close()
+      }
+    },
+  }))
 }

@@ -11,10 +11,12 @@ export function utf8Length(text: string): number {
   return read === text.length ? written : encoder.encode(text).length
 }
 
-/** Returns the size of a message's content, name and tool calls in UTF-8 bytes. */
-export function countMessageBytes(message: Pick<NewMessage, 'content' | 'name' | 'toolCallId' | 'toolCalls'>): number {
+/** Returns the size of a message's content, name, tool calls and payload in UTF-8 bytes. */
+export function countMessageBytes(
+  message: Pick<NewMessage, 'content' | 'name' | 'toolCallId' | 'toolCalls' | 'packedPayload'>,
+): number {
   let bytes = utf8Length(message.content) + utf8Length(message.name ?? '') + utf8Length(message.toolCallId ?? '')
   for (const call of message.toolCalls ?? [])
     bytes += utf8Length(call.id) + utf8Length(call.name) + utf8Length(call.arguments)
-  return bytes
+  return message.packedPayload === undefined ? bytes : bytes + utf8Length(message.packedPayload)
 }

@@ -6,6 +6,7 @@ import {
   parseMessageId,
   type Summary,
 } from '../domain/entry.ts'
+import { payloadStrings, unpackPayload } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { fallbackSummary, findLostRuns } from './draft.ts'
@@ -59,10 +60,18 @@ export function containsText(entry: Message | DerivedEntry, text: string): boole
 }
 
 function searchableTexts(entry: Message | DerivedEntry): readonly string[] {
-  if (entry.kind === 'message') return [entry.content, entry.name ?? '', ...textsIn(entry.toolCalls ?? [])]
+  if (entry.kind === 'message')
+    return [entry.content, entry.name ?? '', ...textsIn(entry.toolCalls ?? []), ...payloadTexts(entry)]
   if (entry.kind === 'fact' || entry.kind === 'knowledge') return [entry.key, ...textsIn(entry.value)]
   if (entry.kind === 'about') return textsIn(entry.metadata ?? '')
   return [getEntryText(entry)]
+}
+
+/** Texts of a message's original form; a damaged one is searched as it is stored. */
+function payloadTexts({ packedPayload, content }: Message): readonly string[] {
+  if (packedPayload === undefined) return []
+  const payload = unpackPayload(packedPayload, content)
+  return payload === undefined ? [packedPayload] : [...payloadStrings(payload)]
 }
 
 /** Collects all property names and values in a JSON value as text. */

@@ -75,4 +75,26 @@ describe('parseMessage', () => {
   ])('rejects %j and names the field', (value, message) => {
     expect(() => parseMessage(value, 2, 7)).toThrow(expect.objectContaining({ code: 'bad-message', message }))
   })
+
+  it('with a payload › passes its known fields through', () => {
+    const payload = { protocol: 'chat', items: [{ role: 'user' }], count: 2 }
+    expect(parseMessage({ role: 'user', content: 'Hello', payload: { ...payload, other: 1 } }, 0, 7)).toEqual({
+      role: 'user',
+      content: 'Hello',
+      at: 7,
+      payload,
+    })
+  })
+
+  it('with an invalid payload › names the field', () => {
+    const deep = JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`) as unknown[]
+    for (const [payload, message] of [
+      [null, 'messages[3].payload must be an object such as { protocol: "chat", items: [] }.'],
+      [{ protocol: '', items: [] }, 'messages[3].payload.protocol must be text that is not empty.'],
+      [{ protocol: 'chat', items: {} }, 'messages[3].payload.items must be a list.'],
+      [{ protocol: 'chat', items: deep }, 'messages[3].payload.items must not be nested deeper than 100 levels.'],
+      [{ protocol: 'chat', items: [], count: 0 }, 'messages[3].payload.count must be a whole number, 1 or more.'],
+    ] as const)
+      expect(() => parseMessage({ role: 'user', content: 'Hello', payload }, 3, 7)).toThrow(message)
+  })
 })

@@ -175,7 +175,7 @@ export const sessionChecks: ConformanceChecks = {
     await store.commit(newChange('c', { from: { sequence: 12, offset: 120 } }))
     await expectRejection(
       'conflict',
-      store.commit(newChange('d', { append: [newMessage('x')], from: { sequence: 11, offset: 0 } })),
+      store.commit(newChange('d', { append: [newMessage('x')], from: { sequence: 8, offset: 0 } })),
     )
     await store.commit(newChange('e', { append: [newMessage('4')] }))
     expectEqual((await store.readMessages(key, { limit: 9 })).map(summarizeMessage), [

@@ -12,18 +12,18 @@ import type { AuxiliaryRecord, StoredRecord } from '../../domain/ports.ts'
 import type { Cipher } from './cipher.ts'
 
 /** Fields of a message that are encrypted. */
-type EncryptedFields = Partial<Pick<NewMessage, 'content' | 'name' | 'toolCalls' | 'toolCallId'>>
+type EncryptedFields = Partial<Pick<NewMessage, 'content' | 'name' | 'toolCalls' | 'toolCallId' | 'packedPayload'>>
 
 /**
- * Encrypts content, name, calls and answers of a message into one ciphertext, stored as its content. Blank content
+ * Encrypts content, name, calls, answers and payload of a message into one ciphertext, stored as its content. Blank content
  * stays in the clear, because stores must tell messages with visible text from others; its ciphertext is stored as the
  * name.
  */
 export function encryptMessage(message: NewMessage, key: Key, cipher: Cipher): NewMessage {
-  const { content, name, toolCalls, toolCallId, ...clear } = message
+  const { content, name, toolCalls, toolCallId, packedPayload, ...clear } = message
   const hidden: EncryptedFields = {
     ...(isBlank(content) ? {} : { content }),
-    ...omitUndefined({ name, toolCalls, toolCallId }),
+    ...omitUndefined({ name, toolCalls, toolCallId, packedPayload }),
   }
   if (Object.keys(hidden).length === 0) return message
   const blank = isBlank(content) ? content : null
@@ -33,7 +33,7 @@ export function encryptMessage(message: NewMessage, key: Key, cipher: Cipher): N
 
 /** Restores the message that `encryptMessage` was given; `cipher` is undefined for a session without a key. */
 export function decryptMessage(message: Message, key: Key, cipher: Cipher | undefined): Message {
-  const { content, name, toolCalls: _, toolCallId: __, ...clear } = message
+  const { content, name, toolCalls: _, toolCallId: __, packedPayload: ___, ...clear } = message
   const blank = isBlank(content) ? content : null
   const ciphertext = blank === null ? content : name
   if (ciphertext === undefined) return { ...clear, content }
@@ -85,10 +85,12 @@ const recordAssociatedData = (key: Key, { id, at }: AuxiliaryRecord): string =>
  */
 function messageAssociatedData(
   key: Key,
-  { role, at, tokens, lineTokens, tokenizer, weight }: Omit<NewMessage, 'content'>,
+  { role, at, tokens, lineTokens, tokenizer, weight, branch }: Omit<NewMessage, 'content'>,
   blank: string | null,
 ): string {
-  return JSON.stringify(['message', key.scope, key.id, role, at, tokens, lineTokens, tokenizer, weight, blank])
+  const fields = ['message', key.scope, key.id, role, at, tokens, lineTokens, tokenizer, weight, blank]
+  // Messages without a branch keep the associated data that they had before branches existed.
+  return JSON.stringify(branch === undefined ? fields : [...fields, branch])
 }
 
 /** Binds a derived entry in the same way. Replacing it with an older version of itself goes unnoticed. */

@@ -4,7 +4,7 @@ import { type Compressor, compressText, decompressText } from './compression.ts'
 import { createMessage, isVisibleUserMessage, type SessionContent } from './session.ts'
 
 /** Fields that few messages have. */
-type OptionalFields = Pick<NewMessage, 'name' | 'toolCalls' | 'toolCallId'>
+type OptionalFields = Pick<NewMessage, 'name' | 'toolCalls' | 'toolCallId' | 'packedPayload' | 'branch'>
 
 /** A message as a tuple, without field names and without the id, which follows from the sequence number. */
 type MessageRow = readonly [
@@ -52,13 +52,13 @@ export function deserialize(text: string, compressor: Compressor): SessionConten
 }
 
 function toRow(message: Message): MessageRow {
-  const { sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight, name, toolCalls, toolCallId } =
-    message
+  const { sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight } = message
+  const { name, toolCalls, toolCallId, packedPayload, branch } = message
   const row = [sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight] as const
   // JSON omits undefined fields.
-  return (name ?? toolCalls ?? toolCallId) === undefined
+  return (name ?? toolCalls ?? toolCallId ?? packedPayload ?? branch) === undefined
     ? row
-    : [...row, { name, toolCalls, toolCallId } as OptionalFields]
+    : [...row, { name, toolCalls, toolCallId, packedPayload, branch } as OptionalFields]
 }
 
 const fromRow = ([

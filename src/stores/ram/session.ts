@@ -10,7 +10,14 @@ import {
 } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import type { AuxiliaryRecord, StoredRecord } from '../../domain/ports.ts'
-import { addGap, addGapRange, findMessageIndex, type Gap, type SessionChange } from '../../domain/session.ts'
+import {
+  addGap,
+  addGapRange,
+  findMessageIndex,
+  type Gap,
+  removeFromGaps,
+  type SessionChange,
+} from '../../domain/session.ts'
 import { utf8Length } from '../../text/utf8.ts'
 import { type Compressor, compressText, decompressText } from './compression.ts'
 /** Entries of a session. The maps are created on first use, because most sessions need none. */
@@ -36,7 +43,7 @@ export type Session = {
   messageCount: number
   /** Value of the table's change counter at the last change. */
   stamp: number
-  /** Number of changes that removed entries. */
+  /** Number of changes that removed entries or filled a gap. */
   removals: number
   /** Maintained by the session cache: position in the expiry heap, estimated size, and links of the LRU lists. */
   heapIndex: number
@@ -105,12 +112,48 @@ export function appendMessages(
   return added
 }
 
+/** Stores a message under a sequence number inside a gap and returns it. */
+export function fillGap(
+  session: Session,
+  content: SessionContent,
+  { id, append }: SessionChange,
+  sequence: number,
+): readonly Message[] {
+  const [input] = append as readonly [NewMessage]
+  const index = findMessageIndex(content.messages, sequence)
+  const previous = content.messages[index - 1]
+  const message = createMessage(input, sequence, previous === undefined ? 0 : previous.offset + previous.weight)
+  content.messages.splice(index, 0, message)
+  content.gaps = removeFromGaps(content.gaps, sequence)
+  if (isVisibleUserMessage(message) && sequence > (content.lastUserMessage?.sequence ?? 0))
+    content.lastUserMessage = message
+  session.totalWeight += input.weight
+  session.messageCount = content.messages.length
+  // Search indexes read only what follows the last message they know; a changed lineage makes them start again.
+  session.removals++
+  if (id !== undefined) rememberChange(content, id, [sequence, sequence])
+  return [message]
+}
+
 /**
  * Creates a message with all common fields in one literal. V8 keeps fields added later out of line, which takes more
  * memory; only the optional ones are added that way.
  */
 export function createMessage(input: NewMessage, sequence: number, offset: number): Message {
-  const { at, role, content, tokens, lineTokens, tokenizer, weight, name, toolCalls, toolCallId } = input
+  const {
+    at,
+    role,
+    content,
+    tokens,
+    lineTokens,
+    tokenizer,
+    weight,
+    name,
+    toolCalls,
+    toolCallId,
+    packedPayload,
+    branch,
+  } = input
   const id = formatMessageId(sequence)
   const message: MutableMessage = {
     kind: 'message',
@@ -128,6 +171,8 @@ export function createMessage(input: NewMessage, sequence: number, offset: numbe
   if (name !== undefined) message.name = name
   if (toolCalls !== undefined) message.toolCalls = toolCalls
   if (toolCallId !== undefined) message.toolCallId = toolCallId
+  if (packedPayload !== undefined) message.packedPayload = packedPayload
+  if (branch !== undefined) message.branch = branch
   return Object.freeze(message)
 }
 
@@ -191,7 +236,7 @@ export const isVisibleUserMessage = ({ role, content }: Message): boolean => rol
 function skipToSequence(
   session: Session,
   content: SessionContent,
-  { sequence, offset }: NonNullable<SessionChange['from']>,
+  { sequence, offset = session.totalWeight }: NonNullable<SessionChange['from']>,
 ): void {
   content.gaps = addGapRange(content.gaps, session.lastSequence + 1, sequence - 1)
   session.lastSequence = sequence - 1

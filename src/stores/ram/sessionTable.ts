@@ -12,6 +12,7 @@ import type {
 } from '../../domain/ports.ts'
 import {
   createEmptyHead,
+  findFilledSequence,
   findMessageIndex,
   isExpired,
   type SessionChange,
@@ -22,6 +23,7 @@ import type { Compressor } from './compression.ts'
 import {
   appendMessages,
   createSession,
+  fillGap,
   messageAt,
   putDerived,
   RecordLog,
@@ -56,7 +58,7 @@ export class RamSessionTable {
   private readonly cache: SessionCache | undefined
   private readonly sessions = new Map<string, Session>()
   private readonly epochs = new Map<string, number>()
-  /** Number of removals by scope. */
+  /** Number of removals and filled gaps by scope. */
   private readonly removals = new Map<string, number>()
   /** Change counter. */
   private stamp = 0
@@ -124,13 +126,11 @@ export class RamSessionTable {
         `Session ${name} is at revision ${revision}, not ${change.base}. Read the session again and retry.`,
       )
     }
-    if (change.from !== undefined && change.from.sequence <= lastSequence) {
-      throw new MemoryError(
-        'conflict',
-        `Message ${change.from.sequence} of ${name} cannot be added: the last message is number ${lastSequence}. Use a higher number.`,
-      )
-    }
-    return this.apply(session ?? this.create(name, change), change)
+    const filled =
+      session === undefined || change.from === undefined
+        ? undefined
+        : findFilledSequence(change, { lastSequence, gaps: this.contentOf(session).gaps })
+    return this.apply(session ?? this.create(name, change), change, filled)
   }
 
   list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly SessionListItem[] {
@@ -229,12 +229,14 @@ export class RamSessionTable {
     return session
   }
 
-  private apply(session: Session, change: SessionChange): readonly Message[] {
+  /** `filled` is the sequence number of the change's only message if it is inside a gap. */
+  private apply(session: Session, change: SessionChange, filled: number | undefined): readonly Message[] {
     const content = this.writableContent(session)
-    const added = appendMessages(session, content, change)
+    const added =
+      filled === undefined ? appendMessages(session, content, change) : fillGap(session, content, change, filled)
     const replaced = putDerived(content, change.put)
     const removed = removeEntries(session, content, change.drop)
-    if (removed.length > 0) this.recordRemoval(session.key.scope)
+    if (removed.length > 0 || filled !== undefined) this.recordRemoval(session.key.scope)
     // Upkeep writes with the time of the last use, so it does not count as one.
     const isUse = added.length > 0 || change.at > session.touchedAt
     session.touchedAt = change.at

@@ -94,7 +94,10 @@ function* checkStructure(database: DatabaseSync, path: string): Iterable<StoreFa
 }
 
 async function* checkMessages(database: DatabaseSync, path: string): AsyncIterable<CheckedBatch> {
-  const select = `SELECT m.place, s.scope, s.name, m.terms, ${qualifyColumns('m', messageColumns)} FROM message m JOIN session s ON s.id = m.session WHERE m.place > ? ORDER BY m.place LIMIT ${batchSize}`
+  const columns = qualifyColumns('m', messageColumns)
+  // A file that is only examined is not migrated.
+  const known = hasPayloads(database) ? columns : columns.replace('m.payload, m.branch', 'NULL, NULL')
+  const select = `SELECT m.place, s.scope, s.name, m.terms, ${known} FROM message m JOIN session s ON s.id = m.session WHERE m.place > ? ORDER BY m.place LIMIT ${batchSize}`
   yield* checkTable(database, path, select, ([scope, name, terms, ...row]) => {
     const key = keyName(scope, name)
     const message = parseMessageRow(row)
@@ -109,6 +112,16 @@ async function* checkMessages(database: DatabaseSync, path: string): AsyncIterab
       ? undefined
       : { kind: 'terms', key, id: message.id, reason: 'its search terms do not match its text' }
   })
+}
+
+function hasPayloads(database: DatabaseSync): boolean {
+  try {
+    const columns = database.prepare('PRAGMA table_info(message)').all() as { name: string }[]
+    return columns.some(({ name }) => name === 'payload')
+  } catch {
+    // The check of the table reports that it is unreadable.
+    return true
+  }
 }
 
 async function* checkDerived(database: DatabaseSync, path: string): AsyncIterable<CheckedBatch> {

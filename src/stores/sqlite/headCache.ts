@@ -217,8 +217,11 @@ const estimateBytes = ({ tail, first, lastUserMessage, derivedBytes }: CachedSes
     derivedBytes,
   )
 
-const textLength = ({ content, toolCalls = [] }: Message): number =>
-  toolCalls.reduce((length, { name, arguments: text }) => length + name.length + text.length, content.length)
+const textLength = ({ content, packedPayload = '', toolCalls = [] }: Message): number =>
+  toolCalls.reduce(
+    (length, { name, arguments: text }) => length + name.length + text.length,
+    content.length + packedPayload.length,
+  )
 
 /** Returns a range from the cached tail; undefined if the tail does not cover it. */
 function sliceTail(
@@ -239,7 +242,7 @@ function isComplete({ row, tail, first, lastUserMessage, derived }: CachedSessio
   return hasEnds && derived !== undefined && (tail.length >= recent || tail.length === row.messageCount)
 }
 
-/** True if nothing was removed in between, and few enough messages were added to read only those. */
+/** True if nothing was removed or filled in between, and few enough messages were added to read only those. */
 const isContinuation = (previous: SessionRow, current: SessionRow): boolean =>
   previous.id === current.id &&
   previous.epoch === current.epoch &&

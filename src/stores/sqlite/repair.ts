@@ -7,6 +7,7 @@ import { connectReader, connectWriter, prepareFile } from './connect.ts'
 import { isBusy, isCorrupt, toMemoryError } from './errors.ts'
 import { computeTotals, examineDatabase, type ProgressListener, type StoreFault, type StoreReport } from './examine.ts'
 import { salvage } from './salvage.ts'
+import { migrate } from './schema.ts'
 import { Writer } from './write.ts'
 
 /** State before the repair, the actions taken, and the state afterwards. */
@@ -43,6 +44,7 @@ export async function repairFile(path: string, onProgress?: ProgressListener): P
       actions.push(moveToNewFile(path))
       database = connectWriter(path)
     }
+    migrate(database, path)
     const { faults } = actions.length === 0 ? before : await examineDatabase(database, path)
     actions.push(...fixFaults(database, faults))
     return { before, actions, after: await examineDatabase(database, path) }

@@ -87,14 +87,15 @@ export function parseListedRow(cells: Cells): SessionListItem {
 
 /** Columns in the order `parseMessageRow` expects. */
 export const messageColumns =
-  'sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, sum'
+  'sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, payload, branch, sum'
 
 /** Returns the values of `messageColumns`. */
 export function toMessageRow(message: NewMessage, sequence: number, offset: number): Cell[] {
   const { at, role, name = null, tokens, lineTokens, tokenizer, weight, toolCallId = null, content } = message
+  const { packedPayload = null, branch = null } = message
   const calls = message.toolCalls === undefined ? null : JSON.stringify(message.toolCalls)
   const cells = [sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, toolCallId, content]
-  return [...cells, checksum(cells)]
+  return [...cells, packedPayload, branch, messageChecksum([...cells, packedPayload, branch])]
 }
 
 type MessageCells = readonly [
@@ -110,14 +111,17 @@ type MessageCells = readonly [
   calls: string | null,
   answers: string | null,
   content: string,
+  payload: string | null,
+  branch: number | null,
   sum: number,
 ]
 
 /** Parses a message; undefined if the checksum does not match. */
 export function parseMessageRow(cells: Cells): Message | undefined {
-  const [sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, answers, content, sum] =
+  const [sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, answers, content, ...rest] =
     cells as unknown as MessageCells
-  if (sum !== checksum(cells.slice(0, -1))) return undefined
+  const [payload, branch, sum] = rest
+  if (sum !== messageChecksum(cells.slice(0, -1))) return undefined
   return Object.freeze({
     at,
     role,
@@ -125,6 +129,8 @@ export function parseMessageRow(cells: Cells): Message | undefined {
     content,
     ...(calls === null ? {} : { toolCalls: JSON.parse(calls) as ToolCall[] }),
     ...(answers === null ? {} : { toolCallId: answers }),
+    ...(payload === null ? {} : { packedPayload: payload }),
+    ...(branch === null ? {} : { branch }),
     tokens,
     lineTokens,
     tokenizer,
@@ -134,6 +140,12 @@ export function parseMessageRow(cells: Cells): Message | undefined {
     sequence,
     offset,
   })
+}
+
+/** Checksum of all cells but the last two if these are null, so that rows without them keep the checksum they had. */
+function messageChecksum(cells: Cells): number {
+  const [payload, branch] = cells.slice(-2)
+  return checksum(payload === null && branch === null ? cells.slice(0, -2) : cells)
 }
 
 /** Detects rows that a failing disk has changed silently. */

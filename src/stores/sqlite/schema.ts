@@ -123,6 +123,11 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (session, number)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- Original form of a message, and its conversation within the session. They count towards \`sum\` if one is not NULL.
+  ALTER TABLE message ADD COLUMN payload TEXT;
+  ALTER TABLE message ADD COLUMN branch INTEGER;
+  `,
 ]
 
 /** Migrates a file to the newest schema in one transaction. Throws `bad-store` for a file of a newer release. */

@@ -10,7 +10,14 @@ import {
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import type { AuxiliaryRecord, EntryVector, EraseFilter, SearchTarget } from '../../domain/ports.ts'
-import { addGap, addGapRange, isExpired, type SessionChange } from '../../domain/session.ts'
+import {
+  addGap,
+  addGapRange,
+  findFilledSequence,
+  isExpired,
+  removeFromGaps,
+  type SessionChange,
+} from '../../domain/session.ts'
 import { indexName } from '../../search/storeSearch.ts'
 import { searchTerms } from '../../search/terms.ts'
 import { GraphEraser } from './graph.ts'
@@ -57,8 +64,8 @@ const statements = {
   findOperation: 'SELECT first, last FROM operation WHERE session = ? AND id = ?',
   insertOperation: 'INSERT INTO operation (session, id, revision, first, last) VALUES (?, ?, ?, ?, ?)',
   pruneOperations: 'DELETE FROM operation WHERE session = ? AND revision <= ?',
-  insertMessage: `INSERT INTO message (session, terms, sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, sum)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  insertMessage: `INSERT INTO message (session, terms, sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, payload, branch, sum)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   putDerived: `INSERT INTO derived (session, id, kind, at, body, sum) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (session, id) DO UPDATE SET kind = excluded.kind, at = excluded.at, body = excluded.body, sum = excluded.sum`,
   insertRecord: `INSERT INTO record (session, number, id, at, body)
@@ -71,13 +78,14 @@ const statements = {
   deleteVector: 'DELETE FROM vector WHERE session = ? AND id = ?',
   userMessagesBefore:
     "SELECT sequence, content FROM message WHERE session = ? AND role = 'user' AND sequence < ? ORDER BY sequence DESC LIMIT 64",
+  endBefore: 'SELECT "offset" + weight FROM message WHERE session = ? AND sequence < ? ORDER BY sequence DESC LIMIT 1',
   messageIds: 'SELECT sequence FROM message WHERE session = ? ORDER BY sequence',
   derivedIds: 'SELECT id FROM derived WHERE session = ? ORDER BY place',
   message: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence = ?`,
   derived: `SELECT ${derivedColumns} FROM derived WHERE session = ? AND id = ?`,
   insertVector: 'INSERT INTO vector (session, id, kind, at, model, dimensions, data) VALUES (?, ?, ?, ?, ?, ?, ?)',
   quarantineMessage: `INSERT INTO quarantine (session, id, why, row)
-    SELECT session, ?, ?, json_object('at', at, 'role', role, 'name', name, 'calls', calls, 'answers', answers, 'content', content)
+    SELECT session, ?, ?, json_object('at', at, 'role', role, 'name', name, 'calls', calls, 'answers', answers, 'content', content, 'payload', payload)
     FROM message WHERE session = ? AND sequence = ?`,
   quarantineDerived: `INSERT INTO quarantine (session, id, why, row)
     SELECT session, id, ?, json_object('kind', kind, 'at', at, 'body', body) FROM derived WHERE session = ? AND id = ?`,
@@ -151,7 +159,7 @@ export class Writer {
   }
 
   commit(change: SessionChange): CommitResult {
-    const { key, id, base, from } = change
+    const { key, id, base } = change
     const name = formatKey(key)
     const row = this.findSession(key)
     if (change.epoch !== (row?.epoch ?? this.tombstoneEpoch(key))) {
@@ -171,13 +179,8 @@ export class Writer {
         `Session ${name} is at revision ${row?.revision ?? 0}, not ${base}. Read the session again and retry.`,
       )
     }
-    if (from !== undefined && from.sequence <= (row?.lastSequence ?? 0)) {
-      throw new MemoryError(
-        'conflict',
-        `Message ${from.sequence} of ${name} cannot be added: the last message is number ${row?.lastSequence ?? 0}. Use a higher number.`,
-      )
-    }
-    return this.apply(row ?? this.insertSession(change), change)
+    const filled = row && findFilledSequence(change, row)
+    return this.apply(row ?? this.insertSession(change), change, filled)
   }
 
   /** Returns the ids of the erased entries. */
@@ -290,14 +293,9 @@ export class Writer {
     this.sql.deleteSnapshots.run(digest)
   }
 
-  private apply(row: SessionRow, change: SessionChange): CommitResult {
-    if (change.from !== undefined) {
-      row.gaps = addGapRange(row.gaps, row.lastSequence + 1, change.from.sequence - 1)
-      row.lastSequence = change.from.sequence - 1
-      row.totalWeight = change.from.offset
-    }
-    const [first, offset] = [row.lastSequence + 1, row.totalWeight]
-    for (const message of change.append) this.append(row, message)
+  /** `filled` is the sequence number of the change's only message if it is inside a gap. */
+  private apply(row: SessionRow, change: SessionChange, filled: number | undefined): CommitResult {
+    const position = filled === undefined ? this.append(row, change) : this.fillGap(row, change, filled)
     row.revision++
     for (const entry of change.put) {
       this.sql.putDerived.run(row.id, ...toDerivedRow(entry))
@@ -307,23 +305,48 @@ export class Writer {
     if (change.drop.length > 0) this.remove(row, change.key, change.drop)
     row.touchedAt = change.at
     row.expiresAt = change.expiresAt
-    if (change.id !== undefined) this.sql.insertOperation.run(row.id, change.id, row.revision, first, row.lastSequence)
+    const { first, last } = position
+    if (change.id !== undefined) this.sql.insertOperation.run(row.id, change.id, row.revision, first, last)
     if (row.revision % pruneEveryRevisions === 0)
       this.sql.pruneOperations.run(row.id, row.revision - rememberedRevisions)
     this.dirty.add(row)
-    return { first, last: row.lastSequence, offset, row: { ...row } }
+    return { ...position, row: { ...row } }
   }
 
-  private append(row: SessionRow, message: NewMessage): void {
-    const sequence = ++row.lastSequence
+  private append(row: SessionRow, { from, append }: SessionChange): Omit<CommitResult, 'row'> {
+    if (from !== undefined) {
+      row.gaps = addGapRange(row.gaps, row.lastSequence + 1, from.sequence - 1)
+      row.lastSequence = from.sequence - 1
+      row.totalWeight = from.offset ?? row.totalWeight
+    }
+    const [first, offset] = [row.lastSequence + 1, row.totalWeight]
+    for (const message of append) this.insertMessage(row, message, ++row.lastSequence, row.totalWeight)
+    return { first, last: row.lastSequence, offset }
+  }
+
+  /** Stores the only message of a change under a sequence number inside a gap. */
+  private fillGap(row: SessionRow, { key, append }: SessionChange, sequence: number): Omit<CommitResult, 'row'> {
+    const end = this.sql.endBefore.get(row.id, sequence)
+    const offset = end === undefined ? 0 : (this.cells(end)[0] as number)
+    this.insertMessage(row, append[0] as NewMessage, sequence, offset)
+    row.gaps = removeFromGaps(row.gaps, sequence)
+    // Caches and search indexes read only what follows the last message they know; a changed lineage makes them start
+    // again.
+    row.removals++
+    this.recordRemoval(key)
+    return { first: sequence, last: sequence, offset }
+  }
+
+  private insertMessage(row: SessionRow, message: NewMessage, sequence: number, offset: number): void {
     this.sql.insertMessage.run(
       row.id,
       searchTerms(message.content).join('\n'),
-      ...toMessageRow(message, sequence, row.totalWeight),
+      ...toMessageRow(message, sequence, offset),
     )
     row.totalWeight += message.weight
     row.messageCount++
-    if (message.role === 'user' && !isBlank(message.content)) row.lastUserSequence = sequence
+    if (message.role === 'user' && !isBlank(message.content) && sequence > (row.lastUserSequence ?? 0))
+      row.lastUserSequence = sequence
   }
 
   private eraseEntries(row: SessionRow, key: Key, entries: readonly string[]): readonly string[] {

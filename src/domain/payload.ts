@@ -1,0 +1,120 @@
+import type { Payload } from './chat.ts'
+import { isObject } from './checks.ts'
+
+/** Shorter strings take less room in full than as a reference. */
+const minReferenceCharacters = 32
+/** Levels of nesting that a payload may have: every function here visits it recursively. */
+export const maxPayloadDepth = 100
+/** Key of an object that stands for a part of the content: `{"$content":[offset,length]}`. */
+const referenceKey = '$content'
+/** Keys of a payload that could be taken for the reference key get one `$` more. */
+const escapedKeyPattern = /^\$+content$/
+
+/**
+ * Packs a payload as JSON text. Strings that occur in the content of the same message become references to it, so that
+ * the text is stored once.
+ *
+ * @example
+ * const packed = packPayload({ protocol: 'messages', items: [{ role: 'user', content }] }, content)
+ */
+export function packPayload({ protocol, count, items }: Payload, content: string): string {
+  return JSON.stringify({ protocol, count, items: items.map((item) => pack(item, content)) })
+}
+
+/** Restores the payload that `packPayload` was given; undefined if the packed text is damaged. */
+export function unpackPayload(packed: string, content: string): Payload | undefined {
+  try {
+    const { protocol, count, items } = JSON.parse(packed) as Record<string, unknown>
+    const unpacked: unknown = { protocol, ...(count !== undefined && { count }), items: unpack(items, content) }
+    return describePayloadFault(unpacked) === undefined ? (unpacked as Payload) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Describes the first fault of a value that should be a payload; undefined if it is one. */
+export function describePayloadFault(value: unknown): { readonly field: string; readonly problem: string } | undefined {
+  if (!isObject(value)) return { field: '', problem: 'must be an object such as { protocol: "chat", items: [] }' }
+  const { protocol, items, count } = value
+  if (typeof protocol !== 'string' || protocol === '')
+    return { field: '.protocol', problem: 'must be text that is not empty' }
+  if (!Array.isArray(items)) return { field: '.items', problem: 'must be a list' }
+  if (exceedsDepth(items, maxPayloadDepth))
+    return { field: '.items', problem: `must not be nested deeper than ${maxPayloadDepth} levels` }
+  if (count !== undefined && !(Number.isSafeInteger(count) && (count as number) > 0))
+    return { field: '.count', problem: 'must be a whole number, 1 or more' }
+  return undefined
+}
+
+/**
+ * Returns the strings of a payload that a model reads and that `content` does not contain, one per line. Identifiers,
+ * types, links, signatures and encoded data are left out.
+ */
+export function payloadText({ items }: Payload, content: string): string {
+  const texts: string[] = []
+  for (const text of stringsIn(items, unreadFieldPattern)) if (!containsString(content, text)) texts.push(text)
+  return texts.join('\n')
+}
+
+/** Lists the strings of a payload that clients and models chose, which excludes the vocabulary of the protocol. */
+export const payloadStrings = ({ items }: Payload): Iterable<string> => stringsIn(items, vocabularyFieldPattern)
+
+/** Fields whose strings a protocol prescribes. */
+const vocabularyFieldPattern = /^(?:type|role|status|object|phase|format|detail|media_type|mime_type)$/
+/** Fields whose strings a model does not read as text. */
+const unreadFieldPattern = new RegExp(
+  `${vocabularyFieldPattern.source}|^(?:signature|encrypted_content|cache_control)$|(?:^|_)(?:id|ids|url|uri|data)$`,
+)
+
+function* stringsIn(value: unknown, skippedFields: RegExp): Iterable<string> {
+  if (typeof value === 'string') {
+    if (value !== '') yield value
+  } else if (Array.isArray(value)) for (const item of value) yield* stringsIn(item, skippedFields)
+  else if (isObject(value)) {
+    for (const [name, inner] of Object.entries(value))
+      if (!skippedFields.test(name)) yield* stringsIn(inner, skippedFields)
+  }
+}
+
+/** True if a text contains a string as it is, or escaped as in the JSON text of tool arguments. */
+const containsString = (text: string, part: string): boolean =>
+  text.includes(part) || text.includes(JSON.stringify(part).slice(1, -1))
+
+function pack(value: unknown, content: string): unknown {
+  if (typeof value === 'string') {
+    const offset = value.length < minReferenceCharacters ? -1 : content.indexOf(value)
+    return offset < 0 ? value : { [referenceKey]: [offset, value.length] }
+  }
+  if (Array.isArray(value)) return value.map((item) => pack(item, content))
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      escapedKeyPattern.test(name) ? `$${name}` : name,
+      pack(inner, content),
+    ]),
+  )
+}
+
+function unpack(value: unknown, content: string): unknown {
+  if (Array.isArray(value)) return value.map((item) => unpack(item, content))
+  if (!isObject(value)) return value
+  if (Object.hasOwn(value, referenceKey)) return resolveReference(value[referenceKey], content)
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      escapedKeyPattern.test(name) ? name.slice(1) : name,
+      unpack(inner, content),
+    ]),
+  )
+}
+
+function resolveReference(reference: unknown, content: string): string {
+  const [offset, length] = reference as [number, number]
+  const text = content.slice(offset, offset + length)
+  if (!(offset >= 0) || text.length !== length) throw new RangeError('The reference is outside the content.')
+  return text
+}
+
+function exceedsDepth(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((inner) => exceedsDepth(inner, levels - 1))
+}
