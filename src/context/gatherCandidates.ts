@@ -1,9 +1,8 @@
 import { type DerivedEntry, isBlank, isInternal, type Knowledge, type Message, type Tokens } from '../domain/entry.ts'
-import { getOrCompute } from '../domain/getOrCompute.ts'
+import { getOrCompute } from '../domain/keyed.ts'
 import type { Origin } from '../domain/ledger.ts'
 import type { IndexHit, IndexQuery, PageOptions } from '../domain/ports.ts'
-import type { Band, Profile } from '../domain/profile.ts'
-import { estimateReservedTokens, getImportance, matchesClaim } from '../domain/profile.ts'
+import { type Band, estimateReservedTokens, getImportance, matchesClaim, type Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
 import type { TimeRange } from '../text/calendar.ts'
 import {
@@ -17,7 +16,7 @@ import {
   measurePressure,
   upToMessages,
 } from './claimLimits.ts'
-import { firstSequence, groupIntoUnits, lastSequence, mayBeSplit, singleUnit, type Unit } from './unit.ts'
+import { firstSequence, groupIntoUnits, lastSequence, mayBeSplit, singleUnit, type Unit } from './render.ts'
 
 /** A read that the caller performs on the store, synchronously or not. */
 export type ReadRequest = { readonly page: PageOptions } | { readonly search: IndexQuery }

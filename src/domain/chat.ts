@@ -1,6 +1,5 @@
-import { describeValue, isObject } from './checks.ts'
 import type { Millis, NewMessage, Role, ToolCall } from './entry.ts'
-import { MemoryError } from './error.ts'
+import { describeValue, isObject, MemoryError } from './error.ts'
 
 /** Content part in OpenAI's format. */
 export type ContentPart = { readonly type: string; readonly text?: string; readonly [field: string]: unknown }

@@ -1,24 +1,26 @@
 import { composeContext, type LazyContext } from '../context/composeContext.ts'
 import {
+  addPassages,
   type ContextCandidates,
   type ContextQuery,
   gatherCandidates,
   isVisible,
+  maxPassages,
   type ReadRequest,
   type ReadResponse,
   type SharedEntries,
+  toPassages,
 } from '../context/gatherCandidates.ts'
 import type { Renderer } from '../context/render.ts'
 import type { DerivedEntry, Message, Millis, Tokens } from '../domain/entry.ts'
 import { checkOption } from '../domain/error.ts'
-import { type Key, personKey, scopeKey } from '../domain/key.ts'
+import { filesKey, type Key, personKey, scopeKey } from '../domain/key.ts'
 import type { Origin, Provider } from '../domain/ledger.ts'
 import type { Clock, SearchIndex, Store } from '../domain/ports.ts'
 import { type Band, type Framing, framings, type Profile } from '../domain/profile.ts'
 import { createEmptyHead, isExpired, type SessionHead } from '../domain/session.ts'
 import type { FindPeriod, Period } from '../text/dates.ts'
 import { isQuestion } from '../text/sentences.ts'
-import type { FileSearch } from './fileSearch.ts'
 import type { SecretMasker } from './secretMasker.ts'
 
 export type ContextOptions = {
@@ -190,3 +192,24 @@ export class ContextBuilder {
 
 const isRecallBand = ({ claim }: Band): boolean => 'recalled' in claim
 const isKnowledge = ({ kind }: DerivedEntry): boolean => kind === 'knowledge'
+
+/** Searches the files of a scope for passages on a question. */
+export type FileSearch = {
+  /** The session that holds the scope's files, when the profile reads them. */
+  filesKeyFor(profile: Profile, key: Key): Key | undefined
+  /** Passages on a question; empty when the scope has no files. */
+  findPassages(store: Store & SearchIndex, files: Key, question: string): Promise<readonly DerivedEntry[]>
+  /** Adds passages to the candidates of a context. */
+  addPassages(gathered: ContextCandidates, passages: readonly DerivedEntry[], budget: Tokens): ContextCandidates
+}
+
+/** The file search of Node. Browsers have none. */
+export const fileSearch: FileSearch = {
+  filesKeyFor: (profile, { scope }) => (isVisible(profile, 'files') ? filesKey(scope) : undefined),
+  findPassages: async (store, files, text) => {
+    // Most scopes have no files, and reading one message is cheaper than a search.
+    if ((await store.readMessages(files, { limit: 1 })).length === 0) return []
+    return toPassages(await store.search(files, { text, kinds: ['message'], limit: maxPassages }))
+  },
+  addPassages,
+}

@@ -6,8 +6,8 @@ import {
   type Millis,
   parseMessageId,
 } from '../domain/entry.ts'
-import { getOrCompute } from '../domain/getOrCompute.ts'
 import { formatKey, type Key } from '../domain/key.ts'
+import { getOrCompute } from '../domain/keyed.ts'
 import type { IndexQuery } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
 import { LexicalIndex, type LexicalIndexSnapshot } from './lexicalIndex.ts'

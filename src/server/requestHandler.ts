@@ -7,7 +7,7 @@ import { describeFault, HttpError, toErrorResponse } from './http/httpError.ts'
 import { type Handlers, type RequestContext, sendJson } from './http/requestContext.ts'
 import { Router } from './http/router.ts'
 import { formatError } from './modelRoutes.ts'
-import type { TurnRecord } from './observability/turnRecord.ts'
+import type { TurnRecord } from './observability/usageStats.ts'
 import type { ServerContext } from './serverContext.ts'
 
 /** Routes without authentication: they reveal nothing that was said, and probes have no key. */

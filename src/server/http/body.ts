@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { isObject } from '../../domain/checks.ts'
 import type { Millis } from '../../domain/entry.ts'
+import { isObject } from '../../domain/error.ts'
 import { HttpError } from './httpError.ts'
 import { isMultipart, parseMultipart, type Upload } from './multipart.ts'
-import { afterPendingReads } from './pendingReads.ts'
 
 /**
  * Slowest accepted transfer of a body: at least `bytes` in each interval. The server's `requestTimeout` bounds the
@@ -211,3 +210,25 @@ function isDeeperThan(value: unknown, levels: number): boolean {
   for (const name in value) if (isDeeperThan(value[name as keyof typeof value], levels - 1)) return true
   return false
 }
+
+/**
+ * Resolves once the event loop has processed all input that has arrived by now; concurrent callers share one promise.
+ * Requests and stream chunks that arrived together then run through each step together, which keeps code and data in
+ * the processor's caches: a fifth less CPU per request at 32 connections, no difference at one. A request with less
+ * work may overtake one that arrived with it.
+ */
+export function afterPendingReads(): Promise<void> {
+  pendingReads ??= new Promise((resolve) => {
+    setImmediate(() => {
+      pendingReads = undefined
+      resolve()
+    })
+  })
+  return pendingReads
+}
+
+let pendingReads: Promise<void> | undefined
+
+/** A Buffer over the same memory. */
+export const asBuffer = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)

@@ -1,4 +1,5 @@
 import { MemoryError } from '../../domain/error.ts'
+import { asBuffer } from './body.ts'
 
 /** Longer events do not come from a model server. */
 const maxEventBytes = 16_777_216
@@ -61,10 +62,6 @@ function endOfLast(bytes: Buffer, mark: Buffer): number {
   const found = bytes.lastIndexOf(mark)
   return found < 0 ? 0 : found + mark.length
 }
-
-/** A Buffer over the same memory. */
-export const asBuffer = (bytes: Uint8Array): Buffer =>
-  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 
 /** Consumer of events. */
 export type EventConsumer = {

@@ -1,6 +1,6 @@
 import type { MessageInput } from '../../domain/chat.ts'
-import { isObject } from '../../domain/checks.ts'
 import type { ToolCall } from '../../domain/entry.ts'
+import { isObject } from '../../domain/error.ts'
 import type { ChatMessage, ChatToolCall } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { invalidReplyError } from '../../providers/errors.ts'

@@ -1,5 +1,5 @@
 import { toAnthropic } from '../../context/anthropic.ts'
-import { isObject } from '../../domain/checks.ts'
+import { isObject } from '../../domain/error.ts'
 import type { AnthropicMessage, ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { invalidReplyError } from '../../providers/errors.ts'

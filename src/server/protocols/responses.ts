@@ -1,5 +1,5 @@
-import { isObject } from '../../domain/checks.ts'
 import { isBlank } from '../../domain/entry.ts'
+import { isObject } from '../../domain/error.ts'
 import type { ChatMessage, ChatToolCall } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { invalidReplyError } from '../../providers/errors.ts'
