@@ -52,7 +52,7 @@ export type ContextBuilderDeps = {
 
 /** Candidates for a context, with the options they were gathered for. */
 type GatheredContext = {
-  readonly gathered: ContextCandidates
+  readonly candidates: ContextCandidates
   readonly budget: Tokens
   readonly framing: Framing
   readonly query: string | undefined
@@ -68,14 +68,14 @@ const framingNames = `one of ${framings.join(', ')}`
 export class ContextBuilder {
   readonly deps: ContextBuilderDeps
 
-  constructor(means: ContextBuilderDeps) {
-    this.deps = means
+  constructor(deps: ContextBuilderDeps) {
+    this.deps = deps
   }
 
   build(key: Key, options: ContextOptions, provider: Provider = 'openai'): Promise<LazyContext> {
     const { profile, renderer } = this.deps
-    return this.gather(key, options, ({ gathered, budget, framing }) =>
-      composeContext(gathered, profile, renderer, { budget, framing, provider }),
+    return this.gather(key, options, ({ candidates, budget, framing }) =>
+      composeContext(candidates, profile, renderer, { budget, framing, provider }),
     )
   }
 
@@ -121,23 +121,23 @@ export class ContextBuilder {
     const when = needsPeriod
       ? this.#parsePeriod(question, query === undefined ? head.lastUserMessage?.at : undefined)
       : undefined
-    const walk = gatherCandidates(head, profile, {
+    const contextQuery = gatherCandidates(head, profile, {
       budget,
       query,
       sharedEntries: known,
       period: when,
       tokenCostOf: (entry) => renderer.tokenCostOf(entry),
     })
-    const step = walk.next()
+    const step = contextQuery.next()
     const files = fileSearch?.filesKeyFor(profile, key)
     const search = files && fileSearch?.findPassages(store, files, question)
     const [found, passages = []] =
       step.done === true && search === undefined
         ? [step.value]
-        : await Promise.all([this.#finishWalk(key, walk, step, masker), search])
+        : await Promise.all([this.#finishQuery(key, contextQuery, step, masker), search])
     const shared = passages.length === 0 ? known : [...known, { from: 'files' as const, entries: passages }]
     return make({
-      gathered: fileSearch?.addPassages(found, passages, budget) ?? found,
+      candidates: fileSearch?.addPassages(found, passages, budget) ?? found,
       budget,
       framing,
       query,
@@ -146,14 +146,14 @@ export class ContextBuilder {
     })
   }
 
-  async #finishWalk(
+  async #finishQuery(
     key: Key,
-    walk: ContextQuery<ContextCandidates>,
+    contextQuery: ContextQuery<ContextCandidates>,
     first: IteratorResult<ReadRequest, ContextCandidates>,
     masker: SecretMasker | undefined,
   ): Promise<ContextCandidates> {
     let step = first
-    while (step.done !== true) step = walk.next(await this.#read(key, step.value, masker))
+    while (step.done !== true) step = contextQuery.next(await this.#read(key, step.value, masker))
     return step.value
   }
 
@@ -200,7 +200,7 @@ export type FileSearch = {
   /** Passages on a question; empty when the scope has no files. */
   findPassages(store: Store & SearchIndex, files: Key, question: string): Promise<readonly DerivedEntry[]>
   /** Adds passages to the candidates of a context. */
-  addPassages(gathered: ContextCandidates, passages: readonly DerivedEntry[], budget: Tokens): ContextCandidates
+  addPassages(candidates: ContextCandidates, passages: readonly DerivedEntry[], budget: Tokens): ContextCandidates
 }
 
 /** The file search of Node. Browsers have none. */

@@ -22,9 +22,9 @@ export type MemoryDeps = {
   /** Creates the queue that embeds stored entries. */
   readonly createEmbeddingQueue?: CreateEmbeddingQueue | undefined
   /** Creates upkeep; undefined for none. */
-  readonly createUpkeep: ((means: UpkeepDeps) => Upkeep) | undefined
+  readonly createUpkeep: ((deps: UpkeepDeps) => Upkeep) | undefined
   /** Creates the lifecycle: limits, end events and transfers. */
-  readonly createLifecycle?: ((means: LifecycleDeps) => Lifecycle) | undefined
+  readonly createLifecycle?: ((deps: LifecycleDeps) => Lifecycle) | undefined
   /** Re-derives entries in place of upkeep. */
   readonly rederive: Rederive | undefined
   readonly masker: SecretMasker | undefined

@@ -76,13 +76,13 @@ export type EventConsumer = {
  * line end: a list of lines would cost as much as the rest of the relay.
  */
 export class EventReader {
-  private readonly taker: EventConsumer
+  private readonly consumer: EventConsumer
   private data: string | undefined
   private size = 0
   private endedWithReturn = false
 
-  constructor(taker: EventConsumer) {
-    this.taker = taker
+  constructor(consumer: EventConsumer) {
+    this.consumer = consumer
   }
 
   push(chunk: string): void {
@@ -106,7 +106,7 @@ export class EventReader {
   }
 
   private skip(text: string, start: number): number {
-    return this.data === undefined ? this.taker.skip(text, start) : start
+    return this.data === undefined ? this.consumer.skip(text, start) : start
   }
 
   private emit(): void {
@@ -114,7 +114,7 @@ export class EventReader {
     if (data === undefined) return
     this.data = undefined
     this.size = 0
-    this.taker.onData(data)
+    this.consumer.onData(data)
   }
 
   private add(data: string): void {
