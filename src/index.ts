@@ -1,6 +1,6 @@
 import { createLifecycle } from './lifecycle/lifecycle.ts'
+import { fileSearch } from './memory/contextBuilder.ts'
 import { createEmbeddingQueue } from './memory/embedding.ts'
-import { fileSearch } from './memory/fileSearch.ts'
 import type { BundleIo, ForgetAuxiliary } from './memory/memoryDeps.ts'
 import { replayer } from './memory/replay.ts'
 import { createSecretMasker } from './memory/secretMasker.ts'

@@ -4,8 +4,8 @@ import type { Clock, Embedder, SearchIndex, Store, Tokenizer } from './domain/po
 import type { Profile, TokenizerName } from './domain/profile.ts'
 import type { OnSessionEnd } from './lifecycle/endEvent.ts'
 import type { Lifecycle, LifecycleDeps } from './lifecycle/lifecycle.ts'
+import type { FileSearch } from './memory/contextBuilder.ts'
 import type { CreateEmbeddingQueue } from './memory/embedding.ts'
-import type { FileSearch } from './memory/fileSearch.ts'
 import type { Rederive } from './memory/forget.ts'
 import type { BundleIo, ForgetAuxiliary } from './memory/memoryDeps.ts'
 import type { Replayer } from './memory/replay.ts'
@@ -38,13 +38,13 @@ export type MemoryOptions = {
   /** Model for summaries and extraction, whose output is verified; default: built-in rules. */
   readonly model?: ModelChoice
   /** Creates upkeep; default: the platform's. `false` turns it off. */
-  readonly upkeep?: false | ((means: UpkeepDeps) => Upkeep)
+  readonly upkeep?: false | ((deps: UpkeepDeps) => Upkeep)
   /** Called exactly once for every session that ends. A failed call is repeated. */
   readonly onSessionEnd?: OnSessionEnd
   /**
    * Creates the lifecycle; default: the platform's. In a browser, pass `createLifecycle()` from threadkeep/lifecycle.
    */
-  readonly lifecycle?: (means: LifecycleDeps) => Lifecycle
+  readonly lifecycle?: (deps: LifecycleDeps) => Lifecycle
   /**
    * Implements `trace` and `replay`; default: the platform's. In a browser, pass `replayer` from threadkeep/replay.
    */
@@ -73,8 +73,8 @@ export type Platform = {
   readonly fileSearch?: FileSearch | undefined
   readonly embedding?: CreateEmbeddingQueue | undefined
   readonly replayer?: Replayer | undefined
-  readonly upkeep: ((model: ModelChoice | undefined) => (means: UpkeepDeps) => Upkeep) | undefined
-  readonly lifecycle: ((onSessionEnd: OnSessionEnd | undefined) => (means: LifecycleDeps) => Lifecycle) | undefined
+  readonly upkeep: ((model: ModelChoice | undefined) => (deps: UpkeepDeps) => Upkeep) | undefined
+  readonly lifecycle: ((onSessionEnd: OnSessionEnd | undefined) => (deps: LifecycleDeps) => Lifecycle) | undefined
   readonly clock: Clock
 }
 

@@ -1,5 +1,4 @@
-import { measureMessage, Renderer, turnMode } from '../context/render.ts'
-import { groupIntoUnits, lastSequence } from '../context/unit.ts'
+import { groupIntoUnits, lastSequence, measureMessage, Renderer, turnMode } from '../context/render.ts'
 import { type MessageInput, parseMessage, replaceLoneSurrogates } from '../domain/chat.ts'
 import {
   type DerivedEntry,

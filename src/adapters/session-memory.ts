@@ -192,11 +192,11 @@ export class SessionMemory {
       sharedEntries: [],
       tokenCostOf: () => 0,
     })
-    const gathered = runContextQuery(query, (need) => ({
-      messages: 'page' in need ? this.sessions.page(key, need.page) : [],
+    const candidates = runContextQuery(query, (request) => ({
+      messages: 'page' in request ? this.sessions.page(key, request.page) : [],
       hits: [],
     }))
-    const { messages, text, ledger } = composeContext(gathered, this.profile, this.renderer, {
+    const { messages, text, ledger } = composeContext(candidates, this.profile, this.renderer, {
       budget: this.config.maxTokens,
       framing,
       provider: 'openai',

@@ -61,7 +61,7 @@ async function run(session: string | undefined, rawFlags: Flags): Promise<void> 
       ...(session === undefined ? {} : { sessionId: session }),
       ...(budget === undefined ? {} : { budget }),
       ...(flags.query === undefined ? {} : { query: flags.query }),
-      means: 'command',
+      method: 'command',
     }
     const restored = await withCliErrors(() =>
       opened.handoff.restore(opened.workspace, request, { client: 'cli', progress }),

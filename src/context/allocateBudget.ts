@@ -1,28 +1,32 @@
-import { type DerivedEntry, formatPromotedId, type Message, type Tokens } from '../domain/entry.ts'
+import { type DerivedEntry, formatPromotedId, type Message, type SequenceRange, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import type { Band, RenderStep } from '../domain/profile.ts'
-import { maxBandTokens } from '../domain/profile.ts'
+import { type Band, maxBandTokens, type RenderStep } from '../domain/profile.ts'
 import { isInRanges } from '../domain/session.ts'
-import {
-  type Allocation,
-  type BandAllocation,
-  type DerivedPiece,
-  type MessagePiece,
-  type MissCause,
-  newBandAllocation,
-  noOverhead,
-  type PendingOverhead,
-  type Piece,
-  type PieceReason,
-  recordSkippedUnits,
-  reportedMisses,
-  sortBySequence,
+import type {
+  Allocation,
+  BandAllocation,
+  DerivedPiece,
+  MessagePiece,
+  Miss,
+  MissCause,
+  Overhead,
+  OverheadTable,
+  PendingOverhead,
+  Piece,
+  PieceReason,
 } from './allocation.ts'
-import { isFullyExcluded } from './claimLimits.ts'
+import { type BandCandidates, isFullyExcluded } from './claimLimits.ts'
 import type { ContextCandidates } from './gatherCandidates.ts'
-import type { Overhead, OverheadTable } from './overhead.ts'
-import { type Renderer, type RenderMode, renderModeOf, turnMode } from './render.ts'
-import { firstSequence, isSendable, lastSequence, type Unit } from './unit.ts'
+import {
+  firstSequence,
+  isSendable,
+  lastSequence,
+  type Renderer,
+  type RenderMode,
+  renderModeOf,
+  turnMode,
+  type Unit,
+} from './render.ts'
 
 const whole: RenderStep = { as: 'whole' }
 const newestTurnSteps: readonly RenderStep[] = [whole, { as: 'squeeze' }, { as: 'fit' }]
@@ -30,6 +34,7 @@ const newestTurnSteps: readonly RenderStep[] = [whole, { as: 'squeeze' }, { as: 
 const unaskedTurnShare = 0.1
 /** With less room than this, no render step is tried. */
 const minUsefulTokens = 6
+const noOverhead: PendingOverhead = { items: [], tokens: 0, dayLine: '' }
 
 /** Allocates the budget: first to the newest turn, then band by band. */
 export function allocateBudget(
@@ -250,15 +255,7 @@ class BudgetAllocator {
         if (!('recalled' in band.claim)) allocation.overhead = noOverhead
       }
       allocation.used = used + rendering.tokens + overhead.tokens
-      this.#append({
-        reason: 'band',
-        band,
-        unit,
-        derived,
-        rendering,
-        renderedAs: step.as,
-        dayLine: overhead.dayLine,
-      })
+      this.#append({ reason: 'band', band, unit, derived, rendering, renderedAs: step.as, dayLine: overhead.dayLine })
       return true
     }
     return false
@@ -397,14 +394,50 @@ const budgetTooSmall = (budget: Tokens, minimum: Tokens): MemoryError =>
   new MemoryError(
     'budget-too-small',
     `A budget of ${budget} tokens cannot hold the newest turn, even shortened. Use at least ${minimum}.`,
-    {
-      param: 'budget',
-      minimum,
-    },
+    { param: 'budget', minimum },
   )
 
 /** Returns the steps that shorten; all steps if none does. */
 function shorteningSteps(steps: readonly RenderStep[]): readonly RenderStep[] {
   const shortening = steps.filter((step) => step.as !== 'whole')
   return shortening.length === 0 ? steps : shortening
+}
+
+const newBandAllocation = (candidates: BandCandidates, used: Tokens): BandAllocation => ({
+  candidates,
+  band: candidates.band,
+  mode: renderModeOf(candidates.band),
+  limit: 0,
+  used,
+  overhead: undefined,
+  misses: [],
+})
+
+/**
+ * Recalled candidates are ranked, so only those too long to fit need a reason of their own: the others rank below the
+ * shown ones.
+ */
+const reportedMisses = ({ band, misses }: BandAllocation): readonly Miss[] =>
+  'recalled' in band.claim ? misses.filter(({ cause }) => cause === 'too-long') : misses
+
+/**
+ * Records the units after the last miss. Recalled units are omitted: they are scattered over the history, see
+ * `missedRecall`.
+ */
+function recordSkippedUnits({ candidates: { units }, band, misses }: BandAllocation, from: number): void {
+  const [next, last] = [units[from], units.at(-1)]
+  if (next === undefined || last === undefined || 'recalled' in band.claim) return
+  const { cause } = misses.at(-1) as Miss
+  const run: SequenceRange =
+    'first' in band.claim ? [firstSequence(next), lastSequence(last)] : [firstSequence(last), lastSequence(next)]
+  misses.push({ run, cause: cause === 'too-long' ? 'after-miss' : cause })
+}
+
+/** Sorts pieces into conversation order. They are mostly added from the newest back, so reversing is usually enough. */
+function sortBySequence(pieces: MessagePiece[]): readonly MessagePiece[] {
+  pieces.reverse()
+  const isSorted = pieces.every(
+    ({ unit }, at) => at === 0 || firstSequence((pieces[at - 1] as MessagePiece).unit) < firstSequence(unit),
+  )
+  return isSorted ? pieces : pieces.sort((a, b) => firstSequence(a.unit) - firstSequence(b.unit))
 }

@@ -1,9 +1,7 @@
-import type { DerivedEntry, SequenceRange, Tokens } from '../domain/entry.ts'
+import type { DerivedEntry, Millis, SequenceRange, Tokens } from '../domain/entry.ts'
 import type { Band, RenderStep } from '../domain/profile.ts'
 import type { BandCandidates } from './claimLimits.ts'
-import type { Overhead } from './overhead.ts'
-import { type Rendering, type RenderMode, renderModeOf } from './render.ts'
-import { firstSequence, lastSequence, type Unit } from './unit.ts'
+import type { Rendering, RenderMode, Unit } from './render.ts'
 
 /**
  * Why a piece is shown: it is the newest turn, the opening system message, after the newest turn, or selected by a
@@ -45,9 +43,22 @@ export type Allocation = {
   readonly missedRecall: boolean
 }
 
+/** A cost that is charged once per context, however often its name occurs. */
+export type Overhead = { readonly name: string; readonly tokens: Tokens }
+
+/** Overheads of a profile's contexts, each charged with the first piece that needs it. */
+export type OverheadTable = {
+  /** Tokens of the framing's `before` and `after` texts alone. */
+  readonly framingTokens: Tokens
+  readonly reply: Overhead
+  readonly stable: Overhead
+  readonly volatile: Overhead
+  readonly headings: ReadonlyMap<Band, Overhead>
+  dayLine(at: Millis): { readonly text: string; readonly tokens: Tokens }
+}
+
 /** Overheads that are not charged yet, with their sum. */
 export type PendingOverhead = { readonly items: readonly Overhead[]; readonly tokens: Tokens; readonly dayLine: string }
-export const noOverhead: PendingOverhead = { items: [], tokens: 0, dayLine: '' }
 
 /** State of a band while it is filled. */
 export type BandAllocation = {
@@ -59,43 +70,4 @@ export type BandAllocation = {
   /** Overhead of the next entry, once it is the same for all; undefined while it must be computed for each. */
   overhead: PendingOverhead | undefined
   misses: Miss[]
-}
-
-export const newBandAllocation = (candidates: BandCandidates, used: Tokens): BandAllocation => ({
-  candidates,
-  band: candidates.band,
-  mode: renderModeOf(candidates.band),
-  limit: 0,
-  used,
-  overhead: undefined,
-  misses: [],
-})
-
-/**
- * Recalled candidates are ranked, so only those too long to fit need a reason of their own: the others rank below the
- * shown ones.
- */
-export const reportedMisses = ({ band, misses }: BandAllocation): readonly Miss[] =>
-  'recalled' in band.claim ? misses.filter(({ cause }) => cause === 'too-long') : misses
-
-/**
- * Records the units after the last miss. Recalled units are omitted: they are scattered over the history, see
- * `missedRecall`.
- */
-export function recordSkippedUnits({ candidates: { units }, band, misses }: BandAllocation, from: number): void {
-  const [next, last] = [units[from], units.at(-1)]
-  if (next === undefined || last === undefined || 'recalled' in band.claim) return
-  const { cause } = misses.at(-1) as Miss
-  const run: SequenceRange =
-    'first' in band.claim ? [firstSequence(next), lastSequence(last)] : [firstSequence(last), lastSequence(next)]
-  misses.push({ run, cause: cause === 'too-long' ? 'after-miss' : cause })
-}
-
-/** Sorts pieces into conversation order. They are mostly added from the newest back, so reversing is usually enough. */
-export function sortBySequence(pieces: MessagePiece[]): readonly MessagePiece[] {
-  pieces.reverse()
-  const isSorted = pieces.every(
-    ({ unit }, at) => at === 0 || firstSequence((pieces[at - 1] as MessagePiece).unit) < firstSequence(unit),
-  )
-  return isSorted ? pieces : pieces.sort((a, b) => firstSequence(a.unit) - firstSequence(b.unit))
 }

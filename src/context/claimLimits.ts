@@ -6,11 +6,17 @@ import {
   type Tokens,
   type UpkeepNotes,
 } from '../domain/entry.ts'
-import type { Band, Claim, Profile, RenderStep, Tail } from '../domain/profile.ts'
-import { findSummaryCoverage } from '../domain/profile.ts'
+import {
+  type Band,
+  type Claim,
+  findSummaryCoverage,
+  type Profile,
+  type RenderStep,
+  type Tail,
+} from '../domain/profile.ts'
 import { isInRanges, type SessionHead } from '../domain/session.ts'
 import { isQuestion } from '../text/sentences.ts'
-import type { Unit } from './unit.ts'
+import type { Unit } from './render.ts'
 
 /** Entries that a band may show, best first. */
 export type BandCandidates = {

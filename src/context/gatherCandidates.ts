@@ -8,7 +8,7 @@ import {
   type SequenceRange,
   type Tokens,
 } from '../domain/entry.ts'
-import { getOrCompute } from '../domain/getOrCompute.ts'
+import { getOrCompute } from '../domain/keyed.ts'
 import type { Origin } from '../domain/ledger.ts'
 import type { IndexHit, IndexQuery, PageOptions } from '../domain/ports.ts'
 import type { Band, Profile } from '../domain/profile.ts'
@@ -26,7 +26,7 @@ import {
   measurePressure,
   upToMessages,
 } from './claimLimits.ts'
-import { firstSequence, groupIntoUnits, lastSequence, mayBeSplit, singleUnit, type Unit } from './unit.ts'
+import { firstSequence, groupIntoUnits, lastSequence, mayBeSplit, singleUnit, type Unit } from './render.ts'
 
 /** A read that the caller performs on the store, synchronously or not. */
 export type ReadRequest = { readonly page: PageOptions } | { readonly search: IndexQuery }

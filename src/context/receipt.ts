@@ -11,7 +11,7 @@ import type { Band, RenderStep } from '../domain/profile.ts'
 import { countExisting, type Gap, isInRanges, type SessionHead } from '../domain/session.ts'
 import type { Allocation, DerivedPiece, MessagePiece, MissCause } from './allocation.ts'
 import type { ContextCandidates } from './gatherCandidates.ts'
-import { firstSequence, lastSequence, type Unit } from './unit.ts'
+import { firstSequence, lastSequence, type Unit } from './render.ts'
 
 /** Reasons for leaving out a candidate of a band. */
 const missReasons: Readonly<Record<MissCause, string>> = {

@@ -30,14 +30,14 @@ export type Difference = {
 }
 
 /** Creates a function that answers reads from an in-memory list of messages. */
-export function createReadResponder(key: Key, messages: readonly Message[]): (need: ReadRequest) => ReadResponse {
-  return (need) => {
-    if ('page' in need) {
-      const { after = 0, before = Number.POSITIVE_INFINITY, limit, newest = false } = need.page
+export function createReadResponder(key: Key, messages: readonly Message[]): (request: ReadRequest) => ReadResponse {
+  return (request) => {
+    if ('page' in request) {
+      const { after = 0, before = Number.POSITIVE_INFINITY, limit, newest = false } = request.page
       const inRange = messages.filter((message) => message.sequence > after && message.sequence < before)
       return { messages: newest ? inRange.slice(-limit) : inRange.slice(0, limit), hits: [] }
     }
-    const { limit, text = '', ...limits } = need.search
+    const { limit, text = '', ...limits } = request.search
     const ranker = new Ranker()
     for (const message of messages)
       ranker.add({ ...message, owner: 0, name: message.name, terms: searchTerms(message.content) })
@@ -49,10 +49,10 @@ export function createReadResponder(key: Key, messages: readonly Message[]): (ne
 }
 
 /** Runs a generator whose reads are answered synchronously. */
-export function runContextQuery<T>(walk: ContextQuery<T>, answer: (need: ReadRequest) => ReadResponse): T {
-  for (let step = walk.next(); ; ) {
+export function runContextQuery<T>(query: ContextQuery<T>, answer: (request: ReadRequest) => ReadResponse): T {
+  for (let step = query.next(); ; ) {
     if (step.done) return step.value
-    step = walk.next(answer(step.value))
+    step = query.next(answer(step.value))
   }
 }
 

@@ -1,6 +1,5 @@
-import { describeValue, isObject } from './checks.ts'
 import type { Millis, NewMessage, Role, ToolCall } from './entry.ts'
-import { MemoryError } from './error.ts'
+import { describeValue, isObject, MemoryError } from './error.ts'
 import { describePayloadFault } from './payload.ts'
 
 /** Content part in OpenAI's format. */

@@ -75,3 +75,92 @@ export function checkOption(param: string, value: unknown, isValid: boolean, exp
   if (!isValid)
     throw new MemoryError('bad-option', `${param} is ${JSON.stringify(value)}; it must be ${expected}.`, { param })
 }
+
+/** Validates a value; `path` names it in the error. */
+export type Check = (value: unknown, path: string) => void
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Formats a value for an error message, shortened to `maxCharacters`. */
+export const describeValue = (value: unknown, maxCharacters: number): string =>
+  value === undefined ? 'missing' : (JSON.stringify(value)?.slice(0, maxCharacters) ?? typeof value)
+
+/** Throws `bad-profile`; `expected` completes the sentence "it must be …". */
+export function rejectField(path: string, value: unknown, expected: string): never {
+  throw new MemoryError('bad-profile', `${path} is ${describeValue(value, 60)}; it must be ${expected}.`, {
+    param: path,
+  })
+}
+
+export const nonEmptyText: Check = (value, path) => {
+  if (typeof value !== 'string' || value === '') rejectField(path, value, 'text that is not empty')
+}
+
+export const trueOrFalse: Check = (value, path) => {
+  if (typeof value !== 'boolean') rejectField(path, value, 'true or false')
+}
+
+export const integerAtLeast =
+  (min: number): Check =>
+  (value, path) => {
+    if (!Number.isSafeInteger(value) || (value as number) < min)
+      rejectField(path, value, `a whole number, ${min} or more`)
+  }
+
+/** Accepts a share of the budget: above 0 and at most 1, with `orZero` also 0. */
+export const share =
+  (orZero = false): Check =>
+  (value, path) => {
+    if (typeof value !== 'number' || !(value <= 1) || !(orZero ? value >= 0 : value > 0))
+      rejectField(path, value, `a number ${orZero ? 'from 0' : 'above 0'} up to 1, a part of the budget`)
+  }
+
+export const finiteNumber: Check = (value, path) => {
+  if (typeof value !== 'number' || !Number.isFinite(value)) rejectField(path, value, 'a number')
+}
+
+export const oneOf =
+  (...choices: readonly string[]): Check =>
+  (value, path) => {
+    if (typeof value !== 'string' || !choices.includes(value)) rejectField(path, value, `one of ${choices.join(', ')}`)
+  }
+
+export const listOf =
+  (check: Check, minLength = 0): Check =>
+  (value, path) => {
+    if (!Array.isArray(value) || value.length < minLength)
+      rejectField(path, value, minLength > 0 ? `a list with at least ${minLength} entry` : 'a list')
+    value.forEach((item, index) => {
+      check(item, `${path}[${index}]`)
+    })
+  }
+
+/** Accepts a missing field. */
+export const optional =
+  (check: Check): Check =>
+  (value, path) => {
+    if (value !== undefined) check(value, path)
+  }
+
+/**
+ * Accepts an object with exactly these fields. A field is optional when its check is `optional(…)` or its name ends
+ * with `?`.
+ */
+export function fields<T>(shape: { readonly [field in keyof T]-?: Check }): Check {
+  const checks = new Map<string, Check>(
+    Object.entries<Check>(shape).map(([name, check]) =>
+      name.endsWith('?') ? [name.slice(0, -1), optional(check)] : [name, check],
+    ),
+  )
+  const names = [...checks.keys()].join(', ')
+  return (value, path) => {
+    if (!isObject(value)) rejectField(path, value, `an object with ${names}`)
+    for (const name of Object.keys(value)) {
+      const param = `${path}.${name}`
+      if (!checks.has(name))
+        throw new MemoryError('bad-profile', `Unknown field ${param}. Use one of: ${names}.`, { param })
+    }
+    for (const [name, check] of checks) check(value[name], `${path}.${name}`)
+  }
+}

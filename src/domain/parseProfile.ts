@@ -11,7 +11,7 @@ import {
   rejectField,
   share,
   trueOrFalse,
-} from './checks.ts'
+} from './error.ts'
 import {
   type Band,
   framings,

@@ -1,5 +1,5 @@
 import type { Payload } from './chat.ts'
-import { isObject } from './checks.ts'
+import { isObject } from './error.ts'
 
 /** Shorter strings take less room in full than as a reference. */
 const minReferenceCharacters = 32

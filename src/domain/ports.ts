@@ -201,7 +201,7 @@ export type ModelRequest = {
 export interface Model {
   readonly name: string
   /** Streams the reply as pieces of text. */
-  reply(ask: ModelRequest, signal?: AbortSignal): AsyncIterable<string>
+  reply(request: ModelRequest, signal?: AbortSignal): AsyncIterable<string>
 }
 
 /** Computes vectors of one fixed length. `name` must change whenever the vectors would. */

@@ -64,7 +64,7 @@ export class GraphArchive {
   /**
    * Passes all rows to `decide` and applies the writes it returns, in one transaction. Returns the number of writes.
    */
-  update(workspaceName: string, decide: (held: readonly StoredGraphRow[]) => readonly GraphWrite[]): Promise<number> {
+  update(workspaceName: string, decide: (stored: readonly StoredGraphRow[]) => readonly GraphWrite[]): Promise<number> {
     return this.database.write(() => {
       const workspace = this.workspaces.findOrCreate(workspaceName, this.clock())
       const writes = decide(this.selectAll(workspace))

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { isObject } from '../domain/checks.ts'
 import { isBlank } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import { isObject, MemoryError } from '../domain/error.ts'
 import type { GraphLink, GraphNode, NodeGraph, NodeStore } from './types.ts'
 
 /** Number of imported entities and relations. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { isObject } from '../domain/checks.ts'
 import type { Message, Millis } from '../domain/entry.ts'
+import { isObject } from '../domain/error.ts'
 import { findAnchors } from '../text/anchors.ts'
 import { clip } from '../text/clip.ts'
 

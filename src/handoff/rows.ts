@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { isObject } from '../domain/checks.ts'
 import type { Json, Tokens } from '../domain/entry.ts'
+import { isObject } from '../domain/error.ts'
 import type { Entity, EntityDraft, GraphChange, RelationshipDraft } from '../graph/types.ts'
 import type { FileReference } from './fileReferences.ts'
 import { type Category, type ContextItem, type Factors, itemCategories, type Preservation } from './item.ts'

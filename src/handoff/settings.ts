@@ -42,8 +42,8 @@ const defaultSettings: HandoffSettings = {
 }
 
 /** Validates settings and fills in the defaults. Throws `bad-option` on an invalid value. */
-export function resolveSettings(given: Partial<HandoffSettings> = {}): HandoffSettings {
-  const settings = { ...defaultSettings, ...given }
+export function resolveSettings(overrides: Partial<HandoffSettings> = {}): HandoffSettings {
+  const settings = { ...defaultSettings, ...overrides }
   const { limit, threshold, margin, budget, importance, items, pending } = settings
   for (const [name, value, min] of [
     ['limit', limit, 1],

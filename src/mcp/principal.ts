@@ -29,11 +29,12 @@ export function createPrincipal({
   readonly only?: readonly string[] | undefined
 }): Principal {
   const allowed = only?.map(parseWorkspace)
-  const home = workspace === undefined ? (allowed?.[0] ?? fallbackWorkspace) : parseWorkspace(workspace)
-  if (allowed === undefined || allowed.includes(home)) return { defaultWorkspace: home, allowedWorkspaces: allowed }
+  const defaultWorkspace = workspace === undefined ? (allowed?.[0] ?? fallbackWorkspace) : parseWorkspace(workspace)
+  if (allowed === undefined || allowed.includes(defaultWorkspace))
+    return { defaultWorkspace, allowedWorkspaces: allowed }
   throw new MemoryError(
     'bad-option',
-    `workspace ${home} is not in only (${allowed.join(', ')}). Add it to only, or use one of these.`,
+    `workspace ${defaultWorkspace} is not in only (${allowed.join(', ')}). Add it to only, or use one of these.`,
     { param: 'workspace' },
   )
 }

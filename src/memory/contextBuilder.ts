@@ -1,25 +1,27 @@
 import { composeContext, type LazyContext } from '../context/composeContext.ts'
 import {
+  addPassages,
   type ContextCandidates,
   type ContextQuery,
   gatherCandidates,
   isVisible,
+  maxPassages,
   profileBeyond,
   type ReadRequest,
   type ReadResponse,
   type SharedEntries,
+  toPassages,
 } from '../context/gatherCandidates.ts'
 import type { Renderer } from '../context/render.ts'
 import type { DerivedEntry, Message, Millis, SequenceRange, Tokens } from '../domain/entry.ts'
 import { checkOption } from '../domain/error.ts'
-import { type Key, personKey, scopeKey } from '../domain/key.ts'
+import { filesKey, type Key, personKey, scopeKey } from '../domain/key.ts'
 import type { Origin, Provider } from '../domain/ledger.ts'
 import type { Clock, SearchIndex, Store } from '../domain/ports.ts'
 import { type Band, type Framing, framings, type Profile } from '../domain/profile.ts'
 import { createEmptyHead, isExpired, type SessionHead } from '../domain/session.ts'
 import type { FindPeriod, Period } from '../text/dates.ts'
 import { isQuestion } from '../text/sentences.ts'
-import type { FileSearch } from './fileSearch.ts'
 import type { SecretMasker } from './secretMasker.ts'
 
 export type ContextOptions = {
@@ -59,7 +61,7 @@ export type ContextBuilderDeps = {
 
 /** Candidates for a context, with the options they were gathered for. */
 type GatheredContext = {
-  readonly gathered: ContextCandidates
+  readonly candidates: ContextCandidates
   readonly budget: Tokens
   readonly framing: Framing
   readonly query: string | undefined
@@ -81,8 +83,8 @@ export class ContextBuilder {
 
   build(key: Key, options: ContextOptions, provider: Provider = 'openai'): Promise<LazyContext> {
     const { profile, renderer } = this.deps
-    return this.gather(key, options, ({ gathered, budget, framing }) =>
-      composeContext(gathered, profile, renderer, { budget, framing, provider }),
+    return this.gather(key, options, ({ candidates, budget, framing }) =>
+      composeContext(candidates, profile, renderer, { budget, framing, provider }),
     )
   }
 
@@ -93,8 +95,8 @@ export class ContextBuilder {
   buildAdditions(key: Key, options: AdditionOptions): Promise<LazyContext> {
     const profile = profileBeyond(this.deps.profile)
     const composeOptions = { budget: options.budget, framing: 'sections', provider: 'openai' } as const
-    return this.gather(key, options, ({ gathered }) =>
-      composeContext(gathered, profile, this.deps.renderer, composeOptions),
+    return this.gather(key, options, ({ candidates }) =>
+      composeContext(candidates, profile, this.deps.renderer, composeOptions),
     )
   }
 
@@ -142,7 +144,7 @@ export class ContextBuilder {
     const when = needsPeriod
       ? this.#parsePeriod(question, query === undefined ? head.lastUserMessage?.at : undefined)
       : undefined
-    const walk = gatherCandidates(head, profile, {
+    const contextQuery = gatherCandidates(head, profile, {
       budget,
       query,
       sharedEntries: known,
@@ -150,16 +152,16 @@ export class ContextBuilder {
       tokenCostOf: (entry) => renderer.tokenCostOf(entry),
       sentByClient,
     })
-    const step = walk.next()
+    const step = contextQuery.next()
     const files = fileSearch?.filesKeyFor(profile, key)
     const search = files && fileSearch?.findPassages(store, files, question)
     const [found, passages = []] =
       step.done === true && search === undefined
         ? [step.value]
-        : await Promise.all([this.#finishWalk(key, walk, step, masker), search])
+        : await Promise.all([this.#finishQuery(key, contextQuery, step, masker), search])
     const shared = passages.length === 0 ? known : [...known, { from: 'files' as const, entries: passages }]
     return make({
-      gathered: fileSearch?.addPassages(found, passages, budget) ?? found,
+      candidates: fileSearch?.addPassages(found, passages, budget) ?? found,
       budget,
       framing,
       query,
@@ -168,14 +170,14 @@ export class ContextBuilder {
     })
   }
 
-  async #finishWalk(
+  async #finishQuery(
     key: Key,
-    walk: ContextQuery<ContextCandidates>,
+    contextQuery: ContextQuery<ContextCandidates>,
     first: IteratorResult<ReadRequest, ContextCandidates>,
     masker: SecretMasker | undefined,
   ): Promise<ContextCandidates> {
     let step = first
-    while (step.done !== true) step = walk.next(await this.#read(key, step.value, masker))
+    while (step.done !== true) step = contextQuery.next(await this.#read(key, step.value, masker))
     return step.value
   }
 
@@ -214,3 +216,24 @@ export class ContextBuilder {
 
 const isRecallBand = ({ claim }: Band): boolean => 'recalled' in claim
 const isKnowledge = ({ kind }: DerivedEntry): boolean => kind === 'knowledge'
+
+/** Searches the files of a scope for passages on a question. */
+export type FileSearch = {
+  /** The session that holds the scope's files, when the profile reads them. */
+  filesKeyFor(profile: Profile, key: Key): Key | undefined
+  /** Passages on a question; empty when the scope has no files. */
+  findPassages(store: Store & SearchIndex, files: Key, question: string): Promise<readonly DerivedEntry[]>
+  /** Adds passages to the candidates of a context. */
+  addPassages(candidates: ContextCandidates, passages: readonly DerivedEntry[], budget: Tokens): ContextCandidates
+}
+
+/** The file search of Node. Browsers have none. */
+export const fileSearch: FileSearch = {
+  filesKeyFor: (profile, { scope }) => (isVisible(profile, 'files') ? filesKey(scope) : undefined),
+  findPassages: async (store, files, text) => {
+    // Most scopes have no files, and reading one message is cheaper than a search.
+    if ((await store.readMessages(files, { limit: 1 })).length === 0) return []
+    return toPassages(await store.search(files, { text, kinds: ['message'], limit: maxPassages }))
+  },
+  addPassages,
+}

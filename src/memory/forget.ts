@@ -164,11 +164,11 @@ export class ForgetOperation {
   private async eraseScopeDependents(key: Key, gone: DeletionsBySession): Promise<readonly DependentEntry[]> {
     if (key.id === '') return []
     const { store } = this.stores
-    const home = scopeKey(key)
-    const found = findAffected((await store.readHead(home, 0)).derived, '', gone)
+    const ownKey = scopeKey(key)
+    const found = findAffected((await store.readHead(ownKey, 0)).derived, '', gone)
     // An erasure of no entries still raises the revision, which makes concurrent upkeep read again.
-    await this.erase(store, home, { entries: found.map(({ id }) => id) })
-    return found.map((entry) => ({ store, key: home, entry, gone }))
+    await this.erase(store, ownKey, { entries: found.map(({ id }) => id) })
+    return found.map((entry) => ({ store, key: ownKey, entry, gone }))
   }
 
   /** Lowers the expected number of facts, so that forgotten facts do not count as lost. */

@@ -4,8 +4,8 @@ import type { Profile } from '../domain/profile.ts'
 import type { Lifecycle, LifecycleDeps } from '../lifecycle/lifecycle.ts'
 import type { FindPeriod } from '../text/dates.ts'
 import type { Upkeep, UpkeepDeps } from '../upkeep/upkeep.ts'
+import type { FileSearch } from './contextBuilder.ts'
 import type { CreateEmbeddingQueue } from './embedding.ts'
-import type { FileSearch } from './fileSearch.ts'
 import type { ForgetResult, ForgetTarget, Rederive } from './forget.ts'
 import type { Replayer } from './replay.ts'
 import type { SecretMasker } from './secretMasker.ts'
@@ -22,9 +22,9 @@ export type MemoryDeps = {
   /** Creates the queue that embeds stored entries. */
   readonly createEmbeddingQueue?: CreateEmbeddingQueue | undefined
   /** Creates upkeep; undefined for none. */
-  readonly createUpkeep: ((means: UpkeepDeps) => Upkeep) | undefined
+  readonly createUpkeep: ((deps: UpkeepDeps) => Upkeep) | undefined
   /** Creates the lifecycle: limits, end events and transfers. */
-  readonly createLifecycle?: ((means: LifecycleDeps) => Lifecycle) | undefined
+  readonly createLifecycle?: ((deps: LifecycleDeps) => Lifecycle) | undefined
   /** Re-derives entries in place of upkeep. */
   readonly rederive: Rederive | undefined
   readonly masker: SecretMasker | undefined

@@ -20,25 +20,29 @@ export type Replayer = {
 export const replayer: Replayer = {
   async trace(contexts, key, options, messages) {
     const { profile, renderer } = contexts.deps
-    return contexts.gather(key, { ...options, traced: true }, ({ gathered, budget, framing, query, shared, when }) => {
-      const { ledger } = composeContext(gathered, profile, renderer, { budget, framing, provider: 'openai' })
-      return {
-        head: gathered.head,
-        messages,
-        shared,
-        query,
-        budget,
-        framing,
-        ledger,
-        ...(when !== undefined && { when }),
-      }
-    })
+    return contexts.gather(
+      key,
+      { ...options, traced: true },
+      ({ candidates, budget, framing, query, shared, when }) => {
+        const { ledger } = composeContext(candidates, profile, renderer, { budget, framing, provider: 'openai' })
+        return {
+          head: candidates.head,
+          messages,
+          shared,
+          query,
+          budget,
+          framing,
+          ledger,
+          ...(when !== undefined && { when }),
+        }
+      },
+    )
   },
 
   replay({ deps: { renderer } }, trace, profile) {
     const { budget, framing, query, when } = trace
     const visible = trace.shared.filter(({ from }) => isVisible(profile, from))
-    const walk = gatherCandidates(trace.head, profile, {
+    const contextQuery = gatherCandidates(trace.head, profile, {
       budget,
       query,
       sharedEntries: visible.filter(({ from }) => from !== 'files'),
@@ -46,12 +50,12 @@ export const replayer: Replayer = {
       tokenCostOf: (entry) => renderer.tokenCostOf(entry),
     })
     const passages = visible.find(({ from }) => from === 'files')?.entries ?? []
-    const gathered = addPassages(
-      runContextQuery(walk, createReadResponder(trace.head.key, trace.messages)),
+    const candidates = addPassages(
+      runContextQuery(contextQuery, createReadResponder(trace.head.key, trace.messages)),
       passages,
       budget,
     )
-    const { messages, text, ledger } = composeContext(gathered, profile, renderer, {
+    const { messages, text, ledger } = composeContext(candidates, profile, renderer, {
       budget,
       framing,
       provider: 'openai',

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
-import { isObject } from '../domain/checks.ts'
-import { MemoryError } from '../domain/error.ts'
+import { isObject, MemoryError } from '../domain/error.ts'
 import { toCanonicalJson } from './canonical.ts'
 
 /** A line of a hash chain; its hash covers all lines up to and including it. */

@@ -1,16 +1,4 @@
 import type { BundleTotals } from '../domain/bundle.ts'
-import {
-  type Check,
-  fields,
-  finiteNumber,
-  integerAtLeast,
-  isObject,
-  listOf,
-  nonEmptyText,
-  oneOf,
-  rejectField,
-  trueOrFalse,
-} from '../domain/checks.ts'
 import type {
   DerivedEntry,
   Message,
@@ -23,7 +11,19 @@ import type {
   TuningState,
   UpkeepNotes,
 } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import {
+  type Check,
+  fields,
+  finiteNumber,
+  integerAtLeast,
+  isObject,
+  listOf,
+  MemoryError,
+  nonEmptyText,
+  oneOf,
+  rejectField,
+  trueOrFalse,
+} from '../domain/error.ts'
 import { parseStoredKey } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { AuxiliaryRecord } from '../domain/ports.ts'

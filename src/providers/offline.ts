@@ -1,5 +1,5 @@
 import { continuationNotice } from '../context/anthropic.ts'
-import { framingTexts } from '../context/overhead.ts'
+import { framingTexts } from '../context/composeContext.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Model, ModelRequest } from '../domain/ports.ts'

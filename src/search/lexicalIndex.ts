@@ -1,5 +1,5 @@
 import type { Millis } from '../domain/entry.ts'
-import { getOrCompute } from '../domain/getOrCompute.ts'
+import { getOrCompute } from '../domain/keyed.ts'
 import { splitWords, stem } from '../text/words.ts'
 import { Column, float64Array, uint16Array, uint32Array } from './column.ts'
 import { dateTerms } from './terms.ts'

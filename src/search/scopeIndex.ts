@@ -6,8 +6,8 @@ import {
   type Millis,
   parseMessageId,
 } from '../domain/entry.ts'
-import { getOrCompute } from '../domain/getOrCompute.ts'
 import { formatKey, type Key } from '../domain/key.ts'
+import { getOrCompute } from '../domain/keyed.ts'
 import type { IndexQuery } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
 import { LexicalIndex, type LexicalIndexSnapshot } from './lexicalIndex.ts'
@@ -40,7 +40,7 @@ export type ScopeIndexSnapshot = {
     readonly lastSequence: number
     readonly derived: readonly DerivedEntry[]
   }[]
-  readonly said: LexicalIndexSnapshot
+  readonly messageIndex: LexicalIndexSnapshot
 }
 
 type KeyedEntry = { readonly key: Key; readonly entry: DerivedEntry }
@@ -94,14 +94,14 @@ export class ScopeIndex {
       lastSequence: this.lastSequences[owner] ?? 0,
       derived: [...(this.derived[owner]?.values() ?? [])].map(({ entry }) => entry),
     }))
-    return { stamp: this.stamp, lineage: this.lineage, sessions, said: this.messageRanker.snapshot() }
+    return { stamp: this.stamp, lineage: this.lineage, sessions, messageIndex: this.messageRanker.snapshot() }
   }
 
   /** Fills an empty index from a snapshot. */
-  restore({ stamp, lineage, sessions, said }: ScopeIndexSnapshot): void {
+  restore({ stamp, lineage, sessions, messageIndex }: ScopeIndexSnapshot): void {
     this.stamp = stamp
     this.lineage = lineage
-    this.messageRanker = new Ranker(LexicalIndex.fromSnapshot(said))
+    this.messageRanker = new Ranker(LexicalIndex.fromSnapshot(messageIndex))
     this.savedMessageCount = this.messageRanker.size
     for (const { key, lastSequence, derived } of sessions) {
       this.lastSequences[this.ownerOf(key)] = lastSequence

@@ -24,7 +24,7 @@ export interface SearchSource {
   /** Loads the last saved snapshot, if there is one. */
   loadSnapshot(where: SearchTarget): Promise<ScopeIndexSnapshot | undefined>
   /** Saves a snapshot for the next start if it is worth it. Runs in the background. */
-  saveSnapshot(where: SearchTarget, held: ScopeIndex): void
+  saveSnapshot(where: SearchTarget, index: ScopeIndex): void
   /** Yields to other work between two batches. */
   pause(): Promise<void>
   /** Reads entries by id; undefined for those that no longer exist. */

@@ -44,7 +44,11 @@ export function principalFor(credential: Credential | undefined, usual: Principa
   const own = scopes.includes(allScopes)
     ? usual.allowedWorkspaces
     : scopes.filter((scope) => canUseWorkspace(usual, scope))
-  const home = own === undefined || own.includes(usual.defaultWorkspace) ? usual.defaultWorkspace : own[0]
+  const workspace = own === undefined || own.includes(usual.defaultWorkspace) ? usual.defaultWorkspace : own[0]
   // A key without any workspace keeps its name and finds nothing.
-  return { name: name === '' ? id : name, defaultWorkspace: home ?? usual.defaultWorkspace, allowedWorkspaces: own }
+  return {
+    name: name === '' ? id : name,
+    defaultWorkspace: workspace ?? usual.defaultWorkspace,
+    allowedWorkspaces: own,
+  }
 }

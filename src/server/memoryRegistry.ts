@@ -45,7 +45,7 @@ const maxCachedSessions = 10_000
 /** Opens one memory per profile, all on the same stores, and resolves the memory of each session. */
 export class MemoryRegistry implements AsyncDisposable {
   private readonly open: (profile: Profile) => Promise<Memory>
-  private ways: ProfileConfig
+  private config: ProfileConfig
   private byProfile: Map<string, Memory>
   private defaults: DefaultMemories
   /** Memories of sessions begun from a template, by key. */
@@ -56,23 +56,23 @@ export class MemoryRegistry implements AsyncDisposable {
 
   private constructor(
     open: (profile: Profile) => Promise<Memory>,
-    ways: ProfileConfig,
+    config: ProfileConfig,
     byProfile: Map<string, Memory>,
   ) {
     this.open = open
-    this.ways = ways
+    this.config = config
     this.byProfile = byProfile
-    this.defaults = resolveDefaults(ways, byProfile)
+    this.defaults = resolveDefaults(config, byProfile)
   }
 
-  static async open(open: (profile: Profile) => Promise<Memory>, ways: ProfileConfig): Promise<MemoryRegistry> {
-    return new MemoryRegistry(open, ways, await openMemories(open, ways))
+  static async open(open: (profile: Profile) => Promise<Memory>, config: ProfileConfig): Promise<MemoryRegistry> {
+    return new MemoryRegistry(open, config, await openMemories(open, config))
   }
 
   /** Uses a single memory for everything. */
   static resolve(memory: Memory): MemoryRegistry {
-    const ways: ProfileConfig = { scope: memory.profile, session: memory.profile, templates: {} }
-    return new MemoryRegistry(async () => memory, ways, new Map([[memory.profile.name, memory]]))
+    const config: ProfileConfig = { scope: memory.profile, session: memory.profile, templates: {} }
+    return new MemoryRegistry(async () => memory, config, new Map([[memory.profile.name, memory]]))
   }
 
   all(): readonly Memory[] {
@@ -91,11 +91,11 @@ export class MemoryRegistry implements AsyncDisposable {
 
   /** True when session memory is on. */
   get hasSessions(): boolean {
-    return this.ways.session !== undefined
+    return this.config.session !== undefined
   }
 
   get templates(): readonly string[] {
-    return Object.keys(this.ways.templates)
+    return Object.keys(this.config.templates)
   }
 
   /** Resolves the memory of a session. A session that does not exist yet begins from `template`, if given. */
@@ -132,7 +132,7 @@ export class MemoryRegistry implements AsyncDisposable {
     template: string,
     more: Partial<SessionMetadata> = {},
   ): Promise<void> {
-    const { idle, age } = this.ways.templates[template] ?? {}
+    const { idle, age } = this.config.templates[template] ?? {}
     await memory.setMetadata(key, {
       template,
       ...(idle !== undefined && { idle }),
@@ -159,12 +159,12 @@ export class MemoryRegistry implements AsyncDisposable {
   }
 
   /** Switches to other profiles; stored data stays. */
-  async replace(ways: ProfileConfig): Promise<void> {
+  async replace(config: ProfileConfig): Promise<void> {
     const replaced = this.all()
-    const byProfile = await openMemories(this.open, ways)
-    this.defaults = resolveDefaults(ways, byProfile)
+    const byProfile = await openMemories(this.open, config)
+    this.defaults = resolveDefaults(config, byProfile)
     this.byProfile = byProfile
-    this.ways = ways
+    this.config = config
     this.bySession.clear()
     for (const memory of replaced) this.retired.add(memory)
     // Requests that have just resolved a memory call `using` in this tick.
@@ -184,7 +184,7 @@ export class MemoryRegistry implements AsyncDisposable {
   }
 
   private resolveTemplate(name: string | undefined): ResolvedMemory {
-    const template = name === undefined ? undefined : this.ways.templates[name]
+    const template = name === undefined ? undefined : this.config.templates[name]
     return template === undefined
       ? this.defaults.session
       : resolveMemory(memoryOf(this.byProfile, template.profile), name, template.preamble)
@@ -210,7 +210,7 @@ export class MemoryRegistry implements AsyncDisposable {
   }
 
   private checkTemplate(template: string): void {
-    if (Object.hasOwn(this.ways.templates, template)) return
+    if (Object.hasOwn(this.config.templates, template)) return
     const known =
       this.templates.length === 0
         ? 'None are configured; add templates to the configuration file.'

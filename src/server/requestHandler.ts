@@ -4,10 +4,10 @@ import { rateLimitKey } from './auth/rateLimiter.ts'
 import { ClientConnection } from './http/client.ts'
 import { checkHost, checkOrigin, corsHeaders, isPreflight, preflightHeaders } from './http/hostPolicy.ts'
 import { describeFault, HttpError, toErrorResponse } from './http/httpError.ts'
-import { type Handlers, type RequestContext, sendJson } from './http/requestContext.ts'
+import { type Handlers, sendJson } from './http/requestContext.ts'
 import { Router } from './http/router.ts'
 import { formatError } from './modelRoutes.ts'
-import type { TurnRecord } from './observability/turnRecord.ts'
+import type { TurnRecord } from './observability/usageStats.ts'
 import type { ServerContext } from './serverContext.ts'
 
 /** Routes without authentication: they reveal nothing that was said, and probes have no key. */
@@ -32,12 +32,12 @@ export function createHttpServer(context: ServerContext, handlers: Handlers): Se
 
 /** Creates the listener for all requests: host and origin checks, routing, authentication, rate limits, errors, log. */
 function createRequestHandler(
-  house: ServerContext,
+  server: ServerContext,
   handlers: Handlers,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const router = new Router(handlers)
   return async (request, response) => {
-    const began = performance.now()
+    const startedAt = performance.now()
     const id = readRequestId(request)
     const client = new ClientConnection(response)
     client.setHeader('x-request-id', id)
@@ -49,51 +49,40 @@ function createRequestHandler(
     let route = ''
     let turn: TurnRecord | undefined
     try {
-      if (checkHostAndOrigin(house, request, client)) return
+      if (checkHostAndOrigin(server, request, client)) return
       const { name, path, handler, params } = router.find(request.method ?? '', pathOf(request))
       route = path
       const isPublic = publicRoutes.has(name)
-      const credential = isPublic ? undefined : authenticate(house.credentials, request.headers, house.clock())
-      if (!isPublic && house.limits.isLimited)
-        releaseLimit = house.limits.acquire(rateLimitKey(credential, request.socket.remoteAddress), house.clock())
+      const credential = isPublic ? undefined : authenticate(server.credentials, request.headers, server.clock())
+      if (!isPublic && server.limits.isLimited)
+        releaseLimit = server.limits.acquire(rateLimitKey(credential, request.socket.remoteAddress), server.clock())
       const incoming = { method: request.method ?? '', route, headers: request.headers }
-      await house.tracing.traceRequest(incoming, async (traced) => {
+      await server.tracing.traceRequest(incoming, async (trace) => {
         const query = queryOf(request.url ?? '')
         const onTurn = (record: TurnRecord): void => {
           turn = record
-          traced.setTurn(record)
-          house.metrics.recordTurn(record)
-          house.usageStats.recordTurn(record)
+          trace.setTurn(record)
+          server.metrics.recordTurn(record)
+          server.usageStats.recordTurn(record)
         }
-        const exchange: RequestContext = {
-          server: house,
-          id,
-          request,
-          params,
-          query,
-          credential,
-          startedAt: began,
-          trace: traced,
-          onTurn,
-          client,
-        }
-        await handler(exchange)
-        if (turn === undefined) traced.setStatus(response.statusCode)
+        await handler({ server, id, request, params, query, credential, startedAt, trace, onTurn, client })
+        if (turn === undefined) trace.setStatus(response.statusCode)
       })
     } catch (error) {
-      if (!client.signal.aborted) sendError(house, id, request, client, error)
+      if (!client.signal.aborted) sendError(server, id, request, client, error)
     } finally {
       const { method = '' } = request
-      house.log.request({ id, method, route, status: response.statusCode, durationMs: performance.now() - began, turn })
+      const durationMs = performance.now() - startedAt
+      server.log.request({ id, method, route, status: response.statusCode, durationMs, turn })
     }
   }
 }
 
 /** Refuses unknown hosts and origins. Answers CORS preflight requests and returns true for them. */
-function checkHostAndOrigin(house: ServerContext, request: IncomingMessage, client: ClientConnection): boolean {
+function checkHostAndOrigin(server: ServerContext, request: IncomingMessage, client: ClientConnection): boolean {
   const { method = '', headers } = request
-  checkHost(headers.host, house.hostPolicy)
-  const origin = checkOrigin(method, headers, house.hostPolicy)
+  checkHost(headers.host, server.hostPolicy)
+  const origin = checkOrigin(method, headers, server.hostPolicy)
   if (origin === undefined) return false
   if (isPreflight(method, headers)) {
     client.sendHeaders(204, preflightHeaders(origin, headers))
@@ -105,20 +94,20 @@ function checkHostAndOrigin(house: ServerContext, request: IncomingMessage, clie
 }
 
 function sendError(
-  house: ServerContext,
+  server: ServerContext,
   id: string,
   request: IncomingMessage,
   client: ClientConnection,
   error: unknown,
 ): void {
   const { status, error: problem } = toErrorResponse(error)
-  if (status === 500) house.onFault(id, describeFault(error))
+  if (status === 500) server.onFault(id, describeFault(error))
   // After the headers, closing the connection is the only way to report a failure.
   if (client.headersSent) return void client.destroy()
   client.removeHeader('x-threadkeep-receipt')
   const headers = error instanceof HttpError ? { ...error.headers } : {}
   if (error instanceof HttpError && status === 429)
-    house.metrics.recordRefusal(error.code === 'rate_limit_exceeded' ? 'rate' : 'concurrency')
+    server.metrics.recordRefusal(error.code === 'rate_limit_exceeded' ? 'rate' : 'concurrency')
   // The SDKs retry 429 by default; a limit without retry-after does not pass by waiting.
   if (status === 429 && headers['retry-after'] === undefined) headers['x-should-retry'] = 'false'
   // The rest of the body stays unread, so the connection cannot be reused.

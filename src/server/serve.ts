@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Millis } from '../domain/entry.ts'
-import { KeyedMutex } from '../domain/keyedMutex.ts'
+import { KeyedMutex } from '../domain/keyed.ts'
 import type { Clock } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
 import { FileService } from '../files/files.ts'
@@ -34,8 +34,7 @@ import type { ContextWindows } from './upstreams/contextWindows.ts'
 import { createOfflineBackend } from './upstreams/offlineBackend.ts'
 import { createUpstreamPool, type RetryPolicy } from './upstreams/pool.ts'
 import type { SessionModels } from './upstreams/sessionModels.ts'
-import type { UpstreamOptions } from './upstreams/upstream.ts'
-import { createDefaultUpstream } from './upstreams/upstream.ts'
+import { createDefaultUpstream, type UpstreamOptions } from './upstreams/upstream.ts'
 
 export type ServeOptions = {
   /** One memory for everything, or a registry with one per profile. */

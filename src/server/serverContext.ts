@@ -1,4 +1,4 @@
-import type { KeyedMutex } from '../domain/keyedMutex.ts'
+import type { KeyedMutex } from '../domain/keyed.ts'
 import type { Clock, Tokenizer } from '../domain/ports.ts'
 import type { FileService } from '../files/files.ts'
 import type { Credentials } from './auth/credentials.ts'

@@ -1,8 +1,7 @@
 import type { MemoryLimit, SearchIndex, SessionCounter, Store } from '../domain/ports.ts'
 import { RamSessionCache, type RamStoreOptions } from './ram/sessionCache.ts'
 import { RamSessionTable } from './ram/sessionTable.ts'
-import { createRamStore } from './ram/store.ts'
-import { RamVectors } from './ram/vectors.ts'
+import { createRamStore, RamVectors } from './ram/store.ts'
 
 /** A store in RAM, which has a memory limit and counts its sessions. */
 export type RamStore = Store &

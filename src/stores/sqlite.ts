@@ -200,7 +200,7 @@ export class SqliteStore implements Store, SearchIndex {
       readVectors: (where, model, after, limit) =>
         this.read(() => this.vectors.listVectors(where, model, after, limit)),
       loadSnapshot: async (where) => decodeSnapshot(await this.read(() => this.reader.snapshot(where))),
-      saveSnapshot: (where, held) => this.saveSnapshot(where, held),
+      saveSnapshot: (where, index) => this.saveSnapshot(where, index),
       pause: () => new Promise((resolve) => setImmediate(resolve)),
       readVector: (key, id, model) => this.read(() => this.vectors.getVector(key, id, model)),
       createVectorIndex: (model) => new VectorIndex(model),
@@ -225,11 +225,13 @@ export class SqliteStore implements Store, SearchIndex {
    * Saves a search index once it has grown by a quarter. Failures are ignored: the index can be rebuilt from the
    * messages.
    */
-  private saveSnapshot(where: SearchTarget, held: ScopeIndex): void {
-    if (held.messageCount < this.minSnapshotMessages || held.messageCount < held.savedMessageCount * 1.25) return
-    held.savedMessageCount = held.messageCount
-    const { stamp, lineage } = held
-    this.queue.submit({ snapshot: where, stamp, lineage, data: encodeSnapshot(held.snapshot()) }).catch(() => undefined)
+  private saveSnapshot(where: SearchTarget, index: ScopeIndex): void {
+    if (index.messageCount < this.minSnapshotMessages || index.messageCount < index.savedMessageCount * 1.25) return
+    index.savedMessageCount = index.messageCount
+    const { stamp, lineage } = index
+    this.queue
+      .submit({ snapshot: where, stamp, lineage, data: encodeSnapshot(index.snapshot()) })
+      .catch(() => undefined)
   }
 
   private quarantine(key: Key, id: string): void {

@@ -1,7 +1,6 @@
-import { isObject } from '../domain/checks.ts'
-import type { Tokens, ToolCall } from '../domain/entry.ts'
+import { type Tokens, type ToolCall, utf8Length } from '../domain/entry.ts'
+import { isObject } from '../domain/error.ts'
 import type { Tokenizer } from '../domain/ports.ts'
-import { utf8Length } from './utf8.ts'
 
 /**
  * Overhead of OpenAI's chat format. The values for messages, names and the reply are published in OpenAI's cookbook.

@@ -45,7 +45,7 @@ const rangeConnectors: Readonly<Record<string, RegExp>> = { between: /^and$/, fr
  * Ambiguous words are not treated as dates. Reads only the first 2,000 characters.
  *
  * @example
- * findPeriod('What did we decide in March?', Date.UTC(2026, 4, 20)) // from 1 March to 1 April 2026; said: [18, 26]
+ * findPeriod('What did we decide in March?', Date.UTC(2026, 4, 20)) // from 1 March to 1 April 2026; span: [18, 26]
  */
 export function findPeriod(text: string, now: Millis, offset = 0): Period | undefined {
   const offsetMs = offset * minuteMs
@@ -54,11 +54,11 @@ export function findPeriod(text: string, now: Millis, offset = 0): Period | unde
       const found = parsePhrase(words, at, now + offsetMs)
       if (found === undefined) continue
       const { from, to, end } = found
-      const said = [(words[at] as Word).start, (words[end - 1] as Word).end] as const
-      const isComplete = said[1] + maxPhraseCharacters < maxCharacters || text.length <= maxCharacters
+      const span = [(words[at] as Word).start, (words[end - 1] as Word).end] as const
+      const isComplete = span[1] + maxPhraseCharacters < maxCharacters || text.length <= maxCharacters
       // `from < to` is false for an empty range and for an invalid `now`.
       if (!(from < to && isComplete)) return undefined
-      return { from: from === minTimeMs ? minTimeMs : from - offsetMs, to: to - offsetMs, span: said }
+      return { from: from === minTimeMs ? minTimeMs : from - offsetMs, to: to - offsetMs, span }
     }
   }
   return undefined

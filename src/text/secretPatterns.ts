@@ -39,26 +39,6 @@ function isPlaceholder(value: string): boolean {
   )
 }
 
-/** Minimum length of every key format, in characters of `isKeyCharacter`; few words are that long. */
-const minKeyCharacters = 20
-const isKeyCharacter = Uint8Array.from({ length: 128 }, (_, code) =>
-  Number(/[\w~.+/:=%-]/.test(String.fromCharCode(code))),
-)
-
-/**
- * Cheap prefilter: if false, the text contains no key of a known format. Checks windows from their end backwards, so
- * that most characters are skipped.
- */
-export function mayContainKeys(text: string): boolean {
-  for (let from = 0; from + minKeyCharacters <= text.length; ) {
-    let at = from + minKeyCharacters - 1
-    while (at >= from && isKeyCharacter[text.charCodeAt(at)] === 1) at--
-    if (at < from) return true
-    from = at + 1
-  }
-  return false
-}
-
 /** Not inside a word; an escaped line break, a percent code, a terminal colour or Telegram's `/bot` may precede it. */
 const keyStart = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrt]|%[\dA-F]{2}|\[[\d;]{1,8}m|/bot))`
 /** Minimum length of all formats, so that most of a text is skipped quickly. */

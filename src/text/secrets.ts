@@ -7,13 +7,32 @@ import {
   findStatedSecrets,
   maskPattern,
   mayContainCards,
-  mayContainKeys,
   mayContainNamedSecrets,
   mayContainPem,
   mayContainRequestSecrets,
   mayContainStatedSecrets,
   type SecretMatch,
 } from './secretPatterns.ts'
+
+/** Minimum length of every key format, in characters of `isKeyCharacter`; few words are that long. */
+const minKeyCharacters = 20
+const isKeyCharacter = Uint8Array.from({ length: 128 }, (_, code) =>
+  Number(/[\w~.+/:=%-]/.test(String.fromCharCode(code))),
+)
+
+/**
+ * Cheap prefilter: if false, the text contains no key of a known format. Checks windows from their end backwards, so
+ * that most characters are skipped.
+ */
+export function mayContainKeys(text: string): boolean {
+  for (let from = 0; from + minKeyCharacters <= text.length; ) {
+    let at = from + minKeyCharacters - 1
+    while (at >= from && isKeyCharacter[text.charCodeAt(at)] === 1) at--
+    if (at < from) return true
+    from = at + 1
+  }
+  return false
+}
 
 /**
  * Prefilter for everything but keys of known formats: one scan rejects most texts. Alternatives with a common start are

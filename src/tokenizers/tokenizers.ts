@@ -1,15 +1,15 @@
 import { speakerOf } from '../context/entryText.ts'
 import type { ParsedMessage } from '../domain/chat.ts'
-import { isBlank, type Role, type Tokens } from '../domain/entry.ts'
+import { isBlank, type Role, type Tokens, utf8Length } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { TokenizerName } from '../domain/profile.ts'
 import { chatOverhead } from '../text/cost.ts'
 import { ascii35, chars4 } from '../text/estimators.ts'
 import { upperBound } from '../text/upperBound.ts'
-import { createRankIndex } from './bytePairs.ts'
+import { codeAt, endOfAsciiPiece, isLowercase, isUppercase, isWordBoundary, WordTokenCache } from './asciiPieces.ts'
+import { countBpeTokens, createRankIndex, type RankIndex, toByteString } from './bytePairs.ts'
 import { fastTokenCounters, type MessageCosts } from './fastTokenCounters.ts'
 import { splitPatterns } from './splitPatterns.ts'
-import { type LineLabel, TokenCounter } from './tokenCounter.ts'
 
 type Encoding = keyof typeof splitPatterns
 
@@ -118,5 +118,286 @@ class MessageCounter {
       this.#roles.set(role, overhead)
     }
     return overhead
+  }
+}
+
+/** Longer pieces are bounded from above instead of merged: merging takes time, and no natural word is this long. */
+const maxPieceCharacters = 4_096
+/**
+ * Tokens counted per text, about 30 ms at worst. The rest is bounded by its bytes: no more than this is ever shown
+ * whole.
+ */
+const maxCountedTokens = 32_768
+/** Beyond this length, text that has no cut point in this range is bounded without splitting it into pieces. */
+const maxScannedCharacters = 524_288
+/** V8 substrings of 13 characters or more retain the text they were cut from, so only shorter pieces are cached. */
+const pieceCache = { maxEntries: 16_384, maxCharacters: 12 }
+/**
+ * Recent counts: short texts as a whole, longer ones by segment. Kept small, so that forgotten text does not stay in
+ * memory.
+ */
+const shortTextCache = { maxCharacters: 1_024, slots: 128 }
+const segmentCache = { maxCharacters: 256, slots: 1_024 }
+
+const space = 32
+const isLetter = (code: number): boolean => isLowercase(code) || isUppercase(code)
+
+/**
+ * True for a space between two ASCII letters. Both encodings split before it, so that both sides can be counted
+ * separately.
+ */
+const isSplitPoint = (text: string, at: number): boolean =>
+  text.charCodeAt(at) === space && isLetter(text.charCodeAt(at - 1)) && isLetter(text.charCodeAt(at + 1))
+
+/** Returns the first split point, or -1. */
+function firstSplitPoint(text: string): number {
+  for (let at = 1; at < text.length - 1; at++) if (isSplitPoint(text, at)) return at
+  return -1
+}
+
+/** Returns the last split point of a text that has one. */
+function lastSplitPoint(text: string): number {
+  let at = text.length - 2
+  while (!isSplitPoint(text, at)) at--
+  return at
+}
+
+/**
+ * Returns the end of the last word, or its start if the characters after it may continue it. The text must have a split
+ * point.
+ */
+function endOfLastWord(text: string): number {
+  let end = text.length
+  while (!isLetter(text.charCodeAt(end - 1))) end--
+  return isWordBoundary(codeAt(text, end)) ? end : lastSplitPoint(text)
+}
+
+/**
+ * Selects one in eight split points by the letters around them, so that the same words are cut at the same points in
+ * any text.
+ */
+const isSegmentBoundary = (text: string, at: number): boolean =>
+  ((text.charCodeAt(at - 1) * 31 + text.charCodeAt(at + 1)) & 7) === 0 && isSplitPoint(text, at)
+
+/** Speaker prefix of a line, such as `User:`. */
+type LineLabel = { readonly text: string; readonly tokens: Tokens }
+/** Token counts of a text by itself, as `label text\n` and as `label text\n\n`. */
+type LineCounts = readonly [alone: Tokens, line: Tokens, paragraph: Tokens]
+
+/** Counts tokens of one encoding. */
+export class TokenCounter {
+  readonly #pattern: RegExp
+  readonly #ranks: RankIndex
+  readonly #pieces = new Map<string, Tokens>()
+  /** Counts of pieces that repeat one ASCII character (rules, indentation), by `code * 65,536 + length`. */
+  readonly #runs = new Map<number, Tokens>()
+  readonly #words = new WordTokenCache((text, at, end) => this.#countPiece(text, at, end))
+  readonly #shortTexts = new RecentCounts(shortTextCache.slots)
+  readonly #segments = new RecentCounts(segmentCache.slots)
+  #lastEnding: { readonly text: string; readonly counts: LineCounts } = { text: '', counts: [0, 1, 1] }
+
+  constructor(pattern: RegExp, ranks: RankIndex) {
+    this.#pattern = pattern
+    this.#ranks = ranks
+  }
+
+  /**
+   * Caches the part between the outer split points: the same text is soon counted again with a label before or a
+   * newline after it.
+   */
+  count(text: string): Tokens {
+    if (text.length > shortTextCache.maxCharacters) return this.#countLong(text)
+    const first = firstSplitPoint(text)
+    if (first < 0) return this.#countPieces(text, 0, text.length)
+    const last = lastSplitPoint(text)
+    return (
+      this.#countPieces(text, 0, first) +
+      this.#countCached(this.#shortTexts, text, first, last) +
+      this.#countPieces(text, last, text.length)
+    )
+  }
+
+  /**
+   * Counts a text alone, as a line and as a paragraph. Only the first word and the characters after the last word
+   * differ.
+   */
+  countLine({ text: label, tokens }: LineLabel, text: string): LineCounts {
+    const first = text.length > shortTextCache.maxCharacters ? -1 : firstSplitPoint(text)
+    if (first < 0) return [this.count(text), this.count(`${label} ${text}\n`), this.count(`${label} ${text}\n\n`)]
+    const last = endOfLastWord(text)
+    const inner = this.#countPieces(text, first, last)
+    const head = text.slice(0, first)
+    const start =
+      inner +
+      (isLetter(text.charCodeAt(0)) ? tokens + this.#countWhole(` ${head}`) : this.#countWhole(`${label} ${head}`))
+    const [end, line, paragraph] = this.#countEnding(text.slice(last))
+    return [this.#countPieces(text, 0, first) + inner + end, start + line, start + paragraph]
+  }
+
+  /** True if `count` is exact for this text, false if part of it was bounded from above. */
+  isExact(text: string): boolean {
+    if (text.length <= maxPieceCharacters) return true
+    if (text.length > maxScannedCharacters || this.count(text) >= maxCountedTokens) return false
+    try {
+      for (let at = 0, end = 0; at < text.length; at = end) {
+        end = this.#endOfPiece(text, at)
+        if (end - at > maxPieceCharacters) return false
+      }
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Counts the characters after the last word, mostly a full stop. Caches the latest. */
+  #countEnding(text: string): LineCounts {
+    if (this.#lastEnding.text !== text)
+      this.#lastEnding = {
+        text,
+        counts: [this.#countWhole(text), this.#countWhole(`${text}\n`), this.#countWhole(`${text}\n\n`)],
+      }
+    return this.#lastEnding.counts
+  }
+
+  #countWhole(text: string): Tokens {
+    return this.#countPieces(text, 0, text.length)
+  }
+
+  /** Counts segment by segment up to the limits, and bounds the rest by its bytes. */
+  #countLong(text: string): Tokens {
+    const end = Math.min(text.length, maxScannedCharacters)
+    let total = 0
+    let start = 0
+    for (
+      let at = text.indexOf(' ', 1);
+      at > 0 && at < end && total < maxCountedTokens;
+      at = text.indexOf(' ', at + 1)
+    ) {
+      if (!isSegmentBoundary(text, at)) continue
+      total += this.#countSegment(text, start, at, maxCountedTokens - total)
+      start = at
+    }
+    const isBounded = end < text.length || total >= maxCountedTokens
+    return (
+      total +
+      (isBounded
+        ? maxTokensOf(text, start, text.length)
+        : this.#countSegment(text, start, end, maxCountedTokens - total))
+    )
+  }
+
+  #countSegment(text: string, from: number, to: number, maxTokens: Tokens): Tokens {
+    return to - from > segmentCache.maxCharacters
+      ? this.#countPieces(text, from, to, maxTokens)
+      : this.#countCached(this.#segments, text, from, to)
+  }
+
+  #countCached(cache: RecentCounts, text: string, from: number, to: number): Tokens {
+    return from === to ? 0 : cache.getOrCount(text.slice(from, to), () => this.#countPieces(text, from, to))
+  }
+
+  #countPieces(text: string, from: number, to: number, maxTokens = maxCountedTokens): Tokens {
+    try {
+      let total = 0
+      for (let at = from; at < to; ) {
+        if (total >= maxTokens) return total + maxTokensOf(text, at, to)
+        total += this.#words.count(text, at, to, maxTokens - total)
+        at = this.#words.end
+        if (total >= maxTokens || at >= to) continue
+        const end = this.#endOfPiece(text, at)
+        total += this.#countPiece(text, at, end)
+        at = end
+      }
+      return total
+    } catch {
+      // A piece of many millions of characters overflows the stack of the regular expression engine.
+      return upperBound.count(text.slice(from, to))
+    }
+  }
+
+  /** Pieces are contiguous: each starts where the one before ends. */
+  #endOfPiece(text: string, at: number): number {
+    const end = endOfAsciiPiece(text, at)
+    if (end > at) return end
+    this.#pattern.lastIndex = at
+    return this.#pattern.test(text) ? this.#pattern.lastIndex : text.length
+  }
+
+  #countPiece(text: string, at: number, end: number): Tokens {
+    // Every single byte is a token.
+    if (end === at + 1 && text.charCodeAt(at) < 128) return 1
+    const piece = text.slice(at, end)
+    // A piece splits the same way when it stands alone, so a bound of it as a text bounds its tokens.
+    if (piece.length > maxCountedTokens) return maxTokensOf(piece, 0, piece.length)
+    if (piece.length > maxPieceCharacters) return upperBound.count(piece)
+    if (piece.length > pieceCache.maxCharacters) return this.#countLongPiece(piece)
+    const cached = this.#pieces.get(piece)
+    if (cached !== undefined) return cached
+    const tokens = this.#merge(piece)
+    if (this.#pieces.size >= pieceCache.maxEntries) this.#pieces.clear()
+    this.#pieces.set(piece, tokens)
+    return tokens
+  }
+
+  /**
+   * Caches only runs of one ASCII character, which need no copy of the piece as a key. ASCII diagrams count about 8
+   * times faster.
+   */
+  #countLongPiece(piece: string): Tokens {
+    const code = piece.charCodeAt(0)
+    let at = 1
+    while (at < piece.length && piece.charCodeAt(at) === code) at++
+    if (at < piece.length || code > 127) return this.#merge(piece)
+    const key = code * 65_536 + piece.length
+    let tokens = this.#runs.get(key)
+    if (tokens === undefined) {
+      tokens = this.#merge(piece)
+      if (this.#runs.size >= pieceCache.maxEntries) this.#runs.clear()
+      this.#runs.set(key, tokens)
+    }
+    return tokens
+  }
+
+  #merge(piece: string): Tokens {
+    const bytes = toByteString(piece)
+    return this.#ranks.get(bytes) !== undefined ? 1 : countBpeTokens(bytes, this.#ranks)
+  }
+}
+
+/**
+ * Upper bound: the UTF-8 bytes of part of a text, each of which is in one token. Very long parts count three bytes per
+ * character.
+ */
+const maxTokensOf = (text: string, from: number, to: number): number =>
+  to - from > maxScannedCharacters ? 3 * (to - from) : utf8Length(text.slice(from, to))
+
+/**
+ * Direct-mapped cache of token counts. The slot is chosen by a few characters, because hashing a whole text would cost
+ * what it saves.
+ */
+class RecentCounts {
+  readonly #texts: string[]
+  readonly #tokens: Tokens[]
+
+  /** `slots` must be a power of two. */
+  constructor(slots: number) {
+    this.#texts = Array.from({ length: slots }, () => '')
+    this.#tokens = Array.from({ length: slots }, () => 0)
+  }
+
+  /** `text` must not be empty. */
+  getOrCount(text: string, count: () => Tokens): Tokens {
+    const slot = this.#slotOf(text)
+    if (this.#texts[slot] !== text) {
+      this.#tokens[slot] = count()
+      this.#texts[slot] = text
+    }
+    return this.#tokens[slot] as Tokens
+  }
+
+  #slotOf(text: string): number {
+    const { length } = text
+    const sample = text.charCodeAt(length - 1) * 31 + text.charCodeAt(length >> 1) * 7 + text.charCodeAt(length >> 2)
+    return (Math.imul(sample * 31 + length, 0x9e3779b1) >>> 16) & (this.#texts.length - 1)
   }
 }

@@ -1,5 +1,5 @@
-import { isObject } from '../domain/checks.ts'
 import { isBlank, type Message, parseMessageId, type SequenceRange, type Source } from '../domain/entry.ts'
+import { isObject } from '../domain/error.ts'
 import type { ChatMessage, Degradation } from '../domain/ledger.ts'
 import { findAnchors } from '../text/anchors.ts'
 import { escapeMemoryTags } from '../text/fences.ts'

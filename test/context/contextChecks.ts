@@ -1,6 +1,5 @@
 import { speakerOf } from '../../src/context/entryText.ts'
-import { countChatMessage } from '../../src/context/render.ts'
-import { groupIntoUnits } from '../../src/context/unit.ts'
+import { countChatMessage, groupIntoUnits } from '../../src/context/render.ts'
 import { replaceLoneSurrogates } from '../../src/domain/chat.ts'
 import { type DerivedEntry, getEntryText, isBlank, type Message, parseMessageId } from '../../src/domain/entry.ts'
 import type {

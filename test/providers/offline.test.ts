@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { framingTexts } from '../../src/context/overhead.ts'
+import { framingTexts } from '../../src/context/composeContext.ts'
 import type { ChatMessage } from '../../src/domain/ledger.ts'
 import { offlineModel } from '../../src/providers/offline.ts'
 import { collectFailure, collectReply } from './collectReply.ts'

@@ -25,7 +25,7 @@ export const beyond: readonly Row[] = [
     behaviour:
       "Provider validity: after any trimming, recall, compaction, deletion or resume the message list is accepted by OpenAI's and Anthropic's rules (tool calls with their results, roles, no empty content).",
     status: 'kept',
-    in: ['src/context/unit.ts', 'src/context/anthropic.ts'],
+    in: ['src/context/render.ts', 'src/context/anthropic.ts'],
   },
   {
     id: 'X-04',

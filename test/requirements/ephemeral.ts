@@ -81,7 +81,7 @@ export const ephemeral: readonly Row[] = [
     behaviour:
       'The system prompt has two framings: follow-up may refer to the conversation; silent background, for a new selection, uses the conversation without mentioning it.',
     status: 'kept',
-    in: ['src/context/overhead.ts', 'src/context/composeContext.ts'],
+    in: ['src/context/composeContext.ts'],
   },
   {
     id: 'E-11',

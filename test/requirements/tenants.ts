@@ -69,7 +69,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'Options with these defaults: session memory on, TTL 24 h, 100 messages in working memory, summarise after 30, 10 MB per session, end callback. Settled: 1,000 messages is the hard limit of a session; a global byte budget limits the process.',
     status: 'kept',
-    in: ['src/profiles/support.ts', 'src/lifecycle/limits.ts', 'src/server/config/schema.ts'],
+    in: ['src/profiles/support.ts', 'src/lifecycle/lifecycle.ts', 'src/server/config/schema.ts'],
   },
   {
     id: 'T-09',
@@ -108,7 +108,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       'Limits of the `support` profile, each configurable: 1,000 messages, 10 MB, 7 days, 100 sessions per tenant. The effect of a limit (evict the least recently used, or refuse) is documented, and refusals have the OpenAI error shape.',
     status: 'kept',
-    in: ['src/profiles/support.ts', 'src/lifecycle/limits.ts'],
+    in: ['src/profiles/support.ts', 'src/lifecycle/lifecycle.ts'],
   },
   {
     id: 'T-13',
@@ -116,7 +116,7 @@ export const tenants: readonly Row[] = [
     behaviour:
       "Retrieval merges both memories: the session has precedence for recent events, the tenant supplies domain knowledge. Settled: precedence is tested (the original's sort cut session rows first).",
     status: 'kept',
-    in: ['src/memory/contextBuilder.ts', 'src/memory/fileSearch.ts', 'src/context/gatherCandidates.ts'],
+    in: ['src/memory/contextBuilder.ts', 'src/context/gatherCandidates.ts'],
   },
   {
     id: 'T-14',

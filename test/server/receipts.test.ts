@@ -54,6 +54,8 @@ const receiptOf = (number: number): Receipt => ({
   request: `req${number}`,
   response: `chatcmpl-${number}`,
   sequence: 2 * number,
+  history: 'thin',
+  client: '00000000',
   protocol: 'chat',
   model: 'gpt-5.4-mini',
   upstream: 'openai',

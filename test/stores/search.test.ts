@@ -5,7 +5,7 @@ import type { IndexChanges } from '../../src/domain/ports.ts'
 import { openMemory } from '../../src/index.ts'
 import { type SearchSource, StoreSearch } from '../../src/search/storeSearch.ts'
 import { RamSessionTable } from '../../src/stores/ram/sessionTable.ts'
-import { RamVectors } from '../../src/stores/ram/vectors.ts'
+import { RamVectors } from '../../src/stores/ram/store.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { createTempPaths } from './tempPaths.ts'
 

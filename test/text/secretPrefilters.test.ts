@@ -8,10 +8,9 @@ import {
   findRequestSecrets,
   findStatedSecrets,
   maskPattern,
-  mayContainKeys,
   type SecretMatch,
 } from '../../src/text/secretPatterns.ts'
-import { findSecrets } from '../../src/text/secrets.ts'
+import { findSecrets, mayContainKeys } from '../../src/text/secrets.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { hostileText } from './hostileTexts.ts'
 import { cardNumbers, keyFormats, namedSecrets, statedSecrets } from './secretFormats.ts'

@@ -3,12 +3,17 @@ import { countTokens as countCl100k, encode as encodeCl100k } from 'gpt-tokenize
 import { countTokens as countO200k, encode as encodeO200k } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, it } from 'vitest'
 import { measureMessage } from '../../src/context/render.ts'
+import { utf8Length } from '../../src/domain/entry.ts'
 import { upperBound } from '../../src/text/upperBound.ts'
-import { utf8Length } from '../../src/text/utf8.ts'
 import { countBpeTokens, createRankIndex, RankIndex, toByteString } from '../../src/tokenizers/bytePairs.ts'
 import { splitPatterns } from '../../src/tokenizers/splitPatterns.ts'
-import { TokenCounter } from '../../src/tokenizers/tokenCounter.ts'
-import { encodingFor, exactTokenizer, tokenizerFor, tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
+import {
+  encodingFor,
+  exactTokenizer,
+  TokenCounter,
+  tokenizerFor,
+  tokenizerNamed,
+} from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { hostileText, megabytes } from '../text/hostileTexts.ts'
 

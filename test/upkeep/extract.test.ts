@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { framingTexts } from '../../src/context/overhead.ts'
+import { framingTexts } from '../../src/context/composeContext.ts'
 import type { Role } from '../../src/domain/entry.ts'
 import { extractFacts } from '../../src/upkeep/extract/extract.ts'
 import { type FactCandidate, type FactMessage, factFields } from '../../src/upkeep/extract/fields.ts'

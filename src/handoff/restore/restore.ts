@@ -42,7 +42,7 @@ export type RestoreRequest = {
   /**
    * Save instruction at the end of the text: the `save_session` tool or the `threadkeep save` command. Default: `tool`.
    */
-  readonly means?: SaveMethod
+  readonly method?: SaveMethod
 }
 
 export type RestoreResult = {
@@ -76,7 +76,7 @@ export async function restoreSession(
   context: OperationContext,
 ): Promise<RestoreResult> {
   const { settings, memory, clock } = deps
-  const { budget = settings.budget, query, sessionId, means = 'tool' } = request
+  const { budget = settings.budget, query, sessionId, method = 'tool' } = request
   checkOption('budget', budget, Number.isSafeInteger(budget) && budget >= 1, 'a whole number of tokens, 1 or more')
   // The store may work again.
   await pending.retry()
@@ -92,7 +92,7 @@ export async function restoreSession(
   const rendered = renderHandoff(material, {
     budget,
     tokenizer: memory.tokenizer,
-    closing: formatClosing({ session: newSessionId, from: metadata.sessionId }, means),
+    closing: formatClosing({ session: newSessionId, from: metadata.sessionId }, method),
     minImportance: settings.importance,
     maxItems: settings.items,
     ...(query === undefined ? {} : { query }),

@@ -1,7 +1,6 @@
 import { type MessageInput, parseMessage } from '../../domain/chat.ts'
-import { isObject } from '../../domain/checks.ts'
 import type { Millis } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { isObject, MemoryError } from '../../domain/error.ts'
 import { parseJson } from '../../text/json.ts'
 import { type RecordSessions, stripRecords } from '../restore/record.ts'
 import { metadataFromRow, restorationFromRow } from '../rows.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { constants, createReadStream } from 'node:fs'
 import { open, readFile, rename } from 'node:fs/promises'
-import { isObject } from '../../domain/checks.ts'
+import { isObject } from '../../domain/error.ts'
 import { chainStart, createChainLine } from '../../portable/chain.ts'
 
 const outcomes = ['allowed', 'refused', 'failed'] as const

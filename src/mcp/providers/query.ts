@@ -1,7 +1,6 @@
 import type { CallToolResult, Client, ContentBlock, ReadResourceResult } from '@modelcontextprotocol/client'
-import { isObject } from '../../domain/checks.ts'
 import type { Millis } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { isObject, MemoryError } from '../../domain/error.ts'
 import { clip } from '../../text/clip.ts'
 
 /** Event on which a provider is queried. */

@@ -4,8 +4,7 @@ import {
   type McpServer,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { isObject } from '../../domain/checks.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { isObject, MemoryError } from '../../domain/error.ts'
 import type { McpContext } from '../context.ts'
 import { isServerError, toClientError } from '../errors.ts'
 import { resolveWorkspace } from '../principal.ts'

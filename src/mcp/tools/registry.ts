@@ -1,6 +1,6 @@
 import type { StandardSchemaWithJSON } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { isObject } from '../../domain/checks.ts'
+import { isObject } from '../../domain/error.ts'
 import { fileTools } from './files.ts'
 import { graphTools } from './graph.ts'
 import { messageTools } from './messages.ts'

@@ -1,6 +1,6 @@
 import type { MessageInput } from '../../domain/chat.ts'
-import { isObject } from '../../domain/checks.ts'
 import type { Millis } from '../../domain/entry.ts'
+import { isObject } from '../../domain/error.ts'
 import {
   asString,
   asTimestamp,

@@ -1,5 +1,5 @@
 import type { MessageInput } from '../../domain/chat.ts'
-import { isObject } from '../../domain/checks.ts'
+import { isObject } from '../../domain/error.ts'
 import {
   asString,
   asTimestamp,

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
 import { type MessageInput, parseMessage } from '../../domain/chat.ts'
-import { isObject } from '../../domain/checks.ts'
 import { isBlank, type Json, type Millis } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { isObject, MemoryError } from '../../domain/error.ts'
 import { parseKey } from '../../domain/key.ts'
 
 /** A conversation of another program; `id` is a valid session id, `title` is for display. */

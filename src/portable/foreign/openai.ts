@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { MessageInput } from '../../domain/chat.ts'
-import { isObject } from '../../domain/checks.ts'
+import { isObject } from '../../domain/error.ts'
 import { normalizeSecrets } from '../../text/secrets.ts'
 import { ConversationCollector, type ForeignData, parseJsonLines } from './conversations.ts'
 

@@ -12,7 +12,7 @@ export type ReloadResult = 'unchanged' | 'applied' | 'rejected'
 export type ConfigWatcherOptions = {
   readonly input: ConfigInput
   readonly loaded: LoadedSettings
-  readonly applyProfiles: (ways: ProfileConfig) => Promise<void>
+  readonly applyProfiles: (profiles: ProfileConfig) => Promise<void>
   readonly log: Log
 }
 

@@ -1,5 +1,4 @@
-import { isObject } from '../../domain/checks.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { isObject, MemoryError } from '../../domain/error.ts'
 import { parseProfile } from '../../domain/parseProfile.ts'
 import type { Profile } from '../../domain/profile.ts'
 import { profiles as builtIn } from '../../profiles/index.ts'

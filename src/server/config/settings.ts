@@ -1,4 +1,4 @@
-import { isObject } from '../../domain/checks.ts'
+import { isObject } from '../../domain/error.ts'
 import type { Profile } from '../../domain/profile.ts'
 import { defaultStoreFile } from '../../stores/open.ts'
 import type { ProfileConfig } from '../memoryRegistry.ts'

@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { isObject } from '../../domain/checks.ts'
 import type { Millis } from '../../domain/entry.ts'
+import { isObject } from '../../domain/error.ts'
 import { HttpError } from './httpError.ts'
 import { isMultipart, parseMultipart, type Upload } from './multipart.ts'
-import { afterPendingReads } from './pendingReads.ts'
 
 /**
  * Slowest accepted transfer of a body: at least `bytes` in each interval. The server's `requestTimeout` bounds the
@@ -13,7 +12,7 @@ export type MinTransferRate = {
   readonly intervalMs: Millis
   readonly bytes: number
   /** Starts a timer and returns a function that cancels it. */
-  readonly startTimer: (after: Millis, ring: () => void) => () => void
+  readonly startTimer: (after: Millis, onTimeout: () => void) => () => void
 }
 
 const defaultTransferRate: MinTransferRate = { intervalMs: 10_000, bytes: 1000, startTimer }
@@ -34,7 +33,7 @@ const [openBrace, openBracket, closeBrace, closeBracket] = [0x7b, 0x5b, 0x7d, 0x
 export async function readJson(
   request: IncomingMessage,
   limit: number,
-  pace?: MinTransferRate,
+  minRate?: MinTransferRate,
 ): Promise<Record<string, unknown>> {
   // Requiring this type also blocks cross-site forms: browsers do not send it without a preflight.
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
@@ -46,7 +45,7 @@ export async function readJson(
   checkEncoding(request)
   await afterPendingReads()
   // Most bodies arrive in one packet with their headers, and need no listeners or timers.
-  const body = request.complete ? takeBufferedBody(request, limit) : await receiveBody(request, limit, pace)
+  const body = request.complete ? takeBufferedBody(request, limit) : await receiveBody(request, limit, minRate)
   const value = parseJsonBody(body)
   if (isObject(value)) return value
   throw new HttpError(
@@ -66,26 +65,26 @@ function takeBufferedBody(request: IncomingMessage, limit: number): Buffer {
  * Reads the file of a form of at most `limit` bytes. Web pages can send forms without a preflight, so the request's
  * origin must have been checked.
  */
-export async function readUpload(request: IncomingMessage, limit: number, pace?: MinTransferRate): Promise<Upload> {
+export async function readUpload(request: IncomingMessage, limit: number, minRate?: MinTransferRate): Promise<Upload> {
   const contentType = request.headers['content-type'] ?? ''
   if (!isMultipart(contentType))
     throw new HttpError(415, 'unsupported_media_type', 'The body must be multipart/form-data with one file.')
-  return parseMultipart(await readBytes(request, limit, pace), contentType)
+  return parseMultipart(await readBytes(request, limit, minRate), contentType)
 }
 
 /**
  * Reads a body of at most `limit` bytes. A body somewhat over the limit is read to its end, so that the client receives
  * the error; a much larger or too slow one is left unread, with the connection open for the error response.
  */
-export async function readBytes(request: IncomingMessage, limit: number, pace?: MinTransferRate): Promise<Buffer> {
+export async function readBytes(request: IncomingMessage, limit: number, minRate?: MinTransferRate): Promise<Buffer> {
   checkEncoding(request)
-  return receiveBody(request, limit, pace)
+  return receiveBody(request, limit, minRate)
 }
 
 function receiveBody(
   request: IncomingMessage,
   limit: number,
-  pace: MinTransferRate = defaultTransferRate,
+  minRate: MinTransferRate = defaultTransferRate,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const maxBytesRead = limit * readLimitFactor
@@ -103,11 +102,11 @@ function receiveBody(
       reject(error)
     }
     const checkRate = (): void => {
-      if (sizeInInterval < pace.bytes) fail(bodyTooSlow(pace))
-      else cancelTimer = pace.startTimer(pace.intervalMs, checkRate)
+      if (sizeInInterval < minRate.bytes) fail(bodyTooSlow(minRate))
+      else cancelTimer = minRate.startTimer(minRate.intervalMs, checkRate)
       sizeInInterval = 0
     }
-    let cancelTimer = pace.startTimer(pace.intervalMs, checkRate)
+    let cancelTimer = minRate.startTimer(minRate.intervalMs, checkRate)
     const onData = (chunk: Buffer): void => {
       size += chunk.length
       sizeInInterval += chunk.length
@@ -149,8 +148,8 @@ const bodyTooSlow = ({ bytes, intervalMs }: MinTransferRate): HttpError =>
     closeConnection,
   )
 
-function startTimer(after: Millis, ring: () => void): () => void {
-  const timer = setTimeout(ring, after)
+function startTimer(after: Millis, onTimeout: () => void): () => void {
+  const timer = setTimeout(onTimeout, after)
   return () => clearTimeout(timer)
 }
 
@@ -211,3 +210,25 @@ function isDeeperThan(value: unknown, levels: number): boolean {
   for (const name in value) if (isDeeperThan(value[name as keyof typeof value], levels - 1)) return true
   return false
 }
+
+/**
+ * Resolves once the event loop has processed all input that has arrived by now; concurrent callers share one promise.
+ * Requests and stream chunks that arrived together then run through each step together, which keeps code and data in
+ * the processor's caches: a fifth less CPU per request at 32 connections, no difference at one. A request with less
+ * work may overtake one that arrived with it.
+ */
+export function afterPendingReads(): Promise<void> {
+  pendingReads ??= new Promise((resolve) => {
+    setImmediate(() => {
+      pendingReads = undefined
+      resolve()
+    })
+  })
+  return pendingReads
+}
+
+let pendingReads: Promise<void> | undefined
+
+/** A Buffer over the same memory. */
+export const asBuffer = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Key, Scope } from '../../domain/key.ts'
 import { allowsScope, type Credential } from '../auth/credential.ts'
 import type { RequestTrace } from '../observability/tracing.ts'
-import type { TurnRecord } from '../observability/turnRecord.ts'
+import type { TurnRecord } from '../observability/usageStats.ts'
 import type { ServerContext } from '../serverContext.ts'
 import type { ClientConnection } from './client.ts'
 import { HttpError, notFound } from './httpError.ts'
@@ -25,7 +25,7 @@ export type RequestContext = {
   onTurn(turn: TurnRecord): void
 }
 
-export type Handler = (exchange: RequestContext) => Promise<void>
+export type Handler = (context: RequestContext) => Promise<void>
 /** Handlers by method and path, such as `GET /api/sessions/{key}`. */
 export type Handlers = Readonly<Record<string, Handler>>
 
@@ -48,8 +48,8 @@ export function checkScope({ credential }: RequestContext, scope: Scope): void {
 }
 
 /** Returns the key, or throws 404 when the caller may not use its scope. */
-export function requireOwnKey(exchange: RequestContext, key: Key): Key {
-  checkScope(exchange, key.scope)
+export function requireOwnKey(context: RequestContext, key: Key): Key {
+  checkScope(context, key.scope)
   return key
 }
 

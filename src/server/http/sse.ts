@@ -1,4 +1,5 @@
 import { MemoryError } from '../../domain/error.ts'
+import { asBuffer } from './body.ts'
 
 /** Longer events do not come from a model server. */
 const maxEventBytes = 16_777_216
@@ -62,10 +63,6 @@ function endOfLast(bytes: Buffer, mark: Buffer): number {
   return found < 0 ? 0 : found + mark.length
 }
 
-/** A Buffer over the same memory. */
-export const asBuffer = (bytes: Uint8Array): Buffer =>
-  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-
 /** Consumer of events. */
 export type EventConsumer = {
   /** Receives the data of one event. */
@@ -79,13 +76,13 @@ export type EventConsumer = {
  * line end: a list of lines would cost as much as the rest of the relay.
  */
 export class EventReader {
-  private readonly taker: EventConsumer
+  private readonly consumer: EventConsumer
   private data: string | undefined
   private size = 0
   private endedWithReturn = false
 
-  constructor(taker: EventConsumer) {
-    this.taker = taker
+  constructor(consumer: EventConsumer) {
+    this.consumer = consumer
   }
 
   push(chunk: string): void {
@@ -109,7 +106,7 @@ export class EventReader {
   }
 
   private skip(text: string, start: number): number {
-    return this.data === undefined ? this.taker.skip(text, start) : start
+    return this.data === undefined ? this.consumer.skip(text, start) : start
   }
 
   private emit(): void {
@@ -117,7 +114,7 @@ export class EventReader {
     if (data === undefined) return
     this.data = undefined
     this.size = 0
-    this.taker.onData(data)
+    this.consumer.onData(data)
   }
 
   private add(data: string): void {

@@ -1,7 +1,8 @@
+import { hash } from 'node:crypto'
 import { type DestinationStream, pino } from 'pino'
 import type { Millis } from '../../domain/entry.ts'
 import type { Clock } from '../../domain/ports.ts'
-import { createPseudonymizer, modelName, type Pseudonymize, type TurnRecord } from './turnRecord.ts'
+import type { TurnRecord } from './usageStats.ts'
 
 /** Minimum level of written lines; `silent` writes none. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -106,4 +107,26 @@ function formatRequest(
     stored: isStored,
     degraded,
   }
+}
+
+/**
+ * The name of a model, or `other` for text that does not look like one: a client could send message text there.
+ *
+ * @example
+ * modelName('openai/gpt-5.4-mini') // 'openai/gpt-5.4-mini'
+ */
+export const modelName = (model: string): string => (/^[\w.:@/+-]{1,128}$/.test(model) ? model : 'other')
+
+/** Replaces the key of a session in logs and traces. */
+export type Pseudonymize = (key: string) => string
+
+/**
+ * Creates a keyed hash for session keys: the lines of one session can be correlated, but not attributed. A plain hash
+ * would not do, because ids such as phone numbers are few enough to try all of them. Pseudonyms change with each start
+ * unless `secret` is given.
+ */
+export function createPseudonymizer(secret: string = crypto.randomUUID()): Pseudonymize {
+  const prefix = hash('sha256', secret, 'hex')
+  // An HMAC takes many times as long; length extension is no threat to a truncated hash.
+  return (key) => hash('sha256', prefix + key, 'base64url').slice(0, 16)
 }

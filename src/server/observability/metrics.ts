@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { isAnswered, type TurnRecord } from './turnRecord.ts'
+import { isAnswered, type TurnRecord } from './usageStats.ts'
 
 /** Values that are read when metrics are requested. */
 export type GaugeValues = {

@@ -1,6 +1,7 @@
 import type { Attributes, Context, Span, Tracer, TracerProvider } from '@opentelemetry/api'
 import { MemoryError } from '../../domain/error.ts'
-import { createPseudonymizer, modelName, type Pseudonymize, type TurnRecord } from './turnRecord.ts'
+import { createPseudonymizer, modelName, type Pseudonymize } from './log.ts'
+import type { TurnRecord } from './usageStats.ts'
 
 type OpenTelemetry = typeof import('@opentelemetry/api')
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>

@@ -1,6 +1,48 @@
 import type { Millis, Tokens } from '../../domain/entry.ts'
 import { LruCache } from './lruCache.ts'
-import { isAnswered, type TurnRecord } from './turnRecord.ts'
+
+/** Protocol of a request: OpenAI's chat completions or responses, or Anthropic's messages. */
+export type ProtocolName = 'chat' | 'responses' | 'messages'
+
+/**
+ * The ids and numbers of one model request. Metrics, logs and traces are built from this alone, never from message
+ * text.
+ */
+export type TurnRecord = {
+  /** The session; undefined when the request was relayed without memory. */
+  readonly key?: string
+  readonly scope?: string
+  readonly protocol: ProtocolName
+  /** As the client sent it: any text. See `modelName`. */
+  readonly model: string
+  readonly upstream: string
+  readonly profile: string
+  readonly status: number
+  readonly isStreaming: boolean
+  /** Durations: the whole request, the part spent in memory, and the time to the first byte of the reply. */
+  readonly durationMs: { readonly total: Millis; readonly memory: Millis; readonly firstByte?: Millis }
+  /** Our own counts (prompt sent, full history, their difference, stable prefix), then those the upstream reports. */
+  readonly tokens: {
+    readonly shown: Tokens
+    readonly history: Tokens
+    readonly saved: Tokens
+    readonly cacheable: Tokens
+    readonly prompt?: Tokens
+    readonly completion?: Tokens
+    readonly cached?: Tokens
+  }
+  readonly retries: number
+  readonly isAborted: boolean
+  readonly isStored: boolean
+  /** Number of messages stored. */
+  readonly appendedMessages: number
+  /** Upstreams that failed before the one that replied. */
+  readonly failedUpstreams: readonly string[]
+  readonly degraded: readonly string[]
+}
+
+/** True when the client received a reply. */
+export const isAnswered = ({ status, isAborted }: TurnRecord): boolean => status < 400 && !isAborted
 
 /** Sums over the turns of a session or a tenant. A turn without a reply counts as failed only. */
 export type UsageTotals = {

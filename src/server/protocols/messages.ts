@@ -1,7 +1,7 @@
 import { CallIds, continuationNotice, toAnthropic, toAnthropicTurns } from '../../context/anthropic.ts'
 import type { SourcedChatMessage } from '../../context/entryText.ts'
 import type { MessageInput, Payload } from '../../domain/chat.ts'
-import { isObject } from '../../domain/checks.ts'
+import { isObject } from '../../domain/error.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { invalidReplyError } from '../../providers/errors.ts'

@@ -1,6 +1,6 @@
 import type { ContentPart, MessageInput } from '../../domain/chat.ts'
-import { isObject } from '../../domain/checks.ts'
 import { isBlank } from '../../domain/entry.ts'
+import { isObject } from '../../domain/error.ts'
 import { getArray, getPath, getString } from '../../text/json.ts'
 import type { FilePart } from './protocol.ts'
 import {

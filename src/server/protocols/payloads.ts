@@ -1,6 +1,6 @@
 import { type SourcedChatMessage, storedSource } from '../../context/entryText.ts'
 import type { Payload } from '../../domain/chat.ts'
-import { isObject } from '../../domain/checks.ts'
+import { isObject } from '../../domain/error.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import { unpackPayload } from '../../domain/payload.ts'
 import type { ClientMessage, ProtocolName } from './protocol.ts'

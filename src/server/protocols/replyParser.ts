@@ -1,4 +1,4 @@
-import { isObject } from '../../domain/checks.ts'
+import { isObject } from '../../domain/error.ts'
 import { findReportedError, invalidReplyError } from '../../providers/errors.ts'
 import { parseJson } from '../../text/json.ts'
 import { EventReader } from '../http/sse.ts'

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type ContentPart, parseMessage, replaceLoneSurrogates } from '../../domain/chat.ts'
-import { isObject } from '../../domain/checks.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { isObject, MemoryError } from '../../domain/error.ts'
 import { HttpError } from '../http/httpError.ts'
 import type { ClientMessage, FilePart, ParsedRequest, RequestBody } from './protocol.ts'
 

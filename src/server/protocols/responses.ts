@@ -1,7 +1,7 @@
 import type { SourcedChatMessage } from '../../context/entryText.ts'
 import type { Payload } from '../../domain/chat.ts'
-import { isObject } from '../../domain/checks.ts'
 import { isBlank } from '../../domain/entry.ts'
+import { isObject } from '../../domain/error.ts'
 import type { ChatMessage, ChatToolCall } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { invalidReplyError } from '../../providers/errors.ts'

@@ -1,6 +1,6 @@
 import { formatKey } from '../../domain/key.ts'
 import { computeRequestCost, computeSaving, type PriceTable } from '../observability/prices.ts'
-import type { TurnRecord } from '../observability/turnRecord.ts'
+import type { TurnRecord } from '../observability/usageStats.ts'
 import type { Usage } from '../protocols/protocol.ts'
 import type { Receipt } from '../receipts.ts'
 import type { UpstreamResponse } from '../upstreams/backend.ts'

@@ -1,9 +1,10 @@
 import type { MemoryError } from '../../domain/error.ts'
 import { incompleteReplyError, invalidReplyError } from '../../providers/errors.ts'
 import { parseJson } from '../../text/json.ts'
+import { asBuffer } from '../http/body.ts'
 import type { ClientConnection } from '../http/client.ts'
 import { toErrorResponse } from '../http/httpError.ts'
-import { asBuffer, EventSplitter } from '../http/sse.ts'
+import { EventSplitter } from '../http/sse.ts'
 import type { ModelReply, Protocol, ReplyParser } from '../protocols/protocol.ts'
 import { forEachChunk, isBufferedBody, isEventStream, type UpstreamResponse } from '../upstreams/backend.ts'
 

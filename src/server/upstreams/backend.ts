@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Tokens } from '../../domain/entry.ts'
-import { afterPendingReads } from '../http/pendingReads.ts'
+import { afterPendingReads } from '../http/body.ts'
 import type { UpstreamState } from '../observability/readiness.ts'
 import type { ProtocolName, RequestBody } from '../protocols/protocol.ts'
 

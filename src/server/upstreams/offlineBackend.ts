@@ -1,5 +1,5 @@
-import { isObject } from '../../domain/checks.ts'
 import type { Tokens } from '../../domain/entry.ts'
+import { isObject } from '../../domain/error.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Clock, Model, Tokenizer } from '../../domain/ports.ts'
 import { offlineModel } from '../../providers/offline.ts'

@@ -17,8 +17,8 @@ import {
   pickResponseHeaders,
   type UpstreamProtocol,
 } from '../auth/upstreamHeaders.ts'
+import { afterPendingReads } from '../http/body.ts'
 import { HttpError } from '../http/httpError.ts'
-import { afterPendingReads } from '../http/pendingReads.ts'
 import type { UpstreamState } from '../observability/readiness.ts'
 import type { UpstreamRequest, UpstreamResponse } from './backend.ts'
 import { type Deadline, dispatchRequest, type RawResponse } from './dispatch.ts'

@@ -32,8 +32,8 @@ export const isWrappedBy = ({ id }: MasterKey, { ciphertext }: EncryptedEntry): 
   ciphertext.startsWith(`${id}.`)
 
 /** Unwraps a session key. Throws `bad-secret` if its master key is not on the keyring, `corrupt` if it was modified. */
-export function unwrapKey({ ciphertext: box }: EncryptedEntry, key: Key, keyring: Keyring): Uint8Array {
-  const [, masterId, ciphertext] = /^([0-9a-f]{16})\.(.+)$/.exec(box) ?? []
+export function unwrapKey({ ciphertext: wrapped }: EncryptedEntry, key: Key, keyring: Keyring): Uint8Array {
+  const [, masterId, ciphertext] = /^([0-9a-f]{16})\.(.+)$/.exec(wrapped) ?? []
   if (masterId === undefined || ciphertext === undefined) throw corruptKeyError(key)
   const master = findMasterKey(keyring, masterId)
   if (master === undefined) throw missingKeyError(masterId, key, keyring)
@@ -68,8 +68,8 @@ const corruptKeyError = (key: Key): MemoryError =>
   )
 
 function missingKeyError(masterId: string, key: Key, { current, others }: Keyring): MemoryError {
-  const given = [current, ...others].map(({ id }) => id).join(', ')
+  const keyIds = [current, ...others].map(({ id }) => id).join(', ')
   return badKeyError(
-    `Session ${formatKey(key)} is encrypted under key ${masterId}, but the keys given are ${given}. Add the missing key after the current one, separated by a space or a new line.`,
+    `Session ${formatKey(key)} is encrypted under key ${masterId}, but the keys given are ${keyIds}. Add the missing key after the current one, separated by a space or a new line.`,
   )
 }

@@ -7,6 +7,7 @@ import {
   type Millis,
   type NewMessage,
   parseMessageId,
+  utf8Length,
 } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import type { AuxiliaryRecord, StoredRecord } from '../../domain/ports.ts'
@@ -18,7 +19,6 @@ import {
   removeFromGaps,
   type SessionChange,
 } from '../../domain/session.ts'
-import { utf8Length } from '../../text/utf8.ts'
 import { type Compressor, compressText, decompressText } from './compression.ts'
 /** Entries of a session. The maps are created on first use, because most sessions need none. */
 export type SessionContent = {

@@ -1,7 +1,6 @@
-import type { Entry, Millis } from '../../domain/entry.ts'
+import { countMessageBytes, type Entry, type Millis, utf8Length } from '../../domain/entry.ts'
 import { isInternalKey, type Key, type Scope } from '../../domain/key.ts'
 import type { MemoryLimit, SessionCounter } from '../../domain/ports.ts'
-import { countMessageBytes, utf8Length } from '../../text/utf8.ts'
 import type { Compressor } from './compression.ts'
 import { deserialize, serialize } from './serialize.ts'
 import type { Session, SessionContent } from './session.ts'

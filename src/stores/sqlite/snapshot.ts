@@ -29,22 +29,24 @@ const columnBytes: Readonly<Record<(typeof columns)[number], number>> = {
   counts: 2,
 }
 
-type SnapshotHeader = Omit<ScopeIndexSnapshot, 'said'> & {
+type SnapshotHeader = Omit<ScopeIndexSnapshot, 'messageIndex'> & {
   readonly names: readonly string[]
   readonly terms: readonly string[]
   readonly lengths: readonly number[]
 }
 
 /** Encodes the search index of a session or scope, uncompressed. */
-export function encodeSnapshot({ said, ...rest }: ScopeIndexSnapshot): Uint8Array {
+export function encodeSnapshot({ messageIndex, ...rest }: ScopeIndexSnapshot): Uint8Array {
   const header: SnapshotHeader = {
     ...rest,
-    names: said.names,
-    terms: said.terms,
-    lengths: columns.map((name) => said[name].length),
+    names: messageIndex.names,
+    terms: messageIndex.terms,
+    lengths: columns.map((name) => messageIndex[name].length),
   }
   const headerText = Buffer.from(JSON.stringify(header))
-  const numbers = columns.map((name) => new Uint8Array(said[name].buffer, said[name].byteOffset, said[name].byteLength))
+  const numbers = columns.map(
+    (name) => new Uint8Array(messageIndex[name].buffer, messageIndex[name].byteOffset, messageIndex[name].byteLength),
+  )
   const prefix = Buffer.alloc(8)
   prefix.writeUInt32LE(headerText.length)
   // The prefix has 8 bytes, which aligns the 8-byte columns. The checksum is computed while its own field is 0.
@@ -70,7 +72,7 @@ export async function decodeSnapshot(bytes: Uint8Array | undefined): Promise<Sco
     const { names, terms, lengths, ...rest } = JSON.parse(
       body.subarray(body.length - headerLength).toString(),
     ) as SnapshotHeader
-    return { ...rest, said: { names, terms, ...readColumns(body, lengths) } }
+    return { ...rest, messageIndex: { names, terms, ...readColumns(body, lengths) } }
   } catch {
     return undefined
   }

@@ -1,5 +1,5 @@
-import { isObject } from '../../domain/checks.ts'
 import type { Json } from '../../domain/entry.ts'
+import { isObject } from '../../domain/error.ts'
 import { findFacts } from '../../text/facts.ts'
 import type { Sentence } from '../../text/sentences.ts'
 import { extractTerms } from '../../text/words.ts'

@@ -122,16 +122,19 @@ const isTaste = (text: string): boolean =>
 
 /** Parses `X` or `X over Y`. The key of the latter names both, so it stays the same when the choice is reversed. */
 function parsePreferred(phrase: string): TopicPreference | undefined {
-  const wish = trimPhrase(phrase)
-  const topic = findTopic(wish, 'chosen')
+  const preference = trimPhrase(phrase)
+  const topic = findTopic(preference, 'chosen')
   if (topic !== undefined) return topic
-  if (pointsElsewhere.test(wish) || /\bif\b/i.test(wish)) return undefined
+  if (pointsElsewhere.test(preference) || /\bif\b/i.test(preference)) return undefined
   const [, first = '', second = ''] =
-    /^(.+?) (?:over|rather than|instead of|than) (.+)$/i.exec(wish) ??
-    /^(\S+(?: \S+)?) to (\S+(?: \S+)?)$/i.exec(wish) ??
+    /^(.+?) (?:over|rather than|instead of|than) (.+)$/i.exec(preference) ??
+    /^(\S+(?: \S+)?) to (\S+(?: \S+)?)$/i.exec(preference) ??
     []
   const heads = [headWord(first), headWord(second)].filter((head) => head !== '')
-  return { key: heads.length === 2 ? heads.sort().join('_or_') : headWord(wish.replace(/^to \w+ /i, '')), value: wish }
+  return {
+    key: heads.length === 2 ? heads.sort().join('_or_') : headWord(preference.replace(/^to \w+ /i, '')),
+    value: preference,
+  }
 }
 
 function parseFavourite(kind: string, subject: string, value: string): TopicPreference | undefined {

@@ -37,7 +37,12 @@ export async function openConfiguredServer(
     fault: (id, trace) => faults.push(`${id} ${trace}`),
   }
   const server = await openServer(resolveServerConfig(loaded.settings, options.environment ?? {}), { ...options, log })
-  const watcher = new ConfigWatcher({ input, loaded, log, applyProfiles: (ways) => server.memories.replace(ways) })
+  const watcher = new ConfigWatcher({
+    input,
+    loaded,
+    log,
+    applyProfiles: (profiles) => server.memories.replace(profiles),
+  })
   return {
     server,
     faults,

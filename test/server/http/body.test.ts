@@ -4,7 +4,13 @@ import { type AddressInfo, connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type MinTransferRate, readBytes, readJson, readUpload } from '../../../src/server/http/body.ts'
+import {
+  afterPendingReads,
+  type MinTransferRate,
+  readBytes,
+  readJson,
+  readUpload,
+} from '../../../src/server/http/body.ts'
 import { HttpError, toErrorResponse } from '../../../src/server/http/httpError.ts'
 
 type BodyReader = (request: IncomingMessage) => Promise<unknown>
@@ -346,5 +352,34 @@ describe('an upload', () => {
       expect(await post(server.url, form(one), type)).toBe(
         '415 unsupported_media_type: The body must be multipart/form-data with one file.',
       )
+  })
+})
+
+describe('waiting for pending reads', () => {
+  it('concurrent callers › share one wait and continue in call order, step by step', async () => {
+    const steps: string[] = []
+    const run = async (name: string): Promise<void> => {
+      await afterPendingReads()
+      steps.push(`${name} begins`)
+      await undefined
+      steps.push(`${name} ends`)
+    }
+    await Promise.all([run('first'), Promise.resolve().then(() => run('second'))])
+    expect(steps).toEqual(['first begins', 'second begins', 'first ends', 'second ends'])
+  })
+
+  it('resolves after everything pending at the call', async () => {
+    let isDone = false
+    process.nextTick(() => queueMicrotask(() => process.nextTick(() => (isDone = true))))
+    await afterPendingReads()
+    expect(isDone).toBe(true)
+  })
+
+  it('a later caller › waits again', async () => {
+    const first = afterPendingReads()
+    await first
+    const second = afterPendingReads()
+    expect(second).not.toBe(first)
+    await second
   })
 })

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { type LogOptions, openLog, type RequestLogEntry } from '../../../src/server/observability/log.ts'
-import { createPseudonymizer } from '../../../src/server/observability/turnRecord.ts'
+import {
+  createPseudonymizer,
+  type LogOptions,
+  openLog,
+  type RequestLogEntry,
+} from '../../../src/server/observability/log.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { createTurnRecord } from './turnRecord.ts'
 

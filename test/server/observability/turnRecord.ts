@@ -1,4 +1,4 @@
-import type { TurnRecord } from '../../../src/server/observability/turnRecord.ts'
+import type { TurnRecord } from '../../../src/server/observability/usageStats.ts'
 
 /** Creates a turn record with some fields overridden. */
 export const createTurnRecord = (overrides: Partial<TurnRecord> = {}): TurnRecord => ({

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { TurnRecord } from '../../../src/server/observability/turnRecord.ts'
 import {
   addTurn,
   createTotals,
   reportUsage,
+  type TurnRecord,
   UsageStats,
   type UsageTotals,
 } from '../../../src/server/observability/usageStats.ts'
