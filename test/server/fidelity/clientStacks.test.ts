@@ -3,7 +3,7 @@ import { verifies } from '../../requirements/verifies.ts'
 import { agentStacks } from './agentStacks.ts'
 import { findDifferences, findPrefixChanges } from './compareRequests.ts'
 import { frameworkStacks } from './frameworkStacks.ts'
-import { type Recorder, startRecorder } from './recorder.ts'
+import { knownFact, type Recorder, startRecorder } from './recorder.ts'
 import { steps } from './scenario.ts'
 import { sdkStacks } from './sdkStacks.ts'
 
@@ -35,6 +35,11 @@ for (const stack of [...sdkStacks, ...frameworkStacks, ...agentStacks]) {
         expect(exchanges.length).toBeGreaterThan(0)
         expect(exchanges.flatMap(findDifferences)).toEqual([])
       })
+
+    verifies(['F-01', 'S-03'], 'knowledge of the tenant › reaches the upstream', () => {
+      const outgoing = recorder.exchanges.flatMap(({ forwarded }) => forwarded.map(({ text }) => text))
+      expect(outgoing.filter((text) => text.includes(knownFact)).length).toBeGreaterThan(0)
+    })
 
     verifies(['F-01', 'F-02', 'S-03'], 'consecutive requests › share their prefix byte for byte', () => {
       const conversations = [steps.main, steps.subAgent, [...steps.compacted, ...steps.resumed]]

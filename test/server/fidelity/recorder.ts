@@ -28,14 +28,16 @@ export type Exchange = {
 export type Recorder = AsyncDisposable & {
   /** URL of the session for a client; requests to it are recorded and relayed to the server. */
   readonly url: string
-  /** URL of the server itself. */
-  readonly serverUrl: string
   readonly exchanges: readonly Exchange[]
   /** Names the next requests and scripts their responses, one per request of the client. */
   begin(step: string, ...responses: readonly ScriptedResponse[]): void
+  /** Stores `knownFact` as knowledge of the tenant. */
+  rememberFact(): Promise<void>
 }
 
 const key = 'demo:ann'
+/** Knowledge that belongs to every question about the weather. */
+export const knownFact = 'Ann wants the weather of a warmer city in degrees Celsius.'
 
 /**
  * Starts client relay → server → model server with the default configuration and a SQLite store. Both ends record the
@@ -75,9 +77,16 @@ export async function startRecorder(
   })
   return {
     url: `${relay.url}/v1/${key}`,
-    serverUrl: opened.server.url,
     exchanges,
     begin: (step, ...responses) => Object.assign(state, { step, responses: [...responses] }),
+    rememberFact: async () => {
+      const response = await fetch(`${opened.server.url}/api/scopes/demo/knowledge`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ category: 'user_preference', key: 'weather', value: knownFact, confidence: 0.9 }),
+      })
+      if (!response.ok) throw new Error(await response.text())
+    },
     [Symbol.asyncDispose]: async () => {
       await relay.close()
       await opened.server.close(0)

@@ -98,6 +98,8 @@ async function runMainSteps<Message>(
   const main: Turn<Message>[] = []
   recorder.begin(first, replyWith('It shows the weather of any city.'))
   await ask(first, main, createQuestion('Docs: the app shows cats. What is this app for?'))
+  // Before the second request the server cannot know that this client resends its conversation.
+  await recorder.rememberFact()
   recorder.begin(tools, ...useTools(2))
   await ask(tools, main, createQuestion('Where is it warmer, in Rome or in Oslo?'))
   recorder.begin(document, replyWith('The report says hello.'))
