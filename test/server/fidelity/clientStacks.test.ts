@@ -8,7 +8,7 @@ import { steps } from './scenario.ts'
 import { sdkStacks } from './sdkStacks.ts'
 
 const allSteps = Object.values(steps).flat()
-const failedStep = 'a refused attempt (500)'
+const failedStep = 'a failed attempt (500)'
 
 for (const stack of [...sdkStacks, ...frameworkStacks, ...agentStacks]) {
   describe(stack.name, () => {

@@ -46,7 +46,7 @@ export const steps = {
     'the first turn',
     'a tool loop with reasoning',
     'a document',
-    'a refused attempt (500)',
+    'a failed attempt (500)',
     'a retry after a 500',
     'an edit of an earlier message',
     'a regenerated answer',
@@ -94,7 +94,7 @@ async function runMainSteps<Message>(
   recorder: Recorder,
   { ask, send }: { readonly ask: Ask<Message>; readonly send: Send<Message> },
 ): Promise<void> {
-  const [first, tools, document, refused, retry, edit, regenerated, secondTools, summary] = steps.main
+  const [first, tools, document, failed, retry, edit, regenerated, secondTools, summary] = steps.main
   const main: Turn<Message>[] = []
   recorder.begin(first, replyWith('It shows the weather of any city.'))
   await ask(first, main, createQuestion('Docs: the app shows cats. What is this app for?'))
@@ -104,9 +104,9 @@ async function runMainSteps<Message>(
   await ask(tools, main, createQuestion('Where is it warmer, in Rome or in Oslo?'))
   recorder.begin(document, replyWith('The report says hello.'))
   await ask(document, main, createDocumentQuestion('What does the report say?'))
-  recorder.begin(refused, failWith(500))
+  recorder.begin(failed, failWith(500))
   main.push({ question: createQuestion('Is that all?'), answer: [] })
-  await send(refused, main)
+  await send(failed, main)
   recorder.begin(retry, replyWith('Yes, that is all.'))
   await send(retry, main)
   main[0] = {

@@ -6,6 +6,24 @@ import { knownFact, type Recorder, startRecorder } from './recorder.ts'
 import { unusualRequests } from './unusualRequests.ts'
 
 const question = 'Where is the weather warmer?'
+const rules = 'Follow the rules of the house, and do not leave files behind. '
+const createTurns = (count: number, filler: string) =>
+  Array.from({ length: count }, (_, index) => [
+    { role: 'user', content: `Step ${index}: ${filler}` },
+    { role: 'assistant', content: `Step ${index} is done. ${filler}` },
+  ]).flat()
+/** Conversations by size; the larger ones exceed the default budget but fit the context window of the models. */
+const sizes = [
+  ['a short conversation', 'Be brief.', createTurns(1, 'Look.')],
+  ['instructions of 28,000 tokens', rules.repeat(2_000), createTurns(1, 'Look.')],
+  ['a conversation of 34,000 tokens', 'Be brief.', createTurns(40, rules.repeat(30))],
+] as const
+
+function createBody(path: string, system: string, list: readonly unknown[]): unknown {
+  if (path === '/responses') return { model: 'gpt-5', instructions: system, input: list }
+  if (path === '/v1/messages') return { model: 'claude-sonnet-4-5', max_tokens: 1_000, system, messages: list }
+  return { model: 'gpt-5', messages: [{ role: 'system', content: system }, ...list] }
+}
 
 for (const protocol of ['openai', 'anthropic'] as const) {
   // All cases share one session: each is a conversation unlike the one before.
@@ -33,20 +51,15 @@ for (const protocol of ['openai', 'anthropic'] as const) {
       })
     }
 
-    const paths = protocol === 'openai' ? ['/chat/completions', '/responses'] : ['/v1/messages']
-    for (const path of paths)
-      verifies('F-01', `a question about known facts (${path}) › is followed by one memory message`, async () => {
-        const name = `known facts ${path}`
-        const list = [
-          { role: 'user', content: 'Hello.' },
-          { role: 'assistant', content: 'Hello!' },
-          { role: 'user', content: question },
-        ]
-        const body = { model: 'test-model', max_tokens: 1_000, [path === '/responses' ? 'input' : 'messages']: list }
-        expect(await send(name, path, body)).toMatch(/^200 /)
-        const exchanges = recorder.exchanges.filter(({ step }) => step === name)
-        expect(exchanges.flatMap(findDifferences)).toEqual([])
-        expect(exchanges[0]?.forwarded[0]?.text).toContain(knownFact)
-      })
+    for (const path of protocol === 'openai' ? ['/chat/completions', '/responses'] : ['/v1/messages'])
+      for (const [size, system, turns] of sizes)
+        verifies('F-01', `${size} (${path}) › reaches the upstream unchanged, with one memory message`, async () => {
+          const name = `${size} ${path}`
+          const list = [...turns, { role: 'user', content: `${question} (${size})` }]
+          expect(await send(name, path, createBody(path, system, list))).toMatch(/^200 /)
+          const exchanges = recorder.exchanges.filter(({ step }) => step === name)
+          expect(exchanges.flatMap(findDifferences)).toEqual([])
+          expect(exchanges[0]?.forwarded[0]?.text).toContain(knownFact)
+        })
   })
 }
