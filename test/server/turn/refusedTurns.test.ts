@@ -108,13 +108,22 @@ async function askTurns(client: Conversation, first: number, last: number): Prom
   expect(await client.readTranscript()).toEqual(readTexts(client.conversation))
 }
 
+/** Lets a question fail twice before it is answered. */
+async function checkRetry(client: Client, fault: Fault, turn: number): Promise<void> {
+  await using conversation = await openConversation(client, fault)
+  await askTurns(conversation, 1, turn - 1)
+  await conversation.fail(`Question ${turn}`)
+  await conversation.fail(`Question ${turn}`)
+  await askTurns(conversation, turn, turnCount + 1)
+}
+
 const turns = Array.from({ length: turnCount }, (_, index) => index + 1)
 
 for (const client of clients) {
   describe(`a ${client.history} client, ${client.protocol.name}`, () => {
     for (const fault of refusals)
       for (const turn of turns)
-        verifies('F-03', `${fault.name} at turn ${turn} › leaves no trace of the refused message`, async () => {
+        verifies('F-03', `turn ${turn}, ${fault.name} › leaves no trace of the refused message`, async () => {
           await using conversation = await openConversation(client, fault)
           await askTurns(conversation, 1, turn - 1)
           await conversation.fail('A refused question')
@@ -122,15 +131,15 @@ for (const client of clients) {
           await askTurns(conversation, turn, turnCount + 1)
         })
 
-    for (const fault of [...refusals.filter(({ name }) => name === 'status 429'), ...interruptions])
-      for (const turn of turns)
-        verifies('F-03', `${fault.name} at turn ${turn} and a retry › stores the question once`, async () => {
-          await using conversation = await openConversation(client, fault)
-          await askTurns(conversation, 1, turn - 1)
-          await conversation.fail(`Question ${turn}`)
-          await conversation.fail(`Question ${turn}`)
-          await askTurns(conversation, turn, turnCount + 1)
+    for (const fault of [...refusals.filter(({ name }) => name === 'status 429'), ...interruptions]) {
+      const title = `${fault.name} and a retry › stores the question once`
+      // Timers of the HTTP client are coarse: one after the other, the turns would wait for half a minute.
+      if (fault === timeout)
+        verifies('F-03', title, async () => {
+          await Promise.all(turns.map((turn) => checkRetry(client, fault, turn)))
         })
+      else for (const turn of turns) verifies('F-03', `turn ${turn}, ${title}`, () => checkRetry(client, fault, turn))
+    }
 
     for (const fault of interruptions)
       verifies('F-03', `${fault.name} and another question › keeps the unanswered question`, async () => {
