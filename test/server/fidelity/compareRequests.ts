@@ -57,7 +57,7 @@ function compareLists(sent: ParsedRequest, forwarded: ParsedRequest, allowsSyste
 const endsWithPrefill = ({ messages }: Fields): boolean =>
   Array.isArray(messages) && messages.at(-1)?.role === 'assistant'
 
-const isMemory = (text: unknown): boolean => typeof text === 'string' && /^<memory>[\s\S]*<\/memory>$/.test(text)
+const isMemory = (text: unknown): boolean => typeof text === 'string' && /^<memory\b[^>]*>[\s\S]*<\/memory>$/.test(text)
 
 /** True for the exact form in which memory is added to the conversation of an endpoint. */
 export function isMemoryMessage(endpoint: string, message: unknown): boolean {
