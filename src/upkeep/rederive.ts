@@ -8,6 +8,7 @@ import {
 } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
+import { listJsonTexts } from '../text/json.ts'
 import { fallbackSummary, findLostRuns } from './draft.ts'
 import { extractFacts } from './extract/extract.ts'
 import { maxSummaryTokens } from './plan.ts'
@@ -59,16 +60,10 @@ export function containsText(entry: Message | DerivedEntry, text: string): boole
 }
 
 function searchableTexts(entry: Message | DerivedEntry): readonly string[] {
-  if (entry.kind === 'message') return [entry.content, entry.name ?? '', ...textsIn(entry.toolCalls ?? [])]
-  if (entry.kind === 'fact' || entry.kind === 'knowledge') return [entry.key, ...textsIn(entry.value)]
-  if (entry.kind === 'about') return textsIn(entry.metadata ?? '')
+  if (entry.kind === 'message') return [entry.content, entry.name ?? '', ...listJsonTexts(entry.toolCalls ?? [])]
+  if (entry.kind === 'fact' || entry.kind === 'knowledge') return [entry.key, ...listJsonTexts(entry.value)]
+  if (entry.kind === 'about') return listJsonTexts(entry.metadata ?? '')
   return [getEntryText(entry)]
-}
-
-/** Collects all property names and values in a JSON value as text. */
-function textsIn(value: unknown): readonly string[] {
-  if (typeof value !== 'object' || value === null) return [String(value)]
-  return Object.entries(value).flatMap(([name, inner]) => [Array.isArray(value) ? '' : name, ...textsIn(inner)])
 }
 
 /** Rebuilds an entry from the remaining messages with the built-in rules; undefined when nothing remains of it. */
