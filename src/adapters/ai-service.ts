@@ -1,6 +1,7 @@
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, parseKey } from '../domain/key.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
+import { LruCache } from '../domain/lruCache.ts'
 import type { Model } from '../domain/ports.ts'
 import { createModel, type ProviderSettings } from '../providers/provider.ts'
 import { type SessionMemory, sessionMemory } from './session-memory.ts'
@@ -48,7 +49,7 @@ export class UnifiedAIService {
   private readonly memory: SessionMemory
   private readonly modelFactory: (settings: ServiceSettings) => Model
   /** Settings are kept per session, so that text of one tab is never sent to the provider of another. */
-  private readonly sessions = new Map<string, InitializedSession>()
+  private readonly sessions = new LruCache<string, InitializedSession>({ maxEntries: maxInitializedSessions })
   private currentKey: string | undefined
 
   constructor({ memory = sessionMemory, modelFactory = createModel }: ServiceDeps = {}) {
@@ -64,10 +65,7 @@ export class UnifiedAIService {
   async initialize(key: string, settings: ServiceSettings): Promise<void> {
     const sessionKey = formatKey(parseKey(key))
     const model = this.modelFactory(settings)
-    this.sessions.delete(sessionKey)
     this.sessions.set(sessionKey, { key: sessionKey, model, systemPrompt: settings.systemPrompt ?? '' })
-    for (const oldest of this.sessions.keys())
-      if (this.sessions.size > maxInitializedSessions) this.sessions.delete(oldest)
     this.currentKey = sessionKey
   }
 

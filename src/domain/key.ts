@@ -44,6 +44,9 @@ export function formatKey({ scope, id }: Pick<Key, 'scope' | 'id'>): string {
   return lastFormatted.text
 }
 
+/** Tells whether a formatted key names a scope or one of its sessions. */
+export const isInScope = (key: string, scope: Scope): boolean => key === scope || key.startsWith(`${scope}:`)
+
 /** Returns the key of the scope's own memory. */
 export const scopeKey = (key: Key): Key => makeKey(key.scope, '')
 

@@ -1,6 +1,7 @@
 import type { Millis } from '../domain/entry.ts'
 import type { Clock } from '../domain/ports.ts'
 import { deleteIndexed, deleteNodes } from '../stores/sqlite/graph.ts'
+import { listJsonTexts } from '../text/json.ts'
 import type { GraphDatabase } from './database.ts'
 import {
   insertLink,
@@ -188,7 +189,7 @@ function rowsContaining(
   rows: readonly StoredGraphRow[],
   texts: readonly string[],
 ): Readonly<Record<MatchedKind, readonly number[]>> {
-  const matches = (value: unknown): boolean => stringsIn(value).some((text) => containsAny(text, texts))
+  const matches = (value: unknown): boolean => listJsonTexts(value).some((text) => containsAny(text, texts))
   const rowIdsOf = (predicate: (row: GraphRow) => boolean): readonly number[] =>
     rows.filter(({ row }) => predicate(row)).map(({ rowId }) => rowId)
   const isMatchingNode = (row: GraphRow): boolean => 'node' in row && matches([row.node.name, row.node.entityType])
@@ -208,13 +209,4 @@ function rowsContaining(
 function containsAny(text: string, searched: readonly string[]): boolean {
   const lowerCase = text.toLowerCase()
   return searched.some((one) => lowerCase.includes(one.toLowerCase()))
-}
-
-/** Lists every primitive in a value as a string, and every field name. */
-function stringsIn(value: unknown): readonly string[] {
-  if (typeof value !== 'object' || value === null) return [String(value)]
-  return Object.entries(value).flatMap(([name, inner]) => [
-    ...(Array.isArray(value) ? [] : [name]),
-    ...stringsIn(inner),
-  ])
 }

@@ -3,6 +3,7 @@ import { measureMessage } from '../context/render.ts'
 import { type MessageInput, parseMessage } from '../domain/chat.ts'
 import type { Message, Millis, Tokens } from '../domain/entry.ts'
 import { checkOption, MemoryError } from '../domain/error.ts'
+import { LruCache } from '../domain/lruCache.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import { isExpired } from '../domain/session.ts'
 import { internalsOf } from '../memory.ts'
@@ -91,8 +92,8 @@ export class TokenMonitor {
   private readonly deps: HandoffDeps
   private readonly pending: PendingWrites
   private readonly save: Save
-  /** Chats above their threshold at the last check, least recently checked first. */
-  private readonly chatsAboveThreshold = new Set<string>()
+  /** Chats above their threshold at the last check. */
+  private readonly chatsAboveThreshold = new LruCache<string, true>({ maxEntries: maxTrackedChats })
 
   constructor(deps: HandoffDeps, pending: PendingWrites, save: Save) {
     this.deps = deps
@@ -242,12 +243,8 @@ export class TokenMonitor {
     const threshold = saveThreshold(this.deps.settings, limit)
     const saveNow = tokens >= threshold
     const crossed = saveNow && !this.chatsAboveThreshold.has(chat)
-    this.chatsAboveThreshold.delete(chat)
-    if (saveNow) this.chatsAboveThreshold.add(chat)
-    for (const oldest of this.chatsAboveThreshold) {
-      if (this.chatsAboveThreshold.size <= maxTrackedChats) break
-      this.chatsAboveThreshold.delete(oldest)
-    }
+    if (saveNow) this.chatsAboveThreshold.set(chat, true)
+    else this.chatsAboveThreshold.delete(chat)
     return {
       tokens,
       limit,

@@ -1,6 +1,7 @@
 import type { Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Clock } from '../domain/ports.ts'
+import { backoffDelay } from '../domain/retry.ts'
 import type { SavedSession, SessionList } from './sessions.ts'
 import type { Schedule } from './settings.ts'
 
@@ -45,7 +46,8 @@ export class PendingWrites {
   private readonly queue: QueuedWrite[] = []
   private readonly lost: PendingWriteStatus[] = []
   private cancelRetry: (() => void) | undefined
-  private retryDelayMs = minRetryDelayMs
+  /** Retries scheduled since the last successful write. */
+  private scheduledRetries = 0
   private retrying: Promise<number> | undefined
   private closed = false
 
@@ -165,7 +167,7 @@ export class PendingWrites {
     for (let next = this.queue[0]; next !== undefined; next = this.queue[0]) {
       try {
         await next.write()
-        this.retryDelayMs = minRetryDelayMs
+        this.scheduledRetries = 0
       } catch (error) {
         next.tries++
         next.why = error instanceof Error ? error.message : 'unknown'
@@ -183,8 +185,8 @@ export class PendingWrites {
     this.cancelRetry?.()
     this.cancelRetry = undefined
     if (this.closed || this.queue.length === 0) return
-    this.cancelRetry = this.schedule(this.retryDelayMs, () => void this.retry())
-    this.retryDelayMs = Math.min(maxRetryDelayMs, 2 * this.retryDelayMs)
+    const delay = Math.min(maxRetryDelayMs, backoffDelay(++this.scheduledRetries, minRetryDelayMs))
+    this.cancelRetry = this.schedule(delay, () => void this.retry())
   }
 
   private writesOf(workspace: string, session: string): readonly QueuedWrite[] {

@@ -1,6 +1,7 @@
 import type { Millis } from '../domain/entry.ts'
 import type { Scope } from '../domain/key.ts'
 import type { Clock, Store } from '../domain/ports.ts'
+import { backoffDelay } from '../domain/retry.ts'
 import { rejectOnAbort } from '../upkeep/modelCall.ts'
 import type { OnSessionEnd } from './endEvent.ts'
 import type { Outbox, PendingEnd, SessionEndEvent } from './outbox.ts'
@@ -20,7 +21,7 @@ const maxConcurrentDeliveries = 16
 const scopeScanIntervalMs = 3_600_000
 
 /** Delay before the next attempt: one second, doubled after each failure, at most one hour. */
-export const retryDelay = (attempts: number): Millis => Math.min(3_600_000, 1_000 * 2 ** (attempts - 1))
+export const deliveryDelay = (attempts: number): Millis => Math.min(3_600_000, backoffDelay(attempts, 1_000))
 
 /** Delivers session end events from the outboxes in the background. Failed events stay there and are retried. */
 export class SessionEndDelivery {
@@ -107,14 +108,14 @@ export class SessionEndDelivery {
     // Rescheduled before the attempt, so that another process does not deliver it at the same time, nor this one after
     // a crash.
     await outbox.reschedule(
-      { ...pending, attempts, nextAttemptAt: clock() + deliveryTimeoutMs + retryDelay(attempts) },
+      { ...pending, attempts, nextAttemptAt: clock() + deliveryTimeoutMs + deliveryDelay(attempts) },
       clock(),
     )
     const isDelivered = await this.deliver(event)
     if (isDelivered) this.failing.delete(deliveryId(pending))
     else this.failing.add(deliveryId(pending))
     if (isDelivered) await outbox.acknowledge(pending)
-    else await outbox.reschedule({ ...pending, attempts, nextAttemptAt: clock() + retryDelay(attempts) }, clock())
+    else await outbox.reschedule({ ...pending, attempts, nextAttemptAt: clock() + deliveryDelay(attempts) }, clock())
   }
 
   /** Calls the handler; false if it throws or times out. The error is discarded, because it may quote user content. */

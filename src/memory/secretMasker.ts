@@ -1,11 +1,14 @@
 import { measureMessage } from '../context/render.ts'
 import type { ParsedMessage, Payload } from '../domain/chat.ts'
 import type { DerivedEntry, Json, Message, ToolCall } from '../domain/entry.ts'
-import { formatKey, type Key, type Scope } from '../domain/key.ts'
+import { formatKey, isInScope, type Key, type Scope } from '../domain/key.ts'
+import { getOrCompute } from '../domain/keyed.ts'
+import { LruCache } from '../domain/lruCache.ts'
 import { unpackPayload } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
+import { mapJsonStrings } from '../text/json.ts'
 import { findMasks, findSecrets, formatMask, maskSecrets, unmaskSecrets } from '../text/secrets.ts'
 
 /** Sessions whose secret values are kept in RAM; the prompts of others show placeholders. */
@@ -26,8 +29,8 @@ const placeholderNumbers = 1_000_000
 export class SecretMasker {
   private readonly policy: Profile['secrets']
   private readonly tokenizer: Tokenizer
-  /** Secret values by placeholder, by session. Insertion order is least recently used first. */
-  private readonly values = new Map<string, Map<string, string>>()
+  /** Secret values by placeholder, by session. */
+  private readonly values = new LruCache<string, Map<string, string>>({ maxEntries: maxSessions })
   /** Placeholder numbers are digests under a key that never leaves this process, so they reveal nothing. */
   private readonly digestKey: Promise<CryptoKey>
 
@@ -117,7 +120,7 @@ export class SecretMasker {
       ...(toolCalls !== undefined && { toolCalls: toolCalls.map(restoreCall) }),
       ...(toolCallId !== undefined && { toolCallId: restore(toolCallId) }),
       ...(payload !== undefined && {
-        payload: { ...payload, items: mapStrings(payload.items as Json[], restore) as Json[] },
+        payload: { ...payload, items: mapJsonStrings(payload.items as Json[], restore) as Json[] },
       }),
     }
     return { ...rest, ...measureMessage(this.tokenizer, restored), weight }
@@ -130,7 +133,7 @@ export class SecretMasker {
     const restore = (text: string): string => unmaskSecrets(text, (mark) => values.get(mark))
     if (entry.kind === 'summary') return { ...entry, text: restore(entry.text) }
     if (entry.kind === 'item') return { ...entry, content: restore(entry.content) }
-    return entry.kind === 'fact' ? { ...entry, value: mapStrings(entry.value, restore) } : entry
+    return entry.kind === 'fact' ? { ...entry, value: mapJsonStrings(entry.value, restore) as Json } : entry
   }
 
   /** Restores the secrets of a session's head for a prompt of the session. */
@@ -164,9 +167,8 @@ export class SecretMasker {
 
   /** Drops the values of a session, or of all sessions of a scope. */
   drop(scope: Scope, id?: string): void {
-    const target = id === undefined || id === '' ? scope : `${scope}:${id}`
-    for (const name of this.values.keys())
-      if (name === target || (id === undefined && name.startsWith(`${scope}:`))) this.values.delete(name)
+    if (id === undefined) this.values.deleteWhere((name) => isInScope(name, scope))
+    else this.values.delete(formatKey({ scope, id }))
   }
 
   /** Moves the values of a transferred session. */
@@ -190,7 +192,7 @@ export class SecretMasker {
       .sort(([, left], [, right]) => right.length - left.length)
     const replaceKnown = (text: string): string =>
       known.reduce((result, [mark, secret]) => result.replaceAll(secret, mark), text)
-    const items = mapStrings(payload.items as Json[], replaceKnown) as Json[]
+    const items = mapJsonStrings(payload.items as Json[], replaceKnown) as Json[]
     return { ...payload, items: await Promise.all(items.map((item) => this.maskPayloadValue(key, item, []))) }
   }
 
@@ -228,13 +230,7 @@ export class SecretMasker {
       await this.digestKey,
       new TextEncoder().encode(`${key.scope}\n${secret}`),
     )
-    const values = this.values.get(name) ?? new Map<string, string>()
-    this.values.delete(name)
-    this.values.set(name, values)
-    for (const oldest of this.values.keys()) {
-      if (this.values.size <= maxSessions) break
-      this.values.delete(oldest)
-    }
+    const values = getOrCompute(this.values, name, () => new Map<string, string>())
     let number = new DataView(digest).getUint32(0) % placeholderNumbers
     while ((values.get(formatMask(number)) ?? secret) !== secret) number++
     values.set(formatMask(number), secret)
@@ -275,13 +271,6 @@ function payloadHasSecret(value: unknown, content: string, names: readonly strin
 /** Labels for a value by the field names around it, as they are and in the singular. */
 const createLabels = (names: readonly string[]): readonly string[] =>
   names.slice(0, maxLabels).flatMap((name) => [`${name}: `, `${name.replace(/s$/i, '')}: `])
-
-function mapStrings(value: Json, change: (text: string) => string): Json {
-  if (typeof value === 'string') return change(value)
-  if (Array.isArray(value)) return value.map((item) => mapStrings(item, change))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, mapStrings(inner, change)]))
-}
 
 /** Creates the masker of a memory. In a browser, pass it to `openMemory` as `masker`. */
 export const createSecretMasker = (policy: Profile['secrets'], tokenizer: Tokenizer): SecretMasker =>

@@ -1,7 +1,8 @@
-import { createCipheriv, createDecipheriv, hash, randomBytes, scrypt } from 'node:crypto'
+import { hash, randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { BundleEncryption } from '../domain/bundle.ts'
 import { type Check, fields, MemoryError, oneOf, rejectField } from '../domain/error.ts'
+import { decryptAesGcm, encryptAesGcm, keyLengthBytes, nonceBytes, tagBytes } from '../stores/encrypted/cipher.ts'
 import { chainStart, createChainLine } from './chain.ts'
 import type { ByteSource } from './lines.ts'
 import { bundleHeader, checkAtLine } from './records.ts'
@@ -21,12 +22,9 @@ type KdfParameters = { readonly name: 'scrypt'; readonly n: number; readonly r: 
 type Part = { readonly bytes: Uint8Array; readonly index: number; readonly isLast: boolean }
 
 const partBytes = 65_536
-const authTagBytes = 16
-const keyBytes = 32
 const checkBytes = 32
 const saltBytes = 16
 const noncePrefixBytes = 7
-const nonceBytes = 12
 const defaultScryptCost = 2 ** 17
 /** Corresponds to 1 GB of memory; a bundle cannot demand more. */
 const maxScryptCost = 2 ** 20
@@ -51,9 +49,7 @@ export async function* encryptBundle(
   const header = createChainLine(chainStart, { ...bundleHeader, cipher })
   yield Buffer.from(`${header.line}\n`)
   for await (const part of splitParts(plaintext, partBytes)) {
-    const encryptor = createCipheriv('aes-256-gcm', key, buildNonce(noncePrefix, part), { authTagLength: authTagBytes })
-    encryptor.setAAD(Buffer.from(header.hash))
-    yield Buffer.concat([encryptor.update(part.bytes), encryptor.final(), encryptor.getAuthTag()])
+    yield encryptAesGcm(key, buildNonce(noncePrefix, part), part.bytes, header.hash)
   }
 }
 
@@ -80,17 +76,14 @@ export async function* decryptBundle(
       { param: 'passphrase' },
     )
   const noncePrefix = Buffer.from(nonce, 'hex')
-  for await (const part of splitParts(ciphertext, partBytes + authTagBytes)) {
+  for await (const part of splitParts(ciphertext, partBytes + tagBytes)) {
     yield decryptPart(part, derived.key, buildNonce(noncePrefix, part), header.hash)
   }
 }
 
 function decryptPart({ bytes, index }: Part, key: Buffer, nonce: Buffer, headerHash: string): Buffer {
   try {
-    const decryptor = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: authTagBytes })
-    decryptor.setAAD(Buffer.from(headerHash))
-    decryptor.setAuthTag(bytes.subarray(-authTagBytes))
-    return Buffer.concat([decryptor.update(bytes.subarray(0, -authTagBytes)), decryptor.final()])
+    return decryptAesGcm(key, nonce, bytes, headerHash)
   } catch (cause) {
     throw new MemoryError(
       'bad-bundle',
@@ -142,13 +135,13 @@ async function deriveKey(
       param: 'passphrase',
     })
   // Normalized, because keyboards compose letters such as é differently.
-  const bytes = await scryptAsync(passphrase.normalize('NFC'), salt, keyBytes + checkBytes, {
+  const bytes = await scryptAsync(passphrase.normalize('NFC'), salt, keyLengthBytes + checkBytes, {
     N: n,
     r,
     p,
     maxmem: 128 * r * (n + p + 2),
   })
-  return { key: bytes.subarray(0, keyBytes), check: hash('sha256', bytes.subarray(keyBytes)) }
+  return { key: bytes.subarray(0, keyLengthBytes), check: hash('sha256', bytes.subarray(keyLengthBytes)) }
 }
 
 const toHex = (bytes: Buffer): string => bytes.toString('hex')

@@ -1,6 +1,7 @@
 import type { Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
+import { parseRetryAfter, type RetryPolicy, retryDelay } from '../domain/retry.ts'
 import { parseJson } from '../text/json.ts'
 import {
   applyDeadline,
@@ -45,9 +46,7 @@ export type ModelResponse = TimedBody & {
 
 type Failure = { readonly error: MemoryError; readonly isRetryable: boolean; readonly retryAfter?: Millis | undefined }
 
-const defaultMaxAttempts = 3
-const retryBaseDelayMs: Millis = 500
-const maxRetryDelayMs: Millis = 30_000
+const defaultRetryPolicy: RetryPolicy = { tries: 3, baseDelay: 500, maxDelay: 30_000, factor: 3 }
 const maxErrorBodyBytes = 65_536
 /** Errors of pooled connections that the server closed while they were idle. */
 const staleConnectionCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
@@ -125,13 +124,13 @@ async function withRetries(
   deadline: Deadline,
   send: () => Promise<Response>,
 ): Promise<Response> {
-  const maxAttempts = request.maxAttempts ?? defaultMaxAttempts
+  const policy = { ...defaultRetryPolicy, tries: request.maxAttempts ?? defaultRetryPolicy.tries }
   for (let attempt = 1; ; attempt++) {
     deadline.signal.throwIfAborted()
     const result = await sendOnce(url, request, attempt, send)
     if (result instanceof Response) return result
     deadline.endStep()
-    const delay = retryDelay(attempt, maxAttempts, result)
+    const delay = result.isRetryable ? retryDelay(attempt, policy, result.retryAfter) : undefined
     if (delay === undefined) throw result.error
     await (request.sleep ?? sleep)(delay, deadline.signal)
   }
@@ -157,28 +156,13 @@ async function sendOnce(
   return {
     error: statusError(url, { status: response.status, errorCode, attempts: attempt, model, settings }),
     isRetryable: isRetryableStatus(response.status, errorCode),
-    retryAfter: parseRetryAfter(response.headers),
+    retryAfter: parseRetryAfter((name) => response.headers.get(name)),
   }
 }
 
 function isRetryableStatus(status: number, errorCode: string): boolean {
   if (status === 429) return errorCode !== 'insufficient_quota'
   return status >= 500 && status !== 501
-}
-
-/** Returns the delay before the next attempt, or undefined when there should be none. */
-function retryDelay(attempt: number, maxAttempts: number, failure: Failure): Millis | undefined {
-  if (attempt >= maxAttempts || !failure.isRetryable) return undefined
-  const delay = failure.retryAfter ?? retryBaseDelayMs * 3 ** (attempt - 1)
-  return delay <= maxRetryDelayMs ? delay : undefined
-}
-
-/** Parses a Retry-After header: seconds, or a date, which is compared with the server's own Date header. */
-function parseRetryAfter(headers: Headers): Millis | undefined {
-  const value = headers.get('retry-after')?.trim() ?? ''
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000
-  const delay = value.endsWith('GMT') ? Date.parse(value) - Date.parse(headers.get('date') ?? '') : Number.NaN
-  return Number.isNaN(delay) ? undefined : Math.max(0, delay)
 }
 
 /** Reads the provider's error code from an error response; '' when there is none or the body is too long. */

@@ -56,8 +56,6 @@ export class ScopeIndex {
   /** Tail of the queue of operations on this index, which run one after the other. */
   pending: Promise<unknown> = Promise.resolve()
   vectors: VectorIndex | undefined
-  /** Size already counted against the memory limit. */
-  countedSize = 0
   /** Number of messages at the last save. */
   savedMessageCount = 0
   private sizeAtLastPause = 0
@@ -72,10 +70,10 @@ export class ScopeIndex {
   private derivedEntries: KeyedEntry[] = []
   private changed: KeyedEntry[] = []
 
-  /** Empties the index, except for its queue and its counted size. */
+  /** Empties the index, except for its queue. */
   clear(): void {
-    const { pending, countedSize } = this
-    Object.assign(this, new ScopeIndex(), { pending, countedSize })
+    const { pending } = this
+    Object.assign(this, new ScopeIndex(), { pending })
   }
 
   /** Number of indexed texts and vectors. */

@@ -1,5 +1,7 @@
 import type { DerivedEntry, Entry } from '../domain/entry.ts'
-import { filesKey, isInternalKey, type Key } from '../domain/key.ts'
+import { filesKey, isInScope, isInternalKey, type Key } from '../domain/key.ts'
+import { getOrCompute } from '../domain/keyed.ts'
+import { LruCache } from '../domain/lruCache.ts'
 import type { IndexChanges, IndexHit, IndexQuery, SearchTarget } from '../domain/ports.ts'
 import { type IndexedMessage, ScopeIndex, type ScopeIndexSnapshot, type SearchMatch } from './scopeIndex.ts'
 import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
@@ -41,19 +43,17 @@ const batchSize = 1_000
  */
 export class StoreSearch {
   readonly #source: SearchSource
-  readonly #maxSize: number
-  /** Indexes by name, least recently used first. */
-  readonly #indexes = new Map<string, ScopeIndex>()
-  #totalSize = 0
+  /** Indexes by name. */
+  readonly #indexes: LruCache<string, ScopeIndex>
 
   /** `maxSize` limits the number of indexed texts and vectors. The index being searched is kept in any case. */
   constructor(source: SearchSource, maxSize = 2_000_000) {
     this.#source = source
-    this.#maxSize = maxSize
+    this.#indexes = new LruCache({ maxTotalSize: maxSize })
   }
 
   async search(where: SearchTarget, query: IndexQuery): Promise<readonly IndexHit[]> {
-    const index = this.#getOrCreate(where)
+    const index = getOrCompute(this.#indexes, indexName(where), () => new ScopeIndex())
     const work = index.pending.then(() => this.#refreshAndSearch(index, where, query))
     index.pending = work.catch(() => undefined)
     const matches = await work
@@ -66,12 +66,11 @@ export class StoreSearch {
 
   /** Drops all indexes of a scope: they may contain erased text. */
   drop(scope: string): void {
-    for (const name of [...this.#indexes.keys()]) if (name === scope || name.startsWith(`${scope}:`)) this.#delete(name)
+    this.#indexes.deleteWhere((name) => isInScope(name, scope))
   }
 
   clear(): void {
     this.#indexes.clear()
-    this.#totalSize = 0
   }
 
   /** Updates the index from the store and searches it. Clears it on an error, so that no partial index remains. */
@@ -90,7 +89,9 @@ export class StoreSearch {
       index.clear()
       throw error
     }
-    this.#evict(index, indexName(where))
+    const name = indexName(where)
+    // An index that was dropped meanwhile must not return.
+    if (this.#indexes.peek(name) === index) this.#indexes.set(name, index, index.size)
     this.#source.saveSnapshot(where, index)
     return index.search(query)
   }
@@ -128,30 +129,6 @@ export class StoreSearch {
       if (vectors.length < batchSize) break
       await this.#source.pause()
     }
-  }
-
-  #getOrCreate(where: SearchTarget): ScopeIndex {
-    const name = indexName(where)
-    const index = this.#indexes.get(name) ?? new ScopeIndex()
-    this.#indexes.delete(name)
-    this.#indexes.set(name, index)
-    return index
-  }
-
-  /** Updates the total size and drops the least recently used indexes, but never the current one. */
-  #evict(current: ScopeIndex, currentName: string): void {
-    if (this.#indexes.get(currentName) !== current) return
-    this.#totalSize += current.size - current.countedSize
-    current.countedSize = current.size
-    for (const name of this.#indexes.keys()) {
-      if (this.#totalSize <= this.#maxSize) return
-      if (name !== currentName) this.#delete(name)
-    }
-  }
-
-  #delete(name: string): void {
-    this.#totalSize -= this.#indexes.get(name)?.countedSize ?? 0
-    this.#indexes.delete(name)
   }
 }
 

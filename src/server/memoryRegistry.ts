@@ -1,7 +1,8 @@
 import { findMetadata, type Millis, type SessionMetadata, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key } from '../domain/key.ts'
+import { formatKey, isInScope, type Key } from '../domain/key.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
+import { LruCache } from '../domain/lruCache.ts'
 import type { Profile } from '../domain/profile.ts'
 import { isExpired } from '../domain/session.ts'
 import { internalsOf, type Memory } from '../memory.ts'
@@ -49,7 +50,7 @@ export class MemoryRegistry implements AsyncDisposable {
   private byProfile: Map<string, Memory>
   private defaults: DefaultMemories
   /** Memories of sessions begun from a template, by key. */
-  private readonly bySession = new Map<string, ResolvedMemory>()
+  private readonly bySession = new LruCache<string, ResolvedMemory>({ maxEntries: maxCachedSessions })
   private readonly useCounts = new Map<Memory, number>()
   /** Replaced memories that are still in use. */
   private readonly retired = new Set<Memory>()
@@ -113,8 +114,6 @@ export class MemoryRegistry implements AsyncDisposable {
     if (!exists && chosen === undefined) return resolved
     if (!exists) await this.beginSession(resolved, key, chosen as string)
     this.bySession.set(name, resolved)
-    const [oldest] = this.bySession.keys()
-    if (this.bySession.size > maxCachedSessions && oldest !== undefined) this.bySession.delete(oldest)
     return resolved
   }
 
@@ -143,8 +142,7 @@ export class MemoryRegistry implements AsyncDisposable {
 
   /** Drops cached sessions of a scope, after one was ended or transferred. */
   dropCached(scope: string): void {
-    for (const name of this.bySession.keys())
-      if (name === scope || name.startsWith(`${scope}:`)) this.bySession.delete(name)
+    this.bySession.deleteWhere((name) => isInScope(name, scope))
   }
 
   /** Keeps a memory open while `work` runs, even when the configuration replaces it meanwhile. */

@@ -20,6 +20,31 @@ export function getArray(value: unknown, ...path: readonly (string | number)[]):
   return Array.isArray(found) ? found : []
 }
 
+/** Replaces every string value of parsed JSON; property names stay. */
+export function mapJsonStrings(value: unknown, replace: (text: string) => string): unknown {
+  if (typeof value === 'string') return replace(value)
+  if (Array.isArray(value)) return value.map((item) => mapJsonStrings(item, replace))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, mapJsonStrings(inner, replace)]))
+}
+
+/** Lists every property name and every primitive value of parsed JSON as text. */
+export function listJsonTexts(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [String(value)]
+  if (Array.isArray(value)) return value.flatMap(listJsonTexts)
+  return Object.entries(value).flatMap(([name, inner]) => [name, ...listJsonTexts(inner)])
+}
+
+/** Tells whether parsed JSON has more than a number of nested lists and objects. */
+export function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  if (Array.isArray(value)) return value.some((item) => isDeeperThan(item, levels - 1))
+  // `for in` avoids allocating a list of fields for every message of a history.
+  for (const name in value) if (isDeeperThan(value[name as keyof typeof value], levels - 1)) return true
+  return false
+}
+
 /** Parses JSON; returns undefined for invalid input. */
 export function parseJson(text: string): unknown {
   try {

@@ -9,6 +9,7 @@ import {
 import { payloadStrings, unpackPayload } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
+import { listJsonTexts } from '../text/json.ts'
 import { fallbackSummary, findLostRuns } from './draft.ts'
 import { extractFacts } from './extract/extract.ts'
 import { maxSummaryTokens } from './plan.ts'
@@ -61,9 +62,9 @@ export function containsText(entry: Message | DerivedEntry, text: string): boole
 
 function searchableTexts(entry: Message | DerivedEntry): readonly string[] {
   if (entry.kind === 'message')
-    return [entry.content, entry.name ?? '', ...textsIn(entry.toolCalls ?? []), ...payloadTexts(entry)]
-  if (entry.kind === 'fact' || entry.kind === 'knowledge') return [entry.key, ...textsIn(entry.value)]
-  if (entry.kind === 'about') return textsIn(entry.metadata ?? '')
+    return [entry.content, entry.name ?? '', ...listJsonTexts(entry.toolCalls ?? []), ...payloadTexts(entry)]
+  if (entry.kind === 'fact' || entry.kind === 'knowledge') return [entry.key, ...listJsonTexts(entry.value)]
+  if (entry.kind === 'about') return listJsonTexts(entry.metadata ?? '')
   return [getEntryText(entry)]
 }
 
@@ -72,12 +73,6 @@ function payloadTexts({ packedPayload, content }: Message): readonly string[] {
   if (packedPayload === undefined) return []
   const payload = unpackPayload(packedPayload, content)
   return payload === undefined ? [packedPayload] : [...payloadStrings(payload)]
-}
-
-/** Collects all property names and values in a JSON value as text. */
-function textsIn(value: unknown): readonly string[] {
-  if (typeof value !== 'object' || value === null) return [String(value)]
-  return Object.entries(value).flatMap(([name, inner]) => [Array.isArray(value) ? '' : name, ...textsIn(inner)])
 }
 
 /** Rebuilds an entry from the remaining messages with the built-in rules; undefined when nothing remains of it. */

@@ -1,7 +1,8 @@
 import type { DerivedEntry, Message, Millis, Tokens, UpkeepNotes } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key, type Scope } from '../domain/key.ts'
+import { formatKey, isInScope, type Key, type Scope } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
+import { LruCache } from '../domain/lruCache.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { isExpired, type SessionHead } from '../domain/session.ts'
@@ -78,8 +79,8 @@ export class UpkeepScheduler {
   /** Budgets above the one of the profile, by session. */
   private readonly budgets = new Map<string, Tokens>()
   private readonly nextDue = new Map<string, NextDue>()
-  /** Latest faults by session, least recently updated first. */
-  private readonly faults = new Map<string, readonly TimedDegradation[]>()
+  /** Latest faults by session. */
+  private readonly faults = new LruCache<string, readonly TimedDegradation[]>({ maxEntries: maxSessionsWithFaults })
   private readonly stopped = new AbortController()
   private readonly waitingForSlot: (() => void)[] = []
   private modelCalls = 0
@@ -133,8 +134,8 @@ export class UpkeepScheduler {
 
   /** Discards cached state of a scope's sessions after some of them were changed or erased. */
   invalidate(scope: Scope): void {
-    for (const cache of [this.nextDue, this.faults])
-      for (const name of cache.keys()) if (name === scope || name.startsWith(`${scope}:`)) cache.delete(name)
+    for (const name of this.nextDue.keys()) if (isInScope(name, scope)) this.nextDue.delete(name)
+    this.faults.deleteWhere((name) => isInScope(name, scope))
   }
 
   /** Resolves when no work is in progress. */
@@ -147,7 +148,7 @@ export class UpkeepScheduler {
       by: this.lastSummaryBy,
       running: this.runs.size,
       done: this.completedSteps,
-      degraded: latestFaults([...this.faults.values()].flat()),
+      degraded: latestFaults([...this.faults].flatMap(([, faults]) => faults)),
     }
   }
 
@@ -295,14 +296,9 @@ export class UpkeepScheduler {
   private setFaults(key: Key, faults: readonly Degradation[]): void {
     const name = formatKey(key)
     const at = this.deps.clock()
-    this.faults.delete(name)
-    if (faults.length > 0)
-      this.faults.set(
-        name,
-        faults.map((fault) => ({ ...fault, at })),
-      )
-    const [oldest] = this.faults.keys()
-    if (this.faults.size > maxSessionsWithFaults && oldest !== undefined) this.faults.delete(oldest)
+    const timed = faults.map((fault) => ({ ...fault, at }))
+    if (timed.length === 0) this.faults.delete(name)
+    else this.faults.set(name, timed)
   }
 }
 

@@ -10,7 +10,7 @@ import {
   profiles,
   ramStore,
 } from '../../src/index.ts'
-import { retryDelay } from '../../src/lifecycle/delivery.ts'
+import { deliveryDelay } from '../../src/lifecycle/delivery.ts'
 import { newMessage as stored } from '../../src/stores/conformance/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { appendUser } from './fixtures.ts'
@@ -138,7 +138,7 @@ describe('onSessionEnd', () => {
       await memory.lifecycle.whenIdle()
       expect(state.attempts).toBe(attempts)
     }
-    expect([1, 2, 12, 13, 100].map(retryDelay)).toEqual([1_000, 2_000, 2_048_000, 3_600_000, 3_600_000])
+    expect([1, 2, 12, 13, 100].map(deliveryDelay)).toEqual([1_000, 2_000, 2_048_000, 3_600_000, 3_600_000])
     state.failing = false
     clock.now += 8_000
     await memory.sweep()

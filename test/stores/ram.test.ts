@@ -6,7 +6,6 @@ import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import { noExpiry, type SessionChange } from '../../src/domain/session.ts'
 import { newMessage } from '../../src/stores/conformance/fixtures.ts'
 import { storeConformance } from '../../src/stores/conformance.ts'
-import { ExpiryHeap } from '../../src/stores/ram/sessionCache.ts'
 import { type Compressor, type RamStore, ramStore } from '../../src/stores/ram.ts'
 import { zstdCompressor } from '../../src/stores/zstd.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -49,58 +48,6 @@ describe('ramStore with all sessions compressed', () => {
 
 describe('ramStore with all sessions compressed by Zstandard', () => {
   for (const { name, run } of storeConformance(async () => alwaysCompressed(zstdCompressor ?? identity))) it(name, run)
-})
-
-type TestItem = { readonly name: number; expiresAt: number; heapIndex: number }
-
-describe('ExpiryHeap', () => {
-  /** Creates a heap whose items count the reads of their expiry time. */
-  function createCountingHeap(times: readonly number[]) {
-    const counter = { reads: 0 }
-    const items = times.map((time, name): TestItem => {
-      let current = time
-      return {
-        name,
-        heapIndex: 0,
-        get expiresAt() {
-          counter.reads++
-          return current
-        },
-        set expiresAt(value) {
-          current = value
-        },
-      }
-    })
-    const heap = new ExpiryHeap<TestItem>()
-    for (const item of items) heap.add(item)
-    return { items, heap, counter }
-  }
-  const shuffled = Array.from({ length: 50_000 }, (_, index) => ((index * 7_919) % 50_000) + 1)
-
-  verifies('T-06', 'listExpired reads the expired items and few others', () => {
-    const { heap, counter } = createCountingHeap(shuffled)
-    counter.reads = 0
-    expect(heap.listExpired(0)).toEqual([])
-    expect(counter.reads).toBe(1)
-    counter.reads = 0
-    expect(heap.listExpired(100)).toHaveLength(100)
-    expect(counter.reads).toBeLessThanOrEqual(301)
-  })
-
-  it('update and remove read a logarithmic number of items', () => {
-    const { items, heap, counter } = createCountingHeap(shuffled)
-    counter.reads = 0
-    for (const item of items.slice(0, 1_000)) {
-      item.expiresAt = 60_000
-      heap.update(item)
-    }
-    for (const item of items.slice(1_000, 2_000)) heap.remove(item)
-    // Sixteen levels with three reads each.
-    expect(counter.reads).toBeLessThan(2_000 * 60)
-    const remaining = items.slice(2_000).filter(({ expiresAt }) => expiresAt <= 10_000)
-    expect(new Set(heap.listExpired(10_000))).toEqual(new Set(remaining))
-    expect(heap.listExpired(60_000)).toHaveLength(49_000)
-  })
 })
 
 const changeAt = (time: number, key: string, overrides: Partial<SessionChange> = {}): SessionChange => ({

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compactJson } from '../../src/text/json.ts'
+import { compactJson, isDeeperThan, listJsonTexts, mapJsonStrings } from '../../src/text/json.ts'
 
 describe('compactJson', () => {
   it('removes white space between tokens and nothing else', () => {
@@ -15,4 +15,43 @@ describe('compactJson', () => {
   it.each(['{ not json', 'plain text', '', '[1, 2', '12  '])('returns %j unchanged', (text) =>
     expect(compactJson(text)).toBe(text),
   )
+})
+
+describe('mapJsonStrings', () => {
+  it('with any JSON › replaces the string values and nothing else', () => {
+    const value = { a: ['x', 1, null, { x: 'y' }], b: true, c: 'z' }
+    expect(mapJsonStrings(value, (text) => text.toUpperCase())).toEqual({
+      a: ['X', 1, null, { x: 'Y' }],
+      b: true,
+      c: 'Z',
+    })
+    fc.assert(
+      fc.property(fc.jsonValue(), (json) => {
+        expect(mapJsonStrings(json, (text) => text)).toEqual(json)
+      }),
+    )
+  })
+})
+
+describe('listJsonTexts', () => {
+  it('with nested values › lists property names and primitive values', () => {
+    expect(listJsonTexts({ a: ['x', 1, null, { b: false }], c: {} })).toEqual([
+      'a',
+      'x',
+      '1',
+      'null',
+      'b',
+      'false',
+      'c',
+    ])
+    expect(listJsonTexts('x')).toEqual(['x'])
+  })
+})
+
+describe('isDeeperThan', () => {
+  it('with nested lists and objects › counts both', () => {
+    const value = { a: [{ b: [] }] }
+    expect([0, 1, 2, 3, 4].map((levels) => isDeeperThan(value, levels))).toEqual([true, true, true, true, false])
+    expect(isDeeperThan('text', 0)).toBe(false)
+  })
 })

@@ -1,4 +1,5 @@
 import type { Tokens } from '../../domain/entry.ts'
+import { Heap } from '../../domain/heap.ts'
 import { extractTerms } from '../../text/words.ts'
 import { recencyFactor } from '../item.ts'
 import type { TextMessage } from '../textMessage.ts'
@@ -121,18 +122,19 @@ class LineSelector {
    */
   addBest(): void {
     const floor = this.#floor(1)
-    const queue = new LineQueue()
-    for (const index of this.#lines.keys()) if (this.#isSelectable(index)) queue.add(index, this.#gain(index))
+    const queue = new Heap(isBetter)
+    for (const index of this.#lines.keys())
+      if (this.#isSelectable(index)) queue.push({ index, score: this.#gain(index) })
     for (
-      let next = queue.take();
+      let next = queue.pop();
       next !== undefined && Math.max(this.#remaining.code, this.#remaining.conversation) >= minLineTokens;
-      next = queue.take()
+      next = queue.pop()
     ) {
       const { index, score } = next
       if (!this.#isSelectable(index)) continue
       const gain = this.#gain(index)
       if (gain <= 0) continue
-      if (gain < score) queue.add(index, gain)
+      if (gain < score) queue.push({ index, score: gain })
       else if (this.#addAbove(index, floor)) this.#requeueNeighbours(index, queue)
     }
   }
@@ -150,10 +152,11 @@ class LineSelector {
     !this.#selected.has(index) && this.#input.dependencies[index] !== undefined
 
   /** Selecting a line can raise the gain of its neighbours: names at their edges now have context. */
-  #requeueNeighbours(index: number, queue: LineQueue): void {
+  #requeueNeighbours(index: number, queue: Heap<QueueEntry>): void {
     const { required = [], neighbours = [] } = this.#input.dependencies[index] ?? {}
     for (const near of [...required, ...neighbours])
-      for (const other of [near - 1, near, near + 1]) if (this.#isSelectable(other)) queue.add(other, this.#gain(other))
+      for (const other of [near - 1, near, near + 1])
+        if (this.#isSelectable(other)) queue.push({ index: other, score: this.#gain(other) })
   }
 
   /** Returns a line and its dependencies that are not selected yet. */
@@ -241,49 +244,9 @@ class LineSelector {
 
 type QueueEntry = { readonly index: number; readonly score: number }
 
-/** Max-heap of lines by score; of equal scores, the later line comes first. */
-class LineQueue {
-  readonly #heap: QueueEntry[] = []
-
-  add(index: number, score: number): void {
-    let slot = this.#heap.push({ index, score }) - 1
-    while (slot > 0) {
-      const parent = (slot - 1) >> 1
-      if (!this.#isBefore(slot, parent)) break
-      this.#swap(slot, parent)
-      slot = parent
-    }
-  }
-
-  /** Removes and returns the line with the highest score. */
-  take(): QueueEntry | undefined {
-    const last = this.#heap.length - 1
-    if (last > 0) this.#swap(0, last)
-    const best = this.#heap.pop()
-    let slot = 0
-    for (;;) {
-      const [left, right] = [2 * slot + 1, 2 * slot + 2]
-      let next = slot
-      if (left < last && this.#isBefore(left, next)) next = left
-      if (right < last && this.#isBefore(right, next)) next = right
-      if (next === slot) return best
-      this.#swap(slot, next)
-      slot = next
-    }
-  }
-
-  #isBefore(slot: number, other: number): boolean {
-    const [one, two] = [this.#heap[slot], this.#heap[other]]
-    if (one === undefined || two === undefined) return false
-    return one.score > two.score || (one.score === two.score && one.index > two.index)
-  }
-
-  #swap(slot: number, other: number): void {
-    const entry = this.#heap[slot] as QueueEntry
-    this.#heap[slot] = this.#heap[other] as QueueEntry
-    this.#heap[other] = entry
-  }
-}
+/** Puts higher scores first; of equal scores, the later line. */
+const isBetter = (a: QueueEntry, b: QueueEntry): boolean =>
+  a.score > b.score || (a.score === b.score && a.index > b.index)
 
 /** Scores of names, counted once per name, and of lines themselves. */
 export type LineScores = { readonly names: ReadonlyMap<string, number>; readonly line: (index: number) => number }

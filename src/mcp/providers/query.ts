@@ -1,7 +1,8 @@
 import type { CallToolResult, Client, ContentBlock, ReadResourceResult } from '@modelcontextprotocol/client'
 import type { Millis } from '../../domain/entry.ts'
-import { isObject, MemoryError } from '../../domain/error.ts'
+import { MemoryError } from '../../domain/error.ts'
 import { clip } from '../../text/clip.ts'
+import { mapJsonStrings } from '../../text/json.ts'
 
 /** Event on which a provider is queried. */
 export type Occasion = 'save' | 'restore'
@@ -44,7 +45,7 @@ export async function queryProvider(
     return sanitize(resourceText(await client.readResource({ uri }, { signal })))
   }
   const answer = await client.callTool(
-    { name: tool, arguments: fillValue(args, clipped) as Record<string, unknown> },
+    { name: tool, arguments: mapJsonStrings(args, (text) => fillTemplate(text, clipped)) as Record<string, unknown> },
     { signal },
   )
   const text = sanitize(toolText(answer))
@@ -66,15 +67,6 @@ export function fillTemplate(
   return template.replaceAll(/\{(workspace|session|text)\}/g, (_, name: keyof QueryVariables) =>
     encode(variables[name]),
   )
-}
-
-/** Replaces the placeholders of all texts in a JSON value. */
-function fillValue(value: unknown, variables: QueryVariables): unknown {
-  if (typeof value === 'string') return fillTemplate(value, variables)
-  if (Array.isArray(value)) return value.map((item) => fillValue(item, variables))
-  return isObject(value)
-    ? Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, fillValue(inner, variables)]))
-    : value
 }
 
 function toolText({ content = [], structuredContent }: CallToolResult): string {

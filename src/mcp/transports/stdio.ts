@@ -14,6 +14,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import { isDeeperThan } from '../../text/json.ts'
 import { canUseWorkspace, type Principal } from '../principal.ts'
 import { createChangeNotifier, type ResourceChange } from '../resources/changes.ts'
 import { createMcpServer } from '../server.ts'
@@ -183,11 +184,6 @@ class StdioTransport implements Transport {
     if (this.pendingRequests.size === 0) this.onAllAnswered()
   }
 }
-
-const isDeeperThan = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((item) => isDeeperThan(item, levels - 1)))
 
 /** Finds the id at the start or the end of an oversized message, where clients write it. */
 function findRequestId({ start, end }: OversizedLine): RequestId | null {

@@ -1,6 +1,8 @@
 import { isIPv6 } from 'node:net'
 import type { Millis } from '../../domain/entry.ts'
 import { checkOption } from '../../domain/error.ts'
+import { getOrCompute } from '../../domain/keyed.ts'
+import { LruCache } from '../../domain/lruCache.ts'
 import { HttpError } from '../http/httpError.ts'
 import type { Credential } from './credential.ts'
 
@@ -32,8 +34,8 @@ export class RateLimiter {
   private readonly limits: RateLimits
   /** False when nothing is limited: then clients need not be identified or counted. */
   readonly isLimited: boolean
-  /** In order of last use. */
-  private readonly buckets = new Map<string, RateLimitBucket>()
+  /** Without a limit of its own: a bucket with running requests is never dropped. */
+  private readonly buckets = new LruCache<string, RateLimitBucket>()
   private running = 0
 
   constructor(limits: RateLimits) {
@@ -94,13 +96,15 @@ export class RateLimiter {
 
   private refillBucket(client: string, now: Millis): RateLimitBucket {
     const { requestsPerMinute = Number.POSITIVE_INFINITY } = this.limits
-    const bucket = this.buckets.get(client) ?? { tokens: requestsPerMinute, updatedAt: now, running: 0 }
+    const bucket = getOrCompute(this.buckets, client, () => ({
+      tokens: requestsPerMinute,
+      updatedAt: now,
+      running: 0,
+    }))
     const elapsed = Math.max(0, now - bucket.updatedAt)
     if (elapsed > 0)
       bucket.tokens = Math.min(requestsPerMinute, bucket.tokens + (elapsed / minuteMs) * requestsPerMinute)
     bucket.updatedAt = now
-    this.buckets.delete(client)
-    this.buckets.set(client, bucket)
     this.dropOldBuckets(now)
     return bucket
   }
@@ -111,14 +115,14 @@ export class RateLimiter {
    */
   private dropOldBuckets(now: Millis): void {
     for (let checked = 0; checked < 2; checked++) {
-      const [oldest] = this.buckets
+      const { oldest } = this.buckets
       if (oldest === undefined) return
       const [client, bucket] = oldest
       const isFull = now - bucket.updatedAt >= minuteMs
       if (bucket.running === 0 && !isFull && this.buckets.size <= maxBuckets) return
-      this.buckets.delete(client)
-      // A bucket with running requests moves to the end, so that it does not block the check of the others.
+      // A bucket with running requests becomes the newest, so that it does not block the check of the others.
       if (bucket.running > 0) this.buckets.set(client, bucket)
+      else this.buckets.delete(client)
     }
   }
 }

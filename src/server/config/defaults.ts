@@ -1,5 +1,5 @@
+import type { RetryPolicy } from '../../domain/retry.ts'
 import type { Timeouts } from '../../providers/deadline.ts'
-import type { RetryPolicy } from '../upstreams/pool.ts'
 import { defaultProfile } from './profileConfig.ts'
 import type { Config, sections } from './schema.ts'
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Millis } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
+import { isDeeperThan } from '../../text/json.ts'
 import { HttpError } from './httpError.ts'
 import { isMultipart, parseMultipart, type Upload } from './multipart.ts'
 
@@ -200,15 +201,6 @@ function endOfString(bytes: Uint8Array, start: number): number {
   let index = start
   while (index < bytes.length && bytes[index] !== quote) index += bytes[index] === backslash ? 2 : 1
   return index
-}
-
-function isDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if (levels === 0) return true
-  if (Array.isArray(value)) return value.some((item) => isDeeperThan(item, levels - 1))
-  // `for in` avoids allocating a list of fields for every message of a history.
-  for (const name in value) if (isDeeperThan(value[name as keyof typeof value], levels - 1)) return true
-  return false
 }
 
 /**

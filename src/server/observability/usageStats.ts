@@ -1,5 +1,7 @@
 import type { Millis, Tokens } from '../../domain/entry.ts'
-import { LruCache } from './lruCache.ts'
+import { isInScope } from '../../domain/key.ts'
+import { getOrCompute } from '../../domain/keyed.ts'
+import { LruCache } from '../../domain/lruCache.ts'
 
 /** Protocol of a request: OpenAI's chat completions or responses, or Anthropic's messages. */
 export type ProtocolName = 'chat' | 'responses' | 'messages'
@@ -122,33 +124,33 @@ const ratio = (part: number, whole: number): number | null => (whole === 0 ? nul
  * not shrink when one of its sessions is dropped.
  */
 export class UsageStats {
-  private readonly sessions: LruCache<UsageTotals>
-  private readonly scopes: LruCache<UsageTotals>
+  private readonly sessions: LruCache<string, UsageTotals>
+  private readonly scopes: LruCache<string, UsageTotals>
 
   constructor(maxEntries = 10_000) {
-    this.sessions = new LruCache(maxEntries, createTotals)
-    this.scopes = new LruCache(maxEntries, createTotals)
+    this.sessions = new LruCache({ maxEntries })
+    this.scopes = new LruCache({ maxEntries })
   }
 
   recordTurn(turn: TurnRecord): void {
-    if (turn.key !== undefined) addTurn(this.sessions.getOrCreate(turn.key), turn)
-    if (turn.scope !== undefined) addTurn(this.scopes.getOrCreate(turn.scope), turn)
+    if (turn.key !== undefined) addTurn(getOrCompute(this.sessions, turn.key, createTotals), turn)
+    if (turn.scope !== undefined) addTurn(getOrCompute(this.scopes, turn.scope, createTotals), turn)
   }
 
   session(key: string): UsageReport {
-    return reportUsage(this.sessions.get(key) ?? createTotals())
+    return reportUsage(this.sessions.peek(key) ?? createTotals())
   }
 
   scope(scope: string): UsageReport {
-    return reportUsage(this.scopes.get(scope) ?? createTotals())
+    return reportUsage(this.scopes.peek(scope) ?? createTotals())
   }
 
   /** Deletes the usage of a session, or of a tenant with all its sessions: an id may be a person's name. */
   forget(target: { readonly key: string } | { readonly scope: string }): void {
-    if ('key' in target) this.sessions.deleteWhere((key) => key === target.key)
+    if ('key' in target) this.sessions.delete(target.key)
     else {
-      this.scopes.deleteWhere((scope) => scope === target.scope)
-      this.sessions.deleteWhere((key) => key === target.scope || key.startsWith(`${target.scope}:`))
+      this.scopes.delete(target.scope)
+      this.sessions.deleteWhere((key) => isInScope(key, target.scope))
     }
   }
 }

@@ -1,4 +1,5 @@
-import { LruCache } from '../observability/lruCache.ts'
+import { getOrCompute } from '../../domain/keyed.ts'
+import { LruCache } from '../../domain/lruCache.ts'
 
 /** What the server knows of a session beyond what is stored. */
 type Activity = {
@@ -11,16 +12,15 @@ type Activity = {
 const maxSessions = 10_000
 const maxClients = 32
 
+const createActivity = (): Activity => ({ openQuestions: new Map(), resendsHistory: new Map() })
+
 /** Tracks the running turns and the clients of each session while the server runs. */
 export class SessionActivity {
-  private readonly sessions = new LruCache<Activity>(maxSessions, () => ({
-    openQuestions: new Map(),
-    resendsHistory: new Map(),
-  }))
+  private readonly sessions = new LruCache<string, Activity>({ maxEntries: maxSessions })
 
   /** Marks a question as open until the returned function is called. */
   openQuestion(session: string, sequence: number): () => void {
-    const { openQuestions } = this.sessions.getOrCreate(session)
+    const { openQuestions } = getOrCompute(this.sessions, session, createActivity)
     openQuestions.set(sequence, false)
     return () => openQuestions.delete(sequence)
   }
@@ -44,7 +44,7 @@ export class SessionActivity {
   }
 
   rememberHabit(session: string, client: string, resends: boolean): void {
-    const { resendsHistory } = this.sessions.getOrCreate(session)
+    const { resendsHistory } = getOrCompute(this.sessions, session, createActivity)
     const [oldest] = resendsHistory.keys()
     if (resendsHistory.size >= maxClients && oldest !== undefined) resendsHistory.delete(oldest)
     resendsHistory.set(client, resends)

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Message, SequenceRange } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
+import { getOrCompute } from '../../domain/keyed.ts'
+import { LruCache } from '../../domain/lruCache.ts'
 import { HttpError } from '../http/httpError.ts'
 import type { RequestContext } from '../http/requestContext.ts'
 import type { ResolvedMemory } from '../memoryRegistry.ts'
-import { LruCache } from '../observability/lruCache.ts'
 import type { ClientMessage, ModelReply, ParsedRequest, Protocol } from '../protocols/protocol.ts'
 import type { UpstreamResponse } from '../upstreams/backend.ts'
 import type { OutgoingPrompt } from './outgoingPrompt.ts'
@@ -105,14 +106,11 @@ function readHistoryMode(value: string | readonly string[] | undefined): History
   )
 }
 
-const clientDigests = new LruCache<{ digest?: string }>(1_000, () => ({}))
+const clientDigests = new LruCache<string, string>({ maxEntries: 1_000 })
 
 /** Computed once per user agent. */
-function clientDigest(userAgent: string): string {
-  const entry = clientDigests.getOrCreate(userAgent)
-  entry.digest ??= createHash('sha256').update(userAgent).digest('hex').slice(0, 8)
-  return entry.digest
-}
+const clientDigest = (userAgent: string): string =>
+  getOrCompute(clientDigests, userAgent, () => createHash('sha256').update(userAgent).digest('hex').slice(0, 8))
 
 /** An unclear value is refused: a client that means "do not store" must not be stored. */
 function isStoreDisabled(value: string | readonly string[] | undefined): boolean {

@@ -1,20 +1,16 @@
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
+import { parseRetryAfter, type RetryPolicy, retryDelay } from '../../domain/retry.ts'
 import type { Timeouts } from '../../providers/deadline.ts'
 import { detectProtocol } from '../auth/upstreamHeaders.ts'
 import { HttpError } from '../http/httpError.ts'
 import type { Backend, UpstreamRequest, UpstreamResponse } from './backend.ts'
 import { groupByProtocol, servesModel, Upstream, type UpstreamOptions, upstreamProtocolFor } from './upstream.ts'
 
-/**
- * Attempts per upstream and the delays between them. The delay doubles with each attempt; above the maximum the pool
- * gives up.
- */
-export type RetryPolicy = { readonly tries: number; readonly baseDelay: Millis; readonly maxDelay: Millis }
-
 export type PoolOptions = {
   readonly upstreams: readonly UpstreamOptions[]
   readonly timeouts: Timeouts
+  /** For the last upstream. */
   readonly retryPolicy: RetryPolicy
   /** Resolves after the given time; rejects when the signal aborts. */
   readonly sleep: (time: Millis, signal: AbortSignal) => Promise<void>
@@ -63,7 +59,6 @@ async function sendWithFailover(
   request: UpstreamRequest,
   options: PoolOptions,
 ): Promise<UpstreamResponse> {
-  const { tries: maxAttempts, maxDelay } = options.retryPolicy
   const failedUpstreams: string[] = []
   let retries = 0
   for (let index = 0; index < upstreams.length; index++) {
@@ -80,10 +75,9 @@ async function sendWithFailover(
       } catch (thrown) {
         error = thrown
       }
-      const delay = isRetryable(response, error, isLast) ? retryDelay(response, attempt, options) : undefined
-      const isFinal = delay === undefined || (isLast && (attempt >= maxAttempts || delay > maxDelay))
-      if (isFinal && response === undefined) throw error
-      if (isFinal)
+      const delay = isRetryable(response, error, isLast) ? nextDelay(response, attempt, isLast, options) : undefined
+      if (delay === undefined && response === undefined) throw error
+      if (delay === undefined)
         return retries === 0
           ? (response as UpstreamResponse)
           : { ...(response as UpstreamResponse), retries, failedUpstreams }
@@ -108,24 +102,16 @@ function isRetryable(response: UpstreamResponse | undefined, error: unknown, isL
   return error instanceof MemoryError && (error.code === 'upstream' || (error.code === 'timeout' && !isLast))
 }
 
-/** Delay before the next attempt: the server's `retry-after`, else exponential backoff with jitter. */
-function retryDelay(
+/** Delay before the next attempt, or none before the next upstream; undefined when there should be no attempt. */
+function nextDelay(
   response: UpstreamResponse | undefined,
   attempt: number,
+  isLast: boolean,
   { retryPolicy, random = Math.random }: PoolOptions,
-): Millis {
-  return parseRetryAfter(response) ?? retryPolicy.baseDelay * 2 ** (attempt - 1) * (0.5 + random() / 2)
-}
-
-function parseRetryAfter(response: UpstreamResponse | undefined): Millis | undefined {
-  const exact = Number.parseFloat(response?.headers['retry-after-ms'] ?? '')
-  if (exact >= 0) return exact
-  const text = response?.headers['retry-after'] ?? ''
-  const seconds = Number(text === '' ? Number.NaN : text)
-  if (seconds >= 0) return seconds * 1_000
-  // Date.parse would read an invalid number such as -3 as a year, so a date must contain letters.
-  const date = /[a-z]/i.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
+): Millis | undefined {
+  if (!isLast) return 0
+  const retryAfter = parseRetryAfter((name) => response?.headers[name], Date.now())
+  return retryDelay(attempt, retryPolicy, retryAfter, random)
 }
 
 /**

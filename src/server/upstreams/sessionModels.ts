@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { MemoryError } from '../../domain/error.ts'
-import { formatKey, type Key, type Scope } from '../../domain/key.ts'
+import { formatKey, isInScope, type Key, type Scope } from '../../domain/key.ts'
+import { LruCache } from '../../domain/lruCache.ts'
 import type { Model } from '../../domain/ports.ts'
 import { anthropicModel } from '../../providers/anthropic.ts'
 import { openaiModel } from '../../providers/openai.ts'
@@ -40,7 +41,7 @@ export class SessionModels {
   private readonly upstreamsByProtocol: Readonly<Record<UpstreamProtocol, readonly UpstreamOptions[]>>
   /** Configured model for all sessions and its upstream. */
   private readonly fixedModel: Pick<SessionModel, 'model' | 'upstream'> | undefined
-  private readonly sessions = new Map<string, SessionModel>()
+  private readonly sessions = new LruCache<string, SessionModel>({ maxEntries: maxSessions })
 
   /** Throws a `MemoryError` if no upstream serves the configured model. */
   constructor({ upstreams, model }: SessionModelOptions) {
@@ -59,22 +60,17 @@ export class SessionModels {
   ): void {
     const upstream = this.upstreams.find(({ name }) => name === upstreamName)
     if (upstream === undefined || typeof model !== 'string' || model === '') return
-    const id = formatKey(key)
-    this.sessions.delete(id)
-    this.sessions.set(id, {
+    this.sessions.set(formatKey(key), {
       upstream,
       model,
       headers: withholdClientKey ? undefined : this.selectClientKey(upstream, model, headers),
     })
-    const [oldest] = this.sessions.keys()
-    if (this.sessions.size > maxSessions && oldest !== undefined) this.sessions.delete(oldest)
   }
 
   /** Forgets a session, or without `id` the tenant and all its sessions. */
   forget(scope: Scope, id?: string): void {
-    const target = id === undefined || id === '' ? scope : `${scope}:${id}`
-    for (const session of this.sessions.keys())
-      if (session === target || (id === undefined && session.startsWith(`${scope}:`))) this.sessions.delete(session)
+    if (id === undefined) this.sessions.deleteWhere((session) => isInScope(session, scope))
+    else this.sessions.delete(formatKey({ scope, id }))
   }
 
   /** Returns the model for a session's upkeep; undefined until its client has received a response. */

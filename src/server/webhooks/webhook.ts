@@ -1,6 +1,8 @@
 import { createHmac } from 'node:crypto'
 import type { Millis } from '../../domain/entry.ts'
 import { checkOption, MemoryError } from '../../domain/error.ts'
+import { getOrCompute } from '../../domain/keyed.ts'
+import { LruCache } from '../../domain/lruCache.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { OnSessionEnd } from '../../lifecycle/endEvent.ts'
 import { stripQuery } from '../../providers/url.ts'
@@ -91,13 +93,10 @@ const maxRememberedEvents = 10_000
  * const onSessionEnd = deliverOnce(createWebhook({ url, secret }))
  */
 export function deliverOnce(deliver: OnSessionEnd): OnSessionEnd {
-  const deliveries = new Map<string, Promise<void>>()
+  const deliveries = new LruCache<string, Promise<void>>({ maxEntries: maxRememberedEvents })
   return (session, data, end) => {
-    const delivery = deliveries.get(end.id) ?? Promise.resolve().then(() => deliver(session, data, end))
-    deliveries.set(end.id, delivery)
+    const delivery = getOrCompute(deliveries, end.id, () => Promise.resolve().then(() => deliver(session, data, end)))
     delivery.catch(() => deliveries.delete(end.id))
-    const [oldest] = deliveries.keys()
-    if (deliveries.size > maxRememberedEvents && oldest !== undefined) deliveries.delete(oldest)
     return delivery
   }
 }

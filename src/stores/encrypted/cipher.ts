@@ -2,10 +2,24 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { MemoryError } from '../../domain/error.ts'
 
 const algorithm = 'aes-256-gcm'
-const nonceBytes = 12
-const tagBytes = 16
-
+export const nonceBytes = 12
+export const tagBytes = 16
 export const keyLengthBytes = 32
+
+/** Encrypts with AES-256-GCM; returns the encrypted content and the tag. A key must never see the same nonce twice. */
+export function encryptAesGcm(key: Uint8Array, nonce: Uint8Array, content: Uint8Array, associatedData: string): Buffer {
+  const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes })
+  cipher.setAAD(Buffer.from(associatedData))
+  return Buffer.concat([cipher.update(content), cipher.final(), cipher.getAuthTag()])
+}
+
+/** Decrypts the result of `encryptAesGcm`. Throws if it was modified, or key, nonce or associated data differ. */
+export function decryptAesGcm(key: Uint8Array, nonce: Uint8Array, bytes: Uint8Array, associatedData: string): Buffer {
+  const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes })
+  decipher.setAAD(Buffer.from(associatedData))
+  decipher.setAuthTag(bytes.subarray(-tagBytes))
+  return Buffer.concat([decipher.update(bytes.subarray(0, -tagBytes)), decipher.final()])
+}
 
 /**
  * AES-256-GCM with one key. Ciphertext layout: base64 of nonce (12 bytes), encrypted content, tag (16 bytes). Nonces
@@ -24,10 +38,8 @@ export class Cipher {
   /** Encrypts content. The ciphertext decrypts only with the same associated data, which it does not contain. */
   encrypt(content: string | Uint8Array, associatedData: string): string {
     const nonce = randomBytes(nonceBytes)
-    const cipher = createCipheriv(algorithm, this.requireKey(), nonce, { authTagLength: tagBytes })
-    cipher.setAAD(Buffer.from(associatedData))
-    const encrypted = [nonce, cipher.update(Buffer.from(content)), cipher.final(), cipher.getAuthTag()]
-    return Buffer.concat(encrypted).toString('base64')
+    const encrypted = encryptAesGcm(this.requireKey(), nonce, Buffer.from(content), associatedData)
+    return Buffer.concat([nonce, encrypted]).toString('base64')
   }
 
   /** Decrypts a ciphertext; undefined if it was modified, or belongs to another key or other associated data. */
@@ -35,11 +47,8 @@ export class Cipher {
     const key = this.requireKey()
     const bytes = Buffer.from(ciphertext, 'base64')
     if (bytes.length < nonceBytes + tagBytes) return undefined
-    const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
-    decipher.setAAD(Buffer.from(associatedData))
-    decipher.setAuthTag(bytes.subarray(-tagBytes))
     try {
-      return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()])
+      return decryptAesGcm(key, bytes.subarray(0, nonceBytes), bytes.subarray(nonceBytes), associatedData)
     } catch {
       return undefined
     }

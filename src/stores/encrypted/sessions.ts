@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Message } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
+import { LruCache } from '../../domain/lruCache.ts'
 import type {
   AuxiliaryRecord,
   EraseFilter,
@@ -33,7 +34,7 @@ const maxCachedCiphers = 10_000
 export class EncryptedSessions implements Omit<Store, 'durability' | 'capabilities'> {
   private readonly inner: Store
   private readonly keyring: Keyring
-  private readonly ciphers = new Map<string, SessionCipher>()
+  private readonly ciphers = new LruCache<string, SessionCipher>({ maxEntries: maxCachedCiphers })
   private isClosed = false
 
   constructor(inner: Store, keyring: Keyring) {
@@ -182,11 +183,10 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     this.ciphers.set(formatKey(key), cipher)
     // A read may finish after the store was closed.
     if (this.isClosed) this.wipeCiphers()
-    else if (this.ciphers.size > maxCachedCiphers) this.ciphers.delete(this.ciphers.keys().next().value as string)
   }
 
   private wipeCiphers(): void {
-    for (const { cipher } of this.ciphers.values()) cipher.wipe()
+    for (const [, { cipher }] of this.ciphers) cipher.wipe()
     this.ciphers.clear()
   }
 

@@ -45,13 +45,9 @@ export type Session = {
   stamp: number
   /** Number of changes that removed entries or filled a gap. */
   removals: number
-  /** Maintained by the session cache: position in the expiry heap, estimated size, and links of the LRU lists. */
+  /** Maintained by the session cache: position in the expiry heap, and estimated size. */
   heapIndex: number
   bytes: number
-  olderUsed: Session | undefined
-  newerUsed: Session | undefined
-  olderUncompressed: Session | undefined
-  newerUncompressed: Session | undefined
   /** Auxiliary records; created with the first one. */
   records: RecordLog | undefined
   /** Exactly one of the two is defined. */
@@ -84,10 +80,6 @@ export const createSession = ({ key, epoch, at, expiresAt }: SessionChange): Ses
   removals: 0,
   heapIndex: 0,
   bytes: 0,
-  olderUsed: undefined,
-  newerUsed: undefined,
-  olderUncompressed: undefined,
-  newerUncompressed: undefined,
   records: undefined,
   content: emptyContent(),
   compressed: undefined,

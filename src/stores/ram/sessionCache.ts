@@ -1,5 +1,7 @@
 import { countMessageBytes, type Entry, type Millis, utf8Length } from '../../domain/entry.ts'
+import { Heap } from '../../domain/heap.ts'
 import { isInternalKey, type Key, type Scope } from '../../domain/key.ts'
+import { LruCache } from '../../domain/lruCache.ts'
 import type { MemoryLimit, SessionCounter } from '../../domain/ports.ts'
 import type { Compressor } from './compression.ts'
 import { deserialize, serialize } from './serialize.ts'
@@ -31,14 +33,19 @@ const entryOverheadBytes = 200
 /** Finds sessions by expiry time and by scope, counts their memory, and compresses idle ones. */
 export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounter {
   private readonly options: RamStoreOptions
-  private readonly expiries = new ExpiryHeap<Session>()
+  private readonly expiries = new Heap<Session>(
+    (a, b) => a.expiresAt < b.expiresAt,
+    (session, index) => {
+      session.heapIndex = index
+    },
+  )
   private readonly scopes = new Map<Scope, Set<Session>>()
   /** Number of user sessions by scope, without the engine's internal ones. */
   private readonly counts = new Map<Scope, number>()
   /** User sessions by last use; only with a memory limit, which needs it for eviction. */
-  private readonly lru: LruList | undefined
+  private readonly lru: LruCache<Session, true> | undefined
   /** Uncompressed sessions by last use, and the bytes of those that may be compressed during a write. */
-  private readonly uncompressed = new LruList({ older: 'olderUncompressed', newer: 'newerUncompressed' })
+  private readonly uncompressed = new LruCache<Session, true>()
   private uncompressedBytes = 0
   /** The compressed session read last: a reader usually reads it several times in a row. */
   private lastRead: { readonly session: Session; readonly content: SessionContent } | undefined
@@ -46,12 +53,12 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
 
   constructor(options: RamStoreOptions = {}) {
     this.options = options
-    this.lru = options.maxBytes === undefined ? undefined : new LruList({ older: 'olderUsed', newer: 'newerUsed' })
+    this.lru = options.maxBytes === undefined ? undefined : new LruCache()
   }
 
   onCreated(session: Session): void {
     const { scope } = session.key
-    this.expiries.add(session)
+    this.expiries.push(session)
     this.scopes.set(scope, (this.scopes.get(scope) ?? new Set()).add(session))
     this.adjustCount(session, 1)
     this.setSize(session, sessionOverheadBytes)
@@ -60,13 +67,13 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
   onWritten(session: Session, added: readonly Entry[], removed: readonly Entry[], isUse: boolean): void {
     const bytes = this.dropCompressed(session) ?? session.bytes + sumBytes(added) - sumBytes(removed)
     this.setSize(session, bytes)
-    this.expiries.update(session)
+    this.expiries.update(session.heapIndex)
     if (!this.uncompressed.has(session)) {
       this.uncompressedBytes += compressibleBytes(session)
-      this.uncompressed.moveToNewest(session)
-    } else if (isUse) this.uncompressed.moveToNewest(session)
+      this.uncompressed.set(session, true)
+    } else if (isUse) this.uncompressed.get(session)
     if (this.lru !== undefined && isSession(session.key) && (isUse || !this.lru.has(session)))
-      this.lru.moveToNewest(session)
+      this.lru.set(session, true)
     this.compressOverflow()
   }
 
@@ -76,7 +83,7 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
     siblings?.delete(session)
     if (siblings?.size === 0) this.scopes.delete(scope)
     this.adjustCount(session, -1)
-    this.expiries.remove(session)
+    this.expiries.remove(session.heapIndex)
     this.lru?.delete(session)
     this.lastRead = undefined
     this.setSize(session, 0)
@@ -92,7 +99,7 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
   }
 
   candidates({ scope, expiredBy }: SessionFilter): Iterable<Session> {
-    if (expiredBy !== undefined) return this.expiries.listExpired(expiredBy)
+    if (expiredBy !== undefined) return this.expiries.listWhile(({ expiresAt }) => expiresAt <= expiredBy)
     return scope === undefined ? this.allSessions() : (this.scopes.get(scope) ?? [])
   }
 
@@ -111,7 +118,8 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
 
   evictionCandidate(): Key | undefined {
     const { maxBytes = Number.POSITIVE_INFINITY } = this.options
-    return this.totalBytes <= maxBytes ? undefined : this.lru?.oldestUnlessOnly?.key
+    if (this.lru === undefined || this.lru.size < 2 || this.totalBytes <= maxBytes) return undefined
+    return this.lru.oldest?.[0].key
   }
 
   get memoryUsage(): MemoryLimit['memoryUsage'] {
@@ -122,7 +130,7 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
   compressIdle(now: Millis): void {
     const { compressor, compressAfterMs = 600_000 } = this.options
     if (compressor === undefined) return
-    for (const session of this.uncompressed) {
+    for (const [session] of this.uncompressed) {
       if (session.touchedAt > now - compressAfterMs) return
       this.compress(session, compressor)
     }
@@ -132,7 +140,7 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
   private compressOverflow(): void {
     const { compressor, maxUncompressedBytes = 32_000_000 } = this.options
     if (compressor === undefined || this.uncompressedBytes <= maxUncompressedBytes) return
-    for (const session of this.uncompressed) {
+    for (const [session] of this.uncompressed) {
       if (this.uncompressedBytes <= maxUncompressedBytes) return
       if (compressibleBytes(session) > 0) this.compress(session, compressor)
     }
@@ -203,140 +211,3 @@ const estimateBytes = (entry: Entry): number =>
 const isSession = (key: Key): boolean => key.id !== '' && !isInternalKey(key)
 /** True for the scope's own memory, its files and its outbox, which never count against the sessions' limit. */
 const belongsToScope = (key: Key): boolean => key.id === '' || key.id.startsWith(':')
-
-/** An item with an expiry time; `heapIndex` is its position and is maintained by the heap. */
-export type HeapItem = { readonly expiresAt: Millis; heapIndex: number }
-
-/** Binary min-heap by expiry time: expired items are found without visiting the others. */
-export class ExpiryHeap<T extends HeapItem> {
-  private readonly heap: T[] = []
-
-  add(item: T): void {
-    this.heap.push(item)
-    this.siftUp(item, this.heap.length - 1)
-  }
-
-  /** Restores the order after an item's expiry time has changed. */
-  update(item: T): void {
-    this.siftUp(item, item.heapIndex)
-    this.siftDown(item, item.heapIndex)
-  }
-
-  remove(item: T): void {
-    const last = this.heap.pop() as T
-    if (last === item) return
-    this.setAt(item.heapIndex, last)
-    this.update(last)
-  }
-
-  /** Returns the items that have expired at `now`, in no order. */
-  listExpired(now: Millis): readonly T[] {
-    const expired: T[] = []
-    const visit = (index: number): void => {
-      const item = this.heap[index]
-      // Children never expire before their parent.
-      if (item === undefined || item.expiresAt > now) return
-      expired.push(item)
-      visit(2 * index + 1)
-      visit(2 * index + 2)
-    }
-    visit(0)
-    return expired
-  }
-
-  private siftUp(item: T, from: number): void {
-    let index = from
-    while (index > 0) {
-      const parentIndex = (index - 1) >> 1
-      const parent = this.heap[parentIndex] as T
-      if (parent.expiresAt <= item.expiresAt) break
-      this.setAt(index, parent)
-      index = parentIndex
-    }
-    this.setAt(index, item)
-  }
-
-  private siftDown(item: T, from: number): void {
-    let index = from
-    for (;;) {
-      const child = this.earlierChild(index)
-      if (child === undefined || child.expiresAt >= item.expiresAt) break
-      const childIndex = child.heapIndex
-      this.setAt(index, child)
-      index = childIndex
-    }
-    this.setAt(index, item)
-  }
-
-  private earlierChild(index: number): T | undefined {
-    const left = this.heap[2 * index + 1]
-    const right = this.heap[2 * index + 2]
-    return left !== undefined && right !== undefined && right.expiresAt < left.expiresAt ? right : left
-  }
-
-  private setAt(index: number, item: T): void {
-    this.heap[index] = item
-    item.heapIndex = index
-  }
-}
-
-/** Names of the two link fields that a list uses in its sessions. */
-type LinkFields = {
-  readonly older: 'olderUsed' | 'olderUncompressed'
-  readonly newer: 'newerUsed' | 'newerUncompressed'
-}
-
-/**
- * Doubly linked list of sessions by last use. The links are fields of the sessions, so that moving one needs no lookup.
- */
-export class LruList {
-  private readonly older: LinkFields['older']
-  private readonly newer: LinkFields['newer']
-  private oldest: Session | undefined
-  private newest: Session | undefined
-
-  constructor({ older, newer }: LinkFields) {
-    this.older = older
-    this.newer = newer
-  }
-
-  /** The least recently used session; undefined if it is the only one. */
-  get oldestUnlessOnly(): Session | undefined {
-    return this.oldest === this.newest ? undefined : this.oldest
-  }
-
-  has(session: Session): boolean {
-    return this.newest === session || session[this.newer] !== undefined
-  }
-
-  /** Adds a session as the newest, or moves it there. */
-  moveToNewest(session: Session): void {
-    if (this.newest === session) return
-    this.delete(session)
-    session[this.older] = this.newest
-    if (this.newest === undefined) this.oldest = session
-    else this.newest[this.newer] = session
-    this.newest = session
-  }
-
-  delete(session: Session): void {
-    if (!this.has(session)) return
-    const older = session[this.older]
-    const newer = session[this.newer]
-    if (older === undefined) this.oldest = newer
-    else older[this.newer] = newer
-    if (newer === undefined) this.newest = older
-    else newer[this.older] = older
-    session[this.older] = undefined
-    session[this.newer] = undefined
-  }
-
-  /** Iterates from the least recently used session; the current one may be deleted. */
-  *[Symbol.iterator](): Iterator<Session> {
-    for (let session = this.oldest; session !== undefined; ) {
-      const next = session[this.newer]
-      yield session
-      session = next
-    }
-  }
-}

@@ -1,5 +1,6 @@
 import type { DerivedEntry, Message } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
+import { LruCache } from '../../domain/lruCache.ts'
 import type { PageOptions } from '../../domain/ports.ts'
 import { createEmptyHead, findMessageIndex, type SessionHead } from '../../domain/session.ts'
 import type { Reader } from './read.ts'
@@ -16,8 +17,6 @@ type CachedSession = {
   lastUserMessage?: Message | undefined
   derived?: readonly DerivedEntry[] | undefined
   derivedBytes: number
-  /** Total size as last counted. */
-  bytes: number
 }
 
 const maxTailMessages = 512
@@ -30,18 +29,16 @@ const defaultMaxBytes = 64_000_000
  */
 export class HeadCache {
   private readonly reader: Reader
-  private readonly sessions = new Map<string, CachedSession>()
-  private readonly maxBytes: number
-  private totalBytes = 0
+  private readonly sessions: LruCache<string, CachedSession>
 
   constructor(reader: Reader, maxBytes = defaultMaxBytes) {
     this.reader = reader
-    this.maxBytes = maxBytes
+    this.sessions = new LruCache({ maxEntries: maxSessions, maxTotalSize: maxBytes })
   }
 
   /** Estimated size of the cache. */
   get bytes(): number {
-    return this.totalBytes
+    return this.sessions.totalSize
   }
 
   head(key: Key, recent: number): SessionHead {
@@ -51,7 +48,7 @@ export class HeadCache {
       const session = this.refresh(key)
       if (session === undefined) return createEmptyHead(key, this.reader.tombstoneEpoch(key))
       const head = this.buildHead(key, session, recent)
-      this.updateSize(key, session)
+      this.add(key, session)
       return head
     })
   }
@@ -64,7 +61,7 @@ export class HeadCache {
       const session = this.refresh(key)
       if (session === undefined) return []
       const messages = this.readPage(key, session, range)
-      this.updateSize(key, session)
+      this.add(key, session)
       return messages
     })
   }
@@ -74,12 +71,12 @@ export class HeadCache {
     const session = this.sessions.get(formatKey(key))
     if (session === undefined || session.row.revision + 1 !== row.revision || !isContinuation(session.row, row)) return
     applyRow(session, row, messages)
-    this.updateSize(key, session)
+    this.add(key, session)
   }
 
   /** Removes a session, which may contain data that was just erased. */
   drop(key: Key): void {
-    this.evict(formatKey(key))
+    this.sessions.delete(formatKey(key))
   }
 
   /** Returns the cached session if nothing was written to it since; reads one row at most. */
@@ -156,34 +153,20 @@ export class HeadCache {
     const cached = this.sessions.get(name)
     if (cached?.checkedVersion === version) return cached
     const row = this.reader.session(key)
-    // Evicted and added again, so that it becomes the most recently used.
-    this.evict(name)
+    // Callers add it again when it is complete, so that a failed read leaves nothing behind.
+    this.sessions.delete(name)
     if (row === undefined) return undefined
     const session =
       cached !== undefined && isContinuation(cached.row, row)
         ? this.catchUp(key, cached, row)
-        : { row, checkedVersion: version, tail: [], derivedBytes: 0, bytes: 0 }
+        : { row, checkedVersion: version, tail: [], derivedBytes: 0 }
     session.checkedVersion = version
-    this.sessions.set(name, session)
-    this.totalBytes += session.bytes
     return session
   }
 
-  /** Counts a session again and evicts the least recently used others while the cache is too large. */
-  private updateSize(key: Key, session: CachedSession): void {
-    const bytes = estimateBytes(session)
-    this.totalBytes += bytes - session.bytes
-    session.bytes = bytes
-    const name = formatKey(key)
-    for (const oldest of this.sessions.keys()) {
-      if (this.totalBytes <= this.maxBytes && this.sessions.size <= maxSessions) break
-      if (oldest !== name) this.evict(oldest)
-    }
-  }
-
-  private evict(name: string): void {
-    this.totalBytes -= this.sessions.get(name)?.bytes ?? 0
-    this.sessions.delete(name)
+  /** Adds a session, or counts its size again. */
+  private add(key: Key, session: CachedSession): void {
+    this.sessions.set(formatKey(key), session, estimateBytes(session))
   }
 
   /** Reads only the messages that other processes have added, and only if the tail before them is cached. */
