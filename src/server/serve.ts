@@ -29,7 +29,7 @@ import { createHttpServer } from './requestHandler.ts'
 import type { ServerContext } from './serverContext.ts'
 import type { Backend } from './upstreams/backend.ts'
 import { createOfflineBackend } from './upstreams/offlineBackend.ts'
-import { createUpstreamPool, type RetryPolicy } from './upstreams/pool.ts'
+import { createUpstreamPool, type ForwardSetting, type RetryPolicy } from './upstreams/pool.ts'
 import type { SessionModels } from './upstreams/sessionModels.ts'
 import type { UpstreamOptions } from './upstreams/upstream.ts'
 import { createDefaultUpstream } from './upstreams/upstream.ts'
@@ -60,6 +60,13 @@ export type ServeOptions = {
   readonly maxBodyBytes?: number | undefined
   /** Maximum size of a file in bytes. */
   readonly maxFileBytes?: number | undefined
+  /** Maximum size of a forwarded request body in bytes. */
+  readonly maxForwardBytes?: number | undefined
+  /**
+   * Names of the upstreams that receive requests for unknown endpoints, or false for none. Default: all, except that
+   * keys of some tenants cannot reach endpoints that show the whole account.
+   */
+  readonly forward?: ForwardSetting | undefined
   /** Upkeep models by session: the ones `memory` was opened with. */
   readonly upkeepModels?: SessionModels | undefined
   readonly timeouts?: Partial<Timeouts> | undefined
@@ -123,7 +130,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 }
 
 function createBackend(
-  { upstream, apiKey, retries }: ServeOptions,
+  { upstream, apiKey, retries, forward }: ServeOptions,
   memories: MemoryRegistry,
   timeouts: Timeouts,
 ): Backend {
@@ -134,6 +141,7 @@ function createBackend(
     upstreams,
     timeouts,
     retryPolicy: { ...defaultRetries, ...retries },
+    forward,
     sleep: pause,
   })
 }
@@ -171,7 +179,9 @@ function createServerContext(
     maxBytes: {
       body: options.maxBodyBytes ?? defaults.limits.bodyBytes,
       file: options.maxFileBytes ?? defaults.limits.fileBytes,
+      forward: options.maxForwardBytes ?? defaults.limits.forwardBytes,
     },
+    sharesUpstreamAccount: options.forward !== undefined,
     prices: options.prices ?? publishedPrices,
     sessionLocks: new KeyedMutex(),
     metrics: new Metrics({ readGauges: () => readGauges(memories) }),
