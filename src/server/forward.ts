@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
+import { type Readable, Transform } from 'node:stream'
 import { type Key, parseKey } from '../domain/key.ts'
 import { allScopes, type Credential } from './auth/credential.ts'
 import { resolveKey } from './auth/identity.ts'
@@ -12,7 +12,7 @@ import { readHeader } from './turn/turn.ts'
 import { forEachChunk, type UpstreamResponse } from './upstreams/backend.ts'
 
 /** Path of a request under `/v1`, split into the session key and the endpoint. */
-export type ForwardPath = {
+type ForwardPath = {
   readonly key: Key | undefined
   /** Path of the endpoint below the version, such as `files/file-1/content`; empty for `/v1` itself. */
   readonly endpoint: string
@@ -33,7 +33,7 @@ export const forwardRoute: Fallback<Handler> = {
 }
 
 /** Forwards a request to the upstream for unknown endpoints and relays its response; both are streamed. */
-export async function forwardRequest(context: RequestContext): Promise<void> {
+async function forwardRequest(context: RequestContext): Promise<void> {
   const { server, request, client, credential } = context
   const { method = '' } = request
   const { key, endpoint } = parseForwardPath(pathOf(request))
@@ -42,22 +42,17 @@ export async function forwardRequest(context: RequestContext): Promise<void> {
   if (endpoint === '' || (method === 'HEAD' && !endpoint.includes('/'))) return handleProbe(context)
   if (credential !== undefined && !server.sharesUpstreamAccount) checkAccountAccess(credential, method, endpoint)
   const headers = { ...request.headers, ...context.trace.headers }
-  try {
-    const response = await server.backend.forward({
-      method,
-      path: endpoint,
-      protocol: isAnthropicEndpoint(endpoint) ? 'anthropic' : detectProtocol(headers),
-      headers,
-      query: queryStringOf(request),
-      withholdClientKey: credential !== undefined,
-      body: openBody(request, server.maxBytes.forward),
-      signal: client.signal,
-    })
-    await relayResponse(response, client)
-  } finally {
-    // An upstream may respond before the upload ends; unread bytes would block the connection.
-    if (client.headersSent && !request.complete) request.resume()
-  }
+  const response = await server.backend.forward({
+    method,
+    path: endpoint,
+    protocol: isAnthropicEndpoint(endpoint) ? 'anthropic' : detectProtocol(headers),
+    headers,
+    query: queryStringOf(request),
+    withholdClientKey: credential !== undefined,
+    body: openBody(request, server.maxBytes.forward),
+    signal: client.signal,
+  })
+  await relayResponse(response, client)
 }
 
 /** Answers a request that only tests whether the server is there. */
@@ -147,24 +142,31 @@ function openBody(request: IncomingMessage, maxBytes: number): Readable | undefi
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
   if (encoding === undefined && Number(length ?? 0) === 0) return undefined
   if (Number(length ?? 0) > maxBytes) throw bodyTooLarge(maxBytes)
-  return Readable.from(readChunks(request, maxBytes), { objectMode: false })
+  const body = limitSize(maxBytes)
+  // Destroying the request would close the client's connection before it has the response, so the rest is discarded.
+  body.once('close', () => request.unpipe(body).resume())
+  request.once('close', () => {
+    if (!request.readableEnded) body.destroy(clientDisconnected())
+  })
+  return request.pipe(body)
 }
 
-async function* readChunks(request: IncomingMessage, maxBytes: number): AsyncGenerator<Buffer> {
+/** Creates a stream that fails when more than `maxBytes` pass through it. */
+function limitSize(maxBytes: number): Transform {
   let size = 0
-  // The request must survive an upstream that stops reading: destroying it would close the client's connection.
-  const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
-  try {
-    for await (const chunk of chunks) {
+  const limited = new Transform({
+    transform: (chunk: Buffer, _, done) => {
       size += chunk.length
-      if (size > maxBytes) throw bodyTooLarge(maxBytes)
-      yield chunk
-    }
-  } catch (error) {
-    if (error instanceof HttpError) throw error
-    throw new HttpError(400, 'client_disconnected', 'The client disconnected before the end of the body.')
-  }
+      if (size > maxBytes) done(bodyTooLarge(maxBytes))
+      else done(null, chunk)
+    },
+  })
+  // The connection pool reports errors while it sends the body; later ones concern nobody.
+  return limited.on('error', () => undefined)
 }
+
+const clientDisconnected = (): HttpError =>
+  new HttpError(400, 'client_disconnected', 'The client disconnected before the end of the body.')
 
 const bodyTooLarge = (maxBytes: number): HttpError =>
   new HttpError(413, 'body_too_large', `The body is larger than ${maxBytes} bytes.`)

@@ -12,7 +12,7 @@ export type UpstreamIdentity = {
 }
 
 /**
- * Who a client header is for. `local` headers concern this connection, this server or the web page that sends the
+ * Destination of a client header. `local` headers concern this connection, this server or the web page that sends the
  * request. `key` headers contain the key or the account. `steering` headers can select another address, credential or
  * payer at a gateway, so they are sent only with the client's own key. `body` headers describe the bytes of the body.
  */
