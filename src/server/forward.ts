@@ -42,17 +42,23 @@ async function forwardRequest(context: RequestContext): Promise<void> {
   if (endpoint === '' || (method === 'HEAD' && !endpoint.includes('/'))) return handleProbe(context)
   if (credential !== undefined && !server.sharesUpstreamAccount) checkAccountAccess(credential, method, endpoint)
   const headers = { ...request.headers, ...context.trace.headers }
-  const response = await server.backend.forward({
-    method,
-    path: endpoint,
-    protocol: isAnthropicEndpoint(endpoint) ? 'anthropic' : detectProtocol(headers),
-    headers,
-    query: queryStringOf(request),
-    withholdClientKey: credential !== undefined,
-    body: openBody(request, server.maxBytes.forward),
-    signal: client.signal,
-  })
-  await relayResponse(response, client)
+  const body = openBody(request, server.maxBytes.forward)
+  try {
+    const response = await server.backend.forward({
+      method,
+      path: endpoint,
+      protocol: isAnthropicEndpoint(endpoint) ? 'anthropic' : detectProtocol(headers),
+      headers,
+      query: queryStringOf(request),
+      withholdClientKey: credential !== undefined,
+      body,
+      signal: client.signal,
+    })
+    await relayResponse(response, client)
+  } finally {
+    // Nobody else reads a body that was refused or that was answered before its end.
+    body?.destroy()
+  }
 }
 
 /** Answers a request that only tests whether the server is there. */
@@ -88,7 +94,7 @@ export function parseForwardPath(path: string): ForwardPath {
     .filter((segment) => segment !== '')
   for (const segment of segments) checkSegment(segment)
   const [first = '', second] = segments
-  const hasKey = first !== 'v1' && (decodeOnce(first).includes(':') || second === 'v1')
+  const hasKey = first !== 'v1' && (decodeFully(first).includes(':') || second === 'v1')
   const rest = hasKey ? segments.slice(1) : segments
   const endpoint = (rest[0] === 'v1' ? rest.slice(1) : rest).join('/')
   const trailingSlash = endpoint !== '' && path.endsWith('/') ? '/' : ''
@@ -107,17 +113,28 @@ function checkSegment(segment: string): void {
     !decoded.split(/[/\\]/).some((part) => /^\.{1,2}(?:;|$)/.test(part)) &&
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are refused
     !/[\x00-\x1f\x7f]/.test(decoded)
-  if (isSafe) return
+  if (!isSafe) throw invalidSegment(segment)
+}
+
+function invalidSegment(segment: string): HttpError {
   const message = `The path segment ${JSON.stringify(segment.slice(0, 80))} is not allowed. Use plain names and ids.`
-  throw new HttpError(400, 'invalid_path', message)
+  return new HttpError(400, 'invalid_path', message)
 }
 
 const decodeOnce = (text: string): string =>
   text.replace(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 
+/** More layers of encoding have no use, and decoding thousands of them takes long. */
+const maxEncodings = 4
+
 function decodeFully(text: string): string {
-  const decoded = decodeOnce(text)
-  return decoded === text ? text : decodeFully(decoded)
+  let decoded = text
+  for (let count = 0; count <= maxEncodings; count++) {
+    const next = decodeOnce(decoded)
+    if (next === decoded) return decoded
+    decoded = next
+  }
+  throw invalidSegment(text)
 }
 
 /** Endpoints that store nothing at the upstream. */

@@ -181,7 +181,7 @@ function createServerContext(
       file: options.maxFileBytes ?? defaults.limits.fileBytes,
       forward: options.maxForwardBytes ?? defaults.limits.forwardBytes,
     },
-    sharesUpstreamAccount: options.forward !== undefined,
+    sharesUpstreamAccount: options.forward !== undefined || (options.upstream ?? []).length === 0,
     prices: options.prices ?? publishedPrices,
     sessionLocks: new KeyedMutex(),
     metrics: new Metrics({ readGauges: () => readGauges(memories) }),

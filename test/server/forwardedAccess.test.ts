@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
@@ -48,13 +50,33 @@ describe('parseForwardPath', () => {
   })
 
   it('refuses a first segment that looks like a key and is none', () => {
-    for (const path of ['/v1/acme:/files', '/v1/:ann/files', '/v1/a%20b:c/files', '/v1/http:/evil', '/v1/a:b:c/files'])
+    for (const path of [
+      '/v1/acme%253Aann/files',
+      '/v1/acme:/files',
+      '/v1/:ann/files',
+      '/v1/a%20b:c/files',
+      '/v1/http:/evil',
+      '/v1/a:b:c/files',
+    ])
       expect(() => parse(path), path).toThrow('of key')
   })
 
   it('refuses dot segments and control characters in any encoding', () => {
     const parts = ['..', '.', '%2e%2e', '.%2E', '%252e%252e', '%25252e.', '..;a=b', 'a%2f..%2fb', '..%5c..', 'a%5c%2e.']
-    const others = ['%00', 'a%0d%0aHost:x', '%250a', 'a\\b', 'a b', 'a#b', 'a%', '%zz', 'é', 'a"b', '%7f']
+    const others = [
+      `%${'25'.repeat(5_000)}2e`,
+      '%00',
+      'a%0d%0aHost:x',
+      '%250a',
+      'a\\b',
+      'a b',
+      'a#b',
+      'a%',
+      '%zz',
+      'é',
+      'a"b',
+      '%7f',
+    ]
     for (const part of [...parts, ...others]) {
       expect(() => parse(`/v1/files/${part}/x`), part).toThrow('is not allowed')
       expect(() => parse(`/v1/${part}`), part).toThrow('is not allowed')
@@ -267,6 +289,22 @@ describe('the upstream for forwarded endpoints', () => {
       }
     }
     expect(upstream.requests).toEqual([])
+  })
+
+  it('none › a refused upload does not block its connection', async () => {
+    await using server = await startServer()
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const body = Buffer.alloc(3_000_000)
+    for (const path of ['files', 'batches', 'moderations']) {
+      const upload = httpRequest(`${server.url}/v1/${path}`, { method: 'POST', agent })
+      const responded = once(upload, 'response') as Promise<[IncomingMessage]>
+      upload.end(body)
+      const [response] = await responded
+      response.resume()
+      await once(response, 'end')
+      expect(response.statusCode).toBe(404)
+    }
+    agent.destroy()
   })
 
   it('cannot be reached › 502', async () => {
