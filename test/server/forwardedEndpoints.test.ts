@@ -215,7 +215,11 @@ describe('forwarded endpoints', () => {
       const [method = '', path = ''] = line.split(' ')
       return (await fetch(server.url + path, { method })).status
     }
-    for (const line of ['GET /v1/chat/completions', 'DELETE /v1/acme:ann/models/m', 'PUT /v1/acme:ann/conversations'])
+    for (const line of [
+      'GET /v1/chat/completions',
+      'DELETE /v1/acme:ann/models/a%2Fm',
+      'PUT /v1/acme:ann/conversations',
+    ])
       expect([line, await statusOf(line)]).toEqual([line, 405])
     for (const path of ['chat/completions/', '/chat/completions', 'ch%61t/completions', 'chat%2Fcompletions'])
       expect([path, await statusOf(`POST /v1/acme:ann/${path}`)]).toEqual([path, 404])

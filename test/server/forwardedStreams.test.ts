@@ -83,14 +83,17 @@ describe('forwarded streams', () => {
     await using server = await startServer({ upstream: upstream.url })
     for (const body of ['abc', null]) await (await fetch(`${server.url}/v1/files`, { method: 'POST', body })).text()
     expect(upstream.requests.map(({ headers }) => headers['content-length'])).toEqual(['3', '0'])
-    const intercepted = upstream.intercept()
-    const chunked = openUpload(server.url)
-    chunked.write('ab')
-    const [{ headers }, response] = await intercepted
-    response.end()
-    expect([headers['transfer-encoding'], headers['content-length']]).toEqual(['chunked', undefined])
-    chunked.end('c')
-    await responseTo(chunked)
+    for (const declared of [{}, { 'content-length': '3' }]) {
+      const intercepted = upstream.intercept()
+      const upload = openUpload(server.url, declared)
+      upload.write('ab')
+      const [{ headers }, response] = await intercepted
+      const { 'transfer-encoding': encoding, 'content-length': length } = headers
+      expect([encoding, length]).toEqual('content-length' in declared ? [undefined, '3'] : ['chunked', undefined])
+      response.end()
+      upload.end('c')
+      await responseTo(upload)
+    }
   })
 
   it('an upload above the limit › 413, before or while it is sent', async () => {
