@@ -1,10 +1,11 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { getArray, getString } from '../text/json.ts'
 import { authenticate, resolveKey } from './auth/identity.ts'
+import { expectsAnthropicErrors, handleProbe } from './forward.ts'
 import { readJson } from './http/body.ts'
 import { type ErrorResponse, HttpError, notFound } from './http/httpError.ts'
 import type { Handler, Handlers, RequestContext } from './http/requestContext.ts'
-import { readPathKey } from './http/router.ts'
+import { pathOf, queryStringOf, readPathKey } from './http/router.ts'
 import { principalFor } from './mcpEndpoint.ts'
 import { chatProtocol } from './protocols/chat.ts'
 import { messagesProtocol } from './protocols/messages.ts'
@@ -21,27 +22,28 @@ export const modelRoutes: Handlers = {
   ...withAndWithoutKey('/chat/completions', turnHandler(chatProtocol)),
   ...withAndWithoutKey('/responses', turnHandler(responsesProtocol)),
   ...withAndWithoutKey('/messages', turnHandler(messagesProtocol)),
-  // Anthropic's clients append /v1 to any base URL.
-  'POST /v1/{key}/v1/messages': turnHandler(messagesProtocol),
   ...withAndWithoutKey('/messages/count_tokens', relayHandler('count_tokens')),
-  'POST /v1/{key}/v1/messages/count_tokens': relayHandler('count_tokens'),
   ...withAndWithoutKey('/embeddings', relayHandler('embeddings')),
   ...modelListRoutes(''),
   ...modelListRoutes('/{model}'),
+  'GET /v1': handleProbe,
   'POST /mcp': handleMcp,
 }
 
-/** An error in the shape of the protocol that a path belongs to. */
-export const formatError = (path: string, error: ErrorResponse['error']): unknown =>
-  path === '/mcp' ? jsonRpcError(error) : protocolOf(path).formatError(error)
+/** An error in the shape of the protocol that a request belongs to. */
+export function formatError(request: IncomingMessage, error: ErrorResponse['error']): unknown {
+  const path = pathOf(request)
+  return path === '/mcp' ? jsonRpcError(error) : protocolOf(path, request.headers).formatError(error)
+}
 
-function protocolOf(path: string): Protocol {
-  if (/\/messages(?:\/count_tokens)?$/.test(path) && path.startsWith('/v1/')) return messagesProtocol
+function protocolOf(path: string, headers: IncomingHttpHeaders): Protocol {
+  if (expectsAnthropicErrors(path, headers)) return messagesProtocol
   return path.endsWith('/responses') ? responsesProtocol : chatProtocol
 }
 
+/** Clients with a key in their base URL may append `/v1` to it, as Anthropic's always do. */
 function withAndWithoutKey(path: string, handler: Handler): Handlers {
-  return { [`POST /v1${path}`]: handler, [`POST /v1/{key}${path}`]: handler }
+  return { [`POST /v1${path}`]: handler, [`POST /v1/{key}${path}`]: handler, [`POST /v1/{key}/v1${path}`]: handler }
 }
 
 function modelListRoutes(path: string): Handlers {
@@ -68,6 +70,7 @@ function relayHandler(endpoint: 'embeddings' | 'count_tokens'): Handler {
       body,
       promptTokens: 0,
       headers,
+      query: queryStringOf(request),
       withholdClientKey: credential !== undefined,
       signal: client.signal,
     }
@@ -82,6 +85,8 @@ async function handleModels(context: RequestContext): Promise<void> {
   const { headers } = request
   const list = await server.backend.listModels({
     headers,
+    // A single model is picked from the whole list.
+    query: params.model === undefined ? queryStringOf(request) : '',
     withholdClientKey: credential !== undefined,
     signal: client.signal,
   })

@@ -180,6 +180,8 @@ async function startServer(plan: ServerConfig, { memories, log, open, ...deps }:
       rateLimits: plan.rateLimits,
       maxBodyBytes: plan.maxBytes.body,
       maxFileBytes: plan.maxBytes.file,
+      maxForwardBytes: plan.maxBytes.forward,
+      forward: plan.forward,
       timeouts: plan.timeouts,
       retries: plan.retries,
       prices: plan.prices,

@@ -1,11 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { authenticate } from './auth/identity.ts'
 import { rateLimitKey } from './auth/rateLimiter.ts'
+import { forwardRoute } from './forward.ts'
 import { ClientConnection } from './http/client.ts'
 import { checkHost, checkOrigin, corsHeaders, isPreflight, preflightHeaders } from './http/hostPolicy.ts'
 import { describeFault, HttpError, toErrorResponse } from './http/httpError.ts'
 import { type Handlers, sendJson } from './http/requestContext.ts'
-import { Router } from './http/router.ts'
+import { pathOf, queryStringOf, Router } from './http/router.ts'
 import { formatError } from './modelRoutes.ts'
 import type { TurnRecord } from './observability/usageStats.ts'
 import type { ServerContext } from './serverContext.ts'
@@ -35,7 +36,7 @@ function createRequestHandler(
   server: ServerContext,
   handlers: Handlers,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  const router = new Router(handlers)
+  const router = new Router(handlers, forwardRoute)
   return async (request, response) => {
     const startedAt = performance.now()
     const id = readRequestId(request)
@@ -58,7 +59,7 @@ function createRequestHandler(
         releaseLimit = server.limits.acquire(rateLimitKey(credential, request.socket.remoteAddress), server.clock())
       const incoming = { method: request.method ?? '', route, headers: request.headers }
       await server.tracing.traceRequest(incoming, async (trace) => {
-        const query = queryOf(request.url ?? '')
+        const query = queryOf(request)
         const onTurn = (record: TurnRecord): void => {
           turn = record
           trace.setTurn(record)
@@ -112,13 +113,14 @@ function sendError(
   if (status === 429 && headers['retry-after'] === undefined) headers['x-should-retry'] = 'false'
   // The rest of the body stays unread, so the connection cannot be reused.
   if (status === 413 || status === 408) headers.connection = 'close'
-  sendJson(client.response, status, formatError(pathOf(request), problem), headers)
+  sendJson(client.response, status, formatError(request, problem), headers)
 }
 
-const pathOf = ({ url = '' }: IncomingMessage): string => (url.includes('?') ? url.slice(0, url.indexOf('?')) : url)
 const emptyQuery = new URLSearchParams()
-const queryOf = (url: string): URLSearchParams =>
-  url.includes('?') ? new URLSearchParams(url.slice(url.indexOf('?') + 1)) : emptyQuery
+const queryOf = (request: IncomingMessage): URLSearchParams => {
+  const query = queryStringOf(request)
+  return query === '' ? emptyQuery : new URLSearchParams(query)
+}
 
 function readRequestId(request: IncomingMessage): string {
   const given = request.headers['x-request-id']

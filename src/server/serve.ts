@@ -33,7 +33,7 @@ import type { HistoryMode } from './turn/turn.ts'
 import type { Backend } from './upstreams/backend.ts'
 import type { ContextWindows } from './upstreams/contextWindows.ts'
 import { createOfflineBackend } from './upstreams/offlineBackend.ts'
-import { createUpstreamPool } from './upstreams/pool.ts'
+import { createUpstreamPool, type ForwardSetting } from './upstreams/pool.ts'
 import type { SessionModels } from './upstreams/sessionModels.ts'
 import { createDefaultUpstream, type UpstreamOptions } from './upstreams/upstream.ts'
 
@@ -63,6 +63,13 @@ export type ServeOptions = {
   readonly maxBodyBytes?: number | undefined
   /** Maximum size of a file in bytes. */
   readonly maxFileBytes?: number | undefined
+  /** Maximum size of a forwarded request body in bytes. */
+  readonly maxForwardBytes?: number | undefined
+  /**
+   * Names of the upstreams that receive requests for unknown endpoints, or false for none. Default: all, except that
+   * keys of some tenants cannot reach endpoints that show the whole account.
+   */
+  readonly forward?: ForwardSetting | undefined
   /** Upkeep models by session: the ones `memory` was opened with. */
   readonly upkeepModels?: SessionModels | undefined
   /** Kind of all clients: `full` ones resend their conversation, `thin` ones do not. Default: told per request. */
@@ -130,7 +137,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 }
 
 function createBackend(
-  { upstream, apiKey, retries }: ServeOptions,
+  { upstream, apiKey, retries, forward }: ServeOptions,
   memories: MemoryRegistry,
   timeouts: Timeouts,
 ): Backend {
@@ -141,6 +148,7 @@ function createBackend(
     upstreams,
     timeouts,
     retryPolicy: { ...defaultRetries, ...retries },
+    forward,
     sleep: pause,
   })
 }
@@ -178,7 +186,9 @@ function createServerContext(
     maxBytes: {
       body: options.maxBodyBytes ?? defaults.limits.bodyBytes,
       file: options.maxFileBytes ?? defaults.limits.fileBytes,
+      forward: options.maxForwardBytes ?? defaults.limits.forwardBytes,
     },
+    sharesUpstreamAccount: options.forward !== undefined || (options.upstream ?? []).length === 0,
     prices: options.prices ?? publishedPrices,
     sessionLocks: new KeyedMutex(),
     activity: new SessionActivity(),

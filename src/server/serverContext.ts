@@ -52,7 +52,9 @@ export type ServerContext = {
   readonly hostPolicy: HostPolicy
   readonly limits: RateLimiter
   /** Maximum sizes in bytes. */
-  readonly maxBytes: { readonly body: number; readonly file: number }
+  readonly maxBytes: { readonly body: number; readonly file: number; readonly forward: number }
+  /** True when the operator lets keys of some tenants use endpoints that show the whole account of the upstream. */
+  readonly sharesUpstreamAccount: boolean
   readonly metrics: Metrics
   readonly usageStats: UsageStats
   readonly tracing: Tracing

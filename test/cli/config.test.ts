@@ -47,6 +47,7 @@ describe('threadkeep config', () => {
       'keys.file              default  "threadkeep-keys.json"',
       'limits.bodyBytes       default  33554432',
       'limits.fileBytes       default  20000000',
+      'limits.forwardBytes    default  536870912',
       'timeouts.firstByte     default  600000',
       'timeouts.idle          default  120000',
       'timeouts.total         default  1800000',

@@ -35,6 +35,12 @@ export const fidelity: readonly Row[] = [
     id: 'F-05',
     source,
     behaviour: 'Endpoints, headers and query parameters unknown to the server are forwarded to the upstream.',
-    status: 'planned',
+    status: 'kept',
+    in: [
+      'src/server/forward.ts',
+      'src/server/auth/upstreamHeaders.ts',
+      'src/server/upstreams/upstream.ts',
+      'src/server/upstreams/pool.ts',
+    ],
   },
 ]

@@ -186,7 +186,7 @@ describe('other routes', () => {
     for (const [method, path] of [
       ['GET', '/'],
       ['POST', '/v1/demo:me/chat/completions/'],
-      ['POST', '/v1/demo:me/images'],
+      ['POST', '/learning/images'],
       ['GET', '/v1//models/x'],
     ] as const) {
       const response = await fetch(server.url + path, { method })

@@ -97,8 +97,8 @@ const queries: Readonly<Record<string, string>> = {
   'GET /api/scopes/{scope}/search': '?q=cat',
   'GET /learning/optimizer/status': '?key=acme:ann',
 }
-/** Public routes without tenant data. */
-const common: ReadonlySet<string> = new Set(['GET /healthz', 'GET /readyz', 'GET /openapi.json'])
+/** Routes without tenant data. */
+const common: ReadonlySet<string> = new Set(['GET /v1', 'GET /healthz', 'GET /readyz', 'GET /openapi.json'])
 /** Names its workspace in the message and uses another protocol: see mcp/http.test.ts. */
 const another = 'POST /mcp'
 const routes = Object.keys({ ...modelRoutes, ...apiRoutes }).filter((route) => !common.has(route) && route !== another)

@@ -13,7 +13,7 @@ export type CompleteConfig = With<
 > & {
   readonly listen: With<Sections['listen']>
   readonly keys: With<Sections['keys'], 'file'>
-  readonly limits: With<Sections['limits'], 'bodyBytes' | 'fileBytes'>
+  readonly limits: With<Sections['limits'], 'bodyBytes' | 'fileBytes' | 'forwardBytes'>
   readonly timeouts: With<Sections['timeouts']>
   readonly retries: With<Sections['retries']>
   readonly log: With<Sections['log']>
@@ -32,7 +32,7 @@ export const defaults: CompleteConfig = {
   templates: {},
   upstreams: [],
   keys: { file: 'threadkeep-keys.json' },
-  limits: { bodyBytes: 33_554_432, fileBytes: 20_000_000 },
+  limits: { bodyBytes: 33_554_432, fileBytes: 20_000_000, forwardBytes: 536_870_912 },
   timeouts: defaultTimeouts,
   retries: { attempts: defaultRetries.tries, baseDelay: defaultRetries.baseDelay, maxDelay: defaultRetries.maxDelay },
   log: { level: 'warn' },

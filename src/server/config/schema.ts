@@ -99,6 +99,7 @@ export const sections = {
   limits: fields({
     bodyBytes: integer(1).optional(),
     fileBytes: integer(1).optional(),
+    forwardBytes: integer(1).optional(),
     requestsPerMinute: integer(1).optional(),
     concurrency: integer(1).optional(),
     totalConcurrency: integer(1).optional(),
@@ -139,6 +140,9 @@ export const configSchema = fields({
   profiles: byName(object).optional(),
   templates: byName(template).optional(),
   upstreams: z.array(upstream, 'a list of upstreams').optional(),
+  forward: z
+    .union([text, z.array(text).min(1), z.literal(false)], 'the name of an upstream, a list of names, or false')
+    .optional(),
   upkeep: text.optional(),
   secrets: oneOf('mask', 'hide', 'keep').optional(),
   defaultScope: text.refine(isScope, 'a tenant such as acme, without a session').optional(),

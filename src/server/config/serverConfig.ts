@@ -12,6 +12,7 @@ import { parseHostPolicy } from '../http/hostPolicy.ts'
 import type { ProfileConfig } from '../memoryRegistry.ts'
 import type { LogLevel } from '../observability/log.ts'
 import { type PriceTable, parsePrices } from '../observability/prices.ts'
+import type { ForwardSetting } from '../upstreams/pool.ts'
 import type { UpstreamOptions } from '../upstreams/upstream.ts'
 import { createWebhook } from '../webhooks/webhook.ts'
 import { type McpConfig, resolveMcpConfig } from './mcpConfig.ts'
@@ -32,6 +33,8 @@ export type ServerConfig = {
   readonly ramBytes: number | undefined
   readonly profiles: ProfileConfig
   readonly upstreams: readonly UpstreamOptions[]
+  /** Names of the upstreams for unknown endpoints, or false for none; undefined when nothing is configured. */
+  readonly forward: ForwardSetting | undefined
   /** `builtin`, `off`, or the name of a model; undefined uses the model of each client. */
   readonly upkeep: string | undefined
   readonly defaultScope: string | undefined
@@ -39,7 +42,7 @@ export type ServerConfig = {
   readonly keys: { readonly file: string; readonly isExpected: boolean }
   readonly rateLimits: RateLimits
   /** Maximum sizes in bytes. */
-  readonly maxBytes: { readonly body: number; readonly file: number }
+  readonly maxBytes: { readonly body: number; readonly file: number; readonly forward: number }
   readonly timeouts: Timeouts
   readonly retries: RetryPolicy
   /** Called when a session ends. */
@@ -65,13 +68,15 @@ export function resolveServerConfig({ config, values, profiles }: Settings, envi
   checkStore(config.store, profiles, values)
   parseHostPolicy({ listenAddress: host, hosts: names, origins })
   const file = parseSqliteUrl(config.store)
+  const upstreams = resolveUpstreams(config.upstreams, environment)
   return {
     listen: { host, port, allowedHosts: names, allowedOrigins: origins },
     store: file === undefined ? config.store : `sqlite:${file}`,
     storeKey: config.storeKey,
     ramBytes: limits.ramBytes,
     profiles,
-    upstreams: resolveUpstreams(config.upstreams, environment),
+    upstreams,
+    forward: resolveForward(config.forward, upstreams),
     upkeep: config.upkeep,
     defaultScope: config.defaultScope,
     // A configured file must exist: a typo in its path must not disable authentication.
@@ -81,7 +86,7 @@ export function resolveServerConfig({ config, values, profiles }: Settings, envi
       concurrency: limits.concurrency,
       totalConcurrency: limits.totalConcurrency,
     },
-    maxBytes: { body: limits.bodyBytes, file: limits.fileBytes },
+    maxBytes: { body: limits.bodyBytes, file: limits.fileBytes, forward: limits.forwardBytes },
     timeouts: { firstByte: timeouts.firstByte, idle: timeouts.idle, total: timeouts.total },
     retries: { tries: retries.attempts, baseDelay: retries.baseDelay, maxDelay: retries.maxDelay },
     onSessionEnd: resolveWebhook(config.webhook, environment),
@@ -124,6 +129,16 @@ function resolveUpstreams(
       'different from the names of the others',
     )
   return upstreams
+}
+
+function resolveForward(forward: Config['forward'], upstreams: readonly UpstreamOptions[]): ForwardSetting | undefined {
+  if (forward === undefined || forward === false) return forward
+  const names = typeof forward === 'string' ? [forward] : forward
+  const known = upstreams.map(({ name }) => name)
+  const unknown = names.find((name) => !known.includes(name))
+  if (unknown === undefined) return names
+  const rule = known.length === 0 ? 'omitted, because there are no upstreams' : `one of ${known.join(', ')}, or false`
+  throw invalidField('forward', unknown, rule)
 }
 
 /** Name of the upstream that a flag or variable sets. Errors name it instead of a field of the file. */

@@ -15,11 +15,23 @@ type Route<T> = {
 }
 type RouteMatch<T> = Pick<Route<T>, 'name' | 'path' | 'handler'> & { readonly params: Params }
 
+/** Route for paths that no other route has. */
+export type Fallback<T> = {
+  readonly path: string
+  readonly handler: T
+  readonly accepts: (method: string, path: string) => boolean
+  /** Path of the own route that a server with looser rules would see in a path. It stays unknown if there is one. */
+  readonly toOwnPath: (path: string) => string
+}
+
 /** Finds the handler of a request by method and path, such as `POST /v1/{key}/chat/completions`. */
 export class Router<T> {
   private readonly routesByMethod = new Map<string, Route<T>[]>()
 
-  constructor(handlers: Readonly<Record<string, T>>) {
+  private readonly fallback: Fallback<T> | undefined
+
+  constructor(handlers: Readonly<Record<string, T>>, fallback?: Fallback<T>) {
+    this.fallback = fallback
     for (const [name, handler] of Object.entries(handlers)) {
       const [method = '', path = ''] = name.split(' ')
       const routes = this.routesByMethod.get(method) ?? []
@@ -28,7 +40,7 @@ export class Router<T> {
     }
   }
 
-  /** Throws 405 with the allowed methods, or 404. */
+  /** Throws 405 with the allowed methods, or 404 if there is no fallback either. */
   find(method: string, requestPath: string): RouteMatch<T> {
     // Node omits the body of responses to HEAD.
     for (const route of this.routesByMethod.get(method === 'HEAD' ? 'GET' : method) ?? []) {
@@ -37,13 +49,25 @@ export class Router<T> {
       const { name, path, handler, paramNames } = route
       return { name, path, handler, params: readParams(paramNames, match) }
     }
-    throw this.noRoute(method, requestPath)
+    return this.findFallback(method, requestPath)
+  }
+
+  private findFallback(method: string, path: string): RouteMatch<T> {
+    const { fallback } = this
+    const isOpen = fallback?.accepts(method, path) === true && this.methodsOf(path).length === 0
+    if (!isOpen || this.methodsOf(fallback.toOwnPath(path)).length > 0) throw this.noRoute(method, path)
+    return { name: fallback.path, path: fallback.path, handler: fallback.handler, params: {} }
+  }
+
+  /** Methods of the routes that match a path. */
+  private methodsOf(path: string): readonly string[] {
+    return [...this.routesByMethod].flatMap(([method, routes]) =>
+      routes.some(({ pattern }) => pattern.test(path)) ? [method] : [],
+    )
   }
 
   private noRoute(method: string, path: string): HttpError {
-    const methods = [...this.routesByMethod].flatMap(([known, routes]) =>
-      routes.some(({ pattern }) => pattern.test(path)) ? [known] : [],
-    )
+    const methods = this.methodsOf(path)
     if (methods.length > 0) {
       const message = `${path.slice(0, 200)} takes ${methods.join(' and ')}, not ${method}.`
       return new HttpError(405, 'method_not_allowed', message, null, { headers: { allow: methods.join(', ') } })
@@ -52,6 +76,16 @@ export class Router<T> {
     return new HttpError(404, 'unknown_url', message)
   }
 }
+
+type RequestTarget = { readonly url?: string | undefined }
+
+/** Path of a request, as it was sent. */
+export const pathOf = ({ url = '' }: RequestTarget): string =>
+  url.includes('?') ? url.slice(0, url.indexOf('?')) : url
+
+/** Query string of a request without `?`, as it was sent. */
+export const queryStringOf = ({ url = '' }: RequestTarget): string =>
+  url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
 
 const paramSegment = /\{(\w+)\}/g
 

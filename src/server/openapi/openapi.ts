@@ -38,7 +38,11 @@ export function buildOpenApi(): object {
 }
 
 const tags = [
-  { name: 'Models', description: 'Model requests with memory.' },
+  {
+    name: 'Models',
+    description:
+      'Model requests with memory. All other paths under `/v1` and `/v1/{key}`, such as files, batches, images and audio, are forwarded to an upstream with any method, and responses are relayed, both without being read.',
+  },
   { name: 'Conversations', description: "OpenAI's conversations; each is a session." },
   { name: 'Sessions', description: 'Sessions and their entries.' },
   { name: 'Scopes', description: 'Tenants: their knowledge, files and usage.' },

@@ -55,6 +55,12 @@ const modelOperations = {
     summary: "Get one of the upstream's models",
     responses: { '200': json('The model.', 'Model') },
   },
+  probe: {
+    tag: 'Models',
+    summary: 'Test the base URL of a client',
+    description: 'Also for `/v1/{key}`.',
+    responses: { '200': json('The server is there.', object('The status.', { status: { const: 'ok' } })) },
+  },
   sendMcpMessage: {
     tag: 'Models',
     summary: 'Send a message of the Model Context Protocol',

@@ -29,9 +29,18 @@ const protocolRoutes: RouteTable = [
 ]
 
 /** Operations that are also served under `/v1/{key}/v1`: Anthropic's clients append `/v1` to any base URL. */
-const doubleVersioned: readonly OperationName[] = ['createMessage', 'countTokens', 'listModels', 'getModel']
+const doubleVersioned: readonly OperationName[] = [
+  'createChatCompletion',
+  'createResponse',
+  'createEmbedding',
+  'createMessage',
+  'countTokens',
+  'listModels',
+  'getModel',
+]
 
 const ownRoutes: RouteTable = [
+  ['GET', '/v1', 'probe'],
   ['GET', '/api/sessions', 'listSessions'],
   ['POST', '/api/sessions', 'createSession'],
   ['GET', '/api/sessions/{key}', 'getSession'],
@@ -66,7 +75,7 @@ const ownRoutes: RouteTable = [
   ['GET', '/openapi.json', 'getOpenApi'],
 ]
 
-/** All routes. The server has a handler for each and no others. */
+/** All routes. The server has a handler for each; all other paths under `/v1` are forwarded to an upstream. */
 export const routes: readonly Route[] = [
   ...protocolRoutes.flatMap(([method, path, name]) =>
     prefixesOf(name).map((prefix): Route => ({ method, path: `${prefix}/${path}`, name })),

@@ -10,7 +10,7 @@ import { resolveKey } from '../auth/identity.ts'
 import { readJson } from '../http/body.ts'
 import { describeFault, HttpError } from '../http/httpError.ts'
 import type { RequestContext } from '../http/requestContext.ts'
-import { readPathKey } from '../http/router.ts'
+import { queryStringOf, readPathKey } from '../http/router.ts'
 import type { ResolvedMemory } from '../memoryRegistry.ts'
 import type { ClientMessage, ModelReply, ParsedRequest, Protocol } from '../protocols/protocol.ts'
 import { overrideConversation } from '../protocols/request.ts'
@@ -346,6 +346,7 @@ function upstreamCall(
     body,
     promptTokens: tokens,
     headers: Object.keys(traceHeaders).length === 0 ? headers : { ...headers, ...traceHeaders },
+    query: queryStringOf(context.request),
     withholdClientKey: context.credential !== undefined,
     signal: context.client.signal,
   }

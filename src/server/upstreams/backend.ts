@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { Tokens } from '../../domain/entry.ts'
+import type { UpstreamProtocol } from '../auth/upstreamHeaders.ts'
 import { afterPendingReads } from '../http/body.ts'
+import { HttpError } from '../http/httpError.ts'
 import type { UpstreamState } from '../observability/readiness.ts'
 import type { ProtocolName, RequestBody } from '../protocols/protocol.ts'
 
@@ -13,11 +16,27 @@ export type UpstreamRequest = {
   /** Tokens of the messages in the body; 0 if not counted. */
   readonly promptTokens: Tokens
   readonly headers: IncomingHttpHeaders
+  /** Query string of the client without `?`, sent as it is; default none. */
+  readonly query?: string | undefined
   /**
    * True if none of the client's API keys may be forwarded, for example because it authenticated with a Threadkeep key.
    */
   readonly withholdClientKey: boolean
   readonly signal: AbortSignal
+}
+
+/** Parts of a request that determine its API key and its cancellation. */
+export type UpstreamCaller = Pick<UpstreamRequest, 'headers' | 'query' | 'withholdClientKey' | 'signal'>
+
+/** Request to an endpoint that this server does not know. Neither it nor the response is read. */
+export type ForwardRequest = UpstreamCaller & {
+  readonly method: string
+  /** Validated path below the base URL, such as `files/file-1/content`. */
+  readonly path: string
+  /** Protocol of the client. */
+  readonly protocol: UpstreamProtocol
+  /** Body as it arrives; undefined for a request without one. */
+  readonly body: Readable | undefined
 }
 
 /** Response of a model server, in the protocol of the request. The body may still be arriving. */
@@ -85,11 +104,21 @@ export interface Backend {
   /** Sends a request. Rejects with a `MemoryError` or an HTTP error if no upstream gives a response. */
   send(call: UpstreamRequest): Promise<UpstreamResponse>
   /** Requests the list of models. */
-  listModels(call: Pick<UpstreamRequest, 'headers' | 'withholdClientKey' | 'signal'>): Promise<UpstreamResponse>
+  listModels(call: UpstreamCaller): Promise<UpstreamResponse>
+  /** Sends a request for an unknown endpoint once. Rejects with 404 if no upstream receives such requests. */
+  forward(request: ForwardRequest): Promise<UpstreamResponse>
   /** Returns the health of each upstream. */
   getHealth(): readonly { readonly name: string; readonly state: UpstreamState }[]
   close(): Promise<void>
 }
+
+/** Creates the error for an endpoint that nobody serves. */
+export const notForwarded = ({ method, path }: Pick<ForwardRequest, 'method' | 'path'>, remedy: string): HttpError =>
+  new HttpError(
+    404,
+    'unknown_url',
+    `Unknown URL: ${method} /v1/${path.slice(0, 200)}. GET /openapi.json lists all URLs. ${remedy}`,
+  )
 
 export const isEventStream = (answer: UpstreamResponse): boolean =>
   (answer.headers['content-type'] ?? '').toLowerCase().includes('text/event-stream')

@@ -10,7 +10,7 @@ import { chatProtocol } from '../protocols/chat.ts'
 import { messagesProtocol } from '../protocols/messages.ts'
 import type { ClientMessage, ParsedRequest, Protocol, ProtocolName, RequestBody } from '../protocols/protocol.ts'
 import { responsesProtocol } from '../protocols/responses.ts'
-import type { Backend, UpstreamRequest, UpstreamResponse } from './backend.ts'
+import { type Backend, notForwarded, type UpstreamRequest, type UpstreamResponse } from './backend.ts'
 
 type ProtocolSupport = { readonly protocol: Protocol; readonly responder: OfflineResponder }
 
@@ -49,6 +49,9 @@ export function createOfflineBackend(
         object: 'list',
         data: [{ id: model.name, object: 'model', created: 0, owned_by: 'threadkeep' }],
       }),
+    forward: async (request) => {
+      throw notForwarded(request, 'Name a model server with --upstream to forward other URLs to it.')
+    },
     getHealth: () => [{ name: model.name, state: 'ok' }],
     close: async () => undefined,
   }

@@ -2,16 +2,21 @@ import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { parseRetryAfter, type RetryPolicy, retryDelay } from '../../domain/retry.ts'
 import type { Timeouts } from '../../providers/deadline.ts'
-import { detectProtocol } from '../auth/upstreamHeaders.ts'
+import { detectProtocol, type UpstreamProtocol } from '../auth/upstreamHeaders.ts'
 import { HttpError } from '../http/httpError.ts'
-import type { Backend, UpstreamRequest, UpstreamResponse } from './backend.ts'
+import { type Backend, notForwarded, type UpstreamRequest, type UpstreamResponse } from './backend.ts'
 import { groupByProtocol, servesModel, Upstream, type UpstreamOptions, upstreamProtocolFor } from './upstream.ts'
+
+/** Upstreams for unknown endpoints. */
+export type ForwardSetting = readonly string[] | false
 
 export type PoolOptions = {
   readonly upstreams: readonly UpstreamOptions[]
   readonly timeouts: Timeouts
   /** For the last upstream. */
   readonly retryPolicy: RetryPolicy
+  /** Names of the upstreams that receive requests for unknown endpoints, or false for none. Default: all. */
+  readonly forward?: ForwardSetting | undefined
   /** Resolves after the given time; rejects when the signal aborts. */
   readonly sleep: (time: Millis, signal: AbortSignal) => Promise<void>
   /** Source of the jitter between retries. Default: `Math.random`. */
@@ -29,13 +34,30 @@ export function createUpstreamPool(options: PoolOptions): Backend {
   if (first === undefined)
     throw new MemoryError('bad-option', 'upstreams is empty. Configure at least one upstream.', { param: 'upstreams' })
   const byProtocol = groupByProtocol(upstreams)
+  const forwardTargets = selectForwardTargets(upstreams, options.forward)
   return {
     name: upstreams.map(({ base }) => base).join(', '),
     send: (request) => sendWithFailover(selectUpstreams(byProtocol, request), request, options),
     listModels: (request) => (byProtocol[detectProtocol(request.headers)][0] ?? first).listModels(request),
+    forward: async (request) => {
+      const upstream = forwardTargets?.[request.protocol]
+      if (upstream !== undefined) return upstream.forward(request)
+      throw notForwarded(request, 'Set forward in the configuration to forward other URLs to an upstream.')
+    },
     getHealth: () => upstreams.map(({ name, state }) => ({ name, state })),
     close: async () => void (await Promise.all(upstreams.map((upstream) => upstream.close()))),
   }
+}
+
+/** The upstream for unknown endpoints of each protocol: the first one that speaks it, else the first. */
+function selectForwardTargets(
+  upstreams: readonly Upstream[],
+  forward: ForwardSetting | undefined,
+): Readonly<Record<UpstreamProtocol, Upstream | undefined>> | undefined {
+  if (forward === false) return undefined
+  const allowed = forward === undefined ? upstreams : upstreams.filter(({ name }) => forward.includes(name))
+  const { openai, anthropic } = groupByProtocol(allowed)
+  return { openai: openai[0] ?? allowed[0], anthropic: anthropic[0] }
 }
 
 function selectUpstreams(

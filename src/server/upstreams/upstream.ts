@@ -1,4 +1,4 @@
-import { Agent } from 'undici'
+import { Agent, type Dispatcher } from 'undici'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import type { Timeouts } from '../../providers/deadline.ts'
@@ -13,14 +13,16 @@ import { buildEndpointUrl, stripQuery } from '../../providers/url.ts'
 import {
   buildClientKeyHeaders,
   buildRequestHeaders,
+  joinQueries,
   type UpstreamIdentity as KeyOwner,
+  pickForwardedResponseHeaders,
   pickResponseHeaders,
   type UpstreamProtocol,
 } from '../auth/upstreamHeaders.ts'
 import { afterPendingReads } from '../http/body.ts'
 import { HttpError } from '../http/httpError.ts'
 import type { UpstreamState } from '../observability/readiness.ts'
-import type { UpstreamRequest, UpstreamResponse } from './backend.ts'
+import type { ForwardRequest, UpstreamCaller, UpstreamRequest, UpstreamResponse } from './backend.ts'
 import { type Deadline, dispatchRequest, type RawResponse } from './dispatch.ts'
 
 /** Configuration of a model server. */
@@ -48,13 +50,12 @@ const paths: Readonly<Record<UpstreamRequest['endpoint'], string>> = {
 const noUpstreams: readonly string[] = []
 const check: SettingNames = { baseUrl: '--upstream or OPENAI_BASE_URL', apiKey: 'OPENAI_API_KEY' }
 
-/** Parts of a request that determine its API key and its cancellation. */
-type Caller = Pick<UpstreamRequest, 'headers' | 'withholdClientKey' | 'signal'>
-
 /** Resolved URL of an endpoint and its deadline, computed once per endpoint. */
 type Target = {
   readonly origin: string
   readonly path: string
+  /** Query of the base URL, with `?` unless empty. */
+  readonly query: string
   readonly address: string
   readonly deadline: Deadline
 }
@@ -105,8 +106,47 @@ export class Upstream {
     return this.dispatch('POST', path, JSON.stringify(body), request, upstreamProtocolFor(request.endpoint))
   }
 
-  listModels(caller: Caller): Promise<UpstreamResponse> {
+  listModels(caller: UpstreamCaller): Promise<UpstreamResponse> {
     return this.dispatch('GET', '/models', null, caller, this.protocol)
+  }
+
+  /**
+   * Forwards a request for an unknown endpoint and its response without reading them. Such requests do not change the
+   * upstream's state: clients choose them.
+   */
+  async forward(request: ForwardRequest): Promise<UpstreamResponse> {
+    const { protocol, method, body = null, signal, headers: clientHeaders, withholdClientKey } = request
+    const base = this.getTarget('')
+    const { origin } = base
+    const route = joinForwardPath(base, request.path)
+    const address = origin + route
+    const headers = buildRequestHeaders(this.keyOwner, base, clientHeaders, withholdClientKey, protocol, 'verbatim')
+    // Chunked uploads are refused by many servers, so the length is passed on if the client declared it.
+    const { 'content-length': length } = clientHeaders
+    if (body !== null && length !== undefined) headers['content-length'] = length
+    const path = route + joinQueries(base.query, request.query ?? '')
+    const options = { origin, path, method: method as Dispatcher.HttpMethod, headers, body }
+    const deadline = createDeadline(this.timeouts.total, address)
+    let response: RawResponse
+    try {
+      response = await dispatchRequest(this.agent, options, signal, deadline)
+    } catch (error) {
+      throw classifyError(error, address, (cause) => unreachableError(address, { cause }, check))
+    }
+    const error = findForwardError(response, address, this.usesServerKey(request, protocol))
+    if (error !== undefined) {
+      response.body.discard()
+      throw error
+    }
+    return {
+      status: response.status,
+      headers: pickForwardedResponseHeaders(response.headers),
+      address,
+      upstream: this.name,
+      retries: 0,
+      failedUpstreams: noUpstreams,
+      body: response.body,
+    }
   }
 
   close(): Promise<void> {
@@ -117,11 +157,12 @@ export class Upstream {
     method: 'GET' | 'POST',
     route: string,
     body: string | null,
-    caller: Caller,
+    caller: UpstreamCaller,
     protocol: UpstreamProtocol,
   ): Promise<UpstreamResponse> {
     const target = this.getTarget(route)
-    const { origin, path, address, deadline } = target
+    const { origin, address, deadline } = target
+    const path = target.path + joinQueries(target.query, caller.query ?? '')
     const headers = buildRequestHeaders(this.keyOwner, target, caller.headers, caller.withholdClientKey, protocol)
     if (body !== null) headers['content-type'] = 'application/json'
     let response: RawResponse
@@ -158,7 +199,7 @@ export class Upstream {
   }
 
   /** True if the request is not sent with the client's own key. */
-  private usesServerKey({ headers, withholdClientKey }: Caller, protocol: UpstreamProtocol): boolean {
+  private usesServerKey({ headers, withholdClientKey }: UpstreamCaller, protocol: UpstreamProtocol): boolean {
     if (withholdClientKey) return true
     return (
       this.keyOwner.key !== undefined && buildClientKeyHeaders(this.protocol, headers, false, protocol) === undefined
@@ -172,7 +213,8 @@ export class Upstream {
     const address = stripQuery(url)
     const target = {
       origin: url.origin,
-      path: url.pathname + url.search,
+      path: url.pathname,
+      query: url.search,
       address,
       deadline: createDeadline(this.timeouts.total, address),
     }
@@ -217,6 +259,29 @@ const createKeyError = (): HttpError =>
     { type: 'upstream_error', headers: { 'x-should-retry': 'false' } },
   )
 
+/** Joins a validated path to the base path. Checks the result again, because it decides where the key is sent. */
+function joinForwardPath({ origin, path: basePath }: Pick<Target, 'origin' | 'path'>, path: string): string {
+  const prefix = `${basePath.replace(/\/$/, '')}/`
+  const joined = prefix + path
+  const url = new URL(origin + joined)
+  if (url.origin === origin && url.pathname === joined && !joined.startsWith('//')) return joined
+  throw new HttpError(400, 'invalid_path', 'The path is not a plain path below /v1.')
+}
+
+/**
+ * Finds the reason why a forwarded response is not relayed. Redirects are not: a client would follow them with its
+ * Threadkeep key. Refusals of the operator's key may name the key or the account.
+ */
+function findForwardError({ status }: RawResponse, address: string, usesServerKey: boolean): Error | undefined {
+  if (status >= 300 && status < 400 && status !== 304)
+    return statusError(address, { status, errorCode: '', attempts: 1, model: '', settings: check })
+  if (!usesServerKey) return undefined
+  if (status === 401) return createKeyError()
+  if (status !== 403) return undefined
+  const message = 'The upstream does not allow this request with the API key of this server. Ask the operator.'
+  return new HttpError(403, 'upstream_forbidden', message)
+}
+
 /** Returns the response, or discards it and throws if it does not come from a model server. */
 function rejectUnusable(response: RawResponse, address: string): RawResponse {
   const error = findResponseError(response, address)
@@ -243,7 +308,8 @@ const timeoutCodes: ReadonlySet<string> = new Set([
 
 /** Converts a timeout of the connection pool to a `MemoryError`; `convertOther` handles all other connection errors. */
 function classifyError(error: unknown, address: string, convertOther: (cause: unknown) => MemoryError): unknown {
-  if (error instanceof MemoryError || (error instanceof Error && error.name === 'AbortError')) return error
+  if (error instanceof MemoryError || error instanceof HttpError) return error
+  if (error instanceof Error && error.name === 'AbortError') return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return timeoutCodes.has(code)
     ? new MemoryError('timeout', `${address} did not answer in time. Try again, or ask for less.`, { cause: error })

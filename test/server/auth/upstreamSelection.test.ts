@@ -14,7 +14,6 @@ const headers = [
     'x-host',
     'x-original-url',
     'x-rewrite-url',
-    'referer',
     'origin-host',
     'via',
   ],

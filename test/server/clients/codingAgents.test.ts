@@ -65,7 +65,7 @@ describe('Claude Code', () => {
     const path = '/v1/messages?beta=true'
     await send(harness, path, { ...body, messages: [first] }, headers)
     expect(harness.model.requests[0]?.body).toEqual({ ...body, messages: [first] })
-    expect(harness.model.requests[0]?.headers).toMatchObject(headers)
+    expect(harness.model.requests[0]).toMatchObject({ headers, path: '/v1/messages', query: 'beta=true' })
     const assistantCall = {
       role: 'assistant',
       content: [

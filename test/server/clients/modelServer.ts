@@ -22,6 +22,7 @@ export type ScriptedResponse =
 
 export type ReceivedRequest = {
   readonly path: string
+  readonly query: string
   readonly headers: IncomingMessage['headers']
   // biome-ignore lint/suspicious/noExplicitAny: tests inspect arbitrary bodies
   readonly body: any
@@ -105,7 +106,8 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
     response.writableFinished ? ('completed' as const) : ('aborted' as const),
   )
   const body = request.method === 'GET' ? undefined : await json(request)
-  return { path: request.url ?? '', headers: request.headers, body, outcome }
+  const [path = '', query = ''] = (request.url ?? '').split('?')
+  return { path, query, headers: request.headers, body, outcome }
 }
 
 const formats: Readonly<Record<string, ResponseFormat>> = {

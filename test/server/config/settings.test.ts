@@ -35,7 +35,7 @@ describe('mergeSettings', () => {
     expect({ listen, profile, limits }).toEqual({
       listen: { host: '::1', port: 1, allowedHosts: [], allowedOrigins: [] },
       profile: 'summary',
-      limits: { bodyBytes: 33_554_432, fileBytes: 20_000_000, requestsPerMinute: 9 },
+      limits: { bodyBytes: 33_554_432, fileBytes: 20_000_000, forwardBytes: 536_870_912, requestsPerMinute: 9 },
     })
     const origins = [...values].map(([field, setting]) => `${field} ${setting.name ?? setting.from}`)
     expect(origins.filter((line) => !line.endsWith(' default'))).toEqual([

@@ -107,14 +107,14 @@ describe('proxy', () => {
     ])
   })
 
-  it('forwards the client key, else the configured key, and no private client header', async () => {
+  it('forwards the client key, else the configured key, and no header of the connection', async () => {
     await using upstream = await startUpstream()
     await using server = await startServer({ upstream: upstream.url, apiKey: 'sk-server' })
     const headers = {
       'openai-organization': 'org',
       'openai-project': 'proj',
       cookie: 'secret=1',
-      'x-secret': '1',
+      'x-title': 'Shop',
       'x-forwarded-for': '10.0.0.1',
     }
     await server.postChat('demo:me', { messages: [user('one')] }, { ...headers, authorization: 'Bearer sk-client' })
@@ -125,9 +125,9 @@ describe('proxy', () => {
       'openai-organization': 'org',
       'openai-project': 'proj',
       'content-type': 'application/json',
+      'x-title': 'Shop',
     })
-    for (const name of ['cookie', 'x-secret', 'x-forwarded-for', 'x-threadkeep-key'])
-      expect(first).not.toHaveProperty(name)
+    for (const name of ['cookie', 'x-forwarded-for', 'x-threadkeep-key']) expect(first).not.toHaveProperty(name)
     expect(second).toMatchObject({ authorization: 'Bearer sk-server' })
   })
 
