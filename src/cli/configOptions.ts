@@ -40,7 +40,11 @@ const fieldSources: Readonly<Record<string, FieldSource>> = {
   store: { flag: 'store', variables: ['THREADKEEP_STORE'] },
   storeKey: { flag: 'storeKey', variables: ['THREADKEEP_STORE_KEY'] },
   profile: { flag: 'profile', variables: ['THREADKEEP_PROFILE'] },
-  budget: { flag: 'budget', variables: ['THREADKEEP_BUDGET'], parse: (text) => parseInteger(text, 'budget', 1) },
+  budget: {
+    flag: 'budget',
+    variables: ['THREADKEEP_BUDGET'],
+    parse: (text) => (text === 'auto' ? text : parseInteger(text, 'budget', 1)),
+  },
   upstreams: { flag: 'upstream', variables: ['THREADKEEP_UPSTREAM', 'OPENAI_BASE_URL'], parse: toUpstreams },
   upkeep: { flag: 'upkeep', variables: ['THREADKEEP_UPKEEP'] },
   secrets: { flag: 'secrets', variables: ['THREADKEEP_SECRETS'] },
@@ -70,7 +74,7 @@ export function addConfigOptions(command: Command): Command {
       '--profile <name>',
       'profile: thread, support, summary, agent, handoff, ephemeral or one from the configuration (THREADKEEP_PROFILE; thread)',
     )
-    .option('--budget <tokens>', "token budget of each prompt (THREADKEEP_BUDGET; the profile's)")
+    .option('--budget <tokens>', 'token budget of each prompt, or auto (THREADKEEP_BUDGET; auto)')
     .option(
       '--upkeep <model>',
       "model that summarises old messages: builtin, off, or a model of the upstream (THREADKEEP_UPKEEP; the client's model)",

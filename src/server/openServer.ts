@@ -182,6 +182,8 @@ async function startServer(plan: ServerConfig, { memories, log, open, ...deps }:
       maxFileBytes: plan.maxBytes.file,
       maxForwardBytes: plan.maxBytes.forward,
       forward: plan.forward,
+      history: plan.history,
+      contextWindows: plan.contextWindows,
       timeouts: plan.timeouts,
       retries: plan.retries,
       prices: plan.prices,

@@ -9,7 +9,15 @@ type With<T, Names extends keyof T = keyof T> = Omit<T, Names> & { [Name in Name
 /** A configuration in which every field with a default is set. */
 export type CompleteConfig = With<
   Omit<Config, keyof Sections>,
-  'profile' | 'sessions' | 'profiles' | 'templates' | 'upstreams' | 'sweepInterval'
+  | 'profile'
+  | 'budget'
+  | 'history'
+  | 'contextWindows'
+  | 'sessions'
+  | 'profiles'
+  | 'templates'
+  | 'upstreams'
+  | 'sweepInterval'
 > & {
   readonly listen: With<Sections['listen']>
   readonly keys: With<Sections['keys'], 'file'>
@@ -23,10 +31,13 @@ export type CompleteConfig = With<
 export const defaultTimeouts: Timeouts = { firstByte: 600_000, idle: 120_000, total: 1_800_000 }
 export const defaultRetries: RetryPolicy = { tries: 3, baseDelay: 500, maxDelay: 20_000 }
 
-/** Default values. A field that is missing here has none: no limit, no webhook, the profile's own budget. */
+/** Default values. A field that is missing here has none, such as a limit or a webhook. */
 export const defaults: CompleteConfig = {
   listen: { host: '127.0.0.1', port: 4848, allowedHosts: [], allowedOrigins: [] },
   profile: defaultProfile,
+  budget: 'auto',
+  history: 'auto',
+  contextWindows: {},
   sessions: true,
   profiles: {},
   templates: {},

@@ -46,9 +46,14 @@ function resolveProfile(
   const found = configured ?? (Object.hasOwn(builtIn, name) ? builtIn[name as keyof typeof builtIn] : undefined)
   if (found === undefined) throw unknownProfile(field, name, [...Object.keys(builtIn), ...Object.keys(profiles)])
   const isSessionProfile = name === (sessionProfile ?? defaultProfile)
+  const fixed = isSessionProfile && typeof budget === 'number' ? budget : undefined
+  // A profile that names its own budget means it; built-in budgets only limit what memory adds.
+  const hasOwnBudget = configured !== undefined && profiles[name]?.budget !== undefined
+  const budgetMode = fixed !== undefined || (hasOwnBudget && budget !== 'auto') ? 'fixed' : 'auto'
   return {
     ...found,
-    ...(isSessionProfile && budget !== undefined ? { budget } : {}),
+    budgetMode: found.budgetMode ?? budgetMode,
+    ...(fixed !== undefined && { budget: fixed, budgetMode: 'fixed' }),
     ...(secrets === undefined ? {} : { secrets }),
   }
 }
@@ -117,7 +122,7 @@ function resolveTemplate(
 ): Template {
   const base = resolveProfile(config, profile ?? config.profile ?? defaultProfile, `templates.${name}.profile`)
   return {
-    profile: budget === undefined ? base : { ...base, name: `${base.name}+${name}`, budget },
+    profile: budget === undefined ? base : { ...base, name: `${base.name}+${name}`, budget, budgetMode: 'fixed' },
     idle,
     age,
     preamble,

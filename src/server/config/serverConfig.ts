@@ -12,6 +12,8 @@ import { parseHostPolicy } from '../http/hostPolicy.ts'
 import type { ProfileConfig } from '../memoryRegistry.ts'
 import type { LogLevel } from '../observability/log.ts'
 import { type PriceTable, parsePrices } from '../observability/prices.ts'
+import type { HistoryMode } from '../turn/turn.ts'
+import type { ContextWindows } from '../upstreams/contextWindows.ts'
 import type { ForwardSetting } from '../upstreams/pool.ts'
 import type { UpstreamOptions } from '../upstreams/upstream.ts'
 import { createWebhook } from '../webhooks/webhook.ts'
@@ -35,6 +37,9 @@ export type ServerConfig = {
   readonly upstreams: readonly UpstreamOptions[]
   /** Names of the upstreams for unknown endpoints, or false for none; undefined when nothing is configured. */
   readonly forward: ForwardSetting | undefined
+  /** Kind of all clients; undefined to tell it per request. */
+  readonly history: HistoryMode | undefined
+  readonly contextWindows: ContextWindows
   /** `builtin`, `off`, or the name of a model; undefined uses the model of each client. */
   readonly upkeep: string | undefined
   readonly defaultScope: string | undefined
@@ -77,6 +82,8 @@ export function resolveServerConfig({ config, values, profiles }: Settings, envi
     profiles,
     upstreams,
     forward: resolveForward(config.forward, upstreams),
+    history: config.history === 'auto' ? undefined : config.history,
+    contextWindows: config.contextWindows,
     upkeep: config.upkeep,
     defaultScope: config.defaultScope,
     // A configured file must exist: a typo in its path must not disable authentication.

@@ -88,11 +88,10 @@ function dependentDefaults(
   profiles: ProfileConfig,
   values: ConfigSource,
 ): readonly (readonly [field: string, setting: Setting])[] {
-  const { scope, session } = profiles
+  const { scope } = profiles
   const byDefault = (value: unknown): Setting => ({ value, from: 'default' })
   return [
     ['store', byDefault(needsDurableStore(profiles, values) ? `sqlite:${defaultStoreFile}` : 'ram:')],
-    ['budget', byDefault((session ?? scope).budget)],
     ['tenantProfile', byDefault(scope.name)],
   ]
 }

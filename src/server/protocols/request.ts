@@ -245,7 +245,8 @@ export function addFilePart({ name, data, address }: FileSource, files: FilePart
     data === '' ? undefined : (parseDataUrl(data) ?? { type: '', bytes: Buffer.from(data, 'base64') }),
   )
   files.push(file)
-  return toTextPart(formatPlaceholder(`file ${file.name}`, file.bytes, address))
+  const type = file.mediaType === '' ? '' : `, ${file.mediaType}`
+  return toTextPart(formatPlaceholder(`file ${file.name}${type}`, file.bytes, address))
 }
 
 /**
@@ -256,7 +257,7 @@ export function addMediaUrl(kind: string, url: string, files: FilePart[]): Conte
   if (data === undefined || conversationalType.test(data.type))
     return toTextPart(formatPlaceholder(kind, data?.bytes, url))
   files.push(createFile('', data))
-  return toTextPart(formatPlaceholder('file', data.bytes))
+  return toTextPart(formatPlaceholder(`file, ${data.type}`, data.bytes))
 }
 
 /**
