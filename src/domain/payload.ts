@@ -1,5 +1,14 @@
-import type { Payload } from './chat.ts'
 import { isObject } from './checks.ts'
+
+/** A message in the form in which a client or a model sent it. */
+export type Payload = {
+  /** Name of the wire protocol it belongs to; no other protocol may use it. */
+  readonly protocol: string
+  /** Elements of the protocol's message list that make up the message, mostly one. */
+  readonly items: readonly unknown[]
+  /** Number of consecutive messages that the items stand for; default 1. Only the first of them has the payload. */
+  readonly count?: number
+}
 
 /** Shorter strings take less room in full than as a reference. */
 const minReferenceCharacters = 32
