@@ -13,7 +13,7 @@ export type Payload = {
 /** Shorter strings take less room in full than as a reference. */
 const minReferenceCharacters = 32
 /** Levels of nesting that a payload may have: every function here visits it recursively. */
-export const maxPayloadDepth = 100
+const maxPayloadDepth = 100
 /** Key of an object that stands for a part of the content: `{"$content":[offset,length]}`. */
 const referenceKey = '$content'
 /** Keys of a payload that could be taken for the reference key get one `$` more. */

@@ -53,8 +53,8 @@ export type SessionChange = {
    */
   readonly base?: number
   /**
-   * Position of the first appended message: after the last one, so that skipped sequence numbers become a gap, or inside
-   * a gap, which the number then leaves; only a change that appends exactly one message may fill a gap. Without `offset`
+   * Position of the first appended message: after the last one, so that skipped sequence numbers become a gap, or in a
+   * gap, which the number then leaves; only a change that appends exactly one message may fill a gap. Without `offset`
    * the weights continue where they are; a message in a gap always gets the offset of its place.
    */
   readonly from?: { readonly sequence: number; readonly offset?: Tokens }
