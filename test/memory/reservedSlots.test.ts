@@ -63,6 +63,8 @@ describe('append › with reserve', () => {
     expect(await transcript(memory)).toEqual(['m1 1', 'm6 6', 'm7 7'])
     await memory.append(key, [answer('5')], { sequence: 5 })
     expect(await transcript(memory)).toEqual(['m1 1', 'm5 5', 'm7 7'])
+    await memory.append(key, ['11', '12', '13', '14', '15'].map(ask), { reserve: 3 })
+    expect(await transcript(memory)).toEqual(['m1 1', 'm14 14', 'm15 15'])
   })
 
   it('keeps the limit of bytes, in which payloads count', async () => {
@@ -167,12 +169,18 @@ describe('transfer', () => {
     await memory.append(key, [ask('one')])
     await memory.append(key, [{ ...ask('four'), payload }], { branch: 'new', reserve: 2 })
     await memory.append(key, [answer('two')], { sequence: 2 })
+    // The offsets of six and seven overlap, because six is stored last.
+    await memory.append(key, [ask('five')])
+    await memory.append(key, [ask('seven')], { reserve: 1 })
+    await memory.append(key, [answer('six')], { sequence: 6 })
     const before = await memory.transcript(key)
     const { gaps } = await store.readHead(parseKey(key), 0)
     await memory.transfer(parseKey(key), parseKey('acme:bob'))
     expect(await memory.transcript('acme:bob')).toEqual(before)
     expect((await store.readHead(parseKey('acme:bob'), 0)).gaps).toEqual(gaps)
     await memory.append('acme:bob', [answer('three')], { sequence: 3 })
-    expect((await memory.transcript('acme:bob')).map(({ content }) => content)).toEqual(['one', 'two', 'three', 'four'])
+    expect((await memory.transcript('acme:bob')).map(({ content }) => content)).toEqual([
+      ...['one', 'two', 'three', 'four', 'five', 'six', 'seven'],
+    ])
   })
 })

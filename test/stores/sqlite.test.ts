@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { crc32 } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { key, newChange, newMessage } from '../../src/stores/conformance/fixtures.ts'
 import { storeConformance } from '../../src/stores/conformance.ts'
@@ -8,6 +9,8 @@ import { createTempPaths } from './tempPaths.ts'
 
 const newPath = createTempPaths()
 const packedPayload = '{"protocol":"messages","items":[{"thinking":"the seal naps"}]}'
+
+const oldColumns = 'sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content'
 
 /** Creates a closed file whose message 2 has a payload and a branch and was stored last. */
 async function createFile(): Promise<string> {
@@ -80,6 +83,14 @@ describe('sqliteStore', () => {
     }
     const [examined, damaged] = [await createOldFile(), await createOldFile()]
     expect((await examineFile(examined)).faults).toEqual([])
+    // The checksum of a message without the new fields is that of the earlier format.
+    const database = new DatabaseSync(examined)
+    const { sum, ...cells } = database.prepare(`SELECT ${oldColumns}, sum FROM message`).get() as Record<
+      string,
+      unknown
+    >
+    database.close()
+    expect(sum).toBe(crc32(Object.values(cells).join(' ')))
     const store = sqliteStore(examined)
     await store.commit(newChange('b', { append: [newMessage('three', { packedPayload, branch: 2 })] }))
     expect((await store.readMessages(key, { limit: 9 })).map(({ packedPayload }) => packedPayload)).toEqual([
