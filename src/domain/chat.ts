@@ -1,19 +1,11 @@
 import type { Millis, NewMessage, Role, ToolCall } from './entry.ts'
 import { describeValue, isObject, MemoryError } from './error.ts'
-import { describePayloadFault } from './payload.ts'
+import { describePayloadFault, type Payload } from './payload.ts'
+
+export type { Payload } from './payload.ts'
 
 /** Content part in OpenAI's format. */
 export type ContentPart = { readonly type: string; readonly text?: string; readonly [field: string]: unknown }
-
-/** A message in the form in which a client or a model sent it. */
-export type Payload = {
-  /** Name of the wire protocol it belongs to; no other protocol may use it. */
-  readonly protocol: string
-  /** Elements of the protocol's message list that make up the message, mostly one. */
-  readonly items: readonly unknown[]
-  /** Number of consecutive messages that the items stand for; default 1. Only the first of them has the payload. */
-  readonly count?: number
-}
 
 /** Message from a caller in OpenAI's format. */
 export type MessageInput = {

@@ -35,7 +35,7 @@ export type NewMessage = {
   readonly toolCallId?: string
   /** Original form of the message, packed by `packPayload`; absent when the other fields say everything. */
   readonly packedPayload?: string
-  /** Sequence number of the first message of its conversation, when a session holds several and this is not the first. */
+  /** First sequence number of its conversation, when a session holds several and this is not the first. */
   readonly branch?: number
   /** Cost as a message of its own, counted by `tokenizer`. */
   readonly tokens: Tokens

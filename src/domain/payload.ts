@@ -1,10 +1,19 @@
-import type { Payload } from './chat.ts'
 import { isObject } from './error.ts'
+
+/** A message in the form in which a client or a model sent it. */
+export type Payload = {
+  /** Name of the wire protocol it belongs to; no other protocol may use it. */
+  readonly protocol: string
+  /** Elements of the protocol's message list that make up the message, mostly one. */
+  readonly items: readonly unknown[]
+  /** Number of consecutive messages that the items stand for; default 1. Only the first of them has the payload. */
+  readonly count?: number
+}
 
 /** Shorter strings take less room in full than as a reference. */
 const minReferenceCharacters = 32
 /** Levels of nesting that a payload may have: every function here visits it recursively. */
-export const maxPayloadDepth = 100
+const maxPayloadDepth = 100
 /** Key of an object that stands for a part of the content: `{"$content":[offset,length]}`. */
 const referenceKey = '$content'
 /** Keys of a payload that could be taken for the reference key get one `$` more. */

@@ -11,7 +11,7 @@ import {
 import { MemoryError } from './error.ts'
 import { formatKey, isInternalKey, type Key } from './key.ts'
 import type { Lifetime } from './profile.ts'
-/** Range of sequence numbers without messages: deleted, skipped, or reserved for replies that are still on their way. */
+/** Range of sequence numbers without messages: deleted, skipped, or reserved for replies still on their way. */
 export type Gap = SequenceRange
 
 /**
@@ -53,9 +53,9 @@ export type SessionChange = {
    */
   readonly base?: number
   /**
-   * Position of the first appended message: after the last one, so that skipped sequence numbers become a gap, or, for a
-   * change that appends exactly one message, inside a gap, which the number then leaves. Without `offset` the weights
-   * continue where they are; a message in a gap always gets the offset of its place.
+   * Position of the first appended message: after the last one, so that skipped sequence numbers become a gap, or in a
+   * gap, which the number then leaves; only a change that appends exactly one message may fill a gap. Without `offset`
+   * the weights continue where they are; a message in a gap always gets the offset of its place.
    */
   readonly from?: { readonly sequence: number; readonly offset?: Tokens }
   readonly append: readonly NewMessage[]

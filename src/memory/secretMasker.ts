@@ -180,14 +180,14 @@ export class SecretMasker {
   }
 
   /**
-   * Masks all strings of a payload. Secrets of the masked message are replaced wherever they occur: what marks them as
-   * secrets may be in another part of the payload.
+   * Masks all strings of a payload. Secrets of the masked message and of the payload's JSON text are replaced wherever
+   * they occur: what marks them as secrets may be in another part of the payload.
    */
   private async maskPayload(key: Key, payload: Payload, masked: ParsedMessage): Promise<Payload> {
-    const values = this.values.get(formatKey(key))
     const marks = new Set(findMasks(JSON.stringify({ ...masked, payload: undefined })))
+    for (const secret of findJsonSecrets(payload.items)) marks.add(await this.placeholderFor(key, secret))
     // The longest first, because a secret may contain another one.
-    const known = [...(values ?? [])]
+    const known = [...(this.values.get(formatKey(key)) ?? [])]
       .filter(([mark]) => marks.has(mark))
       .sort(([, left], [, right]) => right.length - left.length)
     const replaceKnown = (text: string): string =>
@@ -245,7 +245,23 @@ const containsSecret = ({ content, name, toolCalls, toolCallId, payload }: Parse
   hasSecret(name) ||
   hasSecret(toolCallId) ||
   toolCalls?.some((call) => [call.id, call.name, call.arguments].some(hasSecret)) === true ||
-  (payload !== undefined && payloadHasSecret(payload.items, content))
+  (payload !== undefined && (findJsonSecrets(payload.items).length > 0 || payloadHasSecret(payload.items, content)))
+
+/** Finds secrets in the JSON text of a payload, where field names and quotes mark them; long texts are left out. */
+function findJsonSecrets(items: readonly unknown[]): readonly string[] {
+  const json = JSON.stringify(items, (_, value: unknown) =>
+    typeof value === 'string' && value.length > maxLabelledCharacters ? '' : value,
+  )
+  return findSecrets(json).map(({ start, end }) => unescapeJson(json.slice(start, end)))
+}
+
+function unescapeJson(text: string): string {
+  try {
+    return JSON.parse(`"${text}"`) as string
+  } catch {
+    return text
+  }
+}
 
 /**
  * True if a payload contains a secret beyond those of the content. A string or number may be one because of the field

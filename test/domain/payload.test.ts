@@ -112,7 +112,9 @@ describe('payloadText', () => {
     expect(payloadText(thinking, `${long}\nlook\n{"place":"ice\\nfloe"}`)).toBe(
       'Seals and walruses differ.\nLook first.',
     )
-    expect(payloadText({ protocol: 'chat', items: [{ role: 'user', content: long }] }, long)).toBe('')
+    expect(
+      payloadText({ protocol: 'chat', items: [{ role: 'user', content: `${long}\nYes.` }] }, `${long}\nYes.`),
+    ).toBe('')
   })
 })
 

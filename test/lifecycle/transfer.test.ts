@@ -218,6 +218,23 @@ describe('transfer', () => {
     })
   }
 
+  it('with a reply that fills a slot after its neighbours were copied › moves it to the same slot', async () => {
+    const { memory, open, inner, left } = await openTestMemory()
+    // Reserves the new key (3 writes), redirects the old one (1) and copies two runs of messages (2).
+    left.writes = 6
+    await expect(memory.transfer('acme:phone', 'acme:chat')).rejects.toThrow('gone')
+    await memory.close()
+    expect((await inner.readHead(chat, 0)).lastSequence).toBeGreaterThanOrEqual(4)
+    const { epoch, touchedAt, expiresAt } = await inner.readHead(phone, 0)
+    const change = { key: phone, at: touchedAt, epoch, put: [], drop: [], expiresAt }
+    await inner.commit({ ...change, append: [stored('late', { branch: 1 })], from: { sequence: 3 } })
+    left.writes = Number.POSITIVE_INFINITY
+    const next = await open()
+    await appendUser(next, 'acme:chat', 'and on')
+    expect(await ids(next, 'acme:chat')).toEqual(['m1 one', 'm2 two', 'm3 late', 'm4 four', 'm6 and on'])
+    await next.close()
+  })
+
   it('with concurrent appends to both keys loses no message', async () => {
     const { memory, inner } = await openTestMemory()
     const appends = (key: string, from: number) =>

@@ -15,6 +15,9 @@ type Step = {
   readonly append: readonly NewMessage[]
   readonly put: readonly DerivedEntry[]
   readonly drop: readonly number[]
+  /** Sequence numbers to reserve before the messages, and a reply that is stored in the first gap afterwards. */
+  readonly reserve?: number
+  readonly reply?: NewMessage
 }
 /** The commits of a session; the messages in `erased` are erased at the end. */
 export type History = {
@@ -37,6 +40,11 @@ const tokenFields = {
   tokenizer: fc.constantFrom('o200k_base', 'chars-4'),
   weight: tokenCount,
 }
+const optionalFields = {
+  packedPayload: oddText.map((text) => JSON.stringify({ protocol: 'chat', items: [text] })),
+  branch: fc.integer({ min: 1, max: 9 }),
+}
+const requiredKeys = ['at', 'tokens', 'lineTokens', 'tokenizer', 'weight', 'role', 'content'] as const
 const call = fc.record({
   id: fc.constantFrom('c1', 'c2', 'ü'),
   name: fc.constantFrom('look', 'run'),
@@ -46,24 +54,33 @@ const message: fc.Arbitrary<NewMessage> = fc.oneof(
   fc.record(
     {
       ...tokenFields,
+      ...optionalFields,
       role: fc.constantFrom('user' as const, 'system' as const),
       content: oddText,
       name: arbitraryName.map(replaceLoneSurrogates),
     },
-    { requiredKeys: ['at', 'tokens', 'lineTokens', 'tokenizer', 'weight', 'role', 'content'] },
+    { requiredKeys: [...requiredKeys] },
   ),
-  fc.record({
-    ...tokenFields,
-    role: fc.constant('assistant' as const),
-    content: oddText,
-    calls: fc.array(call, { minLength: 1, maxLength: 3 }),
-  }),
-  fc.record({
-    ...tokenFields,
-    role: fc.constant('tool' as const),
-    content: oddText,
-    answers: fc.constantFrom('c1', 'c2', 'ü'),
-  }),
+  fc.record(
+    {
+      ...tokenFields,
+      ...optionalFields,
+      role: fc.constant('assistant' as const),
+      content: oddText,
+      toolCalls: fc.array(call, { minLength: 1, maxLength: 3 }),
+    },
+    { requiredKeys: [...requiredKeys, 'toolCalls'] },
+  ),
+  fc.record(
+    {
+      ...tokenFields,
+      ...optionalFields,
+      role: fc.constant('tool' as const),
+      content: oddText,
+      toolCallId: fc.constantFrom('c1', 'c2', 'ü'),
+    },
+    { requiredKeys: [...requiredKeys, 'toolCallId'] },
+  ),
 )
 
 const source: fc.Arbitrary<Source> = fc.record(
@@ -123,12 +140,17 @@ const derived: fc.Arbitrary<DerivedEntry> = fc.oneof(
 )
 
 const sequence = fc.integer({ min: 1, max: 12 })
-const step: fc.Arbitrary<Step> = fc.record({
-  at: time,
-  append: fc.array(message, { maxLength: 5 }),
-  put: fc.array(derived, { maxLength: 3 }),
-  drop: fc.array(sequence, { maxLength: 2 }),
-})
+const step: fc.Arbitrary<Step> = fc.record(
+  {
+    at: time,
+    append: fc.array(message, { maxLength: 5 }),
+    put: fc.array(derived, { maxLength: 3 }),
+    drop: fc.array(sequence, { maxLength: 2 }),
+    reserve: fc.integer({ min: 0, max: 2 }),
+    reply: message,
+  },
+  { requiredKeys: ['at', 'append', 'put', 'drop'] },
+)
 const history: fc.Arbitrary<History> = fc.record({
   key: fc.constantFrom('acme', 'acme:ann', 'acme:Bob', 'acme-x:ann', 'zeta:+1555', 'acme:a.b@c'),
   steps: fc.array(step, { minLength: 1, maxLength: 4 }),
@@ -146,17 +168,15 @@ export const historiesArbitrary: fc.Arbitrary<readonly History[]> = fc.uniqueArr
 export async function applyHistories(store: Store, histories: readonly History[]): Promise<void> {
   for (const { key: name, steps, erased, expiresAt } of histories) {
     const key = parseKey(name)
-    for (const [index, { at, append, put, drop }] of steps.entries())
-      await store.commit({
-        id: `step ${index}`,
-        key,
-        at,
-        epoch: 0,
-        append,
-        put,
-        drop: drop.map(formatMessageId),
-        expiresAt,
-      })
+    for (const [index, { at, append, put, drop, reserve, reply }] of steps.entries()) {
+      const change = { key, at, epoch: 0, append: [], put: [], drop: [], expiresAt }
+      const { lastSequence } = await store.readHead(key, 0)
+      const from = reserve === undefined ? {} : { from: { sequence: lastSequence + 1 + reserve } }
+      await store.commit({ ...change, ...from, id: `step ${index}`, append, put, drop: drop.map(formatMessageId) })
+      const [gap] = (await store.readHead(key, 0)).gaps
+      if (reply !== undefined && gap !== undefined)
+        await store.commit({ ...change, id: `reply ${index}`, append: [reply], from: { sequence: gap[1] } })
+    }
     await store.erase(key, { entries: erased.map(formatMessageId) })
   }
 }

@@ -221,7 +221,9 @@ describe('the file format', () => {
   it('of version 1 is read completely', async () => {
     const file = await createFilledStore()
     const database = new DatabaseSync(file)
-    database.exec('DROP TABLE snapshot; DROP TABLE record; PRAGMA user_version = 1')
+    database.exec(
+      'DROP TABLE snapshot; DROP TABLE record; ALTER TABLE message DROP COLUMN payload; ALTER TABLE message DROP COLUMN branch; PRAGMA user_version = 1',
+    )
     database.close()
     await using memory = await openMemory({ store: sqliteStore(file, { minSnapshotMessages: 1 }) })
     expect((await memory.search('acme', 'walrus', { session: 'ann' })).map(({ entry }) => entry.id)).toEqual([

@@ -5,7 +5,7 @@ import { type DerivedEntry, formatMessageId, getEntryText, type NewMessage } fro
 import { MemoryError } from '../../src/domain/error.ts'
 import { type Key, parseKey } from '../../src/domain/key.ts'
 import type { SearchIndex, Store } from '../../src/domain/ports.ts'
-import { noExpiry } from '../../src/domain/session.ts'
+import { noExpiry, type SessionChange, type SessionHead } from '../../src/domain/session.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { isCampaign, propertyTimeoutMs, seed } from '../context/campaign.ts'
@@ -40,14 +40,19 @@ const ids = fc.array(
     maxLength: 4,
   },
 )
-const message: fc.Arbitrary<Omit<NewMessage, 'at'>> = fc.record({
-  role: fc.constantFrom('user' as const, 'assistant' as const, 'system' as const),
-  content: text,
-  tokens: fc.nat(50),
-  lineTokens: fc.nat(50),
-  tokenizer: fc.constant('test'),
-  weight: fc.nat(50),
-})
+const message: fc.Arbitrary<Omit<NewMessage, 'at'>> = fc.record(
+  {
+    role: fc.constantFrom('user' as const, 'assistant' as const, 'system' as const),
+    content: text,
+    tokens: fc.nat(50),
+    lineTokens: fc.nat(50),
+    tokenizer: fc.constant('test'),
+    weight: fc.nat(50),
+    packedPayload: fc.constantFrom('{"protocol":"chat","items":["Zoë"]}', '{}'),
+    branch: fc.integer({ min: 1, max: 9 }),
+  },
+  { requiredKeys: ['role', 'content', 'tokens', 'lineTokens', 'tokenizer', 'weight'] },
+)
 const derived = fc.tuple(fc.constantFrom('f1', 'f2'), text).map(([id, value]): DerivedEntry => {
   return {
     kind: 'fact',
@@ -61,6 +66,19 @@ const derived = fc.tuple(fc.constantFrom('f1', 'f2'), text).map(([id, value]): D
   }
 })
 
+/** Position after the end, inside a gap, or, without a gap, at a number that may be taken. */
+function positionIn(
+  { lastSequence, gaps }: SessionHead,
+  place: 'end' | 'skip' | 'reserve' | 'gap',
+  slot: number,
+): Pick<SessionChange, 'from'> {
+  if (place === 'end') return {}
+  if (place === 'skip') return { from: { sequence: lastSequence + 3, offset: 1_000 * (lastSequence + 1) } }
+  if (place === 'reserve') return { from: { sequence: lastSequence + 1 + (slot % 4) } }
+  const [first, last] = gaps[slot % Math.max(1, gaps.length)] ?? [slot, slot]
+  return { from: { sequence: first + (slot % (last - first + 1)) } }
+}
+
 const commitStep = fc
   .record({
     key,
@@ -69,11 +87,12 @@ const commitStep = fc
     drop: ids,
     stale: fc.boolean(),
     isRepeated: fc.boolean(),
-    skip: fc.boolean(),
+    place: fc.constantFrom('end' as const, 'end' as const, 'skip' as const, 'reserve' as const, 'gap' as const),
+    slot: fc.nat(20),
     ttl: fc.constantFrom(noExpiry, 50, 5_000),
   })
   .map(
-    ({ key: target, append, put, drop, stale, isRepeated, skip, ttl }): Step =>
+    ({ key: target, append, put, drop, stale, isRepeated, place, slot, ttl }): Step =>
       async (store, pair) => {
         const head = await store.readHead(target, 0)
         const operation =
@@ -86,7 +105,7 @@ const commitStep = fc
           at: pair.now,
           epoch: stale ? Math.max(0, head.epoch - 1) : head.epoch,
           ...(stale ? { base: head.revision - 1 } : {}),
-          ...(skip ? { from: { sequence: head.lastSequence + 3, offset: 1_000 * (head.lastSequence + 1) } } : {}),
+          ...positionIn(head, place, slot),
           append: append.map((message) => ({ ...message, at: pair.now })),
           put,
           drop,

@@ -23,6 +23,7 @@ export function messageView({
   lineTokens: _lineTokens,
   tokenizer: _tokenizer,
   weight: _weight,
+  packedPayload: _packedPayload,
   ...message
 }: Message) {
   return message

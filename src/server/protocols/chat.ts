@@ -348,9 +348,11 @@ function readToolCalls(message: Fields): readonly ToolCall[] {
   return getArray(normalizeToolCalls({ role: 'assistant', ...message }), 'tool_calls').map(parseToolCall)
 }
 
-function readExtras(message: Fields): Fields | undefined {
-  const extras = Object.entries(message).filter(([field, value]) => !knownFields.has(field) && !isEmptyValue(value))
-  return extras.length === 0 ? undefined : Object.fromEntries(extras)
+/** Fields of a complete message beside text and calls; undefined if they say nothing. */
+function readExtras({ role: _role, content: _text, tool_calls: _calls, function_call: _call, ...extras }: Fields) {
+  return Object.entries(extras).some(([field, value]) => !knownFields.has(field) && !isEmptyValue(value))
+    ? extras
+    : undefined
 }
 
 /**

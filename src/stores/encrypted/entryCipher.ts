@@ -15,9 +15,9 @@ import type { Cipher } from './cipher.ts'
 type EncryptedFields = Partial<Pick<NewMessage, 'content' | 'name' | 'toolCalls' | 'toolCallId' | 'packedPayload'>>
 
 /**
- * Encrypts content, name, calls, answers and payload of a message into one ciphertext, stored as its content. Blank content
- * stays in the clear, because stores must tell messages with visible text from others; its ciphertext is stored as the
- * name.
+ * Encrypts content, name, calls, answers and payload of a message into one ciphertext, stored as its content. Blank
+ * content stays in the clear, because stores must tell messages with visible text from others; its ciphertext is stored
+ * as the name.
  */
 export function encryptMessage(message: NewMessage, key: Key, cipher: Cipher): NewMessage {
   const { content, name, toolCalls, toolCallId, packedPayload, ...clear } = message

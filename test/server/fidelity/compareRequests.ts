@@ -43,9 +43,10 @@ function compareLists(sent: ParsedRequest, forwarded: ParsedRequest, allowsSyste
   const [sentValue, forwardedValue] = [sent.body[listField], forwarded.body[listField]]
   if (isDeepStrictEqual(sentValue, forwardedValue)) return []
   if (!Array.isArray(forwardedValue)) return [describe(listField, sentValue, forwardedValue)]
-  const added = forwardedValue.at(-1)
-  const hasAddition = !allowsSystemAddition && isMemoryMessage(sent.endpoint, added)
-  const kept = hasAddition ? forwardedValue.slice(0, -1) : forwardedValue
+  // A reply that the client has begun stays the last message; memory comes before it.
+  const position = forwardedValue.length - (endsWithPrefill(sent.body) ? 2 : 1)
+  const hasAddition = !allowsSystemAddition && isMemoryMessage(sent.endpoint, forwardedValue[position])
+  const kept = hasAddition ? forwardedValue.toSpliced(position, 1) : forwardedValue
   // Only a list has a place for the addition.
   if (typeof sentValue === 'string' && hasAddition && isUserText(kept, sentValue)) return []
   const list = Array.isArray(sentValue) ? sentValue : [sentValue]

@@ -43,14 +43,22 @@ const cases = [
 /** Texts of one session: accepted ones and those that a client took back. */
 class SessionTexts {
   #count = 0
+  readonly #versions = new Set<string>()
   readonly #accepted = new Set<string>()
 
   create(kind: string): string {
     return `${kind} ${++this.#count}.`
   }
 
+  /** Creates another version of an earlier message. Memory keeps the version that the model answered. */
+  createVersion(kind: string): string {
+    const text = this.create(kind)
+    this.#versions.add(text)
+    return text
+  }
+
   accept(...texts: readonly string[]): void {
-    for (const text of texts) this.#accepted.add(text)
+    for (const text of texts) if (!this.#versions.has(text)) this.#accepted.add(text)
   }
 
   takeBack(...texts: readonly (string | undefined)[]): void {
@@ -110,10 +118,10 @@ class FullClient {
   #changeTurn(type: FullAction['type'], index: number, { question, answer }: Turn): void {
     if (type === 'edit') {
       this.#texts.takeBack(question)
-      this.#turns[index] = { question: this.#texts.create('Edited question'), answer }
+      this.#turns[index] = { question: this.#texts.createVersion('Edited question'), answer }
     } else if (type === 'rewrite answer') {
       this.#texts.takeBack(answer)
-      this.#turns[index] = { question, answer: this.#texts.create('Rewritten answer') }
+      this.#turns[index] = { question, answer: this.#texts.createVersion('Rewritten answer') }
     } else if (type === 'delete') {
       this.#texts.takeBack(question, answer)
       this.#turns.splice(index, 1)

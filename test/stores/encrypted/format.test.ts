@@ -55,6 +55,16 @@ describe('Cipher', () => {
     expect(() => decryptMessage(message, bobKey, createCipher())).toThrow('Message m1 of acme:bob was modified')
   })
 
+  it('decrypt fails when the branch of a message was changed', () => {
+    const position = { kind: 'message' as const, id: 'm1', sequence: 1, offset: 0 }
+    const input = newMessage('one', { branch: 1, packedPayload: '{}' })
+    const message = { ...encryptMessage(input, annKey, createCipher()), ...position }
+    expect(decryptMessage(message, annKey, createCipher())).toEqual({ ...input, ...position })
+    const { branch: _, ...without } = message
+    for (const changed of [{ ...message, branch: 2 }, without])
+      expect(() => decryptMessage(changed, annKey, createCipher())).toThrow('Message m1 of acme:ann was modified')
+  })
+
   it('encrypt after wipe throws', () => {
     const wiped = createCipher()
     wiped.wipe()

@@ -20,7 +20,11 @@ describe('encryptedStore over SQLite', () => {
     const calls = [{ id: 'call-walrus', name: 'walrusTool', arguments: '{"find":"walrus"}' }]
     await store.commit(
       nextChange({
-        append: [newMessage('my walrus', { name: 'Walrus' }), newMessage('', { role: 'assistant', toolCalls: calls })],
+        append: [
+          newMessage('my walrus', { name: 'Walrus', packedPayload: '{"items":["the walrus naps"]}', branch: 1 }),
+          newMessage('', { role: 'assistant', toolCalls: calls }),
+          newMessage(' ', { role: 'assistant', packedPayload: '{"items":["walrus"]}' }),
+        ],
         put: [factWithSpan('f1', 'a walrus')],
       }),
     )
