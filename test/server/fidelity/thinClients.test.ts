@@ -18,6 +18,8 @@ type ThinClient = {
   readReply(body: any): readonly unknown[]
 }
 
+const mapUrl = 'https://example.com/map.png'
+
 const chat: ThinClient = {
   name: 'chat completions',
   protocol: 'openai',
@@ -31,8 +33,8 @@ const chat: ThinClient = {
       {
         role: 'user',
         content: [
-          { type: 'file', file: { filename: 'report.pdf', file_data: pdfUrl } },
-          { type: 'text', text: 'What does the report say?' },
+          { type: 'image_url', image_url: { url: mapUrl, detail: 'low' } },
+          { type: 'text', text: 'What does the map show?' },
         ],
       },
     ],
@@ -63,8 +65,8 @@ const messages: ThinClient = {
       {
         role: 'user',
         content: [
-          { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: pdf }, title: 'Report' },
-          { type: 'text', text: 'What does the report say?' },
+          { type: 'image', source: { type: 'url', url: mapUrl } },
+          { type: 'text', text: 'What does the map show?' },
         ],
       },
     ],
@@ -90,8 +92,8 @@ const responses: ThinClient = {
       {
         role: 'user',
         content: [
-          { type: 'input_file', filename: 'report.pdf', file_data: pdfUrl },
-          { type: 'input_text', text: 'What does the report say?' },
+          { type: 'input_image', image_url: mapUrl, detail: 'low' },
+          { type: 'input_text', text: 'What does the map show?' },
         ],
       },
     ],
@@ -133,4 +135,37 @@ describe('a client that sends only new messages', () => {
       }
       expect(conversation).toHaveLength(client === responses ? 11 : 8)
     })
+
+  const documents: readonly (readonly [client: ThinClient, part: unknown])[] = [
+    [chat, { type: 'file', file: { filename: 'report.pdf', file_data: pdfUrl } }],
+    [
+      messages,
+      {
+        type: 'document',
+        source: { type: 'base64', media_type: 'application/pdf', data: pdf },
+        title: 'report.pdf',
+      },
+    ],
+    [responses, { type: 'input_file', filename: 'report.pdf', file_data: pdfUrl }],
+  ]
+  for (const [client, document] of documents)
+    verifies(
+      ['T-09', 'F-01'],
+      `${client.name}, a document › reaches the model, and memory keeps its name, type, size and hash`,
+      async () => {
+        await using recorder = await startRecorder(client.protocol)
+        recorder.begin('a document', replyWith('It says hello.'), replyWith('Yes.'))
+        const question = [{ role: 'user', content: [document] }]
+        await send(recorder, client, question)
+        await send(recorder, client, [{ role: 'user', content: 'Is that all?' }])
+        const lists = recorder.exchanges.map(
+          ({ forwarded }) => JSON.parse(forwarded[0]?.text ?? '{}')[client.listField],
+        )
+        expect(lists[0]).toEqual(question)
+        expect(lists[1]?.[0]).toEqual({
+          role: 'user',
+          content: expect.stringMatching(/^\[file report\.pdf, application\/pdf, 125 bytes, sha256 [0-9a-f]{16}\]$/),
+        })
+      },
+    )
 })
