@@ -116,8 +116,8 @@ export async function hasResentHistory(store: Store, key: Key, client: string): 
   return items.some((receipt) => receipt.client === client && receipt.history === 'full' && resending(receipt.relation))
 }
 
-/** A client resends its conversation if the request held replies of the session. */
-const resending = (relation: string): boolean => !['first', 'disjoint', 'newest-only'].includes(relation)
+/** The first request of a session may only hold examples. */
+const resending = (relation: string): boolean => relation !== 'first' && relation !== 'newest-only'
 
 /** A page of receipts, newest first. `next` is the `before` of the next page. */
 export async function listReceipts(

@@ -360,12 +360,10 @@ function toBlock({ block, texts, json, citations }: PartialBlock): Block {
   }
 }
 
-/** The assistant message of a reply. Its blocks are kept unless they are one text without citations. */
+/** The assistant message of a reply, with its blocks. */
 function toReplyMessage(blocks: readonly unknown[]): MessageInput {
   const message = toAssistantMessage(blocks)
-  const [only] = blocks
-  const isPlain = blocks.length === 1 && readType(only) === 'text' && getArray(only, 'citations').length === 0
-  if (blocks.length === 0 || isPlain) return message
+  if (blocks.length === 0) return message
   return { ...message, payload: { protocol: 'messages', items: [{ role: 'assistant', content: blocks }] } }
 }
 

@@ -192,7 +192,9 @@ async function reconcileTurn(
     },
     head,
   )
-  const resends = change.history === 'full' && change.newFrom > 0
+  // The first request may only hold examples.
+  const hasReplies = parsed.messages.some(({ role }) => role === 'assistant')
+  const resends = change.history === 'full' && change.relation !== 'first' && hasReplies
   if (known !== true && (resends || known === undefined)) activity.rememberHabit(session, headers.client, resends)
   return change
 }

@@ -76,7 +76,9 @@ async function reconcileFromStore(options: ReconcileOptions): Promise<Conversati
     const change = retried ?? (await reconcileConversations(memory, key, history, messages))
     if (change.relation === 'disjoint' && history.hasEarlier && limit <= maxMessagesRead) continue
     if (change.cutFrom === undefined || isRetry) return { ...change, isHeadCurrent: false }
-    const sharesReply = await containsOwnReply(memory, key, change.stored, change.cutFrom, change.newFrom)
+    const sharesReply =
+      (await containsOwnReply(memory, key, change.stored, change.cutFrom, change.newFrom)) ||
+      (messages[change.newFrom]?.role === 'assistant' && (await isOwnReply(memory, key, change.cutFrom)))
     if (sharesReply && isSingleConversation) return { ...change, isHeadCurrent: false }
     const overlap = sharesReply ? 'another conversation' : 'no reply'
     return { ...change, isHeadCurrent: false, cutFrom: undefined, overlap }
@@ -237,6 +239,10 @@ async function containsOwnReply(
   const firstShared = stored[Math.max(0, cutIndex - sharedCount)]?.sequence ?? 0
   return hasReceiptBetween(internalsOf(memory).sessions, key, firstShared, cutFrom)
 }
+
+/** True for a reply of this server. A client that sends another one in its place has rewritten it. */
+const isOwnReply = (memory: Memory, key: Key, sequence: number): Promise<boolean> =>
+  hasReceiptBetween(internalsOf(memory).sessions, key, sequence, sequence + 1)
 
 type StoredHistory = { readonly stored: readonly Message[]; readonly hasEarlier: boolean }
 

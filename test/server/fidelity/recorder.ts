@@ -40,7 +40,7 @@ const key = 'demo:ann'
 export const knownFact = 'Ann wants the weather of a warmer city in degrees Celsius.'
 
 /**
- * Starts client relay → server → model server with the default configuration and a SQLite store. Both ends record the
+ * Starts client relay → server → model server with the default configuration, built-in upkeep and a SQLite store. Both ends record the
  * requests. Clients must send one request at a time: a request at the model server belongs to the newest exchange. With
  * `model server` as destination the relay leaves the server out, which checks the recorder and the clients themselves.
  *
@@ -67,6 +67,8 @@ export async function startRecorder(
     store: `sqlite:${join(folder, 'threadkeep.db')}`,
     upstreams: [{ base: `${model.url}/v1`, protocol }],
     retries: { baseDelay: 1 },
+    // Upkeep by a model would send requests of its own.
+    upkeep: 'builtin',
   })
   const relay = await listen(async (request, response) => {
     const sent = await record(request)
