@@ -17,8 +17,10 @@ export type Agent = {
   readonly protocol: 'openai' | 'anthropic'
   /** Writes configuration files or runs commands before the first prompt. */
   prepare?(workspace: Workspace): Promise<void> | void
+  /** True if it continues a session without a terminal. */
+  readonly resumes: boolean
   /** Command for a prompt; `resume` continues the last session of the workspace. */
-  ask(workspace: Workspace, prompt: string, resume: boolean): Promise<Command> | Command
+  ask(workspace: Workspace, prompt: string, resume: boolean): Command
   /** Reads the answer from the standard output. */
   readAnswer(stdout: string): string
   /** Compacts the last session. */

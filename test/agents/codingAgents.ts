@@ -57,6 +57,7 @@ const claudeCode: Agent = {
   name: 'Claude Code',
   package: '@anthropic-ai/claude-code',
   protocol: 'anthropic',
+  resumes: true,
   ask: (workspace, prompt, resume) => claude(workspace, ...(resume ? ['--continue'] : []), prompt),
   readAnswer: readText,
   compact: (workspace) => runAll(claude(workspace, '--continue', '/compact')),
@@ -99,6 +100,7 @@ wire_api = "responses"
 enabled = false
 `,
     ),
+  resumes: true,
   ask: (workspace, prompt, resume) => codexCommand(workspace, ...(resume ? ['resume', '--last'] : []), prompt),
   readAnswer: readText,
   // Compacts when the session is over 20 tokens, which every session is.
@@ -133,16 +135,25 @@ const opencode: Agent = {
             npm: '@ai-sdk/openai-compatible',
             name: 'threadkeep',
             options: { baseURL: baseUrl, apiKey },
-            models: { [model]: { name: model, limit: { context: 200_000, output: 8_000 } } },
+            models: {
+              [model]: {
+                name: model,
+                attachment: true,
+                modalities: { input: ['text', 'image', 'pdf'], output: ['text'] },
+                limit: { context: 200_000, output: 8_000 },
+              },
+            },
           },
         },
       }),
     ),
+  resumes: true,
   ask: (workspace, prompt, resume) => opencodeCommand(workspace, 'run', ...(resume ? ['--continue'] : []), prompt),
   readAnswer: readText,
   compact: compactWithOpencode,
   calls: {
     readFile: (path) => ({ id: 'call_1', name: 'read', input: { filePath: path } }),
+    readPdf: (path) => ({ id: 'call_1', name: 'read', input: { filePath: path } }),
     startSubagent: (prompt) => ({
       id: 'call_1',
       name: 'task',
@@ -156,7 +167,9 @@ async function compactWithOpencode(workspace: Workspace): Promise<void> {
   const server = await start(opencodeCommand(workspace, 'serve', '--port', '0'), /listening on (http\S+)/)
   try {
     const query = `?directory=${encodeURIComponent(workspace.project)}`
-    const sessions = (await (await fetch(`${server.match}/session${query}`)).json()) as readonly {
+    const sessions = (await (
+      await fetch(`${server.match}/session${query}`, { signal: AbortSignal.timeout(30_000) })
+    ).json()) as readonly {
       readonly id: string
     }[]
     await fetch(`${server.match}/session/${sessions[0]?.id}/summarize${query}`, {
@@ -197,15 +210,17 @@ const qwenCode: Agent = {
         telemetry: { enabled: false },
       }),
     ),
+  resumes: true,
   ask: (workspace, prompt, resume) => qwen(workspace, ...(resume ? ['--continue'] : []), prompt),
   readAnswer: readText,
   compact: (workspace) => runAll(qwen(workspace, '--continue', '/compress')),
   calls: {
     readFile: (path) => ({ id: 'call_1', name: 'read_file', input: { file_path: path } }),
+    readPdf: (path) => ({ id: 'call_1', name: 'read_file', input: { file_path: path } }),
     startSubagent: (prompt) => ({
       id: 'call_1',
       name: 'agent',
-      input: { description: 'Look it up', prompt, subagent_type: 'general-purpose' },
+      input: { description: 'Look it up', prompt, subagent_type: 'general-purpose', run_in_background: false },
     }),
   },
 }
@@ -239,6 +254,7 @@ models:
     capabilities: [tool_use]
 `,
     ),
+  resumes: true,
   ask: (workspace, prompt, resume) => continueCommand(workspace, ...(resume ? ['--resume'] : []), '-p', prompt),
   readAnswer: readText,
   compact: (workspace) => runAll(continueCommand(workspace, '--resume', '-p', '/compact')),
@@ -258,10 +274,9 @@ const cline: Agent = {
     const provider = ['-p', 'openai-compatible', '-k', apiKey, '-m', model, '-b', workspace.baseUrl]
     await run(clineCommand(workspace, 'auth', ...provider))
   },
-  ask: async (workspace, prompt, resume) => {
-    const session = resume ? ['--id', await findClineSession(workspace)] : []
-    return clineCommand(workspace, '--json', ...session, prompt)
-  },
+  // With --id of a session it wants a terminal.
+  resumes: false,
+  ask: (workspace, prompt) => clineCommand(workspace, '--json', prompt),
   readAnswer: (stdout) => {
     const events = stdout.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []))
     return String(events.findLast(({ type }) => type === 'run_result')?.text ?? stdout).trim()
@@ -274,12 +289,6 @@ const cline: Agent = {
       input: { systemPrompt: 'You look things up.', task: prompt },
     }),
   },
-}
-
-async function findClineSession(workspace: Workspace): Promise<string> {
-  const { stdout } = await run(clineCommand(workspace, 'history', '--json'))
-  const [session] = JSON.parse(stdout) as readonly { readonly sessionId: string }[]
-  return session?.sessionId ?? ''
 }
 
 export const codingAgents: readonly Agent[] = [claudeCode, codex, opencode, qwenCode, continueCli, cline]

@@ -30,6 +30,8 @@ export const stripContext = (text: string): string =>
       '',
     )
     .replace(/<\/?user_input[^>]*>/g, '')
+    // opencode sends a file that a tool has read as a message of the user.
+    .replace(/^Attached (?:media|image\(s\)) from tool result:[\s\S]*/, '')
     .trim()
 
 /** Lines with the words of user and model, such as `user: Hello`. White space does not count. */

@@ -8,7 +8,8 @@ import { type Result, runScenario, scenarios } from './scenarios.ts'
 
 const folder = fileURLToPath(new URL('.', import.meta.url))
 
-const usage = `Runs coding agents through the proxy: npm run agents -- [--agent NAME] [--scenario NAME] [--record FOLDER]
+const usage = `Runs coding agents through the proxy: npm run agents -- [--agent NAME] [--scenario NAME] [--direct] [--record FOLDER]
+--direct runs them without the proxy, as a check of the scenarios themselves.
 --record writes the requests of each scenario, as sent and as forwarded, to a folder.`
 
 /** Installs the agents on the first run. Their platform packages contain the programs, so no install script is needed. */
@@ -40,6 +41,7 @@ async function main(): Promise<void> {
     options: {
       agent: { type: 'string' },
       scenario: { type: 'string' },
+      direct: { type: 'boolean', default: false },
       record: { type: 'string' },
       help: { type: 'boolean' },
     },
@@ -52,7 +54,7 @@ async function main(): Promise<void> {
   for (const agent of codingAgents.filter(({ name }) => matches(name, values.agent)))
     for (const scenario of scenarios.filter(({ name }) => matches(name, values.scenario))) {
       const head = [agent.name, readVersion(agent.package), scenario.name]
-      const result = await runScenario(agent, scenario)
+      const result = await runScenario(agent, scenario, values.direct)
       if (result === undefined) {
         console.log(formatRow([...head, '-']))
         continue

@@ -33,7 +33,7 @@ const formats: Readonly<Record<string, ResponseFormat>> = {
 const endpointPattern = /\/(chat\/completions|responses|messages|messages\/count_tokens)(?:\?|$)/
 
 /** The endpoint that a path ends with, such as `chat/completions`; undefined for others. */
-export const readEndpoint = (path: string): string | undefined => endpointPattern.exec(path)?.[1]
+const readEndpoint = (path: string): string | undefined => endpointPattern.exec(path)?.[1]
 
 /** Starts a model server that records what it receives and replies as `script` says. */
 export function startModel(script: (request: RecordedRequest) => ScriptedReply): Promise<Recorder> {

@@ -32,23 +32,23 @@ const lookUp = {
 
 export const scenarios: readonly Scenario[] = [
   { name: 'answer', plan: () => ({ exchanges: [sky] }) },
-  { name: 'resume', plan: () => ({ exchanges: [sky, sea] }) },
+  { name: 'resume', plan: ({ resumes }) => (resumes ? { exchanges: [sky, sea] } : undefined) },
   {
     name: 'tool loop',
-    plan: ({ calls }, { project }) => ({
+    plan: ({ calls, resumes }, { project }) => ({
       exchanges: [
         {
           prompt: 'Which word is in notes.txt?',
           calls: [calls.readFile(join(project, 'notes.txt'))],
           answer: 'The word is lighthouse.',
         },
-        sea,
+        ...(resumes ? [sea] : []),
       ],
     }),
   },
   {
     name: 'PDF',
-    plan: ({ calls: { readPdf } }, { project }) =>
+    plan: ({ calls: { readPdf }, resumes }, { project }) =>
       readPdf && {
         exchanges: [
           {
@@ -56,7 +56,7 @@ export const scenarios: readonly Scenario[] = [
             calls: [readPdf(join(project, 'report.pdf'))],
             answer: 'The heading is Tides.',
           },
-          sea,
+          ...(resumes ? [sea] : []),
         ],
       },
   },
@@ -69,7 +69,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'sub-agent',
-    plan: ({ calls: { startSubagent } }) =>
+    plan: ({ calls: { startSubagent }, resumes }) =>
       startSubagent && {
         exchanges: [
           lookUp,
@@ -78,7 +78,7 @@ export const scenarios: readonly Scenario[] = [
             calls: [startSubagent(lookUp.prompt)],
             answer: 'It says Byblos.',
           },
-          sea,
+          ...(resumes ? [sea] : []),
         ],
       },
   },
@@ -94,8 +94,11 @@ export type Result = {
   readonly forwarded: readonly RecordedRequest[]
 }
 
-/** Runs a scenario through a proxy of its own; undefined if the agent has no such feature. */
-export async function runScenario(agent: Agent, scenario: Scenario): Promise<Result | undefined> {
+/**
+ * Runs a scenario through a proxy of its own; undefined if the agent has no such feature. With `isDirect` there is no
+ * proxy, which shows that the agent can do what the scenario asks for.
+ */
+export async function runScenario(agent: Agent, scenario: Scenario, isDirect: boolean): Promise<Result | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'threadkeep-agents-'))
   const [home, project] = [join(folder, 'home'), join(folder, 'project')]
   const plan = scenario.plan(agent, { home, project, baseUrl: '' })
@@ -106,13 +109,13 @@ export async function runScenario(agent: Agent, scenario: Scenario): Promise<Res
   createProject(home, project)
   try {
     await using model = await startModel((request) => playDialogue(request, plan.exchanges))
-    await using threadkeep = await startThreadkeep(folder, model.url, agent.protocol)
-    await using tap = await startTap(threadkeep.url)
+    await using threadkeep = isDirect ? undefined : await startThreadkeep(folder, model.url, agent.protocol)
+    await using tap = await startTap(threadkeep?.url ?? model.url)
     const key = `agents:${agent.package.replace(/\W+/g, '-')}`
     const workspace = { home, project, baseUrl: `${tap.url}/v1/${key}` }
     const faults = await converse(agent, workspace, plan)
     killDaemons(home)
-    faults.push(...(await checkTranscript(threadkeep, key, plan, tap.requests)))
+    if (threadkeep !== undefined) faults.push(...(await checkTranscript(threadkeep, key, plan, tap.requests)))
     return { faults, ...compareRequests(tap.requests, model.requests, plan.exchanges) }
   } finally {
     killDaemons(home)
@@ -138,7 +141,7 @@ async function converse(agent: Agent, workspace: Workspace, { exchanges, compact
     const command =
       isCompacted && agent.askCompacted !== undefined
         ? agent.askCompacted(workspace, prompt)
-        : await agent.ask(workspace, prompt, index > 0)
+        : agent.ask(workspace, prompt, index > 0)
     const output = await run(command)
     const printed = agent.readAnswer(output.stdout)
     if (printed !== answer) faults.push(`printed ${describeOutput(printed, output)} for ${JSON.stringify(answer)}`)

@@ -11,9 +11,13 @@ export type Exchange = {
   readonly isSubagent?: boolean
 }
 
-/** Reply to requests that clients make for their own use. It has the tags that compaction prompts ask for. */
-export const auxiliaryReply =
-  '<analysis>Read all.</analysis>\n<summary>Reply to an auxiliary request.</summary>\n<state_snapshot>Reply to an auxiliary request.</state_snapshot>'
+/** Replies to a request that an agent makes for its own use, with the tags that a compaction prompt asks for. */
+function replyToAuxiliary(request: RecordedRequest): ScriptedReply {
+  const text = 'Reply to an auxiliary request.'
+  const prompt = viewConversation(request).at(-1)?.text ?? ''
+  const tag = /<(summary|state_snapshot)>/.exec(prompt)?.[1]
+  return { text: tag === undefined ? text : `<analysis>Read all.</analysis>\n<${tag}>${text}</${tag}>` }
+}
 
 /** Position of a request in the scripted dialogue; undefined for an auxiliary request. */
 export function locate(
@@ -41,7 +45,7 @@ const countReplies = (messages: readonly ViewedMessage[]): number =>
 /** Plays the model's part of a dialogue. */
 export function playDialogue(request: RecordedRequest, exchanges: readonly Exchange[]): ScriptedReply {
   const position = locate(request, exchanges)
-  if (position === undefined) return { text: auxiliaryReply }
+  if (position === undefined) return replyToAuxiliary(request)
   const call = position.exchange.calls?.[position.step]
   return call === undefined ? { text: position.exchange.answer } : { calls: [call] }
 }

@@ -1,11 +1,8 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { ViewedMessage } from './conversationView.ts'
-import { killGroup } from './processes.ts'
+import { start } from './processes.ts'
 
 export type Threadkeep = AsyncDisposable & {
   readonly url: string
@@ -21,15 +18,10 @@ export async function startThreadkeep(folder: string, upstream: string, protocol
   const config = join(folder, 'threadkeep.config.json')
   const store = `sqlite:${join(folder, 'threadkeep.db')}`
   writeFileSync(config, JSON.stringify({ store, upstreams: [{ base: `${upstream}/v1`, protocol }] }))
-  const child = spawn(process.execPath, [main, 'serve', '--config', config, '--port', '0', '--json'], {
-    cwd: folder,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  const [line] = (await once(createInterface(child.stdout), 'line', { signal: AbortSignal.timeout(30_000) })) as [
-    string,
-  ]
-  const { url } = JSON.parse(line) as { readonly url: string }
+  const args = [main, 'serve', '--config', config, '--port', '0', '--json']
+  const { PATH = '' } = process.env
+  const server = await start({ command: process.execPath, args, env: { PATH }, cwd: folder }, /"url":"(http[^"]+)"/)
+  const url = server.match
   return {
     url,
     readTranscript: async (key) => readMessages(`${url}/api/sessions/${key}/messages?limit=100`),
@@ -40,7 +32,7 @@ export async function startThreadkeep(folder: string, upstream: string, protocol
       )
       return (await Promise.all(branches)).flat()
     },
-    [Symbol.asyncDispose]: async () => killGroup(child),
+    [Symbol.asyncDispose]: async () => server.stop(),
   }
 }
 
