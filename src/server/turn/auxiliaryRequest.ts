@@ -115,7 +115,7 @@ const summaryOfAll = new RegExp(
 )
 /** Purposes of a summary that replaces the conversation. */
 const summaryReplaces =
-  /\b(?:continu\w{1,4}|resum(?:e|es|ing)|pick up|carry on)\b[^.\n]{0,50}\b(?:work|tasks?|development|conversation|session|left off)\b|\bleft off\b|\bwithout losing\b[^.\n]{0,20}\bcontext\b|\bonly memory\b/i
+  /\bfor (?:the )?continuation\b|\b(?:continu\w{1,4}|resum(?:e|es|ing)|pick up|carry on)\b[^.\n]{0,50}\b(?:work|tasks?|development|conversation|session|left off)\b|\bleft off\b|\bwithout losing\b[^.\n]{0,20}\bcontext\b|\bonly memory\b/i
 /** Marks that no user writes: rules for tools, tags of the answer, and the vocabulary of context windows. */
 const compactionMarks: readonly RegExp[] = [
   /\b(?:do not|don't|never|without) (?:call|use|using|calling|invoke)\b[^.\n]{0,20}\btools?\b|\btool (?:calls?|use|execution)\b[^.\n]{0,30}\b(?:rejected|disabled|forbidden|not allowed)\b/i,
@@ -199,10 +199,16 @@ function isInstructed({ instructions, messages, body }: RequestShape, text: stri
     return true
   if (hasReplies && !taskHint.test(text)) return false
   return (
-    instructions.some((text) => isOnlyTask(text.slice(0, 400)) && countOutputRules(bothEnds(text)) > 0) &&
+    instructions.some(
+      (task) => isOnlyTask(task.slice(0, 400)) && (countOutputRules(bothEnds(task)) > 0 || isQuotedForSummary(text)),
+    ) &&
     (!hasReplies || hasTask(text, true))
   )
 }
+
+/** True for a quoted conversation that a summary is to replace. */
+const isQuotedForSummary = (text: string): boolean =>
+  quotedHistory.test(text) && summaryOfAll.test(text) && summaryReplaces.test(text)
 
 /** True when the answer must be JSON with nothing but labels, such as `{"title": "…"}`. */
 function answersWithLabels(body: RequestShape['body']): boolean {

@@ -187,6 +187,10 @@ const maintenanceRequests: Readonly<Record<string, RequestShape>> = {
     'You are a context summarization agent. You get a conversation between a user and an agent, and write a summary for another coding agent.',
     `<conversation>\n[User]: Hi\n[Assistant]: Hello\n</conversation>\n\nWrite an anchored summary in the form of <template>.`,
   ),
+  'compaction of a conversation under a heading': withInstructions(
+    'Summarize the given coding session as a note with next steps.',
+    `Summarize this session for continuation.\n\n## Goal\nOne sentence.\n\n## Next\nSteps.\n\nConversation:\n${basil}`,
+  ),
   'compaction by a component, behind the history': afterFirstTurn('First the <analysis>, then the snapshot.', {
     instructions: [
       'You are the component that summarizes a conversation before its context overflows. The summary is all that the agent remembers.',
@@ -394,6 +398,10 @@ const turns: Readonly<Record<string, RequestShape>> = {
       ),
     ],
   }),
+  'an assistant that sums up what people paste': withInstructions(
+    'Summarize conversations from support.',
+    `Conversation:\n${basil}`,
+  ),
   'an assistant that extracts memories for people': withInstructions(
     'You are a memory extraction assistant for families. In this conversation, ask for old stories.',
     'My grandmother had a boat.',
