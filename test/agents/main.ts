@@ -12,17 +12,24 @@ const usage = `Runs coding agents through the proxy: npm run agents -- [--agent 
 --direct runs them without the proxy, as a check of the scenarios themselves.
 --record writes the requests of each scenario, as sent and as forwarded, to a folder.`
 
-/** Installs the agents on the first run. Their platform packages contain the programs, so no install script is needed. */
-function install(): void {
-  if (codingAgents.every(({ package: name }) => existsSync(join(folder, 'node_modules', name)))) return
-  console.log('Installing the agents (1.8 GB) …')
-  const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock']
-  const { status } = spawnSync('npm', ['install', ...flags], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
-  if (status !== 0) throw new Error('npm install failed in test/agents.')
+/** Version of an installed package; undefined if it is not installed. */
+function readVersion(name: string): string | undefined {
+  const path = join(folder, 'node_modules', name, 'package.json')
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).version : undefined
 }
 
-const readVersion = (name: string): string =>
-  JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')).version
+/**
+ * Installs the agents, unless the declared versions are there. Their platform packages contain the programs, so no
+ * install script is needed.
+ */
+function install(): void {
+  const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  if (Object.entries(dependencies).every(([name, version]) => readVersion(name) === version)) return
+  console.log('Installing the agents (1.8 GB) …')
+  const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error']
+  const { status } = spawnSync('npm', ['install', ...flags], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  if (status !== 0) throw new Error('npm install failed in test/agents. Run it there to see why.')
+}
 
 const columns = [12, 9, 11, 6, 9, 10] as const
 const formatRow = (cells: readonly string[]): string =>
@@ -53,7 +60,7 @@ async function main(): Promise<void> {
   console.log(formatRow(['agent', 'version', 'scenario', 'result', 'requests', 'differing', 'auxiliary']))
   for (const agent of codingAgents.filter(({ name }) => matches(name, values.agent)))
     for (const scenario of scenarios.filter(({ name }) => matches(name, values.scenario))) {
-      const head = [agent.name, readVersion(agent.package), scenario.name]
+      const head = [agent.name, readVersion(agent.package) ?? '', scenario.name]
       const result = await runScenario(agent, scenario, values.direct)
       if (result === undefined) {
         console.log(formatRow([...head, '-']))
