@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 
 const all = 'test/**/*.test.ts'
 /** Tests that start processes, servers or builds, and those that try thousands of cases or megabytes of text. */
@@ -23,7 +23,7 @@ export default defineConfig({
           name: 'unit',
           setupFiles: ['test/seeded.ts'],
           include: [all],
-          exclude: slow,
+          exclude: [...slow, ...configDefaults.exclude],
           testTimeout: campaign ? 1_800_000 : 20_000,
         },
       },

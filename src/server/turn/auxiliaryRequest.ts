@@ -6,7 +6,7 @@ export type RequestShape = {
   readonly messages: readonly ComparableMessage[]
   readonly hasTools: boolean
   readonly maxTokens: number | undefined
-  readonly body?: { readonly metadata?: unknown }
+  readonly body?: Readonly<Record<string, unknown>>
 }
 
 const createVerb =
@@ -93,9 +93,49 @@ const probe = /^\W*(?:quota|test(?:ing)?|ping|hi|hello|hey)\W*$/i
 const servesUser =
   /\b(?:answer|help|helps|assist|support|guide|teach|coach|friendly|after|when|whenever|once|then|also|finally|each|every|at the end|(?:talk|speak|chat)s? (?:to|with))\b/i
 
+/** The naming of a conversation, as the task of instructions. */
+const namingTask = new RegExp(
+  `\\b(?:nam(?:e|es|ing)|titl(?:e|es|ing))\\b (?:for )?(?:an?|the|this|each) (?:\\w+ )?${conversation}\\b`,
+  'i',
+)
+/** Fields of an answer that describes a conversation for a list. */
+const labelField = /^(?:title|name|topic|is_?new_?topic|branch|slug|emoji|tags|labels|language)$/i
+
+/** A task that works on the conversation of an agent, as the first words of instructions. */
+const maintenanceRole =
+  /^\W*(?:you are|you're|you act|act)\b[^.\n]{0,60}\b(?:memory (?:extract|consolidat|maintenance|updat)\w*|(?:context|conversation|history|chat|session) (?:summari[sz]|compact|compress)\w*|(?:summari[sz]|compact|compress)\w* (?:a|an|the|this) (?:\w+ )?(?:conversation|context|history|chat|session))/i
+/** Mention of the model as a part of a program, or of another model that gets the result. */
+const agentAudience =
+  /\bsub-?agents?\b|\bcomponent\b|\b(?:another|next|other|coding|ai|the|main|parent) (?:\w+ )?(?:agent|assistant|llm|model)\b/i
+
+/** Request for a summary of the whole conversation. */
+const summaryOfAll = new RegExp(
+  `\\b(?:summar(?:y|i[sz]\\w{1,4})|snapshot|compact(?:ion|ing)?|checkpoint)\\b[^]{0,80}\\b(?:${conversation}|context|task|work)\\b|\\b${conversation}\\b[^]{0,80}\\bsummar`,
+  'i',
+)
+/** Purposes of a summary that replaces the conversation. */
+const summaryReplaces =
+  /\bfor (?:the )?continuation\b|\b(?:continu\w{1,4}|resum(?:e|es|ing)|pick up|carry on)\b[^.\n]{0,50}\b(?:work|tasks?|development|conversation|session|left off)\b|\bleft off\b|\bwithout losing\b[^.\n]{0,20}\bcontext\b|\bonly memory\b/i
+/** Marks that no user writes: rules for tools, tags of the answer, and the vocabulary of context windows. */
+const compactionMarks: readonly RegExp[] = [
+  /\b(?:do not|don't|never|without) (?:call|use|using|calling|invoke)\b[^.\n]{0,20}\btools?\b|\btool (?:calls?|use|execution)\b[^.\n]{0,30}\b(?:rejected|disabled|forbidden|not allowed)\b/i,
+  /<\/?(?:summary|analysis|state_snapshot|template|context_summary|prior-summary|previous-summary)>/i,
+  /\bcompact(?:ion|ed|ing)\b|\bcontext (?:window|limit|checkpoint|overflow)\b|\b(?:handoff|anchored) summary\b/i,
+]
+const minCompactionLength = 200
+/** The compaction prompts of agents have up to 7,000 characters. */
+const maxCompactionLength = 9_000
+/** Words before a summary that an agent hands over after compaction. */
+const givesSummary =
+  /\b(?:here is|below is|following is|produced|provided|wrote) (?:the |an? |your )?(?:\w+ ){0,3}summary\b|\bsummary (?:below|above)\b|\bis (?:being )?continued from\b/i
+/** Work on a compaction prompt that the user has pasted. */
+const editsPrompt =
+  /\b(?:improve|review|rewrite|edit|fix|shorten|translate|explain|critique|compare|test)\b[^.\n]{0,60}\b(?:prompts?|instructions?|templates?)\b/i
+
 /**
- * True for a program's own request: a title, tags, follow-up suggestions, search queries, or a completion of what is
- * being typed. Memory takes no part in it. In doubt, the request is a turn.
+ * True for a program's own request: a title, tags, follow-up suggestions, search queries, a completion of what is being
+ * typed, the compaction of a conversation, or the extraction of memories. Memory takes no part in it. In doubt, the
+ * request is a turn.
  *
  * @example
  * const instructions = ['You are a title generator. Output only a title for the thread.']
@@ -104,6 +144,8 @@ const servesUser =
 export function isAuxiliaryRequest(request: RequestShape, session: { readonly messages: number }): boolean {
   const newest = request.messages.at(-1)
   if (isDeclared(request.body?.metadata)) return true
+  // Agents run such tasks with tools too, over several requests.
+  if (request.instructions.some(isMaintenance)) return true
   const isUserTurn = newest !== undefined && isUser(newest)
   if (isUserTurn && suggestion.test(newest.content)) return true
   // A probe asks for a single token.
@@ -113,8 +155,29 @@ export function isAuxiliaryRequest(request: RequestShape, session: { readonly me
   const text = bothEnds(newest?.content ?? '')
   return (
     (hasInstructionsOnly && isInstructed(request, text)) ||
-    (isUserTurn && isFilledForm(request, text, session.messages))
+    (isUserTurn && (isCompaction(request, newest.content) || isFilledForm(request, text, session.messages)))
   )
+}
+
+/** True for instructions that make the model maintain the memory or the context of an agent. */
+function isMaintenance(instructions: string): boolean {
+  const head = instructions.slice(0, 400)
+  const role = maintenanceRole.exec(head)?.[0]
+  return role !== undefined && !servesUser.test(role) && agentAudience.test(head) && mentionsConversation.test(head)
+}
+
+/**
+ * True when the newest message ends with a request for a summary that replaces the conversation. An earlier prompt may
+ * stand before it, because some agents join consecutive messages of the user.
+ */
+function isCompaction({ messages }: RequestShape, content: string): boolean {
+  const text = content.slice(-maxCompactionLength)
+  if (text.length < minCompactionLength || !/summar|compact|snapshot/i.test(text)) return false
+  if (messages.length === 1 && !quotedHistory.test(text)) return false
+  if (!summaryReplaces.test(text) || !compactionMarks.some((mark) => mark.test(text))) return false
+  if (givesSummary.test(text)) return false
+  const start = text.search(summaryOfAll)
+  return start >= 0 && !editsPrompt.test(text.slice(0, start))
 }
 
 /** True when the client declares the task in its metadata. */
@@ -130,18 +193,51 @@ function isDeclared(metadata: unknown): boolean {
  * True when the instructions contain nothing but a task. After replies, the newest message must repeat the task,
  * because a real conversation may run under instructions that look like one.
  */
-function isInstructed({ instructions, messages }: RequestShape, text: string): boolean {
+function isInstructed({ instructions, messages, body }: RequestShape, text: string): boolean {
   const hasReplies = messages.some(({ role }) => role === 'assistant')
+  if (!hasReplies && answersWithLabels(body) && instructions.some((text) => namesConversation(text.slice(0, 400))))
+    return true
   if (hasReplies && !taskHint.test(text)) return false
   return (
-    instructions.some((text) => isOnlyTask(text.slice(0, 400)) && countOutputRules(bothEnds(text)) > 0) &&
+    instructions.some(
+      (task) => isOnlyTask(task.slice(0, 400)) && (countOutputRules(bothEnds(task)) > 0 || isQuotedForSummary(text)),
+    ) &&
     (!hasReplies || hasTask(text, true))
   )
 }
 
+/** True for a quoted conversation that a summary is to replace. */
+const isQuotedForSummary = (text: string): boolean =>
+  quotedHistory.test(text) && summaryOfAll.test(text) && summaryReplaces.test(text)
+
+/** True when the answer must be JSON with nothing but labels, such as `{"title": "…"}`. */
+function answersWithLabels(body: RequestShape['body']): boolean {
+  const fields = Object.keys(readAnswerSchema(body)?.properties ?? {})
+  return fields.length > 0 && fields.every((field) => labelField.test(field))
+}
+
+type AnswerSchema = { readonly properties?: Readonly<Record<string, unknown>> }
+type AnswerFormat = { readonly schema?: AnswerSchema; readonly json_schema?: { readonly schema?: AnswerSchema } }
+
+/** JSON schema of the answer, as each protocol states it. */
+function readAnswerSchema(body: RequestShape['body']): AnswerSchema | undefined {
+  const {
+    output_config: messages,
+    text: responses,
+    response_format: chat,
+  } = (body ?? {}) as {
+    readonly output_config?: { readonly format?: AnswerFormat }
+    readonly text?: { readonly format?: AnswerFormat }
+    readonly response_format?: AnswerFormat
+  }
+  return messages?.format?.schema ?? responses?.format?.schema ?? chat?.json_schema?.schema
+}
+
+const namesConversation = (head: string): boolean => namingTask.test(head) || tasks.some((task) => task.test(head))
+
 const isOnlyTask = (head: string): boolean => {
   if (!taskHint.test(head)) return false
-  const indexes = tasksFor(mentionsConversation.test(head)).map((task) => head.search(task))
+  const indexes = [namingTask, ...tasksFor(mentionsConversation.test(head))].map((task) => head.search(task))
   const [first] = indexes.filter((index) => index >= 0).sort((a, b) => a - b)
   return first !== undefined && !servesUser.test(head.slice(0, first))
 }

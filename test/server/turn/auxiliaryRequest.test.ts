@@ -159,6 +159,84 @@ const auxiliaryRequests: Readonly<Record<string, RequestShape>> = {
   ),
 }
 
+const longWork = 'We moved the date parser, and two tests of leap years still fail. '
+const compactionPrompt = `Answer in plain text. Do not call any tools: tool calls are rejected.
+
+Write a thorough summary of the conversation so far, in <summary> tags after an <analysis>, so that development work can
+continue without losing context. ${'Cover requests, files, errors, decisions and open tasks. '.repeat(60)}`
+
+/** Requests of coding agents that maintain their own context, in the structure of the recorded ones. */
+const maintenanceRequests: Readonly<Record<string, RequestShape>> = {
+  'compaction by an agent with tools': afterFirstTurn(compactionPrompt, { hasTools: true }),
+  'compaction in one message with the last prompt': afterFirstTurn(`And in summer?\n\n${compactionPrompt}`, {
+    hasTools: true,
+  }),
+  'compaction in one message with a long prompt': afterFirstTurn(
+    `Read this:\n${longWork.repeat(200)}\n${compactionPrompt}`,
+    { hasTools: true },
+  ),
+  'compaction for another model': afterFirstTurn(
+    'This is a context checkpoint. Write a handoff summary of the work for another LLM, which will resume the task.\n\nInclude:\n- progress\n- decisions\n- next steps\n\nBe brief and structured. Leave out greetings and small talk.',
+    { instructions: ['You are a coding agent in a terminal.'] },
+  ),
+  'compaction in one paragraph': afterFirstTurn(
+    'Please give a short summary of our conversation so far, with decisions and state, as one message that has all that is needed to continue our work. The system message need not be repeated. Say what was going on right before compaction, so that you can go on exactly where you left off.',
+    { hasTools: true },
+  ),
+  'compaction of a quoted conversation': withInstructions(
+    'You are a context summarization agent. You get a conversation between a user and an agent, and write a summary for another coding agent.',
+    `<conversation>\n[User]: Hi\n[Assistant]: Hello\n</conversation>\n\nWrite an anchored summary in the form of <template>.`,
+  ),
+  'compaction of a conversation under a heading': withInstructions(
+    'Summarize the given coding session as a note with next steps.',
+    `Summarize this session for continuation.\n\n## Goal\nOne sentence.\n\n## Next\nSteps.\n\nConversation:\n${basil}`,
+  ),
+  'compaction by a component, behind the history': afterFirstTurn('First the <analysis>, then the snapshot.', {
+    instructions: [
+      'You are the component that summarizes a conversation before its context overflows. The summary is all that the agent remembers.',
+    ],
+  }),
+  'memory extraction with tools': afterFirstTurn('Two folders hold memories. Scan the history and update them.', {
+    hasTools: true,
+    instructions: [
+      'You are now the memory extraction subagent of an AI coding assistant. The conversation history is in your context.',
+    ],
+  }),
+  'memory extraction, after a tool call': {
+    ...emptyRequest,
+    hasTools: true,
+    instructions: [
+      'You are now the memory extraction subagent of an AI coding assistant. The conversation history is in your context.',
+    ],
+    messages: [
+      user('How do I keep basil alive?'),
+      reply('Give it light.'),
+      user('Scan the history and update the memories.'),
+      { role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'read_file', arguments: '{}' }] },
+      { role: 'tool', content: 'none', toolCallId: 'a' },
+    ],
+  },
+  'a name for a session': withInstructions(
+    `${coder}\nYou are naming a coding session for a list of sessions. The title is a noun phrase. Return JSON with one field.`,
+    '<session>\nRename the parser\n</session>',
+  ),
+  'a title by a schema, in the Messages protocol': withInstructions(
+    'Pick a title for this session from the words of the person.',
+    '<session>\nRename the parser\n</session>',
+    { body: { output_config: { format: { type: 'json_schema', schema: { properties: { title: {} } } } } } },
+  ),
+  'a title by a schema, in the chat protocol': withInstructions(
+    'Pick a title for this session from the words of the person.',
+    'Rename the parser',
+    { body: { response_format: { json_schema: { schema: { properties: { title: {}, is_new_topic: {} } } } } } },
+  ),
+  'a title by a schema, in the Responses protocol': withInstructions(
+    'Pick a title for this session from the words of the person.',
+    'Rename the parser',
+    { body: { text: { format: { type: 'json_schema', schema: { properties: { title: {} } } } } } },
+  ),
+}
+
 /** Requests that are turns: user questions, and system prompts of the programs in between. */
 const turns: Readonly<Record<string, RequestShape>> = {
   'a title for an essay': withMessage('Write me a title for my essay about the sea.'),
@@ -288,6 +366,63 @@ const turns: Readonly<Record<string, RequestShape>> = {
   }),
   'a word that begins like a mode': withMessage('[suggestion] Add a dark mode'),
   'metadata of its own': withMessage('Basil', { body: { metadata: { task: 'write', user: '7' } } }),
+  'a summary for another model': afterFirstTurn(
+    'Summarize our conversation so far, so that I can continue the work with another model tomorrow. Include:\n- what we decided about the boiler and why\n- what remains to be done, with the names of the people\n- the numbers of all policies that I mentioned\nKeep it under 300 words.',
+    { hasTools: true },
+  ),
+  'a compaction prompt to be improved': afterFirstTurn(`Improve this prompt of my agent:\n\n${compactionPrompt}`, {
+    hasTools: true,
+  }),
+  'a bug in compaction': afterFirstTurn(
+    'The compaction of my agent loses the newest message: after compaction the context window holds only the system prompt. Find the bug in compact.ts, fix it and add a test. Do not use any tools that write outside of src. The log says that 5 messages became 1, and the others are gone.',
+    { hasTools: true },
+  ),
+  'work that goes on after compaction': withMessage(
+    'This session is continued from a previous conversation that ran out of context. The summary below covers it.\n\n<summary>\nThe parser was moved; tests remain.\n</summary>\n\nContinue the work where it was left off, without asking.',
+    { hasTools: true },
+  ),
+  'work that goes on after compaction, with its kept end': withMessage('x', {
+    hasTools: true,
+    messages: [
+      user('The summary below covers the earlier conversation.\n<summary>\nThe parser was moved.\n</summary>'),
+      reply('Two tests remain.'),
+      user('Continue with the tests.'),
+    ],
+  }),
+  'work that goes on after compaction, with the summary last': withMessage('x', {
+    hasTools: true,
+    messages: [
+      user('Move the parser.'),
+      user(
+        `Another model started on this task and produced a summary of its work:\n${longWork.repeat(4)}\nContinue the work. The context window was full; do not use tools that delete files.`,
+      ),
+    ],
+  }),
+  'an assistant that sums up what people paste': withInstructions(
+    'Summarize conversations from support.',
+    `Conversation:\n${basil}`,
+  ),
+  'an assistant that extracts memories for people': withInstructions(
+    'You are a memory extraction assistant for families. In this conversation, ask for old stories.',
+    'My grandmother had a boat.',
+    { hasTools: true },
+  ),
+  'an assistant that sums up for people': withInstructions(
+    'You are a friendly chat summarizer. In this conversation you stand in for the other assistant.',
+    'What did my sister write?',
+    { hasTools: true },
+  ),
+  'an agent whose instructions mention memory late': withInstructions(
+    'You are a coding agent. A memory extraction subagent reads this conversation later.',
+    'Fix the parser.',
+    { hasTools: true },
+  ),
+  'a title of a post by a schema': withInstructions('You write a title for a blog post.', 'Basil in winter', {
+    body: { response_format: { json_schema: { schema: { properties: { title: {} } } } } },
+  }),
+  'an answer by a schema': withInstructions('Pick a title for this session, and answer the question.', 'Why?', {
+    body: { response_format: { json_schema: { schema: { properties: { title: {}, answer: {} } } } } },
+  }),
   'results of a tool': {
     ...emptyRequest,
     hasTools: true,
@@ -298,6 +433,10 @@ const turns: Readonly<Record<string, RequestShape>> = {
 describe('auxiliary request', () => {
   it.each(Object.entries(auxiliaryRequests))('%s › is recognised', (_, ask) =>
     expect(isAuxiliaryRequest(ask, { messages: 2 })).toBe(true),
+  )
+
+  it.each(Object.entries(maintenanceRequests))('%s › is recognised in any session', (_, ask) =>
+    expect([0, 40].map((messages) => isAuxiliaryRequest(ask, { messages }))).toEqual([true, true]),
   )
 
   it('in an empty session › only unmistakable ones are recognised', () => {
