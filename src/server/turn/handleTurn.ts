@@ -24,7 +24,7 @@ import { checkConversationExists, conversationKey } from './conversation.ts'
 import { buildPrompt, clientPrompt, type PromptInput } from './outgoingPrompt.ts'
 import { type ReconciledHistory, recentMessagesNeeded, reconcileHistory } from './reconcileHistory.ts'
 import { type RelayOptions, relayReply } from './relay.ts'
-import { appendMessages, settleQuestion, storeReply } from './storeMessages.ts'
+import { appendMessages, rollBackIfRefused, storeReply } from './storeMessages.ts'
 import type { Turn, TurnRequest } from './turn.ts'
 import { readHeader, readTurnHeaders } from './turn.ts'
 
@@ -51,7 +51,7 @@ export async function handleTurn(context: RequestContext, protocol: Protocol): P
       setTurnHeaders(turn)
       try {
         turn.upstreamResponse = await callUpstream(turn)
-        await settleQuestion(turn, turn.upstreamResponse)
+        await rollBackIfRefused(turn, turn.upstreamResponse)
         await relayReply(turn.upstreamResponse, context.client, relayOptions(turn))
       } finally {
         closeQuestion?.()
@@ -155,14 +155,14 @@ async function ingestTurn(request: TurnRequest, key: Key, resolved: ResolvedMemo
 /** The ingested part of a turn. */
 type Ingested = Pick<
   Turn,
-  'key' | 'prefill' | 'prompt' | 'relation' | 'history' | 'branch' | 'takenBack' | 'epoch' | 'question' | 'appended'
+  'key' | 'prefill' | 'prompt' | 'relation' | 'history' | 'branch' | 'cutFrom' | 'epoch' | 'question' | 'appended'
 >
-type StoredQuestion = Pick<Turn, 'branch' | 'takenBack' | 'epoch' | 'question' | 'appended'>
+type StoredQuestion = Pick<Turn, 'branch' | 'cutFrom' | 'epoch' | 'question' | 'appended'>
 
 const nothingStored = {
   history: 'full',
   branch: undefined,
-  takenBack: undefined,
+  cutFrom: undefined,
   epoch: undefined,
   question: 0,
   appended: [],
@@ -199,19 +199,17 @@ async function reconcileTurn(
   return change
 }
 
-/** Stores the new messages of a turn and finds those that the client has taken back. */
+/** Stores the new messages of a turn and moves those that the client has taken back into a branch. */
 async function storeQuestion(
   { context, protocol }: TurnRequest,
   key: Key,
   { memory, parsed, change }: { memory: Memory; parsed: ParsedRequest; change: ReconciledHistory },
   head: SessionHead,
 ): Promise<StoredQuestion> {
-  const { newFrom, cutFrom, branch, history, stored, isHeadCurrent } = change
+  const { newFrom, cutFrom, branch, stored, isHeadCurrent } = change
   const conversation = branch === 'new' ? undefined : branch
-  const takenBack = cutFrom === undefined ? undefined : ([cutFrom, head.lastSequence] as const)
-  // Memory must not show a thin client what it has taken back; a full client's prompt does not depend on it.
-  const isCutNow = takenBack !== undefined && history === 'thin'
-  if (isCutNow) await branchOff(memory, key, takenBack, conversation)
+  const cutRange = cutFrom === undefined ? undefined : ([cutFrom, head.lastSequence] as const)
+  if (cutRange !== undefined) await branchOff(memory, key, cutRange, conversation)
   const isReplyDue = context.server.activity.reserveReply(formatKey(key), head.lastSequence)
   const appended = await appendMessages(
     memory,
@@ -222,12 +220,12 @@ async function storeQuestion(
       ...(isReplyDue && { reserve: 1 }),
       payloadOf: (position) => protocol.payloadOf(parsed, newFrom + position),
     },
-    isHeadCurrent && !isCutNow ? head : undefined,
+    isHeadCurrent && cutRange === undefined ? head : undefined,
   )
   const kept = cutFrom === undefined ? stored : stored.filter(({ sequence }) => sequence < cutFrom)
   return {
     branch: appended.stored[0]?.branch ?? conversation,
-    takenBack,
+    cutFrom,
     epoch: appended.epoch,
     question: (appended.stored.at(-1) ?? kept.at(-1))?.sequence ?? 0,
     appended: appended.stored,

@@ -190,8 +190,8 @@ async function addMemory(
     ...(person !== undefined && { person }),
   })
   const text = messages.map(({ content }) => content).join('\n')
-  const spent = text === '' ? 0 : ledger.spent
-  const tokens = ownTokens + spent
+  // The start of the reply is part of the client's own tokens.
+  const tokens = ownTokens + (text === '' ? 0 : ledger.spent - memory.tokenizer.overhead.reply)
   return {
     body: protocol.extendRequest(request, {
       preamble: preamble.messages,

@@ -102,9 +102,14 @@ async function classifyClient(options: ReconcileOptions, change: ConversationCha
     (found.relation !== 'first' && (await hasResentBefore()))
   if (!isFull) return { ...found, history: 'thin' }
   if (!isUnrelated || found.stored.length === 0) return { ...found, history: 'full' }
-  const unrelated = { newFrom: 0, cutFrom: undefined, relation: 'disjoint', branch: 'new', history: 'full' } as const
-  return { ...found, ...unrelated, stored: [] }
+  // Messages that both sides have are stored already.
+  const newFrom = overlap === undefined ? 0 : found.newFrom
+  const unrelated = { newFrom, cutFrom: undefined, relation: 'disjoint', branch: 'new', history: 'full' } as const
+  return { ...found, ...unrelated, stored: overlap === undefined ? [] : sharedMessages(found) }
 }
+
+/** The stored messages of a conversation that the request shares, before it turns into another one. */
+const sharedMessages = ({ stored, newFrom }: ConversationChange): readonly Message[] => stored.slice(0, newFrom)
 
 /** Reconciles with the newest messages alone, as is enough for nearly all requests. Undefined when it is not. */
 function reconcileFromHead(

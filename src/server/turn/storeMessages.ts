@@ -10,7 +10,7 @@ import { describeFault } from '../http/httpError.ts'
 import { storeReceipt } from '../receipts.ts'
 import type { UpstreamResponse } from '../upstreams/backend.ts'
 import { buildReceipt, isRefusal } from './accounting.ts'
-import { appendLate, branchOff, findBranchWith, readMessageAt, restoreBranch } from './branches.ts'
+import { appendLate, findBranchWith, readMessageAt, restoreBranch } from './branches.ts'
 import type { Turn } from './turn.ts'
 
 /** A reply and the question it answers, by sequence number, in the epoch in which it was asked. */
@@ -138,23 +138,18 @@ function toIncoming(message: ParsedMessage, payload: Payload | undefined): Messa
 }
 
 /**
- * Makes a turn that the upstream accepted part of the session, or takes it out again if the upstream refused it. After
- * any other failure the question stays, so that a retry continues it.
+ * Takes a turn that the upstream refused out of the session, with its receipt left. After any other failure the question
+ * stays, so that a retry continues it.
  */
-export async function settleQuestion(turn: Turn, response: UpstreamResponse): Promise<void> {
-  const { request, key, resolved, takenBack, history, branch, epoch, appended } = turn
-  const { memory } = resolved
-  if (epoch === undefined || response.status >= 500) return
-  const isRefused = isRefusal(response)
-  if (!isRefused && takenBack === undefined) return
+export async function rollBackIfRefused(turn: Turn, response: UpstreamResponse): Promise<void> {
+  const { request, key, resolved, cutFrom, epoch, appended } = turn
+  if (epoch === undefined || !isRefusal(response)) return
   const { server, id } = request.context
+  const { sessions, clock } = internalsOf(resolved.memory)
   try {
     await server.sessionLocks.run(formatKey(key), async () => {
-      if (!isRefused && takenBack !== undefined && history === 'full') await branchOff(memory, key, takenBack, branch)
-      if (!isRefused) return
-      const { sessions, clock } = internalsOf(memory)
       if (appended.length > 0) await sessions.erase(key, { entries: appended.map(({ id: entry }) => entry) })
-      if (takenBack !== undefined && history === 'thin') await restoreBranch(memory, key, takenBack[0])
+      if (cutFrom !== undefined) await restoreBranch(resolved.memory, key, cutFrom)
       await storeReceipt(sessions, key, buildReceipt(server.prices, turn, { sequence: null, at: clock() }))
     })
   } catch (error) {

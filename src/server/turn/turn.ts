@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Message, SequenceRange } from '../../domain/entry.ts'
+import type { Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import { getOrCompute } from '../../domain/keyed.ts'
 import { LruCache } from '../../domain/lruCache.ts'
@@ -39,8 +39,8 @@ export type Turn = {
   readonly history: HistoryMode
   /** Conversation of the session that the turn belongs to; undefined for its first one. */
   readonly branch: number | undefined
-  /** Stored messages that the client has taken back, to be moved to a branch once the upstream accepts the turn. */
-  readonly takenBack: SequenceRange | undefined
+  /** Sequence number from which messages of the conversation were moved into a branch, if any were. */
+  readonly cutFrom: number | undefined
   /** Epoch in which the question was stored; undefined when nothing was stored. */
   readonly epoch: number | undefined
   /** Sequence number of the last message of the question. */

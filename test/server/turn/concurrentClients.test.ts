@@ -75,7 +75,7 @@ class ClientGroup {
     )
     this.histories[kind] = [...history, user(question)]
     const hold = this.session.model.hold(question)
-    const answer = this.session.chat([...history, user(question)], {}, this.key)
+    const answer = this.session.chat([...history, user(question)], { 'user-agent': `${kind}/1.0` }, this.key)
     await Promise.race([
       hold.arrived,
       answer.then(({ status }) => Promise.reject(new Error(`answered ${status} before the model was asked`))),

@@ -106,13 +106,16 @@ function sendReply(received: Received, said: ScriptedReply, index: number, respo
 
 type LastMessage = { readonly content?: unknown; readonly output?: unknown }
 
-/** The last text of a request. */
+/** The last text of a request that does not come from memory. */
 function lastTextOf({ body }: Received): string {
   const list: readonly LastMessage[] =
     typeof body.input === 'string' ? [{ content: body.input }] : (body.messages ?? body.input)
-  const { content, output } = list.at(-1) ?? {}
-  return textOf(content ?? output)
+  const texts = list.map(({ content, output }) => textOf(content ?? output))
+  return texts.findLast((text) => !isMemoryText(text)) ?? ''
 }
+
+/** True for a text that memory adds to a conversation. */
+export const isMemoryText = (text: string): boolean => /^<memory\b[^>]*>[\s\S]*<\/memory>$/.test(text)
 
 /** The text of a message, given as a string or as parts. */
 export const textOf = (content: unknown): string =>

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { SessionChange } from '../../../src/domain/session.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { interceptStore } from '../../memory/storeFixtures.ts'
@@ -85,7 +85,8 @@ describe.each(testStores)('a late reply, store %s', (_, store) => {
     expect(await session.transcript()).toEqual(['user: One', 'assistant: Re: One', 'user: Five', 'assistant: Re: Five'])
     expect(await session.branches()).toEqual({
       3: ['user: Two', 'user: Four', 'assistant: Re: Two', 'assistant: Re: Four'],
-      4: ['user: Three', 'assistant: Re: Three'],
+      // The number after Two was kept for its reply when Three arrived.
+      5: ['user: Three', 'assistant: Re: Three'],
     })
   })
 
@@ -206,19 +207,20 @@ describe.each(testStores)('a late reply, store %s', (_, store) => {
 })
 
 describe('concurrent clients that send only the newest message', () => {
-  it('every turn is stored, and each reply once', async () => {
-    await using session = await openTestSession()
-    const first = await askAndHold(session, 'A')
-    const second = await askAndHold(session, 'B')
-    await Promise.all([second.release(), first.release()])
-    expect((await session.transcript()).slice(0, 2)).toEqual(['user: A', 'user: B'])
-    expect((await session.transcript()).slice(2).sort()).toEqual(['assistant: Re: A', 'assistant: Re: B'])
-    await Promise.all(['C', 'D', 'E', 'F'].map((question) => session.chat([user(question)])))
-    const turns = ['A', 'B', 'C', 'D', 'E', 'F'].flatMap((question) => [
-      `assistant: Re: ${question}`,
-      `user: ${question}`,
-    ])
-    expect((await session.transcript()).toSorted()).toEqual(turns.sort())
-    expect(await session.branches()).toEqual({})
-  })
+  const turns = (...questions: readonly string[]) =>
+    questions.flatMap((question) => [`user: ${question}`, `assistant: Re: ${question}`])
+
+  for (const store of ['ram:', 'sqlite::memory:'])
+    verifies('T-15', `store ${store} › turns are stored as pairs in the order of their questions`, async () => {
+      await using session = await openTestSession({ memory: { store } })
+      const held = [await askAndHold(session, 'A'), await askAndHold(session, 'B'), await askAndHold(session, 'C')]
+      for (const each of held.toReversed()) await each.release()
+      expect(await session.transcript()).toEqual(turns('A', 'B', 'C'))
+      await Promise.all(['D', 'E', 'F', 'G'].map((question) => session.chat([user(question)])))
+      const later = (await session.transcript()).slice(6)
+      const asked = later.filter((line) => line.startsWith('user: ')).map((line) => line.slice(6))
+      expect(later).toEqual(turns(...asked))
+      expect(asked.toSorted()).toEqual(['D', 'E', 'F', 'G'])
+      expect(await session.branches()).toEqual({})
+    })
 })
