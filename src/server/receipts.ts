@@ -24,6 +24,8 @@ export type Receipt = {
   readonly history: 'full' | 'thin'
   /** Digest of the client's user agent. */
   readonly client: string
+  /** True if the request showed that the client resends its conversation. */
+  readonly resends?: true
   /** HTTP status with which the upstream refused the turn, which is then not part of the session. */
   readonly refused?: number
   /** True if the upstream stores the response, so that it can be continued by its id there. */
@@ -115,11 +117,8 @@ const maxHabitReceipts = 64
 /** True when a recent receipt says that the client has resent its conversation in this session. */
 export async function hasResentHistory(store: Store, key: Key, client: string): Promise<boolean> {
   const { items } = await listReceipts(store, key, maxHabitReceipts)
-  return items.some((receipt) => receipt.client === client && receipt.history === 'full' && resending(receipt.relation))
+  return items.some((receipt) => receipt.client === client && receipt.resends === true)
 }
-
-/** The first request of a session may only hold examples. */
-const resending = (relation: string): boolean => relation !== 'first' && relation !== 'newest-only'
 
 /** A page of receipts, newest first. `next` is the `before` of the next page. */
 export async function listReceipts(

@@ -46,13 +46,13 @@ function responseRoutes(method: string, path: string, handle: StoredHandler): Ha
       if (method === 'DELETE' && found?.reply !== undefined) await forgetReply(found)
       return forwardAs(context, { isOwn: found !== undefined, relay: relayOf(context, found) })
     }
-    if (found.reply === undefined) throw responseNotFound(context.params.id ?? '')
+    if (found.reply === undefined) throw responseNotFound(context.params.response ?? '')
     return handle(context, { ...found, reply: found.reply })
   }
   return {
-    [`${method} /v1/responses/{id}${path}`]: handler,
-    [`${method} /v1/{key}/responses/{id}${path}`]: handler,
-    [`${method} /v1/{key}/v1/responses/{id}${path}`]: handler,
+    [`${method} /v1/responses/{response}${path}`]: handler,
+    [`${method} /v1/{key}/responses/{response}${path}`]: handler,
+    [`${method} /v1/{key}/v1/responses/{response}${path}`]: handler,
   }
 }
 
@@ -67,7 +67,7 @@ async function findResponse({
   const key = resolveKey({ path: readPathKey(params), header, credential, defaultScope: server.defaultScope })
   if (key === undefined) return undefined
   const { memory } = await server.memories.resolve(key)
-  const receipt = await findReceipt(internalsOf(memory).sessions, key, { response: params.id ?? '' })
+  const receipt = await findReceipt(internalsOf(memory).sessions, key, { response: params.response ?? '' })
   if (receipt === undefined) return undefined
   return { memory, key, receipt, reply: await findReply(memory, key, receipt.sequence) }
 }
@@ -119,7 +119,7 @@ async function retrieveResponse(
 ): Promise<void> {
   const { prompt, completion, cached } = receipt.tokens
   sendJson(client.response, 200, {
-    id: params.id,
+    id: params.response,
     object: 'response',
     created_at: Math.floor(reply.at / 1_000),
     status: 'completed',
@@ -160,7 +160,7 @@ async function deleteResponse(
   response: StoredResponse & { readonly reply: Message },
 ): Promise<void> {
   await forgetReply(response)
-  sendJson(client.response, 200, { id: params.id, object: 'response', deleted: true })
+  sendJson(client.response, 200, { id: params.response, object: 'response', deleted: true })
 }
 
 async function forgetReply({ memory, key, reply }: StoredResponse): Promise<void> {
@@ -171,7 +171,7 @@ async function cancelResponse({ params }: RequestContext): Promise<void> {
   throw new HttpError(
     400,
     'response_not_cancellable',
-    `Response ${params.id} is complete. Only a response that runs in the background can be cancelled.`,
+    `Response ${params.response} is complete. Only a response that runs in the background can be cancelled.`,
   )
 }
 

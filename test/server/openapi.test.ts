@@ -123,6 +123,7 @@ describe('the OpenAPI document', () => {
       'x-threadkeep-receipt',
       'x-threadkeep-tokens',
       'x-threadkeep-profile',
+      'x-threadkeep-history',
       'x-threadkeep-degraded',
       'x-threadkeep-memory',
     ])

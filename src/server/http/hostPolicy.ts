@@ -17,7 +17,7 @@ const allowedMethods = 'GET, POST, PUT, PATCH, DELETE'
 const exposedHeaders = [
   'retry-after',
   'x-request-id',
-  ...['degraded', 'key', 'memory', 'profile', 'receipt', 'tokens'].map((name) => `x-threadkeep-${name}`),
+  ...['degraded', 'history', 'key', 'memory', 'profile', 'receipt', 'tokens'].map((name) => `x-threadkeep-${name}`),
 ].join(', ')
 
 /**

@@ -56,6 +56,7 @@ export const memorySchemas: Readonly<Record<string, Schema>> = {
     content: text('The text, with masked secrets.'),
     'toolCalls?': list('Tool calls of the assistant.', ref('ToolCall')),
     'toolCallId?': text('Id of the call that a tool message answers.'),
+    'branch?': integer('First sequence number of its conversation, when that is not the first of the session.'),
     tokens: integer('Tokens of the whole message.'),
   }),
   ToolCall: object('A tool call.', {

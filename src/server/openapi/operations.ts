@@ -1,10 +1,10 @@
 import { forgetTarget, transferTarget } from '../api/bodies.ts'
 import { deletedResponse, json, type Operation, page, reply } from './responses.ts'
-import { fromZod, object, ref, type Schema } from './schema.ts'
+import { anything, fromZod, object, ref, type Schema } from './schema.ts'
 
-const turnParameters = ['store', 'template', 'person', 'body'] as const
+const turnParameters = ['store', 'template', 'person', 'body', 'history'] as const
 const historyNote =
-  'Memory stores the new messages; the model gets the context that memory builds within the token budget.'
+  'Memory stores the new messages. The model gets them as they were sent, with what memory adds: the history if the client does not send it, and what is known beyond it.'
 
 const modelOperations = {
   createChatCompletion: {
@@ -22,6 +22,26 @@ const modelOperations = {
     parameters: turnParameters,
     body: 'ResponseRequest',
     responses: { '200': reply('Response') },
+  },
+  getResponse: {
+    tag: 'Models',
+    summary: 'Get a response that the upstream or the session stores',
+    responses: { '200': json('The response.', 'Response') },
+  },
+  deleteResponse: {
+    tag: 'Models',
+    summary: 'Delete a response, with its reply in the session',
+    responses: { '200': json('The deletion.', anything('Id of the response, and `deleted`.')) },
+  },
+  cancelResponse: {
+    tag: 'Models',
+    summary: 'Cancel a response that runs in the background',
+    responses: { '200': json('The response.', 'Response') },
+  },
+  listInputItems: {
+    tag: 'Models',
+    summary: 'List the input of a response',
+    responses: { '200': json('The items.', anything('A list of items.')) },
   },
   createMessage: {
     tag: 'Models',

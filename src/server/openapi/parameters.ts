@@ -36,6 +36,7 @@ export const parameters = {
   knowledge: path('knowledge', 'Id of the knowledge.', string),
   file: path('file', 'Id of the file.', string),
   receipt: path('receipt', 'Id of the receipt.', string),
+  response: path('response', 'Id of the response.', string),
   model: path('model', 'Id of the model.', string),
   keyHeader: header(
     'x-threadkeep-key',
@@ -52,6 +53,14 @@ export const parameters = {
     type: 'string',
     enum: ['receipt'],
   }),
+  history: header(
+    'x-threadkeep-history',
+    'Kind of client: it resends its conversation, it does not, or tell by itself.',
+    {
+      type: 'string',
+      enum: ['full', 'thin', 'auto'],
+    },
+  ),
   requestId: header('x-request-id', 'Id of the request; generated when missing.', {
     type: 'string',
     pattern: '^[\\w.:-]{1,128}$',
@@ -98,10 +107,14 @@ export const responseHeaders = {
     'Id of the receipt. `GET /api/receipts/{receipt}` explains what the model was shown.',
   ),
   'x-threadkeep-tokens': responseHeader(
-    'Tokens sent to the model, and the budget.',
+    'Tokens sent to the model, and the most that may be sent.',
     text('For example 812/8000.', { pattern: '^\\d+/\\d+$' }),
   ),
   'x-threadkeep-profile': responseHeader('The profile.'),
+  'x-threadkeep-history': responseHeader(
+    'Kind of client.',
+    oneOf('Its conversation was forwarded as sent, or memory supplied the history.', 'full', 'thin'),
+  ),
   'x-threadkeep-degraded': responseHeader('Steps that fell back; missing when there were none.'),
   'x-threadkeep-memory': responseHeader(
     'The part memory took in the request.',

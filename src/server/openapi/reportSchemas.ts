@@ -62,6 +62,12 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
     model: text('The requested model.'),
     upstream: text('The upstream that replied.'),
     relation: text("Relation of the client's messages to the stored ones."),
+    history: oneOf('Kind of client.', 'full', 'thin'),
+    client: text("Digest of the client's user agent."),
+    'resends?': { const: true },
+    'refused?': integer('Status with which the upstream refused the turn.'),
+    'isStoredUpstream?': { const: true },
+    'question?': integer('Sequence number of the question of a response that runs in the background.'),
     tokens: object('Token counts.', {
       ...ownTokens,
       cacheableShare: number('Cacheable tokens divided by the tokens sent.'),

@@ -23,6 +23,7 @@ const turnHeaders: readonly HeaderName[] = [
   'x-threadkeep-receipt',
   'x-threadkeep-tokens',
   'x-threadkeep-profile',
+  'x-threadkeep-history',
   'x-threadkeep-degraded',
   'x-threadkeep-memory',
 ]

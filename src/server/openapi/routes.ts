@@ -13,6 +13,10 @@ type RouteTable = readonly (readonly [method: Route['method'], path: string, nam
 const protocolRoutes: RouteTable = [
   ['POST', 'chat/completions', 'createChatCompletion'],
   ['POST', 'responses', 'createResponse'],
+  ['GET', 'responses/{response}', 'getResponse'],
+  ['DELETE', 'responses/{response}', 'deleteResponse'],
+  ['POST', 'responses/{response}/cancel', 'cancelResponse'],
+  ['GET', 'responses/{response}/input_items', 'listInputItems'],
   ['POST', 'conversations', 'createConversation'],
   ['GET', 'conversations/{conversation}', 'getConversation'],
   ['POST', 'conversations/{conversation}', 'updateConversation'],
@@ -32,6 +36,10 @@ const protocolRoutes: RouteTable = [
 const doubleVersioned: readonly OperationName[] = [
   'createChatCompletion',
   'createResponse',
+  'getResponse',
+  'deleteResponse',
+  'cancelResponse',
+  'listInputItems',
   'createEmbedding',
   'createMessage',
   'countTokens',

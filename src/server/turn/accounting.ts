@@ -34,6 +34,7 @@ export function buildReceipt(
     relation: turn.relation,
     history: turn.history,
     client: request.headers.client,
+    ...(turn.resends && { resends: true }),
     ...(isRefusal(turn.upstreamResponse) && { refused: turn.upstreamResponse.status }),
     ...(reply?.isStoredUpstream === true && { isStoredUpstream: true }),
     ...(reply?.isFinished === false && { question: turn.question }),

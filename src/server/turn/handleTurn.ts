@@ -147,20 +147,31 @@ async function ingestTurn(request: TurnRequest, key: Key, resolved: ResolvedMemo
     const isHeldUpstream = previous?.isStoredUpstream === true || parsed.refersToStored
     const stored = storeDisabled ? undefined : await storeQuestion(request, key, { memory, parsed, change }, head)
     const prompt = await buildPrompt(input, change, stored, isHeldUpstream)
-    const { relation, history } = change
-    return { key, prefill, prompt, ...nothingStored, ...stored, relation, history }
+    const { relation, history, resends } = change
+    return { key, prefill, prompt, ...nothingStored, ...stored, relation, history, resends }
   })
 }
 
 /** The ingested part of a turn. */
 type Ingested = Pick<
   Turn,
-  'key' | 'prefill' | 'prompt' | 'relation' | 'history' | 'branch' | 'cutFrom' | 'epoch' | 'question' | 'appended'
+  | 'key'
+  | 'prefill'
+  | 'prompt'
+  | 'relation'
+  | 'history'
+  | 'resends'
+  | 'branch'
+  | 'cutFrom'
+  | 'epoch'
+  | 'question'
+  | 'appended'
 >
 type StoredQuestion = Pick<Turn, 'branch' | 'cutFrom' | 'epoch' | 'question' | 'appended'>
 
 const nothingStored = {
   history: 'full',
+  resends: false,
   branch: undefined,
   cutFrom: undefined,
   epoch: undefined,
@@ -192,10 +203,8 @@ async function reconcileTurn(
     },
     head,
   )
-  // The first request may only hold examples.
-  const hasReplies = parsed.messages.some(({ role }) => role === 'assistant')
-  const resends = change.history === 'full' && change.relation !== 'first' && hasReplies
-  if (known !== true && (resends || known === undefined)) activity.rememberHabit(session, headers.client, resends)
+  if (known !== true && (change.resends || known === undefined))
+    activity.rememberHabit(session, headers.client, change.resends)
   return change
 }
 

@@ -254,8 +254,8 @@ const isStoredLiterally = (messages: readonly ClientMessage[], { stored, newFrom
   stored.every(({ role, content }, index) => role === messages[index]?.role && content === messages[index]?.content)
 
 /**
- * The newest messages within `maxTokens`, at least `minCount`. Starts with a question: a reply or a tool result needs
- * what precedes it.
+ * The newest messages within `maxTokens`, at least `minCount`. Starts with a question that is an element of the client's
+ * list by itself: a reply or a tool result needs what precedes it.
  */
 function newestThatFit(
   tokenizer: Tokenizer,
@@ -268,7 +268,8 @@ function newestThatFit(
   for (let position = messages.length - 1; position >= 0; position--) {
     tokens += countMessageTokens(tokenizer, messages[position] as ClientMessage)
     if (tokens > maxTokens) break
-    if (position < first && messages[position]?.role === 'user') first = position
+    const isStart = messages[position]?.role === 'user' && messages[position - 1]?.index !== messages[position]?.index
+    if (position < first && isStart) first = position
   }
   return messages.slice(first)
 }

@@ -36,6 +36,8 @@ export type ReconciledHistory = HistoryChange & {
   readonly isHeadCurrent: boolean
   /** Kind of the client. */
   readonly history: HistoryMode
+  /** True when the request shows that the client resends its conversation. */
+  readonly resends: boolean
   /** The conversation within the session: undefined for the first one, `new` for one that begins now. */
   readonly branch: number | 'new' | undefined
 }
@@ -60,7 +62,7 @@ export async function reconcileHistory(options: ReconcileOptions, head: SessionH
 }
 
 /** A change within one conversation of the session. */
-type ConversationChange = Omit<ReconciledHistory, 'history' | 'branch'> & {
+type ConversationChange = Omit<ReconciledHistory, 'history' | 'resends' | 'branch'> & {
   readonly branch: number | undefined
   /**
    * Set when nothing may be cut after the messages that both sides have: they include `no reply` of this server, or they
@@ -100,19 +102,37 @@ async function classifyClient(options: ReconcileOptions, change: ConversationCha
   const { messages, forcedHistory, refersToStored, hasResentBefore } = options
   const { overlap, ...found } = change
   const isUnrelated = found.relation === 'disjoint' || found.relation === 'newest-only' || overlap !== undefined
-  if (forcedHistory === 'thin') return { ...found, history: 'thin' }
-  if (refersToStored) return { ...found, history: 'full' }
-  const hasReplies = messages.some(({ role }) => role === 'assistant')
+  if (forcedHistory === 'thin') return { ...found, history: 'thin', resends: false }
+  if (refersToStored) return { ...found, history: 'full', resends: true }
+  const isConversation =
+    messages.some(({ role }) => role === 'assistant') &&
+    overlap !== 'no reply' &&
+    found.relation !== 'newest-only' &&
+    !isPartOfTurn(found, messages)
+  // The first request may only hold examples.
+  const resends = isConversation && found.relation !== 'first'
   const isFull =
     forcedHistory === 'full' ||
-    (hasReplies && overlap !== 'no reply' && found.relation !== 'newest-only') ||
+    isConversation ||
     (found.relation !== 'first' && ((isUnrelated && ignoresOpenCall(found, messages)) || (await hasResentBefore())))
-  if (!isFull) return { ...found, history: 'thin' }
-  if (!isUnrelated || found.stored.length === 0) return { ...found, history: 'full' }
+  if (!isFull) return { ...found, history: 'thin', resends }
+  if (!isUnrelated || found.stored.length === 0) return { ...found, history: 'full', resends }
   const shared = overlap === undefined ? countStored(found.recent, messages) : found.newFrom
   const newFrom = Math.min(shared, messages.length - 1)
   const unrelated = { newFrom, cutFrom: undefined, relation: 'disjoint', branch: 'new', history: 'full' } as const
-  return { ...found, ...unrelated, stored: [] }
+  return { ...found, ...unrelated, stored: [], resends }
+}
+
+/**
+ * True when a request holds only the newest turn of a longer conversation: a question with its tool calls and results,
+ * or the end of that. The client may leave the turns before it to memory.
+ */
+function isPartOfTurn({ stored, newFrom, branch }: ConversationChange, messages: readonly ClientMessage[]): boolean {
+  if (branch !== undefined || stored.length <= newFrom) return false
+  const afterQuestion = messages.findIndex(({ role }) => role !== 'user')
+  return messages
+    .slice(afterQuestion)
+    .every(({ role, toolCalls }) => role === 'tool' || (role === 'assistant' && toolCalls !== undefined))
 }
 
 /**
@@ -236,6 +256,7 @@ async function continueAfter(
     relation: next === undefined ? 'continued' : 'regenerated',
     isHeadCurrent: false,
     history: forcedHistory ?? 'thin',
+    resends: false,
     branch,
   }
 }

@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest'
+import { profiles } from '../../../src/profiles/index.ts'
+import { verifies } from '../../requirements/verifies.ts'
+import { assistant, user } from '../start.ts'
+import { isMemoryText, textOf } from './heldModel.ts'
+import { openTestSession, promptTokens, replyText, type TestSession, tokenHeaders } from './testSession.ts'
+
+const story = (turn: number): string => `Turn ${turn}: ${'a long story about the harbour '.repeat(40)}`
+
+/** Holds a conversation of six turns that the client resends, and returns its messages. */
+async function converse(session: TestSession, model: string): Promise<readonly object[]> {
+  const messages: object[] = [{ role: 'system', content: 'Be brief.' }]
+  for (let turn = 1; turn <= 6; turn++) {
+    messages.push(user(turn === 1 ? `My boat is called Heron. ${story(1)}` : story(turn)))
+    const response = await session.send('POST /v1/demo:ann/chat/completions', { model, messages })
+    messages.push(assistant(replyText(response)))
+  }
+  return messages
+}
+
+describe('a conversation that the client resends', () => {
+  verifies('F-01', 'over a fixed budget › is brought under it, with the newest turn whole', async () => {
+    const memory = { profile: { ...profiles.thread, budget: 900 } }
+    await using session = await openTestSession({ reply: () => ({ text: 'Well.' }), memory })
+    const messages = await converse(session, 'gpt-4o')
+    const question = user('What is my boat called?')
+    const response = await session.send('POST /v1/demo:ann/chat/completions', {
+      model: 'gpt-4o',
+      messages: [...messages, question],
+    })
+    expect(tokenHeaders(response)).toEqual([expect.stringMatching(/^\d+\/900$/), null])
+    expect(promptTokens(session)).toBeLessThanOrEqual(900)
+    expect(session.prompt().at(0)).toBe('Be brief.')
+    expect(session.prompt().at(-1)).toBe('What is my boat called?')
+    expect(session.prompt().join('\n')).toContain('Heron')
+  })
+
+  verifies('F-01', 'over the context window › loses its oldest turns, and memory recalls from them', async () => {
+    const profile = { ...profiles.thread, budgetMode: 'auto' } as const
+    const contextWindows = { 'tiny-*': 1_800 }
+    const reply = () => ({ text: 'Well.' })
+    await using session = await openTestSession({ reply, memory: { profile }, contextWindows })
+    const messages = await converse(session, 'tiny-1')
+    const sent = [...messages, user('What is my boat called?')]
+    const response = await session.send('POST /v1/demo:ann/chat/completions', {
+      model: 'tiny-1',
+      max_tokens: 800,
+      messages: sent,
+    })
+    expect(tokenHeaders(response)).toEqual([expect.stringMatching(/^\d+\/1000$/), null])
+    expect(promptTokens(session)).toBeLessThanOrEqual(1_000)
+    const received: readonly object[] = session.model.requests.at(-1)?.body.messages
+    const kept = received.filter((message) => !isMemoryText(textOf((message as { content: unknown }).content)))
+    // The instructions, then the end of the conversation exactly as it was sent, starting with a question.
+    expect(kept[0]).toEqual(sent[0])
+    expect(kept.slice(1)).toEqual(sent.slice(1 - kept.length))
+    expect(kept.length).toBeLessThan(sent.length)
+    expect(kept[1]).toMatchObject({ role: 'user' })
+    expect(session.prompt().at(-1)).toSatisfy(isMemoryText)
+    expect(session.prompt().at(-1)).toContain('Heron')
+  })
+
+  it('within the context window but over the budget of the profile › is whole', async () => {
+    const profile = { ...profiles.thread, budget: 200, budgetMode: 'auto' } as const
+    await using session = await openTestSession({ reply: () => ({ text: 'Well.' }), memory: { profile } })
+    const messages = await converse(session, 'gpt-4o')
+    const sent = [...messages, user('Go on.')]
+    const response = await session.send('POST /v1/demo:ann/chat/completions', { model: 'gpt-4o', messages: sent })
+    expect(session.model.requests.at(-1)?.body.messages).toEqual(sent)
+    expect(response.headers.get('x-threadkeep-tokens')).toBe(`${promptTokens(session)}/123904`)
+  })
+})
+
+describe('a client that sends only new messages', () => {
+  const call = {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }],
+  }
+  const result = { role: 'tool', tool_call_id: 'call_1', content: '42' }
+  const reply = (asked: string) =>
+    asked === 'What is X?' ? { calls: [{ id: 'call_1', name: 'look', input: {} }] } : { text: `Re: ${asked}` }
+
+  for (const [what, loop] of [
+    ['the result', [result]],
+    ['the call and the result', [call, result]],
+    ['the whole turn', [user('What is X?'), call, result]],
+  ] as const)
+    verifies('F-04', `and ${what} of a tool loop › stays thin, and memory supplies the history`, async () => {
+      await using session = await openTestSession({ reply })
+      await session.chat([user('Hello')])
+      await session.chat([user('What is X?')])
+      const looped = await session.chat(loop)
+      expect(looped.headers.get('x-threadkeep-history')).toBe('thin')
+      expect(session.prompt()).toEqual(['Hello', 'Re: Hello', 'What is X?', '', '42'])
+      const next = await session.chat([user('And now?')])
+      expect(next.headers.get('x-threadkeep-history')).toBe('thin')
+      expect(session.prompt()).toEqual(['Hello', 'Re: Hello', 'What is X?', '', '42', 'Re: 42', 'And now?'])
+    })
+
+  verifies('F-04', 'with the header full › sends a conversation of its own', async () => {
+    await using session = await openTestSession()
+    await session.chat([user('My name is Ann.')])
+    await session.chat([user('A task.')], { 'x-threadkeep-history': 'full' })
+    expect(session.prompt()[0]).toBe('A task.')
+    const refused = await session.chat([user('A task.')], { 'x-threadkeep-history': 'whole' })
+    expect([refused.status, refused.body.error.param]).toEqual([400, 'x-threadkeep-history'])
+  })
+})
