@@ -188,7 +188,7 @@ async function reconcileTurn(
 ): Promise<ReconciledHistory> {
   const { activity, history } = context.server
   const session = formatKey(key)
-  const known = activity.resendsHistory(session, headers.client)
+  let resends = activity.resendsHistory(session, headers.client)
   const change = await reconcileHistory(
     {
       memory,
@@ -199,12 +199,15 @@ async function reconcileTurn(
       isSingleConversation: !isSessionFromBody,
       forcedHistory: headers.history ?? history,
       refersToStored: parsed.refersToStored,
-      hasResentBefore: async () => known ?? (await hasResentHistory(internalsOf(memory).sessions, key, headers.client)),
+      hasResentBefore: async () => {
+        resends ??= await hasResentHistory(internalsOf(memory).sessions, key, headers.client)
+        return resends
+      },
     },
     head,
   )
-  if (known !== true && (change.resends || known === undefined))
-    activity.rememberHabit(session, headers.client, change.resends)
+  if (change.resends || resends !== undefined)
+    activity.rememberHabit(session, headers.client, change.resends || resends === true)
   return change
 }
 

@@ -64,19 +64,26 @@ export function buildPrompt(
   if (isHeldUpstream)
     return buildFullPrompt(input, { stored: [], newFrom: 0, appended, sentByClient: [[1, Number.MAX_SAFE_INTEGER]] })
   if (history === 'full') {
-    const sentByClient = findSentMessages([...recent, ...(appended ?? [])], request.messages)
+    // Message for message, those that differ are other versions: the client has replaced them.
+    const versions = kept.length === newFrom ? kept : []
+    const sentByClient = findSentMessages([...recent, ...(appended ?? [])], request.messages, new Set(versions))
     return buildFullPrompt(input, { stored: kept, newFrom, appended, sentByClient })
   }
   if (appended === undefined) return buildUnstoredPrompt(input, before, newFrom)
   return buildThinPrompt(input, lastMessages(kept, appended, newestTurn(request).length))
 }
 
-/** Ranges of the stored messages that are among the sent ones. */
-function findSentMessages(stored: readonly Message[], sent: readonly ClientMessage[]): readonly SequenceRange[] {
+/** Ranges of the stored messages that are among the sent ones, or are earlier versions of them. */
+function findSentMessages(
+  stored: readonly Message[],
+  sent: readonly ClientMessage[],
+  versions: ReadonlySet<Message>,
+): readonly SequenceRange[] {
   const contents = new Set(sent.map(({ content }) => content.trim()))
   const ranges: [first: number, last: number][] = []
-  for (const { sequence, content } of stored) {
-    if (!contents.has(content.trim())) continue
+  for (const message of stored) {
+    const { sequence, content } = message
+    if (!versions.has(message) && !contents.has(content.trim())) continue
     const last = ranges.at(-1)
     if (last?.[1] === sequence - 1) last[1] = sequence
     else ranges.push([sequence, sequence])
