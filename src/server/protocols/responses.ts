@@ -39,6 +39,7 @@ import {
   isAssistantItem,
   isInstruction,
   isReference,
+  isUnanswerableCall,
   itemsToMessages,
   readCallId,
   toReplyMessage,
@@ -293,7 +294,7 @@ class ResponsesReplyParser extends JsonReplyParser {
       return {
         ...item,
         ...(parts.size === 0 ? {} : { content: sortByIndex(parts) }),
-        ...(input === '' ? {} : { arguments: input, input }),
+        ...(input === '' ? {} : { [readType(item) === 'function_call' ? 'arguments' : 'input']: input }),
       }
     })
   }
@@ -313,16 +314,19 @@ function parseResponsesReply(text: string, address: string): ModelReply {
   return toReply(json, getArray(json, 'output'))
 }
 
-const toReply = (response: unknown, output: readonly unknown[]): ModelReply => ({
-  message: {
-    ...toReplyMessage(output),
-    ...(output.length > 0 && !hasInlineMedia(output) && { payload: { protocol: 'responses', items: output } }),
-  },
-  id: getString(response, 'id') || undefined,
-  usage: toUsage(getPath(response, 'usage')),
-  isStoredUpstream: getPath(response, 'store') === true,
-  isFinished: !['queued', 'in_progress'].includes(getString(response, 'status')),
-})
+function toReply(response: unknown, output: readonly unknown[]): ModelReply {
+  const items = output.filter((item) => !isUnanswerableCall(item))
+  return {
+    message: {
+      ...toReplyMessage(output),
+      ...(items.length > 0 && !hasInlineMedia(items) && { payload: { protocol: 'responses', items } }),
+    },
+    id: getString(response, 'id') || undefined,
+    usage: toUsage(getPath(response, 'usage')),
+    isStoredUpstream: getPath(response, 'store') === true,
+    isFinished: !['queued', 'in_progress'].includes(getString(response, 'status')),
+  }
+}
 
 function toUsage(usage: unknown): Usage | undefined {
   if (!isObject(usage)) return undefined

@@ -28,8 +28,10 @@ const messageDelta = formatEvent('message_delta', {
 })
 const messageStop = formatEvent('message_stop')
 
+const payload = (content: readonly unknown[]) => ({ protocol: 'messages', items: [{ role: 'assistant', content }] })
+
 describe('Anthropic reply', () => {
-  it('yields one assistant message without thinking', () => {
+  it('yields one assistant message without thinking, and its blocks as payload', () => {
     const content = [
       { type: 'thinking', thinking: 'Hm.', signature: 's' },
       text('I '),
@@ -43,6 +45,8 @@ describe('Anthropic reply', () => {
         role: 'assistant',
         content: 'I look.\nWait.',
         tool_calls: [{ id: 't1', type: 'function', function: { name: 'weather', arguments: '{"city":"Bern"}' } }],
+        // No result can refer to the call without an id.
+        payload: payload(content.filter((block) => !('id' in block) || block.id !== '')),
       },
       id: 'msg_1',
       usage: expectedUsage,
@@ -101,7 +105,11 @@ describe('streamed Anthropic reply', () => {
   it('is complete with the stop reason and has ended with message_stop', () => {
     const partial = parse(messageStart + formatEvent('ping') + blockStart + blockDelta)
     expect([partial.reply.message.content, partial.state]).toEqual(['Hello', [false, false, false]])
-    const complete: ModelReply = { message: { role: 'assistant', content: 'Hello' }, id: 'msg_1', usage: expectedUsage }
+    const complete: ModelReply = {
+      message: { role: 'assistant', content: 'Hello', payload: payload([text('Hello')]) },
+      id: 'msg_1',
+      usage: expectedUsage,
+    }
     expect(parse(messageStart + blockStart + blockDelta + messageDelta)).toEqual({
       reply: complete,
       state: [true, false, false],
