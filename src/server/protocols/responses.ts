@@ -121,13 +121,12 @@ function buildRequest(
 ): RequestBody {
   const { previous_response_id: _previous, conversation: _conversation, ...rest } = request.body
   const items = readItems(request.body)
-  const own = items.slice(from)
-  const input = [
-    ...items.slice(0, from).filter(isInstruction),
-    ...toItems(history, own, findResentMedia(request.messages, items, from)),
-    ...own,
-  ]
-  if (input.length === 0 && !('input' in rest)) return rest
+  const [before, own] = [items.slice(0, from), items.slice(from)]
+  const shown = toItems(history, own, findResentMedia(request.messages, items, from))
+  // With nothing to add or leave out, the input keeps its form, such as plain text.
+  const isComplete = shown.length === 0 && before.every(isInstruction)
+  const input = isComplete ? request.body.input : [...before.filter(isInstruction), ...shown, ...own]
+  if (input === undefined) return rest
   return { ...rest, ...includeEncryptedReasoning(rest), input }
 }
 

@@ -34,16 +34,13 @@ describe('Responses upstream request', () => {
     }
     for (const store of [{}, { store: true }, { store: false }, { store: true, background: true }])
       expect(build({ ...body, ...store }, [], 0)).toEqual({ ...body, ...store })
-    expect(build({ input: 'Hello', store: true }, [], 0)).toEqual({
-      input: [{ role: 'user', content: 'Hello' }],
-      store: true,
-    })
+    expect(build({ input: 'Hello', store: true }, [], 0)).toEqual({ input: 'Hello', store: true })
     expect(build({ prompt: { id: 'p' } })).toEqual({ prompt: { id: 'p' } })
   })
 
   it('removes ids that only memory can resolve', () => {
     expect(build({ input: 'Hi', previous_response_id: 'resp_1', conversation: 'conv_1', store: true })).toEqual({
-      input: [{ role: 'user', content: 'Hi' }],
+      input: 'Hi',
       store: true,
     })
   })
