@@ -38,6 +38,7 @@ describe('Anthropic reply', () => {
       text('look.'),
       toolUse,
       { ...toolUse, id: '' },
+      text(''),
       text('Wait.'),
     ]
     const expected: ModelReply = {
@@ -45,8 +46,8 @@ describe('Anthropic reply', () => {
         role: 'assistant',
         content: 'I look.\nWait.',
         tool_calls: [{ id: 't1', type: 'function', function: { name: 'weather', arguments: '{"city":"Bern"}' } }],
-        // No result can refer to the call without an id.
-        payload: payload(content.filter((block) => !('id' in block) || block.id !== '')),
+        // The API rejects a call without an id and blank text.
+        payload: payload(content.filter((_, index) => index !== 4 && index !== 5)),
       },
       id: 'msg_1',
       usage: expectedUsage,
