@@ -1,7 +1,7 @@
 import { getOrCompute } from '../../domain/keyed.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 
-/** Clients whose habits are kept; one entry takes about 150 bytes. */
+/** Clients whose habits are kept, over all sessions. */
 const maxHabits = 10_000
 
 /** Names a client of a session; neither part contains a line break. */
