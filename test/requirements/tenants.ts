@@ -75,16 +75,9 @@ export const tenants: readonly Row[] = [
     id: 'T-09',
     source,
     behaviour:
-      'Uploads to a session are refused with HTTP 400 `File uploads not allowed for ephemeral sessions`, whether sent as an upload, a file part or a `data:` URL, for any key with a session part and in every profile. Settled: image and audio parts are conversation, not files: they are passed to the model and stored as a placeholder with hash and size.',
+      'Uploads to a session are refused with HTTP 400 `File uploads not allowed for ephemeral sessions`, whether sent as an upload, a file part or a `data:` URL, in profiles that say so (`ephemeral`, `support`). Changed: other profiles pass documents to the model verbatim and store a placeholder with name, type, size and hash. Settled: image and audio parts are conversation in every profile: they are passed to the model and stored as a placeholder with hash and size.',
     status: 'kept',
     in: ['src/server/turn/handleTurn.ts', 'src/server/protocols/request.ts', 'src/files/files.ts'],
-  },
-  {
-    id: 'T-09b',
-    source,
-    behaviour:
-      'Change of T-09: only profiles that say so (`ephemeral`, `support`) refuse documents in a session. Other profiles pass documents to the model verbatim and store a placeholder with name, type, size and hash.',
-    status: 'planned',
   },
   {
     id: 'T-10',

@@ -30,6 +30,7 @@ const refusal = '{"type":"error","error":{"type":"some_error","message":"No.","c
 const bytes = Buffer.from(Array.from({ length: 4_096 }, (_, at) => (at * 151) % 256))
 const faults: readonly Fault[] = [
   { name: 'down', does: 'down', ...always(broken) },
+  { name: 'status 400', does: respondWithStatus(400, {}, refusal), ...always({ status: 400, code: 'its_own' }) },
   { name: 'status 429', does: respondWithStatus(429, {}, refusal), ...always({ status: 429, code: 'its_own' }) },
   { name: 'status 500', does: respondWithStatus(500, {}, refusal), ...always({ status: 500, code: 'its_own' }) },
   { name: 'no response', does: { does: 'hang' }, ...always(late) },
@@ -60,6 +61,10 @@ const faults: readonly Fault[] = [
   { name: 'slow reply', does: { does: 'reply', pieces: ['Once', ' upon'], split: true }, ...always('success') },
 ]
 
+/** True when the upstream refuses the turn, which is then taken back. */
+const isRefused = (outcome: Outcome): boolean =>
+  typeof outcome === 'object' && 'status' in outcome && outcome.status < 500
+
 /** True when the upstream stops sending without closing the connection. */
 const isSilent = (does: Fault['does']): boolean => does !== 'down' && (does.does === 'hang' || does.does === 'stall')
 
@@ -72,6 +77,7 @@ type Client = {
 }
 
 const classes = {
+  400: 'BadRequestError',
   429: 'RateLimitError',
   500: 'InternalServerError',
   502: 'InternalServerError',
@@ -112,7 +118,7 @@ describe('an upstream fault', () => {
   for (const client of [openai, anthropic]) {
     for (const { name, does, ...expected } of faults) {
       for (const stream of [false, true]) {
-        it(`${name} (${client.name}, ${stream ? 'streamed' : 'buffered'}) › the question is stored, a partial reply is not, and the next turn works`, async () => {
+        it(`${name} (${client.name}, ${stream ? 'streamed' : 'buffered'}) › ${isRefused(expected.whole) ? 'nothing is stored' : 'the question is stored, a partial reply is not'}, and the next turn works`, async () => {
           await using upstream = await startUpstream((request) =>
             JSON.stringify(request.body.messages.at(-1)).includes('Again') || does === 'down'
               ? replyWith('There.')
@@ -131,15 +137,15 @@ describe('an upstream fault', () => {
             (reason: unknown) => reason,
           )
           expectOutcome(error, outcome, client)
-          expect(await server.transcriptLines('demo:me')).toEqual([
-            'user: Hello',
-            ...(outcome === 'success' ? ['assistant: Once upon'] : []),
-          ])
+          const stored = isRefused(outcome)
+            ? []
+            : ['user: Hello', ...(outcome === 'success' ? ['assistant: Once upon'] : [])]
+          expect(await server.transcriptLines('demo:me')).toEqual(stored)
           expect(server.faults).toEqual([])
           if (does === 'down') return
           await client.ask(server, 'Again', stream)
-          expect((await server.transcriptLines('demo:me')).slice(-2)).toEqual(['user: Again', 'assistant: There.'])
-          expect(JSON.stringify(upstream.requests.at(-1)?.body.messages)).toContain('Hello')
+          expect(await server.transcriptLines('demo:me')).toEqual([...stored, 'user: Again', 'assistant: There.'])
+          expect(JSON.stringify(upstream.requests.at(-1)?.body.messages).includes('Hello')).toBe(!isRefused(outcome))
         })
       }
     }

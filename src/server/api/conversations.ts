@@ -1,7 +1,7 @@
 import type { MessageInput } from '../../domain/chat.ts'
 import type { Message } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
-import { internalsOf } from '../../memory.ts'
+import { internalsOf, type Memory } from '../../memory.ts'
 import { resolveKey } from '../auth/identity.ts'
 import { HttpError, notFound } from '../http/httpError.ts'
 import { type Handler, type Handlers, type RequestContext, readNumber, sendJson } from '../http/requestContext.ts'
@@ -56,7 +56,7 @@ async function createConversation(context: RequestContext): Promise<void> {
   const { server, client } = context
   const key = conversationKey(resolveOwner(context), newConversationId())
   const { metadata, items } = await readBody(context, newConversation)
-  const messages = parseItems(items ?? [])
+  const messages = parseItems(server.memories.sessions, items ?? [])
   await beginSession(server, key, { metadata: metadata ?? {} })
   await withSession(server, key, async (session) => {
     await session.memory.append(key, messages)
@@ -106,7 +106,7 @@ async function listItems({ client, query }: RequestContext, { key, memory }: Ses
 }
 
 async function addItems(context: RequestContext, { key, memory }: SessionAccess): Promise<void> {
-  const added = await memory.append(key, parseItems((await readBody(context, newItems)).items))
+  const added = await memory.append(key, parseItems(memory, (await readBody(context, newItems)).items))
   sendJson(context.client.response, 200, itemList(added.flatMap(toItems), false))
 }
 
@@ -121,8 +121,8 @@ async function deleteItem({ client, params }: RequestContext, session: SessionAc
   sendJson(client.response, 200, conversationView(session))
 }
 
-/** Converts items to messages. */
-function parseItems(items: readonly unknown[]): readonly MessageInput[] {
+/** Converts items to messages, with placeholders for files unless the profile refuses them. */
+function parseItems({ profile }: Memory, items: readonly unknown[]): readonly MessageInput[] {
   const reference = items.findIndex(isReference)
   if (reference >= 0) {
     const message = `items[${reference}] refers to an item by its id. Send the item itself.`
@@ -130,7 +130,7 @@ function parseItems(items: readonly unknown[]): readonly MessageInput[] {
   }
   const files: FilePart[] = []
   const messages = itemsToMessages(validateItems(items, 'items'), files).map(({ message }) => message)
-  if (files.length > 0)
+  if (files.length > 0 && profile.uploads === 'refuse')
     throw new HttpError(400, 'files_not_allowed', 'File uploads not allowed for ephemeral sessions', 'items')
   return messages
 }

@@ -1,6 +1,7 @@
 import { CallIds, continuationNotice, toAnthropic, toAnthropicTurns } from '../../context/anthropic.ts'
 import type { SourcedChatMessage } from '../../context/entryText.ts'
 import type { MessageInput, Payload } from '../../domain/chat.ts'
+import { isBlank } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
@@ -360,11 +361,19 @@ function toBlock({ block, texts, json, citations }: PartialBlock): Block {
   }
 }
 
-/** The assistant message of a reply, with its blocks. */
+/** The assistant message of a reply, with the blocks that can be sent back. */
 function toReplyMessage(blocks: readonly unknown[]): MessageInput {
   const message = toAssistantMessage(blocks)
-  if (blocks.length === 0) return message
-  return { ...message, payload: { protocol: 'messages', items: [{ role: 'assistant', content: blocks }] } }
+  const content = blocks.filter((block) => !isRejected(block))
+  if (content.length === 0) return message
+  return { ...message, payload: { protocol: 'messages', items: [{ role: 'assistant', content }] } }
+}
+
+/** True for a block that the API sends but rejects in a request: blank text, or a call that no result can refer to. */
+function isRejected(block: unknown): boolean {
+  const type = readType(block)
+  if (type === 'text') return isBlank(getString(block, 'text'))
+  return type === 'tool_use' && (getString(block, 'id') === '' || getString(block, 'name') === '')
 }
 
 function createMessagesReplyParser(address: string): ReplyParser {

@@ -39,6 +39,7 @@ import {
   isAssistantItem,
   isInstruction,
   isReference,
+  isUnanswerableCall,
   itemsToMessages,
   readCallId,
   toReplyMessage,
@@ -120,13 +121,12 @@ function buildRequest(
 ): RequestBody {
   const { previous_response_id: _previous, conversation: _conversation, ...rest } = request.body
   const items = readItems(request.body)
-  const own = items.slice(from)
-  const input = [
-    ...items.slice(0, from).filter(isInstruction),
-    ...toItems(history, own, findResentMedia(request.messages, items, from)),
-    ...own,
-  ]
-  if (input.length === 0 && !('input' in rest)) return rest
+  const [before, own] = [items.slice(0, from), items.slice(from)]
+  const shown = toItems(history, own, findResentMedia(request.messages, items, from))
+  // With nothing to add or leave out, the input keeps its form, such as plain text.
+  const isComplete = shown.length === 0 && before.every(isInstruction)
+  const input = isComplete ? request.body.input : [...before.filter(isInstruction), ...shown, ...own]
+  if (input === undefined) return rest
   return { ...rest, ...includeEncryptedReasoning(rest), input }
 }
 
@@ -293,7 +293,7 @@ class ResponsesReplyParser extends JsonReplyParser {
       return {
         ...item,
         ...(parts.size === 0 ? {} : { content: sortByIndex(parts) }),
-        ...(input === '' ? {} : { arguments: input, input }),
+        ...(input === '' ? {} : { [readType(item) === 'function_call' ? 'arguments' : 'input']: input }),
       }
     })
   }
@@ -313,16 +313,19 @@ function parseResponsesReply(text: string, address: string): ModelReply {
   return toReply(json, getArray(json, 'output'))
 }
 
-const toReply = (response: unknown, output: readonly unknown[]): ModelReply => ({
-  message: {
-    ...toReplyMessage(output),
-    ...(output.length > 0 && !hasInlineMedia(output) && { payload: { protocol: 'responses', items: output } }),
-  },
-  id: getString(response, 'id') || undefined,
-  usage: toUsage(getPath(response, 'usage')),
-  isStoredUpstream: getPath(response, 'store') === true,
-  isFinished: !['queued', 'in_progress'].includes(getString(response, 'status')),
-})
+function toReply(response: unknown, output: readonly unknown[]): ModelReply {
+  const items = output.filter((item) => !isUnanswerableCall(item))
+  return {
+    message: {
+      ...toReplyMessage(output),
+      ...(items.length > 0 && !hasInlineMedia(items) && { payload: { protocol: 'responses', items } }),
+    },
+    id: getString(response, 'id') || undefined,
+    usage: toUsage(getPath(response, 'usage')),
+    isStoredUpstream: getPath(response, 'store') === true,
+    isFinished: !['queued', 'in_progress'].includes(getString(response, 'status')),
+  }
+}
 
 function toUsage(usage: unknown): Usage | undefined {
   if (!isObject(usage)) return undefined

@@ -122,9 +122,14 @@ export const isAssistantItem = (item: unknown): boolean =>
 
 function appendItem(reply: PartialReply, item: unknown, files: FilePart[]): void {
   if (isMessage(item)) return void reply.parts.push(...toParts(getPath(item, 'content'), files))
-  const call = toToolCall(item)
-  // Calls without an id or a name are dropped: no output can refer to them.
-  if (call.id !== '' && call.name !== '') reply.calls.push(call)
+  if (!isUnanswerableCall(item)) reply.calls.push(toToolCall(item))
+}
+
+/** True for a call without an id or a name: no output can refer to it. */
+export function isUnanswerableCall(item: unknown): boolean {
+  if (!isCall(item)) return false
+  const { id, name } = toToolCall(item)
+  return id === '' || name === ''
 }
 
 function toAssistantMessage({ parts, calls }: PartialReply): MessageInput {

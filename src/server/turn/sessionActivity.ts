@@ -1,52 +1,51 @@
 import { getOrCompute } from '../../domain/keyed.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 
-/** What the server knows of a session beyond what is stored. */
-type Activity = {
-  /** Questions whose replies are on their way, by sequence number; true if the next number is kept for the reply. */
-  readonly openQuestions: Map<number, boolean>
-  /** Clients of the session, by whether they resend their conversation. */
-  readonly resendsHistory: Map<string, boolean>
-}
+/** Clients whose habits are kept, over all sessions. */
+const maxHabits = 10_000
 
-const maxSessions = 10_000
-const maxClients = 32
-
-const createActivity = (): Activity => ({ openQuestions: new Map(), resendsHistory: new Map() })
+/** Names a client of a session; neither part contains a line break. */
+const habitKey = (session: string, client: string): string => `${session}\n${client}`
 
 /** Tracks the running turns and the clients of each session while the server runs. */
 export class SessionActivity {
-  private readonly sessions = new LruCache<string, Activity>({ maxEntries: maxSessions })
+  /**
+   * Questions whose replies are on their way, by session and sequence number; true if the next number is kept for the
+   * reply. A session at rest has no entry.
+   */
+  private readonly openQuestions = new Map<string, Map<number, boolean>>()
+  /** Clients by whether they resend their conversation. */
+  private readonly habits = new LruCache<string, boolean>({ maxEntries: maxHabits })
 
   /** Marks a question as open until the returned function is called. */
   openQuestion(session: string, sequence: number): () => void {
-    const { openQuestions } = getOrCompute(this.sessions, session, createActivity)
-    openQuestions.set(sequence, false)
-    return () => openQuestions.delete(sequence)
+    const open = getOrCompute(this.openQuestions, session, () => new Map<number, boolean>())
+    open.set(sequence, false)
+    return () => {
+      open.delete(sequence)
+      if (open.size === 0 && this.openQuestions.get(session) === open) this.openQuestions.delete(session)
+    }
   }
 
   /** Keeps the number after an open question for its reply. Returns false if the question is not open. */
   reserveReply(session: string, question: number): boolean {
-    const openQuestions = this.sessions.get(session)?.openQuestions
-    if (openQuestions?.has(question) !== true) return false
-    openQuestions.set(question, true)
+    const open = this.openQuestions.get(session)
+    if (open?.has(question) !== true) return false
+    open.set(question, true)
     return true
   }
 
   /** True if the number after a question is kept for its reply. */
   isReplyReserved(session: string, question: number): boolean {
-    return this.sessions.get(session)?.openQuestions.get(question) === true
+    return this.openQuestions.get(session)?.get(question) === true
   }
 
   /** True or false if the client's habit is known, undefined if the session's receipts must tell. */
   resendsHistory(session: string, client: string): boolean | undefined {
-    return this.sessions.get(session)?.resendsHistory.get(client)
+    return this.habits.get(habitKey(session, client))
   }
 
   rememberHabit(session: string, client: string, resends: boolean): void {
-    const { resendsHistory } = getOrCompute(this.sessions, session, createActivity)
-    const [oldest] = resendsHistory.keys()
-    if (resendsHistory.size >= maxClients && oldest !== undefined) resendsHistory.delete(oldest)
-    resendsHistory.set(client, resends)
+    this.habits.set(habitKey(session, client), resends)
   }
 }

@@ -164,12 +164,36 @@ describe('conversations API', () => {
     })
   })
 
+  const file = {
+    role: 'user' as const,
+    content: [
+      { type: 'input_file' as const, filename: 'a.txt', file_data: 'data:text/plain;base64,SGVsbG8=' },
+      { type: 'input_text' as const, text: 'What is this?' },
+    ],
+  }
+
+  verifies('T-09', 'with files in items stores placeholders', async () => {
+    await using server = await start('ram:')
+    const { conversations } = server.client('acme')
+    const { id } = await conversations.create({ items: [file] })
+    await conversations.items.create(id, { items: [file] })
+    const line = 'user: [file a.txt, text/plain, 5 bytes, sha256 185f8db32271fe25]\nWhat is this?'
+    expect(await server.transcriptLines(`acme:${id}`)).toEqual([line, line])
+  })
+
+  verifies('T-09', 'with files in items and a profile that refuses them responds with 400', async () => {
+    await using server = await startServer({ memory: { profile: 'support' } })
+    const refused = { status: 400, error: { code: 'files_not_allowed' } }
+    const { conversations } = server.client('acme')
+    await expect(conversations.create({ items: [file] })).rejects.toMatchObject(refused)
+    expect(await server.requestJson('GET /api/sessions')).toEqual({ status: 200, body: { items: [], next: null } })
+    const { id } = await conversations.create()
+    await expect(conversations.items.create(id, { items: [file] })).rejects.toMatchObject(refused)
+    expect(await server.transcriptLines(`acme:${id}`)).toEqual([])
+  })
+
   it('refuses invalid requests and stores nothing', async () => {
     await using server = await start('ram:')
-    const file = {
-      role: 'user',
-      content: [{ type: 'input_file', filename: 'a.txt', file_data: 'data:text/plain;base64,SGVsbG8=' }],
-    }
     const invalid = [
       [{ metadata: { a: 1 } }, 'metadata.a must be text.'],
       [
@@ -182,7 +206,6 @@ describe('conversations API', () => {
         { items: [{ type: 'item_reference', id: 'msg_1' }] },
         'items[0] refers to an item by its id. Send the item itself.',
       ],
-      [{ items: [file] }, 'File uploads not allowed for ephemeral sessions'],
     ] as const
     for (const [body, message] of invalid)
       expect(await server.requestJson('POST /v1/acme/conversations', body)).toMatchObject({

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
 import { collectAll, user } from '../start.ts'
-import { catchError, createHarness, type Harness } from './harness.ts'
+import { catchError, createHarness, describeFailedTurn, failedTurn, type Harness } from './harness.ts'
 import { disconnectDuring, failWith, neverRespond, replyWith, replyWithCalls, stallDuring } from './modelServer.ts'
 
 const key = 'demo:ann'
@@ -121,7 +121,7 @@ describe('AI SDK', () => {
   })
 
   for (const status of [400, 401, 404, 429, 500]) {
-    verifies('S-03', `receives ${status} as its own error class, and the question is stored`, async () => {
+    verifies('S-03', `receives ${status} as its own error class, and ${describeFailedTurn(status)}`, async () => {
       await using harness = await createHarness(failWith(status, { 'retry-after': '30' }))
       const error = await catchError(generateText({ ...noRetries, model: model(harness), prompt: 'Hello' }))
       expect(APICallError.isInstance(error)).toBe(true)
@@ -139,7 +139,7 @@ describe('AI SDK', () => {
         onError: (event) => void errors.push(event.error),
       }).consumeStream()
       expect(errors).toMatchObject([{ statusCode: status }])
-      expect(await harness.readTranscript(key)).toEqual(['user: Hello'])
+      expect(await harness.readTranscript(key)).toEqual(failedTurn(status, 'Hello'))
     })
   }
 

@@ -5,10 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
 import { assistant, collectAll, user } from '../start.ts'
-import { catchError, createHarness, type Harness } from './harness.ts'
+import { catchError, createHarness, describeFailedTurn, failedTurn, type Harness } from './harness.ts'
 import { disconnectDuring, failWith, neverRespond, replyWith, replyWithCalls, stallDuring } from './modelServer.ts'
 
 type Turn = Anthropic.MessageParam
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
 const key = 'demo:ann'
 const client = ({ url }: Harness): Anthropic =>
@@ -17,6 +19,10 @@ const createBody = (...messages: Turn[]) => ({ model: 'test-model', max_tokens: 
 const send = (harness: Harness, ...messages: Turn[]) => client(harness).messages.create(createBody(...messages))
 const readText = ({ content }: Anthropic.Message): string =>
   content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('')
+
+/** Replies of the model in the form in which it sent them. */
+const asReplied = (message: ReturnType<typeof user | typeof assistant>) =>
+  message.role === 'assistant' ? { ...message, content: [{ type: 'text', text: message.content }] } : message
 
 const rome = { id: 'toolu_1', name: 'weather', input: { city: 'Rome' } }
 const oslo = { id: 'toolu_2', name: 'weather', input: { city: 'Oslo' } }
@@ -171,7 +177,7 @@ describe('Anthropic SDK', () => {
     [500, Anthropic.InternalServerError, 'api_error'],
     [529, Anthropic.InternalServerError, 'overloaded_error'],
   ] as const) {
-    verifies('S-03', `receives ${status} as its own error class, and the question is stored`, async () => {
+    verifies('S-03', `receives ${status} as its own error class, and ${describeFailedTurn(status)}`, async () => {
       await using harness = await createHarness(failWith(status, { 'retry-after': '30' }), 'anthropic')
       for (const stream of [false, true]) {
         const error = await catchError(client(harness).messages.create({ ...createBody(user('Hello')), stream }))
@@ -183,12 +189,12 @@ describe('Anthropic SDK', () => {
         })
         expect((error as InstanceType<typeof errorClass>).headers.get('retry-after')).toBe('30')
       }
-      expect(await harness.readTranscript(key)).toEqual(['user: Hello'])
+      expect(await harness.readTranscript(key)).toEqual(failedTurn(status, 'Hello'))
     })
   }
 
-  verifies('S-03', 'receives errors of Threadkeep in the Anthropic format', async () => {
-    await using harness = await createHarness(replyWith('Hello.'), 'anthropic')
+  verifies(['S-03', 'T-09'], 'receives errors of Threadkeep in the Anthropic format', async () => {
+    await using harness = await createHarness(replyWith('Hello.'), 'anthropic', [], { profile: 'support' })
     const document = {
       type: 'document' as const,
       source: { type: 'text' as const, media_type: 'text/plain' as const, data: 'Hi' },
@@ -253,10 +259,10 @@ describe('Anthropic SDK', () => {
         user('What is my cat called?'),
         assistant('Miso.'),
       ]
-      expect(harness.model.requests[1]?.body.messages).toEqual(conversation.slice(0, 3))
+      expect(harness.model.requests[1]?.body.messages).toEqual(conversation.slice(0, 3).map(asReplied))
       await harness.restart()
       expect(readText(await send(harness, user('And now?')))).toBe('Still Miso.')
-      expect(harness.model.requests[2]?.body.messages).toEqual([...conversation, user('And now?')])
+      expect(harness.model.requests[2]?.body.messages).toEqual([...conversation.map(asReplied), user('And now?')])
       await harness.restart()
       const history = [...conversation, user('And now?'), assistant('Still Miso.'), user('My dog is called Rex.')]
       expect(readText(await send(harness, ...history))).toBe('Rex.')
@@ -273,7 +279,7 @@ describe('Anthropic SDK', () => {
     const source = {
       type: 'base64' as const,
       media_type: 'image/png' as const,
-      data: Buffer.from('not really a picture').toString('base64'),
+      data: base64('not really a picture'),
     }
     const imageMessage = {
       role: 'user' as const,
@@ -290,12 +296,36 @@ describe('Anthropic SDK', () => {
     ])
   })
 
+  verifies('T-09', 'sends documents to the model, now and with the next turn, and stores placeholders', async () => {
+    await using harness = await createHarness([replyWith('A letter.'), replyWith('To Ann.')], 'anthropic')
+    const source = { type: 'base64' as const, media_type: 'application/pdf' as const, data: base64('%PDF-1.7') }
+    const note = { type: 'text' as const, media_type: 'text/plain' as const, data: 'Dear Ann' }
+    const question = {
+      role: 'user' as const,
+      content: [
+        { type: 'document' as const, title: 'letter.pdf', source },
+        { type: 'document' as const, source: note },
+        { type: 'text' as const, text: 'What is this?' },
+      ],
+    }
+    expect(readText(await send(harness, question))).toBe('A letter.')
+    const conversation = [question, assistant('A letter.'), user('To whom?')]
+    expect(readText(await send(harness, ...conversation))).toBe('To Ann.')
+    expect(harness.model.requests.map(({ body }) => body.messages)).toEqual([[question], conversation])
+    expect(await harness.readTranscript(key)).toEqual([
+      'user: [file letter.pdf, application/pdf, 8 bytes, sha256 86edbaa24831badf]\n[file file, text/plain, 8 bytes, sha256 72639eff529c1904]\nWhat is this?',
+      'assistant: A letter.',
+      'user: To whom?',
+      'assistant: To Ann.',
+    ])
+  })
+
   verifies('T-09', 'sends an image again, and the model receives it', async () => {
     await using harness = await createHarness([replyWith('A cat.'), replyWith('Grey.')], 'anthropic')
     const source = {
       type: 'base64' as const,
       media_type: 'image/png' as const,
-      data: Buffer.from('not really a picture').toString('base64'),
+      data: base64('not really a picture'),
     }
     const imageMessage = { role: 'user' as const, content: [{ type: 'image' as const, source }] }
     await send(harness, imageMessage)

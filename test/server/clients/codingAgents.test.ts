@@ -89,14 +89,9 @@ describe('Claude Code', () => {
     const reply = { role: 'assistant', content: [textBlock('Two: a.ts and b.ts.')] }
     const nextQuestion = { role: 'user', content: [{ ...textBlock('Remove a.ts.'), ...cacheMarker }] }
     const note = { role: 'system', content: 'The user works in another folder now.' }
-    await send(
-      harness,
-      path,
-      { ...body, messages: [firstUncached, assistantCall, resultUncached, reply, note, nextQuestion] },
-      headers,
-    )
-    expect(harness.model.requests[2]?.body.messages.at(-1)).toEqual(nextQuestion)
-    expect(JSON.stringify(harness.model.requests[2]?.body)).toContain('The user works in another folder now.')
+    const lastMessages = [firstUncached, assistantCall, resultUncached, reply, note, nextQuestion]
+    await send(harness, path, { ...body, messages: lastMessages }, headers)
+    expect(harness.model.requests[2]?.body.messages).toEqual(lastMessages)
     expect(await harness.readTranscript(key)).toEqual([
       `user: ${reminder.text}\nWhich files are here?`,
       'assistant: I will look. bash({"command":"ls"})',
@@ -145,20 +140,31 @@ describe('Claude Code', () => {
     expect(await harness.readTranscript(key)).toEqual([])
   })
 
-  it('with instructions above the budget passes them through, and messages are stored', async () => {
-    await using harness = await createHarness([replyWith('Two.'), replyWith('Yes.')], 'anthropic')
-    const longBody = { ...body, system: [textBlock('Follow the rules of the house. '.repeat(4_000))] }
-    const conversation = [
-      first,
-      { role: 'assistant', content: [textBlock('Two.')] },
-      { role: 'user', content: 'Sure?' },
-    ]
-    await send(harness, '/v1/messages', { ...longBody, messages: [first] }, headers)
-    const response = await send(harness, '/v1/messages', { ...longBody, messages: conversation }, headers)
-    expect(response.headers.get('x-threadkeep-degraded')).toBe('budget')
-    expect(harness.model.requests[1]?.body).toEqual({ ...longBody, messages: conversation })
-    expect((await harness.readTranscript(key)).slice(1)).toEqual(['assistant: Two.', 'user: Sure?', 'assistant: Yes.'])
-  })
+  for (const [budget, degraded, limit] of [
+    ['auto', null, 128_000 - 32_000],
+    [16_000, 'budget', 16_000],
+  ] as const) {
+    verifies('T-15', `with long instructions and budget ${budget} is relayed unchanged and stored`, async () => {
+      await using harness = await createHarness([replyWith('Two.'), replyWith('Yes.')], 'anthropic', [], { budget })
+      const longBody = { ...body, system: [textBlock('Follow the rules of the house. '.repeat(4_000))] }
+      const conversation = [
+        first,
+        { role: 'assistant', content: [textBlock('Two.')] },
+        { role: 'user', content: 'Sure?' },
+      ]
+      await send(harness, '/v1/messages', { ...longBody, messages: [first] }, headers)
+      const response = await send(harness, '/v1/messages', { ...longBody, messages: conversation }, headers)
+      expect(response.headers.get('x-threadkeep-degraded')).toBe(degraded)
+      const [used, most] = response.headers.get('x-threadkeep-tokens')?.split('/').map(Number) ?? []
+      expect([most, Number(used) > 24_000]).toEqual([limit, true])
+      expect(harness.model.requests[1]?.body).toEqual({ ...longBody, messages: conversation })
+      expect((await harness.readTranscript(key)).slice(1)).toEqual([
+        'assistant: Two.',
+        'user: Sure?',
+        'assistant: Yes.',
+      ])
+    })
+  }
 })
 
 describe('Codex', () => {
@@ -198,33 +204,20 @@ describe('Codex', () => {
     ])
     const instructions = createItem('developer', '<permissions instructions>Read only.</permissions instructions>')
     const environment = createItem('user', '<environment_context>\n  <cwd>/project</cwd>\n</environment_context>')
-    // Memory replaces the messages before the newest one with the same text.
-    const environmentText = {
-      role: 'user',
-      content: '<environment_context>\n  <cwd>/project</cwd>\n</environment_context>',
-    }
     const input: unknown[] = [instructions, environment, createItem('user', 'Which files are here?')]
     await send(harness, '/responses', { ...body, input }, headers)
-    expect(harness.model.requests[0]?.body).toEqual({ ...body, input: [instructions, environmentText, input[2]] })
+    expect(harness.model.requests[0]?.body).toEqual({ ...body, input })
     const reasoning = { type: 'reasoning', summary: [], content: null, encrypted_content: 'Z0FBQUFB' }
     input.push(reasoning, { type: 'function_call', call_id: 'call_1', name: 'bash', arguments: '{"command":"ls"}' })
     input.push({ type: 'function_call_output', call_id: 'call_1', output: 'a.ts\nb.ts' })
     await send(harness, '/responses', { ...body, input }, headers)
-    expect(harness.model.requests[1]?.body.input).toEqual([instructions, environmentText, ...input.slice(2)])
+    expect(harness.model.requests[1]?.body.input).toEqual(input)
     input.push({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Two: a.ts and b.ts.' }] })
     const nextQuestion = createItem('user', 'Remove a.ts.')
     const patch = { type: 'custom_tool_call', call_id: 'call_2', name: 'apply_patch', input: '*** Delete File: a.ts' }
     input.push(nextQuestion, patch, { type: 'custom_tool_call_output', call_id: 'call_2', output: 'Success.' })
     await send(harness, '/responses', { ...body, input }, headers)
-    const sentInput = harness.model.requests[2]?.body.input
-    expect(
-      sentInput.slice(
-        sentInput.findIndex(
-          (one: { content?: unknown }) => JSON.stringify(one.content) === JSON.stringify(nextQuestion.content),
-        ),
-      ),
-    ).toEqual(input.slice(-3))
-    expect(sentInput[0]).toEqual(instructions)
+    expect(harness.model.requests[2]?.body.input).toEqual(input)
     expect(await harness.readTranscript(key)).toEqual([
       'user: <environment_context>\n  <cwd>/project</cwd>\n</environment_context>',
       'user: Which files are here?',
@@ -360,7 +353,7 @@ describe('Cline', () => {
     })
     const feedback = user([textBlock('<feedback>\nSure?\n</feedback>'), createEnvironment('10:02')])
     await send(harness, '/chat/completions', { ...body, messages: [...messages, feedback] })
-    expect(harness.model.requests[2]?.body.messages.at(-1)).toEqual(feedback)
+    expect(harness.model.requests[2]?.body).toEqual({ ...body, messages: [...messages, feedback] })
     expect(await harness.readTranscript(key)).toEqual([
       'user: <task>\nWhich files are here?\n</task>\n<environment_details>\n# Current Time\n10:00\n</environment_details>',
       `assistant: ${callText}`,

@@ -22,7 +22,8 @@ type UpstreamProtocol = UpstreamOptions['protocol']
 
 /**
  * Starts a scripted model server and the server as the command starts it, with a SQLite store and a retry delay of 1 ms.
- * `others` are further upstreams. On disposal it fails the test if the server logged an internal error.
+ * `others` are further upstreams, `settings` further fields of the configuration. On disposal it fails the test if the
+ * server logged an internal error.
  *
  * @example
  * await using harness = await createHarness(replyWith('Hello.'))
@@ -32,6 +33,7 @@ export async function createHarness(
   script?: Script,
   protocol: UpstreamProtocol = 'openai',
   others: readonly { base: string; protocol: UpstreamProtocol }[] = [],
+  settings: object = {},
 ): Promise<Harness> {
   const model = await startModelServer(script)
   const folder = mkdtempSync(join(tmpdir(), 'threadkeep-clients-'))
@@ -39,6 +41,7 @@ export async function createHarness(
     store: `sqlite:${join(folder, 'threadkeep.db')}`,
     upstreams: [{ base: model.url, protocol }, ...others],
     retries: { baseDelay: 1 },
+    ...settings,
   }
   const open = () => openConfiguredServer(join(folder, 'threadkeep.config.json'), config)
   const faults: string[] = []
@@ -75,6 +78,14 @@ type StoredMessage = Awaited<ReturnType<Memory['transcript']>>[number]
 function formatMessage({ role, content, toolCalls = [] }: StoredMessage): string {
   return `${role}: ${[...(content === '' ? [] : [content]), ...toolCalls.map((call) => `${call.name}(${call.arguments})`)].join(' ')}`
 }
+
+/**
+ * Says what becomes of a turn that the upstream answers with an error: a refused turn is taken back, and after any other
+ * failure its question stays for a retry.
+ */
+export const describeFailedTurn = (status: number): string =>
+  status < 500 ? 'nothing of the turn is stored' : 'the question is stored'
+export const failedTurn = (status: number, question: string): string[] => (status < 500 ? [] : [`user: ${question}`])
 
 /** Returns the error of a rejected promise; undefined if it resolves. */
 export const catchError = (promise: Promise<unknown>): Promise<unknown> =>

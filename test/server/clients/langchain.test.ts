@@ -12,8 +12,8 @@ import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
-import { assistant, collectAll, user } from '../start.ts'
-import { catchError, createHarness, type Harness } from './harness.ts'
+import { collectAll, user } from '../start.ts'
+import { catchError, createHarness, describeFailedTurn, failedTurn, type Harness } from './harness.ts'
 import { disconnectDuring, failWith, neverRespond, replyWith, replyWithCalls, stallDuring } from './modelServer.ts'
 
 const key = 'demo:ann'
@@ -107,7 +107,7 @@ for (const useResponsesApi of [false, true]) {
       [429, OpenAI.RateLimitError, 'MODEL_RATE_LIMIT'],
       [500, OpenAI.InternalServerError, undefined],
     ] as const) {
-      verifies('S-03', `receives ${status} as its own error class, and the question is stored`, async () => {
+      verifies('S-03', `receives ${status} as its own error class, and ${describeFailedTurn(status)}`, async () => {
         await using harness = await createHarness(failWith(status, { 'retry-after': '30' }))
         const error = await catchError(chat(harness, useResponsesApi).invoke('Hello'))
         expect(error).toBeInstanceOf(errorClass)
@@ -117,7 +117,7 @@ for (const useResponsesApi of [false, true]) {
           ...(code === undefined ? {} : { lc_error_code: code }),
         })
         expect(await catchError(chat(harness, useResponsesApi).stream('Hello'))).toBeInstanceOf(errorClass)
-        expect(await harness.readTranscript(key)).toEqual(['user: Hello'])
+        expect(await harness.readTranscript(key)).toEqual(failedTurn(status, 'Hello'))
       })
     }
 
@@ -170,9 +170,13 @@ for (const useResponsesApi of [false, true]) {
         await harness.restart()
         const second = await chat(harness, useResponsesApi).invoke('What is my cat called?')
         expect(second.text).toBe('Miso.')
+        // The reply has the form in which the model sent it.
+        const reply = useResponsesApi
+          ? [{ type: 'output_text', text: 'A fine name.', annotations: [] }]
+          : 'A fine name.'
         expect(readMessages(harness, 1)).toEqual([
           user('My cat is called Miso.'),
-          assistant('A fine name.'),
+          { role: 'assistant', content: reply },
           user('What is my cat called?'),
         ])
         const history = [

@@ -64,19 +64,20 @@ const createNumberedScript = (): Script => {
 
 /**
  * Starts a model server on a free port. It supports the OpenAI and Anthropic protocols, rejects the requests that the real
- * services reject, and splits its streams at unusual positions.
+ * services reject, stores Responses unless a request says `store: false`, and splits its streams at unusual positions.
  *
  * @example
  * await using model = await startModelServer([failWith(500), replyWith('Hello.')])
  */
 export async function startModelServer(script: Script = createNumberedScript()): Promise<ModelServer> {
   const requests: ReceivedRequest[] = []
+  const stored = new Set<string>()
   const server = createServer((request, response) => {
     const handle = async (): Promise<void> => {
       const received = await receive(request, response)
       const number = requests.push(received)
       server.emit('received')
-      await respond(received, number, script, response)
+      await respond(received, { number, script, stored }, response)
     }
     // A client that disconnects while sending gets no response.
     void handle().catch(() => response.destroy())
@@ -128,16 +129,23 @@ const fixedResponses: Readonly<Record<string, unknown>> = {
   '/v1/messages/count_tokens': { input_tokens: 2_095 },
 }
 
+type ModelState = {
+  /** Number of the request. */
+  readonly number: number
+  readonly script: Script
+  /** Ids of stored responses, of their items and calls. */
+  readonly stored: Set<string>
+}
+
 async function respond(
   received: ReceivedRequest,
-  number: number,
-  script: Script,
+  { number, script, stored }: ModelState,
   response: ServerResponse,
 ): Promise<void> {
   const format = formats[received.path]
   const fixed = fixedResponses[received.path]
   if (format === undefined) return sendJson(response, fixed === undefined ? 404 : 200, fixed ?? {})
-  const [error] = findRequestErrors(received)
+  const [error] = findRequestErrors(received, stored)
   if (error !== undefined) return sendJson(response, 400, format.formatError(400, error))
   const scripted = selectResponse(script, received, number)
   if (scripted.kind === 'silence') return
@@ -145,9 +153,20 @@ async function respond(
     const { status, headers } = scripted
     return sendJson(response, status, format.formatError(status, `Scripted ${status}.`), headers)
   }
-  if (received.body.stream !== true) return sendJson(response, 200, format.formatBody(scripted.reply, number))
-  await sendStream(response, format.formatEvents(scripted.reply, number, received.body), scripted.kind)
+  const settings = { store: received.body.store !== false }
+  const body = format.formatBody(scripted.reply, number, settings)
+  if (settings.store && scripted.kind === 'reply') for (const id of listIds(body)) stored.add(id)
+  if (received.body.stream !== true) return sendJson(response, 200, body)
+  await sendStream(response, format.formatEvents(scripted.reply, number, received.body, settings), scripted.kind)
 }
+
+/** Ids by which a later request can refer to a response and its parts. */
+function listIds(body: unknown): readonly string[] {
+  const { id, output = [] } = body as { readonly id: string; readonly output?: readonly OutputItem[] }
+  return [id, ...output.flatMap((item) => [item.id, item.call_id ?? []].flat())]
+}
+
+type OutputItem = { readonly id: string; readonly call_id?: string }
 
 function selectResponse(script: Script, received: ReceivedRequest, number: number): ScriptedResponse {
   if (typeof script === 'function') return script(received)

@@ -11,8 +11,9 @@ import OpenAI from 'openai'
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
-import { assistant, collectAll, user } from '../start.ts'
-import { catchError, createHarness, type Harness } from './harness.ts'
+import { collectAll, user } from '../start.ts'
+import { isMemoryText, textOf } from '../turn/heldModel.ts'
+import { catchError, createHarness, describeFailedTurn, failedTurn, type Harness } from './harness.ts'
 import { disconnectDuring, failWith, neverRespond, replyWith, replyWithCalls, stallDuring } from './modelServer.ts'
 
 const key = 'demo:ann'
@@ -108,12 +109,12 @@ for (const useResponses of [false, true]) {
       [429, OpenAI.RateLimitError],
       [500, OpenAI.InternalServerError],
     ] as const) {
-      verifies('S-03', `receive ${status} as their own error class, and the question is stored`, async () => {
+      verifies('S-03', `receive ${status} as their own error class, and ${describeFailedTurn(status)}`, async () => {
         await using harness = await createHarness(failWith(status, { 'retry-after': '30' }))
         const error = await catchError(createRunner(harness, useResponses).run(guide, 'Hello'))
         expect(error).toBeInstanceOf(errorClass)
         expect(error).toMatchObject({ status, code: `scripted_${status}` })
-        expect(await harness.readTranscript(key)).toEqual(['user: Hello'])
+        expect(await harness.readTranscript(key)).toEqual(failedTurn(status, 'Hello'))
       })
     }
 
@@ -173,15 +174,19 @@ for (const useResponses of [false, true]) {
         expect(
           (await createRunner(harness, useResponses).run(guide, 'What is my cat called?', { session })).finalOutput,
         ).toBe('Miso.')
-        expect((await createRunner(harness, useResponses).run(guide, 'And now?')).finalOutput).toBe('Still Miso.')
-        const sentBody = JSON.stringify(harness.model.requests[2]?.body)
-        expect(sentBody).toContain('My cat is called Miso.')
+        // Without the session it is a new conversation, for which memory recalls the earlier one.
+        const question = 'Is my cat still called Miso?'
+        expect((await createRunner(harness, useResponses).run(guide, question)).finalOutput).toBe('Still Miso.')
+        const { messages, input } = harness.model.requests[2]?.body ?? {}
+        const texts: string[] = (messages ?? input).map(({ content }: { content: unknown }) => textOf(content))
+        expect(texts.filter((text) => !isMemoryText(text) && text !== 'Be brief.')).toEqual([question])
+        expect(texts.filter(isMemoryText)).toEqual([expect.stringContaining('My cat is called Miso.')])
         expect(await harness.readTranscript(key)).toEqual([
           'user: My cat is called Miso.',
           'assistant: A fine name.',
           'user: What is my cat called?',
           'assistant: Miso.',
-          'user: And now?',
+          `user: ${question}`,
           'assistant: Still Miso.',
         ])
       },
@@ -221,6 +226,11 @@ describe('OpenAI Agents SDK, server state', () => {
       previousResponseId: String(first.lastResponseId),
     })
     expect(second.finalOutput).toBe('By 17 degrees.')
+    // The upstream has the conversation.
+    expect(harness.model.requests[2]?.body).toMatchObject({
+      previous_response_id: first.lastResponseId,
+      input: [user('By how much?')],
+    })
     expect(await harness.readTranscript(key)).toEqual([...toolLoop, 'user: By how much?', 'assistant: By 17 degrees.'])
   })
 
@@ -242,7 +252,13 @@ describe('OpenAI Agents SDK, server state', () => {
       'assistant: By 17 degrees.',
     ])
     expect(harness.model.requests[2]?.body.input.at(0)).toEqual(user('Where is it warmer?'))
-    expect(harness.model.requests[2]?.body.input.at(-2)).toEqual(assistant('Rome is warmer.'))
+    expect(harness.model.requests[2]?.body.input.at(-2)).toEqual({
+      type: 'message',
+      id: 'msg_2',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text: 'Rome is warmer.', annotations: [] }],
+    })
   })
 
   verifies(['S-03', 'T-15'], 'store a session in a conversation, also after a restart', async () => {

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
 import { assistant, collectAll, startServer, user } from '../start.ts'
-import { catchError, createHarness, type Harness } from './harness.ts'
+import { isMemoryText } from '../turn/heldModel.ts'
+import { catchError, createHarness, describeFailedTurn, failedTurn, type Harness } from './harness.ts'
 import { disconnectDuring, failWith, neverRespond, replyWith, replyWithCalls, stallDuring } from './modelServer.ts'
 
 const key = 'demo:ann'
@@ -17,6 +18,12 @@ const send = async (
   (await client(harness).chat.completions.create({ model: 'test-model', messages })).choices[0]?.message.content
 
 const weather = z.object({ city: z.string() })
+const file = {
+  type: 'file' as const,
+  file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${Buffer.from('%PDF').toString('base64')}` },
+}
+/** A document in the place of an image. */
+const dataUrl = { type: 'image_url' as const, image_url: { url: 'data:text/plain,secret' } }
 
 describe('OpenAI SDK, chat completions', () => {
   verifies(['S-03', 'T-02'], 'sends a request, and every field arrives unchanged', async () => {
@@ -92,7 +99,8 @@ describe('OpenAI SDK, chat completions', () => {
         const { completions } = client(harness).chat
         const runner = stream ? completions.runTools({ ...request, stream: true }) : completions.runTools(request)
         expect(await runner.finalContent()).toBe('Rome is warmer.')
-        expect(await send(harness, user('By how much?'))).toBe('By 17 degrees.')
+        const conversation = [...runner.messages, user('By how much?')]
+        expect(await send(harness, ...conversation)).toBe('By 17 degrees.')
         const transcript = [
           'user: Where is it warmer, in Rome or in Oslo?',
           'assistant: weather({"city":"Rome"}) weather({"city":"Oslo"})',
@@ -104,6 +112,7 @@ describe('OpenAI SDK, chat completions', () => {
         ]
         expect(await harness.readTranscript(key)).toEqual(transcript)
         expect(harness.model.requests.map(({ body }) => body.messages.length)).toEqual([1, 4, 6])
+        expect(harness.model.requests[2]?.body.messages).toEqual(conversation)
       },
     )
   }
@@ -133,7 +142,7 @@ describe('OpenAI SDK, chat completions', () => {
     for (const stream of [false, true]) {
       verifies(
         'S-03',
-        `receives ${status} as its own error class, and the question is stored${stream ? ', streamed' : ''}`,
+        `receives ${status} as its own error class, and ${describeFailedTurn(status)}${stream ? ', streamed' : ''}`,
         async () => {
           await using harness = await createHarness([
             failWith(status, { 'retry-after': '30' }),
@@ -145,8 +154,9 @@ describe('OpenAI SDK, chat completions', () => {
           expect(error).toBeInstanceOf(errorClass)
           expect(error).toMatchObject({ status, code: `scripted_${status}`, requestID: expect.stringMatching(/^req_/) })
           expect((error as InstanceType<typeof errorClass>).headers.get('retry-after')).toBe('30')
-          expect(await harness.readTranscript(key)).toEqual(['user: Hello'])
+          expect(await harness.readTranscript(key)).toEqual(failedTurn(status, 'Hello'))
           expect(await send(harness, user('Hello'))).toBe('Here I am.')
+          expect(harness.model.requests.at(-1)?.body.messages).toEqual([user('Hello')])
           expect(await harness.readTranscript(key)).toEqual(['user: Hello', 'assistant: Here I am.'])
         },
       )
@@ -239,6 +249,31 @@ describe('OpenAI SDK, chat completions', () => {
       expect(await harness.readTranscript(key)).toEqual([
         ...history.map(({ role, content }) => `${role}: ${content}`),
         'assistant: Rex.',
+      ])
+    },
+  )
+
+  verifies(
+    ['S-03', 'T-15'],
+    'after resending its history begins a new conversation with a single question',
+    async () => {
+      await using harness = await createHarness([
+        replyWith('A fine name.'),
+        replyWith('Miso.'),
+        replyWith('Miso again.'),
+      ])
+      const question = user('What is my cat called?')
+      await send(harness, user('My cat is called Miso.'))
+      await send(harness, user('My cat is called Miso.'), assistant('A fine name.'), question)
+      expect(await send(harness, user('Who is Miso?'))).toBe('Miso again.')
+      const [own, ...added] = harness.model.requests[2]?.body.messages ?? []
+      expect(own).toEqual(user('Who is Miso?'))
+      expect(added).toEqual([{ role: 'system', content: expect.stringContaining('My cat is called Miso.') }])
+      expect(isMemoryText(added[0].content)).toBe(true)
+      expect((await harness.readTranscript(key)).slice(-3)).toEqual([
+        'assistant: Miso.',
+        'user: Who is Miso?',
+        'assistant: Miso again.',
       ])
     },
   )
@@ -341,17 +376,37 @@ describe('OpenAI SDK, chat completions', () => {
     expect(harness.model.requests.length).toBe(1)
   })
 
-  verifies('T-09', 'cannot attach files to a session', async () => {
-    await using harness = await createHarness()
-    const file = {
-      type: 'file' as const,
-      file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${Buffer.from('%PDF').toString('base64')}` },
-    }
-    const error = await catchError(send(harness, { role: 'user', content: [file] }))
-    expect(error).toBeInstanceOf(OpenAI.BadRequestError)
-    expect(error).toMatchObject({ message: '400 File uploads not allowed for ephemeral sessions' })
-    expect(harness.model.requests).toEqual([])
-  })
+  for (const profile of ['support', 'ephemeral']) {
+    verifies('T-09', `with the profile ${profile} cannot attach files to a session`, async () => {
+      await using harness = await createHarness(replyWith('Hello.'), 'openai', [], { profile, store: 'ram:' })
+      for (const part of [file, dataUrl]) {
+        const error = await catchError(send(harness, { role: 'user', content: [part] }))
+        expect(error).toBeInstanceOf(OpenAI.BadRequestError)
+        expect(error).toMatchObject({ message: '400 File uploads not allowed for ephemeral sessions' })
+      }
+      expect(harness.model.requests).toEqual([])
+      expect(await harness.readTranscript(key)).toEqual([])
+    })
+  }
+
+  for (const profile of ['thread', 'summary', 'agent', 'handoff']) {
+    verifies('T-09', `with the profile ${profile} sends files to the model and stores placeholders`, async () => {
+      await using harness = await createHarness([replyWith('A letter.'), replyWith('To Ann.')], 'openai', [], {
+        profile,
+      })
+      const question = { role: 'user' as const, content: [file, dataUrl] }
+      const conversation = [question, assistant('A letter.'), user('To whom?')]
+      await send(harness, question)
+      expect(await send(harness, ...conversation)).toBe('To Ann.')
+      expect(harness.model.requests.map(({ body }) => body.messages)).toEqual([[question], conversation])
+      expect(await harness.readTranscript(key)).toEqual([
+        'user: [file a.pdf, application/pdf, 4 bytes, sha256 315d429b7714cedb]\n[file, text/plain, 6 bytes, sha256 2bb80d537b1da3e3]',
+        'assistant: A letter.',
+        'user: To whom?',
+        'assistant: To Ann.',
+      ])
+    })
+  }
 
   it('lists models and creates embeddings', async () => {
     await using harness = await createHarness()

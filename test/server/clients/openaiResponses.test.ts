@@ -1,10 +1,10 @@
 import OpenAI from 'openai'
 import { zodTextFormat } from 'openai/helpers/zod'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { verifies } from '../../requirements/verifies.ts'
 import { assistant, collectAll, user } from '../start.ts'
-import { catchError, createHarness, type Harness } from './harness.ts'
+import { catchError, createHarness, describeFailedTurn, failedTurn, type Harness } from './harness.ts'
 import { disconnectDuring, failWith, neverRespond, replyWith, replyWithCalls, stallDuring } from './modelServer.ts'
 
 type ResponseRequest = OpenAI.Responses.ResponseCreateParamsNonStreaming
@@ -28,10 +28,24 @@ const weather: OpenAI.Responses.FunctionTool = {
 }
 const rome = { id: 'call_1', name: 'weather', input: { city: 'Rome' } }
 const oslo = { id: 'call_2', name: 'weather', input: { city: 'Oslo' } }
+/** A reply as the model sent it. */
+const reply = (number: number, text: string) => ({
+  type: 'message' as const,
+  id: `msg_${number}`,
+  role: 'assistant' as const,
+  status: 'completed' as const,
+  content: [{ type: 'output_text' as const, text, annotations: [] }],
+})
 const result = (call: string, output: string) => ({ type: 'function_call_output' as const, call_id: call, output })
 
+const file = {
+  type: 'input_file' as const,
+  filename: 'a.txt',
+  file_data: `data:text/plain;base64,${Buffer.from('Hi').toString('base64')}`,
+}
+
 describe('OpenAI SDK, Responses', () => {
-  verifies(['S-03', 'T-02'], 'sends a request, and every field arrives unchanged with store: false', async () => {
+  verifies(['S-03', 'T-02'], 'sends a request, and every field arrives unchanged', async () => {
     await using harness = await createHarness(replyWith('Grüße! 👋'))
     const request = {
       model: 'test-model',
@@ -43,8 +57,13 @@ describe('OpenAI SDK, Responses', () => {
     }
     const response = await send(harness, request)
     expect(response).toMatchObject({ output_text: 'Grüße! 👋', usage: { input_tokens: 21, output_tokens: 8 } })
-    expect(harness.model.requests[0]?.body).toEqual({ ...request, input: [user('Hello')], store: false })
+    expect(harness.model.requests[0]?.body).toEqual(request)
     expect(await harness.readTranscript(key)).toEqual(['user: Hello', 'assistant: Grüße! 👋'])
+    for (const store of [true, false]) {
+      const input = [user('Hello'), reply(1, 'Grüße! 👋'), user('Again')]
+      await send(harness, { ...request, input, store } as ResponseRequest)
+      expect(harness.model.requests.at(-1)?.body).toEqual({ ...request, input, store })
+    }
   })
 
   verifies(['S-03', 'T-02'], 'streams text and usage', async () => {
@@ -61,30 +80,33 @@ describe('OpenAI SDK, Responses', () => {
     expect(await harness.readTranscript(key)).toEqual(['user: Hello', 'assistant: Grüße aus Zürich 👋, es regnet.'])
   })
 
-  verifies(['S-03', 'T-15'], 'continues a response with tool outputs alone', async () => {
-    await using harness = await createHarness([replyWithCalls(rome, oslo), replyWith('Rome is warmer.')])
-    const first = await send(harness, { input: 'Where is it warmer?', tools: [weather] })
-    expect(first.output).toMatchObject([
-      { type: 'function_call', call_id: 'call_1', arguments: '{"city":"Rome"}' },
-      { type: 'function_call', call_id: 'call_2', arguments: '{"city":"Oslo"}' },
-    ])
-    const input = [result('call_1', '21 °C'), result('call_2', '4 °C')]
-    const second = await send(harness, { input, tools: [weather], previous_response_id: first.id })
-    expect(second.output_text).toBe('Rome is warmer.')
-    expect(harness.model.requests[1]?.body.input).toEqual([
-      user('Where is it warmer?'),
-      { type: 'function_call', call_id: 'call_1', name: 'weather', arguments: '{"city":"Rome"}' },
-      { type: 'function_call', call_id: 'call_2', name: 'weather', arguments: '{"city":"Oslo"}' },
-      ...input,
-    ])
-    expect(await harness.readTranscript(key)).toEqual([
-      'user: Where is it warmer?',
-      'assistant: weather({"city":"Rome"}) weather({"city":"Oslo"})',
-      'tool: 21 °C',
-      'tool: 4 °C',
-      'assistant: Rome is warmer.',
-    ])
-  })
+  for (const store of [undefined, true, false]) {
+    verifies(['S-03', 'T-15'], `continues a response with tool outputs alone, store ${store}`, async () => {
+      await using harness = await createHarness([replyWithCalls(rome, oslo), replyWith('Rome is warmer.')])
+      const request = { tools: [weather], ...(store === undefined ? {} : { store }) }
+      const first = await send(harness, { ...request, input: 'Where is it warmer?' })
+      expect(first.output).toMatchObject([
+        { type: 'function_call', call_id: 'call_1', arguments: '{"city":"Rome"}' },
+        { type: 'function_call', call_id: 'call_2', arguments: '{"city":"Oslo"}' },
+      ])
+      const input = [result('call_1', '21 °C'), result('call_2', '4 °C')]
+      const second = await send(harness, { ...request, input, previous_response_id: first.id })
+      expect(second.output_text).toBe('Rome is warmer.')
+      // A response that the upstream did not store is continued from memory.
+      const expected =
+        store === false
+          ? { input: [user('Where is it warmer?'), ...first.output, ...input] }
+          : { input, previous_response_id: first.id }
+      expect(harness.model.requests[1]?.body).toEqual({ model: 'test-model', ...request, ...expected })
+      expect(await harness.readTranscript(key)).toEqual([
+        'user: Where is it warmer?',
+        'assistant: weather({"city":"Rome"}) weather({"city":"Oslo"})',
+        'tool: 21 °C',
+        'tool: 4 °C',
+        'assistant: Rome is warmer.',
+      ])
+    })
+  }
 
   verifies(['S-03', 'T-15'], 'resends all items of a tool loop with reasoning, and each is stored once', async () => {
     await using harness = await createHarness([
@@ -131,39 +153,49 @@ describe('OpenAI SDK, Responses', () => {
     })
   })
 
-  verifies(
-    ['S-03', 'T-15'],
-    'continues from a response id, also after a restart and from an earlier response',
-    async () => {
-      await using harness = await createHarness([
-        replyWith('A fine name.'),
-        replyWith('Miso.'),
-        replyWith('Still Miso.'),
-        replyWith('Its other name?'),
-      ])
-      const first = await send(harness, { input: 'My cat is called Miso.', store: true })
-      const second = await send(harness, { input: 'What is my cat called?', previous_response_id: first.id })
-      await harness.restart()
-      const third = await send(harness, { input: 'And now?', previous_response_id: second.id })
-      expect(third.output_text).toBe('Still Miso.')
-      const conversation = [
-        user('My cat is called Miso.'),
-        assistant('A fine name.'),
-        user('What is my cat called?'),
-        assistant('Miso.'),
-        user('And now?'),
-      ]
-      expect(harness.model.requests[2]?.body.input).toEqual(conversation)
-      await send(harness, { input: 'It has another name.', previous_response_id: first.id })
-      expect(harness.model.requests[3]?.body.input).toEqual([...conversation.slice(0, 2), user('It has another name.')])
-      expect(await harness.readTranscript(key)).toEqual([
-        'user: My cat is called Miso.',
-        'assistant: A fine name.',
-        'user: It has another name.',
-        'assistant: Its other name?',
-      ])
-    },
-  )
+  for (const store of [true, false]) {
+    verifies(
+      ['S-03', 'T-15'],
+      `continues from a response id, also after a restart and from an earlier response, store ${store}`,
+      async () => {
+        await using harness = await createHarness([
+          replyWith('A fine name.'),
+          replyWith('Miso.'),
+          replyWith('Still Miso.'),
+          replyWith('Its other name?'),
+        ])
+        const first = await send(harness, { input: 'My cat is called Miso.', store })
+        const second = await send(harness, { input: 'What is my cat called?', store, previous_response_id: first.id })
+        await harness.restart()
+        const third = await send(harness, { input: 'And now?', store, previous_response_id: second.id })
+        expect(third.output_text).toBe('Still Miso.')
+        const conversation = [
+          user('My cat is called Miso.'),
+          reply(1, 'A fine name.'),
+          user('What is my cat called?'),
+          reply(2, 'Miso.'),
+          user('And now?'),
+        ]
+        const sentBody = (index: number) => harness.model.requests[index]?.body
+        const base = { model: 'test-model', store }
+        expect(sentBody(2)).toEqual(
+          store ? { ...base, input: 'And now?', previous_response_id: second.id } : { ...base, input: conversation },
+        )
+        await send(harness, { input: 'It has another name.', store, previous_response_id: first.id })
+        expect(sentBody(3)).toEqual(
+          store
+            ? { ...base, input: 'It has another name.', previous_response_id: first.id }
+            : { ...base, input: [...conversation.slice(0, 2), user('It has another name.')] },
+        )
+        expect(await harness.readTranscript(key)).toEqual([
+          'user: My cat is called Miso.',
+          'assistant: A fine name.',
+          'user: It has another name.',
+          'assistant: Its other name?',
+        ])
+      },
+    )
+  }
 
   verifies('S-03', 'with an unknown previous response receives 404', async () => {
     await using harness = await createHarness()
@@ -207,10 +239,10 @@ describe('OpenAI SDK, Responses', () => {
     const expectedInput = [
       user('Hello.'),
       user('My cat is called Miso.'),
-      assistant('A fine name.'),
+      reply(1, 'A fine name.'),
       user('What is my cat called?'),
     ]
-    expect(harness.model.requests[1]?.body.input).toEqual(expectedInput)
+    expect(harness.model.requests[1]?.body).toEqual({ model: 'test-model', input: expectedInput })
     expect(await client(harness).conversations.retrieve(id)).toMatchObject({
       id,
       object: 'conversation',
@@ -241,7 +273,7 @@ describe('OpenAI SDK, Responses', () => {
     expect((await send(harness, { input: 'What is my cat called?' })).output_text).toBe('Miso.')
     expect(harness.model.requests[1]?.body.input).toEqual([
       user('My cat is called Miso.'),
-      assistant('A fine name.'),
+      reply(1, 'A fine name.'),
       user('What is my cat called?'),
     ])
   })
@@ -253,7 +285,7 @@ describe('OpenAI SDK, Responses', () => {
     [429, OpenAI.RateLimitError],
     [500, OpenAI.InternalServerError],
   ] as const) {
-    verifies('S-03', `receives ${status} as its own error class`, async () => {
+    verifies('S-03', `receives ${status} as its own error class, and ${describeFailedTurn(status)}`, async () => {
       await using harness = await createHarness(failWith(status, { 'retry-after': '30' }))
       for (const stream of [false, true]) {
         const error = await catchError(
@@ -262,7 +294,7 @@ describe('OpenAI SDK, Responses', () => {
         expect(error).toBeInstanceOf(errorClass)
         expect(error).toMatchObject({ status, code: `scripted_${status}` })
       }
-      expect(await harness.readTranscript(key)).toEqual(['user: Hello'])
+      expect(await harness.readTranscript(key)).toEqual(failedTurn(status, 'Hello'))
     })
   }
 
@@ -292,7 +324,7 @@ describe('OpenAI SDK, Responses', () => {
     ])
   })
 
-  verifies('T-09', 'sends images to the model, stores placeholders and rejects files', async () => {
+  verifies('T-09', 'sends images and files to the model and stores placeholders', async () => {
     await using harness = await createHarness(replyWith({ thinking: 'Whiskers.', text: 'A cat.' }))
     const image = `data:image/png;base64,${Buffer.from('not really a picture').toString('base64')}`
     const imageInput = [
@@ -307,15 +339,22 @@ describe('OpenAI SDK, Responses', () => {
       'user: [image, 20 bytes, sha256 fe1a4ab1fb634703]',
       'assistant: A cat.',
     ])
-    const file = {
-      type: 'input_file' as const,
-      filename: 'a.txt',
-      file_data: `data:text/plain;base64,${Buffer.from('Hi').toString('base64')}`,
-    }
+    const fileInput = [...imageInput, assistant('A cat.'), { role: 'user' as const, content: [file] }]
+    expect((await send(harness, { input: fileInput })).output_text).toBe('A cat.')
+    expect(harness.model.requests[1]?.body.input).toEqual(fileInput)
+    expect((await harness.readTranscript(key)).slice(2)).toEqual([
+      'user: [file a.txt, text/plain, 2 bytes, sha256 3639efcd08abb273]',
+      'assistant: A cat.',
+    ])
+  })
+
+  verifies('T-09', 'with the profile support cannot attach files to a session', async () => {
+    await using harness = await createHarness(replyWith('Hello.'), 'openai', [], { profile: 'support' })
     expect(await catchError(send(harness, { input: [{ role: 'user', content: [file] }] }))).toMatchObject({
       status: 400,
       message: '400 File uploads not allowed for ephemeral sessions',
     })
+    expect(harness.model.requests).toEqual([])
   })
 
   verifies('T-09', 'sends an image again, and the model receives it', async () => {
@@ -338,15 +377,40 @@ describe('OpenAI SDK, Responses', () => {
     expect(await harness.readTranscript(key)).toEqual(['user: Tell me all', 'user: Never mind', 'assistant: Fine.'])
   })
 
-  it('with item references keeps the history unchanged', async () => {
-    await using harness = await createHarness([replyWith('A fine name.'), replyWith('Miso.')])
-    const first = await send(harness, { input: 'My cat is called Miso.' })
-    const reference = { type: 'item_reference' as const, id: String(first.output[0]?.id) }
-    expect((await send(harness, { input: [reference, user('What is my cat called?')] })).output_text).toBe('Miso.')
-    expect(harness.model.requests[1]?.body.input).toEqual([
-      user('My cat is called Miso.'),
-      assistant('A fine name.'),
-      user('What is my cat called?'),
+  verifies(['S-03', 'T-15'], 'refers to stored items, and the model receives the references', async () => {
+    await using harness = await createHarness([
+      replyWith({ thinking: 'A cat.', text: 'A fine name.' }),
+      replyWith('Miso.'),
+      replyWith('Still Miso.'),
     ])
+    const first = await send(harness, { input: 'My cat is called Miso.' })
+    const references = first.output.map(({ id }) => ({ type: 'item_reference' as const, id: String(id) }))
+    const input: OpenAI.Responses.ResponseInput = [
+      user('My cat is called Miso.'),
+      ...references,
+      user('What is my cat called?'),
+    ]
+    expect((await send(harness, { input })).output_text).toBe('Miso.')
+    expect(harness.model.requests[1]?.body.input).toEqual(input)
+    await harness.restart()
+    input.push({ type: 'item_reference', id: 'msg_2' }, user('And now?'))
+    expect((await send(harness, { input })).output_text).toBe('Still Miso.')
+    expect(harness.model.requests[2]?.body.input).toEqual(input)
+    expect(await harness.readTranscript(key)).toEqual([
+      'user: My cat is called Miso.',
+      'assistant: A fine name.',
+      'user: What is my cat called?',
+      'assistant: Miso.',
+      'user: And now?',
+      'assistant: Still Miso.',
+    ])
+  })
+
+  verifies('S-03', 'with a reference to an item that nobody stores receives the error of the upstream', async () => {
+    await using harness = await createHarness()
+    const reference = { type: 'item_reference' as const, id: 'msg_unknown' }
+    const error = await catchError(send(harness, { input: [reference, user('What is my cat called?')] }))
+    expect(error).toMatchObject({ status: 400, message: "400 Item with id 'msg_unknown' not found." })
+    expect(await harness.readTranscript(key)).toEqual([])
   })
 })

@@ -5,12 +5,15 @@ export type Call = { readonly id: string; readonly name: string; readonly input:
 type Body = Readonly<Record<string, unknown>>
 type Event = { readonly type: string; readonly [field: string]: unknown }
 
-/** Response format of one protocol, as the real service writes it. `number` is the number of the request. */
+/**
+ * Response format of one protocol, as the real service writes it. `number` is the number of the request. `settings` are
+ * fields that a response repeats from its request.
+ */
 export type ResponseFormat = {
   /** Formats a complete response. */
-  formatBody(reply: ScriptedReply, number: number): unknown
+  formatBody(reply: ScriptedReply, number: number, settings?: Body): unknown
   /** Formats the events of a stream; text is split over several events. */
-  formatEvents(reply: ScriptedReply, number: number, request: Body): readonly string[]
+  formatEvents(reply: ScriptedReply, number: number, request: Body, settings?: Body): readonly string[]
   /** Formats an error. */
   formatError(status: number, message: string): unknown
 }
@@ -107,14 +110,15 @@ const responsesUsage = {
 
 /** OpenAI Responses. */
 export const responsesFormat: ResponseFormat = {
-  formatBody: (reply, number) => ({
+  formatBody: (reply, number, settings) => ({
     ...createResponse(number),
+    ...settings,
     status: 'completed',
     output: toItems(reply, number),
     usage: responsesUsage,
   }),
-  formatEvents: (reply, number) => {
-    const initial = { ...createResponse(number), status: 'in_progress' }
+  formatEvents: (reply, number, _request, settings) => {
+    const initial = { ...createResponse(number), ...settings, status: 'in_progress' }
     const output = toItems(reply, number)
     const events: readonly Event[] = [
       { type: 'response.created', response: initial },

@@ -1,15 +1,21 @@
 import { describe, expect, it } from 'vitest'
+import type { Profile } from '../../../src/domain/profile.ts'
 import { profiles } from '../../../src/profiles/index.ts'
 import { resolveProfiles } from '../../../src/server/config/profileConfig.ts'
 import { verifies } from '../../requirements/verifies.ts'
 
+/** A built-in profile as the server uses it. */
+const automatic = (profile: Profile): Profile => ({ ...profile, budgetMode: 'auto' })
+
 describe('resolveProfiles', () => {
-  it('uses the thread profile by default', () =>
-    expect(resolveProfiles({})).toEqual({ scope: profiles.thread, session: profiles.thread, templates: {} }))
+  it('uses the thread profile by default', () => {
+    const thread = automatic(profiles.thread)
+    expect(resolveProfiles({})).toEqual({ scope: thread, session: thread, templates: {} })
+  })
 
   verifies('T-16', 'with sessions off has no session profile', () =>
     expect(resolveProfiles({ sessions: false, profile: 'support' })).toEqual({
-      scope: profiles.thread,
+      scope: automatic(profiles.thread),
       session: undefined,
       templates: {},
     }),
@@ -33,7 +39,7 @@ describe('resolveProfiles', () => {
     expect(
       resolveProfiles({ profile: 'support', profiles: { support: { extends: 'support', lifetime } } }).session,
     ).toEqual({
-      ...profiles.support,
+      ...automatic(profiles.support),
       lifetime: {
         idle: 7_200_000,
         age: 259_200_000,
@@ -61,7 +67,38 @@ describe('resolveProfiles', () => {
     expect(resolveProfiles({ profile: 'mine', profiles: { mine: fields } }).session).toEqual({
       ...profiles.summary,
       name: 'mine',
+      budgetMode: 'fixed',
     })
+  })
+
+  it('takes a budget of the configuration, a profile or a template as fixed, and others from the context window', () => {
+    const own = { extends: 'summary', budget: 900 }
+    const modesFor = (config: Parameters<typeof resolveProfiles>[0]) => {
+      const { session, templates } = resolveProfiles({ ...config, templates: { a: {}, b: { budget: 700 } } })
+      return [session, templates.a?.profile, templates.b?.profile].map((profile) => [
+        profile?.budgetMode,
+        profile?.budget,
+      ])
+    }
+    for (const budget of [undefined, 'auto'] as const) {
+      const inherited = budget === undefined ? {} : { budget }
+      expect(modesFor({ ...inherited, profile: 'summary' })).toEqual([
+        ['auto', 3_000],
+        ['auto', 3_000],
+        ['fixed', 700],
+      ])
+      expect(modesFor({ ...inherited, profile: 'own', profiles: { own } })).toEqual([
+        ['fixed', 900],
+        ['fixed', 900],
+        ['fixed', 700],
+      ])
+    }
+    expect(modesFor({ budget: 500, profile: 'own', profiles: { own } })).toEqual([
+      ['fixed', 500],
+      ['fixed', 500],
+      ['fixed', 700],
+    ])
+    expect(modesFor({ profile: 'own', profiles: { own: { ...own, budgetMode: 'auto' } } })[0]).toEqual(['auto', 900])
   })
 
   it('applies the budget to the session profile only, and the secret policy to all', () => {
@@ -87,12 +124,12 @@ describe('resolveProfiles', () => {
     const templates = { sales: { profile: 'summary', idle: 1, age: 2, preamble: 'Sell.', budget: 900 }, plain: {} }
     expect(resolveProfiles({ profile: 'support', templates }).templates).toEqual({
       sales: {
-        profile: { ...profiles.summary, name: 'summary+sales', budget: 900 },
+        profile: { ...profiles.summary, name: 'summary+sales', budget: 900, budgetMode: 'fixed' },
         idle: 1,
         age: 2,
         preamble: 'Sell.',
       },
-      plain: { profile: profiles.support },
+      plain: { profile: automatic(profiles.support) },
     })
   })
 

@@ -28,14 +28,17 @@ const messageDelta = formatEvent('message_delta', {
 })
 const messageStop = formatEvent('message_stop')
 
+const payload = (content: readonly unknown[]) => ({ protocol: 'messages', items: [{ role: 'assistant', content }] })
+
 describe('Anthropic reply', () => {
-  it('yields one assistant message without thinking', () => {
+  it('yields one assistant message without thinking, and its blocks as payload', () => {
     const content = [
       { type: 'thinking', thinking: 'Hm.', signature: 's' },
       text('I '),
       text('look.'),
       toolUse,
       { ...toolUse, id: '' },
+      text(''),
       text('Wait.'),
     ]
     const expected: ModelReply = {
@@ -43,6 +46,8 @@ describe('Anthropic reply', () => {
         role: 'assistant',
         content: 'I look.\nWait.',
         tool_calls: [{ id: 't1', type: 'function', function: { name: 'weather', arguments: '{"city":"Bern"}' } }],
+        // The API rejects a call without an id and blank text.
+        payload: payload(content.filter((_, index) => index !== 4 && index !== 5)),
       },
       id: 'msg_1',
       usage: expectedUsage,
@@ -101,7 +106,11 @@ describe('streamed Anthropic reply', () => {
   it('is complete with the stop reason and has ended with message_stop', () => {
     const partial = parse(messageStart + formatEvent('ping') + blockStart + blockDelta)
     expect([partial.reply.message.content, partial.state]).toEqual(['Hello', [false, false, false]])
-    const complete: ModelReply = { message: { role: 'assistant', content: 'Hello' }, id: 'msg_1', usage: expectedUsage }
+    const complete: ModelReply = {
+      message: { role: 'assistant', content: 'Hello', payload: payload([text('Hello')]) },
+      id: 'msg_1',
+      usage: expectedUsage,
+    }
     expect(parse(messageStart + blockStart + blockDelta + messageDelta)).toEqual({
       reply: complete,
       state: [true, false, false],

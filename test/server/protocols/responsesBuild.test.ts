@@ -14,7 +14,7 @@ const assistantCall = (id: string, name: string, text: string): ChatMessage => (
 const question = { role: 'user', content: 'And now?' }
 
 describe('Responses upstream request', () => {
-  it('without memory equals the client request with store: false', () => {
+  it('without memory equals the client request, whatever it says about storing', () => {
     const body = {
       model: 'gpt-5',
       instructions: 'Be brief.',
@@ -32,18 +32,16 @@ describe('Responses upstream request', () => {
       prompt_cache_key: 'k',
       of_tomorrow: { a: 1 },
     }
-    expect(build(body, [], 0)).toEqual({ ...body, store: false })
-    expect(build({ input: 'Hello', store: true }, [], 0)).toEqual({
-      input: [{ role: 'user', content: 'Hello' }],
-      store: false,
-    })
-    expect(build({ prompt: { id: 'p' } })).toEqual({ prompt: { id: 'p' }, store: false })
+    for (const store of [{}, { store: true }, { store: false }, { store: true, background: true }])
+      expect(build({ ...body, ...store }, [], 0)).toEqual({ ...body, ...store })
+    expect(build({ input: 'Hello', store: true }, [], 0)).toEqual({ input: 'Hello', store: true })
+    expect(build({ prompt: { id: 'p' } })).toEqual({ prompt: { id: 'p' } })
   })
 
   it('removes ids that only memory can resolve', () => {
     expect(build({ input: 'Hi', previous_response_id: 'resp_1', conversation: 'conv_1', store: true })).toEqual({
-      input: [{ role: 'user', content: 'Hi' }],
-      store: false,
+      input: 'Hi',
+      store: true,
     })
   })
 
@@ -129,21 +127,41 @@ describe('Responses upstream request', () => {
     expect(build({ input: [question] }, memory).input).toEqual([...memory, question])
   })
 
-  it('omits reasoning without content unless the client receives encrypted reasoning', () => {
-    const withContent = {
-      type: 'reasoning',
-      id: 'rs_2',
-      summary: [],
-      content: [{ type: 'reasoning_text', text: 'Hm.' }],
-    }
+  it('keeps the reasoning of the client in the newest turn', () => {
     const input = [
       question,
       { type: 'reasoning', id: 'rs_1', summary: [] },
       { role: 'assistant', content: 'Yes.' },
-      withContent,
+      { type: 'reasoning', id: 'rs_2', summary: [], content: [{ type: 'reasoning_text', text: 'Hm.' }] },
     ]
-    expect(build({ input }).input).toEqual([question, { role: 'assistant', content: 'Yes.' }, withContent])
+    expect(build({ input }).input).toEqual(input)
     expect(build({ input, include: ['reasoning.encrypted_content'] }).input).toEqual(input)
+  })
+
+  it('with stored items keeps the ids of the client and appends memory', () => {
+    const items = [{ type: 'item_reference', id: 'msg_1' }, { type: 'reasoning', id: 'rs_1', summary: [] }, question]
+    const body = { input: items, previous_response_id: 'resp_1', store: true }
+    const request = responsesProtocol.parseRequest(body, chars4)
+    expect(responsesProtocol.extendRequest(request, { preamble: [] })).toEqual(body)
+    const added = { type: 'message', role: 'developer', content: [{ type: 'input_text', text: '<memory>Hi</memory>' }] }
+    expect(responsesProtocol.extendRequest(request, { preamble: [], memory: '<memory>Hi</memory>' })).toEqual({
+      ...body,
+      input: [...items, added],
+    })
+  })
+
+  it('asks for encrypted reasoning only where the upstream stores nothing and may reason', () => {
+    const includes = 'reasoning.encrypted_content'
+    const includeOf = (fields: object) => build({ input: [question], ...fields }).include
+    const reasoning = { effort: 'low' }
+    expect(includeOf({ store: false, reasoning })).toEqual([includes])
+    expect(includeOf({ store: false, reasoning, include: ['file_search_call.results'] })).toEqual([
+      'file_search_call.results',
+      includes,
+    ])
+    expect(includeOf({ store: false, reasoning, include: [includes] })).toEqual([includes])
+    for (const fields of [{ reasoning }, { store: true, reasoning }, { store: false }])
+      expect(includeOf(fields)).toBeUndefined()
   })
 
   it('formats errors in both shapes that clients read', () => {

@@ -123,9 +123,11 @@ describe('Responses request', () => {
       { name: 'file', mediaType: 'text/plain', bytes: Buffer.from('secret') },
     ]
     expect(request.files).toEqual(expected)
-    expect(request.messages[0]?.content).toMatch(
-      /^\[file a\.pdf, 4 bytes, sha256 [0-9a-f]{16}\]\n\[file file https:\/\/example\.com\/b\.pdf\]\n\[file, 6 bytes/,
-    )
+    expect(request.messages[0]?.content.split('\n')).toEqual([
+      '[file a.pdf, application/pdf, 4 bytes, sha256 315d429b7714cedb]',
+      '[file file https://example.com/b.pdf]',
+      '[file, text/plain, 6 bytes, sha256 2bb80d537b1da3e3]',
+    ])
   })
 
   it('joins consecutive assistant items and their reasoning into one message', () => {

@@ -36,8 +36,11 @@ const parse = (stream: string) => {
   return { parser, reply: parseStream(parser, stream) }
 }
 
+const payload = (items: readonly unknown[]) => ({ protocol: 'responses', items })
+const finished = { isStoredUpstream: false, isFinished: true }
+
 describe('Responses reply', () => {
-  it('yields one assistant message', () => {
+  it('yields one assistant message, and its items as payload', () => {
     const refusal = { type: 'message', role: 'assistant', content: [{ type: 'refusal', refusal: 'No more.' }] }
     const output = [{ type: 'reasoning', id: 'rs_1', summary: [] }, message('I look.'), call('c1', '{}'), refusal]
     const expected: ModelReply = {
@@ -45,13 +48,25 @@ describe('Responses reply', () => {
         role: 'assistant',
         content: 'I look.\nNo more.',
         tool_calls: [{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{}' } }],
+        payload: payload(output),
       },
       id: 'resp_1',
       usage: expectedUsage,
+      ...finished,
     }
     expect(parseReply(response(output))).toEqual(expected)
-    const empty: ModelReply = { message: { role: 'assistant', content: '' }, id: undefined, usage: undefined }
+    const empty = { message: { role: 'assistant', content: '' }, id: undefined, usage: undefined, ...finished }
     expect(parseReply({ output: [] })).toEqual(empty)
+  })
+
+  it('tells whether the upstream stores it and has finished it', () => {
+    const statesOf = (fields: object) => {
+      const { isStoredUpstream, isFinished } = parseReply({ ...response([message('Hi')]), ...fields })
+      return [isStoredUpstream, isFinished]
+    }
+    expect(statesOf({ store: true })).toEqual([true, true])
+    expect(statesOf({ store: false })).toEqual([false, true])
+    for (const status of ['queued', 'in_progress']) expect(statesOf({ store: true, status })).toEqual([true, false])
   })
 
   it('equals the message that the client sends back', () => {
@@ -79,7 +94,11 @@ describe('Responses reply', () => {
       call('', '{}'),
       message('Done.'),
     ]
-    expect(parseReply(response(output)).message).toEqual({ role: 'assistant', content: 'Done.' })
+    expect(parseReply(response(output)).message).toEqual({
+      role: 'assistant',
+      content: 'Done.',
+      payload: payload(output.filter((_, index) => index !== 2)),
+    })
   })
 
   it.each([
@@ -103,9 +122,10 @@ describe('streamed Responses reply', () => {
         created + formatEvent(`response.${end}`, { response: response([message('Hello')]) }),
       )
       const expected: ModelReply = {
-        message: { role: 'assistant', content: 'Hello' },
+        message: { role: 'assistant', content: 'Hello', payload: payload([message('Hello')]) },
         id: 'resp_1',
         usage: expectedUsage,
+        ...finished,
       }
       expect(reply).toEqual(expected)
       expect([parser.isComplete, parser.hasEnded, parser.hasFailed]).toEqual([true, true, false])

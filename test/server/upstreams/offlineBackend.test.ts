@@ -55,12 +55,12 @@ describe.each(requests.map(([protocol, body]) => [protocol.name, protocol, body]
     it('answers from memory in one JSON response', async () => {
       const { type, text } = await send(name, buildBody({}))
       expect(type).toBe('application/json')
-      const expected: ModelReply = {
+      const expected: Partial<ModelReply> = {
         message: { role: 'assistant', content: replyText },
         id: expect.stringMatching(/^(chatcmpl-|resp_|msg_)[0-9a-f]{32}$/),
         usage: { prompt: 42, completion: 12, cached: 0 },
       }
-      expect(protocol.parseReply(text, 'offline')).toEqual(expected)
+      expect(protocol.parseReply(text, 'offline')).toMatchObject(expected)
     })
 
     it('streams the answer word by word', async () => {

@@ -91,20 +91,13 @@ describe('proxy', () => {
     ])
   })
 
-  it('keeps instructions after the newest turn in place', async () => {
+  it('keeps instructions in place, wherever they are', async () => {
     await using upstream = await startUpstream()
     await using server = await startServer({ upstream: upstream.url })
     await server.postChat('demo:me', { messages: [user('Hi')] })
     const messages = [system('A'), user('Hi'), assistant('Hello from upstream.'), system('B'), user('Bye'), system('C')]
     await server.postChat('demo:me', { messages })
-    expect(upstream.requests[1]?.body.messages).toEqual([
-      system('A'),
-      system('B'),
-      user('Hi'),
-      assistant('Hello from upstream.'),
-      user('Bye'),
-      system('C'),
-    ])
+    expect(upstream.requests[1]?.body.messages).toEqual(messages)
   })
 
   it('forwards the client key, else the configured key, and no header of the connection', async () => {
@@ -403,13 +396,19 @@ describe('token budget', () => {
   it('with messages that memory cannot show passes the request through unchanged', async () => {
     await using upstream = await startUpstream()
     await using server = await startServer({ upstream: upstream.url })
-    for (const messages of [
-      [user('Hi'), assistant('Hello.'), user('')],
-      [system('Say something.')],
-      [user('Hi'), assistant(' ')],
-    ]) {
+    for (const [messages, degraded] of [
+      // The client's own conversation needs nothing from memory.
+      [[user('Hi'), assistant('Hello.'), user('')], null],
+      [[user('Hi'), assistant(' ')], 'messages'],
+      [[system('Say something.')], 'messages'],
+      [[user('')], 'messages'],
+    ] as const) {
       const response = await server.postChat('demo:me', { messages })
-      expect([response.status, response.headers.get('x-threadkeep-degraded')]).toEqual([200, 'messages'])
+      expect([messages, response.status, response.headers.get('x-threadkeep-degraded')]).toEqual([
+        messages,
+        200,
+        degraded,
+      ])
       expect(upstream.requests.at(-1)?.body.messages).toEqual(messages)
     }
   })
