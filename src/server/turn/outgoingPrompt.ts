@@ -224,9 +224,9 @@ function addClientTokens(
 }
 
 /**
- * Shortens a conversation to the limit. If it is stored word for word and the profile has a fixed budget, the context is
- * built as for a client that leaves its history to memory. Otherwise the oldest turns are left out, and memory recalls
- * from them what the question needs. The newest turn is always whole.
+ * Shortens a conversation to the limit. If it is stored word for word and the profile has a fixed budget, the context
+ * is built as for a client that leaves its history to memory. Otherwise the oldest turns are left out, and memory
+ * recalls from them what the question needs. The newest turn is always whole.
  */
 function shortenConversation(input: PromptInput, own: OwnConversation): Promise<OutgoingPrompt> | OutgoingPrompt {
   const { memory, request } = input

@@ -1,7 +1,13 @@
 import { getOrCompute } from '../../domain/keyed.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 
-/** What the server knows of a session beyond what is stored. */
+/**
+ * Kind of client. A `full` client resends its conversation, which is forwarded as it is; a `thin` client sends only
+ * what is new, and memory supplies the history.
+ */
+export type HistoryMode = 'full' | 'thin'
+
+/** Running turns and clients of one session, which are not stored. */
 type Activity = {
   /** Questions whose replies are on their way, by sequence number; true if the next number is kept for the reply. */
   readonly openQuestions: Map<number, boolean>
