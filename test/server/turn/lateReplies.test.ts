@@ -210,9 +210,9 @@ describe('concurrent clients that send only the newest message', () => {
   const turns = (...questions: readonly string[]) =>
     questions.flatMap((question) => [`user: ${question}`, `assistant: Re: ${question}`])
 
-  for (const store of ['ram:', 'sqlite::memory:'])
-    verifies('T-15', `store ${store} › turns are stored as pairs in the order of their questions`, async () => {
-      await using session = await openTestSession({ memory: { store } })
+  for (const [name, store] of testStores)
+    verifies('T-15', `store ${name} › turns are stored as pairs in the order of their questions`, async () => {
+      await using session = await openTestSession({ memory: { store: store() } })
       const held = [await askAndHold(session, 'A'), await askAndHold(session, 'B'), await askAndHold(session, 'C')]
       for (const each of held.toReversed()) await each.release()
       expect(await session.transcript()).toEqual(turns('A', 'B', 'C'))
