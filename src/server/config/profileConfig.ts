@@ -49,7 +49,7 @@ function resolveProfile(
   const fixed = isSessionProfile && typeof budget === 'number' ? budget : undefined
   // A profile that names its own budget means it; built-in budgets only limit what memory adds.
   const hasOwnBudget = configured !== undefined && profiles[name]?.budget !== undefined
-  const budgetMode = fixed !== undefined || (hasOwnBudget && budget !== 'auto') ? 'fixed' : 'auto'
+  const budgetMode = fixed !== undefined || hasOwnBudget ? 'fixed' : 'auto'
   return {
     ...found,
     budgetMode: found.budgetMode ?? budgetMode,
