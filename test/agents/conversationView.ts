@@ -1,13 +1,17 @@
+import { isMemory } from './difference.ts'
 import type { Fields, RecordedRequest } from './recorder.ts'
 
 /** A message of any protocol as plain text. Tool calls have no text; tool results have the role `tool`. */
 export type ViewedMessage = { readonly role: string; readonly text: string }
 
-/** Reads the conversation of a request of any protocol, without instructions. */
+/** Reads the conversation of a request of any protocol, without instructions and memory. */
 export function viewConversation({ body }: Pick<RecordedRequest, 'body'>): readonly ViewedMessage[] {
   const items = (body.messages ?? body.input ?? []) as string | readonly Fields[]
   if (typeof items === 'string') return [{ role: 'user', text: items }]
-  return items.flatMap(viewItem).filter(({ role }) => role !== 'system' && role !== 'developer')
+  return items
+    .filter((item) => !isMemory(item))
+    .flatMap(viewItem)
+    .filter(({ role }) => role !== 'system' && role !== 'developer')
 }
 
 function viewItem(item: Fields): readonly ViewedMessage[] {

@@ -4,25 +4,20 @@ import { findDifference } from './difference.ts'
 const question = { role: 'user', content: 'Which files are here?' }
 const answer = { role: 'assistant', content: [{ type: 'text', text: 'Two.' }] }
 const system = { role: 'system', content: 'You are a coding agent.' }
-const memory = { role: 'system', content: 'The user is called Ann.' }
+const memory = { role: 'system', content: '<memory of="data">\nThe user is called Ann.\n</memory>' }
 const sent = { model: 'a', messages: [system, question, answer] }
 const forward = (...messages: readonly object[]) => findDifference(sent, { model: 'a', messages })
 
 describe('difference of sent and forwarded requests', () => {
   it('of equal requests › is none', () => expect(forward(system, question, answer)).toBeUndefined())
-  it('with a system message of memory › is none', () => {
-    expect(forward(system, memory, question, answer)).toBeUndefined()
+  it('with a memory message at the end › is none', () => {
     expect(forward(system, question, answer, memory)).toBeUndefined()
+    const parts = [{ type: 'text', text: memory.content }]
+    expect(forward(system, question, answer, { role: 'user', content: parts })).toBeUndefined()
   })
-  it('with memory in the system text › is none', () => {
-    expect(
-      forward({ role: 'system', content: `${system.content}\n${memory.content}` }, question, answer),
-    ).toBeUndefined()
-    expect(
-      findDifference({ instructions: 'Code.' }, { instructions: 'Code.\nThe user is called Ann.' }),
-    ).toBeUndefined()
-    const block = { type: 'text', text: 'Code.' }
-    expect(findDifference({ system: [block] }, { system: [{ type: 'text', text: 'Ann.' }, block] })).toBeUndefined()
+  it('with memory elsewhere › is found', () => {
+    expect(forward(system, memory, question, answer)).toBe('messages[1].role')
+    expect(findDifference({ instructions: 'Code.' }, { instructions: 'Code.\nAnn.' })).toBe('instructions')
   })
   it('with a changed system text › is found', () => {
     expect(findDifference({ instructions: 'Code.' }, { instructions: 'Talk.' })).toBe('instructions')

@@ -153,8 +153,8 @@ const describeOutput = (printed: string, { stderr, code }: Output): string =>
   JSON.stringify(printed.slice(-200)) + (code === 0 ? '' : ` and ended with ${code}: ${stderr.trim().slice(-300)}`)
 
 /**
- * The transcript is the conversation of the agent's last turn and its answer. Without compaction, that is all the user
- * has seen; with compaction, the earlier turns are in a branch.
+ * The transcript is all that the user has seen, every word once and in order. It also has the conversations of
+ * sub-agents and, after a compaction, what the client put in the place of its history.
  */
 async function checkTranscript(
   threadkeep: Threadkeep,
@@ -164,15 +164,17 @@ async function checkTranscript(
 ): Promise<readonly string[]> {
   const asked = exchanges.filter(({ isSubagent }) => isSubagent !== true)
   const seen = asked.flatMap(({ prompt, answer }) => [`user: ${prompt}`, `assistant: ${answer}`])
-  const stored = listWords(await threadkeep.readTranscript(key))
   const last = sent.findLast((request) => locate(request, asked) !== undefined)
-  const current = last === undefined ? [] : [...listWords(viewConversation(last)), seen.at(-1) ?? '']
-  const expected = compacts === true ? current : seen
-  const faults = describeMismatch(stored, expected)
-  if (compacts !== true) return faults
-  const branches = listWords(await threadkeep.readBranches(key))
-  const missing = seen.filter((line) => !stored.includes(line) && !branches.includes(line))
-  return [...faults, ...missing.map((line) => `lost ${line}`)]
+  const replacements = last === undefined || compacts !== true ? [] : listWords(viewConversation(last))
+  const stored = listWords(await threadkeep.readTranscript(key))
+  const added = new Set(replacements.filter((line) => !seen.includes(line)))
+  const delegated = exchanges.filter(({ isSubagent }) => isSubagent === true)
+  const isDelegated = (line: string): boolean =>
+    delegated.some(({ prompt, answer }) => line.includes(prompt) || line === `assistant: ${answer}`)
+  return describeMismatch(
+    stored.filter((line) => !added.has(line) && !isDelegated(line)),
+    seen,
+  )
 }
 
 function describeMismatch(stored: readonly string[], expected: readonly string[]): readonly string[] {

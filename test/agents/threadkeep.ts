@@ -7,8 +7,6 @@ import { start } from './processes.ts'
 export type Threadkeep = AsyncDisposable & {
   readonly url: string
   readTranscript(key: string): Promise<readonly ViewedMessage[]>
-  /** Messages of all branches of a session. */
-  readBranches(key: string): Promise<readonly ViewedMessage[]>
 }
 
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
@@ -25,13 +23,6 @@ export async function startThreadkeep(folder: string, upstream: string, protocol
   return {
     url,
     readTranscript: async (key) => readMessages(`${url}/api/sessions/${key}/messages?limit=100`),
-    readBranches: async (key) => {
-      const items = await readItems<{ branch: number }>(`${url}/api/sessions/${key}/branches?limit=100`)
-      const branches = items.map(({ branch }) =>
-        readMessages(`${url}/api/sessions/${key}/branches/${branch}?limit=100`),
-      )
-      return (await Promise.all(branches)).flat()
-    },
     [Symbol.asyncDispose]: async () => server.stop(),
   }
 }

@@ -54,7 +54,7 @@ const newestTurn = ({ messages, turnStart }: ParsedRequest): readonly ClientMess
  */
 export function buildPrompt(
   input: PromptInput,
-  { stored: before, newFrom, cutFrom, history }: ReconciledHistory,
+  { stored: before, recent, newFrom, cutFrom, history }: ReconciledHistory,
   stored: { readonly appended: readonly Message[] } | undefined,
   isHeldUpstream: boolean,
 ): Promise<OutgoingPrompt> {
@@ -64,7 +64,7 @@ export function buildPrompt(
   if (isHeldUpstream)
     return buildFullPrompt(input, { stored: [], newFrom: 0, appended, sentByClient: [[1, Number.MAX_SAFE_INTEGER]] })
   if (history === 'full') {
-    const sentByClient = findSentMessages([...kept, ...(appended ?? [])], request.messages)
+    const sentByClient = findSentMessages([...recent, ...(appended ?? [])], request.messages)
     return buildFullPrompt(input, { stored: kept, newFrom, appended, sentByClient })
   }
   if (appended === undefined) return buildUnstoredPrompt(input, before, newFrom)

@@ -30,6 +30,8 @@ export type ReconcileOptions = {
 export type ReconciledHistory = HistoryChange & {
   /** Messages of the conversation that the request belongs to. */
   readonly stored: readonly Message[]
+  /** The newest messages of all conversations of the session. */
+  readonly recent: readonly Message[]
   /** True when the session was not read again since `head`. */
   readonly isHeadCurrent: boolean
   /** Kind of the client. */
@@ -67,14 +69,18 @@ type ConversationChange = Omit<ReconciledHistory, 'history' | 'branch'> & {
   readonly overlap?: 'no reply' | 'another conversation'
 }
 
+/** A change before it is known whether the session must be read again. */
+type MatchedConversation = Omit<ConversationChange, 'isHeadCurrent' | 'recent'>
+
 async function reconcileFromStore(options: ReconcileOptions): Promise<ConversationChange> {
   const { memory, key, messages, isRetry, isSingleConversation } = options
   for (let limit = recentMessagesNeeded(messages.length); ; limit *= 4) {
     const recent = await memory.transcript(key, { limit, newest: true })
     const history = { stored: withoutSystemMessages(recent), hasEarlier: recent.length === limit }
     const retried = reconcileRetry(options, history.stored)
-    const change = retried ?? (await reconcileConversations(memory, key, history, messages))
-    if (change.relation === 'disjoint' && history.hasEarlier && limit <= maxMessagesRead) continue
+    const found = retried ?? (await reconcileConversations(memory, key, history, messages))
+    if (found.relation === 'disjoint' && history.hasEarlier && limit <= maxMessagesRead) continue
+    const change = { ...found, recent: history.stored }
     if (change.cutFrom === undefined || isRetry) return { ...change, isHeadCurrent: false }
     const sharesReply =
       (await containsOwnReply(memory, key, change.stored, change.cutFrom, change.newFrom)) ||
@@ -99,17 +105,31 @@ async function classifyClient(options: ReconcileOptions, change: ConversationCha
   const isFull =
     forcedHistory === 'full' ||
     (hasReplies && overlap !== 'no reply' && found.relation !== 'newest-only') ||
-    (found.relation !== 'first' && (await hasResentBefore()))
+    (found.relation !== 'first' && ((isUnrelated && ignoresOpenCall(found, messages)) || (await hasResentBefore())))
   if (!isFull) return { ...found, history: 'thin' }
   if (!isUnrelated || found.stored.length === 0) return { ...found, history: 'full' }
-  // Messages that both sides have are stored already.
-  const newFrom = overlap === undefined ? 0 : found.newFrom
+  const newFrom = overlap === undefined ? countStored(found.recent, messages) : found.newFrom
   const unrelated = { newFrom, cutFrom: undefined, relation: 'disjoint', branch: 'new', history: 'full' } as const
-  return { ...found, ...unrelated, stored: overlap === undefined ? [] : sharedMessages(found) }
+  return { ...found, ...unrelated, stored: [] }
 }
 
-/** The stored messages of a conversation that the request shares, before it turns into another one. */
-const sharedMessages = ({ stored, newFrom }: ConversationChange): readonly Message[] => stored.slice(0, newFrom)
+/**
+ * True when a conversation of the session waits for the results of tool calls and the request has none: it comes from
+ * another conversation of the same program, such as a sub-agent's.
+ */
+function ignoresOpenCall({ recent }: ConversationChange, messages: readonly ClientMessage[]): boolean {
+  if (messages.some(({ role }) => role === 'tool')) return false
+  const newest = new Map(recent.map((message) => [message.branch, message]))
+  return [...newest.values()].some(({ toolCalls }) => toolCalls !== undefined)
+}
+
+/** Number of messages at the start of a request that are stored already; its newest message counts as new. */
+function countStored(stored: readonly Message[], messages: readonly ClientMessage[]): number {
+  const keyOf = ({ role, content }: ComparableMessage): string => `${role} ${content}`
+  const known = new Set(stored.map(keyOf))
+  const first = messages.findIndex((message) => !known.has(keyOf(message)))
+  return first < 0 ? messages.length - 1 : first
+}
 
 /** Reconciles with the newest messages alone, as is enough for nearly all requests. Undefined when it is not. */
 function reconcileFromHead(
@@ -124,6 +144,7 @@ function reconcileFromHead(
       newFrom: all.length,
       cutFrom: undefined,
       relation: 'continued',
+      recent: all,
       isHeadCurrent: true,
       branch: undefined,
     }
@@ -132,7 +153,7 @@ function reconcileFromHead(
   const stored = withoutSystemMessages(recent)
   const change = reconcileConversations(memory, key, { stored, hasEarlier: recent.length === limit }, messages)
   if (change instanceof Promise || change.relation === 'disjoint' || change.cutFrom !== undefined) return undefined
-  return { ...change, isHeadCurrent: true }
+  return { ...change, recent: stored, isHeadCurrent: true }
 }
 
 /** Reconciles with each conversation of the session and returns the change that fits best. */
@@ -141,7 +162,7 @@ function reconcileConversations(
   key: Key,
   history: StoredHistory,
   sent: readonly ClientMessage[],
-): Omit<ConversationChange, 'isHeadCurrent'> | Promise<Omit<ConversationChange, 'isHeadCurrent'>> {
+): MatchedConversation | Promise<MatchedConversation> {
   if (!history.stored.some(({ branch }) => branch !== undefined)) {
     const { stored } = history
     const change = reconcileMasked(memory, key, history, sent)
@@ -157,10 +178,10 @@ async function reconcileBranches(
   key: Key,
   history: StoredHistory,
   sent: readonly ClientMessage[],
-): Promise<Omit<ConversationChange, 'isHeadCurrent'>> {
+): Promise<MatchedConversation> {
   const conversations = Map.groupBy(history.stored, ({ branch }) => branch)
   if (!conversations.has(undefined)) conversations.set(undefined, [])
-  let best: Omit<ConversationChange, 'isHeadCurrent'> | undefined
+  let best: MatchedConversation | undefined
   for (const [branch, stored] of conversations) {
     const hasEarlier = history.hasEarlier && stored[0]?.sequence !== branch
     const change = await reconcileMasked(memory, key, { stored, hasEarlier }, sent)
@@ -168,7 +189,7 @@ async function reconcileBranches(
     if (best === undefined || compareFit(candidate, best) > 0) best = candidate
   }
   // There is always the first conversation.
-  return best as Omit<ConversationChange, 'isHeadCurrent'>
+  return best as MatchedConversation
 }
 
 /** Strength of the tie between a request and a conversation, by their relation. */
@@ -204,8 +225,10 @@ async function continueAfter(
     limit: Number.MAX_SAFE_INTEGER,
   })
   const next = later.find((message) => message.branch === branch)
+  const stored = withoutSystemMessages(recent)
   return {
-    stored: withoutSystemMessages(recent).filter((message) => message.branch === branch),
+    stored: stored.filter((message) => message.branch === branch),
+    recent: stored,
     newFrom: 0,
     cutFrom: next?.sequence,
     relation: next === undefined ? 'continued' : 'regenerated',
@@ -219,7 +242,7 @@ async function continueAfter(
 function reconcileRetry(
   { isRetry, messages }: ReconcileOptions,
   all: readonly Message[],
-): Omit<ConversationChange, 'isHeadCurrent'> | undefined {
+): MatchedConversation | undefined {
   const [only] = messages
   if (!isRetry || messages.length !== 1 || only?.role !== 'user') return undefined
   const asked = all.findLast(({ role }) => role === 'user')
