@@ -7,6 +7,7 @@ import type { ChatMessage, Ledger, LedgerLine } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { countMessageTokens } from '../../text/cost.ts'
+import { normalizeSecrets } from '../../text/secrets.ts'
 import type { Preamble } from '../memoryRegistry.ts'
 import type { ClientMessage, ParsedRequest, Protocol, RequestBody } from '../protocols/protocol.ts'
 import type { ReconciledHistory } from './reconcileHistory.ts'
@@ -71,18 +72,23 @@ export function buildPrompt(
   return buildThinPrompt(input, lastMessages(kept, appended, newestTurn(request).length))
 }
 
-/** Ranges of the stored messages that are among the sent ones. */
+/** Ranges of the stored messages that are among the sent ones. Secrets, which are stored masked, are not compared. */
 function findSentMessages(stored: readonly Message[], sent: readonly ClientMessage[]): readonly SequenceRange[] {
   const contents = new Set(sent.map(({ content }) => content.trim()))
+  if (stored.some(hasMask)) for (const { content } of sent) contents.add(normalizeSecrets(content).trim())
   const ranges: [first: number, last: number][] = []
-  for (const { sequence, content } of stored) {
-    if (!contents.has(content.trim())) continue
+  for (const message of stored) {
+    const { sequence, content } = message
+    if (!contents.has((hasMask(message) ? normalizeSecrets(content) : content).trim())) continue
     const last = ranges.at(-1)
     if (last?.[1] === sequence - 1) last[1] = sequence
     else ranges.push([sequence, sequence])
   }
   return ranges
 }
+
+/** Masks start with a rare character; text that only looks like one is compared as well. */
+const hasMask = ({ content }: Message): boolean => content.includes('⟨')
 
 /** The last `count` messages of a session, given its stored messages and those just appended. */
 function lastMessages(stored: readonly Message[], appended: readonly Message[], count: number): readonly Message[] {
