@@ -34,13 +34,31 @@ export const forwardRoute: Fallback<Handler> = {
 
 /** Forwards a request to the upstream for unknown endpoints and relays its response; both are streamed. */
 async function forwardRequest(context: RequestContext): Promise<void> {
+  return forwardAs(context, { isOwn: false, relay: relayResponse })
+}
+
+/**
+ * Forwards a request and hands the response to `relay`. `isOwn` says that it concerns data of the client's own session,
+ * so that a key of some tenants may send it.
+ */
+export async function forwardAs(
+  context: RequestContext,
+  {
+    isOwn,
+    relay,
+  }: {
+    readonly isOwn: boolean
+    readonly relay: (response: UpstreamResponse, client: ClientConnection) => Promise<void>
+  },
+): Promise<void> {
   const { server, request, client, credential } = context
   const { method = '' } = request
   const { key, endpoint } = parseForwardPath(pathOf(request))
   resolveKey({ path: key, header: readHeader(request.headers, 'x-threadkeep-key'), credential })
   // Clients test their base URL, which may end with a tenant's name, before they use it.
   if (endpoint === '' || (method === 'HEAD' && !endpoint.includes('/'))) return handleProbe(context)
-  if (credential !== undefined && !server.sharesUpstreamAccount) checkAccountAccess(credential, method, endpoint)
+  if (!isOwn && credential !== undefined && !server.sharesUpstreamAccount)
+    checkAccountAccess(credential, method, endpoint)
   const headers = { ...request.headers, ...context.trace.headers }
   const body = openBody(request, server.maxBytes.forward)
   try {
@@ -54,7 +72,7 @@ async function forwardRequest(context: RequestContext): Promise<void> {
       body,
       signal: client.signal,
     })
-    await relayResponse(response, client)
+    await relay(response, client)
   } finally {
     // Nobody else reads a body that was refused or that was answered before its end.
     body?.destroy()
@@ -191,7 +209,7 @@ const bodyTooLarge = (maxBytes: number): HttpError =>
 /** Headers that keep a file of the upstream from running as a page of this server in a browser. */
 const sandboxHeaders = { 'content-security-policy': 'sandbox', 'x-content-type-options': 'nosniff' }
 
-async function relayResponse(response: UpstreamResponse, client: ClientConnection): Promise<void> {
+export async function relayResponse(response: UpstreamResponse, client: ClientConnection): Promise<void> {
   client.sendHeaders(response.status, { ...response.headers, ...sandboxHeaders })
   client.response.flushHeaders()
   await forEachChunk(response.body, (bytes) => (client.write(bytes) ? undefined : client.drained()))

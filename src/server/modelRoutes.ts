@@ -12,6 +12,7 @@ import { messagesProtocol } from './protocols/messages.ts'
 import type { Protocol } from './protocols/protocol.ts'
 import { responsesProtocol } from './protocols/responses.ts'
 import type { ServerContext } from './serverContext.ts'
+import { storedResponseRoutes } from './storedResponses.ts'
 import { handleTurn } from './turn/handleTurn.ts'
 import { relayJson, relayUnchanged } from './turn/relay.ts'
 import { readHeader } from './turn/turn.ts'
@@ -24,6 +25,7 @@ export const modelRoutes: Handlers = {
   ...withAndWithoutKey('/messages', turnHandler(messagesProtocol)),
   ...withAndWithoutKey('/messages/count_tokens', relayHandler('count_tokens')),
   ...withAndWithoutKey('/embeddings', relayHandler('embeddings')),
+  ...storedResponseRoutes,
   ...modelListRoutes(''),
   ...modelListRoutes('/{model}'),
   'GET /v1': handleProbe,

@@ -28,6 +28,8 @@ export type Receipt = {
   readonly refused?: number
   /** True if the upstream stores the response, so that it can be continued by its id there. */
   readonly isStoredUpstream?: true
+  /** Sequence number of the question of a response that runs in the background; its reply comes when it is retrieved. */
+  readonly question?: number
   readonly tokens: {
     readonly shown: Tokens
     /** Cost of the whole history, and the tokens saved against it. */

@@ -8,28 +8,41 @@ export const fidelity: readonly Row[] = [
     source,
     behaviour:
       "A client's messages reach the upstream deep-equal and in the same order, plus declared additions, whenever they fit. A stored copy never replaces them.",
-    status: 'planned',
+    status: 'kept',
+    in: [
+      'src/server/turn/outgoingPrompt.ts',
+      'src/server/protocols/chat.ts',
+      'src/server/protocols/messages.ts',
+      'src/server/protocols/responses.ts',
+    ],
   },
   {
     id: 'F-02',
     source,
     behaviour:
       "Each message keeps its original provider-shaped payload and the client's id. A turn sent in full to its own protocol is that payload.",
-    status: 'planned',
+    status: 'kept',
+    in: ['src/domain/payload.ts', 'src/server/protocols/payloads.ts', 'src/server/turn/storeMessages.ts'],
   },
   {
     id: 'F-03',
     source,
     behaviour:
       'A message that the upstream refused (4xx) is in no later prompt and not in the transcript. Accepted messages are never lost.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/server/turn/storeMessages.ts', 'src/server/turn/branches.ts'],
   },
   {
     id: 'F-04',
     source,
     behaviour:
       'Full clients (resend a conversation) and thin clients (send only new messages) are told apart. A compacted, edited or disjoint conversation is a branch and never re-expanded. Auxiliary requests are not stored.',
-    status: 'planned',
+    status: 'kept',
+    in: [
+      'src/server/turn/reconcileHistory.ts',
+      'src/server/turn/sessionActivity.ts',
+      'src/server/turn/auxiliaryRequest.ts',
+    ],
   },
   {
     id: 'F-05',

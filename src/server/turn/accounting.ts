@@ -36,6 +36,7 @@ export function buildReceipt(
     client: request.headers.client,
     ...(isRefusal(turn.upstreamResponse) && { refused: turn.upstreamResponse.status }),
     ...(reply?.isStoredUpstream === true && { isStoredUpstream: true }),
+    ...(reply?.isFinished === false && { question: turn.question }),
     tokens: {
       ...counts,
       cacheableShare: counts.shown === 0 ? 0 : counts.cacheable / counts.shown,

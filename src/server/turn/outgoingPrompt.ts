@@ -361,8 +361,13 @@ function writePrompt(
 ): OutgoingPrompt {
   const { protocol, request, preamble } = input
   const messages = preamble.messages.length === 0 ? memoryMessages : [...preamble.messages, ...memoryMessages]
+  const isWhole = memoryMessages.length === 0 && newestTurn(request).length === request.messages.length
+  const refersToMemory = request.previousResponseId !== undefined || request.conversationId !== undefined
   return {
-    body: protocol.buildRequest(request, messages, from),
+    body:
+      isWhole && !refersToMemory
+        ? protocol.extendRequest(request, { preamble: preamble.messages })
+        : protocol.buildRequest(request, messages, from),
     tokens: request.promptOverheadTokens + preamble.tokens + ledger.spent,
     limit: promptLimits(input).limit,
     ledger,

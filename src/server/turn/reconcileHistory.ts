@@ -84,7 +84,8 @@ async function reconcileFromStore(options: ReconcileOptions): Promise<Conversati
     if (change.cutFrom === undefined || isRetry) return { ...change, isHeadCurrent: false }
     const sharesReply =
       (await containsOwnReply(memory, key, change.stored, change.cutFrom, change.newFrom)) ||
-      (messages[change.newFrom]?.role === 'assistant' && (await isOwnReply(memory, key, change.cutFrom)))
+      ((messages[change.newFrom]?.role ?? 'assistant') === 'assistant' &&
+        (await isOwnReply(memory, key, change.cutFrom)))
     if (sharesReply && isSingleConversation) return { ...change, isHeadCurrent: false }
     const overlap = sharesReply ? 'another conversation' : 'no reply'
     return { ...change, isHeadCurrent: false, cutFrom: undefined, overlap }
@@ -108,7 +109,8 @@ async function classifyClient(options: ReconcileOptions, change: ConversationCha
     (found.relation !== 'first' && ((isUnrelated && ignoresOpenCall(found, messages)) || (await hasResentBefore())))
   if (!isFull) return { ...found, history: 'thin' }
   if (!isUnrelated || found.stored.length === 0) return { ...found, history: 'full' }
-  const newFrom = overlap === undefined ? countStored(found.recent, messages) : found.newFrom
+  const shared = overlap === undefined ? countStored(found.recent, messages) : found.newFrom
+  const newFrom = Math.min(shared, messages.length - 1)
   const unrelated = { newFrom, cutFrom: undefined, relation: 'disjoint', branch: 'new', history: 'full' } as const
   return { ...found, ...unrelated, stored: [] }
 }
@@ -123,12 +125,12 @@ function ignoresOpenCall({ recent }: ConversationChange, messages: readonly Clie
   return [...newest.values()].some(({ toolCalls }) => toolCalls !== undefined)
 }
 
-/** Number of messages at the start of a request that are stored already; its newest message counts as new. */
+/** Number of messages at the start of a request that are stored already. */
 function countStored(stored: readonly Message[], messages: readonly ClientMessage[]): number {
   const keyOf = ({ role, content }: ComparableMessage): string => `${role} ${content}`
   const known = new Set(stored.map(keyOf))
   const first = messages.findIndex((message) => !known.has(keyOf(message)))
-  return first < 0 ? messages.length - 1 : first
+  return first < 0 ? messages.length : first
 }
 
 /** Reconciles with the newest messages alone, as is enough for nearly all requests. Undefined when it is not. */
@@ -268,7 +270,7 @@ async function containsOwnReply(
   return hasReceiptBetween(internalsOf(memory).sessions, key, firstShared, cutFrom)
 }
 
-/** True for a reply of this server. A client that sends another one in its place has rewritten it. */
+/** True for a reply of this server: a client that sends another one or none in its place takes it back. */
 const isOwnReply = (memory: Memory, key: Key, sequence: number): Promise<boolean> =>
   hasReceiptBetween(internalsOf(memory).sessions, key, sequence, sequence + 1)
 

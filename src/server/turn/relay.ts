@@ -157,7 +157,7 @@ function takeBufferedBody({ body, address }: UpstreamResponse): Buffer | undefin
   return bytes && asBuffer(bytes)
 }
 
-async function readBody(response: UpstreamResponse): Promise<Buffer> {
+export async function readBody(response: UpstreamResponse): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const bytes of response.body) {

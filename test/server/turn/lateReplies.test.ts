@@ -206,21 +206,20 @@ describe.each(testStores)('a late reply, store %s', (_, store) => {
   })
 })
 
-describe('concurrent clients that send only the newest message', () => {
+describe.each(testStores)('concurrent clients that send only the newest message, store %s', (_, store) => {
   const turns = (...questions: readonly string[]) =>
     questions.flatMap((question) => [`user: ${question}`, `assistant: Re: ${question}`])
 
-  for (const [name, store] of testStores)
-    verifies('T-15', `store ${name} › turns are stored as pairs in the order of their questions`, async () => {
-      await using session = await openTestSession({ memory: { store: store() } })
-      const held = [await askAndHold(session, 'A'), await askAndHold(session, 'B'), await askAndHold(session, 'C')]
-      for (const each of held.toReversed()) await each.release()
-      expect(await session.transcript()).toEqual(turns('A', 'B', 'C'))
-      await Promise.all(['D', 'E', 'F', 'G'].map((question) => session.chat([user(question)])))
-      const later = (await session.transcript()).slice(6)
-      const asked = later.filter((line) => line.startsWith('user: ')).map((line) => line.slice(6))
-      expect(later).toEqual(turns(...asked))
-      expect(asked.toSorted()).toEqual(['D', 'E', 'F', 'G'])
-      expect(await session.branches()).toEqual({})
-    })
+  verifies('T-15', 'turns › are stored as pairs in the order of their questions', async () => {
+    await using session = await openTestSession({ memory: { store: store() } })
+    const held = [await askAndHold(session, 'A'), await askAndHold(session, 'B'), await askAndHold(session, 'C')]
+    for (const each of held.toReversed()) await each.release()
+    expect(await session.transcript()).toEqual(turns('A', 'B', 'C'))
+    await Promise.all(['D', 'E', 'F', 'G'].map((question) => session.chat([user(question)])))
+    const later = (await session.transcript()).slice(6)
+    const asked = later.filter((line) => line.startsWith('user: ')).map((line) => line.slice(6))
+    expect(later).toEqual(turns(...asked))
+    expect(asked.toSorted()).toEqual(['D', 'E', 'F', 'G'])
+    expect(await session.branches()).toEqual({})
+  })
 })
