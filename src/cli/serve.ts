@@ -95,7 +95,7 @@ function toJson({
   return { url, answers: backend, store, profile: name, budget: budgetMode === 'auto' ? 'auto' : budget }
 }
 
-/** With budget `auto`, the model's context window limits the prompt, and the profile's budget what memory adds to it. */
+/** With budget `auto`, the context window limits the prompt, and the profile's budget what memory adds to it. */
 const describeBudget = ({ budget, budgetMode }: Profile): string =>
   budgetMode === 'auto' ? `budget auto with at most ${budget} tokens of memory` : `budget ${budget} tokens`
 
