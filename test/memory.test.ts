@@ -149,6 +149,9 @@ describe('memory', () => {
     await expect(openMemory({ store: 'redis://me:secret@host' })).rejects.toThrow(
       'store is "redis://…@host"; it must be ram: or sqlite:PATH.',
     )
+    await expect(openMemory({ store: 'sqlite::memory:' })).rejects.toThrow(
+      'store is "sqlite::memory:"; it must be ram: or sqlite:PATH.',
+    )
   })
 
   it('await using › closes the memory', async () => {

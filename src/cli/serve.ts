@@ -91,9 +91,13 @@ function toJson({
   profileConfig,
   store,
 }: ServerInfo): Readonly<Record<string, string | number>> {
-  const { name, budget } = profileConfig.session ?? profileConfig.scope
-  return { url, answers: backend, store, profile: name, budget }
+  const { name, budget, budgetMode } = profileConfig.session ?? profileConfig.scope
+  return { url, answers: backend, store, profile: name, budget: budgetMode === 'auto' ? 'auto' : budget }
 }
+
+/** With budget `auto`, the context window limits the prompt, and the profile's budget what memory adds to it. */
+const describeBudget = ({ budget, budgetMode }: Profile): string =>
+  budgetMode === 'auto' ? `budget auto with at most ${budget} tokens of memory` : `budget ${budget} tokens`
 
 /** Formats the address, the client settings, the location of memory, warnings, and a command to try. */
 function formatBanner(info: ServerInfo): string {
@@ -104,7 +108,7 @@ function formatBanner(info: ServerInfo): string {
   const lines = [
     `Threadkeep is listening on ${url}`,
     `Model: ${backend}. Base URL for clients: ${url}/v1/demo:me (any tenant:session). API key: ${requiresKeys ? 'create one with threadkeep keys create' : 'any'}. MCP: ${url}/mcp`,
-    `${describeStorage(info, profile)} Profile ${profile.name}, budget ${profile.budget} tokens.`,
+    `${describeStorage(info, profile)} Profile ${profile.name}, ${describeBudget(profile)}.`,
     ...findWarnings(info),
     'Try it, then ask what your cat is called:',
     `  curl ${url}/v1/demo:me/chat/completions -H 'content-type: application/json'${keyHeader} -d ${body}`,

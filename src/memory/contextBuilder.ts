@@ -89,8 +89,8 @@ export class ContextBuilder {
   }
 
   /**
-   * Builds what the session, its scope and its files know beyond the messages that the client sends itself. Its messages
-   * are memory blocks only; none when there is nothing to add.
+   * Builds what the session, its scope and its files know beyond the messages that the client sends itself. Its
+   * messages are memory blocks only; none when there is nothing to add.
    */
   buildAdditions(key: Key, options: AdditionOptions): Promise<LazyContext> {
     const profile = profileBeyond(this.deps.profile)

@@ -30,7 +30,7 @@ export type Receipt = {
   readonly refused?: number
   /** True if the upstream stores the response, so that it can be continued by its id there. */
   readonly isStoredUpstream?: true
-  /** Sequence number of the question of a response that runs in the background; its reply comes when it is retrieved. */
+  /** Sequence number of the question of a response that runs in the background; its reply comes on retrieval. */
   readonly question?: number
   readonly tokens: {
     readonly shown: Tokens

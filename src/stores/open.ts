@@ -7,9 +7,14 @@ import { zstdCompressor } from './zstd.ts'
 /** Database file in the current folder that is used when no path is configured. */
 export const defaultStoreFile = 'threadkeep.db'
 
-/** Returns the database path of a `sqlite:` URL, or undefined for any other URL. */
-export const parseSqliteUrl = (url: string): string | undefined =>
-  url.startsWith('sqlite:') ? url.slice('sqlite:'.length) || defaultStoreFile : undefined
+/**
+ * Returns the database path of a `sqlite:` URL, or undefined for any other URL. Throws `bad-option` for
+ * `sqlite::memory:`, which would create a file of that name: readers and the writer have connections of their own.
+ */
+export function parseSqliteUrl(url: string): string | undefined {
+  if (url === 'sqlite::memory:') throw createUnknownStoreError(url, 'ram: or sqlite:PATH')
+  return url.startsWith('sqlite:') ? url.slice('sqlite:'.length) || defaultStoreFile : undefined
+}
 
 /**
  * Opens the store behind a URL: `ram:`, or `sqlite:PATH`. With a key source (`file:PATH`, `env:NAME` or

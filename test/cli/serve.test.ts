@@ -53,7 +53,7 @@ describe('threadkeep serve', () => {
       expect((await running.waitForOutput('"}]}\'')).split('\n')).toEqual([
         `Threadkeep is listening on ${url}`,
         `Model: threadkeep-offline. Base URL for clients: ${url}/v1/demo:me (any tenant:session). API key: any. MCP: ${url}/mcp`,
-        'Memory is stored in sqlite:threadkeep.db. Profile thread, budget 16000 tokens.',
+        'Memory is stored in sqlite:threadkeep.db. Profile thread, budget auto with at most 16000 tokens of memory.',
         'Try it, then ask what your cat is called:',
         `  curl ${url}/v1/demo:me/chat/completions -H 'content-type: application/json' -d '{"model":"any","messages":[{"role":"user","content":"My cat is called Miso."}]}'`,
         '',

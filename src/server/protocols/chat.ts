@@ -423,10 +423,8 @@ function restoreToolCalls(memory: readonly ChatMessage[], body: RequestBody): re
 
 function restoreCustomCalls(message: ChatMessage, customNames: ReadonlySet<string>): Fields {
   if (message.role !== 'assistant' || message.tool_calls === undefined) return message
-  return {
-    ...message,
-    tool_calls: message.tool_calls.map((call) => (customNames.has(call.function.name) ? toCustomCall(call) : call)),
-  }
+  const restore = (call: ChatToolCall) => (customNames.has(call.function.name) ? toCustomCall(call) : call)
+  return { ...message, tool_calls: message.tool_calls.map(restore) }
 }
 
 const toCustomCall = ({ id, function: { name, arguments: text } }: ChatToolCall): Fields => ({
@@ -442,10 +440,8 @@ function restoreFunctionCalls(memory: readonly ChatMessage[]): readonly Fields[]
     if (message.role === 'tool' && restoredIds.has(message.tool_call_id))
       return { role: 'function', name: message.tool_call_id, content: message.content }
     if (message.role !== 'assistant' || message.tool_calls === undefined) return message
-    const {
-      tool_calls: [call, ...others],
-      ...rest
-    } = message
+    const { tool_calls: calls, ...rest } = message
+    const [call, ...others] = calls
     if (call === undefined || others.length > 0 || call.id !== call.function.name) return message
     restoredIds.add(call.id)
     return { ...rest, function_call: call.function }

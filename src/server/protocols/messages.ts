@@ -132,7 +132,7 @@ function buildRequest(
   }
 }
 
-/** Converts a history, with the original form of the messages that have one. Leading system messages become `system`. */
+/** Converts a history, with the original form of messages that have one. Leading system messages become `system`. */
 function toHistory(history: readonly SourcedChatMessage[]): {
   readonly system: string
   readonly messages: readonly RawMessage[]
@@ -153,7 +153,7 @@ function toHistory(history: readonly SourcedChatMessage[]): {
 
 const chatMessageOf = (part: HistoryPart): readonly ChatMessage[] => ('message' in part ? [part.message] : [])
 
-/** Joins adjacent user messages of which the second holds tool results: the API wants the results of a reply together. */
+/** Joins adjacent user messages of which the second holds tool results: the API wants a reply's results together. */
 function separateResults(messages: readonly RawMessage[]): readonly RawMessage[] {
   const joined: RawMessage[] = []
   for (const message of messages) {

@@ -111,8 +111,9 @@ function payloadOf(request: ParsedRequest, position: number): Payload | undefine
 }
 
 /**
- * Builds the upstream request with the history in `input`, so without ids that only memory can resolve. The upstream may
- * not have stored the history either; encrypted reasoning is asked for, because nothing else can be sent back later.
+ * Builds the upstream request with the history in `input`, so without ids that only memory can resolve. The upstream
+ * may not have stored the history either; encrypted reasoning is asked for, because nothing else can be sent back
+ * later.
  */
 function buildRequest(
   request: ParsedRequest,

@@ -7,6 +7,7 @@ import type { ChatMessage, Ledger, LedgerLine } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { countMessageTokens } from '../../text/cost.ts'
+import { normalizeSecrets } from '../../text/secrets.ts'
 import type { Preamble } from '../memoryRegistry.ts'
 import type { ClientMessage, ParsedRequest, Protocol, RequestBody } from '../protocols/protocol.ts'
 import type { ReconciledHistory } from './reconcileHistory.ts'
@@ -73,23 +74,31 @@ export function buildPrompt(
   return buildThinPrompt(input, lastMessages(kept, appended, newestTurn(request).length))
 }
 
-/** Ranges of the stored messages that are among the sent ones, or are earlier versions of them. */
+/**
+ * Ranges of the stored messages that are among the sent ones, or are earlier versions of them. Secrets, which are stored
+ * masked, are not compared.
+ */
 function findSentMessages(
   stored: readonly Message[],
   sent: readonly ClientMessage[],
   versions: ReadonlySet<Message>,
 ): readonly SequenceRange[] {
   const contents = new Set(sent.map(({ content }) => content.trim()))
+  if (stored.some(hasMask)) for (const { content } of sent) contents.add(normalizeSecrets(content).trim())
   const ranges: [first: number, last: number][] = []
   for (const message of stored) {
     const { sequence, content } = message
-    if (!versions.has(message) && !contents.has(content.trim())) continue
+    const text = hasMask(message) ? normalizeSecrets(content) : content
+    if (!versions.has(message) && !contents.has(text.trim())) continue
     const last = ranges.at(-1)
     if (last?.[1] === sequence - 1) last[1] = sequence
     else ranges.push([sequence, sequence])
   }
   return ranges
 }
+
+/** Masks start with a rare character; text that only looks like one is compared as well. */
+const hasMask = ({ content }: Message): boolean => content.includes('⟨')
 
 /** The last `count` messages of a session, given its stored messages and those just appended. */
 function lastMessages(stored: readonly Message[], appended: readonly Message[], count: number): readonly Message[] {
@@ -231,9 +240,9 @@ function addClientTokens(
 }
 
 /**
- * Shortens a conversation to the limit. If it is stored word for word and the profile has a fixed budget, the context is
- * built as for a client that leaves its history to memory. Otherwise the oldest turns are left out, and memory recalls
- * from them what the question needs. The newest turn is always whole.
+ * Shortens a conversation to the limit. If it is stored word for word and the profile has a fixed budget, the context
+ * is built as for a client that leaves its history to memory. Otherwise the oldest turns are left out, and memory
+ * recalls from them what the question needs. The newest turn is always whole.
  */
 function shortenConversation(input: PromptInput, own: OwnConversation): Promise<OutgoingPrompt> | OutgoingPrompt {
   const { memory, request } = input

@@ -7,7 +7,7 @@ import type { ClientMessage } from '../protocols/protocol.ts'
 import { hasReceiptBetween } from '../receipts.ts'
 import { type ComparableMessage, isIdentical, isUser } from './messageEquality.ts'
 import { type HistoryChange, type HistoryRelation, reconcile } from './reconcile.ts'
-import type { HistoryMode } from './turn.ts'
+import type { HistoryMode } from './sessionActivity.ts'
 
 export type ReconcileOptions = {
   readonly memory: Memory
@@ -65,8 +65,8 @@ export async function reconcileHistory(options: ReconcileOptions, head: SessionH
 type ConversationChange = Omit<ReconciledHistory, 'history' | 'resends' | 'branch'> & {
   readonly branch: number | undefined
   /**
-   * Set when nothing may be cut after the messages that both sides have: they include `no reply` of this server, or they
-   * may begin `another conversation` of the same user.
+   * Set when nothing may be cut after the messages that both sides have: they include `no reply` of this server, or
+   * they may begin `another conversation` of the same user.
    */
   readonly overlap?: 'no reply' | 'another conversation'
 }
@@ -214,7 +214,7 @@ async function reconcileBranches(
   return best as MatchedConversation
 }
 
-/** How well a relation ties a request to a conversation. */
+/** Strength of the tie between a request and a conversation, by their relation. */
 const fitOf: Readonly<Record<HistoryRelation, number>> = {
   exact: 3,
   continued: 3,
@@ -234,8 +234,8 @@ const withoutSystemMessages = (messages: readonly Message[]): readonly Message[]
   messages.some(isSystem) ? messages.filter((message) => !isSystem(message)) : messages
 
 /**
- * A client that names the reply it continues from sends only new messages; anything that its conversation has after that
- * reply is cut.
+ * A client that names the reply it continues from sends only new messages; anything that its conversation has after
+ * that reply is cut.
  */
 async function continueAfter(
   { memory, key, messages, forcedHistory }: ReconcileOptions,

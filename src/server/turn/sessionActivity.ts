@@ -1,6 +1,19 @@
 import { getOrCompute } from '../../domain/keyed.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 
+/**
+ * Kind of client. A `full` client resends its conversation, which is forwarded as it is; a `thin` client sends only
+ * what is new, and memory supplies the history.
+ */
+export type HistoryMode = 'full' | 'thin'
+
+/** A question whose replies are on their way: several when it was asked again meanwhile. */
+type OpenQuestion = {
+  replies: number
+  /** True if the next sequence number is kept for the reply. */
+  isReserved: boolean
+}
+
 /** Clients whose habits are kept, over all sessions. */
 const maxHabits = 10_000
 
@@ -9,35 +22,34 @@ const habitKey = (session: string, client: string): string => `${session}\n${cli
 
 /** Tracks the running turns and the clients of each session while the server runs. */
 export class SessionActivity {
-  /**
-   * Questions whose replies are on their way, by session and sequence number; true if the next number is kept for the
-   * reply. A session at rest has no entry.
-   */
-  private readonly openQuestions = new Map<string, Map<number, boolean>>()
+  /** By session and sequence number. A session at rest has no entry. */
+  private readonly openQuestions = new Map<string, Map<number, OpenQuestion>>()
   /** Clients by whether they resend their conversation. */
   private readonly habits = new LruCache<string, boolean>({ maxEntries: maxHabits })
 
   /** Marks a question as open until the returned function is called. */
   openQuestion(session: string, sequence: number): () => void {
-    const open = getOrCompute(this.openQuestions, session, () => new Map<number, boolean>())
-    open.set(sequence, false)
+    const questions = getOrCompute(this.openQuestions, session, () => new Map<number, OpenQuestion>())
+    const question = getOrCompute(questions, sequence, () => ({ replies: 0, isReserved: false }))
+    question.replies++
     return () => {
-      open.delete(sequence)
-      if (open.size === 0 && this.openQuestions.get(session) === open) this.openQuestions.delete(session)
+      question.replies--
+      if (question.replies === 0) questions.delete(sequence)
+      if (questions.size === 0 && this.openQuestions.get(session) === questions) this.openQuestions.delete(session)
     }
   }
 
   /** Keeps the number after an open question for its reply. Returns false if the question is not open. */
   reserveReply(session: string, question: number): boolean {
-    const open = this.openQuestions.get(session)
-    if (open?.has(question) !== true) return false
-    open.set(question, true)
+    const open = this.openQuestions.get(session)?.get(question)
+    if (open === undefined) return false
+    open.isReserved = true
     return true
   }
 
   /** True if the number after a question is kept for its reply. */
   isReplyReserved(session: string, question: number): boolean {
-    return this.openQuestions.get(session)?.get(question) === true
+    return this.openQuestions.get(session)?.get(question)?.isReserved === true
   }
 
   /** True or false if the client's habit is known, undefined if the session's receipts must tell. */

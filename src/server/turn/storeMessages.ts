@@ -138,8 +138,8 @@ function toIncoming(message: ParsedMessage, payload: Payload | undefined): Messa
 }
 
 /**
- * Takes a turn that the upstream refused out of the session, with its receipt left. After any other failure the question
- * stays, so that a retry continues it.
+ * Takes a turn that the upstream refused out of the session, with its receipt left. After any other failure the
+ * question stays, so that a retry continues it.
  */
 export async function rollBackIfRefused(turn: Turn, response: UpstreamResponse): Promise<void> {
   const { request, key, resolved, cutFrom, epoch, appended } = turn

@@ -11,6 +11,7 @@ import type { ClientMessage, ModelReply, ParsedRequest, Protocol } from '../prot
 import type { UpstreamResponse } from '../upstreams/backend.ts'
 import type { OutgoingPrompt } from './outgoingPrompt.ts'
 import type { HistoryRelation } from './reconcile.ts'
+import type { HistoryMode } from './sessionActivity.ts'
 /** A parsed and authorized request for a model reply. */
 export type TurnRequest = {
   readonly context: RequestContext
@@ -76,12 +77,6 @@ export type TurnHeaders = {
   /** Short digest that tells the programs of a session apart, from their `user-agent`. */
   readonly client: string
 }
-
-/**
- * Kind of client. A `full` client resends its conversation, which is forwarded as it is; a `thin` client sends only what
- * is new, and memory supplies the history.
- */
-export type HistoryMode = 'full' | 'thin'
 
 /** Reads the headers of a turn; throws for an invalid value of `x-threadkeep-store` or `x-threadkeep-history`. */
 export const readTurnHeaders = (headers: IncomingHttpHeaders): TurnHeaders => ({

@@ -48,7 +48,7 @@ const publishedWindows: ReadonlyMap<string, Tokens> = new Map([
 ])
 
 /** Assumed for a model that no table lists: the smallest window of the models that hosts currently offer. */
-export const unknownModelWindow: Tokens = 128_000
+const unknownModelWindow: Tokens = 128_000
 
 /**
  * Returns the context window of a model. Names may carry a host's prefix, as in `anthropic/claude-sonnet-4`. A
