@@ -75,8 +75,8 @@ export function buildPrompt(
 }
 
 /**
- * Ranges of the stored messages that are among the sent ones, or are earlier versions of them. Secrets, which are stored
- * masked, are not compared.
+ * Ranges of the stored messages that are among the sent ones, or are earlier versions of them. Secrets are stored
+ * masked and not compared.
  */
 function findSentMessages(
   stored: readonly Message[],
@@ -270,8 +270,8 @@ const isStoredLiterally = (messages: readonly ClientMessage[], { stored, newFrom
   stored.every(({ role, content }, index) => role === messages[index]?.role && content === messages[index]?.content)
 
 /**
- * The newest messages within `maxTokens`, at least `minCount`. Starts with a question that is an element of the client's
- * list by itself: a reply or a tool result needs what precedes it.
+ * The newest messages within `maxTokens`, at least `minCount`. Starts with a question that is an element of the list by
+ * itself: a reply or a tool result needs what precedes it.
  */
 function newestThatFit(
   tokenizer: Tokenizer,
