@@ -27,7 +27,8 @@ const escapedKeyPattern = /^\$+content$/
  * const packed = packPayload({ protocol: 'messages', items: [{ role: 'user', content }] }, content)
  */
 export function packPayload({ protocol, count, items }: Payload, content: string): string {
-  return JSON.stringify({ protocol, count, items: items.map((item) => pack(item, content)) })
+  const finder = new TextFinder(content)
+  return JSON.stringify({ protocol, count, items: items.map((item) => pack(item, finder)) })
 }
 
 /** Restores the payload that `packPayload` was given; undefined if the packed text is damaged. */
@@ -61,7 +62,8 @@ export function describePayloadFault(value: unknown): { readonly field: string; 
  */
 export function payloadText({ items }: Payload, content: string): string {
   const texts: string[] = []
-  for (const text of stringsIn(items, unreadFieldPattern)) if (!containsString(content, text)) texts.push(text)
+  const finder = new TextFinder(content)
+  for (const text of stringsIn(items, unreadFieldPattern)) if (!isFound(finder, text)) texts.push(text)
   return texts.join('\n')
 }
 
@@ -85,21 +87,49 @@ function* stringsIn(value: unknown, skippedFields: RegExp): Iterable<string> {
   }
 }
 
-/** True if a text contains a string as it is, or escaped as in the JSON text of tool arguments. */
-const containsString = (text: string, part: string): boolean =>
-  text.includes(part) || text.includes(JSON.stringify(part).slice(1, -1))
+/** True if the content has a string as it is, or escaped as in the JSON text of tool arguments. */
+function isFound(finder: TextFinder, text: string): boolean {
+  const escaped = JSON.stringify(text).slice(1, -1)
+  return finder.find(text) >= 0 || (escaped !== text && finder.find(escaped) >= 0)
+}
 
-function pack(value: unknown, content: string): unknown {
+/** Searches out of order or in vain that are made per payload: each one may read the whole content. */
+const maxFullSearches = 64
+
+/** Finds strings in a content, mostly in their order there, in time linear in the content. */
+class TextFinder {
+  readonly #content: string
+  #position = 0
+  #fullSearches = 0
+
+  constructor(content: string) {
+    this.#content = content
+  }
+
+  /** Returns the offset of a string; -1 if the content does not have it, or if too many searches were in vain. */
+  find(text: string): number {
+    if (this.#fullSearches > maxFullSearches) return -1
+    const next = this.#content.indexOf(text, this.#position)
+    if (next >= 0) {
+      this.#position = next + text.length
+      return next
+    }
+    this.#fullSearches++
+    return this.#content.indexOf(text)
+  }
+}
+
+function pack(value: unknown, finder: TextFinder): unknown {
   if (typeof value === 'string') {
-    const offset = value.length < minReferenceCharacters ? -1 : content.indexOf(value)
+    const offset = value.length < minReferenceCharacters ? -1 : finder.find(value)
     return offset < 0 ? value : { [referenceKey]: [offset, value.length] }
   }
-  if (Array.isArray(value)) return value.map((item) => pack(item, content))
+  if (Array.isArray(value)) return value.map((item) => pack(item, finder))
   if (!isObject(value)) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
       escapedKeyPattern.test(name) ? `$${name}` : name,
-      pack(inner, content),
+      pack(inner, finder),
     ]),
   )
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type Readable, Transform } from 'node:stream'
 import { type Key, parseKey } from '../domain/key.ts'
-import { allScopes, type Credential } from './auth/credential.ts'
+import { type Credential, isLimitedToTenants } from './auth/credential.ts'
 import { resolveKey } from './auth/identity.ts'
 import { detectProtocol } from './auth/upstreamHeaders.ts'
 import type { ClientConnection } from './http/client.ts'
@@ -162,8 +162,8 @@ const statelessEndpoint = /^(?:audio|images|moderations|completions|rerank|respo
  * Throws 403 when a key of some tenants would reach data of others: everything that an upstream stores belongs to the
  * operator's account, not to a tenant.
  */
-function checkAccountAccess({ scopes, rights }: Credential, method: string, endpoint: string): void {
-  if (rights === 'admin' || scopes.includes(allScopes)) return
+function checkAccountAccess(credential: Credential, method: string, endpoint: string): void {
+  if (!isLimitedToTenants(credential)) return
   if (method === 'POST' && statelessEndpoint.test(decodeFully(endpoint))) return
   throw new HttpError(
     403,

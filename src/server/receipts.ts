@@ -26,6 +26,8 @@ export type Receipt = {
   readonly client: string
   /** True if the request showed that the client resends its conversation. */
   readonly resends?: true
+  /** Digest of the instructions and the number of tools, for a reply with tool calls. */
+  readonly setup?: string
   /** HTTP status with which the upstream refused the turn, which is then not part of the session. */
   readonly refused?: number
   /** True if the upstream stores the response, so that it can be continued by its id there. */
@@ -91,14 +93,16 @@ export async function storeReceipt(store: Store, key: Key, receipt: Receipt): Pr
   await store.appendRecord(key, { id: id.slice(-suffixLength), at, body: JSON.stringify(body) }, maxReceipts)
 }
 
-/** Finds a receipt by its id or by the upstream's response id. */
+/** Finds a receipt by its id, by the upstream's response id, or by the sequence number of the reply. */
 export async function findReceipt(
   store: Store,
   key: Key,
-  wanted: { readonly id: string } | { readonly response: string },
+  wanted: { readonly id: string } | { readonly response: string } | { readonly sequence: number },
 ): Promise<Receipt | undefined> {
   for await (const receipt of newestFirst(store, key)) {
-    if ('response' in wanted ? receipt.response === wanted.response : receipt.id === wanted.id) return receipt
+    if ('sequence' in wanted && receipt.sequence === wanted.sequence) return receipt
+    if ('response' in wanted && receipt.response === wanted.response) return receipt
+    if ('id' in wanted && receipt.id === wanted.id) return receipt
   }
   return undefined
 }
@@ -118,6 +122,12 @@ const maxHabitReceipts = 64
 export async function hasResentHistory(store: Store, key: Key, client: string): Promise<boolean> {
   const { items } = await listReceipts(store, key, maxHabitReceipts)
   return items.some((receipt) => receipt.client === client && receipt.resends === true)
+}
+
+/** True when the upstream refused the newest turn of a session. */
+export async function wasRefused(store: Store, key: Key): Promise<boolean> {
+  const { items } = await listReceipts(store, key, 1)
+  return items[0]?.refused !== undefined
 }
 
 /** A page of receipts, newest first. `next` is the `before` of the next page. */

@@ -100,9 +100,13 @@ async function storeBackgroundReply(
 ): Promise<void> {
   if (parseJson(text) === undefined) return
   const reply = responsesProtocol.parseReply(text, receipt.upstream)
-  if (reply.isFinished === false) return
+  // A cancelled or failed response has no reply.
+  if (reply.isFinished === false || reply.message.payload === undefined) return
   const { sessions } = internalsOf(memory)
   await server.sessionLocks.run(formatKey(key), async () => {
+    // Another retrieval may have stored it meanwhile.
+    const newest = await findReceipt(sessions, key, { response: receipt.response ?? '' })
+    if (newest?.sequence !== null) return
     const { epoch } = await sessions.readHead(key, 0)
     const branch = (await readMessageAt(memory, key, question))?.branch
     const input = { reply: reply.message, question, epoch, ledger: undefined, branch, isReserved: false }

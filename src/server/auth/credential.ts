@@ -35,6 +35,10 @@ export type CredentialOptions = {
 /** Stands for all scopes. */
 export const allScopes = '*'
 
+/** True for a key that is limited to some tenants. */
+export const isLimitedToTenants = ({ scopes, rights }: Pick<Credential, 'scopes' | 'rights'>): boolean =>
+  rights !== 'admin' && !scopes.includes(allScopes)
+
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const idLength = 8
 /** 62^32 possible secrets cannot be guessed, so a plain hash is enough. */

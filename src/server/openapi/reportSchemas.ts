@@ -65,6 +65,7 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
     history: oneOf('Kind of client.', 'full', 'thin'),
     client: text("Digest of the client's user agent."),
     'resends?': { const: true },
+    'setup?': text('Digest of the instructions, for a reply with tool calls.'),
     'refused?': integer('Status with which the upstream refused the turn.'),
     'isStoredUpstream?': { const: true },
     'question?': integer('Sequence number of the question of a response that runs in the background.'),

@@ -89,7 +89,7 @@ function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConve
     instructions: instructions.map(({ content }) => content),
     hasTools: tools.length > 0,
     files,
-    refersToStored: false,
+    references: [],
   }
 }
 

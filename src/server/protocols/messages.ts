@@ -100,7 +100,7 @@ function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConve
     instructions,
     hasTools: tools.length > 0,
     files,
-    refersToStored: false,
+    references: [],
   }
 }
 
@@ -118,7 +118,9 @@ function buildRequest(
   from = request.turnStart,
 ): RequestBody {
   const list = request.body.messages as readonly RawMessage[]
-  const { system, messages: shown } = toHistory(history)
+  const { system, messages: converted } = toHistory(history)
+  const { system: ownSystem, tools } = request.body
+  const shown = limitCacheMarkers(converted, maxCacheMarkers - countCacheMarkers([ownSystem, tools, list.slice(from)]))
   const instructions = list.slice(0, from).filter(({ role }) => role === 'system')
   const systemBlocks = [
     ...instructions.flatMap(({ content }) => toBlocks(content)),
@@ -149,6 +151,40 @@ function toHistory(history: readonly SourcedChatMessage[]): {
     messages.push(...('items' in part ? (part.items as readonly RawMessage[]) : toAnthropicTurns([part.message], ids)))
   if (messages[0]?.role === 'assistant') messages.unshift({ role: 'user', content: continuationNotice })
   return { system, messages: separateResults(messages) }
+}
+
+/** Cache markers that the API accepts in one request. */
+const maxCacheMarkers = 4
+
+function countCacheMarkers(value: unknown): number {
+  if (Array.isArray(value)) return value.reduce((sum: number, inner) => sum + countCacheMarkers(inner), 0)
+  if (!isObject(value)) return 0
+  const { cache_control: marker, content } = value
+  return (isObject(marker) ? 1 : 0) + countCacheMarkers(content)
+}
+
+/** Removes all but the newest cache markers: each turn of a history had its own. */
+function limitCacheMarkers(messages: readonly RawMessage[], maxMarkers: number): readonly RawMessage[] {
+  let remaining = Math.max(0, maxMarkers)
+  if (countCacheMarkers(messages) <= remaining) return messages
+  const limited = messages.toReversed().map((message): RawMessage => {
+    if (countCacheMarkers(message) <= remaining) {
+      remaining -= countCacheMarkers(message)
+      return message
+    }
+    remaining = 0
+    return { ...message, content: withoutCacheMarkers(message.content) }
+  })
+  return limited.reverse()
+}
+
+function withoutCacheMarkers(content: unknown): unknown {
+  if (!Array.isArray(content)) return content
+  return content.map((block) => {
+    if (!isObject(block)) return block
+    const { cache_control: _marker, ...rest } = block
+    return 'content' in rest ? { ...rest, content: withoutCacheMarkers(rest.content) } : rest
+  })
 }
 
 const chatMessageOf = (part: HistoryPart): readonly ChatMessage[] => ('message' in part ? [part.message] : [])

@@ -38,8 +38,8 @@ export type ParsedRequest = {
   readonly previousResponseId?: string | undefined
   /** Id of the conversation this request belongs to (Responses only). */
   readonly conversationId?: string | undefined
-  /** True if the request refers to stored items by their ids; its messages are those after them (Responses only). */
-  readonly refersToStored: boolean
+  /** Ids of stored items that the request refers to; its messages are those after them (Responses only). */
+  readonly references: readonly string[]
 }
 
 /** Token usage as reported by the upstream. */
@@ -80,6 +80,8 @@ export type RequestAdditions = {
   readonly memory?: string | undefined
   /** Leaves out conversation messages before this index of the client's list; default 0. Instructions stay. */
   readonly from?: number | undefined
+  /** True if the upstream holds the conversation to which the request refers by ids; default false. */
+  readonly isHeldUpstream?: boolean | undefined
 }
 
 /** Wire protocol: parses requests and replies and builds the request sent upstream. */

@@ -7,7 +7,7 @@ import type { ClientMessage, FilePart, ParsedRequest, RequestBody } from './prot
 /** Fields of a request that describe its conversation. */
 export type ParsedConversation = Pick<
   ParsedRequest,
-  'messages' | 'turnStart' | 'promptOverheadTokens' | 'instructions' | 'hasTools' | 'files' | 'refersToStored'
+  'messages' | 'turnStart' | 'promptOverheadTokens' | 'instructions' | 'hasTools' | 'files' | 'references'
 >
 type Envelope = Omit<ParsedRequest, keyof ParsedConversation>
 
@@ -26,7 +26,7 @@ export const overrideConversation = (
     promptOverheadTokens: overhead = request.promptOverheadTokens,
   }: Partial<Pick<ParsedConversation, 'messages' | 'promptOverheadTokens'>>,
 ): ParsedRequest => {
-  const { turnStart, instructions, hasTools, files, refersToStored } = request
+  const { turnStart, instructions, hasTools, files, references } = request
   return new LazyRequest(request, () => ({
     messages,
     turnStart,
@@ -34,7 +34,7 @@ export const overrideConversation = (
     instructions,
     hasTools,
     files,
-    refersToStored,
+    references,
   }))
 }
 
@@ -84,8 +84,8 @@ class LazyRequest implements ParsedRequest {
     return this.getConversation().files
   }
 
-  get refersToStored(): boolean {
-    return this.getConversation().refersToStored
+  get references(): ParsedRequest['references'] {
+    return this.getConversation().references
   }
 
   private getConversation(): ParsedConversation {

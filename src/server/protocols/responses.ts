@@ -95,7 +95,7 @@ function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConve
     instructions,
     hasTools: tools.length > 0,
     files,
-    refersToStored: lastReference >= 0,
+    references: items.filter(isReference).map((item) => getString(item, 'id')),
   }
 }
 
@@ -140,14 +140,19 @@ function includeEncryptedReasoning({ store, include, reasoning }: RequestBody): 
 
 const encryptedReasoning = 'reasoning.encrypted_content'
 
-function extendRequest(request: ParsedRequest, { preamble, memory, from = 0 }: RequestAdditions): RequestBody {
-  if (preamble.length === 0 && memory === undefined && from === 0) return request.body
+function extendRequest(
+  request: ParsedRequest,
+  { preamble, memory, from = 0, isHeldUpstream = false }: RequestAdditions,
+): RequestBody {
+  const { previous_response_id: _previous, conversation: _conversation, ...rest } = request.body
+  const body = isHeldUpstream ? request.body : rest
+  if (preamble.length === 0 && memory === undefined && from === 0) return body
   const items = readItems(request.body)
   const own = from === 0 ? items : [...items.slice(0, from).filter(isInstruction), ...items.slice(from)]
   const start = own.findIndex((item) => !isInstruction(item))
   const text = { type: 'input_text', text: memory }
   const addition = memory === undefined ? [] : [{ type: 'message', role: 'developer', content: [text] }]
-  return { ...request.body, input: [...own.slice(0, start), ...preamble, ...own.slice(start), ...addition] }
+  return { ...body, input: [...own.slice(0, start), ...preamble, ...own.slice(start), ...addition] }
 }
 
 /**
@@ -164,10 +169,17 @@ function toItems(
     following.map((item) => [readCallId(item), getString(item, 'type').replace(/_output$/, '')]),
   )
   return restorePayloads(history, 'responses').flatMap((part): readonly Item[] =>
-    'items' in part
-      ? (part.items as readonly Item[]).filter((item) => !isUnresolvable(item))
-      : convertMessage(part.message, callTypes, resent),
+    'items' in part ? toInput(part.items as readonly Item[]) : convertMessage(part.message, callTypes, resent),
   )
+}
+
+/**
+ * Items of a stored message as input. Without its reasoning, an item must not have its id: the API then looks for the
+ * reasoning that belongs to it.
+ */
+function toInput(items: readonly Item[]): readonly Item[] {
+  const kept = items.filter((item) => !isUnresolvable(item))
+  return kept.length === items.length ? items : kept.map(({ id: _id, ...item }) => item)
 }
 
 function convertMessage(

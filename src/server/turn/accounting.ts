@@ -5,7 +5,7 @@ import type { Usage } from '../protocols/protocol.ts'
 import type { Receipt } from '../receipts.ts'
 import type { UpstreamResponse } from '../upstreams/backend.ts'
 import type { OutgoingPrompt } from './outgoingPrompt.ts'
-import type { Turn, TurnRequest } from './turn.ts'
+import { setupDigest, type Turn, type TurnRequest } from './turn.ts'
 
 /** Token counts by our own tokenizer. */
 type TokenCounts = Pick<TurnRecord['tokens'], 'shown' | 'history' | 'saved' | 'cacheable'>
@@ -35,6 +35,7 @@ export function buildReceipt(
     history: turn.history,
     client: request.headers.client,
     ...(turn.resends && { resends: true }),
+    ...(reply?.message.tool_calls !== undefined && { setup: setupDigest(request.parsed) }),
     ...(isRefusal(turn.upstreamResponse) && { refused: turn.upstreamResponse.status }),
     ...(reply?.isStoredUpstream === true && { isStoredUpstream: true }),
     ...(reply?.isFinished === false && { question: turn.question }),

@@ -1,7 +1,10 @@
 import { type Key, parseKey } from '../../domain/key.ts'
-import { internalsOf } from '../../memory.ts'
+import { internalsOf, type Memory } from '../../memory.ts'
+import { isLimitedToTenants } from '../auth/credential.ts'
 import { HttpError } from '../http/httpError.ts'
+import type { RequestContext } from '../http/requestContext.ts'
 import type { MemoryRegistry } from '../memoryRegistry.ts'
+import type { ParsedRequest } from '../protocols/protocol.ts'
 
 /** The session of a conversation: its id is the session half of the key. */
 export function conversationKey({ scope }: Key, id: string): Key {
@@ -30,3 +33,39 @@ export async function checkConversationExists(memories: MemoryRegistry, key: Key
 }
 
 export const newConversationId = (): string => `conv_${crypto.randomUUID().replaceAll('-', '')}`
+
+/**
+ * True when the client may name any response or item of the upstream. They belong to the operator's account, so a key
+ * of some tenants may name only those of its own sessions.
+ */
+export const mayUseUpstreamIds = ({ credential, server }: RequestContext): boolean =>
+  credential === undefined || server.sharesUpstreamAccount || !isLimitedToTenants(credential)
+
+/** True when a request names a response, a conversation or items that were stored before. */
+export const refersToUpstream = (request: ParsedRequest): boolean =>
+  request.previousResponseId !== undefined || request.conversationId !== undefined || request.references.length > 0
+
+export const foreignIds = (): HttpError =>
+  new HttpError(
+    403,
+    'account_endpoint',
+    'This key is limited to some tenants and can name stored responses and items only within a session. Put the session into the path or the header x-threadkeep-key.',
+  )
+
+/** Messages searched for the items that a request refers to. */
+const maxMessagesSearched = 4_096
+
+/** Throws unless the referenced items are part of the session. */
+export async function checkReferences(memory: Memory, key: Key, references: readonly string[]): Promise<void> {
+  if (references.length === 0) return
+  const messages = await memory.transcript(key, { limit: maxMessagesSearched, newest: true })
+  const payloads = messages.flatMap(({ packedPayload }) => packedPayload ?? []).join('\n')
+  const missing = references.find((id) => !payloads.includes(JSON.stringify(id)))
+  if (missing === undefined) return
+  throw new HttpError(
+    404,
+    'item_not_found',
+    `There is no item ${JSON.stringify(missing.slice(0, 80))} in this session. Send the item itself.`,
+    'input',
+  )
+}

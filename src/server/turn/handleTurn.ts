@@ -20,19 +20,29 @@ import { contextWindowOf } from '../upstreams/contextWindows.ts'
 import { buildReceipt, buildRelayRecord, buildTurnRecord } from './accounting.ts'
 import { isAuxiliaryRequest } from './auxiliaryRequest.ts'
 import { branchOff, readMessageAt } from './branches.ts'
-import { checkConversationExists, conversationKey } from './conversation.ts'
+import {
+  checkConversationExists,
+  checkReferences,
+  conversationKey,
+  foreignIds,
+  mayUseUpstreamIds,
+  refersToUpstream,
+} from './conversation.ts'
 import { buildPrompt, clientPrompt, type PromptInput } from './outgoingPrompt.ts'
 import { type ReconciledHistory, recentMessagesNeeded, reconcileHistory } from './reconcileHistory.ts'
 import { type RelayOptions, relayReply } from './relay.ts'
 import { appendMessages, rollBackIfRefused, storeReply } from './storeMessages.ts'
 import type { Turn, TurnRequest } from './turn.ts'
-import { readHeader, readTurnHeaders } from './turn.ts'
+import { readHeader, readTurnHeaders, setupDigest } from './turn.ts'
 
 /** Handles a request for a model reply. */
 export async function handleTurn(context: RequestContext, protocol: Protocol): Promise<void> {
   const request = await parseTurnRequest(context, protocol)
   const { key } = request
-  if (key === undefined) return relayWithoutMemory(request, 'none')
+  if (key === undefined) {
+    if (!mayUseUpstreamIds(context) && refersToUpstream(request.parsed)) throw foreignIds()
+    return relayWithoutMemory(request, 'none')
+  }
   const { memories, sessionLocks, activity } = context.server
   const startedAt = performance.now()
   // Taken before anything else is awaited, so that turns are stored in the order in which they arrived.
@@ -132,7 +142,7 @@ async function ingestTurn(request: TurnRequest, key: Key, resolved: ResolvedMemo
   const { context, headers, storeDisabled, protocol } = request
   const { memory, preamble } = resolved
   const head = await internalsOf(memory).sessions.readHead(key, recentMessagesNeeded(request.parsed.messages.length))
-  if (isAuxiliaryRequest(request.parsed, head)) return undefined
+  if (!refersToUpstream(request.parsed) && isAuxiliaryRequest(request.parsed, head)) return undefined
   const metadata = findMetadata(head.derived)
   if (storeDisabled) checkNotTransferred(key, metadata)
   const person = resolvePerson(memory, key, headers.person ?? metadata?.person)
@@ -142,9 +152,10 @@ async function ingestTurn(request: TurnRequest, key: Key, resolved: ResolvedMemo
   return context.trace.recordOperation('search_memory', key.scope, async (): Promise<Ingested> => {
     if (parsed.messages.length === 0)
       return { key, prefill, prompt: clientPrompt(input, 'messages'), relation: 'exact', ...nothingStored }
+    if (!mayUseUpstreamIds(context)) await checkReferences(memory, key, parsed.references)
     const previous = await findPrevious(memory, key, parsed.previousResponseId)
     const change = await reconcileTurn(request, key, { memory, parsed, previous }, head)
-    const isHeldUpstream = previous?.isStoredUpstream === true || parsed.refersToStored
+    const isHeldUpstream = previous?.isStoredUpstream === true || parsed.references.length > 0
     const stored = storeDisabled ? undefined : await storeQuestion(request, key, { memory, parsed, change }, head)
     const prompt = await buildPrompt(input, change, stored, isHeldUpstream)
     const { relation, history, resends } = change
@@ -198,7 +209,8 @@ async function reconcileTurn(
       isRetry: headers.isRetry,
       isSingleConversation: !isSessionFromBody,
       forcedHistory: headers.history ?? history,
-      refersToStored: parsed.refersToStored,
+      refersToStored: parsed.references.length > 0,
+      setup: setupDigest(parsed),
       hasResentBefore: async () => {
         resends ??= await hasResentHistory(internalsOf(memory).sessions, key, headers.client)
         return resends
@@ -294,7 +306,7 @@ async function findPrevious(
     )
   // An edit of the conversation may have cut the reply into a branch.
   const message = await readMessageAt(memory, key, receipt.sequence)
-  if (message !== undefined) return { message, isStoredUpstream }
+  if (message !== undefined || isStoredUpstream) return { message, isStoredUpstream }
   throw responseNotFound(
     `Response ${id} is no longer part of this session: the conversation continued from an earlier one.`,
   )
@@ -309,7 +321,7 @@ function startTurn(
   ingested: Ingested,
   { fileFaults, startedAt }: { readonly fileFaults: readonly string[]; readonly startedAt: number },
 ): Turn {
-  const { degraded, ledger } = ingested.prompt
+  const { degraded, ledger, isShortened } = ingested.prompt
   return {
     ...ingested,
     request,
@@ -317,6 +329,7 @@ function startTurn(
     receiptId: newReceiptId(ingested.key),
     degraded: [
       ...(degraded === undefined ? [] : [degraded]),
+      ...(isShortened ? ['conversation shortened'] : []),
       ...(ledger?.degraded.map(({ step, why }) => `${step} ${why}`) ?? []),
       ...fileFaults,
     ],

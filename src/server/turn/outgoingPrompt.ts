@@ -20,6 +20,8 @@ export type OutgoingPrompt = {
   readonly limit: Tokens
   /** Set when the client's messages were sent without memory: they left no room, or memory could not render them. */
   readonly degraded?: 'budget' | 'messages'
+  /** True when the oldest turns of the client's conversation were left out. */
+  readonly isShortened?: boolean
   /** Receipt of the context; absent when `degraded`. */
   readonly ledger?: Ledger
 }
@@ -34,10 +36,10 @@ export type PromptInput = {
   readonly person: string | undefined
   /** Context window of the model in tokens. */
   readonly contextWindow: Tokens
+  /** True if the upstream holds the conversation; default false. */
+  readonly isHeldUpstream?: boolean
 }
 
-/** Tokens left for the reply when the client does not say how long it may be. */
-const defaultReplyTokens = 4_096
 /** The reply never takes more than this share of the window, whatever the client asks for. */
 const maxReplyShare = 0.5
 /** When a conversation is too long, memory gets at least this share of the room for it. */
@@ -62,8 +64,10 @@ export function buildPrompt(
   const { request } = input
   const kept = cutFrom === undefined ? before : before.filter(({ sequence }) => sequence < cutFrom)
   const appended = stored?.appended
-  if (isHeldUpstream)
-    return buildFullPrompt(input, { stored: [], newFrom: 0, appended, sentByClient: [[1, Number.MAX_SAFE_INTEGER]] })
+  if (isHeldUpstream) {
+    const own = { stored: [], newFrom: 0, appended, sentByClient: [[1, Number.MAX_SAFE_INTEGER]] as const }
+    return buildFullPrompt({ ...input, isHeldUpstream }, own)
+  }
   if (history === 'full') {
     // Message for message, those that differ are other versions: the client has replaced them.
     const versions = kept.length === newFrom ? kept : []
@@ -128,6 +132,9 @@ async function buildFullPrompt(input: PromptInput, own: OwnConversation): Promis
   const { sentByClient } = own
   const ownTokens = fixedTokens(input) + countConversation(input.memory.tokenizer, input.request.messages, own)
   if (ownTokens > limit) return shortenConversation(input, own)
+  // The upstream keeps what was added to an earlier response of the chain.
+  if (input.isHeldUpstream && input.request.previousResponseId !== undefined)
+    return { ...clientPrompt(input), tokens: ownTokens }
   const budget = Math.min(memoryTokens, limit - ownTokens)
   if (budget < minAdditionTokens) return { ...clientPrompt(input, 'budget'), tokens: ownTokens }
   return addMemory(input, { budget, ownTokens, sentByClient, from: 0 })
@@ -161,9 +168,9 @@ function buildUnstoredPrompt(input: PromptInput, stored: readonly Message[], new
 
 /** The client's messages unchanged, behind the template's preamble. */
 export function clientPrompt(input: PromptInput, degraded?: NonNullable<OutgoingPrompt['degraded']>): OutgoingPrompt {
-  const { protocol, memory, preamble, request } = input
+  const { protocol, memory, preamble, request, isHeldUpstream } = input
   return {
-    body: protocol.extendRequest(request, { preamble: preamble.messages }),
+    body: protocol.extendRequest(request, { preamble: preamble.messages, isHeldUpstream }),
     tokens: fixedTokens(input) + countMessages(memory.tokenizer, request.messages),
     limit: promptLimits(input).limit,
     ...(degraded !== undefined && { degraded }),
@@ -176,7 +183,7 @@ function promptLimits({ memory: { profile }, request, contextWindow }: PromptInp
   readonly memoryTokens: Tokens
 } {
   if (profile.budgetMode !== 'auto') return { limit: profile.budget, memoryTokens: profile.budget }
-  const replyTokens = Math.min(request.maxTokens ?? defaultReplyTokens, Math.floor(contextWindow * maxReplyShare))
+  const replyTokens = Math.min(request.maxTokens ?? 0, Math.floor(contextWindow * maxReplyShare))
   return { limit: contextWindow - replyTokens, memoryTokens: profile.budget }
 }
 
@@ -198,7 +205,7 @@ async function addMemory(
   input: PromptInput,
   { budget, ownTokens, sentByClient, from }: MemoryAddition,
 ): Promise<OutgoingPrompt> {
-  const { memory, key, person, protocol, request, preamble } = input
+  const { memory, key, person, protocol, request, preamble, isHeldUpstream } = input
   const { messages, ledger } = await internalsOf(memory).buildAdditions(key, {
     budget,
     query: questionOf(request.messages),
@@ -213,9 +220,11 @@ async function addMemory(
       preamble: preamble.messages,
       memory: text === '' ? undefined : text,
       from,
+      isHeldUpstream,
     }),
     tokens,
     limit: promptLimits(input).limit,
+    ...(from > 0 && { isShortened: true }),
     ledger: {
       ...ledger,
       budget: promptLimits(input).limit,

@@ -4,7 +4,7 @@ import { isExpired, type SessionHead } from '../../domain/session.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { findMasks, normalizeSecrets } from '../../text/secrets.ts'
 import type { ClientMessage } from '../protocols/protocol.ts'
-import { hasReceiptBetween } from '../receipts.ts'
+import { findReceipt, hasReceiptBetween, wasRefused } from '../receipts.ts'
 import { type ComparableMessage, isIdentical, isUser } from './messageEquality.ts'
 import { type HistoryChange, type HistoryRelation, reconcile } from './reconcile.ts'
 import type { HistoryMode } from './sessionActivity.ts'
@@ -22,6 +22,8 @@ export type ReconcileOptions = {
   readonly forcedHistory: HistoryMode | undefined
   /** True when the request refers to stored items of its conversation instead of repeating them. */
   readonly refersToStored: boolean
+  /** Digest of the instructions and tools of the request. */
+  readonly setup: string
   /** Tells whether the client has resent its conversation before. */
   readonly hasResentBefore: () => Promise<boolean>
 }
@@ -75,15 +77,15 @@ type ConversationChange = Omit<ReconciledHistory, 'history' | 'resends' | 'branc
 type MatchedConversation = Omit<ConversationChange, 'isHeadCurrent' | 'recent'>
 
 async function reconcileFromStore(options: ReconcileOptions): Promise<ConversationChange> {
-  const { memory, key, messages, isRetry, isSingleConversation } = options
+  const { memory, key, messages, isSingleConversation } = options
   for (let limit = recentMessagesNeeded(messages.length); ; limit *= 4) {
     const recent = await memory.transcript(key, { limit, newest: true })
     const history = { stored: withoutSystemMessages(recent), hasEarlier: recent.length === limit }
-    const retried = reconcileRetry(options, history.stored)
+    const retried = await reconcileRetry(options, history.stored)
     const found = retried ?? (await reconcileConversations(memory, key, history, messages))
     if (found.relation === 'disjoint' && history.hasEarlier && limit <= maxMessagesRead) continue
     const change = { ...found, recent: history.stored }
-    if (change.cutFrom === undefined || isRetry) return { ...change, isHeadCurrent: false }
+    if (change.cutFrom === undefined || retried !== undefined) return { ...change, isHeadCurrent: false }
     const sharesReply =
       (await containsOwnReply(memory, key, change.stored, change.cutFrom, change.newFrom)) ||
       ((messages[change.newFrom]?.role ?? 'assistant') === 'assistant' &&
@@ -110,11 +112,12 @@ async function classifyClient(options: ReconcileOptions, change: ConversationCha
     found.relation !== 'newest-only' &&
     !isPartOfTurn(found, messages)
   // The first request may only hold examples.
-  const resends = isConversation && found.relation !== 'first'
+  const resends = isConversation && found.relation !== 'first' && !isSingleTurn(messages)
   const isFull =
     forcedHistory === 'full' ||
     isConversation ||
-    (found.relation !== 'first' && ((isUnrelated && ignoresOpenCall(found, messages)) || (await hasResentBefore())))
+    (found.relation !== 'first' &&
+      ((isUnrelated && (await ignoresOpenCall(options, found))) || (await hasResentBefore())))
   if (!isFull) return { ...found, history: 'thin', resends }
   if (!isUnrelated || found.stored.length === 0) return { ...found, history: 'full', resends }
   const shared = overlap === undefined ? countStored(found.recent, messages) : found.newFrom
@@ -128,7 +131,11 @@ async function classifyClient(options: ReconcileOptions, change: ConversationCha
  * or the end of that. The client may leave the turns before it to memory.
  */
 function isPartOfTurn({ stored, newFrom, branch }: ConversationChange, messages: readonly ClientMessage[]): boolean {
-  if (branch !== undefined || stored.length <= newFrom) return false
+  return branch === undefined && stored.length > newFrom && isSingleTurn(messages)
+}
+
+/** True for one question with its tool calls and results, or the end of that: thin clients send it in a tool loop. */
+function isSingleTurn(messages: readonly ClientMessage[]): boolean {
   const afterQuestion = messages.findIndex(({ role }) => role !== 'user')
   return messages
     .slice(afterQuestion)
@@ -136,13 +143,21 @@ function isPartOfTurn({ stored, newFrom, branch }: ConversationChange, messages:
 }
 
 /**
- * True when a conversation of the session waits for the results of tool calls and the request has none: it comes from
- * another conversation of the same program, such as a sub-agent's.
+ * True when a conversation of the session waits for the results of tool calls, and the request has none and other
+ * instructions: it comes from another conversation of the same program, such as a sub-agent's.
  */
-function ignoresOpenCall({ recent }: ConversationChange, messages: readonly ClientMessage[]): boolean {
+async function ignoresOpenCall(
+  { memory, key, messages, setup }: ReconcileOptions,
+  { recent }: ConversationChange,
+): Promise<boolean> {
   if (messages.some(({ role }) => role === 'tool')) return false
   const newest = new Map(recent.map((message) => [message.branch, message]))
-  return [...newest.values()].some(({ toolCalls }) => toolCalls !== undefined)
+  for (const { toolCalls, sequence } of newest.values()) {
+    if (toolCalls === undefined) continue
+    const receipt = await findReceipt(internalsOf(memory).sessions, key, { sequence })
+    if (receipt?.setup !== undefined && receipt.setup !== setup) return true
+  }
+  return false
 }
 
 /** Number of messages at the start of a request that are stored already. */
@@ -238,7 +253,7 @@ const withoutSystemMessages = (messages: readonly Message[]): readonly Message[]
  * that reply is cut.
  */
 async function continueAfter(
-  { memory, key, messages, forcedHistory }: ReconcileOptions,
+  { memory, key, messages }: ReconcileOptions,
   { sequence, branch }: Message,
 ): Promise<ReconciledHistory> {
   const recent = await memory.transcript(key, { limit: recentMessagesNeeded(messages.length), newest: true })
@@ -255,21 +270,23 @@ async function continueAfter(
     cutFrom: next?.sequence,
     relation: next === undefined ? 'continued' : 'regenerated',
     isHeadCurrent: false,
-    history: forcedHistory ?? 'thin',
+    history: 'thin',
     resends: false,
     branch,
   }
 }
 
 /** A retry of a single question says nothing new; if it was answered, the answer is to be regenerated. */
-function reconcileRetry(
-  { isRetry, messages }: ReconcileOptions,
+async function reconcileRetry(
+  { isRetry, messages, memory, key }: ReconcileOptions,
   all: readonly Message[],
-): MatchedConversation | undefined {
+): Promise<MatchedConversation | undefined> {
   const [only] = messages
   if (!isRetry || messages.length !== 1 || only?.role !== 'user') return undefined
   const asked = all.findLast(({ role }) => role === 'user')
   if (asked?.content !== only.content) return undefined
+  // After a refusal the question of the failed attempt is gone; the stored one is another with the same words.
+  if (await wasRefused(internalsOf(memory).sessions, key)) return undefined
   const stored = all.filter(({ branch }) => branch === asked.branch)
   const cutFrom = stored[stored.indexOf(asked) + 1]?.sequence
   return { newFrom: 1, cutFrom, relation: 'regenerated', stored, branch: asked.branch }

@@ -12,6 +12,8 @@ type OpenQuestion = {
   replies: number
   /** True if the next sequence number is kept for the reply. */
   isReserved: boolean
+  /** Entries of the question, to be erased if all attempts to answer it are refused. */
+  refusedEntries: readonly string[]
 }
 
 /** Clients whose habits are kept, over all sessions. */
@@ -30,7 +32,7 @@ export class SessionActivity {
   /** Marks a question as open until the returned function is called. */
   openQuestion(session: string, sequence: number): () => void {
     const questions = getOrCompute(this.openQuestions, session, () => new Map<number, OpenQuestion>())
-    const question = getOrCompute(questions, sequence, () => ({ replies: 0, isReserved: false }))
+    const question = getOrCompute(questions, sequence, () => ({ replies: 0, isReserved: false, refusedEntries: [] }))
     question.replies++
     return () => {
       question.replies--
@@ -50,6 +52,17 @@ export class SessionActivity {
   /** True if the number after a question is kept for its reply. */
   isReplyReserved(session: string, question: number): boolean {
     return this.openQuestions.get(session)?.get(question)?.isReserved === true
+  }
+
+  /**
+   * Reports that the upstream refused an attempt to answer a question. Returns the entries to erase: none while another
+   * attempt is on its way.
+   */
+  refuse(session: string, question: number, entries: readonly string[]): readonly string[] {
+    const open = this.openQuestions.get(session)?.get(question)
+    if (open === undefined) return entries
+    open.refusedEntries = [...open.refusedEntries, ...entries]
+    return open.replies > 1 ? [] : open.refusedEntries
   }
 
   /** True or false if the client's habit is known, undefined if the session's receipts must tell. */

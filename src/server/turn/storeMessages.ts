@@ -138,21 +138,41 @@ function toIncoming(message: ParsedMessage, payload: Payload | undefined): Messa
 }
 
 /**
- * Takes a turn that the upstream refused out of the session, with its receipt left. After any other failure the
- * question stays, so that a retry continues it.
+ * Takes a turn that the upstream refused out of the session, with its receipt left. After any other failure the question
+ * stays, so that a retry continues it.
  */
 export async function rollBackIfRefused(turn: Turn, response: UpstreamResponse): Promise<void> {
-  const { request, key, resolved, cutFrom, epoch, appended } = turn
+  const { request, key, resolved, cutFrom, epoch } = turn
   if (epoch === undefined || !isRefusal(response)) return
   const { server, id } = request.context
   const { sessions, clock } = internalsOf(resolved.memory)
   try {
     await server.sessionLocks.run(formatKey(key), async () => {
-      if (appended.length > 0) await sessions.erase(key, { entries: appended.map(({ id: entry }) => entry) })
-      if (cutFrom !== undefined) await restoreBranch(resolved.memory, key, cutFrom)
+      const hasFollower = await eraseQuestion(turn)
+      // What was said since belongs to the edited conversation, so the taken-back messages stay in their branch.
+      if (cutFrom !== undefined && !hasFollower) await restoreBranch(resolved.memory, key, cutFrom)
       await storeReceipt(sessions, key, buildReceipt(server.prices, turn, { sequence: null, at: clock() }))
     })
   } catch (error) {
     server.onFault(id, describeFault(error))
   }
+}
+
+/**
+ * Erases a refused question where it is by now, unless another request has got an answer to it or may still get one.
+ * Returns true if messages have followed in its conversation.
+ */
+async function eraseQuestion({ request, key, resolved, question, branch, appended }: Turn): Promise<boolean> {
+  const { sessions } = internalsOf(resolved.memory)
+  const later = await sessions.readMessages(key, { after: question, limit: Number.MAX_SAFE_INTEGER })
+  const followers = later.filter((message) => message.branch === branch)
+  const { activity } = request.context.server
+  const ids = appended.map(({ id }) => id)
+  const entries = followers[0]?.role === 'assistant' ? [] : activity.refuse(formatKey(key), question, ids)
+  if (entries.length > 0) {
+    const isMoved = (await readMessageAt(resolved.memory, key, question)) === undefined
+    const place = isMoved ? await findBranchWith(resolved.memory, key, question) : key
+    if (place !== undefined) await sessions.erase(place, { entries })
+  }
+  return followers.length > 0
 }

@@ -127,3 +127,12 @@ export function readHeader(headers: IncomingHttpHeaders, name: string): string |
   const value = headers[name]
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 }
+
+/** Digest of a request's instructions and tools: a sub-agent has other ones than the program that started it. */
+export function setupDigest({ instructions, body }: ParsedRequest): string {
+  const tools = Array.isArray(body.tools) ? body.tools.length : 0
+  return createHash('sha256')
+    .update(`${tools}\n${instructions.join('\n')}`)
+    .digest('hex')
+    .slice(0, 8)
+}

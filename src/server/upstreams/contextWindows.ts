@@ -5,7 +5,7 @@ export type ContextWindows = Readonly<Record<string, Tokens>>
 
 /** Published context windows of model families; the first match counts. */
 const publishedWindows: ReadonlyMap<string, Tokens> = new Map([
-  ['gpt-5*', 272_000],
+  ['gpt-5*', 400_000],
   ['gpt-4.1*', 1_047_576],
   ['gpt-4o*', 128_000],
   ['chatgpt-4o*', 128_000],
@@ -21,8 +21,10 @@ const publishedWindows: ReadonlyMap<string, Tokens> = new Map([
   ['o4*', 200_000],
   ['codex*', 200_000],
   ['claude*', 200_000],
+  ['*anthropic.claude*', 200_000],
   ['gemini*', 1_048_576],
   ['gemma-3*', 128_000],
+  ['gemma3*', 128_000],
   ['gemma*', 8_192],
   ['grok-4*', 256_000],
   ['grok*', 131_072],
@@ -30,6 +32,7 @@ const publishedWindows: ReadonlyMap<string, Tokens> = new Map([
   ['qwen3-coder*', 262_144],
   ['qwen*', 131_072],
   ['llama-4*', 131_072],
+  ['llama4*', 131_072],
   ['llama-3.1*', 128_000],
   ['llama-3.2*', 128_000],
   ['llama-3.3*', 128_000],
@@ -44,7 +47,10 @@ const publishedWindows: ReadonlyMap<string, Tokens> = new Map([
   ['glm*', 128_000],
   ['minimax*', 200_000],
   ['command*', 128_000],
+  ['phi-4-mini*', 128_000],
+  ['phi4-mini*', 128_000],
   ['phi-4*', 16_384],
+  ['phi4*', 16_384],
 ])
 
 /** Assumed for a model that no table lists: the smallest window of the models that hosts currently offer. */
