@@ -125,4 +125,14 @@ describe('payloadStrings', () => {
     expect(strings).toContain('toolu_1')
     for (const word of ['assistant', 'tool_use', 'thinking', 'role']) expect(strings).not.toContain(word)
   })
+
+  it('of 20,000 parts in any order › is packed in time linear in the content', () => {
+    const parts = Array.from({ length: 20_000 }, (_, index) => `${'a'.repeat(34)}${String(index).padStart(6, '0')}`)
+    const content = parts.join('\n')
+    for (const list of [parts, parts.toReversed()]) {
+      const payload = { protocol: 'chat', items: [{ role: 'user', content: list }] }
+      expect(unpackPayload(packPayload(payload, content), content)).toEqual(payload)
+      expect(payloadText(payload, content).length).toBeLessThanOrEqual(content.length)
+    }
+  })
 })

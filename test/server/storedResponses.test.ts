@@ -48,7 +48,8 @@ class StoringModel {
   #format({ id, status }: Stored, store: boolean): object {
     const content = [{ type: 'output_text', text: `Reply of ${id}.`, annotations: [] }]
     const message = { type: 'message', id: `msg_${id}`, role: 'assistant', status: 'completed', content }
-    const output = status === 'completed' ? [message] : []
+    const reasoning = { type: 'reasoning', id: `rs_${id}`, summary: [] }
+    const output = status === 'completed' ? [reasoning, message] : []
     const usage = { input_tokens: 5, output_tokens: 3, total_tokens: 8, input_tokens_details: { cached_tokens: 0 } }
     return { id, object: 'response', created_at: 1, model: 'gpt-5', status, store, output, usage }
   }
@@ -66,6 +67,7 @@ async function withServer(
   await test({ model, upstream, server })
 }
 
+const withoutId = ({ id: _id, ...item }: { id?: string } = {}) => item
 const lastBody = ({ requests }: RecordingServer) => JSON.parse(requests.at(-1)?.body.toString() ?? '{}')
 
 describe('a response that the upstream stores', () => {
@@ -107,6 +109,66 @@ describe('a response that the upstream stores', () => {
     }),
   )
 
+  verifies('S-03', 'in the background › is stored once by parallel retrievals, and not when cancelled', () =>
+    withServer(async ({ model, server }) => {
+      const { responses } = server.client('demo:ann')
+      const first = await responses.create({ model: 'gpt-5', input: 'One', background: true })
+      ;(model.responses.get(first.id) as Stored).status = 'completed'
+      await Promise.all([responses.retrieve(first.id), responses.retrieve(first.id)])
+      const second = await responses.create({ model: 'gpt-5', input: 'Two', background: true })
+      await responses.cancel(second.id)
+      await responses.retrieve(second.id)
+      expect(await server.transcriptLines('demo:ann')).toEqual([
+        'user: One',
+        'assistant: Reply of resp_1.',
+        'user: Two',
+      ])
+    }),
+  )
+
+  verifies(['F-01', 'S-03'], 'and forked › is continued in both ways, without memory added to each response', () =>
+    withServer(async ({ upstream, server }) => {
+      await server.memory.remember('demo', { category: 'domain', key: 'hours', value: '9 to 5' })
+      const { responses } = server.client('demo:ann')
+      const { id: root } = await responses.create({ model: 'gpt-5', input: 'One' })
+      const fork = (input: string, id: string) => ({ model: 'gpt-5', input, previous_response_id: id })
+      const [a, b] = [await responses.create(fork('A', root)), await responses.create(fork('B', root))]
+      for (const request of [fork('A2', a.id), fork('B2', b.id)]) {
+        await responses.create(request)
+        expect(lastBody(upstream)).toEqual(request)
+      }
+    }),
+  )
+
+  verifies('T-11', 'and its items › cannot be named by another tenant in any request', async () => {
+    const credentials = new Credentials(join(folder, 'others.json'))
+    const { key } = await credentials.create({ name: 'a', scopes: ['acme'] }, Date.now())
+    await withServer(
+      async ({ upstream, server }) => {
+        const post = async (path: string, body: object) => {
+          const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+          const init = { method: 'POST', headers, body: JSON.stringify({ model: 'gpt-5', ...body }) }
+          return (await fetch(`${server.url}${path}`, init)).status
+        }
+        const reference = { type: 'item_reference', id: 'msg_of_beta' }
+        const question = { role: 'user', content: 'Repeat it' }
+        expect([
+          await post('/v1/responses', { previous_response_id: 'resp_of_beta', input: 'Repeat it' }),
+          await post('/v1/responses', { conversation: 'conv_of_beta', input: 'Repeat it' }),
+          await post('/v1/responses', { input: [reference, question] }),
+          await post('/v1/acme:ann/responses', { input: [reference, question] }),
+          await post('/v1/acme:ann/responses', {
+            previous_response_id: 'resp_of_beta',
+            metadata: { task: 'title_generation' },
+            input: 'Repeat it',
+          }),
+        ]).toEqual([403, 403, 403, 404, 404])
+        expect(upstream.requests).toEqual([])
+      },
+      { credentials },
+    )
+  })
+
   verifies('F-05', 'of another session › is refused to a key of one tenant', async () => {
     const credentials = new Credentials(join(folder, 'keys.json'))
     const { key: acmeKey } = await credentials.create({ name: 'a', scopes: ['acme'] }, Date.now())
@@ -144,19 +206,29 @@ describe('a response that the upstream does not store', () => {
     }),
   )
 
-  verifies(['F-02', 'S-03'], 'continued by its id › has its history sent with it', () =>
-    withServer(async ({ upstream, server }) => {
-      const { responses } = server.client('demo:ann')
-      const reasoning = { effort: 'low' } as const
-      const first = await responses.create({ model: 'gpt-5', input: 'One', store: false, reasoning })
-      await responses.create({ model: 'gpt-5', input: 'Two', previous_response_id: first.id, store: false, reasoning })
-      expect(lastBody(upstream)).toEqual({
-        model: 'gpt-5',
-        store: false,
-        reasoning,
-        include: ['reasoning.encrypted_content'],
-        input: [{ role: 'user', content: 'One' }, ...first.output, { role: 'user', content: 'Two' }],
-      })
-    }),
+  verifies(
+    ['F-02', 'S-03'],
+    'continued by its id › has its history sent with it, without reasoning that has no text',
+    () =>
+      withServer(async ({ upstream, server }) => {
+        const { responses } = server.client('demo:ann')
+        const reasoning = { effort: 'low' } as const
+        const first = await responses.create({ model: 'gpt-5', input: 'One', store: false, reasoning })
+        await responses.create({
+          model: 'gpt-5',
+          input: 'Two',
+          previous_response_id: first.id,
+          store: false,
+          reasoning,
+        })
+        expect(lastBody(upstream)).toEqual({
+          model: 'gpt-5',
+          store: false,
+          reasoning,
+          include: ['reasoning.encrypted_content'],
+          // The id of a message would make the API look for the reasoning before it.
+          input: [{ role: 'user', content: 'One' }, withoutId(first.output[1]), { role: 'user', content: 'Two' }],
+        })
+      }),
   )
 })

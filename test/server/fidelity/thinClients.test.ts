@@ -168,4 +168,16 @@ describe('a client that sends only new messages', () => {
         })
       },
     )
+
+  verifies(['F-02', 'F-04'], 'messages, six turns with cache markers › at most four markers are sent', async () => {
+    await using recorder = await startRecorder('anthropic')
+    recorder.begin('markers', ...Array.from({ length: 6 }, () => replyWith('Yes.')))
+    for (let turn = 1; turn <= 6; turn++)
+      await send(recorder, messages, [
+        { role: 'user', content: [{ type: 'text', text: `Question ${turn}`, ...cacheMarker }] },
+      ])
+    const texts = recorder.exchanges.map(({ forwarded }) => forwarded[0]?.text ?? '')
+    expect(texts.map((text) => text.split('cache_control').length - 1)).toEqual([1, 2, 3, 4, 4, 4])
+    expect(texts[5]?.indexOf('Question 3')).toBeLessThan(texts[5]?.indexOf('cache_control') ?? 0)
+  })
 })

@@ -31,6 +31,35 @@ describe('a client that sends only new messages', () => {
       expect(session.prompt()).toEqual(['Hello', 'Re: Hello', 'What is X?', '', '42', 'Re: 42', 'And now?'])
     })
 
+  verifies('F-04', 'with a tool loop in its first turn › stays thin', async () => {
+    await using session = await openTestSession({ reply })
+    await session.chat([user('What is X?')])
+    await session.chat([user('What is X?'), call, result])
+    const next = await session.chat([user('And now?')])
+    expect(next.headers.get('x-threadkeep-history')).toBe('thin')
+    expect(session.prompt()).toEqual(['What is X?', '', '42', 'Re: 42', 'And now?'])
+  })
+
+  verifies('F-04', 'and never answers a tool call › goes on with its history', async () => {
+    await using session = await openTestSession({ reply })
+    await session.chat([user('My name is Ann.')])
+    await session.chat([user('What is X?')])
+    for (const question of ['What is my name?', 'Hello?']) {
+      const response = await session.chat([user(question)])
+      expect(response.headers.get('x-threadkeep-history')).toBe('thin')
+      expect(session.prompt().slice(0, 2)).toEqual(['My name is Ann.', 'Re: My name is Ann.'])
+    }
+  })
+
+  verifies('F-04', 'and a sub-agent with other instructions during a tool call › are kept apart', async () => {
+    await using session = await openTestSession({ reply })
+    await session.chat([{ role: 'system', content: 'Main.' }, user('What is X?')])
+    const task = [{ role: 'system', content: 'Sub.' }, user('Look for X.')]
+    const response = await session.chat(task)
+    expect(response.headers.get('x-threadkeep-history')).toBe('full')
+    expect(session.prompt().slice(0, 2)).toEqual(['Sub.', 'Look for X.'])
+  })
+
   verifies('F-04', 'with the header full › sends a conversation of its own', async () => {
     await using session = await openTestSession()
     await session.chat([user('My name is Ann.')])
