@@ -138,8 +138,8 @@ function toIncoming(message: ParsedMessage, payload: Payload | undefined): Messa
 }
 
 /**
- * Takes a turn that the upstream refused out of the session, with its receipt left. After any other failure the question
- * stays, so that a retry continues it.
+ * Takes a turn that the upstream refused out of the session; its receipt stays. After any other failure the question
+ * stays too, so that a retry continues it.
  */
 export async function rollBackIfRefused(turn: Turn, response: UpstreamResponse): Promise<void> {
   const { request, key, resolved, cutFrom, epoch } = turn
@@ -149,7 +149,7 @@ export async function rollBackIfRefused(turn: Turn, response: UpstreamResponse):
   try {
     await server.sessionLocks.run(formatKey(key), async () => {
       const hasFollower = await eraseQuestion(turn)
-      // What was said since belongs to the edited conversation, so the taken-back messages stay in their branch.
+      // Newer messages belong to the edited conversation, so the taken-back ones stay in their branch.
       if (cutFrom !== undefined && !hasFollower) await restoreBranch(resolved.memory, key, cutFrom)
       await storeReceipt(sessions, key, buildReceipt(server.prices, turn, { sequence: null, at: clock() }))
     })
