@@ -42,10 +42,7 @@ function responseRoutes(method: string, path: string, handle: StoredHandler): Ha
   const handler = async (context: RequestContext): Promise<void> => {
     const found = await findResponse(context)
     const isHeldUpstream = found === undefined || found.receipt.isStoredUpstream === true
-    if (isHeldUpstream) {
-      if (method === 'DELETE' && found?.reply !== undefined) await forgetReply(found)
-      return forwardAs(context, { isOwn: found !== undefined, relay: relayOf(context, found) })
-    }
+    if (isHeldUpstream) return forwardAs(context, { isOwn: found !== undefined, relay: relayOf(context, found) })
     if (found.reply === undefined) throw responseNotFound(context.params.response ?? '')
     return handle(context, { ...found, reply: found.reply })
   }
@@ -80,8 +77,16 @@ async function findReply(memory: Memory, key: Key, sequence: number | null): Pro
   return branch && readMessageAt(memory, branch, sequence)
 }
 
-/** Stores the reply of a response that ran in the background when the client retrieves it. */
+/**
+ * Relays what the upstream says of a response. The session stores the reply of one that ran in the background when the
+ * client retrieves it, and forgets the reply of one that the upstream has deleted.
+ */
 function relayOf(context: RequestContext, found: StoredResponse | undefined): typeof relayResponse {
+  if (found?.reply !== undefined && context.request.method === 'DELETE')
+    return async (response, client) => {
+      if (response.status < 300) await forgetReply(found)
+      await relayResponse(response, client)
+    }
   const question = found?.receipt.question
   const isRetrieval = context.request.method === 'GET' && !context.query.has('stream')
   if (found === undefined || question === undefined || found.reply !== undefined || !isRetrieval) return relayResponse

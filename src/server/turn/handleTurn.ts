@@ -210,7 +210,7 @@ async function reconcileTurn(
       isSingleConversation: !isSessionFromBody,
       forcedHistory: headers.history ?? history,
       refersToStored: parsed.references.length > 0,
-      setup: setupDigest(parsed),
+      digestSetup: () => setupDigest(parsed),
       hasResentBefore: async () => {
         resends ??= await hasResentHistory(internalsOf(memory).sessions, key, headers.client)
         return resends

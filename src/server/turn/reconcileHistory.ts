@@ -22,8 +22,8 @@ export type ReconcileOptions = {
   readonly forcedHistory: HistoryMode | undefined
   /** True when the request refers to stored items of its conversation instead of repeating them. */
   readonly refersToStored: boolean
-  /** Digest of the instructions and tools of the request. */
-  readonly setup: string
+  /** Returns the digest of the instructions and tools of the request. */
+  readonly digestSetup: () => string
   /** Tells whether the client has resent its conversation before. */
   readonly hasResentBefore: () => Promise<boolean>
 }
@@ -147,7 +147,7 @@ function isSingleTurn(messages: readonly ClientMessage[]): boolean {
  * instructions: it comes from another conversation of the same program, such as a sub-agent's.
  */
 async function ignoresOpenCall(
-  { memory, key, messages, setup }: ReconcileOptions,
+  { memory, key, messages, digestSetup }: ReconcileOptions,
   { recent }: ConversationChange,
 ): Promise<boolean> {
   if (messages.some(({ role }) => role === 'tool')) return false
@@ -155,7 +155,7 @@ async function ignoresOpenCall(
   for (const { toolCalls, sequence } of newest.values()) {
     if (toolCalls === undefined) continue
     const receipt = await findReceipt(internalsOf(memory).sessions, key, { sequence })
-    if (receipt?.setup !== undefined && receipt.setup !== setup) return true
+    if (receipt?.setup !== undefined && receipt.setup !== digestSetup()) return true
   }
   return false
 }
