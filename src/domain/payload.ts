@@ -27,8 +27,8 @@ const escapedKeyPattern = /^\$+content$/
  * const packed = packPayload({ protocol: 'messages', items: [{ role: 'user', content }] }, content)
  */
 export function packPayload({ protocol, count, items }: Payload, content: string): string {
-  const finder = new TextFinder(content)
-  return JSON.stringify({ protocol, count, items: items.map((item) => pack(item, finder)) })
+  const find = createFinder(content)
+  return JSON.stringify({ protocol, count, items: items.map((item) => pack(item, find)) })
 }
 
 /** Restores the payload that `packPayload` was given; undefined if the packed text is damaged. */
@@ -62,8 +62,8 @@ export function describePayloadFault(value: unknown): { readonly field: string; 
  */
 export function payloadText({ items }: Payload, content: string): string {
   const texts: string[] = []
-  const finder = new TextFinder(content)
-  for (const text of stringsIn(items, unreadFieldPattern)) if (!isFound(finder, text)) texts.push(text)
+  const find = createFinder(content)
+  for (const text of stringsIn(items, unreadFieldPattern)) if (!isFound(find, text)) texts.push(text)
   return texts.join('\n')
 }
 
@@ -88,49 +88,37 @@ function* stringsIn(value: unknown, skippedFields: RegExp): Iterable<string> {
 }
 
 /** True if the content has a string as it is, or escaped as in the JSON text of tool arguments. */
-function isFound(finder: TextFinder, text: string): boolean {
-  const escaped = JSON.stringify(text).slice(1, -1)
-  return finder.find(text) >= 0 || (escaped !== text && finder.find(escaped) >= 0)
-}
+const isFound = (find: TextFinder, text: string): boolean =>
+  find(text) >= 0 || find(JSON.stringify(text).slice(1, -1)) >= 0
 
 /** Searches out of order or in vain that are made per payload: each one may read the whole content. */
 const maxFullSearches = 64
 
-/** Finds strings in a content, mostly in their order there, in time linear in the content. */
-class TextFinder {
-  readonly #content: string
-  #position = 0
-  #fullSearches = 0
+/** Returns the offset of a string in a content; -1 if it is not there, or if too many searches were in vain. */
+type TextFinder = (text: string) => number
 
-  constructor(content: string) {
-    this.#content = content
-  }
-
-  /** Returns the offset of a string; -1 if the content does not have it, or if too many searches were in vain. */
-  find(text: string): number {
-    if (this.#fullSearches > maxFullSearches) return -1
-    const next = this.#content.indexOf(text, this.#position)
-    if (next >= 0) {
-      this.#position = next + text.length
-      return next
-    }
-    this.#fullSearches++
-    return this.#content.indexOf(text)
+/** Creates a finder for strings that mostly come in their order in the content; its time is linear in the content. */
+function createFinder(content: string): TextFinder {
+  let position = 0
+  let fullSearches = 0
+  return (text) => {
+    if (fullSearches > maxFullSearches) return -1
+    const next = content.indexOf(text, position)
+    if (next >= 0) position = next + text.length
+    else fullSearches++
+    return next < 0 ? content.indexOf(text) : next
   }
 }
 
-function pack(value: unknown, finder: TextFinder): unknown {
+function pack(value: unknown, find: TextFinder): unknown {
   if (typeof value === 'string') {
-    const offset = value.length < minReferenceCharacters ? -1 : finder.find(value)
+    const offset = value.length < minReferenceCharacters ? -1 : find(value)
     return offset < 0 ? value : { [referenceKey]: [offset, value.length] }
   }
-  if (Array.isArray(value)) return value.map((item) => pack(item, finder))
+  if (Array.isArray(value)) return value.map((item) => pack(item, find))
   if (!isObject(value)) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [
-      escapedKeyPattern.test(name) ? `$${name}` : name,
-      pack(inner, finder),
-    ]),
+    Object.entries(value).map(([name, inner]) => [escapedKeyPattern.test(name) ? `$${name}` : name, pack(inner, find)]),
   )
 }
 

@@ -145,7 +145,8 @@ function extendRequest(
   { preamble, memory, from = 0, isHeldUpstream = false }: RequestAdditions,
 ): RequestBody {
   const { previous_response_id: _previous, conversation: _conversation, ...rest } = request.body
-  const body = isHeldUpstream ? request.body : rest
+  const hasIds = request.previousResponseId !== undefined || request.conversationId !== undefined
+  const body = isHeldUpstream || !hasIds ? request.body : rest
   if (preamble.length === 0 && memory === undefined && from === 0) return body
   const items = readItems(request.body)
   const own = from === 0 ? items : [...items.slice(0, from).filter(isInstruction), ...items.slice(from)]

@@ -42,8 +42,8 @@ describe('ConfigWatcher', () => {
     await using opened = await openConfiguredServer(fresh('.json'), { store: `sqlite:${fresh()}` })
     const { store } = internalsOf(opened.server.memories.scopes)
     const limitOf = ({ headers }: ChatResult) => headers.get('x-threadkeep-tokens')?.split('/')[1]
-    // The window of an unknown model, less the default reply.
-    expect(limitOf(await opened.ask('acme:ann', 'My cat is called Miso.'))).toBe('123904')
+    // The window of an unknown model.
+    expect(limitOf(await opened.ask('acme:ann', 'My cat is called Miso.'))).toBe('128000')
     const changed = { profile: 'small', profiles: small, templates: { sales: { preamble: 'You sell lamps.' } } }
     expect(await opened.reconfigure(configText({ ...changed, store: 'sqlite:kept.db' }))).toBe('applied')
     const answer = await opened.ask('acme:ann', 'What is my cat called?')

@@ -138,13 +138,15 @@ describe('Responses upstream request', () => {
     expect(build({ input, include: ['reasoning.encrypted_content'] }).input).toEqual(input)
   })
 
-  it('with stored items keeps the ids of the client and appends memory', () => {
+  it('with items that the upstream holds keeps the ids of the client and appends memory', () => {
     const items = [{ type: 'item_reference', id: 'msg_1' }, { type: 'reasoning', id: 'rs_1', summary: [] }, question]
     const body = { input: items, previous_response_id: 'resp_1', store: true }
     const request = responsesProtocol.parseRequest(body, chars4)
-    expect(responsesProtocol.extendRequest(request, { preamble: [] })).toEqual(body)
+    const held = { preamble: [], isHeldUpstream: true }
+    expect(responsesProtocol.extendRequest(request, held)).toEqual(body)
+    expect(responsesProtocol.extendRequest(request, { preamble: [] })).toEqual({ input: items, store: true })
     const added = { type: 'message', role: 'developer', content: [{ type: 'input_text', text: '<memory>Hi</memory>' }] }
-    expect(responsesProtocol.extendRequest(request, { preamble: [], memory: '<memory>Hi</memory>' })).toEqual({
+    expect(responsesProtocol.extendRequest(request, { ...held, memory: '<memory>Hi</memory>' })).toEqual({
       ...body,
       input: [...items, added],
     })
