@@ -18,14 +18,7 @@ import {
   toBlocks,
   toChatMessages,
 } from './messagesBlocks.ts'
-import {
-  createPayload,
-  type HistoryPart,
-  hasInlineMedia,
-  isPlainText,
-  messagesOfElement,
-  restorePayloads,
-} from './payloads.ts'
+import { createPayload, type HistoryPart, isPlainText, restorePayloads } from './payloads.ts'
 import type {
   ClientMessage,
   FilePart,
@@ -106,10 +99,9 @@ function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConve
 
 /** An element of the list may be several messages: each tool result is one of its own. */
 function payloadOf(request: ParsedRequest, position: number): Payload | undefined {
-  const message = request.messages[position] as ClientMessage
-  const original = (request.body.messages as readonly unknown[])[message.index]
-  if (isPlainText(original) || hasInlineMedia(original)) return undefined
-  return createPayload('messages', [original], messagesOfElement(request.messages, position), message)
+  const { index } = request.messages[position] as ClientMessage
+  const original = (request.body.messages as readonly unknown[])[index]
+  return isPlainText(original) ? undefined : createPayload('messages', original, request.messages, position)
 }
 
 function buildRequest(

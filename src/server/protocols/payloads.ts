@@ -40,25 +40,28 @@ function restoreAt(
 }
 
 /**
- * Creates the payloads of consecutive messages that make up the same elements of the client's list: the first message
- * gets all of them, and the others an empty one that marks them as part of it.
+ * Creates the payload of a message that comes from one element of the client's list. The first message of the element
+ * gets the element, and the others an empty payload that marks them as part of it. Undefined if it holds media.
  */
-export const createPayload = (
+export function createPayload(
   protocol: ProtocolName,
-  items: readonly unknown[],
-  group: readonly ClientMessage[],
-  message: ClientMessage,
-): Payload => (message === group[0] ? { protocol, items, count: group.length } : { protocol, items: [], count: 1 })
-
-/** Messages that come from the same element of the client's list as the one at `position`. */
-export function messagesOfElement(messages: readonly ClientMessage[], position: number): readonly ClientMessage[] {
+  element: unknown,
+  messages: readonly ClientMessage[],
+  position: number,
+): Payload | undefined {
   const index = messages[position]?.index
-  let first = position
-  while (first > 0 && messages[first - 1]?.index === index) first--
+  const isFirst = messages[position - 1]?.index !== index
+  // An element may be thousands of tool results, so only its first message looks at all of it.
+  if (!isFirst) return hasMediaByElement.get(element as object) === true ? undefined : { protocol, items: [] }
+  const hasMedia = hasInlineMedia(element)
+  hasMediaByElement.set(element as object, hasMedia)
+  if (hasMedia) return undefined
   let end = position + 1
-  while (messages[end]?.index === index && end < messages.length) end++
-  return messages.slice(first, end)
+  while (end < messages.length && messages[end]?.index === index) end++
+  return { protocol, items: [element], count: end - position }
 }
+
+const hasMediaByElement = new WeakMap<object, boolean>()
 
 /** True if a value holds the bytes of media or a document: those are stored as a placeholder only. */
 export function hasInlineMedia(value: unknown): boolean {

@@ -183,4 +183,17 @@ describe('Anthropic upstream request', () => {
       `event: error\ndata: {"type":"error","error":{"type":"${type}","message":"m"}}\n\n`,
     )
   })
+
+  it('with 9,000 tool results in one message › their payloads are created in linear time', () => {
+    const content = Array.from({ length: 9_000 }, (_, index) => ({
+      type: 'tool_result',
+      tool_use_id: `call_${index}`,
+      content: 'x'.repeat(100),
+    }))
+    const message = { role: 'user', content }
+    const request = messagesProtocol.parseRequest({ model: 'm', messages: [message] }, chars4)
+    const payloads = request.messages.map((_, position) => messagesProtocol.payloadOf(request, position))
+    expect(payloads[0]).toEqual({ protocol: 'messages', items: [message], count: 9_000 })
+    expect(payloads.slice(1).every((payload) => payload?.items.length === 0)).toBe(true)
+  })
 })
