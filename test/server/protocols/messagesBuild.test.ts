@@ -188,7 +188,7 @@ describe('Anthropic upstream request', () => {
     const content = Array.from({ length: 9_000 }, (_, index) => ({
       type: 'tool_result',
       tool_use_id: `call_${index}`,
-      content: 'x'.repeat(100),
+      content: Array.from({ length: 20 }, () => ({ type: 'text', text: 'x' })),
     }))
     const message = { role: 'user', content }
     const request = messagesProtocol.parseRequest({ model: 'm', messages: [message] }, chars4)

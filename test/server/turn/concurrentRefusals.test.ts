@@ -58,12 +58,25 @@ describe('a refused turn', () => {
     expect(await session.transcript()).toEqual(['user: One', 'assistant: First', 'user: Two', 'assistant: Second'])
   })
 
+  verifies('F-03', 'sent twice at once, refused before the other is accepted › keeps the question', async () => {
+    await using session = await openSession()
+    await session.ask([user('One')], 200, 'First')
+    const refused = session.send([...opening, user('Two')])
+    await refused.arrived
+    const accepted = session.send([...opening, user('Two')])
+    await accepted.arrived
+    await refused.answer(400, 'No')
+    await accepted.answer(200, 'Second')
+    expect(await session.transcript()).toEqual(['user: One', 'assistant: First', 'user: Two', 'assistant: Second'])
+  })
+
   verifies('F-03', 'sent twice at once, both refused › leaves nothing', async () => {
     await using session = await openSession()
     await session.ask([user('One')], 200, 'First')
     const one = session.send([...opening, user('Two')])
     await one.arrived
     const other = session.send([...opening, user('Two')])
+    await other.arrived
     await one.answer(400, 'No')
     await other.answer(400, 'No')
     expect(await session.transcript()).toEqual(['user: One', 'assistant: First'])

@@ -18,9 +18,9 @@ describe('context window of a model', () => {
 
   it('in the configuration › comes first, an exact name before a pattern', () => {
     const configured = { 'My-*': 8_192, 'my-model': 4_096, '*-long-*b': 1_000_000, 'gpt-4o*': 64_000 }
-    const windows = ['my-model', 'org/my-other', 'x-long-7b', 'x-long-7c', 'gpt-4o'].map((model) =>
+    const windows = ['my-model', 'org/my-model', 'org/my-other', 'x-long-7b', 'x-long-7c', 'gpt-4o'].map((model) =>
       contextWindowOf(model, configured),
     )
-    expect(windows).toEqual([4_096, 8_192, 1_000_000, 128_000, 64_000])
+    expect(windows).toEqual([4_096, 4_096, 8_192, 1_000_000, 128_000, 64_000])
   })
 })
