@@ -1,7 +1,9 @@
 import { type DerivedEntry, formatPromotedId, type Message, type SequenceRange, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
+import { getOrCompute } from '../domain/keyed.ts'
 import { type Band, maxBandTokens, type RenderStep } from '../domain/profile.ts'
 import { isInRanges } from '../domain/session.ts'
+import type { PassageRange } from '../text/passages.ts'
 import type {
   Allocation,
   BandAllocation,
@@ -24,14 +26,17 @@ import {
   type Renderer,
   type RenderMode,
   renderModeOf,
+  singleUnit,
   turnMode,
   type Unit,
 } from './render.ts'
 
 const whole: RenderStep = { as: 'whole' }
+/** The oldest message of a limited tail loses its beginning, so that the conversation goes on without a gap. */
+const endSteps: readonly RenderStep[] = [whole, { as: 'end' }]
 const newestTurnSteps: readonly RenderStep[] = [whole, { as: 'squeeze' }, { as: 'fit' }]
 /** Share of the budget for the newest stored turn if the question is not part of the session. */
-const unaskedTurnShare = 0.1
+const unaskedTurnShare = 0.05
 /** With less room than this, no render step is tried. */
 const minUsefulTokens = 6
 const noOverhead: PendingOverhead = { items: [], tokens: 0, dayLine: '' }
@@ -80,6 +85,8 @@ type Placement = { readonly band: Band | undefined; readonly mode: RenderMode; r
 class BudgetAllocator {
   readonly #messages: MessagePiece[] = []
   readonly #derived: DerivedPiece[] = []
+  /** Shown passages by the sequence number of their message. */
+  readonly #passages = new Map<number, MessagePiece[]>()
   /** Shown messages, indexed by distance from the newest one. */
   readonly #shown: boolean[] = []
   /** Names of charged overheads, and shown derived entries. */
@@ -99,8 +106,9 @@ class BudgetAllocator {
   }
 
   result(bands: readonly BandAllocation[]): Allocation {
+    const messages = sortBySequence(this.#joinPassages())
     return {
-      messages: sortBySequence(this.#messages),
+      messages,
       derived: this.#derived,
       overheadTokens: this.#overheadTokens,
       spentTokens: this.#spent,
@@ -186,6 +194,37 @@ class BudgetAllocator {
     return overhead.tokens + (this.#renderer.renderUnit(unit, mode, whole, this.#budget)?.tokens ?? this.#budget)
   }
 
+  /** Joins the shown passages of each message into one piece, which costs no more than they do. */
+  #joinPassages(): MessagePiece[] {
+    const pieces: MessagePiece[] = []
+    for (const piece of this.#messages) {
+      const message = piece.unit.messages[0] as Message
+      const parts = this.#passages.get(message.sequence)
+      if (parts === undefined || piece.unit.passage === undefined) pieces.push(piece)
+      else if (parts[0] === piece) pieces.push(this.#joinPieces(message, parts))
+    }
+    return pieces
+  }
+
+  #joinPieces(message: Message, parts: readonly MessagePiece[]): MessagePiece {
+    const [first] = parts as [MessagePiece]
+    if (parts.length === 1) return first
+    const passages = parts.map(({ unit }) => unit.passage as PassageRange).sort(([a], [b]) => a - b)
+    const tokens = parts.reduce((sum, { rendering }) => sum + rendering.tokens, 0)
+    const mode = renderModeOf(first.band as Band)
+    const isComplete = passages.reduce((sum, [start, end]) => sum + end - start, 0) === message.content.length
+    const unit = singleUnit(message)
+    const rendering =
+      (isComplete ? this.#renderer.renderUnit(unit, mode, whole, tokens) : null) ??
+      this.#renderer.renderPassages(message, passages, mode, tokens)
+    if (rendering === null) {
+      const texts = passages.map((range) => parts.find((part) => part.unit.passage === range)?.rendering.text ?? '')
+      return { ...first, rendering: { ...first.rendering, text: texts.join(''), tokens } }
+    }
+    this.#spent -= tokens - rendering.tokens
+    return { ...first, unit: { ...unit, ...(first.unit.isFiller && { isFiller: true }) }, rendering }
+  }
+
   /** Adds the candidates of a band in at most `maxTokens`. Returns false if one of them did not fit. */
   fillBand(allocation: BandAllocation, maxTokens: Tokens): boolean {
     const { candidates, band } = allocation
@@ -199,8 +238,9 @@ class BudgetAllocator {
         continue
       const mustShorten =
         shortenedRuns.length > 0 && unit.messages.some(({ sequence }) => isInRanges(shortenedRuns, sequence))
-      if (this.#add(allocation, mustShorten ? shorteningSteps(band.renderings) : band.renderings, unit, undefined))
-        continue
+      const isOldestOfTail = 'tail' in band.claim && candidates.limit < this.#budget && at === units.length - 1
+      const steps = mustShorten ? shorteningSteps(band.renderings) : isOldestOfTail ? endSteps : band.renderings
+      if (this.#add(allocation, steps, unit, undefined)) continue
       this.#recordMiss(allocation, unit, undefined)
       if (allocation.misses.length <= maxMisses) continue
       recordSkippedUnits(allocation, at + 1)
@@ -248,14 +288,17 @@ class BudgetAllocator {
       const rendering =
         unit === undefined
           ? this.#renderer.renderDerived(derived as DerivedEntry, step, maxTokens)
-          : this.#renderer.renderUnit(unit, mode, step, maxTokens)
+          : unit.passage === undefined
+            ? this.#renderer.renderUnit(unit, mode, step, maxTokens)
+            : this.#renderer.renderPassages(unit.messages[0] as Message, [unit.passage], mode, maxTokens)
       if (rendering === null) continue
       if (overhead !== noOverhead) {
         this.#charge(overhead)
         if (!('recalled' in band.claim)) allocation.overhead = noOverhead
       }
       allocation.used = used + rendering.tokens + overhead.tokens
-      this.#append({ reason: 'band', band, unit, derived, rendering, renderedAs: step.as, dayLine: overhead.dayLine })
+      const renderedAs = unit?.passage === undefined ? step.as : 'passages'
+      this.#append({ reason: 'band', band, unit, derived, rendering, renderedAs, dayLine: overhead.dayLine })
       return true
     }
     return false
@@ -302,7 +345,10 @@ class BudgetAllocator {
     return false
   }
 
+  /** True if a message of the unit is shown. Other passages of a message do not count. */
   #isShown(unit: Unit): boolean {
+    const parts = unit.passage && this.#passages.get(firstSequence(unit))
+    if (parts !== undefined) return parts.some((part) => part.unit.passage?.[0] === unit.passage?.[0])
     for (const { sequence } of unit.messages)
       if (this.#shown[this.#input.head.lastSequence - sequence] === true) return true
     return false
@@ -337,6 +383,8 @@ class BudgetAllocator {
     const { unit, derived } = piece
     if (unit !== undefined) {
       this.#messages.push(piece as MessagePiece)
+      if (unit.passage !== undefined)
+        getOrCompute(this.#passages, firstSequence(unit), () => []).push(piece as MessagePiece)
       for (const { sequence } of unit.messages) this.#shown[this.#input.head.lastSequence - sequence] = true
     }
     if (derived !== undefined) {

@@ -9,6 +9,9 @@ import type { Rendering, RenderMode, Unit } from './render.ts'
  */
 export type PieceReason = 'newest' | 'opening' | 'since' | 'band'
 
+/** Step that rendered a piece; `passages` for some passages of a message. */
+export type RenderedAs = RenderStep['as'] | 'passages'
+
 /** A rendered entry of the context. */
 export type Piece = {
   readonly reason: PieceReason
@@ -16,7 +19,7 @@ export type Piece = {
   readonly unit: Unit | undefined
   readonly derived: DerivedEntry | undefined
   readonly rendering: Rendering
-  readonly renderedAs: RenderStep['as']
+  readonly renderedAs: RenderedAs
   /** Date line above the piece, or ''. */
   readonly dayLine: string
 }

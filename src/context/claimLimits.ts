@@ -16,6 +16,7 @@ import {
 } from '../domain/profile.ts'
 import { isInRanges, type SessionHead } from '../domain/session.ts'
 import { isQuestion } from '../text/sentences.ts'
+import { extractTerms } from '../text/words.ts'
 import type { Unit } from './render.ts'
 
 /** Entries that a band may show, best first. */
@@ -106,11 +107,19 @@ function tailRange(
     return { start: reach, limit: budget }
   if (total <= tail.keepAll * messageBudget) return { start: 0, limit: budget }
   if (isSmallBudget) {
-    const limit = Math.floor((isQuestion(question) ? tail.smallBudget.question : tail.smallBudget.otherwise) * budget)
+    const limit = Math.floor(smallBudgetShare(tail.smallBudget, question) * budget)
     return { start: total - limit, limit }
   }
   const step = Math.max(1, Math.floor((tail.high - tail.low) * messageBudget))
   return { start: step * Math.max(0, Math.floor((total - tail.low * messageBudget) / step)), limit: budget }
+}
+
+/** Fewer words than this say little about what to look for. */
+const minStatementTerms = 4
+
+function smallBudgetShare({ question, statement, otherwise }: Tail['smallBudget'], text: string): number {
+  if (isQuestion(text)) return question
+  return extractTerms(text).length >= minStatementTerms ? statement : otherwise
 }
 
 /**

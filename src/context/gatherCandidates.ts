@@ -12,9 +12,10 @@ import { getOrCompute } from '../domain/keyed.ts'
 import type { Origin } from '../domain/ledger.ts'
 import type { IndexHit, IndexQuery, PageOptions } from '../domain/ports.ts'
 import type { Band, Profile } from '../domain/profile.ts'
-import { estimateReservedTokens, getImportance, matchesClaim } from '../domain/profile.ts'
+import { estimateReservedTokens, getImportance, matchesClaim, maxBandTokens } from '../domain/profile.ts'
 import { isInRanges, type SessionHead } from '../domain/session.ts'
 import type { TimeRange } from '../text/calendar.ts'
+import { type PassageRange, splitPassages } from '../text/passages.ts'
 import {
   type BandCandidates,
   type BudgetPressure,
@@ -106,7 +107,12 @@ export function* gatherCandidates(
     inReadingOrder[bands.indexOf(band)] = candidates
     if ('kind' in claim) candidates.derived = claimDerived(claim, derived)
     else if ('first' in claim) candidates.units = yield* reader.readFirst(claim.first)
-    else if ('recalled' in claim) candidates.units = yield* reader.search(question, claim.recalled.limit, period)
+    else if ('recalled' in claim)
+      candidates.units = yield* reader.recall(question, {
+        limit: claim.recalled.limit,
+        period,
+        budget: Math.min(maxBandTokens(band, budget), budget - countClaimed(byPriority)),
+      })
     else {
       const limit = claimLimitOf(candidates, claim, head, input)
       const units: Unit[] = []
@@ -176,8 +182,37 @@ const minPeriodScoreShare = 0.25
 function preferPeriod(periodHits: readonly IndexHit[], hits: readonly IndexHit[]): readonly IndexHit[] {
   const minScore = minPeriodScoreShare * (hits[0]?.score ?? 0)
   const first = periodHits.filter(({ score }) => score >= minScore)
-  const ids = new Set(first.map(({ entry }) => entry.id))
-  return [...first, ...hits.filter(({ entry }) => !ids.has(entry.id))]
+  const idOf = ({ entry, passage }: IndexHit): string => `${entry.id} ${passage?.[0] ?? 0}`
+  const ids = new Set(first.map(idOf))
+  return [...first, ...hits.filter((hit) => !ids.has(idOf(hit)))]
+}
+
+/** A hit of its own words, not only by its neighbours or its topic. */
+const isMatch = ({ why }: IndexHit): boolean => (why.words ?? 0) > 0 || (why.meaning ?? 0) > 0
+
+/** Fillers are read until all units together cost this many times the budget, because some will not fit. */
+const spareTokens = 1.1
+const fillerPage = 64
+
+function toUnit(message: Message, passage: PassageRange | undefined): Unit {
+  const isPart = passage !== undefined && passage[1] - passage[0] < message.content.length
+  return isPart ? { ...singleUnit(message), passage } : singleUnit(message)
+}
+
+function estimateTokens({ messages, passage }: Unit): Tokens {
+  const { lineTokens, content } = messages[0] as Message
+  return passage === undefined ? lineTokens : Math.ceil((lineTokens * (passage[1] - passage[0])) / content.length)
+}
+
+/** Counts the tokens of the claimed messages. */
+function countClaimed(bands: readonly BandCandidates[]): Tokens {
+  let tokens = 0
+  for (const { units, limit } of bands) {
+    let claimed = 0
+    for (const { messages } of units) for (const message of messages) claimed += message.weight
+    tokens += Math.min(claimed, limit)
+  }
+  return tokens
 }
 
 /** Reads a session page by page from both ends and gives out each unit once. */
@@ -224,21 +259,57 @@ class SessionReader {
     return this.isAtStart
   }
 
-  /** Searches the unclaimed messages. Hits from the named period come first. */
-  *search(text: string, limit: number, when: TimeRange | undefined): ContextQuery<readonly Unit[]> {
+  /**
+   * Searches the unclaimed messages for passages that matter to the question; those from the named period come first.
+   * The newest of the other messages follow, as far as the passages leave room for them.
+   */
+  *recall(
+    text: string,
+    { limit, period, budget }: { limit: number; period: TimeRange | undefined; budget: Tokens },
+  ): ContextQuery<readonly Unit[]> {
     const before = this.#firstClaimedSequence(this.#head.lastSequence + 1)
     const after = this.#lastSequenceOfFirst()
-    if (before <= after + 1 || limit === 0 || this.#isAllSent()) return none
-    const search: IndexQuery = { text, kinds: ['message'], before, limit }
+    if (before <= after + 1 || limit === 0 || budget <= 0 || this.#isAllSent()) return none
+    const search: IndexQuery = { text, kinds: ['message'], before, limit, budget }
     const { hits } = yield { search }
     const periodHits =
-      when === undefined ? [] : (yield { search: { ...search, from: when.from, to: when.to - 1 } }).hits
-    const best = preferPeriod(periodHits, hits).slice(0, limit)
-    return best.flatMap(({ entry }) =>
-      entry.kind === 'message' && entry.sequence > after && !isInRanges(this.#sentByClient, entry.sequence)
-        ? [singleUnit(entry)]
+      period === undefined ? [] : (yield { search: { ...search, from: period.from, to: period.to - 1 } }).hits
+    const isFullClient = this.#sentByClient.length > 0
+    const units = preferPeriod(periodHits, hits).flatMap((hit) =>
+      hit.entry.kind === 'message' &&
+      hit.entry.sequence > after &&
+      !isInRanges(this.#sentByClient, hit.entry.sequence) &&
+      (!isFullClient || isMatch(hit))
+        ? [toUnit(hit.entry, hit.passage)]
         : [],
     )
+    return isFullClient ? units : [...units, ...(yield* this.#readFillers(units, before, after, budget))]
+  }
+
+  /** Reads the newest messages between two sequence numbers that are not among the units and could fit beside them. */
+  *#readFillers(
+    units: readonly Unit[],
+    before: number,
+    after: number,
+    budget: Tokens,
+  ): ContextQuery<readonly Unit[]> {
+    const fillers: Unit[] = []
+    const found = new Set(units.map(firstSequence))
+    let tokens = units.reduce((sum, unit) => sum + estimateTokens(unit), 0)
+    for (let end = before; tokens < spareTokens * budget && end > after + 1; ) {
+      const { messages } = yield { page: { after, before: end, limit: fillerPage, newest: true } }
+      for (const message of messages.toReversed()) {
+        if (found.has(message.sequence) || isBlank(message.content) || tokens >= spareTokens * budget) continue
+        for (const passage of splitPassages(message.content).toReversed()) {
+          const unit = { ...toUnit(message, passage), isFiller: true }
+          fillers.push(unit)
+          tokens += estimateTokens(unit)
+        }
+      }
+      if (messages.length < fillerPage) break
+      end = (messages[0] as Message).sequence
+    }
+    return fillers
   }
 
   /** True if the client sends every message of the session itself. */

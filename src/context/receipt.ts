@@ -7,9 +7,9 @@ import {
   type Tokens,
 } from '../domain/entry.ts'
 import type { LedgerLine, Origin, Verdict } from '../domain/ledger.ts'
-import type { Band, RenderStep } from '../domain/profile.ts'
+import type { Band } from '../domain/profile.ts'
 import { countExisting, type Gap, isInRanges, type SessionHead } from '../domain/session.ts'
-import type { Allocation, DerivedPiece, MessagePiece, MissCause } from './allocation.ts'
+import type { Allocation, DerivedPiece, MessagePiece, MissCause, RenderedAs } from './allocation.ts'
 import type { ContextCandidates } from './gatherCandidates.ts'
 import { firstSequence, lastSequence, type Unit } from './render.ts'
 
@@ -22,6 +22,8 @@ const missReasons: Readonly<Record<MissCause, string>> = {
   'after-miss': 'comes after an entry that did not fit',
   empty: 'empty entry',
 }
+/** Reason for showing a message that was not found for the question. */
+const fillerReason = 'fills the rest of the budget'
 /** Reasons for leaving out messages that no band selected. */
 const notRelevant = 'not relevant to the question'
 const lessRelevant = 'less relevant to the question than the messages shown'
@@ -50,7 +52,7 @@ const derivedReasons = {
   knowledge: 'known from other sessions',
   item: 'important item',
 } as const
-const shortenedBy: Readonly<Record<RenderStep['as'], string>> = {
+const shortenedBy: Readonly<Record<RenderedAs, string>> = {
   whole: 'shortened',
   squeeze: 'white space removed',
   uncomment: 'comments removed',
@@ -59,6 +61,8 @@ const shortenedBy: Readonly<Record<RenderStep['as'], string>> = {
   json: 'JSON compacted',
   clip: 'clipped',
   fit: 'middle left out',
+  end: 'beginning left out',
+  passages: 'the passages that matter most',
 }
 
 /**
@@ -195,7 +199,8 @@ function findStops({ bands, sinceNewestTurn }: ContextCandidates, messages: read
 
 function addShown(lines: DraftLine[], { reason, band, rendering, renderedAs, unit }: MessagePiece): void {
   const name = band?.name ?? reason
-  const why = reason !== 'band' ? pieceReasons[reason] : band === undefined ? '' : bandReason(band)
+  const why =
+    reason !== 'band' ? pieceReasons[reason] : band === undefined ? '' : unit.isFiller ? fillerReason : bandReason(band)
   const { shortened, tokens } = rendering
   if (shortened) addUnit(lines, unit, tokens, name, 'shortened', `${why}; ${unit.fault ?? shortenedBy[renderedAs]}`)
   else addUnit(lines, unit, tokens, name, 'whole', why)

@@ -12,6 +12,7 @@ import { countMessageTokens } from '../text/cost.ts'
 import { digest } from '../text/digest.ts'
 import { escapeMemoryTags } from '../text/fences.ts'
 import { compactJson } from '../text/json.ts'
+import type { PassageRange } from '../text/passages.ts'
 import { selectSentences } from '../text/selectSentences.ts'
 import { fastTokenCounters, type MessageCosts } from '../tokenizers/fastTokenCounters.ts'
 import { parseArguments } from './anthropic.ts'
@@ -24,7 +25,14 @@ export type UnitFault = 'empty message' | 'tool result without its call' | 'tool
  * Smallest part of a conversation that is shown or left out: one message, or an assistant's tool calls with all their
  * results, because providers reject one without the other.
  */
-export type Unit = { readonly messages: readonly Message[]; readonly fault: UnitFault | undefined }
+export type Unit = {
+  readonly messages: readonly Message[]
+  readonly fault: UnitFault | undefined
+  /** Only this part of the only message. */
+  readonly passage?: PassageRange
+  /** Not found for the question, but shown if there is room. */
+  readonly isFiller?: boolean
+}
 
 /** Creates a unit of one message. */
 export const singleUnit = (message: Message, fault?: UnitFault): Unit => ({ messages: [message], fault })
@@ -126,13 +134,35 @@ export class Renderer {
   renderUnit(unit: Unit, mode: RenderMode, step: RenderStep, maxTokens: Tokens): Rendering | null {
     if (step.as === 'sections') return ifFits(this.#renderSections(unit, mode, maxTokens), maxTokens)
     if (step.as === 'digest' && maxTokens < minDigestTokens) return null
-    if (step.as !== 'fit') return ifFits(this.#renderStep(unit, mode, step), maxTokens)
+    if (step.as !== 'fit' && step.as !== 'end') return ifFits(this.#renderStep(unit, mode, step), maxTokens)
     const whole = this.#renderStep(unit, mode, { as: 'whole' })
-    const limit = Math.min(maxTokens, step.tokens ?? maxTokens)
+    const limit = step.as === 'end' ? maxTokens : Math.min(maxTokens, step.tokens ?? maxTokens)
     if (whole === null || whole.tokens <= limit) return whole
+    if (step.as === 'end') return this.#renderToFit(unit, mode, limit, keepEnd)
     return step.tokens !== undefined && step.tokens <= maxTokens
       ? this.#getOrRender(unit, mode, `fit ${step.tokens}`, () => this.#renderToFit(unit, mode, limit))
       : this.#renderToFit(unit, mode, limit)
+  }
+
+  /**
+   * Renders passages of a message, in their order, as one line of a block with `…` for each part left out. Returns null
+   * if they need more than `maxTokens`.
+   */
+  renderPassages(
+    message: Message,
+    passages: readonly PassageRange[],
+    mode: RenderMode,
+    maxTokens: Tokens,
+  ): Rendering | null {
+    const characters = passages.reduce((sum, [start, end]) => sum + end - start, 0)
+    // Counting costs more than most passages are worth that clearly do not fit.
+    if (message.lineTokens * (characters / message.content.length) * 0.7 > maxTokens) return null
+    const unit = singleUnit(message)
+    const name = `passages ${passages.join(' ')}`
+    return ifFits(
+      this.#getOrRender(unit, mode, name, () => this.#render(unit, mode, (content) => joinPassages(content, passages))),
+      maxTokens,
+    )
   }
 
   /** Returns the cheapest rendering of a unit that still shows part of it. */
@@ -254,7 +284,7 @@ export class Renderer {
    * Keeps the start and end of each message, as much as fits. Probes a few lengths around the one the token count
    * suggests.
    */
-  #renderToFit(unit: Unit, mode: RenderMode, maxTokens: Tokens): Rendering | null {
+  #renderToFit(unit: Unit, mode: RenderMode, maxTokens: Tokens, keep = keepEnds): Rendering | null {
     const shortest = ifFits(this.renderShortest(unit, mode), maxTokens)
     if (shortest === null) return null
     const longest = Math.max(...unit.messages.map((message) => message.content.length))
@@ -262,7 +292,7 @@ export class Renderer {
     let [low, high] = [0, longest]
     let characters = Math.min(longest - 1, maxTokens * 4)
     for (let probe = 0; probe < 12 && characters > low && characters < high; probe++) {
-      const rendering = this.#render(unit, mode, (content) => keepEnds(content, characters))
+      const rendering = this.#render(unit, mode, (content) => keep(content, characters))
       if (rendering === null) return null
       if (rendering.tokens <= maxTokens) {
         best = rendering
@@ -335,6 +365,23 @@ function keepEnds(content: string, characters: number): string {
   return characters < 60
     ? clip(text, Math.max(1, characters))
     : clipMiddle(text, Math.ceil(characters / 2), Math.floor(characters / 2))
+}
+
+/** Keeps the end, which continues in the next message. */
+const keepEnd = (content: string, characters: number): string =>
+  content.length <= characters ? content : clipMiddle(content.trim(), 0, Math.max(1, characters), '… ')
+
+/** Joins passages, with `…` for each part between, before and after them. */
+function joinPassages(content: string, passages: readonly PassageRange[]): string {
+  const runs: [number, number][] = []
+  for (const [start, end] of passages) {
+    const last = runs.at(-1)
+    if (last?.[1] === start) last[1] = end
+    else runs.push([start, end])
+  }
+  const text = runs.map(([start, end]) => content.slice(start, end).trim()).join(' … ')
+  const [first, last] = [runs[0]?.[0] ?? 0, runs.at(-1)?.[1] ?? 0]
+  return `${first > 0 ? '… ' : ''}${text}${last < content.length ? ' …' : ''}`
 }
 
 function shorten(content: string, step: RenderStep, role: string): string {

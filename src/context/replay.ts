@@ -4,8 +4,9 @@ import type { Ledger, Verdict } from '../domain/ledger.ts'
 import type { Framing } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
 import { noLimits, Ranker } from '../search/ranking.ts'
-import { searchTerms } from '../search/terms.ts'
+import { toIndexedMessage } from '../search/scopeIndex.ts'
 import type { TimeRange } from '../text/calendar.ts'
+import { type PassageRange, splitPassages } from '../text/passages.ts'
 import type { ContextQuery, ReadRequest, ReadResponse, SharedEntries } from './gatherCandidates.ts'
 
 /** A context request with all its input, as plain data that can be stored and replayed. */
@@ -40,10 +41,13 @@ export function createReadResponder(key: Key, messages: readonly Message[]): (re
     const { limit, text = '', ...limits } = request.search
     const ranker = new Ranker()
     for (const message of messages)
-      ranker.add({ ...message, owner: 0, name: message.name, terms: searchTerms(message.content) })
+      ranker.add({ ...toIndexedMessage(message), owner: 0 })
     const hits = ranker
       .rank(text, { ...noLimits, ...limits, maxResults: limit })
-      .map(({ row, score, why }) => ({ key, entry: messages[row] as Message, score, why }))
+      .map(({ message, passage, score, why }) => {
+        const entry = messages[message] as Message
+        return { key, entry, score, why, passage: splitPassages(entry.content)[passage] as PassageRange }
+      })
     return { messages: [], hits }
   }
 }

@@ -38,7 +38,12 @@ const tail = fields<Tail>({
   low: share(),
   high: share(),
   keepAll: share(),
-  smallBudget: fields<Tail['smallBudget']>({ budget: integerAtLeast(0), question: share(), otherwise: share() }),
+  smallBudget: fields<Tail['smallBudget']>({
+    budget: integerAtLeast(0),
+    question: share(),
+    statement: share(),
+    otherwise: share(),
+  }),
 })
 
 /** Accepts an object of one of several shapes, chosen by the first of their field names that it has. */

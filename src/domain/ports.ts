@@ -123,8 +123,11 @@ export interface Store {
 /** Search target: one session, or without `id` a whole scope with its own memory and all its sessions. */
 export type SearchTarget = { readonly scope: Scope; readonly id?: string }
 
-/** Embedding of a text by the embedder named `model`. Vectors of different embedders are never compared. */
-export type Vector = { readonly model: string; readonly values: Float32Array }
+/**
+ * Embedding of a text by the embedder named `model`. Vectors of different embedders are never compared. In a search by
+ * text and vector, `weight` is the share of the vector in the score.
+ */
+export type Vector = { readonly model: string; readonly values: Float32Array; readonly weight?: number }
 
 /** Search by text, by vector, or by both combined. */
 export type IndexQuery = {
@@ -135,11 +138,18 @@ export type IndexQuery = {
   readonly to?: Millis
   /** Excludes messages from this sequence number on; applies only to a search within one session. */
   readonly before?: number
+  /**
+   * Ranks for a context of this many tokens: by score per token, with every passage of a long message as a hit of its
+   * own, also with passages that merely fit the topic. Returns no more than could fit.
+   */
+  readonly budget?: Tokens
   readonly limit: number
 }
 export type IndexHit = {
   readonly key: Key
   readonly entry: Entry
+  /** The passage of the entry's text that matches best: [start, end). */
+  readonly passage?: readonly [start: number, end: number]
   readonly score: number
   /** Components of the score by name. */
   readonly why: Readonly<Record<string, number>>

@@ -1,5 +1,5 @@
 import type { DerivedEntry, Millis, Tokens } from './entry.ts'
-/** One way to render an entry. `countMatches` skips the step once that share of the budget is spent. */
+/** One way to render an entry. `upTo` skips the step once that share of the budget is spent. */
 export type RenderStep = { readonly upTo?: number } & (
   | { readonly as: 'whole' }
   /** Without redundant white space. */
@@ -14,6 +14,8 @@ export type RenderStep = { readonly upTo?: number } & (
   | { readonly as: 'json' }
   /** The first characters. */
   | { readonly as: 'clip'; readonly characters: number }
+  /** The end, as much as fits. */
+  | { readonly as: 'end' }
   /** Beginning and end, as much as fits, at most `tokens`. */
   | { readonly as: 'fit'; readonly tokens?: Tokens }
 )
@@ -30,10 +32,15 @@ export type Tail = {
   /** Nothing is cut while the complete history stays within this share of the budget. */
   readonly keepAll: number
   /**
-   * Up to `budget` tokens the tail gets a fixed share instead: `question` when the newest turn asks something that
-   * older turns may answer, else `otherwise`.
+   * Up to `budget` tokens the tail gets a fixed share instead, because older turns may matter more: `question` when the
+   * newest turn asks something, `statement` when it has enough words to search for, else `otherwise`.
    */
-  readonly smallBudget: { readonly budget: Tokens; readonly question: number; readonly otherwise: number }
+  readonly smallBudget: {
+    readonly budget: Tokens
+    readonly question: number
+    readonly statement: number
+    readonly otherwise: number
+  }
 }
 
 /** Entries that a band selects. Bands choose in the order of `priority`; a message belongs to one band. */
@@ -75,7 +82,7 @@ export type Band = {
   readonly label?: string
   /** Share of the budget reserved for the band; the unused part is distributed again. */
   readonly share?: number | { readonly withCode: number; readonly without: number }
-  /** Largest share of the budget; `countMatches` applies to budgets up to `budget`, `beyond` to larger ones. */
+  /** Largest share of the budget; `upTo` applies to budgets up to `budget`, `beyond` to larger ones. */
   readonly maxShare?: number | { readonly budget: Tokens; readonly upTo: number; readonly beyond: number }
   /** Largest number of tokens. */
   readonly maxTokens?: Tokens

@@ -1,21 +1,25 @@
-import type { Millis } from '../domain/entry.ts'
+import type { Millis, Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { splitWords, stem } from '../text/words.ts'
 import { Column, float64Array, uint16Array, uint32Array } from './column.ts'
+import type { IndexedPassage } from './passageTerms.ts'
 import { dateTerms } from './terms.ts'
 
-/** A text to index. `owner` is the number of its session within the index, `name` its speaker. */
+/** A message to index. `owner` is the number of its session within the index, `name` its speaker. */
 export type IndexedText = {
   readonly owner: number
   readonly sequence: number
   readonly at: Millis
   readonly name: string | undefined
-  readonly terms: readonly string[]
+  /** Cost of the whole message as a line of a context. */
+  readonly tokens: Tokens
+  readonly passages: readonly IndexedPassage[]
 }
 
 /**
- * Snapshot of an index as plain columns. The postings of all terms are concatenated in the order of `terms`; `sizes`
- * holds the posting length of each term, `places` the rows and `counts` the term frequencies.
+ * Snapshot of an index as plain columns, of messages, of passages and of terms. The postings of all terms are
+ * concatenated in the order of `terms`; `sizes` holds the posting length of each term, `places` the passages and
+ * `counts` the term frequencies.
  */
 export type LexicalIndexSnapshot = {
   readonly names: readonly string[]
@@ -23,14 +27,18 @@ export type LexicalIndexSnapshot = {
   readonly owners: Uint32Array
   readonly sequences: Float64Array
   readonly times: Float64Array
-  readonly lengths: Uint32Array
   readonly speakers: Uint32Array
+  readonly passageCounts: Uint32Array
+  readonly lengths: Uint32Array
+  readonly costs: Uint32Array
+  readonly markers: Uint16Array
+  readonly fingerprints: Uint32Array
   readonly sizes: Uint32Array
   readonly places: Uint32Array
   readonly counts: Uint16Array
 }
 
-/** Posting list of a term: rows in ascending order, and the term frequency in each. */
+/** Posting list of a term: passages in ascending order, and the term frequency in each. */
 export type Posting = { readonly rows: Column<Uint32Array>; readonly counts: Column<Uint16Array> }
 
 const emptyPosting = (): Posting => ({ rows: new Column(uint32Array), counts: new Column(uint16Array) })
@@ -38,50 +46,89 @@ const emptyPosting = (): Posting => ({ rows: new Column(uint32Array), counts: ne
 /** A longer pause between two messages of a session starts a new burst. */
 const maxBurstGapMs: Millis = 3_600_000
 
-/**
- * Inverted index of texts, stored as columns. Each text is a row. Texts of several sessions may be added in any order;
- * neighbours are determined within a session. A burst is a run of messages of one session without a pause of over an
- * hour.
- */
-export class LexicalIndex {
-  readonly postings = new Map<string, Posting>()
+/** Columns of messages. */
+export class MessageColumns {
   readonly owners = new Column(uint32Array)
   readonly sequences = new Column(float64Array)
   readonly times = new Column(float64Array)
-  /** Terms per text. */
-  readonly lengths = new Column(uint32Array)
-  readonly bursts = new Column(uint32Array)
   readonly speakers = new Column(uint32Array)
-  /** Row of the neighbour in the same burst plus one, or 0. */
+  readonly bursts = new Column(uint32Array)
+  /** Number of the neighbour in the same burst plus one, or 0. */
   readonly previous = new Column(uint32Array)
   readonly next = new Column(uint32Array)
+  /** First passage of each message. */
+  readonly firstRows = new Column(uint32Array)
+}
+
+/** Columns of passages. */
+export class PassageColumns {
+  /** Number of the message. */
+  readonly messages = new Column(uint32Array)
+  /** Number of terms; 0 for a passage that was removed. */
+  readonly lengths = new Column(uint32Array)
+  /** Estimated tokens as a line of a context. */
+  readonly costs = new Column(uint32Array)
+  readonly markers = new Column(uint16Array)
+  /** Hash of the terms: equal for texts that differ in nothing but letter case, spaces and punctuation. */
+  readonly fingerprints = new Column(uint32Array)
+}
+
+/**
+ * Inverted index of messages, stored as columns. A message is split into passages, which are the rows of the postings.
+ * Messages of several sessions may be added in any order; neighbours are determined within a session. A burst is a run
+ * of messages of one session without a pause of over an hour.
+ */
+export class LexicalIndex {
+  readonly postings = new Map<string, Posting>()
+  readonly messages = new MessageColumns()
+  readonly passages = new PassageColumns()
   /** Stemmed first names of the speakers, with their numbers. */
   readonly names = new Map<string, number>([['', 0]])
   totalTerms = 0
-  /** Newest row plus one, by owner. */
-  private readonly newestRows: number[] = []
-  private burstCount = 0
+  burstCount = 0
+  /** Newest message plus one, by owner. */
+  private readonly newestMessages: number[] = []
 
-  get size(): number {
-    return this.lengths.length
+  /** Number of passages. */
+  get rowCount(): number {
+    return this.passages.lengths.length
+  }
+
+  get messageCount(): number {
+    return this.messages.owners.length
   }
 
   get sessions(): number {
-    return this.newestRows.length
+    return this.newestMessages.length
   }
 
-  /** Adds a text and returns its row. */
-  add({ owner, sequence, at, name, terms }: IndexedText): number {
-    const row = this.addRow(owner, sequence, at, terms.length, this.speakerNumber(name))
-    for (const term of terms) this.addTerm(term, row)
-    for (const term of dateTerms(at)) this.addTerm(term, row)
-    return row
+  /** First passage after those of a message. */
+  endRowOf(message: number): number {
+    return message + 1 < this.messageCount ? (this.messages.firstRows.values[message + 1] as number) : this.rowCount
   }
 
-  /** Removes a text from the length statistics. Its postings stay. */
-  clearLength(row: number): void {
-    this.totalTerms -= this.lengths.values[row] as number
-    this.lengths.values[row] = 0
+  /** Adds a message and returns its number. */
+  add({ owner, sequence, at, name, tokens, passages }: IndexedText): number {
+    const message = this.addMessage(owner, sequence, at, this.speakerNumber(name))
+    const dates = dateTerms(at)
+    const characters = passages.reduce((sum, passage) => sum + passage.characters, 0)
+    for (const passage of passages) {
+      const { terms } = passage
+      const cost = Math.ceil((tokens * passage.characters) / characters)
+      const row = this.addPassage(message, terms.length, cost, passage.markers, fingerprintOf(terms))
+      for (const term of terms) this.addTerm(term, row)
+      for (const term of dates) this.addTerm(term, row)
+    }
+    return message
+  }
+
+  /** Removes a message from results and from the length statistics. Its postings stay. */
+  clear(message: number): void {
+    const lengths = this.passages.lengths.values
+    for (let row = this.messages.firstRows.values[message] as number; row < this.endRowOf(message); row++) {
+      this.totalTerms -= lengths[row] as number
+      lengths[row] = 0
+    }
   }
 
   snapshot(): LexicalIndexSnapshot {
@@ -94,60 +141,97 @@ export class LexicalIndex {
       counts.set(posting.counts.used, at)
       at += posting.rows.length
     }
+    const { owners, sequences, times, speakers, firstRows } = this.messages
+    const { lengths, costs, markers, fingerprints } = this.passages
     return {
       names: [...this.names.keys()],
       terms: [...this.postings.keys()],
-      owners: this.owners.used,
-      sequences: this.sequences.used,
-      times: this.times.used,
-      lengths: this.lengths.used,
-      speakers: this.speakers.used,
+      owners: owners.used,
+      sequences: sequences.used,
+      times: times.used,
+      speakers: speakers.used,
+      passageCounts: firstRows.used.map((first, message) => this.endRowOf(message) - first),
+      lengths: lengths.used,
+      costs: costs.used,
+      markers: markers.used,
+      fingerprints: fingerprints.used,
       sizes: Uint32Array.from(postings, ({ rows }) => rows.length),
       places,
       counts,
     }
   }
 
-  static fromSnapshot(snapshot: LexicalIndexSnapshot): LexicalIndex {
-    const { names, terms, sizes, places, counts, owners, sequences, times, lengths, speakers } = snapshot
-    const index = new LexicalIndex()
-    for (const [number, name] of names.entries()) index.names.set(name, number)
-    for (let row = 0; row < owners.length; row++)
-      index.addRow(
-        owners[row] as number,
-        sequences[row] as number,
-        times[row] as number,
-        lengths[row] as number,
-        speakers[row] as number,
-      )
+  /** Fills an empty index from a snapshot, in steps after which other work may run. */
+  *restore(snapshot: LexicalIndexSnapshot): Generator<void> {
+    for (const [number, name] of snapshot.names.entries()) this.names.set(name, number)
+    yield* this.restoreMessages(snapshot)
+    const { terms, sizes, places, counts } = snapshot
     let from = 0
-    terms.forEach((term, at) => {
+    for (const [at, term] of terms.entries()) {
       const to = from + (sizes[at] as number)
-      index.postings.set(term, {
+      this.postings.set(term, {
         rows: Column.from(uint32Array, places.subarray(from, to)),
         counts: Column.from(uint16Array, counts.subarray(from, to)),
       })
       from = to
-    })
-    return index
+      if (at % rowsPerStep === rowsPerStep - 1) yield
+    }
   }
 
-  private addRow(owner: number, sequence: number, at: Millis, length: number, speaker: number): number {
-    const row = this.size
-    const before = (this.newestRows[owner] ?? 0) - 1
-    const continuesBurst = before >= 0 && Math.abs(at - (this.times.values[before] as number)) <= maxBurstGapMs
-    this.owners.push(owner)
-    this.sequences.push(sequence)
-    this.times.push(at)
-    this.lengths.push(length)
-    this.bursts.push(continuesBurst ? (this.bursts.values[before] as number) : this.burstCount++)
-    this.speakers.push(speaker)
-    this.previous.push(continuesBurst ? before + 1 : 0)
-    this.next.push(0)
-    if (continuesBurst) this.next.values[before] = row + 1
-    this.newestRows[owner] = row + 1
+  private *restoreMessages({
+    owners,
+    sequences,
+    times,
+    speakers,
+    passageCounts,
+    lengths,
+    costs,
+    markers,
+    fingerprints,
+  }: LexicalIndexSnapshot): Generator<void> {
+    let row = 0
+    for (let message = 0; message < owners.length; message++) {
+      const [owner, sequence, at, speaker] = [owners, sequences, times, speakers].map((column) => column[message])
+      this.addMessage(owner as number, sequence as number, at as number, speaker as number)
+      for (const end = row + (passageCounts[message] as number); row < end; row++)
+        this.addPassage(
+          message,
+          lengths[row] as number,
+          costs[row] as number,
+          markers[row] as number,
+          fingerprints[row] as number,
+        )
+      if (message % rowsPerStep === rowsPerStep - 1) yield
+    }
+  }
+
+  private addMessage(owner: number, sequence: number, at: Millis, speaker: number): number {
+    const { messages } = this
+    const message = this.messageCount
+    const before = (this.newestMessages[owner] ?? 0) - 1
+    const continuesBurst = before >= 0 && Math.abs(at - (messages.times.values[before] as number)) <= maxBurstGapMs
+    messages.owners.push(owner)
+    messages.sequences.push(sequence)
+    messages.times.push(at)
+    messages.speakers.push(speaker)
+    messages.bursts.push(continuesBurst ? (messages.bursts.values[before] as number) : this.burstCount++)
+    messages.previous.push(continuesBurst ? before + 1 : 0)
+    messages.next.push(0)
+    messages.firstRows.push(this.rowCount)
+    if (continuesBurst) messages.next.values[before] = message + 1
+    this.newestMessages[owner] = message + 1
+    return message
+  }
+
+  private addPassage(message: number, length: number, cost: Tokens, markers: number, fingerprint: number): number {
+    const { passages } = this
+    passages.messages.push(message)
+    passages.lengths.push(length)
+    passages.costs.push(cost)
+    passages.markers.push(markers)
+    passages.fingerprints.push(fingerprint)
     this.totalTerms += length
-    return row
+    return this.rowCount - 1
   }
 
   private addTerm(term: string, row: number): void {
@@ -165,4 +249,17 @@ export class LexicalIndex {
     const firstName = name === undefined ? '' : stem(splitWords(name)[0] ?? '')
     return getOrCompute(this.names, firstName, () => this.names.size)
   }
+}
+
+/** Messages or terms restored between two pauses: a few milliseconds of work. */
+const rowsPerStep = 8_192
+
+/** FNV-1a hash of terms in their order. */
+function fingerprintOf(terms: readonly string[]): number {
+  let hash = 2_166_136_261
+  for (const term of terms) {
+    for (let at = 0; at < term.length; at++) hash = Math.imul(hash ^ term.charCodeAt(at), 16_777_619)
+    hash = Math.imul(hash ^ 32, 16_777_619)
+  }
+  return hash >>> 0
 }

@@ -1,28 +1,23 @@
-import type { Millis } from '../domain/entry.ts'
-import { splitWords, stem } from '../text/words.ts'
-import { type IndexedText, LexicalIndex, type LexicalIndexSnapshot, type Posting } from './lexicalIndex.ts'
-import { maxQueryCharacters, queryTerms } from './terms.ts'
+import type { Millis, Tokens } from '../domain/entry.ts'
+import { FeatureExtractor, type Features, weighFeatures } from './features.ts'
+import { type IndexedText, LexicalIndex, type LexicalIndexSnapshot } from './lexicalIndex.ts'
+import { Matrix } from './matrix.ts'
+import { markers } from './passageTerms.ts'
+import { type ParsedQuery, parseQuery } from './query.ts'
+import { lexicalWeights, type RankingWeights, semanticWeights } from './rankingWeights.ts'
 import { TopK } from './topK.ts'
+import type { WordTable } from './wordTable.ts'
 
-/** A ranked row, with the parts of its score: own BM25 score, neighbours' share, best score of its burst. */
-export type RankedText = {
-  readonly row: number
+/** A ranked passage: number of its message, its number within the message, and the main parts of its score. */
+export type RankedPassage = {
+  readonly message: number
+  readonly passage: number
   readonly score: number
-  readonly why: { readonly words: number; readonly nearby: number; readonly burst: number }
+  readonly why: { readonly words: number; readonly meaning: number; readonly nearby: number }
 }
 
-/** Ranking weights, measured on dialogues (bench/recall.ts). `saturation` and `length` are BM25's k1 and b. */
-const weights = { saturation: 1.2, length: 0.5, previous: 0.5, next: 0.3, burst: 0.3, speaker: 0.4 }
-
-/** Terms in more than one of this many texts are ignored if the query has rarer ones. */
-const commonTermDivisor = 2
-/** Only this many of the rarest query terms are used. */
-const maxQueryTerms = 24
-/** If the postings cover less than one of this many texts, only those texts and their neighbours are visited. */
-const sparseDivisor = 6
-
 /**
- * Restricts a ranking to texts before a sequence number and within a period (both ends included), and limits the
+ * Restricts a ranking to messages before a sequence number and within a period (both ends included), and limits the
  * result.
  */
 export type RankLimits = {
@@ -30,6 +25,10 @@ export type RankLimits = {
   readonly from: Millis
   readonly to: Millis
   readonly maxResults: number
+  /** Ranks by score per token, for a context of this size, and returns several passages of a message. */
+  readonly budget?: Tokens | undefined
+  /** Similarity of messages to the query by an embedder, from 0 to 1, and its weight in the score. */
+  readonly similarity?: { readonly weight: number; readonly of: (message: number) => number } | undefined
 }
 
 export const noLimits: Omit<RankLimits, 'maxResults'> = {
@@ -38,44 +37,46 @@ export const noLimits: Omit<RankLimits, 'maxResults'> = {
   to: Number.POSITIVE_INFINITY,
 }
 
-/** A query term with its weight and the number of texts that contain it. */
-type QueryTerm = { readonly posting: Posting; readonly weight: number; readonly documents: number }
+/** Messages ranked per returned one, so that duplicates and questions can give way. */
+const spareResults = 32
 
 /**
- * Ranks texts for a query: BM25 over word stems, raised by the neighbouring messages, by the best message of the same
- * burst, and by the speaker if the query names one. Statistics cover the added texts only. Texts of several sessions
- * may be added in any order; neighbours are determined within a session.
+ * Ranks passages of messages for a query by a weighted sum of features (see rankingWeights.ts). Statistics cover the
+ * added messages only. Messages of several sessions may be added in any order; neighbours are determined within a
+ * session. A stored question never ranks above a statement that contains the same words of the query, and of texts
+ * that say the same only the best is returned.
  */
 export class Ranker {
-  private readonly index: LexicalIndex
-  private readonly removed = new Set<number>()
-  private scores = new Float64Array()
-  private raised = new Float64Array()
-  /** Best score per burst. */
-  private best = new Float64Array()
-  private marked = new Uint8Array()
-  private sparseRows = new Uint32Array()
-  private allRows = new Uint32Array()
+  readonly index = new LexicalIndex()
+  private readonly extractor = new FeatureExtractor(this.index)
+  private readonly table: WordTable | undefined
+  /** Sum of the word vectors of each passage. */
+  private topics: Matrix | undefined
+  private scores = new Float32Array()
 
-  constructor(index = new LexicalIndex()) {
-    this.index = index
+  constructor(table?: WordTable) {
+    this.table = table
+    this.topics = table && new Matrix(table.dimensions)
   }
 
+  /** Number of messages. */
   get size(): number {
-    return this.index.size
+    return this.index.messageCount
   }
 
-  ownerAt(row: number): number {
-    return this.index.owners.values[row] as number
+  ownerAt(message: number): number {
+    return this.index.messages.owners.values[message] as number
   }
 
-  sequenceAt(row: number): number {
-    return this.index.sequences.values[row] as number
+  sequenceAt(message: number): number {
+    return this.index.messages.sequences.values[message] as number
   }
 
-  /** Adds a text and returns its row. */
+  /** Adds a message and returns its number. */
   add(text: IndexedText): number {
-    return this.index.add(text)
+    const message = this.index.add(text)
+    if (this.table !== undefined) for (const { terms } of text.passages) this.topics?.add(sumVectors(this.table, terms))
+    return message
   }
 
   /** Valid only if nothing was removed. */
@@ -83,221 +84,244 @@ export class Ranker {
     return this.index.snapshot()
   }
 
-  /** Excludes a text from results and statistics. Its terms stay in memory until the index is dropped. */
-  remove(row: number): void {
-    if (this.removed.has(row)) return
-    this.removed.add(row)
-    this.index.clearLength(row)
+  /** Fills an empty ranker from a snapshot, in steps after which other work may run. */
+  *restore(snapshot: LexicalIndexSnapshot): Generator<void> {
+    yield* this.index.restore(snapshot)
+    if (this.table !== undefined) yield* this.restoreTopics(this.table)
+  }
+
+  /** Excludes a message from results. Its terms stay in memory until the index is dropped. */
+  remove(message: number): void {
+    this.index.clear(message)
   }
 
   /**
-   * Returns the best texts, best first. Ties at the end of the list: in a single session the later texts are taken;
-   * with several sessions all of them are returned, because their order is not known here.
+   * Returns the best passages, best first. Of equal ones at the end of the list, the later ones are taken in a single
+   * session; with several sessions all are returned, because their order is not known here.
    */
-  rank(query: string, limits: RankLimits): RankedText[] {
-    const end = this.rowsBefore(limits.before)
-    const terms = this.selectTerms(query)
-    if (terms.length === 0) return []
-    const top = new TopK(Math.min(limits.maxResults, end))
-    this.addTermScores(terms, end)
-    const rows = this.rowsToVisit(terms, end)
-    this.addNeighbourScores(rows, end)
-    const speakerBoosts = this.speakerBoosts(query)
-    const { scores, raised, best } = this
-    const [times, bursts, speakers] = [this.index.times.values, this.index.bursts.values, this.index.speakers.values]
-    const scoreAt = (row: number): number => {
-      const own = raised[row] as number
-      return own === 0
-        ? 0
-        : own * (speakerBoosts[speakers[row] as number] as number) +
-            weights.burst * (best[bursts[row] as number] as number)
-    }
-    const isWithinPeriod = (row: number): boolean =>
-      (times[row] as number) >= limits.from && (times[row] as number) <= limits.to
-    for (let at = 0; at < rows.length; at++) {
-      const row = rows[at] as number
-      if (raised[row] === 0) continue
-      const score = scoreAt(row)
-      if (score >= top.threshold && isWithinPeriod(row)) top.push(row, score)
-    }
+  rank(text: string, limits: RankLimits): RankedPassage[] {
+    const query = parseQuery(text)
+    const endRow = this.rowsBefore(limits.before)
+    const features = this.extract(query, endRow)
+    this.score(features, query, endRow, limits)
+    const isEligible = this.eligibility(features, endRow, limits)
+    const top = new TopK(Math.min(limits.maxResults + spareResults, endRow))
+    for (let row = 0; row < endRow; row++)
+      if ((this.scores[row] as number) > 0 && (this.scores[row] as number) >= top.threshold && isEligible(row))
+        top.push(row, this.scores[row] as number)
     const selected = top.sorted()
-    if (this.index.sessions > 1 && selected.length === limits.maxResults) {
-      const present = new Set(selected.map(({ row }) => row))
-      for (const row of rows)
-        if (scoreAt(row) === top.threshold && isWithinPeriod(row) && !present.has(row))
-          selected.push({ row, score: top.threshold })
+    if (this.index.sessions > 1) this.addTies(selected, top.threshold, endRow, isEligible)
+    return this.selectDistinct(this.placeQuestions(selected, features), limits).map(({ row, score }) =>
+      this.describe(row, score, features),
+    )
+  }
+
+  /** Computes the features of the first passages; `bench/fit.ts` reads them. */
+  extract(query: ParsedQuery, endRow: number): Features {
+    return this.extractor.extract(query, endRow, this.table, this.topics)
+  }
+
+  /** Combines the features of each passage into its score. */
+  private score(features: Features, query: ParsedQuery, endRow: number, limits: RankLimits): void {
+    if (this.scores.length < endRow) this.scores = new Float32Array(endRow * 2)
+    const weights = this.weights
+    weighFeatures(features, this.index, query, weights.features, endRow, this.scores)
+    const { scores } = this
+    const { messages, markers: marked, costs } = this.index.passages
+    const speakers = this.index.messages.speakers.values
+    const speakerFactors = this.speakerFactors(query, weights)
+    let highest = 0
+    for (let row = 0; row < endRow; row++) {
+      const message = messages.values[row] as number
+      const isUser = ((marked.values[row] as number) & markers.user) !== 0
+      const score =
+        (scores[row] as number) *
+        (speakerFactors[speakers[message] as number] as number) *
+        (isUser ? weights.user : 1) *
+        (this.isWhole(row, message) ? 1 : weights.longMessage)
+      scores[row] = score
+      if (score > highest) highest = score
     }
-    const ranked = selected.map(({ row, score }) => {
-      const words = scores[row] as number
-      return {
-        row,
-        score,
-        why: {
-          words,
-          nearby: (raised[row] as number) - words,
-          burst: weights.burst * (best[bursts[row] as number] as number),
-        },
+    if (limits.similarity !== undefined) this.addSimilarity(limits.similarity, endRow, highest)
+    if (limits.budget === undefined) return
+    for (let row = 0; row < endRow; row++)
+      scores[row] =
+        (scores[row] as number) / ((costs.values[row] as number) + weights.baseTokens) ** weights.density
+  }
+
+  private get weights(): RankingWeights {
+    return this.table === undefined ? lexicalWeights : semanticWeights
+  }
+
+  /** Mixes in the similarity by an embedder. */
+  private addSimilarity(
+    { weight, of }: NonNullable<RankLimits['similarity']>,
+    endRow: number,
+    highestScore: number,
+  ): void {
+    const { scores } = this
+    const messages = this.index.passages.messages.values
+    const factor = highestScore > 0 ? (1 - weight) / highestScore : 0
+    for (let row = 0; row < endRow; row++)
+      scores[row] = factor * (scores[row] as number) + weight * of(messages[row] as number)
+  }
+
+  /** True if the passage is all of its message. */
+  private isWhole(row: number, message: number): boolean {
+    const messages = this.index.passages.messages.values
+    return row === this.index.messages.firstRows.values[message] && messages[row + 1] !== message
+  }
+
+  /** Returns the score factor per speaker: raised if the query names the speaker. */
+  private speakerFactors({ stems }: ParsedQuery, { namedSpeaker }: RankingWeights): Float32Array {
+    return Float32Array.from(this.index.names.keys(), (name) => (name !== '' && stems.has(name) ? namedSpeaker : 1))
+  }
+
+  /**
+   * Returns a test for passages that may be results. A search returns only those that match by a word or its meaning,
+   * or have a neighbour that does; a context may also show what fits the topic.
+   */
+  private eligibility(features: Features, endRow: number, limits: RankLimits): (row: number) => boolean {
+    const { words, meaning } = features.byPassage
+    const { wordsOf } = features.byMessage
+    const { messages, lengths } = this.index.passages
+    const { times, previous, next } = this.index.messages
+    const endMessage = endRow === 0 ? 0 : (messages.values[endRow - 1] as number) + 1
+    const hasMatch = (row: number, message: number): boolean => {
+      if ((words[row] as number) > 0 || (meaning[row] as number) > 0) return true
+      const [before, after] = [previous.values[message] as number, next.values[message] as number]
+      return (
+        (before > 0 && (wordsOf[before - 1] as number) > 0) ||
+        (after > 0 && after <= endMessage && (wordsOf[after - 1] as number) > 0) ||
+        (limits.similarity?.of(message) ?? 0) > 0
+      )
+    }
+    return (row) => {
+      const message = messages.values[row] as number
+      const at = times.values[message] as number
+      return (
+        (lengths.values[row] as number) > 0 &&
+        at >= limits.from &&
+        at <= limits.to &&
+        (limits.budget !== undefined || hasMatch(row, message))
+      )
+    }
+  }
+
+  private addTies(
+    selected: ScoredRow[],
+    score: number,
+    endRow: number,
+    isEligible: (row: number) => boolean,
+  ): void {
+    if (score <= 0) return
+    const present = new Set(selected.map(({ row }) => row))
+    for (let row = 0; row < endRow; row++)
+      if (this.scores[row] === score && !present.has(row) && isEligible(row)) selected.push({ row, score })
+  }
+
+  /** Moves each question behind the best statement that contains the same words of the query. */
+  private placeQuestions(ranked: readonly ScoredRow[], { masks }: Features): ScoredRow[] {
+    const marked = this.index.passages.markers.values
+    const isQuestion = (row: number): boolean => ((marked[row] as number) & markers.question) !== 0
+    const placed = ranked.map(({ row, score }, position) => {
+      const mask = masks[row] as number
+      if (mask === 0 || !isQuestion(row)) return { row, score }
+      for (let at = position + 1; at < Math.min(ranked.length, position + maxPlacesMoved); at++) {
+        const other = ranked[at] as ScoredRow
+        if (!isQuestion(other.row) && ((masks[other.row] as number) & mask) === mask)
+          return { row, score: other.score * justBelow }
       }
+      return { row, score }
     })
-    this.reset(rows)
-    return ranked
+    return placed.sort((a, b) => b.score - a.score || b.row - a.row)
   }
 
-  /** Adds the BM25 score of each query term to each text that contains it. */
-  private addTermScores(terms: readonly QueryTerm[], end: number): void {
-    this.ensureCapacity()
-    const { scores, removed } = this
-    const lengths = this.index.lengths.values
-    const documentCount = this.size - removed.size
-    const meanLength = Math.max(1, this.index.totalTerms / Math.max(1, documentCount))
-    const [flat, slope] = [
-      weights.saturation * (1 - weights.length),
-      (weights.saturation * weights.length) / meanLength,
-    ]
-    for (const { posting, weight, documents } of terms) {
-      const [rows, counts, length] = [posting.rows.values, posting.counts.values, posting.rows.length]
-      const idf = Math.log(1 + (documentCount - documents + 0.5) / (documents + 0.5))
-      const factor = weight * (weights.saturation + 1) * idf
-      for (let at = 0; at < length; at++) {
-        const row = rows[at] as number
-        if (row >= end) break
-        if (removed.size > 0 && removed.has(row)) continue
-        const count = counts[at] as number
-        scores[row] = (scores[row] as number) + (factor * count) / (count + flat + slope * (lengths[row] as number))
-      }
+  /** Keeps the best of texts that say the same and, for a search, the best passage of each message. */
+  private selectDistinct(ranked: readonly ScoredRow[], { budget, maxResults }: RankLimits): ScoredRow[] {
+    const { messages, fingerprints, lengths, costs } = this.index.passages
+    let tokens = 0
+    const seen = new Set<string>()
+    const seenMessages = new Set<number>()
+    const distinct: ScoredRow[] = []
+    for (const scored of ranked) {
+      // Equal scores are ordered by the caller.
+      if (distinct.length >= maxResults && scored.score < (distinct.at(-1)?.score ?? 0)) break
+      const message = messages.values[scored.row] as number
+      const text = `${fingerprints.values[scored.row]} ${lengths.values[scored.row]}`
+      if (seen.has(text) || (budget === undefined && seenMessages.has(message))) continue
+      seen.add(text)
+      seenMessages.add(message)
+      distinct.push(scored)
+      tokens += costs.values[scored.row] as number
+      if (budget !== undefined && tokens > spareTokens * budget) break
+    }
+    return distinct
+  }
+
+  private describe(row: number, score: number, { byPassage, byMessage }: Features): RankedPassage {
+    const message = this.index.passages.messages.values[row] as number
+    return {
+      message,
+      passage: row - (this.index.messages.firstRows.values[message] as number),
+      score,
+      why: {
+        words: byPassage.words[row] as number,
+        meaning: byPassage.meaning[row] as number,
+        nearby: byMessage.wordsNear[message] as number,
+      },
     }
   }
 
-  /** Clears the buffers for the next query. */
-  private reset(rows: Uint32Array): void {
-    const { scores, raised, best, marked } = this
-    const bursts = this.index.bursts.values
-    if (rows.buffer === this.allRows.buffer) {
-      scores.fill(0, 0, rows.length)
-      raised.fill(0, 0, rows.length)
-      best.fill(0, 0, this.index.size)
-      return
-    }
-    for (let at = 0; at < rows.length; at++) {
-      const row = rows[at] as number
-      scores[row] = 0
-      raised[row] = 0
-      marked[row] = 0
-      best[bursts[row] as number] = 0
-    }
-  }
-
-  private ensureCapacity(): void {
-    if (this.scores.length >= this.size) return
-    const capacity = Math.max(256, this.size * 2)
-    this.scores = new Float64Array(capacity)
-    this.raised = new Float64Array(capacity)
-    this.best = new Float64Array(capacity)
-    this.marked = new Uint8Array(capacity)
-    this.sparseRows = new Uint32Array(capacity)
-    this.allRows = Uint32Array.from({ length: capacity }, (_, row) => row)
-  }
-
-  /**
-   * Returns the rows whose score can be above 0: for rare terms the matching rows and their neighbours, otherwise all
-   * rows.
-   */
-  private rowsToVisit(terms: readonly QueryTerm[], end: number): Uint32Array {
-    const total = terms.reduce((sum, { posting }) => sum + posting.rows.length, 0)
-    if (total * sparseDivisor > end) return this.allRows.subarray(0, end)
-    const { marked, sparseRows } = this
-    const [previous, next] = [this.index.previous.values, this.index.next.values]
-    let count = 0
-    const mark = (row: number): void => {
-      if (row < 0 || row >= end || marked[row] === 1) return
-      marked[row] = 1
-      sparseRows[count++] = row
-    }
-    for (const { posting } of terms) {
-      const [rows, length] = [posting.rows.values, posting.rows.length]
-      for (let at = 0; at < length && (rows[at] as number) < end; at++) {
-        const row = rows[at] as number
-        mark(row)
-        mark((previous[row] as number) - 1)
-        mark((next[row] as number) - 1)
-      }
-    }
-    return sparseRows.subarray(0, count)
-  }
-
-  /**
-   * Selects the rarest query terms that occur in the index. Drops very common terms unless fewer than two rarer ones
-   * remain.
-   */
-  private selectTerms(query: string): QueryTerm[] {
-    const documentCount = this.size - this.removed.size
-    const found: QueryTerm[] = []
-    for (const [term, weight] of queryTerms(query)) {
-      const posting = this.index.postings.get(term)
-      const documents = posting === undefined ? 0 : this.countDocuments(posting)
-      if (posting !== undefined && documents > 0) found.push({ posting, weight, documents })
-    }
-    const rarer = found.filter(({ documents }) => documents <= documentCount / commonTermDivisor)
-    return (rarer.length > 1 ? rarer : found).sort((a, b) => a.documents - b.documents).slice(0, maxQueryTerms)
-  }
-
-  private countDocuments({ rows }: Posting): number {
-    if (this.removed.size === 0) return rows.length
-    let count = 0
-    for (let at = 0; at < rows.length; at++) if (!this.removed.has(rows.values[at] as number)) count++
-    return count
-  }
-
-  /**
-   * Returns the number of rows with a sequence number below `before`, by binary search. Used with a single session
-   * only.
-   */
+  /** Returns the first passage of the first message that is not before a sequence number. For a single session only. */
   private rowsBefore(before: number): number {
-    if (before === Number.POSITIVE_INFINITY) return this.size
+    if (before === Number.POSITIVE_INFINITY) return this.index.rowCount
     let [low, high] = [0, this.size]
     while (low < high) {
       const middle = (low + high) >> 1
       if (this.sequenceAt(middle) < before) low = middle + 1
       else high = middle
     }
-    return low
+    return low === this.size ? this.index.rowCount : (this.index.messages.firstRows.values[low] as number)
   }
 
-  /**
-   * Adds a share of the scores of the messages right before and after in the same burst, and records the best score per
-   * burst.
-   */
-  private addNeighbourScores(rows: Uint32Array, end: number): void {
-    const { scores, raised, best } = this
-    const [lengths, previous, next, bursts] = [
-      this.index.lengths.values,
-      this.index.previous.values,
-      this.index.next.values,
-      this.index.bursts.values,
-    ]
-    const { previous: previousWeight, next: nextWeight } = weights
-    for (let at = 0; at < rows.length; at++) {
-      const row = rows[at] as number
-      const own = scores[row] as number
-      if (own > 0) {
-        const burst = bursts[row] as number
-        if (own > (best[burst] as number)) best[burst] = own
+  /** Sums the word vectors of all passages again, from the postings. */
+  private *restoreTopics(table: WordTable): Generator<void> {
+    const { dimensions } = table
+    const sums = new Float32Array(this.index.rowCount * dimensions)
+    let work = 0
+    for (const [term, { rows, counts }] of this.index.postings) {
+      const tableRow = table.rowOf(term)
+      if (tableRow === undefined) continue
+      for (let at = 0; at < rows.length; at++) {
+        const from = (rows.values[at] as number) * dimensions
+        table.addTo(sums.subarray(from, from + dimensions), tableRow, counts.values[at])
+        if (++work % vectorsPerStep === 0) yield
       }
-      const before = previous[row] as number
-      const after = next[row] as number
-      const withPrevious = before === 0 ? own : own + previousWeight * (scores[before - 1] as number)
-      const total =
-        after === 0 || after > end ? withPrevious : withPrevious + nextWeight * (scores[after - 1] as number)
-      // A text without terms is never a result, whatever its neighbours score.
-      if (total > 0 && lengths[row] !== 0) raised[row] = total
+    }
+    for (let row = 0; row < this.index.rowCount; row++) {
+      this.topics?.add(sums.subarray(row * dimensions, (row + 1) * dimensions))
+      if (row % vectorsPerStep === vectorsPerStep - 1) yield
     }
   }
+}
 
-  /** Returns the score factor per speaker: raised if the query names the speaker. */
-  private speakerBoosts(query: string): Float64Array {
-    const queryStems = new Set(splitWords(query.slice(0, maxQueryCharacters)).map(stem))
-    return Float64Array.from(this.index.names.keys(), (name) =>
-      name !== '' && queryStems.has(name) ? 1 + weights.speaker : 1,
-    )
+type ScoredRow = { readonly row: number; readonly score: number }
+
+/** Hits cost up to this many times the budget, because some of them will not fit. */
+const spareTokens = 2.5
+/** A question is compared with this many of the passages that rank below it. */
+const maxPlacesMoved = 200
+/** Factor that puts a score right below another one. */
+const justBelow = 0.999_999
+/** Vectors added between two pauses: a few milliseconds of work. */
+const vectorsPerStep = 20_000
+
+function sumVectors(table: WordTable, terms: readonly string[]): Float32Array {
+  const sum = new Float32Array(table.dimensions)
+  for (const term of terms) {
+    const row = table.rowOf(term)
+    if (row !== undefined) table.addTo(sum, row)
   }
+  return sum
 }

@@ -3,30 +3,49 @@ import {
   type Entry,
   formatMessageId,
   getEntryText,
-  type Millis,
+  type Message,
   parseMessageId,
 } from '../domain/entry.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import type { IndexQuery } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
-import { LexicalIndex, type LexicalIndexSnapshot } from './lexicalIndex.ts'
+import type { IndexedText, LexicalIndexSnapshot } from './lexicalIndex.ts'
+import { indexPassages, markers } from './passageTerms.ts'
 import { noLimits, Ranker, type RankLimits } from './ranking.ts'
-import { searchTerms } from './terms.ts'
 import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
+import type { WordTable } from './wordTable.ts'
 
 /** A message as it is indexed. */
-export type IndexedMessage = {
-  readonly sequence: number
-  readonly at: Millis
-  readonly name: string | undefined
-  readonly terms: readonly string[]
+export type IndexedMessage = Omit<IndexedText, 'owner'>
+
+/** Prepares a message for the index. */
+export function toIndexedMessage({
+  sequence,
+  at,
+  name,
+  role,
+  content,
+  lineTokens,
+}: Pick<Message, 'sequence' | 'at' | 'name' | 'role' | 'content' | 'lineTokens'>): IndexedMessage {
+  const isUser = role === 'user' && name === undefined
+  const passages = indexPassages(content)
+  return {
+    sequence,
+    at,
+    name,
+    tokens: lineTokens,
+    passages: isUser ? passages.map((passage) => ({ ...passage, markers: passage.markers | markers.user })) : passages,
+  }
 }
+
 /** A search result before the entry itself is read. `sequence` is 0 for derived entries. */
 export type SearchMatch = {
   readonly key: Key
   readonly id: string
   readonly sequence: number
+  /** Number of the passage that matches best; see `splitPassages`. */
+  readonly passage: number
   readonly score: number
   readonly why: Readonly<Record<string, number>>
 }
@@ -46,8 +65,10 @@ export type ScopeIndexSnapshot = {
 type KeyedEntry = { readonly key: Key; readonly entry: DerivedEntry }
 type DerivedRow = { readonly row: number; readonly entry: DerivedEntry }
 
-/** Candidates taken from each ranking before fusion. */
-const fusionPoolSize = 1_000
+/** Entries that the vector of a query can raise. */
+const maxSimilarEntries = 1_000
+/** Weight of an embedder's similarity in the score, unless it names another one. */
+const defaultVectorWeight = 0.4
 
 /** In-memory index of a session or scope: messages, derived entries, and vectors once a query needs them. */
 export class ScopeIndex {
@@ -58,9 +79,9 @@ export class ScopeIndex {
   vectors: VectorIndex | undefined
   /** Number of messages at the last save. */
   savedMessageCount = 0
-  private sizeAtLastPause = 0
-  private messageRanker = new Ranker()
-  private derivedRanker = new Ranker()
+  private addedCharacters = 0
+  private messageRanker: Ranker
+  private derivedRanker: Ranker
   private keys: Key[] = []
   private owners = new Map<string, number>()
   /** Last indexed sequence number and derived entries, by owner. */
@@ -69,11 +90,18 @@ export class ScopeIndex {
   /** Derived entries by row of `derivedRanker`. */
   private derivedEntries: KeyedEntry[] = []
   private changed: KeyedEntry[] = []
+  private readonly table: WordTable | undefined
+
+  constructor(table?: WordTable) {
+    this.table = table
+    this.messageRanker = new Ranker(table)
+    this.derivedRanker = new Ranker(table)
+  }
 
   /** Empties the index, except for its queue. */
   clear(): void {
     const { pending } = this
-    Object.assign(this, new ScopeIndex(), { pending })
+    Object.assign(this, new ScopeIndex(this.table), { pending })
   }
 
   /** Number of indexed texts and vectors. */
@@ -95,22 +123,23 @@ export class ScopeIndex {
     return { stamp: this.stamp, lineage: this.lineage, sessions, messageIndex: this.messageRanker.snapshot() }
   }
 
-  /** Fills an empty index from a snapshot. */
-  restore({ stamp, lineage, sessions, messageIndex }: ScopeIndexSnapshot): void {
+  /** Fills an empty index from a snapshot, in steps after which other work may run. */
+  *restore({ stamp, lineage, sessions, messageIndex }: ScopeIndexSnapshot): Generator<void> {
+    yield* this.messageRanker.restore(messageIndex)
     this.stamp = stamp
     this.lineage = lineage
-    this.messageRanker = new Ranker(LexicalIndex.fromSnapshot(messageIndex))
     this.savedMessageCount = this.messageRanker.size
     for (const { key, lastSequence, derived } of sessions) {
       this.lastSequences[this.ownerOf(key)] = lastSequence
       this.setDerived(key, derived)
+      if (this.shouldPause()) yield
     }
   }
 
-  /** Returns true once per `count` added texts, so that the caller can yield to other work. */
-  shouldPause(count: number): boolean {
-    if (this.size - this.sizeAtLastPause < count) return false
-    this.sizeAtLastPause = this.size
+  /** Returns true once per some milliseconds of work on added texts, so that the caller can yield to other work. */
+  shouldPause(): boolean {
+    if (this.addedCharacters < charactersPerStep) return false
+    this.addedCharacters = 0
     return true
   }
 
@@ -124,6 +153,7 @@ export class ScopeIndex {
     for (const message of messages) {
       this.messageRanker.add({ owner, ...message })
       this.lastSequences[owner] = message.sequence
+      for (const { characters } of message.passages) this.addedCharacters += characters
     }
   }
 
@@ -164,44 +194,43 @@ export class ScopeIndex {
   /** Returns the matches, best first. The order of ties depends on the entries alone. */
   search(query: IndexQuery): readonly SearchMatch[] {
     const { text = '', vector, limit } = query
-    if (vector === undefined) return selectBest(this.rankByWords(text, query, limit), limit)
-    if (text === '') return selectBest(this.rankByVector(query, limit), limit)
-    const pool = new Map<string, SearchMatch & ScorePair>()
-    for (const match of selectBest(this.rankByWords(text, query, fusionPoolSize), fusionPoolSize))
-      pool.set(idOf(match), { ...match, lexical: match.score, semantic: 0 })
-    for (const match of selectBest(this.rankByVector(query, fusionPoolSize), fusionPoolSize)) {
-      const other = pool.get(idOf(match))
-      const why = { ...other?.why, ...match.why }
-      pool.set(idOf(match), { ...match, why, lexical: other?.lexical ?? 0, semantic: match.score })
-    }
-    const candidates = [...pool.values()]
-    const scores = fuseScores(candidates)
-    return selectBest(
-      candidates.map(({ key, id, sequence, why }, at) => ({ key, id, sequence, why, score: scores[at] as number })),
-      limit,
-    )
+    const nearest = vector === undefined ? [] : this.rankByVector(query, text === '' ? limit : maxSimilarEntries)
+    return selectBest(text === '' && vector !== undefined ? nearest : this.rankByWords(text, query, nearest), limit)
   }
 
-  private rankByWords(text: string, query: IndexQuery, maxResults: number): SearchMatch[] {
-    const limits = limitsOf(query, maxResults)
+  private rankByWords(text: string, query: IndexQuery, nearest: readonly SearchMatch[]): SearchMatch[] {
+    const limits = { ...limitsOf(query, query.limit), budget: query.budget }
     const isWanted = (kind: Entry['kind']): boolean => query.kinds === undefined || query.kinds.includes(kind)
-    const ranked = isWanted('message') ? this.messageRanker.rank(text, limits) : []
-    const matches = ranked.map(({ row, score, why }): SearchMatch => {
-      const sequence = this.messageRanker.sequenceAt(row)
-      return {
-        key: this.keys[this.messageRanker.ownerAt(row)] as Key,
-        id: formatMessageId(sequence),
-        sequence,
-        score,
-        why,
-      }
+    const messageKey = (message: number): Key => this.keys[this.messageRanker.ownerAt(message)] as Key
+    const weight = query.vector?.weight ?? defaultVectorWeight
+    const similarityOf = scaleSimilarities(nearest)
+    const similarity = nearest.length > 0 && {
+      weight,
+      of: (message: number) =>
+        similarityOf(messageKey(message), formatMessageId(this.messageRanker.sequenceAt(message))),
+    }
+    const ranked = isWanted('message')
+      ? this.messageRanker.rank(text, { ...limits, ...(similarity && { similarity }) })
+      : []
+    const matches = ranked.map(({ message, passage, score, why }): SearchMatch => {
+      const sequence = this.messageRanker.sequenceAt(message)
+      return { key: messageKey(message), id: formatMessageId(sequence), sequence, passage, score, why }
     })
     if (query.kinds?.every((kind) => kind === 'message')) return matches
+    const similarDerived = nearest.length > 0 && {
+      weight,
+      of: (row: number) => similarityOf(this.derivedEntries[row]?.key as Key, this.derivedEntries[row]?.entry.id ?? ''),
+    }
     // Rank all derived entries: with a limit, one kind could crowd out another before the filter below.
-    const derivedLimits = { ...limits, before: noLimits.before, maxResults: this.derivedRanker.size }
-    for (const { row, score, why } of this.derivedRanker.rank(text, derivedLimits)) {
-      const { key, entry } = this.derivedEntries[row] as KeyedEntry
-      if (isWanted(entry.kind)) matches.push({ key, id: entry.id, sequence: 0, score, why })
+    const derivedLimits = {
+      ...limits,
+      before: noLimits.before,
+      maxResults: this.derivedRanker.size,
+      ...(similarDerived && { similarity: similarDerived }),
+    }
+    for (const { message, passage, score, why } of this.derivedRanker.rank(text, derivedLimits)) {
+      const { key, entry } = this.derivedEntries[message] as KeyedEntry
+      if (isWanted(entry.kind)) matches.push({ key, id: entry.id, sequence: 0, passage, score, why })
     }
     return matches
   }
@@ -213,6 +242,7 @@ export class ScopeIndex {
       key,
       id,
       sequence: parseMessageId(id) ?? 0,
+      passage: 0,
       score,
       why: { meaning: score },
     }))
@@ -221,12 +251,15 @@ export class ScopeIndex {
   /** Adds each derived entry under an owner of its own, so that entries do not raise each other as neighbours. */
   private addDerived(key: Key, entry: DerivedEntry): number {
     this.derivedEntries.push({ key, entry })
+    const text = getEntryText(entry)
+    this.addedCharacters += text.length
     return this.derivedRanker.add({
       owner: this.derivedRanker.size,
       sequence: 0,
       at: entry.at,
       name: undefined,
-      terms: searchTerms(getEntryText(entry)),
+      tokens: Math.ceil(text.length / 4),
+      passages: indexPassages(text),
     })
   }
 
@@ -234,8 +267,6 @@ export class ScopeIndex {
     return getOrCompute(this.owners, formatKey(key), () => this.keys.push(key) - 1)
   }
 }
-
-const idOf = ({ key, id }: SearchMatch): string => `${formatKey(key)} ${id}`
 
 function limitsOf(
   { before = noLimits.before, from = noLimits.from, to = noLimits.to }: IndexQuery,
@@ -262,32 +293,15 @@ function compareTies(a: SearchMatch, b: SearchMatch): number {
   return a.sequence !== b.sequence ? b.sequence - a.sequence : a.id < b.id ? -1 : 1
 }
 
-/** Weight of the lexical score, measured on dialogues with a sentence encoder. */
-const lexicalWeight = 0.6
+/** Text indexed between two pauses: a few milliseconds of work. */
+const charactersPerStep = 100_000
 
-/** Scores of one candidate from both rankings; 0 where a ranking did not return it. */
-type ScorePair = { readonly lexical: number; readonly semantic: number }
-
-/**
- * Fuses two rankings by min-max normalisation and a convex combination. Reciprocal rank fusion is not used: it gives a
- * weak ranking the same influence as a strong one.
- *
- * @example
- * fuseScores([{ lexical: 8, semantic: 0.1 }, { lexical: 0, semantic: 0.9 }]) // [0.6, 0.4]
- */
-function fuseScores(candidates: readonly ScorePair[]): number[] {
-  const lexical = normalize(candidates.map((candidate) => candidate.lexical))
-  const semantic = normalize(candidates.map((candidate) => candidate.semantic))
-  return candidates.map(
-    (_, at) => lexicalWeight * (lexical[at] as number) + (1 - lexicalWeight) * (semantic[at] as number),
+/** Scales the cosines of the nearest entries to 0 for the last and 1 for the first; other entries have 0. */
+function scaleSimilarities(nearest: readonly SearchMatch[]): (key: Key, id: string) => number {
+  const [highest, lowest] = [nearest[0]?.score ?? 0, nearest.at(-1)?.score ?? 0]
+  const range = highest - lowest
+  const scaled = new Map(
+    nearest.map(({ key, id, score }) => [`${formatKey(key)} ${id}`, range > 0 ? (score - lowest) / range : 1]),
   )
-}
-
-function normalize(values: readonly number[]): number[] {
-  let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
-  for (const value of values) {
-    min = Math.min(min, value)
-    max = Math.max(max, value)
-  }
-  return values.map((value) => (max > min ? (value - min) / (max - min) : max > 0 ? 1 : 0))
+  return (key, id) => scaled.get(`${formatKey(key)} ${id}`) ?? 0
 }

@@ -1,10 +1,12 @@
-import type { DerivedEntry, Entry } from '../domain/entry.ts'
+import { type DerivedEntry, type Entry, getEntryText } from '../domain/entry.ts'
 import { filesKey, isInScope, isInternalKey, type Key } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { LruCache } from '../domain/lruCache.ts'
 import type { IndexChanges, IndexHit, IndexQuery, SearchTarget } from '../domain/ports.ts'
+import { splitPassages } from '../text/passages.ts'
 import { type IndexedMessage, ScopeIndex, type ScopeIndexSnapshot, type SearchMatch } from './scopeIndex.ts'
 import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
+import type { LoadWordTable, WordTable } from './wordTable.ts'
 
 /** Read access that `Finder` needs from a store. */
 export interface SearchSource {
@@ -29,12 +31,15 @@ export interface SearchSource {
   saveSnapshot(where: SearchTarget, index: ScopeIndex): void
   /** Yields to other work between two batches. */
   pause(): Promise<void>
+  /** Loads the word table, if there is one. Without it, ranking uses the words themselves. */
+  readonly loadWordTable?: LoadWordTable | undefined
   /** Reads entries by id; undefined for those that no longer exist. */
   readEntries(found: readonly SearchMatch[]): Promise<readonly (Entry | undefined)[]>
 }
 
-/** Messages or vectors read per batch, small enough not to block other work. */
-const batchSize = 1_000
+/** Messages and vectors read per batch, few enough not to block other work. */
+const messageBatch = 64
+const vectorBatch = 1_000
 
 /**
  * Searches any store with indexes in memory. An index is built on the first search of a session or scope and updated
@@ -53,15 +58,23 @@ export class StoreSearch {
   }
 
   async search(where: SearchTarget, query: IndexQuery): Promise<readonly IndexHit[]> {
-    const index = getOrCompute(this.#indexes, indexName(where), () => new ScopeIndex())
+    const table = await this.#loadWordTable()
+    const index = getOrCompute(this.#indexes, indexName(where), () => new ScopeIndex(table))
     const work = index.pending.then(() => this.#refreshAndSearch(index, where, query))
     index.pending = work.catch(() => undefined)
     const matches = await work
     const entries = await this.#source.readEntries(matches)
-    return matches.flatMap(({ key, score, why }, at) => {
+    return matches.flatMap(({ key, passage, score, why }, at) => {
       const entry = entries[at]
-      return entry === undefined ? [] : [{ key, entry, score, why }]
+      if (entry === undefined) return []
+      const range = splitPassages(getEntryText(entry))[passage]
+      return [{ key, entry, score, why, ...(range && { passage: range }) }]
     })
+  }
+
+  /** A table that cannot be loaded must not prevent a search: without it, ranking is lexical. */
+  #loadWordTable(): Promise<WordTable | undefined> {
+    return this.#source.loadWordTable?.().catch(() => undefined) ?? Promise.resolve(undefined)
   }
 
   /** Drops all indexes of a scope: they may contain erased text. */
@@ -80,7 +93,6 @@ export class StoreSearch {
       for (const key of changes.sessions) {
         if (!isSearchable(where, key)) continue
         await this.#readSession(index, key)
-        if (index.shouldPause(batchSize)) await this.#source.pause()
       }
       index.stamp = changes.stamp
       index.lineage = changes.lineage
@@ -99,7 +111,7 @@ export class StoreSearch {
   /** Returns what to read: everything for a new index, or if the lineage shows that something was erased. */
   async #readChanges(index: ScopeIndex, where: SearchTarget): Promise<IndexChanges> {
     const snapshot = index.stamp === 0 ? await this.#source.loadSnapshot(where) : undefined
-    if (snapshot !== undefined) index.restore(snapshot)
+    if (snapshot !== undefined) for (const _ of index.restore(snapshot)) await this.#source.pause()
     const changes = await this.#source.changes(where, index.stamp)
     if (index.stamp === 0 || changes.lineage === index.lineage) return changes
     index.clear()
@@ -108,10 +120,10 @@ export class StoreSearch {
 
   async #readSession(index: ScopeIndex, key: Key): Promise<void> {
     for (;;) {
-      const messages = await this.#source.readMessages(key, index.lastSequenceOf(key), batchSize)
+      const messages = await this.#source.readMessages(key, index.lastSequenceOf(key), messageBatch)
       index.addMessages(key, messages)
-      if (messages.length < batchSize) break
-      if (index.shouldPause(batchSize)) await this.#source.pause()
+      if (index.shouldPause()) await this.#source.pause()
+      if (messages.length < messageBatch) break
     }
     index.setDerived(key, await this.#source.readDerived(key))
   }
@@ -123,10 +135,10 @@ export class StoreSearch {
       if (values !== undefined) index.addVectors([{ key, id: entry.id, kind: entry.kind, at: entry.at, values }])
     }
     while (index.vectors !== undefined) {
-      const { vectors, next } = await this.#source.readVectors(where, model, index.vectors.cursor, batchSize)
+      const { vectors, next } = await this.#source.readVectors(where, model, index.vectors.cursor, vectorBatch)
       index.addVectors(vectors.filter(({ key }) => isSearchable(where, key)))
       index.vectors.cursor = next
-      if (vectors.length < batchSize) break
+      if (vectors.length < vectorBatch) break
       await this.#source.pause()
     }
   }

@@ -1,13 +1,10 @@
-import { isBlank, type Millis } from '../domain/entry.ts'
+import type { Millis } from '../domain/entry.ts'
 import { extractTerms, splitWords } from '../text/words.ts'
 
 /** Only the beginning of a longer query is used. */
 export const maxQueryCharacters = 4_000
 /** Weight of a month or year in a query, relative to a word. */
 const dateTermWeight = 0.8
-
-/** Returns the index terms of a text; none if it is blank. */
-export const searchTerms = (content: string): readonly string[] => (isBlank(content) ? [] : extractTerms(content))
 
 /** Returns the terms of a query with their weights. */
 export function queryTerms(query: string): Map<string, number> {

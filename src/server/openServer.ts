@@ -1,3 +1,4 @@
+import { loadWordTable } from '../stores/loadWordTable.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Clock, SearchIndex, Store } from '../domain/ports.ts'
@@ -98,6 +99,7 @@ type Stores = { readonly durable: Store & SearchIndex; readonly ram: Store & Sea
 async function openStores({ store, storeKey, ramBytes: bytes }: ServerConfig): Promise<Stores> {
   const ram = withEraseListeners(
     ramStore({
+      loadWordTable,
       ...(bytes !== undefined && { maxBytes: bytes }),
       ...(zstdCompressor !== undefined && { compressor: zstdCompressor }),
     }),

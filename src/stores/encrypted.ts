@@ -1,6 +1,7 @@
+import { loadWordTable } from './loadWordTable.ts'
 import type { Keyring, SearchIndex, Store } from '../domain/ports.ts'
 import { StoreSearch } from '../search/storeSearch.ts'
-import { searchTerms } from '../search/terms.ts'
+import { toIndexedMessage } from '../search/scopeIndex.ts'
 import { VectorIndex } from '../search/vectorIndex.ts'
 import { wipeKeyring } from './encrypted/keyring.ts'
 import { loadKeyring } from './encrypted/loadKeyring.ts'
@@ -78,10 +79,8 @@ export async function openEncryptedStore(inner: Store & SearchIndex, source: str
 function createFinder(inner: SearchIndex, sessions: EncryptedSessions, vectors: EncryptedStoreVectors): StoreSearch {
   return new StoreSearch({
     changes: (where, since) => inner.changesSince(where, since),
-    readMessages: async (key, after, limit) => {
-      const messages = await sessions.readMessages(key, { after, limit })
-      return messages.map(({ sequence, at, name, content }) => ({ sequence, at, name, terms: searchTerms(content) }))
-    },
+    readMessages: async (key, after, limit) =>
+      (await sessions.readMessages(key, { after, limit })).map(toIndexedMessage),
     readDerived: async (key) => (await sessions.readHead(key, 0)).derived,
     readVectors: (where, model, after, limit) => vectors.listVectors(where, model, after, limit),
     // A search index reveals the content, so no snapshot of it is stored.
@@ -90,6 +89,7 @@ function createFinder(inner: SearchIndex, sessions: EncryptedSessions, vectors: 
     pause: () => new Promise((resolve) => setImmediate(resolve)),
     readVector: async (key, id, model) => vectors.getVector(key, id, model),
     createVectorIndex: (model) => new VectorIndex(model),
+    loadWordTable,
     readEntries: (found) => readEntries(sessions, found),
   })
 }

@@ -1,3 +1,4 @@
+import { loadWordTable } from './loadWordTable.ts'
 import { createUnknownStoreError, MemoryError } from '../domain/error.ts'
 import type { SearchIndex, Store } from '../domain/ports.ts'
 import { withEraseListeners } from './eraseListeners.ts'
@@ -31,7 +32,7 @@ export async function openStore(url: string, key?: string): Promise<Store & Sear
       { param: 'storeKey' },
     )
   if (url === 'ram:')
-    return withEraseListeners(ramStore(zstdCompressor === undefined ? {} : { compressor: zstdCompressor }))
+    return withEraseListeners(ramStore({ loadWordTable, ...(zstdCompressor !== undefined && { compressor: zstdCompressor }) }))
   if (file === undefined) throw createUnknownStoreError(url, 'ram: or sqlite:PATH')
   // Imported on demand, so that RAM-only programs do not load SQLite.
   const { sqliteStore } = await import('./sqlite.ts')

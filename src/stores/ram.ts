@@ -20,7 +20,7 @@ export function ramStore(options: RamStoreOptions = {}): RamStore {
   const cache = new RamSessionCache(options)
   const table = new RamSessionTable(cache)
   return {
-    ...createRamStore(table, new RamVectors(table)),
+    ...createRamStore(table, new RamVectors(table), options.loadWordTable),
     capabilities: { memoryLimit: cache, sessionCounter: cache },
   }
 }

@@ -1,3 +1,4 @@
+import { loadWordTable } from './loadWordTable.ts'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { backup, type DatabaseSync } from 'node:sqlite'
@@ -204,6 +205,7 @@ export class SqliteStore implements Store, SearchIndex {
       pause: () => new Promise((resolve) => setImmediate(resolve)),
       readVector: (key, id, model) => this.read(() => this.vectors.getVector(key, id, model)),
       createVectorIndex: (model) => new VectorIndex(model),
+      loadWordTable,
       readEntries: (found) => this.read(() => found.map(({ key, id }) => this.reader.entry(key, id))),
     })
   }

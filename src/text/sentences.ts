@@ -151,3 +151,17 @@ export function isQuestion(text: string): boolean {
     (questionWord.test(firstLine) && !orderWithDo.test(firstLine) && !/[.!:;]/.test(firstLine))
   )
 }
+
+/** A longer text is never nothing but a question. */
+const maxQuestionCharacters = 400
+
+/**
+ * Tells whether a text states nothing: every sentence is a question that opens with a question word or an auxiliary
+ * verb. "My cat is called Miso, isn't she?" states something.
+ */
+export function isInterrogative(text: string): boolean {
+  if (text.length > maxQuestionCharacters || !/[?\uff1f]\s*$/u.test(text)) return false
+  return splitSentences(text).every(
+    ({ text: sentence }) => questionWord.test(sentence) && /[?\uff1f]\s*$/u.test(sentence),
+  )
+}

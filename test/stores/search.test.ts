@@ -3,6 +3,7 @@ import { getEntryText } from '../../src/domain/entry.ts'
 import { type Key, parseKey } from '../../src/domain/key.ts'
 import type { IndexChanges } from '../../src/domain/ports.ts'
 import { openMemory } from '../../src/index.ts'
+import { indexPassages } from '../../src/search/passageTerms.ts'
 import { type SearchSource, StoreSearch } from '../../src/search/storeSearch.ts'
 import { RamSessionTable } from '../../src/stores/ram/sessionTable.ts'
 import { RamVectors } from '../../src/stores/ram/store.ts'
@@ -68,7 +69,7 @@ describe('the search index', () => {
       }),
       readMessages: async (key: Key, after) => {
         if (key.id === 'b' && fails) throw new Error('disk unavailable')
-        return after === 0 ? [{ sequence: 1, at: 1, name: undefined, terms: [key.id === 'a' ? 'alpha' : 'beta'] }] : []
+        return after === 0 ? [{ sequence: 1, at: 1, name: undefined, tokens: 1, passages: indexPassages(key.id === 'a' ? 'alpha' : 'beta') }] : []
       },
       readDerived: async () => [],
       readVectors: async (_, __, after) => ({ vectors: [], next: after }),

@@ -3,11 +3,14 @@ import { Heap } from '../../domain/heap.ts'
 import { isInternalKey, type Key, type Scope } from '../../domain/key.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 import type { MemoryLimit, SessionCounter } from '../../domain/ports.ts'
+import type { LoadWordTable } from '../../search/wordTable.ts'
 import type { Compressor } from './compression.ts'
 import { deserialize, serialize } from './serialize.ts'
 import type { Session, SessionContent } from './session.ts'
 import type { SessionCache, SessionFilter } from './sessionTable.ts'
 export type RamStoreOptions = {
+  /** Loads the word table for search by meaning. Default: search by words. */
+  readonly loadWordTable?: LoadWordTable
   /**
    * Memory limit of all sessions together, in bytes. Default: none. Data that belongs to a whole scope is not counted.
    */

@@ -2,18 +2,22 @@ import { type Entry, getEntryText, isBlank, isInternal, type Message, parseMessa
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
 import type { EntryVector, SearchIndex, SearchTarget, Store, UnembeddedPage } from '../../domain/ports.ts'
 import type { SessionChange } from '../../domain/session.ts'
-import type { IndexedMessage } from '../../search/scopeIndex.ts'
+import { toIndexedMessage } from '../../search/scopeIndex.ts'
 import { StoreSearch } from '../../search/storeSearch.ts'
-import { searchTerms } from '../../search/terms.ts'
 import { type IndexedVector, VectorIndex } from '../../search/vectorIndex.ts'
+import type { LoadWordTable } from '../../search/wordTable.ts'
 import type { RamSessionTable } from './sessionTable.ts'
 
 /**
  * Adapts a session table to the `Store` and `Index` ports. Without vectors only lexical search works; the browser build
  * leaves them out.
  */
-export function createRamStore(table: RamSessionTable, vectors?: RamVectors): Store & SearchIndex {
-  const finder = createFinder(table, vectors)
+export function createRamStore(
+  table: RamSessionTable,
+  vectors?: RamVectors,
+  loadWordTable?: LoadWordTable,
+): Store & SearchIndex {
+  const finder = createFinder(table, vectors, loadWordTable)
   return {
     durability: 'ram',
     capabilities: {},
@@ -43,14 +47,14 @@ export function createRamStore(table: RamSessionTable, vectors?: RamVectors): St
   }
 }
 
-function createFinder(table: RamSessionTable, vectors: RamVectors | undefined): StoreSearch {
-  const indexed = (key: Key, after: number, limit: number): readonly IndexedMessage[] =>
-    table
-      .page(key, { after, limit })
-      .map(({ sequence, at, name, content }) => ({ sequence, at, name, terms: searchTerms(content) }))
+function createFinder(
+  table: RamSessionTable,
+  vectors: RamVectors | undefined,
+  loadWordTable: LoadWordTable | undefined,
+): StoreSearch {
   return new StoreSearch({
     changes: async (where, since) => table.changes(where, since),
-    readMessages: async (key, after, limit) => indexed(key, after, limit),
+    readMessages: async (key, after, limit) => table.page(key, { after, limit }).map(toIndexedMessage),
     readDerived: async (key) => table.head(key, 0).derived,
     readVectors: async (where, model, after, limit) =>
       vectors?.listVectors(where, model, after, limit) ?? { vectors: [], next: after },
@@ -60,6 +64,7 @@ function createFinder(table: RamSessionTable, vectors: RamVectors | undefined): 
     pause: async () => undefined,
     readVector: async (key, id, model) => vectors?.getVector(key, id, model),
     createVectorIndex: (model) => vectors?.createVectorIndex(model),
+    loadWordTable,
     readEntries: async (found) => table.findEntries(found),
   })
 }

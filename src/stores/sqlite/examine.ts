@@ -3,14 +3,13 @@ import type { DatabaseSync } from 'node:sqlite'
 import { formatMessageId, isBlank } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import { addGap, type Gap } from '../../domain/session.ts'
-import { searchTerms } from '../../search/terms.ts'
 import { toMemoryError } from './errors.ts'
 import { type Cells, derivedColumns, messageColumns, parseDerivedRow, parseMessageRow, qualifyColumns } from './rows.ts'
 import { readSchemaVersion } from './schema.ts'
 
 /** A defect of a database file. */
 export type StoreFault = {
-  readonly kind: 'structure' | 'message' | 'derived' | 'session' | 'terms'
+  readonly kind: 'structure' | 'message' | 'derived' | 'session'
   readonly key?: string
   readonly id?: string
   readonly reason: string
@@ -97,20 +96,17 @@ async function* checkMessages(database: DatabaseSync, path: string): AsyncIterab
   const columns = qualifyColumns('m', messageColumns)
   // A file that is only examined is not migrated.
   const known = hasPayloads(database) ? columns : columns.replace('m.payload, m.branch', 'NULL, NULL')
-  const select = `SELECT m.place, s.scope, s.name, m.terms, ${known} FROM message m JOIN session s ON s.id = m.session WHERE m.place > ? ORDER BY m.place LIMIT ${batchSize}`
-  yield* checkTable(database, path, select, ([scope, name, terms, ...row]) => {
+  const select = `SELECT m.place, s.scope, s.name, ${known} FROM message m JOIN session s ON s.id = m.session WHERE m.place > ? ORDER BY m.place LIMIT ${batchSize}`
+  yield* checkTable(database, path, select, ([scope, name, ...row]) => {
     const key = keyName(scope, name)
     const message = parseMessageRow(row)
-    if (message === undefined)
-      return {
-        kind: 'message',
-        key,
-        id: formatMessageId(row[0] as number),
-        reason: 'its checksum differs from what was written',
-      }
-    return terms === searchTerms(message.content).join('\n')
-      ? undefined
-      : { kind: 'terms', key, id: message.id, reason: 'its search terms do not match its text' }
+    if (message !== undefined) return undefined
+    return {
+      kind: 'message',
+      key,
+      id: formatMessageId(row[0] as number),
+      reason: 'its checksum differs from what was written',
+    }
   })
 }
 

@@ -1,9 +1,18 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type DerivedEntry, type Entry, formatMessageId, type Message, parseMessageId } from '../../domain/entry.ts'
+import {
+  type DerivedEntry,
+  type Entry,
+  formatMessageId,
+  type Message,
+  type Millis,
+  parseMessageId,
+  type Role,
+  type Tokens,
+} from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import type { IndexChanges, PageOptions, SearchTarget, Store, StoredRecord } from '../../domain/ports.ts'
 import type { SessionListItem } from '../../domain/session.ts'
-import type { IndexedMessage } from '../../search/scopeIndex.ts'
+import { type IndexedMessage, toIndexedMessage } from '../../search/scopeIndex.ts'
 import { indexName } from '../../search/storeSearch.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
 import {
@@ -40,7 +49,7 @@ const statements = {
   records:
     'SELECT r.number, r.id, r.at, r.body FROM session s JOIN record r ON r.session = s.id WHERE s.scope = ? AND s.name = ? AND r.number < ? ORDER BY r.number DESC LIMIT ?',
   snapshot: 'SELECT data FROM snapshot WHERE name = ?',
-  indexed: 'SELECT sequence, at, name, terms FROM message WHERE session = ? AND sequence > ? ORDER BY sequence LIMIT ?',
+  indexed: `SELECT sequence, at, role, name, line_tokens, content FROM message WHERE session = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
 } as const
 
 /** Called for each entry whose checksum does not match. */
@@ -173,13 +182,10 @@ export class Reader {
   indexed(key: Key, after: number, limit: number): readonly IndexedMessage[] {
     const session = this.session(key)
     if (session === undefined) return []
-    const rows = this.sql.indexed.all(session.id, after, limit) as unknown as [number, number, string | null, string][]
-    return rows.map(([sequence, at, name, terms]) => ({
-      sequence,
-      at,
-      name: name ?? undefined,
-      terms: terms === '' ? [] : terms.split('\n'),
-    }))
+    const rows = this.sql.indexed.all(session.id, after, limit) as unknown as IndexedCells[]
+    return rows.map(([sequence, at, role, name, lineTokens, content]) =>
+      toIndexedMessage({ sequence, at, role, lineTokens, content, ...(name !== null && { name }) }),
+    )
   }
 
   private parseDerived(key: Key, row: Cells): DerivedEntry | undefined {
@@ -188,6 +194,15 @@ export class Reader {
     return entry
   }
 }
+
+type IndexedCells = readonly [
+  sequence: number,
+  at: Millis,
+  role: Role,
+  name: string | null,
+  lineTokens: Tokens,
+  content: string,
+]
 
 const cells = (row: unknown): Cells => row as Cells
 

@@ -2,7 +2,6 @@ import { existsSync, renameSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
 import { parseStoredKey } from '../../domain/key.ts'
-import { searchTerms } from '../../search/terms.ts'
 import { connectReader, connectWriter, prepareFile } from './connect.ts'
 import { isBusy, isCorrupt, toMemoryError } from './errors.ts'
 import { computeTotals, examineDatabase, type ProgressListener, type StoreFault, type StoreReport } from './examine.ts'
@@ -28,7 +27,7 @@ export async function examineFile(path: string, onProgress?: ProgressListener): 
 }
 
 /**
- * Repairs a file. Damaged entries are quarantined; session rows and search terms are rebuilt from the messages. If the
+ * Repairs a file. Damaged entries are quarantined; session rows are rebuilt from the messages. If the
  * database structure itself is broken, all readable rows move to a new file and the old one is kept.
  *
  * Throws `busy` if another process uses the file.
@@ -100,7 +99,7 @@ function fixFaults(database: DatabaseSync, faults: readonly StoreFault[]): strin
     writer.afterBegin()
     const actions = [...quarantineDamaged(writer, faults)]
     writer.beforeCommit()
-    actions.push(...recountSessions(database, faults), ...rebuildTerms(database, faults))
+    actions.push(...recountSessions(database, faults))
     database.exec('DELETE FROM snapshot')
     database.exec('COMMIT')
     return actions
@@ -139,18 +138,4 @@ function* recountSessions(database: DatabaseSync, faults: readonly StoreFault[])
     )
     yield `the counters of ${key} were rebuilt from its messages`
   }
-}
-
-function* rebuildTerms(database: DatabaseSync, faults: readonly StoreFault[]): Iterable<string> {
-  const affected = faults.filter(({ kind }) => kind === 'terms')
-  const select = database.prepare(
-    'SELECT m.place, m.content FROM message m JOIN session s ON s.id = m.session WHERE s.scope = ? AND s.name = ? AND m.sequence = ?',
-  )
-  const update = database.prepare('UPDATE message SET terms = ? WHERE place = ?')
-  for (const { key = '', id = '' } of affected) {
-    const { scope, id: name } = parseStoredKey(key)
-    const row = select.get(scope, name, Number(id.slice(1))) as { place: number; content: string } | undefined
-    if (row !== undefined) update.run(searchTerms(row.content).join('\n'), row.place)
-  }
-  if (affected.length > 0) yield `the search terms of ${affected.length} messages were rebuilt`
 }

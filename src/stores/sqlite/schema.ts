@@ -128,6 +128,11 @@ export const migrations: readonly string[] = [
   ALTER TABLE message ADD COLUMN payload TEXT;
   ALTER TABLE message ADD COLUMN branch INTEGER;
   `,
+  `
+  -- A search index is built from the text, whose analysis changes with releases.
+  ALTER TABLE message DROP COLUMN terms;
+  DELETE FROM snapshot;
+  `,
 ]
 
 /** Migrates a file to the newest schema in one transaction. Throws `bad-store` for a file of a newer release. */

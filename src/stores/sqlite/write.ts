@@ -19,7 +19,6 @@ import {
   type SessionChange,
 } from '../../domain/session.ts'
 import { indexName } from '../../search/storeSearch.ts'
-import { searchTerms } from '../../search/terms.ts'
 import { GraphEraser } from './graph.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
 import {
@@ -64,8 +63,8 @@ const statements = {
   findOperation: 'SELECT first, last FROM operation WHERE session = ? AND id = ?',
   insertOperation: 'INSERT INTO operation (session, id, revision, first, last) VALUES (?, ?, ?, ?, ?)',
   pruneOperations: 'DELETE FROM operation WHERE session = ? AND revision <= ?',
-  insertMessage: `INSERT INTO message (session, terms, sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, payload, branch, sum)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  insertMessage: `INSERT INTO message (session, sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, payload, branch, sum)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   putDerived: `INSERT INTO derived (session, id, kind, at, body, sum) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (session, id) DO UPDATE SET kind = excluded.kind, at = excluded.at, body = excluded.body, sum = excluded.sum`,
   insertRecord: `INSERT INTO record (session, number, id, at, body)
@@ -338,11 +337,7 @@ export class Writer {
   }
 
   private insertMessage(row: SessionRow, message: NewMessage, sequence: number, offset: number): void {
-    this.sql.insertMessage.run(
-      row.id,
-      searchTerms(message.content).join('\n'),
-      ...toMessageRow(message, sequence, offset),
-    )
+    this.sql.insertMessage.run(row.id, ...toMessageRow(message, sequence, offset))
     row.totalWeight += message.weight
     row.messageCount++
     if (message.role === 'user' && !isBlank(message.content) && sequence > (row.lastUserSequence ?? 0))

@@ -1,0 +1,40 @@
+import { isBlank } from '../domain/entry.ts'
+import { type PassageRange, splitPassages } from '../text/passages.ts'
+import { countMatches, datePattern, isInterrogative, numberPattern } from '../text/sentences.ts'
+import { extractTerms } from '../text/words.ts'
+
+/** Properties of a passage that some questions look for, as bits. */
+export const markers = {
+  /** Nothing but a question. */
+  question: 1,
+  /** Names a time. */
+  time: 2,
+  /** Names a number. */
+  number: 4,
+  /** A person's own words in a chat with an assistant. */
+  user: 8,
+} as const
+
+/** A passage as it is indexed. */
+export type IndexedPassage = {
+  readonly terms: readonly string[]
+  readonly characters: number
+  readonly markers: number
+}
+
+/** Analyses a text for the index, passage by passage; a blank text has no passages. */
+export function indexPassages(content: string): readonly IndexedPassage[] {
+  return isBlank(content) ? [] : splitPassages(content).map((range) => indexPassage(content, range))
+}
+
+function indexPassage(content: string, [start, end]: PassageRange): IndexedPassage {
+  const text = start === 0 && end === content.length ? content : content.slice(start, end)
+  return {
+    terms: extractTerms(text),
+    characters: text.length,
+    markers:
+      (isInterrogative(text) ? markers.question : 0) |
+      (countMatches(1, text, datePattern) > 0 ? markers.time : 0) |
+      (countMatches(1, text, numberPattern) > 0 ? markers.number : 0),
+  }
+}

@@ -1,0 +1,104 @@
+import { MemoryError } from '../domain/error.ts'
+import { getOrCompute } from '../domain/keyed.ts'
+import { LruCache } from '../domain/lruCache.ts'
+import { Matrix } from './matrix.ts'
+
+/** A word stem with a related meaning, and the cosine of the two. */
+export type RelatedStem = { readonly stem: string; readonly similarity: number }
+
+/** Loads the word table, once per process; resolves to undefined if there is none. */
+export type LoadWordTable = () => Promise<WordTable | undefined>
+
+/** Stems below this cosine are unrelated. */
+export const minSimilarity = 0.4
+
+/** First bytes of a table file: `TKW1`. */
+const magic = 0x31574b54
+const headerBytes = 24
+/** Stems whose related stems are kept. */
+const maxCachedStems = 8_192
+
+/**
+ * Vectors of English word stems: of similar direction for stems of related meaning. One file holds the number of stems
+ * and dimensions, the stems in UTF-8, a weight per stem, and the vectors with four bits per value (see
+ * tools/recall-table).
+ */
+export class WordTable {
+  readonly dimensions: number
+  private readonly stems: readonly string[]
+  private readonly rows: ReadonlyMap<string, number>
+  /** Vectors scaled by the weight of their stem, so that the vector of a text is their sum. */
+  private readonly vectors: Float32Array
+  /** Vectors of length 1, for the search of related stems. */
+  private readonly matrix: Matrix
+  private readonly related = new LruCache<string, readonly RelatedStem[]>({ maxEntries: maxCachedStems })
+
+  /** @throws MemoryError `bad-option` if the bytes are not a word table. */
+  constructor(bytes: Uint8Array) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const [count, dimensions, stemBytes] =
+      bytes.length >= headerBytes ? [4, 8, 12].map((at) => view.getUint32(at, true)) : []
+    const isTable =
+      count !== undefined &&
+      dimensions !== undefined &&
+      stemBytes !== undefined &&
+      view.getUint32(0, true) === magic &&
+      bytes.length === headerBytes + stemBytes + count + (count * dimensions) / 2
+    if (!isTable)
+      throw new MemoryError('bad-option', 'This is not a word table. Use the file word-table.bin of this package.', {
+        param: 'wordTable',
+      })
+    this.dimensions = dimensions
+    this.stems = new TextDecoder().decode(bytes.subarray(headerBytes, headerBytes + stemBytes)).split('\n')
+    this.rows = new Map(this.stems.map((stem, row) => [stem, row]))
+    this.vectors = new Float32Array(count * dimensions)
+    this.matrix = new Matrix(dimensions)
+    const [low, high] = [view.getFloat32(16, true), view.getFloat32(20, true)]
+    const weightsAt = headerBytes + stemBytes
+    const weightOf = (row: number): number => Math.exp(low + ((bytes[weightsAt + row] as number) / 255) * (high - low))
+    this.unpack(bytes.subarray(weightsAt + count), weightOf)
+  }
+
+  /** Number of a stem in the table. */
+  rowOf(stem: string): number | undefined {
+    return this.rows.get(stem)
+  }
+
+  /** Adds the vector of a stem to the vector of a text. */
+  addTo(sum: Float32Array, row: number, factor = 1): void {
+    const from = row * this.dimensions
+    for (let at = 0; at < this.dimensions; at++)
+      sum[at] = (sum[at] as number) + factor * (this.vectors[from + at] as number)
+  }
+
+  /** Returns the stems with a related meaning, without the stem itself. */
+  relatedStems(stem: string): readonly RelatedStem[] {
+    return getOrCompute(this.related, stem, () => this.findRelated(stem))
+  }
+
+  private findRelated(stem: string): readonly RelatedStem[] {
+    const row = this.rows.get(stem)
+    if (row === undefined) return []
+    const from = row * this.dimensions
+    const found: RelatedStem[] = []
+    this.matrix.scores(this.vectors.subarray(from, from + this.dimensions)).forEach((similarity, other) => {
+      if (similarity > minSimilarity && other !== row) found.push({ stem: this.stems[other] as string, similarity })
+    })
+    return found
+  }
+
+  /** Each byte holds two values, the lower four bits first; a value is stored plus 8. */
+  private unpack(packed: Uint8Array, weightOf: (row: number) => number): void {
+    const { dimensions, vectors } = this
+    const values = new Float32Array(dimensions)
+    for (let row = 0; row < this.stems.length; row++) {
+      const weight = weightOf(row)
+      for (let at = 0; at < dimensions; at++) {
+        const byte = packed[(row * dimensions + at) >> 1] as number
+        values[at] = (at % 2 === 0 ? byte & 15 : byte >> 4) - 8
+        vectors[row * dimensions + at] = weight * (values[at] as number)
+      }
+      this.matrix.add(values)
+    }
+  }
+}

@@ -1,0 +1,66 @@
+/** Part of a text: [start, end). */
+export type PassageRange = readonly [start: number, end: number]
+
+/** Texts up to this length are one passage. */
+const maxWholeCharacters = 1_500
+/** Preferred length of a passage, and the lengths at which it may be cut. */
+const preferredCharacters = 800
+const [minCharacters, maxCharacters] = [320, 1_040]
+
+/** Ends of paragraphs, lines and sentences. */
+const boundary = /\n[^\S\n]*\n\s*|\n\s*|(?<=[.!?。！？])[^\S\n]+/g
+/** Value of a cut, in preferred lengths: a paragraph is worth a passage that is a third shorter or longer. */
+const cutValues = { paragraph: 1.05, line: 0.7, sentence: 0.35 } as const
+
+type Cut = { readonly at: number; readonly value: number }
+
+/**
+ * Splits a long text into passages of some 800 characters at the ends of paragraphs, lines or sentences. The passages
+ * cover the text without gaps. A short text is one passage.
+ *
+ * @example
+ * splitPassages('short') // [[0, 5]]
+ */
+export function splitPassages(text: string): readonly PassageRange[] {
+  if (text.length <= maxWholeCharacters) return [[0, text.length]]
+  const cuts = findCuts(text)
+  const passages: PassageRange[] = []
+  let start = 0
+  let next = 0
+  while (text.length - start > maxCharacters) {
+    while (next < cuts.length && (cuts[next] as Cut).at < start + minCharacters) next++
+    let best: Cut | undefined
+    for (let index = next; index < cuts.length; index++) {
+      const cut = cuts[index] as Cut
+      if (cut.at > start + maxCharacters) break
+      if (best === undefined || worthOf(cut, start) > worthOf(best, start)) best = cut
+    }
+    const end = best?.at ?? wordEnd(text, start + preferredCharacters)
+    passages.push([start, end])
+    start = end
+  }
+  passages.push([start, text.length])
+  return passages
+}
+
+const worthOf = ({ at, value }: Cut, start: number): number =>
+  value - Math.abs(at - start - preferredCharacters) / preferredCharacters
+
+function findCuts(text: string): Cut[] {
+  const cuts: Cut[] = []
+  for (const { 0: space, index } of text.matchAll(boundary)) {
+    const isParagraph = space.indexOf('\n') !== space.lastIndexOf('\n')
+    const kind = isParagraph ? 'paragraph' : space.includes('\n') ? 'line' : 'sentence'
+    cuts.push({ at: index + space.length, value: cutValues[kind] })
+  }
+  return cuts
+}
+
+/** Returns the end of the last word before a position, or the position itself in unbroken text. */
+function wordEnd(text: string, position: number): number {
+  const space = text.lastIndexOf(' ', position)
+  if (space > position - minCharacters) return space + 1
+  const code = text.charCodeAt(position)
+  // A low surrogate belongs to the character before.
+  return code >= 0xdc00 && code <= 0xdfff ? position + 1 : position
+}
