@@ -29,7 +29,9 @@ export const flags = parseArgs({
   strict: false,
 }).values as { data?: string; only?: string; budget?: string; limit?: string }
 
-export function loadDataset(name: 'locomo-dev' | 'beam-100k' | 'transcripts-dev'): Conversation[] {
+export function loadDataset(
+  name: 'locomo-dev' | 'beam-100k' | 'friends-dev' | 'qmsum-dev' | 'realmem-dev' | 'transcripts-dev',
+): Conversation[] {
   const folder = flags.data ?? process.env.THREADKEEP_BENCH_DATA
   const file = folder === undefined ? undefined : join(folder, `${name}.json.gz`)
   if (file === undefined || !existsSync(file)) {

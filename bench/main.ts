@@ -9,6 +9,7 @@ const modules: Readonly<Record<string, string>> = {
   redundancy: './redundancyScaling.ts',
   secrets: './secretDetection.ts',
   proxy: './proxyOverhead.ts',
+  fit: './fit.ts',
   handoff: './handoffRecall.ts',
   mcp: './mcpTools.ts',
 }

@@ -287,12 +287,7 @@ class SessionReader {
   }
 
   /** Reads the newest messages between two sequence numbers that are not among the units and could fit beside them. */
-  *#readFillers(
-    units: readonly Unit[],
-    before: number,
-    after: number,
-    budget: Tokens,
-  ): ContextQuery<readonly Unit[]> {
+  *#readFillers(units: readonly Unit[], before: number, after: number, budget: Tokens): ContextQuery<readonly Unit[]> {
     const fillers: Unit[] = []
     const found = new Set(units.map(firstSequence))
     let tokens = units.reduce((sum, unit) => sum + estimateTokens(unit), 0)

@@ -1,6 +1,7 @@
 import { type Message, parseMessageId, type Tokens } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Ledger, Verdict } from '../domain/ledger.ts'
+import type { WordTable } from '../domain/ports.ts'
 import type { Framing } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
 import { noLimits, Ranker } from '../search/ranking.ts'
@@ -31,7 +32,17 @@ export type Difference = {
 }
 
 /** Creates a function that answers reads from an in-memory list of messages. */
-export function createReadResponder(key: Key, messages: readonly Message[]): (request: ReadRequest) => ReadResponse {
+export function createReadResponder(
+  key: Key,
+  messages: readonly Message[],
+  table: WordTable | undefined,
+): (request: ReadRequest) => ReadResponse {
+  let ranker: Ranker | undefined
+  const createRanker = (): Ranker => {
+    const created = new Ranker(table)
+    for (const message of messages) created.add({ ...toIndexedMessage(message), owner: 0 })
+    return created
+  }
   return (request) => {
     if ('page' in request) {
       const { after = 0, before = Number.POSITIVE_INFINITY, limit, newest = false } = request.page
@@ -39,9 +50,7 @@ export function createReadResponder(key: Key, messages: readonly Message[]): (re
       return { messages: newest ? inRange.slice(-limit) : inRange.slice(0, limit), hits: [] }
     }
     const { limit, text = '', ...limits } = request.search
-    const ranker = new Ranker()
-    for (const message of messages)
-      ranker.add({ ...toIndexedMessage(message), owner: 0 })
+    ranker ??= createRanker()
     const hits = ranker
       .rank(text, { ...noLimits, ...limits, maxResults: limit })
       .map(({ message, passage, score, why }) => {

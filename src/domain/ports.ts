@@ -79,6 +79,8 @@ export type StoreCapabilities = {
   readonly eraseListeners?: Set<EraseListener>
   readonly memoryLimit?: MemoryLimit
   readonly sessionCounter?: SessionCounter
+  /** The word table that searches use; undefined if there is none. */
+  readonly wordTable?: () => WordTable | undefined
 }
 
 /** Storage of sessions. An adapter implements every method. */
@@ -153,6 +155,17 @@ export type IndexHit = {
   readonly score: number
   /** Components of the score by name. */
   readonly why: Readonly<Record<string, number>>
+}
+
+/** Vectors of English word stems, of similar direction for stems of related meaning. */
+export interface WordTable {
+  readonly dimensions: number
+  /** Number of a stem in the table. */
+  rowOf(stem: string): number | undefined
+  /** Adds the vector of a stem, times `factor`, to the vector of a text. */
+  addTo(sum: Float32Array, row: number, factor?: number): void
+  /** Stems with a related meaning and their cosines, without the stem itself. */
+  relatedStems(stem: string): readonly { readonly stem: string; readonly similarity: number }[]
 }
 
 /** Changes since a stamp. `lineage` differs once anything has been erased; `sessions` are those written to. */

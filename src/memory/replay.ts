@@ -39,7 +39,7 @@ export const replayer: Replayer = {
     )
   },
 
-  replay({ deps: { renderer } }, trace, profile) {
+  replay({ deps: { renderer, sessions } }, trace, profile) {
     const { budget, framing, query, when } = trace
     const visible = trace.shared.filter(({ from }) => isVisible(profile, from))
     const contextQuery = gatherCandidates(trace.head, profile, {
@@ -51,7 +51,10 @@ export const replayer: Replayer = {
     })
     const passages = visible.find(({ from }) => from === 'files')?.entries ?? []
     const candidates = addPassages(
-      runContextQuery(contextQuery, createReadResponder(trace.head.key, trace.messages)),
+      runContextQuery(
+        contextQuery,
+        createReadResponder(trace.head.key, trace.messages, sessions.capabilities.wordTable?.()),
+      ),
       passages,
       budget,
     )

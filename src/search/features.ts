@@ -1,9 +1,10 @@
+import type { WordTable } from '../domain/ports.ts'
 import type { LexicalIndex, Posting } from './lexicalIndex.ts'
 import type { Matrix } from './matrix.ts'
 import { markers } from './passageTerms.ts'
 import type { ParsedQuery } from './query.ts'
 import { bm25, decay, type FeatureName } from './rankingWeights.ts'
-import { minSimilarity, type WordTable } from './wordTable.ts'
+import { minSimilarity } from './wordTable.ts'
 
 /** Terms in more than one of this many passages are ignored if the query has rarer ones. */
 const commonTermDivisor = 2
@@ -48,6 +49,7 @@ export class FeatureExtractor {
   private similarities = new Float32Array()
   private similarRows = new Uint32Array()
   private meaningOf = new Float32Array()
+  private fading = { wordsNear: new Float32Array(), wordsAround: new Float32Array(), meaningNear: new Float32Array() }
   private burstCounts = new Float32Array()
   private burstLengths = new Float32Array()
 
@@ -67,15 +69,9 @@ export class FeatureExtractor {
     const { messages } = this.index.passages
     const endMessage = endRow === 0 ? 0 : (messages.values[endRow - 1] as number) + 1
     maximumByGroup(this.byPassage.words, messages.values, endRow, this.byMessage.wordsOf)
-    const { wordsOf, wordsNear, wordsAround, meaningNear } = this.byMessage
-    this.spread(wordsOf, wordsNear, decay.near, endMessage)
-    this.spread(wordsOf, wordsAround, decay.around, endMessage)
-    if (table !== undefined) {
-      const meaningOf = this.meaningOf
-      maximumByGroup(this.byPassage.meaning, messages.values, endRow, meaningOf)
-      this.spread(meaningOf, meaningNear, decay.near, endMessage)
-      meaningOf.fill(0, 0, endMessage)
-    }
+    maximumByGroup(this.byPassage.meaning, messages.values, endRow, this.meaningOf)
+    this.spread(endMessage)
+    this.meaningOf.fill(0, 0, endMessage)
     maximumByGroup(this.byMessage.wordsOf, this.index.messages.bursts.values, endMessage, this.byBurst.burstBest)
     scale(this.byBurst.burstWords, this.index.burstCount)
     const { byPassage, byMessage, byBurst, masks } = this
@@ -94,6 +90,7 @@ export class FeatureExtractor {
       this.similarities = create()
       this.similarRows = new Uint32Array(capacity)
       this.meaningOf = create()
+      this.fading = { wordsNear: create(), wordsAround: create(), meaningNear: create() }
       this.burstCounts = create()
       this.burstLengths = create()
       return
@@ -235,26 +232,48 @@ export class FeatureExtractor {
     for (let row = 0; row < endRow; row++) topic[row] = Math.max(0, ((cosines[row] as number) - mean) / range)
   }
 
-  /** Sums the scores of the other messages of a burst, fading with the distance. */
-  private spread(scores: Float32Array, target: Float32Array, factor: number, endMessage: number): void {
-    const { previous, next } = this.index.messages
-    const [before, after] = [previous.values, next.values]
-    const fading = this.similarities
-    for (let message = 0; message < endMessage; message++) {
-      const other = (before[message] as number) - 1
-      fading[message] = other < 0 ? 0 : factor * ((fading[other] as number) + (scores[other] as number))
-      target[message] = fading[message] as number
+  /** Adds the scores of the messages around each message in its burst, fading with the distance. */
+  private spread(endMessage: number): void {
+    const { index, byMessage, fading } = this
+    const { previous, next } = index.messages
+    this.spreadFrom(previous.values, byMessage, 0, endMessage, 1)
+    this.spreadFrom(next.values, fading, endMessage - 1, endMessage, -1)
+    for (const name of spreadFeatures) {
+      const [target, other] = [byMessage[name], fading[name]]
+      for (let message = 0; message < endMessage; message++)
+        target[message] = (target[message] as number) + (other[message] as number)
+      other.fill(0, 0, endMessage)
+      scale(target, endMessage)
     }
-    for (let message = endMessage - 1; message >= 0; message--) {
-      const other = (after[message] as number) - 1
-      fading[message] =
-        other < 0 || other >= endMessage ? 0 : factor * ((fading[other] as number) + (scores[other] as number))
-      target[message] = (target[message] as number) + (fading[message] as number)
+  }
+
+  /** Sums the scores on one side. `neighbours` holds the number of each message's neighbour plus one, or 0. */
+  private spreadFrom(
+    neighbours: Uint32Array,
+    { wordsNear, wordsAround, meaningNear }: Readonly<Record<SpreadFeature, Float32Array>>,
+    start: number,
+    endMessage: number,
+    step: 1 | -1,
+  ): void {
+    const { meaningOf } = this
+    const { wordsOf } = this.byMessage
+    for (let message = start; message >= 0 && message < endMessage; message += step) {
+      const other = (neighbours[message] as number) - 1
+      if (other < 0 || other >= endMessage) continue
+      const words = wordsOf[other] as number
+      wordsNear[message] = fade(decay.near * ((wordsNear[other] as number) + words))
+      wordsAround[message] = fade(decay.around * ((wordsAround[other] as number) + words))
+      meaningNear[message] = fade(decay.near * ((meaningNear[other] as number) + (meaningOf[other] as number)))
     }
-    fading.fill(0, 0, endMessage)
-    scale(target, endMessage)
   }
 }
+
+const spreadFeatures = ['wordsNear', 'wordsAround', 'meaningNear'] as const
+type SpreadFeature = (typeof spreadFeatures)[number]
+
+/** Smaller values count as 0: arithmetic with numbers close to 0 is many times slower. */
+const negligible = 1e-4
+const fade = (value: number): number => (value > negligible ? value : 0)
 
 /** Divides values by their maximum. */
 function scale(values: Float32Array, end: number): void {

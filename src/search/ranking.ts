@@ -1,12 +1,13 @@
 import type { Millis, Tokens } from '../domain/entry.ts'
+import type { WordTable } from '../domain/ports.ts'
+import { Column, float64Array } from './column.ts'
 import { FeatureExtractor, type Features, weighFeatures } from './features.ts'
 import { type IndexedText, LexicalIndex, type LexicalIndexSnapshot } from './lexicalIndex.ts'
 import { Matrix } from './matrix.ts'
 import { markers } from './passageTerms.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
 import { lexicalWeights, type RankingWeights, semanticWeights } from './rankingWeights.ts'
-import { TopK } from './topK.ts'
-import type { WordTable } from './wordTable.ts'
+import { type ScoredRow, selectHighest } from './topK.ts'
 
 /** A ranked passage: number of its message, its number within the message, and the main parts of its score. */
 export type RankedPassage = {
@@ -53,6 +54,9 @@ export class Ranker {
   /** Sum of the word vectors of each passage. */
   private topics: Matrix | undefined
   private scores = new Float32Array()
+  /** Factor by which the score of a passage falls with its cost. */
+  private readonly densities = new Column(float64Array)
+  private totalCost = 0
 
   constructor(table?: WordTable) {
     this.table = table
@@ -75,6 +79,7 @@ export class Ranker {
   /** Adds a message and returns its number. */
   add(text: IndexedText): number {
     const message = this.index.add(text)
+    this.addDensities()
     if (this.table !== undefined) for (const { terms } of text.passages) this.topics?.add(sumVectors(this.table, terms))
     return message
   }
@@ -87,7 +92,19 @@ export class Ranker {
   /** Fills an empty ranker from a snapshot, in steps after which other work may run. */
   *restore(snapshot: LexicalIndexSnapshot): Generator<void> {
     yield* this.index.restore(snapshot)
+    this.addDensities()
     if (this.table !== undefined) yield* this.restoreTopics(this.table)
+  }
+
+  /** Computes the factor for the cost of each new passage. */
+  private addDensities(): void {
+    const { costs } = this.index.passages
+    const { density, baseTokens } = this.weights
+    for (let row = this.densities.length; row < costs.length; row++) {
+      const cost = costs.values[row] as number
+      this.densities.push((cost + baseTokens) ** -density)
+      this.totalCost += cost
+    }
   }
 
   /** Excludes a message from results. Its terms stay in memory until the index is dropped. */
@@ -96,8 +113,8 @@ export class Ranker {
   }
 
   /**
-   * Returns the best passages, best first. Of equal ones at the end of the list, the later ones are taken in a single
-   * session; with several sessions all are returned, because their order is not known here.
+   * Returns the best passages, best first, and all of those that are as good as the last one: the caller knows the
+   * order of sessions.
    */
   rank(text: string, limits: RankLimits): RankedPassage[] {
     const query = parseQuery(text)
@@ -105,15 +122,19 @@ export class Ranker {
     const features = this.extract(query, endRow)
     this.score(features, query, endRow, limits)
     const isEligible = this.eligibility(features, endRow, limits)
-    const top = new TopK(Math.min(limits.maxResults + spareResults, endRow))
-    for (let row = 0; row < endRow; row++)
-      if ((this.scores[row] as number) > 0 && (this.scores[row] as number) >= top.threshold && isEligible(row))
-        top.push(row, this.scores[row] as number)
-    const selected = top.sorted()
-    if (this.index.sessions > 1) this.addTies(selected, top.threshold, endRow, isEligible)
+    const selected = selectHighest(this.scores, endRow, this.capacityFor(limits), isEligible)
     return this.selectDistinct(this.placeQuestions(selected, features), limits).map(({ row, score }) =>
       this.describe(row, score, features),
     )
+  }
+
+  /** Number of passages to select before duplicates are dropped and, for a context, until they fill it. */
+  private capacityFor({ maxResults, budget }: RankLimits): number {
+    const all = maxResults + spareResults
+    if (budget === undefined) return all
+    const meanCost = this.totalCost / Math.max(1, this.index.rowCount)
+    // Passages that cost little are taken first.
+    return Math.min(all, spareResults + Math.ceil((3 * spareTokens * budget) / (meanCost + 1)))
   }
 
   /** Computes the features of the first passages; `bench/fit.ts` reads them. */
@@ -127,7 +148,7 @@ export class Ranker {
     const weights = this.weights
     weighFeatures(features, this.index, query, weights.features, endRow, this.scores)
     const { scores } = this
-    const { messages, markers: marked, costs } = this.index.passages
+    const { messages, markers: marked } = this.index.passages
     const speakers = this.index.messages.speakers.values
     const speakerFactors = this.speakerFactors(query, weights)
     let highest = 0
@@ -144,9 +165,8 @@ export class Ranker {
     }
     if (limits.similarity !== undefined) this.addSimilarity(limits.similarity, endRow, highest)
     if (limits.budget === undefined) return
-    for (let row = 0; row < endRow; row++)
-      scores[row] =
-        (scores[row] as number) / ((costs.values[row] as number) + weights.baseTokens) ** weights.density
+    const densities = this.densities.values
+    for (let row = 0; row < endRow; row++) scores[row] = (scores[row] as number) * (densities[row] as number)
   }
 
   private get weights(): RankingWeights {
@@ -208,18 +228,6 @@ export class Ranker {
     }
   }
 
-  private addTies(
-    selected: ScoredRow[],
-    score: number,
-    endRow: number,
-    isEligible: (row: number) => boolean,
-  ): void {
-    if (score <= 0) return
-    const present = new Set(selected.map(({ row }) => row))
-    for (let row = 0; row < endRow; row++)
-      if (this.scores[row] === score && !present.has(row) && isEligible(row)) selected.push({ row, score })
-  }
-
   /** Moves each question behind the best statement that contains the same words of the query. */
   private placeQuestions(ranked: readonly ScoredRow[], { masks }: Features): ScoredRow[] {
     const marked = this.index.passages.markers.values
@@ -241,14 +249,14 @@ export class Ranker {
   private selectDistinct(ranked: readonly ScoredRow[], { budget, maxResults }: RankLimits): ScoredRow[] {
     const { messages, fingerprints, lengths, costs } = this.index.passages
     let tokens = 0
-    const seen = new Set<string>()
+    const seen = new Set<number>()
     const seenMessages = new Set<number>()
     const distinct: ScoredRow[] = []
     for (const scored of ranked) {
       // Equal scores are ordered by the caller.
       if (distinct.length >= maxResults && scored.score < (distinct.at(-1)?.score ?? 0)) break
       const message = messages.values[scored.row] as number
-      const text = `${fingerprints.values[scored.row]} ${lengths.values[scored.row]}`
+      const text = (fingerprints.values[scored.row] as number) * maxTerms + (lengths.values[scored.row] as number)
       if (seen.has(text) || (budget === undefined && seenMessages.has(message))) continue
       seen.add(text)
       seenMessages.add(message)
@@ -306,8 +314,8 @@ export class Ranker {
   }
 }
 
-type ScoredRow = { readonly row: number; readonly score: number }
-
+/** More terms than a passage can have. */
+const maxTerms = 65_536
 /** Hits cost up to this many times the budget, because some of them will not fit. */
 const spareTokens = 2.5
 /** A question is compared with this many of the passages that rank below it. */

@@ -8,13 +8,12 @@ import {
 } from '../domain/entry.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
-import type { IndexQuery } from '../domain/ports.ts'
+import type { IndexQuery, WordTable } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
 import type { IndexedText, LexicalIndexSnapshot } from './lexicalIndex.ts'
 import { indexPassages, markers } from './passageTerms.ts'
 import { noLimits, Ranker, type RankLimits } from './ranking.ts'
 import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
-import type { WordTable } from './wordTable.ts'
 
 /** A message as it is indexed. */
 export type IndexedMessage = Omit<IndexedText, 'owner'>

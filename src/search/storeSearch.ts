@@ -2,11 +2,10 @@ import { type DerivedEntry, type Entry, getEntryText } from '../domain/entry.ts'
 import { filesKey, isInScope, isInternalKey, type Key } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { LruCache } from '../domain/lruCache.ts'
-import type { IndexChanges, IndexHit, IndexQuery, SearchTarget } from '../domain/ports.ts'
+import type { IndexChanges, IndexHit, IndexQuery, SearchTarget, WordTable } from '../domain/ports.ts'
 import { splitPassages } from '../text/passages.ts'
 import { type IndexedMessage, ScopeIndex, type ScopeIndexSnapshot, type SearchMatch } from './scopeIndex.ts'
 import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
-import type { LoadWordTable, WordTable } from './wordTable.ts'
 
 /** Read access that `Finder` needs from a store. */
 export interface SearchSource {
@@ -31,8 +30,8 @@ export interface SearchSource {
   saveSnapshot(where: SearchTarget, index: ScopeIndex): void
   /** Yields to other work between two batches. */
   pause(): Promise<void>
-  /** Loads the word table, if there is one. Without it, ranking uses the words themselves. */
-  readonly loadWordTable?: LoadWordTable | undefined
+  /** Returns the word table, if there is one. Without it, ranking uses the words themselves. */
+  readonly wordTable?: (() => WordTable | undefined) | undefined
   /** Reads entries by id; undefined for those that no longer exist. */
   readEntries(found: readonly SearchMatch[]): Promise<readonly (Entry | undefined)[]>
 }
@@ -58,8 +57,7 @@ export class StoreSearch {
   }
 
   async search(where: SearchTarget, query: IndexQuery): Promise<readonly IndexHit[]> {
-    const table = await this.#loadWordTable()
-    const index = getOrCompute(this.#indexes, indexName(where), () => new ScopeIndex(table))
+    const index = getOrCompute(this.#indexes, indexName(where), () => new ScopeIndex(this.#source.wordTable?.()))
     const work = index.pending.then(() => this.#refreshAndSearch(index, where, query))
     index.pending = work.catch(() => undefined)
     const matches = await work
@@ -70,11 +68,6 @@ export class StoreSearch {
       const range = splitPassages(getEntryText(entry))[passage]
       return [{ key, entry, score, why, ...(range && { passage: range }) }]
     })
-  }
-
-  /** A table that cannot be loaded must not prevent a search: without it, ranking is lexical. */
-  #loadWordTable(): Promise<WordTable | undefined> {
-    return this.#source.loadWordTable?.().catch(() => undefined) ?? Promise.resolve(undefined)
   }
 
   /** Drops all indexes of a scope: they may contain erased text. */

@@ -1,16 +1,13 @@
 import { MemoryError } from '../domain/error.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { LruCache } from '../domain/lruCache.ts'
+import type { WordTable } from '../domain/ports.ts'
 import { Matrix } from './matrix.ts'
 
-/** A word stem with a related meaning, and the cosine of the two. */
-export type RelatedStem = { readonly stem: string; readonly similarity: number }
-
-/** Loads the word table, once per process; resolves to undefined if there is none. */
-export type LoadWordTable = () => Promise<WordTable | undefined>
+type RelatedStem = ReturnType<WordTable['relatedStems']>[number]
 
 /** Stems below this cosine are unrelated. */
-export const minSimilarity = 0.4
+export const minSimilarity = 0.45
 
 /** First bytes of a table file: `TKW1`. */
 const magic = 0x31574b54
@@ -19,11 +16,10 @@ const headerBytes = 24
 const maxCachedStems = 8_192
 
 /**
- * Vectors of English word stems: of similar direction for stems of related meaning. One file holds the number of stems
- * and dimensions, the stems in UTF-8, a weight per stem, and the vectors with four bits per value (see
- * tools/recall-table).
+ * A word table in memory. Its file holds the number of stems and dimensions, the stems in UTF-8, a weight per stem, and
+ * the vectors with four bits per value (see tools/recall-table).
  */
-export class WordTable {
+export class PackedWordTable implements WordTable {
   readonly dimensions: number
   private readonly stems: readonly string[]
   private readonly rows: ReadonlyMap<string, number>
@@ -59,19 +55,16 @@ export class WordTable {
     this.unpack(bytes.subarray(weightsAt + count), weightOf)
   }
 
-  /** Number of a stem in the table. */
   rowOf(stem: string): number | undefined {
     return this.rows.get(stem)
   }
 
-  /** Adds the vector of a stem to the vector of a text. */
   addTo(sum: Float32Array, row: number, factor = 1): void {
     const from = row * this.dimensions
     for (let at = 0; at < this.dimensions; at++)
       sum[at] = (sum[at] as number) + factor * (this.vectors[from + at] as number)
   }
 
-  /** Returns the stems with a related meaning, without the stem itself. */
   relatedStems(stem: string): readonly RelatedStem[] {
     return getOrCompute(this.related, stem, () => this.findRelated(stem))
   }

@@ -1,12 +1,12 @@
-import { loadWordTable } from './loadWordTable.ts'
 import type { Keyring, SearchIndex, Store } from '../domain/ports.ts'
-import { StoreSearch } from '../search/storeSearch.ts'
 import { toIndexedMessage } from '../search/scopeIndex.ts'
+import { StoreSearch } from '../search/storeSearch.ts'
 import { VectorIndex } from '../search/vectorIndex.ts'
 import { wipeKeyring } from './encrypted/keyring.ts'
 import { loadKeyring } from './encrypted/loadKeyring.ts'
 import { EncryptedSessions } from './encrypted/sessions.ts'
 import { EncryptedStoreVectors, readEntries } from './encrypted/vectors.ts'
+import { wordTable } from './wordTable.ts'
 
 /**
  * Encrypts the content of any store with AES-256-GCM: one key per session, wrapped by a key per scope.
@@ -26,6 +26,7 @@ export async function encryptedStore(inner: Store & SearchIndex, keyring: Keyrin
   return {
     capabilities: {
       ...inner.capabilities,
+      wordTable,
       ...(inner.capabilities.file !== undefined && {
         file: { path: inner.capabilities.file.path, copyKeyring: () => sessions.copyKeyring() },
       }),
@@ -89,7 +90,7 @@ function createFinder(inner: SearchIndex, sessions: EncryptedSessions, vectors: 
     pause: () => new Promise((resolve) => setImmediate(resolve)),
     readVector: async (key, id, model) => vectors.getVector(key, id, model),
     createVectorIndex: (model) => new VectorIndex(model),
-    loadWordTable,
+    wordTable,
     readEntries: (found) => readEntries(sessions, found),
   })
 }

@@ -1,8 +1,8 @@
-import { loadWordTable } from './loadWordTable.ts'
 import { createUnknownStoreError, MemoryError } from '../domain/error.ts'
 import type { SearchIndex, Store } from '../domain/ports.ts'
 import { withEraseListeners } from './eraseListeners.ts'
 import { ramStore } from './ram.ts'
+import { wordTable } from './wordTable.ts'
 import { zstdCompressor } from './zstd.ts'
 
 /** Database file in the current folder that is used when no path is configured. */
@@ -32,7 +32,9 @@ export async function openStore(url: string, key?: string): Promise<Store & Sear
       { param: 'storeKey' },
     )
   if (url === 'ram:')
-    return withEraseListeners(ramStore({ loadWordTable, ...(zstdCompressor !== undefined && { compressor: zstdCompressor }) }))
+    return withEraseListeners(
+      ramStore({ wordTable, ...(zstdCompressor !== undefined && { compressor: zstdCompressor }) }),
+    )
   if (file === undefined) throw createUnknownStoreError(url, 'ram: or sqlite:PATH')
   // Imported on demand, so that RAM-only programs do not load SQLite.
   const { sqliteStore } = await import('./sqlite.ts')

@@ -1,4 +1,4 @@
-import type { MemoryLimit, SearchIndex, SessionCounter, Store } from '../domain/ports.ts'
+import type { MemoryLimit, SearchIndex, SessionCounter, Store, StoreCapabilities } from '../domain/ports.ts'
 import { RamSessionCache, type RamStoreOptions } from './ram/sessionCache.ts'
 import { RamSessionTable } from './ram/sessionTable.ts'
 import { createRamStore, RamVectors } from './ram/store.ts'
@@ -6,7 +6,10 @@ import { createRamStore, RamVectors } from './ram/store.ts'
 /** A store in RAM, which has a memory limit and counts its sessions. */
 export type RamStore = Store &
   SearchIndex & {
-    readonly capabilities: { readonly memoryLimit: MemoryLimit; readonly sessionCounter: SessionCounter }
+    readonly capabilities: StoreCapabilities & {
+      readonly memoryLimit: MemoryLimit
+      readonly sessionCounter: SessionCounter
+    }
   }
 
 /**
@@ -20,8 +23,12 @@ export function ramStore(options: RamStoreOptions = {}): RamStore {
   const cache = new RamSessionCache(options)
   const table = new RamSessionTable(cache)
   return {
-    ...createRamStore(table, new RamVectors(table), options.loadWordTable),
-    capabilities: { memoryLimit: cache, sessionCounter: cache },
+    ...createRamStore(table, new RamVectors(table), options.wordTable),
+    capabilities: {
+      memoryLimit: cache,
+      sessionCounter: cache,
+      ...(options.wordTable !== undefined && { wordTable: options.wordTable }),
+    },
   }
 }
 

@@ -1,4 +1,3 @@
-import { loadWordTable } from './loadWordTable.ts'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { backup, type DatabaseSync } from 'node:sqlite'
@@ -33,6 +32,7 @@ import { decodeSnapshot, encodeSnapshot } from './sqlite/snapshot.ts'
 import { VectorReader } from './sqlite/vectors.ts'
 import type { CommitResult } from './sqlite/write.ts'
 import { WriteQueue } from './sqlite/writeQueue.ts'
+import { wordTable } from './wordTable.ts'
 
 /** Attempts to truncate the log while other connections read it; each attempt waits for a while. */
 const maxTruncateAttempts = 10
@@ -82,7 +82,7 @@ export class SqliteStore implements Store, SearchIndex {
   ) {
     prepareFile(path)
     this.path = path
-    this.capabilities = { file: { path } }
+    this.capabilities = { file: { path }, wordTable }
     this.onWarning = onWarning
     this.minSnapshotMessages = minSnapshotMessages
     this.database = connectReader(path)
@@ -205,7 +205,7 @@ export class SqliteStore implements Store, SearchIndex {
       pause: () => new Promise((resolve) => setImmediate(resolve)),
       readVector: (key, id, model) => this.read(() => this.vectors.getVector(key, id, model)),
       createVectorIndex: (model) => new VectorIndex(model),
-      loadWordTable,
+      wordTable,
       readEntries: (found) => this.read(() => found.map(({ key, id }) => this.reader.entry(key, id))),
     })
   }

@@ -28,7 +28,15 @@ const claim: fc.Arbitrary<Band['claim']> = fc.oneof(
     .tuple(fc.integer({ min: 1, max: 3_000 }), fc.boolean())
     .map(([lastTokens, uncovered]) => ({ lastTokens, uncovered })),
   fc
-    .tuple(fc.constantFrom(0.1, 0.3), fc.constantFrom(0.5, 1), share, fc.constantFrom(0, 1_000, 8_000), share, share, share)
+    .tuple(
+      fc.constantFrom(0.1, 0.3),
+      fc.constantFrom(0.5, 1),
+      share,
+      fc.constantFrom(0, 1_000, 8_000),
+      share,
+      share,
+      share,
+    )
     .map(([low, high, all, budget, question, statement, otherwise]) => ({
       tail: { low, high, keepAll: all, smallBudget: { budget, question, statement, otherwise } },
     })),

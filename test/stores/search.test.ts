@@ -69,7 +69,17 @@ describe('the search index', () => {
       }),
       readMessages: async (key: Key, after) => {
         if (key.id === 'b' && fails) throw new Error('disk unavailable')
-        return after === 0 ? [{ sequence: 1, at: 1, name: undefined, tokens: 1, passages: indexPassages(key.id === 'a' ? 'alpha' : 'beta') }] : []
+        return after === 0
+          ? [
+              {
+                sequence: 1,
+                at: 1,
+                name: undefined,
+                tokens: 1,
+                passages: indexPassages(key.id === 'a' ? 'alpha' : 'beta'),
+              },
+            ]
+          : []
       },
       readDerived: async () => [],
       readVectors: async (_, __, after) => ({ vectors: [], next: after }),

@@ -1,11 +1,10 @@
 import { type Entry, getEntryText, isBlank, isInternal, type Message, parseMessageId } from '../../domain/entry.ts'
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
-import type { EntryVector, SearchIndex, SearchTarget, Store, UnembeddedPage } from '../../domain/ports.ts'
+import type { EntryVector, SearchIndex, SearchTarget, Store, UnembeddedPage, WordTable } from '../../domain/ports.ts'
 import type { SessionChange } from '../../domain/session.ts'
 import { toIndexedMessage } from '../../search/scopeIndex.ts'
 import { StoreSearch } from '../../search/storeSearch.ts'
 import { type IndexedVector, VectorIndex } from '../../search/vectorIndex.ts'
-import type { LoadWordTable } from '../../search/wordTable.ts'
 import type { RamSessionTable } from './sessionTable.ts'
 
 /**
@@ -15,12 +14,12 @@ import type { RamSessionTable } from './sessionTable.ts'
 export function createRamStore(
   table: RamSessionTable,
   vectors?: RamVectors,
-  loadWordTable?: LoadWordTable,
+  wordTable?: () => WordTable | undefined,
 ): Store & SearchIndex {
-  const finder = createFinder(table, vectors, loadWordTable)
+  const finder = createFinder(table, vectors, wordTable)
   return {
     durability: 'ram',
-    capabilities: {},
+    capabilities: wordTable === undefined ? {} : { wordTable },
     readHead: async (key, recent) => table.head(key, recent),
     readMessages: async (key, range) => table.page(key, range),
     commit: async (change) => (vectors ?? table).commit(change),
@@ -50,7 +49,7 @@ export function createRamStore(
 function createFinder(
   table: RamSessionTable,
   vectors: RamVectors | undefined,
-  loadWordTable: LoadWordTable | undefined,
+  wordTable: (() => WordTable | undefined) | undefined,
 ): StoreSearch {
   return new StoreSearch({
     changes: async (where, since) => table.changes(where, since),
@@ -64,7 +63,7 @@ function createFinder(
     pause: async () => undefined,
     readVector: async (key, id, model) => vectors?.getVector(key, id, model),
     createVectorIndex: (model) => vectors?.createVectorIndex(model),
-    loadWordTable,
+    wordTable,
     readEntries: async (found) => table.findEntries(found),
   })
 }
