@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { createLifecycle } from './lifecycle/lifecycle.ts'
 import { fileSearch } from './memory/contextBuilder.ts'
 import { createEmbeddingQueue } from './memory/embedding.ts'
@@ -46,6 +47,7 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     masker: createSecretMasker,
     parseDates: findPeriod,
     embedding: createEmbeddingQueue,
+    sleep: (ms, signal, { background = false } = {}) => delay(ms, undefined, { signal, ref: !background }),
     fileSearch,
     replayer,
     upkeep: (model) => createUpkeep({ model, pause: () => new Promise((resume) => setImmediate(resume)) }),

@@ -1,11 +1,11 @@
-import { MemoryError } from './domain/error.ts'
+import { checkOption, MemoryError } from './domain/error.ts'
 import { parseProfile } from './domain/parseProfile.ts'
 import type { Clock, Embedder, SearchIndex, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile, TokenizerName } from './domain/profile.ts'
 import type { OnSessionEnd } from './lifecycle/endEvent.ts'
 import type { Lifecycle, LifecycleDeps } from './lifecycle/lifecycle.ts'
 import type { FileSearch } from './memory/contextBuilder.ts'
-import type { CreateEmbeddingQueue } from './memory/embedding.ts'
+import type { CreateEmbeddingQueue, Sleep } from './memory/embedding.ts'
 import type { Rederive } from './memory/forget.ts'
 import type { BundleIo, ForgetAuxiliary } from './memory/memoryDeps.ts'
 import type { Replayer } from './memory/replay.ts'
@@ -28,7 +28,7 @@ export type MemoryOptions = {
   readonly sessions?: string | (Store & SearchIndex)
   /** Token counter; default: the one the profile names. */
   readonly tokenizer?: Tokenizer
-  /** Embeds texts, so that search works by meaning too; default: search by words. */
+  /** Embeds texts, so that search and recall work by meaning too; default: by words only. */
   readonly embedder?: Embedder
   /**
    * Creates the embedding queue; default: the platform's. In a browser, pass `createEmbeddingQueue` from
@@ -72,6 +72,7 @@ export type Platform = {
   readonly parseDates?: FindPeriod | undefined
   readonly fileSearch?: FileSearch | undefined
   readonly embedding?: CreateEmbeddingQueue | undefined
+  readonly sleep?: Sleep | undefined
   readonly replayer?: Replayer | undefined
   readonly upkeep: ((model: ModelChoice | undefined) => (deps: UpkeepDeps) => Upkeep) | undefined
   readonly lifecycle: ((onSessionEnd: OnSessionEnd | undefined) => (deps: LifecycleDeps) => Lifecycle) | undefined
@@ -82,6 +83,7 @@ export type Platform = {
 export async function openMemoryOn(platform: Platform, options: MemoryOptions): Promise<Memory> {
   const profile = resolveProfile(options.profile ?? 'thread')
   checkDurability(profile, options)
+  checkWeight(options.embedder)
   const store = await resolveStore(platform, options.store ?? 'ram:', options.storeKey)
   const isShared = profile.durability === 'durable' || (options.sessions === undefined && store.durability === 'ram')
   const sessions = isShared ? store : await resolveStore(platform, options.sessions ?? 'ram:')
@@ -95,7 +97,7 @@ export async function openMemoryOn(platform: Platform, options: MemoryOptions): 
   const replayer = options.replayer ?? platform.replayer
   const lifecycle = options.lifecycle ?? platform.lifecycle?.(options.onSessionEnd)
   if (lifecycle === undefined) checkNoLimits(profile, options)
-  const { bundles, forgetAuxiliary, fileSearch, parseDates } = platform
+  const { bundles, forgetAuxiliary, fileSearch, parseDates, sleep } = platform
   return new Memory({
     bundles,
     forgetAuxiliary,
@@ -107,6 +109,7 @@ export async function openMemoryOn(platform: Platform, options: MemoryOptions): 
     tokenizer,
     embedder,
     createEmbeddingQueue: embedding,
+    sleep,
     createUpkeep: upkeep,
     createLifecycle: lifecycle,
     rederive,
@@ -126,6 +129,11 @@ async function resolveStore(
   throw new MemoryError('bad-option', 'storeKey needs a store URL. Encrypt a store object with encryptedStore.', {
     param: 'storeKey',
   })
+}
+
+function checkWeight({ weight }: Partial<Embedder> = {}): void {
+  const isShare = weight === undefined || (typeof weight === 'number' && weight >= 0 && weight <= 1)
+  checkOption('embedder.weight', weight, isShare, 'a number from 0 to 1')
 }
 
 /** Without a masker, refuses everything that could take secrets out of RAM. */

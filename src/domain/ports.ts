@@ -124,7 +124,12 @@ export interface Store {
 export type SearchTarget = { readonly scope: Scope; readonly id?: string }
 
 /** Embedding of a text by the embedder named `model`. Vectors of different embedders are never compared. */
-export type Vector = { readonly model: string; readonly values: Float32Array }
+export type Vector = {
+  readonly model: string
+  readonly values: Float32Array
+  /** Share of the vector in a ranking by text and vector; see `Embedder.weight`. */
+  readonly weight?: number
+}
 
 /** Search by text, by vector, or by both combined. */
 export type IndexQuery = {
@@ -207,6 +212,8 @@ export interface Model {
 /** Computes vectors of one fixed length. `name` must change whenever the vectors would. */
 export interface Embedder {
   readonly name: string
+  /** Share of the embedder in a ranking by words and meaning, from 0 (words only) to 1 (meaning only); default 0.4. */
+  readonly weight?: number
   embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]>
 }
 
