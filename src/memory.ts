@@ -90,7 +90,7 @@ export class Memory implements AsyncDisposable {
         ? []
         : this.#stores().map((store) => createEmbeddingQueue(store, embedder, { clock, sleep }))
     const [embedding] = this.#embeddings
-    const embedQuery = embedding && ((text: string) => embedding.embedQuery(text))
+    const embedQuery = embedding && ((text: string, traced: boolean) => embedding.embedQuery(text, traced))
     this.#contexts = new ContextBuilder({ ...deps, renderer, embedQuery })
     for (const queue of this.#embeddings) queue.catchUp()
     this.#lifecycle = deps.createLifecycle?.(deps)

@@ -1,4 +1,4 @@
-import { checkOption, MemoryError } from './domain/error.ts'
+import { MemoryError } from './domain/error.ts'
 import { parseProfile } from './domain/parseProfile.ts'
 import type { Clock, Embedder, SearchIndex, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile, TokenizerName } from './domain/profile.ts'
@@ -83,7 +83,6 @@ export type Platform = {
 export async function openMemoryOn(platform: Platform, options: MemoryOptions): Promise<Memory> {
   const profile = resolveProfile(options.profile ?? 'thread')
   checkDurability(profile, options)
-  checkWeight(options.embedder)
   const store = await resolveStore(platform, options.store ?? 'ram:', options.storeKey)
   const isShared = profile.durability === 'durable' || (options.sessions === undefined && store.durability === 'ram')
   const sessions = isShared ? store : await resolveStore(platform, options.sessions ?? 'ram:')
@@ -129,11 +128,6 @@ async function resolveStore(
   throw new MemoryError('bad-option', 'storeKey needs a store URL. Encrypt a store object with encryptedStore.', {
     param: 'storeKey',
   })
-}
-
-function checkWeight({ weight }: Partial<Embedder> = {}): void {
-  const isShare = weight === undefined || (typeof weight === 'number' && weight >= 0 && weight <= 1)
-  checkOption('embedder.weight', weight, isShare, 'a number from 0 to 1')
 }
 
 /** Without a masker, refuses everything that could take secrets out of RAM. */

@@ -57,8 +57,8 @@ export type ContextBuilderDeps = {
   readonly parseDates?: FindPeriod | undefined
   /** Searches the scope's files. */
   readonly fileSearch?: FileSearch | undefined
-  /** Embeds a question, without secrets; undefined without an embedder. */
-  readonly embedQuery?: ((text: string) => Promise<QueryEmbedding>) | undefined
+  /** Embeds the question of a context or, with `traced`, of a trace; undefined without an embedder. */
+  readonly embedQuery?: ((text: string, traced: boolean) => Promise<QueryEmbedding>) | undefined
   readonly clock: Clock
 }
 
@@ -78,8 +78,8 @@ type GatheredContext = {
 type ReadState = {
   readonly key: Key
   readonly masker: SecretMasker | undefined
-  readonly embedQuestion: () => Promise<QueryEmbedding>
-  embedding?: Promise<QueryEmbedding>
+  readonly embedQuestion: () => Promise<QueryEmbedding | undefined>
+  embedding?: Promise<QueryEmbedding | undefined>
 }
 
 /** Newest messages read with the session's head; bands that need more read pages. */
@@ -165,8 +165,7 @@ export class ContextBuilder {
     const step = contextQuery.next()
     const files = fileSearch?.filesKeyFor(profile, key)
     const search = files && fileSearch?.findPassages(store, files, question)
-    const embedQuestion = () =>
-      options.traced === true ? tracedByWords : this.#embedQuestion(key, query, stored.lastUserMessage?.content)
+    const embedQuestion = () => this.#embedQuestion(key, query ?? stored.lastUserMessage?.content ?? '', options.traced)
     const reads: ReadState = { key, masker, embedQuestion }
     const [found, passages = []] =
       step.done === true && search === undefined
@@ -180,7 +179,7 @@ export class ContextBuilder {
       query,
       shared,
       when,
-      degraded: reads.embedding ? toDegraded(await reads.embedding) : [],
+      degraded: (await reads.embedding)?.degraded ?? [],
     })
   }
 
@@ -194,11 +193,10 @@ export class ContextBuilder {
     return step.value
   }
 
-  /** Embeds the question as it is stored: without secrets. */
-  async #embedQuestion(key: Key, query: string | undefined, storedQuestion = ''): Promise<QueryEmbedding> {
+  /** Embeds the question without secrets; a stored question has none. */
+  async #embedQuestion(key: Key, question: string, traced = false): Promise<QueryEmbedding | undefined> {
     const { masker, embedQuery } = this.deps
-    if (embedQuery === undefined) return {}
-    return embedQuery(query === undefined ? storedQuestion : ((await masker?.maskText(key, query)) ?? query))
+    return embedQuery?.((await masker?.maskText(key, question)) ?? question, traced)
   }
 
   /** The period a question names, relative to the time it was asked. */
@@ -227,8 +225,8 @@ export class ContextBuilder {
     const unmask = (message: Message): Message => masker?.restoreMessage(key, message) ?? message
     if ('page' in request)
       return { messages: (await this.deps.sessions.readMessages(key, request.page)).map(unmask), hits: [] }
-    if (this.deps.embedQuery !== undefined) reads.embedding ??= reads.embedQuestion()
-    const { vector } = (await reads.embedding) ?? {}
+    reads.embedding ??= reads.embedQuestion()
+    const vector = (await reads.embedding)?.vector
     const hits = await this.deps.sessions.search(key, vector ? { ...request.search, vector } : request.search)
     return {
       messages: [],
@@ -236,12 +234,6 @@ export class ContextBuilder {
     }
   }
 }
-
-/** A replay ranks the messages of a trace by words, and so does the trace, so that the two can be compared. */
-const tracedByWords: Promise<QueryEmbedding> = Promise.resolve({ fault: 'a trace is ranked without the embedder' })
-
-const toDegraded = ({ fault }: QueryEmbedding): readonly Degradation[] =>
-  fault === undefined ? [] : [{ step: 'recall', why: `${fault}; older messages were found by their words only` }]
 
 /** Adds steps that failed to the ledger of a context. */
 export const withDegraded = (context: LazyContext, degraded: readonly Degradation[]): LazyContext =>

@@ -1,6 +1,7 @@
 import { type Entry, getEntryText, isBlank, type Millis } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import { checkOption, MemoryError } from '../domain/error.ts'
 import type { Key, Scope } from '../domain/key.ts'
+import type { Degradation } from '../domain/ledger.ts'
 import type { Clock, Embedder, SearchIndex, UnembeddedPage, Vector } from '../domain/ports.ts'
 import { backoffDelay } from '../domain/retry.ts'
 import { cacheOf, type EmbeddingCache } from './embeddingCache.ts'
@@ -13,8 +14,8 @@ export type EmbeddingProgress = {
   readonly fault?: string
 }
 
-/** Vector of a question; without one, `fault` says why, unless the question is blank. */
-export type QueryEmbedding = { readonly vector?: Vector; readonly fault?: string }
+/** Vector of a question; without one, `degraded` says why, unless the question is blank. */
+export type QueryEmbedding = { readonly vector?: Vector; readonly degraded?: readonly Degradation[] }
 
 /** Waits; rejects when the signal aborts. A `background` wait does not keep the process alive. */
 export type Sleep = (ms: Millis, signal: AbortSignal, options?: { readonly background?: boolean }) => Promise<void>
@@ -84,6 +85,8 @@ export class EmbeddingQueue {
   private work: Promise<void> | undefined
 
   constructor(index: SearchIndex, embedder: Embedder, options: EmbeddingQueueOptions = {}) {
+    const { weight = defaultWeight } = embedder
+    checkOption('embedder.weight', weight, weight >= 0 && weight <= 1, 'a number from 0 to 1')
     this.index = index
     this.embedder = embedder
     this.options = options
@@ -118,11 +121,15 @@ export class EmbeddingQueue {
     this.cache.clear()
   }
 
-  /** Embeds a question within the time limit. Does not throw: without a vector, search works by words. */
-  async embedQuery(text: string): Promise<QueryEmbedding> {
+  /**
+   * Embeds a question within the time limit. Does not throw: without a vector, search works by words. A replay ranks by
+   * words, so the question of a trace is not embedded.
+   */
+  async embedQuery(text: string, traced = false): Promise<QueryEmbedding> {
     if (isBlank(text)) return {}
+    if (traced) return byWords('a trace is ranked without the embedder')
     const now = this.options.clock?.() ?? Number.POSITIVE_INFINITY
-    if (now < this.queryPausedUntil) return { fault: `${describe(this.embedder)} failed a moment ago` }
+    if (now < this.queryPausedUntil) return byWords(`${describe(this.embedder)} failed a moment ago`)
     try {
       const [values] = await this.embedInTime(text)
       this.queryFailures = 0
@@ -132,7 +139,7 @@ export class EmbeddingQueue {
     } catch (error) {
       this.queryFault = messageOf(error)
       if (!isRefusal(error)) this.pauseQueries()
-      return { fault: describeFault(this.embedder, error) }
+      return byWords(describeFault(this.embedder, error))
     }
   }
 
@@ -275,12 +282,21 @@ const countChars = (entries: readonly PendingEntry[]): number => entries.reduce(
 
 const isRefusal = (error: unknown): boolean => error instanceof MemoryError && refusals.has(error.status ?? 0)
 
+const byWords = (fault: string): QueryEmbedding => ({
+  degraded: [{ step: 'recall', why: `${fault}; older messages were found by their words only` }],
+})
+
 const describe = ({ name }: Embedder): string => `the embedder ${name}`
 
-/** Describes a failure in a ledger. The message of a foreign error may quote the text, so it is left out. */
+/**
+ * Describes a failure in a ledger, which clients can read: without addresses and remedies. The message of a foreign
+ * error may quote the text, so it is left out.
+ */
 function describeFault(embedder: Embedder, error: unknown): string {
-  if (!(error instanceof MemoryError)) return `${describe(embedder)} failed`
-  return error.code === 'timeout' ? error.message : `${describe(embedder)} failed: ${error.message}`
+  const name = describe(embedder)
+  if (!(error instanceof MemoryError)) return `${name} failed`
+  const reason = error.message.replaceAll(/https?:\/\/\S+/g, 'its server').replace(/\.(?: .*)?$/s, '')
+  return reason.startsWith(name) ? reason : `${name} failed: ${reason}`
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -43,8 +43,8 @@ const textsPerRun = 8
  * Creates an embedder that runs a model in this process with `@huggingface/transformers`, which must be installed. The
  * model is loaded with the first text. Nothing is downloaded unless `allowDownload` is set.
  *
- * @throws MemoryError `embed` throws `bad-option` when the package or the weights are missing, `upstream` when the model
- * fails.
+ * @throws MemoryError `embed` throws `bad-option` when the package or the weights are missing, `upstream` when the
+ * model fails.
  *
  * @example
  * const embedder = transformersEmbedder({ model: 'Xenova/all-MiniLM-L6-v2', localModelPath: '/srv/models' })

@@ -45,9 +45,12 @@ describe('a question without a common word', () => {
   })
 
   it.each<[Fault, string]>([
-    ['hangs', 'the embedder toy did not answer a question within 100 ms'],
-    ['fails', 'the embedder toy failed: URL/embeddings failed (HTTP 500). Try again later'],
-    ['other dimensions', 'returned a vector of 2 numbers after vectors of 4'],
+    ['hangs', 'the embedder toy did not answer a question within 100 ms; older'],
+    ['fails', 'the embedder toy failed: its server failed (HTTP 500); older messages'],
+    [
+      'other dimensions',
+      'the embedder toy failed: Embedder toy returned a vector of 2 numbers after vectors of 4; older',
+    ],
   ])('by a server that %s › is answered by words, with the reason in the ledger', async (fault, why) => {
     await using server = await startEmbeddingServer()
     await using memory = await openFilled({
@@ -59,7 +62,7 @@ describe('a question without a common word', () => {
     const { text, ledger } = await memory.context(key, { query: 'Was invoice 12 filed? And which animal do I own?' })
     expect([text.includes('Invoice 12 '), text.includes('Miso')]).toEqual([true, false])
     expect(ledger.degraded.map(({ step }) => step)).toEqual(['recall'])
-    expect(ledger.degraded[0]?.why).toContain(why.replace('URL', server.url))
+    expect(ledger.degraded[0]?.why).toContain(why)
     expect(ledger.degraded[0]?.why).toContain('older messages were found by their words only')
     expect((await memory.embeddingProgress())?.fault).toBeDefined()
   })
