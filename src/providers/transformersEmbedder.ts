@@ -116,7 +116,7 @@ async function importTransformers(): Promise<TransformersModule> {
 function splitRows({ data, dims }: Tensor, count: number, model: string): Float32Array[] {
   const [rows, length = 0] = dims
   const values = Float32Array.from(data)
-  if (dims.length !== 2 || rows !== count || length < 1 || values.length !== count * length)
+  if (rows !== count || length < 1 || values.length !== count * length)
     throw new MemoryError(
       'upstream',
       `The model ${model} returned no vector per text. Use a model for sentence embeddings.`,

@@ -44,6 +44,9 @@ const open = (embedder: Embedder, queue: EmbeddingQueueOptions = {}, options: Me
     ...options,
   })
 
+/** Time for queues to hash the texts of their entries and to call the embedder. */
+const reachEmbedder = () => new Promise((resolve) => setTimeout(resolve, 50))
+
 const settled = (memory: Memory) => memory.embeddingProgress({ settled: true })
 
 describe('embedding queue', () => {
@@ -67,13 +70,42 @@ describe('embedding queue', () => {
       release = resolve
     })
     const { embedder, sent } = recordingEmbedder()
-    const slow: Embedder = { name: 'toy', embed: (texts) => gate.then(() => embedder.embed(texts)) }
+    const slow: Embedder = {
+      name: 'toy',
+      async embed(texts) {
+        const vectors = await embedder.embed(texts)
+        await gate
+        return vectors
+      },
+    }
     await using first = await open(slow)
     await using second = await open(slow)
     await Promise.all([appendTexts(first, 'a cat'), appendTexts(second, 'a cat')])
+    await reachEmbedder()
     release()
     expect([await settled(first), await settled(second)].map((progress) => progress?.done)).toEqual([1, 1])
     expect(sent()).toEqual(['a cat'])
+  })
+
+  it('with a text whose question ran out of time › sends it again', async () => {
+    const { embedder, calls } = recordingEmbedder()
+    const { sleep, waits } = manualSleep()
+    const slow: Embedder = {
+      name: 'toy',
+      async embed(texts) {
+        const vectors = await embedder.embed(texts)
+        return calls.length === 1 ? new Promise(() => undefined) : vectors
+      },
+    }
+    await using memory = await open(slow, { sleep })
+    const search = memory.search('acme', 'a cat')
+    await expect.poll(() => calls.length).toBe(1)
+    await appendTexts(memory, 'a cat')
+    await reachEmbedder()
+    waits[0]?.end()
+    await search
+    expect(await settled(memory)).toMatchObject({ done: 1, total: 1 })
+    expect(calls).toEqual([['a cat'], ['a cat']])
   })
 
   it('after something was forgotten › keeps no vector in its cache', async () => {

@@ -1,7 +1,10 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createEmbedder, type MemoryOptions, openaiEmbedder, openMemory, profiles } from '../../src/index.ts'
 import { createEmbeddingQueue } from '../../src/memory/embedding.ts'
 import { createCliHarness } from '../cli/cliHarness.ts'
+import { startProgram } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { openConfiguredServer } from '../server/config/harness.ts'
 import { user } from '../server/start.ts'
@@ -113,20 +116,20 @@ describe('a server with an embedder in its configuration', () => {
       status: 'ok',
       embedding: { model: 'ollama:toy', done: 100, total: 100 },
     })
-    embeddings.fault = 'other dimensions'
+    await embeddings.close()
     await memories.sessions.search('acme', 'vehicle')
     const health = JSON.stringify(await readHealth())
     expect(JSON.parse(health)).toMatchObject({
       status: 'degraded',
       degraded: [{ part: 'embedder', why: 'ollama:toy fails; search and recall use words only' }],
-      embedding: { fault: expect.stringContaining('a vector of 2 numbers') },
+      embedding: { fault: expect.stringContaining('No answer from the embedder (ECONNREFUSED)') },
     })
     expect(health).not.toContain('127.0.0.1')
   })
 })
 
 describe('the command', () => {
-  const { run, json } = createCliHarness('embedder')
+  const { folder, run, json } = createCliHarness('embedder')
   const withServer = async (work: (server: EmbeddingServer, name: string) => Promise<void>): Promise<void> => {
     await using server = await startEmbeddingServer()
     await work(server, `openai:toy@${server.url}`)
@@ -150,6 +153,27 @@ describe('the command', () => {
       expect((await run(['doctor', '--embedder', name])).stdout).toContain(
         'Embedder toy: 4 of 4 entries embedded. It answers with vectors of 2 numbers',
       )
+    }))
+
+  it('mcp and save › with an embedder › use it', () =>
+    withServer(async (server, name) => {
+      expect((await run(['chat', key, '--store', 'sqlite:'], 'The garage is full.\n')).code).toBe(0)
+      const config = join(folder, 'mcp.json')
+      writeFileSync(config, JSON.stringify({ embedder: name, store: 'sqlite:threadkeep.db' }))
+      const mcp = startProgram(
+        'src/cli/main.ts',
+        ['mcp', '--config', config],
+        { THREADKEEP_STORE: '' },
+        undefined,
+        folder,
+      )
+      await expect.poll(() => server.texts(), { timeout: 15_000 }).toContain('The garage is full.')
+      mcp.process.stdin?.end()
+      expect((await mcp.result).code).toBe(0)
+      const before = server.texts().length
+      const text = 'user: We decided to sell the car.\nassistant: Agreed, TODO: call the dealer.\n'
+      expect((await run(['save', '--embedder', name], text)).code).toBe(0)
+      expect(server.texts().slice(before).join()).toContain('sell the car')
     }))
 
   it('with an embedder that does not work › says so and searches by words', () =>

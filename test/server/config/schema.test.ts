@@ -87,9 +87,11 @@ describe('parseConfig', () => {
 
   it('shows no secret in errors', () => {
     const secret = 'whsec_c2VjcmV0'
+    expect(errorOf({ embedder: `openai:m@https://ann:${secret}@example.com` })).toMatch(
+      /^embedder is "openai:m@…"; it must be ollama:MODEL, /,
+    )
     for (const value of [
       { webhook: secret },
-      { embedder: `openai:m@https://ann:${secret}@example.com` },
       { webhook: { url: 'https://example.com', secret: [secret] } },
       { upstreams: secret },
       { upstreams: [secret] },
