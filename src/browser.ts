@@ -49,6 +49,14 @@ export async function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     lifecycle: undefined,
     upkeep: undefined,
     masker: undefined,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(resolve, ms)
+        signal.addEventListener('abort', () => {
+          clearTimeout(timer)
+          reject(signal.reason)
+        })
+      }),
     clock: Date.now,
   }
   return openMemoryOn(platform, options)

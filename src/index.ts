@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { createLifecycle } from './lifecycle/lifecycle.ts'
 import { fileSearch } from './memory/contextBuilder.ts'
 import { createEmbeddingQueue } from './memory/embedding.ts'
@@ -46,6 +47,7 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     masker: createSecretMasker,
     parseDates: findPeriod,
     embedding: createEmbeddingQueue,
+    sleep: (ms, signal, { background = false } = {}) => delay(ms, undefined, { signal, ref: !background }),
     fileSearch,
     replayer,
     upkeep: (model) => createUpkeep({ model, pause: () => new Promise((resume) => setImmediate(resume)) }),
@@ -75,6 +77,9 @@ export type { SearchOptions, SearchQuery, SearchResult } from './memory/search.t
 export { Memory } from './memory.ts'
 export { profiles } from './profiles/index.ts'
 export { type EmbedderOptions, openaiEmbedder } from './providers/embedder.ts'
+export { createEmbedder } from './providers/namedEmbedder.ts'
+export { ollamaEmbedder } from './providers/ollamaEmbedder.ts'
+export { type TransformersOptions, transformersEmbedder } from './providers/transformersEmbedder.ts'
 export { type Compressor, type RamStore, type RamStoreOptions, ramStore } from './stores/ram.ts'
 export { tokenizerFor } from './tokenizers/tokenizers.ts'
 export type { MemoryRecord } from './upkeep/record.ts'

@@ -84,20 +84,22 @@ export class Memory implements AsyncDisposable {
       buildAdditions: (key, options) => this.#contexts.buildAdditions(this.#parseKey(key), options),
     }
     const renderer = new Renderer(deps.tokenizer)
-    this.#contexts = new ContextBuilder({ ...deps, renderer })
-    const { embedder, createEmbeddingQueue } = deps
+    const { embedder, createEmbeddingQueue, clock, sleep } = deps
     this.#embeddings =
       embedder === undefined || createEmbeddingQueue === undefined
         ? []
-        : this.#stores().map((store) => createEmbeddingQueue(store, embedder))
-    for (const embedding of this.#embeddings) embedding.catchUp()
+        : this.#stores().map((store) => createEmbeddingQueue(store, embedder, { clock, sleep }))
+    const [embedding] = this.#embeddings
+    const embedQuery = embedding && ((text: string, traced: boolean) => embedding.embedQuery(text, traced))
+    this.#contexts = new ContextBuilder({ ...deps, renderer, embedQuery })
+    for (const queue of this.#embeddings) queue.catchUp()
     this.#lifecycle = deps.createLifecycle?.(deps)
     this.#upkeep = deps.createUpkeep?.({
       ...deps,
       tokenCost: (entry) => renderer.tokenCostOf(entry),
-      onPut: (key, epoch, entries) => this.#embeddings[0]?.enqueue(key, epoch, entries),
+      onPut: (key, epoch, entries) => embedding?.enqueue(key, epoch, entries),
     })
-    this.#appendDeps = { ...deps, lifecycle: this.#lifecycle, embedding: this.#embeddings[0], upkeep: this.#upkeep }
+    this.#appendDeps = { ...deps, lifecycle: this.#lifecycle, embedding, upkeep: this.#upkeep }
   }
 
   /** State of upkeep: its model, running and finished runs, and the latest faults. */

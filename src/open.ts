@@ -5,7 +5,7 @@ import type { Profile, TokenizerName } from './domain/profile.ts'
 import type { OnSessionEnd } from './lifecycle/endEvent.ts'
 import type { Lifecycle, LifecycleDeps } from './lifecycle/lifecycle.ts'
 import type { FileSearch } from './memory/contextBuilder.ts'
-import type { CreateEmbeddingQueue } from './memory/embedding.ts'
+import type { CreateEmbeddingQueue, Sleep } from './memory/embedding.ts'
 import type { Rederive } from './memory/forget.ts'
 import type { BundleIo, ForgetAuxiliary } from './memory/memoryDeps.ts'
 import type { Replayer } from './memory/replay.ts'
@@ -28,7 +28,7 @@ export type MemoryOptions = {
   readonly sessions?: string | (Store & SearchIndex)
   /** Token counter; default: the one the profile names. */
   readonly tokenizer?: Tokenizer
-  /** Embeds texts, so that search works by meaning too; default: search by words. */
+  /** Embeds texts, so that search and recall work by meaning too; default: by words only. */
   readonly embedder?: Embedder
   /**
    * Creates the embedding queue; default: the platform's. In a browser, pass `createEmbeddingQueue` from
@@ -72,6 +72,7 @@ export type Platform = {
   readonly parseDates?: FindPeriod | undefined
   readonly fileSearch?: FileSearch | undefined
   readonly embedding?: CreateEmbeddingQueue | undefined
+  readonly sleep?: Sleep | undefined
   readonly replayer?: Replayer | undefined
   readonly upkeep: ((model: ModelChoice | undefined) => (deps: UpkeepDeps) => Upkeep) | undefined
   readonly lifecycle: ((onSessionEnd: OnSessionEnd | undefined) => (deps: LifecycleDeps) => Lifecycle) | undefined
@@ -95,7 +96,7 @@ export async function openMemoryOn(platform: Platform, options: MemoryOptions): 
   const replayer = options.replayer ?? platform.replayer
   const lifecycle = options.lifecycle ?? platform.lifecycle?.(options.onSessionEnd)
   if (lifecycle === undefined) checkNoLimits(profile, options)
-  const { bundles, forgetAuxiliary, fileSearch, parseDates } = platform
+  const { bundles, forgetAuxiliary, fileSearch, parseDates, sleep } = platform
   return new Memory({
     bundles,
     forgetAuxiliary,
@@ -107,6 +108,7 @@ export async function openMemoryOn(platform: Platform, options: MemoryOptions): 
     tokenizer,
     embedder,
     createEmbeddingQueue: embedding,
+    sleep,
     createUpkeep: upkeep,
     createLifecycle: lifecycle,
     rederive,

@@ -4,9 +4,10 @@ import { parseKey } from '../domain/key.ts'
 import type { ProviderSettings } from '../providers/provider.ts'
 import { ChatSession, type ChatSessionOptions } from './chatSession.ts'
 import { exitCodesHelp, toCliError } from './errors.ts'
+import { addEmbedderOption, type EmbedderFlags, resolveEmbedder } from './openStore.ts'
 import { type Environment, readOption, resolveProfileOption } from './options.ts'
 
-type Flags = {
+type Flags = EmbedderFlags & {
   readonly profile?: string
   readonly budget?: string
   readonly provider?: string
@@ -32,8 +33,7 @@ Examples:
 ${exitCodesHelp}`
 
 export function addChatCommand(program: Command): void {
-  program
-    .command('chat')
+  addEmbedderOption(program.command('chat'))
     .description('chat with a model in the terminal, with memory')
     .argument('[key]', 'session, as scope:session', 'demo:me')
     .option('--profile <name>', 'profile (THREADKEEP_PROFILE; thread)')
@@ -67,7 +67,8 @@ async function run(key: string, flags: Flags, environment: Environment): Promise
   const model = createModel(selectProvider(flags, environment))
   const store = readOption(flags.store, environment, 'THREADKEEP_STORE') ?? 'ram:'
   const storeKey = readOption(flags.storeKey, environment, 'THREADKEEP_STORE_KEY')
-  await using memory = await openMemory({ profile, store, ...(storeKey === undefined ? {} : { storeKey }) })
+  const embedding = await resolveEmbedder(flags, environment)
+  await using memory = await openMemory({ profile, store, ...(storeKey && { storeKey }), ...embedding })
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true && flags.json !== true
   const options: ChatSessionOptions = {
     json: flags.json === true,

@@ -48,10 +48,10 @@ async function printSettings(flags: Flags): Promise<void> {
 }
 
 async function checkSettings(flags: Flags): Promise<void> {
-  const { file = null, profiles } = await loadValidSettings(flags)
+  const { file = null, profiles, config } = await loadValidSettings(flags)
   const [profile, templates] = [profiles.session?.name ?? null, Object.keys(profiles.templates)]
-  const details = `profile ${profile ?? 'none (session memory is off)'}, templates ${templates.length === 0 ? 'none' : templates.join(', ')}`
-  printResult(flags.json, { ok: true, file, profile, templates }, [
+  const details = `profile ${profile ?? 'none (session memory is off)'}, templates ${templates.length === 0 ? 'none' : templates.join(', ')}${config.embedder === undefined ? '' : `, embedder ${config.embedder}`}`
+  printResult(flags.json, { ok: true, file, profile, templates, embedder: config.embedder ?? null }, [
     `${file ?? 'The configuration'} is valid: ${details}.`,
   ])
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { ConfigInput, ConfigSource, Setting } from '../server/config/settings.ts'
-import { type Environment, parseInteger, readOption } from './options.ts'
+import { type Environment, embedderHelp, parseInteger, readOption } from './options.ts'
 
 /** Flags that set a field of the configuration. */
 export type ConfigFlags = Readonly<
@@ -15,6 +15,7 @@ export type ConfigFlags = Readonly<
       | 'profile'
       | 'budget'
       | 'upkeep'
+      | 'embedder'
       | 'secrets'
       | 'keys'
       | 'log',
@@ -47,6 +48,7 @@ const fieldSources: Readonly<Record<string, FieldSource>> = {
   },
   upstreams: { flag: 'upstream', variables: ['THREADKEEP_UPSTREAM', 'OPENAI_BASE_URL'], parse: toUpstreams },
   upkeep: { flag: 'upkeep', variables: ['THREADKEEP_UPKEEP'] },
+  embedder: { flag: 'embedder', variables: ['THREADKEEP_EMBEDDER'] },
   secrets: { flag: 'secrets', variables: ['THREADKEEP_SECRETS'] },
   'keys.file': { flag: 'keys', variables: ['THREADKEEP_KEYS'] },
   'log.level': { flag: 'log', variables: ['THREADKEEP_LOG'] },
@@ -79,6 +81,7 @@ export function addConfigOptions(command: Command): Command {
       '--upkeep <model>',
       "model that summarises old messages: builtin, off, or a model of the upstream (THREADKEEP_UPKEEP; the client's model)",
     )
+    .option('--embedder <name>', embedderHelp)
     .option('--secrets <policy>', 'keys and passwords in messages: mask, hide or keep (THREADKEEP_SECRETS; mask)')
     .option('--keys <file>', 'file with the API keys of clients (THREADKEEP_KEYS; threadkeep-keys.json)')
     .option('--log <level>', 'log level: debug, info, warn, error or silent (THREADKEEP_LOG; warn)')

@@ -1,16 +1,27 @@
 import type { Command } from 'commander'
 import type { StoreReport } from '../stores/sqlite/examine.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { exitCodesHelp } from './errors.ts'
-import { addStoreOptions, requireStoreFile, resolveStore, type StoreFlags } from './openStore.ts'
+import { exitCodesHelp, toCliError } from './errors.ts'
+import {
+  addEmbedderOption,
+  addStoreOptions,
+  type EmbedderFlags,
+  openExistingStore,
+  requireStoreFile,
+  resolveEmbedder,
+  resolveStore,
+  type StoreFlags,
+} from './openStore.ts'
 import { createProgressLine, printResult } from './output.ts'
 
-type Flags = StoreFlags & { readonly repair?: boolean; readonly backup?: string; readonly rotateKey?: boolean }
+type Flags = StoreFlags &
+  EmbedderFlags & { readonly repair?: boolean; readonly backup?: string; readonly rotateKey?: boolean }
 
 const help = `
 Checks every entry of a store and reports damage. --repair moves damaged entries to quarantine, derives again what can be
 derived from messages, and copies the readable part of a corrupt file to a new one; the old file is kept. Stop all
 processes that use the store before a repair. --backup works while the store is in use.
+With --embedder, also checks that the embedder answers, and counts the entries it has embedded.
 
 Examples:
   threadkeep doctor
@@ -20,7 +31,7 @@ Examples:
 ${exitCodesHelp} A damaged store is a failure.`
 
 export function addDoctorCommand(program: Command): void {
-  addStoreOptions(program.command('doctor'))
+  addEmbedderOption(addStoreOptions(program.command('doctor')))
     .description('check a store, repair it, or back it up while it is in use')
     .option('--repair', 'repair damaged entries')
     .option('--backup <file>', 'copy the store to this file first')
@@ -38,13 +49,50 @@ async function run(flags: Flags): Promise<void> {
     if (flags.repair === true) return await repairFile(file, flags, progress.update)
     const { examineFile } = await import('../stores/sqlite/repair.ts')
     const findings = await examineFile(file, (done, total) => progress.update(`checked ${done} of ${total}`))
+    const embedder = await examineEmbedder(flags)
     progress.clear()
     const copied = flags.backup === undefined ? [] : [`Copied the store to ${flags.backup}.`]
-    printResult(flags.json, findings, [...copied, ...formatFindings(findings)])
-    if (findings.faults.length > 0) process.exitCode = 1
+    const lines = [...copied, ...formatFindings(findings), ...formatEmbedder(embedder)]
+    printResult(flags.json, { ...findings, ...(embedder && { embedder }) }, lines)
+    if (findings.faults.length > 0 || embedder?.fault !== undefined) process.exitCode = 1
   } finally {
     progress.clear()
   }
+}
+
+/** State of the embedder: entries it has embedded, and the length of its vectors or the reason why there are none. */
+type EmbedderReport = {
+  readonly name: string
+  readonly done: number
+  readonly total: number
+  readonly dimensions?: number
+  readonly fault?: string
+}
+
+const embedderTimeoutMs = 30_000
+
+async function examineEmbedder(flags: Flags): Promise<EmbedderReport | undefined> {
+  const { embedder } = await resolveEmbedder(flags, process.env)
+  if (embedder === undefined) return undefined
+  const { name } = embedder
+  const store = await openExistingStore(flags, process.env)
+  try {
+    const counts = await store.countVectors(name)
+    const probe = await embedder.embed(['Hello'], AbortSignal.timeout(embedderTimeoutMs)).then(
+      ([vector]) => ({ dimensions: vector?.length ?? 0 }),
+      (error: unknown) => ({ fault: toCliError(error).message }),
+    )
+    return { name, ...counts, ...probe }
+  } finally {
+    await store.close()
+  }
+}
+
+function formatEmbedder(report: EmbedderReport | undefined): readonly string[] {
+  if (report === undefined) return []
+  const { name, done, total, dimensions, fault } = report
+  const state = fault === undefined ? `answers with vectors of ${dimensions} numbers` : `does not work: ${fault}`
+  return [`Embedder ${name}: ${done} of ${formatCount(total, 'entry', 'entries')} embedded. It ${state}`]
 }
 
 async function backUp(file: string, target: string, onProgress: (text: string) => void): Promise<void> {

@@ -8,17 +8,25 @@ import { internalsOf } from '../memory.ts'
 import type { Config } from '../server/config/schema.ts'
 import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
-import { addStoreOptions, resolveStore, type StoreFlags } from './openStore.ts'
+import {
+  addEmbedderOption,
+  addStoreOptions,
+  type EmbedderFlags,
+  resolveEmbedder,
+  resolveStore,
+  type StoreFlags,
+} from './openStore.ts'
 import { collectValues, type Environment, readOption } from './options.ts'
 
-type Flags = StoreFlags & {
-  readonly config?: string
-  readonly workspace?: string
-  readonly only?: readonly string[]
-  readonly import?: string
-  readonly allow?: readonly string[]
-  readonly write?: boolean
-}
+type Flags = StoreFlags &
+  EmbedderFlags & {
+    readonly config?: string
+    readonly workspace?: string
+    readonly only?: readonly string[]
+    readonly import?: string
+    readonly allow?: readonly string[]
+    readonly write?: boolean
+  }
 
 const help = `
 An MCP client starts this command and talks to it over standard input and output; logs go to standard error. Save chats
@@ -36,9 +44,12 @@ Examples:
 ${exitCodesHelp}`
 
 export function addMcpCommand(program: Command): void {
-  addStoreOptions(program.command('mcp'))
+  addEmbedderOption(addStoreOptions(program.command('mcp')))
     .description('run an MCP server: save chats, continue them elsewhere, keep a knowledge graph')
-    .option('--config <file>', 'configuration file, of which the section mcp is used (THREADKEEP_CONFIG)')
+    .option(
+      '--config <file>',
+      'configuration file, of which store, embedder, secrets and the section mcp are used (THREADKEEP_CONFIG)',
+    )
     .option('--workspace <name>', 'workspace of calls that name none (THREADKEEP_WORKSPACE; default)')
     .option('--only <name>', 'allow only this workspace; repeatable (all)', collectValues)
     .option(
@@ -69,7 +80,8 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
       import('../server/receipts.ts'),
       import('../server/http/httpError.ts'),
     ])
-  await using memory = await openMemory({ profile: plan.profile, ...location })
+  const embedding = await resolveEmbedder(flags, environment, config.embedder)
+  await using memory = await openMemory({ profile: plan.profile, ...location, ...embedding })
   await using host = await openMcpServices({
     memory,
     ...location,

@@ -2,17 +2,25 @@ import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
 import type { Handoff } from '../handoff/handoff.ts'
 import { toCliError } from './errors.ts'
-import { addStoreOptions, type StoreFlags, type StoreLocation } from './openStore.ts'
+import {
+  addEmbedderOption,
+  addStoreOptions,
+  type EmbedderFlags,
+  resolveEmbedder,
+  type StoreFlags,
+  type StoreLocation,
+} from './openStore.ts'
 import { collectValues, type Environment, readOption } from './options.ts'
 
-export type HandoffFlags = StoreFlags & { readonly workspace?: string; readonly allow?: readonly string[] }
+export type HandoffFlags = StoreFlags &
+  EmbedderFlags & { readonly workspace?: string; readonly allow?: readonly string[] }
 
 /** Saved sessions of one workspace, opened for the duration of a command. */
 export type OpenHandoff = AsyncDisposable & { readonly handoff: Handoff; readonly workspace: string }
 
 /** Adds the options of `save` and `restore`. */
 export function addHandoffOptions(command: Command): Command {
-  return addStoreOptions(command)
+  return addEmbedderOption(addStoreOptions(command))
     .option('--workspace <name>', 'workspace (THREADKEEP_WORKSPACE; default)')
     .option(
       '--allow <folder>',
@@ -74,7 +82,8 @@ export async function openHandoff(
   })
   const storeKey = key === undefined ? {} : { storeKey: key }
   const plan = resolveMcpConfig({ mcp: { allow: [...(flags.allow ?? [])] }, store: url })
-  const memory = await openMemory({ profile: plan.profile, store: url, ...storeKey })
+  const embedding = await resolveEmbedder(flags, environment)
+  const memory = await openMemory({ profile: plan.profile, store: url, ...storeKey, ...embedding })
   const host = await openMcpServices({
     memory,
     store: url,

@@ -2,11 +2,16 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
-import type { SearchIndex, Store } from '../domain/ports.ts'
+import type { Embedder, SearchIndex, Store } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
-import { type Environment, readOption } from './options.ts'
+import type { Memory } from '../memory.ts'
+import { type Environment, embedderHelp, readOption } from './options.ts'
+import { createProgressLine } from './output.ts'
 
 export type StoreFlags = { readonly store?: string; readonly storeKey?: string; readonly json?: boolean }
+
+/** Flags of commands that search or build contexts. */
+export type EmbedderFlags = { readonly embedder?: string }
 
 /** URL of a store and the source of its encryption key. */
 export type StoreLocation = { readonly url: string; readonly key: string | undefined }
@@ -20,6 +25,45 @@ export function addStoreOptions(command: Command): Command {
       'key of an encrypted store: file:PATH, env:NAME or command:PROGRAM (THREADKEEP_STORE_KEY)',
     )
     .option('--json', 'print JSON')
+}
+
+export const addEmbedderOption = (command: Command): Command => command.option('--embedder <name>', embedderHelp)
+
+/** Creates the embedder that a flag, the environment or else the configuration names, as an option of `openMemory`. */
+export async function resolveEmbedder(
+  flags: EmbedderFlags,
+  environment: Environment,
+  configured?: string,
+): Promise<{ readonly embedder?: Embedder }> {
+  const name = readOption(flags.embedder, environment, 'THREADKEEP_EMBEDDER') ?? configured
+  if (name === undefined) return {}
+  const { createEmbedder } = await import('../providers/namedEmbedder.ts')
+  return { embedder: createEmbedder(name, environment) }
+}
+
+const progressIntervalMs = 200
+
+/** Waits until all entries have vectors, with progress on standard error. A fault is reported there and not thrown. */
+export async function finishEmbedding(memory: Memory): Promise<void> {
+  const { update, clear } = createProgressLine()
+  const showProgress = async (): Promise<void> => {
+    const progress = await memory.embeddingProgress()
+    if (progress !== undefined) update(`embedded ${progress.done} of ${progress.total}`)
+  }
+  const timer = setInterval(() => void showProgress().catch(() => undefined), progressIntervalMs)
+  try {
+    await memory.embeddingProgress({ settled: true })
+  } finally {
+    clearInterval(timer)
+    clear()
+  }
+}
+
+/** Reports on standard error why entries or the question were not compared by meaning. */
+export async function warnOfEmbeddingFault(memory: Memory): Promise<void> {
+  const { fault, done = 0, total = 0 } = (await memory.embeddingProgress()) ?? {}
+  if (fault !== undefined)
+    process.stderr.write(`threadkeep: search by meaning is incomplete (${done} of ${total} embedded): ${fault}\n`)
 }
 
 export function resolveStore(flags: StoreFlags, environment: Environment): StoreLocation {

@@ -5,6 +5,10 @@ import type { Profile } from '../domain/profile.ts'
 /** Environment variables of the process. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
+/** Help of `--embedder`. */
+export const embedderHelp =
+  'embedder for search by meaning: ollama:MODEL, openai:MODEL or transformers:MODEL, with @URL or @FOLDER if needed (THREADKEEP_EMBEDDER; none)'
+
 /** Returns the flag, or the first of these variables that is set; blank values count as unset. */
 export function readOption(
   flag: string | undefined,

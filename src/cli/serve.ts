@@ -61,7 +61,13 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   // In a terminal, SIGHUP means that the terminal was closed and ends the server as usual.
   if (loaded.settings.file !== undefined && process.stdout.isTTY !== true)
     process.on('SIGHUP', () => void watcher.reload())
-  const info: ServerInfo = { server, profileConfig: plan.profiles, store: plan.store, isOpen }
+  const info: ServerInfo = {
+    server,
+    profileConfig: plan.profiles,
+    store: plan.store,
+    embedder: plan.embedder?.name,
+    isOpen,
+  }
   process.stdout.write(flags.json === true ? `${JSON.stringify(toJson(info))}\n` : formatBanner(info))
   log.event('listening', { url: server.url })
   await waitForSignal()
@@ -83,6 +89,7 @@ type ServerInfo = {
   readonly server: OpenedServer
   readonly profileConfig: ProfileConfig
   readonly store: string
+  readonly embedder: string | undefined
   readonly isOpen: boolean
 }
 
@@ -90,9 +97,13 @@ function toJson({
   server: { url, backend },
   profileConfig,
   store,
+  embedder,
 }: ServerInfo): Readonly<Record<string, string | number>> {
   const { name, budget, budgetMode } = profileConfig.session ?? profileConfig.scope
-  return { url, answers: backend, store, profile: name, budget: budgetMode === 'auto' ? 'auto' : budget }
+  return {
+    ...{ url, answers: backend, store, profile: name, budget: budgetMode === 'auto' ? 'auto' : budget },
+    ...(embedder !== undefined && { embedder }),
+  }
 }
 
 /** With budget `auto`, the context window limits the prompt, and the profile's budget what memory adds to it. */
@@ -109,6 +120,7 @@ function formatBanner(info: ServerInfo): string {
     `Threadkeep is listening on ${url}`,
     `Model: ${backend}. Base URL for clients: ${url}/v1/demo:me (any tenant:session). API key: ${requiresKeys ? 'create one with threadkeep keys create' : 'any'}. MCP: ${url}/mcp`,
     `${describeStorage(info, profile)} Profile ${profile.name}, ${describeBudget(profile)}.`,
+    ...(info.embedder === undefined ? [] : [`Search by meaning: ${info.embedder}.`]),
     ...findWarnings(info),
     'Try it, then ask what your cat is called:',
     `  curl ${url}/v1/demo:me/chat/completions -H 'content-type: application/json'${keyHeader} -d ${body}`,

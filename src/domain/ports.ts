@@ -125,11 +125,13 @@ export interface Store {
 /** Search target: one session, or without `id` a whole scope with its own memory and all its sessions. */
 export type SearchTarget = { readonly scope: Scope; readonly id?: string }
 
-/**
- * Embedding of a text by the embedder named `model`. Vectors of different embedders are never compared. In a search by
- * text and vector, `weight` is the share of the vector in the score.
- */
-export type Vector = { readonly model: string; readonly values: Float32Array; readonly weight?: number }
+/** Embedding of a text by the embedder named `model`. Vectors of different embedders are never compared. */
+export type Vector = {
+  readonly model: string
+  readonly values: Float32Array
+  /** Share of the vector in a ranking by text and vector; see `Embedder.weight`. */
+  readonly weight?: number
+}
 
 /** Search by text, by vector, or by both combined. */
 export type IndexQuery = {
@@ -230,6 +232,8 @@ export interface Model {
 /** Computes vectors of one fixed length. `name` must change whenever the vectors would. */
 export interface Embedder {
   readonly name: string
+  /** Share of the embedder in a ranking by words and meaning, from 0 (words only) to 1 (meaning only); default 0.4. */
+  readonly weight?: number
   embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]>
 }
 

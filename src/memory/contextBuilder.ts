@@ -16,12 +16,13 @@ import type { Renderer } from '../context/render.ts'
 import type { DerivedEntry, Message, Millis, SequenceRange, Tokens } from '../domain/entry.ts'
 import { checkOption } from '../domain/error.ts'
 import { filesKey, type Key, personKey, scopeKey } from '../domain/key.ts'
-import type { Origin, Provider } from '../domain/ledger.ts'
+import type { Degradation, Origin, Provider } from '../domain/ledger.ts'
 import type { Clock, SearchIndex, Store } from '../domain/ports.ts'
 import { type Band, type Framing, framings, type Profile } from '../domain/profile.ts'
 import { createEmptyHead, isExpired, type SessionHead } from '../domain/session.ts'
 import type { FindPeriod, Period } from '../text/dates.ts'
 import { isQuestion } from '../text/sentences.ts'
+import type { QueryEmbedding } from './embedding.ts'
 import type { SecretMasker } from './secretMasker.ts'
 
 export type ContextOptions = {
@@ -56,6 +57,8 @@ export type ContextBuilderDeps = {
   readonly parseDates?: FindPeriod | undefined
   /** Searches the scope's files. */
   readonly fileSearch?: FileSearch | undefined
+  /** Embeds the question of a context or, with `traced`, of a trace; undefined without an embedder. */
+  readonly embedQuery?: ((text: string, traced: boolean) => Promise<QueryEmbedding>) | undefined
   readonly clock: Clock
 }
 
@@ -67,6 +70,16 @@ type GatheredContext = {
   readonly query: string | undefined
   readonly shared: readonly SharedEntries[]
   readonly when: Period | undefined
+  /** Steps that failed while the candidates were gathered. */
+  readonly degraded: readonly Degradation[]
+}
+
+/** Reads of one context: the session's key, its masker if values are restored, and the embedding of its question. */
+type ReadState = {
+  readonly key: Key
+  readonly masker: SecretMasker | undefined
+  readonly embedQuestion: () => Promise<QueryEmbedding | undefined>
+  embedding?: Promise<QueryEmbedding | undefined>
 }
 
 /** Newest messages read with the session's head; bands that need more read pages. */
@@ -83,8 +96,8 @@ export class ContextBuilder {
 
   build(key: Key, options: ContextOptions, provider: Provider = 'openai'): Promise<LazyContext> {
     const { profile, renderer } = this.deps
-    return this.gather(key, options, ({ candidates, budget, framing }) =>
-      composeContext(candidates, profile, renderer, { budget, framing, provider }),
+    return this.gather(key, options, ({ candidates, budget, framing, degraded }) =>
+      withDegraded(composeContext(candidates, profile, renderer, { budget, framing, provider }), degraded),
     )
   }
 
@@ -95,8 +108,8 @@ export class ContextBuilder {
   buildAdditions(key: Key, options: AdditionOptions): Promise<LazyContext> {
     const profile = profileBeyond(this.deps.profile)
     const composeOptions = { budget: options.budget, framing: 'sections', provider: 'openai' } as const
-    return this.gather(key, options, ({ candidates }) =>
-      composeContext(candidates, profile, this.deps.renderer, composeOptions),
+    return this.gather(key, options, ({ candidates, degraded }) =>
+      withDegraded(composeContext(candidates, profile, this.deps.renderer, composeOptions), degraded),
     )
   }
 
@@ -133,11 +146,8 @@ export class ContextBuilder {
       }),
     )
     const head = masker?.restoreHead(stored) ?? stored
-    const isStoredQuestion =
-      options.query === undefined ||
-      options.query === head.lastUserMessage?.content ||
-      options.query === stored.lastUserMessage?.content
-    const query = isStoredQuestion && sentByClient === undefined ? undefined : options.query
+    const isStored = [undefined, head.lastUserMessage?.content, stored.lastUserMessage?.content].includes(options.query)
+    const query = isStored && sentByClient === undefined ? undefined : options.query
     const question = query ?? head.lastUserMessage?.content ?? ''
     // Only recall filters by time; a trace may be replayed under a profile that recalls.
     const needsPeriod = options.traced === true || profile.bands.some(isRecallBand)
@@ -155,10 +165,12 @@ export class ContextBuilder {
     const step = contextQuery.next()
     const files = fileSearch?.filesKeyFor(profile, key)
     const search = files && fileSearch?.findPassages(store, files, question)
+    const embedQuestion = () => this.#embedQuestion(key, query ?? stored.lastUserMessage?.content ?? '', options.traced)
+    const reads: ReadState = { key, masker, embedQuestion }
     const [found, passages = []] =
       step.done === true && search === undefined
         ? [step.value]
-        : await Promise.all([this.#finishQuery(key, contextQuery, step, masker), search])
+        : await Promise.all([this.#finishQuery(contextQuery, step, reads), search])
     const shared = passages.length === 0 ? known : [...known, { from: 'files' as const, entries: passages }]
     return make({
       candidates: fileSearch?.addPassages(found, passages, budget) ?? found,
@@ -167,18 +179,24 @@ export class ContextBuilder {
       query,
       shared,
       when,
+      degraded: (await reads.embedding)?.degraded ?? [],
     })
   }
 
   async #finishQuery(
-    key: Key,
     contextQuery: ContextQuery<ContextCandidates>,
     first: IteratorResult<ReadRequest, ContextCandidates>,
-    masker: SecretMasker | undefined,
+    reads: ReadState,
   ): Promise<ContextCandidates> {
     let step = first
-    while (step.done !== true) step = contextQuery.next(await this.#read(key, step.value, masker))
+    while (step.done !== true) step = contextQuery.next(await this.#read(step.value, reads))
     return step.value
+  }
+
+  /** Embeds the question without secrets; a stored question has none. */
+  async #embedQuestion(key: Key, question: string, traced = false): Promise<QueryEmbedding | undefined> {
+    const { masker, embedQuery } = this.deps
+    return embedQuery?.((await masker?.maskText(key, question)) ?? question, traced)
   }
 
   /** The period a question names, relative to the time it was asked. */
@@ -202,17 +220,26 @@ export class ContextBuilder {
     return { origins, heads: await Promise.all(reads) }
   }
 
-  async #read(key: Key, request: ReadRequest, masker: SecretMasker | undefined): Promise<ReadResponse> {
+  async #read(request: ReadRequest, reads: ReadState): Promise<ReadResponse> {
+    const { key, masker } = reads
     const unmask = (message: Message): Message => masker?.restoreMessage(key, message) ?? message
     if ('page' in request)
       return { messages: (await this.deps.sessions.readMessages(key, request.page)).map(unmask), hits: [] }
-    const hits = await this.deps.sessions.search(key, request.search)
+    reads.embedding ??= reads.embedQuestion()
+    const vector = (await reads.embedding)?.vector
+    const hits = await this.deps.sessions.search(key, vector ? { ...request.search, vector } : request.search)
     return {
       messages: [],
       hits: hits.map((hit) => (hit.entry.kind === 'message' ? { ...hit, entry: unmask(hit.entry) } : hit)),
     }
   }
 }
+
+/** Adds steps that failed to the ledger of a context. */
+export const withDegraded = (context: LazyContext, degraded: readonly Degradation[]): LazyContext =>
+  degraded.length === 0
+    ? context
+    : { ...context, ledger: { ...context.ledger, degraded: [...context.ledger.degraded, ...degraded] } }
 
 const isRecallBand = ({ claim }: Band): boolean => 'recalled' in claim
 const isKnowledge = ({ kind }: DerivedEntry): boolean => kind === 'knowledge'

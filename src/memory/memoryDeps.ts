@@ -5,7 +5,7 @@ import type { Lifecycle, LifecycleDeps } from '../lifecycle/lifecycle.ts'
 import type { FindPeriod } from '../text/dates.ts'
 import type { Upkeep, UpkeepDeps } from '../upkeep/upkeep.ts'
 import type { FileSearch } from './contextBuilder.ts'
-import type { CreateEmbeddingQueue } from './embedding.ts'
+import type { CreateEmbeddingQueue, Sleep } from './embedding.ts'
 import type { ForgetResult, ForgetTarget, Rederive } from './forget.ts'
 import type { Replayer } from './replay.ts'
 import type { SecretMasker } from './secretMasker.ts'
@@ -21,6 +21,8 @@ export type MemoryDeps = {
   readonly embedder: Embedder | undefined
   /** Creates the queue that embeds stored entries. */
   readonly createEmbeddingQueue?: CreateEmbeddingQueue | undefined
+  /** Timer of the embedding queue. */
+  readonly sleep?: Sleep | undefined
   /** Creates upkeep; undefined for none. */
   readonly createUpkeep: ((deps: UpkeepDeps) => Upkeep) | undefined
   /** Creates the lifecycle: limits, end events and transfers. */

@@ -5,7 +5,7 @@ import type { Message } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Context } from '../domain/ledger.ts'
 import type { Profile } from '../domain/profile.ts'
-import type { ContextBuilder, ContextOptions } from './contextBuilder.ts'
+import { type ContextBuilder, type ContextOptions, withDegraded } from './contextBuilder.ts'
 
 /** A context built under another profile, and the messages whose verdict differs. */
 export type ReplayResult = Context & { readonly differences: readonly Difference[] }
@@ -23,8 +23,9 @@ export const replayer: Replayer = {
     return contexts.gather(
       key,
       { ...options, traced: true },
-      ({ candidates, budget, framing, query, shared, when }) => {
-        const { ledger } = composeContext(candidates, profile, renderer, { budget, framing, provider: 'openai' })
+      ({ candidates, budget, framing, query, shared, when, degraded }) => {
+        const context = composeContext(candidates, profile, renderer, { budget, framing, provider: 'openai' })
+        const { ledger } = withDegraded(context, degraded)
         return {
           head: candidates.head,
           messages,

@@ -108,7 +108,6 @@ async function toTextAndVector(
     )
     return { vector: { model: model as string, values: Float32Array.from(query.vector) } }
   }
-  const values = await embedding?.embedQuery(query)
-  if (values === undefined || ownModel === undefined) return { text: query }
-  return { text: query, vector: { model: ownModel, values } }
+  const { vector } = (await embedding?.embedQuery(query)) ?? {}
+  return { text: query, ...(vector && { vector }) }
 }

@@ -138,6 +138,7 @@ function memoryOpener(plan: ServerConfig, { stores, upkeepModels, clock }: Opene
       sessions: stores.ram,
       masker,
       clock,
+      ...(plan.embedder !== undefined && { embedder: plan.embedder }),
       ...(plan.upkeep === 'off' && { upkeep: false as const }),
       ...(plan.upkeep !== 'off' && upkeepModels !== undefined && { model: (key: Key) => upkeepModels.get(key) }),
       ...(onSessionEnd !== undefined && { onSessionEnd }),

@@ -207,7 +207,8 @@ async function readState(memories: MemoryRegistry, backend: Backend, draining: b
   const base = { upstreams: backend.getHealth(), draining, upkeep }
   try {
     const { ramBytes, limit, pendingDeliveries } = await readGauges(memories)
-    return { ...base, store: 'ok', bytes: { used: ramBytes, ...(limit !== undefined && { limit }) }, pendingDeliveries }
+    const bytes = { used: ramBytes, ...(limit !== undefined && { limit }) }
+    return { ...base, store: 'ok', bytes, pendingDeliveries, embedding: await memories.sessions.embeddingProgress() }
   } catch (error) {
     return { ...base, store: { fault: describeFault(error) }, bytes: { used: 0 }, pendingDeliveries: 0 }
   }

@@ -129,6 +129,7 @@ describe('threadkeep config', () => {
       file: 'threadkeep.config.json',
       profile: 'small',
       templates: ['sales'],
+      embedder: null,
     })
     expect((await run(createFolder(), ['check'])).stdout).toBe(
       'The configuration is valid: profile thread, templates none.\n',

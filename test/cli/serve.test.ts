@@ -119,11 +119,14 @@ describe('threadkeep serve', () => {
 
   it('--json prints the address and the settings', async () => {
     await using upstream = await startUpstream(replyWith('Hello.'))
-    const running = startCommand(['serve', '--json', '--profile', 'support', '--budget', '500'], {
-      THREADKEEP_PORT: '0',
-      OPENAI_BASE_URL: upstream.url,
-      OPENAI_API_KEY: 'sk-env',
-    })
+    const running = startCommand(
+      ['serve', '--json', '--profile', 'support', '--budget', '500', '--embedder', 'ollama:toy'],
+      {
+        THREADKEEP_PORT: '0',
+        OPENAI_BASE_URL: upstream.url,
+        OPENAI_API_KEY: 'sk-env',
+      },
+    )
     const info = JSON.parse(await running.waitForOutput('}\n')) as { url: string }
     expect(info).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
@@ -131,6 +134,7 @@ describe('threadkeep serve', () => {
       store: 'ram:',
       profile: 'support',
       budget: 500,
+      embedder: 'ollama:toy',
     })
     expect(await ask(info.url, 'Hi')).toBe('Hello.')
     expect(upstream.requests[0]?.headers.authorization).toBe('Bearer sk-env')

@@ -104,7 +104,12 @@ export const agent: readonly Row[] = [
     behaviour:
       'Vector search with cosine similarity over stored Float32 vectors, by text or by a given vector, with a limit. Results include their similarity, are exact by default, and fast at 100,000 vectors.',
     status: 'kept',
-    in: ['src/search/vectorIndex.ts', 'src/search/matrix.ts', 'src/memory/embedding.ts'],
+    in: [
+      'src/search/vectorIndex.ts',
+      'src/search/matrix.ts',
+      'src/memory/embedding.ts',
+      'src/memory/embeddingCache.ts',
+    ],
   },
   {
     id: 'A-14',

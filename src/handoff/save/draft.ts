@@ -1,5 +1,6 @@
 import type { Json, Message, Millis } from '../../domain/entry.ts'
 import type { Embedder } from '../../domain/ports.ts'
+import { cacheOf } from '../../memory/embeddingCache.ts'
 import { throwIfAborted } from '../../portable/abort.ts'
 import { formatCount } from '../../text/formatCount.ts'
 import { summariseInSteps } from '../../upkeep/summarise/summarise.ts'
@@ -144,6 +145,8 @@ async function collectItems(
 /** Newest messages that represent the current topic. */
 const topicMessages = 6
 const maxEmbeddedChars = 4_000
+/** A save waits no longer for the embedder. */
+const embedTimeoutMs = 10_000
 
 /** Measures the similarity of each item to the newest messages, from 0 to 1, by embeddings. */
 async function measureSimilarity(
@@ -157,10 +160,8 @@ async function measureSimilarity(
     .map(({ content }) => content)
     .join('\n')
     .slice(-maxEmbeddedChars)
-  const [topicVector, ...vectors] = await embedder.embed([
-    topic,
-    ...items.map(({ content }) => content.slice(0, maxEmbeddedChars)),
-  ])
+  const texts = [topic, ...items.map(({ content }) => content.slice(0, maxEmbeddedChars))]
+  const [topicVector, ...vectors] = await cacheOf(embedder).embed(texts, AbortSignal.timeout(embedTimeoutMs))
   if (topicVector === undefined) return undefined
   const similarities = new Map(
     items.map(({ content }, index) => [content, cosineSimilarity(topicVector, vectors[index] ?? topicVector)]),

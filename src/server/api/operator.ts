@@ -1,4 +1,5 @@
 import { parseKey } from '../../domain/key.ts'
+import type { EmbeddingProgress } from '../../memory/embedding.ts'
 import type { OptimizerStatus } from '../../upkeep/optimizer/optimizer.ts'
 import { allScopes, onlyScope } from '../auth/credential.ts'
 import { HttpError } from '../http/httpError.ts'
@@ -11,10 +12,17 @@ import { checkQuery } from './input.ts'
 /** Health, metrics and documentation. */
 export const operatorRoutes: Handlers = {
   'GET /healthz': async ({ server, client }) => {
-    const { ready: _ready, ...health } = checkReadiness(await server.readState())
+    const state = await server.readState()
+    const { ready: _ready, ...health } = checkReadiness(state)
     const { profile } = server.memories.sessions
     const { degraded: _degraded, ...upkeep } = server.memories.sessions.health()
-    sendJson(client.response, 200, { ...health, upkeep, profile: profile.name, secrets: profile.secrets })
+    sendJson(client.response, 200, {
+      ...health,
+      upkeep,
+      ...(state.embedding && { embedding: withoutUrls(state.embedding) }),
+      profile: profile.name,
+      secrets: profile.secrets,
+    })
   },
   'GET /readyz': async ({ server, client }) => {
     const readiness = checkReadiness(await server.readState())
@@ -34,6 +42,12 @@ export const operatorRoutes: Handlers = {
     sendJson(context.client.response, 200, mergeStatuses(statuses))
   },
 }
+
+/** Removes addresses from a fault: the route is public, and they may be internal. */
+const withoutUrls = ({ fault, ...progress }: EmbeddingProgress): EmbeddingProgress => ({
+  ...progress,
+  ...(fault !== undefined && { fault: fault.replaceAll(/https?:\/\/\S+/g, 'the embedder') }),
+})
 
 /** The session or tenant whose status is requested; undefined for all. */
 function readOptimizerKey(context: RequestContext): string | undefined {

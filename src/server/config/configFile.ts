@@ -66,11 +66,12 @@ const unusableFile = (file: string, reason: string, cause?: unknown): MemoryErro
   new MemoryError('bad-option', `The configuration ${file} cannot be used: ${reason}.`, { param: 'config', cause })
 
 function resolvePaths(config: Config, file: string): Config {
-  const { store, storeKey, keys, prices, mcp } = config
+  const { store, storeKey, embedder, keys, prices, mcp } = config
   return {
     ...config,
     ...(store === undefined ? {} : { store: resolvePath(store, /^sqlite:(?=.)/, file) }),
     ...(storeKey === undefined ? {} : { storeKey: resolvePath(storeKey, /^file:(?=.)/, file) }),
+    ...(embedder === undefined ? {} : { embedder: resolvePath(embedder, /^transformers:[^@]+@(?=.)/, file) }),
     ...(keys?.file === undefined ? {} : { keys: { ...keys, file: resolvePath(keys.file, /^/, file) } }),
     ...(typeof prices === 'string' ? { prices: resolvePath(prices, /^/, file) } : {}),
     ...(mcp === undefined ? {} : { mcp: resolveMcpPaths(mcp, file) }),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { parseKey } from '../../domain/key.ts'
+import { embedderForms, parseEmbedderName } from '../../providers/namedEmbedder.ts'
 import { logLevels } from '../observability/log.ts'
 
 const unitMs: Readonly<Record<string, Millis>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -146,6 +147,7 @@ export const configSchema = fields({
     .union([text, z.array(text).min(1), z.literal(false)], 'the name of an upstream, a list of names, or false')
     .optional(),
   upkeep: text.optional(),
+  embedder: text.refine((name) => parseEmbedderName(name) !== undefined, embedderForms).optional(),
   secrets: oneOf('mask', 'hide', 'keep').optional(),
   defaultScope: text.refine(isScope, 'a tenant such as acme, without a session').optional(),
   keys: sections.keys.optional(),
@@ -188,6 +190,10 @@ function configError(issue: z.core.$ZodIssue, value: unknown): MemoryError {
 /** Fields with a secret, or with a value that contains one when its shape is wrong. */
 const secretFields = /(?:^|\.)(?:key|secret|webhook)$|^upstreams(?:\[\d+\])?$|^mcp\.providers\b/
 
+/** An invalid address of an embedder may contain a password. */
+const withoutAddress = (field: string, value: unknown): unknown =>
+  field === 'embedder' && typeof value === 'string' ? value.replace(/@.*/s, '@…') : value
+
 /** Creates the error for an invalid field. A value that may be a secret is not shown. */
 export function invalidField(field: string, value: unknown, rule: string): MemoryError {
   const shown =
@@ -195,7 +201,7 @@ export function invalidField(field: string, value: unknown, rule: string): Memor
       ? 'missing'
       : secretFields.test(field)
         ? '…'
-        : (JSON.stringify(value)?.slice(0, 60) ?? typeof value)
+        : (JSON.stringify(withoutAddress(field, value))?.slice(0, 60) ?? typeof value)
   return new MemoryError('bad-option', `${field || 'The configuration'} is ${shown}; it must be ${rule}.`, {
     param: field || 'config',
   })

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
+import type { Embedder } from '../../domain/ports.ts'
 import type { RetryPolicy } from '../../domain/retry.ts'
 import type { OnSessionEnd } from '../../lifecycle/endEvent.ts'
 import type { Timeouts } from '../../providers/deadline.ts'
+import { createEmbedder } from '../../providers/namedEmbedder.ts'
 import { buildEndpointUrl } from '../../providers/url.ts'
 import { parseSqliteUrl } from '../../stores/open.ts'
 import { parseJson } from '../../text/json.ts'
@@ -42,6 +44,7 @@ export type ServerConfig = {
   readonly contextWindows: ContextWindows
   /** `builtin`, `off`, or the name of a model; undefined uses the model of each client. */
   readonly upkeep: string | undefined
+  readonly embedder: Embedder | undefined
   readonly defaultScope: string | undefined
   /** Path of the key file; `isExpected` when it must exist. */
   readonly keys: { readonly file: string; readonly isExpected: boolean }
@@ -85,6 +88,7 @@ export function resolveServerConfig({ config, values, profiles }: Settings, envi
     history: config.history === 'auto' ? undefined : config.history,
     contextWindows: config.contextWindows,
     upkeep: config.upkeep,
+    embedder: config.embedder === undefined ? undefined : createEmbedder(config.embedder, environment),
     defaultScope: config.defaultScope,
     // A configured file must exist: a typo in its path must not disable authentication.
     keys: { file: keys.file, isExpected: keys.required ?? values.get('keys.file')?.from !== 'default' },

@@ -1,4 +1,5 @@
 import type { Degradation } from '../../domain/ledger.ts'
+import type { EmbeddingProgress } from '../../memory/embedding.ts'
 
 /** Recent health of an upstream: all requests succeeded, some failed, or all failed. */
 export type UpstreamState = 'ok' | 'failing' | 'down'
@@ -10,6 +11,8 @@ export type ServerHealth = {
   /** True during shutdown: running requests finish, new ones are refused. */
   readonly draining: boolean
   readonly upkeep: readonly Degradation[]
+  /** Progress of embedding; undefined without an embedder. */
+  readonly embedding?: EmbeddingProgress | undefined
   /** Bytes that sessions use in RAM, and their limit. */
   readonly bytes: { readonly used: number; readonly limit?: number }
   /** Session ends whose delivery failed and will be retried. */
@@ -21,7 +24,7 @@ export type Readiness = {
   readonly ready: boolean
   readonly status: 'ok' | 'degraded' | 'draining' | 'unavailable'
   readonly degraded: readonly {
-    readonly part: 'server' | 'store' | 'upstream' | 'upkeep' | 'memory' | 'outbox'
+    readonly part: 'server' | 'store' | 'upstream' | 'upkeep' | 'embedder' | 'memory' | 'outbox'
     readonly why: string
   }[]
 }
@@ -34,7 +37,7 @@ export type Readiness = {
  * checkReadiness({ store: 'ok', upstreams: [], draining: false, upkeep: [], bytes: { used: 0 }, waiting: 0 }).ready // true
  */
 export function checkReadiness(state: ServerHealth): Readiness {
-  const { store, upstreams, draining, upkeep, bytes, pendingDeliveries } = state
+  const { store, upstreams, draining, upkeep, embedding, bytes, pendingDeliveries } = state
   const allUpstreamsDown = upstreams.length > 0 && upstreams.every(({ state }) => state === 'down')
   const isUnavailable = store !== 'ok' || allUpstreamsDown
   const isRamFull = bytes.limit !== undefined && bytes.used >= bytes.limit
@@ -44,6 +47,8 @@ export function checkReadiness(state: ServerHealth): Readiness {
   for (const { name, state } of upstreams)
     if (state !== 'ok') degraded.push({ part: 'upstream', why: `${name} is ${state}` })
   for (const { step, why } of upkeep) degraded.push({ part: 'upkeep', why: `${step} ${why}` })
+  if (embedding?.fault !== undefined)
+    degraded.push({ part: 'embedder', why: `${embedding.model} fails; search and recall use words only` })
   if (isRamFull) {
     const why = `${bytes.used} of ${bytes.limit} bytes are used; the least recently used sessions are ended`
     degraded.push({ part: 'memory', why })

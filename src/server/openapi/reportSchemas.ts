@@ -141,6 +141,12 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
       running: integer('Running tasks.'),
       done: integer('Finished tasks.'),
     }),
+    'embedding?': object('Progress of embedding; only with an embedder.', {
+      model: text('The embedder.'),
+      done: integer('Entries with a vector.'),
+      total: integer('All entries.'),
+      'fault?': text('The latest failure, until a later attempt succeeds.'),
+    }),
     profile: text('The profile of sessions.'),
     secrets: text('The policy for keys and passwords: mask, hide or keep.'),
   }),

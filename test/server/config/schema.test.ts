@@ -82,11 +82,14 @@ describe('parseConfig', () => {
 
   it('lists all fields when one is unknown', () =>
     expect(errorOf({ upstream: [] })).toBe(
-      'upstream is not a field of the configuration. Use one of: listen, store, storeKey, profile, budget, history, contextWindows, tenantProfile, sessions, profiles, templates, upstreams, forward, upkeep, secrets, defaultScope, keys, limits, timeouts, retries, webhook, prices, log, mcp, sweepInterval.',
+      'upstream is not a field of the configuration. Use one of: listen, store, storeKey, profile, budget, history, contextWindows, tenantProfile, sessions, profiles, templates, upstreams, forward, upkeep, embedder, secrets, defaultScope, keys, limits, timeouts, retries, webhook, prices, log, mcp, sweepInterval.',
     ))
 
   it('shows no secret in errors', () => {
     const secret = 'whsec_c2VjcmV0'
+    expect(errorOf({ embedder: `openai:m@https://ann:${secret}@example.com` })).toMatch(
+      /^embedder is "openai:m@…"; it must be ollama:MODEL, /,
+    )
     for (const value of [
       { webhook: secret },
       { webhook: { url: 'https://example.com', secret: [secret] } },

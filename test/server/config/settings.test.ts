@@ -151,7 +151,7 @@ describe('readConfig', () => {
   it('reads JSON and modules, and resolves paths from their folder', async () => {
     const json = writeConfig(
       '.json',
-      '{ "store": "sqlite:a.db", "storeKey": "file:k", "keys": { "file": "/etc/keys.json" }, "prices": "p.json" }',
+      '{ "store": "sqlite:a.db", "storeKey": "file:k", "keys": { "file": "/etc/keys.json" }, "prices": "p.json", "embedder": "transformers:a/b@models" }',
     )
     const here = dirname(json)
     expect(await readConfig(json)).toEqual({
@@ -159,6 +159,7 @@ describe('readConfig', () => {
       storeKey: `file:${here}/k`,
       keys: { file: '/etc/keys.json' },
       prices: `${here}/p.json`,
+      embedder: `transformers:a/b@${here}/models`,
     })
     expect(
       await readConfig(writeConfig('.ts', 'const port: number = 8080\nexport default { listen: { port } }\n')),
