@@ -7,45 +7,77 @@ type StemmedLanguage = keyof typeof stopwordsByLanguage
 /** Rules of a language around its stemmer. */
 type LanguageRules = {
   /**
-   * Suffixes without accents and their spelling in the rules of the stemmer. Words arrive without accents, and people
-   * leave them out as well; an accent restored wrongly does no harm as long as all forms of a word get it.
+   * Endings and their replacement before the stemmer; the longest matching one counts. Most restore an accent: words
+   * arrive without accents, and people leave them out as well. An accent restored wrongly does no harm as long as all
+   * forms of a word get it.
    */
-  readonly accents: Readonly<Record<string, string>>
+  readonly endings: Readonly<Record<string, string>>
+  /** Whole words and their replacement before the stemmer. */
+  readonly words?: Readonly<Record<string, string>>
   /** Corrects a stem. */
   correct(stem: string): string
 }
 
 const unchanged = (stem: string): string => stem
-const plainRules: LanguageRules = { accents: {}, correct: unchanged }
 
 const rules: Readonly<Record<StemmedLanguage, LanguageRules>> = {
-  de: plainRules,
+  de: { endings: { innen: 'in' }, correct: dropGermanVerbEnding },
   es: {
-    accents: { cion: 'ción', aleman: 'alemán', ngles: 'nglés', rances: 'rancés', tugues: 'tugués', japones: 'japonés' },
+    endings: { cion: 'ción' },
+    words: { aleman: 'alemán', frances: 'francés', ingles: 'inglés', japones: 'japonés', portugues: 'portugués' },
     // Rest of -ía, -ías, -ían, -íamos and -ió, which the stemmer removes with their accents only.
     correct: (stem) => (stem.length > 3 && stem.endsWith('i') ? stem.slice(0, -1) : stem),
   },
   fr: {
     // Without the literary -âmes, -âtes, -ât and -èrent, which would change `tomates`, `candidat` and `différent`.
-    accents: { ee: 'ée', ees: 'ées', iere: 'ière', ieres: 'ières', ite: 'ité', ites: 'ités' },
+    endings: { ee: 'ée', ees: 'ées', iere: 'ière', ieres: 'ières', ite: 'ité', ites: 'ités' },
     correct: unchanged,
   },
   nl: {
-    accents: {},
-    // A final v or z becomes f or s in the singular: `huizen`, `huis`; `brieven`, `brief`.
-    correct: (stem) =>
-      stem.endsWith('v') ? `${stem.slice(0, -1)}f` : stem.endsWith('z') ? `${stem.slice(0, -1)}s` : stem,
+    // Diminutives, participles and plurals after a vowel; -les stays: `les` is no plural.
+    endings: {
+      ...{ tje: '', tjes: '', pje: '', pjes: '', end: 'en', ende: 'en' },
+      ...{ des: 'de', ges: 'ge', ies: 'ie', jes: 'je', nes: 'ne', ses: 'se', tes: 'te' },
+    },
+    correct: correctDutchStem,
   },
   pt: {
-    accents: {
+    endings: {
       ...{ ao: 'ão', cao: 'ção', ancia: 'ância', ancias: 'âncias', encia: 'ência', encias: 'ências' },
       ...{ avel: 'ável', ivel: 'ível', iamos: 'íamos', avamos: 'ávamos', aramos: 'áramos', eramos: 'êramos' },
       ...{ iramos: 'íramos', assemos: 'ássemos', essemos: 'êssemos', issemos: 'íssemos' },
-      // The stemmer leaves these plurals apart from their singular.
-      ...{ oes: 'ão', coes: 'ção', aveis: 'ável', iveis: 'ível' },
+      // The stemmer keeps these plurals apart from their singular: `corações`, `jornais`, `hotéis`, `viagens`.
+      ...{
+        oes: 'ão',
+        coes: 'ção',
+        aveis: 'ável',
+        iveis: 'ível',
+        ais: 'al',
+        eis: 'el',
+        ens: 'em',
+        ins: 'im',
+        ons: 'om',
+      },
     },
     correct: unchanged,
   },
+}
+
+/** Removes -t and -et, which the stemmer leaves: `kommt`, `kommen`; `arbeitet`, `arbeiten`. */
+function dropGermanVerbEnding(stem: string): string {
+  let rest = stem
+  for (;;) {
+    if (rest.length > 5 && rest.endsWith('et')) rest = rest.slice(0, -2)
+    else if (rest.length > 4 && rest.endsWith('t')) rest = rest.slice(0, -1)
+    else return rest
+  }
+}
+
+/** Removes -t and -d of verbs after a consonant, undoubles letters and devoices: `werkt`, `pillen`, `huizen`. */
+function correctDutchStem(stem: string): string {
+  const bare = stem.length > 4 ? stem.replace(/(?<=[^aeiou])[dt]$/, '') : stem
+  const single = bare.replace(/([aeou])\1(?=[^aeiou]$)/, '$1').replace(/([^aeiou])\1$/, '$1')
+  return single.replace(/v$/, 'f').replace(/z$/, 's')
 }
 
 type StemmerModule = { readonly stemmer: (word: string) => string }
@@ -71,9 +103,9 @@ export async function loadAnalyzers(): Promise<readonly LanguageAnalyzer[]> {
 }
 
 function createAnalyzer(language: StemmedLanguage, stemmer: (word: string) => string): LanguageAnalyzer {
-  const { accents, correct } = rules[language]
+  const { endings, words = {}, correct } = rules[language]
   const stopwords = stopwordsByLanguage[language]
-  const restoreAccents = createSuffixReplacer(accents)
+  const replaceEnding = createEndingReplacer(endings, new Map(Object.entries(words)))
   const hasElision = language === 'fr'
   const stems = new LruCache<string, string>({ maxEntries: maxCachedWords })
   return {
@@ -81,8 +113,8 @@ function createAnalyzer(language: StemmedLanguage, stemmer: (word: string) => st
     stem(word) {
       const cached = stems.get(word)
       if (cached !== undefined) return cached
-      const bare = hasElision ? word.replace(elidedWord, '') : word
-      const stem = isLetters.test(bare) ? correct(removeAccents(stemmer(restoreAccents(bare)))) : bare
+      const bare = (hasElision ? word.replace(elidedWord, '') : word).replace(apostropheEnding, '')
+      const stem = isLetters.test(bare) ? correct(removeAccents(stemmer(replaceEnding(bare)))) : bare
       if (word.length <= maxCachedLetters) stems.set(word, stem)
       return stem
     },
@@ -93,6 +125,9 @@ function createAnalyzer(language: StemmedLanguage, stemmer: (word: string) => st
 /** Identifiers and numbers have no inflection. */
 const isLetters = /^\p{L}+$/u
 const elidedWord = /^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu)'(?=.)/
+
+/** Genitive and plural: `Anna's`, `foto's`. */
+const apostropheEnding = /'s?$/
 
 /** Elided words of three letters or more follow as words of their own: `l'homme`, `l`, `homme`. */
 function isElidedStopword(word: string, stopwords: ReadonlySet<string>): boolean {
@@ -106,15 +141,21 @@ const removeAccents = (stem: string): string =>
     .replace(/[\u0300-\u036f]/g, '')
     .normalize('NFC')
 
-/** Replaces the longest matching suffix. */
-function createSuffixReplacer(replacements: Readonly<Record<string, string>>): (word: string) => string {
-  const bySuffix = new Map(Object.entries(replacements))
-  const maxLetters = Math.max(0, ...[...bySuffix.keys()].map((suffix) => suffix.length))
+/** Letters that must precede a replaced ending. */
+const minLettersBeforeEnding = 2
+
+/** Returns a function that replaces a whole word or the longest matching ending. */
+function createEndingReplacer(
+  endings: Readonly<Record<string, string>>,
+  words: ReadonlyMap<string, string>,
+): (word: string) => string {
+  const byEnding = new Map(Object.entries(endings))
+  const maxLetters = Math.max(0, ...[...byEnding.keys()].map((ending) => ending.length))
   return (word) => {
-    for (let letters = Math.min(maxLetters, word.length); letters > 0; letters--) {
-      const replacement = bySuffix.get(word.slice(-letters))
+    for (let letters = Math.min(maxLetters, word.length - minLettersBeforeEnding); letters > 0; letters--) {
+      const replacement = byEnding.get(word.slice(-letters))
       if (replacement !== undefined) return word.slice(0, -letters) + replacement
     }
-    return word
+    return words.get(word) ?? word
   }
 }

