@@ -23,10 +23,12 @@ const unchanged = (stem: string): string => stem
 const rules: Readonly<Record<StemmedLanguage, LanguageRules>> = {
   de: { endings: { innen: 'in' }, correct: dropGermanVerbEnding },
   es: {
-    endings: { cion: 'ción' },
+    endings: {
+      cion: 'ción',
+      ...{ abamos: 'ábamos', aramos: 'áramos', asemos: 'ásemos', ieramos: 'iéramos', iesemos: 'iésemos' },
+    },
     words: { aleman: 'alemán', frances: 'francés', ingles: 'inglés', japones: 'japonés', portugues: 'portugués' },
-    // Rest of -ía, -ías, -ían, -íamos and -ió, which the stemmer removes with their accents only.
-    correct: (stem) => (stem.length > 3 && stem.endsWith('i') ? stem.slice(0, -1) : stem),
+    correct: dropSpanishPastEnding,
   },
   fr: {
     // Without the literary -âmes, -âtes, -ât and -èrent, which would change `tomates`, `candidat` and `différent`.
@@ -71,6 +73,13 @@ function dropGermanVerbEnding(stem: string): string {
     else if (rest.length > 4 && rest.endsWith('t')) rest = rest.slice(0, -1)
     else return rest
   }
+}
+
+/** Removes the rest of -ía, -ías, -ían, -ió and -aría, which the stemmer removes with their accents only. */
+function dropSpanishPastEnding(stem: string): string {
+  if (stem.length <= 3 || !stem.endsWith('i')) return stem
+  const rest = stem.slice(0, -1)
+  return rest.length > 5 && /[aei]r$/.test(rest) ? rest.slice(0, -2) : rest
 }
 
 /** Removes -t and -d of verbs after a consonant, undoubles letters and devoices: `werkt`, `pillen`, `huizen`. */

@@ -59,7 +59,7 @@ const innerLength = 4
 /** Shorter words have no n-grams. */
 const minGramWordLength = 4
 /** Weight of the word itself; its n-grams share the rest. */
-const wholeWordWeight = 0.2
+const wholeWordWeight = 0.1
 /** Weight of a word without n-grams: most are function words. */
 const shortWordWeight = 0.5
 /** Numbers, identifiers, very long words and letters outside the Basic Multilingual Plane match as a whole only. */

@@ -8,7 +8,7 @@ import {
   sampleProse,
 } from '../../src/text/languages.ts'
 import { countHits } from './evaluation.ts'
-import { type SentenceSet, sentenceSets } from './sentences.ts'
+import { laterPairs, type SentenceSet, sentenceSets } from './sentences.ts'
 
 let languages: LanguageSupport
 beforeAll(async () => {
@@ -80,6 +80,10 @@ describe('extractorFor', () => {
 })
 
 describe('hit@1 by term overlap, 20 distractors', () => {
+  const allExtractors = () => [
+    englishExtractor,
+    ...sentenceSets.map(({ language }) => languages.extractorFor(language)),
+  ]
   const totals = (count: (set: SentenceSet) => number): Record<string, number> =>
     Object.fromEntries(sentenceSets.map((set) => [set.language, count(set)]))
 
@@ -94,9 +98,14 @@ describe('hit@1 by term overlap, 20 distractors', () => {
       tr: 0,
     }))
   it('with the terms of the language › finds 37 of 40, also in a scope with all languages', () => {
-    const present = [englishExtractor, ...sentenceSets.map(({ language }) => languages.extractorFor(language))]
-    const hits = totals((set) => countHits(set, languages.extractorFor(set.language), present))
+    const hits = totals((set) => countHits(set, languages.extractorFor(set.language), allExtractors()))
     expect(hits).toEqual({ de: 10, fr: 4, es: 5, pt: 5, nl: 5, pl: 4, tr: 4 })
+  })
+  it('of pairs written after the rules › rises from 14 to 31 of 35', () => {
+    const later = sentenceSets.map((set) => ({ ...set, pairs: laterPairs[set.language] ?? [] }))
+    const sum = (count: (set: SentenceSet) => number): number => later.reduce((total, set) => total + count(set), 0)
+    expect(sum((set) => countHits(set, englishExtractor, [englishExtractor]))).toBe(14)
+    expect(sum((set) => countHits(set, languages.extractorFor(set.language), allExtractors()))).toBe(31)
   })
 })
 

@@ -254,3 +254,56 @@ export const sentenceSets: readonly SentenceSet[] = [
     ],
   },
 ]
+
+/** Pairs written after the rules of all languages were fixed; the distractors are those of the first set. */
+export const laterPairs: Readonly<Record<string, SentenceSet['pairs']>> = {
+  de: [
+    ['Wann sind die Flüge nach Wien gebucht?', 'Ich buchte den Flug nach Wien für den zwölften Mai.'],
+    ['Welche Pflanzen brauchen wenig Wasser?', 'Eine Pflanze wie der Kaktus braucht fast kein Wasser.'],
+    ['Was sagte die Lehrerin über meine Noten?', 'Die Lehrerinnen sagten, dass jede Note zählt.'],
+    ['Wer repariert unsere Waschmaschinen?', 'Die Waschmaschine hat Herr Lang schon zweimal repariert.'],
+    ['Welche Medikamente vertrug der Patient nicht?', 'Dieses Medikament vertragen manche Patienten schlecht.'],
+  ],
+  fr: [
+    ['Quels voyages avons-nous annulés ?', 'Il a fallu annuler le voyage en Grèce.'],
+    ['Qui réparait les voitures de mon père ?', 'La voiture est chez Denis, il va la réparer.'],
+    ['Quelles plantes faut-il arroser souvent ?', 'La plante du salon, je l’arrose tous les jours.'],
+    ['Quels professeurs enseignaient la musique ?', 'Un nouveau professeur enseigne les musiques anciennes.'],
+    ['Où sont rangées les clés du bureau ?', 'La clé des bureaux, range-la dans le tiroir.'],
+  ],
+  es: [
+    ['¿Qué vuelos reservamos para julio?', 'Quiero reservar el vuelo del doce de julio.'],
+    ['¿Quiénes repararon los coches?', 'El coche lo va a reparar Antonio.'],
+    ['¿Qué plantas regabas cada día?', 'Hay que regar la planta del balcón.'],
+    ['¿Cuáles eran las preocupaciones de Lucía?', 'La mayor preocupación de Lucía era el alquiler.'],
+    ['¿Qué idiomas hablaban los profesores?', 'El profesor habla un idioma muy raro.'],
+  ],
+  pt: [
+    ['Quais viagens cancelamos este ano?', 'Tivemos de cancelar a viagem à Grécia.'],
+    ['Quem consertou os carros?', 'O carro, o Rui vai consertar amanhã.'],
+    ['Que animais criavam os avós?', 'O animal que o avô quis criar era uma cabra.'],
+    ['Quais hotéis reservaste?', 'Vou reservar um hotel perto do rio.'],
+    ['Que línguas falavam os professores?', 'O professor fala uma língua muito rara.'],
+  ],
+  nl: [
+    ['Welke vluchten boekten we naar Wenen?', 'Ik boek een vlucht naar Wenen voor twaalf mei.'],
+    ['Wie repareerde de wasmachines?', 'De wasmachine repareert Kees morgen.'],
+    ['Welke planten hebben weinig water nodig?', 'Een plant zoals de cactus heeft bijna geen water nodig.'],
+    ['Welke talen spraken de leraren?', 'De leraar spreekt een zeldzame taal.'],
+    ['Waar liggen de sleutels van de kelders?', 'De sleutel van de kelder ligt onder de mat.'],
+  ],
+  pl: [
+    ['Jakie loty rezerwowaliśmy do Wiednia?', 'Trzeba zarezerwować lot, w Wiedniu będziemy w maju.'],
+    ['Kto naprawiał samochody ojca?', 'Samochodem zajmie się Marek, naprawi go jutro.'],
+    ['Jakie rośliny podlewałaś codziennie?', 'Tę roślinę na balkonie trzeba podlewać.'],
+    ['Jakimi językami mówili nauczyciele?', 'Nauczycielka mówi rzadkim językiem.'],
+    ['Gdzie leżą klucze od piwnicy?', 'Klucz do piwnic leży pod wycieraczką.'],
+  ],
+  tr: [
+    ['Viyana uçuşlarını ne zaman ayırttık?', 'Viyana’ya uçuşu mayıs için ayırttım.'],
+    ['Arabaları kim tamir etti?', 'Arabamı Hasan tamir edecek.'],
+    ['Hangi bitkileri her gün suluyordun?', 'Balkondaki bitkiyi sulamak gerekiyor.'],
+    ['Öğretmenler hangi dilleri konuşuyordu?', 'Öğretmenimiz az bilinen bir dil konuşur.'],
+    ['Bodrumun anahtarları nerede?', 'Anahtarı bodrumdaki paspasın altına koydum.'],
+  ],
+}

@@ -25,6 +25,8 @@ const families: readonly (readonly [language: string, forms: string])[] = [
   ['es', 'canción canciones cancion'],
   ['es', 'información informaciones informacion'],
   ['es', 'comer comía comíamos comió comieron comido'],
+  ['es', 'hablar hablaba hablábamos habló hablando'],
+  ['es', 'comprar compraría comprarían'],
   ['es', 'historia historias'],
   ['es', 'servicio servicios'],
   ['es', 'inglés ingleses inglesa'],
