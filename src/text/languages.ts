@@ -21,11 +21,12 @@ export type TermExtractor = {
 
 export type WeightedTerm = readonly [term: string, weight: number]
 
-/** Language detection and term extraction. */
-export type LanguageSupport = {
-  /** Returns the ISO 639-1 code of a sample's language, or undefined if it is too short or uncertain. */
-  detect(sample: string): string | undefined
-  /** Returns the extractor of a language; the English one if the language is undefined. */
+/** Returns the ISO 639-1 code of a sample's language, or undefined if it is too short or uncertain. */
+export type LanguageDetector = (sample: string) => string | undefined
+
+/** Term extractors by language. */
+export type TermExtractors = {
+  /** Returns the extractor of an ISO 639-1 code; the English one if it is undefined. */
   extractorFor(language: string | undefined): TermExtractor
 }
 

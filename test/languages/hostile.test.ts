@@ -1,13 +1,22 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { createLanguageDetector } from '../../src/languages/detect.ts'
 import { createTermExtractors } from '../../src/languages/languages.ts'
-import { combinedQueryTerms, englishExtractor, type LanguageSupport, sampleProse } from '../../src/text/languages.ts'
+import {
+  combinedQueryTerms,
+  englishExtractor,
+  type LanguageDetector,
+  sampleProse,
+  type TermExtractors,
+} from '../../src/text/languages.ts'
 import { hostileText, measureCpu, megabytes } from '../text/hostileTexts.ts'
 
 const codes = ['en', 'de', 'es', 'fr', 'nl', 'pt', 'pl', 'ar', 'ja']
-let languages: LanguageSupport
+let languages: TermExtractors
+let detect: LanguageDetector
 beforeAll(async () => {
   languages = await createTermExtractors()
+  detect = await createLanguageDetector()
 })
 
 describe('any text', () => {
@@ -20,7 +29,7 @@ describe('any text', () => {
         expect(terms.filter((term) => term === '' || /\s/.test(term))).toEqual([])
         const weights = combinedQueryTerms(text, [englishExtractor, extractor])
         for (const weight of weights.values()) expect(weight > 0 && weight <= 1).toBe(true)
-        expect(languages.detect(sampleProse([text])) ?? 'en').toMatch(/^[a-z]{2}$/)
+        expect(detect(sampleProse([text])) ?? 'en').toMatch(/^[a-z]{2}$/)
       }),
     ))
   it('as a query in one language › has the terms that a document has, except stopwords', () =>
@@ -50,7 +59,7 @@ describe('a megabyte', () => {
     const runs: readonly (readonly [name: string, run: (text: string) => unknown, length: number])[] = [
       ...extractors.map(({ language, extract }) => [language, extract, text.length / 4] as const),
       ['sample', (part) => sampleProse([part]), text.length],
-      ['detect', (part) => languages.detect(part), text.length / 4],
+      ['detect', detect, text.length / 4],
       ['query', (part) => combinedQueryTerms(part, extractors), text.length / 16],
     ]
     expect(runs.filter(([, run, length]) => isSlow(run, text.slice(0, length))).map(([name]) => name)).toEqual([])

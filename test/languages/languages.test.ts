@@ -1,18 +1,22 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { createLanguageDetector } from '../../src/languages/detect.ts'
 import { createTermExtractors } from '../../src/languages/languages.ts'
 import {
   combinedQueryTerms,
   englishExtractor,
   isPlainEnglish,
-  type LanguageSupport,
+  type LanguageDetector,
   sampleProse,
+  type TermExtractors,
 } from '../../src/text/languages.ts'
 import { countHits } from './evaluation.ts'
 import { laterPairs, type SentenceSet, sentenceSets } from './sentences.ts'
 
-let languages: LanguageSupport
+let languages: TermExtractors
+let detect: LanguageDetector
 beforeAll(async () => {
   languages = await createTermExtractors()
+  detect = await createLanguageDetector()
 })
 
 const allSentences = ({ pairs, distractors }: SentenceSet): string[] => [...pairs.flat(), ...distractors]
@@ -29,16 +33,14 @@ describe('detect', () => {
   it.each(sentenceSets)('given sentences of 32 letters or more in $language › returns their language', (set) => {
     const samples = allSentences(set).filter((text) => countLetters(text) >= 32)
     expect(samples.length).toBeGreaterThan(3)
-    expect(samples.filter((text) => languages.detect(text) !== set.language)).toEqual([])
+    expect(samples.filter((text) => detect(text) !== set.language)).toEqual([])
   })
   it.each(sentenceSets)('given a conversation in $language › returns its language', (set) =>
-    expect(languages.detect(sampleProse(allSentences(set)))).toBe(set.language),
+    expect(detect(sampleProse(allSentences(set)))).toBe(set.language),
   )
   it('given English › returns en', () => {
-    for (const text of english) expect(languages.detect(text), text).toBe('en')
-    expect(
-      languages.detect('Kubernetes cluster deployment failed: missing secrets, restarting pods automatically'),
-    ).toBe('en')
+    for (const text of english) expect(detect(text), text).toBe('en')
+    expect(detect('Kubernetes cluster deployment failed: missing secrets, restarting pods automatically')).toBe('en')
   })
   it.each([
     ['ru', 'Вчера мы долго говорили о новой квартире и о переезде.'],
@@ -46,17 +48,15 @@ describe('detect', () => {
     ['cs', 'Včera jsme dlouho mluvili o novém bytě a o stěhování do města.'],
     ['it', 'Ieri abbiamo parlato a lungo della nuova casa e del trasloco.'],
     ['ja', '昨日、私たちは新しいアパートと引っ越しについて長い間話しました。とても楽しかったです。'],
-  ])('given a sentence in %s › returns its language', (language, text) => expect(languages.detect(text)).toBe(language))
+  ])('given a sentence in %s › returns its language', (language, text) => expect(detect(text)).toBe(language))
   it.each(['', '   ', 'ok', 'Danke schön!', 'Bonjour à tous', '42 + 17 = 59', '👍👍👍'])(
     'given %j › returns undefined',
-    (text) => expect(languages.detect(text)).toBeUndefined(),
+    (text) => expect(detect(text)).toBeUndefined(),
   )
   it('given two languages in equal parts › returns undefined', () => {
     const half = (language: string) =>
       allSentences(sentenceSets.find((set) => set.language === language) as SentenceSet)
-    expect(
-      languages.detect(`${half('de').join(' ').slice(0, 900)} ${half('pl').join(' ').slice(0, 900)}`),
-    ).toBeUndefined()
+    expect(detect(`${half('de').join(' ').slice(0, 900)} ${half('pl').join(' ').slice(0, 900)}`)).toBeUndefined()
   })
 })
 
