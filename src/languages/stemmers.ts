@@ -27,7 +27,7 @@ const rules: Readonly<Record<StemmedLanguage, LanguageRules>> = {
       cion: 'ción',
       ...{ abamos: 'ábamos', aramos: 'áramos', asemos: 'ásemos', ieramos: 'iéramos', iesemos: 'iésemos' },
     },
-    words: { aleman: 'alemán', frances: 'francés', ingles: 'inglés', japones: 'japonés', portugues: 'portugués' },
+    words: { aleman: 'alemán', frances: 'francés', japones: 'japonés', portugues: 'portugués' },
     correct: dropSpanishPastEnding,
   },
   fr: {
@@ -49,17 +49,8 @@ const rules: Readonly<Record<StemmedLanguage, LanguageRules>> = {
       ...{ avel: 'ável', ivel: 'ível', iamos: 'íamos', avamos: 'ávamos', aramos: 'áramos', eramos: 'êramos' },
       ...{ iramos: 'íramos', assemos: 'ássemos', essemos: 'êssemos', issemos: 'íssemos' },
       // The stemmer keeps these plurals apart from their singular: `corações`, `jornais`, `hotéis`, `viagens`.
-      ...{
-        oes: 'ão',
-        coes: 'ção',
-        aveis: 'ável',
-        iveis: 'ível',
-        ais: 'al',
-        eis: 'el',
-        ens: 'em',
-        ins: 'im',
-        ons: 'om',
-      },
+      ...{ oes: 'ão', coes: 'ção', aveis: 'ável', iveis: 'ível' },
+      ...{ ais: 'al', eis: 'el', ens: 'em', ins: 'im', ons: 'om' },
     },
     correct: unchanged,
   },

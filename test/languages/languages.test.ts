@@ -128,6 +128,12 @@ describe('combinedQueryTerms', () => {
   })
   it('given a keyword that is a stopword of another language › keeps it', () =>
     expect(combinedQueryTerms('hat', scope()).get('hat')).toBe(1))
+  it('given a few stopwords of another language among keywords › keeps them', () =>
+    expect(combinedQueryTerms('hat die Stanley bottle receipt warranty claim', scope()).get('hat')).toBe(1))
+  it('given as many stopwords of two languages › drops each in its own language only', () => {
+    const terms = combinedQueryTerms('the my die das Auto', scope().slice(0, 2))
+    expect([...terms.keys()].sort()).toEqual(['auto', 'das', 'die', 'my', 'the'])
+  })
   it('given no extractors or no words › is empty', () => {
     expect(combinedQueryTerms('Welche Bücher?', []).size).toBe(0)
     expect(combinedQueryTerms(' … ', scope()).size).toBe(0)
