@@ -8,7 +8,7 @@ const slow = [
     (folder) => `test/${folder}/**/*.test.ts`,
   ),
   'test/handoff/{analytics,chain,layout,monitor,pending,references,restore,retention,save}*.test.ts',
-  'test/text/hostile.test.ts',
+  'test/{languages,text}/hostile.test.ts',
   'test/context/guarantees.test.ts',
 ]
 const campaign = process.env.THREADKEEP_CAMPAIGN === '1'
