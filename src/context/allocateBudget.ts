@@ -3,7 +3,6 @@ import { MemoryError } from '../domain/error.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { type Band, maxBandTokens, type RenderStep } from '../domain/profile.ts'
 import { isInRanges } from '../domain/session.ts'
-import type { PassageRange } from '../text/passages.ts'
 import type {
   Allocation,
   BandAllocation,
@@ -19,6 +18,7 @@ import type {
 } from './allocation.ts'
 import { type BandCandidates, isFullyExcluded } from './claimLimits.ts'
 import type { ContextCandidates } from './gatherCandidates.ts'
+import { joinPassages } from './joinPassages.ts'
 import {
   firstSequence,
   isSendable,
@@ -26,7 +26,6 @@ import {
   type Renderer,
   type RenderMode,
   renderModeOf,
-  singleUnit,
   turnMode,
   type Unit,
 } from './render.ts'
@@ -106,12 +105,12 @@ class BudgetAllocator {
   }
 
   result(bands: readonly BandAllocation[]): Allocation {
-    const messages = sortBySequence(this.#joinPassages())
+    const joined = joinPassages(this.#messages, this.#renderer)
     return {
-      messages,
+      messages: joined.pieces,
       derived: this.#derived,
       overheadTokens: this.#overheadTokens,
-      spentTokens: this.#spent,
+      spentTokens: this.#spent - joined.savedTokens,
       hasSlidingBand: this.#input.bands.some(({ limit }) => limit < this.#budget),
       misses: bands.flatMap(reportedMisses),
       missedRecall: bands.some(({ band, misses }) => 'recalled' in band.claim && misses.length > 0),
@@ -192,37 +191,6 @@ class BudgetAllocator {
 
   #costOf(unit: Unit, { mode, overhead }: Placement): Tokens {
     return overhead.tokens + (this.#renderer.renderUnit(unit, mode, whole, this.#budget)?.tokens ?? this.#budget)
-  }
-
-  /** Joins the shown passages of each message into one piece, which costs no more than they do. */
-  #joinPassages(): MessagePiece[] {
-    const pieces: MessagePiece[] = []
-    for (const piece of this.#messages) {
-      const message = piece.unit.messages[0] as Message
-      const parts = this.#passages.get(message.sequence)
-      if (parts === undefined || piece.unit.passage === undefined) pieces.push(piece)
-      else if (parts[0] === piece) pieces.push(this.#joinPieces(message, parts))
-    }
-    return pieces
-  }
-
-  #joinPieces(message: Message, parts: readonly MessagePiece[]): MessagePiece {
-    const [first] = parts as [MessagePiece]
-    if (parts.length === 1) return first
-    const passages = parts.map(({ unit }) => unit.passage as PassageRange).sort(([a], [b]) => a - b)
-    const tokens = parts.reduce((sum, { rendering }) => sum + rendering.tokens, 0)
-    const mode = renderModeOf(first.band as Band)
-    const isComplete = passages.reduce((sum, [start, end]) => sum + end - start, 0) === message.content.length
-    const unit = singleUnit(message)
-    const rendering =
-      (isComplete ? this.#renderer.renderUnit(unit, mode, whole, tokens) : null) ??
-      this.#renderer.renderPassages(message, passages, mode, tokens)
-    if (rendering === null) {
-      const texts = passages.map((range) => parts.find((part) => part.unit.passage === range)?.rendering.text ?? '')
-      return { ...first, rendering: { ...first.rendering, text: texts.join(''), tokens } }
-    }
-    this.#spent -= tokens - rendering.tokens
-    return { ...first, unit: { ...unit, ...(first.unit.isFiller && { isFiller: true }) }, rendering }
   }
 
   /** Adds the candidates of a band in at most `maxTokens`. Returns false if one of them did not fit. */
@@ -479,13 +447,4 @@ function recordSkippedUnits({ candidates: { units }, band, misses }: BandAllocat
   const run: SequenceRange =
     'first' in band.claim ? [firstSequence(next), lastSequence(last)] : [firstSequence(last), lastSequence(next)]
   misses.push({ run, cause: cause === 'too-long' ? 'after-miss' : cause })
-}
-
-/** Sorts pieces into conversation order. They are mostly added from the newest back, so reversing is usually enough. */
-function sortBySequence(pieces: MessagePiece[]): readonly MessagePiece[] {
-  pieces.reverse()
-  const isSorted = pieces.every(
-    ({ unit }, at) => at === 0 || firstSequence((pieces[at - 1] as MessagePiece).unit) < firstSequence(unit),
-  )
-  return isSorted ? pieces : pieces.sort((a, b) => firstSequence(a.unit) - firstSequence(b.unit))
 }

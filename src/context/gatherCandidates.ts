@@ -188,7 +188,7 @@ function preferPeriod(periodHits: readonly IndexHit[], hits: readonly IndexHit[]
 }
 
 /** A hit of its own words, not only by its neighbours or its topic. */
-const isMatch = ({ why }: IndexHit): boolean => (why.words ?? 0) > 0 || (why.meaning ?? 0) > 0
+const isMatch = ({ why }: IndexHit): boolean => (why.words ?? 0) > 0 || (why.related ?? 0) > 0 || (why.meaning ?? 0) > 0
 
 /** Fillers are read until all units together cost this many times the budget, because some will not fit. */
 const spareTokens = 1.1

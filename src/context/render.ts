@@ -5,18 +5,15 @@ import type { ChatMessage } from '../domain/ledger.ts'
 import { packPayload, payloadText } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Band, RenderStep } from '../domain/profile.ts'
-import { clip, clipMiddle } from '../text/clip.ts'
-import { stripComments } from '../text/comments.ts'
-import { squeezeSpace } from '../text/compress.ts'
+import { clip } from '../text/clip.ts'
 import { countMessageTokens } from '../text/cost.ts'
-import { digest } from '../text/digest.ts'
 import { escapeMemoryTags } from '../text/fences.ts'
-import { compactJson } from '../text/json.ts'
 import type { PassageRange } from '../text/passages.ts'
 import { selectSentences } from '../text/selectSentences.ts'
 import { fastTokenCounters, type MessageCosts } from '../tokenizers/fastTokenCounters.ts'
 import { parseArguments } from './anthropic.ts'
 import { formatDerived, formatLine, toChatMessage, toMemoryLine, withContent, withSource } from './entryText.ts'
+import { joinPassages, keepEnd, keepEnds, shorten } from './shorten.ts'
 
 /** Reason why a stored message cannot be sent as it is. */
 export type UnitFault = 'empty message' | 'tool result without its call' | 'tool call without its result'
@@ -357,40 +354,6 @@ const ifFits = (rendering: Rendering | null, maxTokens: Tokens): Rendering | nul
 const hasMemoryTag = ({ content, name = '', toolCalls }: Message): boolean =>
   hasTag(content) || hasTag(name) || toolCalls?.some((call) => hasTag(call.name) || hasTag(call.arguments)) === true
 const hasTag = (text: string): boolean => escapeMemoryTags(text) !== text
-
-/** Trims white space first, so that a short cut never consists of white space only. */
-function keepEnds(content: string, characters: number): string {
-  if (content.length <= characters) return content
-  const text = content.trim()
-  return characters < 60
-    ? clip(text, Math.max(1, characters))
-    : clipMiddle(text, Math.ceil(characters / 2), Math.floor(characters / 2))
-}
-
-/** Keeps the end, which continues in the next message. */
-const keepEnd = (content: string, characters: number): string =>
-  content.length <= characters ? content : clipMiddle(content.trim(), 0, Math.max(1, characters), '… ')
-
-/** Joins passages, with `…` for each part between, before and after them. */
-function joinPassages(content: string, passages: readonly PassageRange[]): string {
-  const runs: [number, number][] = []
-  for (const [start, end] of passages) {
-    const last = runs.at(-1)
-    if (last?.[1] === start) last[1] = end
-    else runs.push([start, end])
-  }
-  const text = runs.map(([start, end]) => content.slice(start, end).trim()).join(' … ')
-  const [first, last] = [runs[0]?.[0] ?? 0, runs.at(-1)?.[1] ?? 0]
-  return `${first > 0 ? '… ' : ''}${text}${last < content.length ? ' …' : ''}`
-}
-
-function shorten(content: string, step: RenderStep, role: string): string {
-  if (step.as === 'squeeze') return squeezeSpace(content)
-  if (step.as === 'json') return compactJson(content)
-  if (step.as === 'uncomment') return squeezeSpace(stripComments(content))
-  if (step.as === 'digest') return digest(content, role)
-  return step.as === 'clip' ? clip(content, step.characters) : content
-}
 
 /** Returns the messages of a unit that a provider accepts. */
 function sendableMessages(unit: Unit): readonly Message[] {

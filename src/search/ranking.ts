@@ -14,7 +14,7 @@ export type RankedPassage = {
   readonly message: number
   readonly passage: number
   readonly score: number
-  readonly why: { readonly words: number; readonly meaning: number; readonly nearby: number }
+  readonly why: { readonly words: number; readonly related: number; readonly nearby: number }
 }
 
 /**
@@ -275,7 +275,7 @@ export class Ranker {
       score,
       why: {
         words: byPassage.words[row] as number,
-        meaning: byPassage.meaning[row] as number,
+        related: byPassage.meaning[row] as number,
         nearby: byMessage.wordsNear[message] as number,
       },
     }

@@ -12,7 +12,7 @@ import type { IndexQuery, WordTable } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
 import type { IndexedText, LexicalIndexSnapshot } from './lexicalIndex.ts'
 import { indexPassages, markers } from './passageTerms.ts'
-import { noLimits, Ranker, type RankLimits } from './ranking.ts'
+import { noLimits, type RankedPassage, Ranker, type RankLimits } from './ranking.ts'
 import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
 
 /** A message as it is indexed. */
@@ -201,35 +201,36 @@ export class ScopeIndex {
     const limits = { ...limitsOf(query, query.limit), budget: query.budget }
     const isWanted = (kind: Entry['kind']): boolean => query.kinds === undefined || query.kinds.includes(kind)
     const messageKey = (message: number): Key => this.keys[this.messageRanker.ownerAt(message)] as Key
-    const weight = query.vector?.weight ?? defaultVectorWeight
-    const similarityOf = scaleSimilarities(nearest)
-    const similarity = nearest.length > 0 && {
-      weight,
-      of: (message: number) =>
-        similarityOf(messageKey(message), formatMessageId(this.messageRanker.sequenceAt(message))),
+    const similarities = scaleSimilarities(nearest)
+    const rankBy = (ranker: Ranker, rankLimits: RankLimits, nameOf: (message: number) => string): RankedPassage[] =>
+      ranker.rank(text, {
+        ...rankLimits,
+        ...(nearest.length > 0 && {
+          similarity: {
+            weight: query.vector?.weight ?? defaultVectorWeight,
+            of: (message: number) => similarities.get(nameOf(message))?.scaled ?? 0,
+          },
+        }),
+      })
+    const withCosine = (match: SearchMatch): SearchMatch => {
+      const cosine = similarities.get(nameOf(match))?.cosine
+      return cosine === undefined ? match : { ...match, why: { ...match.why, meaning: cosine } }
     }
-    const ranked = isWanted('message')
-      ? this.messageRanker.rank(text, { ...limits, ...(similarity && { similarity }) })
-      : []
-    const matches = ranked.map(({ message, passage, score, why }): SearchMatch => {
+    const toMatch = ({ message, passage, score, why }: RankedPassage): SearchMatch => {
       const sequence = this.messageRanker.sequenceAt(message)
-      return { key: messageKey(message), id: formatMessageId(sequence), sequence, passage, score, why }
-    })
+      return withCosine({ key: messageKey(message), id: formatMessageId(sequence), sequence, passage, score, why })
+    }
+    const nameOfMessage = (message: number): string =>
+      nameOf({ key: messageKey(message), id: formatMessageId(this.messageRanker.sequenceAt(message)) })
+    const matches = isWanted('message') ? rankBy(this.messageRanker, limits, nameOfMessage).map(toMatch) : []
     if (query.kinds?.every((kind) => kind === 'message')) return matches
-    const similarDerived = nearest.length > 0 && {
-      weight,
-      of: (row: number) => similarityOf(this.derivedEntries[row]?.key as Key, this.derivedEntries[row]?.entry.id ?? ''),
-    }
+    const entryAt = (row: number): KeyedEntry => this.derivedEntries[row] as KeyedEntry
+    const nameOfEntry = (row: number): string => nameOf({ key: entryAt(row).key, id: entryAt(row).entry.id })
     // Rank all derived entries: with a limit, one kind could crowd out another before the filter below.
-    const derivedLimits = {
-      ...limits,
-      before: noLimits.before,
-      maxResults: this.derivedRanker.size,
-      ...(similarDerived && { similarity: similarDerived }),
-    }
-    for (const { message, passage, score, why } of this.derivedRanker.rank(text, derivedLimits)) {
-      const { key, entry } = this.derivedEntries[message] as KeyedEntry
-      if (isWanted(entry.kind)) matches.push({ key, id: entry.id, sequence: 0, passage, score, why })
+    const derivedLimits = { ...limits, before: noLimits.before, maxResults: this.derivedRanker.size }
+    for (const { message, passage, score, why } of rankBy(this.derivedRanker, derivedLimits, nameOfEntry)) {
+      const { key, entry } = entryAt(message)
+      if (isWanted(entry.kind)) matches.push(withCosine({ key, id: entry.id, sequence: 0, passage, score, why }))
     }
     return matches
   }
@@ -295,12 +296,15 @@ function compareTies(a: SearchMatch, b: SearchMatch): number {
 /** Text indexed between two pauses: a few milliseconds of work. */
 const charactersPerStep = 100_000
 
-/** Scales the cosines of the nearest entries to 0 for the last and 1 for the first; other entries have 0. */
-function scaleSimilarities(nearest: readonly SearchMatch[]): (key: Key, id: string) => number {
+const nameOf = ({ key, id }: { readonly key: Key; readonly id: string }): string => `${formatKey(key)} ${id}`
+
+type Similarity = { readonly cosine: number; readonly scaled: number }
+/** Scaled similarity of the last of the nearest entries; the first has 1 and all others 0. */
+const lowestSimilarity = 0.05
+
+function scaleSimilarities(nearest: readonly SearchMatch[]): ReadonlyMap<string, Similarity> {
   const [highest, lowest] = [nearest[0]?.score ?? 0, nearest.at(-1)?.score ?? 0]
-  const range = highest - lowest
-  const scaled = new Map(
-    nearest.map(({ key, id, score }) => [`${formatKey(key)} ${id}`, range > 0 ? (score - lowest) / range : 1]),
-  )
-  return (key, id) => scaled.get(`${formatKey(key)} ${id}`) ?? 0
+  const scale = (cosine: number): number =>
+    highest > lowest ? lowestSimilarity + ((1 - lowestSimilarity) * (cosine - lowest)) / (highest - lowest) : 1
+  return new Map(nearest.map((match) => [nameOf(match), { cosine: match.score, scaled: scale(match.score) }]))
 }

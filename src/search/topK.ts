@@ -52,17 +52,17 @@ export function selectHighest(
     const index = ((scores[row] as number) * factor) | 0
     sizes[index] = (sizes[index] as number) + 1
   }
-  let lowest = classCount - 1
   const selected: ScoredRow[] = []
-  // Rows that are not eligible are counted, so a class more may be needed.
-  for (let above = classCount; above > 0 && selected.length < count; above = lowest) {
-    let wanted = count - selected.length
-    for (lowest = above - 1; lowest > 0; lowest--) if ((wanted -= sizes[lowest] as number) <= 0) break
+  // Rows that are not eligible are counted too, so that more classes may be needed: then many more at once.
+  for (let [above, wanted] = [classCount, count]; above > 0 && selected.length < count; wanted *= 8) {
+    let lowest = above - 1
+    for (let found = sizes[lowest] as number; found < wanted && lowest > 0; found += sizes[lowest] as number) lowest--
     for (let row = 0; row < end; row++) {
       const score = scores[row] as number
       const index = (score * factor) | 0
       if (index >= lowest && index < above && score > 0 && isEligible(row)) selected.push({ row, score })
     }
+    above = lowest
   }
   return selected.sort((a, b) => b.score - a.score || b.row - a.row)
 }

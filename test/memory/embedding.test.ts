@@ -18,7 +18,7 @@ function recordingEmbedder(fail: (texts: readonly string[], call: number) => voi
     async embed(texts) {
       calls.push(texts)
       fail(texts, calls.length - 1)
-      return texts.map((text) => Float32Array.of(/cat|feline/.test(text) ? 1 : 0, 1))
+      return texts.map((text) => Float32Array.of(/cat|grimalkin/.test(text) ? 1 : 0, 1))
     },
   }
   return { embedder, calls, sent: () => calls.flat() }
@@ -202,7 +202,7 @@ describe('a question', () => {
     await appendTexts(memory, ...notes.slice(0, 20), 'Our tabby cat is called Miso', ...notes.slice(20))
     await settled(memory)
   }
-  const recall = (memory: Memory) => memory.context(key, { query: 'feline' })
+  const recall = (memory: Memory) => memory.context(key, { query: 'grimalkin' })
 
   it('of a context › finds a message without a common word', async () => {
     const { embedder, sent } = recordingEmbedder()
@@ -212,14 +212,14 @@ describe('a question', () => {
     expect(text).toContain('Miso')
     expect(ledger.degraded).toEqual([])
     await recall(memory)
-    expect(sent().filter((each) => each === 'feline')).toHaveLength(1)
+    expect(sent().filter((each) => each === 'grimalkin')).toHaveLength(1)
   })
 
   it('of a session that fits the context › is not embedded', async () => {
     const { embedder, sent } = recordingEmbedder()
     await using memory = await open(embedder)
     await appendTexts(memory, 'a cat', 'a car')
-    await memory.context(key, { query: 'feline' })
+    await memory.context(key, { query: 'grimalkin' })
     await settled(memory)
     expect(sent()).toEqual(['a cat', 'a car'])
   })
@@ -231,7 +231,7 @@ describe('a question', () => {
     const hanging: Embedder = {
       name: 'toy',
       embed: (texts, signal) => {
-        if (!texts.includes('feline')) return embedder.embed(texts)
+        if (!texts.includes('grimalkin')) return embedder.embed(texts)
         signal?.addEventListener('abort', () => {
           aborted = true
         })
@@ -254,7 +254,7 @@ describe('a question', () => {
   it('after a failure › waits a while before it asks the embedder again', async () => {
     let isBroken = true
     const { embedder, sent } = recordingEmbedder((texts) => {
-      if (isBroken && texts.includes('feline')) throw new Error('the feline is out')
+      if (isBroken && texts.includes('grimalkin')) throw new Error('the grimalkin is out')
     })
     let now = 1_000_000
     await using memory = await open(embedder, {}, { profile, clock: () => now })
@@ -266,14 +266,14 @@ describe('a question', () => {
       whys.push((await recall(memory)).ledger.degraded[0]?.why.split(';')[0])
     }
     expect(whys).toEqual(['the embedder toy failed', 'the embedder toy failed a moment ago', undefined])
-    expect(sent().filter((each) => each === 'feline')).toHaveLength(2)
+    expect(sent().filter((each) => each === 'grimalkin')).toHaveLength(2)
   })
 
   it('of a trace › is ranked by words, so that a replay with the same profile shows no difference', async () => {
     const { embedder, sent } = recordingEmbedder()
     await using memory = await open(embedder, {}, { profile })
     await fill(memory)
-    const trace = await memory.trace(key, { query: 'feline' })
+    const trace = await memory.trace(key, { query: 'grimalkin' })
     expect(trace.ledger.degraded).toEqual([
       {
         step: 'recall',
@@ -281,7 +281,7 @@ describe('a question', () => {
       },
     ])
     expect(memory.replay(trace, profile).differences).toEqual([])
-    expect(sent()).not.toContain('feline')
+    expect(sent()).not.toContain('grimalkin')
   })
 
   it.each([

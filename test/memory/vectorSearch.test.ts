@@ -26,7 +26,7 @@ const embedderOf = (name: string, vectorOf: (text: string) => readonly number[])
 
 /** Embedder by topic: how much a text is about animals and about vehicles. */
 const topicEmbedder = embedderOf('toy', (text) =>
-  [/cat|feline|kitten/i, /car|vehicle|automobile/i, /./].map(
+  [/cat|grimalkin|kitten/i, /car|vehicle|automobile/i, /./].map(
     (words, axis) => (words.test(text) ? 1 : 0) * (axis === 2 ? 0.1 : 1),
   ),
 )
@@ -132,7 +132,7 @@ describe('vector search', () => {
       await using memory = await openMemoryAt(fresh(), { embedder: topicEmbedder })
       await appendTexts(memory, 'My cat is called Miso', 'I drive an old automobile', 'It rains in Oslo')
       await memory.embeddingProgress({ settled: true })
-      const [best, ...others] = await memory.search('acme', 'feline')
+      const [best, ...others] = await memory.search('acme', 'grimalkin')
       expect(best).toMatchObject({
         key,
         entry: { id: 'm1', content: 'My cat is called Miso' },
@@ -143,7 +143,7 @@ describe('vector search', () => {
         ['m2', expect.closeTo(0.0099, 4)],
       ])
       expect(lastWords(await memory.search('acme', 'vehicle', { limit: 1 }))).toEqual(['automobile'])
-      expect(await memory.search('zeta', 'feline')).toEqual([])
+      expect(await memory.search('zeta', 'grimalkin')).toEqual([])
     },
   )
 
@@ -286,12 +286,12 @@ describe('an embedder', () => {
         fault: 'the embedder is out of order',
       })
       expect(lastWords(await memory.search('acme', 'what is my cat called?'))).toEqual(['Miso'])
-      expect(await memory.search('acme', 'feline')).toEqual([])
+      expect(await memory.search('acme', 'grimalkin')).toEqual([])
       expect((await memory.context(key)).messages).toHaveLength(1)
     }
     await using memory = await openMemoryAt(file, { embedder: topicEmbedder })
     expect(await memory.embeddingProgress({ settled: true })).toEqual({ model: 'toy', done: 1, total: 1 })
-    expect(lastWords(await memory.search('acme', 'feline'))).toEqual(['Miso'])
+    expect(lastWords(await memory.search('acme', 'grimalkin'))).toEqual(['Miso'])
   })
 
   it('does not delay append or lexical search', async () => {
