@@ -58,8 +58,8 @@ function createForeignTurnCounter(conversations: readonly DatasetConversation[])
 }
 
 /**
- * Compares contexts of conversations in one store with those of each conversation alone. Returns undefined if the system
- * cannot share a store.
+ * Compares contexts of conversations in one store with those of each conversation alone. Returns undefined if the
+ * system cannot share a store.
  */
 export async function evaluateIsolation(
   dataset: Dataset,
