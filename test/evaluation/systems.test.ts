@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { defaultMetrics, runBenchmark } from '../../src/evaluation/benchmark.ts'
+import { defaultBudgets, defaultMetrics, runBenchmark } from '../../src/evaluation/benchmark.ts'
 import { conversationKinds, generateConversation, generateDataset } from '../../src/evaluation/generate/generate.ts'
 import { evaluateIsolation } from '../../src/evaluation/isolation.ts'
 import { evaluatePrefix } from '../../src/evaluation/prefix.ts'
@@ -140,6 +140,11 @@ describe('metrics', () => {
     expect(defaultMetrics(small)).toEqual(['evidence', 'update'])
     const withoutQuestions = small.conversations.map((conversation) => ({ ...conversation, questions: [] }))
     expect(defaultMetrics({ name: 'x', conversations: withoutQuestions })).toEqual(['future'])
+  })
+  it('without budgets › use those of the metric', async () => {
+    const reports = await runBenchmark(small, { systems: [windowSystem], limit: 1 })
+    for (const { metric, systems } of reports)
+      expect(systems[0]?.results?.map(({ budget }) => budget)).toEqual(defaultBudgets[metric])
   })
   it('without suitable questions › are refused', () => {
     const conversations = small.conversations.map((conversation) => ({ ...conversation, questions: [] }))

@@ -17,11 +17,11 @@ export const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
 /** Formats a number with at most three significant digits. */
-export const formatNumber = (value: number): string =>
+const formatNumber = (value: number): string =>
   Number.isFinite(value) ? Number(value.toPrecision(3)).toLocaleString('en') : '–'
 
 /** Returns the smallest round number that is not below a value: 1, 2 or 5 times a power of ten. */
-export function roundUp(value: number): number {
+function roundUp(value: number): number {
   if (!(value > 0)) return 1
   const power = 10 ** Math.floor(Math.log10(value))
   return ([1, 2, 5, 10].find((factor) => factor * power >= value) ?? 10) * power

@@ -72,8 +72,8 @@ const budgetShare = 0.25
 const minBudget = 200
 
 /**
- * Generates conversations of every size and type, saves and exports them with every compression, imports them into a new
- * store, restores a text with every algorithm and compares it with the original.
+ * Generates conversations of every size and type, saves and exports them with every compression, imports them into a
+ * new store, restores a text with every algorithm and compares it with the original.
  */
 export async function runLab(options: LabOptions): Promise<LabRow[]> {
   const { sizes, types, seed, onProgress } = options
