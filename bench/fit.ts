@@ -14,9 +14,10 @@ import {
 } from '../src/search/rankingWeights.ts'
 import { toIndexedMessage } from '../src/search/scopeIndex.ts'
 import { wordTable } from '../src/stores/wordTable.ts'
+import type { DatasetConversation } from '../src/evaluation/dataset.ts'
 import { splitPassages } from '../src/text/passages.ts'
-import { type Conversation, formatPercent, loadDataset } from './datasets.ts'
-import { exact } from './identifierReuse.ts'
+import { tokenizerNamed } from '../src/tokenizers/tokenizers.ts'
+import { loadDataset } from './datasets.ts'
 
 /** Sets, their budgets and their weight in the objective: RealMem has 18 questions only. */
 const sets = {
@@ -61,6 +62,8 @@ type Prepared = {
   readonly questions: readonly Question[]
 }
 
+const exact = await tokenizerNamed('exact')
+const formatPercent = (value: number): string => (100 * value).toFixed(1)
 const countWords = (text: string): number => text.match(/[\p{L}\p{N}]+/gu)?.length ?? 0
 const oneHot = (name: FeatureName): Record<FeatureName, number> =>
   Object.fromEntries(featureNames.map((other) => [other, other === name ? 1 : 0])) as Record<FeatureName, number>
@@ -68,7 +71,7 @@ const oneHot = (name: FeatureName): Record<FeatureName, number> =>
 const table = options.lexical ? undefined : wordTable()
 
 /** Indexes a conversation as a store does and computes the features of its questions. */
-function prepare(set: SetName, { messages, questions = [] }: Conversation, fold: number): Prepared {
+function prepare(set: SetName, { messages, questions = [] }: DatasetConversation, fold: number): Prepared {
   const ranker = new Ranker(table)
   const passages: Passage[] = []
   const byId = new Map(messages.map(({ id }, number) => [id, number]))
@@ -263,7 +266,7 @@ function print(title: string, scores: Scores): void {
 const [rounds, folds] = [Number(options.rounds), Number(options.folds)]
 const conversations: Prepared[] = []
 for (const set of Object.keys(sets) as SetName[]) {
-  const data = loadDataset(set)
+  const data = await loadDataset(set)
   data.forEach((conversation, number) => {
     conversations.push(prepare(set, conversation, folds === 0 ? 0 : number % folds))
   })

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { addAuditCommand } from './audit.ts'
+import { addBenchCommand } from './bench.ts'
 import { addChatCommand } from './chat.ts'
 import { addConfigCommand } from './config.ts'
 import { addDoctorCommand } from './doctor.ts'
@@ -12,6 +13,7 @@ import { addForgetCommand } from './forget.ts'
 import { addImportCommand } from './import.ts'
 import { addKeysCommand } from './keys.ts'
 import { addKnowledgeCommand } from './knowledge.ts'
+import { addLabCommand } from './lab.ts'
 import { addMcpCommand } from './mcp.ts'
 import { addOptimizerCommand } from './optimizer.ts'
 import { stripControlCharacters } from './output.ts'
@@ -60,6 +62,8 @@ const commands = [
   addAuditCommand,
   addKeysCommand,
   addConfigCommand,
+  addBenchCommand,
+  addLabCommand,
 ]
 for (const add of commands) add(program)
 
