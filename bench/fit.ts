@@ -2,6 +2,7 @@
 // and by word over sets and budgets. Cross-validates by conversation: for each fold the weights are fitted on the
 // others. Usage: npm run bench -- fit [--data DIR] [--rounds N] [--folds N] [--lexical]
 import { parseArgs } from 'node:util'
+import type { DatasetConversation } from '../src/evaluation/dataset.ts'
 import { weighFeatures } from '../src/search/features.ts'
 import { parseQuery } from '../src/search/query.ts'
 import { Ranker } from '../src/search/ranking.ts'
@@ -12,9 +13,8 @@ import {
   type RankingWeights,
   semanticWeights,
 } from '../src/search/rankingWeights.ts'
-import { toIndexedMessage } from '../src/search/scopeIndex.ts'
-import { wordTable } from '../src/stores/wordTable.ts'
-import type { DatasetConversation } from '../src/evaluation/dataset.ts'
+import { toIndexedText } from '../src/search/scopeIndex.ts'
+import { wordTable } from '../src/stores/textAnalysis.ts'
 import { splitPassages } from '../src/text/passages.ts'
 import { tokenizerNamed } from '../src/tokenizers/tokenizers.ts'
 import { loadDataset } from './datasets.ts'
@@ -79,7 +79,7 @@ function prepare(set: SetName, { messages, questions = [] }: DatasetConversation
     const name = speaker === role ? undefined : speaker
     const lineTokens = exact.count(`${speaker}: ${text}\n`)
     const message = { sequence: number + 1, at: at ?? 0, role, content: text, lineTokens }
-    ranker.add({ ...toIndexedMessage(name === undefined ? message : { ...message, name }), owner: 0 })
+    ranker.add(toIndexedText(name === undefined ? message : { ...message, name }))
     const ranges = text.trim() === '' ? [] : splitPassages(text)
     for (const [start, end] of ranges)
       passages.push({

@@ -1,11 +1,9 @@
 import { type Message, parseMessageId, type Tokens } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Ledger, Verdict } from '../domain/ledger.ts'
-import type { WordTable } from '../domain/ports.ts'
 import type { Framing } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
-import { noLimits, Ranker } from '../search/ranking.ts'
-import { toIndexedMessage } from '../search/scopeIndex.ts'
+import { ScopeIndex, type TextAnalysis } from '../search/scopeIndex.ts'
 import type { TimeRange } from '../text/calendar.ts'
 import { type PassageRange, splitPassages } from '../text/passages.ts'
 import type { ContextQuery, ReadRequest, ReadResponse, SharedEntries } from './gatherCandidates.ts'
@@ -35,12 +33,12 @@ export type Difference = {
 export function createReadResponder(
   key: Key,
   messages: readonly Message[],
-  table: WordTable | undefined,
+  analysis: TextAnalysis,
 ): (request: ReadRequest) => ReadResponse {
-  let ranker: Ranker | undefined
-  const createRanker = (): Ranker => {
-    const created = new Ranker(table)
-    for (const message of messages) created.add({ ...toIndexedMessage(message), owner: 0 })
+  let index: ScopeIndex | undefined
+  const createIndex = (): ScopeIndex => {
+    const created = new ScopeIndex(analysis)
+    created.addMessages(key, messages)
     return created
   }
   return (request) => {
@@ -49,14 +47,12 @@ export function createReadResponder(
       const inRange = messages.filter((message) => message.sequence > after && message.sequence < before)
       return { messages: newest ? inRange.slice(-limit) : inRange.slice(0, limit), hits: [] }
     }
-    const { limit, text = '', ...limits } = request.search
-    ranker ??= createRanker()
-    const hits = ranker
-      .rank(text, { ...noLimits, ...limits, maxResults: limit })
-      .map(({ message, passage, score, why }) => {
-        const entry = messages[message] as Message
-        return { key, entry, score, why, passage: splitPassages(entry.content)[passage] as PassageRange }
-      })
+    index ??= createIndex()
+    const bySequence = new Map(messages.map((message) => [message.sequence, message]))
+    const hits = index.search(request.search).map(({ sequence, passage, score, why }) => {
+      const entry = bySequence.get(sequence) as Message
+      return { key, entry, score, why, passage: splitPassages(entry.content)[passage] as PassageRange }
+    })
     return { messages: [], hits }
   }
 }

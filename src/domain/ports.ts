@@ -81,6 +81,8 @@ export type StoreCapabilities = {
   readonly sessionCounter?: SessionCounter
   /** The word table that searches use; undefined if there is none. */
   readonly wordTable?: () => WordTable | undefined
+  /** The languages that searches know. Default: English. */
+  readonly languages?: () => Languages
 }
 
 /** Storage of sessions. An adapter implements every method. */
@@ -168,6 +170,27 @@ export interface WordTable {
   addTo(sum: Float32Array, row: number, factor?: number): void
   /** Stems with a related meaning and their cosines, without the stem itself. */
   relatedStems(stem: string): readonly { readonly stem: string; readonly similarity: number }[]
+}
+
+/** Converts text of one language to the terms of a search index. */
+export type TermExtractor = {
+  /** ISO 639-1 code. */
+  readonly language: string
+  /** Returns the terms of a text in order, with repetitions. */
+  extract(text: string): string[]
+  /** Returns the terms of a word of a query with their weights, which add up to 1 or less; none for a stopword. */
+  weighWord(word: string): readonly WeightedTerm[]
+}
+export type WeightedTerm = readonly [term: string, weight: number]
+
+/** Returns the ISO 639-1 code of a sample's language, or undefined if it is too short or uncertain. */
+export type LanguageDetector = (sample: string) => string | undefined
+
+/** Languages that search knows beside English. */
+export type Languages = {
+  readonly detect: LanguageDetector
+  /** Returns the extractor of an ISO 639-1 code; the English one if it is undefined. */
+  extractorFor(language: string | undefined): TermExtractor
 }
 
 /** Changes since a stamp. `lineage` differs once anything has been erased; `sessions` are those written to. */

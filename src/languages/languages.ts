@@ -1,21 +1,29 @@
 import { checkOption } from '../domain/error.ts'
-import { createGramExtractor, createStemExtractor, englishExtractor, type TermExtractors } from '../text/languages.ts'
+import type { Languages } from '../domain/ports.ts'
+import { createGramExtractor, createStemExtractor, englishExtractor } from '../text/languages.ts'
+import { detectLanguage } from './detect.ts'
 import { loadAnalyzers } from './stemmers.ts'
 
 /** `splitWords` returns characters and pairs for these scripts; other words in such texts are mostly English. */
 const languagesWithoutSpaces = ['ja', 'km', 'ko', 'lo', 'my', 'th', 'zh']
 
+let loaded: Languages | undefined
+
+/** Returns the languages that search knows, loaded with the first call. */
+export function languages(): Languages {
+  loaded ??= { detect: detectLanguage, ...createTermExtractors() }
+  return loaded
+}
+
 /**
- * Loads the term extractors of all languages: stems in English, German, French, Spanish, Portuguese and Dutch, n-grams
- * in other languages. Synchronous after loading.
+ * Creates the term extractors of all languages: stems in English, German, French, Spanish, Portuguese and Dutch, n-grams
+ * in other languages.
  *
  * @example
- * const detect = await createLanguageDetector()
- * const { extractorFor } = await createTermExtractors()
- * const terms = extractorFor(detect(sampleProse(texts))).extract(texts[0])
+ * const terms = createTermExtractors().extractorFor(detectLanguage(sampleProse(texts))).extract(texts[0])
  */
-export async function createTermExtractors(): Promise<TermExtractors> {
-  const analyzers = await loadAnalyzers()
+export function createTermExtractors(): Pick<Languages, 'extractorFor'> {
+  const analyzers = loadAnalyzers()
   const extractors = new Map(
     [englishExtractor, ...analyzers.map(createStemExtractor)].map((extractor) => [extractor.language, extractor]),
   )

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { LruCache } from '../domain/lruCache.ts'
 import type { LanguageAnalyzer } from '../text/languages.ts'
 import { stopwordsByLanguage } from './stopwords.ts'
@@ -82,12 +83,13 @@ function correctDutchStem(stem: string): string {
 
 type StemmerModule = { readonly stemmer: (word: string) => string }
 
-const loadModule: Readonly<Record<StemmedLanguage, () => Promise<StemmerModule>>> = {
-  de: () => import('@orama/stemmers/german'),
-  es: () => import('@orama/stemmers/spanish'),
-  fr: () => import('@orama/stemmers/french'),
-  nl: () => import('@orama/stemmers/dutch'),
-  pt: () => import('@orama/stemmers/portuguese'),
+const require = createRequire(import.meta.url)
+const moduleNames: Readonly<Record<StemmedLanguage, string>> = {
+  de: '@orama/stemmers/german',
+  es: '@orama/stemmers/spanish',
+  fr: '@orama/stemmers/french',
+  nl: '@orama/stemmers/dutch',
+  pt: '@orama/stemmers/portuguese',
 }
 
 /** Stemming takes about a microsecond per word, and a few thousand words make up most text. */
@@ -95,12 +97,10 @@ const maxCachedWords = 8_192
 const maxCachedLetters = 32
 
 /** Loads the analyzers of all languages that have a stemmer. */
-export async function loadAnalyzers(): Promise<readonly LanguageAnalyzer[]> {
-  const languages = Object.keys(loadModule) as StemmedLanguage[]
-  return Promise.all(
-    languages.map(async (language) => createAnalyzer(language, (await loadModule[language]()).stemmer)),
+export const loadAnalyzers = (): readonly LanguageAnalyzer[] =>
+  (Object.keys(moduleNames) as StemmedLanguage[]).map((language) =>
+    createAnalyzer(language, (require(moduleNames[language]) as StemmerModule).stemmer),
   )
-}
 
 function createAnalyzer(language: StemmedLanguage, stemmer: (word: string) => string): LanguageAnalyzer {
   const { endings, words = {}, correct } = rules[language]

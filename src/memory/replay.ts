@@ -52,10 +52,7 @@ export const replayer: Replayer = {
     })
     const passages = visible.find(({ from }) => from === 'files')?.entries ?? []
     const candidates = addPassages(
-      runContextQuery(
-        contextQuery,
-        createReadResponder(trace.head.key, trace.messages, sessions.capabilities.wordTable?.()),
-      ),
+      runContextQuery(contextQuery, createReadResponder(trace.head.key, trace.messages, sessions.capabilities)),
       passages,
       budget,
     )

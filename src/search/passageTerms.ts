@@ -1,7 +1,8 @@
 import { isBlank } from '../domain/entry.ts'
+import type { TermExtractor } from '../domain/ports.ts'
+import { englishExtractor } from '../text/languages.ts'
 import { type PassageRange, splitPassages } from '../text/passages.ts'
 import { countMatches, datePattern, isInterrogative, numberPattern } from '../text/sentences.ts'
-import { extractTerms } from '../text/words.ts'
 
 /** Properties of a passage that some questions look for, as bits. */
 export const markers = {
@@ -23,14 +24,14 @@ export type IndexedPassage = {
 }
 
 /** Analyses a text for the index, passage by passage; a blank text has no passages. */
-export function indexPassages(content: string): readonly IndexedPassage[] {
-  return isBlank(content) ? [] : splitPassages(content).map((range) => indexPassage(content, range))
+export function indexPassages(content: string, extractor = englishExtractor): readonly IndexedPassage[] {
+  return isBlank(content) ? [] : splitPassages(content).map((range) => indexPassage(content, range, extractor))
 }
 
-function indexPassage(content: string, [start, end]: PassageRange): IndexedPassage {
+function indexPassage(content: string, [start, end]: PassageRange, extractor: TermExtractor): IndexedPassage {
   const text = start === 0 && end === content.length ? content : content.slice(start, end)
   return {
-    terms: extractTerms(text),
+    terms: extractor.extract(text),
     characters: text.length,
     markers:
       (isInterrogative(text) ? markers.question : 0) |

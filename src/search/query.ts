@@ -1,3 +1,5 @@
+import type { TermExtractor } from '../domain/ports.ts'
+import { englishExtractor } from '../text/languages.ts'
 import { splitWords, stem } from '../text/words.ts'
 import { maxQueryCharacters, queryTerms } from './terms.ts'
 
@@ -14,10 +16,10 @@ export type ParsedQuery = {
 const timeQuestion = /\b(?:when|how long|since when|(?:what|which) (?:date|day|month|year|time))\b/i
 const numberQuestion = /\bhow (?:many|much|often|old|long|far|tall|big)\b/i
 
-export function parseQuery(query: string): ParsedQuery {
+export function parseQuery(query: string, extractors: readonly TermExtractor[] = [englishExtractor]): ParsedQuery {
   const text = query.slice(0, maxQueryCharacters)
   return {
-    terms: queryTerms(text),
+    terms: queryTerms(text, extractors),
     stems: new Set(splitWords(text).map(stem)),
     asksTime: timeQuestion.test(text),
     asksNumber: numberQuestion.test(text),

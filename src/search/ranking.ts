@@ -1,5 +1,5 @@
 import type { Millis, Tokens } from '../domain/entry.ts'
-import type { WordTable } from '../domain/ports.ts'
+import type { TermExtractor, WordTable } from '../domain/ports.ts'
 import { Column, float64Array } from './column.ts'
 import { FeatureExtractor, type Features, weighFeatures } from './features.ts'
 import { type IndexedText, LexicalIndex, type LexicalIndexSnapshot } from './lexicalIndex.ts'
@@ -28,6 +28,8 @@ export type RankLimits = {
   readonly maxResults: number
   /** Ranks by score per token, for a context of this size, and returns several passages of a message. */
   readonly budget?: Tokens | undefined
+  /** Extractors of the languages in the index. Default: English. */
+  readonly extractors?: readonly TermExtractor[] | undefined
   /** Similarity of messages to the query by an embedder, from 0 to 1, and its weight in the score. */
   readonly similarity?: { readonly weight: number; readonly of: (message: number) => number } | undefined
 }
@@ -117,7 +119,7 @@ export class Ranker {
    * order of sessions.
    */
   rank(text: string, limits: RankLimits): RankedPassage[] {
-    const query = parseQuery(text)
+    const query = parseQuery(text, limits.extractors)
     const endRow = this.rowsBefore(limits.before)
     const features = this.extract(query, endRow)
     this.score(features, query, endRow, limits)

@@ -8,28 +8,25 @@ import {
 } from '../domain/entry.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
-import type { IndexQuery, WordTable } from '../domain/ports.ts'
+import type { IndexQuery, StoreCapabilities } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
+import { englishExtractor } from '../text/languages.ts'
 import type { IndexedText, LexicalIndexSnapshot } from './lexicalIndex.ts'
 import { indexPassages, markers } from './passageTerms.ts'
 import { noLimits, type RankedPassage, Ranker, type RankLimits } from './ranking.ts'
+import { SessionLanguages } from './sessionLanguages.ts'
 import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
 
-/** A message as it is indexed. */
-export type IndexedMessage = Omit<IndexedText, 'owner'>
+/** The parts of a message that are indexed. */
+export type SearchableMessage = Pick<Message, 'sequence' | 'at' | 'name' | 'role' | 'content' | 'lineTokens'>
 
-/** Prepares a message for the index. */
-export function toIndexedMessage({
-  sequence,
-  at,
-  name,
-  role,
-  content,
-  lineTokens,
-}: Pick<Message, 'sequence' | 'at' | 'name' | 'role' | 'content' | 'lineTokens'>): IndexedMessage {
+/** Analyses a message for the index. */
+export function toIndexedText(message: SearchableMessage, owner = 0, extractor = englishExtractor): IndexedText {
+  const { sequence, at, name, role, content, lineTokens } = message
   const isUser = role === 'user' && name === undefined
-  const passages = indexPassages(content)
+  const passages = indexPassages(content, extractor)
   return {
+    owner,
     sequence,
     at,
     name,
@@ -37,6 +34,9 @@ export function toIndexedMessage({
     passages: isUser ? passages.map((passage) => ({ ...passage, markers: passage.markers | markers.user })) : passages,
   }
 }
+
+/** Analysis of text that a store provides; without it, search is by the words of English. */
+export type TextAnalysis = Pick<StoreCapabilities, 'wordTable' | 'languages'>
 
 /** A search result before the entry itself is read. `sequence` is 0 for derived entries. */
 export type SearchMatch = {
@@ -56,6 +56,8 @@ export type ScopeIndexSnapshot = {
   readonly sessions: readonly {
     readonly key: Key
     readonly lastSequence: number
+    /** ISO 639-1 code. */
+    readonly language: string | undefined
     readonly derived: readonly DerivedEntry[]
   }[]
   readonly messageIndex: LexicalIndexSnapshot
@@ -89,18 +91,26 @@ export class ScopeIndex {
   /** Derived entries by row of `derivedRanker`. */
   private derivedEntries: KeyedEntry[] = []
   private changed: KeyedEntry[] = []
-  private readonly table: WordTable | undefined
+  private readonly analysis: TextAnalysis
+  private readonly languages: SessionLanguages
 
-  constructor(table?: WordTable) {
-    this.table = table
+  constructor(analysis: TextAnalysis = {}, languages = new SessionLanguages(analysis.languages)) {
+    this.analysis = analysis
+    this.languages = languages
+    const table = analysis.wordTable?.()
     this.messageRanker = new Ranker(table)
     this.derivedRanker = new Ranker(table)
   }
 
-  /** Empties the index, except for its queue. */
+  /** Empties the index, except for its queue and the known languages. */
   clear(): void {
     const { pending } = this
-    Object.assign(this, new ScopeIndex(this.table), { pending })
+    Object.assign(this, new ScopeIndex(this.analysis, this.languages), { pending })
+  }
+
+  /** True if a session turned out to be in another language than it was indexed in; the index must be built again. */
+  takeLanguageChange(): boolean {
+    return this.languages.takeChange()
   }
 
   /** Number of indexed texts and vectors. */
@@ -117,6 +127,7 @@ export class ScopeIndex {
     const sessions = this.keys.map((key, owner) => ({
       key,
       lastSequence: this.lastSequences[owner] ?? 0,
+      language: this.languages.of(key),
       derived: [...(this.derived[owner]?.values() ?? [])].map(({ entry }) => entry),
     }))
     return { stamp: this.stamp, lineage: this.lineage, sessions, messageIndex: this.messageRanker.snapshot() }
@@ -128,8 +139,9 @@ export class ScopeIndex {
     this.stamp = stamp
     this.lineage = lineage
     this.savedMessageCount = this.messageRanker.size
-    for (const { key, lastSequence, derived } of sessions) {
+    for (const { key, lastSequence, language, derived } of sessions) {
       this.lastSequences[this.ownerOf(key)] = lastSequence
+      this.languages.set(key, language)
       this.setDerived(key, derived)
       if (this.shouldPause()) yield
     }
@@ -147,12 +159,13 @@ export class ScopeIndex {
     return this.lastSequences[this.ownerOf(key)] ?? 0
   }
 
-  addMessages(key: Key, messages: readonly IndexedMessage[]): void {
+  addMessages(key: Key, messages: readonly SearchableMessage[]): void {
     const owner = this.ownerOf(key)
+    const extractor = this.languages.extractorFor(key, messages, this.lastSequences[owner] !== undefined)
     for (const message of messages) {
-      this.messageRanker.add({ owner, ...message })
+      this.messageRanker.add(toIndexedText(message, owner, extractor))
       this.lastSequences[owner] = message.sequence
-      for (const { characters } of message.passages) this.addedCharacters += characters
+      this.addedCharacters += message.content.length
     }
   }
 
@@ -198,7 +211,7 @@ export class ScopeIndex {
   }
 
   private rankByWords(text: string, query: IndexQuery, nearest: readonly SearchMatch[]): SearchMatch[] {
-    const limits = { ...limitsOf(query, query.limit), budget: query.budget }
+    const limits = { ...limitsOf(query, query.limit), budget: query.budget, extractors: this.languages.extractors }
     const isWanted = (kind: Entry['kind']): boolean => query.kinds === undefined || query.kinds.includes(kind)
     const messageKey = (message: number): Key => this.keys[this.messageRanker.ownerAt(message)] as Key
     const similarities = scaleSimilarities(nearest)

@@ -2,16 +2,22 @@ import { type DerivedEntry, type Entry, getEntryText } from '../domain/entry.ts'
 import { filesKey, isInScope, isInternalKey, type Key } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { LruCache } from '../domain/lruCache.ts'
-import type { IndexChanges, IndexHit, IndexQuery, SearchTarget, WordTable } from '../domain/ports.ts'
+import type { IndexChanges, IndexHit, IndexQuery, SearchTarget } from '../domain/ports.ts'
 import { splitPassages } from '../text/passages.ts'
-import { type IndexedMessage, ScopeIndex, type ScopeIndexSnapshot, type SearchMatch } from './scopeIndex.ts'
+import {
+  ScopeIndex,
+  type ScopeIndexSnapshot,
+  type SearchableMessage,
+  type SearchMatch,
+  type TextAnalysis,
+} from './scopeIndex.ts'
 import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
 
 /** Read access that `Finder` needs from a store. */
 export interface SearchSource {
   changes(where: SearchTarget, since: number): Promise<IndexChanges>
   /** Reads up to `limit` messages after a sequence number, in order. */
-  readMessages(key: Key, after: number, limit: number): Promise<readonly IndexedMessage[]>
+  readMessages(key: Key, after: number, limit: number): Promise<readonly SearchableMessage[]>
   readDerived(key: Key): Promise<readonly DerivedEntry[]>
   /** Reads up to `limit` vectors of a model stored after a cursor. `next` is the cursor for the following call. */
   readVectors(
@@ -30,8 +36,7 @@ export interface SearchSource {
   saveSnapshot(where: SearchTarget, index: ScopeIndex): void
   /** Yields to other work between two batches. */
   pause(): Promise<void>
-  /** Returns the word table, if there is one. Without it, ranking uses the words themselves. */
-  readonly wordTable?: (() => WordTable | undefined) | undefined
+  readonly analysis?: TextAnalysis | undefined
   /** Reads entries by id; undefined for those that no longer exist. */
   readEntries(found: readonly SearchMatch[]): Promise<readonly (Entry | undefined)[]>
 }
@@ -57,7 +62,7 @@ export class StoreSearch {
   }
 
   async search(where: SearchTarget, query: IndexQuery): Promise<readonly IndexHit[]> {
-    const index = getOrCompute(this.#indexes, indexName(where), () => new ScopeIndex(this.#source.wordTable?.()))
+    const index = getOrCompute(this.#indexes, indexName(where), () => new ScopeIndex(this.#source.analysis))
     const work = index.pending.then(() => this.#refreshAndSearch(index, where, query))
     index.pending = work.catch(() => undefined)
     const matches = await work
@@ -82,10 +87,12 @@ export class StoreSearch {
   /** Updates the index from the store and searches it. Clears it on an error, so that no partial index remains. */
   async #refreshAndSearch(index: ScopeIndex, where: SearchTarget, query: IndexQuery): Promise<readonly SearchMatch[]> {
     try {
-      const changes = await this.#readChanges(index, where)
-      for (const key of changes.sessions) {
-        if (!isSearchable(where, key)) continue
-        await this.#readSession(index, key)
+      let changes = await this.#readChanges(index, where)
+      await this.#readSessions(index, where, changes)
+      if (index.takeLanguageChange()) {
+        index.clear()
+        changes = await this.#source.changes(where, 0)
+        await this.#readSessions(index, where, changes)
       }
       index.stamp = changes.stamp
       index.lineage = changes.lineage
@@ -109,6 +116,10 @@ export class StoreSearch {
     if (index.stamp === 0 || changes.lineage === index.lineage) return changes
     index.clear()
     return this.#source.changes(where, 0)
+  }
+
+  async #readSessions(index: ScopeIndex, where: SearchTarget, { sessions }: IndexChanges): Promise<void> {
+    for (const key of sessions) if (isSearchable(where, key)) await this.#readSession(index, key)
   }
 
   async #readSession(index: ScopeIndex, key: Key): Promise<void> {

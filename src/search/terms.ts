@@ -1,16 +1,17 @@
 import type { Millis } from '../domain/entry.ts'
-import { extractTerms, splitWords } from '../text/words.ts'
+import type { TermExtractor } from '../domain/ports.ts'
+import { combinedQueryTerms } from '../text/languages.ts'
+import { splitWords } from '../text/words.ts'
 
 /** Only the beginning of a longer query is used. */
 export const maxQueryCharacters = 4_000
 /** Weight of a month or year in a query, relative to a word. */
 const dateTermWeight = 0.8
 
-/** Returns the terms of a query with their weights. */
-export function queryTerms(query: string): Map<string, number> {
+/** Returns the terms of a query, in the languages of the searched sessions, with their weights. */
+export function queryTerms(query: string, extractors: readonly TermExtractor[]): Map<string, number> {
   const text = query.slice(0, maxQueryCharacters)
-  const terms = new Map<string, number>()
-  for (const term of extractTerms(text)) terms.set(term, 1)
+  const terms = combinedQueryTerms(text, extractors)
   for (const word of splitWords(text)) if (isDateWord(word)) terms.set(`date:${word}`, dateTermWeight)
   return terms
 }

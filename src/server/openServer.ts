@@ -12,7 +12,7 @@ import { withEraseListeners } from '../stores/eraseListeners.ts'
 import { openStore } from '../stores/open.ts'
 import { ramStore } from '../stores/ram.ts'
 import { sharedStore } from '../stores/sharedStore.ts'
-import { wordTable } from '../stores/wordTable.ts'
+import { textAnalysis } from '../stores/textAnalysis.ts'
 import { zstdCompressor } from '../stores/zstd.ts'
 import { Credentials } from './auth/credentials.ts'
 import type { ServerConfig } from './config/serverConfig.ts'
@@ -99,7 +99,7 @@ type Stores = { readonly durable: Store & SearchIndex; readonly ram: Store & Sea
 async function openStores({ store, storeKey, ramBytes: bytes }: ServerConfig): Promise<Stores> {
   const ram = withEraseListeners(
     ramStore({
-      wordTable,
+      analysis: textAnalysis,
       ...(bytes !== undefined && { maxBytes: bytes }),
       ...(zstdCompressor !== undefined && { compressor: zstdCompressor }),
     }),

@@ -1,12 +1,11 @@
 import type { Keyring, SearchIndex, Store } from '../domain/ports.ts'
-import { toIndexedMessage } from '../search/scopeIndex.ts'
 import { StoreSearch } from '../search/storeSearch.ts'
 import { VectorIndex } from '../search/vectorIndex.ts'
 import { wipeKeyring } from './encrypted/keyring.ts'
 import { loadKeyring } from './encrypted/loadKeyring.ts'
 import { EncryptedSessions } from './encrypted/sessions.ts'
 import { EncryptedStoreVectors, readEntries } from './encrypted/vectors.ts'
-import { wordTable } from './wordTable.ts'
+import { textAnalysis } from './textAnalysis.ts'
 
 /**
  * Encrypts the content of any store with AES-256-GCM: one key per session, wrapped by a key per scope.
@@ -26,7 +25,7 @@ export async function encryptedStore(inner: Store & SearchIndex, keyring: Keyrin
   return {
     capabilities: {
       ...inner.capabilities,
-      wordTable,
+      ...textAnalysis,
       ...(inner.capabilities.file !== undefined && {
         file: { path: inner.capabilities.file.path, copyKeyring: () => sessions.copyKeyring() },
       }),
@@ -80,8 +79,7 @@ export async function openEncryptedStore(inner: Store & SearchIndex, source: str
 function createFinder(inner: SearchIndex, sessions: EncryptedSessions, vectors: EncryptedStoreVectors): StoreSearch {
   return new StoreSearch({
     changes: (where, since) => inner.changesSince(where, since),
-    readMessages: async (key, after, limit) =>
-      (await sessions.readMessages(key, { after, limit })).map(toIndexedMessage),
+    readMessages: (key, after, limit) => sessions.readMessages(key, { after, limit }),
     readDerived: async (key) => (await sessions.readHead(key, 0)).derived,
     readVectors: (where, model, after, limit) => vectors.listVectors(where, model, after, limit),
     // A search index reveals the content, so no snapshot of it is stored.
@@ -90,7 +88,7 @@ function createFinder(inner: SearchIndex, sessions: EncryptedSessions, vectors: 
     pause: () => new Promise((resolve) => setImmediate(resolve)),
     readVector: async (key, id, model) => vectors.getVector(key, id, model),
     createVectorIndex: (model) => new VectorIndex(model),
-    wordTable,
+    analysis: textAnalysis,
     readEntries: (found) => readEntries(sessions, found),
   })
 }

@@ -23,11 +23,11 @@ export function ramStore(options: RamStoreOptions = {}): RamStore {
   const cache = new RamSessionCache(options)
   const table = new RamSessionTable(cache)
   return {
-    ...createRamStore(table, new RamVectors(table), options.wordTable),
+    ...createRamStore(table, new RamVectors(table), options.analysis),
     capabilities: {
       memoryLimit: cache,
       sessionCounter: cache,
-      ...(options.wordTable !== undefined && { wordTable: options.wordTable }),
+      ...options.analysis,
     },
   }
 }

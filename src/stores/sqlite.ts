@@ -32,7 +32,7 @@ import { decodeSnapshot, encodeSnapshot } from './sqlite/snapshot.ts'
 import { VectorReader } from './sqlite/vectors.ts'
 import type { CommitResult } from './sqlite/write.ts'
 import { WriteQueue } from './sqlite/writeQueue.ts'
-import { wordTable } from './wordTable.ts'
+import { textAnalysis } from './textAnalysis.ts'
 
 /** Attempts to truncate the log while other connections read it; each attempt waits for a while. */
 const maxTruncateAttempts = 10
@@ -82,7 +82,7 @@ export class SqliteStore implements Store, SearchIndex {
   ) {
     prepareFile(path)
     this.path = path
-    this.capabilities = { file: { path }, wordTable }
+    this.capabilities = { file: { path }, ...textAnalysis }
     this.onWarning = onWarning
     this.minSnapshotMessages = minSnapshotMessages
     this.database = connectReader(path)
@@ -205,7 +205,7 @@ export class SqliteStore implements Store, SearchIndex {
       pause: () => new Promise((resolve) => setImmediate(resolve)),
       readVector: (key, id, model) => this.read(() => this.vectors.getVector(key, id, model)),
       createVectorIndex: (model) => new VectorIndex(model),
-      wordTable,
+      analysis: textAnalysis,
       readEntries: (found) => this.read(() => found.map(({ key, id }) => this.reader.entry(key, id))),
     })
   }

@@ -1,3 +1,4 @@
+import type { TermExtractor, WeightedTerm } from '../domain/ports.ts'
 import { splitFencedLines } from './fences.ts'
 import { extractTerms, isStopword, splitWords, stem } from './words.ts'
 
@@ -7,27 +8,6 @@ export type LanguageAnalyzer = {
   readonly language: string
   stem(word: string): string
   isStopword(word: string): boolean
-}
-
-/** Converts text to the terms of a search index. */
-export type TermExtractor = {
-  /** ISO 639-1 code. */
-  readonly language: string
-  /** Returns the terms of a text in order, with repetitions. */
-  extract(text: string): string[]
-  /** Returns the terms of a word of a query with their weights, which add up to 1 or less; none for a stopword. */
-  weighWord(word: string): readonly WeightedTerm[]
-}
-
-export type WeightedTerm = readonly [term: string, weight: number]
-
-/** Returns the ISO 639-1 code of a sample's language, or undefined if it is too short or uncertain. */
-export type LanguageDetector = (sample: string) => string | undefined
-
-/** Term extractors by language. */
-export type TermExtractors = {
-  /** Returns the extractor of an ISO 639-1 code; the English one if it is undefined. */
-  extractorFor(language: string | undefined): TermExtractor
 }
 
 /** Creates an extractor that returns the stems of a text without stopwords. */

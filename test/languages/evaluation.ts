@@ -1,4 +1,4 @@
-import type { TermExtractor } from '../../src/text/languages.ts'
+import type { TermExtractor } from '../../src/domain/ports.ts'
 import { combinedQueryTerms } from '../../src/text/languages.ts'
 import type { SentenceSet } from './sentences.ts'
 

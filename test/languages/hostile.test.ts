@@ -1,22 +1,17 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createLanguageDetector } from '../../src/languages/detect.ts'
+import type { LanguageDetector, Languages } from '../../src/domain/ports.ts'
+import { detectLanguage } from '../../src/languages/detect.ts'
 import { createTermExtractors } from '../../src/languages/languages.ts'
-import {
-  combinedQueryTerms,
-  englishExtractor,
-  type LanguageDetector,
-  sampleProse,
-  type TermExtractors,
-} from '../../src/text/languages.ts'
+import { combinedQueryTerms, englishExtractor, sampleProse } from '../../src/text/languages.ts'
 import { hostileText, measureCpu, megabytes } from '../text/hostileTexts.ts'
 
 const codes = ['en', 'de', 'es', 'fr', 'nl', 'pt', 'pl', 'ar', 'ja']
-let languages: TermExtractors
+let languages: Pick<Languages, 'extractorFor'>
 let detect: LanguageDetector
 beforeAll(async () => {
-  languages = await createTermExtractors()
-  detect = await createLanguageDetector()
+  languages = createTermExtractors()
+  detect = detectLanguage
 })
 
 describe('any text', () => {

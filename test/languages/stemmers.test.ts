@@ -5,7 +5,7 @@ import { splitWords } from '../../src/text/words.ts'
 
 let analyzers: ReadonlyMap<string, LanguageAnalyzer>
 beforeAll(async () => {
-  analyzers = new Map((await loadAnalyzers()).map((analyzer) => [analyzer.language, analyzer]))
+  analyzers = new Map(loadAnalyzers().map((analyzer) => [analyzer.language, analyzer]))
 })
 
 const analyzerOf = (language: string): LanguageAnalyzer => analyzers.get(language) as LanguageAnalyzer

@@ -3,7 +3,6 @@ import { getEntryText } from '../../src/domain/entry.ts'
 import { type Key, parseKey } from '../../src/domain/key.ts'
 import type { IndexChanges } from '../../src/domain/ports.ts'
 import { openMemory } from '../../src/index.ts'
-import { indexPassages } from '../../src/search/passageTerms.ts'
 import { type SearchSource, StoreSearch } from '../../src/search/storeSearch.ts'
 import { RamSessionTable } from '../../src/stores/ram/sessionTable.ts'
 import { RamVectors } from '../../src/stores/ram/store.ts'
@@ -74,9 +73,9 @@ describe('the search index', () => {
               {
                 sequence: 1,
                 at: 1,
-                name: undefined,
-                tokens: 1,
-                passages: indexPassages(key.id === 'a' ? 'alpha' : 'beta'),
+                role: 'user',
+                lineTokens: 1,
+                content: key.id === 'a' ? 'alpha' : 'beta',
               },
             ]
           : []

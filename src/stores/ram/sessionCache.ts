@@ -2,14 +2,15 @@ import { countMessageBytes, type Entry, type Millis, utf8Length } from '../../do
 import { Heap } from '../../domain/heap.ts'
 import { isInternalKey, type Key, type Scope } from '../../domain/key.ts'
 import { LruCache } from '../../domain/lruCache.ts'
-import type { MemoryLimit, SessionCounter, WordTable } from '../../domain/ports.ts'
+import type { MemoryLimit, SessionCounter } from '../../domain/ports.ts'
+import type { TextAnalysis } from '../../search/scopeIndex.ts'
 import type { Compressor } from './compression.ts'
 import { deserialize, serialize } from './serialize.ts'
 import type { Session, SessionContent } from './session.ts'
 import type { SessionCache, SessionFilter } from './sessionTable.ts'
 export type RamStoreOptions = {
-  /** Returns the word table, for search by meaning. Default: search by words. */
-  readonly wordTable?: () => WordTable | undefined
+  /** Word table and languages for search. Default: search by the words of English. */
+  readonly analysis?: TextAnalysis
   /**
    * Memory limit of all sessions together, in bytes. Default: none. Data that belongs to a whole scope is not counted.
    */

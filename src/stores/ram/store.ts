@@ -1,8 +1,8 @@
 import { type Entry, getEntryText, isBlank, isInternal, type Message, parseMessageId } from '../../domain/entry.ts'
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
-import type { EntryVector, SearchIndex, SearchTarget, Store, UnembeddedPage, WordTable } from '../../domain/ports.ts'
+import type { EntryVector, SearchIndex, SearchTarget, Store, UnembeddedPage } from '../../domain/ports.ts'
 import type { SessionChange } from '../../domain/session.ts'
-import { toIndexedMessage } from '../../search/scopeIndex.ts'
+import type { TextAnalysis } from '../../search/scopeIndex.ts'
 import { StoreSearch } from '../../search/storeSearch.ts'
 import { type IndexedVector, VectorIndex } from '../../search/vectorIndex.ts'
 import type { RamSessionTable } from './sessionTable.ts'
@@ -14,12 +14,12 @@ import type { RamSessionTable } from './sessionTable.ts'
 export function createRamStore(
   table: RamSessionTable,
   vectors?: RamVectors,
-  wordTable?: () => WordTable | undefined,
+  analysis?: TextAnalysis,
 ): Store & SearchIndex {
-  const finder = createFinder(table, vectors, wordTable)
+  const finder = createFinder(table, vectors, analysis)
   return {
     durability: 'ram',
-    capabilities: wordTable === undefined ? {} : { wordTable },
+    capabilities: { ...analysis },
     readHead: async (key, recent) => table.head(key, recent),
     readMessages: async (key, range) => table.page(key, range),
     commit: async (change) => (vectors ?? table).commit(change),
@@ -49,11 +49,11 @@ export function createRamStore(
 function createFinder(
   table: RamSessionTable,
   vectors: RamVectors | undefined,
-  wordTable: (() => WordTable | undefined) | undefined,
+  analysis: TextAnalysis | undefined,
 ): StoreSearch {
   return new StoreSearch({
     changes: async (where, since) => table.changes(where, since),
-    readMessages: async (key, after, limit) => table.page(key, { after, limit }).map(toIndexedMessage),
+    readMessages: async (key, after, limit) => table.page(key, { after, limit }),
     readDerived: async (key) => table.head(key, 0).derived,
     readVectors: async (where, model, after, limit) =>
       vectors?.listVectors(where, model, after, limit) ?? { vectors: [], next: after },
@@ -63,7 +63,7 @@ function createFinder(
     pause: async () => undefined,
     readVector: async (key, id, model) => vectors?.getVector(key, id, model),
     createVectorIndex: (model) => vectors?.createVectorIndex(model),
-    wordTable,
+    analysis,
     readEntries: async (found) => table.findEntries(found),
   })
 }

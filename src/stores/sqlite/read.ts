@@ -12,7 +12,7 @@ import {
 import type { Key } from '../../domain/key.ts'
 import type { IndexChanges, PageOptions, SearchTarget, Store, StoredRecord } from '../../domain/ports.ts'
 import type { SessionListItem } from '../../domain/session.ts'
-import { type IndexedMessage, toIndexedMessage } from '../../search/scopeIndex.ts'
+import type { SearchableMessage } from '../../search/scopeIndex.ts'
 import { indexName } from '../../search/storeSearch.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
 import {
@@ -179,13 +179,18 @@ export class Reader {
     return rows.map(([number, id, at, body]) => ({ number, id, at, body }))
   }
 
-  indexed(key: Key, after: number, limit: number): readonly IndexedMessage[] {
+  indexed(key: Key, after: number, limit: number): readonly SearchableMessage[] {
     const session = this.session(key)
     if (session === undefined) return []
     const rows = this.sql.indexed.all(session.id, after, limit) as unknown as IndexedCells[]
-    return rows.map(([sequence, at, role, name, lineTokens, content]) =>
-      toIndexedMessage({ sequence, at, role, lineTokens, content, ...(name !== null && { name }) }),
-    )
+    return rows.map(([sequence, at, role, name, lineTokens, content]) => ({
+      sequence,
+      at,
+      role,
+      lineTokens,
+      content,
+      ...(name !== null && { name }),
+    }))
   }
 
   private parseDerived(key: Key, row: Cells): DerivedEntry | undefined {

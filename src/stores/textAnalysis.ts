@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { WordTable } from '../domain/ports.ts'
+import { languages } from '../languages/languages.ts'
+import type { TextAnalysis } from '../search/scopeIndex.ts'
 import { PackedWordTable } from '../search/wordTable.ts'
 
 const file = new URL('../../data/word-table.bin', import.meta.url)
@@ -10,3 +12,6 @@ export function wordTable(): WordTable {
   loaded ??= new PackedWordTable(readFileSync(file))
   return loaded
 }
+
+/** Analysis of text for the stores of Node. */
+export const textAnalysis: TextAnalysis = { wordTable, languages }
