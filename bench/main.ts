@@ -10,6 +10,7 @@ const modules: Readonly<Record<string, string>> = {
   secrets: './secretDetection.ts',
   proxy: './proxyOverhead.ts',
   handoff: './handoffRecall.ts',
+  selection: './lineSelection.ts',
   mcp: './mcpTools.ts',
 }
 const module = modules[process.argv[2] ?? '']
