@@ -55,5 +55,6 @@ describe('isWork', () => {
   })
   it('without messages › is false', () => {
     expect(isWork([])).toBe(false)
+    expect(scoreWork([])).toBe(0)
   })
 })

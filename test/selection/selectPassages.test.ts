@@ -117,10 +117,33 @@ describe('selectPassages', () => {
     for (const budget of [500, 1_000, 4_000]) expect(sumTokens(select(messages, budget))).toBeGreaterThan(0.95 * budget)
   })
 
+  it('with a name at the edge of a line and inside another › prefers the line that shows its context', () => {
+    const inside = 'the check verifyToken comes first'
+    const text = [filler(10), inside, filler(30), 'first comes the check verifyToken', filler(60)].join('\n')
+    expect(select([assistant(text)], 110)[0]?.text).toContain(inside)
+  })
+
+  it('with a line without words between shown lines › keeps it instead of an omission mark', () => {
+    const [excerpt] = select([assistant(`${filler(60)}\n\`\`\`\nrun()\n\`\`\`\n---\nSecond part`)], 100)
+    expect(excerpt?.isWhole).toBe(false)
+    expect(excerpt?.text).toMatch(/\nrun\(\)\n```\n---\nSecond part$/)
+  })
+
+  it('with more names than fit › keeps part of the budget for the newest lines', () => {
+    const facts = Array.from({ length: 90 }, (_, index) => `The service part_${index} listens on port ${9_000 + index}`)
+    const last = Array.from({ length: 6 }, (_, index) => `then we went on for ${index} more`).join('\n')
+    const shown = select([assistant(facts.join('\n')), assistant(last)], 300)
+    expect(shown.at(-1)).toMatchObject({ index: 1, isWhole: true })
+    expect(shown[0]?.text).toContain('part_')
+  })
+
   it('with text older than 64,000 tokens › considers only the newer text', () => {
     const old = user('Look at src/ancient.ts for the reason')
     const newer = Array.from({ length: 8 }, () => assistant(filler(900)))
-    expect(select([old, ...newer], 1_000).map(({ index }) => index)).not.toContain(0)
+    const shownIndexes = (messages: readonly SelectableMessage[]) =>
+      select(messages, 1_000, 'What about src/ancient.ts?').map(({ index }) => index)
+    expect(shownIndexes([old, ...newer.slice(2)])).toContain(0)
+    expect(shownIndexes([old, ...newer])).not.toContain(0)
   })
 })
 
