@@ -11,6 +11,7 @@ const modules: Readonly<Record<string, string>> = {
   proxy: './proxyOverhead.ts',
   fit: './fit.ts',
   handoff: './handoffRecall.ts',
+  selection: './lineSelection.ts',
   mcp: './mcpTools.ts',
 }
 const module = modules[process.argv[2] ?? '']

@@ -118,10 +118,11 @@ describe('conversation that does not fit', () => {
     expect(rows.filter((row) => row.startsWith('```'))).toEqual(['```ts', '```'])
   })
   it('with a query prefers matching lines', () => {
-    const text = `${filler(60)}\nthe invoice is paid by the bank on Mondays\n${filler(200)}`
+    const facts = Array.from({ length: 60 }, (_, index) => `the part_${index} of it listens on port ${9_000 + index}`)
+    const text = [...facts.slice(0, 20), 'the invoice is paid by the bank on Mondays', ...facts.slice(20)].join('\n')
     const messages = conversation(['assistant', text], ['user', 'Go on.'])
-    expect(render({ messages }, 150).text).not.toContain('invoice is paid')
-    expect(render({ messages }, 150, { query: 'Who paid the invoice?' }).text).toContain(
+    expect(render({ messages }, 200).text).not.toContain('invoice is paid')
+    expect(render({ messages }, 200, { query: 'Who paid the invoice?' }).text).toContain(
       'the invoice is paid by the bank on Mondays',
     )
   })

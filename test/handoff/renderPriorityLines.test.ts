@@ -79,7 +79,7 @@ describe('priority lines', () => {
     for (const budget of [300, 500, 4_000]) expect(render(budget)).toContain(`[user]\n${goal}`)
     const long = `${goal} ${'It has many parts, and every one of them matters to somebody. '.repeat(30)}`
     expect(render(300, { messages: conversation(['user', long], ...chat.slice(1)) })).toContain(
-      '[user]\nWe are building a billing service.\nRules: PostgreSQL 16, never Redis, all times in UTC.',
+      '[user]\nWe are building a billing service. Rules: PostgreSQL 16, never Redis, all times in UTC.',
     )
   })
   verifies('H-03', 'include marked messages at every budget, clipped if needed', () => {

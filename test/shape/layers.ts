@@ -1,8 +1,20 @@
-const belowMemory = ['domain', 'text', 'search', 'context', 'upkeep', 'profiles', 'stores', 'lifecycle', 'memory']
+const belowMemory = [
+  'domain',
+  'text',
+  'selection',
+  'search',
+  'context',
+  'upkeep',
+  'profiles',
+  'stores',
+  'lifecycle',
+  'memory',
+]
 const library = [...belowMemory, 'tokenizers', 'portable', 'providers', 'open', 'index']
 const isomorphicLibrary = [
   'domain',
   'text',
+  'selection',
   'search',
   'context',
   'tokenizers/fastTokenCounters',
@@ -21,8 +33,9 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   domain: [],
   text: ['domain'],
   profiles: ['domain'],
+  selection: ['domain', 'text'],
   search: ['domain', 'text'],
-  context: ['domain', 'text', 'search', 'tokenizers/fastTokenCounters'],
+  context: ['domain', 'text', 'selection', 'search', 'tokenizers/fastTokenCounters'],
   upkeep: ['domain', 'text', 'context', 'search'],
   languages: ['domain', 'text'],
   'tokenizers/fastTokenCounters': ['domain'],

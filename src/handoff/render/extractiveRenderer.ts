@@ -1,5 +1,8 @@
 import type { Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import { type ConversationLine, LineAnalyzer } from '../../selection/conversationLines.ts'
+import { scoreLines } from '../../selection/scoreLines.ts'
+import { type LineBudget, lineKind, type PriorityLines, selectLines } from '../../selection/selectLines.ts'
 import { clip } from '../../text/clip.ts'
 import { splitFencedLines } from '../../text/fences.ts'
 import { findLargest } from '../../upkeep/summarise/select.ts'
@@ -14,8 +17,7 @@ import {
   joinParts,
   type RenderedText,
 } from './format.ts'
-import { type ConversationLine, findDependencies, findItemLines, lineKind, splitLines } from './lines.ts'
-import { type LineBudget, type PriorityLines, scoreLines, selectLines } from './selectLines.ts'
+import { findItemLines } from './itemLines.ts'
 
 /** Renders metadata around a conversation. `tokens` is the cost of all of it. */
 export type MetadataRenderer = { readonly tokens: Tokens; render(tokens: Tokens, conversation: string): string }
@@ -79,7 +81,8 @@ export class ExtractiveRenderer {
   #prepare(): (target: Tokens) => RenderedText {
     const { messages, items, isListed, metadata, frame, codeFraction = defaultCodeFraction } = this.#input
     const { budget, tokenizer, query } = this.#options
-    const lines = splitLines(messages, tokenizer)
+    const analyzed = new LineAnalyzer(tokenizer).analyze(messages.map(({ text }) => text))
+    const { lines } = analyzed
     const turns = findTurns(messages)
     const speakerTokens = messages.map(({ message }) => tokenizer.count(formatSpeaker(message)) + 1)
     const costOf = (indexes: readonly number[]): Tokens => {
@@ -91,11 +94,9 @@ export class ExtractiveRenderer {
     const priorityLinesFor = createPriorityLines(lines, turns, findMarkedLines(items, lines, messages), costOf)
     const importantItems = items.filter((item) => !item.marked && !isListed(item))
     const input = {
-      scores: scoreLines(lines, messages, query),
+      scores: scoreLines(lines, (index) => messages[index]?.message.role === 'user', query ?? ''),
       items: findItemLines(importantItems, lines, messages),
-      dependencies: findDependencies(lines).map((dependencies, index) =>
-        turns.empty.has(lines[index]?.message ?? -1) ? undefined : dependencies,
-      ),
+      excludedMessages: turns.empty,
       speakerTokens,
       clipTo: (text: string, tokens: Tokens) =>
         clipToFit(text, Math.max(0, tokens) * maxCharsPerToken, (clipped) => tokenizer.count(clipped) <= tokens),
@@ -105,7 +106,7 @@ export class ExtractiveRenderer {
       const shares = splitTarget(target, frameTokens, demands.code > 0 ? codeFraction : 0)
       const allocated = allocate(shares, demands)
       const priorityLines = priorityLinesFor(allocated.code + allocated.conversation, budget)
-      const selection = selectLines(lines, { ...input, budget: allocated, priorityLines })
+      const selection = selectLines(analyzed, { ...input, budget: allocated, priorityLines })
       const conversation = formatSelection(lines, selection, messages)
       return joinParts(frame, metadata.render(allocated.metadata, conversation), conversation)
     }

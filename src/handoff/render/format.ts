@@ -1,12 +1,13 @@
 import type { Message, Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import type { ConversationLine } from '../../selection/conversationLines.ts'
+import { formatLines, groupByMessage, omissionMark } from '../../selection/formatLines.ts'
+import type { LineSelection } from '../../selection/selectLines.ts'
 import { clip } from '../../text/clip.ts'
 import { closingFence, escapeMemoryTags, type FencedLine, splitFencedLines } from '../../text/fences.ts'
 import { splitSentences } from '../../text/sentences.ts'
 import type { TextMessage } from '../textMessage.ts'
 import type { BudgetSplit } from './budget.ts'
-import type { CodeBlock, ConversationLine } from './lines.ts'
-import type { LineSelection } from './selectLines.ts'
 
 const maxRowChars = 1_000
 
@@ -21,9 +22,6 @@ export const headings = {
   provided: '## From',
   conversation: '## Conversation',
 } as const
-
-/** Stands for omitted lines and messages. */
-const omissionMark = '…'
 
 /** Puts a text on one line, so that it cannot start a heading or a list. */
 export const toSingleLine = (text: string): string =>
@@ -75,27 +73,15 @@ export function formatSelection(
   messages: readonly TextMessage[],
 ): string {
   const rows: string[] = []
-  let message = -1
-  let block: CodeBlock | undefined
-  let previous = -1
-  const closeBlock = (): void => {
-    if (block !== undefined) rows.push(block.close)
-    block = undefined
+  let next = 0
+  for (const own of groupByMessage(lines, indexes)) {
+    const [first = 0] = own
+    const { message } = messages[lines[first]?.message ?? 0] as TextMessage
+    if (first !== next) rows.push(omissionMark)
+    rows.push(formatSpeaker(message), formatLines(lines, own, { clipped, escapeLine: escapeForgedLines }))
+    next = (own.at(-1) ?? first) + 1
   }
-  for (const index of indexes) {
-    const line = lines[index] as ConversationLine
-    if (line.block !== block || line.message !== message) closeBlock()
-    if (index !== previous + 1) rows.push(omissionMark)
-    if (line.message !== message) rows.push(formatSpeaker((messages[line.message] as TextMessage).message))
-    if (line.block !== undefined && line.block !== block) rows.push(line.block.open)
-    const text = clipped.get(index) ?? line.text
-    rows.push(line.block === undefined ? escapeForgedLines(text) : text)
-    message = line.message
-    block = line.block
-    previous = index
-  }
-  closeBlock()
-  if (previous < lines.length - 1) rows.push(omissionMark)
+  if (next < lines.length) rows.push(omissionMark)
   return rows.join('\n')
 }
 

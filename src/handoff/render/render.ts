@@ -16,7 +16,7 @@ import {
   type RenderedText,
   toSingleLine,
 } from './format.ts'
-import { findShownItems, isNote, itemToMessage } from './lines.ts'
+import { findShownItems, isNote, itemToMessage } from './itemLines.ts'
 import { type EarlierSession, type HandoffMaterial, MetadataSections } from './sections.ts'
 
 type RenderOptions = {

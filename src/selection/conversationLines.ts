@@ -1,0 +1,80 @@
+import { LruCache } from '../domain/lruCache.ts'
+import type { Tokenizer } from '../domain/ports.ts'
+import { findDependencies, type LineDependencies } from './dependencies.ts'
+import { type Line, splitLines } from './lines.ts'
+
+/** Line of a conversation. */
+export type ConversationLine = Line & {
+  /** Index of its message. */
+  readonly message: number
+}
+
+/** Lines of a conversation, oldest first. */
+export type ConversationLines = {
+  readonly lines: readonly ConversationLine[]
+  /** Dependencies of each line as indexes of `lines`; undefined for a line without words. */
+  readonly dependencies: readonly (LineDependencies | undefined)[]
+  /** Returns the range of a message's lines; incomplete if the beginning of its text is too long to be analysed. */
+  readonly linesOf: (message: number) => { readonly start: number; readonly end: number; readonly isComplete: boolean }
+}
+
+type TextAnalysis = {
+  readonly lines: readonly Line[]
+  readonly dependencies: readonly (LineDependencies | undefined)[]
+}
+
+/** Only the end of a longer message is analysed. */
+const maxMessageChars = 200_000
+/** Characters of text whose analysis is kept: about four conversations of 64,000 tokens. */
+const defaultMaxCachedChars = 1_000_000
+
+/**
+ * Splits messages into lines. Each message is analysed on its own and the analysis is cached by its text, so that a
+ * turn analyses only new messages.
+ */
+export class LineAnalyzer {
+  readonly tokenizer: Tokenizer
+  readonly #cache: LruCache<string, TextAnalysis>
+
+  constructor(tokenizer: Tokenizer, { maxCachedChars = defaultMaxCachedChars }: { maxCachedChars?: number } = {}) {
+    this.tokenizer = tokenizer
+    this.#cache = new LruCache({ maxTotalSize: maxCachedChars })
+  }
+
+  /** Returns the lines of a conversation, given the texts of its messages. */
+  analyze(texts: readonly string[]): ConversationLines {
+    const lines: ConversationLine[] = []
+    const dependencies: (LineDependencies | undefined)[] = []
+    const starts: number[] = []
+    for (const [message, text] of texts.entries()) {
+      const start = lines.length
+      const analysis = this.#analyzeText(text)
+      starts.push(start)
+      for (const line of analysis.lines) lines.push({ ...line, message })
+      for (const found of analysis.dependencies) dependencies.push(found && shift(found, start))
+    }
+    return {
+      lines,
+      dependencies,
+      linesOf: (message) => ({
+        start: starts[message] ?? lines.length,
+        end: starts[message + 1] ?? lines.length,
+        isComplete: (texts[message]?.length ?? 0) <= maxMessageChars,
+      }),
+    }
+  }
+
+  #analyzeText(text: string): TextAnalysis {
+    const cached = this.#cache.get(text)
+    if (cached !== undefined) return cached
+    const lines = splitLines(text, this.tokenizer, Math.max(0, text.length - maxMessageChars))
+    const analysis = { lines, dependencies: findDependencies(lines) }
+    this.#cache.set(text, analysis, text.length)
+    return analysis
+  }
+}
+
+const shift = ({ required, neighbours }: LineDependencies, offset: number): LineDependencies => ({
+  required: required.map((index) => index + offset),
+  neighbours: neighbours.map((index) => index + offset),
+})
