@@ -1,12 +1,20 @@
 // Line selection for work sessions: the share of identifiers reused in the next 2,000 tokens that the selected passages
 // contain, for the default weights and for weights tuned on one half of the transcripts and scored on the other; the
 // classification of work and conversation; and the latency on a history of about 64,000 tokens.
+
+import { clipToEnd, joinTexts } from '../src/evaluation/clip.ts'
+import type { DatasetMessage } from '../src/evaluation/dataset.ts'
+import { type Cut, cutTranscript, findCutPositions, scoreReuse } from '../src/evaluation/futureReference.ts'
+import { formatPercent, percentile } from '../src/evaluation/statistics.ts'
 import { LineAnalyzer } from '../src/selection/conversationLines.ts'
 import { isWork, measureWork, scoreWork } from '../src/selection/isWork.ts'
 import { type SelectionWeights, selectionWeights } from '../src/selection/scoreLines.ts'
 import { selectPassages } from '../src/selection/selectPassages.ts'
-import { type BenchMessage, formatPercent, loadDataset, percentile } from './datasets.ts'
-import { type Cut, clipToEnd, cutTranscript, exact, findCutPositions, joinTexts, scoreText } from './identifierReuse.ts'
+import { tokenizerNamed } from '../src/tokenizers/tokenizers.ts'
+import { loadDataset } from './datasets.ts'
+
+const exact = await tokenizerNamed('exact')
+const countTokens = (text: string): number => exact.count(text)
 
 const budgets = [1_000, 2_000, 4_000]
 /** Length of the history for the latency: about 64,000 tokens. */
@@ -18,14 +26,15 @@ const analyzer = new LineAnalyzer(exact, { maxCachedChars: 50_000_000 })
 const factors = [0.5, 2]
 
 type Case = Cut & { readonly half: number }
-const cases: Case[] = loadDataset('transcripts-dev').flatMap(({ messages }, index) =>
+const transcripts = await loadDataset('transcripts-dev')
+const cases: Case[] = transcripts.flatMap(({ messages }, index) =>
   findCutPositions(messages).flatMap((position) => {
-    const cut = cutTranscript(messages, position)
+    const cut = cutTranscript(messages, position, countTokens)
     return cut === undefined ? [] : [{ ...cut, half: index % 2 }]
   }),
 )
 
-function renderPassages(past: readonly BenchMessage[], question: string, budget: number, weights: SelectionWeights) {
+function renderPassages(past: readonly DatasetMessage[], question: string, budget: number, weights: SelectionWeights) {
   const overheadTokens = (index: number): number => exact.count(`${past[index]?.speaker}: `) + 1
   const excerpts = selectPassages(past, { budget, question, overheadTokens, weights }, analyzer)
   return excerpts.map(({ message, text }) => `${message.speaker}: ${text}`).join('\n')
@@ -36,7 +45,7 @@ function score(weights: SelectionWeights, selected: readonly Case[]): number[] {
   return budgets.map((budget) => {
     const scores = selected.map(({ past, query, reused }) => {
       const text = renderPassages(past, query, budget, weights)
-      return exact.count(text) > budget ? 0 : scoreText(text, reused)
+      return exact.count(text) > budget ? 0 : scoreReuse(text, reused)
     })
     return mean(scores)
   })
@@ -57,9 +66,9 @@ function tune(selected: readonly Case[]): SelectionWeights {
 
 /** Measures CPU time, which other processes do not affect. */
 function measureLatency(): void {
-  const history: BenchMessage[] = []
+  const history: DatasetMessage[] = []
   let chars = 0
-  for (const { messages } of loadDataset('transcripts-dev'))
+  for (const { messages } of transcripts)
     for (const message of messages) {
       if (message.text.length > maxMessageChars || chars + message.text.length > historyChars) continue
       chars += message.text.length
@@ -87,7 +96,7 @@ function measureLatency(): void {
 const mean = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0) / numbers.length
 const format = (scores: readonly number[]): string => scores.map(formatPercent).join(' / ')
 const windowScores = budgets.map((budget) =>
-  mean(cases.map(({ past, reused }) => scoreText(clipToEnd(joinTexts(past), budget), reused))),
+  mean(cases.map(({ past, reused }) => scoreReuse(clipToEnd(joinTexts(past), budget, countTokens), reused))),
 )
 console.log(`transcripts-dev: future reference in % of ${cases.length} cuts at ${budgets.join(' / ')} tokens`)
 console.log(`  last tokens, clipped: ${format(windowScores)}`)
@@ -102,7 +111,7 @@ for (const half of [0, 1]) {
 measureLatency()
 
 for (const name of ['transcripts-dev', 'locomo-dev', 'beam-100k'] as const) {
-  const conversations = loadDataset(name)
+  const conversations = await loadDataset(name)
   const scores = conversations.map(({ messages }) => scoreWork(messages.slice(-30).map(measureWork)))
   const sorted = scores.sort((a, b) => a - b)
   const questions = conversations.flatMap(({ messages, questions = [] }) =>

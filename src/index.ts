@@ -7,6 +7,7 @@ import { replayer } from './memory/replay.ts'
 import { createSecretMasker } from './memory/secretMasker.ts'
 import type { Memory } from './memory.ts'
 import { type MemoryOptions, openMemoryOn, type Platform } from './open.ts'
+import { createWorkSelection } from './selection/workSelection.ts'
 import { openStore } from './stores/open.ts'
 import { findPeriod } from './text/dates.ts'
 import { tokenizerNamed } from './tokenizers/tokenizers.ts'
@@ -49,6 +50,7 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     embedding: createEmbeddingQueue,
     sleep: (ms, signal, { background = false } = {}) => delay(ms, undefined, { signal, ref: !background }),
     fileSearch,
+    createWorkSelection,
     replayer,
     upkeep: (model) => createUpkeep({ model, pause: () => new Promise((resume) => setImmediate(resume)) }),
     lifecycle: (onSessionEnd) => createLifecycle({ onSessionEnd }),

@@ -223,6 +223,7 @@ export class Memory implements AsyncDisposable {
     const operation = new ForgetOperation({ ...this.#internals, lifecycle: this.#lifecycle }, this.#rederive())
     const forgotten = await operation.forget(target, this.#internals.clock())
     this.#upkeep?.invalidate(scope)
+    this.#internals.work?.clear()
     // Entries written meanwhile may be gone too; the remaining and rebuilt ones need vectors.
     for (const embedding of this.#embeddings) {
       embedding.drop(scope)

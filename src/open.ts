@@ -12,6 +12,7 @@ import type { Replayer } from './memory/replay.ts'
 import type { SecretMasker } from './memory/secretMasker.ts'
 import { Memory } from './memory.ts'
 import { type ProfileName, profiles } from './profiles/index.ts'
+import type { WorkSelection } from './selection/workSelection.ts'
 import type { FindPeriod } from './text/dates.ts'
 import type { ModelChoice, Upkeep, UpkeepDeps } from './upkeep/upkeep.ts'
 
@@ -71,6 +72,7 @@ export type Platform = {
   readonly masker: CreateSecretMasker | undefined
   readonly parseDates?: FindPeriod | undefined
   readonly fileSearch?: FileSearch | undefined
+  readonly createWorkSelection?: ((tokenizer: Tokenizer) => WorkSelection) | undefined
   readonly embedding?: CreateEmbeddingQueue | undefined
   readonly sleep?: Sleep | undefined
   readonly replayer?: Replayer | undefined
@@ -101,6 +103,7 @@ export async function openMemoryOn(platform: Platform, options: MemoryOptions): 
     bundles,
     forgetAuxiliary,
     fileSearch,
+    work: platform.createWorkSelection?.(tokenizer),
     parseDates,
     profile,
     store,

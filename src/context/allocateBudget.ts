@@ -24,6 +24,7 @@ import {
   isSendable,
   lastSequence,
   type Renderer,
+  type Rendering,
   type RenderMode,
   renderModeOf,
   turnMode,
@@ -256,20 +257,25 @@ class BudgetAllocator {
       const rendering =
         unit === undefined
           ? this.#renderer.renderDerived(derived as DerivedEntry, step, maxTokens)
-          : unit.passage === undefined
-            ? this.#renderer.renderUnit(unit, mode, step, maxTokens)
-            : this.#renderer.renderPassages(unit.messages[0] as Message, [unit.passage], mode, maxTokens)
+          : this.#renderCandidate(unit, mode, step, maxTokens)
       if (rendering === null) continue
       if (overhead !== noOverhead) {
         this.#charge(overhead)
         if (!('recalled' in band.claim)) allocation.overhead = noOverhead
       }
       allocation.used = used + rendering.tokens + overhead.tokens
-      const renderedAs = unit?.passage === undefined ? step.as : 'passages'
+      const renderedAs = (unit?.passage ?? unit?.excerpt) === undefined ? step.as : 'passages'
       this.#append({ reason: 'band', band, unit, derived, rendering, renderedAs, dayLine: overhead.dayLine })
       return true
     }
     return false
+  }
+
+  #renderCandidate(unit: Unit, mode: RenderMode, step: RenderStep, maxTokens: Tokens): Rendering | null {
+    if (unit.excerpt !== undefined) return this.#renderer.renderExcerpt(unit, unit.excerpt, mode, maxTokens)
+    return unit.passage === undefined
+      ? this.#renderer.renderUnit(unit, mode, step, maxTokens)
+      : this.#renderer.renderPassages(unit.messages[0] as Message, [unit.passage], mode, maxTokens)
   }
 
   #recordMiss(allocation: BandAllocation, unit: Unit | undefined, derived: DerivedEntry | undefined): void {

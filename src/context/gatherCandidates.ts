@@ -14,6 +14,7 @@ import type { IndexHit, IndexQuery, PageOptions } from '../domain/ports.ts'
 import type { Band, Profile } from '../domain/profile.ts'
 import { estimateReservedTokens, getImportance, matchesClaim, maxBandTokens } from '../domain/profile.ts'
 import { isInRanges, type SessionHead } from '../domain/session.ts'
+import type { WorkSelection } from '../selection/workSelection.ts'
 import type { TimeRange } from '../text/calendar.ts'
 import { type PassageRange, splitPassages } from '../text/passages.ts'
 import {
@@ -27,6 +28,7 @@ import {
   measurePressure,
   upToMessages,
 } from './claimLimits.ts'
+import { gatherWork, type WorkCandidates } from './gatherWork.ts'
 import { firstSequence, groupIntoUnits, lastSequence, mayBeSplit, singleUnit, type Unit } from './render.ts'
 
 /** A read that the caller performs on the store, synchronously or not. */
@@ -73,6 +75,8 @@ export type GatherOptions = {
    * neither those messages nor entries derived from them alone, and no newest turn.
    */
   readonly sentByClient?: readonly SequenceRange[] | undefined
+  /** Selects excerpts of work sessions. Default: they are treated as conversations. */
+  readonly work?: WorkSelection | undefined
 }
 
 /** Collects the candidates of each band. Reads no more of the session than could fit the budget. */
@@ -98,6 +102,7 @@ export function* gatherCandidates(
   const pressure = measurePressure(head, profile, budget)
   const question = query ?? head.lastUserMessage?.content ?? ''
   const input: ClaimInput = { derived, budget, messageBudget, pressure, question }
+  const work = yield* findWork(reader, head, profile, input, options)
   const inReadingOrder: BandCandidates[] = []
   const byPriority: BandCandidates[] = []
   for (const band of getOrCompute(bandsByPriority, profile, sortByPriority)) {
@@ -107,6 +112,8 @@ export function* gatherCandidates(
     inReadingOrder[bands.indexOf(band)] = candidates
     if ('kind' in claim) candidates.derived = claimDerived(claim, derived)
     else if ('first' in claim) candidates.units = yield* reader.readFirst(claim.first)
+    else if (work !== undefined && 'tail' in claim) candidates.units = work.recent
+    else if (work !== undefined && 'recalled' in claim) candidates.units = work.excerpts
     else if ('recalled' in claim)
       candidates.units = yield* reader.recall(question, {
         limit: claim.recalled.limit,
@@ -135,6 +142,35 @@ export function* gatherCandidates(
     sentByClient,
   }
 }
+
+/** Selects excerpts of a work session if the budget is small and the profile recalls; see `gatherWork`. */
+function* findWork(
+  reader: SessionReader,
+  head: SessionHead,
+  { bands }: Profile,
+  { messageBudget, question }: ClaimInput,
+  { budget, query, work, sentByClient }: GatherOptions,
+): ContextQuery<WorkCandidates | undefined> {
+  const tail = bands.flatMap(({ claim }) => ('tail' in claim ? claim.tail : []))[0]
+  const recalls = bands.some(({ claim }) => 'recalled' in claim)
+  if (work === undefined || tail === undefined || !recalls || sentByClient !== undefined) return undefined
+  const newest = head.recent.at(-1)
+  const total = newest === undefined ? 0 : newest.offset + newest.weight
+  if (budget > tail.smallBudget.budget || total <= tail.keepAll * messageBudget) return undefined
+  const asked = query === undefined ? head.lastUserMessage : undefined
+  const reserved = asked === undefined ? 0 : total - asked.offset
+  return yield* gatherWork({
+    work,
+    question,
+    budget: messageBudget - reserved - frameTokens,
+    before: asked?.sequence ?? Number.POSITIVE_INFINITY,
+    newest: head.recent,
+    readNewest: (characters) => reader.readNewest(characters),
+  })
+}
+
+/** Tokens of framing texts around recalled messages. */
+const frameTokens = 60
 
 const noTurn = { newestTurn: undefined, sinceNewestTurn: [], openingMessage: undefined }
 
@@ -296,7 +332,7 @@ class SessionReader {
       for (const message of messages.toReversed()) {
         if (found.has(message.sequence) || isBlank(message.content) || tokens >= spareTokens * budget) continue
         for (const passage of splitPassages(message.content).toReversed()) {
-          const unit = { ...toUnit(message, passage), isFiller: true }
+          const unit: Unit = { ...toUnit(message, passage), basis: 'filler' }
           fillers.push(unit)
           tokens += estimateTokens(unit)
         }
@@ -327,6 +363,14 @@ class SessionReader {
       sinceNewestTurn: at < 0 ? none : this.#loaded.slice(at + 1),
       openingMessage,
     }
+  }
+
+  /** Reads the newest messages up to a number of characters, in order. */
+  *readNewest(characters: number): ContextQuery<readonly Message[]> {
+    const messages = (): readonly Message[] => this.#loaded.flatMap((unit) => unit.messages)
+    const length = (): number => messages().reduce((sum, { content }) => sum + content.length, 0)
+    while (!this.isAtStart && length() < characters) yield* this.loadOlder()
+    return messages()
   }
 
   /** First sequence number loaded from the end. */

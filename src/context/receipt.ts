@@ -22,8 +22,8 @@ const missReasons: Readonly<Record<MissCause, string>> = {
   'after-miss': 'comes after an entry that did not fit',
   empty: 'empty entry',
 }
-/** Reason for showing a message that was not found for the question. */
-const fillerReason = 'fills the rest of the budget'
+/** Reasons for showing a message that was not found for the question. */
+const basisReasons = { filler: 'fills the rest of the budget', work: 'names what the work is about' }
 /** Reasons for leaving out messages that no band selected. */
 const notRelevant = 'not relevant to the question'
 const lessRelevant = 'less relevant to the question than the messages shown'
@@ -200,7 +200,13 @@ function findStops({ bands, sinceNewestTurn }: ContextCandidates, messages: read
 function addShown(lines: DraftLine[], { reason, band, rendering, renderedAs, unit }: MessagePiece): void {
   const name = band?.name ?? reason
   const why =
-    reason !== 'band' ? pieceReasons[reason] : band === undefined ? '' : unit.isFiller ? fillerReason : bandReason(band)
+    reason !== 'band'
+      ? pieceReasons[reason]
+      : band === undefined
+        ? ''
+        : unit.basis
+          ? basisReasons[unit.basis]
+          : bandReason(band)
   const { shortened, tokens } = rendering
   if (shortened) addUnit(lines, unit, tokens, name, 'shortened', `${why}; ${unit.fault ?? shortenedBy[renderedAs]}`)
   else addUnit(lines, unit, tokens, name, 'whole', why)

@@ -27,8 +27,10 @@ export type Unit = {
   readonly fault: UnitFault | undefined
   /** Only this part of the only message. */
   readonly passage?: PassageRange
-  /** Not found for the question, but shown if there is room. */
-  readonly isFiller?: boolean
+  /** Text shown in place of the only message's text. */
+  readonly excerpt?: string
+  /** Chosen for a reason other than the question: to fill the budget, or because work refers to it. */
+  readonly basis?: 'filler' | 'work'
 }
 
 /** Creates a unit of one message. */
@@ -158,6 +160,14 @@ export class Renderer {
     const name = `passages ${passages.join(' ')}`
     return ifFits(
       this.#getOrRender(unit, mode, name, () => this.#render(unit, mode, (content) => joinPassages(content, passages))),
+      maxTokens,
+    )
+  }
+
+  /** Renders an excerpt of a message as one line of a block, or returns null. */
+  renderExcerpt(unit: Unit, excerpt: string, mode: RenderMode, maxTokens: Tokens): Rendering | null {
+    return ifFits(
+      this.#render(unit, mode, () => excerpt),
       maxTokens,
     )
   }

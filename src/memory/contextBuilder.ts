@@ -20,6 +20,7 @@ import type { Degradation, Origin, Provider } from '../domain/ledger.ts'
 import type { Clock, SearchIndex, Store } from '../domain/ports.ts'
 import { type Band, type Framing, framings, type Profile } from '../domain/profile.ts'
 import { createEmptyHead, isExpired, type SessionHead } from '../domain/session.ts'
+import type { WorkSelection } from '../selection/workSelection.ts'
 import type { FindPeriod, Period } from '../text/dates.ts'
 import { isQuestion } from '../text/sentences.ts'
 import type { QueryEmbedding } from './embedding.ts'
@@ -57,6 +58,7 @@ export type ContextBuilderDeps = {
   readonly parseDates?: FindPeriod | undefined
   /** Searches the scope's files. */
   readonly fileSearch?: FileSearch | undefined
+  readonly work?: WorkSelection | undefined
   /** Embeds the question of a context or, with `traced`, of a trace; undefined without an embedder. */
   readonly embedQuery?: ((text: string, traced: boolean) => Promise<QueryEmbedding>) | undefined
   readonly clock: Clock
@@ -161,6 +163,7 @@ export class ContextBuilder {
       period: when,
       tokenCostOf: (entry) => renderer.tokenCostOf(entry),
       sentByClient,
+      work: this.deps.work,
     })
     const step = contextQuery.next()
     const files = fileSearch?.filesKeyFor(profile, key)

@@ -2,6 +2,7 @@ import type { ExportOptions, ImportOptions, ImportResult } from '../domain/bundl
 import type { Clock, Embedder, SearchIndex, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Lifecycle, LifecycleDeps } from '../lifecycle/lifecycle.ts'
+import type { WorkSelection } from '../selection/workSelection.ts'
 import type { FindPeriod } from '../text/dates.ts'
 import type { Upkeep, UpkeepDeps } from '../upkeep/upkeep.ts'
 import type { FileSearch } from './contextBuilder.ts'
@@ -31,6 +32,7 @@ export type MemoryDeps = {
   readonly rederive: Rederive | undefined
   readonly masker: SecretMasker | undefined
   readonly fileSearch?: FileSearch | undefined
+  readonly work?: WorkSelection | undefined
   /** Parses date phrases of a question. */
   readonly parseDates?: FindPeriod | undefined
   readonly replayer?: Replayer | undefined

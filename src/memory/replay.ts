@@ -40,7 +40,7 @@ export const replayer: Replayer = {
     )
   },
 
-  replay({ deps: { renderer, sessions } }, trace, profile) {
+  replay({ deps: { renderer, sessions, work } }, trace, profile) {
     const { budget, framing, query, when } = trace
     const visible = trace.shared.filter(({ from }) => isVisible(profile, from))
     const contextQuery = gatherCandidates(trace.head, profile, {
@@ -49,6 +49,7 @@ export const replayer: Replayer = {
       sharedEntries: visible.filter(({ from }) => from !== 'files'),
       period: when,
       tokenCostOf: (entry) => renderer.tokenCostOf(entry),
+      work,
     })
     const passages = visible.find(({ from }) => from === 'files')?.entries ?? []
     const candidates = addPassages(
