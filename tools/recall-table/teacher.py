@@ -165,4 +165,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except FileNotFoundError as error:
+        sys.exit(f"{error.filename} does not exist. Run examples.ts first, and check --model.")
