@@ -21,7 +21,7 @@ import { parseSource, readSources, root, type Source } from './source.ts'
 
 const src = readSources('src')
 const tests = readSources('test')
-const others = readSources('scripts', 'examples')
+const others = readSources('scripts', 'examples', 'tools')
 const bench = readSources('bench')
 
 type Manifest = { name: string } & Partial<
