@@ -42,7 +42,8 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   handoff: [...library, 'graph'],
   mcp: [...library, 'graph', 'handoff'],
   server: [...library, 'files', 'graph', 'handoff', 'mcp'],
-  cli: [...library, 'adapters', 'server', 'graph', 'handoff', 'mcp'],
+  evaluation: [...library, 'graph', 'handoff'],
+  cli: [...library, 'adapters', 'server', 'graph', 'handoff', 'mcp', 'evaluation'],
 }
 
 /** Folders that run in a browser's worker. */
