@@ -6,12 +6,13 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { importPeer } from './measure.ts'
 
+export const encoderName = 'use-lite'
 export const encoderDimensions = 512
 
 /** Longer texts are cut, as encoders with a limited input do. */
 const maxTextLength = 4_000
 const batchSize = 16
-const cacheVersion = 'use-lite-1'
+const cacheVersion = `${encoderName}-1`
 
 type EmbeddingsModel = { embed(texts: string[]): Promise<number[][]> }
 type Embeddings = { initModel(source: unknown): Promise<EmbeddingsModel> }
@@ -40,7 +41,7 @@ export async function loadEncoder(onProgress?: EncoderProgress): Promise<Encoder
     for (let from = 0; from < texts.length; from += batchSize) {
       const batch = texts.slice(from, from + batchSize)
       cache.write(batch, await (await model).embed(batch))
-      onProgress?.(Math.min(from + batchSize, texts.length), texts.length)
+      if (texts.length > batchSize) onProgress?.(Math.min(from + batchSize, texts.length), texts.length)
     }
   }
   return {

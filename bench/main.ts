@@ -11,6 +11,7 @@ const modules: Readonly<Record<string, string>> = {
   proxy: './proxyOverhead.ts',
   handoff: './handoffRecall.ts',
   mcp: './mcpTools.ts',
+  peers: './peerComparison.ts',
 }
 const module = modules[process.argv[2] ?? '']
 if (module === undefined) {

@@ -50,9 +50,7 @@ function createTextStore({ SimpleVectorStore }: LlamaIndex, embedModel: EmbedMod
       return { ...result, nodes: result.ids.map((id) => nodes.get(id)) }
     }
   }
-  const store = new TextVectorStore({ embedModel })
-  // The base class sets the field in its constructor, after which the class field above applies only in some builds.
-  return Object.assign(store, { storesText: true })
+  return new TextVectorStore({ embedModel })
 }
 
 /** More results than fit into any budget. */

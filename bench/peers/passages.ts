@@ -117,10 +117,12 @@ export async function findLargestFitting(
 }
 
 /** Remembers the last result by query, because a scorer asks the same question with several budgets. */
-export function rememberLast<T>(search: (query: string) => Promise<T>): (query: string) => Promise<T> {
+export function rememberLast<T, Rest extends readonly unknown[]>(
+  search: (query: string, ...rest: Rest) => Promise<T>,
+): (query: string, ...rest: Rest) => Promise<T> {
   let last: { readonly query: string; readonly result: Promise<T> } | undefined
-  return (query) => {
-    if (last?.query !== query) last = { query, result: search(query) }
+  return (query, ...rest) => {
+    if (last?.query !== query) last = { query, result: search(query, ...rest) }
     return last.result
   }
 }
