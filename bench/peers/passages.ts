@@ -44,42 +44,23 @@ export function renderPassages(passages: readonly Passage[]): string {
  */
 export function packPassages(ranked: readonly Passage[], budget: number): string {
   const chosen: Passage[] = []
-  let rest = ranked
-  let text = ''
-  // Joined lines have fewer tokens than the sum of the lines, so that there is room left after the first round.
-  for (let room = budget; room > 0; room = budget - countTokens(text)) {
-    const added = takeFitting(rest, room, new Set(chosen.map(({ day }) => day)))
-    if (added.length === 0) break
-    chosen.push(...added)
-    text = renderPassages(chosen)
-    while (countTokens(text) > budget) {
-      chosen.pop()
-      text = renderPassages(chosen)
-    }
-    const taken = new Set(chosen)
-    rest = rest.filter((passage) => !taken.has(passage))
-    if (!added.every((passage) => taken.has(passage))) break
-  }
-  const best = ranked[0]
-  return chosen.length === 0 && best !== undefined ? clipToFit(renderPassages([best]), budget) : text
-}
-
-function takeFitting(ranked: readonly Passage[], room: number, days: Set<string>): Passage[] {
-  const taken: Passage[] = []
+  const days = new Set([''])
   let spent = 0
   for (const passage of ranked) {
-    const dayTokens = passage.day === '' || days.has(passage.day) ? 0 : countTokens(`[${passage.day}]\n`)
-    if (spent + passage.tokens + dayTokens > room) continue
-    spent += passage.tokens + dayTokens
-    taken.push(passage)
+    const tokens = passage.tokens + (days.has(passage.day) ? 0 : countTokens(`[${passage.day}]\n`))
+    if (spent + tokens > budget) continue
+    spent += tokens
+    chosen.push(passage)
     days.add(passage.day)
   }
-  return taken
+  // Texts counted one by one can have fewer tokens than their concatenation.
+  while (countTokens(renderPassages(chosen)) > budget) chosen.pop()
+  const [best] = ranked
+  return chosen.length === 0 && best !== undefined ? clipToFit(renderPassages([best]), budget) : renderPassages(chosen)
 }
 
 /** Cuts the end of a text so that it has at most this many tokens. */
 export function clipToFit(text: string, budget: number): string {
-  if (budget <= 0) return ''
   // Longer than any text of the budget in practice; spares counting texts of a hundred thousand characters.
   const head = text.slice(0, 16 * budget)
   if (countTokens(head) <= budget) return head
