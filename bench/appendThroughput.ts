@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
+import { percentile } from '../src/evaluation/statistics.ts'
 import { openMemory } from '../src/index.ts'
 import { sqliteStore } from '../src/stores/sqlite.ts'
 import { benchKey, createChange, createMessage, createSentences } from './corpus.ts'
-import { percentile } from './datasets.ts'
 import { importPeer, measureInterleaved, measureMs, report, sorted } from './measure.ts'
 
 const callers = 64

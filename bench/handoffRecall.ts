@@ -1,20 +1,24 @@
 // Handoff: saves a coding transcript near the limit of a chat and restores it without knowing the next question.
 // Measures the share of identifiers reused in the next 2,000 tokens that the restored text contains, compared with the
 // last N tokens.
+
+import { clipToEnd, joinTexts } from '../src/evaluation/clip.ts'
+import type { DatasetMessage } from '../src/evaluation/dataset.ts'
+import { loadTokenCounter } from '../src/evaluation/evaluate.ts'
+import {
+  type Cut,
+  cutTranscript,
+  findCutPositions,
+  findUserPositions,
+  scoreReuse,
+} from '../src/evaluation/futureReference.ts'
+import { formatPercent, mean } from '../src/evaluation/statistics.ts'
 import { openGraph } from '../src/graph/graph.ts'
 import { Handoff } from '../src/handoff/handoff.ts'
 import { openMemory } from '../src/index.ts'
-import { type BenchMessage, formatPercent, loadDataset } from './datasets.ts'
-import {
-  type Cut,
-  clipToEnd,
-  cutTranscript,
-  exact,
-  findCutPositions,
-  findUserPositions,
-  joinTexts,
-  scoreText,
-} from './identifierReuse.ts'
+import { loadDataset } from './datasets.ts'
+
+const countTokens = await loadTokenCounter()
 
 const budgets = [4_000, 8_000]
 /** Three quarters of a chat limit of 32,000 tokens. */
@@ -30,21 +34,21 @@ type Result = {
 }
 
 /** Cuts where the dataset prescribes, and before the last user message within the limit. */
-function createCases(messages: readonly BenchMessage[], half: Case['half']): Case[] {
+function createCases(messages: readonly DatasetMessage[], half: Case['half']): Case[] {
   let tokens = 0
-  const tokensUpTo = messages.map(({ text }) => (tokens += exact.count(text)))
+  const tokensUpTo = messages.map(({ text }) => (tokens += countTokens(text)))
   const nearLimit =
     tokens > nearLimitTokens
       ? findUserPositions(messages).findLast((position) => (tokensUpTo[position - 1] ?? 0) <= nearLimitTokens)
       : undefined
   const positions = new Set([...findCutPositions(messages), ...(nearLimit === undefined ? [] : [nearLimit])])
   return [...positions].flatMap((position) => {
-    const cut = cutTranscript(messages, position)
+    const cut = cutTranscript(messages, position, countTokens)
     return cut === undefined ? [] : [{ ...cut, half, isNearLimit: position === nearLimit }]
   })
 }
 
-async function saveAndRestore(past: readonly BenchMessage[]): Promise<readonly string[]> {
+async function saveAndRestore(past: readonly DatasetMessage[]): Promise<readonly string[]> {
   await using memory = await openMemory()
   const graph = await openGraph('ram:')
   try {
@@ -64,9 +68,9 @@ async function runCase(testCase: Case): Promise<Result[]> {
   const texts = await saveAndRestore(testCase.past)
   return budgets.map((budget, index) => {
     const text = texts[index] ?? ''
-    const isOverBudget = exact.count(text) > budget
-    const window = scoreText(clipToEnd(joinTexts(testCase.past), budget), testCase.reused)
-    return { testCase, budget, ours: isOverBudget ? 0 : scoreText(text, testCase.reused), window, isOverBudget }
+    const isOverBudget = countTokens(text) > budget
+    const window = scoreReuse(clipToEnd(joinTexts(testCase.past), budget, countTokens), testCase.reused)
+    return { testCase, budget, ours: isOverBudget ? 0 : scoreReuse(text, testCase.reused), window, isOverBudget }
   })
 }
 
@@ -77,11 +81,10 @@ const groups: readonly (readonly [name: string, includes: (testCase: Case) => bo
   ['at 75 % of 32k', ({ isNearLimit }) => isNearLimit],
 ]
 const results: Result[] = []
-for (const [index, { messages }] of loadDataset('transcripts-dev').entries())
+for (const [index, { messages }] of (await loadDataset('transcripts-dev')).entries())
   for (const testCase of createCases(messages, index % 2 === 0 ? 'even' : 'odd'))
     results.push(...(await runCase(testCase)))
 
-const mean = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0) / numbers.length
 console.log('transcripts-dev: future reference in %, restored against the last N tokens')
 for (const budget of budgets)
   for (const [name, includes] of groups) {

@@ -1,4 +1,4 @@
-import { percentile } from './datasets.ts'
+import { percentile } from '../src/evaluation/statistics.ts'
 
 /** Operations measured side by side, by name. One round of each returns a time or a rate. */
 export type Contenders = Readonly<Record<string, (round: number) => Promise<number>>>

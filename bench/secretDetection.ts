@@ -9,7 +9,7 @@ const contextCharacters = 60
 const collapseWhitespace = (text: string): string => text.replace(/\s+/g, ' ')
 
 for (const name of ['transcripts-dev', 'locomo-dev', 'beam-100k'] as const) {
-  const texts = loadDataset(name).flatMap(({ messages }) => messages.map((message) => message.text))
+  const texts = (await loadDataset(name)).flatMap(({ messages }) => messages.map((message) => message.text))
   let [words, characters, matches, elapsedMs] = [0, 0, 0, 0]
   for (const text of texts) {
     words += text.split(/\s+/).length

@@ -1,13 +1,15 @@
 // Summary quality: identifiers that survive in a summary of a tenth of the tokens, and evidence in one of 30 % of the
 // words.
 
+import type { DatasetConversation, DatasetMessage } from '../src/evaluation/dataset.ts'
+import { formatPercent } from '../src/evaluation/statistics.ts'
 import { extractTerms } from '../src/text/words.ts'
 import { tokenizerNamed } from '../src/tokenizers/tokenizers.ts'
 import { summarise } from '../src/upkeep/summarise/summarise.ts'
 import type { SummaryMessage } from '../src/upkeep/summarise/summary.ts'
 import { findLosses } from '../src/upkeep/verify.ts'
 import { createRandom } from './corpus.ts'
-import { type BenchMessage, type Conversation, flags, formatPercent, loadDataset } from './datasets.ts'
+import { flags, loadDataset } from './datasets.ts'
 
 const exact = await tokenizerNamed('exact')
 const isSelected = (name: string): boolean => flags.only === undefined || name.startsWith(flags.only)
@@ -16,7 +18,7 @@ const joinTexts = (messages: readonly { readonly text: string }[]): string =>
   messages.map(({ text }) => text).join('\n')
 const countWords = (text: string): number => text.match(/\S+/g)?.length ?? 0
 
-const toSummaryMessage = ({ id, at, role, speaker, text }: BenchMessage, sequence: number): SummaryMessage => ({
+const toSummaryMessage = ({ id, at, role, speaker, text }: DatasetMessage, sequence: number): SummaryMessage => ({
   id,
   sequence,
   at: at ?? 0,
@@ -60,7 +62,7 @@ type Survival = {
   readonly elapsedMs: number
 }
 
-function measureSurvival({ messages }: Conversation): Survival {
+function measureSurvival({ messages }: DatasetConversation): Survival {
   const source = joinTexts(messages)
   const tokens = exact.count(source)
   const all = messages.map(toSummaryMessage)
@@ -80,14 +82,14 @@ function measureSurvival({ messages }: Conversation): Survival {
   }
 }
 
-function reportSurvival(): void {
+async function reportSurvival(): Promise<void> {
   console.log(
     'names and numbers in a tenth of the tokens, %: the summary; with the ledger of losses; the last tenth of the conversation',
   )
   const all: Survival[] = []
   for (const name of ['locomo-dev', 'beam-100k', 'transcripts-dev'] as const) {
     if (!isSelected(name)) continue
-    const results = loadDataset(name).map(measureSurvival)
+    const results = (await loadDataset(name)).map(measureSurvival)
     all.push(...results)
     printSurvival(name, results)
   }
@@ -126,11 +128,11 @@ function createPresenceTest(text: string): (turn: string) => boolean {
   }
 }
 
-type Method = (messages: readonly BenchMessage[], words: number) => string
+type Method = (messages: readonly DatasetMessage[], words: number) => string
 
 /** Selects whole turns by score until the word limit is reached. */
 const selectByScore =
-  (scores: (messages: readonly BenchMessage[]) => readonly number[]): Method =>
+  (scores: (messages: readonly DatasetMessage[]) => readonly number[]): Method =>
   (messages, words) => {
     const score = scores(messages)
     let remaining = words
@@ -146,7 +148,7 @@ const selectByScore =
   }
 
 /** Scores turns by term rarity per word, with a bonus for dates, numbers, names and first-person pronouns. */
-function scoreByDensity(messages: readonly BenchMessage[]): readonly number[] {
+function scoreByDensity(messages: readonly DatasetMessage[]): readonly number[] {
   const terms = messages.map(({ text }) => new Set(extractTerms(text)))
   const frequency = new Map<string, number>()
   for (const set of terms) for (const term of set) frequency.set(term, (frequency.get(term) ?? 0) + 1)
@@ -171,11 +173,11 @@ const methods: Readonly<Record<string, Method>> = {
   }),
 }
 
-function reportEvidence(): void {
+async function reportEvidence(): Promise<void> {
   console.log('evidence in 30 % of the words, %: of the turns that any question needs; mean over the questions')
   for (const name of ['locomo-dev', 'beam-100k'] as const) {
     if (!isSelected(name)) continue
-    const conversations = loadDataset(name)
+    const conversations = await loadDataset(name)
     for (const [label, method] of Object.entries(methods)) {
       const shares = conversations.map((conversation) => measureEvidence(conversation, method))
       const turns = sum(shares.map(({ present }) => present)) / sum(shares.map(({ needed }) => needed))
@@ -188,7 +190,7 @@ function reportEvidence(): void {
 }
 
 function measureEvidence(
-  { messages, questions = [] }: Conversation,
+  { messages, questions }: DatasetConversation,
   method: Method,
 ): { needed: number; present: number; recalls: number[] } {
   const maxWords = Math.floor(0.3 * sum(messages.map(({ text }) => countWords(text))))
@@ -202,5 +204,5 @@ function measureEvidence(
   return { needed: found.size, present: [...found.values()].filter(Boolean).length, recalls }
 }
 
-reportSurvival()
-reportEvidence()
+await reportSurvival()
+await reportEvidence()

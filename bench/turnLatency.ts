@@ -1,7 +1,7 @@
 // Latency of one turn, append and context, with 1,000 and 10,000 messages of history, compared with peers.
 import { decode } from 'gpt-tokenizer/encoding/o200k_base'
+import { percentile } from '../src/evaluation/statistics.ts'
 import { openMemory, profiles } from '../src/index.ts'
-import { percentile } from './datasets.ts'
 
 /** English words, most frequent first. */
 const words = Array.from({ length: 40_000 }, (_, token) => decode([token + 256])).flatMap((text) =>

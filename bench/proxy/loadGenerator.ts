@@ -1,7 +1,7 @@
 // Runs conversations through a proxy like an OpenAI client, with the full history in every request.
 import { Client } from 'undici'
+import { percentile } from '../../src/evaluation/statistics.ts'
 import { createSentences } from '../corpus.ts'
-import { percentile } from '../datasets.ts'
 
 export type LoadJob = {
   readonly origin: string

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { addAuditCommand } from './audit.ts'
+import { addBenchCommand } from './bench.ts'
 import { addChatCommand } from './chat.ts'
 import { addConfigCommand } from './config.ts'
 import { addDoctorCommand } from './doctor.ts'
@@ -60,6 +61,7 @@ const commands = [
   addAuditCommand,
   addKeysCommand,
   addConfigCommand,
+  addBenchCommand,
 ]
 for (const add of commands) add(program)
 
