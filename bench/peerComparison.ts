@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { formatTable } from '../src/cli/output.ts'
 import { type Dataset, readDataset } from '../src/evaluation/dataset.ts'
 import { evaluateEvidence, evaluateFutureReference } from '../src/evaluation/evaluate.ts'
+import { createProgressBar } from '../src/evaluation/progressBar.ts'
 import { formatPercent } from '../src/evaluation/statistics.ts'
 import type { MemorySystem } from '../src/evaluation/system.ts'
 import { resolveSystems } from '../src/evaluation/systems/resolve.ts'
@@ -105,17 +106,7 @@ function selectComparisons(): { comparison: Comparison; path: string }[] {
   return found.length > 0 ? found : fail(`No dataset in ${folder}.`)
 }
 
-const progressIntervalMs = 5_000
-let shownAt = performance.now()
-
-/** Shows progress: on a terminal one line that is overwritten, otherwise a line every 5 seconds. */
-function showProgress(text: string): void {
-  const isTerminal = process.stderr.isTTY === true
-  const now = performance.now()
-  if (now - shownAt < (isTerminal ? 100 : progressIntervalMs)) return
-  shownAt = now
-  process.stderr.write(isTerminal ? `\r\u001b[K${text}` : `${text}\n`)
-}
+const bar = createProgressBar(process.stderr)
 
 async function evaluate(
   { title, metric, ...rest }: Comparison,
@@ -127,7 +118,7 @@ async function evaluate(
     system,
     budgets,
     ...(limits.questions === undefined ? {} : { limit: limits.questions }),
-    onProgress: (done: number, total: number) => showProgress(`${title}, ${system.name}: ${done} of ${total} contexts`),
+    onProgress: (done: number, total: number) => bar.update(done, total, `${title}, ${system.name}`),
   }
   if (metric === 'evidence') return [...(await evaluateEvidence(dataset, options))]
   return (await evaluateFutureReference(dataset, options)).map(({ budget, reused }) => ({ budget, byTurn: reused }))
@@ -138,7 +129,7 @@ async function compare(comparison: Comparison, path: string): Promise<Row[]> {
   const full = await readDataset(path)
   const dataset = { ...full, conversations: full.conversations.slice(0, limits.conversations) }
   let systemName = ''
-  const onEncode = (done: number, total: number) => showProgress(`${title}, ${systemName}: encoded ${done} of ${total}`)
+  const onEncode = (done: number, total: number) => bar.update(done, total, `${title}, ${systemName}: encoding`)
   const peers = await loadPeers({ recentShare: metric === 'future' ? 0.5 : 0, onEncode })
   const systems = [...(await resolveSystems(['window', 'bm25', 'thread'])), ...peers].filter(
     ({ name }) => flags.system?.some((part) => name.toLowerCase().includes(part.toLowerCase())) ?? true,
@@ -152,7 +143,8 @@ async function compare(comparison: Comparison, path: string): Promise<Row[]> {
       (error: Error) => ({ dataset: title, system: system.name, cells: [], error: error.message }),
     )
     rows.push(row)
-    console.error(`${process.stderr.isTTY ? '\r\u001b[K' : ''}${title}, ${system.name}: ${formatRow(row)}`)
+    bar.clear()
+    console.error(`${title}, ${system.name}: ${formatRow(row)}`)
   }
   return rows
 }

@@ -110,7 +110,7 @@ export async function loadMastra(encoder: Encoder, recentShare: number): Promise
         async context(query, budget) {
           const lastMessages = countLastMessages(passages, recentShare * budget)
           const search = await recall(query)
-          return fillBudget((topK) => search(topK, lastMessages), passages.length, budget)
+          return fillBudget((topK) => search(topK, lastMessages), passages, budget)
         },
         close: async () => undefined,
       }
@@ -145,21 +145,27 @@ function createRecall(memory: MastraMemory, passages: readonly Passage[], query:
 
 async function fillBudget(
   search: (topK: number) => Promise<readonly Passage[]>,
-  messageCount: number,
+  passages: readonly Passage[],
   budget: number,
 ): Promise<string> {
-  const topK = await findLargestFitting(messageCount, budget, async (size) => countRendered(await search(size), budget))
+  const max = passages.length
+  const tokensPerResult = (sumTokens(passages) / max) * (1 + 2 * messageRange)
+  const topK = await findLargestFitting({ max, budget, tokensPerResult }, async (size) =>
+    countRendered(await search(size), budget),
+  )
   const shown = topK === 0 ? [] : await search(topK)
   const text = renderPassages(shown)
-  const next = topK === messageCount ? [] : (await search(topK + 1)).filter((passage) => !shown.includes(passage))
+  const next = topK === max ? [] : (await search(topK + 1)).filter((passage) => !shown.includes(passage))
   if (next.length === 0) return text
   const room = budget - countTokens(`${text}\n`)
   return clipToFit(`${text}\n${clipToFit(renderPassages(next), room)}`, budget)
 }
 
+const sumTokens = (passages: readonly Passage[]): number => passages.reduce((sum, { tokens }) => sum + tokens, 0)
+
 /** Counts the rendered passages; the sum of their tokens is near enough far above the budget. */
 function countRendered(passages: readonly Passage[], budget: number): number {
-  const sum = passages.reduce((total, { tokens }) => total + tokens, 0)
+  const sum = sumTokens(passages)
   return sum > 2 * budget ? sum : countTokens(renderPassages(passages))
 }
 

@@ -78,12 +78,11 @@ export function clipToFit(text: string, budget: number): string {
  * if not even one result fits. Interpolates, because the tokens grow nearly linearly with the results.
  */
 export async function findLargestFitting(
-  max: number,
-  budget: number,
+  { max, budget, tokensPerResult }: { max: number; budget: number; tokensPerResult: number },
   countResults: (size: number) => Promise<number>,
 ): Promise<number> {
   let [low, lowTokens, high, highTokens] = [0, 0, max + 1, Number.POSITIVE_INFINITY]
-  let guess = Math.min(max, Math.ceil(budget / 40))
+  let guess = Math.min(max, Math.ceil(budget / tokensPerResult))
   while (high - low > 1) {
     const tokens = await countResults(guess)
     if (tokens <= budget) [low, lowTokens] = [guess, tokens]

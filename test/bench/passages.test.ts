@@ -64,7 +64,7 @@ describe('a clipped text', () => {
 describe('the largest fitting number of results', () => {
   const search = async (tokensOf: (size: number) => number, max: number) => {
     const asked: number[] = []
-    const size = await findLargestFitting(max, 1_000, async (count) => {
+    const size = await findLargestFitting({ max, budget: 1_000, tokensPerResult: 40 }, async (count) => {
       asked.push(count)
       return tokensOf(count)
     })
