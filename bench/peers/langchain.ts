@@ -41,15 +41,22 @@ export async function loadTrimMessages(): Promise<MemorySystem | undefined> {
         const fields = { id: String(order), content: formatMessage(message) }
         return message.role === 'user' ? new core.HumanMessage(fields) : new core.AIMessage(fields)
       })
+      const trim = async (budget: number): Promise<string> => {
+        const kept = await core.trimMessages(history, {
+          maxTokens: budget,
+          strategy: 'last',
+          allowPartial: true,
+          tokenCounter: createCounter(messages, budget),
+        })
+        return clipToFit(renderPassages(kept.map((message) => toPassage(messages, message))), budget)
+      }
+      const contexts = new Map<number, Promise<string>>()
       return {
-        async context(_query, budget) {
-          const kept = await core.trimMessages(history, {
-            maxTokens: budget,
-            strategy: 'last',
-            allowPartial: true,
-            tokenCounter: createCounter(messages, budget),
-          })
-          return clipToFit(renderPassages(kept.map((message) => toPassage(messages, message))), budget)
+        // The result does not depend on the question.
+        context(_query, budget) {
+          const context = contexts.get(budget) ?? trim(budget)
+          contexts.set(budget, context)
+          return context
         },
         close: async () => undefined,
       }

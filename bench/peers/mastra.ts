@@ -43,8 +43,12 @@ type VectorStore = { query(params: VectorQuery): Promise<readonly unknown[]> }
 type VectorPackage = { LibSQLVector: new (config: { id: string; url: string }) => VectorStore }
 
 const [threadId, resourceId] = ['thread', 'user']
-/** Neighbours on each side that are shown with a recalled message. 1 is the default, and better than 0 here. */
-const messageRange = 1
+
+/**
+ * Selects the number of neighbours on each side that are shown with a recalled message: 1, the default, finds more in
+ * dialogues; next to long answers, neighbours take the room of other results.
+ */
+const selectMessageRange = (meanTokens: number): 0 | 1 => (meanTokens > 100 ? 0 : 1)
 
 /**
  * Creates a vector store in RAM that asks LibSQL once for all results of a query and returns the first `topK`. LibSQL takes
@@ -94,6 +98,9 @@ export async function loadMastra(encoder: Encoder, recentShare: number): Promise
   return {
     name: '@mastra/memory',
     async open({ messages }) {
+      const passages = messages.map((message, order) => createPassage(message, order))
+      const meanTokens = sumTokens(passages) / passages.length
+      const messageRange = selectMessageRange(meanTokens)
       const memory = new memoryPackage.Memory({
         storage: new storage.InMemoryStore(),
         vector: createVectorStore(libsql, messages.length),
@@ -104,13 +111,13 @@ export async function loadMastra(encoder: Encoder, recentShare: number): Promise
       await encoder.embed(messages.map(formatMessage))
       await memory.createThread({ threadId, resourceId })
       await memory.saveMessages({ messages: messages.map(toMastraMessage) })
-      const passages = messages.map((message, order) => createPassage(message, order))
-      const recall = rememberLast(async (query) => createRecall(memory, passages, query))
+      const tokensPerResult = meanTokens * (1 + 2 * messageRange)
+      const recall = rememberLast(async (query) => createRecall(memory, passages, query, messageRange))
       return {
         async context(query, budget) {
           const lastMessages = countLastMessages(passages, recentShare * budget)
           const search = await recall(query)
-          return fillBudget((topK) => search(topK, lastMessages), passages, budget)
+          return fillBudget((topK) => search(topK, lastMessages), { max: messages.length, budget, tokensPerResult })
         },
         close: async () => undefined,
       }
@@ -121,7 +128,7 @@ export async function loadMastra(encoder: Encoder, recentShare: number): Promise
 type Recall = (topK: number, lastMessages: number) => Promise<readonly Passage[]>
 
 /** Creates a recall for one query, which remembers its results. */
-function createRecall(memory: MastraMemory, passages: readonly Passage[], query: string): Recall {
+function createRecall(memory: MastraMemory, passages: readonly Passage[], query: string, messageRange: number): Recall {
   const results = new Map<string, Promise<readonly Passage[]>>()
   const recall: Recall = async (topK, lastMessages) => {
     const { messages } = await memory.recall({
@@ -145,14 +152,10 @@ function createRecall(memory: MastraMemory, passages: readonly Passage[], query:
 
 async function fillBudget(
   search: (topK: number) => Promise<readonly Passage[]>,
-  passages: readonly Passage[],
-  budget: number,
+  limits: { readonly max: number; readonly budget: number; readonly tokensPerResult: number },
 ): Promise<string> {
-  const max = passages.length
-  const tokensPerResult = (sumTokens(passages) / max) * (1 + 2 * messageRange)
-  const topK = await findLargestFitting({ max, budget, tokensPerResult }, async (size) =>
-    countRendered(await search(size), budget),
-  )
+  const { max, budget } = limits
+  const topK = await findLargestFitting(limits, async (size) => countRendered(await search(size), budget))
   const shown = topK === 0 ? [] : await search(topK)
   const text = renderPassages(shown)
   const next = topK === max ? [] : (await search(topK + 1)).filter((passage) => !shown.includes(passage))
