@@ -70,8 +70,9 @@ async function run(files: readonly string[], flags: Flags): Promise<void> {
   const options = {
     systems: await resolveSystems(flags.system ?? ['thread', 'bm25', 'window']),
     metrics:
-      flags.metric?.map((name) => parseMetric(name, metrics)) ?? (files.length === 0 ? generatedMetrics : undefined),
-    budgets: flags.budget?.map((text) => parseInteger(text, 'budget', 1)),
+      withoutRepeats(flags.metric)?.map((name) => parseMetric(name, metrics)) ??
+      (files.length === 0 ? generatedMetrics : undefined),
+    budgets: withoutRepeats(flags.budget)?.map((text) => parseInteger(text, 'budget', 1)),
     limit: flags.limit === undefined ? undefined : parseInteger(flags.limit, 'limit', 1),
   }
   const datasets = await loadDatasets(files, flags.seed)
@@ -86,6 +87,9 @@ async function run(files: readonly string[], flags: Flags): Promise<void> {
   }
   await printReports(reports, flags)
 }
+
+const withoutRepeats = (values: readonly string[] | undefined): readonly string[] | undefined =>
+  values === undefined ? undefined : [...new Set(values)]
 
 function parseMetric(name: string, known: readonly Metric[]): Metric {
   const metric = known.find((candidate) => candidate === name)

@@ -13,6 +13,7 @@ import { addForgetCommand } from './forget.ts'
 import { addImportCommand } from './import.ts'
 import { addKeysCommand } from './keys.ts'
 import { addKnowledgeCommand } from './knowledge.ts'
+import { addLabCommand } from './lab.ts'
 import { addMcpCommand } from './mcp.ts'
 import { addOptimizerCommand } from './optimizer.ts'
 import { stripControlCharacters } from './output.ts'
@@ -62,6 +63,7 @@ const commands = [
   addKeysCommand,
   addConfigCommand,
   addBenchCommand,
+  addLabCommand,
 ]
 for (const add of commands) add(program)
 

@@ -70,7 +70,7 @@ export async function evaluateEvidence(
   return budgets.map((budget) => ({ budget, ...summariseEvidence(scores.get(budget) ?? []) }))
 }
 
-export async function timeContext(
+async function timeContext(
   memory: Pick<OpenedMemory, 'context'>,
   query: string,
   budget: number,

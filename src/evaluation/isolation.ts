@@ -25,18 +25,17 @@ type ForeignTurnCounter = (text: string, ownIndex: number) => number
  * conversation has too, prove nothing and do not count.
  */
 function createForeignTurnCounter(conversations: readonly DatasetConversation[]): ForeignTurnCounter {
-  const turns: { readonly conversation: number; readonly grams: number }[] = []
+  const gramCounts: number[] = []
   const turnsByGram = new Map<string, number[]>()
-  const gramsByConversation = conversations.map(({ messages }, conversation) => {
+  const gramsByConversation = conversations.map(({ messages }) => {
     const own = new Set<string>()
     for (const { text } of messages) {
       const grams = new Set(listGrams(normaliseWords(text)))
-      if (grams.size === 0) continue
       for (const gram of grams) {
         own.add(gram)
-        turnsByGram.set(gram, [...(turnsByGram.get(gram) ?? []), turns.length])
+        turnsByGram.set(gram, [...(turnsByGram.get(gram) ?? []), gramCounts.length])
       }
-      turns.push({ conversation, grams: grams.size })
+      gramCounts.push(grams.size)
     }
     return own
   })
@@ -48,18 +47,15 @@ function createForeignTurnCounter(conversations: readonly DatasetConversation[])
         const isForeign = gramsByConversation[ownIndex]?.has(gram) !== true
         hits.set(turn, { found: found + 1, foreign: foreign + (isForeign ? 1 : 0) })
       }
-    return [...hits].filter(([turn, { found, foreign }]) => {
-      const known = turns[turn]
-      return (
-        known !== undefined && known.conversation !== ownIndex && foreign > 0 && found >= presentShare * known.grams
-      )
-    }).length
+    return [...hits].filter(
+      ([turn, { found, foreign }]) => foreign > 0 && found >= presentShare * (gramCounts[turn] ?? 0),
+    ).length
   }
 }
 
 /**
- * Compares contexts of conversations in one store with those of each conversation alone. Returns undefined if the system
- * cannot share a store.
+ * Compares contexts of conversations in one store with those of each conversation alone. Returns undefined if the
+ * system cannot share a store.
  */
 export async function evaluateIsolation(
   dataset: Dataset,

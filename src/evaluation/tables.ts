@@ -1,6 +1,6 @@
 import type { MetricReport } from './benchmark.ts'
 import type { CategoryResult } from './evidence.ts'
-import { formatPercent } from './statistics.ts'
+import { formatPercent, type Latency } from './statistics.ts'
 
 /** A table of text cells; the first column is text, the others are numbers. */
 export type Table = {
@@ -10,6 +10,7 @@ export type Table = {
 }
 
 const formatMs = (milliseconds: number): string => (Number.isNaN(milliseconds) ? '–' : milliseconds.toFixed(2))
+const formatLatency = ({ p50, p95 }: Latency): string[] => [formatMs(p50), formatMs(p95)]
 const notSupported = 'not supported'
 
 /** Creates the table of a metric: one row for each system and budget. */
@@ -25,8 +26,7 @@ export function createTable(report: MetricReport): Table {
           `${questions}`,
           ...[byTurn, byWord, allEvidence, budgetShare].map(formatPercent),
           `${overBudget}`,
-          formatMs(latency.p50),
-          formatMs(latency.p95),
+          ...formatLatency(latency),
         ],
       )
     case 'future':
@@ -38,8 +38,7 @@ export function createTable(report: MetricReport): Table {
           `${cuts}`,
           formatPercent(reused),
           `${overBudget}`,
-          formatMs(latency.p50),
-          formatMs(latency.p95),
+          ...formatLatency(latency),
         ],
       )
     case 'update':

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { DatasetMessage } from '../../src/evaluation/dataset.ts'
 import { createEvidenceScorer, summariseEvidence } from '../../src/evaluation/evidence.ts'
-import { cutTranscript, findCutPositions, scoreReuse } from '../../src/evaluation/futureReference.ts'
+import { cutTranscript, findCutPositions, findUserPositions, scoreReuse } from '../../src/evaluation/futureReference.ts'
 import { coverTurn, prepareContext } from '../../src/evaluation/grams.ts'
-import { formatPercent, sampleEvenly, summariseLatency } from '../../src/evaluation/statistics.ts'
+import { formatPercent, percentile, sampleEvenly, summariseLatency } from '../../src/evaluation/statistics.ts'
 import { createUpdateProbe, scoreUpdate } from '../../src/evaluation/update.ts'
 
 const message = (id: string, text: string, role: 'user' | 'assistant' = 'user'): DatasetMessage => ({
@@ -106,6 +106,7 @@ describe('future reference', () => {
     message('m4', 'I changed parseHeader in src/app.ts and max_size too', 'assistant'),
   ]
   it('cut › wants identifiers used before and after it but not in the query', () => {
+    expect(findUserPositions(messages)).toEqual([2])
     expect(findCutPositions(messages)).toEqual([2])
     const cut = cutTranscript(messages, 2, countWords)
     expect(cut?.query).toBe('now fix src/app.ts please')
@@ -158,6 +159,10 @@ describe('statistics', () => {
   it('sampleEvenly › spreads over the list', () => {
     expect(sampleEvenly([1, 2, 3, 4, 5, 6], 3)).toEqual([1, 3, 5])
     expect(sampleEvenly([1, 2], 3)).toEqual([1, 2])
+  })
+  it('percentile › takes the value at the share, at most the last', () => {
+    expect([0, 0.5, 0.95, 1].map((share) => percentile([1, 2, 3, 4], share))).toEqual([1, 3, 4, 4])
+    expect(percentile([], 0.5)).toBeNaN()
   })
   it('without values › formats a dash', () => {
     expect(formatPercent(summariseLatency([]).p50)).toBe('–')

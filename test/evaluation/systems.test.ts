@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { defaultMetrics, runBenchmark } from '../../src/evaluation/benchmark.ts'
+import { defaultBudgets, defaultMetrics, runBenchmark } from '../../src/evaluation/benchmark.ts'
 import { conversationKinds, generateConversation, generateDataset } from '../../src/evaluation/generate/generate.ts'
 import { evaluateIsolation } from '../../src/evaluation/isolation.ts'
 import { evaluatePrefix } from '../../src/evaluation/prefix.ts'
@@ -141,6 +141,11 @@ describe('metrics', () => {
     const withoutQuestions = small.conversations.map((conversation) => ({ ...conversation, questions: [] }))
     expect(defaultMetrics({ name: 'x', conversations: withoutQuestions })).toEqual(['future'])
   })
+  it('without budgets › use those of the metric', async () => {
+    const reports = await runBenchmark(small, { systems: [windowSystem], limit: 1 })
+    for (const { metric, systems } of reports)
+      expect(systems[0]?.results?.map(({ budget }) => budget)).toEqual(defaultBudgets[metric])
+  })
   it('without suitable questions › are refused', () => {
     const conversations = small.conversations.map((conversation) => ({ ...conversation, questions: [] }))
     return expect(
@@ -219,7 +224,9 @@ describe('createProgressBar', () => {
   it('elsewhere › prints a line every five seconds', () => {
     const { written, bar, advance } = record(false)
     bar.update(1, 8, 'chats')
-    advance(5_000)
+    advance(4_999)
+    bar.update(1, 8, 'chats')
+    advance(1)
     bar.update(2, 8, 'chats')
     bar.update(3, 8, 'chats')
     bar.clear()

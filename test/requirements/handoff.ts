@@ -136,7 +136,8 @@ export const handoff: readonly Row[] = [
     source,
     behaviour:
       'A parametrised test bench (size × type × compression × algorithm) generates, serialises, restores and compares sessions, and reports with plots.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/evaluation/lab/lab.ts', 'src/evaluation/lab/report.ts', 'src/evaluation/generate/generate.ts'],
   },
   {
     id: 'H-17',

@@ -48,7 +48,7 @@ type Random = () => number
 type Picker = <T>(items: readonly T[]) => T
 
 /** Creates a deterministic generator of numbers from 0 to 1 (mulberry32). */
-export function createRandom(seed: number): Random {
+function createRandom(seed: number): Random {
   let state = seed | 0
   return () => {
     state = (state + 0x6d2b79f5) | 0
