@@ -172,7 +172,7 @@ function printTables(rows: readonly Row[]): void {
           ['evidence by word, %', ({ byWord }) => byWord],
           ['budget spent, %', ({ budgetShare }) => budgetShare],
         ]
-      : [['future reference, %', ({ byTurn }) => byTurn]]
+      : [['identifiers shown, %', ({ byTurn }) => byTurn]]
     for (const [title, value] of tables) {
       const lines = own.map(({ system, cells }) => [
         system,
