@@ -13,6 +13,7 @@ const modules: Readonly<Record<string, string>> = {
   handoff: './handoffRecall.ts',
   selection: './lineSelection.ts',
   mcp: './mcpTools.ts',
+  peers: './peerComparison.ts',
 }
 const module = modules[process.argv[2] ?? '']
 if (module === undefined) {
