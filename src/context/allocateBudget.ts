@@ -1,4 +1,4 @@
-import { type DerivedEntry, formatPromotedId, type Message, type SequenceRange, type Tokens } from '../domain/entry.ts'
+import { type DerivedEntry, formatPromotedId, type Message, type Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { type Band, maxBandTokens, type RenderStep } from '../domain/profile.ts'
@@ -8,7 +8,6 @@ import type {
   BandAllocation,
   DerivedPiece,
   MessagePiece,
-  Miss,
   MissCause,
   Overhead,
   OverheadTable,
@@ -19,6 +18,7 @@ import type {
 import { type BandCandidates, isFullyExcluded } from './claimLimits.ts'
 import type { ContextCandidates } from './gatherCandidates.ts'
 import { joinPassages } from './joinPassages.ts'
+import { recordSkippedUnits, reportedMisses } from './misses.ts'
 import {
   firstSequence,
   isSendable,
@@ -198,7 +198,7 @@ class BudgetAllocator {
   fillBand(allocation: BandAllocation, maxTokens: Tokens): boolean {
     const { candidates, band } = allocation
     const { shortenedRuns, units } = candidates
-    allocation.limit = Math.min(maxTokens, candidates.limit, maxBandTokens(band, this.#budget))
+    allocation.limit = Math.min(maxTokens, candidates.limit, maxBandTokens(band, this.#budget, this.#spent))
     allocation.misses = []
     const maxMisses = band.maxMisses ?? 0
     for (let at = 0; at < units.length; at++) {
@@ -434,23 +434,3 @@ const newBandAllocation = (candidates: BandCandidates, used: Tokens): BandAlloca
   overhead: undefined,
   misses: [],
 })
-
-/**
- * Recalled candidates are ranked, so only those too long to fit need a reason of their own: the others rank below the
- * shown ones.
- */
-const reportedMisses = ({ band, misses }: BandAllocation): readonly Miss[] =>
-  'recalled' in band.claim ? misses.filter(({ cause }) => cause === 'too-long') : misses
-
-/**
- * Records the units after the last miss. Recalled units are omitted: they are scattered over the history, see
- * `missedRecall`.
- */
-function recordSkippedUnits({ candidates: { units }, band, misses }: BandAllocation, from: number): void {
-  const [next, last] = [units[from], units.at(-1)]
-  if (next === undefined || last === undefined || 'recalled' in band.claim) return
-  const { cause } = misses.at(-1) as Miss
-  const run: SequenceRange =
-    'first' in band.claim ? [firstSequence(next), lastSequence(last)] : [firstSequence(last), lastSequence(next)]
-  misses.push({ run, cause: cause === 'too-long' ? 'after-miss' : cause })
-}

@@ -102,7 +102,7 @@ function tailRange(
     !isSmallBudget &&
     reach > 0 &&
     uncoveredTokens <= tail.keepAll * messageBudget &&
-    uncoveredTokens >= 0.5 * tail.low * messageBudget
+    uncoveredTokens >= tail.low * messageBudget
   )
     return { start: reach, limit: budget }
   if (total <= tail.keepAll * messageBudget) return { start: 0, limit: budget }

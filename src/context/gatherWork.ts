@@ -1,49 +1,67 @@
 import { isBlank, type Message, type Tokens } from '../domain/entry.ts'
+import type { Profile } from '../domain/profile.ts'
+import type { SessionHead } from '../domain/session.ts'
 import type { WorkSelection } from '../selection/workSelection.ts'
-import type { ContextQuery } from './gatherCandidates.ts'
+import type { ClaimInput } from './claimLimits.ts'
 import { groupIntoUnits, singleUnit, type Unit } from './render.ts'
+import type { ContextQuery, SessionReader } from './sessionReader.ts'
 
 /** Text that is considered: about 64,000 tokens. */
 const maxCharacters = 256_000
-/** Share of the budget that the excerpts may use; the rest is for date lines and headings. */
-const excerptShare = 0.96
+/** Tokens of framing texts and date lines around the excerpts. */
+const frameTokens = 50
 
-/** Candidates of a work session: the newest messages as turns, newest first, and excerpts of older ones. */
+/** Candidates of a work session: the newest messages as turns, and excerpts of older ones, both newest first. */
 export type WorkCandidates = { readonly recent: readonly Unit[]; readonly excerpts: readonly Unit[] }
 
-export type WorkOptions = {
-  readonly work: WorkSelection
-  readonly question: string
-  readonly budget: Tokens
-  /** Messages from this sequence number on are shown in any case. */
-  readonly before: number
-  /** Newest messages of the session, and a function that reads more of them. */
-  readonly newest: readonly Message[]
-  readonly readNewest: (characters: number) => ContextQuery<readonly Message[]>
-}
-
-/** Selects what to show of a work session; undefined if the session is a conversation. */
-export function* gatherWork(options: WorkOptions): ContextQuery<WorkCandidates | undefined> {
-  const { work, question, budget, before, newest, readNewest } = options
-  if (budget <= 0 || !work.isWork(newest, question)) return undefined
-  const messages = (yield* readNewest(maxCharacters)).filter(
+/**
+ * Selects excerpts of a work session if the budget is small and the profile recalls. Returns undefined for a
+ * conversation, and for a history that fits. `asked` is the stored question, which is shown in any case.
+ */
+export function* gatherWork(
+  reader: SessionReader,
+  head: SessionHead,
+  { bands }: Profile,
+  { budget, messageBudget, question }: ClaimInput,
+  work: WorkSelection,
+  asked: Message | undefined,
+): ContextQuery<WorkCandidates | undefined> {
+  const tail = bands.flatMap(({ claim }) => ('tail' in claim ? claim.tail : []))[0]
+  const newest = head.recent.at(-1)
+  const total = newest === undefined ? 0 : newest.offset + newest.weight
+  if (tail === undefined || !bands.some(({ claim }) => 'recalled' in claim)) return undefined
+  if (budget > tail.smallBudget.budget || total <= tail.keepAll * messageBudget) return undefined
+  const available = messageBudget - (asked === undefined ? 0 : total - asked.offset) - frameTokens
+  if (available <= 0 || !work.isWork(head.recent, question)) return undefined
+  const before = asked?.sequence ?? Number.POSITIVE_INFINITY
+  const messages = (yield* reader.readNewest(maxCharacters)).filter(
     ({ sequence, content }) => sequence < before && !isBlank(content),
   )
-  const excerpts = work.select(messages, question, Math.floor(excerptShare * budget))
-  const partial = excerpts.findLastIndex(
-    ({ message, isWhole }, index) => !isWhole || message !== messages[messages.length - excerpts.length + index],
-  )
-  const recent = groupIntoUnits(excerpts.slice(partial + 1).map(({ message }) => message))
-  // Tool results without their calls cannot be turns.
-  const turns = recent.filter(({ fault }) => fault === undefined)
-  const older = [
-    ...excerpts.slice(0, partial + 1).map(({ message, text, isWhole }): Unit => {
-      const unit: Unit = { ...singleUnit(message), basis: 'work' }
-      return isWhole ? unit : { ...unit, excerpt: text }
-    }),
-    ...recent.filter((unit) => !turns.includes(unit)).flatMap(({ messages: parts }) => parts.map(toBlockUnit)),
-  ]
-  return { recent: turns.toReversed(), excerpts: older.toReversed() }
+  return selectCandidates(messages, question, available, work)
 }
 
-const toBlockUnit = (message: Message): Unit => ({ ...singleUnit(message), basis: 'work' })
+function selectCandidates(
+  messages: readonly Message[],
+  question: string,
+  budget: Tokens,
+  work: WorkSelection,
+): WorkCandidates {
+  const excerpts = work.select(messages, question, budget)
+  const offset = messages.length - excerpts.length
+  const lastPartial = excerpts.findLastIndex(
+    ({ message, isWhole }, index) => !isWhole || message !== messages[offset + index],
+  )
+  const units = groupIntoUnits(excerpts.slice(lastPartial + 1).map(({ message }) => message))
+  // Tool results without their calls cannot be turns.
+  const [recent, incomplete] = [units.filter(isComplete), units.filter((unit) => !isComplete(unit))]
+  const older = excerpts
+    .slice(0, lastPartial + 1)
+    .map(({ message, text, isWhole }): Unit => (isWhole ? toUnit(message) : { ...toUnit(message), excerpt: text }))
+  return {
+    recent: recent.toReversed(),
+    excerpts: [...older, ...incomplete.flatMap((unit) => unit.messages.map(toUnit))].toReversed(),
+  }
+}
+
+const isComplete = ({ fault }: Unit): boolean => fault === undefined
+const toUnit = (message: Message): Unit => ({ ...singleUnit(message), basis: 'work' })

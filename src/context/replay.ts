@@ -6,7 +6,8 @@ import type { SessionHead } from '../domain/session.ts'
 import { ScopeIndex, type TextAnalysis } from '../search/scopeIndex.ts'
 import type { TimeRange } from '../text/calendar.ts'
 import { type PassageRange, splitPassages } from '../text/passages.ts'
-import type { ContextQuery, ReadRequest, ReadResponse, SharedEntries } from './gatherCandidates.ts'
+import type { SharedEntries } from './gatherCandidates.ts'
+import type { ContextQuery, ReadRequest, ReadResponse } from './sessionReader.ts'
 
 /** A context request with all its input, as plain data that can be stored and replayed. */
 export type Trace = {

@@ -84,6 +84,8 @@ export type Band = {
   readonly share?: number | { readonly withCode: number; readonly without: number }
   /** Largest share of the budget; `upTo` applies to budgets up to `budget`, `beyond` to larger ones. */
   readonly maxShare?: number | { readonly budget: Tokens; readonly upTo: number; readonly beyond: number }
+  /** Above `maxShare`, the band may still fill the context up to this share of the budget. */
+  readonly fillTo?: number
   /** Largest number of tokens. */
   readonly maxTokens?: Tokens
   /** Number of entries that may be skipped because they do not fit before the band stops. */
@@ -195,10 +197,10 @@ export type Profile = {
 /** Tokens assumed for the heading and framing of a block. */
 const blockOverheadTokens = 48
 
-/** Returns the largest number of tokens a band may take of a budget. */
-export function maxBandTokens({ maxTokens, maxShare = 1 }: Band, budget: Tokens): Tokens {
+/** Returns the largest number of tokens a band may take of a budget of which `spent` tokens are spent. */
+export function maxBandTokens({ maxTokens, maxShare = 1, fillTo = 0 }: Band, budget: Tokens, spent = budget): Tokens {
   const share = typeof maxShare === 'number' ? maxShare : budget <= maxShare.budget ? maxShare.upTo : maxShare.beyond
-  return Math.min(maxTokens ?? budget, Math.floor(share * budget))
+  return Math.min(maxTokens ?? budget, Math.floor(Math.max(share * budget, fillTo * budget - spent)))
 }
 
 /** Tells whether a claim selects a derived entry; superseded facts and pending knowledge are never selected. */

@@ -16,8 +16,8 @@ export function languages(): Languages {
 }
 
 /**
- * Creates the term extractors of all languages: stems in English, German, French, Spanish, Portuguese and Dutch, n-grams
- * in other languages.
+ * Creates the term extractors of all languages: stems in English, German, French, Spanish, Portuguese and Dutch,
+ * n-grams in other languages.
  *
  * @example
  * const terms = createTermExtractors().extractorFor(detectLanguage(sampleProse(texts))).extract(texts[0])

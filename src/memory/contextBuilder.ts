@@ -2,17 +2,15 @@ import { composeContext, type LazyContext } from '../context/composeContext.ts'
 import {
   addPassages,
   type ContextCandidates,
-  type ContextQuery,
   gatherCandidates,
   isVisible,
   maxPassages,
-  profileBeyond,
-  type ReadRequest,
-  type ReadResponse,
   type SharedEntries,
   toPassages,
 } from '../context/gatherCandidates.ts'
+import { profileBeyond, profileForBudget } from '../context/profileVariants.ts'
 import type { Renderer } from '../context/render.ts'
+import type { ContextQuery, ReadRequest, ReadResponse } from '../context/sessionReader.ts'
 import type { DerivedEntry, Message, Millis, SequenceRange, Tokens } from '../domain/entry.ts'
 import { checkOption } from '../domain/error.ts'
 import { filesKey, type Key, personKey, scopeKey } from '../domain/key.ts'
@@ -99,7 +97,10 @@ export class ContextBuilder {
   build(key: Key, options: ContextOptions, provider: Provider = 'openai'): Promise<LazyContext> {
     const { profile, renderer } = this.deps
     return this.gather(key, options, ({ candidates, budget, framing, degraded }) =>
-      withDegraded(composeContext(candidates, profile, renderer, { budget, framing, provider }), degraded),
+      withDegraded(
+        composeContext(candidates, profileForBudget(profile, budget), renderer, { budget, framing, provider }),
+        degraded,
+      ),
     )
   }
 
@@ -132,21 +133,17 @@ export class ContextBuilder {
   ): Promise<T> {
     const { renderer, fileSearch, store } = this.deps
     const { sentByClient } = options
-    const profile = sentByClient === undefined ? this.deps.profile : profileBeyond(this.deps.profile)
-    const masker = options.traced !== true && this.deps.masker?.hasValues(key) === true ? this.deps.masker : undefined
     const budget = this.budgetOf(options)
+    const profile =
+      sentByClient === undefined ? profileForBudget(this.deps.profile, budget) : profileBeyond(this.deps.profile)
+    const masker = options.traced !== true && this.deps.masker?.hasValues(key) === true ? this.deps.masker : undefined
     const { framing = profile.framing } = options
     checkOption('framing', framing, framings.includes(framing), framingNames)
     checkOption('query', options.query, options.query === undefined || typeof options.query === 'string', 'text')
     const { origins, heads } = await this.#readHeads(key, options.person)
     const session = heads[0] as SessionHead
     const stored = isExpired(session, this.deps.clock()) ? createEmptyHead(key, session.epoch) : session
-    const known = origins.map(
-      (from, index): SharedEntries => ({
-        from,
-        entries: (heads[index + 1] as SessionHead).derived.filter(isKnowledge),
-      }),
-    )
+    const known = origins.map((from, index) => shareKnowledge(from, heads[index + 1] as SessionHead))
     const head = masker?.restoreHead(stored) ?? stored
     const isStored = [undefined, head.lastUserMessage?.content, stored.lastUserMessage?.content].includes(options.query)
     const query = isStored && sentByClient === undefined ? undefined : options.query
@@ -245,6 +242,10 @@ export const withDegraded = (context: LazyContext, degraded: readonly Degradatio
     : { ...context, ledger: { ...context.ledger, degraded: [...context.ledger.degraded, ...degraded] } }
 
 const isRecallBand = ({ claim }: Band): boolean => 'recalled' in claim
+const shareKnowledge = (from: Origin, { derived }: SessionHead): SharedEntries => ({
+  from,
+  entries: derived.filter(isKnowledge),
+})
 const isKnowledge = ({ kind }: DerivedEntry): boolean => kind === 'knowledge'
 
 /** Searches the files of a scope for passages on a question. */

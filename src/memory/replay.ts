@@ -1,5 +1,6 @@
 import { composeContext } from '../context/composeContext.ts'
 import { addPassages, gatherCandidates, isVisible } from '../context/gatherCandidates.ts'
+import { profileForBudget } from '../context/profileVariants.ts'
 import { compareLedgers, createReadResponder, type Difference, runContextQuery, type Trace } from '../context/replay.ts'
 import type { Message } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
@@ -24,7 +25,11 @@ export const replayer: Replayer = {
       key,
       { ...options, traced: true },
       ({ candidates, budget, framing, query, shared, when, degraded }) => {
-        const context = composeContext(candidates, profile, renderer, { budget, framing, provider: 'openai' })
+        const context = composeContext(candidates, profileForBudget(profile, budget), renderer, {
+          budget,
+          framing,
+          provider: 'openai',
+        })
         const { ledger } = withDegraded(context, degraded)
         return {
           head: candidates.head,
@@ -40,8 +45,9 @@ export const replayer: Replayer = {
     )
   },
 
-  replay({ deps: { renderer, sessions, work } }, trace, profile) {
+  replay({ deps: { renderer, sessions, work } }, trace, requestedProfile) {
     const { budget, framing, query, when } = trace
+    const profile = profileForBudget(requestedProfile, budget)
     const visible = trace.shared.filter(({ from }) => isVisible(profile, from))
     const contextQuery = gatherCandidates(trace.head, profile, {
       budget,

@@ -50,8 +50,8 @@ export const thread: Profile = {
       claim: {
         tail: {
           low: 0.7,
-          high: 0.9,
-          keepAll: 0.9,
+          high: 0.95,
+          keepAll: 0.95,
           smallBudget: { budget: 8_000, question: 0.05, statement: 0.2, otherwise: 0.75 },
         },
       },
@@ -65,6 +65,8 @@ export const thread: Profile = {
       renderings: wholeOnly,
       priority: 6,
       renderAs: 'block',
+      maxShare: { budget: 8_000, upTo: 1, beyond: 0.04 },
+      fillTo: 0.92,
       volatile: true,
       maxMisses: 400,
     },

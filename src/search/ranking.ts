@@ -264,7 +264,7 @@ export class Ranker {
       seenMessages.add(message)
       distinct.push(scored)
       tokens += costs.values[scored.row] as number
-      if (budget !== undefined && tokens > spareTokens * budget) break
+      if (budget !== undefined && tokens > spareTokens * budget && distinct.length >= minContextHits) break
     }
     return distinct
   }
@@ -318,6 +318,8 @@ export class Ranker {
 
 /** More terms than a passage can have. */
 const maxTerms = 65_536
+/** Hits for a context, however long they are, so that short ones can fill its rest. */
+const minContextHits = 64
 /** Hits cost up to this many times the budget, because some of them will not fit. */
 const spareTokens = 2.5
 /** A question is compared with this many of the passages that rank below it. */
