@@ -94,19 +94,8 @@ function tailRange(
 ): { start: Tokens; limit: Tokens } {
   const newest = head.recent.at(-1)
   const total = newest === undefined ? 0 : newest.offset + newest.weight
-  // The tail starts at the end of the summary if that gives a tail of a suitable length for this budget.
-  const { reach } = findSummaryCoverage(head.derived)
-  const uncoveredTokens = total - reach
-  const isSmallBudget = budget <= tail.smallBudget.budget
-  if (
-    !isSmallBudget &&
-    reach > 0 &&
-    uncoveredTokens <= tail.keepAll * messageBudget &&
-    uncoveredTokens >= tail.low * messageBudget
-  )
-    return { start: reach, limit: budget }
   if (total <= tail.keepAll * messageBudget) return { start: 0, limit: budget }
-  if (isSmallBudget) {
+  if (budget <= tail.smallBudget.budget) {
     const limit = Math.floor(smallBudgetShare(tail.smallBudget, question) * budget)
     return { start: total - limit, limit }
   }

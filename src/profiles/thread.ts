@@ -49,9 +49,9 @@ export const thread: Profile = {
       name: 'tail',
       claim: {
         tail: {
-          low: 0.7,
-          high: 0.95,
-          keepAll: 0.95,
+          low: 0.64,
+          high: 0.98,
+          keepAll: 0.98,
           smallBudget: { budget: 8_000, question: 0.05, statement: 0.2, otherwise: 0.75 },
         },
       },
@@ -65,8 +65,8 @@ export const thread: Profile = {
       renderings: wholeOnly,
       priority: 6,
       renderAs: 'block',
-      maxShare: { budget: 8_000, upTo: 1, beyond: 0.04 },
-      fillTo: 0.92,
+      maxShare: { budget: 8_000, upTo: 1, beyond: 0.03 },
+      fillTo: 0.9,
       volatile: true,
       maxMisses: 400,
     },
@@ -83,8 +83,8 @@ export const thread: Profile = {
   ],
   upkeep: [
     {
-      when: { usage: 0.8 },
-      do: { summarise: 'progressive', words: progressiveWords, keep: { usage: 0.35 }, facts: true },
+      when: { usage: 0.9 },
+      do: { summarise: 'progressive', words: progressiveWords, keep: { usage: 0.2 }, facts: true },
     },
     { when: { every: dayMs }, do: { age: 'knowledge' } },
   ],
