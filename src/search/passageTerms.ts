@@ -14,6 +14,8 @@ export const markers = {
   number: 4,
   /** A person's own words in a chat with an assistant. */
   user: 8,
+  /** Says that something is not so. */
+  negation: 16,
 } as const
 
 /** A passage as it is indexed. */
@@ -22,6 +24,8 @@ export type IndexedPassage = {
   readonly characters: number
   readonly markers: number
 }
+
+const negation = /\b(?:never|not|no longer|without|avoid|dislike|hate|stopped)\b|n['’]t\b/i
 
 /** Analyses a text for the index, passage by passage; a blank text has no passages. */
 export function indexPassages(content: string, extractor = englishExtractor): readonly IndexedPassage[] {
@@ -35,6 +39,7 @@ function indexPassage(content: string, [start, end]: PassageRange, extractor: Te
     characters: text.length,
     markers:
       (isInterrogative(text) ? markers.question : 0) |
+      (negation.test(text) ? markers.negation : 0) |
       (countMatches(1, text, datePattern) > 0 ? markers.time : 0) |
       (countMatches(1, text, numberPattern) > 0 ? markers.number : 0),
   }

@@ -11,10 +11,19 @@ export type ParsedQuery = {
   readonly stems: ReadonlySet<string>
   readonly asksTime: boolean
   readonly asksNumber: boolean
+  /** Asks for the present state, which later messages know better. */
+  readonly asksLatest: boolean
+  /** Asks for everything of a kind, which is scattered over the conversation. */
+  readonly asksAll: boolean
+  readonly isNegated: boolean
 }
 
 const timeQuestion = /\b(?:when|how long|since when|(?:what|which) (?:date|day|month|year|time))\b/i
 const numberQuestion = /\bhow (?:many|much|often|old|long|far|tall|big)\b/i
+const latestQuestion =
+  /\b(?:latest|newest|most recent(?:ly)?|current(?:ly)?|nowadays|these days|so far|right now|at the moment|up[- ]to[- ]date)\b/i
+const allQuestion = /\b(?:all|every|each|list|which ones|how many (?:different|times))\b/i
+const negatedQuestion = /\b(?:never|not|no longer|without|avoid|dislike|hate)\b|n['’]t\b/i
 
 export function parseQuery(query: string, extractors: readonly TermExtractor[] = [englishExtractor]): ParsedQuery {
   const text = query.slice(0, maxQueryCharacters)
@@ -23,5 +32,23 @@ export function parseQuery(query: string, extractors: readonly TermExtractor[] =
     stems: new Set(splitWords(text).map(stem)),
     asksTime: timeQuestion.test(text),
     asksNumber: numberQuestion.test(text),
+    asksLatest: latestQuestion.test(text),
+    asksAll: allQuestion.test(text),
+    isNegated: negatedQuestion.test(text),
   }
+}
+
+/** Separates two questions in one sentence or two. */
+const partBoundary = /\?\s+|;\s+|,?\s+(?:and|or|as well as|versus|vs\.?|compared (?:to|with))\s+/i
+/** A part with fewer terms says too little. */
+const minPartTerms = 2
+
+/** Returns the parts of a question that asks two things; none if it asks one. */
+export function splitQuestion(query: string, extractors?: readonly TermExtractor[]): readonly ParsedQuery[] {
+  const parts = query
+    .slice(0, maxQueryCharacters)
+    .split(partBoundary)
+    .map((part) => parseQuery(part, extractors))
+    .filter(({ terms }) => terms.size >= minPartTerms)
+  return parts.length === 2 ? parts : []
 }

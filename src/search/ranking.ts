@@ -5,7 +5,7 @@ import { FeatureExtractor, type Features, weighFeatures } from './features.ts'
 import { type IndexedText, LexicalIndex, type LexicalIndexSnapshot } from './lexicalIndex.ts'
 import { Matrix } from './matrix.ts'
 import { markers } from './passageTerms.ts'
-import { type ParsedQuery, parseQuery } from './query.ts'
+import { type ParsedQuery, parseQuery, splitQuestion } from './query.ts'
 import { lexicalWeights, type RankingWeights, semanticWeights } from './rankingWeights.ts'
 import { type ScoredRow, selectHighest } from './topK.ts'
 
@@ -121,6 +121,13 @@ export class Ranker {
   rank(text: string, limits: RankLimits): RankedPassage[] {
     const query = parseQuery(text, limits.extractors)
     const endRow = this.rowsBefore(limits.before)
+    const parts = splitQuestion(text, limits.extractors)
+    return parts.length === 0
+      ? this.rankQuery(query, endRow, limits)
+      : this.rankParts([query, ...parts], endRow, limits)
+  }
+
+  private rankQuery(query: ParsedQuery, endRow: number, limits: RankLimits): RankedPassage[] {
     const features = this.extract(query, endRow)
     this.score(features, query, endRow, limits)
     const isEligible = this.eligibility(features, endRow, limits)
@@ -128,6 +135,20 @@ export class Ranker {
     return this.selectDistinct(this.placeQuestions(selected, features), limits).map(({ row, score }) =>
       this.describe(row, score, features),
     )
+  }
+
+  /** Ranks by the best score for the whole question or one of its parts, so that neither part crowds out the other. */
+  private rankParts(queries: readonly ParsedQuery[], endRow: number, limits: RankLimits): RankedPassage[] {
+    const best = new Map<number, RankedPassage>()
+    for (const [number, query] of queries.entries()) {
+      const factor = number === 0 ? 1 : partFactor
+      for (const ranked of this.rankQuery(query, endRow, limits)) {
+        const key = ranked.message * maxTerms + ranked.passage
+        const score = ranked.score * factor
+        if (score > (best.get(key)?.score ?? 0)) best.set(key, { ...ranked, score })
+      }
+    }
+    return [...best.values()].sort((a, b) => b.score - a.score || b.message - a.message)
   }
 
   /** Number of passages to select before duplicates are dropped and, for a context, until they fill it. */
@@ -161,6 +182,8 @@ export class Ranker {
         (scores[row] as number) *
         (speakerFactors[speakers[message] as number] as number) *
         (isUser ? weights.user : 1) *
+        (query.asksLatest ? 1 + latestBonus * this.recencyOf(message) : 1) *
+        (query.isNegated && ((marked.values[row] as number) & markers.negation) !== 0 ? negationFactor : 1) *
         (this.isWhole(row, message) ? 1 : weights.longMessage)
       scores[row] = score
       if (score > highest) highest = score
@@ -169,6 +192,11 @@ export class Ranker {
     if (limits.budget === undefined) return
     const densities = this.densities.values
     for (let row = 0; row < endRow; row++) scores[row] = (scores[row] as number) * (densities[row] as number)
+  }
+
+  /** Returns 0 for the oldest message and 1 for the newest. */
+  private recencyOf(message: number): number {
+    return message / Math.max(1, this.index.messageCount - 1)
   }
 
   private get weights(): RankingWeights {
@@ -316,6 +344,11 @@ export class Ranker {
   }
 }
 
+/** Score of a passage for a part of the question, relative to the same score for the whole. */
+const partFactor = 0.8
+/** A question about the present raises the newest message by this share. */
+const latestBonus = 0.3
+const negationFactor = 1.15
 /** More terms than a passage can have. */
 const maxTerms = 65_536
 /** Hits for a context, however long they are, so that short ones can fill its rest. */
