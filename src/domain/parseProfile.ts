@@ -121,7 +121,7 @@ const band = fields<Band>({
   share: optional(bandShare),
   maxShare: optional(maxShare),
   maxTokens: optional(integerAtLeast(1)),
-  fillTo: share(),
+  fillTo: optional(share()),
   maxMisses: optional(integerAtLeast(0)),
   volatile: optional(trueOrFalse),
 })

@@ -16,7 +16,10 @@ export type SearchOptions = {
   readonly from?: Millis
   /** Latest time, in ms. */
   readonly to?: Millis
-  /** Uses a date phrase in the question as `from` and `to`, when both are omitted; default false. */
+  /**
+   * Uses a date phrase in the question, such as "last week", as `from` and `to`, when both are omitted and something is
+   * found then; default true.
+   */
   readonly dates?: boolean
   /** Kinds of entries to return; default all. */
   readonly kinds?: readonly Entry['kind'][]
@@ -51,14 +54,17 @@ export async function searchStores(
   query: SearchQuery,
   options: SearchOptions,
 ): Promise<readonly SearchResult[]> {
-  const { limit = 10, kinds } = options
+  const { limit = 10, kinds, dates = true } = options
   checkOption('limit', limit, Number.isInteger(limit) && limit >= 1, 'a whole number, 1 or more')
-  const { text, ...period } = splitPeriod(deps, query, options)
+  const { text, isPhrase, ...period } = splitPeriod(deps, query, { ...options, dates })
   const request: IndexQuery = { limit, ...(await toTextAndVector(deps, text)), ...period, ...(kinds && { kinds }) }
   const target = options.session === undefined ? { scope: where.scope } : where
   const hits = await Promise.all(
     deps.stores.map(async (store) => withoutExpired(deps, store, await store.search(target, request))),
   )
+  // The phrase may be misread, or mean something else.
+  if (isPhrase && hits.every((found) => found.length === 0))
+    return searchStores(deps, where, query, { ...options, dates: false })
   return hits
     .flat()
     .filter(({ entry }) => !(entry.kind === 'knowledge' && entry.pending))
@@ -72,15 +78,17 @@ function splitPeriod(
   { parseDates, clock }: SearchDeps,
   query: SearchQuery,
   options: SearchOptions,
-): Pick<IndexQuery, 'from' | 'to'> & { readonly text: SearchQuery } {
+): Pick<IndexQuery, 'from' | 'to'> & { readonly text: SearchQuery; readonly isPhrase: boolean } {
   const { from, to } = options
   const hasPeriod = from !== undefined || to !== undefined
   const period =
     options.dates === true && !hasPeriod && typeof query === 'string' ? parseDates?.(query, clock()) : undefined
-  if (period === undefined) return { text: query, ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
+  if (period === undefined)
+    return { text: query, isPhrase: false, ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
   const [start, end] = period.span
   const rest = `${(query as string).slice(0, start)} ${(query as string).slice(end)}`
-  return { text: /[\p{L}\p{N}]/u.test(rest) ? rest : query, from: period.from, to: period.to - 1 }
+  const text = /[\p{L}\p{N}]/u.test(rest) ? rest : (query as string)
+  return { text, isPhrase: true, from: period.from, to: period.to - 1 }
 }
 
 async function withoutExpired(

@@ -1,0 +1,75 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { openMemory } from '../../src/index.ts'
+import { tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
+import { verifies } from '../requirements/verifies.ts'
+
+const key = 'acme:ann'
+const topics = ['garden', 'invoice', 'holiday', 'engine', 'recipe', 'orchestra', 'marathon', 'library']
+/** `#` is replaced by a number of its own: what is said twice is shown once. */
+const sentence = fc
+  .tuple(fc.constantFrom(...topics), fc.constantFrom(...topics))
+  .map(([a, b]) => `The ${a} and the ${b} came up again on page #.`)
+/** Texts of one sentence up to some 2,000 tokens. */
+const text = fc.oneof(
+  sentence,
+  fc.array(sentence, { minLength: 3, maxLength: 12 }).map((list) => list.join(' ')),
+  fc.array(sentence, { minLength: 40, maxLength: 140 }).map((list) => list.join('\n')),
+)
+const conversation = fc.array(text, { minLength: 4, maxLength: 60 }).map((texts) => {
+  let page = 0
+  return texts.map((each) => each.replace(/#/g, () => String(++page)))
+})
+const questions = ['What about the garden?', 'And the marathon of the orchestra?', 'ok', 'zzyzx?']
+
+async function openWith(texts: readonly string[], upkeep?: false) {
+  const memory = await openMemory(upkeep === false ? { upkeep } : {})
+  await memory.append(
+    key,
+    texts.map((content, at) => ({
+      role: at % 2 === 0 ? ('user' as const) : ('assistant' as const),
+      content,
+      at: at * 60_000,
+    })),
+  )
+  if (upkeep === undefined) await memory.upkeep.whenIdle()
+  return memory
+}
+
+describe('the budget', () => {
+  verifies(
+    'K-02',
+    'of any conversation and question › is used to 90 % of what there is, and never exceeded',
+    async () => {
+      const exact = await tokenizerNamed('exact')
+      const property = fc.asyncProperty(
+        conversation,
+        fc.constantFrom(...questions),
+        fc.constantFrom(500, 1_000, 3_000, 8_000, 12_000, 20_000),
+        async (texts, query, budget) => {
+          await using memory = await openWith(texts)
+          const { text, ledger } = await memory.context(key, { query, budget })
+          const available = Math.min(budget, ledger.history)
+          expect(ledger.spent).toBeLessThanOrEqual(budget)
+          expect(exact.count(text)).toBeLessThanOrEqual(budget)
+          expect(ledger.spent).toBeGreaterThanOrEqual(0.9 * available)
+        },
+      )
+      await fc.assert(property, { numRuns: 60 })
+    },
+    120_000,
+  )
+
+  it('left by messages that match the question › goes to others, which the ledger says', async () => {
+    const texts = Array.from(
+      { length: 400 },
+      (_, at) => `Message ${at} is about nothing in particular, nothing at all.`,
+    )
+    await using memory = await openWith([...texts, 'The dentist is called Moreau.', ...texts.slice(0, 20)], false)
+    const { ledger, text } = await memory.context(key, { query: 'dentist', budget: 2_000 })
+    const reasons = new Map(ledger.lines.map(({ entries, why }) => [entries?.[0], why]))
+    expect(text).toContain('Moreau')
+    expect(reasons.get('m401')).toBe('relevant to the question')
+    expect([...reasons.values()]).toContain('fills the rest of the budget')
+  })
+})
