@@ -15,9 +15,10 @@ import type {
   Piece,
   PieceReason,
 } from './allocation.ts'
+import { shareOf } from './bandShares.ts'
 import { type BandCandidates, isFullyExcluded } from './claimLimits.ts'
 import type { ContextCandidates } from './gatherCandidates.ts'
-import { joinPassages } from './joinPassages.ts'
+import { cutPassage, joinPassages } from './joinPassages.ts'
 import { recordSkippedUnits, reportedMisses } from './misses.ts'
 import {
   firstSequence,
@@ -35,8 +36,10 @@ const whole: RenderStep = { as: 'whole' }
 /** The oldest message of a limited tail loses its beginning, so that the conversation goes on without a gap. */
 const endSteps: readonly RenderStep[] = [whole, { as: 'end' }]
 const newestTurnSteps: readonly RenderStep[] = [whole, { as: 'squeeze' }, { as: 'fit' }]
-/** Share of the budget for the newest stored turn if the question is not part of the session. */
-const unaskedTurnShare = 0.05
+/** Share of the budget for the newest stored turn if the question is not part of a session that is too long. */
+const unaskedTurnShare = 0.1
+/** With less room than this, no passage is begun. */
+const minBeginningTokens = 30
 /** With less room than this, no render step is tried. */
 const minUsefulTokens = 6
 const noOverhead: PendingOverhead = { items: [], tokens: 0, dayLine: '' }
@@ -56,6 +59,7 @@ export function allocateBudget(
   const unsatisfied = bands.filter(
     (allocation) => !allocator.fillBand(allocation, shareOf(allocation.band, budget, input)),
   )
+  for (const allocation of unsatisfied) if ('recalled' in allocation.band.claim) allocator.addBeginning(allocation)
   // Bands with a share may use what the other bands have left.
   for (const allocation of unsatisfied) if (allocation.band.share !== undefined) allocator.fillBand(allocation, budget)
   const { passages } = input
@@ -66,18 +70,6 @@ export function allocateBudget(
     allocator.fillBand(bands.at(-1) as BandAllocation, budget)
   }
   return allocator.result(bands)
-}
-
-/** Returns the tokens a band may spend before the other bands had their share. */
-function shareOf({ share = 1 }: Band, budget: Tokens, input: ContextCandidates): Tokens {
-  return Math.floor(budget * (typeof share === 'number' ? share : hasCode(input) ? share.withCode : share.without))
-}
-
-function hasCode(input: ContextCandidates): boolean {
-  return (
-    input.derived.some((entry) => entry.kind === 'item' && entry.category === 'code') ||
-    input.head.recent.some((message) => message.content.includes('```'))
-  )
 }
 
 type Placement = { readonly band: Band | undefined; readonly mode: RenderMode; readonly overhead: PendingOverhead }
@@ -148,7 +140,7 @@ class BudgetAllocator {
       if (minimum > this.#budget) throw budgetTooSmall(this.#budget, minimum)
     }
     const reason = isStored ? 'newest' : 'band'
-    const maxTokens = isStored ? this.#budget - reserved : this.#budget * unaskedTurnShare
+    const maxTokens = isStored ? this.#budget - reserved : this.#maxUnaskedTokens()
     if (
       this.#place(turn, newestTurnSteps, reason, maxTokens) ||
       this.#place(turn, newestTurnSteps, reason) ||
@@ -156,6 +148,13 @@ class BudgetAllocator {
     )
       return
     this.#place(turn, newestTurnSteps, 'newest', this.#budget, cheapest)
+  }
+
+  /** Tokens for the newest stored turn if the question is not part of the session: those of a limited tail. */
+  #maxUnaskedTokens(): Tokens {
+    const tail = this.#input.bands.find(({ band, limit }) => 'tail' in band.claim && limit < this.#budget)
+    if (tail !== undefined) return tail.limit
+    return this.#budget * (this.#input.pressure.history <= 0.85 * this.#budget ? 1 : unaskedTurnShare)
   }
 
   /**
@@ -227,6 +226,18 @@ class BudgetAllocator {
       remaining--
     }
     return allocation.misses.length === 0
+  }
+
+  /** Adds the beginning of the best passage that did not fit, if there is room for some sentences. */
+  addBeginning(allocation: BandAllocation): void {
+    const { candidates, limit, used, band } = allocation
+    for (const unit of candidates.units) {
+      const room = Math.min(limit - used, this.#budget - this.#spent) - this.#overheadOf(band, unit).tokens
+      if (room < minBeginningTokens) return
+      if (this.#isShown(unit) || !isSendable(unit) || unit.excerpt !== undefined) continue
+      const beginning = cutPassage(unit, room)
+      if (beginning !== undefined && this.#add(allocation, band.renderings, beginning, undefined)) return
+    }
   }
 
   /** True if entries that can be shortened do not all fit whole. Then each gets an equal part of the rest. */

@@ -90,8 +90,9 @@ export function* gatherCandidates(
     byPriority.push(candidates)
     inReadingOrder[bands.indexOf(band)] = candidates
     if ('kind' in claim) candidates.derived = claimDerived(claim, derived)
-    else if ('first' in claim) candidates.units = yield* reader.readFirst(claim.first)
-    else if (work !== undefined && 'tail' in claim) candidates.units = work.recent
+    else if ('first' in claim) {
+      if (maxBandTokens(band, budget) > 0) candidates.units = yield* reader.readFirst(claim.first)
+    } else if (work !== undefined && 'tail' in claim) candidates.units = work.recent
     else if (work !== undefined && 'recalled' in claim) candidates.units = work.excerpts
     else if ('recalled' in claim)
       candidates.units = yield* reader.recall(question, {

@@ -3,7 +3,7 @@ import { getOrCompute } from '../domain/keyed.ts'
 import type { Band } from '../domain/profile.ts'
 import type { PassageRange } from '../text/passages.ts'
 import type { MessagePiece } from './allocation.ts'
-import { firstSequence, type Renderer, renderModeOf, singleUnit } from './render.ts'
+import { firstSequence, type Renderer, renderModeOf, singleUnit, type Unit } from './render.ts'
 
 /**
  * Joins the shown passages of each message into one piece, which costs no more than they do. Returns the pieces in
@@ -26,6 +26,18 @@ export function joinPassages(
     savedTokens += sumTokens(group) - piece.rendering.tokens
   }
   return { pieces: sortBySequence(joined), savedTokens }
+}
+
+/** Share of the estimated length that is taken, because some text needs more tokens than the average of its message. */
+const cautiousShare = 0.85
+
+/** Cuts a passage to its first words, which cost about `tokens`; undefined if too little would be left. */
+export function cutPassage(unit: Unit, tokens: Tokens): Unit | undefined {
+  const { content, lineTokens } = unit.messages[0] as Message
+  const [start, end] = unit.passage ?? [0, content.length]
+  const length = Math.floor(((cautiousShare * tokens) / Math.max(1, lineTokens)) * content.length)
+  const cut = content.lastIndexOf(' ', start + length)
+  return cut > start && cut < end ? { ...unit, passage: [start, cut] } : undefined
 }
 
 const sumTokens = (pieces: readonly MessagePiece[]): Tokens =>

@@ -23,7 +23,11 @@ const missReasons: Readonly<Record<MissCause, string>> = {
   empty: 'empty entry',
 }
 /** Reasons for showing a message that was not found for the question. */
-const basisReasons = { filler: 'fills the rest of the budget', work: 'names what the work is about' }
+const basisReasons = {
+  nearby: 'close to messages that are relevant to the question',
+  filler: 'fills the rest of the budget',
+  work: 'names what the work is about',
+}
 /** Reasons for leaving out messages that no band selected. */
 const notRelevant = 'not relevant to the question'
 const lessRelevant = 'less relevant to the question than the messages shown'

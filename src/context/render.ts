@@ -29,8 +29,8 @@ export type Unit = {
   readonly passage?: PassageRange
   /** Text shown in place of the only message's text. */
   readonly excerpt?: string
-  /** Chosen for a reason other than the question: to fill the budget, or because work refers to it. */
-  readonly basis?: 'filler' | 'work'
+  /** Chosen for another reason than a match: for its neighbours, to fill the budget, or because work refers to it. */
+  readonly basis?: 'nearby' | 'filler' | 'work'
 }
 
 /** Creates a unit of one message. */

@@ -30,6 +30,12 @@ function preferPeriod(periodHits: readonly IndexHit[], hits: readonly IndexHit[]
 /** A hit of its own words, not only by its neighbours or its topic. */
 const isMatch = ({ why }: IndexHit): boolean => (why.words ?? 0) > 0 || (why.related ?? 0) > 0 || (why.meaning ?? 0) > 0
 
+/** Adds the reason why a hit is shown that does not match the question itself. */
+function withBasis(unit: Unit, hit: IndexHit): Unit {
+  if (isMatch(hit)) return unit
+  return { ...unit, basis: (hit.why.nearby ?? 0) > 0 ? 'nearby' : 'filler' }
+}
+
 /** Fillers are read until all units together cost this many times the budget, because some will not fit. */
 const spareTokens = 1.1
 const fillerPage = 64
@@ -116,7 +122,7 @@ export class SessionReader {
       hit.entry.sequence > after &&
       !isInRanges(this.#sentByClient, hit.entry.sequence) &&
       (!isFullClient || isMatch(hit))
-        ? [toUnit(hit.entry, hit.passage)]
+        ? [withBasis(toUnit(hit.entry, hit.passage), hit)]
         : [],
     )
     return isFullClient ? units : [...units, ...(yield* this.#readFillers(units, before, after, budget))]
