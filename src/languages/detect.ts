@@ -9,6 +9,8 @@ const minStopwordShare = 0.25
 const maxForeignShare = 0.12
 /** With fewer words, a text without stopwords may be a list of names. */
 const minForeignWords = 16
+/** Share of words with letters beyond ASCII: English notes and lists have no stopwords either. */
+const minForeignLetterShare = 0.03
 /** Code for languages that have no stemmer here. */
 export const otherLanguage = 'xx'
 
@@ -43,5 +45,10 @@ export const detectLanguage: LanguageDetector = (sample) => {
     .sort((a, b) => b.share - a.share)
   const [best, second] = shares as [(typeof shares)[0], (typeof shares)[0]]
   if (best.share >= minStopwordShare && best.share > second.share) return best.language
-  return best.share <= maxForeignShare && words.length >= minForeignWords ? otherLanguage : undefined
+  const foreignLetters = sample.match(/[^\P{L}a-z]/giu)?.length ?? 0
+  const isForeign =
+    best.share <= maxForeignShare &&
+    words.length >= minForeignWords &&
+    foreignLetters >= minForeignLetterShare * words.length
+  return isForeign ? otherLanguage : undefined
 }

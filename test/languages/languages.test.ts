@@ -27,8 +27,9 @@ describe('detect', () => {
     const expected = ['pl', 'tr'].includes(set.language) ? 'xx' : set.language
     expect(detect(sampleProse(allSentences(set)))).toBe(expected)
   })
-  it('given English › returns en', () => {
+  it('given English › returns en, and undefined for notes without stopwords', () => {
     for (const text of english) expect(detect(text), text).toBe('en')
+    expect(detect('walrus number four eats clams '.repeat(6))).toBeUndefined()
   })
   it.each([
     [

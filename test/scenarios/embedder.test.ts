@@ -18,10 +18,10 @@ const profile = { ...profiles.thread, budget: 700 }
 
 /** A conversation of which little fits the budget; one message is about an animal. */
 const conversation = Array.from({ length: 100 }, (_, place) =>
-  user(place === 30 ? 'Our tabby Miso sleeps upstairs.' : `Invoice ${place} was paid on time and filed.`),
+  user(place === 30 ? 'Our grimalkin Miso sleeps upstairs.' : `Invoice ${place} was paid on time and filed.`),
 )
 /** Shares no word with the message it is about. */
-const question = 'Which animal do I own?'
+const question = 'Which zorble?'
 
 const openFilled = async (options: MemoryOptions) => {
   const memory = await openMemory({ profile, upkeep: false, ...options })
@@ -62,7 +62,7 @@ describe('a question without a common word', () => {
         createEmbeddingQueue(store, embedder, { ...options, queryTimeoutMs: 100 }),
     })
     server.fault = fault
-    const { text, ledger } = await memory.context(key, { query: 'Was invoice 12 filed? And which animal do I own?' })
+    const { text, ledger } = await memory.context(key, { query: 'Was invoice 12 filed? And which zorble?' })
     expect([text.includes('Invoice 12 '), text.includes('Miso')]).toEqual([true, false])
     expect(ledger.degraded.map(({ step }) => step)).toEqual(['recall'])
     expect(ledger.degraded[0]?.why).toContain(why)
@@ -89,7 +89,7 @@ describe('a secret', () => {
     await using memory = await openFilled({ embedder: createEmbedder(`ollama:toy@${server.url}`, {}) })
     const before = server.texts().length
     for (const { text } of secretSamples) {
-      await memory.context(key, { query: `Which animal do I own? ${text}` })
+      await memory.context(key, { query: `Which zorble? ${text}` })
       await memory.append(key, [user(text)])
       await memory.context(key)
       await memory.search('acme', text)
@@ -137,14 +137,14 @@ describe('the command', () => {
 
   it('search --embedder › embeds the store first, then finds by meaning; doctor reports it', () =>
     withServer(async (server, name) => {
-      const chat = await run(['chat', key, '--store', 'sqlite:'], 'Our tabby is called Miso.\nIt rains.\n')
+      const chat = await run(['chat', key, '--store', 'sqlite:'], 'Our grimalkin is called Miso.\nIt rains.\n')
       expect(chat.code).toBe(0)
-      const args = ['search', 'acme', 'animal', '--limit', '1']
+      const args = ['search', 'acme', 'zorble', '--limit', '1']
       expect((await run(args)).stdout).toBe('No results.\n')
-      expect((await run(args, '', { THREADKEEP_EMBEDDER: name })).stdout).toContain('Our tabby is called Miso.')
+      expect((await run(args, '', { THREADKEEP_EMBEDDER: name })).stdout).toContain('Our grimalkin is called Miso.')
       const sent = server.texts().length
-      expect((await run([...args, '--embedder', name])).stdout).toContain('Our tabby is called Miso.')
-      expect(server.texts().slice(sent)).toEqual(['animal'])
+      expect((await run([...args, '--embedder', name])).stdout).toContain('Our grimalkin is called Miso.')
+      expect(server.texts().slice(sent)).toEqual(['zorble'])
       expect(await json('doctor', '--embedder', name)).toMatchObject({
         faults: [],
         embedder: { name: 'toy', done: 4, total: 4, dimensions: 4 },
@@ -178,11 +178,11 @@ describe('the command', () => {
 
   it('with an embedder that does not work › says so and searches by words', () =>
     withServer(async (server, name) => {
-      expect((await run(['chat', key, '--store', 'sqlite:broken.db'], 'Miso is a tabby.\n')).code).toBe(0)
+      expect((await run(['chat', key, '--store', 'sqlite:broken.db'], 'Miso is a grimalkin.\n')).code).toBe(0)
       await server.close()
       const store = ['--store', 'sqlite:broken.db', '--embedder', name]
-      const found = await run(['search', 'acme', 'tabby', '--limit', '1', ...store])
-      expect([found.code, found.stdout.includes('Miso is a tabby.')]).toEqual([0, true])
+      const found = await run(['search', 'acme', 'grimalkin', '--limit', '1', ...store])
+      expect([found.code, found.stdout.includes('Miso is a grimalkin.')]).toEqual([0, true])
       expect(found.stderr).toMatch(/^threadkeep: search by meaning is incomplete \(0 of 2 embedded\): No answer from /)
       const checked = await run(['doctor', ...store])
       expect([checked.code, checked.stdout.includes('It does not work: No answer from ')]).toEqual([1, true])

@@ -5,7 +5,7 @@ import { respondWithStatus, sendRaw, startUpstream } from '../providers/upstream
 export type Fault = 'hangs' | 'fails' | 'other dimensions'
 
 /** Words of each concept; a text is embedded as how much it is about each of them. */
-const concepts: readonly RegExp[] = [/cat|tabby|kitten|animal/i, /car|vehicle|garage/i, /holiday|beach|sea/i]
+const concepts: readonly RegExp[] = [/cat|grimalkin|kitten|animal|zorble/i, /car|vehicle|garage/i, /holiday|beach|sea/i]
 
 /** Embeds by concept. The last number is the same for all texts, as no real vector is zero. */
 const encode = (text: string): number[] => [...concepts.map((words) => (words.test(text) ? 1 : 0)), 0.1]

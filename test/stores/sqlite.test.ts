@@ -77,7 +77,7 @@ describe('sqliteStore', () => {
       await store.close()
       runSql(
         path,
-        'ALTER TABLE message DROP COLUMN payload; ALTER TABLE message DROP COLUMN branch; PRAGMA user_version = 3',
+        "ALTER TABLE message DROP COLUMN payload; ALTER TABLE message DROP COLUMN branch; ALTER TABLE message ADD COLUMN terms TEXT NOT NULL DEFAULT ''; PRAGMA user_version = 3",
       )
       return path
     }
