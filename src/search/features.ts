@@ -4,7 +4,7 @@ import type { Matrix } from './matrix.ts'
 import { markers } from './passageTerms.ts'
 import type { ParsedQuery } from './query.ts'
 import { bm25, decay, type FeatureName } from './rankingWeights.ts'
-import { minSimilarity } from './wordTable.ts'
+import { minSimilarity, strongSimilarity } from './wordTable.ts'
 
 /** Terms in more than one of this many passages are ignored if the query has rarer ones. */
 const commonTermDivisor = 2
@@ -24,6 +24,8 @@ export type Features = {
   readonly byPassage: Readonly<Record<PassageFeature, Float32Array>>
   readonly byMessage: Readonly<Record<MessageFeature, Float32Array>>
   readonly byBurst: Readonly<Record<BurstFeature, Float32Array>>
+  /** 1 for passages with a word that means much the same as one of the query. */
+  readonly isRelated: Uint8Array
   /** Query terms that a passage contains, one bit each, rarest first. */
   readonly masks: Uint32Array
   /** Number of query terms that occur in the index. */
@@ -45,6 +47,7 @@ export class FeatureExtractor {
   }
   private byBurst = { burstBest: new Float32Array(), burstWords: new Float32Array() }
   private masks = new Uint32Array()
+  private isRelated = new Uint8Array()
   /** Best similarity of the current query word per passage, and the passages that have one. */
   private similarities = new Float32Array()
   private similarRows = new Uint32Array()
@@ -74,8 +77,8 @@ export class FeatureExtractor {
     this.meaningOf.fill(0, 0, endMessage)
     maximumByGroup(this.byMessage.wordsOf, this.index.messages.bursts.values, endMessage, this.byBurst.burstBest)
     scale(this.byBurst.burstWords, this.index.burstCount)
-    const { byPassage, byMessage, byBurst, masks } = this
-    return { byPassage, byMessage, byBurst, masks, termCount: terms.length }
+    const { byPassage, byMessage, byBurst, isRelated, masks } = this
+    return { byPassage, byMessage, byBurst, isRelated, masks, termCount: terms.length }
   }
 
   private reset(): void {
@@ -87,6 +90,7 @@ export class FeatureExtractor {
       this.byMessage = { wordsOf: create(), wordsNear: create(), wordsAround: create(), meaningNear: create() }
       this.byBurst = { burstBest: create(), burstWords: create() }
       this.masks = new Uint32Array(capacity)
+      this.isRelated = new Uint8Array(capacity)
       this.similarities = create()
       this.similarRows = new Uint32Array(capacity)
       this.meaningOf = create()
@@ -99,6 +103,7 @@ export class FeatureExtractor {
     for (const column of Object.values(this.byMessage)) column.fill(0, 0, messageCount)
     for (const column of Object.values(this.byBurst)) column.fill(0, 0, burstCount)
     this.masks.fill(0, 0, rowCount)
+    this.isRelated.fill(0, 0, rowCount)
     this.burstLengths.fill(0, 0, burstCount)
   }
 
@@ -183,6 +188,7 @@ export class FeatureExtractor {
         if (posting === undefined) continue
         const value = ((similarity - minSimilarity) / (1 - minSimilarity)) * Math.min(ownIdf, this.idfOf(posting))
         count = this.raise(posting, value, endRow, count)
+        if (similarity >= strongSimilarity) this.markRelated(posting, endRow)
       }
       for (let at = 0; at < count; at++) {
         const row = similarRows[at] as number
@@ -190,6 +196,10 @@ export class FeatureExtractor {
         similarities[row] = 0
       }
     }
+  }
+
+  private markRelated({ rows: { values, length } }: Posting, endRow: number): void {
+    for (let at = 0; at < length && (values[at] as number) < endRow; at++) this.isRelated[values[at] as number] = 1
   }
 
   /** Raises the similarity of the passages of a posting to `value`. Returns the number of passages that have one. */

@@ -6,7 +6,7 @@ import { type IndexedText, LexicalIndex, type LexicalIndexSnapshot } from './lex
 import { Matrix } from './matrix.ts'
 import { markers } from './passageTerms.ts'
 import { type ParsedQuery, parseQuery, splitQuestion } from './query.ts'
-import { lexicalWeights, type RankingWeights, semanticWeights } from './rankingWeights.ts'
+import { lexicalWeights, type RankingWeights, semanticWeights, weightsForSearch } from './rankingWeights.ts'
 import { type ScoredRow, selectHighest } from './topK.ts'
 
 /** A ranked passage: number of its message, its number within the message, and the main parts of its score. */
@@ -169,7 +169,8 @@ export class Ranker {
   private score(features: Features, query: ParsedQuery, endRow: number, limits: RankLimits): void {
     if (this.scores.length < endRow) this.scores = new Float32Array(endRow * 2)
     const weights = this.weights
-    weighFeatures(features, this.index, query, weights.features, endRow, this.scores)
+    const featureWeights = limits.budget === undefined ? weightsForSearch(weights) : weights.features
+    weighFeatures(features, this.index, query, featureWeights, endRow, this.scores)
     const { scores } = this
     const { messages, markers: marked } = this.index.passages
     const speakers = this.index.messages.speakers.values
@@ -232,13 +233,14 @@ export class Ranker {
    * or have a neighbour that does; a context may also show what fits the topic.
    */
   private eligibility(features: Features, endRow: number, limits: RankLimits): (row: number) => boolean {
-    const { words, meaning } = features.byPassage
+    const { words } = features.byPassage
     const { wordsOf } = features.byMessage
+    const { isRelated } = features
     const { messages, lengths } = this.index.passages
     const { times, previous, next } = this.index.messages
     const endMessage = endRow === 0 ? 0 : (messages.values[endRow - 1] as number) + 1
     const hasMatch = (row: number, message: number): boolean => {
-      if ((words[row] as number) > 0 || (meaning[row] as number) > 0) return true
+      if ((words[row] as number) > 0 || isRelated[row] === 1) return true
       const [before, after] = [previous.values[message] as number, next.values[message] as number]
       return (
         (before > 0 && (wordsOf[before - 1] as number) > 0) ||
@@ -297,7 +299,7 @@ export class Ranker {
     return distinct
   }
 
-  private describe(row: number, score: number, { byPassage, byMessage }: Features): RankedPassage {
+  private describe(row: number, score: number, { byPassage, byMessage, isRelated }: Features): RankedPassage {
     const message = this.index.passages.messages.values[row] as number
     return {
       message,
@@ -305,7 +307,7 @@ export class Ranker {
       score,
       why: {
         words: byPassage.words[row] as number,
-        related: byPassage.meaning[row] as number,
+        related: isRelated[row] === 1 ? (byPassage.meaning[row] as number) : 0,
         nearby: byMessage.wordsNear[message] as number,
       },
     }

@@ -73,5 +73,30 @@ export const semanticWeights: RankingWeights = {
 /** Weights without a word table. */
 export const lexicalWeights: RankingWeights = {
   ...semanticWeights,
-  features: { ...semanticWeights.features, meaning: 0, meaningBeside: 0, meaningNear: 0, topic: 0 },
+  features: {
+    ...semanticWeights.features,
+    words: 1,
+    wordsBeside: 0.2,
+    wordsNear: 0.5,
+    wordsAround: 0.4,
+    meaning: 0,
+    meaningBeside: 0,
+    meaningNear: 0,
+    topic: 0,
+  },
+  density: 0.25,
+  baseTokens: 35,
 }
+
+/**
+ * Factor of the features that come from the surroundings of a passage, in a search for single results: a context shows
+ * what was said around a match, a list of results shows the match.
+ */
+const surroundingsInSearch = 0.35
+const surroundings: readonly FeatureName[] = ['wordsNear', 'wordsAround', 'meaningNear', 'burstBest', 'burstWords']
+
+/** Returns the weights of features for a search without a token budget. */
+export const weightsForSearch = ({ features }: RankingWeights): RankingWeights['features'] => ({
+  ...features,
+  ...Object.fromEntries(surroundings.map((name) => [name, surroundingsInSearch * features[name]])),
+})

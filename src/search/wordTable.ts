@@ -8,6 +8,8 @@ type RelatedStem = ReturnType<WordTable['relatedStems']>[number]
 
 /** Stems below this cosine are unrelated. */
 export const minSimilarity = 0.45
+/** Stems from this cosine on mean much the same: a search returns a text for such a word alone. */
+export const strongSimilarity = 0.6
 
 /** First bytes of a table file: `TKW1`. */
 const magic = 0x31574b54

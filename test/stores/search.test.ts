@@ -20,16 +20,16 @@ describe('the search index', () => {
     await using reader = await openMemory({ store: two })
     await writer.append(
       'acme:a',
-      Array.from({ length: 40 }, (_, at) => user(`alpha ${at}`)),
+      Array.from({ length: 40 }, (_, at) => user(`granite ${at}`)),
     )
     await writer.append(
       'acme:b',
-      Array.from({ length: 40 }, (_, at) => user(`beta ${at}`)),
+      Array.from({ length: 40 }, (_, at) => user(`violin ${at}`)),
     )
-    await reader.search('acme', 'alpha')
+    await reader.search('acme', 'granite')
     await writer.forget({ key: 'acme:a', messageId: 'm1' })
     const searches = await Promise.all(
-      Array.from({ length: 8 }, (_, at) => reader.search('acme', at % 2 === 0 ? 'alpha' : 'beta', { limit: 100 })),
+      Array.from({ length: 8 }, (_, at) => reader.search('acme', at % 2 === 0 ? 'granite' : 'violin', { limit: 100 })),
     )
     for (const [at, hits] of searches.entries()) {
       expect([hits.length, new Set(hits.map(({ key, entry }) => `${key} ${entry.id}`)).size]).toEqual(
