@@ -28,8 +28,8 @@ export type Features = {
   readonly isRelated: Uint8Array
   /** Query terms that a passage contains, one bit each, rarest first. */
   readonly masks: Uint32Array
-  /** Number of query terms that occur in the index. */
-  readonly termCount: number
+  /** Highest BM25 score of a passage, or half the highest similarity if that is more: comparable between indexes. */
+  readonly strength: number
 }
 type PassageFeature = 'words' | 'meaning' | 'topic'
 type MessageFeature = 'wordsOf' | 'wordsNear' | 'wordsAround' | 'meaningNear'
@@ -67,8 +67,7 @@ export class FeatureExtractor {
     this.addWords(terms, endRow)
     if (table !== undefined) this.addMeaning(query, table, endRow)
     if (table !== undefined && topics !== undefined) this.addTopic(query, table, topics, endRow)
-    scale(this.byPassage.words, endRow)
-    scale(this.byPassage.meaning, endRow)
+    const strength = Math.max(scale(this.byPassage.words, endRow), 0.5 * scale(this.byPassage.meaning, endRow))
     const { messages } = this.index.passages
     const endMessage = endRow === 0 ? 0 : (messages.values[endRow - 1] as number) + 1
     maximumByGroup(this.byPassage.words, messages.values, endRow, this.byMessage.wordsOf)
@@ -78,7 +77,7 @@ export class FeatureExtractor {
     maximumByGroup(this.byMessage.wordsOf, this.index.messages.bursts.values, endMessage, this.byBurst.burstBest)
     scale(this.byBurst.burstWords, this.index.burstCount)
     const { byPassage, byMessage, byBurst, isRelated, masks } = this
-    return { byPassage, byMessage, byBurst, isRelated, masks, termCount: terms.length }
+    return { byPassage, byMessage, byBurst, isRelated, masks, strength }
   }
 
   private reset(): void {
@@ -285,13 +284,14 @@ type SpreadFeature = (typeof spreadFeatures)[number]
 const negligible = 1e-4
 const fade = (value: number): number => (value > negligible ? value : 0)
 
-/** Divides values by their maximum. */
-function scale(values: Float32Array, end: number): void {
+/** Divides values by their maximum, and returns it. */
+function scale(values: Float32Array, end: number): number {
   let highest = 0
   for (let at = 0; at < end; at++) if ((values[at] as number) > highest) highest = values[at] as number
-  if (highest === 0) return
+  if (highest === 0) return 0
   const factor = 1 / highest
   for (let at = 0; at < end; at++) values[at] = (values[at] as number) * factor
+  return highest
 }
 
 function maximumByGroup(values: Float32Array, groups: Uint32Array, end: number, target: Float32Array): void {

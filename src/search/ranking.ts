@@ -56,6 +56,8 @@ export class Ranker {
   /** Sum of the word vectors of each passage. */
   private topics: Matrix | undefined
   private scores = new Float32Array()
+  /** How well the best passage matched the last query, by which the scores of two rankers are compared. */
+  strength = 0
   /** Factor by which the score of a passage falls with its cost. */
   private readonly densities = new Column(float64Array)
   private totalCost = 0
@@ -122,6 +124,7 @@ export class Ranker {
     const query = parseQuery(text, limits.extractors)
     const endRow = this.rowsBefore(limits.before)
     const parts = splitQuestion(text, limits.extractors)
+    this.strength = 0
     return parts.length === 0
       ? this.rankQuery(query, endRow, limits)
       : this.rankParts([query, ...parts], endRow, limits)
@@ -129,6 +132,7 @@ export class Ranker {
 
   private rankQuery(query: ParsedQuery, endRow: number, limits: RankLimits): RankedPassage[] {
     const features = this.extract(query, endRow)
+    this.strength = Math.max(this.strength, features.strength)
     this.score(features, query, endRow, limits)
     const isEligible = this.eligibility(features, endRow, limits)
     const selected = selectHighest(this.scores, endRow, this.capacityFor(limits), isEligible)

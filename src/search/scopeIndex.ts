@@ -68,6 +68,8 @@ type DerivedRow = { readonly row: number; readonly entry: DerivedEntry }
 
 /** Entries that the vector of a query can raise. */
 const maxSimilarEntries = 1_000
+/** Strength of an index in which only the vector of the query matches. */
+const minStrength = 0.5
 /** Weight of an embedder's similarity in the score, unless it names another one. */
 const defaultVectorWeight = 0.4
 
@@ -237,6 +239,7 @@ export class ScopeIndex {
       nameOf({ key: messageKey(message), id: formatMessageId(this.messageRanker.sequenceAt(message)) })
     const matches = isWanted('message') ? rankBy(this.messageRanker, limits, nameOfMessage).map(toMatch) : []
     if (query.kinds?.every((kind) => kind === 'message')) return matches
+    const messageStrength = this.messageRanker.strength
     const entryAt = (row: number): KeyedEntry => this.derivedEntries[row] as KeyedEntry
     const nameOfEntry = (row: number): string => nameOf({ key: entryAt(row).key, id: entryAt(row).entry.id })
     // Rank all derived entries: with a limit, one kind could crowd out another before the filter below.
@@ -245,7 +248,9 @@ export class ScopeIndex {
       const { key, entry } = entryAt(message)
       if (isWanted(entry.kind)) matches.push(withCosine({ key, id: entry.id, sequence: 0, passage, score, why }))
     }
-    return matches
+    const strengthOf = ({ sequence }: SearchMatch): number =>
+      (sequence > 0 ? messageStrength : this.derivedRanker.strength) || minStrength
+    return matches.map((match) => ({ ...match, score: match.score * strengthOf(match) }))
   }
 
   private rankByVector(query: IndexQuery, maxResults: number): SearchMatch[] {

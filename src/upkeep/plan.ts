@@ -157,8 +157,9 @@ const endOffset = (message: Message | undefined): Tokens =>
 export function maxSummaryTokens({ bands, budget }: Profile): Tokens {
   const band = bands.find(({ claim }) => 'kind' in claim && claim.kind === 'summary')
   const bandTokens = band === undefined ? 0 : maxBandTokens(band, budget)
-  // Unlimited if none is shown at this budget: a larger one may show it.
-  return bandTokens === 0 ? Number.POSITIVE_INFINITY : Math.max(16, bandTokens - 48)
+  // Unlimited if little or nothing is shown at this budget: a larger one may show all of it.
+  const isSmallBudget = typeof band?.maxShare === 'object' && budget <= band.maxShare.budget
+  return bandTokens === 0 || isSmallBudget ? Number.POSITIVE_INFINITY : Math.max(16, bandTokens - 48)
 }
 
 /** Lists the summaries of a tier in conversation order. */

@@ -8,6 +8,7 @@ import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import { noExpiry, type SessionChange, type SessionHead } from '../../src/domain/session.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { textAnalysis } from '../../src/stores/textAnalysis.ts'
 import { isCampaign, propertyTimeoutMs, seed } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from './tempPaths.ts'
@@ -221,7 +222,7 @@ describe('ramStore and sqliteStore', () => {
         fc.asyncProperty(steps, async (run) => {
           const file = newPath()
           const pair: StorePair = {
-            ram: ramStore(),
+            ram: ramStore({ analysis: textAnalysis }),
             disk: open(file),
             file,
             now: 1_000,
