@@ -1,5 +1,4 @@
 import { type DerivedEntry, formatPromotedId, type Message, type Tokens } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { type Band, maxBandTokens, type RenderStep } from '../domain/profile.ts'
 import { isInRanges } from '../domain/session.ts'
@@ -19,7 +18,7 @@ import { shareOf } from './bandShares.ts'
 import { type BandCandidates, isFullyExcluded } from './claimLimits.ts'
 import type { ContextCandidates } from './gatherCandidates.ts'
 import { cutPassage, joinPassages } from './joinPassages.ts'
-import { recordSkippedUnits, reportedMisses } from './misses.ts'
+import { budgetTooSmall, recordSkippedUnits, reportedMisses, shorteningSteps } from './misses.ts'
 import {
   firstSequence,
   isSendable,
@@ -98,9 +97,12 @@ class BudgetAllocator {
   }
 
   result(bands: readonly BandAllocation[]): Allocation {
-    const joined = joinPassages(this.#messages, this.#renderer)
+    const joined =
+      this.#passages.size === 0
+        ? { pieces: this.#messages, savedTokens: 0 }
+        : joinPassages(this.#messages, this.#renderer)
     return {
-      messages: joined.pieces,
+      messages: sortBySequence(joined.pieces),
       derived: this.#derived,
       overheadTokens: this.#overheadTokens,
       spentTokens: this.#spent - joined.savedTokens,
@@ -423,19 +425,6 @@ class BudgetAllocator {
   }
 }
 
-const budgetTooSmall = (budget: Tokens, minimum: Tokens): MemoryError =>
-  new MemoryError(
-    'budget-too-small',
-    `A budget of ${budget} tokens cannot hold the newest turn, even shortened. Use at least ${minimum}.`,
-    { param: 'budget', minimum },
-  )
-
-/** Returns the steps that shorten; all steps if none does. */
-function shorteningSteps(steps: readonly RenderStep[]): readonly RenderStep[] {
-  const shortening = steps.filter((step) => step.as !== 'whole')
-  return shortening.length === 0 ? steps : shortening
-}
-
 const newBandAllocation = (candidates: BandCandidates, used: Tokens): BandAllocation => ({
   candidates,
   band: candidates.band,
@@ -445,3 +434,12 @@ const newBandAllocation = (candidates: BandCandidates, used: Tokens): BandAlloca
   overhead: undefined,
   misses: [],
 })
+
+/** Sorts pieces into conversation order. They are mostly added from the newest back, so reversing is usually enough. */
+function sortBySequence(pieces: MessagePiece[]): readonly MessagePiece[] {
+  pieces.reverse()
+  const isSorted = pieces.every(
+    ({ unit }, at) => at === 0 || firstSequence((pieces[at - 1] as MessagePiece).unit) < firstSequence(unit),
+  )
+  return isSorted ? pieces : pieces.sort((a, b) => firstSequence(a.unit) - firstSequence(b.unit))
+}

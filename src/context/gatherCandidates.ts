@@ -50,8 +50,8 @@ export type GatherOptions = {
   /** Question that is not part of the session; undefined to use the newest turn. */
   readonly query: string | undefined
   readonly sharedEntries: readonly SharedEntries[]
-  /** Period that the question names. */
-  readonly period?: TimeRange | undefined
+  /** Returns the period that the question names; called only if messages are recalled. */
+  readonly period?: (() => TimeRange | undefined) | undefined
   /** Returns the tokens of a derived entry shown whole. */
   readonly tokenCostOf: (entry: DerivedEntry) => Tokens
   /**
@@ -97,7 +97,7 @@ export function* gatherCandidates(
     else if ('recalled' in claim)
       candidates.units = yield* reader.recall(question, {
         limit: claim.recalled.limit,
-        period,
+        findPeriod: period,
         budget: recallBudget(band, budget, budget - messageBudget + countClaimed(byPriority)),
       })
     else {
@@ -153,6 +153,31 @@ function liesBeyond(sent: readonly SequenceRange[], entry: DerivedEntry): boolea
       ({ message, session }) => session !== undefined || !isInRanges(sent, parseMessageId(message) ?? 0),
     )
   )
+}
+
+const profilesBeyond = new WeakMap<Profile, Profile>()
+
+/** The profile for what lies beyond a client's own conversation: its bands without those that show the conversation. */
+export const profileBeyond = (profile: Profile): Profile =>
+  getOrCompute(profilesBeyond, profile, () => ({
+    ...profile,
+    bands: profile.bands.filter(({ claim }) => 'kind' in claim || 'recalled' in claim),
+  }))
+
+const profilesForSmallBudgets = new WeakMap<Profile, Profile>()
+
+/**
+ * The profile for a budget. Where the tail is a share of a small budget, the beginning of the prompt changes with every
+ * turn anyway; derived entries are then shown in one block with recalled messages, which saves the framing of another.
+ */
+export function profileForBudget(profile: Profile, budget: Tokens): Profile {
+  const isSmall = profile.bands.some(({ claim }) => 'tail' in claim && budget <= claim.tail.smallBudget.budget)
+  return isSmall
+    ? getOrCompute(profilesForSmallBudgets, profile, () => ({
+        ...profile,
+        bands: profile.bands.map((band) => ('kind' in band.claim ? { ...band, volatile: true } : band)),
+      }))
+    : profile
 }
 
 const none: readonly never[] = []

@@ -5,14 +5,11 @@ import type { PassageRange } from '../text/passages.ts'
 import type { MessagePiece } from './allocation.ts'
 import { firstSequence, type Renderer, renderModeOf, singleUnit, type Unit } from './render.ts'
 
-/**
- * Joins the shown passages of each message into one piece, which costs no more than they do. Returns the pieces in
- * conversation order.
- */
+/** Joins the shown passages of each message into one piece, which costs no more than they do. */
 export function joinPassages(
   pieces: readonly MessagePiece[],
   renderer: Renderer,
-): { pieces: readonly MessagePiece[]; savedTokens: Tokens } {
+): { pieces: MessagePiece[]; savedTokens: Tokens } {
   const joined: MessagePiece[] = []
   const parts = new Map<number, MessagePiece[]>()
   let savedTokens = 0
@@ -25,7 +22,7 @@ export function joinPassages(
     joined.push(piece)
     savedTokens += sumTokens(group) - piece.rendering.tokens
   }
-  return { pieces: sortBySequence(joined), savedTokens }
+  return { pieces: joined, savedTokens }
 }
 
 /** Share of the estimated length that is taken, because some text needs more tokens than the average of its message. */
@@ -60,12 +57,3 @@ function joinPieces(parts: readonly MessagePiece[], renderer: Renderer): Message
 }
 
 const startOf = ({ unit }: MessagePiece): number => unit.passage?.[0] ?? 0
-
-/** Sorts pieces into conversation order. They are mostly added from the newest back, so reversing is usually enough. */
-function sortBySequence(pieces: MessagePiece[]): readonly MessagePiece[] {
-  pieces.reverse()
-  const isSorted = pieces.every(
-    ({ unit }, at) => at === 0 || firstSequence((pieces[at - 1] as MessagePiece).unit) < firstSequence(unit),
-  )
-  return isSorted ? pieces : pieces.sort((a, b) => firstSequence(a.unit) - firstSequence(b.unit))
-}

@@ -1,4 +1,6 @@
-import type { SequenceRange } from '../domain/entry.ts'
+import type { SequenceRange, Tokens } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import type { RenderStep } from '../domain/profile.ts'
 import type { BandAllocation, Miss } from './allocation.ts'
 import { firstSequence, lastSequence } from './render.ts'
 
@@ -20,4 +22,17 @@ export function recordSkippedUnits({ candidates: { units }, band, misses }: Band
   const run: SequenceRange =
     'first' in band.claim ? [firstSequence(next), lastSequence(last)] : [firstSequence(last), lastSequence(next)]
   misses.push({ run, cause: cause === 'too-long' ? 'after-miss' : cause })
+}
+
+export const budgetTooSmall = (budget: Tokens, minimum: Tokens): MemoryError =>
+  new MemoryError(
+    'budget-too-small',
+    `A budget of ${budget} tokens cannot hold the newest turn, even shortened. Use at least ${minimum}.`,
+    { param: 'budget', minimum },
+  )
+
+/** Returns the steps that shorten; all steps if none does. */
+export function shorteningSteps(steps: readonly RenderStep[]): readonly RenderStep[] {
+  const shortening = steps.filter((step) => step.as !== 'whole')
+  return shortening.length === 0 ? steps : shortening
 }

@@ -50,6 +50,12 @@ function estimateTokens({ messages, passage }: Unit): Tokens {
   return passage === undefined ? lineTokens : Math.ceil((lineTokens * (passage[1] - passage[0])) / content.length)
 }
 
+type RecallOptions = {
+  readonly limit: number
+  readonly findPeriod: (() => TimeRange | undefined) | undefined
+  readonly budget: Tokens
+}
+
 /** Newest turn of the user with the units after it, and the system message that opens the session. */
 export type NewestTurn = {
   readonly newestTurn: Unit | undefined
@@ -105,15 +111,13 @@ export class SessionReader {
    * Searches the unclaimed messages for passages that matter to the question; those from the named period come first.
    * The newest of the other messages follow, as far as the passages leave room for them.
    */
-  *recall(
-    text: string,
-    { limit, period, budget }: { limit: number; period: TimeRange | undefined; budget: Tokens },
-  ): ContextQuery<readonly Unit[]> {
+  *recall(text: string, { limit, findPeriod, budget }: RecallOptions): ContextQuery<readonly Unit[]> {
     const before = this.#firstClaimedSequence(this.#head.lastSequence + 1)
     const after = this.#lastSequenceOfFirst()
     if (before <= after + 1 || limit === 0 || budget <= 0 || this.#isAllSent()) return none
     const search: IndexQuery = { text, kinds: ['message'], before, limit, budget }
     const { hits } = yield { search }
+    const period = findPeriod?.()
     const periodHits =
       period === undefined ? [] : (yield { search: { ...search, from: period.from, to: period.to - 1 } }).hits
     const isFullClient = this.#sentByClient.length > 0

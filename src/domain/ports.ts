@@ -170,6 +170,16 @@ export interface WordTable {
   addTo(sum: Float32Array, row: number, factor?: number): void
   /** Stems with a related meaning and their cosines, without the stem itself. */
   relatedStems(stem: string): readonly { readonly stem: string; readonly similarity: number }[]
+  /** Creates an empty list of vectors of this length. */
+  createVectors(): VectorList
+}
+
+/** Vectors that are compared with a query by their cosine. */
+export interface VectorList {
+  /** Adds a vector and returns its position. */
+  add(values: Float32Array): number
+  /** Returns the cosine of each vector with the query. The result is valid until the next call. */
+  scores(query: Float32Array): Float32Array
 }
 
 /** Converts text of one language to the terms of a search index. */

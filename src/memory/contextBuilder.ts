@@ -5,10 +5,11 @@ import {
   gatherCandidates,
   isVisible,
   maxPassages,
+  profileBeyond,
+  profileForBudget,
   type SharedEntries,
   toPassages,
 } from '../context/gatherCandidates.ts'
-import { profileBeyond, profileForBudget } from '../context/profileVariants.ts'
 import type { Renderer } from '../context/render.ts'
 import type { ContextQuery, ReadRequest, ReadResponse } from '../context/sessionReader.ts'
 import type { DerivedEntry, Message, Millis, SequenceRange, Tokens } from '../domain/entry.ts'
@@ -16,7 +17,7 @@ import { checkOption } from '../domain/error.ts'
 import { filesKey, type Key, personKey, scopeKey } from '../domain/key.ts'
 import type { Degradation, Origin, Provider } from '../domain/ledger.ts'
 import type { Clock, SearchIndex, Store } from '../domain/ports.ts'
-import { type Band, type Framing, framings, type Profile } from '../domain/profile.ts'
+import { type Framing, framings, type Profile } from '../domain/profile.ts'
 import { createEmptyHead, isExpired, type SessionHead } from '../domain/session.ts'
 import type { WorkSelection } from '../selection/workSelection.ts'
 import type { FindPeriod, Period } from '../text/dates.ts'
@@ -148,16 +149,14 @@ export class ContextBuilder {
     const isStored = [undefined, head.lastUserMessage?.content, stored.lastUserMessage?.content].includes(options.query)
     const query = isStored && sentByClient === undefined ? undefined : options.query
     const question = query ?? head.lastUserMessage?.content ?? ''
-    // Only recall filters by time; a trace may be replayed under a profile that recalls.
-    const needsPeriod = options.traced === true || profile.bands.some(isRecallBand)
-    const when = needsPeriod
-      ? this.#parsePeriod(question, query === undefined ? head.lastUserMessage?.at : undefined)
-      : undefined
+    const period = () => this.#parsePeriod(question, query === undefined ? head.lastUserMessage?.at : undefined)
+    // A trace may be replayed under a profile that recalls.
+    const when = options.traced === true ? period() : undefined
     const contextQuery = gatherCandidates(head, profile, {
       budget,
       query,
       sharedEntries: known,
-      period: when,
+      period,
       tokenCostOf: (entry) => renderer.tokenCostOf(entry),
       sentByClient,
       work: this.deps.work,
@@ -241,7 +240,6 @@ export const withDegraded = (context: LazyContext, degraded: readonly Degradatio
     ? context
     : { ...context, ledger: { ...context.ledger, degraded: [...context.ledger.degraded, ...degraded] } }
 
-const isRecallBand = ({ claim }: Band): boolean => 'recalled' in claim
 const shareKnowledge = (from: Origin, { derived }: SessionHead): SharedEntries => ({
   from,
   entries: derived.filter(isKnowledge),

@@ -1,6 +1,5 @@
 import { composeContext } from '../context/composeContext.ts'
-import { addPassages, gatherCandidates, isVisible } from '../context/gatherCandidates.ts'
-import { profileForBudget } from '../context/profileVariants.ts'
+import { addPassages, gatherCandidates, isVisible, profileForBudget } from '../context/gatherCandidates.ts'
 import { compareLedgers, createReadResponder, type Difference, runContextQuery, type Trace } from '../context/replay.ts'
 import type { Message } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
@@ -53,7 +52,7 @@ export const replayer: Replayer = {
       budget,
       query,
       sharedEntries: visible.filter(({ from }) => from !== 'files'),
-      period: when,
+      period: () => when,
       tokenCostOf: (entry) => renderer.tokenCostOf(entry),
       work,
     })

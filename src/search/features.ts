@@ -1,10 +1,8 @@
-import type { WordTable } from '../domain/ports.ts'
+import type { VectorList, WordTable } from '../domain/ports.ts'
 import type { LexicalIndex, Posting } from './lexicalIndex.ts'
-import type { Matrix } from './matrix.ts'
 import { markers } from './passageTerms.ts'
 import type { ParsedQuery } from './query.ts'
-import { bm25, decay, type FeatureName } from './rankingWeights.ts'
-import { minSimilarity, strongSimilarity } from './wordTable.ts'
+import { bm25, decay, type FeatureName, minSimilarity, strongSimilarity } from './rankingWeights.ts'
 
 /** Terms in more than one of this many passages are ignored if the query has rarer ones. */
 const commonTermDivisor = 2
@@ -61,7 +59,7 @@ export class FeatureExtractor {
   }
 
   /** Computes the features of the first `endRow` passages, all scaled to at most 1. */
-  extract(query: ParsedQuery, endRow: number, table: WordTable | undefined, topics: Matrix | undefined): Features {
+  extract(query: ParsedQuery, endRow: number, table: WordTable | undefined, topics: VectorList | undefined): Features {
     this.reset()
     const terms = this.selectTerms(query.terms)
     this.addWords(terms, endRow)
@@ -217,7 +215,7 @@ export class FeatureExtractor {
   }
 
   /** Computes how much closer than the average each passage is to the topic of the query. */
-  private addTopic({ terms }: ParsedQuery, table: WordTable, topics: Matrix, endRow: number): void {
+  private addTopic({ terms }: ParsedQuery, table: WordTable, topics: VectorList, endRow: number): void {
     const vector = new Float32Array(table.dimensions)
     let isEmpty = true
     for (const term of terms.keys()) {

@@ -1,9 +1,8 @@
 import type { Millis, Tokens } from '../domain/entry.ts'
-import type { TermExtractor, WordTable } from '../domain/ports.ts'
+import type { TermExtractor, VectorList, WordTable } from '../domain/ports.ts'
 import { Column, float64Array } from './column.ts'
 import { FeatureExtractor, type Features, weighFeatures } from './features.ts'
 import { type IndexedText, LexicalIndex, type LexicalIndexSnapshot } from './lexicalIndex.ts'
-import { Matrix } from './matrix.ts'
 import { markers } from './passageTerms.ts'
 import { type ParsedQuery, parseQuery, splitQuestion } from './query.ts'
 import { lexicalWeights, type RankingWeights, semanticWeights, weightsForSearch } from './rankingWeights.ts'
@@ -54,9 +53,9 @@ export class Ranker {
   private readonly extractor = new FeatureExtractor(this.index)
   private readonly table: WordTable | undefined
   /** Sum of the word vectors of each passage. */
-  private topics: Matrix | undefined
+  private readonly topics: VectorList | undefined
   private scores = new Float32Array()
-  /** How well the best passage matched the last query, by which the scores of two rankers are compared. */
+  /** Match of the best passage with the last query, by which the scores of two rankers are compared. */
   strength = 0
   /** Factor by which the score of a passage falls with its cost. */
   private readonly densities = new Column(float64Array)
@@ -64,7 +63,7 @@ export class Ranker {
 
   constructor(table?: WordTable) {
     this.table = table
-    this.topics = table && new Matrix(table.dimensions)
+    this.topics = table?.createVectors()
   }
 
   /** Number of messages. */
@@ -179,6 +178,8 @@ export class Ranker {
     const { messages, markers: marked } = this.index.passages
     const speakers = this.index.messages.speakers.values
     const speakerFactors = this.speakerFactors(query, weights)
+    // A list of results has no budget that long answers could use up.
+    const [userFactor, longFactor] = limits.budget === undefined ? [1, 1] : [weights.user, weights.longMessage]
     let highest = 0
     for (let row = 0; row < endRow; row++) {
       const message = messages.values[row] as number
@@ -186,10 +187,10 @@ export class Ranker {
       const score =
         (scores[row] as number) *
         (speakerFactors[speakers[message] as number] as number) *
-        (isUser ? weights.user : 1) *
+        (isUser ? userFactor : 1) *
         (query.asksLatest ? 1 + latestBonus * this.recencyOf(message) : 1) *
         (query.isNegated && ((marked.values[row] as number) & markers.negation) !== 0 ? negationFactor : 1) *
-        (this.isWhole(row, message) ? 1 : weights.longMessage)
+        (this.isWhole(row, message) ? 1 : longFactor)
       scores[row] = score
       if (score > highest) highest = score
     }

@@ -47,6 +47,11 @@ export const bm25 = { saturation: 1.2, length: 0.5, burstLength: 0.75 }
 /** Share that a message passes on to the next one, for `wordsNear` and `wordsAround`. */
 export const decay = { near: 0.5, around: 0.93 }
 
+/** Stems below this cosine are unrelated. */
+export const minSimilarity = 0.45
+/** Stems from this cosine on mean much the same: a search returns a text for such a word alone. */
+export const strongSimilarity = 0.6
+
 /** Weights with a word table. */
 export const semanticWeights: RankingWeights = {
   features: {

@@ -1,15 +1,11 @@
 import { MemoryError } from '../domain/error.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { LruCache } from '../domain/lruCache.ts'
-import type { WordTable } from '../domain/ports.ts'
+import type { VectorList, WordTable } from '../domain/ports.ts'
 import { Matrix } from './matrix.ts'
+import { minSimilarity } from './rankingWeights.ts'
 
 type RelatedStem = ReturnType<WordTable['relatedStems']>[number]
-
-/** Stems below this cosine are unrelated. */
-export const minSimilarity = 0.45
-/** Stems from this cosine on mean much the same: a search returns a text for such a word alone. */
-export const strongSimilarity = 0.6
 
 /** First bytes of a table file: `TKW1`. */
 const magic = 0x31574b54
@@ -69,6 +65,10 @@ export class PackedWordTable implements WordTable {
 
   relatedStems(stem: string): readonly RelatedStem[] {
     return getOrCompute(this.related, stem, () => this.findRelated(stem))
+  }
+
+  createVectors(): VectorList {
+    return new Matrix(this.dimensions)
   }
 
   private findRelated(stem: string): readonly RelatedStem[] {
