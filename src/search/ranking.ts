@@ -134,6 +134,7 @@ export class Ranker {
     this.strength = Math.max(this.strength, features.strength)
     this.score(features, query, endRow, limits)
     const isEligible = this.eligibility(features, endRow, limits)
+    if (limits.budget !== undefined) this.raiseOnlyMatch(features, endRow, limits.budget, isEligible)
     const selected = selectHighest(this.scores, endRow, this.capacityFor(limits), isEligible)
     return this.selectDistinct(this.placeQuestions(selected, features), limits).map(({ row, score }) =>
       this.describe(row, score, features),
@@ -203,6 +204,37 @@ export class Ranker {
   /** Returns 0 for the oldest message and 1 for the newest. */
   private recencyOf(message: number): number {
     return message / Math.max(1, this.index.messageCount - 1)
+  }
+
+  /**
+   * Puts a passage first that alone matches the question, if it uses less than half of the budget: by score per token,
+   * its short neighbours could crowd it out.
+   */
+  private raiseOnlyMatch(
+    { byPassage: { words, meaning } }: Features,
+    endRow: number,
+    budget: Tokens,
+    isEligible: (row: number) => boolean,
+  ): void {
+    const { scores } = this
+    const { features } = this.weights
+    const { costs, messages } = this.index.passages
+    let [best, bestMatch, otherMatch, highest] = [-1, 0, 0, 0]
+    for (let row = 0; row < endRow; row++) {
+      if ((scores[row] as number) > highest) highest = scores[row] as number
+      const match = features.words * (words[row] as number) + features.meaning * (meaning[row] as number)
+      if (match <= otherMatch || !isEligible(row)) continue
+      const isSameMessage = best >= 0 && messages.values[row] === messages.values[best]
+      if (match <= bestMatch) {
+        if (!isSameMessage) otherMatch = match
+        continue
+      }
+      if (!isSameMessage) otherMatch = bestMatch
+      best = row
+      bestMatch = match
+    }
+    const isOnlyMatch = best >= 0 && otherMatch < onlyMatchShare * bestMatch
+    if (isOnlyMatch && 2 * (costs.values[best] as number) <= budget) scores[best] = highest / justBelow
   }
 
   private get weights(): RankingWeights {
@@ -356,6 +388,8 @@ const partFactor = 0.8
 /** A question about the present raises the newest message by this share. */
 const latestBonus = 0.3
 const negationFactor = 1.15
+/** A passage alone matches the question if no other message has more than this share of its match. */
+const onlyMatchShare = 0.6
 /** More terms than a passage can have. */
 const maxTerms = 65_536
 /** Hits for a context, however long they are, so that short ones can fill its rest. */

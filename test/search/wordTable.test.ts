@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest'
+import { PackedWordTable } from '../../src/search/wordTable.ts'
+import { wordTable } from '../../src/stores/textAnalysis.ts'
+
+describe('the word table', () => {
+  it('of this package › knows words of related meaning, without the word itself', () => {
+    const related = new Map(
+      wordTable()
+        .relatedStems('kid')
+        .map(({ stem, similarity }) => [stem, similarity]),
+    )
+    expect(related.get('child') ?? related.get('children')).toBeGreaterThan(0.6)
+    expect(related.has('kid')).toBe(false)
+    expect(related.has('engin')).toBe(false)
+    expect(wordTable().relatedStems('zzyzx')).toEqual([])
+  })
+
+  it('adds the weighted vector of a stem to a sum', () => {
+    const table = wordTable()
+    const [once, twice] = [new Float32Array(table.dimensions), new Float32Array(table.dimensions)]
+    const row = table.rowOf('river') as number
+    table.addTo(once, row)
+    table.addTo(twice, row, 2)
+    expect(once.some((value) => value !== 0)).toBe(true)
+    expect([...twice]).toEqual([...once].map((value) => 2 * value))
+  })
+
+  it.each([0, 10, 24, 5_000])('of %d other bytes › is refused', (length) => {
+    expect(() => new PackedWordTable(new Uint8Array(length))).toThrow('This is not a word table.')
+  })
+})
