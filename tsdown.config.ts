@@ -8,6 +8,7 @@ export default defineConfig({
     'src/memory/secretMasker.ts',
     'src/lifecycle/lifecycle.ts',
     'src/memory/embedding.ts',
+    'src/search/wordTable.ts',
     'src/memory/replay.ts',
     'src/stores/conformance.ts',
     'src/stores/ram.ts',

@@ -37,6 +37,7 @@ const endSteps: readonly RenderStep[] = [whole, { as: 'end' }]
 const newestTurnSteps: readonly RenderStep[] = [whole, { as: 'squeeze' }, { as: 'fit' }]
 /** Share of the budget for the newest stored turn if the question is not part of a session that is too long. */
 const unaskedTurnShare = 0.1
+const minUnaskedTokens = 40
 /** With less room than this, no passage is begun. */
 const minBeginningTokens = 30
 /** With less room than this, no render step is tried. */
@@ -155,7 +156,7 @@ class BudgetAllocator {
   /** Tokens for the newest stored turn if the question is not part of the session: those of a limited tail. */
   #maxUnaskedTokens(): Tokens {
     const tail = this.#input.bands.find(({ band, limit }) => 'tail' in band.claim && limit < this.#budget)
-    if (tail !== undefined) return tail.limit
+    if (tail !== undefined) return Math.max(tail.limit, minUnaskedTokens)
     return this.#budget * (this.#input.pressure.history <= 0.85 * this.#budget ? 1 : unaskedTurnShare)
   }
 

@@ -25,6 +25,9 @@ const latestQuestion =
 const allQuestion = /\b(?:all|every|each|list|which ones|how many (?:different|times))\b/i
 const negatedQuestion = /\b(?:never|not|no longer|without|avoid|dislike|hate)\b|n['’]t\b/i
 
+/** In a longer text, a negation is seldom what the question is about. */
+const maxNegatedCharacters = 120
+
 export function parseQuery(query: string, extractors: readonly TermExtractor[] = [englishExtractor]): ParsedQuery {
   const text = query.slice(0, maxQueryCharacters)
   return {
@@ -34,21 +37,22 @@ export function parseQuery(query: string, extractors: readonly TermExtractor[] =
     asksNumber: numberQuestion.test(text),
     asksLatest: latestQuestion.test(text),
     asksAll: allQuestion.test(text),
-    isNegated: negatedQuestion.test(text),
+    isNegated: text.length <= maxNegatedCharacters && negatedQuestion.test(text),
   }
 }
 
 /** Separates two questions in one sentence or two. */
 const partBoundary = /\?\s+|;\s+|,?\s+(?:and|or|as well as|versus|vs\.?|compared (?:to|with))\s+/i
+/** Each part is a question of its own: `Where is the key and who has it?` */
+const questionStart =
+  /^\s*(?:what|when|where|who|whom|whose|which|why|how|did|do|does|is|are|was|were|has|have|can|could|would|will)\b/i
 /** A part with fewer terms says too little. */
 const minPartTerms = 2
 
 /** Returns the parts of a question that asks two things; none if it asks one. */
 export function splitQuestion(query: string, extractors?: readonly TermExtractor[]): readonly ParsedQuery[] {
-  const parts = query
-    .slice(0, maxQueryCharacters)
-    .split(partBoundary)
-    .map((part) => parseQuery(part, extractors))
-    .filter(({ terms }) => terms.size >= minPartTerms)
-  return parts.length === 2 ? parts : []
+  const parts = query.slice(0, maxQueryCharacters).split(partBoundary)
+  if (parts.length !== 2 || !parts.every((part) => questionStart.test(part))) return []
+  const parsed = parts.map((part) => parseQuery(part, extractors))
+  return parsed.every(({ terms }) => terms.size >= minPartTerms) ? parsed : []
 }

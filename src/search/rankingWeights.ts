@@ -71,7 +71,7 @@ export const semanticWeights: RankingWeights = {
   namedSpeaker: 1.35,
   user: 1.5,
   longMessage: 0.85,
-  density: 0.35,
+  density: 0.33,
   baseTokens: 20,
 }
 
