@@ -12,7 +12,7 @@ const minForeignWords = 16
 /** Share of words with letters beyond ASCII: English notes and lists have no stopwords either. */
 const minForeignLetterShare = 0.03
 /** Code for languages that have no stemmer here. */
-export const otherLanguage = 'xx'
+const otherLanguage = 'xx'
 
 const isStopwordOf: Readonly<Record<string, (word: string) => boolean>> = {
   en: isStopword,

@@ -47,7 +47,7 @@ const emptyPosting = (): Posting => ({ rows: new Column(uint32Array), counts: ne
 const maxBurstGapMs: Millis = 3_600_000
 
 /** Columns of messages. */
-export class MessageColumns {
+class MessageColumns {
   readonly owners = new Column(uint32Array)
   readonly sequences = new Column(float64Array)
   readonly times = new Column(float64Array)
@@ -61,7 +61,7 @@ export class MessageColumns {
 }
 
 /** Columns of passages. */
-export class PassageColumns {
+class PassageColumns {
   /** Number of the message. */
   readonly messages = new Column(uint32Array)
   /** Number of terms; 0 for a passage that was removed. */

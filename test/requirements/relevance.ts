@@ -15,7 +15,8 @@ export const relevance: readonly Row[] = [
     source,
     behaviour:
       'The budget is used: while an unshown entry would fit, at least 90 % of min(budget, history) is spent. Every ledger reason is true.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/context/allocateBudget.ts', 'src/context/sessionReader.ts', 'src/profiles/thread.ts'],
   },
   {
     id: 'K-03',
