@@ -23,7 +23,8 @@ const numberQuestion = /\bhow (?:many|much|often|old|long|far|tall|big)\b/i
 const latestQuestion =
   /\b(?:latest|newest|most recent(?:ly)?|current(?:ly)?|nowadays|these days|so far|right now|at the moment|up[- ]to[- ]date)\b/i
 const allQuestion = /\b(?:all|every|each|list|which ones|how many (?:different|times))\b/i
-const negatedQuestion = /\b(?:never|not|no longer|without|avoid|dislike|hate)\b|n['’]t\b/i
+/** A plain `not` says little: `it is not working`. */
+const negatedQuestion = /\b(?:never|no longer|without|avoid|dislike|hate)\b/i
 
 /** In a longer text, a negation is seldom what the question is about. */
 const maxNegatedCharacters = 120

@@ -389,7 +389,7 @@ const partFactor = 0.8
 const latestBonus = 0.3
 const negationFactor = 1.15
 /** A passage alone matches the question if no other message has more than this share of its match. */
-const onlyMatchShare = 0.6
+const onlyMatchShare = 0.4
 /** More terms than a passage can have. */
 const maxTerms = 65_536
 /** Hits for a context, however long they are, so that short ones can fill its rest. */

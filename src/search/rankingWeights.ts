@@ -55,7 +55,7 @@ export const strongSimilarity = 0.6
 /** Weights with a word table. */
 export const semanticWeights: RankingWeights = {
   features: {
-    words: 0.375,
+    words: 0.5,
     wordsBeside: 0.2,
     wordsNear: 0.6,
     wordsAround: 0.27,
