@@ -11,13 +11,13 @@ import { evaluateUpdate } from '../../src/evaluation/update.ts'
  */
 const floors = {
   evidence: [
-    { budget: 500, byTurn: 0.45, byWord: 0.47 },
-    { budget: 1_000, byTurn: 0.525, byWord: 0.545 },
-    { budget: 2_000, byTurn: 0.57, byWord: 0.575 },
+    { budget: 500, byTurn: 0.535, byWord: 0.545 },
+    { budget: 1_000, byTurn: 0.635, byWord: 0.655 },
+    { budget: 2_000, byTurn: 0.75, byWord: 0.81 },
   ],
   future: [
-    { budget: 1_000, reused: 0.3 },
-    { budget: 2_000, reused: 0.39 },
+    { budget: 1_000, reused: 0.43 },
+    { budget: 2_000, reused: 0.56 },
   ],
   update: [{ budget: 1_000, current: 24, maxStaleOnly: 1 }],
 }
