@@ -67,8 +67,8 @@ async function run(scope: string, query: readonly string[], flags: Flags): Promi
   const results = await memory.search(scope, query.join(' '), options)
   await warnOfEmbeddingFault(memory)
   const lines = results.map(
-    ({ key, entry, score }) =>
-      `${score.toFixed(2)}  ${key} ${entry.id}, ${formatTime(entry.at)}: ${truncateLine(getEntryText(entry), 160)}`,
+    ({ key, entry, score, passage }) =>
+      `${score.toFixed(2)}  ${key} ${entry.id}, ${formatTime(entry.at)}: ${truncateLine(getEntryText(entry).slice(...(passage ?? [])), 160)}`,
   )
   printResult(flags.json, { items: results }, results.length === 0 ? ['No results.'] : lines)
 }

@@ -29,6 +29,8 @@ export type SearchOptions = {
 export type SearchResult = {
   readonly key: string
   readonly entry: Entry
+  /** The passage of the entry's text that matches best: [start, end). */
+  readonly passage?: readonly [start: number, end: number]
   readonly score: number
   /** Contribution of each ranking feature. */
   readonly why: Readonly<Record<string, number>>

@@ -120,6 +120,11 @@ export const memorySchemas: Readonly<Record<string, Schema>> = {
     key: ref('Key'),
     'from?': { const: 'files', description: 'Set for a result in a file of the tenant; its name tells which.' },
     entry: anything('The message, summary, fact, knowledge or item; see its `kind`.'),
+    'passage?': {
+      ...list('Start and end offset of the passage that matches best.', integer('An offset.')),
+      minItems: 2,
+      maxItems: 2,
+    },
     score: number('Relevance.'),
     why: { type: 'object', description: 'Parts of the score.', additionalProperties: { type: 'number' } },
   }),
