@@ -2,7 +2,7 @@ import { MemoryError } from '../domain/error.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { LruCache } from '../domain/lruCache.ts'
 import type { VectorList, WordTable } from '../domain/ports.ts'
-import { Matrix } from './matrix.ts'
+import { Matrix, scalarKernel } from './matrix.ts'
 import { minSimilarity } from './rankingWeights.ts'
 
 type RelatedStem = ReturnType<WordTable['relatedStems']>[number]
@@ -68,7 +68,7 @@ export class PackedWordTable implements WordTable {
   }
 
   createVectors(): VectorList {
-    return new Matrix(this.dimensions)
+    return new TopicVectors(this.dimensions)
   }
 
   private findRelated(stem: string): readonly RelatedStem[] {
@@ -95,5 +95,36 @@ export class PackedWordTable implements WordTable {
       }
       this.matrix.add(values)
     }
+  }
+}
+
+/** Vectors that are compared without SIMD. */
+const maxScalarVectors = 512
+
+/**
+ * Vectors of the passages of an index. Most sessions are small, and there may be thousands: only a large index gets a
+ * WebAssembly memory of its own.
+ */
+class TopicVectors implements VectorList {
+  private readonly dimensions: number
+  private matrix: Matrix
+  private few: Float32Array[] | undefined = []
+
+  constructor(dimensions: number) {
+    this.dimensions = dimensions
+    this.matrix = new Matrix(dimensions, scalarKernel())
+  }
+
+  add(values: Float32Array): number {
+    if (this.few !== undefined && this.few.push(values.slice()) > maxScalarVectors) {
+      this.matrix = new Matrix(this.dimensions)
+      for (const earlier of this.few.slice(0, -1)) this.matrix.add(earlier)
+      this.few = undefined
+    }
+    return this.matrix.add(values)
+  }
+
+  scores(query: Float32Array): Float32Array {
+    return this.matrix.scores(query)
   }
 }

@@ -25,6 +25,23 @@ describe('the word table', () => {
     expect([...twice]).toEqual([...once].map((value) => 2 * value))
   })
 
+  it('vectors of few and of many texts › have the same cosines', () => {
+    const table = wordTable()
+    const vectors = table.createVectors()
+    const [river, kid] = ['river', 'kid'].map((stem) => {
+      const vector = new Float32Array(table.dimensions)
+      table.addTo(vector, table.rowOf(stem) as number)
+      return vector
+    }) as [Float32Array, Float32Array]
+    for (const vector of [river, kid]) vectors.add(vector)
+    const few = [...vectors.scores(river)]
+    for (let count = 0; count < 600; count++) expect(vectors.add(kid)).toBe(count + 2)
+    const many = [...vectors.scores(river)]
+    expect(few[0]).toBeCloseTo(1, 5)
+    expect(many.slice(0, 2).map((cosine, at) => Math.abs(cosine - (few[at] as number)) < 1e-5)).toEqual([true, true])
+    expect(many[601]).toBeCloseTo(few[1] as number, 5)
+  })
+
   it.each([0, 10, 24, 5_000])('of %d other bytes › is refused', (length) => {
     expect(() => new PackedWordTable(new Uint8Array(length))).toThrow('This is not a word table.')
   })
