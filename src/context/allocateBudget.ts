@@ -2,17 +2,19 @@ import { type DerivedEntry, formatPromotedId, type Message, type Tokens } from '
 import { getOrCompute } from '../domain/keyed.ts'
 import { type Band, maxBandTokens, type RenderStep } from '../domain/profile.ts'
 import { isInRanges } from '../domain/session.ts'
-import type {
-  Allocation,
-  BandAllocation,
-  DerivedPiece,
-  MessagePiece,
-  MissCause,
-  Overhead,
-  OverheadTable,
-  PendingOverhead,
-  Piece,
-  PieceReason,
+import {
+  type Allocation,
+  type BandAllocation,
+  type DerivedPiece,
+  type MessagePiece,
+  type MissCause,
+  newBandAllocation,
+  type Overhead,
+  type OverheadTable,
+  type PendingOverhead,
+  type Piece,
+  type PieceReason,
+  sortBySequence,
 } from './allocation.ts'
 import { shareOf } from './bandShares.ts'
 import { type BandCandidates, isFullyExcluded } from './claimLimits.ts'
@@ -62,6 +64,8 @@ export function allocateBudget(
   for (const allocation of unsatisfied) if ('recalled' in allocation.band.claim) allocator.addBeginning(allocation)
   // Bands with a share may use what the other bands have left.
   for (const allocation of unsatisfied) if (allocation.band.share !== undefined) allocator.fillBand(allocation, budget)
+  // Only where messages change their form anyway: a stable tail keeps it.
+  if (bands.some(({ candidates }) => candidates.limit < budget)) allocator.lengthenShortened()
   const { passages } = input
   // File passages come last, so that they displace no message.
   if (passages !== undefined) {
@@ -229,6 +233,21 @@ class BudgetAllocator {
       remaining--
     }
     return allocation.misses.length === 0
+  }
+
+  /** Gives the room that nothing else used to messages that were shortened for their share, newest first. */
+  lengthenShortened(): void {
+    for (const [index, piece] of this.#messages.entries()) {
+      const room = this.#budget - this.#spent
+      if (room < minBeginningTokens) return
+      const { unit, band, rendering, renderedAs, reason } = piece
+      if (!rendering.shortened || (renderedAs !== 'fit' && renderedAs !== 'end')) continue
+      const mode = reason === 'band' && band !== undefined ? renderModeOf(band) : turnMode
+      const longer = this.#renderer.renderUnit(unit, mode, { as: renderedAs }, rendering.tokens + room)
+      if (longer === null || longer.tokens <= rendering.tokens) continue
+      this.#messages[index] = { ...piece, rendering: longer }
+      this.#spent += longer.tokens - rendering.tokens
+    }
   }
 
   /** Adds the beginning of the best passage that did not fit, if there is room for some sentences. */
@@ -424,23 +443,4 @@ class BudgetAllocator {
     this.#overheadTokens += tokens
     this.#spent += tokens
   }
-}
-
-const newBandAllocation = (candidates: BandCandidates, used: Tokens): BandAllocation => ({
-  candidates,
-  band: candidates.band,
-  mode: renderModeOf(candidates.band),
-  limit: 0,
-  used,
-  overhead: undefined,
-  misses: [],
-})
-
-/** Sorts pieces into conversation order. They are mostly added from the newest back, so reversing is usually enough. */
-function sortBySequence(pieces: MessagePiece[]): readonly MessagePiece[] {
-  pieces.reverse()
-  const isSorted = pieces.every(
-    ({ unit }, at) => at === 0 || firstSequence((pieces[at - 1] as MessagePiece).unit) < firstSequence(unit),
-  )
-  return isSorted ? pieces : pieces.sort((a, b) => firstSequence(a.unit) - firstSequence(b.unit))
 }

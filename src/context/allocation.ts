@@ -1,7 +1,7 @@
 import type { DerivedEntry, Millis, SequenceRange, Tokens } from '../domain/entry.ts'
 import type { Band, RenderStep } from '../domain/profile.ts'
 import type { BandCandidates } from './claimLimits.ts'
-import type { Rendering, RenderMode, Unit } from './render.ts'
+import { firstSequence, type Rendering, type RenderMode, renderModeOf, type Unit } from './render.ts'
 
 /**
  * Why a piece is shown: it is the newest turn, the opening system message, after the newest turn, or selected by a
@@ -73,4 +73,23 @@ export type BandAllocation = {
   /** Overhead of the next entry, once it is the same for all; undefined while it must be computed for each. */
   overhead: PendingOverhead | undefined
   misses: Miss[]
+}
+
+export const newBandAllocation = (candidates: BandCandidates, used: Tokens): BandAllocation => ({
+  candidates,
+  band: candidates.band,
+  mode: renderModeOf(candidates.band),
+  limit: 0,
+  used,
+  overhead: undefined,
+  misses: [],
+})
+
+/** Sorts pieces into conversation order. They are mostly added from the newest back, so reversing is usually enough. */
+export function sortBySequence(pieces: MessagePiece[]): readonly MessagePiece[] {
+  pieces.reverse()
+  const isSorted = pieces.every(
+    ({ unit }, at) => at === 0 || firstSequence((pieces[at - 1] as MessagePiece).unit) < firstSequence(unit),
+  )
+  return isSorted ? pieces : pieces.sort((a, b) => firstSequence(a.unit) - firstSequence(b.unit))
 }

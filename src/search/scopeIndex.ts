@@ -92,6 +92,7 @@ export class ScopeIndex {
   private derived: Map<string, DerivedRow>[] = []
   /** Derived entries by row of `derivedRanker`. */
   private derivedEntries: KeyedEntry[] = []
+  private removedDerived = 0
   private changed: KeyedEntry[] = []
   private readonly analysis: TextAnalysis
   private readonly languages: SessionLanguages
@@ -189,6 +190,7 @@ export class ScopeIndex {
     }
     for (const { row, entry } of before.values()) {
       this.derivedRanker.remove(row)
+      this.removedDerived++
       this.vectors?.remove(key, entry.id)
     }
     this.derived[owner] = after
@@ -240,6 +242,7 @@ export class ScopeIndex {
     const matches = isWanted('message') ? rankBy(this.messageRanker, limits, nameOfMessage).map(toMatch) : []
     if (query.kinds?.every((kind) => kind === 'message')) return matches
     const messageStrength = this.messageRanker.strength
+    this.forgetRemovedDerived()
     const entryAt = (row: number): KeyedEntry => this.derivedEntries[row] as KeyedEntry
     const nameOfEntry = (row: number): string => nameOf({ key: entryAt(row).key, id: entryAt(row).entry.id })
     // Rank all derived entries: with a limit, one kind could crowd out another before the filter below.
@@ -264,6 +267,18 @@ export class ScopeIndex {
       score,
       why: { meaning: score },
     }))
+  }
+
+  /** Indexes the derived entries again, so that removed ones no longer count in the statistics. */
+  private forgetRemovedDerived(): void {
+    const { size } = this.derivedRanker
+    if (this.removedDerived === 0 || (size > maxExactDerived && this.removedDerived * 20 < size)) return
+    this.derivedRanker = new Ranker(this.analysis.wordTable?.())
+    this.derivedEntries = []
+    this.removedDerived = 0
+    for (const [owner, entries] of this.derived.entries())
+      for (const [id, { entry }] of entries ?? [])
+        entries.set(id, { row: this.addDerived(this.keys[owner] as Key, entry), entry })
   }
 
   /** Adds each derived entry under an owner of its own, so that entries do not raise each other as neighbours. */
@@ -311,6 +326,8 @@ function compareTies(a: SearchMatch, b: SearchMatch): number {
   return a.sequence !== b.sequence ? b.sequence - a.sequence : a.id < b.id ? -1 : 1
 }
 
+/** With more derived entries, a few removed ones may count until the index is built again. */
+const maxExactDerived = 1_000
 /** Text indexed between two pauses: a few milliseconds of work. */
 const charactersPerStep = 100_000
 

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import type { Knowledge } from '../../src/domain/entry.ts'
+import { parseKey } from '../../src/domain/key.ts'
 import { openMemory } from '../../src/index.ts'
+import { ScopeIndex } from '../../src/search/scopeIndex.ts'
+import { textAnalysis } from '../../src/stores/textAnalysis.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const key = 'acme:ann'
@@ -98,6 +102,23 @@ describe('recall', () => {
       budget: 500,
     })
     expect([text.includes('flowerpot'), text.includes('four hundred francs')]).toEqual([true, true])
+  })
+})
+
+describe('a search of derived entries', () => {
+  it('after some were removed › gives the same scores as if they had never been there', async () => {
+    const index = new ScopeIndex(textAnalysis)
+    const other = new ScopeIndex(textAnalysis)
+    const where = parseKey('acme:ann')
+    const knowledge = (id: string, value: string): Knowledge => ({
+      ...{ kind: 'knowledge', id, at: 0, category: 'domain', key: id, value, confidence: 1, usedAt: 0, sources: [] },
+    })
+    const kept = [knowledge('k1', 'refunds take nine days'), knowledge('k2', 'the office is closed on Friday')]
+    index.setDerived(where, [...kept, knowledge('k3', 'refunds need a receipt'), knowledge('k4', 'refunds in cash')])
+    index.search({ text: 'refunds', limit: 9 })
+    index.setDerived(where, kept)
+    other.setDerived(where, kept)
+    expect(index.search({ text: 'refunds', limit: 9 })).toEqual(other.search({ text: 'refunds', limit: 9 }))
   })
 })
 
