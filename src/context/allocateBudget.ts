@@ -17,7 +17,7 @@ import {
   sortBySequence,
 } from './allocation.ts'
 import { shareOf } from './bandShares.ts'
-import { type BandCandidates, isFullyExcluded } from './claimLimits.ts'
+import { isFullyExcluded } from './claimLimits.ts'
 import type { ContextCandidates } from './gatherCandidates.ts'
 import { cutPassage, joinPassages } from './joinPassages.ts'
 import { budgetTooSmall, recordSkippedUnits, reportedMisses, shorteningSteps } from './misses.ts'
