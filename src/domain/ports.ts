@@ -265,7 +265,7 @@ export interface Model {
 /** Computes vectors of one fixed length. `name` must change whenever the vectors would. */
 export interface Embedder {
   readonly name: string
-  /** Share of the embedder in a ranking by words and meaning, from 0 (words only) to 1 (meaning only); default 0.4. */
+  /** Share of the embedder in a ranking by words and meaning, from 0 (words only) to 1 (meaning only); default 0.2. */
   readonly weight?: number
   embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]>
 }

@@ -45,7 +45,7 @@ export const createEmbeddingQueue: CreateEmbeddingQueue = (store, embedder, opti
   new EmbeddingQueue(store, embedder, options)
 
 /** Share of an embedder that names none. */
-const defaultWeight = 0.4
+const defaultWeight = 0.2
 const defaultQueryTimeoutMs: Millis = 2_000
 const defaultMaxPending = 1_024
 /** Characters of all entries that wait in memory. */

@@ -13,7 +13,7 @@ import { checkDimensions, parseVectors, readVectorJson } from './vectors.ts'
 export type EmbedderOptions = ModelOptions & {
   /** Requests vectors of this length, for models that support it. Default: the model's own length. */
   readonly dimensions?: number | undefined
-  /** Share of the embedder in rankings, from 0 to 1. Default: 0.4. */
+  /** Share of the embedder in rankings, from 0 to 1. Default: 0.2. */
   readonly weight?: number | undefined
 }
 

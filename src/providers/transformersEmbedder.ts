@@ -30,7 +30,7 @@ export type TransformersOptions = {
   readonly pooling?: 'mean' | 'cls' | undefined
   /** Precision of the weights, such as `q8`. Default: that of the package. */
   readonly dtype?: string | undefined
-  /** Share of the embedder in rankings, from 0 to 1. Default: 0.4. */
+  /** Share of the embedder in rankings, from 0 to 1. Default: 0.2. */
   readonly weight?: number | undefined
   /** Loads the package. Default: imports `@huggingface/transformers`, an optional peer dependency. */
   readonly load?: (() => Promise<TransformersModule>) | undefined

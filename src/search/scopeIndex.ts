@@ -71,7 +71,7 @@ const maxSimilarEntries = 1_000
 /** Strength of an index in which only the vector of the query matches. */
 const minStrength = 0.5
 /** Weight of an embedder's similarity in the score, unless it names another one. */
-const defaultVectorWeight = 0.4
+const defaultVectorWeight = 0.2
 
 /** In-memory index of a session or scope: messages, derived entries, and vectors once a query needs them. */
 export class ScopeIndex {

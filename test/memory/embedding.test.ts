@@ -285,7 +285,7 @@ describe('a question', () => {
   })
 
   it.each([
-    [undefined, 0.4],
+    [undefined, 0.2],
     [0.7, 0.7],
   ])('by an embedder of weight %s › gives the ranking the weight %s', async (weight, expected) => {
     const { embedder } = recordingEmbedder()
