@@ -74,13 +74,16 @@ async function measureSessions(): Promise<SessionBytes> {
   const [talked, rested] = [await server.measure(), await server.compressIdle()]
   await runTurnsIn('t', sessionCount)
   const again = await server.compressIdle()
+  await runTurnsIn('u', sessionCount)
+  const later = await server.compressIdle()
   await createEmptySessions(server.url, 'empty', empty)
   const begun = await server.measure()
   return {
-    empty: (begun.heapBytes - again.heapBytes) / empty,
+    empty: (begun.heapBytes - later.heapBytes) / empty,
     text: text / sessionCount,
     active: (talked.heapBytes - warm.heapBytes) / sessionCount,
-    idle: (again.heapBytes - rested.heapBytes) / sessionCount,
+    // The lower of two rounds: a table of the engine that grows in one of them belongs to no session.
+    idle: Math.min(again.heapBytes - rested.heapBytes, later.heapBytes - again.heapBytes) / sessionCount,
   }
 }
 
