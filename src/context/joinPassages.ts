@@ -33,8 +33,8 @@ export function cutPassage(unit: Unit, tokens: Tokens): Unit | undefined {
   const { content, lineTokens } = unit.messages[0] as Message
   const [start, end] = unit.passage ?? [0, content.length]
   const length = Math.floor(((cautiousShare * tokens) / Math.max(1, lineTokens)) * content.length)
-  const cut = content.lastIndexOf(' ', start + length)
-  return cut > start && cut < end ? { ...unit, passage: [start, cut] } : undefined
+  const space = content.slice(start, Math.min(end, start + length)).lastIndexOf(' ')
+  return space > 0 ? { ...unit, passage: [start, start + space] } : undefined
 }
 
 const sumTokens = (pieces: readonly MessagePiece[]): Tokens =>

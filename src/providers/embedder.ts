@@ -7,7 +7,7 @@ import type { SettingNames } from './errors.ts'
 import type { ModelOptions } from './openai.ts'
 import { post } from './request.ts'
 import { buildEndpointUrl } from './url.ts'
-import { checkDimensions, parseVectors, readVectorJson } from './vectors.ts'
+import { checkDimensions, createHeaders, parseVectors, readVectorJson } from './vectors.ts'
 
 /** Connection to an embedding model. */
 export type EmbedderOptions = ModelOptions & {
@@ -37,12 +37,7 @@ export function openaiEmbedder(options: EmbedderOptions): Embedder {
   const { model, dimensions, weight } = options
   checkDimensions(dimensions)
   const url = buildEndpointUrl(options.baseUrl ?? 'https://api.openai.com/v1', '/embeddings')
-  const apiKey = options.apiKey?.trim() ?? ''
-  const headers = {
-    accept: 'application/json',
-    ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
-    ...options.headers,
-  }
+  const headers = createHeaders(options)
   return {
     name: dimensions === undefined ? model : `${model}@${dimensions}`,
     ...(weight !== undefined && { weight }),

@@ -5,7 +5,7 @@ import type { EmbedderOptions } from './embedder.ts'
 import type { SettingNames } from './errors.ts'
 import { post } from './request.ts'
 import { buildEndpointUrl } from './url.ts'
-import { checkDimensions, parseVectors, readVectorJson } from './vectors.ts'
+import { checkDimensions, createHeaders, parseVectors, readVectorJson } from './vectors.ts'
 
 const settings: SettingNames = { baseUrl: 'baseUrl', apiKey: 'the key the server was started with' }
 
@@ -24,12 +24,7 @@ export function ollamaEmbedder(options: EmbedderOptions): Embedder {
   checkDimensions(dimensions)
   // The address of Ollama's OpenAI-compatible API, which ends in /v1, is accepted too.
   const url = buildEndpointUrl(options.baseUrl ?? 'http://localhost:11434', '/api/embed', '/v1')
-  const apiKey = options.apiKey?.trim() ?? ''
-  const headers = {
-    accept: 'application/json',
-    ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
-    ...options.headers,
-  }
+  const headers = createHeaders(options)
   return {
     name: `ollama:${model}${dimensions === undefined ? '' : `@${dimensions}`}`,
     ...(weight !== undefined && { weight }),

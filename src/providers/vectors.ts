@@ -1,6 +1,7 @@
 import { MemoryError } from '../domain/error.ts'
 import { parseJson } from '../text/json.ts'
 import { findReportedError } from './errors.ts'
+import type { ModelOptions } from './openai.ts'
 import { type ModelResponse, readText } from './request.ts'
 
 /** Limit of the response per requested vector; far more than any model needs. */
@@ -69,3 +70,12 @@ function decodeBase64Floats(text: string): Float32Array {
 
 const invalidVectorsError = (url: string, received: string): MemoryError =>
   new MemoryError('upstream', `${url} sent ${received}. Check that the address and the model are those of an embedder.`)
+
+/** Headers of a request to an embedding server. */
+export function createHeaders({
+  apiKey = '',
+  headers,
+}: Pick<ModelOptions, 'apiKey' | 'headers'>): Readonly<Record<string, string>> {
+  const key = apiKey.trim()
+  return { accept: 'application/json', ...(key === '' ? {} : { authorization: `Bearer ${key}` }), ...headers }
+}

@@ -63,8 +63,10 @@ function findSpans(text: string, tokenizer: Tokenizer): readonly Span[] {
     const line = text.slice(start, end).trimEnd()
     if (fence === 'open') block = createBlock(line.trim(), tokenizer)
     else if (fence === 'close') block = undefined
-    else if (line.length > maxLineChars) spans.push(...splitLongLine(line, start, block))
-    else if (line !== '') spans.push({ start, end: start + line.length, isContinuation: false, block })
+    else if (line.length > maxLineChars) {
+      // One by one: a line may have more sentences than a call can have arguments.
+      for (const span of splitLongLine(line, start, block)) spans.push(span)
+    } else if (line !== '') spans.push({ start, end: start + line.length, isContinuation: false, block })
   }
   return spans
 }

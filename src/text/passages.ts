@@ -58,8 +58,9 @@ function findCuts(text: string): Cut[] {
 
 /** Returns the end of the last word before a position, or the position itself in unbroken text. */
 function wordEnd(text: string, position: number): number {
-  const space = text.lastIndexOf(' ', position)
-  if (space > position - minCharacters) return space + 1
+  // Only the end is searched: without a space, a search of the whole text would make splitting quadratic.
+  const space = text.slice(position - minCharacters, position).lastIndexOf(' ')
+  if (space >= 0) return position - minCharacters + space + 1
   const code = text.charCodeAt(position)
   // A low surrogate belongs to the character before.
   return code >= 0xdc00 && code <= 0xdfff ? position + 1 : position
