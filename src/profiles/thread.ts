@@ -43,14 +43,14 @@ export const thread: Profile = {
       renderings: alwaysFits,
       priority: 2,
       renderAs: 'turns',
-      maxShare: { budget: 8_000, upTo: 0, beyond: 0.02 },
+      maxShare: { budget: 8_000, upTo: 0, beyond: 0.01 },
     },
     {
       name: 'tail',
       claim: {
         tail: {
-          low: 0.66,
-          high: 0.96,
+          low: 0.70,
+          high: 0.98,
           keepAll: 0.94,
           smallBudget: { budget: 8_000, question: 0.05, statement: 0.2, otherwise: 0.75 },
         },
