@@ -64,8 +64,7 @@ export function allocateBudget(
   for (const allocation of unsatisfied) if ('recalled' in allocation.band.claim) allocator.addBeginning(allocation)
   // Bands with a share may use what the other bands have left.
   for (const allocation of unsatisfied) if (allocation.band.share !== undefined) allocator.fillBand(allocation, budget)
-  // Only where messages change their form anyway: a stable tail keeps it.
-  if (bands.some(({ candidates }) => candidates.limit < budget)) allocator.lengthenShortened()
+  allocator.lengthenShortened(bands.some(({ candidates }) => candidates.limit < budget))
   const { passages } = input
   // File passages come last, so that they displace no message.
   if (passages !== undefined) {
@@ -235,12 +234,17 @@ class BudgetAllocator {
     return allocation.misses.length === 0
   }
 
-  /** Gives the room that nothing else used to messages that were shortened for their share, newest first. */
-  lengthenShortened(): void {
+  /**
+   * Gives the room that nothing else used to messages that were shortened for their share, newest first. A stable tail
+   * keeps its form; only its newest turn may change, if the question is not part of the session.
+   */
+  lengthenShortened(hasSlidingBand: boolean): void {
     for (const [index, piece] of this.#messages.entries()) {
       const room = this.#budget - this.#spent
       if (room < minBeginningTokens) return
       const { unit, band, rendering, renderedAs, reason } = piece
+      const isStable = unit !== this.#input.newestTurn && !hasSlidingBand && band?.share === undefined
+      if (isStable) continue
       if (!rendering.shortened || (renderedAs !== 'fit' && renderedAs !== 'end')) continue
       const mode = reason === 'band' && band !== undefined ? renderModeOf(band) : turnMode
       const longer = this.#renderer.renderUnit(unit, mode, { as: renderedAs }, rendering.tokens + room)

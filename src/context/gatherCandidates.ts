@@ -98,7 +98,7 @@ export function* gatherCandidates(
       candidates.units = yield* reader.recall(question, {
         limit: claim.recalled.limit,
         findPeriod: period,
-        budget: recallBudget(band, budget, budget - messageBudget + countClaimed(byPriority)),
+        budget: recallBudget(band, budget, budget - messageBudget + countClaimed(byPriority, budget)),
       })
     else {
       const limit = claimLimitOf(candidates, claim, head, input)
@@ -200,13 +200,13 @@ const compareByWorth = (a: DerivedEntry, b: DerivedEntry): number =>
 const recallBudget = (band: Band, budget: Tokens, claimed: Tokens): Tokens =>
   Math.min(maxBandTokens(band, budget, claimed), budget - claimed)
 
-/** Counts the tokens of the claimed messages. */
-function countClaimed(bands: readonly BandCandidates[]): Tokens {
+/** Counts the tokens of the claimed messages, as far as their bands can show them. */
+function countClaimed(bands: readonly BandCandidates[], budget: Tokens): Tokens {
   let tokens = 0
-  for (const { units, limit } of bands) {
+  for (const { band, units, limit } of bands) {
     let claimed = 0
     for (const { messages } of units) for (const message of messages) claimed += message.weight
-    tokens += Math.min(claimed, limit)
+    tokens += Math.min(claimed, limit, maxBandTokens(band, budget))
   }
   return tokens
 }

@@ -163,9 +163,13 @@ function findAbsences(
 }
 
 /** Returns the reason for messages that were no candidates of any band. */
-function unselectedReason({ bands }: ContextCandidates, { missedRecall }: Allocation): string {
+function unselectedReason({ bands }: ContextCandidates, { missedRecall, messages }: Allocation): string {
   const claims = bands.map(({ band }) => band.claim)
-  if (claims.some((claim) => 'recalled' in claim)) return missedRecall ? lessRelevant : notRelevant
+  if (claims.some((claim) => 'recalled' in claim)) {
+    if (!missedRecall) return notRelevant
+    const hasRecalled = messages.some(({ band }) => band !== undefined && 'recalled' in band.claim)
+    return hasRecalled ? lessRelevant : missReasons['budget-used']
+  }
   if (claims.some((claim) => 'rest' in claim)) return missReasons['budget-used']
   return claims.some((claim) => 'tail' in claim) ? missReasons['tail-share'] : outsideBands
 }

@@ -135,14 +135,16 @@ export class SessionReader {
   /** Reads the newest messages between two sequence numbers that are not among the units and could fit beside them. */
   *#readFillers(units: readonly Unit[], before: number, after: number, budget: Tokens): ContextQuery<readonly Unit[]> {
     const fillers: Unit[] = []
-    const found = new Set(units.map(firstSequence))
+    const placeOf = (unit: Unit): string => `${firstSequence(unit)} ${unit.passage?.[0] ?? 0}`
+    const found = new Set(units.map(placeOf))
     let tokens = units.reduce((sum, unit) => sum + estimateTokens(unit), 0)
     for (let end = before; tokens < spareTokens * budget && end > after + 1; ) {
       const { messages } = yield { page: { after, before: end, limit: fillerPage, newest: true } }
       for (const message of messages.toReversed()) {
-        if (found.has(message.sequence) || isBlank(message.content) || tokens >= spareTokens * budget) continue
+        if (isBlank(message.content) || tokens >= spareTokens * budget) continue
         for (const passage of splitPassages(message.content).toReversed()) {
           const unit: Unit = { ...toUnit(message, passage), basis: 'filler' }
+          if (found.has(placeOf(unit))) continue
           fillers.push(unit)
           tokens += estimateTokens(unit)
         }

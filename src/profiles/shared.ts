@@ -1,4 +1,4 @@
-import type { KnowledgePolicy, RenderStep, SummaryWordRanges } from '../domain/profile.ts'
+import type { Band, KnowledgePolicy, RenderStep, SummaryWordRanges } from '../domain/profile.ts'
 
 export const minuteMs = 60_000
 export const dayMs = 1_440 * minuteMs
@@ -8,6 +8,17 @@ export const wholeOnly: readonly RenderStep[] = [{ as: 'whole' }]
 export const summaryRenderings: readonly RenderStep[] = [{ as: 'whole' }, { as: 'sections' }]
 /** Shortens an entry as far as necessary; it is never left out. */
 export const alwaysFits: readonly RenderStep[] = [{ as: 'whole' }, { as: 'json' }, { as: 'squeeze' }, { as: 'fit' }]
+
+/** Fills the budget that the other bands leave: older messages that are relevant to the question, then the newest. */
+export const earlierMessages: Band = {
+  name: 'recalled',
+  claim: { recalled: { limit: 1_000 } },
+  renderings: wholeOnly,
+  priority: 9,
+  renderAs: 'block',
+  volatile: true,
+  maxMisses: 400,
+}
 
 /** Word limits of a progressive summary by version. */
 export const progressiveWords: SummaryWordRanges = [

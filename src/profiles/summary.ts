@@ -1,7 +1,7 @@
 import type { Profile } from '../domain/profile.ts'
-import { alwaysFits, approveAssistant, progressiveWords, summaryRenderings } from './shared.ts'
+import { alwaysFits, approveAssistant, earlierMessages, progressiveWords, summaryRenderings } from './shared.ts'
 
-/** Long chat: important data, a growing summary and a window of recent messages. */
+/** Long chat: important data, a growing summary, a window of recent messages, and earlier ones while they fit. */
 export const summary: Profile = {
   name: 'summary',
   durability: 'durable',
@@ -39,6 +39,7 @@ export const summary: Profile = {
       renderAs: 'turns',
       heading: '[RECENT MESSAGES]',
     },
+    earlierMessages,
   ],
   upkeep: [
     {

@@ -1,9 +1,9 @@
 import type { Profile } from '../domain/profile.ts'
-import { alwaysFits, approveAssistant, dayMs, summaryRenderings, wholeOnly } from './shared.ts'
+import { alwaysFits, approveAssistant, dayMs, earlierMessages, summaryRenderings, wholeOnly } from './shared.ts'
 
 /**
- * Many users of one tenant behind a proxy: tenant knowledge, summaries of older messages and the last 30 to 49
- * messages.
+ * Many users of one tenant behind a proxy: tenant knowledge, summaries of older messages, the last 30 to 49 messages,
+ * and earlier ones while they fit.
  */
 export const support: Profile = {
   name: 'support',
@@ -44,6 +44,7 @@ export const support: Profile = {
       heading: '[RECENT MESSAGES]',
       share: 0.6,
     },
+    earlierMessages,
   ],
   upkeep: [
     { when: { messages: 50 }, do: { summarise: 'hour', batch: 20, keep: 30, share: 0.2 } },

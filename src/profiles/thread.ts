@@ -49,7 +49,7 @@ export const thread: Profile = {
       name: 'tail',
       claim: {
         tail: {
-          low: 0.70,
+          low: 0.7,
           high: 0.98,
           keepAll: 0.94,
           smallBudget: { budget: 8_000, question: 0.05, statement: 0.2, otherwise: 0.75 },
@@ -66,7 +66,7 @@ export const thread: Profile = {
       priority: 6,
       renderAs: 'block',
       maxShare: { budget: 8_000, upTo: 1, beyond: 0.03 },
-      fillTo: 0.9,
+      fillTo: 0.91,
       volatile: true,
       maxMisses: 400,
     },
