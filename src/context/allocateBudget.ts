@@ -19,7 +19,7 @@ import {
 import { shareOf } from './bandShares.ts'
 import { isFullyExcluded } from './claimLimits.ts'
 import type { ContextCandidates } from './gatherCandidates.ts'
-import { cutPassage, joinPassages } from './joinPassages.ts'
+import { joinPassages, listBeginnings } from './joinPassages.ts'
 import { budgetTooSmall, recordSkippedUnits, reportedMisses, shorteningSteps } from './misses.ts'
 import {
   firstSequence,
@@ -261,8 +261,8 @@ class BudgetAllocator {
       const room = Math.min(limit - used, this.#budget - this.#spent) - this.#overheadOf(band, unit).tokens
       if (room < minBeginningTokens) return
       if (this.#isShown(unit) || !isSendable(unit) || unit.excerpt !== undefined) continue
-      const beginning = cutPassage(unit, room)
-      if (beginning !== undefined && this.#add(allocation, band.renderings, beginning, undefined)) return
+      const isAdded = (beginning: Unit): boolean => this.#add(allocation, band.renderings, beginning, undefined)
+      if (listBeginnings(unit, room).some(isAdded)) return
     }
   }
 

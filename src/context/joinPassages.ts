@@ -25,16 +25,18 @@ export function joinPassages(
   return { pieces: joined, savedTokens }
 }
 
-/** Share of the estimated length that is taken, because some text needs more tokens than the average of its message. */
-const cautiousShare = 0.85
+/** Shares of the room to try for a beginning: some text needs more tokens than the average of its message. */
+const beginningShares = [1, 0.95, 0.9, 0.85]
 
-/** Cuts a passage to its first words, which cost about `tokens`; undefined if too little would be left. */
-export function cutPassage(unit: Unit, tokens: Tokens): Unit | undefined {
+/** Lists cuts of a passage to its first words, longest first, which cost about `tokens`. */
+export function listBeginnings(unit: Unit, tokens: Tokens): readonly Unit[] {
   const { content, lineTokens } = unit.messages[0] as Message
   const [start, end] = unit.passage ?? [0, content.length]
-  const length = Math.floor(((cautiousShare * tokens) / Math.max(1, lineTokens)) * content.length)
-  const space = content.slice(start, Math.min(end, start + length)).lastIndexOf(' ')
-  return space > 0 ? { ...unit, passage: [start, start + space] } : undefined
+  return beginningShares.flatMap((share) => {
+    const length = Math.floor(((share * tokens) / Math.max(1, lineTokens)) * content.length)
+    const space = content.slice(start, Math.min(end, start + length)).lastIndexOf(' ')
+    return space > 0 ? [{ ...unit, passage: [start, start + space] }] : []
+  })
 }
 
 const sumTokens = (pieces: readonly MessagePiece[]): Tokens =>

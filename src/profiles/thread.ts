@@ -66,7 +66,7 @@ export const thread: Profile = {
       priority: 6,
       renderAs: 'block',
       maxShare: { budget: 8_000, upTo: 1, beyond: 0.03 },
-      fillTo: 0.91,
+      fillTo: 0.905,
       volatile: true,
       maxMisses: 400,
     },
