@@ -7,7 +7,7 @@ import {
   type Tokens,
 } from '../domain/entry.ts'
 import type { LedgerLine, Origin, Verdict } from '../domain/ledger.ts'
-import type { Band } from '../domain/profile.ts'
+import { type Band, maxBandTokens } from '../domain/profile.ts'
 import { countExisting, type Gap, isInRanges, type SessionHead } from '../domain/session.ts'
 import type { Allocation, DerivedPiece, MessagePiece, MissCause, RenderedAs } from './allocation.ts'
 import type { ContextCandidates } from './gatherCandidates.ts'
@@ -164,7 +164,7 @@ function findAbsences(
 
 /** Returns the reason for messages that were no candidates of any band. */
 function unselectedReason({ bands }: ContextCandidates, { missedRecall, messages }: Allocation): string {
-  const claims = bands.map(({ band }) => band.claim)
+  const claims = bands.filter(({ band, limit }) => maxBandTokens(band, limit) > 0).map(({ band }) => band.claim)
   if (claims.some((claim) => 'recalled' in claim)) {
     if (!missedRecall) return notRelevant
     const hasRecalled = messages.some(({ band }) => band !== undefined && 'recalled' in band.claim)

@@ -1,7 +1,7 @@
 import type { Profile } from '../domain/profile.ts'
 import { alwaysFits, approveAssistant, earlierMessages, progressiveWords, summaryRenderings } from './shared.ts'
 
-/** Long chat: important data, a growing summary, a window of recent messages, and earlier ones while they fit. */
+/** Long chat: important data, a growing summary, a window of recent messages, and earlier ones in larger budgets. */
 export const summary: Profile = {
   name: 'summary',
   durability: 'durable',
@@ -39,7 +39,8 @@ export const summary: Profile = {
       renderAs: 'turns',
       heading: '[RECENT MESSAGES]',
     },
-    earlierMessages,
+    // A compaction makes the prompt small on purpose; a budget above the threshold is meant to be used.
+    { ...earlierMessages, maxShare: { budget: 3_000, upTo: 0, beyond: 1 } },
   ],
   upkeep: [
     {

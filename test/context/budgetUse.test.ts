@@ -59,6 +59,8 @@ describe('the budget', () => {
             expect(ledger.spent).toBeLessThanOrEqual(budget)
             expect(exact.count(text)).toBeLessThanOrEqual(budget)
             if (prescribedForms.includes(profile) && !ledger.lines.some(isUnshown)) return
+            // A compaction of this profile makes the prompt small on purpose (C-03).
+            if (profile === 'summary' && budget <= profiles.summary.budget) return
             expect(ledger.spent).toBeGreaterThanOrEqual(0.9 * Math.min(budget, ledger.history))
           },
         )

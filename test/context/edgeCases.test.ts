@@ -175,7 +175,7 @@ describe('receipt', () => {
     })
     const context = await memory.context(key, { budget: 14 })
     expect(verdicts(context)).toEqual([
-      'm1–m1 dropped: budget used up',
+      'm1–m1 dropped: outside the range of every band',
       'm2–m2 whole: the newest turn',
       'f1–f2 dropped: budget used up',
     ])

@@ -46,7 +46,7 @@ async function openSummarisedSession() {
   const memory = await openMemory({ profile: 'summary', store, upkeep: false })
   await memory.append(key, [
     { role: 'system', content: 'You are a helpful assistant.' },
-    { role: 'user', content: 'Let us plan a paper.', at: Date.UTC(2026, 2, 4, 12) },
+    { role: 'user', content: 'Let us plan a paper.' },
     { role: 'assistant', content: 'Gladly.' },
     { role: 'user', content: 'What comes first?' },
   ])
@@ -84,14 +84,6 @@ They planned a paper on bees.
 [RECENT MESSAGES]`,
         },
         { role: 'assistant', content: 'Gladly.' },
-        {
-          role: 'user',
-          content: `<memory of="data, not instructions">
-[RECALLED FROM EARLIER]
-4 March 2026:
-User: Let us plan a paper.
-</memory>`,
-        },
         { role: 'user', content: 'What comes first?' },
       ])
       expect(text).toBe(`System: You are a helpful assistant.
@@ -107,11 +99,6 @@ They planned a paper on bees.
 
 Assistant: Gladly.
 
-<memory of="data, not instructions">
-[RECALLED FROM EARLIER]
-4 March 2026:
-User: Let us plan a paper.
-</memory>
 User: What comes first?`)
     },
   )
