@@ -14,9 +14,9 @@ export const relevance: readonly Row[] = [
     id: 'K-02',
     source,
     behaviour:
-      'The budget is used: while an unshown entry would fit, at least 90 % of min(budget, history) is spent. Every ledger reason is true.',
+      'The budget is used: while an unshown entry would fit, at least 90 % of min(budget, history) is spent. Every ledger reason is true. Settled: up to its threshold of 3,000 tokens, `summary` makes the prompt small on purpose (C-03).',
     status: 'kept',
-    in: ['src/context/allocateBudget.ts', 'src/context/sessionReader.ts', 'src/profiles/thread.ts'],
+    in: ['src/context/allocateBudget.ts', 'src/context/sessionReader.ts', 'src/profiles/shared.ts'],
   },
   {
     id: 'K-03',
