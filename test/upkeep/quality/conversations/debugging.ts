@@ -1,0 +1,53 @@
+import type { Expectations } from '../score.ts'
+
+export const debugging: Expectations = {
+  facts: [
+    ['current database host', /db-prod-2/],
+    ['current database port', /\b5433\b/],
+    ['current database version', /Postgres(QL)? ?16/i],
+    ['one change per deployment', /one (setting|change|thing)/i],
+    ['no deployments after 16:00', /16:00/],
+    ['latency target', /\b300 ?ms|300 milliseconds/i],
+    ['ticket', /OPS-1184/],
+    ['cache of 30 seconds', /30 seconds|thirty seconds/i],
+    ['unit in the journal', /quotes-api|journalctl/i],
+    ['port of the service', /\b8000\b/],
+  ],
+  memory: [
+    ['problem', /502/, /once a minute|gunicorn|nginx|deploy|upgrade|API/i],
+    ['cause', /max_requests/, /500\b|5000|restart/i],
+    ['configuration file', /deploy\/gunicorn\.conf\.py/],
+    ['keepalive', /keepalive/i, /75/],
+    ['memory ruled out', /OOM|memory/i, /ruled out|nothing|no |fine/i],
+    ['outcome: no more errors', /zero 502s|no 502s/i],
+    ['slow requests by the pool', /pool|connection/i, /pricing API|transaction/i],
+    ['file of the slow call', /src\/quotes\/service\.py/],
+    ['latency after the repair', /p99/i, /180/],
+    ['tests pass', /214/, /pass/i],
+    ['database moved', /db-prod-2/, /5433|Postgres 16/i],
+    ['old server off', /30 June/i],
+    ['open experiment', /api-b|max_requests = 0/i, /22 June|29|week|open/i],
+    ['open timeout', /OPS-1191|timeout of one second/i],
+  ],
+  stale: [
+    ['old host', /db-prod-1/, /db-prod-2/],
+    ['old port', /\b5432\b/, /\b5433\b/],
+    ['old version of Postgres', /Postgres 15/i, /Postgres 16/i],
+    ['wrong value', /max_requests = 500\b/, /5000/],
+    ['guess about memory', /run out of memory/i, /ruled out|no OOM|nothing/i],
+    ['failed test', /ConnectionRefused|tests in CI fail/i, /214|pass/i],
+    ['old count', /\b7 an hour/i, /zero|no 502s|one single/i],
+    ['old duration', /8 to 10 seconds/i, /180/],
+  ],
+  never: [
+    ['settings of the forum', /65535|600s/],
+    ['setup of the forum', /\b3306\b|Apache/],
+    ['shell code', /awk '|uniq -c|split\(/],
+    ['log line', /\[error\] 911|Errno 111/],
+    ['small talk', /burnt too often|of course\b.*me/i],
+  ],
+  notFacts: [
+    ["Farid's opinion", /Kafka|5 ms\b/],
+    ['advice of the assistant', /SystemMaxUse|log_min_duration/],
+  ],
+}
