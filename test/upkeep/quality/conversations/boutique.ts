@@ -35,7 +35,7 @@ export const boutique: Expectations = {
   stale: [
     ['old platform', /Etsy/, /Shopify/],
     ['old opening', /1er juin|4 juin/i, /2 juillet/i],
-    ['old workshop', /rue des Carmes/i, /quai de la Fosse/i],
+    ['old workshop', /rue des Carmes/i, /quai de la Fosse|se termine/i],
     ['broken parcel', /arrivé cassé|deux morceaux/i, /réussi|intact/i],
     ['open eco-contribution', /pas encore compris|à vérifier/i, /adhér/i],
     ['oven out of order', /four est tombé en panne/i, /réparé|2 juillet/i],
@@ -52,4 +52,29 @@ export const boutique: Expectations = {
     ['guess of the assistant', /Chronopost/],
     ['rejected name', /Bleu Carmes/],
   ],
+  reference: {
+    facts: [
+      'nom : Élodie Marchand',
+      'plateforme : Shopify',
+      'ouverture : jeudi 2 juillet',
+      'budget : 2 000 euros',
+      'atelier : 7 quai de la Fosse, Nantes',
+      'limite : 30 pièces par mois',
+      'colis : pas de plastique',
+      'pas de commandes personnalisées',
+      'transporteur : Colissimo',
+      'deux lettres par mois au maximum',
+      "boutique : Terre d'Élo",
+      'réponses : français simple, sans jargon',
+    ],
+    summary: [
+      'Élodie ouvre une boutique en ligne pour ses céramiques, terredelo.fr, avec une vente le premier jeudi du mois.',
+      "L'ouverture est le 2 juillet, car le four était en panne ; il est réparé pour 380 euros.",
+      'Le deuxième essai de colis a réussi, la méthode est validée.',
+      "Elle vend seulement en France et pas au lave-vaisselle : il faut l'écrire partout.",
+      'Les conditions sont relues par Madame Sarr.',
+      'Elle a adhéré à Citeo, identifiant FR-314159_01ABCD.',
+      "Ouvert : proposer le retrait à l'atelier ?",
+    ],
+  },
 }

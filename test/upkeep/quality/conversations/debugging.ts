@@ -50,4 +50,26 @@ export const debugging: Expectations = {
     ["Farid's opinion", /Kafka|5 ms\b/],
     ['advice of the assistant', /SystemMaxUse|log_min_duration/],
   ],
+  reference: {
+    facts: [
+      'database: Postgres 16 on db-prod-2, port 5433',
+      'rule: change only one setting per deployment',
+      'rule: no deployments after 16:00',
+      'target: p99 under 300 ms',
+      'ticket: OPS-1184',
+      'cache of prices: 30 seconds',
+      'journal unit: quotes-api',
+      'service: port 8000',
+    ],
+    summary: [
+      'The API returned 502 about once a minute since the upgrade of gunicorn.',
+      'Cause: max_requests had been lowered in deploy/gunicorn.conf.py, so that workers restarted every minute; memory was ruled out.',
+      'max_requests = 5000, keepalive = 75 and a jitter solved it: zero 502s since 17 June.',
+      'Slow requests came from the call of the pricing API inside a transaction in src/quotes/service.py, which used up the pool.',
+      'The call was moved out, and the p99 is at 180 ms; all 214 tests pass.',
+      'The database moved to db-prod-2, port 5433; the old server is switched off on 30 June.',
+      'Open until 29 June: max_requests = 0 on api-b.',
+      'Open: a timeout of one second for the pricing API, OPS-1191.',
+    ],
+  },
 }
