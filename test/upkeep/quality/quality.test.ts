@@ -42,7 +42,10 @@ const measure = () => ({
   tokenShare: Math.max(...results.map(({ outcome }) => outcome.share)),
 })
 
-/** Prints a table and the totals; for `all`, or the name of a conversation, also items, faults and texts. */
+/**
+ * Prints a table and the totals, with `THREADKEEP_QUALITY=1`; with `all` or the name of a conversation instead of `1`,
+ * also missing items, faults and texts.
+ */
 function printResults(detail: string): void {
   const rows = results.map(({ name, expected, messages, outcome, score }) => [
     name,

@@ -75,7 +75,7 @@ export async function runUpkeep(messages: readonly FixtureMessage[]): Promise<Me
   const store = ramStore()
   let now = 0
   const clock = () => now
-  const memory = await openMemory({ profile, store, clock })
+  await using memory = await openMemory({ profile, store, clock })
   for (const turn of splitTurns(messages)) {
     now = turn.at(-1)?.at ?? now
     await memory.append(key, turn)
