@@ -286,7 +286,8 @@ class SessionLimits {
     const current = size !== undefined && isCurrentSize(size, head) ? size.bytes : await this.measureBytes(head)
     const bytes = current + totalBytes(incoming)
     const excess = bytes - (lifetime.bytes as number)
-    const admission = planAppend(head, incoming, lifetime, now, excess <= 0 ? 0 : await this.countToEvict(head, excess))
+    const least = excess <= 0 ? 0 : await this.countToEvict(head, excess)
+    const admission = planAppend(head, incoming, lifetime, now, { least })
     const { length: dropped } = admission.evictedIds
     this.setSize(
       head,
