@@ -237,7 +237,11 @@ export function selectExcessSessions(
 function selectEvictions(head: SessionHead, incomingCount: number, count: number, keepsFirst: boolean): string[] {
   const ids: string[] = []
   const first = head.firstMessage?.sequence ?? head.lastSequence + 1
-  for (let sequence = keepsFirst ? first + 1 : first; ids.length < count && sequence <= head.lastSequence + incomingCount; sequence++) {
+  for (
+    let sequence = keepsFirst ? first + 1 : first;
+    ids.length < count && sequence <= head.lastSequence + incomingCount;
+    sequence++
+  ) {
     if (countExisting(head.gaps, sequence, sequence) > 0) ids.push(formatMessageId(sequence))
   }
   return ids

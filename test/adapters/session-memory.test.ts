@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { defaultConfig, type ExtensionEvents, popupPortName, SessionMemory, sessionMemory } from '../../src/adapters/session-memory.ts'
+import {
+  defaultConfig,
+  type ExtensionEvents,
+  popupPortName,
+  SessionMemory,
+  sessionMemory,
+} from '../../src/adapters/session-memory.ts'
 import { ascii35 } from '../../src/text/estimators.ts'
 import { verifies } from '../requirements/verifies.ts'
 
