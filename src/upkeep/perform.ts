@@ -105,11 +105,14 @@ async function summariseHour(
   const id = newest !== undefined && hourOfSummary(ownId) <= hourOfSummary(newest.id) ? newest.id : ownId
   const previous = newest?.id === id ? newest : undefined
   const limit = tokensOf(deps.tokenizer, previous) + task.share * messages.reduce((sum, { tokens }) => sum + tokens, 0)
-  const draft = await draftWithin({ messages, previous }, limit, deps)
+  const [draft, extracted] = await Promise.all([
+    draftWithin({ messages, previous }, limit, deps),
+    task.facts === true ? draftFacts(messages, deps) : { facts: [], faults: [] },
+  ])
   const replaced = previous === undefined ? [] : [previous]
   return buildOutcome(head, messages, buildSummary('hour', id, { messages, draft, replaced, now }), replaced, {
-    facts: [],
-    faults: draft.faults,
+    facts: extracted.facts,
+    faults: [...draft.faults, ...extracted.faults],
   })
 }
 
