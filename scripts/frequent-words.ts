@@ -44,11 +44,12 @@ const contractions = ["'s", "'t", "'m", "'d", "'ll", "'ve", "'re"]
 /** True if the form after a space is one token, and two at most with a contraction. */
 const isTokenAfterSpace = (form: string): boolean =>
   isToken(` ${form}`) && contractions.every((ending) => maxTokens(` ${form}${ending}`) <= 2)
-/** True if the same holds without a space, and after every merging character. */
+/** True if the same holds without a space. */
+const isTokenAtStart = (form: string): boolean =>
+  isToken(form) && contractions.every((ending) => maxTokens(form + ending) <= 2)
+/** True if the same holds after every merging character. */
 const isTokenAnywhere = (form: string): boolean =>
-  isToken(form) &&
-  contractions.every((ending) => maxTokens(form + ending) <= 2) &&
-  mergingCharacters.every((char) => maxTokens(char + form) <= 1 + toByteString(char).length)
+  isTokenAtStart(form) && mergingCharacters.every((char) => maxTokens(char + form) <= 1 + toByteString(char).length)
 
 /** Tokens of one or two letters that are words, not only prefixes of words. */
 const shortWords = new Set(
@@ -80,7 +81,7 @@ type Word = { readonly text: string; readonly places: number; readonly score: nu
 function findPlaces(word: string): number | undefined {
   const [small, capital] = [isTokenAfterSpace(word), isTokenAfterSpace(capitalise(word))]
   if (!small || !capital) return small ? 2 : capital ? 3 : undefined
-  if (!isTokenAnywhere(capitalise(word))) return 1
+  if (!isTokenAnywhere(capitalise(word))) return isTokenAtStart(capitalise(word)) ? 5 : 1
   return isTokenAnywhere(word) ? 0 : 4
 }
 
@@ -110,9 +111,9 @@ function packWords(words: readonly Word[]): string {
     .sort((one, other) => (one.text < other.text ? -1 : 1))
     .map(({ text, places }) => {
       let shared = 0
-      while (shared < 6 && shared < text.length - 1 && previous[shared] === text[shared]) shared++
+      while (shared < 5 && shared < text.length - 1 && previous[shared] === text[shared]) shared++
       previous = text
-      return `${(places * 7 + shared).toString(36).toUpperCase()}${text.slice(shared)}`
+      return `${(places * 6 + shared).toString(36).toUpperCase()}${text.slice(shared)}`
     })
     .join('')
 }
@@ -152,9 +153,10 @@ writeFileSync(
 
 /**
  * Common words in alphabetical order, each without the prefix it shares with the previous one. The base-36 digit before
- * it is 7 times the places where the word is one token in both encodings, plus the length of that prefix. Places: 0
+ * it is 6 times the places where the word is one token in both encodings, plus the length of that prefix. Places: 0
  * with or without a space before it, capitalised or not; 1 after a space, capitalised or not; 2 after a space in lower
- * case; 3 after a space and capitalised; 4 after a space, and capitalised also without one.
+ * case; 3 after a space and capitalised; 4 after a space, and capitalised also without one; 5 after a space, and
+ * capitalised also as the start of a piece.
  */
 export const words =
   ${quote(packWords(words))}

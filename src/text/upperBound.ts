@@ -139,7 +139,7 @@ function priceWord(text: string, at: number): Segment {
   const letters = isAfterSpace ? at + 1 : at
   const end = findRunEnd(text, letters, 'letter')
   const before = isAfterSpace ? 'start' : classifyStart(text, letters - 1)
-  if (before !== 'inside' && isCommonWord(text.slice(letters, end), isAfterSpace)) {
+  if (before !== 'inside' && isCommonWord(text.slice(letters, end), isAfterSpace ? 'afterSpace' : before)) {
     if (isPieceEnd(text, end)) return { end, cost: 1 }
     const contracted = before === 'start' ? findContractionEnd(text, end) : end
     if (contracted > end) return { end: contracted, cost: 2 }
@@ -235,16 +235,17 @@ export const commonWords = new Map<string, number>()
 let word = ''
 for (const [, digit, rest] of words.matchAll(/([0-9A-Z])([a-z]+)/g)) {
   const code = Number.parseInt(digit as string, 36)
-  word = word.slice(0, code % 7) + rest
-  commonWords.set(word, Math.floor(code / 7))
+  word = word.slice(0, code % 6) + rest
+  commonWords.set(word, Math.floor(code / 6))
 }
 
 export const symbolTokens: ReadonlySet<string> = new Set(symbols.split('\t'))
 
 /** Tells whether the letters are a common word, in lower case or capitalised, that is one token in this position. */
-function isCommonWord(letters: string, isAfterSpace: boolean): boolean {
+function isCommonWord(letters: string, position: 'afterSpace' | 'start' | 'shared'): boolean {
   const isCapitalised = letters.charCodeAt(0) < 97
   const places = commonWords.get(isCapitalised ? letters.charAt(0).toLowerCase() + letters.slice(1) : letters)
   if (places === undefined) return false
-  return isAfterSpace ? places !== (isCapitalised ? 2 : 3) : places === 0 || (isCapitalised && places === 4)
+  if (position === 'afterSpace') return places !== (isCapitalised ? 2 : 3)
+  return places === 0 || (isCapitalised && (places === 4 || (places === 5 && position === 'start')))
 }
