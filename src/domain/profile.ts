@@ -147,7 +147,7 @@ export type UpkeepTask =
     }
   /**
    * Summarises a batch of messages per hour once `keep` newer ones follow it, in at most `share` of its tokens. With
-   * `facts`, also extracts facts from the same messages; default false.
+   * `facts`, also extracts facts from the same messages by the built-in rules; default false.
    */
   | {
       readonly summarise: 'hour'

@@ -29,7 +29,7 @@ export const support: Profile = {
       name: 'facts',
       claim: { kind: 'fact' },
       renderings: [{ as: 'whole' }, { as: 'clip', characters: 100 }],
-      priority: 2,
+      priority: 3,
       renderAs: 'block',
       heading: '[KNOWN ABOUT THIS USER]',
       maxShare: 0.06,

@@ -105,14 +105,15 @@ async function summariseHour(
   const id = newest !== undefined && hourOfSummary(ownId) <= hourOfSummary(newest.id) ? newest.id : ownId
   const previous = newest?.id === id ? newest : undefined
   const limit = tokensOf(deps.tokenizer, previous) + task.share * messages.reduce((sum, { tokens }) => sum + tokens, 0)
-  const [draft, extracted] = await Promise.all([
+  const [draft, facts] = await Promise.all([
     draftWithin({ messages, previous }, limit, deps),
-    task.facts === true ? draftFacts(messages, deps) : { facts: [], faults: [] },
+    // Without the model: a second call for every batch is not worth its price.
+    task.facts === true ? factsByRules(messages, deps.pause) : [],
   ])
   const replaced = previous === undefined ? [] : [previous]
   return buildOutcome(head, messages, buildSummary('hour', id, { messages, draft, replaced, now }), replaced, {
-    facts: extracted.facts,
-    faults: [...draft.faults, ...extracted.faults],
+    facts,
+    faults: draft.faults,
   })
 }
 
