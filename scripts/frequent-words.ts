@@ -11,7 +11,7 @@ import { isStopword } from '../src/text/words.ts'
 import { countBpeTokens, createRankIndex, type RankIndex, toByteString } from '../src/tokenizers/bytePairs.ts'
 
 /** Each word takes 2 bytes of a compressed bundle. */
-const maxWords = 11_000
+const maxWords = 12_000
 const maxSymbols = 500
 /** Ranks below it are the merges that byte pair encoding tries first. */
 const mergeRanks = 1_500
