@@ -91,9 +91,10 @@ export class Memory implements AsyncDisposable {
         : this.#stores().map((store) => createEmbeddingQueue(store, embedder, { clock, sleep }))
     const [embedding] = this.#embeddings
     const embedQuery = embedding && ((text: string, traced: boolean) => embedding.embedQuery(text, traced))
-    this.#contexts = new ContextBuilder({ ...deps, renderer, embedQuery })
-    for (const queue of this.#embeddings) queue.catchUp()
     this.#lifecycle = deps.createLifecycle?.(deps)
+    const refresh = (head: SessionHead) => this.#lifecycle?.refresh(head)
+    this.#contexts = new ContextBuilder({ ...deps, renderer, embedQuery, refresh })
+    for (const queue of this.#embeddings) queue.catchUp()
     this.#upkeep = deps.createUpkeep?.({
       ...deps,
       tokenCost: (entry) => renderer.tokenCostOf(entry),
@@ -133,7 +134,8 @@ export class Memory implements AsyncDisposable {
   }
 
   /**
-   * Builds what a model is shown now, inside the budget, with a receipt for every decision. Writes nothing.
+   * Builds what a model is shown now, inside the budget, with a receipt for every decision. Writes nothing but
+   * the session's time of expiry, which every use restarts.
    *
    * @throws {MemoryError} `budget-too-small` when not even the shortened question fits; the message names the minimum.
    */
@@ -169,6 +171,7 @@ export class Memory implements AsyncDisposable {
     const isTail = newest && after === 0
     const head = await sessions.readHead(parsed, isTail ? limit : 0)
     if (isExpired(head, clock())) return []
+    await this.#lifecycle?.refresh(head)
     return isTail ? head.recent : sessions.readMessages(parsed, { after, limit, newest })
   }
 
@@ -182,6 +185,7 @@ export class Memory implements AsyncDisposable {
   async search(scope: Scope, query: SearchQuery, options: SearchOptions = {}): Promise<readonly SearchResult[]> {
     const where = this.#parseKey(options.session ? `${scope}:${options.session}` : scope)
     const masked = typeof query === 'string' ? await this.mask(where, query) : query
+    if (options.session) await this.#lifecycle?.refresh(await this.#internals.sessions.readHead(where, 0))
     const deps = {
       ...this.#internals,
       stores: this.#stores(),

@@ -58,7 +58,7 @@ export class UnifiedAIService {
   }
 
   /**
-   * Sets the provider of a session and makes it the current one.
+   * Sets the provider of a session, starts the session if there is none, and makes it the current one.
    *
    * @throws MemoryError `bad-key` for an invalid key, `bad-option` for invalid settings.
    */
@@ -66,6 +66,7 @@ export class UnifiedAIService {
     const sessionKey = formatKey(parseKey(key))
     const model = this.modelFactory(settings)
     this.sessions.set(sessionKey, { key: sessionKey, model, systemPrompt: settings.systemPrompt ?? '' })
+    this.memory.getSessionByKey(sessionKey)
     this.currentKey = sessionKey
   }
 

@@ -3,7 +3,7 @@ import { gatherCandidates } from '../context/gatherCandidates.ts'
 import { measureMessage, Renderer } from '../context/render.ts'
 import { runContextQuery } from '../context/replay.ts'
 import { parseMessage } from '../domain/chat.ts'
-import type { Message, Millis, Tokens } from '../domain/entry.ts'
+import type { Message, Millis, NewMessage, Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey } from '../domain/key.ts'
 import type { Context, Verdict } from '../domain/ledger.ts'
@@ -51,8 +51,35 @@ export const defaultConfig: SessionMemoryConfig = {
   tailSize: 3,
 }
 
+const noLimit = Number.MAX_SAFE_INTEGER
+
 /** Adds no instructions, because the caller writes its own. */
 const plainFraming: Framing = 'sections'
+
+type BrowserEvent<Arguments extends readonly unknown[]> = {
+  addListener(listener: (...args: Arguments) => void): void
+  removeListener(listener: (...args: Arguments) => void): void
+}
+
+/** The part of `chrome` (or `browser` in Firefox) that `bindToTabs` uses. */
+export type ExtensionEvents = {
+  readonly tabs: {
+    readonly onRemoved: BrowserEvent<[tabId: number]>
+    readonly onUpdated: BrowserEvent<[tabId: number, change: { readonly status?: string | undefined }]>
+  }
+  readonly runtime: { readonly onConnect: BrowserEvent<[port: PopupPort]> }
+}
+type PopupPort = { readonly name: string; readonly onDisconnect: Pick<BrowserEvent<[]>, 'addListener'> }
+
+const popupPortPrefix = 'threadkeep-tab:'
+
+/**
+ * Names the port that a popup opens for its tab. The browser disconnects the port when the popup closes.
+ *
+ * @example
+ * chrome.runtime.connect({ name: popupPortName(tab.id) })
+ */
+export const popupPortName = (tabId: number | string): string => `${popupPortPrefix}${tabId}`
 
 type SessionMemoryDeps = {
   /** Default: an upper bound that needs no tables. */
@@ -79,6 +106,7 @@ export class SessionMemory {
   private readonly sessions = new RamSessionTable()
   private currentKey: Key | undefined
   private operationCount = 0
+  private readonly unbinders: (() => void)[] = []
 
   constructor(
     config: Partial<SessionMemoryConfig> = {},
@@ -90,21 +118,20 @@ export class SessionMemory {
     this.clock = clock
   }
 
-  /** Makes the session of a site the current one and returns it. */
+  /** Makes the session of a site the current one and returns it. Starts it if there is none. */
   getSession(domain: string): SessionContext {
+    const session = this.getSessionByKey(domain)
     this.currentKey = parseKey(domain)
-    return this.getSessionByKey(domain)
+    return session
   }
 
+  /** Returns a session. Starts it if there is none. */
   getSessionByKey(key: string): SessionContext {
     const parsed = parseKey(key)
-    const head = this.head(parsed)
-    const messages = this.sessions.page(parsed, { limit: head.messages }).map(toSessionMessage)
-    return {
-      messages: head.revision === 0 ? [] : messages,
-      domain: parsed.scope,
-      startedAt: head.revision === 0 ? this.clock() : head.startedAt,
-    }
+    if (this.head(parsed).revision === 0) this.append(parsed, [])
+    const { messages, startedAt } = this.head(parsed)
+    const stored = this.sessions.page(parsed, { limit: messages })
+    return { messages: stored.map(toSessionMessage), domain: parsed.scope, startedAt }
   }
 
   addUserMessage(content: string): void {
@@ -151,13 +178,53 @@ export class SessionMemory {
     this.sessions.erase(parseKey(key))
   }
 
+  /** Clears the sessions of all sites in a tab: those with a key `domain:tabId`. */
+  clearTab(tabId: number | string): void {
+    const id = `${tabId}`
+    for (const { key } of this.sessions.list({ limit: noLimit })) if (key.id === id) this.sessions.erase(key)
+    if (this.currentKey?.id === id) this.currentKey = undefined
+  }
+
+  /**
+   * Clears the sessions of a tab when the tab is removed, when it navigates or reloads, and when its popup closes. The
+   * popup must connect with the name that `popupPortName` returns. Returns a function that stops this; `destroy` calls
+   * it.
+   *
+   * @example
+   * sessionMemory.bindToTabs(chrome) // at the top level of the background worker
+   */
+  bindToTabs({ tabs, runtime }: ExtensionEvents): () => void {
+    const onRemoved = (tabId: number): void => this.clearTab(tabId)
+    const onUpdated = (tabId: number, { status }: { readonly status?: string | undefined }): void => {
+      if (status === 'loading') this.clearTab(tabId)
+    }
+    const onConnect = ({ name, onDisconnect }: PopupPort): void => {
+      if (name.startsWith(popupPortPrefix))
+        onDisconnect.addListener(() => this.clearTab(name.slice(popupPortPrefix.length)))
+    }
+    tabs.onRemoved.addListener(onRemoved)
+    tabs.onUpdated.addListener(onUpdated)
+    runtime.onConnect.addListener(onConnect)
+    const unbind = (): void => {
+      tabs.onRemoved.removeListener(onRemoved)
+      tabs.onUpdated.removeListener(onUpdated)
+      runtime.onConnect.removeListener(onConnect)
+    }
+    this.unbinders.push(unbind)
+    return unbind
+  }
+
   clearAll(): void {
     this.sessions.clear()
     this.currentKey = undefined
   }
 
-  /** Clears everything when the extension shuts down. There is no timer to stop, because the host calls `sweep`. */
+  /**
+   * Clears everything and stops listening, when the extension shuts down. There is no timer to stop, because the host
+   * calls `sweep`.
+   */
   destroy(): void {
+    for (const unbind of this.unbinders.splice(0)) unbind()
     this.clearAll()
   }
 
@@ -165,10 +232,9 @@ export class SessionMemory {
    * Ends sessions older than a day and the oldest beyond 100 sessions; returns their keys. Call it every 30 minutes.
    */
   sweep(now: Millis = this.clock()): readonly string[] {
-    const limit = Number.MAX_SAFE_INTEGER
-    const expired = this.sessions.list({ expiredBy: now, limit }).map((session) => session.key)
+    const expired = this.sessions.list({ expiredBy: now, limit: noLimit }).map((session) => session.key)
     for (const key of expired) this.sessions.erase(key)
-    const evicted = selectExcessSessions(this.sessions.list({ limit }), this.profile.lifetime)
+    const evicted = selectExcessSessions(this.sessions.list({ limit: noLimit }), this.profile.lifetime)
     for (const key of evicted) this.sessions.erase(key)
     return [...expired, ...evicted].map(formatKey)
   }
@@ -205,13 +271,18 @@ export class SessionMemory {
   }
 
   private add(key: Key, role: 'user' | 'assistant', content: string): void {
+    const message = parseMessage({ role, content }, 0, this.clock())
+    this.append(key, [measureMessage(this.renderer.tokenizer, message)])
+  }
+
+  private append(key: Key, messages: readonly NewMessage[]): void {
     const now = this.clock()
-    const message = measureMessage(this.renderer.tokenizer, parseMessage({ role, content }, 0, now))
     const { startsNewSession, evictedIds, expiresAt } = planAppend(
       this.sessions.head(key, 0),
-      [message],
+      messages,
       this.profile.lifetime,
       now,
+      { keepsFirst: this.config.seedPreservation },
     )
     if (startsNewSession) this.sessions.erase(key)
     const { epoch } = this.sessions.head(key, 0)
@@ -220,7 +291,7 @@ export class SessionMemory {
       key,
       at: now,
       epoch,
-      append: [message],
+      append: messages,
       put: [],
       drop: evictedIds,
       expiresAt,

@@ -89,7 +89,13 @@ const keep = byField({ tokens: fields({ tokens: integerAtLeast(1) }), usage: fie
 
 const summaryTasks: Readonly<Record<string, Check>> = {
   progressive: fields({ summarise: oneOf('progressive'), words: wordRanges, keep, facts: trueOrFalse }),
-  hour: fields({ summarise: oneOf('hour'), batch: integerAtLeast(1), keep: integerAtLeast(1), share: share() }),
+  hour: fields({
+    summarise: oneOf('hour'),
+    batch: integerAtLeast(1),
+    keep: integerAtLeast(1),
+    share: share(),
+    facts: optional(trueOrFalse),
+  }),
   session: fields({ summarise: oneOf('session'), share: share() }),
 }
 const task = byField({

@@ -145,8 +145,17 @@ export type UpkeepTask =
       readonly keep: { readonly tokens: Tokens } | { readonly usage: number }
       readonly facts: boolean
     }
-  /** Summarises a batch of messages per hour once `keep` newer ones follow it, in at most `share` of its tokens. */
-  | { readonly summarise: 'hour'; readonly batch: number; readonly keep: number; readonly share: number }
+  /**
+   * Summarises a batch of messages per hour once `keep` newer ones follow it, in at most `share` of its tokens. With
+   * `facts`, also extracts facts from the same messages by the built-in rules; default false.
+   */
+  | {
+      readonly summarise: 'hour'
+      readonly batch: number
+      readonly keep: number
+      readonly share: number
+      readonly facts?: boolean
+    }
   /** Merges old hourly summaries into one summary of the session, in at most `share` of their tokens. */
   | { readonly summarise: 'session'; readonly share: number }
   /** Selects messages to shorten, leave out or promote to long-term memory, and tunes its own parameters. */

@@ -171,8 +171,15 @@ export type AppendPlan = {
   readonly expiresAt: Millis
 }
 
+type EvictionOptions = {
+  /** Number of messages to evict even if fewer are over the limit. Default: 0. */
+  readonly least?: number
+  /** Never evicts the first message, which tells the topic of the conversation. Default: true. */
+  readonly keepsFirst?: boolean
+}
+
 /**
- * Decides how a session accepts new messages within the limits of its profile; evicts at least `least` messages.
+ * Decides how a session accepts new messages within the limits of its profile.
  *
  * @throws MemoryError `full` if messages would have to be evicted and `whenFull` is `refuse`.
  */
@@ -181,7 +188,7 @@ export function planAppend(
   incoming: readonly NewMessage[],
   lifetime: Lifetime,
   now: Millis,
-  least = 0,
+  { least = 0, keepsFirst = true }: EvictionOptions = {},
 ): AppendPlan {
   const ended = isExpired(head, now)
   const current = ended ? createEmptyHead(head.key, head.epoch) : head
@@ -194,7 +201,7 @@ export function planAppend(
     )
   return {
     startsNewSession: ended,
-    evictedIds: evictions > 0 ? selectEvictions(current, incoming.length, evictions) : [],
+    evictedIds: evictions > 0 ? selectEvictions(current, incoming.length, evictions, keepsFirst) : [],
     expiresAt: computeExpiry(current, lifetime, now),
   }
 }
@@ -224,13 +231,17 @@ export function selectExcessSessions(
 }
 
 /**
- * Selects the oldest messages for eviction but never the first one, which tells the topic of the conversation. If more
- * are appended than the limit allows, the selection includes new messages.
+ * Selects the oldest messages for eviction. If more are appended than the limit allows, the selection includes new
+ * messages.
  */
-function selectEvictions(head: SessionHead, incomingCount: number, count: number): string[] {
+function selectEvictions(head: SessionHead, incomingCount: number, count: number, keepsFirst: boolean): string[] {
   const ids: string[] = []
   const first = head.firstMessage?.sequence ?? head.lastSequence + 1
-  for (let sequence = first + 1; ids.length < count && sequence <= head.lastSequence + incomingCount; sequence++) {
+  for (
+    let sequence = keepsFirst ? first + 1 : first;
+    ids.length < count && sequence <= head.lastSequence + incomingCount;
+    sequence++
+  ) {
     if (countExisting(head.gaps, sequence, sequence) > 0) ids.push(formatMessageId(sequence))
   }
   return ids

@@ -48,6 +48,9 @@ export type LifecycleDeps = {
 }
 
 const noLimit = Number.MAX_SAFE_INTEGER
+const ignore = (): void => undefined
+/** Part of the idle time by which a session may expire early, so that not every read is a write: 86 s of 24 h. */
+const refreshTolerance = 0.001
 /** Keys scanned for orphans per sweep. */
 const orphanScanKeys = 1_000
 
@@ -83,6 +86,21 @@ export class Lifecycle {
     if (isExpired(head, now)) return this.endExpired(head.key, now)
     // Most sessions have no metadata and cannot have moved.
     return findMetadata(head.derived) === undefined ? head : this.sessionTransfer.resumeOrReject(head, now)
+  }
+
+  /**
+   * Restarts the idle time of a session that was read. Returns undefined when the session has no idle time, or when it
+   * restarted too recently to matter.
+   */
+  refresh(head: SessionHead, now: Millis = this.deps.clock()): Promise<void> | undefined {
+    const { sessions, profile } = this.deps
+    const idle = findMetadata(head.derived)?.idle ?? profile.lifetime.idle
+    if (idle === undefined || head.revision === 0 || isExpired(head, now)) return undefined
+    if (now - head.touchedAt <= idle * refreshTolerance) return undefined
+    const expiresAt = computeExpiry(head, profile.lifetime, now)
+    const written = tryCommit(sessions, { ...head, touchedAt: now, expiresAt }, { put: [], drop: [] })
+    // Reads must work on a full disk. A session written or erased meanwhile needs no refresh.
+    return written.then(ignore, ignore)
   }
 
   /** Decides by the limits of the profile which messages to drop. Throws `full` if there is no room. */
@@ -286,7 +304,8 @@ class SessionLimits {
     const current = size !== undefined && isCurrentSize(size, head) ? size.bytes : await this.measureBytes(head)
     const bytes = current + totalBytes(incoming)
     const excess = bytes - (lifetime.bytes as number)
-    const admission = planAppend(head, incoming, lifetime, now, excess <= 0 ? 0 : await this.countToEvict(head, excess))
+    const least = excess <= 0 ? 0 : await this.countToEvict(head, excess)
+    const admission = planAppend(head, incoming, lifetime, now, { least })
     const { length: dropped } = admission.evictedIds
     this.setSize(
       head,

@@ -60,6 +60,8 @@ export type ContextBuilderDeps = {
   readonly work?: WorkSelection | undefined
   /** Embeds the question of a context or, with `traced`, of a trace; undefined without an embedder. */
   readonly embedQuery?: ((text: string, traced: boolean) => Promise<QueryEmbedding>) | undefined
+  /** Restarts the idle time of a session that is read. */
+  readonly refresh?: ((head: SessionHead) => Promise<void> | undefined) | undefined
   readonly clock: Clock
 }
 
@@ -87,7 +89,7 @@ type ReadState = {
 const recentMessages = 48
 const framingNames = `one of ${framings.join(', ')}`
 
-/** Builds the context of a session. Writes nothing. */
+/** Builds the context of a session. Writes nothing but the session's time of expiry. */
 export class ContextBuilder {
   readonly deps: ContextBuilderDeps
 
@@ -143,6 +145,7 @@ export class ContextBuilder {
     checkOption('query', options.query, options.query === undefined || typeof options.query === 'string', 'text')
     const { origins, heads } = await this.#readHeads(key, options.person)
     const session = heads[0] as SessionHead
+    const refreshed = options.traced === true ? undefined : this.deps.refresh?.(session)
     const stored = isExpired(session, this.deps.clock()) ? createEmptyHead(key, session.epoch) : session
     const known = origins.map((from, index) => shareKnowledge(from, heads[index + 1] as SessionHead))
     const head = masker?.restoreHead(stored) ?? stored
@@ -170,6 +173,7 @@ export class ContextBuilder {
       step.done === true && search === undefined
         ? [step.value]
         : await Promise.all([this.#finishQuery(contextQuery, step, reads), search])
+    await refreshed
     const shared = passages.length === 0 ? known : [...known, { from: 'files' as const, entries: passages }]
     return make({
       candidates: fileSearch?.addPassages(found, passages, budget) ?? found,

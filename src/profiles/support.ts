@@ -2,8 +2,8 @@ import type { Profile } from '../domain/profile.ts'
 import { alwaysFits, approveAssistant, dayMs, earlierMessages, summaryRenderings, wholeOnly } from './shared.ts'
 
 /**
- * Many users of one tenant behind a proxy: tenant knowledge, summaries of older messages, the last 30 to 49 messages,
- * and earlier ones while they fit.
+ * Many users of one tenant behind a proxy: tenant knowledge, facts and summaries of older messages, the last 30 to 49
+ * messages (up to 100 while nothing is summarised), and earlier ones while they fit.
  */
 export const support: Profile = {
   name: 'support',
@@ -26,6 +26,16 @@ export const support: Profile = {
       maxShare: 0.3,
     },
     {
+      name: 'facts',
+      claim: { kind: 'fact' },
+      renderings: [{ as: 'whole' }, { as: 'clip', characters: 100 }],
+      priority: 3,
+      renderAs: 'block',
+      heading: '[KNOWN ABOUT THIS USER]',
+      maxShare: 0.06,
+      maxMisses: 8,
+    },
+    {
       name: 'earlier',
       claim: { kind: 'summary' },
       renderings: summaryRenderings,
@@ -37,7 +47,7 @@ export const support: Profile = {
     },
     {
       name: 'recent',
-      claim: { last: 49, uncovered: true },
+      claim: { last: 100, uncovered: true },
       renderings: alwaysFits,
       priority: 1,
       renderAs: 'turns',
@@ -47,7 +57,7 @@ export const support: Profile = {
     earlierMessages,
   ],
   upkeep: [
-    { when: { messages: 50 }, do: { summarise: 'hour', batch: 20, keep: 30, share: 0.2 } },
+    { when: { messages: 50 }, do: { summarise: 'hour', batch: 20, keep: 30, share: 0.2, facts: true } },
     { when: { age: dayMs }, do: { summarise: 'session', share: 0.2 } },
   ],
   lifetime: {

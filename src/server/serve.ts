@@ -206,7 +206,7 @@ async function readState(memories: MemoryRegistry, backend: Backend, draining: b
   const upkeep = memories.all().flatMap((memory) => memory.health().degraded)
   const base = { upstreams: backend.getHealth(), draining, upkeep }
   try {
-    const { ramBytes, limit, pendingDeliveries } = await readGauges(memories)
+    const { ramBytes, maxRamBytes: limit, pendingDeliveries } = await readGauges(memories)
     const bytes = { used: ramBytes, ...(limit !== undefined && { limit }) }
     return { ...base, store: 'ok', bytes, pendingDeliveries, embedding: await memories.sessions.embeddingProgress() }
   } catch (error) {
@@ -214,7 +214,7 @@ async function readState(memories: MemoryRegistry, backend: Backend, draining: b
   }
 }
 
-async function readGauges(memories: MemoryRegistry): Promise<GaugeValues & { readonly limit: number | undefined }> {
+async function readGauges(memories: MemoryRegistry): Promise<GaugeValues> {
   const all = memories.all()
   const stores = new Set(all.flatMap((memory) => [internalsOf(memory).sessions, internalsOf(memory).store]))
   const health = all.map((memory) => memory.health())
@@ -223,7 +223,7 @@ async function readGauges(memories: MemoryRegistry): Promise<GaugeValues & { rea
   return {
     sessions: listed.flat().filter(isUserSession).length,
     ramBytes: bounded.reduce((sum, { usedBytes }) => sum + usedBytes, 0),
-    limit: bounded.find(({ maxBytes }) => maxBytes !== undefined)?.maxBytes,
+    maxRamBytes: bounded.find(({ maxBytes }) => maxBytes !== undefined)?.maxBytes,
     pendingDeliveries: Math.max(0, ...all.map(({ lifecycle }) => lifecycle.failingDeliveries)),
     upkeep: {
       done: health.reduce((sum, { done }) => sum + done, 0),

@@ -13,8 +13,8 @@ export type RamStore = Store &
   }
 
 /**
- * Creates the reference store: sessions live in RAM and are lost when the process ends. Without options it has no
- * memory limit and never compresses sessions.
+ * Creates the reference store: sessions live in RAM and are lost when the process ends. Without options it
+ * holds up to 512 MB and never compresses sessions.
  *
  * @example
  * const memory = await openMemory({ sessions: ramStore({ maxBytes: 1_000_000_000 }) })

@@ -1,7 +1,8 @@
 import type { Tokens } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import { chatOverhead } from './cost.ts'
-import { pairs, triples, words } from './frequentWords.ts'
+import { symbols, words } from './frequentWords.ts'
+import { countAfterFirstMerges, maxLetterTokens } from './pieceBounds.ts'
 
 /**
  * Upper bound of the token count in cl100k_base and o200k_base that needs no rank tables; for browsers.
@@ -9,19 +10,21 @@ import { pairs, triples, words } from './frequentWords.ts'
  * Proof that it is never too small: both encodings split the text into pieces and tokenize each piece on its own; every
  * byte is in one token. The bound splits the text into runs and gives each run a cost such that
  *
- * - a byte with cost 1 covers the token it is in, even if that token reaches into neighbouring runs;
+ * - a run that is certainly one piece of both encodings costs at least the tokens of the piece;
+ * - elsewhere, a byte with cost 1 covers the token it is in, even if that token reaches into neighbouring runs;
  * - every other run covers the tokens within it and those it shares with a run of the same kind.
  *
- * ASCII letters, digits, spaces and line ends form such runs; everything else, including all text outside ASCII, costs
- * its UTF-8 bytes. Nothing depends on the Unicode version of the browser.
+ * ASCII letters, symbols, digits, spaces and line ends form such runs; all text outside ASCII but some punctuation
+ * costs its UTF-8 bytes. Nothing depends on the Unicode version of the browser.
  *
  * - Digits: a piece has up to three, and each group of up to three is a token. Digits of another script before them may
  *   take the first one or two into their piece, whose ASCII part is then one token.
  * - Space before a letter: always begins the letter's piece. A common word that is one token costs 1 if its piece
  *   certainly ends with it. Without a space, a symbol before it may be in its piece; `scripts/frequent-words.ts` admits
- * a
- *   word only if that costs no more than the symbol's bytes.
- * - Other letters: see `maxLetterTokens`.
+ *   a word only if that costs no more than the symbol's bytes.
+ * - Space before a symbol: always begins the symbol's piece, which has all symbols that follow and the line ends after
+ *   them. One symbol alone before a letter belongs to the letter's piece.
+ * - Other pieces: see `countAfterFirstMerges`; where the ends of a piece are uncertain, see `maxLetterTokens`.
  * - Spaces and line ends: up to 79 and 10 of them are a token, so two neighbouring tokens in a run together have more.
  *
  * @example
@@ -50,14 +53,21 @@ function kindAt(text: string, at: number): CharacterKind {
   return at < 0 || at >= text.length ? 'edge' : (kinds[text.charCodeAt(at)] ?? 'nonAscii')
 }
 
+/** Roles of messages, which are counted alone and are one token each. */
+const roles: ReadonlySet<string> = new Set(['user', 'assistant', 'system', 'tool'])
+
 function countUpperBound(text: string): Tokens {
+  if (roles.has(text)) return 1
   let total = 0
   for (let at = 0; at < text.length; ) {
-    const kind = kindAt(text, at)
+    // A space belongs to the letter or symbol after it.
+    const first = text[at] === ' ' ? at + 1 : at
     const segment =
-      kind === 'letter' || (kind === 'space' && kindAt(text, at + 1) === 'letter')
+      kindAt(text, first) === 'letter'
         ? priceWord(text, at)
-        : priceRun(text, at, kind)
+        : isSymbolAt(text, first)
+          ? priceSymbols(text, at)
+          : priceRun(text, at, kindAt(text, at))
     total += segment.cost
     at = segment.end
   }
@@ -82,8 +92,7 @@ function priceRun(text: string, at: number, kind: CharacterKind): Segment {
       cost: kindAt(text, at - 1) === 'nonAscii' ? 1 + Math.ceil((end - at - 1) / 3) : Math.ceil((end - at) / 3),
     }
   if (kind !== 'space') return { end, cost: end - at }
-  // The last space before a letter is the beginning of its word.
-  const stop = kindAt(text, end) === 'letter' ? end - 1 : end
+  const stop = kindAt(text, end) === 'letter' || isSymbolAt(text, end) ? end - 1 : end
   return { end: stop, cost: priceSpaces(text, at, stop) }
 }
 
@@ -114,7 +123,6 @@ function priceSpaces(text: string, at: number, end: number): Tokens {
     case 'space':
       return priceBlank(size, maxSpaceToken)
     case 'digit':
-    case 'symbol':
       return 1 + priceBlank(size - 1, maxSpaceToken)
     case 'edge':
       return Math.min(size, afterLine + priceBlank(size, maxSpaceToken))
@@ -131,16 +139,26 @@ function priceWord(text: string, at: number): Segment {
   const letters = isAfterSpace ? at + 1 : at
   const end = findRunEnd(text, letters, 'letter')
   const before = isAfterSpace ? 'start' : classifyStart(text, letters - 1)
-  if (before !== 'inside' && isCommonWord(text.slice(letters, end), isAfterSpace)) {
+  if (before !== 'inside' && isCommonWord(text.slice(letters, end), isAfterSpace ? 'afterSpace' : before)) {
     if (isPieceEnd(text, end)) return { end, cost: 1 }
     const contracted = before === 'start' ? findContractionEnd(text, end) : end
     if (contracted > end) return { end: contracted, cost: 2 }
   }
-  return { end, cost: maxLetterTokens(text, at, end, text[letters - 1] === "'") }
+  const chain = maxLetterTokens(text, at, end, text[letters - 1] === "'")
+  if (before !== 'start') return { end, cost: chain }
+  const contracted = findContractionEnd(text, end)
+  if (contracted === end && !isPieceEnd(text, end)) return { end, cost: chain }
+  const [merged, rest] = [countAfterFirstMerges(text.slice(at, end), text.slice(end, contracted)), contracted - end]
+  return { end: contracted, cost: Math.min(chain + rest, merged) }
 }
 
 /** Characters outside ASCII that are not part of a word in any Unicode version. */
 const punctuation = '‘’“”–—…'
+
+function isSymbolAt(text: string, at: number): boolean {
+  const kind = kindAt(text, at)
+  return kind === 'symbol' || (kind === 'nonAscii' && punctuation.includes(text.charAt(at)))
+}
 
 /**
  * Tells whether a letter after this index starts its piece, may share it with the symbol there, or may be inside it.
@@ -148,8 +166,49 @@ const punctuation = '‘’“”–—…'
 function classifyStart(text: string, at: number): 'start' | 'shared' | 'inside' {
   const kind = kindAt(text, at)
   if (kind === 'edge' || kind === 'line' || kind === 'digit' || text[at] === '\r') return 'start'
-  if (kind === 'nonAscii') return punctuation.includes(text.charAt(at)) ? 'shared' : 'inside'
+  if (!isSymbolAt(text, at)) return kind === 'white' ? 'shared' : 'inside'
+  // A symbol after a space or another one is in a piece without letters. o200k_base may end a piece after a slash.
+  if (text[at - 1] === ' ' || (isSymbolAt(text, at - 1) && text[at - 1] !== '/')) return 'start'
   return text[at] === "'" ? 'inside' : 'shared'
+}
+
+/** Prices symbols, including a space before them, line ends after them, and a word that one symbol belongs to. */
+function priceSymbols(text: string, at: number): Segment {
+  const start = text[at] === ' ' ? at + 1 : at
+  let [end, bytes] = [start, start - at]
+  while (isSymbolAt(text, end)) bytes += kindAt(text, end++) === 'symbol' ? 1 : 3
+  if (start === at && !startsSymbolPiece(text, at)) return { end, cost: bytes }
+  if (start === at && end === at + 1 && kindAt(text, end) === 'letter') return pricePrefixedWord(text, at, bytes)
+  const pieceEnd = findSymbolPieceEnd(text, end)
+  if (pieceEnd === undefined) return { end, cost: bytes }
+  const piece = text.slice(at, pieceEnd)
+  if (symbolTokens.has(piece)) return { end: pieceEnd, cost: 1 }
+  const lines = priceBlank(pieceEnd - end, maxLineToken)
+  return { end: pieceEnd, cost: Math.min(bytes + lines, countAfterFirstMerges(piece)) }
+}
+
+/** Tells whether a symbol that no symbol precedes certainly begins its piece. */
+function startsSymbolPiece(text: string, at: number): boolean {
+  const kind = kindAt(text, at - 1)
+  // o200k_base takes slashes after line ends into the piece before them.
+  return kind === 'line' || text[at - 1] === '\r' ? text[at] !== '/' : kind !== 'nonAscii'
+}
+
+/** Returns the end of the piece whose symbols end here; undefined if it is uncertain. */
+function findSymbolPieceEnd(text: string, at: number): number | undefined {
+  const kind = kindAt(text, at)
+  const end = kind === 'line' ? findRunEnd(text, at, 'line') : at
+  return kindAt(text, end) === 'nonAscii' || text[end] === '\r' || (end > at && text[end] === '/') ? undefined : end
+}
+
+/** Prices one symbol and the letters after it, which are a piece together, except for an apostrophe. */
+function pricePrefixedWord(text: string, at: number, bytes: number): Segment {
+  const end = findRunEnd(text, at + 1, 'letter')
+  if (text[at] === "'" || !isPieceEnd(text, end)) return { end: at + 1, cost: bytes }
+  const piece = text.slice(at, end)
+  if (text[at] === '’' && contractions.includes(`'${piece.slice(1)}`)) return { end, cost: 1 }
+  const word = priceWord(text, at + 1)
+  return { end, cost: Math.min(bytes + word.cost, countAfterFirstMerges(piece)) }
 }
 
 /** Tells whether the piece of the letter before this index certainly ends with it. */
@@ -162,104 +221,31 @@ function isPieceEnd(text: string, at: number): boolean {
   return next !== 'letter' && next !== 'nonAscii'
 }
 
+const contractions = ["'s", "'t", "'m", "'d", "'ll", "'ve", "'re"]
+
 /** Returns the end of the contraction that begins here, or this index if there is none. */
 function findContractionEnd(text: string, at: number): number {
-  const ending = ["'s", "'t", "'m", "'d", "'ll", "'ve", "'re"].find((part) => text.startsWith(part, at))
+  const ending = contractions.find((part) => text.startsWith(part, at))
   return ending !== undefined && isPieceEnd(text, at + ending.length) ? at + ending.length : at
 }
 
-/** Words that are one token in both encodings after a space, in lower case and capitalised. */
-export const wordsAfterSpace = new Set<string>()
-/** Words that are one token in both encodings with or without a space before them. */
-export const wordsAnywhere = new Set<string>()
+/** Common words by the places where they are one token; see `words`. */
+export const commonWords = new Map<string, number>()
 
 let word = ''
-for (const [, sign, rest] of words.matchAll(/([0-9A-J])([a-z]+)/g)) {
-  const code = '0123456789ABCDEFGHIJ'.indexOf(sign as string)
-  word = word.slice(0, code % 10) + rest
-  wordsAfterSpace.add(word)
-  if (code < 10) wordsAnywhere.add(word)
+for (const [, digit, rest] of words.matchAll(/([0-9A-Z])([a-z]+)/g)) {
+  const code = Number.parseInt(digit as string, 36)
+  word = word.slice(0, code % 6) + rest
+  commonWords.set(word, Math.floor(code / 6))
 }
+
+export const symbolTokens: ReadonlySet<string> = new Set(symbols.split('\t'))
 
 /** Tells whether the letters are a common word, in lower case or capitalised, that is one token in this position. */
-function isCommonWord(letters: string, isAfterSpace: boolean): boolean {
-  const table = isAfterSpace ? wordsAfterSpace : wordsAnywhere
-  return table.has(letters) || table.has(letters.charAt(0).toLowerCase() + letters.slice(1))
-}
-
-const symbols = ' ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-const firstLowercase = symbols.indexOf('a')
-const symbolOf = new Uint8Array(128)
-for (let at = 0; at < symbols.length; at++) symbolOf[symbols.charCodeAt(at)] = at
-
-/** Set for two symbols that form a token: `isPair[first * 53 + second]`. */
-const isPair = new Uint8Array(53 * 53)
-/**
- * Set for three symbols that form a token, the first a space or a to z: `isTriple[(first * 26 + second) * 26 + third]`.
- */
-const isTriple = new Uint8Array(27 * 26 * 26)
-pairs.split(',').forEach((row, first) => {
-  for (const second of row) isPair[first * 53 + symbols.indexOf(second)] = 1
-})
-triples.split(',').forEach((row, start) => {
-  for (const third of row) isTriple[start * 26 + symbols.indexOf(third) - firstLowercase] = 1
-})
-
-const symbolAt = (text: string, at: number): number => symbolOf[text.charCodeAt(at)] as number
-
-function endsPair(text: string, end: number): boolean {
-  return isPair[symbolAt(text, end - 2) * 53 + symbolAt(text, end - 1)] === 1
-}
-
-function endsTriple(text: string, end: number): boolean {
-  const [first, second, third] = [
-    symbolAt(text, end - 3),
-    symbolAt(text, end - 2) - firstLowercase,
-    symbolAt(text, end - 1) - firstLowercase,
-  ]
-  if (second < 0 || third < 0 || (first > 0 && first < firstLowercase)) return false
-  return isTriple[(Math.max(0, first - firstLowercase + 1) * 26 + second) * 26 + third] === 1
-}
-
-const impossible = -0x40000000
-/**
- * Dynamic programming tables: the largest number of parts up to a position when the last part has one, two or more
- * symbols. Ring buffers of the last four positions, reused between calls.
- */
-const one = new Int32Array(4)
-const two = new Int32Array(4)
-const more = new Int32Array(4)
-
-/**
- * Returns an upper bound of the tokens within these ASCII letters, including a space before them, in either encoding.
- *
- * Byte pair encoding stops when no two neighbouring tokens of a piece form a token together. Whatever the tokens are,
- * neighbours of one and one, one and two, or two and one symbols are therefore not a pair or triple of the tables,
- * which hold only tokens of both encodings. The longest chain of parts that obeys this rule has at least as many parts
- * as there are tokens. Neighbours are unrestricted at positions where a piece may end within the letters: after an
- * apostrophe, behind the first or second letter (both encodings may end a piece after 's or 'll). o200k_base also ends
- * a piece between a lower-case and an upper-case letter, but no pair or triple has a capital there.
- */
-function maxLetterTokens(text: string, start: number, end: number, afterApostrophe: boolean): number {
-  one.fill(impossible)
-  two.fill(impossible)
-  more.fill(impossible)
-  two[0] = 0
-  let [free, freeBefore] = [true, true]
-  for (let at = start + 1; at <= end; at++) {
-    const size = at - start
-    const [now, past1, past2, past3] = [size & 3, (size - 1) & 3, (size - 2) & 3, (size - 3) & 3]
-    const triple = size > 2 && endsTriple(text, at)
-    const single = free || !endsPair(text, at) ? one[past1] : impossible
-    const double = free || !triple ? two[past1] : impossible
-    one[now] = 1 + Math.max(more[past1] as number, single as number, double as number)
-    const mixed = freeBefore || !triple ? one[past2] : impossible
-    two[now] = size < 2 ? impossible : 1 + Math.max(more[past2] as number, two[past2] as number, mixed as number)
-    const long = size < 3 ? impossible : 1 + Math.max(one[past3] as number, two[past3] as number, more[past3] as number)
-    more[now] = Math.max(more[past1] as number, long)
-    freeBefore = free
-    free = afterApostrophe && size <= 2
-  }
-  const last = (end - start) & 3
-  return Math.max(one[last] as number, two[last] as number, more[last] as number)
+function isCommonWord(letters: string, position: 'afterSpace' | 'start' | 'shared'): boolean {
+  const isCapitalised = letters.charCodeAt(0) < 97
+  const places = commonWords.get(isCapitalised ? letters.charAt(0).toLowerCase() + letters.slice(1) : letters)
+  if (places === undefined) return false
+  if (position === 'afterSpace') return places !== (isCapitalised ? 2 : 3)
+  return places === 0 || (isCapitalised && (places === 4 || (places === 5 && position === 'start')))
 }

@@ -105,10 +105,14 @@ async function summariseHour(
   const id = newest !== undefined && hourOfSummary(ownId) <= hourOfSummary(newest.id) ? newest.id : ownId
   const previous = newest?.id === id ? newest : undefined
   const limit = tokensOf(deps.tokenizer, previous) + task.share * messages.reduce((sum, { tokens }) => sum + tokens, 0)
-  const draft = await draftWithin({ messages, previous }, limit, deps)
+  const [draft, facts] = await Promise.all([
+    draftWithin({ messages, previous }, limit, deps),
+    // Without the model: a second call for every batch is not worth its price.
+    task.facts === true ? factsByRules(messages, deps.pause) : [],
+  ])
   const replaced = previous === undefined ? [] : [previous]
   return buildOutcome(head, messages, buildSummary('hour', id, { messages, draft, replaced, now }), replaced, {
-    facts: [],
+    facts,
     faults: draft.faults,
   })
 }

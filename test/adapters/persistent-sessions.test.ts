@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { PersistentSessions, type PersistentSessionsOptions } from '../../src/adapters/persistent-sessions.ts'
 import type { Summary } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import { openMemory, profiles } from '../../src/index.ts'
+import { openMemory, profiles, ramStore } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { chars4 } from '../../src/text/estimators.ts'
+import { upperBound } from '../../src/text/upperBound.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
 
@@ -118,6 +119,17 @@ describe('PersistentSessions', () => {
       expect(after.contextTokens).toBe(after.messages.slice(3).reduce((sum, message) => sum + message.tokenCount, 0))
     },
   )
+
+  it('addMessage › with the default tokenizer › counts a word as one token besides role and overhead', async () => {
+    const store = ramStore()
+    const sessions = new PersistentSessions({ store, scope: 'acme' })
+    const { overhead } = upperBound
+    const counts = [
+      await sessions.addMessage('task', 'user', 'one'),
+      await sessions.addMessage('task', 'assistant', 'two'),
+    ].map(({ tokenCount }) => tokenCount)
+    expect(counts).toEqual([overhead.message + 2, overhead.message + 2])
+  })
 
   verifies('A-12', 'compressMessages › a second time › supersedes the earlier summary', async () => {
     await using opened = openSessions()

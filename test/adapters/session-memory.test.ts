@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { defaultConfig, SessionMemory, sessionMemory } from '../../src/adapters/session-memory.ts'
+import {
+  defaultConfig,
+  type ExtensionEvents,
+  popupPortName,
+  SessionMemory,
+  sessionMemory,
+} from '../../src/adapters/session-memory.ts'
 import { ascii35 } from '../../src/text/estimators.ts'
 import { verifies } from '../requirements/verifies.ts'
 
@@ -17,6 +23,47 @@ function addMessages(
     else memory.addAssistantMessageForKey(tab, text(number))
   }
 }
+
+/** An event as browsers offer it to extensions. */
+class FakeEvent<Arguments extends readonly unknown[]> {
+  private readonly listeners = new Set<(...args: Arguments) => void>()
+  addListener = (listener: (...args: Arguments) => void): void => void this.listeners.add(listener)
+  removeListener = (listener: (...args: Arguments) => void): void => void this.listeners.delete(listener)
+  emit(...args: Arguments): void {
+    for (const listener of this.listeners) listener(...args)
+  }
+}
+
+/** The events of a browser with one open popup. */
+function createExtensionEvents() {
+  const [onRemoved, onDisconnect] = [new FakeEvent<[number]>(), new FakeEvent<[]>()]
+  const onUpdated = new FakeEvent<[number, { status?: string; title?: string }]>()
+  const onConnect = new FakeEvent<[{ name: string; onDisconnect: FakeEvent<[]> }]>()
+  const api: ExtensionEvents = { tabs: { onRemoved, onUpdated }, runtime: { onConnect } }
+  return {
+    api,
+    removeTab: (tabId: number) => onRemoved.emit(tabId),
+    updateTab: (tabId: number, change: { status?: string; title?: string }) => onUpdated.emit(tabId, change),
+    openPopup: (name: string) => onConnect.emit({ name, onDisconnect }),
+    closePopup: () => onDisconnect.emit(),
+  }
+}
+
+/** A memory with two sites in tab 42 and one in tab 7, bound to the events. */
+function openBoundMemory() {
+  const memory = new SessionMemory()
+  const events = createExtensionEvents()
+  const unbind = memory.bindToTabs(events.api)
+  for (const key of [tab, 'example.org:42', 'example.com:7', 'example.com:421'])
+    memory.addUserMessageForKey(key, `hello ${key}`)
+  const listKeys = (): string[] =>
+    [tab, 'example.org:42', 'example.com:7', 'example.com:421'].filter(
+      (key) => memory.getContextStringForKey(key) !== '',
+    )
+  return { memory, events, unbind, listKeys }
+}
+
+const otherTabs = ['example.com:7', 'example.com:421']
 
 describe('SessionMemory', () => {
   verifies('E-01', 'getContextStringForKey › with several tabs › keeps their sessions apart', () => {
@@ -150,6 +197,53 @@ describe('SessionMemory', () => {
     expect(memory.getSessionByKey(tab).messages).toEqual([])
   })
 
+  verifies('E-03', 'bindToTabs › when a tab is removed › clears the sessions of all its sites and no others', () => {
+    const { events, listKeys } = openBoundMemory()
+    events.removeTab(42)
+    expect(listKeys()).toEqual(otherTabs)
+  })
+
+  verifies('E-03', 'bindToTabs › when a page navigates › clears the sessions of its tab', () => {
+    const { events, listKeys } = openBoundMemory()
+    events.updateTab(42, { title: 'Inbox (1)' })
+    events.updateTab(42, { status: 'complete' })
+    expect(listKeys()).toHaveLength(4)
+    events.updateTab(42, { status: 'loading' })
+    expect(listKeys()).toEqual(otherTabs)
+  })
+
+  verifies('E-03', 'bindToTabs › when the popup of a tab closes › clears the sessions of the tab', () => {
+    const { events, listKeys } = openBoundMemory()
+    events.openPopup('devtools')
+    events.closePopup()
+    events.openPopup(popupPortName(42))
+    expect(listKeys()).toHaveLength(4)
+    events.closePopup()
+    expect(listKeys()).toEqual(otherTabs)
+  })
+
+  verifies('E-03', 'clearTab › while an answer is on its way › makes the answer recognisable as late', () => {
+    const memory = new SessionMemory()
+    memory.getSession(tab)
+    memory.addUserMessage('What is this?')
+    const epoch = memory.getEpochForKey(tab)
+    memory.clearTab(42)
+    expect(memory.getEpochForKey(tab)).not.toBe(epoch)
+    expect(() => memory.addAssistantMessage('late')).toThrow('There is no current session.')
+  })
+
+  it('bindToTabs › after unbind or destroy › listens no longer', () => {
+    const { memory, events, unbind, listKeys } = openBoundMemory()
+    unbind()
+    events.removeTab(42)
+    expect(listKeys()).toHaveLength(4)
+    memory.bindToTabs(events.api)
+    memory.destroy()
+    memory.addUserMessageForKey(tab, 'again')
+    events.removeTab(42)
+    expect(listKeys()).toEqual([tab])
+  })
+
   verifies('E-12', 'sweep › ends sessions older than a day and the oldest beyond 100', () => {
     let now = 0
     const memory = new SessionMemory({}, { clock: () => now })
@@ -223,6 +317,39 @@ describe('SessionMemory', () => {
         { role: 'assistant', content: 'hi', timestamp: 7 },
       ],
     })
+  })
+
+  verifies('E-14', 'getSession › for a new site › starts a session that keeps its start time', () => {
+    let now = 5
+    const memory = new SessionMemory({}, { clock: () => now })
+    expect(memory.getSession('example.com')).toEqual({ domain: 'example.com', startedAt: 5, messages: [] })
+    now = 9
+    expect(memory.getSessionByKey('example.com').startedAt).toBe(5)
+    memory.addUserMessage('hello')
+    expect(memory.getSession('example.com').startedAt).toBe(5)
+    now = 5 + 24 * hourMs
+    expect(memory.sweep()).toEqual(['example.com'])
+    expect(memory.getSession('example.com')).toEqual({ domain: 'example.com', startedAt: now, messages: [] })
+  })
+
+  verifies('E-14', 'getContextString, getMetrics and getEpochForKey › of an unknown session › start none', () => {
+    const memory = new SessionMemory({}, { clock: () => 5 })
+    memory.getContextStringForKey(tab)
+    memory.getContextForKey(tab)
+    memory.getEpochForKey(tab)
+    memory.getMetrics()
+    expect(memory.sweep(5 + 24 * hourMs)).toEqual([])
+  })
+
+  verifies('E-14', 'seedPreservation › when false › keeps the newest messages and treats the first like others', () => {
+    const memory = new SessionMemory({ seedPreservation: false })
+    addMessages(memory, 120)
+    const contents = memory.getSessionByKey(tab).messages.map(({ content }) => content)
+    expect([contents.length, contents[0], contents.at(-1)]).toEqual([50, 'message 71', 'message 120'])
+    expect(memory.getContextStringForKey(tab)).toMatch(/^\(Past\) User: message 71\n\n/)
+    const long = new SessionMemory({ seedPreservation: false, maxTokens: 120 })
+    addMessages(long, 5, (number) => `message ${number} ${'is long '.repeat(40)}`)
+    expect(long.getContextStringForKey(tab)).not.toContain('User: message 1 ')
   })
 
   it('addUserMessage › without a current session › throws an error with the remedy', () => {

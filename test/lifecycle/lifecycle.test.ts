@@ -29,12 +29,8 @@ describe('session lifetime', () => {
     const { memory, clock } = await openTestMemory()
     await appendUser(memory, 'acme:ann')
     clock.now += day - 1
-    expect(await contents(memory, 'acme:ann')).toEqual(['Hello'])
-    // A turn appends the request, which counts as the access.
     await appendUser(memory, 'acme:ann', 'again')
-    clock.now += day - 1
-    expect(await contents(memory, 'acme:ann')).toEqual(['Hello', 'again'])
-    clock.now += 1
+    clock.now += day
     expect(await contents(memory, 'acme:ann')).toEqual([])
     await appendUser(memory, 'acme:ann', 'anew')
     const startedAt = clock.now
@@ -47,6 +43,56 @@ describe('session lifetime', () => {
     clock.now++
     expect(await contents(memory, 'acme:ann')).toEqual([])
     expect((await memory.sweep()).ended).toEqual(['acme:ann'])
+    await memory.close()
+  })
+
+  const reads: Record<string, (memory: Memory) => Promise<unknown>> = {
+    context: (memory) => memory.context('acme:ann'),
+    transcript: (memory) => memory.transcript('acme:ann'),
+    search: (memory) => memory.search('acme', 'hello', { session: 'ann' }),
+  }
+  for (const [name, read] of Object.entries(reads)) {
+    verifies('T-06', `restarts with each ${name}, up to seven days`, async () => {
+      const { memory, clock, ends } = await openTestMemory()
+      await appendUser(memory, 'acme:ann')
+      for (let hours = 0; hours < 7 * 24 - 20; hours += 20) {
+        clock.now += 20 * hour
+        await read(memory)
+        expect((await memory.sweep()).ended).toEqual([])
+      }
+      clock.now = start + 7 * day
+      expect((await memory.sweep()).ended).toEqual(['acme:ann'])
+      await memory.close()
+      expect(ends).toEqual(['acme:ann expired'])
+    })
+  }
+
+  verifies('T-06', 'ends a day after the last read, and a search of the whole tenant is no read', async () => {
+    const { memory, clock } = await openTestMemory()
+    await appendUser(memory, 'acme:ann')
+    clock.now += 20 * hour
+    await memory.context('acme:ann')
+    clock.now += 20 * hour
+    await memory.search('acme', 'hello')
+    clock.now += 4 * hour - 1
+    expect((await memory.sweep()).ended).toEqual([])
+    clock.now++
+    expect((await memory.sweep()).ended).toEqual(['acme:ann'])
+    await memory.close()
+  })
+
+  verifies('T-06', 'is not written again for reads in quick succession', async () => {
+    const sessions = ramStore()
+    const { memory, clock } = await openTestMemory({}, { sessions })
+    await appendUser(memory, 'acme:ann')
+    clock.now += hour
+    await memory.context('acme:ann')
+    const { revision, touchedAt } = await sessions.readHead(parseKey('acme:ann'), 0)
+    for (let reads = 0; reads < 5; reads++) {
+      clock.now += 10_000
+      await memory.context('acme:ann')
+    }
+    expect([touchedAt, (await sessions.readHead(parseKey('acme:ann'), 0)).revision]).toEqual([start + hour, revision])
     await memory.close()
   })
 

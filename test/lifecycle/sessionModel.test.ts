@@ -32,7 +32,10 @@ class Model {
   }
 
   read(key: string): readonly string[] {
-    return this.isExpired(key) ? [] : (this.sessions.get(key)?.contents ?? [])
+    const session = this.sessions.get(key)
+    if (session === undefined || this.isExpired(key)) return []
+    session.touchedAt = this.now
+    return session.contents
   }
 
   end(key: string, reason: string): void {

@@ -28,7 +28,9 @@ const withoutWordList: Plugin = {
   enforce: 'pre',
   load: (id) =>
     id.endsWith('/text/frequentWords.ts')
-      ? "export const words = ''\nexport const pairs = ''\nexport const triples = ''"
+      ? ['words', 'symbols', 'cl100kMerges', 'o200kMerges', 'pairs', 'triples']
+          .map((name) => `export const ${name} = ''`)
+          .join('\n')
       : undefined,
 }
 
@@ -67,11 +69,11 @@ describe('core bundle for a service worker', () => {
     expect(core.code).not.toMatch(/\brequire\(|\bimport\(['"`]|node:/)
   })
 
-  it('is at most 56 kB gzipped without the word list, 63 kB with it, and 35 kB for session-memory alone', async () => {
+  it('is at most 57 kB gzipped without the word list, 92 kB with it, and 35 kB for session-memory alone', async () => {
     const engine = await bundle('src/browser.ts', withoutWordList)
     const tab = await bundle('src/adapters/session-memory.ts', withoutWordList)
-    expect(gzipSync(engine.code).length).toBeLessThanOrEqual(56_000)
-    expect(gzipSync(core.code).length).toBeLessThanOrEqual(63_000)
+    expect(gzipSync(engine.code).length).toBeLessThanOrEqual(57_000)
+    expect(gzipSync(core.code).length).toBeLessThanOrEqual(92_000)
     expect(gzipSync(tab.code).length).toBeLessThanOrEqual(35_000)
   })
 

@@ -22,7 +22,7 @@ export const ephemeral: readonly Row[] = [
     id: 'E-03',
     source,
     behaviour:
-      'A session is cleared at once when the popup closes, the page navigates or the tab is removed. Users can call `clearCurrentSession`, `clearAll` and `destroy`.',
+      'All sessions of a tab are cleared at once when its popup closes, its page navigates or the tab is removed (`bindToTabs`, `clearTab`). Users can call `clearCurrentSession`, `clearAll` and `destroy`.',
     status: 'kept',
     in: ['src/adapters/session-memory.ts'],
   },
@@ -110,7 +110,7 @@ export const ephemeral: readonly Row[] = [
     id: 'E-14',
     source,
     behaviour:
-      "The class `SessionMemory` with the document's method names (`getSession`, `getSessionByKey`, `addUserMessage[ForKey]`, `addAssistantMessage[ForKey]`, `getContextString[ForKey]`, `clearCurrentSession`, `clearAll`, `destroy`, `getMetrics`) and a ready-made `sessionMemory` instance, as a thin wrapper around the engine.",
+      "The class `SessionMemory` with the document's method names (`getSession`, `getSessionByKey`, `addUserMessage[ForKey]`, `addAssistantMessage[ForKey]`, `getContextString[ForKey]`, `clearCurrentSession`, `clearAll`, `destroy`, `getMetrics`) and a ready-made `sessionMemory` instance, as a thin wrapper around the engine. `getSession` and `getSessionByKey` start a session if there is none; `seedPreservation: false` treats the first message like the others.",
     status: 'kept',
     in: ['src/adapters/session-memory.ts'],
   },

@@ -23,7 +23,7 @@ export const tenants: readonly Row[] = [
     id: 'T-03',
     source,
     behaviour:
-      "The tenant's memory (knowledge, policies, files) persists; a session's memory (profile `support`) is ephemeral and enters the tenant's store only when it is promoted explicitly (the original leaks sessions of more than five messages into it).",
+      "The tenant's memory (knowledge, policies, files) persists; a session's memory (profile `support`) is ephemeral and enters the tenant's store only when it is promoted explicitly; preferences and user context are facts of the session (the original leaks sessions of more than five messages into it).",
     status: 'kept',
     in: ['src/open.ts', 'src/profiles/support.ts', 'src/cli/serve.ts'],
   },
@@ -46,7 +46,7 @@ export const tenants: readonly Row[] = [
     id: 'T-06',
     source,
     behaviour:
-      'A session is created on its first request. Its TTL of 24 h is refreshed on each access; its maximum age is 7 days. Expiry is detected on access and by a sweep that costs O(expired), not O(sessions).',
+      'A session is created on its first request. Its TTL of 24 h is refreshed on each access (a turn, context, transcript or search of the session, exact to a thousandth of the TTL); its maximum age is 7 days. Expiry is detected on access and by a sweep that costs O(expired), not O(sessions).',
     status: 'kept',
     in: ['src/lifecycle/lifecycle.ts', 'src/stores/ram/sessionCache.ts', 'src/domain/session.ts'],
   },
@@ -67,9 +67,14 @@ export const tenants: readonly Row[] = [
     id: 'T-08',
     source,
     behaviour:
-      'Options with these defaults: session memory on, TTL 24 h, 100 messages in working memory, summarise after 30, 10 MB per session, end callback. Settled: 1,000 messages is the hard limit of a session; a global byte budget limits the process.',
+      'Options with these defaults: session memory on, TTL 24 h, 100 messages in working memory, summarise after 30, 10 MB per session, end callback. Settled: a context may show the newest 100 messages while nothing is summarised; 1,000 messages is the hard limit of a session; a global byte budget (512 MB by default) limits the process.',
     status: 'kept',
-    in: ['src/profiles/support.ts', 'src/lifecycle/lifecycle.ts', 'src/server/config/schema.ts'],
+    in: [
+      'src/profiles/support.ts',
+      'src/lifecycle/lifecycle.ts',
+      'src/stores/ram/sessionCache.ts',
+      'src/server/config/schema.ts',
+    ],
   },
   {
     id: 'T-09',

@@ -82,9 +82,9 @@ describe('summaries under a tight budget', () => {
       memoryPart.includes(`Order ORD-${town}0177 of customer ${1_000 * town + 1} goes to Town ${town}.`) ? [town] : [],
     )
     expect(towns).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-    expect(ledger.lines.filter(({ band }) => band === 'earlier').map(({ count, verdict }) => [count, verdict])).toEqual(
-      [[10, 'shortened']],
-    )
+    const earlier = ledger.lines.filter(({ band }) => band === 'earlier')
+    expect(earlier.every(({ verdict }) => verdict === 'shortened')).toBe(true)
+    expect(earlier.reduce((sum, { count }) => sum + count, 0)).toBe(10)
   })
 
   verifies(['C-07', 'X-01'], 'are shown at every budget that fits their sentences', async () => {

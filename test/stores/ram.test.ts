@@ -93,6 +93,21 @@ describe('ramStore memory', () => {
     },
   )
 
+  verifies('T-08', 'by default proposes sessions for eviction beyond 512 MB', async () => {
+    const [store, unlimited] = [ramStore(), ramStore({ maxBytes: Number.POSITIVE_INFINITY })]
+    // All messages share one string.
+    const append = [newMessage('x'.repeat(8_000_000))]
+    for (let number = 10; number < 75; number++) {
+      await store.commit(changeAt(number, `acme:s${number}`, { append }))
+      await unlimited.commit(changeAt(number, `acme:s${number}`, { append }))
+    }
+    const { memoryLimit } = store.capabilities
+    expect(memoryLimit.memoryUsage).toMatchObject({ maxBytes: 512_000_000 })
+    expect(memoryLimit.memoryUsage.usedBytes).toBeGreaterThan(520_000_000)
+    expect([await evict(store), await evict(unlimited)]).toEqual([['s10', 's11'], []])
+    expect(memoryLimit.memoryUsage.usedBytes).toBeLessThanOrEqual(512_000_000)
+  })
+
   it('does not count upkeep as a use, nor scope data against the limit', async () => {
     const store = ramStore({ maxBytes: 2_000 })
     await store.commit(changeAt(1, 'acme', { append: [newMessage('x'.repeat(5_000))] }))

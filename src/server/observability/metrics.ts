@@ -6,6 +6,8 @@ export type GaugeValues = {
   /** Live sessions, and the bytes they use in RAM. */
   readonly sessions: number
   readonly ramBytes: number
+  /** Limit of `ramBytes`; undefined if there is none. */
+  readonly maxRamBytes: number | undefined
   /** End-of-session events that are still to be delivered. */
   readonly pendingDeliveries: number
   /** Upkeep tasks done since the start, and those that are degraded now. */
@@ -103,6 +105,7 @@ export class Metrics {
   private readonly gauges = {
     sessions: this.gauge('sessions_live', 'Live sessions'),
     bytes: this.gauge('ram_bytes', 'Bytes used by sessions in RAM'),
+    maxBytes: this.gauge('ram_limit_bytes', 'Bytes that sessions in RAM may use'),
     waiting: this.gauge('outbox_waiting', 'Session ends that wait for delivery'),
     degraded: this.gauge('upkeep_degraded', 'Upkeep tasks that are degraded now'),
   }
@@ -160,10 +163,11 @@ export class Metrics {
 
   /** All metrics in Prometheus' text format, as `GET /metrics` returns them. Values that cannot be read are NaN. */
   async text(): Promise<string> {
-    const { sessions, ramBytes, pendingDeliveries, upkeep } = await this.read()
+    const { sessions, ramBytes, maxRamBytes, pendingDeliveries, upkeep } = await this.read()
     this.flushPending()
     this.gauges.sessions.set(sessions)
     this.gauges.bytes.set(ramBytes)
+    this.gauges.maxBytes.set(maxRamBytes ?? Number.POSITIVE_INFINITY)
     this.gauges.waiting.set(pendingDeliveries)
     this.gauges.degraded.set(upkeep.degraded)
     this.upkeepDone.reset()
@@ -179,6 +183,7 @@ export class Metrics {
       return {
         sessions: Number.NaN,
         ramBytes: Number.NaN,
+        maxRamBytes: Number.NaN,
         pendingDeliveries: Number.NaN,
         upkeep: { done: 0, degraded: Number.NaN },
       }

@@ -12,7 +12,8 @@ export type RamStoreOptions = {
   /** Word table and languages for search. Default: search by the words of English. */
   readonly analysis?: TextAnalysis
   /**
-   * Memory limit of all sessions together, in bytes. Default: none. Data that belongs to a whole scope is not counted.
+   * Memory limit of all sessions together, in bytes; beyond it the least recently used sessions end. Data that belongs
+   * to a whole scope is not counted. Default: 512,000,000. `Infinity` removes the limit.
    */
   readonly maxBytes?: number
   /** Compresses idle sessions. Default: sessions are never compressed. */
@@ -25,6 +26,9 @@ export type RamStoreOptions = {
    */
   readonly maxUncompressedBytes?: number
 }
+
+/** Room for 10,000 sessions of 50 kB, and far below the heap limit of Node on a small machine. */
+const defaultMaxBytes = 512_000_000
 
 /** Larger sessions take too long to compress during a write: they wait until they are idle. */
 const maxInlineCompressBytes = 64_000
@@ -45,8 +49,8 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
   private readonly scopes = new Map<Scope, Set<Session>>()
   /** Number of user sessions by scope, without the engine's internal ones. */
   private readonly counts = new Map<Scope, number>()
-  /** User sessions by last use; only with a memory limit, which needs it for eviction. */
-  private readonly lru: LruCache<Session, true> | undefined
+  /** User sessions by last use, for eviction. */
+  private readonly lru = new LruCache<Session, true>()
   /** Uncompressed sessions by last use, and the bytes of those that may be compressed during a write. */
   private readonly uncompressed = new LruCache<Session, true>()
   private uncompressedBytes = 0
@@ -56,7 +60,6 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
 
   constructor(options: RamStoreOptions = {}) {
     this.options = options
-    this.lru = options.maxBytes === undefined ? undefined : new LruCache()
   }
 
   onCreated(session: Session): void {
@@ -75,8 +78,7 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
       this.uncompressedBytes += compressibleBytes(session)
       this.uncompressed.set(session, true)
     } else if (isUse) this.uncompressed.get(session)
-    if (this.lru !== undefined && isSession(session.key) && (isUse || !this.lru.has(session)))
-      this.lru.set(session, true)
+    if (isSession(session.key) && (isUse || !this.lru.has(session))) this.lru.set(session, true)
     this.compressOverflow()
   }
 
@@ -87,7 +89,7 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
     if (siblings?.size === 0) this.scopes.delete(scope)
     this.adjustCount(session, -1)
     this.expiries.remove(session.heapIndex)
-    this.lru?.delete(session)
+    this.lru.delete(session)
     this.lastRead = undefined
     this.setSize(session, 0)
     this.uncompressed.delete(session)
@@ -120,14 +122,15 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
   }
 
   evictionCandidate(): Key | undefined {
-    const { maxBytes = Number.POSITIVE_INFINITY } = this.options
-    if (this.lru === undefined || this.lru.size < 2 || this.totalBytes <= maxBytes) return undefined
-    return this.lru.oldest?.[0].key
+    const { maxBytes = defaultMaxBytes } = this.options
+    return this.lru.size < 2 || this.totalBytes <= maxBytes ? undefined : this.lru.oldest?.[0].key
   }
 
   get memoryUsage(): MemoryLimit['memoryUsage'] {
-    const { maxBytes: limit } = this.options
-    return limit === undefined ? { usedBytes: this.totalBytes } : { usedBytes: this.totalBytes, maxBytes: limit }
+    const { maxBytes = defaultMaxBytes } = this.options
+    return maxBytes === Number.POSITIVE_INFINITY
+      ? { usedBytes: this.totalBytes }
+      : { usedBytes: this.totalBytes, maxBytes }
   }
 
   compressIdle(now: Millis): void {

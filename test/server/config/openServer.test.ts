@@ -118,6 +118,12 @@ describe('openServer', () => {
     expect((await opened.ask('acme:ann', 'What is my cat called?')).text).not.toContain('Miso')
   })
 
+  verifies('T-08', 'reports the default RAM limit in its metrics', async () => {
+    await using opened = await openConfiguredServer(newConfigFile(), { store: 'ram:', profile: 'support' })
+    const metrics = await (await fetch(new URL('/metrics', opened.server.url))).text()
+    expect(metrics).toMatch(/^threadkeep_ram_limit_bytes 512000000$/m)
+  })
+
   verifies(['T-07', 'T-08'], 'sends a signed webhook once per ended session', async () => {
     await using hook = await startUpstream(sendRaw('application/json', '{}'))
     const webhook = { url: `${hook.origin}/ended`, secretEnv: 'HOOK' }

@@ -3,7 +3,13 @@ import { type GaugeValues, Metrics } from '../../../src/server/observability/met
 import { verifies } from '../../requirements/verifies.ts'
 import { createTurnRecord } from './turnRecord.ts'
 
-const idle: GaugeValues = { sessions: 0, ramBytes: 0, pendingDeliveries: 0, upkeep: { done: 0, degraded: 0 } }
+const idle: GaugeValues = {
+  sessions: 0,
+  ramBytes: 0,
+  maxRamBytes: undefined,
+  pendingDeliveries: 0,
+  upkeep: { done: 0, degraded: 0 },
+}
 const createMetrics = (read: () => GaugeValues | Promise<GaugeValues> = () => idle) =>
   new Metrics({ readGauges: read, process: false })
 
@@ -107,6 +113,7 @@ describe('metrics', () => {
     const metrics = createMetrics(async () => ({
       sessions: ++reads,
       ramBytes: 4_096,
+      maxRamBytes: 8_192,
       pendingDeliveries: 2,
       upkeep: { done: 5 * reads, degraded: 1 },
     }))
@@ -116,7 +123,8 @@ describe('metrics', () => {
       { '': '4096' },
       { '': '2' },
     ])
-    expect(reads).toBe(4)
+    expect(await readMetrics(metrics, 'ram_limit_bytes')).toEqual({ '': '8192' })
+    expect(reads).toBe(5)
   })
 
   it('are available when the gauges cannot be read', async () => {
