@@ -78,6 +78,7 @@ type GatheredContext = {
 /** Reads of one context: the session's key, its masker if values are restored, and the embedding of its question. */
 type ReadState = {
   readonly key: Key
+  readonly person: string | undefined
   readonly masker: SecretMasker | undefined
   readonly embedQuestion: () => Promise<QueryEmbedding | undefined>
   embedding?: Promise<QueryEmbedding | undefined>
@@ -165,7 +166,7 @@ export class ContextBuilder {
     const files = fileSearch?.filesKeyFor(profile, key)
     const search = files && fileSearch?.findPassages(store, files, question)
     const embedQuestion = () => this.#embedQuestion(key, query ?? stored.lastUserMessage?.content ?? '', options.traced)
-    const reads: ReadState = { key, masker, embedQuestion }
+    const reads: ReadState = { key, person: options.person, masker, embedQuestion }
     const [found, passages = []] =
       step.done === true && search === undefined
         ? [step.value]
@@ -226,7 +227,9 @@ export class ContextBuilder {
       return { messages: (await this.deps.sessions.readMessages(key, request.page)).map(unmask), hits: [] }
     reads.embedding ??= reads.embedQuestion()
     const vector = (await reads.embedding)?.vector
-    const hits = await this.deps.sessions.search(key, vector ? { ...request.search, vector } : request.search)
+    const { sessions, store } = this.deps
+    const [index, target] = request.in === undefined ? [sessions, key] : [store, sharedKey(request.in, reads)]
+    const hits = await index.search(target, vector ? { ...request.search, vector } : request.search)
     return {
       messages: [],
       hits: hits.map((hit) => (hit.entry.kind === 'message' ? { ...hit, entry: unmask(hit.entry) } : hit)),
@@ -239,6 +242,10 @@ export const withDegraded = (context: LazyContext, degraded: readonly Degradatio
   degraded.length === 0
     ? context
     : { ...context, ledger: { ...context.ledger, degraded: [...context.ledger.degraded, ...degraded] } }
+
+/** Key of a memory that a session reads from. */
+const sharedKey = (from: Origin, { key, person }: ReadState): Key =>
+  from === 'person' && person !== undefined ? personKey(key.scope, person) : scopeKey(key)
 
 const shareKnowledge = (from: Origin, { derived }: SessionHead): SharedEntries => ({
   from,

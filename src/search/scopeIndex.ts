@@ -215,7 +215,8 @@ export class ScopeIndex {
   }
 
   private rankByWords(text: string, query: IndexQuery, nearest: readonly SearchMatch[]): SearchMatch[] {
-    const limits = { ...limitsOf(query, query.limit), budget: query.budget, extractors: this.languages.extractors }
+    const { budget, broad } = query
+    const limits = { ...limitsOf(query, query.limit), budget, broad, extractors: this.languages.extractors }
     const isWanted = (kind: Entry['kind']): boolean => query.kinds === undefined || query.kinds.includes(kind)
     const messageKey = (message: number): Key => this.keys[this.messageRanker.ownerAt(message)] as Key
     const similarities = scaleSimilarities(nearest)
