@@ -43,12 +43,19 @@ const maxHits = 64
  */
 const minLead = 0.25
 
+/** Returns a turn without phrases that say nothing about its subject; empty if nothing else is left. */
+export function findSubject(turn: string): string {
+  const text = emptyPhrases.reduce((rest, phrase) => rest.replace(phrase, ' '), turn)
+  const isEmpty = !isQuestion(turn) && acknowledgement.test(text) && extractTerms(text).length < minStatementTerms
+  return isEmpty ? '' : text
+}
+
 /** Returns the texts to search for; none if the turn says nothing. */
 function searchTextsOf(question: string, recent: readonly Message[]): readonly SearchText[] {
-  const text = emptyPhrases.reduce((rest, phrase) => rest.replace(phrase, ' '), question)
-  const isShort = extractTerms(text).length < minStatementTerms
-  if (!isQuestion(question)) return isShort && acknowledgement.test(text) ? [] : [{ text, weight: 1 }]
-  const before = isShort && followUp.test(text) ? findTurnBefore(question, recent) : undefined
+  const text = findSubject(question)
+  if (isBlank(text)) return []
+  const isFollowUp = isQuestion(question) && followUp.test(text) && extractTerms(text).length < minStatementTerms
+  const before = isFollowUp ? findTurnBefore(question, recent) : undefined
   return before === undefined
     ? [{ text, weight: 1 }]
     : [

@@ -320,6 +320,7 @@ function omissionReason(
 ): string {
   if (entry.kind === 'fact' && entry.until !== undefined) return 'superseded by a newer fact'
   if (entry.kind === 'knowledge' && entry.pending) return 'waiting for approval'
+  if (entry.kind === 'knowledge' && entry.archived) return 'archived after a long time without use'
   if (cause !== undefined) return missReasons[cause]
   const isCandidate = bands.some(({ derived }) => derived.includes(entry)) || passages?.derived.includes(entry)
   if (isCandidate) return missReasons['after-miss']

@@ -1,3 +1,4 @@
+import { findSubject } from '../context/chooseByQuestion.ts'
 import { composeContext, type LazyContext } from '../context/composeContext.ts'
 import {
   addPassages,
@@ -12,7 +13,14 @@ import {
 } from '../context/gatherCandidates.ts'
 import type { Renderer } from '../context/render.ts'
 import type { ContextQuery, ReadRequest, ReadResponse } from '../context/sessionReader.ts'
-import type { DerivedEntry, Message, Millis, SequenceRange, Tokens } from '../domain/entry.ts'
+import {
+  type DerivedEntry,
+  isBlank,
+  type Message,
+  type Millis,
+  type SequenceRange,
+  type Tokens,
+} from '../domain/entry.ts'
 import { checkOption } from '../domain/error.ts'
 import { filesKey, type Key, personKey, scopeKey } from '../domain/key.ts'
 import type { Degradation, Origin, Provider } from '../domain/ledger.ts'
@@ -266,9 +274,10 @@ export type FileSearch = {
 /** The file search of Node. Browsers have none. */
 export const fileSearch: FileSearch = {
   filesKeyFor: (profile, { scope }) => (isVisible(profile, 'files') ? filesKey(scope) : undefined),
-  findPassages: async (store, files, text) => {
+  findPassages: async (store, files, question) => {
+    const text = findSubject(question)
     // Most scopes have no files, and reading one message is cheaper than a search.
-    if ((await store.readMessages(files, { limit: 1 })).length === 0) return []
+    if (isBlank(text) || (await store.readMessages(files, { limit: 1 })).length === 0) return []
     return toPassages(await store.search(files, { text, kinds: ['message'], limit: maxPassages }))
   },
   addPassages,
