@@ -93,8 +93,6 @@ export function* scoreByQuestion(
       }
     }
   }
-  const best = Math.max(...scores.values())
-  for (const [entry, score] of scores) if (score < minScoreShare * best) scores.delete(entry)
   return scores
 }
 
@@ -119,15 +117,16 @@ const isPreference = (entry: DerivedEntry, from: Origin | undefined): entry is K
   from === 'person' && entry.kind === 'knowledge' && entry.category === 'user_preference'
 
 /** Selects the entries that match the question, best first, and the person's preferences after them. */
-export const selectMatching = (
+export function selectMatching(
   entries: readonly DerivedEntry[],
   scores: QuestionScores,
   origins: ReadonlyMap<DerivedEntry, Origin>,
-): readonly DerivedEntry[] =>
-  sortByScore(
-    entries.filter((entry) => scores.has(entry) || isPreference(entry, origins.get(entry))),
-    scores,
-  )
+): readonly DerivedEntry[] {
+  const minScore = minScoreShare * Math.max(0, ...scores.values())
+  const isSelected = (entry: DerivedEntry): boolean =>
+    (scores.get(entry) ?? -1) >= minScore || isPreference(entry, origins.get(entry))
+  return sortByScore(entries.filter(isSelected), scores)
+}
 
 /** Puts the entries that match the question first. The others keep their order. */
 export const sortByScore = (entries: readonly DerivedEntry[], scores: QuestionScores): readonly DerivedEntry[] =>
