@@ -173,7 +173,7 @@ export class ScopeIndex {
     }
   }
 
-  /** Replaces the derived entries of a session; inactive knowledge is not indexed. Unchanged entries keep their rows. */
+  /** Replaces the derived entries of a session, without inactive knowledge. Unchanged entries keep their rows. */
   setDerived(key: Key, entries: readonly DerivedEntry[]): void {
     const owner = this.ownerOf(key)
     const before = this.derived[owner] ?? new Map<string, DerivedRow>()

@@ -83,8 +83,8 @@ export function recordUse<K extends ConfidenceState>(
 }
 
 /**
- * Lowers the confidence of learned knowledge for every 30 days without a mention or use. Mentions and uses apply this first, so the result does
- * not depend on how often a sweep runs. Returns the same object when nothing changes.
+ * Lowers the confidence of learned knowledge for every 30 days without a mention or use. Mentions and uses apply this
+ * first, so the result does not depend on how often a sweep runs. Returns the same object when nothing changes.
  */
 export function applyAging<K extends ConfidenceState>(known: K, now: Millis): K {
   const from = idleSince(known)

@@ -37,7 +37,7 @@ export type UpkeepOptions = {
   readonly pause?: Pause | undefined
 }
 
-/** Whose knowledge it is: without `person`, the scope's. */
+/** The owner of knowledge: a person or, without one, the scope. */
 export type KnowledgeOwner = { readonly person?: string }
 export type KnowledgeListOptions = KnowledgeOwner & {
   /** Includes archived entries; default false. */
@@ -202,7 +202,7 @@ export class Upkeep {
     )
   }
 
-  /** Brings archived knowledge back, with the confidence of a new statement. Throws `bad-option` if the id is unknown. */
+  /** Brings archived knowledge back as if it were stated anew. Throws `bad-option` if the id is unknown. */
   restore(scope: Scope, id: string, options: KnowledgeOwner = {}): Promise<Knowledge> {
     const { store, clock } = this.deps
     const key = knowledgeKey(parseKey(scope), options.person)

@@ -169,8 +169,28 @@ describe('a person', () => {
     expect(reads).not.toContain('head acme::person:ann')
   })
 
+  verifies('S-09', 'remembered by the library › is written, listed, approved and forgotten apart', async () => {
+    await using memory = await openMemory({ profile: personal })
+    const tea = { category: 'user_preference', key: 'drink', value: 'tea', person: 'ann' } as const
+    const { id } = await memory.remember('acme', tea)
+    const claim = await memory.remember('acme', { ...tea, key: 'pet', value: 'a parrot', by: 'assistant' })
+    await memory.append('acme:1', [{ role: 'user', content: 'Which pet do I have?' }])
+    const shownTo = async (person: string) => (await memory.context('acme:1', { person })).text
+    expect(await shownTo('ann')).toContain('user_preference, drink: tea\n')
+    expect(await shownTo('ann')).not.toContain('parrot')
+    expect(await memory.upkeep.approve('acme', claim.id, { person: 'ann' })).not.toHaveProperty('pending')
+    expect(await shownTo('ann')).toContain('user_preference, pet: a parrot\n')
+    expect(await shownTo('bob')).not.toContain('parrot')
+    const keysOf = async (options = {}) => (await memory.upkeep.knowledge('acme', options)).map(({ key }) => key)
+    expect([await keysOf(), await keysOf({ person: 'ann' })]).toEqual([[], ['drink', 'pet']])
+    await memory.forget({ key: 'acme', messageId: id, person: 'ann' })
+    expect([await keysOf({ person: 'ann' }), (await shownTo('ann')).includes('tea')]).toEqual([['pet'], false])
+  })
+
   it('with an invalid name › is refused like an invalid session id', async () => {
     await using memory = await openMemory({ profile: personal, upkeep: false })
+    const knowledge = { category: 'domain', key: 'drink', value: 'tea', person: 'Ann Lee' } as const
+    await expect(memory.remember('acme', knowledge)).rejects.toMatchObject({ code: 'bad-key' })
     await expect(memory.context('acme:1', { person: 'Ann Lee' })).rejects.toMatchObject({ code: 'bad-key' })
   })
 

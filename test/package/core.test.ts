@@ -67,11 +67,11 @@ describe('core bundle for a service worker', () => {
     expect(core.code).not.toMatch(/\brequire\(|\bimport\(['"`]|node:/)
   })
 
-  it('is at most 56 kB gzipped without the word list, 63 kB with it, and 35 kB for session-memory alone', async () => {
+  it('is at most 58 kB gzipped without the word list, 65 kB with it, and 35 kB for session-memory alone', async () => {
     const engine = await bundle('src/browser.ts', withoutWordList)
     const tab = await bundle('src/adapters/session-memory.ts', withoutWordList)
-    expect(gzipSync(engine.code).length).toBeLessThanOrEqual(56_000)
-    expect(gzipSync(core.code).length).toBeLessThanOrEqual(63_000)
+    expect(gzipSync(engine.code).length).toBeLessThanOrEqual(58_000)
+    expect(gzipSync(core.code).length).toBeLessThanOrEqual(65_000)
     expect(gzipSync(tab.code).length).toBeLessThanOrEqual(35_000)
   })
 
