@@ -31,6 +31,8 @@ const acknowledgement =
 const followUp =
   /^\W{0,9}(?:and|but|or|also|then|what about|how about|und|aber|et|mais|y|pero|mas|maar)\b|\b(?:it|that|this|these|those|they|them|one|ones|das|dies|es|cela|eso|isso|dat)\b/i
 
+/** Of a longer turn, such as a pasted text with a question, the beginning and the end are searched for. */
+const maxEndCharacters = 2_000
 /** Share that the turn before counts in a question that refers to it. */
 const earlierTurnWeight = 0.5
 /** Entries that score less than this share of the best one are not shown. */
@@ -45,7 +47,9 @@ const minLead = 0.25
 
 /** Returns a turn without phrases that say nothing about its subject; empty if nothing else is left. */
 export function findSubject(turn: string): string {
-  const text = emptyPhrases.reduce((rest, phrase) => rest.replace(phrase, ' '), turn)
+  const ends =
+    turn.length <= 2 * maxEndCharacters ? turn : `${turn.slice(0, maxEndCharacters)} ${turn.slice(-maxEndCharacters)}`
+  const text = emptyPhrases.reduce((rest, phrase) => rest.replace(phrase, ' '), ends)
   const isEmpty = !isQuestion(turn) && acknowledgement.test(text) && extractTerms(text).length < minStatementTerms
   return isEmpty ? '' : text
 }

@@ -34,10 +34,12 @@ export function parseKnowledge(input: KnowledgeInput): KnowledgeInput {
 
 /**
  * True for knowledge that was learned and fades without use. What an operator states holds until it is changed. Entries
- * of earlier versions count as learned only if a session stated them.
+ * of earlier versions have no origin: they count as learned only if nothing but sessions stated them.
  */
 export const isLearned = ({ origin, sources = [] }: Partial<Pick<Knowledge, 'origin' | 'sources'>>): boolean =>
-  origin === undefined ? sources.some(({ session = '' }) => session !== '') : origin === 'learned'
+  origin === undefined
+    ? sources.length > 0 && sources.every(({ session = '' }) => session !== '')
+    : origin === 'learned'
 
 /** False for knowledge that waits for approval or is archived: neither contexts nor searches use it. */
 export const isActive = (entry: Entry): boolean =>

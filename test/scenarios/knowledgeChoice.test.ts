@@ -1,6 +1,10 @@
 import { describe, expect } from 'vitest'
+import type { Knowledge } from '../../src/domain/entry.ts'
+import { parseKey } from '../../src/domain/key.ts'
 import type { LedgerLine } from '../../src/domain/ledger.ts'
+import { noExpiry } from '../../src/domain/session.ts'
 import { type Memory, openMemory, profiles } from '../../src/index.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { replyWith, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
@@ -207,6 +211,48 @@ describe('knowledge after 400 days', () => {
     expect(await list({ archived: true })).toEqual(['parking 0.5', 'yard 0'])
     await memory.forget({ key: 'acme:ann' })
     expect(await list({ archived: true })).toEqual(['parking 0.5'])
+  })
+})
+
+describe('knowledge of an earlier version, without an origin', () => {
+  verifies('K-01', 'is learned if a session stated it, and otherwise the operator’s', async () => {
+    const file = fresh()
+    const store = sqliteStore(file)
+    const entries = [[], [''], ['', 'ann'], ['ann']].map((sessions, at): Knowledge => {
+      const sources = sessions.map((session) => ({ message: '', session }))
+      const [category, confidence] = ['domain', 0.5]
+      return {
+        kind: 'knowledge',
+        id: `k${at}`,
+        at: start,
+        category,
+        key: `k${at}`,
+        value: at,
+        confidence,
+        usedAt: start,
+        sources,
+      }
+    })
+    const change = {
+      key: parseKey('acme'),
+      at: start,
+      epoch: 0,
+      append: [],
+      put: entries,
+      drop: [],
+      expiresAt: noExpiry,
+    }
+    await store.commit(change)
+    await store.close()
+    await using memory = await openMemory({ store: `sqlite:${file}`, clock: () => start })
+    await memory.sweep(start + 400 * day)
+    const known = await memory.upkeep.knowledge('acme', { archived: true })
+    expect(known.map(({ id, confidence, archived }) => [id, confidence, archived])).toEqual([
+      ['k0', 0.5, undefined],
+      ['k1', 0.5, undefined],
+      ['k2', 0.5, undefined],
+      ['k3', 0, true],
+    ])
   })
 })
 
