@@ -6,7 +6,7 @@ import type { ExportOptions, ImportOptions, ImportResult } from './domain/bundle
 import type { MessageInput, ParsedMessage } from './domain/chat.ts'
 import type { Json, Knowledge, Message, Millis, SessionMetadata } from './domain/entry.ts'
 import { checkOption, MemoryError } from './domain/error.ts'
-import { formatKey, type Key, parseKey, type Scope, scopeKey } from './domain/key.ts'
+import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from './domain/key.ts'
 import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
 import type { SearchIndex, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile } from './domain/profile.ts'
@@ -196,12 +196,13 @@ export class Memory implements AsyncDisposable {
   }
 
   /**
-   * Stores knowledge in the scope's own memory. Storing the same value again raises its confidence.
+   * Stores knowledge in the scope's own memory or, with `person`, in that person's. Storing the same value again raises
+   * its confidence. Contexts show it when it matches the question.
    *
    * @throws {MemoryError} `bad-option` when the profile's knowledge policy does not allow the origin `by`.
    */
   async remember(scope: Scope, knowledge: KnowledgeInput): Promise<Knowledge> {
-    const key = scopeKey(this.#parseKey(scope))
+    const key = knowledgeKey(this.#parseKey(scope), knowledge.person)
     const { entry, epoch } = await remember(this.#internals, key, knowledge)
     this.#embeddings.at(-1)?.enqueue(key, epoch, [entry])
     return entry

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Json } from '../domain/entry.ts'
+import type { Json, KnowledgeOrigin } from '../domain/entry.ts'
 import { parseKey } from '../domain/key.ts'
 import { type KnowledgeCategory, knowledgeCategories } from '../domain/knowledge.ts'
 import type { KnowledgePolicy } from '../domain/profile.ts'
@@ -12,6 +12,8 @@ type Flags = StoreFlags & {
   readonly confidence?: string
   readonly by?: string
   readonly session?: string
+  readonly person?: string
+  readonly origin?: string
 }
 
 const help = `
@@ -19,12 +21,13 @@ Examples:
   threadkeep remember acme 'opening hours' 'nine to five'
   threadkeep remember acme language '"German"' --category user_preference --confidence 0.9
   threadkeep remember acme 'opening hours' 'ten to six' --by assistant --session ann
+  threadkeep remember acme language German --category user_preference --person ann
 
 ${exitCodesHelp}`
 
 export function addRememberCommand(program: Command): void {
   addStoreOptions(program.command('remember'))
-    .description('store knowledge that all sessions of a scope share')
+    .description('store knowledge that all sessions of a scope share, or about a person')
     .argument('<scope>', 'scope')
     .argument('<key>', 'subject of the knowledge')
     .argument('<value>', 'text, or JSON')
@@ -35,6 +38,11 @@ export function addRememberCommand(program: Command): void {
       'source: user, assistant or tool; with the default policy, an assistant needs approval and a tool is refused (user)',
     )
     .option('--session <id>', 'session of the scope that states it; repeated statements of one session count once')
+    .option('--person <id>', 'person it is about; stored in the memory of that person instead of the scope')
+    .option(
+      '--origin <origin>',
+      'operator (never fades) or learned (fades without use; default with --session or a model)',
+    )
     .addHelpText('after', help)
     .action(run)
 }
@@ -51,10 +59,16 @@ async function run(scope: string, key: string, value: string, flags: Flags): Pro
     ...(flags.confidence === undefined ? {} : { confidence: Number(flags.confidence) }),
     ...(flags.by === undefined ? {} : { by: flags.by as keyof KnowledgePolicy }),
     ...(session === undefined ? {} : { session }),
+    ...(flags.person === undefined ? {} : { person: flags.person }),
+    ...(flags.origin === undefined ? {} : { origin: flags.origin as KnowledgeOrigin }),
   })
   const details = `(${knowledge.category}, confidence ${Number(knowledge.confidence.toFixed(2))})`
-  const pending = `Stored ${key} in ${scope} ${details}, pending approval. Approve it with threadkeep knowledge approve ${scope} ${knowledge.id}`
-  printResult(flags.json, knowledge, [knowledge.pending === true ? pending : `Stored ${key} in ${scope} ${details}.`])
+  const owner = flags.person === undefined ? scope : `the memory of ${flags.person} in ${scope}`
+  const personFlag = flags.person === undefined ? '' : ` --person ${flags.person}`
+  const pending = `, pending approval. Approve it with threadkeep knowledge approve ${scope} ${knowledge.id}${personFlag}`
+  printResult(flags.json, knowledge, [
+    `Stored ${key} in ${owner} ${details}${knowledge.pending === true ? pending : '.'}`,
+  ])
 }
 
 /** Parses JSON; anything else is text. */

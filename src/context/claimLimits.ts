@@ -104,7 +104,7 @@ function tailRange(
 }
 
 /** Fewer words than this say little about what to look for. */
-const minStatementTerms = 4
+export const minStatementTerms = 4
 
 function smallBudgetShare({ question, statement, otherwise }: Tail['smallBudget'], text: string): number {
   if (isQuestion(text)) return question

@@ -240,11 +240,11 @@ function joinLines(lines: readonly string[], separator: string, renderer: Render
   return lines.slice(0, -1).join('') + (isCheaper ? trimmed : last)
 }
 
-/** True if the entries of a band keep their position and form from turn to turn. */
+/** True if the entries of a band keep their position and form from turn to turn; knowledge depends on the question. */
 const isAnchored = (band: Band | undefined): boolean =>
   band !== undefined &&
   band.volatile !== true &&
-  ('first' in band.claim || 'tail' in band.claim || 'kind' in band.claim)
+  ('first' in band.claim || 'tail' in band.claim || ('kind' in band.claim && band.claim.kind !== 'knowledge'))
 
 /**
  * Measures the prefix that the next turn repeats. Empty with a sliding band: what it leaves for the others changes

@@ -1,5 +1,6 @@
 import {
   type DerivedEntry,
+  isBlank,
   isInternal,
   type Knowledge,
   parseMessageId,
@@ -14,6 +15,7 @@ import { estimateReservedTokens, getImportance, matchesClaim, maxBandTokens } fr
 import { isInRanges, type SessionHead } from '../domain/session.ts'
 import type { WorkSelection } from '../selection/workSelection.ts'
 import type { TimeRange } from '../text/calendar.ts'
+import { type QuestionScores, scoreByQuestion, selectMatching, sortByScore } from './chooseByQuestion.ts'
 import {
   type BandCandidates,
   type BudgetPressure,
@@ -33,6 +35,8 @@ export type ContextCandidates = NewestTurn & {
   readonly derived: readonly DerivedEntry[]
   /** Origins of the derived entries that are not the session's own. */
   readonly origins: ReadonlyMap<DerivedEntry, Origin>
+  /** Scores of the entries that match the question; undefined without a question. */
+  readonly scores: QuestionScores | undefined
   readonly pressure: BudgetPressure
   /** True if the question is the newest turn itself, false if it is not part of the session. */
   readonly isQuestionStored: boolean
@@ -77,6 +81,7 @@ export function* gatherCandidates(
   const pressure = measurePressure(head, profile, budget)
   const question = query ?? head.lastUserMessage?.content ?? ''
   const input: ClaimInput = { derived, budget, messageBudget, pressure, question }
+  const scores = isBlank(question) ? undefined : yield* scoreDerived(head, profile, options, derived, question)
   const asked = query === undefined ? head.lastUserMessage : undefined
   const work =
     options.work === undefined || sentByClient !== undefined
@@ -89,7 +94,7 @@ export function* gatherCandidates(
     const candidates: MutableBandCandidates = { band, units: none, derived: none, limit: budget, shortenedRuns: none }
     byPriority.push(candidates)
     inReadingOrder[bands.indexOf(band)] = candidates
-    if ('kind' in claim) candidates.derived = claimDerived(claim, derived)
+    if ('kind' in claim) candidates.derived = claimDerived(band, claim, derived, scores, origins)
     else if ('first' in claim) {
       if (maxBandTokens(band, budget) > 0) candidates.units = yield* reader.readFirst(claim.first)
     } else if (work !== undefined && 'tail' in claim) candidates.units = work.recent
@@ -114,6 +119,7 @@ export function* gatherCandidates(
     head,
     derived,
     origins,
+    scores,
     pressure,
     ...(sentByClient === undefined ? reader.newestTurn() : noTurn),
     isQuestionStored: query === undefined,
@@ -140,6 +146,37 @@ function gatherDerived(
   }
   return { derived, origins }
 }
+
+/** Scores the entries that the bands choose by the question. */
+function* scoreDerived(
+  { recent }: SessionHead,
+  { bands }: Profile,
+  { sharedEntries, budget, tokenCostOf }: GatherOptions,
+  derived: readonly DerivedEntry[],
+  question: string,
+): ContextQuery<QuestionScores> {
+  const isChosen = (entry: DerivedEntry): boolean =>
+    bands.some((band) => 'kind' in band.claim && choosesByQuestion(band, band.claim) && matchesClaim(entry, band.claim))
+  const isCrowded = (items: readonly DerivedEntry[]): boolean =>
+    items.reduce((sum, entry) => sum + tokenCostOf(entry), 0) >
+    Math.min(
+      ...bands.map((band) =>
+        'kind' in band.claim && band.claim.kind === 'item' ? maxBandTokens(band, budget) : budget,
+      ),
+    )
+  const own = new Set(derived.filter(isChosen))
+  const groups = sharedEntries.map(({ from, entries }) => ({
+    from,
+    entries: entries.filter((entry) => own.delete(entry)),
+  }))
+  const items = [...own].filter(({ kind }) => kind === 'item')
+  const ownEntries = [...own].filter((entry) => entry.kind !== 'item' || isCrowded(items))
+  return yield* scoreByQuestion([{ from: undefined, entries: ownEntries }, ...groups], question, recent)
+}
+
+/** Knowledge is shown only if it matches the question. Items of a band that may change are put in its order. */
+const choosesByQuestion = ({ volatile }: Band, { kind }: DerivedClaim): boolean =>
+  kind === 'knowledge' || (kind === 'item' && volatile === true)
 
 const noTurn = { newestTurn: undefined, sinceNewestTurn: [], openingMessage: undefined }
 
@@ -186,11 +223,19 @@ const isShowable = (entry: DerivedEntry): boolean => !isInternal(entry)
 const bandsByPriority = new WeakMap<Profile, readonly Band[]>()
 const sortByPriority = ({ bands }: Profile): readonly Band[] => bands.toSorted((a, b) => a.priority - b.priority)
 
-/** Selects the derived entries of a claim, best first. */
-function claimDerived(claim: DerivedClaim, derived: readonly DerivedEntry[]): readonly DerivedEntry[] {
+/** Selects the derived entries of a claim, best first: by the question or, without one, by confidence or importance. */
+function claimDerived(
+  band: Band,
+  claim: DerivedClaim,
+  derived: readonly DerivedEntry[],
+  scores: QuestionScores | undefined,
+  origins: ReadonlyMap<DerivedEntry, Origin>,
+): readonly DerivedEntry[] {
   if (derived.length === 0) return derived
-  const matching = derived.filter((entry) => matchesClaim(entry, claim)).sort(compareByWorth)
-  return matching.slice(0, claim.top)
+  const byWorth = derived.filter((entry) => matchesClaim(entry, claim)).sort(compareByWorth)
+  if (scores === undefined || !choosesByQuestion(band, claim)) return byWorth.slice(0, claim.top)
+  const chosen = claim.kind === 'knowledge' ? selectMatching(byWorth, scores, origins) : sortByScore(byWorth, scores)
+  return chosen.slice(0, claim.top)
 }
 
 const compareByWorth = (a: DerivedEntry, b: DerivedEntry): number =>
@@ -222,10 +267,11 @@ export const isVisible = ({ scopes }: Profile, from: Origin): boolean =>
 export const maxPassages = 4
 
 /**
- * True if the passage itself matches the question, not only its neighbours, and scores at least half as high as the
- * best.
+ * True if the passage itself matches the question by a word or a related word, not only its neighbours, and scores at
+ * least half as high as the best.
  */
-const isRelevant = ({ score, why }: IndexHit, best: IndexHit): boolean => why.words !== 0 && 2 * score >= best.score
+const isRelevant = ({ score, why }: IndexHit, best: IndexHit): boolean =>
+  ((why.words ?? 0) > 0 || (why.related ?? 0) > 0) && 2 * score >= best.score
 
 /**
  * Converts search hits in files to knowledge entries without a key, which render as `[handbook.pdf] …`. The id has a

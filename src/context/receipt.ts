@@ -31,6 +31,7 @@ const basisReasons = {
 /** Reasons for leaving out messages that no band selected. */
 const notRelevant = 'not relevant to the question'
 const lessRelevant = 'less relevant to the question than the messages shown'
+const lessRelevantEntry = 'less relevant to the question than the entries shown'
 const outsideBands = 'outside the range of every band'
 const spaceReasons: ReadonlySet<string> = new Set([
   ...Object.values(missReasons).filter((reason) => reason !== missReasons.empty),
@@ -318,14 +319,17 @@ function addDerived(lines: DraftLine[], { derived, band, rendering, renderedAs }
 /** Returns why a derived entry is not shown. */
 function omissionReason(
   entry: DerivedEntry,
-  { bands, passages }: ContextCandidates,
+  { bands, passages, scores }: ContextCandidates,
   cause: MissCause | undefined,
 ): string {
   if (entry.kind === 'fact' && entry.until !== undefined) return 'superseded by a newer fact'
   if (entry.kind === 'knowledge' && entry.pending) return 'waiting for approval'
+  if (entry.kind === 'knowledge' && entry.archived) return 'archived after a long time without use'
   if (cause !== undefined) return missReasons[cause]
   const isCandidate = bands.some(({ derived }) => derived.includes(entry)) || passages?.derived.includes(entry)
   if (isCandidate) return missReasons['after-miss']
   const isKindShown = bands.some(({ band: { claim } }) => 'kind' in claim && claim.kind === entry.kind)
-  return isKindShown ? missReasons['band-limit'] : 'not used by this profile'
+  if (!isKindShown) return 'not used by this profile'
+  if (entry.kind !== 'knowledge' || scores === undefined) return missReasons['band-limit']
+  return scores.has(entry) ? lessRelevantEntry : notRelevant
 }

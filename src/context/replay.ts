@@ -1,6 +1,13 @@
-import { type Message, parseMessageId, type Tokens } from '../domain/entry.ts'
-import type { Key } from '../domain/key.ts'
-import type { Ledger, Verdict } from '../domain/ledger.ts'
+import {
+  type DerivedEntry,
+  type Entry,
+  getEntryText,
+  type Message,
+  parseMessageId,
+  type Tokens,
+} from '../domain/entry.ts'
+import { getOrCompute } from '../domain/keyed.ts'
+import type { Ledger, Origin, Verdict } from '../domain/ledger.ts'
 import type { Framing } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
 import { ScopeIndex, type TextAnalysis } from '../search/scopeIndex.ts'
@@ -30,16 +37,19 @@ export type Difference = {
   readonly is: Verdict
 }
 
-/** Creates a function that answers reads from an in-memory list of messages. */
+/** Creates a function that answers reads from the messages and entries of a trace. */
 export function createReadResponder(
-  key: Key,
-  messages: readonly Message[],
+  { head, messages, shared }: Pick<Trace, 'head' | 'messages' | 'shared'>,
   analysis: TextAnalysis,
 ): (request: ReadRequest) => ReadResponse {
-  let index: ScopeIndex | undefined
-  const createIndex = (): ScopeIndex => {
+  const { key } = head
+  const entriesOf = (from: Origin | undefined): readonly DerivedEntry[] =>
+    from === undefined ? head.derived : shared.flatMap((other) => (other.from === from ? other.entries : []))
+  const indexes = new Map<Origin | undefined, ScopeIndex>()
+  const createIndex = (from: Origin | undefined): ScopeIndex => {
     const created = new ScopeIndex(analysis)
-    created.addMessages(key, messages)
+    if (from === undefined) created.addMessages(key, messages)
+    created.setDerived(key, entriesOf(from))
     return created
   }
   return (request) => {
@@ -48,11 +58,11 @@ export function createReadResponder(
       const inRange = messages.filter((message) => message.sequence > after && message.sequence < before)
       return { messages: newest ? inRange.slice(-limit) : inRange.slice(0, limit), hits: [] }
     }
-    index ??= createIndex()
-    const bySequence = new Map(messages.map((message) => [message.sequence, message]))
-    const hits = index.search(request.search).map(({ sequence, passage, score, why }) => {
-      const entry = bySequence.get(sequence) as Message
-      return { key, entry, score, why, passage: splitPassages(entry.content)[passage] as PassageRange }
+    const index = getOrCompute(indexes, request.in, () => createIndex(request.in))
+    const byId = new Map([...messages, ...entriesOf(request.in)].map((entry) => [entry.id, entry]))
+    const hits = index.search(request.search).map(({ id, passage, score, why }) => {
+      const entry = byId.get(id) as Entry
+      return { key, entry, score, why, passage: splitPassages(getEntryText(entry))[passage] as PassageRange }
     })
     return { messages: [], hits }
   }

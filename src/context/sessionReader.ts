@@ -1,4 +1,5 @@
 import { isBlank, type Message, type SequenceRange, type Tokens } from '../domain/entry.ts'
+import type { Origin } from '../domain/ledger.ts'
 import type { IndexHit, IndexQuery, PageOptions } from '../domain/ports.ts'
 import { isInRanges, type SessionHead } from '../domain/session.ts'
 import type { TimeRange } from '../text/calendar.ts'
@@ -6,8 +7,10 @@ import { type PassageRange, splitPassages } from '../text/passages.ts'
 import { type ClaimLimit, upToMessages } from './claimLimits.ts'
 import { firstSequence, groupIntoUnits, lastSequence, mayBeSplit, singleUnit, type Unit } from './render.ts'
 
-/** A read that the caller performs on the store, synchronously or not. */
-export type ReadRequest = { readonly page: PageOptions } | { readonly search: IndexQuery }
+/** A read that the caller performs on the store, synchronously or not; without `in`, on the session itself. */
+export type ReadRequest =
+  | { readonly page: PageOptions }
+  | { readonly search: IndexQuery; readonly in?: Origin | undefined }
 /** Result of a read: messages of a page, or hits of a search. */
 export type ReadResponse = { readonly messages: readonly Message[]; readonly hits: readonly IndexHit[] }
 /** A computation that yields its reads, so that the same code runs on synchronous and asynchronous stores. */

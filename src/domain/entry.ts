@@ -94,8 +94,13 @@ export type Knowledge = EntryBase<'knowledge'> & {
   readonly usedBy?: readonly string[]
   /** Waiting for approval; shown to no model until approved. */
   readonly pending?: true
+  /** Stated by the operator, or learned from a session or a model. Entries of earlier versions have none. */
+  readonly origin?: KnowledgeOrigin
+  /** Learned and unused for so long that it is neither shown nor found any more. */
+  readonly archived?: true
   readonly sources: readonly Source[]
 }
+export type KnowledgeOrigin = 'operator' | 'learned'
 export type Item = EntryBase<'item'> & {
   readonly category: 'code' | 'file' | 'data' | 'concept' | 'task'
   readonly content: string

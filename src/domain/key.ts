@@ -56,6 +56,9 @@ export const filesKey = (scope: Scope): Key => makeKey(scope, ':files')
 export const outboxKey = (scope: Scope): Key => makeKey(scope, ':outbox')
 export const personKey = (scope: Scope, person: string): Key =>
   makeKey(scope, `:person:${checkPart('session', person, person)}`)
+/** Returns the key of the memory that holds the knowledge of a scope or, with `person`, of a person. */
+export const knowledgeKey = (key: Key, person?: string): Key =>
+  person === undefined ? scopeKey(key) : personKey(key.scope, person)
 export const branchKey = (key: Key, number: number): Key => makeKey(key.scope, `${key.id}:${number}`)
 
 /** Tells whether a key names an internal session of the engine. */

@@ -1,4 +1,4 @@
-import type { Json } from './entry.ts'
+import type { Entry, Json, Knowledge, KnowledgeOrigin } from './entry.ts'
 import { checkOption } from './error.ts'
 
 export const knowledgeCategories = [
@@ -15,15 +15,32 @@ type KnowledgeInput = {
   readonly key: string
   readonly value: Json
   readonly confidence?: number
+  readonly origin?: KnowledgeOrigin
 }
+
+const knowledgeOrigins: readonly KnowledgeOrigin[] = ['operator', 'learned']
 
 /** Validates knowledge from a caller; throws `bad-option` naming the field. */
 export function parseKnowledge(input: KnowledgeInput): KnowledgeInput {
-  const { category, key, value, confidence } = input
+  const { category, key, value, confidence, origin } = input
   checkOption('category', category, knowledgeCategories.includes(category), `one of ${knowledgeCategories.join(', ')}`)
   checkOption('key', key, typeof key === 'string' && key.trim() !== '', 'text that is not empty')
   checkOption('value', value, value !== undefined, 'text or JSON')
   const isConfidenceValid = confidence === undefined || (confidence >= 0 && confidence <= 1)
   checkOption('confidence', confidence, isConfidenceValid, 'a number from 0 to 1')
+  checkOption('origin', origin, origin === undefined || knowledgeOrigins.includes(origin), 'operator or learned')
   return input
 }
+
+/**
+ * True for knowledge that was learned and fades without use. What an operator states holds until it is changed. Entries
+ * of earlier versions have no origin: they count as learned only if nothing but sessions stated them.
+ */
+export const isLearned = ({ origin, sources = [] }: Partial<Pick<Knowledge, 'origin' | 'sources'>>): boolean =>
+  origin === undefined
+    ? sources.length > 0 && sources.every(({ session = '' }) => session !== '')
+    : origin === 'learned'
+
+/** False for knowledge that waits for approval or is archived: neither contexts nor searches use it. */
+export const isActive = (entry: Entry): boolean =>
+  entry.kind !== 'knowledge' || (entry.pending !== true && entry.archived !== true)

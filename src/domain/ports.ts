@@ -149,6 +149,8 @@ export type IndexQuery = {
    * own, also with passages that merely fit the topic. Returns no more than could fit.
    */
   readonly budget?: Tokens
+  /** Also returns texts that match only by a word of somewhat related meaning. */
+  readonly broad?: boolean
   readonly limit: number
 }
 export type IndexHit = {

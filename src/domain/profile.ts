@@ -1,4 +1,6 @@
 import type { DerivedEntry, Millis, Tokens } from './entry.ts'
+import { isActive } from './knowledge.ts'
+
 /** One way to render an entry. `upTo` skips the step once that share of the budget is spent. */
 export type RenderStep = { readonly upTo?: number } & (
   | { readonly as: 'whole' }
@@ -160,7 +162,7 @@ export type UpkeepTask =
   | { readonly summarise: 'session'; readonly share: number }
   /** Selects messages to shorten, leave out or promote to long-term memory, and tunes its own parameters. */
   | { readonly optimise: 'session' }
-  /** Lowers the confidence of unused knowledge and deletes it when confidence runs out. */
+  /** Lowers the confidence of learned knowledge that is not used, and archives it when confidence runs out. */
   | { readonly age: 'knowledge' }
 
 /** Upkeep rule. Blocking rules run before the next context is built, the others in the background. */
@@ -212,11 +214,11 @@ export function maxBandTokens({ maxTokens, maxShare = 1, fillTo = 0 }: Band, bud
   return Math.min(maxTokens ?? budget, Math.floor(Math.max(share * budget, fillTo * budget - spent)))
 }
 
-/** Tells whether a claim selects a derived entry; superseded facts and pending knowledge are never selected. */
+/** Tells whether a claim selects a derived entry; superseded facts and inactive knowledge are never selected. */
 export function matchesClaim(entry: DerivedEntry, claim: Extract<Claim, { kind: string }>): boolean {
   if (entry.kind !== claim.kind || getImportance(entry) < (claim.atLeast ?? 0)) return false
   if (entry.kind === 'fact') return entry.until === undefined
-  if (entry.kind === 'knowledge') return entry.pending !== true
+  if (entry.kind === 'knowledge') return isActive(entry)
   if (entry.kind !== 'item') return true
   return (claim.only === undefined || claim.only.includes(entry.category)) && !claim.except?.includes(entry.category)
 }

@@ -1,3 +1,4 @@
+import { findSubject } from '../context/chooseByQuestion.ts'
 import { composeContext, type LazyContext } from '../context/composeContext.ts'
 import {
   addPassages,
@@ -12,7 +13,14 @@ import {
 } from '../context/gatherCandidates.ts'
 import type { Renderer } from '../context/render.ts'
 import type { ContextQuery, ReadRequest, ReadResponse } from '../context/sessionReader.ts'
-import type { DerivedEntry, Message, Millis, SequenceRange, Tokens } from '../domain/entry.ts'
+import {
+  type DerivedEntry,
+  isBlank,
+  type Message,
+  type Millis,
+  type SequenceRange,
+  type Tokens,
+} from '../domain/entry.ts'
 import { checkOption } from '../domain/error.ts'
 import { filesKey, type Key, personKey, scopeKey } from '../domain/key.ts'
 import type { Degradation, Origin, Provider } from '../domain/ledger.ts'
@@ -80,6 +88,7 @@ type GatheredContext = {
 /** Reads of one context: the session's key, its masker if values are restored, and the embedding of its question. */
 type ReadState = {
   readonly key: Key
+  readonly person: string | undefined
   readonly masker: SecretMasker | undefined
   readonly embedQuestion: () => Promise<QueryEmbedding | undefined>
   embedding?: Promise<QueryEmbedding | undefined>
@@ -168,7 +177,7 @@ export class ContextBuilder {
     const files = fileSearch?.filesKeyFor(profile, key)
     const search = files && fileSearch?.findPassages(store, files, question)
     const embedQuestion = () => this.#embedQuestion(key, query ?? stored.lastUserMessage?.content ?? '', options.traced)
-    const reads: ReadState = { key, masker, embedQuestion }
+    const reads: ReadState = { key, person: options.person, masker, embedQuestion }
     const [found, passages = []] =
       step.done === true && search === undefined
         ? [step.value]
@@ -230,7 +239,9 @@ export class ContextBuilder {
       return { messages: (await this.deps.sessions.readMessages(key, request.page)).map(unmask), hits: [] }
     reads.embedding ??= reads.embedQuestion()
     const vector = (await reads.embedding)?.vector
-    const hits = await this.deps.sessions.search(key, vector ? { ...request.search, vector } : request.search)
+    const { sessions, store } = this.deps
+    const [index, target] = request.in === undefined ? [sessions, key] : [store, sharedKey(request.in, reads)]
+    const hits = await index.search(target, vector ? { ...request.search, vector } : request.search)
     return {
       messages: [],
       hits: hits.map((hit) => (hit.entry.kind === 'message' ? { ...hit, entry: unmask(hit.entry) } : hit)),
@@ -243,6 +254,10 @@ export const withDegraded = (context: LazyContext, degraded: readonly Degradatio
   degraded.length === 0
     ? context
     : { ...context, ledger: { ...context.ledger, degraded: [...context.ledger.degraded, ...degraded] } }
+
+/** Key of a memory that a session reads from. */
+const sharedKey = (from: Origin, { key, person }: ReadState): Key =>
+  from === 'person' && person !== undefined ? personKey(key.scope, person) : scopeKey(key)
 
 const shareKnowledge = (from: Origin, { derived }: SessionHead): SharedEntries => ({
   from,
@@ -263,9 +278,10 @@ export type FileSearch = {
 /** The file search of Node. Browsers have none. */
 export const fileSearch: FileSearch = {
   filesKeyFor: (profile, { scope }) => (isVisible(profile, 'files') ? filesKey(scope) : undefined),
-  findPassages: async (store, files, text) => {
+  findPassages: async (store, files, question) => {
+    const text = findSubject(question)
     // Most scopes have no files, and reading one message is cheaper than a search.
-    if ((await store.readMessages(files, { limit: 1 })).length === 0) return []
+    if (isBlank(text) || (await store.readMessages(files, { limit: 1 })).length === 0) return []
     return toPassages(await store.search(files, { text, kinds: ['message'], limit: maxPassages }))
   },
   addPassages,

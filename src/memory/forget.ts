@@ -1,6 +1,6 @@
 import type { DerivedEntry, Fact, Knowledge, Message, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key, parseKey, parseStoredKey, type Scope, scopeKey } from '../domain/key.ts'
+import { formatKey, type Key, parseKey, parseStoredKey, personKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { EraseFilter, Store } from '../domain/ports.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import { findMasks } from '../text/secrets.ts'
@@ -11,10 +11,11 @@ import type { SecretMasker } from './secretMasker.ts'
 
 /**
  * Target of `forget`: a session, one or several of its messages, a scope with all its sessions, or a text in a scope.
+ * With `person`, the entry belongs to that person of the scope.
  */
 export type ForgetTarget =
   | { readonly key: string }
-  | { readonly key: string; readonly messageId: string }
+  | { readonly key: string; readonly messageId: string; readonly person?: string }
   | { readonly key: string; readonly messageIds: readonly string[] }
   | { readonly scope: Scope }
   | { readonly scope: Scope; readonly text: string }
@@ -73,8 +74,10 @@ export class ForgetOperation {
       const key = parseKey(target.scope)
       await ('text' in target ? this.forgetText(key, target.text) : this.forgetScope(key))
     } else {
-      const key = parseKey(target.key)
-      const store = key.id === '' ? this.stores.store : this.stores.sessions
+      const parsed = parseKey(target.key)
+      const person = 'person' in target ? target.person : undefined
+      const key = person === undefined ? parsed : personKey(parsed.scope, person)
+      const store = key.id === '' || person !== undefined ? this.stores.store : this.stores.sessions
       const ids = 'messageIds' in target ? target.messageIds : 'messageId' in target ? [target.messageId] : undefined
       await (ids === undefined ? this.forgetSession(store, key) : this.forgetMessages(store, key, ids))
     }

@@ -1,7 +1,7 @@
-import type { DerivedEntry, Json, Knowledge, Millis, Source } from '../domain/entry.ts'
+import type { DerivedEntry, Json, Knowledge, KnowledgeOrigin, Millis, Source } from '../domain/entry.ts'
 import { checkOption, MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
-import { type KnowledgeCategory, parseKnowledge } from '../domain/knowledge.ts'
+import { isLearned, type KnowledgeCategory, parseKnowledge } from '../domain/knowledge.ts'
 import type { Clock, Store } from '../domain/ports.ts'
 import type { KnowledgePolicy, Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
@@ -21,6 +21,13 @@ export type KnowledgeInput = {
   readonly by?: keyof KnowledgePolicy
   /** Session in which it was stated; repetitions within one session count once. */
   readonly session?: string
+  /**
+   * `operator` for what holds until you change it, `learned` for what fades without use. Default: `operator`, but
+   * `learned` with a session or when an assistant or a tool states it.
+   */
+  readonly origin?: KnowledgeOrigin
+  /** Person of the scope whom it is about: it is stored in that person's memory instead of the scope's. */
+  readonly person?: string
 }
 
 type KnowledgeDeps = {
@@ -34,7 +41,7 @@ const dayMs = 86_400_000
 /** Sessions kept as sources of one entry. */
 const maxSourceSessions = 16
 
-/** Stores knowledge in a scope's own memory; safe under concurrent writers. */
+/** Stores knowledge in the memory of a scope or a person; safe under concurrent writers. */
 export async function remember(
   deps: KnowledgeDeps,
   key: Key,
@@ -43,6 +50,7 @@ export async function remember(
   const { store, clock, masker } = deps
   const needsApproval = checkPermission(deps.profile, input.by ?? 'user', key) === 'ask'
   const parsed = parseKnowledge(input)
+  const origin = originOf(input)
   const knowledge: KnowledgeInput =
     masker === undefined
       ? input
@@ -55,7 +63,7 @@ export async function remember(
   const isSameSlot = (entry: DerivedEntry): entry is Knowledge =>
     entry.kind === 'knowledge' && entry.category === knowledge.category && entry.key === knowledge.key
   const buildEntry = ({ derived, revision }: SessionHead): Knowledge =>
-    mergeKnowledge(knowledge, derived.find(isSameSlot), { at, id: `k${revision + 1}`, needsApproval })
+    mergeKnowledge(knowledge, derived.find(isSameSlot), { at, id: `k${revision + 1}`, needsApproval, origin })
   const revised = await revise(store, key, (head) => ({ put: [buildEntry(head)], drop: [] }), at)
   const { head } = revised as RevisionResult
   return { entry: buildEntry(head), epoch: head.epoch }
@@ -80,6 +88,9 @@ export async function countKnowledgeUse(
   }))
 }
 
+const originOf = ({ origin, by = 'user', session }: KnowledgeInput): KnowledgeOrigin =>
+  origin ?? (by === 'user' && session === undefined ? 'operator' : 'learned')
+
 function checkPermission({ name, knowledgePolicy }: Profile, by: keyof KnowledgePolicy, { scope }: Key): 'yes' | 'ask' {
   checkOption('by', by, Object.hasOwn(knowledgePolicy, by), `one of ${Object.keys(knowledgePolicy).join(', ')}`)
   const permission = knowledgePolicy[by]
@@ -101,14 +112,22 @@ function addSource(sources: readonly Source[], session = ''): readonly Source[] 
   ]
 }
 
+type MergeOptions = {
+  readonly at: Millis
+  readonly id: string
+  readonly needsApproval: boolean
+  readonly origin: KnowledgeOrigin
+}
+
 /** Merges a statement into the known entry. A pending entry stays pending; an approved one never becomes pending. */
 function mergeKnowledge(
-  { category, key, value, confidence, session }: KnowledgeInput,
+  { category, key, value, confidence, session, by = 'user' }: KnowledgeInput,
   known: Knowledge | undefined,
-  { at, id, needsApproval }: { readonly at: Millis; readonly id: string; readonly needsApproval: boolean },
+  { at, id, needsApproval, origin }: MergeOptions,
 ): Knowledge {
-  // A model's claim neither changes nor confirms what a person has said.
-  if (needsApproval && known !== undefined && known.pending !== true) return known
+  // A model's claim neither changes nor confirms what a person has said, nor what the operator has.
+  if (known !== undefined && known.pending !== true && (needsApproval || (by !== 'user' && !isLearned(known))))
+    return known
   const isPending = needsApproval && (known === undefined || known.pending === true)
   // A new value starts with no confirmations: earlier sources confirmed the old value.
   const hasSameValue = known === undefined || JSON.stringify(known.value) === JSON.stringify(value)
@@ -122,6 +141,8 @@ function mergeKnowledge(
     value,
     ...recordMention(before, { at, session, confidence }),
     ...(isPending && { pending: true }),
+    // The statement of a session does not make an operator's entry fade.
+    origin: known !== undefined && known.pending !== true && !isLearned(known) ? 'operator' : origin,
     sources: addSource(before?.sources ?? [], session),
   }
 }

@@ -58,7 +58,7 @@ export const replayer: Replayer = {
     })
     const passages = visible.find(({ from }) => from === 'files')?.entries ?? []
     const candidates = addPassages(
-      runContextQuery(contextQuery, createReadResponder(trace.head.key, trace.messages, sessions.capabilities)),
+      runContextQuery(contextQuery, createReadResponder(trace, sessions.capabilities)),
       passages,
       budget,
     )

@@ -1,6 +1,7 @@
 import type { Entry, Millis } from '../domain/entry.ts'
 import { checkOption } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
+import { isActive } from '../domain/knowledge.ts'
 import type { Clock, Embedder, IndexHit, IndexQuery, SearchIndex, Store } from '../domain/ports.ts'
 import type { Lifetime } from '../domain/profile.ts'
 import { isExpired, type SessionHead } from '../domain/session.ts'
@@ -47,8 +48,8 @@ type SearchDeps = {
 }
 
 /**
- * Searches the stores of a memory in parallel and returns the best results, without expired sessions and pending
- * knowledge. With equal scores, sessions come before the scope's own memory.
+ * Searches the stores of a memory in parallel and returns the best results, without expired sessions and
+ * knowledge that is pending or archived. With equal scores, sessions come before the scope's own memory.
  */
 export async function searchStores(
   deps: SearchDeps,
@@ -69,7 +70,7 @@ export async function searchStores(
     return searchStores(deps, where, query, { ...options, dates: false })
   return hits
     .flat()
-    .filter(({ entry }) => !(entry.kind === 'knowledge' && entry.pending))
+    .filter(({ entry }) => isActive(entry))
     .sort((a, b) => b.score - a.score)
     .slice(0, limit)
     .map(({ key, ...hit }) => ({ key: formatKey(key), ...hit }))

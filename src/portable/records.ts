@@ -164,6 +164,8 @@ const derived: { readonly [K in DerivedEntry['kind']]: Check } = {
     'statedBy?': listOf(anyText),
     'usedBy?': listOf(anyText),
     'pending?': trueOrFalse,
+    'origin?': oneOf('operator', 'learned'),
+    'archived?': trueOrFalse,
   }),
   item: shaped<DerivedOf<'item'>>({
     ...base,

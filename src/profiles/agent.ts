@@ -27,6 +27,7 @@ export const agent: Profile = {
       heading: '[KNOWLEDGE FROM EARLIER SESSIONS]',
       maxShare: 0.05,
       maxMisses: 8,
+      volatile: true,
     },
     {
       name: 'long-term',
@@ -37,6 +38,7 @@ export const agent: Profile = {
       heading: '[LONG-TERM MEMORY]',
       maxShare: 0.1,
       maxMisses: 8,
+      volatile: true,
     },
     {
       name: 'older',

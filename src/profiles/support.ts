@@ -18,12 +18,13 @@ export const support: Profile = {
   bands: [
     {
       name: 'tenant',
-      claim: { kind: 'knowledge', top: 5 },
+      claim: { kind: 'knowledge', top: 8 },
       renderings: wholeOnly,
       priority: 3,
       renderAs: 'block',
       heading: '[KNOWN ABOUT THIS TENANT]',
       maxShare: 0.3,
+      volatile: true,
     },
     {
       name: 'facts',

@@ -13,7 +13,13 @@ export type RankedPassage = {
   readonly message: number
   readonly passage: number
   readonly score: number
-  readonly why: { readonly words: number; readonly related: number; readonly nearby: number }
+  readonly why: {
+    readonly words: number
+    readonly related: number
+    readonly nearby: number
+    /** Only in a broad ranking. */
+    readonly similar?: number
+  }
 }
 
 /**
@@ -27,6 +33,8 @@ export type RankLimits = {
   readonly maxResults: number
   /** Ranks by score per token, for a context of this size, and returns several passages of a message. */
   readonly budget?: Tokens | undefined
+  /** Also returns passages that match only by a word of somewhat related meaning. */
+  readonly broad?: boolean | undefined
   /** Extractors of the languages in the index. Default: English. */
   readonly extractors?: readonly TermExtractor[] | undefined
   /** Similarity of messages to the query by an embedder, from 0 to 1, and its weight in the score. */
@@ -137,7 +145,7 @@ export class Ranker {
     if (limits.budget !== undefined) this.raiseOnlyMatch(features, endRow, limits.budget, isEligible)
     const selected = selectHighest(this.scores, endRow, this.capacityFor(limits), isEligible)
     return this.selectDistinct(this.placeQuestions(selected, features), limits).map(({ row, score }) =>
-      this.describe(row, score, features),
+      this.describe(row, score, features, limits),
     )
   }
 
@@ -270,7 +278,7 @@ export class Ranker {
    * or have a neighbour that does; a context may also show what fits the topic.
    */
   private eligibility(features: Features, endRow: number, limits: RankLimits): (row: number) => boolean {
-    const { words } = features.byPassage
+    const { words, meaning } = features.byPassage
     const { wordsOf } = features.byMessage
     const { isRelated } = features
     const { messages, lengths } = this.index.passages
@@ -278,6 +286,7 @@ export class Ranker {
     const endMessage = endRow === 0 ? 0 : (messages.values[endRow - 1] as number) + 1
     const hasMatch = (row: number, message: number): boolean => {
       if ((words[row] as number) > 0 || isRelated[row] === 1) return true
+      if (limits.broad === true && (meaning[row] as number) > 0) return true
       const [before, after] = [previous.values[message] as number, next.values[message] as number]
       return (
         (before > 0 && (wordsOf[before - 1] as number) > 0) ||
@@ -336,7 +345,12 @@ export class Ranker {
     return distinct
   }
 
-  private describe(row: number, score: number, { byPassage, byMessage, isRelated }: Features): RankedPassage {
+  private describe(
+    row: number,
+    score: number,
+    { byPassage, byMessage, isRelated }: Features,
+    { broad }: RankLimits,
+  ): RankedPassage {
     const message = this.index.passages.messages.values[row] as number
     return {
       message,
@@ -346,6 +360,7 @@ export class Ranker {
         words: byPassage.words[row] as number,
         related: isRelated[row] === 1 ? (byPassage.meaning[row] as number) : 0,
         nearby: byMessage.wordsNear[message] as number,
+        ...(broad === true && { similar: byPassage.meaning[row] as number }),
       },
     }
   }

@@ -8,6 +8,7 @@ import {
 } from '../domain/entry.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
+import { isActive } from '../domain/knowledge.ts'
 import type { IndexQuery, StoreCapabilities } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
 import { englishExtractor } from '../text/languages.ts'
@@ -172,12 +173,15 @@ export class ScopeIndex {
     }
   }
 
-  /** Replaces the derived entries of a session. Unchanged entries keep their rows. */
+  /** Replaces the derived entries of a session, without inactive knowledge. Unchanged entries keep their rows. */
   setDerived(key: Key, entries: readonly DerivedEntry[]): void {
     const owner = this.ownerOf(key)
     const before = this.derived[owner] ?? new Map<string, DerivedRow>()
     const after = new Map<string, DerivedRow>()
+    const stored = new Set<string>()
     for (const entry of entries) {
+      stored.add(entry.id)
+      if (!isActive(entry)) continue
       const old = before.get(entry.id)
       const isUnchanged =
         old !== undefined &&
@@ -191,7 +195,8 @@ export class ScopeIndex {
     for (const { row, entry } of before.values()) {
       this.derivedRanker.remove(row)
       this.removedDerived++
-      this.vectors?.remove(key, entry.id)
+      // The vector of an inactive entry stays: it may become active again.
+      if (!stored.has(entry.id)) this.vectors?.remove(key, entry.id)
     }
     this.derived[owner] = after
   }
@@ -215,7 +220,8 @@ export class ScopeIndex {
   }
 
   private rankByWords(text: string, query: IndexQuery, nearest: readonly SearchMatch[]): SearchMatch[] {
-    const limits = { ...limitsOf(query, query.limit), budget: query.budget, extractors: this.languages.extractors }
+    const { budget, broad } = query
+    const limits = { ...limitsOf(query, query.limit), budget, broad, extractors: this.languages.extractors }
     const isWanted = (kind: Entry['kind']): boolean => query.kinds === undefined || query.kinds.includes(kind)
     const messageKey = (message: number): Key => this.keys[this.messageRanker.ownerAt(message)] as Key
     const similarities = scaleSimilarities(nearest)

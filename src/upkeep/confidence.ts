@@ -1,10 +1,13 @@
 import type { Knowledge, Millis } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
+import { isLearned } from '../domain/knowledge.ts'
 import type { Store } from '../domain/ports.ts'
-import { revise } from './revise.ts'
+import { type RevisionResult, revise } from './revise.ts'
 
 /** Fields of knowledge that determine its confidence. */
-export type ConfidenceState = Pick<Knowledge, 'confidence' | 'usedAt' | 'at' | 'agedAt' | 'statedBy' | 'usedBy'>
+export type ConfidenceState = Pick<Knowledge, 'confidence' | 'usedAt' | 'at' | 'agedAt' | 'statedBy' | 'usedBy'> &
+  Partial<Pick<Knowledge, 'origin' | 'sources'>>
 
 const initialConfidence = 0.5
 // Steps are in hundredths, so that 0.7 + 0.1 is exactly 0.8.
@@ -35,7 +38,7 @@ const withSession = (sessions: readonly string[] = [], session: string): readonl
 
 /**
  * Returns the confidence state after a mention. Each session counts once; an explicit confidence replaces the computed
- * one.
+ * one. Learned knowledge whose confidence had run out begins anew.
  *
  * @example
  * recordMention(undefined, { at: now }) // { confidence: 0.5, at: now, usedAt: now }
@@ -43,9 +46,10 @@ const withSession = (sessions: readonly string[] = [], session: string): readonl
 export function recordMention(
   known: ConfidenceState | undefined,
   mention: { readonly session?: string | undefined; readonly confidence?: number | undefined; readonly at: Millis },
-): ConfidenceState {
+): Omit<ConfidenceState, 'origin' | 'sources'> {
   const { session, at } = mention
-  const before = known && applyAging(known, at)
+  const aged = known && applyAging(known, at)
+  const before = aged !== undefined && isFaded(aged) ? undefined : aged
   const sessions = session === undefined ? before?.statedBy : withSession(before?.statedBy, session)
   return {
     confidence:
@@ -79,13 +83,13 @@ export function recordUse<K extends ConfidenceState>(
 }
 
 /**
- * Lowers confidence for every 30 days without a mention or use. Mentions and uses apply this first, so the result does
- * not depend on how often a sweep runs. Returns the same object when nothing changes.
+ * Lowers the confidence of learned knowledge for every 30 days without a mention or use. Mentions and uses apply this
+ * first, so the result does not depend on how often a sweep runs. Returns the same object when nothing changes.
  */
 export function applyAging<K extends ConfidenceState>(known: K, now: Millis): K {
   const from = idleSince(known)
   const steps = Math.floor((now - from) / idleStepMs)
-  if (steps < 1) return known
+  if (steps < 1 || !isLearned(known)) return known
   return { ...known, confidence: addHundredths(known.confidence, steps * idleLoss), agedAt: from + steps * idleStepMs }
 }
 
@@ -94,11 +98,33 @@ const idleSince = ({ at, usedAt, agedAt = 0 }: ConfidenceState): Millis => Math.
 /** Time at which unused knowledge next loses confidence. */
 const nextAgingAt = (known: ConfidenceState): Millis => idleSince(known) + idleStepMs
 
-/** True if confidence is so low that the knowledge can be deleted. */
-export const isBelowMinimum = ({ confidence }: Pick<ConfidenceState, 'confidence'>): boolean =>
-  toHundredths(confidence) < minConfidence
+/** True for learned knowledge whose confidence has run out. */
+export const isFaded = (known: ConfidenceState): boolean =>
+  isLearned(known) && toHundredths(known.confidence) < minConfidence
 
-/** Ages the knowledge of all scopes and deletes entries below the minimum. Resolves to the time of the next change. */
+/** Brings knowledge back if it is archived, with the confidence of a new statement. */
+export function restoreKnowledge(known: Knowledge, at: Millis): Knowledge {
+  if (known.archived !== true) return known
+  const { archived: _archived, agedAt: _agedAt, ...rest } = known
+  return { ...rest, confidence: Math.max(rest.confidence, initialConfidence), usedAt: at }
+}
+
+/** Changes one entry of knowledge. Throws `bad-option` if the id is unknown. */
+export async function changeKnowledge(
+  store: Store,
+  key: Key,
+  id: string,
+  change: (known: Knowledge) => Knowledge,
+): Promise<Knowledge> {
+  const revised = await revise(store, key, ({ derived }) => {
+    const known = derived.find((entry): entry is Knowledge => entry.kind === 'knowledge' && entry.id === id)
+    if (known !== undefined) return { put: [change(known)], drop: [] }
+    throw new MemoryError('bad-option', `${key.scope} has no knowledge with the id ${id}.`, { param: 'id' })
+  })
+  return (revised as RevisionResult).put[0] as Knowledge
+}
+
+/** Ages the knowledge of all scopes and archives what has faded. Resolves to the time of the next change. */
 export async function ageKnowledge(store: Store, now: Millis): Promise<Millis> {
   let next = Number.POSITIVE_INFINITY
   for (let after = ''; ; ) {
@@ -113,13 +139,13 @@ export async function ageKnowledge(store: Store, now: Millis): Promise<Millis> {
 async function ageScope(store: Store, key: Key, now: Millis): Promise<Millis> {
   let next = Number.POSITIVE_INFINITY
   await revise(store, key, ({ derived }) => {
-    const known = derived.filter((entry): entry is Knowledge => entry.kind === 'knowledge')
-    const aged = known.map((entry) => applyAging(entry, now))
-    next = Math.min(...aged.map(nextAgingAt))
-    return {
-      put: aged.filter((entry, index) => entry !== known[index] && !isBelowMinimum(entry)),
-      drop: aged.filter(isBelowMinimum).map(({ id }) => id),
-    }
+    const fading = derived
+      .filter((entry) => entry.kind === 'knowledge')
+      .filter((entry) => isLearned(entry) && !entry.archived)
+    const aged = fading.map((entry) => applyAging(entry, now))
+    const put = aged.map((entry): Knowledge => (isFaded(entry) ? { ...entry, archived: true } : entry))
+    next = Math.min(...put.filter((entry) => !entry.archived).map(nextAgingAt))
+    return { put: put.filter((entry, index) => entry !== fading[index]), drop: [] }
   })
   return next
 }

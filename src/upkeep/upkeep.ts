@@ -1,9 +1,8 @@
 import type { DerivedEntry, Fact, Knowledge, Message, Millis, Summary } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
-import { type Key, parseKey, type Scope, scopeKey } from '../domain/key.ts'
+import { type Key, knowledgeKey, parseKey, type Scope } from '../domain/key.ts'
 import type { Model, Store } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
-import { ageKnowledge } from './confidence.ts'
+import { ageKnowledge, changeKnowledge, restoreKnowledge } from './confidence.ts'
 import { factsAsOf } from './extract/merge.ts'
 import type { ModelCall } from './modelCall.ts'
 import { buildOptimizerStatus, type OptimizerStatus } from './optimizer/optimizer.ts'
@@ -36,6 +35,13 @@ export type UpkeepOptions = {
   readonly timeoutSignal?: ModelCall['timeoutSignal'] | undefined
   /** Yields to other work during long computations, for example with `setImmediate`. Default: no yielding. */
   readonly pause?: Pause | undefined
+}
+
+/** The owner of knowledge: a person or, without one, the scope. */
+export type KnowledgeOwner = { readonly person?: string }
+export type KnowledgeListOptions = KnowledgeOwner & {
+  /** Includes archived entries; default false. */
+  readonly archived?: boolean
 }
 
 const noPause: Pause = () => Promise.resolve()
@@ -174,27 +180,33 @@ export class Upkeep {
     return result
   }
 
-  /** Lists the knowledge of a scope, including entries that wait for approval. */
-  async knowledge(scope: Scope): Promise<readonly Knowledge[]> {
-    const { derived } = await this.deps.store.readHead(scopeKey(parseKey(scope)), 0)
-    return derived.filter((entry): entry is Knowledge => entry.kind === 'knowledge')
+  /**
+   * Lists the knowledge of a scope or a person, including entries that wait for approval; with `archived`, also those
+   * that have faded.
+   */
+  async knowledge(scope: Scope, options: KnowledgeListOptions = {}): Promise<readonly Knowledge[]> {
+    const { derived } = await this.deps.store.readHead(knowledgeKey(parseKey(scope), options.person), 0)
+    return derived.filter(
+      (entry): entry is Knowledge => entry.kind === 'knowledge' && (options.archived === true || !entry.archived),
+    )
   }
 
   /**
    * Approves pending knowledge, so that contexts show it. Throws `bad-option` if the id is unknown. To reject it,
    * forget it.
    */
-  async approve(scope: Scope, id: string): Promise<Knowledge> {
-    const approveIn = (derived: readonly DerivedEntry[]): Knowledge => {
-      const known = derived.find((entry): entry is Knowledge => entry.kind === 'knowledge' && entry.id === id)
-      if (known === undefined)
-        throw new MemoryError('bad-option', `${scope} has no knowledge with the id ${id}.`, { param: 'id' })
-      const { pending: _, ...rest } = known
-      return rest
-    }
-    const key = scopeKey(parseKey(scope))
-    await revise(this.deps.store, key, ({ derived }) => ({ put: [approveIn(derived)], drop: [] }))
-    return approveIn((await this.head(key)).derived)
+  approve(scope: Scope, id: string, options: KnowledgeOwner = {}): Promise<Knowledge> {
+    const { store, clock } = this.deps
+    return changeKnowledge(store, knowledgeKey(parseKey(scope), options.person), id, ({ pending: _, ...known }) =>
+      restoreKnowledge(known, clock()),
+    )
+  }
+
+  /** Brings archived knowledge back as if it were stated anew. Throws `bad-option` if the id is unknown. */
+  restore(scope: Scope, id: string, options: KnowledgeOwner = {}): Promise<Knowledge> {
+    const { store, clock } = this.deps
+    const key = knowledgeKey(parseKey(scope), options.person)
+    return changeKnowledge(store, key, id, (known) => restoreKnowledge(known, clock()))
   }
 
   /** Returns optimizer statistics of one session, of a scope, or of all sessions. */

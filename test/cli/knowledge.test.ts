@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { openMemory } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createCliHarness, expectHelp, lines } from './cliHarness.ts'
 import { addKnowledge } from './sampleSessions.ts'
@@ -9,7 +10,7 @@ const { folder, run, output, json } = createCliHarness('knowledge')
 beforeAll(() => addKnowledge(`sqlite:${join(folder, 'threadkeep.db')}`))
 
 describe('threadkeep knowledge', () => {
-  for (const name of ['knowledge', 'knowledge list', 'knowledge approve', 'knowledge reject'])
+  for (const name of ['knowledge', ...['list', 'approve', 'restore', 'reject'].map((action) => `knowledge ${action}`)])
     verifies('S-02', `--help prints usage, examples and exit codes: ${name}`, async () =>
       expectHelp(await output(...name.split(' '), '--help'), name),
     )
@@ -31,7 +32,53 @@ describe('threadkeep knowledge', () => {
   })
 })
 
+describe('archived knowledge', () => {
+  verifies('K-01', 'is listed with --archived, restored and rejected', async () => {
+    const store = `sqlite:${join(folder, 'threadkeep.db')}`
+    await using memory = await openMemory({ store, clock: () => Date.UTC(2020, 0, 1) })
+    for (const key of ['seal', 'otter'])
+      await memory.remember('lake', { category: 'domain', key, value: 'swims', session: 'ann' })
+    await memory.remember('lake', { category: 'domain', key: 'bridge', value: 'is closed' })
+    await memory.sweep(Date.UTC(2021, 0, 1))
+    const used = 'last used 2020-01-01 00:00:00 UTC'
+    expect(await output('knowledge', 'list', 'lake')).toBe(lines(`k3  0.50  domain  ${used}  bridge: is closed`))
+    expect(await output('knowledge', 'list', 'lake', '--archived')).toBe(
+      lines(
+        `k3  0.50  domain  ${used}  bridge: is closed`,
+        `k1  0.00  domain  ${used}  seal: swims (archived)`,
+        `k2  0.00  domain  ${used}  otter: swims (archived)`,
+      ),
+    )
+    expect(await output('knowledge', 'restore', 'lake', 'k1')).toBe('Restored seal in lake (domain, confidence 0.5).\n')
+    expect(await output('knowledge', 'reject', 'lake', 'k2')).toBe('Rejected otter and deleted it from lake.\n')
+    const { items } = await json<{ items: { id: string }[] }>('knowledge', 'list', 'lake', '--archived')
+    expect(items.map(({ id }) => id)).toEqual(['k1', 'k3'])
+  })
+})
+
 describe('threadkeep remember', () => {
+  verifies('S-09', 'with --person writes, lists, approves and deletes what is about that person', async () => {
+    expect(await output('remember', 'farm', 'drink', 'milk', '--person', 'ann', '--category', 'user_preference')).toBe(
+      'Stored drink in the memory of ann in farm (user_preference, confidence 0.5).\n',
+    )
+    expect(await output('remember', 'farm', 'hat', 'red', '--person', 'ann', '--by', 'assistant')).toBe(
+      'Stored hat in the memory of ann in farm (domain, confidence 0.5), pending approval. Approve it with threadkeep knowledge approve farm k2 --person ann\n',
+    )
+    expect(await output('knowledge', 'approve', 'farm', 'k2', '--person', 'ann')).toBe(
+      'Approved hat in farm (domain, confidence 0.5).\n',
+    )
+    expect(await json('knowledge', 'list', 'farm', '--person', 'ann')).toMatchObject({
+      items: [
+        { key: 'drink', origin: 'operator' },
+        { key: 'hat', origin: 'learned' },
+      ],
+    })
+    expect(await output('knowledge', 'reject', 'farm', 'k2', '--person', 'ann')).toBe(
+      'Rejected hat and deleted it from farm.\n',
+    )
+    expect(await json('knowledge', 'list', 'farm', '--person', 'bob')).toMatchObject({ items: [] })
+  })
+
   it('stores a statement of a user at once, and one of an assistant as pending', async () => {
     expect(await output('remember', 'farm', 'goat', 'Heidi', '--by', 'assistant')).toBe(
       'Stored goat in farm (domain, confidence 0.5), pending approval. Approve it with threadkeep knowledge approve farm k1\n',
@@ -60,6 +107,11 @@ describe('threadkeep remember', () => {
 describe('knowledge and remember', () => {
   const invalid: readonly (readonly [args: readonly string[], message: string])[] = [
     [['knowledge', 'approve', 'acme', 'k9'], 'acme has no knowledge with the id k9.'],
+    [['knowledge', 'restore', 'acme', 'k9'], 'acme has no knowledge with the id k9.'],
+    [
+      ['remember', 'acme', 'hours', 'nine', '--origin', 'rumour'],
+      'origin is "rumour"; it must be operator or learned.',
+    ],
     [['knowledge', 'reject', 'zoo', 'm1'], 'No knowledge m1 in zoo. Run threadkeep knowledge list zoo.'],
     [['knowledge', 'reject', 'acme:ann', 'm1'], 'Knowledge belongs to a scope. Use acme instead of acme:ann.'],
     [['remember', 'acme', 'hours', 'nine', '--by', 'robot'], 'by is "robot"; it must be one of user, assistant, tool.'],

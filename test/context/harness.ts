@@ -80,7 +80,7 @@ export async function createFixture(
   return { memory, store, options, transcript, derived, newestTurn }
 }
 
-async function putDerived(store: Store, target: typeof key, entries: readonly DerivedEntry[]): Promise<void> {
+export async function putDerived(store: Store, target: typeof key, entries: readonly DerivedEntry[]): Promise<void> {
   if (entries.length === 0) return
   const { epoch } = await store.readHead(target, 0)
   await store.commit({

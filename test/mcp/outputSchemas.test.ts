@@ -76,6 +76,11 @@ async function callSessionTools(call: (name: string, args?: object) => Promise<R
   await call('delete_session', { sessionId: talk })
 }
 
+async function callKnowledgeTools(call: (name: string, args?: object) => Promise<Result>): Promise<void> {
+  await call('remember', { key: 'hours', value: { open: 9 } })
+  await call('remember', { key: 'language', value: 'German', category: 'user_preference', person: 'ann' })
+}
+
 async function callGraphTools(call: (name: string, args?: object) => Promise<Result>): Promise<void> {
   await call('upsert_entity', { type: 'person', id: 'ann', properties: { deep: [{ a: null }] } })
   await call('upsert_entity', { type: 'person', id: 'bob', properties: {} })
@@ -108,6 +113,7 @@ describe('tool results', () => {
       })
       const { call, uncalled } = await createCaller(connection.client)
       await callSessionTools(call, file)
+      await callKnowledgeTools(call)
       await callGraphTools(call)
       await call('create_directory', { path: join(folder.path, 'notes') })
       await call('write_file', { path: join(folder.path, 'notes', 'a.txt'), text: 'One.\nTwo.\n' })

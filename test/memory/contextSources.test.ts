@@ -136,10 +136,11 @@ describe('a person', () => {
     await storePersonKnowledge(store, 'acme', 'ann', 'language', 'German')
     await storePersonKnowledge(store, 'acme', 'ann', 'tone', 'brief')
     await storePersonKnowledge(store, 'acme', 'bob', 'language', 'French')
-    await memory.append('acme:1', [{ role: 'user', content: 'Hello.' }])
+    await memory.append('acme:1', [{ role: 'user', content: 'What are your hours?' }])
     const { text, ledger } = await memory.context('acme:1', { person: 'ann' })
-    expect(text).toContain('user_preference, language: German\nuser_preference, tone: brief\n')
-    expect(text).toContain('domain, hours: nine to five')
+    expect(text).toContain(
+      'domain, hours: nine to five\nuser_preference, language: German\nuser_preference, tone: brief\n',
+    )
     expect(text).not.toContain('French')
     expect(lines(ledger.lines)).toEqual(['scope k1–k1 whole', 'person k1–k2 whole'])
     expect((await memory.context('acme:1')).text).not.toContain('German')
@@ -154,7 +155,7 @@ describe('a person', () => {
     })
     const { id } = await memory.remember('acme', { category: 'domain', key: 'hours', value: 'nine to five' })
     for (const key of ['language', 'tone']) await storePersonKnowledge(store, 'acme', 'ann', key, 'any')
-    await memory.append('acme:1', [{ role: 'user', content: 'Hello.' }])
+    await memory.append('acme:1', [{ role: 'user', content: 'What are your hours?' }])
     expect((await memory.context('acme:1', { person: 'ann' })).ledger.knowledge).toEqual([id])
   })
 
@@ -168,8 +169,28 @@ describe('a person', () => {
     expect(reads).not.toContain('head acme::person:ann')
   })
 
+  verifies('S-09', 'remembered by the library › is written, listed, approved and forgotten apart', async () => {
+    await using memory = await openMemory({ profile: personal })
+    const tea = { category: 'user_preference', key: 'drink', value: 'tea', person: 'ann' } as const
+    const { id } = await memory.remember('acme', tea)
+    const claim = await memory.remember('acme', { ...tea, key: 'pet', value: 'a parrot', by: 'assistant' })
+    await memory.append('acme:1', [{ role: 'user', content: 'Which pet do I have?' }])
+    const shownTo = async (person: string) => (await memory.context('acme:1', { person })).text
+    expect(await shownTo('ann')).toContain('user_preference, drink: tea\n')
+    expect(await shownTo('ann')).not.toContain('parrot')
+    expect(await memory.upkeep.approve('acme', claim.id, { person: 'ann' })).not.toHaveProperty('pending')
+    expect(await shownTo('ann')).toContain('user_preference, pet: a parrot\n')
+    expect(await shownTo('bob')).not.toContain('parrot')
+    const keysOf = async (options = {}) => (await memory.upkeep.knowledge('acme', options)).map(({ key }) => key)
+    expect([await keysOf(), await keysOf({ person: 'ann' })]).toEqual([[], ['drink', 'pet']])
+    await memory.forget({ key: 'acme', messageId: id, person: 'ann' })
+    expect([await keysOf({ person: 'ann' }), (await shownTo('ann')).includes('tea')]).toEqual([['pet'], false])
+  })
+
   it('with an invalid name › is refused like an invalid session id', async () => {
     await using memory = await openMemory({ profile: personal, upkeep: false })
+    const knowledge = { category: 'domain', key: 'drink', value: 'tea', person: 'Ann Lee' } as const
+    await expect(memory.remember('acme', knowledge)).rejects.toMatchObject({ code: 'bad-key' })
     await expect(memory.context('acme:1', { person: 'Ann Lee' })).rejects.toMatchObject({ code: 'bad-key' })
   })
 
@@ -221,12 +242,12 @@ describe('files', () => {
     async () => {
       const store = ramStore()
       await using memory = await openMemory({ profile: 'support', store, sessions: ramStore(), upkeep: false })
-      await memory.remember('acme', { category: 'domain', key: 'hours', value: 'nine to five' })
+      await memory.remember('acme', { category: 'domain', key: 'refunds', value: 'are paid to the same card' })
       await storeFileChunks(store, 'acme', 'handbook.pdf', 'Refunds take fourteen days.')
       await memory.append('acme', [{ role: 'user', content: 'How long do refunds take?' }])
       const { text } = await memory.context('acme')
       expect(text).toContain('[handbook.pdf] Refunds take fourteen days.')
-      expect(text).toContain('domain, hours: nine to five')
+      expect(text).toContain('domain, refunds: are paid to the same card')
     },
   )
 
@@ -244,12 +265,15 @@ describe('files', () => {
   })
 
   verifies('X-11', 'leave the stable prefix of the prompt unchanged', async () => {
-    const { memory, store } = await openWithQuestion()
-    await memory.remember('acme', { category: 'domain', key: 'hours', value: 'nine to five' })
+    const { memory, store } = await openWithQuestion('thread')
+    await memory.append('acme:ann', [
+      { role: 'assistant', content: 'Of which order?' },
+      { role: 'user', content: 'Refunds of any order.' },
+    ])
     const before = await memory.context('acme:ann')
     await storeFileChunks(store, 'acme', 'handbook.pdf', 'Refunds take fourteen days.')
     const after = await memory.context('acme:ann')
-    expect(before.ledger.cacheable.messages).toBe(1)
+    expect(before.ledger.cacheable.messages).toBe(2)
     expect(after.ledger.cacheable).toEqual(before.ledger.cacheable)
     expect(after.messages[0]).toEqual(before.messages[0])
     expect(after.messages.length).toBe(before.messages.length + 1)

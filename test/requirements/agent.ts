@@ -22,7 +22,7 @@ export const agent: readonly Row[] = [
     id: 'A-03',
     source,
     behaviour:
-      'Confidence starts at 0.5 or the given value, +0.1 per repeated store, +0.05 per use, at most 1.0; −0.1 when unused for 30 days; deleted below 0.1. Settled: decay applies once per 30 idle days, however often the sweep runs, and repetition by the same session counts once, so a loop cannot inflate it.',
+      'Confidence starts at 0.5 or the given value, +0.1 per repeated store, +0.05 per use, at most 1.0; learned entries lose 0.1 when unused for 30 days and are archived below 0.1. Settled: archived instead of deleted; decay applies once per 30 idle days, however often the sweep runs, and repetition by the same session counts once, so a loop cannot inflate it.',
     status: 'kept',
     in: ['src/upkeep/confidence.ts'],
   },

@@ -7,8 +7,9 @@ export const relevance: readonly Row[] = [
     id: 'K-01',
     source,
     behaviour:
-      'Knowledge, facts and files are selected by the question; unrelated ones are not shown. Entries written by an operator never decay.',
-    status: 'planned',
+      'Knowledge and files are selected by the question; unrelated ones are not shown. The facts of the session itself are shown while they fit, so that the prompt keeps its beginning. Entries written by an operator never decay; learned ones are archived, not deleted.',
+    status: 'kept',
+    in: ['src/context/chooseByQuestion.ts', 'src/memory/knowledge.ts', 'src/upkeep/confidence.ts'],
   },
   {
     id: 'K-02',

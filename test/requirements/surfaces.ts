@@ -65,9 +65,14 @@ export const surfaces: readonly Row[] = [
     id: 'S-09',
     source,
     behaviour:
-      'One person across sessions: a profile can let a session read the memory of its scope or person (`scopes`), opt-in, with the sources in the receipt.',
+      'One person across sessions: a profile can let a session read the memory of its scope or person (`scopes`), opt-in, with the sources in the receipt. The library, the command, MCP and the REST API write it.',
     status: 'kept',
-    in: ['src/memory/contextBuilder.ts', 'src/context/gatherCandidates.ts'],
+    in: [
+      'src/memory/contextBuilder.ts',
+      'src/memory/knowledge.ts',
+      'src/mcp/tools/knowledge.ts',
+      'src/cli/remember.ts',
+    ],
   },
   {
     id: 'S-10',

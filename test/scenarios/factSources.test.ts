@@ -65,7 +65,7 @@ describe('an assistant that repeats its context for 1,000 turns', () => {
         let echoes = 0
         for (let turn = 0; turn < 1_000; turn++) {
           now += 60_000
-          await memory.append(key, [user('What do you know about me?')])
+          await memory.append(key, [user('What do you know about me and about opening hours?')])
           const { messages, ledger } = await memory.context(key)
           const repeated = memoryTextIn(messages)
           if (repeated.includes(policy.value)) echoes++
@@ -109,7 +109,7 @@ describe('an assistant that repeats its context for 1,000 turns', () => {
       const before = await memory.upkeep.facts(key, { history: true })
       const history: { role: 'user' | 'assistant'; content: string }[] = []
       for (let turn = 0; turn < 40; turn++) {
-        history.push(user(`Question ${turn}: what do you know?`))
+        history.push(user(`Question ${turn}: what do you know about opening hours?`))
         const { choices } = await server.client(key).chat.completions.create({ model: 'parrot', messages: history })
         history.push(assistant(choices[0]?.message.content ?? ''))
       }

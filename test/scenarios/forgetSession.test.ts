@@ -20,7 +20,7 @@ describe('forgetting a session', () => {
     await memory.remember('acme', hours)
     await memory.remember('acme', { ...hours, key: 'vat', value: '19 %', session: 'bob' })
     await memory.remember('acme', { ...hours, key: 'vat', value: '19 %', session: id })
-    await memory.append(`acme:${id}`, [user('What is known?')])
+    await memory.append(`acme:${id}`, [user('What are the opening hours, and how high is the VAT?')])
     const { ledger } = await memory.context(`acme:${id}`)
     expect(ledger.knowledge.length).toBe(2)
     await memory.append(`acme:${id}`, [assistant('The opening hours.')], { answers: ledger })

@@ -27,6 +27,7 @@ function open(options: MemoryOptions = {}): Promise<Memory> {
 }
 
 const hours: KnowledgeInput = { category: 'domain', key: 'opening hours', value: 'nine to five' }
+const learned: KnowledgeInput = { ...hours, origin: 'learned' }
 
 const confidences = async (memory: Memory, scope = 'acme'): Promise<number[]> =>
   (await memory.upkeep.knowledge(scope)).map(({ confidence }) => confidence)
@@ -139,9 +140,9 @@ describe('knowledge confidence', () => {
     }
   })
 
-  verifies('A-03', 'loses 0.1 per 30 days without use, and the entry is deleted below 0.1', async () => {
+  verifies('A-03', 'loses 0.1 per 30 days without use, and the entry is archived below 0.1', async () => {
     await using memory = await open()
-    await memory.remember('acme', hours)
+    const { id } = await memory.remember('acme', learned)
     const left: number[][] = []
     for (const days of [29, 30, 59, 60, 90, 120, 149, 150]) {
       now = start + days * day
@@ -150,7 +151,12 @@ describe('knowledge confidence', () => {
     }
     expect(left).toEqual([[0.5], [0.4], [0.4], [0.3], [0.2], [0.1], [0.1], []])
     await memory.append('acme:ann', [user('When do you open?')])
-    expect((await memory.context('acme:ann')).text).toBe('User: When do you open?')
+    const { text, ledger } = await memory.context('acme:ann')
+    expect(text).toBe('User: When do you open?')
+    expect(ledger.lines.filter(({ entries }) => entries?.[0] === id)).toMatchObject([
+      { verdict: 'dropped', why: 'archived after a long time without use', from: 'scope' },
+    ])
+    expect(await memory.search('acme', 'opening hours', { kinds: ['knowledge'] })).toEqual([])
   })
 
   verifies('A-03', 'does not depend on the sweep interval, nor on reopening the file', async () => {
@@ -158,7 +164,7 @@ describe('knowledge confidence', () => {
     const check = async (steps: readonly number[]): Promise<void> => {
       const store = `sqlite:${fresh()}`
       let memory = await open({ store })
-      await memory.remember('acme', { ...hours, confidence: 0.9 })
+      await memory.remember('acme', { ...learned, confidence: 0.9 })
       for (const [place, step] of steps.entries()) {
         now += (step * day) / 24
         await memory.sweep(now)
@@ -178,7 +184,7 @@ describe('knowledge confidence', () => {
 
   verifies('A-03', 'starts to decay 30 days after the last use, not after the statement', async () => {
     await using memory = await open()
-    await memory.remember('acme', hours)
+    await memory.remember('acme', learned)
     now = start + 20 * day
     await memory.append('acme:ann', [user('When do you open?')])
     const { ledger } = await memory.context('acme:ann')
@@ -271,7 +277,7 @@ describe('permission to add knowledge', () => {
       expect(await memory.remember('acme', { ...hours, key: 'address', value: '1 Harbour Road' })).toMatchObject({
         value: '1 Harbour Road',
       })
-      await memory.append('acme:ann', [user('Where are you?')])
+      await memory.append('acme:ann', [user('What is your address?')])
       expect((await memory.context('acme:ann')).text).toContain('address: 1 Harbour Road')
     },
   )
@@ -290,12 +296,12 @@ describe('knowledge that cannot be written or is not approved', () => {
     }
     await using memory = await openMemory({ store, clock: () => start })
     await memory.remember('acme', { category: 'domain', key: 'vat', value: '19 %' })
-    await memory.append(key, [user('Hello.')])
+    await memory.append(key, [user('How much is the VAT?')])
     const { ledger } = await memory.context(key)
     disk.isFull = true
     const [stored] = await memory.append(key, [assistant('Hi.')], { answers: ledger })
     expect([ledger.knowledge.length, stored?.id, (await memory.transcript(key)).map(({ content }) => content)]).toEqual(
-      [1, 'm2', ['Hello.', 'Hi.']],
+      [1, 'm2', ['How much is the VAT?', 'Hi.']],
     )
   })
 

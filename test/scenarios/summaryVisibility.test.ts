@@ -128,7 +128,7 @@ const longMessage = (turn: number, words: number): string =>
   })
 
 describe('summaries of a tenant with long messages', () => {
-  const knowledge = { category: 'domain', key: 'opening hours', value: 'nine to five' } as const
+  const knowledge = { category: 'domain', key: 'numbers', value: 'A number begins with the year.' } as const
 
   for (const words of [40, 80, 250])
     verifies(
@@ -142,7 +142,7 @@ describe('summaries of a tenant with long messages', () => {
           if (turn < 50 || turn % 10 !== 0) continue
           const context = await memory.context(key)
           expect([turn, (await shownSummaries(memory, context, 'earlier')).length]).toEqual([turn, 1])
-          expect(context.text).toContain('nine to five')
+          expect(context.text).toContain(knowledge.value)
         }
         expect((await memory.upkeep.summaries(key)).map(({ tier, covers }) => [tier, covers])).toEqual([
           ['hour', [1, 160]],

@@ -4,15 +4,21 @@ import { openMemory } from '../../src/index.ts'
 import {
   applyAging,
   type ConfidenceState,
-  isBelowMinimum,
+  isFaded,
   recordMention,
   recordUse,
+  restoreKnowledge,
 } from '../../src/upkeep/confidence.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const day = 24 * 3_600_000
 const start = 1_000 * day
-const knowledge = (confidence: number): ConfidenceState => ({ confidence, at: start, usedAt: start })
+const knowledge = (confidence: number): ConfidenceState => ({
+  confidence,
+  at: start,
+  usedAt: start,
+  origin: 'learned',
+})
 const times = (
   count: number,
   of: ConfidenceState,
@@ -84,7 +90,13 @@ describe('recordUse', () => {
   verifies('A-03', 'with a repeated session changes only the time of the last use', () => {
     const once = recordUse(knowledge(0.5), { session: 's1', at: start + day })
     const often = times(1_000, once, (before, at) => recordUse(before, { session: 's1', at: start + day + at }))
-    expect(often).toEqual({ confidence: 0.55, at: start, usedAt: start + day + 999, usedBy: ['s1'] })
+    expect(often).toEqual({
+      confidence: 0.55,
+      at: start,
+      usedAt: start + day + 999,
+      usedBy: ['s1'],
+      origin: 'learned',
+    })
   })
 
   it('recorded out of order keeps the latest time', () => {
@@ -108,7 +120,7 @@ describe('applyAging', () => {
     expect([29.9, 30, 59, 60, 120, 150, 3_000].map((days) => idleFor(days).confidence)).toEqual([
       0.5, 0.4, 0.4, 0.3, 0.1, 0, 0,
     ])
-    expect(idleFor(65)).toEqual({ confidence: 0.3, at: start, usedAt: start, agedAt: start + 60 * day })
+    expect(idleFor(65)).toEqual({ ...knowledge(0.3), agedAt: start + 60 * day })
   })
 
   it('without a change returns the same object', () => {
@@ -124,12 +136,15 @@ describe('applyAging', () => {
     expect(later.confidence).toBe(0.45)
     expect(idleFor(79, later).confidence).toBe(0.45)
     expect(idleFor(80, later).confidence).toBe(0.35)
-    const again = recordMention(idleFor(45), { at: start + 50 * day })
+    const again: ConfidenceState = {
+      ...recordMention(idleFor(45), { at: start + 50 * day }),
+      origin: 'learned',
+    }
     expect([79, 80].map((days) => idleFor(days, again).confidence)).toEqual([0.5, 0.4])
   })
 
-  verifies('A-03', 'marks knowledge below 0.1 as below the minimum', () => {
-    expect([0, 0.05, 0.09, 0.1, 0.5, 0.5 - 4 * 0.1].map((confidence) => isBelowMinimum({ confidence }))).toEqual([
+  verifies('A-03', 'knowledge below 0.1 has faded', () => {
+    expect([0, 0.05, 0.09, 0.1, 0.5, 0.5 - 4 * 0.1].map((confidence) => isFaded(knowledge(confidence)))).toEqual([
       true,
       true,
       true,
@@ -137,7 +152,26 @@ describe('applyAging', () => {
       false,
       false,
     ])
-    expect([120, 150].map((days) => isBelowMinimum(idleFor(days)))).toEqual([false, true])
+    expect([120, 150].map((days) => isFaded(idleFor(days)))).toEqual([false, true])
+  })
+
+  verifies('K-01', "never lowers an operator's statement, also one of a version that stored no origin", () => {
+    const { origin: _, ...legacy } = knowledge(0.5)
+    const entries = [
+      { ...legacy, origin: 'operator' as const, sources: [{ message: '', session: 'ann' }] },
+      { ...legacy, sources: [{ message: '', session: '' }] },
+      { ...legacy, sources: [] },
+    ]
+    expect(entries.map((entry) => idleFor(4_000, entry).confidence)).toEqual([0.5, 0.5, 0.5])
+    expect(idleFor(4_000, { ...legacy, sources: [{ message: '', session: 'ann' }] }).confidence).toBe(0)
+    expect(isFaded({ ...legacy, confidence: 0 })).toBe(false)
+  })
+
+  verifies('K-01', 'what has faded begins anew when it is mentioned again, whether it was swept or not', () => {
+    const later = start + 400 * day
+    const expected = { confidence: 0.5, at: later, usedAt: later, statedBy: ['s2'] }
+    expect(recordMention(knowledge(0.5), { at: later, session: 's2' })).toEqual(expected)
+    expect(recordMention(idleFor(400), { at: later, session: 's2' })).toEqual(expected)
   })
 
   verifies('A-03', 'gives the same result whether it runs daily, monthly, yearly or only when needed', () => {
@@ -156,7 +190,7 @@ describe('applyAging', () => {
             for (let today = 0; today <= 365; today++) {
               const at = start + today * day
               for (const { kind, session } of events.filter((some) => some.day === today))
-                entry = (kind === 'tell' ? recordMention : recordUse)(entry, { session, at })
+                entry = { ...(kind === 'tell' ? recordMention : recordUse)(entry, { session, at }), origin: 'learned' }
               if (today % days === 0) entry = applyAging(entry, at)
             }
             return applyAging(entry, start + 365 * day).confidence
@@ -170,12 +204,25 @@ describe('applyAging', () => {
   })
 })
 
+describe('restoreKnowledge', () => {
+  it('returns archived knowledge with the confidence of a new statement, and other knowledge as it is', () => {
+    const entry = { kind: 'knowledge', id: 'k1', category: 'domain', key: 'hours', value: 'nine', sources: [] } as const
+    const known = { ...entry, ...knowledge(0), agedAt: start, sources: entry.sources }
+    expect(restoreKnowledge({ ...known, archived: true }, start + day)).toEqual({
+      ...entry,
+      ...knowledge(0.5),
+      usedAt: start + day,
+    })
+    expect(restoreKnowledge(known, start + day)).toBe(known)
+  })
+})
+
 describe('ageKnowledge', () => {
   verifies('A-03', 'after a sweep with a clock one year ahead still ages on time', async () => {
     let now = 0
     await using memory = await openMemory({ clock: () => now })
     await memory.sweep(365 * day)
-    await memory.remember('acme', { category: 'domain', key: 'hours', value: 'nine to five' })
+    await memory.remember('acme', { category: 'domain', key: 'hours', value: 'nine to five', session: 'ann' })
     now = 30 * day
     await memory.sweep(now)
     expect((await memory.upkeep.knowledge('acme')).map(({ confidence }) => confidence)).toEqual([0.4])

@@ -132,6 +132,7 @@ const getContext = defineTool({
     sessionId,
     budget: z.int().min(1).optional().describe('The maximum number of tokens of the text'),
     query: z.string().max(100_000).optional().describe('The current question; the latest user message if omitted'),
+    person: z.string().min(1).max(128).optional().describe('The person who speaks, for profiles that read persons'),
   }),
   output: z.object({
     text: z.string(),
@@ -141,11 +142,11 @@ const getContext = defineTool({
     degraded: z.array(z.object({ step: z.string(), why: z.string() })),
   }),
   annotations: readOnly,
-  run: async ({ sessionId: requested, budget, query }, { context, workspace }) => {
+  run: async ({ sessionId: requested, budget, query, person }, { context, workspace }) => {
     const id = parseSessionId(workspace, requested)
     const key = sessionKey(workspace, id)
     if ((await context.memory.transcript(key, { limit: 1 })).length === 0) throw sessionNotFound(id)
-    const { text, ledger } = await context.memory.context(key, omitUndefined({ budget, query }))
+    const { text, ledger } = await context.memory.context(key, omitUndefined({ budget, query, person }))
     return {
       text,
       structured: {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { isObject } from '../../domain/error.ts'
 import { fileTools } from './files.ts'
 import { graphTools } from './graph.ts'
+import { knowledgeTools } from './knowledge.ts'
 import { messageTools } from './messages.ts'
 import { referenceTools } from './reference.ts'
 import { sessionTools } from './sessions.ts'
@@ -96,6 +97,7 @@ export function prepareTool(tool: Tool): RegisteredTool {
 export const registeredTools: readonly RegisteredTool[] = [
   ...sessionTools,
   ...messageTools,
+  ...knowledgeTools,
   ...referenceTools,
   ...graphTools,
   ...fileTools,

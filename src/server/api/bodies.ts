@@ -40,6 +40,10 @@ export const newKnowledge = z
       .meta({ description: 'Confidence in it.', minimum: 0, maximum: 1 })
       .exactOptional(),
     session: text.describe('The session in which it was said.').exactOptional(),
+    origin: z
+      .enum(['operator', 'learned'], 'must be operator or learned')
+      .describe('`operator` never fades; `learned` fades without use. Default: `learned` with a session.')
+      .exactOptional(),
     person: text.describe("The person it is about; it is stored with that person's knowledge.").exactOptional(),
   })
   .describe('Knowledge to store.')

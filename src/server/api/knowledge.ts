@@ -1,53 +1,69 @@
 import type { Knowledge } from '../../domain/entry.ts'
-import { type Key, parseKey, personKey, type Scope } from '../../domain/key.ts'
-import type { Store } from '../../domain/ports.ts'
-import { remember } from '../../memory/knowledge.ts'
-import { internalsOf } from '../../memory.ts'
+import { knowledgeKey, parseKey, type Scope } from '../../domain/key.ts'
+import { internalsOf, type Memory } from '../../memory.ts'
+import { changeKnowledge, restoreKnowledge } from '../../upkeep/confidence.ts'
 import { notFound } from '../http/httpError.ts'
 import { type Handlers, sendJson } from '../http/requestContext.ts'
 import { scopeHandler } from './access.ts'
 import { newKnowledge } from './bodies.ts'
-import { pageById, readBody } from './input.ts'
+import { pageById, readBody, readFlag } from './input.ts'
 import { knowledgeView } from './views.ts'
 
 /** Knowledge of a tenant, or of a person of that tenant. */
 export const knowledgeRoutes: Handlers = {
   'GET /api/scopes/{scope}/knowledge': scopeHandler(
-    ['person', 'after', 'limit'],
+    ['person', 'archived', 'after', 'limit'],
     async ({ server, client, query }, scope) => {
-      const { store } = internalsOf(server.memories.scopes)
-      const entries = await listKnowledge(store, ownerKey(scope, query.get('person') ?? undefined))
+      const isListed = readFlag(query, 'archived', false) ? () => true : ({ archived }: Knowledge) => archived !== true
+      const entries = (await listKnowledge(server.memories.scopes, scope, readPerson(query))).filter(isListed)
       sendJson(client.response, 200, pageById(entries.map(knowledgeView), query))
     },
   ),
   'POST /api/scopes/{scope}/knowledge': scopeHandler([], async (context, scope) => {
-    const { person, ...knowledge } = await readBody(context, newKnowledge)
-    const memory = context.server.memories.scopes
+    const knowledge = await readBody(context, newKnowledge)
     if (knowledge.session !== undefined) parseKey(`${scope}:${knowledge.session}`)
-    const stored =
-      person === undefined
-        ? await memory.remember(scope, knowledge)
-        : (await remember(internalsOf(memory), ownerKey(scope, person), knowledge)).entry
+    const stored = await context.server.memories.scopes.remember(scope, knowledge)
     sendJson(context.client.response, 201, knowledgeView(stored))
   }),
+  'POST /api/scopes/{scope}/knowledge/{knowledge}/restore': scopeHandler(
+    ['person'],
+    async ({ server, client, query, params }, scope) => {
+      const person = readPerson(query)
+      const { id } = await findKnowledge(server.memories.scopes, scope, person, params.knowledge)
+      const { store, clock } = internalsOf(server.memories.scopes)
+      const restore = (known: Knowledge): Knowledge => restoreKnowledge(known, clock())
+      const restored = await changeKnowledge(store, knowledgeKey(parseKey(scope), person), id, restore)
+      sendJson(client.response, 200, knowledgeView(restored))
+    },
+  ),
   'DELETE /api/scopes/{scope}/knowledge/{knowledge}': scopeHandler(
     ['person'],
-    async ({ server, client, query, params: { knowledge: id = '' } }, scope) => {
+    async ({ server, client, query, params }, scope) => {
       const memory = server.memories.scopes
-      const owner = ownerKey(scope, query.get('person') ?? undefined)
+      const person = readPerson(query)
       // The same key holds other kinds of entries, which this route must not delete.
-      const entries = await listKnowledge(internalsOf(memory).store, owner)
-      if (!entries.some((entry) => entry.id === id)) throw notFound()
-      if (owner.id === '') await memory.forget({ key: scope, messageId: id })
-      else await internalsOf(memory).store.erase(owner, { entries: [id] })
+      const { id } = await findKnowledge(memory, scope, person, params.knowledge)
+      await memory.forget({ key: scope, messageId: id, ...(person !== undefined && { person }) })
       client.response.writeHead(204).end()
     },
   ),
 }
 
-const ownerKey = (scope: Scope, person: string | undefined): Key =>
-  person === undefined ? parseKey(scope) : personKey(scope, person)
+const readPerson = (query: URLSearchParams): string | undefined => query.get('person') ?? undefined
 
-async function listKnowledge(store: Store, owner: Key): Promise<readonly Knowledge[]> {
-  return (await store.readHead(owner, 0)).derived.filter((entry) => entry.kind === 'knowledge')
+async function listKnowledge(memory: Memory, scope: Scope, person: string | undefined): Promise<readonly Knowledge[]> {
+  const { derived } = await internalsOf(memory).store.readHead(knowledgeKey(parseKey(scope), person), 0)
+  return derived.filter((entry) => entry.kind === 'knowledge')
+}
+
+/** Finds knowledge by its id, archived or not. Throws 404. */
+async function findKnowledge(
+  memory: Memory,
+  scope: Scope,
+  person: string | undefined,
+  id: string | undefined,
+): Promise<Knowledge> {
+  const found = (await listKnowledge(memory, scope, person)).find((entry) => entry.id === id)
+  if (found === undefined) throw notFound()
+  return found
 }

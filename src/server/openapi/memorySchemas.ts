@@ -100,6 +100,8 @@ export const memorySchemas: Readonly<Record<string, Schema>> = {
     confidence: number('Confidence in it.', { minimum: 0, maximum: 1 }),
     usedAt: time('Last use in a context.'),
     'pending?': flag('True while it waits for approval.'),
+    'origin?': oneOf('`operator` never fades; `learned` fades without use.', 'operator', 'learned'),
+    'archived?': flag('True when it has faded: it is neither shown nor found.'),
     sources,
   }),
   NewKnowledge: fromZod(newKnowledge),

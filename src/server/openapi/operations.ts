@@ -253,7 +253,7 @@ const scopeOperations = {
   listKnowledge: {
     tag: 'Scopes',
     summary: 'List the knowledge of a tenant',
-    parameters: ['knowledgePerson', 'limit', 'after'],
+    parameters: ['knowledgePerson', 'archived', 'limit', 'after'],
     responses: { '200': page('Knowledge') },
   },
   createKnowledge: {
@@ -262,6 +262,12 @@ const scopeOperations = {
     description: 'Repeating it raises its confidence. Nothing said in a session is stored here automatically.',
     body: 'NewKnowledge',
     responses: { '201': json('The stored knowledge.', 'Knowledge') },
+  },
+  restoreKnowledge: {
+    tag: 'Scopes',
+    summary: 'Bring archived knowledge of a tenant back',
+    parameters: ['knowledgePerson'],
+    responses: { '200': json('The restored knowledge.', 'Knowledge') },
   },
   deleteKnowledge: {
     tag: 'Scopes',

@@ -89,6 +89,7 @@ export const parameters = {
   asOf: query('as_of', `Only facts that were valid at this time. ${timeFormat}`, timestamp),
   kinds: query('kinds', 'Kinds of entries, separated by commas: message, summary, fact, knowledge, item.', string),
   knowledgePerson: query('person', "Use this person's knowledge instead of the tenant's.", string),
+  archived: query('archived', '`true` includes archived knowledge.', { type: 'boolean', default: false }),
   wait: query('wait', '`false` responds at once and indexes the file in the background.', {
     type: 'boolean',
     default: true,

@@ -65,6 +65,7 @@ const ownRoutes: RouteTable = [
   ['POST', '/api/sessions/{key}/files', 'uploadFileByKey'],
   ['GET', '/api/scopes/{scope}/knowledge', 'listKnowledge'],
   ['POST', '/api/scopes/{scope}/knowledge', 'createKnowledge'],
+  ['POST', '/api/scopes/{scope}/knowledge/{knowledge}/restore', 'restoreKnowledge'],
   ['DELETE', '/api/scopes/{scope}/knowledge/{knowledge}', 'deleteKnowledge'],
   ['GET', '/api/scopes/{scope}/files', 'listFiles'],
   ['POST', '/api/scopes/{scope}/files', 'uploadFile'],

@@ -31,6 +31,7 @@ describe.each(testStores)('knowledge API with %s', (_, store) => {
       confidence: 0.8,
       usedAt: startedAt,
       statedBy: ['ann'],
+      origin: 'learned',
       sources: [{ message: '', session: 'ann' }],
     }
     expect(await server.requestJson('POST /api/scopes/acme/knowledge', knowledge)).toEqual({
@@ -56,6 +57,35 @@ describe.each(testStores)('knowledge API with %s', (_, store) => {
     expect(await server.requestJson('GET /api/scopes/acme/knowledge')).toMatchObject({
       body: { items: [{ id: 'k2' }] },
     })
+  })
+
+  verifies('K-01', 'lists archived knowledge on request, and restores it', async () => {
+    let now = startedAt
+    await using server = await startServer({ memory: { store: store(), clock: () => now } })
+    const hours = { category: 'domain', key: 'hours', value: '9 to 5' }
+    await server.requestJson('POST /api/scopes/acme/knowledge', { ...hours, origin: 'learned' })
+    await server.requestJson('POST /api/scopes/acme/knowledge', { ...hours, key: 'phone' })
+    now += 400 * 86_400_000
+    await server.memory.sweep(now)
+    const list = async (query: string) => {
+      const { body } = await server.requestJson(`GET /api/scopes/acme/knowledge?${query}`)
+      return (body as { items: { id: string; archived?: true }[] }).items.map(({ id, archived }) => [id, archived])
+    }
+    expect(await list('')).toEqual([['k2', undefined]])
+    expect(await list('archived=true')).toEqual([
+      ['k1', true],
+      ['k2', undefined],
+    ])
+    expect(await server.requestJson('GET /api/scopes/acme/knowledge?archived=maybe')).toMatchObject({ status: 400 })
+    expect(await server.requestJson('POST /api/scopes/acme/knowledge/k1/restore')).toMatchObject({
+      status: 200,
+      body: { id: 'k1', confidence: 0.5, usedAt: now },
+    })
+    expect(await server.requestJson('POST /api/scopes/acme/knowledge/k9/restore')).toMatchObject({ status: 404 })
+    expect(await list('')).toEqual([
+      ['k1', undefined],
+      ['k2', undefined],
+    ])
   })
 
   it('does not delete other kinds of entries', async () => {
@@ -187,7 +217,7 @@ describe('tenant API', () => {
       [{ category: 'domain', key: 'a', value: 1, confidence: 2 }, 'confidence is 2; it must be a number from 0 to 1.'],
       [
         { category: 'domain', key: 'a', value: 1, by: 'tool' },
-        'Unknown field "by". Use one of: category, key, value, confidence, session, person.',
+        'Unknown field "by". Use one of: category, key, value, confidence, session, origin, person.',
       ],
     ] as const
     for (const [body, message] of invalid)

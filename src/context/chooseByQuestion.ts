@@ -1,0 +1,137 @@
+import { type DerivedEntry, isBlank, type Knowledge, type Message } from '../domain/entry.ts'
+import type { Origin } from '../domain/ledger.ts'
+import type { IndexHit } from '../domain/ports.ts'
+import { getImportance } from '../domain/profile.ts'
+import { isQuestion } from '../text/sentences.ts'
+import { extractTerms } from '../text/words.ts'
+import { minStatementTerms } from './claimLimits.ts'
+import type { ContextQuery } from './sessionReader.ts'
+
+/** Scores of the entries that match a question. */
+export type QuestionScores = ReadonlyMap<DerivedEntry, number>
+
+/** Entries of one memory; without `from`, of the session itself. */
+export type EntryGroup = { readonly from: Origin | undefined; readonly entries: readonly DerivedEntry[] }
+
+/** A text to search for, and the share of its scores that counts. */
+type SearchText = { readonly text: string; readonly weight: number }
+
+/** Phrases of a turn that say nothing about its subject: greetings, thanks and the speaker's own time. */
+const emptyPhrases: readonly RegExp[] = [
+  /\b(?:have|enjoy) (?:a|an|your) (?:\w{1,20} ){0,2}(?:day|morning|afternoon|evening|night|week|weekend|time|one)\b/gi,
+  /\bgood (?:day|morning|afternoon|evening|night)\b/gi,
+  /\b(?:see|talk to) you\b/gi,
+  /\b(?:today|tonight|tomorrow|yesterday)\b/gi,
+  /\b(?:this|last|next) (?:week|weekend|month|year|morning|afternoon|evening|night|time)\b/gi,
+]
+/** Opens a turn that accepts an answer or ends the conversation. */
+const acknowledgement =
+  /^\W{0,9}(?:ok|okay|thanks|thank you|thx|great|perfect|sure|fine|good|nice|cool|alright|all right|got it|bye|goodbye|hello|hi|hey|(?:yes|no|yeah|nope)(?=[\s]{0,3}[,.!]))(?![\w'’])/i
+/** Refers to the turn before it. */
+const followUp =
+  /^\W{0,9}(?:and|but|or|also|then|what about|how about|und|aber|et|mais|y|pero|mas|maar)\b|\b(?:it|that|this|these|those|they|them|one|ones|das|dies|es|cela|eso|isso|dat)\b/i
+
+/** Of a longer turn, such as a pasted text with a question, the beginning and the end are searched for. */
+const maxEndCharacters = 2_000
+/** Share that the turn before counts in a question that refers to it. */
+const earlierTurnWeight = 0.5
+/** Entries that score less than this share of the best one are not shown. */
+const minScoreShare = 0.2
+/** Entries compared for one question. */
+const maxHits = 64
+/**
+ * Entries without a word in common with the question are shown if the embedder finds them closer to it than the others,
+ * by this share of the distance that is left. It holds for embedders of very different scales.
+ */
+const minLead = 0.25
+
+/** Returns a turn without phrases that say nothing about its subject; empty if nothing else is left. */
+export function findSubject(turn: string): string {
+  const ends =
+    turn.length <= 2 * maxEndCharacters ? turn : `${turn.slice(0, maxEndCharacters)} ${turn.slice(-maxEndCharacters)}`
+  const text = emptyPhrases.reduce((rest, phrase) => rest.replace(phrase, ' '), ends)
+  const isEmpty = !isQuestion(turn) && acknowledgement.test(text) && extractTerms(text).length < minStatementTerms
+  return isEmpty ? '' : text
+}
+
+/** Returns the texts to search for; none if the turn says nothing. */
+function searchTextsOf(question: string, recent: readonly Message[]): readonly SearchText[] {
+  const text = findSubject(question)
+  if (isBlank(text)) return []
+  const isFollowUp = isQuestion(question) && followUp.test(text) && extractTerms(text).length < minStatementTerms
+  const before = isFollowUp ? findTurnBefore(question, recent) : undefined
+  return before === undefined
+    ? [{ text, weight: 1 }]
+    : [
+        { text, weight: 1 },
+        { text: `${before.content} ${text}`, weight: earlierTurnWeight },
+      ]
+}
+
+/** Finds the turn of the user before the question, which may itself be the newest stored one. */
+function findTurnBefore(question: string, recent: readonly Message[]): Message | undefined {
+  return recent.findLast(({ role, content }) => role === 'user' && !isBlank(content) && content !== question)
+}
+
+/**
+ * Scores entries by a question, in the index of the memory they belong to. Only a word of the question, or one related
+ * to it, makes a match. The confidence or importance of an entry counts as a prior.
+ */
+export function* scoreByQuestion(
+  groups: readonly EntryGroup[],
+  question: string,
+  recent: readonly Message[],
+): ContextQuery<QuestionScores> {
+  const scores = new Map<DerivedEntry, number>()
+  for (const { from, entries } of groups) {
+    if (entries.length === 0) continue
+    const byId = new Map(entries.map((entry) => [entry.id, entry]))
+    const kinds = [...new Set(entries.map(({ kind }) => kind))]
+    for (const { text, weight } of searchTextsOf(question, recent)) {
+      const { hits } = yield { search: { text, kinds, limit: maxHits, broad: true }, in: from }
+      for (const hit of findMatches(hits)) {
+        const entry = byId.get(hit.entry.id)
+        if (entry === undefined) continue
+        const score = weight * hit.score * priorOf(entry)
+        if (score > (scores.get(entry) ?? 0)) scores.set(entry, score)
+      }
+    }
+  }
+  return scores
+}
+
+/**
+ * Returns the hits that match by a word or a related word, or clearly by meaning. Words of merely similar meaning count
+ * only beside such a hit: alone, they would find something for every question.
+ */
+export function findMatches(hits: readonly IndexHit[]): readonly IndexHit[] {
+  const cosines = hits.flatMap(({ why }) => why.meaning ?? [])
+  const mean = cosines.reduce((sum, cosine) => sum + cosine, 0) / Math.max(1, cosines.length)
+  const isMatch = ({ why }: IndexHit): boolean =>
+    (why.words ?? 0) > 0 || (why.related ?? 0) > 0 || (why.meaning ?? mean) - mean >= minLead * (1 - mean)
+  return hits.some(isMatch) ? hits.filter((hit) => isMatch(hit) || (hit.why.similar ?? 0) > 0) : []
+}
+
+/** From 0.5 to 1. Importance counts up to 10, confidence up to 1. */
+const priorOf = (entry: DerivedEntry): number =>
+  0.5 + Math.min(1, getImportance(entry) / (entry.kind === 'knowledge' ? 1 : 10)) / 2
+
+/** A person's own preferences hold for every answer. */
+const isPreference = (entry: DerivedEntry, from: Origin | undefined): entry is Knowledge =>
+  from === 'person' && entry.kind === 'knowledge' && entry.category === 'user_preference'
+
+/** Selects the entries that match the question, best first, and the person's preferences after them. */
+export function selectMatching(
+  entries: readonly DerivedEntry[],
+  scores: QuestionScores,
+  origins: ReadonlyMap<DerivedEntry, Origin>,
+): readonly DerivedEntry[] {
+  const minScore = minScoreShare * Math.max(0, ...scores.values())
+  const isSelected = (entry: DerivedEntry): boolean =>
+    (scores.get(entry) ?? -1) >= minScore || isPreference(entry, origins.get(entry))
+  return sortByScore(entries.filter(isSelected), scores)
+}
+
+/** Puts the entries that match the question first. The others keep their order. */
+export const sortByScore = (entries: readonly DerivedEntry[], scores: QuestionScores): readonly DerivedEntry[] =>
+  entries.toSorted((a, b) => (scores.get(b) ?? 0) - (scores.get(a) ?? 0))
