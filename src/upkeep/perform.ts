@@ -71,9 +71,11 @@ async function compact(
   deps: PerformDeps,
   now: Millis,
 ): Promise<StepOutcome | undefined> {
-  const { task, previous, endOffset } = step
-  const messages = await readMessagesBefore(deps.store, head, previous?.covers[1] ?? 0, endOffset)
-  if (messages.every(({ content }) => isBlank(content))) return undefined
+  const { task, previous } = step
+  const { messages, isPartial } = await readMessagesBefore(deps.store, head, previous?.covers[1] ?? 0, step.endOffset)
+  const hasText = messages.some(({ content }) => !isBlank(content))
+  // Less than a portion is left when a tool call would have to be split from its results.
+  if (!hasText || (!isPartial && endOf(messages) - step.startOffset < step.minTokens)) return undefined
   const version = (previous?.version ?? 0) + 1
   const words = task.words[Math.min(version, task.words.length) - 1] as readonly [number, number]
   const target = { words, fits: fitsTokens(deps.tokenizer, maxSummaryTokens(deps.profile)) }
@@ -196,15 +198,18 @@ function buildSummary(tier: Summary['tier'], id: string, { messages, draft, repl
       Math.min(...replaced.map(({ covers }) => covers[0]), ...messages.slice(0, 1).map(({ sequence }) => sequence)),
       Math.max(...replaced.map(({ covers }) => covers[1]), last?.sequence ?? 0),
     ],
-    endOffset: Math.max(
-      ...replaced.map(({ endOffset }) => endOffset),
-      last === undefined ? 0 : last.offset + last.weight,
-    ),
+    endOffset: Math.max(...replaced.map(({ endOffset }) => endOffset), endOf(messages)),
     version: (sameId?.version ?? 0) + 1,
     by: draft.by,
     sources: draft.sources,
     lossyRanges: draft.lossyRanges,
   }
+}
+
+/** Sum of the weights up to the last of these messages. */
+function endOf(messages: readonly Message[]): Tokens {
+  const last = messages.at(-1)
+  return last === undefined ? 0 : last.offset + last.weight
 }
 
 function buildOutcome(
@@ -229,27 +234,29 @@ function buildOutcome(
 
 /**
  * Reads the messages after a sequence number that start before `endOffset`, except the newest, without splitting a tool
- * call from its results.
+ * call from its results. The result is partial if there are more than one step summarises.
  */
 async function readMessagesBefore(
   store: Store,
   head: SessionHead,
   after: number,
   endOffset: Tokens,
-): Promise<readonly Message[]> {
+): Promise<{ readonly messages: readonly Message[]; readonly isPartial: boolean }> {
   const messages: Message[] = []
   let characters = 0
-  const isBeyond = ({ offset, sequence, role, content }: Message): boolean => {
-    characters += Math.min(content.length, maxCharsPerStep)
-    return offset >= endOffset || sequence >= head.lastSequence || (characters > maxCharsPerStep && role !== 'tool')
+  const isTooMuch = ({ role }: Message): boolean => characters > maxCharsPerStep && role !== 'tool'
+  const isBeyond = (message: Message): boolean => {
+    characters += Math.min(message.content.length, maxCharsPerStep)
+    return message.offset >= endOffset || message.sequence >= head.lastSequence || isTooMuch(message)
   }
   for (let from = after; ; ) {
     const page = await store.readMessages(head.key, { after: from, limit: 500 })
     const end = page.findIndex(isBeyond)
     messages.push(...(end < 0 ? page : page.slice(0, end)))
-    if (end >= 0) return withoutSplitCall(messages, page[end])
+    const next = page[end]
+    if (next !== undefined) return { messages: withoutSplitCall(messages, next), isPartial: isTooMuch(next) }
     const last = page.at(-1)
-    if (last === undefined) return messages
+    if (last === undefined) return { messages, isPartial: false }
     from = last.sequence
   }
 }

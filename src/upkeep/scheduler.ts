@@ -220,7 +220,7 @@ export class UpkeepScheduler {
   /** Runs the next due step. Resolves to true if another one may be due. */
   private async runNextStep(key: Key, trigger: UpkeepTrigger): Promise<boolean> {
     const modelCall = this.deps.modelCallFor(key)
-    const head = await this.deps.store.readHead(key, 1)
+    const head = await this.deps.store.readHead(key, 2)
     const step = this.nextStep(head, trigger)
     if (step === undefined) return false
     if (modelCall === undefined || step.kind === 'optimize' || step.kind === 'reextractFacts')
