@@ -3,14 +3,17 @@ import type { Degradation } from '../domain/ledger.ts'
 import type { Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
+import { combineCalls } from './combinedCall.ts'
 import {
   type DraftDeps,
   draftFacts,
   draftSummary,
+  extractionInstructions,
   factsByRules,
   type SummaryDraft,
   type SummaryInput,
 } from './draft.ts'
+import { isModelFault } from './modelCall.ts'
 import { optimize } from './optimizer/optimizer.ts'
 import { optimizerRuns, type StepOutcome } from './outcome.ts'
 import { hourOfSummary, hourSummaryId, maxSummaryTokens, summariesOfTier, type UpkeepStep } from './plan.ts'
@@ -79,16 +82,32 @@ async function compact(
   const version = (previous?.version ?? 0) + 1
   const words = task.words[Math.min(version, task.words.length) - 1] as readonly [number, number]
   const target = { words, fits: fitsTokens(deps.tokenizer, maxSummaryTokens(deps.profile)) }
-  const [draft, extracted] = await Promise.all([
-    draftSummary({ messages, previous }, target, words[0], deps),
-    task.facts ? draftFacts(messages, deps) : { facts: [], faults: [] },
-  ])
+  const { modelCall } = deps
+  const combined = task.facts && modelCall ? combineCalls(modelCall, extractionInstructions) : undefined
+  const draftDeps = combined ? { ...deps, modelCall: combined.summary } : deps
+  const draft = await draftSummary({ messages, previous }, target, words[0], draftDeps)
+  const extracted = task.facts
+    ? await extractFacts(messages, draft, { ...deps, modelCall: combined?.facts() })
+    : noFacts
   const replaced = previous === undefined ? [] : [previous]
   const summary = buildSummary('progressive', 'summary', { messages, draft, replaced, now })
   return buildOutcome(head, messages, summary, replaced, {
     facts: extracted.facts,
     faults: [...draft.faults, ...extracted.faults],
   })
+}
+
+const noFacts = { facts: [], faults: [] }
+
+/** Extracts facts. A model that has not answered for the summary is not called again. */
+async function extractFacts(
+  messages: readonly Message[],
+  { faults }: SummaryDraft,
+  deps: PerformDeps,
+): ReturnType<typeof draftFacts> {
+  const fault = faults.find(({ why }) => isModelFault(why))
+  if (fault === undefined) return draftFacts(messages, deps)
+  return { facts: await factsByRules(messages, deps.pause), faults: [{ step: 'facts', why: fault.why }] }
 }
 
 async function summariseHour(

@@ -271,8 +271,9 @@ export class UpkeepScheduler {
     const { holder, clock } = this.deps
     const now = clock()
     const notes = head.derived.find((entry) => entry.kind === 'notes')
-    // Two attempts plus time to commit. A lease that claims more comes from a clock that is ahead, and is ignored.
-    const maxLeaseMs = 2 * timeout + 30_000
+    // Two attempts of each call (summary, a second request for it, facts) plus time to commit. A lease that claims more
+    // comes from a clock that is ahead, and is ignored.
+    const maxLeaseMs = 6 * timeout + 30_000
     const leftMs = (notes?.lease?.until ?? now) - now
     if (notes?.lease?.holder !== holder && leftMs > 0 && leftMs <= maxLeaseMs) return 'taken'
     const lease = { holder, until: now + maxLeaseMs }
