@@ -1,18 +1,19 @@
-import type { DerivedEntry, Fact, Knowledge, Message, Millis, Summary } from '../domain/entry.ts'
+import type { DerivedEntry, Fact, Json, Knowledge, Message, Millis, Summary } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { type Key, parseKey, type Scope, scopeKey } from '../domain/key.ts'
+import { formatKey, type Key, parseKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { Model, Store } from '../domain/ports.ts'
-import type { SessionHead } from '../domain/session.ts'
+import { isExpired, type SessionHead } from '../domain/session.ts'
 import { ageKnowledge } from './confidence.ts'
 import { factsAsOf } from './extract/merge.ts'
 import type { ModelCall } from './modelCall.ts'
 import { buildOptimizerStatus, type OptimizerStatus } from './optimizer/optimizer.ts'
-import { updateNotes } from './outcome.ts'
+import { applyOutcome, updateNotes } from './outcome.ts'
 import { summariesOfTier, type UpkeepTrigger } from './plan.ts'
 import { buildRecord, type MemoryRecord } from './record.ts'
 import { rederive } from './rederive.ts'
 import { revise } from './revise.ts'
 import { type NewestMessage, type SchedulerDeps, type UpkeepHealth, UpkeepScheduler } from './scheduler.ts'
+import { checkRecordUpdate, planRecordUpdate, type RecordUpdate } from './updateRecord.ts'
 import { findLosses, type Loss } from './verify.ts'
 import type { Pause } from './work.ts'
 
@@ -20,6 +21,13 @@ import type { Pause } from './work.ts'
 export type UpkeepDeps = Omit<SchedulerDeps, 'store' | 'modelCallFor' | 'pause' | 'holder'> & {
   readonly sessions: Store
   readonly store: Store
+  /** Masks the secrets of texts that are stored for a session. */
+  readonly masker?: Masker | undefined
+}
+
+type Masker = {
+  maskText(key: Key, text: string): Promise<string>
+  maskJson(key: Key, value: Json): Promise<Json>
 }
 
 /** One model for all sessions, or a function that returns the model of a session. */
@@ -127,6 +135,28 @@ export class Upkeep {
     return buildRecord(derived, options.asOf, gaps)
   }
 
+  /**
+   * Adds values to the record of a session, or replaces its summary, as stated by the caller. Returns the new record.
+   *
+   * @example
+   * await memory.upkeep.update('acme:ann', { important_data: { user_preferences: { theme: 'dark' } } })
+   * @throws {MemoryError} `bad-option` for an invalid update, or if the session does not exist.
+   */
+  async update(key: string | Key, update: RecordUpdate): Promise<MemoryRecord> {
+    const parsed = parseKey(key)
+    checkRecordUpdate(update)
+    const { sessions, masker, clock, onPut } = this.deps
+    const masked = masker === undefined ? update : await maskUpdate(masker, parsed, update)
+    const now = clock()
+    const revised = await revise(sessions, parsed, (head) => {
+      if (parsed.id === '' || head.revision === 0 || isExpired(head, now)) throw missingSession(parsed)
+      return applyOutcome(head, planRecordUpdate(head, masked, now), now)
+    })
+    if (revised !== undefined) onPut(parsed, revised.head.epoch, revised.put)
+    this.scheduler.invalidate(parsed.scope)
+    return this.record(parsed)
+  }
+
   /** Deletes the facts and summaries of a session. Messages stay, and are summarised again when a rule is due. */
   async clear(key: string | Key): Promise<void> {
     this.scheduler.invalidate(parseKey(key).scope)
@@ -219,6 +249,20 @@ export class Upkeep {
     return (key.id === '' ? this.deps.store : this.deps.sessions).readHead(key, 0)
   }
 }
+
+async function maskUpdate(masker: Masker, key: Key, update: RecordUpdate): Promise<RecordUpdate> {
+  const { important_data: data, conversation_summary: text } = update
+  return {
+    ...update,
+    ...(data !== undefined && { important_data: (await masker.maskJson(key, data as Json)) as typeof data }),
+    ...(text !== undefined && { conversation_summary: await masker.maskText(key, text) }),
+  }
+}
+
+const missingSession = (key: Key): MemoryError =>
+  new MemoryError('bad-option', `There is no session ${formatKey(key)}. Append a message to it first.`, {
+    param: 'key',
+  })
 
 /** Creates upkeep for `openMemory`: by the built-in rules, or by a model whose output is verified. */
 export const createUpkeep =
