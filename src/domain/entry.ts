@@ -126,6 +126,8 @@ export type UpkeepNotes = EntryBase<'notes'> & {
     readonly promoted: readonly SequenceRange[]
   }
   readonly tuning?: TuningState
+  /** Sequence number of the last message that knowledge was learnt from. */
+  readonly learned?: number
   /** Always empty: no message is a source of these notes. */
   readonly sources: readonly Source[]
 }

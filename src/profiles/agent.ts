@@ -53,6 +53,7 @@ export const agent: Profile = {
   ],
   upkeep: [
     { when: { every: 2 * minuteMs }, do: { optimise: 'session' } },
+    { when: { turn: 'finished' }, do: { learn: 'knowledge' } },
     { when: { every: dayMs }, do: { age: 'knowledge' } },
   ],
   lifetime: { whenFull: 'refuse' },

@@ -1,4 +1,13 @@
-import { isBlank, type Message, type Millis, parseMessageId, type Summary, type Tokens } from '../domain/entry.ts'
+import {
+  isBlank,
+  type Message,
+  type Millis,
+  parseMessageId,
+  type Summary,
+  type Tokens,
+  type TuningParameters,
+} from '../domain/entry.ts'
+import type { Key } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
@@ -13,6 +22,7 @@ import {
   type SummaryDraft,
   type SummaryInput,
 } from './draft.ts'
+import { proposeKnowledge } from './learn/learn.ts'
 import { isModelFault } from './modelCall.ts'
 import { optimize } from './optimizer/optimizer.ts'
 import { optimizerRuns, type StepOutcome } from './outcome.ts'
@@ -22,6 +32,8 @@ type PerformDeps = DraftDeps & {
   readonly profile: Profile
   readonly store: Store
   readonly tokenizer: Tokenizer
+  /** Reads the optimizer parameters that sessions of the scope share. */
+  readonly scopeTuning: (key: Key) => Promise<TuningParameters | undefined>
 }
 
 type StepOf<K extends UpkeepStep['kind']> = Extract<UpkeepStep, { kind: K }>
@@ -49,6 +61,10 @@ export function perform(
       return reextractFacts(step, head, deps)
     case 'optimize':
       return optimizeSession(head, deps, now)
+    case 'learn':
+      return learn(step, head, deps)
+    case 'adoptTuning':
+      return adoptTuning(head, deps)
   }
 }
 
@@ -164,6 +180,30 @@ async function summariseSession(
     facts: [],
     faults: draft.faults,
   })
+}
+
+/** Newest messages that knowledge is learnt from, at most. */
+const maxLearnedMessages = 200
+
+async function learn(
+  { after, usesModel }: StepOf<'learn'>,
+  head: SessionHead,
+  { modelCall, ...deps }: PerformDeps,
+): Promise<StepOutcome> {
+  const { lastSequence } = head
+  const first = Math.max(after, lastSequence - maxLearnedMessages)
+  const messages = await deps.store.readMessages(head.key, { after: first, limit: maxLearnedMessages })
+  const draftDeps = { ...deps, modelCall: usesModel ? modelCall : undefined }
+  const { knowledge, faults } = await proposeKnowledge(messages, deps.profile.knowledgePolicy, draftDeps)
+  const basis = { epoch: head.epoch, messages: messages.map(({ sequence }) => sequence), summaries: [] }
+  return { basis, put: [], drop: [], facts: [], notes: { learned: lastSequence, faults }, knowledge }
+}
+
+async function adoptTuning(head: SessionHead, { scopeTuning }: PerformDeps): Promise<StepOutcome | undefined> {
+  const parameters = await scopeTuning(head.key)
+  if (parameters === undefined) return undefined
+  const basis = { epoch: head.epoch, messages: [], summaries: [], optimizerRuns: 0 }
+  return { basis, put: [], drop: [], facts: [], notes: { tuning: { parameters, runs: 0, saved: 0, snapshots: [] } } }
 }
 
 async function optimizeSession(

@@ -31,6 +31,10 @@ export type UpkeepStep =
   /** Extract facts again from the messages up to sequence number `last`, because stored facts are missing. */
   | { readonly kind: 'reextractFacts'; readonly last: number }
   | { readonly kind: 'optimize' }
+  /** Propose knowledge from the messages after a sequence number. */
+  | { readonly kind: 'learn'; readonly after: number; readonly usesModel: boolean }
+  /** Begin with the optimizer parameters of the scope, if there are any. */
+  | { readonly kind: 'adoptTuning' }
 
 type PlanInput = {
   readonly now: Millis
@@ -57,7 +61,7 @@ export function planUpkeep(
   const due = profile.upkeep
     .filter((rule) => isTriggeredBy(rule, trigger))
     .flatMap((rule) => stepsFor(rule, head, profile, input))
-  return [...planReextraction(head), ...due]
+  return [...planReextraction(head), ...due, ...planAdoption(head, profile)]
 }
 
 /** Stores move damaged entries aside. A lower number of facts than noted shows that some are missing. */
@@ -85,6 +89,8 @@ export function nextDueOf(head: SessionHead, profile: Profile, { budget, tokenCo
   const { last, reach } = findSummaryCoverage(head.derived)
   let [tokens, sequence, at] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
   for (const { do: task, when } of profile.upkeep) {
+    // Checked after each reply.
+    if ('learn' in task) sequence = Math.min(sequence, head.lastSequence + 1)
     if (!('summarise' in task)) continue
     if (task.summarise === 'progressive') {
       const reserved = estimateReservedTokens(profile.bands, head.derived, budget, tokenCost)
@@ -107,9 +113,26 @@ function stepsFor(rule: UpkeepRule, head: SessionHead, profile: Profile, input: 
   const task = rule.do
   if ('optimise' in task) return isOptimizerDue(rule.when, head, input.now) ? [{ kind: 'optimize' }] : []
   if ('age' in task) return []
+  if ('learn' in task) return planLearning(head)
   if (task.summarise === 'progressive') return planCompaction(task, rule.when, head, profile, input)
   return task.summarise === 'hour' ? planHour(task, head) : planSession(task, rule.when, head, input.now)
 }
+
+/** A turn with tool calls is a task. It ends with a message of the assistant that calls no tool. */
+function planLearning({ recent, derived }: SessionHead): UpkeepStep[] {
+  const newest = recent.at(-1)
+  const after = derived.find((entry) => entry.kind === 'notes')?.learned ?? 0
+  if (newest?.role !== 'assistant' || (newest.toolCalls?.length ?? 0) > 0 || newest.sequence <= after) return []
+  return [{ kind: 'learn', after, usesModel: recent.at(-2)?.role === 'tool' }]
+}
+
+/** A session that was never optimized begins with the parameters that other sessions of its scope have found. */
+const planAdoption = ({ messages, derived }: SessionHead, { upkeep }: Profile): UpkeepStep[] =>
+  messages > 0 &&
+  upkeep.some(({ do: task }) => 'optimise' in task) &&
+  derived.find((entry) => entry.kind === 'notes')?.tuning === undefined
+    ? [{ kind: 'adoptTuning' }]
+    : []
 
 function planCompaction(
   task: TaskOf<'progressive'>,

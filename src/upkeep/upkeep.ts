@@ -5,8 +5,10 @@ import type { Model, Store } from '../domain/ports.ts'
 import { isExpired, type SessionHead } from '../domain/session.ts'
 import { ageKnowledge } from './confidence.ts'
 import { factsAsOf } from './extract/merge.ts'
+import type { KnowledgeProposal } from './learn/learn.ts'
 import type { ModelCall } from './modelCall.ts'
 import { buildOptimizerStatus, type OptimizerStatus } from './optimizer/optimizer.ts'
+import { ScopeTuning } from './optimizer/scopeTuning.ts'
 import { applyOutcome, updateNotes } from './outcome.ts'
 import { summariesOfTier, type UpkeepTrigger } from './plan.ts'
 import { buildRecord, type MemoryRecord } from './record.ts'
@@ -18,12 +20,20 @@ import { findLosses, type Loss } from './verify.ts'
 import type { Pause } from './work.ts'
 
 /** Dependencies of upkeep that a memory provides. */
-export type UpkeepDeps = Omit<SchedulerDeps, 'store' | 'modelCallFor' | 'pause' | 'holder'> & {
+export type UpkeepDeps = Omit<
+  SchedulerDeps,
+  'store' | 'modelCallFor' | 'pause' | 'holder' | 'learn' | 'scopeTuning' | 'shareTuning'
+> & {
   readonly sessions: Store
   readonly store: Store
+  /** Stores knowledge in the memory of a scope. Default: nothing is learnt. */
+  readonly remember?: ((scope: Scope, knowledge: LearnedKnowledge) => Promise<unknown>) | undefined
   /** Masks the secrets of texts that are stored for a session. */
   readonly masker?: Masker | undefined
 }
+
+/** Knowledge that a session has learnt. */
+type LearnedKnowledge = KnowledgeProposal & { readonly session: string }
 
 type Masker = {
   maskText(key: Key, text: string): Promise<string>
@@ -71,7 +81,30 @@ export class Upkeep {
       return chosen && { model: chosen, timeout, maxContextWait, timeoutSignal }
     }
     const holder = crypto.randomUUID()
-    this.scheduler = new UpkeepScheduler({ ...deps, store: deps.sessions, modelCallFor, pause, holder })
+    const tuning = new ScopeTuning(deps.store, deps.profile.name)
+    this.scheduler = new UpkeepScheduler({
+      ...deps,
+      store: deps.sessions,
+      modelCallFor,
+      pause,
+      holder,
+      learn: (key, knowledge) => this.learn(key, knowledge),
+      scopeTuning: (key) => tuning.read(key),
+      shareTuning: (key, state) => tuning.write(key, state, deps.clock()),
+    })
+  }
+
+  /** Stores what a session has learnt. It never changes what was stored for the scope itself. */
+  private async learn(key: Key, proposals: readonly KnowledgeProposal[]): Promise<void> {
+    const { remember } = this.deps
+    if (remember === undefined || proposals.length === 0) return
+    const known = await this.knowledge(key.scope)
+    for (const { confidence, ...proposal } of proposals) {
+      const before = known.find(({ category, key: name }) => category === proposal.category && name === proposal.key)
+      if (before?.sources.some(({ session }) => session === '')) continue
+      const given = before === undefined && confidence !== undefined ? { confidence } : {}
+      await remember(key.scope, { ...proposal, ...given, session: key.id })
+    }
   }
 
   /** Schedules a check of a session and returns at once. */
