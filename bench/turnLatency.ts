@@ -44,6 +44,8 @@ const createThreadkeep =
     const memory = await openMemory({ profile: { ...profiles[name], lifetime: { whenFull: 'refuse' } } })
     const history = createMessages(size + 2 * (turns + warmUpTurns))
     await memory.append('bench:one', history.slice(0, size))
+    // Summarising the imported history is not part of a turn.
+    await memory.upkeep.whenIdle()
     return async (turn) => {
       await memory.append('bench:one', history.slice(size + 2 * turn, size + 2 * turn + 1))
       return memory.context('bench:one', { budget })

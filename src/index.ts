@@ -86,5 +86,6 @@ export { type Compressor, type RamStore, type RamStoreOptions, ramStore } from '
 export { tokenizerFor } from './tokenizers/tokenizers.ts'
 export type { MemoryRecord } from './upkeep/record.ts'
 export type { UpkeepHealth } from './upkeep/scheduler.ts'
+export type { RecordUpdate } from './upkeep/updateRecord.ts'
 export { createUpkeep, type Upkeep, type UpkeepOptions } from './upkeep/upkeep.ts'
 export type { MemoryOptions }

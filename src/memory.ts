@@ -99,6 +99,7 @@ export class Memory implements AsyncDisposable {
       ...deps,
       tokenCost: (entry) => renderer.tokenCostOf(entry),
       onPut: (key, epoch, entries) => embedding?.enqueue(key, epoch, entries),
+      remember: (scope, knowledge) => this.remember(scope, knowledge),
     })
     this.#appendDeps = { ...deps, lifecycle: this.#lifecycle, embedding, upkeep: this.#upkeep }
   }

@@ -12,7 +12,8 @@ type EntryBase<K extends string> = { readonly kind: K; readonly id: string; read
 
 /**
  * Origin of a derived entry. Erasing a message follows its sources, and a fact is accepted only with a span. `session`
- * names another session of the same scope; without it, the message belongs to the entry's own session.
+ * names another session of the same scope; without it, the message belongs to the entry's own session. What a caller
+ * has set in the record of a session has no message; it cites `update` with a number.
  */
 export type Source = {
   readonly message: string
@@ -63,7 +64,7 @@ export type Summary = EntryBase<'summary'> & {
   /** Sum of the weights of all messages up to the last covered one. */
   readonly endOffset: Tokens
   readonly version: number
-  /** `builtin`, or the name of the model that wrote it. */
+  /** `builtin`, `caller`, or the name of the model that wrote it. */
   readonly by: string
   readonly sources: readonly Source[]
   /** Messages with a name, number or constraint that the text does not repeat. */
@@ -130,6 +131,8 @@ export type UpkeepNotes = EntryBase<'notes'> & {
     readonly promoted: readonly SequenceRange[]
   }
   readonly tuning?: TuningState
+  /** Sequence number of the last message that knowledge was learnt from. */
+  readonly learned?: number
   /** Always empty: no message is a source of these notes. */
   readonly sources: readonly Source[]
 }

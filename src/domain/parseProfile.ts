@@ -77,6 +77,7 @@ const when = byField({
   messages: fields({ messages: integerAtLeast(1) }),
   age: fields({ age: integerAtLeast(1) }),
   every: fields({ every: integerAtLeast(1) }),
+  turn: fields({ turn: oneOf('finished') }),
 })
 
 const wordRanges = listOf((value, path) => {
@@ -106,6 +107,7 @@ const task = byField({
   },
   optimise: fields({ optimise: oneOf('session') }),
   age: fields({ age: oneOf('knowledge') }),
+  learn: fields({ learn: oneOf('knowledge') }),
 })
 
 const bandShare: Check = (value, path) =>

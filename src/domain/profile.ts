@@ -131,6 +131,8 @@ export type RuleCondition =
   | { readonly age: Millis }
   /** This much time has passed since the last run. */
   | { readonly every: Millis }
+  /** The assistant has finished a turn: its newest message calls no tool. */
+  | { readonly turn: 'finished' }
 
 /** Length limits of a summary in words, by version; the last pair applies to all later versions. */
 export type SummaryWordRanges = readonly (readonly [min: number, max: number])[]
@@ -162,6 +164,11 @@ export type UpkeepTask =
   | { readonly summarise: 'session'; readonly share: number }
   /** Selects messages to shorten, leave out or promote to long-term memory, and tunes its own parameters. */
   | { readonly optimise: 'session' }
+  /**
+   * Proposes knowledge of the scope from what user and assistant have said since the last run. With a model, calls it
+   * once per task, which is a turn with tool calls.
+   */
+  | { readonly learn: 'knowledge' }
   /** Lowers the confidence of learned knowledge that is not used, and archives it when confidence runs out. */
   | { readonly age: 'knowledge' }
 

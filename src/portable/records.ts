@@ -181,6 +181,7 @@ const derived: { readonly [K in DerivedEntry['kind']]: Check } = {
     'lease?': shaped<NonNullable<UpkeepNotes['lease']>>({ holder: anyText, until: finiteNumber }),
     'faults?': listOf(shaped<Degradation>({ step: anyText, why: anyText })),
     'facts?': integerAtLeast(0),
+    'learned?': integerAtLeast(0),
     'triage?': shaped<NonNullable<UpkeepNotes['triage']>>({ compressed: runs, dropped: runs, promoted: runs }),
     'tuning?': shaped<TuningState>({
       parameters: shaped<TuningParameters>(parameters),

@@ -55,6 +55,7 @@ export const agent: Profile = {
   ],
   upkeep: [
     { when: { every: 2 * minuteMs }, do: { optimise: 'session' } },
+    { when: { turn: 'finished' }, do: { learn: 'knowledge' } },
     { when: { every: dayMs }, do: { age: 'knowledge' } },
   ],
   lifetime: { whenFull: 'refuse' },

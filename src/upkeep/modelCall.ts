@@ -13,8 +13,12 @@ export type ModelCall = {
   readonly timeoutSignal: (after: Millis) => AbortSignal
 }
 
-type ModelFault = 'failed' | 'timeout' | 'empty' | 'too long'
+const modelFaults = ['failed', 'timeout', 'empty', 'too long'] as const
+type ModelFault = (typeof modelFaults)[number]
 type ModelCallResult = { readonly text: string } | { readonly fault: ModelFault }
+
+/** True if a fault means that the model gave no usable reply. */
+export const isModelFault = (why: string): boolean => modelFaults.some((fault) => fault === why)
 
 /** Calls a model, with one retry. Never throws. Stops reading after `maxChars` characters. */
 export async function callModel(

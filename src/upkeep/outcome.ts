@@ -2,6 +2,7 @@ import type { DerivedEntry, Fact, Item, Millis, Summary, UpkeepNotes } from '../
 import { countExisting, type SessionHead } from '../domain/session.ts'
 import type { FactCandidate } from './extract/fields.ts'
 import { mergeFacts } from './extract/merge.ts'
+import type { KnowledgeProposal } from './learn/learn.ts'
 
 /** Result of a step, and the state it is based on. It is valid only while that state is unchanged. */
 export type StepOutcome = {
@@ -17,7 +18,9 @@ export type StepOutcome = {
   readonly put: readonly (Summary | Item)[]
   readonly drop: readonly string[]
   readonly facts: readonly FactCandidate[]
-  readonly notes: Partial<Pick<UpkeepNotes, 'faults' | 'triage' | 'tuning' | 'facts'>>
+  readonly notes: Partial<Pick<UpkeepNotes, 'faults' | 'triage' | 'tuning' | 'facts' | 'learned'>>
+  /** Knowledge to store for the scope once the outcome is committed. */
+  readonly knowledge?: readonly KnowledgeProposal[]
 }
 
 /** Returns the change that applies an outcome to a session; undefined if its basis has changed. */
@@ -84,9 +87,10 @@ export function updateNotes(
     notes?.facts === next.facts &&
     notes?.triage === next.triage &&
     notes?.tuning === next.tuning &&
+    notes?.learned === next.learned &&
     JSON.stringify(notes?.faults) === JSON.stringify(next.faults)
   if (isUnchanged) return { put: [], drop: [] }
-  if (next.faults !== undefined || next.triage !== undefined || next.tuning !== undefined || next.facts !== undefined)
+  if ([next.faults, next.triage, next.tuning, next.facts, next.learned].some((part) => part !== undefined))
     return { put: [next], drop: [] }
   return { put: [], drop: notes === undefined ? [] : [notes.id] }
 }

@@ -1,16 +1,29 @@
-import { isBlank, type Message, type Millis, parseMessageId, type Summary, type Tokens } from '../domain/entry.ts'
+import {
+  isBlank,
+  type Message,
+  type Millis,
+  parseMessageId,
+  type Summary,
+  type Tokens,
+  type TuningParameters,
+} from '../domain/entry.ts'
+import type { Key } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
+import { combineCalls } from './combinedCall.ts'
 import {
   type DraftDeps,
   draftFacts,
   draftSummary,
+  extractionInstructions,
   factsByRules,
   type SummaryDraft,
   type SummaryInput,
 } from './draft.ts'
+import { proposeKnowledge } from './learn/learn.ts'
+import { isModelFault } from './modelCall.ts'
 import { optimize } from './optimizer/optimizer.ts'
 import { optimizerRuns, type StepOutcome } from './outcome.ts'
 import { hourOfSummary, hourSummaryId, maxSummaryTokens, summariesOfTier, type UpkeepStep } from './plan.ts'
@@ -19,6 +32,8 @@ type PerformDeps = DraftDeps & {
   readonly profile: Profile
   readonly store: Store
   readonly tokenizer: Tokenizer
+  /** Reads the optimizer parameters that sessions of the scope share. */
+  readonly scopeTuning: (key: Key) => Promise<TuningParameters | undefined>
 }
 
 type StepOf<K extends UpkeepStep['kind']> = Extract<UpkeepStep, { kind: K }>
@@ -46,6 +61,10 @@ export function perform(
       return reextractFacts(step, head, deps)
     case 'optimize':
       return optimizeSession(head, deps, now)
+    case 'learn':
+      return learn(step, head, deps)
+    case 'adoptTuning':
+      return adoptTuning(head, deps)
   }
 }
 
@@ -71,22 +90,40 @@ async function compact(
   deps: PerformDeps,
   now: Millis,
 ): Promise<StepOutcome | undefined> {
-  const { task, previous, endOffset } = step
-  const messages = await readMessagesBefore(deps.store, head, previous?.covers[1] ?? 0, endOffset)
-  if (messages.every(({ content }) => isBlank(content))) return undefined
+  const { task, previous } = step
+  const { messages, isPartial } = await readMessagesBefore(deps.store, head, previous?.covers[1] ?? 0, step.endOffset)
+  const hasText = messages.some(({ content }) => !isBlank(content))
+  // Less than a portion is left when a tool call would have to be split from its results.
+  if (!hasText || (!isPartial && endOf(messages) - step.startOffset < step.minTokens)) return undefined
   const version = (previous?.version ?? 0) + 1
   const words = task.words[Math.min(version, task.words.length) - 1] as readonly [number, number]
   const target = { words, fits: fitsTokens(deps.tokenizer, maxSummaryTokens(deps.profile)) }
-  const [draft, extracted] = await Promise.all([
-    draftSummary({ messages, previous }, target, words[0], deps),
-    task.facts ? draftFacts(messages, deps) : { facts: [], faults: [] },
-  ])
+  const { modelCall } = deps
+  const combined = task.facts && modelCall ? combineCalls(modelCall, extractionInstructions) : undefined
+  const draftDeps = combined ? { ...deps, modelCall: combined.summary } : deps
+  const draft = await draftSummary({ messages, previous }, target, words[0], draftDeps)
+  const extracted = task.facts
+    ? await extractFacts(messages, draft, { ...deps, modelCall: combined?.facts() })
+    : noFacts
   const replaced = previous === undefined ? [] : [previous]
   const summary = buildSummary('progressive', 'summary', { messages, draft, replaced, now })
   return buildOutcome(head, messages, summary, replaced, {
     facts: extracted.facts,
     faults: [...draft.faults, ...extracted.faults],
   })
+}
+
+const noFacts = { facts: [], faults: [] }
+
+/** Extracts facts. A model that has not answered for the summary is not called again. */
+async function extractFacts(
+  messages: readonly Message[],
+  { faults }: SummaryDraft,
+  deps: PerformDeps,
+): ReturnType<typeof draftFacts> {
+  const fault = faults.find(({ why }) => isModelFault(why))
+  if (fault === undefined) return draftFacts(messages, deps)
+  return { facts: await factsByRules(messages, deps.pause), faults: [{ step: 'facts', why: fault.why }] }
 }
 
 async function summariseHour(
@@ -149,6 +186,30 @@ async function summariseSession(
   })
 }
 
+/** Newest messages that knowledge is learnt from, at most. */
+const maxLearnedMessages = 200
+
+async function learn(
+  { after, usesModel }: StepOf<'learn'>,
+  head: SessionHead,
+  { modelCall, ...deps }: PerformDeps,
+): Promise<StepOutcome> {
+  const { lastSequence } = head
+  const first = Math.max(after, lastSequence - maxLearnedMessages)
+  const messages = await deps.store.readMessages(head.key, { after: first, limit: maxLearnedMessages })
+  const draftDeps = { ...deps, modelCall: usesModel ? modelCall : undefined }
+  const { knowledge, faults } = await proposeKnowledge(messages, deps.profile.knowledgePolicy, draftDeps)
+  const basis = { epoch: head.epoch, messages: messages.map(({ sequence }) => sequence), summaries: [] }
+  return { basis, put: [], drop: [], facts: [], notes: { learned: lastSequence, faults }, knowledge }
+}
+
+async function adoptTuning(head: SessionHead, { scopeTuning }: PerformDeps): Promise<StepOutcome | undefined> {
+  const parameters = await scopeTuning(head.key)
+  if (parameters === undefined) return undefined
+  const basis = { epoch: head.epoch, messages: [], summaries: [], optimizerRuns: 0 }
+  return { basis, put: [], drop: [], facts: [], notes: { tuning: { parameters, runs: 0, saved: 0, snapshots: [] } } }
+}
+
 async function optimizeSession(
   head: SessionHead,
   { store, profile, tokenizer }: PerformDeps,
@@ -200,15 +261,18 @@ function buildSummary(tier: Summary['tier'], id: string, { messages, draft, repl
       Math.min(...replaced.map(({ covers }) => covers[0]), ...messages.slice(0, 1).map(({ sequence }) => sequence)),
       Math.max(...replaced.map(({ covers }) => covers[1]), last?.sequence ?? 0),
     ],
-    endOffset: Math.max(
-      ...replaced.map(({ endOffset }) => endOffset),
-      last === undefined ? 0 : last.offset + last.weight,
-    ),
+    endOffset: Math.max(...replaced.map(({ endOffset }) => endOffset), endOf(messages)),
     version: (sameId?.version ?? 0) + 1,
     by: draft.by,
     sources: draft.sources,
     lossyRanges: draft.lossyRanges,
   }
+}
+
+/** Sum of the weights up to the last of these messages. */
+function endOf(messages: readonly Message[]): Tokens {
+  const last = messages.at(-1)
+  return last === undefined ? 0 : last.offset + last.weight
 }
 
 function buildOutcome(
@@ -233,27 +297,29 @@ function buildOutcome(
 
 /**
  * Reads the messages after a sequence number that start before `endOffset`, except the newest, without splitting a tool
- * call from its results.
+ * call from its results. The result is partial if there are more than one step summarises.
  */
 async function readMessagesBefore(
   store: Store,
   head: SessionHead,
   after: number,
   endOffset: Tokens,
-): Promise<readonly Message[]> {
+): Promise<{ readonly messages: readonly Message[]; readonly isPartial: boolean }> {
   const messages: Message[] = []
   let characters = 0
-  const isBeyond = ({ offset, sequence, role, content }: Message): boolean => {
-    characters += Math.min(content.length, maxCharsPerStep)
-    return offset >= endOffset || sequence >= head.lastSequence || (characters > maxCharsPerStep && role !== 'tool')
+  const isTooMuch = ({ role }: Message): boolean => characters > maxCharsPerStep && role !== 'tool'
+  const isBeyond = (message: Message): boolean => {
+    characters += Math.min(message.content.length, maxCharsPerStep)
+    return message.offset >= endOffset || message.sequence >= head.lastSequence || isTooMuch(message)
   }
   for (let from = after; ; ) {
     const page = await store.readMessages(head.key, { after: from, limit: 500 })
     const end = page.findIndex(isBeyond)
     messages.push(...(end < 0 ? page : page.slice(0, end)))
-    if (end >= 0) return withoutSplitCall(messages, page[end])
+    const next = page[end]
+    if (next !== undefined) return { messages: withoutSplitCall(messages, next), isPartial: isTooMuch(next) }
     const last = page.at(-1)
-    if (last === undefined) return messages
+    if (last === undefined) return { messages, isPartial: false }
     from = last.sequence
   }
 }

@@ -7,12 +7,17 @@ type TaskOf<K extends string> = Extract<UpkeepTask, { summarise: K }>
 
 /** A due step of a session, derived from its head only. */
 export type UpkeepStep =
-  /** Summarise all messages before `endOffset` into the next version of the progressive summary. */
+  /**
+   * Summarise the messages from `startOffset` to `endOffset` into the next version of the progressive summary, if they
+   * take at least `minTokens`.
+   */
   | {
       readonly kind: 'compact'
       readonly task: TaskOf<'progressive'>
       readonly previous: Summary | undefined
+      readonly startOffset: Tokens
       readonly endOffset: Tokens
+      readonly minTokens: Tokens
     }
   /** Summarise the oldest messages after sequence number `after` into the summary of their hour. */
   | { readonly kind: 'summariseHour'; readonly task: TaskOf<'hour'>; readonly after: number }
@@ -26,6 +31,10 @@ export type UpkeepStep =
   /** Extract facts again from the messages up to sequence number `last`, because stored facts are missing. */
   | { readonly kind: 'reextractFacts'; readonly last: number }
   | { readonly kind: 'optimize' }
+  /** Propose knowledge from the messages after a sequence number. */
+  | { readonly kind: 'learn'; readonly after: number; readonly usesModel: boolean }
+  /** Begin with the optimizer parameters of the scope, if there are any. */
+  | { readonly kind: 'adoptTuning' }
 
 type PlanInput = {
   readonly now: Millis
@@ -52,7 +61,7 @@ export function planUpkeep(
   const due = profile.upkeep
     .filter((rule) => isTriggeredBy(rule, trigger))
     .flatMap((rule) => stepsFor(rule, head, profile, input))
-  return [...planReextraction(head), ...due]
+  return [...planReextraction(head), ...due, ...planAdoption(head, profile)]
 }
 
 /** Stores move damaged entries aside. A lower number of facts than noted shows that some are missing. */
@@ -80,10 +89,13 @@ export function nextDueOf(head: SessionHead, profile: Profile, { budget, tokenCo
   const { last, reach } = findSummaryCoverage(head.derived)
   let [tokens, sequence, at] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
   for (const { do: task, when } of profile.upkeep) {
+    // Checked after each reply.
+    if ('learn' in task) sequence = Math.min(sequence, head.lastSequence + 1)
     if (!('summarise' in task)) continue
     if (task.summarise === 'progressive') {
-      const fixed = estimateReservedTokens(profile.bands, head.derived, budget, tokenCost)
-      tokens = Math.min(tokens, reach + triggerTokens(when, budget) - fixed)
+      const reserved = estimateReservedTokens(profile.bands, head.derived, budget, tokenCost)
+      const { high, minTokens, keepTokens } = compactionMarks(task, when, budget, reserved)
+      tokens = Math.min(tokens, reach + Math.max(high - reserved, minTokens + keepTokens - 1))
     } else if (task.summarise === 'hour') {
       sequence = Math.min(
         sequence,
@@ -101,9 +113,26 @@ function stepsFor(rule: UpkeepRule, head: SessionHead, profile: Profile, input: 
   const task = rule.do
   if ('optimise' in task) return isOptimizerDue(rule.when, head, input.now) ? [{ kind: 'optimize' }] : []
   if ('age' in task) return []
+  if ('learn' in task) return planLearning(head)
   if (task.summarise === 'progressive') return planCompaction(task, rule.when, head, profile, input)
   return task.summarise === 'hour' ? planHour(task, head) : planSession(task, rule.when, head, input.now)
 }
+
+/** A turn with tool calls is a task. It ends with a message of the assistant that calls no tool. */
+function planLearning({ recent, derived }: SessionHead): UpkeepStep[] {
+  const newest = recent.at(-1)
+  const after = derived.find((entry) => entry.kind === 'notes')?.learned ?? 0
+  if (newest?.role !== 'assistant' || (newest.toolCalls?.length ?? 0) > 0 || newest.sequence <= after) return []
+  return [{ kind: 'learn', after, usesModel: recent.at(-2)?.role === 'tool' }]
+}
+
+/** A session that was never optimized begins with the parameters that other sessions of its scope have found. */
+const planAdoption = ({ messages, derived }: SessionHead, { upkeep }: Profile): UpkeepStep[] =>
+  messages > 0 &&
+  upkeep.some(({ do: task }) => 'optimise' in task) &&
+  derived.find((entry) => entry.kind === 'notes')?.tuning === undefined
+    ? [{ kind: 'adoptTuning' }]
+    : []
 
 function planCompaction(
   task: TaskOf<'progressive'>,
@@ -113,16 +142,45 @@ function planCompaction(
   { budget, tokenCost }: PlanInput,
 ): UpkeepStep[] {
   const total = endOffset(head.recent.at(-1))
-  const limit = triggerTokens(when, budget)
-  const unsummarised = total - findSummaryCoverage(head.derived).reach
-  if (estimateReservedTokens(profile.bands, head.derived, budget, tokenCost) + unsummarised <= limit) return []
-  const keepTokens = 'tokens' in task.keep ? task.keep.tokens : task.keep.usage * budget
+  const { reach: startOffset } = findSummaryCoverage(head.derived)
+  const reserved = estimateReservedTokens(profile.bands, head.derived, budget, tokenCost)
+  const { high, minTokens, keepTokens } = compactionMarks(task, when, budget, reserved)
+  if (reserved + total - startOffset <= high) return []
+  const end = Math.min(total - keepTokens, lastExchangeOffset(head.recent, minTokens))
+  if (end - startOffset < minTokens) return []
   const previous = summariesOfTier(head.derived, 'progressive')[0]
-  return [{ kind: 'compact', task, previous, endOffset: total - Math.min(keepTokens, limit) }]
+  return [{ kind: 'compact', task, previous, startOffset, endOffset: end, minTokens }]
 }
 
-const triggerTokens = (when: RuleCondition, budget: Tokens): Tokens =>
-  'tokens' in when ? when.tokens : 'usage' in when ? when.usage * budget : Number.POSITIVE_INFINITY
+/**
+ * High-water mark of a compaction rule, the fewest tokens that a compaction summarises, and the newest tokens that it
+ * leaves. The low-water mark is half of the high one: messages are left only as far as they fit below it beside the
+ * reserved tokens, and text is summarised only in portions of `high - low`, so that two compactions are always that
+ * much new text apart, whatever the sizes of messages. Until a portion is complete, the context shortens what does not
+ * fit.
+ */
+function compactionMarks(
+  { keep }: TaskOf<'progressive'>,
+  when: RuleCondition,
+  budget: Tokens,
+  reserved: Tokens,
+): { readonly high: Tokens; readonly minTokens: Tokens; readonly keepTokens: Tokens } {
+  const high = 'tokens' in when ? when.tokens : 'usage' in when ? when.usage * budget : Number.POSITIVE_INFINITY
+  const low = high / 2
+  const wanted = 'tokens' in keep ? keep.tokens : keep.usage * budget
+  return {
+    high,
+    minTokens: Math.floor(high - low),
+    keepTokens: Math.floor(Math.max(0, Math.min(wanted, low - reserved))),
+  }
+}
+
+/** Start of the last two messages, which a follow-up refers to; of the newest alone if both exceed `maxTokens`. */
+function lastExchangeOffset(recent: readonly Message[], maxTokens: Tokens): Tokens {
+  const newest = recent.at(-1)
+  const previous = recent.at(-2)
+  return (previous !== undefined && endOffset(newest) - previous.offset <= maxTokens ? previous : newest)?.offset ?? 0
+}
 
 function planHour(task: TaskOf<'hour'>, head: SessionHead): UpkeepStep[] {
   const after = findSummaryCoverage(head.derived).last

@@ -1,4 +1,12 @@
-import type { DerivedEntry, Message, Millis, Tokens, UpkeepNotes } from '../domain/entry.ts'
+import type {
+  DerivedEntry,
+  Message,
+  Millis,
+  Tokens,
+  TuningParameters,
+  TuningState,
+  UpkeepNotes,
+} from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, isInScope, type Key, type Scope } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
@@ -6,6 +14,7 @@ import { LruCache } from '../domain/lruCache.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { isExpired, type SessionHead } from '../domain/session.ts'
+import type { KnowledgeProposal } from './learn/learn.ts'
 import { type ModelCall, rejectOnAbort } from './modelCall.ts'
 import { applyOutcome, type StepOutcome } from './outcome.ts'
 import { perform } from './perform.ts'
@@ -35,6 +44,11 @@ export type SchedulerDeps = {
   readonly pause: Pause
   /** Identifies this process to others that use the same store. */
   readonly holder: string
+  /** Stores proposed knowledge in the scope of a session. */
+  readonly learn: (key: Key, knowledge: readonly KnowledgeProposal[]) => Promise<void>
+  /** Reads and writes the optimizer parameters that sessions of a scope share. */
+  readonly scopeTuning: (key: Key) => Promise<TuningParameters | undefined>
+  readonly shareTuning: (key: Key, tuning: TuningState) => Promise<void>
   /** Called after entries were stored in a session. */
   readonly onPut: (key: Key, epoch: number, entries: readonly DerivedEntry[]) => void
 }
@@ -220,11 +234,10 @@ export class UpkeepScheduler {
   /** Runs the next due step. Resolves to true if another one may be due. */
   private async runNextStep(key: Key, trigger: UpkeepTrigger): Promise<boolean> {
     const modelCall = this.deps.modelCallFor(key)
-    const head = await this.deps.store.readHead(key, 1)
+    const head = await this.deps.store.readHead(key, 2)
     const step = this.nextStep(head, trigger)
     if (step === undefined) return false
-    if (modelCall === undefined || step.kind === 'optimize' || step.kind === 'reextractFacts')
-      return this.performStep(step, head, modelCall)
+    if (modelCall === undefined || !mayUseModel(step)) return this.performStep(step, head, modelCall)
     return this.withModelSlot(async () => {
       const lease = await this.lease(head, modelCall)
       return lease === 'acquired' ? this.performStep(step, head, modelCall) : lease === 'conflict'
@@ -233,11 +246,11 @@ export class UpkeepScheduler {
 
   /** Performs a step and commits its outcome. Without an outcome only the lease is released. */
   private async performStep(step: UpkeepStep, head: SessionHead, modelCall: ModelCall | undefined): Promise<boolean> {
-    const { profile, store, tokenizer, clock, pause } = this.deps
+    const { profile, store, tokenizer, clock, pause, scopeTuning } = this.deps
     const { signal } = this.stopped
     let outcome: StepOutcome | undefined
     try {
-      outcome = await perform(step, head, { profile, store, tokenizer, modelCall, signal, pause }, clock())
+      outcome = await perform(step, head, { profile, store, tokenizer, modelCall, signal, pause, scopeTuning }, clock())
     } finally {
       if (outcome === undefined || signal.aborted) await this.commit(head.key, emptyOutcome(head))
     }
@@ -271,8 +284,9 @@ export class UpkeepScheduler {
     const { holder, clock } = this.deps
     const now = clock()
     const notes = head.derived.find((entry) => entry.kind === 'notes')
-    // Two attempts plus time to commit. A lease that claims more comes from a clock that is ahead, and is ignored.
-    const maxLeaseMs = 2 * timeout + 30_000
+    // Two attempts of each call (summary, a second request for it, facts) plus time to commit. A lease that claims more
+    // comes from a clock that is ahead, and is ignored.
+    const maxLeaseMs = 6 * timeout + 30_000
     const leftMs = (notes?.lease?.until ?? now) - now
     if (notes?.lease?.holder !== holder && leftMs > 0 && leftMs <= maxLeaseMs) return 'taken'
     const lease = { holder, until: now + maxLeaseMs }
@@ -282,7 +296,7 @@ export class UpkeepScheduler {
 
   /** Commits an outcome, retrying when the session changes meanwhile. An outcome that became invalid is discarded. */
   private async commit(key: Key, outcome: StepOutcome): Promise<void> {
-    const { store, clock, onPut } = this.deps
+    const { store, clock, onPut, learn, shareTuning } = this.deps
     const revised = await revise(store, key, (head) => applyOutcome(head, outcome, clock()))
     if (revised === undefined) return
     this.completedSteps++
@@ -290,6 +304,10 @@ export class UpkeepScheduler {
     const before = this.faults.get(formatKey(key)) ?? []
     this.setFaults(key, outcome.notes.faults ?? before.filter(({ step }) => step !== 'upkeep'))
     onPut(key, revised.head.epoch, revised.put)
+    const { tuning } = outcome.notes
+    if (outcome.basis.optimizerRuns !== undefined && tuning !== undefined && tuning.runs > 0)
+      await shareTuning(key, tuning)
+    if (outcome.knowledge !== undefined) await learn(key, outcome.knowledge)
   }
 
   /** Replaces the faults of a session. */
@@ -301,6 +319,8 @@ export class UpkeepScheduler {
     else this.faults.set(name, timed)
   }
 }
+
+const mayUseModel = (step: UpkeepStep): boolean => (step.kind === 'learn' ? step.usesModel : 'task' in step)
 
 /** Returns the latest occurrence of each fault across all sessions. */
 function latestFaults(faults: readonly TimedDegradation[]): UpkeepHealth['degraded'] {

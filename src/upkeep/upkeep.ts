@@ -1,24 +1,43 @@
-import type { DerivedEntry, Fact, Knowledge, Message, Millis, Summary } from '../domain/entry.ts'
-import { type Key, knowledgeKey, parseKey, type Scope } from '../domain/key.ts'
+import type { DerivedEntry, Fact, Json, Knowledge, Message, Millis, Summary } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from '../domain/key.ts'
 import type { Model, Store } from '../domain/ports.ts'
-import type { SessionHead } from '../domain/session.ts'
+import { isExpired, type SessionHead } from '../domain/session.ts'
 import { ageKnowledge, changeKnowledge, restoreKnowledge } from './confidence.ts'
 import { factsAsOf } from './extract/merge.ts'
+import type { KnowledgeProposal } from './learn/learn.ts'
 import type { ModelCall } from './modelCall.ts'
 import { buildOptimizerStatus, type OptimizerStatus } from './optimizer/optimizer.ts'
-import { updateNotes } from './outcome.ts'
+import { ScopeTuning } from './optimizer/scopeTuning.ts'
+import { applyOutcome, updateNotes } from './outcome.ts'
 import { summariesOfTier, type UpkeepTrigger } from './plan.ts'
 import { buildRecord, type MemoryRecord } from './record.ts'
 import { rederive } from './rederive.ts'
 import { revise } from './revise.ts'
 import { type NewestMessage, type SchedulerDeps, type UpkeepHealth, UpkeepScheduler } from './scheduler.ts'
+import { checkRecordUpdate, planRecordUpdate, type RecordUpdate } from './updateRecord.ts'
 import { findLosses, type Loss } from './verify.ts'
 import type { Pause } from './work.ts'
 
 /** Dependencies of upkeep that a memory provides. */
-export type UpkeepDeps = Omit<SchedulerDeps, 'store' | 'modelCallFor' | 'pause' | 'holder'> & {
+export type UpkeepDeps = Omit<
+  SchedulerDeps,
+  'store' | 'modelCallFor' | 'pause' | 'holder' | 'learn' | 'scopeTuning' | 'shareTuning'
+> & {
   readonly sessions: Store
   readonly store: Store
+  /** Stores knowledge in the memory of a scope. Default: nothing is learnt. */
+  readonly remember?: ((scope: Scope, knowledge: LearnedKnowledge) => Promise<unknown>) | undefined
+  /** Masks the secrets of texts that are stored for a session. */
+  readonly masker?: Masker | undefined
+}
+
+/** Knowledge that a session has learnt. */
+type LearnedKnowledge = KnowledgeProposal & { readonly session: string }
+
+type Masker = {
+  maskText(key: Key, text: string): Promise<string>
+  maskJson(key: Key, value: Json): Promise<Json>
 }
 
 /** One model for all sessions, or a function that returns the model of a session. */
@@ -69,7 +88,30 @@ export class Upkeep {
       return chosen && { model: chosen, timeout, maxContextWait, timeoutSignal }
     }
     const holder = crypto.randomUUID()
-    this.scheduler = new UpkeepScheduler({ ...deps, store: deps.sessions, modelCallFor, pause, holder })
+    const tuning = new ScopeTuning(deps.store, deps.profile.name)
+    this.scheduler = new UpkeepScheduler({
+      ...deps,
+      store: deps.sessions,
+      modelCallFor,
+      pause,
+      holder,
+      learn: (key, knowledge) => this.learn(key, knowledge),
+      scopeTuning: (key) => tuning.read(key),
+      shareTuning: (key, state) => tuning.write(key, state, deps.clock()),
+    })
+  }
+
+  /** Stores what a session has learnt. It never changes what was stored for the scope itself. */
+  private async learn(key: Key, proposals: readonly KnowledgeProposal[]): Promise<void> {
+    const { remember } = this.deps
+    if (remember === undefined || proposals.length === 0) return
+    const known = await this.knowledge(key.scope)
+    for (const { confidence, ...proposal } of proposals) {
+      const before = known.find(({ category, key: name }) => category === proposal.category && name === proposal.key)
+      if (before?.sources.some(({ session }) => session === '')) continue
+      const given = before === undefined && confidence !== undefined ? { confidence } : {}
+      await remember(key.scope, { ...proposal, ...given, session: key.id })
+    }
   }
 
   /** Schedules a check of a session and returns at once. */
@@ -131,6 +173,28 @@ export class Upkeep {
   async record(key: string | Key, options: { readonly asOf?: Millis } = {}): Promise<MemoryRecord> {
     const { derived, gaps } = await this.head(parseKey(key))
     return buildRecord(derived, options.asOf, gaps)
+  }
+
+  /**
+   * Adds values to the record of a session, or replaces its summary, as stated by the caller. Returns the new record.
+   *
+   * @example
+   * await memory.upkeep.update('acme:ann', { important_data: { user_preferences: { theme: 'dark' } } })
+   * @throws {MemoryError} `bad-option` for an invalid update, or if the session does not exist.
+   */
+  async update(key: string | Key, update: RecordUpdate): Promise<MemoryRecord> {
+    const parsed = parseKey(key)
+    checkRecordUpdate(update)
+    const { sessions, masker, clock, onPut } = this.deps
+    const masked = masker === undefined ? update : await maskUpdate(masker, parsed, update)
+    const now = clock()
+    const revised = await revise(sessions, parsed, (head) => {
+      if (parsed.id === '' || head.revision === 0 || isExpired(head, now)) throw missingSession(parsed)
+      return applyOutcome(head, planRecordUpdate(head, masked, now), now)
+    })
+    if (revised !== undefined) onPut(parsed, revised.head.epoch, revised.put)
+    this.scheduler.invalidate(parsed.scope)
+    return this.record(parsed)
   }
 
   /** Deletes the facts and summaries of a session. Messages stay, and are summarised again when a rule is due. */
@@ -231,6 +295,20 @@ export class Upkeep {
     return (key.id === '' ? this.deps.store : this.deps.sessions).readHead(key, 0)
   }
 }
+
+async function maskUpdate(masker: Masker, key: Key, update: RecordUpdate): Promise<RecordUpdate> {
+  const { important_data: data, conversation_summary: text } = update
+  return {
+    ...update,
+    ...(data !== undefined && { important_data: (await masker.maskJson(key, data as Json)) as typeof data }),
+    ...(text !== undefined && { conversation_summary: await masker.maskText(key, text) }),
+  }
+}
+
+const missingSession = (key: Key): MemoryError =>
+  new MemoryError('bad-option', `There is no session ${formatKey(key)}. Append a message to it first.`, {
+    param: 'key',
+  })
 
 /** Creates upkeep for `openMemory`: by the built-in rules, or by a model whose output is verified. */
 export const createUpkeep =

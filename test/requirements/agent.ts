@@ -116,6 +116,6 @@ export const agent: readonly Row[] = [
     source,
     behaviour: "The ten-step data flow of the document's example runs end to end as one test.",
     status: 'kept',
-    in: ['src/upkeep/optimizer/optimizer.ts', 'src/memory.ts'],
+    in: ['src/upkeep/optimizer/optimizer.ts', 'src/upkeep/learn/learn.ts', 'src/memory.ts'],
   },
 ]

@@ -31,9 +31,9 @@ export const compression: readonly Row[] = [
     id: 'C-04',
     source,
     behaviour:
-      'The record: `important_data` (`user_preferences`, `key_decisions`, `important_facts`, `source_urls`, `document_structure`, `entities`, `custom_fields`), `conversation_summary`, `summary_version`, `last_summarized_at`, `messages_summarized_count`, `last_keep_window_index`; readable and clearable through the API.',
+      'The record: `important_data` (`user_preferences`, `key_decisions`, `important_facts`, `source_urls`, `document_structure`, `entities`, `custom_fields`), `conversation_summary`, `summary_version`, `last_summarized_at`, `messages_summarized_count`, `last_keep_window_index`; readable, updatable and clearable through the library and the REST API.',
     status: 'kept',
-    in: ['src/upkeep/record.ts', 'src/upkeep/upkeep.ts'],
+    in: ['src/upkeep/record.ts', 'src/upkeep/updateRecord.ts', 'src/server/api/transcript.ts'],
   },
   {
     id: 'C-05',

@@ -31,7 +31,8 @@ export const relevance: readonly Row[] = [
     source,
     behaviour:
       'Compaction has hysteresis: at most one per (high − low) tokens of new text, whatever the message sizes.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/upkeep/plan.ts', 'src/upkeep/perform.ts'],
   },
   {
     id: 'K-05',

@@ -7,7 +7,7 @@ import { replyWith, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
-import { openRecordingMemory, runTurnsUntil, startUpkeepModel } from './upkeepHarness.ts'
+import { dataWith, openRecordingMemory, runTurnsUntil, startUpkeepModel } from './upkeepHarness.ts'
 
 const fresh = createTempPaths()
 const key = 'acme:ann'
@@ -273,9 +273,7 @@ describe('the key of a fact extracted by a model', () => {
       [orders, []],
       [found, ['budget', 'theme']],
     ] as const) {
-      await using upkeepModel = await startUpkeepModel((purpose) =>
-        purpose === 'facts' ? replyWith(JSON.stringify(answer)) : undefined,
-      )
+      await using upkeepModel = await startUpkeepModel(dataWith(JSON.stringify(answer)))
       await using memory = await openRecordingMemory({ store: `sqlite:${fresh()}`, model: upkeepModel.model })
       await memory.append(key, [user(statements)])
       await runTurnsUntil(memory, key, 1, 0)
@@ -283,7 +281,7 @@ describe('the key of a fact extracted by a model', () => {
       expect(keys.flatMap(wordsIn).filter((word) => !wordsIn(statements).includes(word))).toEqual([])
       expect(keys).toEqual(expect.arrayContaining([...expected]))
       expect((await memory.context(key)).text).not.toMatch(/evil|admin|wire|ignore|obey|root/i)
-      expect(upkeepModel.requestsFor('facts').length).toBe(1)
+      expect(upkeepModel.requests.length).toBe(1)
     }
   })
 })

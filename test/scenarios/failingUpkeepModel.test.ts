@@ -9,6 +9,7 @@ import { createTempPaths } from '../stores/tempPaths.ts'
 import { countWords, sampleMessages, sampleTurn } from './sampleTurns.ts'
 import {
   correctSummary,
+  dataWith,
   formatFaults,
   ManualTimeouts,
   memoryBlocksIn,
@@ -185,7 +186,7 @@ type TestContext = AsyncDisposable & {
 }
 
 async function openContext(): Promise<TestContext> {
-  const [upkeepModel, timeouts] = [await startUpkeepModel(), new ManualTimeouts(2)]
+  const [upkeepModel, timeouts] = [await startUpkeepModel(), new ManualTimeouts(1)]
   const memory = {
     profile: 'summary' as const,
     store: `sqlite:${fresh()}`,
@@ -327,7 +328,7 @@ describe('an upkeep model that misbehaves', () => {
       expect([
         context.upkeepModel.requestsFor('summary').length,
         context.upkeepModel.requestsFor('facts').length,
-      ]).toEqual([2, 2])
+      ]).toEqual([2, 0])
     })
   }
 })
@@ -343,7 +344,7 @@ describe('important data', () => {
   ] as const) {
     verifies('C-11', `answered with ${how} › is extracted by the built-in rules`, async () => {
       await using context = await openContext()
-      context.upkeepModel.setOverride(upkeepOnly((purpose) => (purpose === 'facts' ? replyWith(text) : undefined)))
+      context.upkeepModel.setOverride(dataWith(text))
       await ask(context, opening)
       const header = await askUntil(context, 1)
       const { important_data: data } = await context.server.memory.upkeep.record(key)
@@ -354,19 +355,26 @@ describe('important data', () => {
 
   verifies('C-05', 'answered inside another object › is accepted', async () => {
     await using context = await openContext()
-    context.upkeepModel.setOverride(
-      upkeepOnly((purpose) =>
-        purpose === 'facts' ? replyWith('{"important_data":{"user_preferences":{"theme":"dark"}}}') : undefined,
-      ),
-    )
+    context.upkeepModel.setOverride(dataWith('{"important_data":{"user_preferences":{"theme":"dark"}}}'))
     await ask(context, opening)
     expect(await askUntil(context, 1)).toBeNull()
     expect((await context.server.memory.upkeep.record(key)).important_data.user_preferences).toEqual({ theme: 'dark' })
   })
 
+  verifies('C-05', 'left out of the reply with the summary › is requested separately', async () => {
+    await using context = await openContext()
+    context.upkeepModel.setOverride(summariesWith(correctSummary))
+    await ask(context, opening)
+    expect(await askUntil(context, 1)).toBeNull()
+    expect((await context.server.memory.upkeep.record(key)).important_data.user_preferences).toEqual({ theme: 'dark' })
+    expect(['summary', 'facts'].map((purpose) => context.upkeepModel.requestsFor(purpose as 'facts').length)).toEqual([
+      1, 1,
+    ])
+  })
+
   it('answered as empty › stays empty', async () => {
     await using context = await openContext()
-    context.upkeepModel.setOverride(upkeepOnly((purpose) => (purpose === 'facts' ? replyWith('{}') : undefined)))
+    context.upkeepModel.setOverride(dataWith('{}'))
     await ask(context, 'How are you?')
     expect(await askUntil(context, 1)).toBeNull()
     expect(await context.server.memory.upkeep.facts(key)).toEqual([])

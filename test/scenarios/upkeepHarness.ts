@@ -53,10 +53,20 @@ export async function startUpkeepModel(override: ResponseOverride = () => undefi
 
 function defaultResponse(purpose: Purpose, request: RecordedRequest): Behaviour {
   if (purpose === 'chat') return replyWith('Noted.')
-  if (purpose === 'facts')
-    return replyWith('```json\n', JSON.stringify(extractFacts(memoryBlocksIn(request).at(-1) ?? '')), '\n```')
-  return replyWith(correctSummary(request))
+  const data = ['```json\n', JSON.stringify(extractFacts(memoryBlocksIn(request).at(-1) ?? '')), '\n```'] as const
+  if (purpose === 'facts') return replyWith(...data)
+  return replyWith(correctSummary(request), ...(asksForData(request) ? ['\n\nIMPORTANT DATA\n', ...data] : []))
 }
+
+/** True if a summary request asks for the important data too. */
+export const asksForData = ({ body }: RecordedRequest): boolean =>
+  String(body.messages[0].content).includes('write a line with the words IMPORTANT DATA alone')
+
+/** Answers with a correct summary and this text as the important data. */
+export const dataWith =
+  (text: string): ResponseOverride =>
+  (purpose, request) =>
+    purpose === 'summary' ? replyWith(`${correctSummary(request)}\n\nIMPORTANT DATA\n${text}`) : undefined
 
 /** A correct summary for the request. */
 export function correctSummary(request: RecordedRequest): string {

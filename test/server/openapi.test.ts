@@ -83,7 +83,9 @@ describe('the OpenAPI document', () => {
       'GET /api/sessions',
       'GET /api/sessions/{key}',
       'DELETE /api/sessions/{key}',
-      ...['messages', 'context', 'summaries', 'facts', 'metrics'].map((part) => `GET /api/sessions/{key}/${part}`),
+      ...['messages', 'context', 'summaries', 'facts', 'record', 'metrics'].map(
+        (part) => `GET /api/sessions/{key}/${part}`,
+      ),
       'POST /api/sessions/{key}/transfer',
       ...['knowledge', 'files', 'search', 'metrics'].map((part) => `GET /api/scopes/{scope}/${part}`),
       'POST /api/forget',

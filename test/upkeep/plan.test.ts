@@ -40,7 +40,7 @@ function headOf(weights: readonly number[], derived: readonly DerivedEntry[] = [
     touchedAt: start + last * 60_000,
     messages: last,
     lastSequence: last,
-    recent: messages.slice(-1),
+    recent: messages.slice(-2),
     derived,
   }
 }
@@ -71,16 +71,16 @@ const dueFor = (head: SessionHead, name: 'summary' | 'support' | 'thread', now =
 describe('planUpkeep', () => {
   verifies('C-02', 'with more than 3,000 tokens plans a compaction', () => {
     expect(dueFor(headOf([1_500, 1_500]), 'summary')).toEqual([])
-    expect(dueFor(headOf([1_500, 1_501]), 'summary')).toMatchObject([
-      { kind: 'compact', previous: undefined, endOffset: 2_501 },
+    expect(dueFor(headOf([2_000, 600, 401]), 'summary')).toMatchObject([
+      { kind: 'compact', previous: undefined, startOffset: 0, endOffset: 2_000, minTokens: 1_500 },
     ])
   })
 
   verifies('C-02', 'counts messages since the last summary only', () => {
     const since = [summary([1, 2], 3_000)]
-    expect(dueFor(headOf([1_500, 1_500, 2_900], since), 'summary')).toEqual([])
-    expect(dueFor(headOf([1_500, 1_500, 3_000], since), 'summary')).toMatchObject([
-      { kind: 'compact', previous: { id: 'summary' }, endOffset: 5_500 },
+    expect(dueFor(headOf([1_500, 1_500, 2_500, 200, 200], since), 'summary')).toEqual([])
+    expect(dueFor(headOf([1_500, 1_500, 2_500, 300, 200], since), 'summary')).toMatchObject([
+      { kind: 'compact', previous: { id: 'summary' }, startOffset: 3_000, endOffset: 5_500 },
     ])
   })
 
@@ -96,6 +96,56 @@ describe('planUpkeep', () => {
     const end = (Math.floor(start / hour) + 1) * hour
     expect(dueFor(head, 'support', end + 24 * hour - 1)).toEqual([])
     expect(dueFor(head, 'support', end + 24 * hour)).toMatchObject([{ kind: 'summariseSession', hours: [{ id }] }])
+  })
+
+  verifies('K-04', 'keeps the last two messages unless they exceed a portion', () => {
+    expect(dueFor(headOf([1_600, 900, 600]), 'summary')).toMatchObject([{ endOffset: 1_600 }])
+    expect(dueFor(headOf([1_600, 900, 601]), 'summary')).toMatchObject([{ endOffset: 2_500 }])
+  })
+
+  verifies('K-04', 'with a newest message above the high-water mark plans nothing', () => {
+    expect(dueFor(headOf([100, 9_000]), 'summary')).toEqual([])
+    expect(dueFor(headOf([100, 9_000, 50]), 'summary')).toMatchObject([{ startOffset: 0, endOffset: 8_650 }])
+  })
+
+  verifies('K-04', 'whatever the message sizes › two compactions are (high − low) tokens of new text apart', () => {
+    const sizes = fc.oneof(
+      fc.integer({ min: 1, max: 120 }),
+      fc.integer({ min: 500, max: 1_500 }),
+      fc.integer({ min: 1, max: 20_000 }),
+    )
+    const cases = fc.record({
+      name: fc.constantFrom('summary' as const, 'thread' as const),
+      budget: fc.integer({ min: 500, max: 32_000 }),
+      weights: fc.array(sizes, { minLength: 1, maxLength: 150 }),
+      summaryTokens: fc.integer({ min: 1, max: 5_000 }),
+    })
+    fc.assert(
+      fc.property(cases, ({ name, budget: given, weights, summaryTokens }) => {
+        const budget = name === 'summary' ? 3_000 : given
+        const high = name === 'summary' ? 3_000 : 0.9 * budget
+        const portion = Math.floor(high / 2)
+        const input = planInput(start, budget)
+        let derived: readonly DerivedEntry[] = []
+        let [covered, reach, compactions] = [0, 0, 0]
+        for (let count = 1; count <= weights.length; count++) {
+          const head = headOf(weights.slice(0, count), derived)
+          const [step] = planUpkeep(head, profiles[name], 'said', input)
+          if (step?.kind !== 'compact') continue
+          while (covered < count - 1 && reach < step.endOffset) reach += weights[covered++] as number
+          compactions++
+          expect(reach - step.startOffset).toBeGreaterThanOrEqual(portion)
+          derived = [{ ...summary([1, covered], reach), text: 'x'.repeat(summaryTokens) }]
+          const after = headOf(weights.slice(0, count), derived)
+          expect(planUpkeep(after, profiles[name], 'said', input)).toEqual([])
+          const left = weights.slice(covered, count).reduce((sum, weight) => sum + weight, 0)
+          const exchange = weights.slice(count - 2, count).reduce((sum, weight) => sum + weight, 0)
+          expect(left).toBeLessThanOrEqual(Math.max(high / 2, exchange))
+        }
+        expect(compactions).toBeLessThanOrEqual(weights.reduce((sum, weight) => sum + weight, 0) / portion)
+      }),
+      { numRuns: 500 },
+    )
   })
 
   it('plans nothing while nextDueOf says that nothing is due', () => {
@@ -129,7 +179,7 @@ describe('planUpkeep', () => {
         if (planUpkeep(before, profiles[name], 'said', input).length > 0) return
         const nextDue = nextDueOf(before, profiles[name], input)
         const after = headOf(weights.slice(0, count + 1), derived)
-        const [newest] = after.recent as [Message]
+        const newest = after.recent.at(-1) as Message
         const now = start + later
         const isNothingDue =
           newest.offset + newest.weight <= nextDue.tokens && newest.sequence < nextDue.sequence && now < nextDue.at

@@ -27,6 +27,25 @@ export const transferTarget = z
   .strictObject({ to: text.describe('The new key.') })
   .describe('The new key of a session.')
 
+/** `POST /api/sessions/{key}/record`. The engine checks the fields of `important_data`. */
+export const recordUpdate = z
+  .strictObject({
+    important_data: z
+      .record(
+        z.string(),
+        z.union([z.record(z.string(), json), z.array(json)]),
+        'must be an object of objects and lists',
+      )
+      .describe('Values to add, by field of the record.')
+      .exactOptional(),
+    conversation_summary: text.describe('The new text of the summary.').exactOptional(),
+    summary_version: z
+      .int('must be a whole number')
+      .describe('Version of that summary; default: one more than before.')
+      .exactOptional(),
+  })
+  .describe('A change of the record of a session.')
+
 /** `POST /api/scopes/{scope}/knowledge`. */
 export const newKnowledge = z
   .strictObject({

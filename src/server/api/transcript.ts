@@ -2,12 +2,13 @@ import { notFound } from '../http/httpError.ts'
 import { type Handlers, type RequestContext, readNumber, sendJson } from '../http/requestContext.ts'
 import { listBranches, readBranch } from '../turn/branches.ts'
 import { type SessionAccess, sessionHandler } from './access.ts'
-import { pageById, readCursor, readLimit, readTime, toPage } from './input.ts'
+import { recordUpdate } from './bodies.ts'
+import { pageById, readBody, readCursor, readLimit, readTime, toPage } from './input.ts'
 import { factView, messageView, summaryView } from './views.ts'
 
 const pageParameters = ['after', 'limit'] as const
 
-/** Messages, branches, summaries and facts of a session, and the context a model would get. */
+/** Messages, branches, summaries, facts and record of a session, and the context a model would get. */
 export const transcriptRoutes: Handlers = {
   'GET /api/sessions/{key}/messages': sessionHandler(pageParameters, async ({ client, query }, { key, memory }) => {
     const limit = readLimit(query)
@@ -31,6 +32,18 @@ export const transcriptRoutes: Handlers = {
       sendJson(client.response, 200, pageById(facts.map(factView), query))
     },
   ),
+  'GET /api/sessions/{key}/record': sessionHandler(['as_of'], async ({ client, query }, { key, memory }) => {
+    const asOf = readTime(query, 'as_of')
+    sendJson(client.response, 200, await memory.upkeep.record(key, asOf === undefined ? {} : { asOf }))
+  }),
+  'POST /api/sessions/{key}/record': sessionHandler([], async (context, { key, memory }) => {
+    const update = await readBody(context, recordUpdate)
+    sendJson(context.client.response, 200, await memory.upkeep.update(key, update))
+  }),
+  'DELETE /api/sessions/{key}/record': sessionHandler([], async ({ client }, { key, memory }) => {
+    await memory.upkeep.clear(key)
+    client.response.writeHead(204).end()
+  }),
   'GET /api/sessions/{key}/branches': sessionHandler(pageParameters, async ({ client, query }, { key, memory }) => {
     const branches = (await listBranches(memory, key)).filter(({ branch }) => branch > readCursor(query))
     const page = toPage(branches, readLimit(query), ({ branch }) => branch)

@@ -1,4 +1,5 @@
-import { newKnowledge, newSession } from '../api/bodies.ts'
+import { factFields, isKeyedField } from '../../upkeep/extract/fields.ts'
+import { newKnowledge, newSession, recordUpdate } from '../api/bodies.ts'
 import {
   anything,
   flag,
@@ -65,7 +66,7 @@ export const memorySchemas: Readonly<Record<string, Schema>> = {
     arguments: text('The arguments as JSON.'),
   }),
   Source: object('Origin of a derived entry.', {
-    message: text('Id of the message.'),
+    message: text('Id of the message, or of the update of the record by a caller.'),
     'session?': text('Session of the message, when it is another one.'),
     'span?': { ...list('Start and end offset in the text.', integer('An offset.')), minItems: 2, maxItems: 2 },
   }),
@@ -76,7 +77,7 @@ export const memorySchemas: Readonly<Record<string, Schema>> = {
     text: text('The summary.'),
     covers: messageRange,
     version: integer('Number of revisions.'),
-    by: text('Its author: `builtin`, or the name of a model.'),
+    by: text('Its author: `builtin`, `caller`, or the name of a model.'),
     sources,
     lost: list('Ranges of messages that the summary does not fully cover.', messageRange),
   }),
@@ -91,6 +92,23 @@ export const memorySchemas: Readonly<Record<string, Schema>> = {
     'supersedes?': text('Id of the fact it replaced.'),
     'until?': time('Time at which it stopped being valid.'),
   }),
+  Record: object('Facts and summary of a session.', {
+    important_data: object(
+      'Facts by field.',
+      Object.fromEntries(
+        factFields.map((field) => [
+          field,
+          isKeyedField(field) ? anything('Values by name.') : list('Values, oldest first.', anything('Text or JSON.')),
+        ]),
+      ),
+    ),
+    conversation_summary: text('The summary.'),
+    summary_version: integer('Its version; 0 if there is none.'),
+    last_summarized_at: { type: ['string', 'null'], format: 'date-time', description: 'Time of the summary.' },
+    messages_summarized_count: integer('Number of summarised messages.'),
+    last_keep_window_index: integer('Sequence number of the last summarised message.'),
+  }),
+  RecordUpdate: fromZod(recordUpdate),
   Knowledge: object('Knowledge of a tenant or a person.', {
     id: text('Its id.'),
     at: time('Time of creation.'),

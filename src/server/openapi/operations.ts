@@ -183,6 +183,25 @@ const sessionOperations = {
     parameters: ['asOf', 'limit', 'after'],
     responses: { '200': page('Fact') },
   },
+  getRecord: {
+    tag: 'Sessions',
+    summary: 'Get the facts and the summary of a session as one record',
+    parameters: ['asOf'],
+    responses: { '200': json('The record.', 'Record') },
+  },
+  updateRecord: {
+    tag: 'Sessions',
+    summary: 'Add values to the record of a session, or replace its summary',
+    description: 'Stored as stated by the caller; secrets are masked.',
+    body: 'RecordUpdate',
+    responses: { '200': json('The new record.', 'Record') },
+  },
+  clearRecord: {
+    tag: 'Sessions',
+    summary: 'Delete the facts and summaries of a session',
+    description: 'Its messages stay, and are summarised again when a rule is due.',
+    responses: { '204': deletedResponse },
+  },
   listBranches: {
     tag: 'Sessions',
     summary: 'List the branches that edits cut off, oldest first',

@@ -273,7 +273,7 @@ describe('sessions API', () => {
       await server.postChat('acme', { messages: [user('Our shop opens at 9.')] })
       await server.postChat('acme', { messages: [user('When does our shop open?')] })
       return Promise.all(
-        ['', '/messages', '/context', '/summaries', '/facts'].map((path) =>
+        ['', '/messages', '/context', '/summaries', '/facts', '/record'].map((path) =>
           server.requestJson(`GET /api/sessions/acme${path}`),
         ),
       )

@@ -105,6 +105,48 @@ describe.each(testStores)('transcript API with %s', (_, store) => {
   })
 })
 
+describe('record API', () => {
+  verifies('C-04', 'reads, updates and clears the record of a session', async () => {
+    await using server = await startServer({ memory: { profile: 'summary' } })
+    await server.memory.append('acme:ann', [{ role: 'user', content: 'Hello.' }])
+    const path = '/api/sessions/acme:ann/record'
+    const empty = await server.requestJson(`GET ${path}`)
+    expect(empty).toMatchObject({ status: 200, body: { conversation_summary: '', summary_version: 0 } })
+    const updated = await server.requestJson(`POST ${path}`, {
+      important_data: { user_preferences: { theme: 'dark' }, key_decisions: ['Use oak.'] },
+      conversation_summary: 'Ann plans a house.',
+    })
+    expect(updated).toMatchObject({
+      status: 200,
+      body: {
+        important_data: { user_preferences: { theme: 'dark' }, key_decisions: ['Use oak.'] },
+        conversation_summary: 'Ann plans a house.',
+        summary_version: 1,
+      },
+    })
+    expect(await server.requestJson(`GET ${path}`)).toEqual(updated)
+    expect(await server.requestJson(`GET ${path}?as_of=2020-01-01`)).toEqual(empty)
+    expect(await server.requestJson(`DELETE ${path}`)).toEqual({ status: 204, body: undefined })
+    expect(await server.requestJson(`GET ${path}`)).toEqual(empty)
+    expect(await server.transcriptLines('acme:ann')).toEqual(['user: Hello.'])
+  })
+
+  verifies('C-04', 'refuses an invalid update and an unknown session', async () => {
+    await using server = await startServer()
+    await server.memory.append('acme:ann', [{ role: 'user', content: 'Hello.' }])
+    const send = (body: unknown, key = 'acme:ann') => server.requestJson(`POST /api/sessions/${key}/record`, body)
+    for (const [body, param] of [
+      [{ summary: 'A talk.' }, 'summary'],
+      [{ important_data: { mood: ['good'] } }, 'important_data.mood'],
+      [{ important_data: 'dark' }, 'important_data'],
+      [{ summary_version: 3 }, 'summary_version'],
+    ] as const)
+      expect(await send(body)).toMatchObject({ status: 400, body: { error: { param } } })
+    expect((await send({ conversation_summary: 'A talk.' }, 'acme:bob')).status).toBe(404)
+    expect((await server.requestJson('GET /api/sessions/acme:bob/record')).status).toBe(404)
+  })
+})
+
 describe('summaries and facts API', () => {
   it('lists summaries and facts, now or as of a time', async () => {
     let now = startedAt

@@ -1,0 +1,166 @@
+import type { Json, Message } from '../../domain/entry.ts'
+import { isObject } from '../../domain/error.ts'
+import { type KnowledgeCategory, knowledgeCategories } from '../../domain/knowledge.ts'
+import type { ChatMessage, Degradation } from '../../domain/ledger.ts'
+import type { KnowledgePolicy } from '../../domain/profile.ts'
+import { findAnchors } from '../../text/anchors.ts'
+import { repairJson } from '../../text/json.ts'
+import { splitSentences } from '../../text/sentences.ts'
+import { extractTerms } from '../../text/words.ts'
+import { type DraftDeps, dataNotice, factsByRules, wrapAsData } from '../draft.ts'
+import { constraintsKey } from '../extract/statements.ts'
+import { callModel, type ModelCall } from '../modelCall.ts'
+import { findInjections } from '../summarise/injectionCheck.ts'
+import { hostPattern, learningRules, passingPattern } from './rules.ts'
+
+/** Knowledge proposed for all sessions of a scope. */
+export type KnowledgeProposal = {
+  readonly category: KnowledgeCategory
+  readonly key: string
+  readonly value: Json
+  readonly by: 'user' | 'assistant'
+  readonly confidence?: number
+}
+
+const maxProposals = 8
+const maxMessageChars = 16_384
+const maxPromptChars = 32_000
+const sentenceChars = { min: 15, max: 240 }
+const maxKeyChars = 100
+/** Proposals of a model below this confidence are not stored; none is stored with more than the upper one. */
+const modelConfidence = { min: 0.4, max: 0.8 }
+/** Share of the words of a model's proposal that the conversation must contain. */
+const minGroundedTerms = 0.7
+
+/**
+ * Proposes knowledge from the messages of a finished task. Tool output is not read: it may be a web page. The model is
+ * called once, if there is one.
+ */
+export async function proposeKnowledge(
+  messages: readonly Message[],
+  policy: KnowledgePolicy,
+  { modelCall, signal, pause }: DraftDeps,
+): Promise<{ readonly knowledge: readonly KnowledgeProposal[]; readonly faults: readonly Degradation[] }> {
+  const spoken = messages.filter((message) => isAllowed(message, policy))
+  const preferences = (await factsByRules(spoken, pause)).flatMap(({ field, key, value }): KnowledgeProposal[] =>
+    policy.user !== 'no' &&
+    (field === 'user_preferences' || (field === 'custom_fields' && key.startsWith(constraintsKey)))
+      ? [{ category: 'user_preference', key, value, by: 'user' }]
+      : [],
+  )
+  const byRules = selectDistinct([...preferences, ...spoken.flatMap(proposeByRules)])
+  if (modelCall === undefined || spoken.length === 0) return { knowledge: byRules, faults: [] }
+  const reply = await askModel(modelCall, spoken, signal)
+  if ('fault' in reply) return { knowledge: byRules, faults: [{ step: 'knowledge', why: reply.fault }] }
+  const by = policy.assistant === 'no' ? 'user' : 'assistant'
+  return { knowledge: selectDistinct([...byRules, ...parseProposals(reply.text, spoken, by)]), faults: [] }
+}
+
+const isAllowed = ({ role }: Message, policy: KnowledgePolicy): boolean =>
+  (role === 'user' || role === 'assistant') && policy[role] !== 'no'
+
+/** Keeps the first proposal of each key. */
+function selectDistinct(proposals: readonly KnowledgeProposal[]): readonly KnowledgeProposal[] {
+  const distinct = new Map<string, KnowledgeProposal>()
+  for (const proposal of proposals) {
+    const slot = `${proposal.category} ${proposal.key.toLowerCase()}`
+    if (!distinct.has(slot)) distinct.set(slot, proposal)
+  }
+  return [...distinct.values()].slice(0, maxProposals)
+}
+
+function proposeByRules({ role, content }: Message): readonly KnowledgeProposal[] {
+  const text = content
+    .slice(0, maxMessageChars)
+    .replace(/```[^`]{0,8000}(?:```|$)|^>.{0,500}$/gm, '\n')
+    // A sentence may begin with a host in lower case.
+    .replace(/(?<=[.!]) (?=[a-z0-9-]{1,40}\.[a-z]{2,24}\b)/g, '\n\n')
+  return splitSentences(text).flatMap(({ text: sentence }) => {
+    const value = sentence.trim()
+    const rule = isLasting(value)
+      ? learningRules.find(({ patterns, subject }) => [subject, ...patterns].every((pattern) => pattern.test(value)))
+      : undefined
+    if (rule === undefined) return []
+    const key = [hostPattern.exec(value)?.[0], rule.subject.exec(value)?.[0], ...findTopic(value)]
+      .filter(Boolean)
+      .join(' ')
+    return [
+      {
+        category: rule.category,
+        key: key.slice(0, maxKeyChars).toLowerCase(),
+        value,
+        by: role as 'user' | 'assistant',
+      },
+    ]
+  })
+}
+
+/** Words that name the subject of a sentence without a host. */
+const findTopic = (sentence: string): readonly string[] =>
+  hostPattern.test(sentence) ? [] : extractTerms(sentence).slice(0, 3)
+
+const isLasting = (sentence: string): boolean =>
+  sentence.length >= sentenceChars.min &&
+  sentence.length <= sentenceChars.max &&
+  !sentence.endsWith('?') &&
+  !passingPattern.test(sentence) &&
+  findInjections(sentence).length === 0
+
+function askModel(
+  modelCall: ModelCall,
+  messages: readonly Message[],
+  signal: AbortSignal,
+): ReturnType<typeof callModel> {
+  const system = `You review a finished task of an agent and list what will help with later tasks.
+Return a JSON list of at most ${maxProposals} entries, or [] if there is nothing:
+[{ "category": "…", "key": "short name", "value": "one sentence", "confidence": 0.5 }]
+
+Categories: ${knowledgeCategories.join(', ')}.
+Only include what the user or the agent states and what stays true. Keep names, paths and selectors exactly as they are.
+${dataNotice}`
+  const prompt: readonly ChatMessage[] = [
+    { role: 'system', content: system },
+    { role: 'user', content: wrapAsData(formatTask(messages).slice(-maxPromptChars)) },
+  ]
+  return callModel(modelCall, prompt, 16_000, signal)
+}
+
+/** Formats what user and agent have said, and the calls of the agent. */
+const formatTask = (messages: readonly Message[]): string =>
+  messages
+    .map(({ role, content, toolCalls = [] }) =>
+      [`${role}: ${content}`, ...toolCalls.map((call) => `called ${call.name}(${call.arguments})`)].join('\n'),
+    )
+    .join('\n')
+
+/** Parses a model's proposals and keeps those that the conversation states. */
+function parseProposals(
+  text: string,
+  messages: readonly Message[],
+  by: KnowledgeProposal['by'],
+): readonly KnowledgeProposal[] {
+  const json = repairJson(text)
+  const list: unknown = isObject(json) ? json.knowledge : json
+  if (!Array.isArray(list)) return []
+  const source = formatTask(messages)
+  const terms = new Set(extractTerms(source))
+  return list.slice(0, maxProposals).flatMap((item: unknown): KnowledgeProposal[] => {
+    if (!isObject(item)) return []
+    const { key, value, confidence = modelConfidence.min } = item
+    const category = knowledgeCategories.find((name) => name === item.category)
+    if (category === undefined || typeof key !== 'string' || typeof value !== 'string') return []
+    if (typeof confidence !== 'number' || !(confidence >= modelConfidence.min)) return []
+    const isUsable =
+      isLasting(value) && key.trim() !== '' && key.length <= maxKeyChars && findInjections(key).length === 0
+    if (!isUsable || !isGrounded(value, source, terms)) return []
+    return [{ category, key: key.trim(), value, by, confidence: Math.min(modelConfidence.max, confidence) }]
+  })
+}
+
+/** True if every name, number and selector of a text, and most of its words, occur in the conversation. */
+function isGrounded(value: string, source: string, terms: ReadonlySet<string>): boolean {
+  const exact = value.match(/[#./[][\w/.=[\]-]{2,80}/g)?.map((place) => place.replace(/\.$/, '')) ?? []
+  if ([...exact, ...findAnchors(value).map(({ text }) => text)].some((text) => !source.includes(text))) return false
+  const own = extractTerms(value)
+  return own.filter((term) => terms.has(term)).length >= minGroundedTerms * own.length
+}
