@@ -1,6 +1,7 @@
 import type { Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { type ConversationLine, LineAnalyzer } from '../../selection/conversationLines.ts'
+import { isWork } from '../../selection/isWork.ts'
 import { scoreLines } from '../../selection/scoreLines.ts'
 import { type LineBudget, lineKind, type PriorityLines, selectLines } from '../../selection/selectLines.ts'
 import { clip } from '../../text/clip.ts'
@@ -18,6 +19,7 @@ import {
   type RenderedText,
 } from './format.ts'
 import { findItemLines } from './itemLines.ts'
+import { findRecalledLines, type RecalledPassage } from './recalledLines.ts'
 
 /** Renders metadata around a conversation. `tokens` is the cost of all of it. */
 export type MetadataRenderer = { readonly tokens: Tokens; render(tokens: Tokens, conversation: string): string }
@@ -27,6 +29,8 @@ export type ExtractiveInput = {
   readonly messages: readonly TextMessage[]
   /** Most important first. */
   readonly items: readonly ContextItem[]
+  /** Best first. Default: none. */
+  readonly recalled?: readonly RecalledPassage[] | undefined
   /** Checks whether an item is listed in the metadata, so that its lines need not be selected. */
   readonly isListed: (item: ContextItem) => boolean
   readonly metadata: MetadataRenderer
@@ -38,6 +42,11 @@ export type ExtractiveInput = {
 export type ExtractiveOptions = { readonly budget: Tokens; readonly tokenizer: Tokenizer; readonly query?: string }
 
 const defaultCodeFraction = 2 / 3
+/**
+ * Fractions of the conversation for passages recalled for the question of the new chat. Work depends on the newest
+ * lines and on names more than on the question: 0.8 costs 8 points of future reference there, 0.2 none.
+ */
+const recalledFractions = { conversation: 0.9, work: 0.2 }
 /** Few tokens are longer; longer prefixes are not tried. */
 const maxCharsPerToken = 8
 /** Smaller budgets have no room for speaker labels. */
@@ -79,7 +88,8 @@ export class ExtractiveRenderer {
 
   /** Analyses the conversation once; the returned function renders about as many tokens as given. */
   #prepare(): (target: Tokens) => RenderedText {
-    const { messages, items, isListed, metadata, frame, codeFraction = defaultCodeFraction } = this.#input
+    const { messages, items, recalled = [], isListed, metadata, frame } = this.#input
+    const { codeFraction = defaultCodeFraction } = this.#input
     const { budget, tokenizer, query } = this.#options
     const analyzed = new LineAnalyzer(tokenizer).analyze(messages.map(({ text }) => text))
     const { lines } = analyzed
@@ -93,8 +103,19 @@ export class ExtractiveRenderer {
     const demands = { ...sumCosts(lines, speakerTokens), metadata: metadata.tokens }
     const priorityLinesFor = createPriorityLines(lines, turns, findMarkedLines(items, lines, messages), costOf)
     const importantItems = items.filter((item) => !item.marked && !isListed(item))
+    // The passages that answer a question may be prose or code, so they share one budget.
+    const isConversation =
+      recalled.length > 0 &&
+      !isWork(
+        messages.map(({ message, text }) => ({ role: message.role, text })),
+        query,
+      )
     const input = {
       scores: scoreLines(lines, (index) => messages[index]?.message.role === 'user', query ?? ''),
+      recalled: {
+        passages: findRecalledLines(recalled, lines, messages),
+        fraction: isConversation ? recalledFractions.conversation : recalledFractions.work,
+      },
       items: findItemLines(importantItems, lines, messages),
       excludedMessages: turns.empty,
       speakerTokens,
@@ -106,7 +127,11 @@ export class ExtractiveRenderer {
       const shares = splitTarget(target, frameTokens, demands.code > 0 ? codeFraction : 0)
       const allocated = allocate(shares, demands)
       const priorityLines = priorityLinesFor(allocated.code + allocated.conversation, budget)
-      const selection = selectLines(analyzed, { ...input, budget: allocated, priorityLines })
+      const selection = selectLines(analyzed, {
+        ...input,
+        budget: isConversation ? allocated.code + allocated.conversation : allocated,
+        priorityLines,
+      })
       const conversation = formatSelection(lines, selection, messages)
       return joinParts(frame, metadata.render(allocated.metadata, conversation), conversation)
     }

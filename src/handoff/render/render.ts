@@ -124,7 +124,8 @@ function renderExtract(
     },
   }
   const frame = buildFrame(material.title, { ...options, isComplete: false })
-  return new ExtractiveRenderer({ messages, items, isListed: isNote, metadata, frame }, options).render()
+  const { recalled } = material
+  return new ExtractiveRenderer({ messages, items, recalled, isListed: isNote, metadata, frame }, options).render()
 }
 
 /** Attempts to fit earlier sessions into the remaining budget. */
@@ -234,7 +235,7 @@ function renderEarlierSessions(
 }
 
 function renderEarlierSession(
-  { session, messages: storedMessages = [], items = [] }: EarlierSession,
+  { session, messages: storedMessages = [], items = [], recalled }: EarlierSession,
   options: ExtractiveOptions,
 ): { readonly text: string; readonly isShortened: boolean } {
   const messages = toTextMessages(storedMessages)
@@ -250,6 +251,7 @@ function renderEarlierSession(
   const input = {
     messages: withTexts(messages, texts),
     items: [...items].sort(compareByPriority),
+    recalled,
     // An earlier session has no list of notes.
     isListed: () => false,
     codeFraction: earlierCodeFraction,

@@ -10,6 +10,7 @@ import type { ContextItem } from '../item.ts'
 import type { ProvidedContext, WorkspaceState } from '../rows.ts'
 import { allocate } from './budget.ts'
 import { headings, toSingleLine } from './format.ts'
+import type { RecalledPassage } from './recalledLines.ts'
 
 /** Session before the restored one. Messages and items are given if the budget may have room for them. */
 export type EarlierSession = {
@@ -17,12 +18,15 @@ export type EarlierSession = {
   readonly summary: string
   readonly messages?: readonly Message[]
   readonly items?: readonly ContextItem[]
+  readonly recalled?: readonly RecalledPassage[]
 }
 
 /** Everything a restored text can be made of. */
 export type HandoffMaterial = {
   readonly title: string
   readonly messages: readonly Message[]
+  /** Passages that matter to the question of the new chat, best first. Default: none. */
+  readonly recalled?: readonly RecalledPassage[]
   readonly items: readonly ContextItem[]
   readonly files: readonly FileState[]
   /** Summaries of the conversation, shortest first. */

@@ -85,7 +85,11 @@ export async function restoreSession(
   context.progress?.(1, 3, `found ${metadata.sessionId}`)
   const messages = await source.readMessages()
   const related = await findRelatedSessions(deps, workspace, source, query)
-  const { material, warnings } = await collectMaterial(deps, { workspace, source, messages, related, budget }, context)
+  const { material, warnings } = await collectMaterial(
+    deps,
+    { workspace, source, messages, related, budget, query },
+    context,
+  )
   throwIfAborted(context.signal, 'Restoring was stopped by the caller. Nothing was changed.')
   context.progress?.(2, 3, `checked ${formatCount(material.files.length, 'file')}`)
   const newSessionId = deps.generateSessionId(clock())
