@@ -2,6 +2,7 @@ import type { Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { splitFencedLines } from '../../text/fences.ts'
 import { type ContextItem, compareByPriority } from '../item.ts'
+import { deriveTitle } from '../sessions.ts'
 import { type TextMessage, toTextMessages, withTexts } from '../textMessage.ts'
 import { type BudgetSplit, type Compression, compressTexts, splitBudget } from './budget.ts'
 import { type ExtractiveOptions, ExtractiveRenderer } from './extractiveRenderer.ts'
@@ -120,13 +121,16 @@ function renderExtract(
     tokens: createSections(notes).tokens,
     render: (tokens: Tokens, conversation: string): string => {
       const shownIds = findShownItems(conversation, notes)
-      return createSections(notes.filter(({ id }) => !shownIds.has(id))).render(tokens)
+      return createSections(notes.filter(({ id }) => !shownIds.has(id))).render(tokens, conversation, material.title)
     },
   }
-  const frame = buildFrame(material.title, { ...options, isComplete: false })
+  const frame = buildFrame(material.title, { ...options, isComplete: false, isTitleQuoted: isTitleQuoted(material) })
   const { recalled } = material
   return new ExtractiveRenderer({ messages, items, recalled, isListed: isNote, metadata, frame }, options).render()
 }
+
+/** Checks whether the title is the beginning of the first user message. */
+const isTitleQuoted = ({ title, messages }: HandoffMaterial): boolean => deriveTitle(messages)?.title === title
 
 /** Attempts to fit earlier sessions into the remaining budget. */
 const maxAttempts = 3
@@ -149,7 +153,7 @@ class FullRenderer {
     this.#material = messages.length === 0 ? material : { ...material, summaries: [] }
     this.#notes = notes
     this.#options = options
-    this.#frame = buildFrame(material.title, { ...options, isComplete: true })
+    this.#frame = this.#buildFrame(true)
     const hasCode = messages.some(({ text }) => splitFencedLines(text).some(({ fence }) => fence === 'inside'))
     const metadataShare = splitBudget(options.budget, hasCode).metadata - this.#frame.tokens
     this.#minMetadataTokens = Math.min(this.#metadata().tokens, metadataShare)
@@ -174,7 +178,7 @@ class FullRenderer {
     const conversation = formatMessages(messages)
     // At most half of the remaining tokens, so that provided context does not use up all of them.
     const metadataTokens = Math.max(this.#minMetadataTokens, Math.floor(this.#remainingTokens(conversation) / 2))
-    const incompleteFrame = buildFrame(this.#material.title, { ...this.#options, isComplete: false })
+    const incompleteFrame = this.#buildFrame(false)
     const base = joinParts(incompleteFrame, this.#metadata(withoutMessages).render(metadataTokens), conversation)
     let available = budget - tokenizer.count(base.text) - 1
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
@@ -189,6 +193,9 @@ class FullRenderer {
     }
     return this.render(messages)
   }
+
+  #buildFrame = (isComplete: boolean): Frame & { readonly tokens: Tokens } =>
+    buildFrame(this.#material.title, { ...this.#options, isComplete, isTitleQuoted: isTitleQuoted(this.#material) })
 
   #remainingTokens = (conversation: string): Tokens => {
     const { budget, tokenizer } = this.#options
