@@ -52,8 +52,8 @@ const maxCharsPerToken = 8
 /** Smaller budgets have no room for speaker labels. */
 const minBudgetWithLabels = 40
 /** Attempts to come within `maxSpareFraction` of the budget. */
-const maxAttempts = 4
-const maxSpareFraction = 0.01
+const maxAttempts = 5
+const maxSpareFraction = 0.005
 
 /** Renders metadata and the best lines of a conversation within a budget. */
 export class ExtractiveRenderer {
@@ -73,15 +73,21 @@ export class ExtractiveRenderer {
     if (budget < minBudgetWithLabels) return this.#renderMinimal()
     const renderFor = this.#prepare()
     let best: RenderedText | undefined
+    // The largest target known to fit and the smallest known not to.
+    let [low, high] = [0, Number.POSITIVE_INFINITY]
     let target = budget
     for (let attempt = 1; target > 0 && (attempt <= maxAttempts || best === undefined); attempt++) {
       const rendered = renderFor(target)
       const spare = budget - tokenizer.count(rendered.text)
       const fits = spare >= 0
-      if (fits && rendered.conversation !== '' && rendered.text.length >= (best?.text.length ?? 1)) best = rendered
+      if (fits && rendered.conversation.length >= (best?.conversation.length ?? 1)) best = rendered
       if (fits && spare <= budget * maxSpareFraction) break
+      if (fits) low = Math.max(low, target)
+      else high = Math.min(high, target)
       // A text that is far too long says little about the right target, so the target is at most halved.
-      target = attempt < maxAttempts ? Math.max(target + spare, target >> 1) : target >> 1
+      const next = Math.max(target + spare, target >> 1)
+      const isBetween = next > low && next < high
+      target = attempt >= maxAttempts ? target >> 1 : isBetween || low >= high ? next : (low + high) >> 1
     }
     return best ?? this.#renderMinimal()
   }

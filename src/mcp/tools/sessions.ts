@@ -238,7 +238,7 @@ function formatDetails(details: SessionDetails): string {
     ...(measured === undefined
       ? []
       : [
-          `Restored ${measured.at} into ${formatCount(measured.budget, 'token')}: ${percent(measured.similarity)} of the meaning, ${percent(measured.facts)} of the facts`,
+          `Restored ${measured.at} into ${formatCount(measured.budget, 'token')}: ${percent(measured.similarity)} similar in wording, ${percent(measured.facts)} of the names, numbers and constraints`,
         ]),
   ].join('\n')
 }
