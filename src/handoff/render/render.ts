@@ -66,7 +66,7 @@ export function renderHandoff(material: HandoffMaterial, options: RenderOptions)
     .sort(compareByPriority)
     .slice(0, maxItems)
   const conversation = toTextMessages(material.messages)
-  const { notes, itemMessages } = placeExtraItems(items, conversation)
+  const { notes, itemMessages } = placeExtraItems(items, conversation, material.isShortened === true)
   const messages = [...itemMessages, ...conversation]
   const fullRenderer = new FullRenderer(material, notes, messages, options)
   const { texts, compression } = compressTexts(
@@ -92,15 +92,19 @@ export function renderHandoff(material: HandoffMaterial, options: RenderOptions)
 }
 
 /**
- * Places items that are in no message of the conversation: sent by a client, or from a message that is too old. Notes
- * are listed; marked items and items of several lines become messages.
+ * Places items that are in no message of the conversation: sent by a client, from a message that is too old, or left out
+ * of a shortened message. Notes are listed; marked items and items of several lines become messages.
  */
 function placeExtraItems(
   items: readonly ContextItem[],
   conversation: readonly TextMessage[],
+  isShortened: boolean,
 ): { readonly notes: readonly ContextItem[]; readonly itemMessages: readonly TextMessage[] } {
   const messageIds = new Set(conversation.map(({ message }) => message.id))
-  const extraItems = items.filter(({ sources }) => !sources.some((source) => messageIds.has(source)))
+  const shownIds = isShortened ? findShownItems(conversation.map(({ text }) => text).join('\n'), items) : undefined
+  const extraItems = items.filter(
+    ({ id, sources }) => !(shownIds?.has(id) ?? sources.some((source) => messageIds.has(source))),
+  )
   return {
     notes: extraItems.filter((item) => !item.marked && isNote(item)),
     itemMessages: extraItems.filter((item) => item.marked || !isNote(item)).map(itemToMessage),
@@ -153,7 +157,7 @@ class FullRenderer {
     this.#material = messages.length === 0 ? material : { ...material, summaries: [] }
     this.#notes = notes
     this.#options = options
-    this.#frame = this.#buildFrame(true)
+    this.#frame = this.#buildFrame(material.isShortened !== true)
     const hasCode = messages.some(({ text }) => splitFencedLines(text).some(({ fence }) => fence === 'inside'))
     const metadataShare = splitBudget(options.budget, hasCode).metadata - this.#frame.tokens
     this.#minMetadataTokens = Math.min(this.#metadata().tokens, metadataShare)

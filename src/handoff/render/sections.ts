@@ -26,6 +26,8 @@ export type EarlierSession = {
 export type HandoffMaterial = {
   readonly title: string
   readonly messages: readonly Message[]
+  /** The messages were shortened when they were saved. Default: false. */
+  readonly isShortened?: boolean
   /** Passages that matter to the question of the new chat, best first. Default: none. */
   readonly recalled?: readonly RecalledPassage[]
   readonly items: readonly ContextItem[]

@@ -51,6 +51,7 @@ export async function collectMaterial(
   const material: HandoffMaterial = {
     title: source.metadata.title,
     messages,
+    isShortened: source.metadata.keep === 'needed',
     recalled: await recall(deps, restore, source),
     items: source.items,
     files: await resolveFiles(deps, restore, context),
