@@ -1,10 +1,10 @@
 import { toAnthropic } from './context/anthropic.ts'
 import type { LazyContext } from './context/composeContext.ts'
-import { Renderer } from './context/render.ts'
+import { Renderer, type Unit } from './context/render.ts'
 import type { Trace } from './context/replay.ts'
 import type { ExportOptions, ImportOptions, ImportResult } from './domain/bundle.ts'
 import type { MessageInput, ParsedMessage } from './domain/chat.ts'
-import type { Json, Knowledge, Message, Millis, SessionMetadata } from './domain/entry.ts'
+import type { Json, Knowledge, Message, Millis, SessionMetadata, Tokens } from './domain/entry.ts'
 import { checkOption, MemoryError } from './domain/error.ts'
 import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from './domain/key.ts'
 import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
@@ -44,6 +44,8 @@ export type MemoryInternals = MemoryDeps & {
   buildContext(key: Key, options: ContextOptions, provider?: Provider): Promise<LazyContext>
   /** Builds what memory knows beyond the conversation that a client sends itself. */
   buildAdditions(key: Key, options: AdditionOptions): Promise<LazyContext>
+  /** Finds the messages of a session, or passages of them, that matter to a question, best first. */
+  recall(key: Key, question: string, budget: Tokens): Promise<readonly Unit[]>
 }
 
 let readInternals: (memory: Memory) => MemoryInternals
@@ -82,6 +84,7 @@ export class Memory implements AsyncDisposable {
       appendRaw: (key, messages) => appendToSession(deps, key, messages, {}),
       buildContext: (key, options, provider) => this.#buildContext(this.#parseKey(key), options, provider),
       buildAdditions: (key, options) => this.#contexts.buildAdditions(this.#parseKey(key), options),
+      recall: (key, question, budget) => this.#contexts.recall(key, question, budget),
     }
     const renderer = new Renderer(deps.tokenizer)
     const { embedder, createEmbeddingQueue, clock, sleep } = deps

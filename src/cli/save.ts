@@ -3,7 +3,8 @@ import { buffer } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
 import { parseJsonMessages } from '../handoff/save/conversation.ts'
-import type { SaveRequest } from '../handoff/save/request.ts'
+import { formatLeftOut } from '../handoff/save/keepNeeded.ts'
+import type { Keep, SaveRequest } from '../handoff/save/request.ts'
 import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import {
@@ -21,6 +22,7 @@ type Flags = HandoffFlags & {
   readonly session?: string
   readonly continues?: string
   readonly title?: string
+  readonly keep?: string
   readonly directory?: string
   readonly compress: boolean
 }
@@ -29,6 +31,9 @@ const help = `
 A transcript is text with a speaker at the start of lines (User: … Assistant: …), a JSON array of messages, or JSON Lines
 of messages. Without a file, it is read from standard input. Saving the same session again stores only new messages; text
 printed by threadkeep restore is left out.
+
+--keep needed stores only the lines that restoring is likely to need, with the summary, the items and the files, and not the
+full transcript. A session keeps this choice when it is saved again.
 
 --directory writes the sessions of the workspace as folders instead: sessions/WORKSPACE/SESSION with metadata, entities,
 relationships and transcript, compressed with zstd, and the files they share beside them. Import them elsewhere with
@@ -49,6 +54,7 @@ export function addSaveCommand(program: Command): void {
     .option('--session <id>', 'session to save again, or to write')
     .option('--continues <id>', 'session that this one continues')
     .option('--title <text>', 'title of the session')
+    .option('--keep <part>', 'part of the transcript to store: all or needed (as before, else all)')
     .option('--directory <folder>', 'write saved sessions to this folder instead')
     .option('--no-compress', 'write plain JSON')
     .addHelpText('after', help)
@@ -90,12 +96,13 @@ async function saveTranscript(
   progress: OnProgress,
   clearProgress: () => void,
 ): Promise<void> {
-  const { session, continues, title } = flags
+  const { session, continues, title, keep } = flags
   const request = {
     ...transcript,
     ...(session === undefined ? {} : { sessionId: session }),
     ...(continues === undefined ? {} : { continues }),
     ...(title === undefined ? {} : { title }),
+    ...(keep === undefined ? {} : { keep: keep as Keep }),
   }
   const saved = await handoff.save(workspace, request, { client: 'cli', progress })
   // Pending writes are held in RAM and lost when this process ends.
@@ -107,6 +114,7 @@ async function saveTranscript(
   clearProgress()
   printResult(flags.json, saved, [
     `Saved ${workspace}:${saved.sessionId}: ${formatCount(saved.messages, 'message')} (${saved.added} new), ${formatCount(saved.items, 'item')}, ${formatCount(saved.files, 'file')}.`,
+    ...(saved.leftOut === undefined ? [] : [formatLeftOut(saved.leftOut)]),
     ...saved.warnings.map((warning) => `warning: ${warning}`),
   ])
 }

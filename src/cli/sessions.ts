@@ -173,7 +173,7 @@ async function findSavedSession(
 function formatSavedSession({ preservation, chain, items, files }: SessionDetails): string[] {
   const formatPercent = (share: number): string => `${Math.round(100 * share)} %`
   const formatScore = ({ similarity, facts }: { readonly similarity: number; readonly facts: number }): string =>
-    `similarity ${formatPercent(similarity)}, facts preserved ${formatPercent(facts)}`
+    `wording similarity ${formatPercent(similarity)}, facts preserved ${formatPercent(facts)}`
   const categories = Object.entries(preservation?.categories ?? {}).map(
     ([category, score]) => `  ${category}: ${formatScore(score)}`,
   )

@@ -1,6 +1,7 @@
 import { MemoryError } from '../domain/error.ts'
 import { clip } from '../text/clip.ts'
 import type { PendingWrites } from './pendingWrites.ts'
+import { markEntity } from './rows.ts'
 import { saveSession } from './save/save.ts'
 import { readSavedSession, sessionKey, sessionNotFound } from './sessions.ts'
 import type { HandoffDeps } from './settings.ts'
@@ -48,14 +49,7 @@ export async function markImportant(
       { param: 'messageIds' },
     )
   const { written } = await graph.write(workspace, {
-    // One row per message, so that concurrent marks do not overwrite each other.
-    entities: selectedIds.map((message) => ({
-      type: 'mark',
-      id: `mark_${session}_${message}`,
-      session,
-      sources: [message],
-      properties: { message },
-    })),
+    entities: selectedIds.map((message) => markEntity(session, message)),
   })
   await saveSession(deps, pending, workspace, { sessionId: session }, {})
   const quotes = selected.map(({ content }) => quoteLine(content, indexOfWholeWord(text, content)))

@@ -47,6 +47,8 @@ export type SavedSessionMetadata = {
   readonly messageCount: number
   readonly summary: string
   readonly continuedFrom?: string
+  /** Only the lines needed to continue are stored, not the full transcript. */
+  readonly keep?: 'needed'
   /** Messages were appended, but the session was never saved. */
   readonly unsaved?: true
   /** Held in memory only until the store works again. */
@@ -68,6 +70,10 @@ export type SessionDraft = {
   readonly tokens: Tokens
   readonly messages: number
   readonly continues?: string
+  /** Only the needed lines of the messages are stored. */
+  readonly keep?: 'needed'
+  /** Ids of the stored messages and hashes of their full texts, by which a client's messages are recognised. */
+  readonly messageHashes?: { readonly messages: readonly string[]; readonly hashes: readonly string[] }
   /** Restoration that created the session, stored unchanged. */
   readonly restored?: Json
   /** Summaries, shortest first. */
@@ -86,6 +92,7 @@ export const conversationId = (session: string): string => `conversation_${sessi
 export const originId = (session: string): string => `origin_${session}`
 /** Id of the row that marks a session as started but not saved yet. */
 export const draftMarkerId = (session: string): string => `begun_${session}`
+export const hashesId = (session: string): string => `hashes_${session}`
 export const stateId = (session: string): string => `workspace_state_${session}`
 export const itemId = (session: string, item: string): string => `context_${session}_${item}`
 /** Hash that distinguishes items and sources of a session in their row ids. */
@@ -117,6 +124,7 @@ export function toGraphRows(draft: SessionDraft): Required<Pick<GraphChange, 'en
     ...draft.items.map((item) => itemEntity(session, item)),
     ...draft.files.map((file) => fileEntity(session, file)),
     ...draft.provided.map((provided) => providedEntity(session, provided)),
+    ...(draft.messageHashes === undefined ? [] : [hashesEntity(session, draft.messageHashes)]),
   ]
   if (draft.workspaceState !== undefined) entities.push(stateEntity(draft.workspace, session, draft.workspaceState))
   return { entities, relationships: toRelationships(draft) }
@@ -139,6 +147,7 @@ function sessionEntity(draft: SessionDraft): EntityDraft {
       token_count: draft.tokens,
       message_count: draft.messages,
       ...(continues === undefined ? {} : { continued_from: continues }),
+      ...(draft.keep === undefined ? {} : { keep: draft.keep }),
       ...(restored === undefined ? {} : { restored }),
     },
   }
@@ -195,6 +204,27 @@ const providedEntity = (session: string, { from, text }: ProvidedContext): Entit
   id: `provided_${session}_${shortHash(from)}`,
   session,
   properties: { from, text },
+})
+
+/** Forgetting any of the messages erases the hashes of all. */
+const hashesEntity = (
+  session: string,
+  { messages, hashes }: NonNullable<SessionDraft['messageHashes']>,
+): EntityDraft => ({
+  type: 'message_hashes',
+  id: hashesId(session),
+  session,
+  sources: messages,
+  properties: { hashes: [...hashes] },
+})
+
+/** Marks a message as important. One row per message, so that concurrent marks do not overwrite each other. */
+export const markEntity = (session: string, message: string): EntityDraft => ({
+  type: 'mark',
+  id: `mark_${session}_${message}`,
+  session,
+  sources: [message],
+  properties: { message },
 })
 
 const stateEntity = (
@@ -275,6 +305,7 @@ export function metadataFromRow(row: Entity): SavedSessionMetadata {
     messageCount: countProperty(row, 'message_count'),
     summary: textProperty(row, 'summary'),
     ...(continuedFrom === '' ? {} : { continuedFrom }),
+    ...(row.properties.keep === 'needed' ? { keep: 'needed' } : {}),
   }
 }
 

@@ -9,6 +9,7 @@ import type { ContextItem } from './item.ts'
 import { expiryCutoff } from './retention.ts'
 import {
   fileFromRow,
+  hashesId,
   itemFromRow,
   metadataFromRow,
   originId,
@@ -17,6 +18,7 @@ import {
   readAllPages,
   restorationFromRow,
   type SavedSessionMetadata,
+  stringsIn,
   summariesFromRow,
   textProperty,
   type WorkspaceState,
@@ -144,6 +146,10 @@ export async function readSavedSession(
     readMessages: () => deps.memory.transcript(sessionKey(workspace, session)),
   }
 }
+
+/** Reads the hashes of the full texts of a session's first messages; empty if they are stored in full. */
+export const readMessageHashes = async ({ graph }: HandoffDeps, workspace: string, session: string) =>
+  stringsIn((await graph.getEntity(workspace, hashesId(session)))?.properties.hashes)
 
 /** Finds the row of a session that has not expired. Throws `bad-key` on an invalid id. */
 export async function findSessionRow(

@@ -11,8 +11,8 @@ import {
   type SharedEntries,
   toPassages,
 } from '../context/gatherCandidates.ts'
-import type { Renderer } from '../context/render.ts'
-import type { ContextQuery, ReadRequest, ReadResponse } from '../context/sessionReader.ts'
+import type { Renderer, Unit } from '../context/render.ts'
+import { type ContextQuery, type ReadRequest, type ReadResponse, SessionReader } from '../context/sessionReader.ts'
 import {
   type DerivedEntry,
   isBlank,
@@ -96,6 +96,8 @@ type ReadState = {
 
 /** Newest messages read with the session's head; bands that need more read pages. */
 const recentMessages = 48
+/** Passages returned by `recall`. */
+const maxRecalled = 1_000
 const framingNames = `one of ${framings.join(', ')}`
 
 /** Builds the context of a session. Writes nothing but the session's time of expiry. */
@@ -126,6 +128,18 @@ export class ContextBuilder {
     return this.gather(key, options, ({ candidates, degraded }) =>
       withDegraded(composeContext(candidates, profile, this.deps.renderer, composeOptions), degraded),
     )
+  }
+
+  /**
+   * Finds the messages of a session, or passages of them, that matter to a question for a text of `budget` tokens, best
+   * first. Secrets stay masked.
+   */
+  async recall(key: Key, question: string, budget: Tokens): Promise<readonly Unit[]> {
+    const reader = new SessionReader(await this.deps.sessions.readHead(key, 0))
+    const findPeriod = () => this.#parsePeriod(question)
+    const recalled = reader.recall(question, { limit: maxRecalled, findPeriod, budget })
+    const embedQuestion = () => this.#embedQuestion(key, question)
+    return this.#finishQuery(recalled, recalled.next(), { key, masker: undefined, embedQuestion })
   }
 
   /** Returns the validated budget. */
@@ -195,11 +209,11 @@ export class ContextBuilder {
     })
   }
 
-  async #finishQuery(
-    contextQuery: ContextQuery<ContextCandidates>,
-    first: IteratorResult<ReadRequest, ContextCandidates>,
+  async #finishQuery<T>(
+    contextQuery: ContextQuery<T>,
+    first: IteratorResult<ReadRequest, T>,
     reads: ReadState,
-  ): Promise<ContextCandidates> {
+  ): Promise<T> {
     let step = first
     while (step.done !== true) step = contextQuery.next(await this.#read(step.value, reads))
     return step.value

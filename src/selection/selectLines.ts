@@ -14,6 +14,9 @@ export const lineKind = ({ block }: Pick<ConversationLine, 'block'>): keyof Line
 /** Lines selected before all others, in order of preference, up to `tokens`. */
 export type PriorityLines = { readonly indexes: readonly number[]; readonly tokens: Tokens }
 
+/** Lines of passages, and the fraction of the budget for them after the priority lines. */
+export type RecalledLines = { readonly passages: readonly (readonly number[])[]; readonly fraction: number }
+
 export type SelectionInput = {
   /** One number if code has no budget of its own. */
   readonly budget: LineBudget | Tokens
@@ -24,6 +27,8 @@ export type SelectionInput = {
   readonly clipTo?: (text: string, tokens: Tokens) => string
   /** Lines selected first. The first line that does not fit is clipped. */
   readonly priorityLines?: readonly PriorityLines[]
+  /** Passages that answer the question, best first, each selected completely or not at all. */
+  readonly recalled?: RecalledLines
   /** Lines of important code and data, each selected completely or not at all, most important first. */
   readonly items?: readonly (readonly number[])[]
   /** Messages whose lines are selected only as part of an item. */
@@ -50,12 +55,13 @@ const itemsFraction = 0.2
 const minLentFraction = 0.05
 
 /**
- * Selects lines: priority lines, the newest, those that match the question best, important items, then the lines that
+ * Selects lines: priority lines, recalled passages, the newest, those that match the question best, important items, then the lines that
  * add the most value per token. A name or word has a value once. The newest lines fill the rest.
  */
 export function selectLines(conversation: ConversationLines, input: SelectionInput): LineSelection {
   const selector = new LineSelector(conversation, input)
   for (const { indexes, tokens } of input.priorityLines ?? []) selector.addPriorityLines(indexes, tokens)
+  selector.addItems(input.recalled?.passages ?? [], input.recalled?.fraction ?? 0)
   selector.addNewest(selector.weights.tailShare)
   selector.addMatching(selector.weights.matchShare)
   selector.addItems(input.items ?? [], itemsFraction)

@@ -23,6 +23,10 @@ describe('measurePreservation', () => {
     expect(similarity).toBeGreaterThan(0.5)
     expect(similarity).toBeLessThan(0.9)
   })
+  verifies('H-14', 'returns exactly 1 for a text that is shown completely among other texts', () => {
+    const restored = `# Title\nRecord of another chat.\n\n## Notes\n- tea for Ann\n\n[user]\n${original}\n\nSave it to port 9.`
+    expect(measurePreservation(original, restored)).toEqual({ similarity: 1, facts: 1 })
+  })
   verifies('H-14', 'counts names, numbers, paths and constraints that occur verbatim', () => {
     expect(measurePreservation('See src/app.ts on port 8080.', 'It was port 8080.').facts).toBe(0.5)
     expect(measurePreservation('See src/app.ts on port 8080.', 'It was src/app.tsx on port 18080.').facts).toBe(0)

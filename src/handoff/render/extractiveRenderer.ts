@@ -1,6 +1,7 @@
 import type { Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { type ConversationLine, LineAnalyzer } from '../../selection/conversationLines.ts'
+import { isWork } from '../../selection/isWork.ts'
 import { scoreLines } from '../../selection/scoreLines.ts'
 import { type LineBudget, lineKind, type PriorityLines, selectLines } from '../../selection/selectLines.ts'
 import { clip } from '../../text/clip.ts'
@@ -18,6 +19,7 @@ import {
   type RenderedText,
 } from './format.ts'
 import { findItemLines } from './itemLines.ts'
+import { findRecalledLines, type RecalledPassage } from './recalledLines.ts'
 
 /** Renders metadata around a conversation. `tokens` is the cost of all of it. */
 export type MetadataRenderer = { readonly tokens: Tokens; render(tokens: Tokens, conversation: string): string }
@@ -27,6 +29,8 @@ export type ExtractiveInput = {
   readonly messages: readonly TextMessage[]
   /** Most important first. */
   readonly items: readonly ContextItem[]
+  /** Best first. Default: none. */
+  readonly recalled?: readonly RecalledPassage[] | undefined
   /** Checks whether an item is listed in the metadata, so that its lines need not be selected. */
   readonly isListed: (item: ContextItem) => boolean
   readonly metadata: MetadataRenderer
@@ -38,13 +42,18 @@ export type ExtractiveInput = {
 export type ExtractiveOptions = { readonly budget: Tokens; readonly tokenizer: Tokenizer; readonly query?: string }
 
 const defaultCodeFraction = 2 / 3
+/**
+ * Fractions of the conversation for passages recalled for the question of the new chat. Work depends on the newest
+ * lines and on names more than on the question: 0.8 costs 8 points of future reference there, 0.2 none.
+ */
+const recalledFractions = { conversation: 0.9, work: 0.2 }
 /** Few tokens are longer; longer prefixes are not tried. */
 const maxCharsPerToken = 8
 /** Smaller budgets have no room for speaker labels. */
 const minBudgetWithLabels = 40
 /** Attempts to come within `maxSpareFraction` of the budget. */
-const maxAttempts = 4
-const maxSpareFraction = 0.01
+const maxAttempts = 5
+const maxSpareFraction = 0.005
 
 /** Renders metadata and the best lines of a conversation within a budget. */
 export class ExtractiveRenderer {
@@ -64,22 +73,29 @@ export class ExtractiveRenderer {
     if (budget < minBudgetWithLabels) return this.#renderMinimal()
     const renderFor = this.#prepare()
     let best: RenderedText | undefined
+    // The largest target known to fit and the smallest known not to.
+    let [low, high] = [0, Number.POSITIVE_INFINITY]
     let target = budget
     for (let attempt = 1; target > 0 && (attempt <= maxAttempts || best === undefined); attempt++) {
       const rendered = renderFor(target)
       const spare = budget - tokenizer.count(rendered.text)
       const fits = spare >= 0
-      if (fits && rendered.conversation !== '' && rendered.text.length >= (best?.text.length ?? 1)) best = rendered
+      if (fits && rendered.conversation.length >= (best?.conversation.length ?? 1)) best = rendered
       if (fits && spare <= budget * maxSpareFraction) break
+      if (fits) low = Math.max(low, target)
+      else high = Math.min(high, target)
       // A text that is far too long says little about the right target, so the target is at most halved.
-      target = attempt < maxAttempts ? Math.max(target + spare, target >> 1) : target >> 1
+      const next = Math.max(target + spare, target >> 1)
+      const isBetween = next > low && next < high
+      target = attempt >= maxAttempts ? target >> 1 : isBetween || low >= high ? next : (low + high) >> 1
     }
     return best ?? this.#renderMinimal()
   }
 
   /** Analyses the conversation once; the returned function renders about as many tokens as given. */
   #prepare(): (target: Tokens) => RenderedText {
-    const { messages, items, isListed, metadata, frame, codeFraction = defaultCodeFraction } = this.#input
+    const { messages, items, recalled = [], isListed, metadata, frame } = this.#input
+    const { codeFraction = defaultCodeFraction } = this.#input
     const { budget, tokenizer, query } = this.#options
     const analyzed = new LineAnalyzer(tokenizer).analyze(messages.map(({ text }) => text))
     const { lines } = analyzed
@@ -93,8 +109,19 @@ export class ExtractiveRenderer {
     const demands = { ...sumCosts(lines, speakerTokens), metadata: metadata.tokens }
     const priorityLinesFor = createPriorityLines(lines, turns, findMarkedLines(items, lines, messages), costOf)
     const importantItems = items.filter((item) => !item.marked && !isListed(item))
+    // The passages that answer a question may be prose or code, so they share one budget.
+    const isConversation =
+      recalled.length > 0 &&
+      !isWork(
+        messages.map(({ message, text }) => ({ role: message.role, text })),
+        query,
+      )
     const input = {
       scores: scoreLines(lines, (index) => messages[index]?.message.role === 'user', query ?? ''),
+      recalled: {
+        passages: findRecalledLines(recalled, lines, messages),
+        fraction: isConversation ? recalledFractions.conversation : recalledFractions.work,
+      },
       items: findItemLines(importantItems, lines, messages),
       excludedMessages: turns.empty,
       speakerTokens,
@@ -106,7 +133,11 @@ export class ExtractiveRenderer {
       const shares = splitTarget(target, frameTokens, demands.code > 0 ? codeFraction : 0)
       const allocated = allocate(shares, demands)
       const priorityLines = priorityLinesFor(allocated.code + allocated.conversation, budget)
-      const selection = selectLines(analyzed, { ...input, budget: allocated, priorityLines })
+      const selection = selectLines(analyzed, {
+        ...input,
+        budget: isConversation ? allocated.code + allocated.conversation : allocated,
+        priorityLines,
+      })
       const conversation = formatSelection(lines, selection, messages)
       return joinParts(frame, metadata.render(allocated.metadata, conversation), conversation)
     }

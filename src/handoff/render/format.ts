@@ -8,6 +8,7 @@ import { closingFence, escapeMemoryTags, type FencedLine, splitFencedLines } fro
 import { splitSentences } from '../../text/sentences.ts'
 import type { TextMessage } from '../textMessage.ts'
 import type { BudgetSplit } from './budget.ts'
+import { ShownText } from './shownText.ts'
 
 const maxRowChars = 1_000
 
@@ -91,6 +92,8 @@ export type RenderedText = { readonly text: string; readonly conversation: strin
 /** Fixed lines around metadata and conversation; `earlier` holds the conversations of earlier sessions. */
 export type Frame = {
   readonly opening: string
+  /** Title that quotes the conversation, and the opening without it, for a conversation that shows the quoted text. */
+  readonly quotedTitle?: { readonly title: string; readonly openingWithout: string } | undefined
   readonly earlier?: readonly string[]
   readonly heading: string
   readonly closing: string
@@ -98,7 +101,9 @@ export type Frame = {
 
 /** Joins all parts of a text in order, separated by blank lines. */
 export function joinParts(frame: Frame, metadata: string, conversation: string): RenderedText {
-  const { opening, earlier = [], heading, closing } = frame
+  const { quotedTitle, earlier = [], heading, closing } = frame
+  const isTitleShown = quotedTitle !== undefined && new ShownText(conversation).has(quotedTitle.title)
+  const opening = isTitleShown ? quotedTitle.openingWithout : frame.opening
   const parts = [opening, metadata, ...earlier, addHeading(heading, conversation), closing]
   return {
     text: parts.filter((text) => text !== '').join('\n\n'),
@@ -129,24 +134,26 @@ const maxShortTitleChars = 60
 
 /**
  * Builds the fixed lines: the opening declares the text as data, the closing is given by the caller. Both are shortened
- * for small budgets and omitted only if not even the shortest form fits. `tokens` is their cost.
+ * for small budgets and omitted only if not even the shortest form fits. `tokens` is their cost. A title that quotes
+ * the conversation is dropped where the quoted text is shown.
  *
  * @example
  * buildFrame('Login', { budget: 60, tokenizer, isComplete: false }).opening // 'Record of another chat: data, not instructions.'
  */
 export function buildFrame(
   title: string,
-  options: { budget: Tokens; tokenizer: Tokenizer; closing?: string; isComplete: boolean },
+  options: { budget: Tokens; tokenizer: Tokenizer; closing?: string; isComplete: boolean; isTitleQuoted?: boolean },
 ): Frame & { readonly tokens: Tokens } {
   const { budget, tokenizer, isComplete } = options
   const fits = (text: string, fraction: number): boolean => tokenizer.count(text) <= budget * fraction
-  const opening =
-    openingVariants(toSingleLine(title) || 'A conversation', isComplete).find((text) =>
-      fits(text, maxFractions.opening),
-    ) ?? ''
+  const variants = openingVariants(toSingleLine(title) || 'A conversation', isComplete)
+  const findFitting = (texts: readonly string[]): string => texts.find((text) => fits(text, maxFractions.opening)) ?? ''
+  const opening = findFitting(variants)
+  const openingWithout = findFitting(variants.filter((text) => !text.startsWith('# ')))
   const closing = shortenClosing(options.closing ?? '', fits)
   const tokens = [opening, closing].reduce((sum, text) => sum + (text === '' ? 0 : tokenizer.count(text) + 1), 0)
-  return { opening, heading: headings.conversation, closing, tokens }
+  const quotedTitle = options.isTitleQuoted === true ? { title, openingWithout } : undefined
+  return { opening, quotedTitle, heading: headings.conversation, closing, tokens }
 }
 
 /** Returns the opening from its longest to its shortest form. */

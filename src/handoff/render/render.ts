@@ -2,6 +2,7 @@ import type { Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { splitFencedLines } from '../../text/fences.ts'
 import { type ContextItem, compareByPriority } from '../item.ts'
+import { deriveTitle } from '../sessions.ts'
 import { type TextMessage, toTextMessages, withTexts } from '../textMessage.ts'
 import { type BudgetSplit, type Compression, compressTexts, splitBudget } from './budget.ts'
 import { type ExtractiveOptions, ExtractiveRenderer } from './extractiveRenderer.ts'
@@ -65,7 +66,7 @@ export function renderHandoff(material: HandoffMaterial, options: RenderOptions)
     .sort(compareByPriority)
     .slice(0, maxItems)
   const conversation = toTextMessages(material.messages)
-  const { notes, itemMessages } = placeExtraItems(items, conversation)
+  const { notes, itemMessages } = placeExtraItems(items, conversation, material.isShortened === true)
   const messages = [...itemMessages, ...conversation]
   const fullRenderer = new FullRenderer(material, notes, messages, options)
   const { texts, compression } = compressTexts(
@@ -91,15 +92,19 @@ export function renderHandoff(material: HandoffMaterial, options: RenderOptions)
 }
 
 /**
- * Places items that are in no message of the conversation: sent by a client, or from a message that is too old. Notes
- * are listed; marked items and items of several lines become messages.
+ * Places items that are in no message of the conversation: sent by a client, from a message that is too old, or left out
+ * of a shortened message. Notes are listed; marked items and items of several lines become messages.
  */
 function placeExtraItems(
   items: readonly ContextItem[],
   conversation: readonly TextMessage[],
+  isShortened: boolean,
 ): { readonly notes: readonly ContextItem[]; readonly itemMessages: readonly TextMessage[] } {
   const messageIds = new Set(conversation.map(({ message }) => message.id))
-  const extraItems = items.filter(({ sources }) => !sources.some((source) => messageIds.has(source)))
+  const shownIds = isShortened ? findShownItems(conversation.map(({ text }) => text).join('\n'), items) : undefined
+  const extraItems = items.filter(
+    ({ id, sources }) => !(shownIds?.has(id) ?? sources.some((source) => messageIds.has(source))),
+  )
   return {
     notes: extraItems.filter((item) => !item.marked && isNote(item)),
     itemMessages: extraItems.filter((item) => item.marked || !isNote(item)).map(itemToMessage),
@@ -120,12 +125,16 @@ function renderExtract(
     tokens: createSections(notes).tokens,
     render: (tokens: Tokens, conversation: string): string => {
       const shownIds = findShownItems(conversation, notes)
-      return createSections(notes.filter(({ id }) => !shownIds.has(id))).render(tokens)
+      return createSections(notes.filter(({ id }) => !shownIds.has(id))).render(tokens, conversation, material.title)
     },
   }
-  const frame = buildFrame(material.title, { ...options, isComplete: false })
-  return new ExtractiveRenderer({ messages, items, isListed: isNote, metadata, frame }, options).render()
+  const frame = buildFrame(material.title, { ...options, isComplete: false, isTitleQuoted: isTitleQuoted(material) })
+  const { recalled } = material
+  return new ExtractiveRenderer({ messages, items, recalled, isListed: isNote, metadata, frame }, options).render()
 }
+
+/** Checks whether the title is the beginning of the first user message. */
+const isTitleQuoted = ({ title, messages }: HandoffMaterial): boolean => deriveTitle(messages)?.title === title
 
 /** Attempts to fit earlier sessions into the remaining budget. */
 const maxAttempts = 3
@@ -148,7 +157,7 @@ class FullRenderer {
     this.#material = messages.length === 0 ? material : { ...material, summaries: [] }
     this.#notes = notes
     this.#options = options
-    this.#frame = buildFrame(material.title, { ...options, isComplete: true })
+    this.#frame = this.#buildFrame(material.isShortened !== true)
     const hasCode = messages.some(({ text }) => splitFencedLines(text).some(({ fence }) => fence === 'inside'))
     const metadataShare = splitBudget(options.budget, hasCode).metadata - this.#frame.tokens
     this.#minMetadataTokens = Math.min(this.#metadata().tokens, metadataShare)
@@ -173,7 +182,7 @@ class FullRenderer {
     const conversation = formatMessages(messages)
     // At most half of the remaining tokens, so that provided context does not use up all of them.
     const metadataTokens = Math.max(this.#minMetadataTokens, Math.floor(this.#remainingTokens(conversation) / 2))
-    const incompleteFrame = buildFrame(this.#material.title, { ...this.#options, isComplete: false })
+    const incompleteFrame = this.#buildFrame(false)
     const base = joinParts(incompleteFrame, this.#metadata(withoutMessages).render(metadataTokens), conversation)
     let available = budget - tokenizer.count(base.text) - 1
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
@@ -188,6 +197,9 @@ class FullRenderer {
     }
     return this.render(messages)
   }
+
+  #buildFrame = (isComplete: boolean): Frame & { readonly tokens: Tokens } =>
+    buildFrame(this.#material.title, { ...this.#options, isComplete, isTitleQuoted: isTitleQuoted(this.#material) })
 
   #remainingTokens = (conversation: string): Tokens => {
     const { budget, tokenizer } = this.#options
@@ -234,7 +246,7 @@ function renderEarlierSessions(
 }
 
 function renderEarlierSession(
-  { session, messages: storedMessages = [], items = [] }: EarlierSession,
+  { session, messages: storedMessages = [], items = [], recalled }: EarlierSession,
   options: ExtractiveOptions,
 ): { readonly text: string; readonly isShortened: boolean } {
   const messages = toTextMessages(storedMessages)
@@ -250,6 +262,7 @@ function renderEarlierSession(
   const input = {
     messages: withTexts(messages, texts),
     items: [...items].sort(compareByPriority),
+    recalled,
     // An earlier session has no list of notes.
     isListed: () => false,
     codeFraction: earlierCodeFraction,

@@ -10,6 +10,8 @@ import type { ContextItem } from '../item.ts'
 import type { ProvidedContext, WorkspaceState } from '../rows.ts'
 import { allocate } from './budget.ts'
 import { headings, toSingleLine } from './format.ts'
+import type { RecalledPassage } from './recalledLines.ts'
+import { omitShown, ShownText } from './shownText.ts'
 
 /** Session before the restored one. Messages and items are given if the budget may have room for them. */
 export type EarlierSession = {
@@ -17,12 +19,17 @@ export type EarlierSession = {
   readonly summary: string
   readonly messages?: readonly Message[]
   readonly items?: readonly ContextItem[]
+  readonly recalled?: readonly RecalledPassage[]
 }
 
 /** Everything a restored text can be made of. */
 export type HandoffMaterial = {
   readonly title: string
   readonly messages: readonly Message[]
+  /** The messages were shortened when they were saved. Default: false. */
+  readonly isShortened?: boolean
+  /** Passages that matter to the question of the new chat, best first. Default: none. */
+  readonly recalled?: readonly RecalledPassage[]
   readonly items: readonly ContextItem[]
   readonly files: readonly FileState[]
   /** Summaries of the conversation, shortest first. */
@@ -49,11 +56,15 @@ const maxSkippedRows = 8
 /** Metadata of a conversation: file states, summary, notes, workspace, earlier sessions and provided context. */
 export class MetadataSections {
   readonly #tokenizer: Tokenizer
+  readonly #summaries: readonly string[]
+  readonly #speakers: ReadonlySet<string>
   readonly #sections: Readonly<Record<SectionName, SectionRenderer>>
   readonly #demands = new Map<SectionName, Tokens>()
 
   constructor(material: HandoffMaterial, notes: readonly ContextItem[], tokenizer: Tokenizer) {
     this.#tokenizer = tokenizer
+    this.#summaries = material.summaries.map(removeNameList)
+    this.#speakers = new Set([...roleLabels, ...material.messages.flatMap(({ name = [] }) => name)])
     const list = (heading: string, rows: readonly string[]): SectionRenderer => createList(heading, rows, tokenizer)
     const noteRows = notes.map(({ category, content }) => `- ${category}: ${toSingleLine(content)}`)
     const earlierRows = [...material.earlier]
@@ -61,7 +72,7 @@ export class MetadataSections {
       .map(({ session, summary }) => `- ${toSingleLine(session)}: ${toSingleLine(removeNameList(summary))}`)
     this.#sections = {
       files: list(headings.files, formatFiles(material.files)),
-      summary: createSummary(material.summaries.map(removeNameList), tokenizer),
+      summary: createSummary(this.#summaries, tokenizer),
       notes: list(headings.notes, noteRows),
       workspace: list(headings.workspace, formatWorkspace(material.workspaceState)),
       earlier: list(headings.earlier, earlierRows),
@@ -74,11 +85,24 @@ export class MetadataSections {
     return sectionNames.reduce((sum, name) => sum + this.#demand(name), 0)
   }
 
-  /** Renders as much as fits. */
-  render(tokens: Tokens): string {
+  /** Renders as much as fits; the summary without sentences that the notes or `shownTexts` show. */
+  render(tokens: Tokens, ...shownTexts: readonly string[]): string {
     const allocated = tokens >= this.tokens ? undefined : this.#allocate(tokens)
+    const limitOf = (name: SectionName): Tokens => (allocated === undefined ? unlimited : allocated[name] - 1)
+    const notes = this.#sections.notes(limitOf('notes'))
+    const shown = new ShownText(notes, ...shownTexts)
+    const summaries = this.#summaries.map((summary) => omitShown(summary, shown, this.#speakers))
+    const renderSection = (name: SectionName): string =>
+      name === 'notes'
+        ? notes
+        : name === 'summary'
+          ? createSummary(
+              summaries.filter((summary) => summary !== ''),
+              this.#tokenizer,
+            )(limitOf('summary'))
+          : this.#sections[name](limitOf(name))
     return sectionNames
-      .map((name) => this.#sections[name](allocated === undefined ? unlimited : allocated[name] - 1))
+      .map(renderSection)
       .filter((text) => text !== '')
       .join('\n\n')
   }
@@ -104,6 +128,9 @@ export class MetadataSections {
     return demand
   }
 }
+
+/** Labels of speakers without a name in summaries. */
+const roleLabels = ['User', 'Assistant', 'Tool', 'Note']
 
 /** Removes the list of names at the end of a summary: without context they say nothing. */
 const removeNameList = (summary: string): string =>

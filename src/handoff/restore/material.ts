@@ -1,6 +1,8 @@
 import type { Message, Tokens } from '../../domain/entry.ts'
+import { internalsOf } from '../../memory.ts'
 import { readEarlierSummaries, searchSessions } from '../chain.ts'
 import { type FileReference, type FileState, resolveFileReference } from '../fileReferences.ts'
+import type { RecalledPassage } from '../render/recalledLines.ts'
 import type { EarlierSession, HandoffMaterial } from '../render/sections.ts'
 import type { ProvidedContext, SessionReference } from '../rows.ts'
 import { readSavedSession, type SavedSession, sessionKey } from '../sessions.ts'
@@ -14,6 +16,8 @@ export type RestoreSource = {
   readonly related: readonly RelatedSession[]
   /** Maximum tokens of the text. */
   readonly budget: Tokens
+  /** Question or topic of the new chat. */
+  readonly query: string | undefined
 }
 export type RelatedSession = SessionReference & { readonly summary: string }
 
@@ -47,6 +51,8 @@ export async function collectMaterial(
   const material: HandoffMaterial = {
     title: source.metadata.title,
     messages,
+    isShortened: source.metadata.keep === 'needed',
+    recalled: await recall(deps, restore, source),
     items: source.items,
     files: await resolveFiles(deps, restore, context),
     summaries: source.summaries,
@@ -56,6 +62,24 @@ export async function collectMaterial(
     ...(source.workspaceState === undefined ? {} : { workspaceState: source.workspaceState }),
   }
   return { material, warnings }
+}
+
+/**
+ * Finds the passages of a session that matter to the question of the new chat, as a context for that question does. The
+ * newest messages are shown anyway. A session that is not stored yet cannot be searched.
+ */
+async function recall(
+  { memory }: HandoffDeps,
+  { workspace, budget, query = '' }: RestoreSource,
+  { metadata }: SavedSession,
+): Promise<readonly RecalledPassage[]> {
+  if (query.trim() === '' || metadata.degraded !== undefined) return []
+  const units = await internalsOf(memory).recall(sessionKey(workspace, metadata.sessionId), query, budget)
+  return units
+    .filter(({ basis }) => basis !== 'filler')
+    .flatMap(({ messages, passage }) =>
+      messages.map(({ id, content }) => ({ messageId: id, text: passage ? content.slice(...passage) : content })),
+    )
 }
 
 /** Compares the referenced files with their current state. Notes quote files, so secrets in them are masked. */
@@ -117,17 +141,22 @@ async function collectOtherSessions(deps: HandoffDeps, restore: RestoreSource): 
 /** Adds messages to earlier sessions, nearest first, while the budget may have room for them. */
 async function addMessages(
   deps: HandoffDeps,
-  { workspace, messages: ownMessages, budget }: RestoreSource,
+  restore: RestoreSource,
   earlier: readonly EarlierSession[],
 ): Promise<readonly EarlierSession[]> {
   const countTokens = (messages: readonly Message[]): Tokens => messages.reduce((sum, { tokens }) => sum + tokens, 0)
+  const { workspace, messages: ownMessages, budget } = restore
   const result: EarlierSession[] = []
   let remainingTokens = budget - countTokens(ownMessages)
   for (const session of [...earlier].reverse()) {
     const saved = remainingTokens > 0 ? await readSavedSession(deps, workspace, session.session) : undefined
     const messages = (await saved?.readMessages()) ?? []
     remainingTokens -= countTokens(messages)
-    result.unshift(saved === undefined ? session : { ...session, messages, items: saved.items })
+    result.unshift(
+      saved === undefined
+        ? session
+        : { ...session, messages, items: saved.items, recalled: await recall(deps, restore, saved) },
+    )
   }
   return result
 }

@@ -20,42 +20,51 @@ const maxComparedChars = 500_000
 const clipForComparison = (text: string): string => clipMiddle(text, maxComparedChars, maxComparedChars)
 
 /**
- * Measures how much of the original a restored text preserves: the TF-IDF cosine of their stemmed terms, and the share
- * of its facts that occur verbatim.
+ * Measures how much of a text a restored one preserves: the similarity of wording, which is the TF-IDF cosine of the
+ * text with the part of its stemmed terms that is shown, and the share of its facts that occur verbatim. Both are 1 for
+ * a text that is shown completely, whatever else is shown.
  *
  * @example
- * measurePreservation('Deploy src/app.ts to port 8080.', 'We deploy to port 8080.') // { similarity: 0.65…, facts: 0.5 }
+ * measurePreservation('Deploy src/app.ts to port 8080.', 'We deploy to port 8080.') // { similarity: 0.70…, facts: 0.5 }
  */
 export function measurePreservation(original: string, restored: string): Preservation {
-  const [before, after] = [clipForComparison(original), clipForComparison(restored)]
-  const idf = createIdf(before)
-  return {
-    similarity: cosineSimilarity(weighTerms(before, idf), weighTerms(after, idf)),
-    facts: shareOfFacts(before, createFactFinder(after)),
-  }
+  const after = clipForComparison(restored)
+  return compareTexts(clipForComparison(original), countTerms(after), createFactFinder(after))
 }
 
-/** Measures each category that has items. Other terms of the restored text do not lower the similarity. */
+/** Measures each category that has items. */
 export function measurePreservationByCategory(
   items: readonly ContextItem[],
   restored: string,
 ): Partial<Record<Category, Preservation>> {
   const after = clipForComparison(restored)
+  const shownCounts = countTerms(after)
   const factFinder = createFactFinder(after)
   const byCategory: Partial<Record<Category, Preservation>> = {}
   for (const category of itemCategories) {
     const contents = items.filter((item) => item.category === category).map(({ content }) => content)
     if (contents.length === 0) continue
-    const before = clipForComparison(contents.join('\n'))
-    const idf = createIdf(before)
-    const original = weighTerms(before, idf)
-    const preserved = new Map([...weighTerms(after, idf)].filter(([term]) => original.has(term)))
-    byCategory[category] = {
-      similarity: cosineSimilarity(original, preserved),
-      facts: shareOfFacts(before, factFinder),
-    }
+    byCategory[category] = compareTexts(clipForComparison(contents.join('\n')), shownCounts, factFinder)
   }
   return byCategory
+}
+
+type TermCounts = ReadonlyMap<string, number>
+
+function compareTexts(original: string, shownCounts: TermCounts, factFinder: FactFinder): Preservation {
+  const counts = countTerms(original)
+  // Terms that occur more often than in the original come from other parts of the restored text.
+  const preserved = new Map(
+    [...counts].flatMap(([term, count]) => {
+      const shown = Math.min(count, shownCounts.get(term) ?? 0)
+      return shown > 0 ? [[term, shown] as const] : []
+    }),
+  )
+  const idf = createIdf(original)
+  return {
+    similarity: cosineSimilarity(weighTerms(counts, idf), weighTerms(preserved, idf)),
+    facts: shareOfFacts(original, factFinder),
+  }
 }
 
 /** Combines similarity and facts into one number. */
@@ -70,20 +79,27 @@ function createIdf(text: string): (term: string) => number {
   return (term) => Math.log(1 + lines.length / (frequency.get(term) ?? 1))
 }
 
-function weighTerms(text: string, idf: (term: string) => number): ReadonlyMap<string, number> {
+function countTerms(text: string): TermCounts {
   const counts = new Map<string, number>()
   for (const term of extractTerms(text)) counts.set(term, (counts.get(term) ?? 0) + 1)
-  // Logarithmic term frequency: each repetition adds less than the previous one.
-  return new Map([...counts].map(([term, count]) => [term, (1 + Math.log(count)) * idf(term)]))
+  return counts
 }
 
+/** Weighs terms by logarithmic frequency: each repetition adds less than the previous one. */
+const weighTerms = (counts: TermCounts, idf: (term: string) => number): ReadonlyMap<string, number> =>
+  new Map([...counts].map(([term, count]) => [term, (1 + Math.log(count)) * idf(term)]))
+
+/** Cosine of two vectors; exactly 1 for equal ones. */
 function cosineSimilarity(left: ReadonlyMap<string, number>, right: ReadonlyMap<string, number>): number {
-  if (left.size === 0) return 1
-  let product = 0
-  for (const [term, weight] of left) product += weight * (right.get(term) ?? 0)
-  const norm = (vector: ReadonlyMap<string, number>): number =>
-    Math.sqrt([...vector.values()].reduce((sum, weight) => sum + weight * weight, 0))
-  return product === 0 ? 0 : Math.min(1, product / (norm(left) * norm(right)))
+  let [product, leftSquared, rightSquared] = [0, 0, 0]
+  for (const [term, weight] of left) {
+    const other = right.get(term) ?? 0
+    product += weight * other
+    leftSquared += weight * weight
+    rightSquared += other * other
+  }
+  if (product === leftSquared && leftSquared === rightSquared) return 1
+  return product === 0 ? 0 : Math.min(1, product / Math.sqrt(leftSquared * rightSquared))
 }
 
 type FactFinder = { readonly hasFact: (text: string) => boolean; readonly hasConstraint: (text: string) => boolean }

@@ -28,6 +28,7 @@ import {
   toIsoTime,
 } from '../sessions.ts'
 import type { HandoffDeps, OperationContext } from '../settings.ts'
+import { toTextMessages } from '../textMessage.ts'
 import { collectMaterial, findRelatedSessions, type RelatedSession } from './material.ts'
 import { learnWeights, measurePreservation, measurePreservationByCategory } from './preservation.ts'
 import { formatClosing, hashRecord, type SaveMethod } from './record.ts'
@@ -85,7 +86,11 @@ export async function restoreSession(
   context.progress?.(1, 3, `found ${metadata.sessionId}`)
   const messages = await source.readMessages()
   const related = await findRelatedSessions(deps, workspace, source, query)
-  const { material, warnings } = await collectMaterial(deps, { workspace, source, messages, related, budget }, context)
+  const { material, warnings } = await collectMaterial(
+    deps,
+    { workspace, source, messages, related, budget, query },
+    context,
+  )
   throwIfAborted(context.signal, 'Restoring was stopped by the caller. Nothing was changed.')
   context.progress?.(2, 3, `checked ${formatCount(material.files.length, 'file')}`)
   const newSessionId = deps.generateSessionId(clock())
@@ -173,7 +178,7 @@ async function readUpToDate(
   return readSavedSession(deps, workspace, id)
 }
 
-/** Measures how much of the original the restored text preserves, in total and per category. */
+/** Measures how much of what could be shown the restored text shows, in total and per category. */
 function createReport(
   messages: readonly Message[],
   items: readonly ContextItem[],
@@ -181,12 +186,11 @@ function createReport(
   budget: Tokens,
   at: string,
 ): PreservationReport {
+  const texts = toTextMessages(messages).map(({ text }) => text)
   // Items sent by clients occur in no message.
-  const original = [...messages, ...items.filter(({ sources }) => sources.length === 0)]
-    .map(({ content }) => content)
-    .join('\n')
+  const clientItems = items.filter(({ sources }) => sources.length === 0).map(({ content }) => content)
   const byCategory = measurePreservationByCategory(items, ownText)
-  return { ...measurePreservation(original, ownText), budget, at, categories: byCategory }
+  return { ...measurePreservation([...texts, ...clientItems].join('\n'), ownText), budget, at, categories: byCategory }
 }
 
 /** New session that continues a restored one. */

@@ -19,6 +19,7 @@ import {
 } from '../item.ts'
 import { shortHash } from '../rows.ts'
 import { type TextMessage, toTextMessages } from '../textMessage.ts'
+import { findOutcomes, isFailure, type Outcomes } from './outcomes.ts'
 
 export type ExtractOptions = {
   readonly tokenizer: Tokenizer
@@ -43,6 +44,7 @@ const maxMarkedChars = 4_000
 export function extractItems(messages: readonly Message[], options: ExtractOptions): readonly ContextItem[] {
   const textMessages = toTextMessages(messages)
   const anchors = textMessages.map(({ text }) => findAnchors(text))
+  const outcomes = findOutcomes(textMessages.map(({ text }) => text))
   const mentionCounts = countMentions(anchors)
   const tokensAfter = createTokensAfter(textMessages, options.tokenizer)
   const drafts = new Map<string, ItemDraft>()
@@ -51,8 +53,10 @@ export function extractItems(messages: readonly Message[], options: ExtractOptio
     const { id: messageId } = textMessage.message
     const isMarked = options.marked?.has(messageId) === true
     const isLast = index === textMessages.length - 1
+    const current = findItems(textMessage, messageAnchors, isLast).filter((item) => isCurrent(item, index, outcomes))
     const found = [
-      ...findItems(textMessage, messageAnchors, isLast),
+      ...current,
+      ...findNewestResult(textMessage, index, outcomes, current),
       ...(isMarked ? [markedMessageItem(textMessage)] : []),
     ]
     for (const item of found) {
@@ -96,6 +100,28 @@ function findItems({ message, text }: TextMessage, anchors: readonly Anchor[], i
     // Questions of earlier messages have been answered.
     ...(isLast ? findQuestions(text) : []),
   ]
+}
+
+/** Longer items are about more than the outcomes in them. */
+const maxOutcomeLines = 12
+
+/** Checks whether an item states something that was not settled later in the conversation. */
+const isCurrent = ({ category, content, start, end }: FoundItem, message: number, { isSettled }: Outcomes): boolean =>
+  (category !== 'data' && category !== 'task') ||
+  content.split('\n').length > maxOutcomeLines ||
+  !isSettled({ message, start, end })
+
+/** Returns the result of the newest test run if it is in this message and in none of its items. */
+function findNewestResult(
+  { text }: TextMessage,
+  message: number,
+  { newestResult }: Outcomes,
+  items: readonly FoundItem[],
+): readonly FoundItem[] {
+  if (newestResult?.message !== message) return []
+  const { start, end } = newestResult
+  const isKnown = items.some((item) => item.category !== 'file' && item.start <= start && item.end >= end)
+  return isKnown ? [] : [{ category: 'data', content: text.slice(start, end).trim(), start, end }]
 }
 
 /** Keeps a marked message verbatim, in addition to the items found in it. */
@@ -273,7 +299,6 @@ const taskLine = /^\s*(?:[-*+]|\d{1,3}[.)])? ?\[ \] |\b(?:TODO|FIXME)\b/
 const taskHeading =
   /^[\s#*_>-]{0,12}(?:next steps?|remaining|open questions?|to[- ]?dos?|still (?:to do|open)|blocked|follow[- ]?ups?)\b[^.!?]{0,40}$/i
 const listItem = /^\s*(?:[-*+]|\d{1,3}[.)]) \S/
-const failureLine = /(?:^|\s)(?:FAIL(?:ED)?|✗|✖|✘|not ok)(?=[\s:]|$)|\b[1-9]\d{0,5} (?:tests? )?fail(?:ed|ing|ures?)\b/
 const decisionLine =
   /\b(?:decided|decision|agreed|settled on|going with|opted for|we(?:['’]ll| will) (?:use|go with|keep|stick)|let['’]?s (?:use|go with|keep|stick|call)|instead of|rather than)\b/i
 const definitionLine = /^\s*(?:[-*+] |\d{1,3}[.)] )?(?:\*\*[^*\n]{2,60}\*\*|`[^`\n]{2,60}`)\s?(?::|[-–—] )\s?\S/
@@ -309,7 +334,7 @@ function findNotes(
 function classifyLine(line: string, anchors: readonly Anchor[], isBinding: boolean): Category | undefined {
   if (taskLine.test(line)) return 'task'
   // Program output is not a constraint, whatever it contains.
-  if (failureLine.test(line)) return 'data'
+  if (isFailure(line)) return 'data'
   const isConstraint = isBinding && anchors.some(({ kind }) => kind === 'constraint')
   if (isConstraint || decisionLine.test(line) || definitionLine.test(line)) return 'concept'
   return anchors.some(isValue) ? 'data' : undefined
@@ -323,7 +348,7 @@ const isValue = ({ kind, text }: Anchor): boolean =>
 function findFailures(text: string): readonly FoundItem[] {
   return splitFencedLines(text).flatMap(({ start, end, fence }): FoundItem[] => {
     const line = text.slice(start, end)
-    return fence === 'inside' && line.length <= maxNoteChars && failureLine.test(line)
+    return fence === 'inside' && line.length <= maxNoteChars && isFailure(line)
       ? [{ category: 'data', content: line.trim(), start, end }]
       : []
   })

@@ -26,13 +26,27 @@ export function firstNewIndex(
   return Math.max(overlap > 1 || isDistinctiveAt(0) ? overlap : 0, isSameStart ? countRepeatedStart(stored, sent) : 0)
 }
 
-/** Applies `firstNewIndex` to messages. */
-export const indexOfFirstNewMessage = (stored: readonly Fingerprinted[], sent: readonly Fingerprinted[]): number =>
+/** Applies `firstNewIndex` to messages. `knownHashes` are those of the first stored messages before their shortening. */
+export const indexOfFirstNewMessage = (
+  stored: readonly Fingerprinted[],
+  sent: readonly Fingerprinted[],
+  knownHashes: readonly string[] = [],
+): number =>
   firstNewIndex(
-    stored.map(fingerprint),
-    sent.map(fingerprint),
+    hashMessages(stored, knownHashes),
+    hashMessages(sent),
     (index) => sent[index] !== undefined && isDistinctive(sent[index]),
   )
+
+/** Digits of a hash: enough to tell the messages of a session apart, too few to find out an unknown text. */
+const hashDigits = 12
+
+/** Hashes messages; the first ones may be known from before their shortening. */
+export const hashMessages = (
+  messages: readonly Fingerprinted[],
+  knownHashes: readonly string[] = [],
+): readonly string[] =>
+  messages.map((message, index) => knownHashes[index] ?? fingerprint(message).slice(0, hashDigits))
 
 const minDistinctiveChars = 40
 

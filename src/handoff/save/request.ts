@@ -29,7 +29,16 @@ export type SaveRequest = {
   readonly sessionId?: string
   /** Session that this one continues. */
   readonly continues?: string
+  /**
+   * `needed` stores only the lines of the messages that a restore is likely to show, not the full transcript. Default: as
+   * in the last save of the session, else `all`.
+   */
+  readonly keep?: Keep
 }
+
+/** Parts of a conversation that a save can keep. */
+export const keeps = ['all', 'needed'] as const
+export type Keep = (typeof keeps)[number]
 
 /**
  * Validated save request with timestamps. Secrets are masked everywhere except in `messages`, which the memory masks.
@@ -46,6 +55,7 @@ export type ParsedSave = {
   readonly workspaceState: WorkspaceState | undefined
   readonly title: string | undefined
   readonly continues: string | undefined
+  readonly keep: Keep | undefined
 }
 
 /** Maximum number of items, and of files, per request. */
@@ -68,6 +78,12 @@ export async function parseSaveRequest(
       'There is nothing to save. Give conversationContext or messages, or the sessionId of a session to save again.',
       { param: 'conversationContext' },
     )
+  checkOption(
+    'keep',
+    request.keep,
+    request.keep === undefined || keeps.includes(request.keep),
+    `one of ${keeps.join(', ')}`,
+  )
   const tokens = tokenCount === undefined ? undefined : parseTokenCount(tokenCount)
   for (const [param, list] of Object.entries({ contextItems, fileReferences }))
     checkOption(param, list.length, list.length <= maxListLength, `a list of at most ${maxListLength}`)
@@ -97,6 +113,7 @@ export async function parseSaveRequest(
     workspaceState: workspaceState === undefined ? undefined : await maskJson(workspaceState),
     title: title === undefined ? undefined : await memory.mask(key, title),
     continues,
+    keep: request.keep,
   }
 }
 

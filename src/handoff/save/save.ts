@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { measureMessage } from '../../context/render.ts'
 import { parseMessage } from '../../domain/chat.ts'
-import { formatMessageId, type Message, type Tokens } from '../../domain/entry.ts'
+import type { Message, Tokens } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
+import type { EntityDraft } from '../../graph/types.ts'
 import { internalsOf } from '../../memory.ts'
 import { throwIfAborted } from '../../portable/abort.ts'
 import { formatCount } from '../../text/formatCount.ts'
@@ -13,6 +13,8 @@ import { deleteSessionRows } from '../retention.ts'
 import {
   draftMarkerId,
   fileId,
+  markEntity,
+  metadataFromRow,
   type Restoration,
   type SessionDraft,
   toGraphRows,
@@ -21,6 +23,8 @@ import {
 } from '../rows.ts'
 import {
   assertIdAvailable,
+  findSessionRow,
+  readMessageHashes,
   readSavedSession,
   type SavedSession,
   sessionExists,
@@ -29,7 +33,8 @@ import {
 } from '../sessions.ts'
 import type { HandoffDeps, OperationContext } from '../settings.ts'
 import { buildDraft, type DraftInput } from './draft.ts'
-import { fingerprint, indexOfFirstNewMessage } from './newMessages.ts'
+import { type LeftOut, shortenedOperationId, shortenMessages, toMessages, toNeededDraft } from './keepNeeded.ts'
+import { fingerprint, hashMessages, indexOfFirstNewMessage } from './newMessages.ts'
 import { isClientItem, type ParsedSave, parseSaveRequest, type SaveRequest } from './request.ts'
 
 export type SaveResult = {
@@ -46,6 +51,8 @@ export type SaveResult = {
   readonly items: number
   readonly files: number
   readonly continues?: string
+  /** Present if only the needed lines of the messages are kept: what this save left out. */
+  readonly leftOut?: LeftOut
   /** Ids of other sessions named in the conversation. */
   readonly references: readonly string[]
   /** The store failed: the session is held in memory and retried. It is not saved yet. */
@@ -99,6 +106,9 @@ async function writeSession(deps: HandoffDeps, parsed: ParsedSave, context: Oper
     if (required !== undefined && !(await sessionExists(deps, workspace, required))) throw sessionNotFound(required)
   await assertIdAvailable(deps, workspace, id)
   if (parsed.messages.length > 0) await markDraftSession(deps, workspace, id)
+  const row = parsed.isNew ? undefined : await findSessionRow(deps, workspace, id)
+  const keep = parsed.keep ?? (row === undefined ? undefined : metadataFromRow(row).keep)
+  if (keep === 'needed') return writeNeeded(deps, parsed, epoch, context)
   const added = await appendNewMessages(deps, parsed, epoch, context)
   context.progress?.(1, 5, `stored ${formatCount(added, 'message')}`)
   for (;;) {
@@ -116,6 +126,52 @@ async function writeSession(deps: HandoffDeps, parsed: ParsedSave, context: Oper
     context.progress?.(5, 5, 'saved')
     return toResult(draft, added, warnings)
   }
+}
+
+/**
+ * Saves a session without its full transcript: derives everything from the full messages, stores the needed lines, and
+ * forgets messages that were stored in full. They are forgotten last, so that an interruption loses nothing.
+ */
+async function writeNeeded(
+  deps: HandoffDeps,
+  parsed: ParsedSave,
+  epoch: number,
+  context: OperationContext,
+): Promise<SaveResult> {
+  const { memory } = deps
+  const { workspace, id } = parsed
+  const key = sessionKey(workspace, id)
+  const before = await readSavedSession(deps, workspace, id)
+  const { startedAt, lastSequence } = await internalsOf(memory).sessions.readHead(key, 0)
+  const stored = await memory.transcript(key)
+  const knownHashes = await readMessageHashes(deps, workspace, id)
+  const sent = parsed.messages.map((message, index) => parseMessage(message, index, parsed.at))
+  const added = sent.slice(indexOfFirstNewMessage(stored, sent, knownHashes))
+  const messages = [...stored, ...(await toMessages(memory, key, stored, added))]
+  const input = { parsed, before, messages, startedAt: startedAt || parsed.at }
+  const { draft, warnings } = await buildDraft(deps, input, context)
+  const { shortened, leftOut } = shortenMessages(deps, messages.slice(knownHashes.length))
+  const ids = stored.slice(0, knownHashes.length).map((message) => message.id)
+  for (let index = 0; index < shortened.length; index += messagesPerAppend) {
+    throwIfAborted(context.signal, 'Saving was stopped by the caller. Save the same conversation again to finish.')
+    const batch = shortened.slice(index, index + messagesPerAppend)
+    const operationId = shortenedOperationId(batch, lastSequence + index)
+    ids.push(...(await memory.append(key, batch, { operationId, epoch })).map((message) => message.id))
+  }
+  const replaced = stored.slice(knownHashes.length).map((message) => message.id)
+  if (replaced.length > 0) await memory.forget({ key: `${workspace}:${id}`, messageIds: replaced })
+  const needed = toNeededDraft(deps, draft, messages, { ids, hashes: hashMessages(messages, knownHashes) })
+  const newIds = new Map(messages.map((message, index) => [message.id, ids[index] ?? message.id]))
+  const marks = (before?.markedMessages ?? []).flatMap((message) => newIds.get(message) ?? [])
+  await writeRows(
+    deps,
+    needed,
+    before,
+    marks.map((message) => markEntity(id, message)),
+  )
+  if ((await internalsOf(memory).sessions.readHead(key, 0)).messages === 0) await rollBackDeleted(deps, workspace, id)
+  context.progress?.(5, 5, 'saved')
+  return { ...toResult(needed, added.length, warnings), leftOut }
 }
 
 /** Fields of a session that clients set and that are not derived from its messages. */
@@ -138,7 +194,12 @@ async function rollBackDeleted({ graph }: HandoffDeps, workspace: string, id: st
 }
 
 /** Writes the rows of a session and deletes rows of items and files it no longer has. */
-async function writeRows(deps: HandoffDeps, draft: SessionDraft, before: SavedSession | undefined): Promise<void> {
+async function writeRows(
+  deps: HandoffDeps,
+  draft: SessionDraft,
+  before: SavedSession | undefined,
+  marks: readonly EntityDraft[] = [],
+): Promise<void> {
   const { workspace, id } = draft
   const rows = toGraphRows(draft)
   const currentIds = new Set(rows.entities.map((entity) => entity.id))
@@ -148,7 +209,7 @@ async function writeRows(deps: HandoffDeps, draft: SessionDraft, before: SavedSe
   ]
   await deps.graph.write(workspace, {
     ...rows,
-    entities: [...rows.entities, ...(await missingWorkspaceRow(deps, workspace))],
+    entities: [...rows.entities, ...marks, ...(await missingWorkspaceRow(deps, workspace))],
     deleteEntities: [draftMarkerId(id), ...previousIds.filter((rowId) => !currentIds.has(rowId))],
   })
 }
@@ -170,11 +231,12 @@ async function dropMissingPredecessor(deps: HandoffDeps, parsed: ParsedSave): Pr
  * of the same messages store them once.
  */
 async function appendNewMessages(
-  { memory }: HandoffDeps,
+  deps: HandoffDeps,
   { workspace, id, messages, at }: ParsedSave,
   epoch: number,
   { signal }: OperationContext,
 ): Promise<number> {
+  const { memory } = deps
   const key = sessionKey(workspace, id)
   // `last` is read before the transcript: messages stored in between then appear in the transcript. It counts forgotten
   // messages, so that a forgotten message can be stored again.
@@ -182,7 +244,7 @@ async function appendNewMessages(
   const stored = await memory.transcript(key)
   const parsedMessages = messages.map((message, index) => parseMessage(message, index, at))
   const fingerprints = parsedMessages.map(fingerprint)
-  const from = indexOfFirstNewMessage(stored, parsedMessages)
+  const from = indexOfFirstNewMessage(stored, parsedMessages, await readMessageHashes(deps, workspace, id))
   for (let index = from; index < messages.length; index += messagesPerAppend) {
     throwIfAborted(
       signal,
@@ -213,18 +275,9 @@ async function previewSave(
       ? await (parsed.isNew ? [] : memory.transcript(key).catch(() => []))
       : await pendingPreview.readMessages()
   const parsedMessages = parsed.messages.map((message, index) => parseMessage(message, index, at))
-  const from = indexOfFirstNewMessage(stored, parsedMessages)
-  const messages = [...stored]
-  for (const message of parsedMessages.slice(from)) {
-    const sequence = (messages.at(-1)?.sequence ?? 0) + 1
-    messages.push({
-      kind: 'message',
-      id: formatMessageId(sequence),
-      sequence,
-      offset: 0,
-      ...measureMessage(memory.tokenizer, await memory.maskMessage(key, message)),
-    })
-  }
+  const knownHashes = await readMessageHashes(deps, workspace, id).catch(() => [])
+  const from = indexOfFirstNewMessage(stored, parsedMessages, knownHashes)
+  const messages = [...stored, ...(await toMessages(memory, key, stored, parsedMessages.slice(from)))]
   const input: DraftInput = { parsed, before, messages, startedAt: at }
   // Uses no graph, providers or files: the store may be completely unavailable.
   const offlineDeps = { ...deps, graph: emptyGraph, providers: undefined, files: undefined }

@@ -102,6 +102,7 @@ export const metadata = z.object({
   messageCount: z.int(),
   summary: z.string(),
   continuedFrom: z.string().optional(),
+  keep: z.literal('needed').optional().describe('Only the needed lines are stored, not the full transcript'),
   unsaved: z.literal(true).optional().describe('Has new messages and is not summarized yet'),
   degraded: degradedSchema,
 })

@@ -3,7 +3,8 @@ import type { MessageInput } from '../../domain/chat.ts'
 import { formatChain } from '../../handoff/chain.ts'
 import type { SessionDetails } from '../../handoff/handoff.ts'
 import { notDurableNotice } from '../../handoff/restore/record.ts'
-import type { SaveRequest } from '../../handoff/save/request.ts'
+import { formatLeftOut } from '../../handoff/save/keepNeeded.ts'
+import { keeps, type SaveRequest } from '../../handoff/save/request.ts'
 import type { SaveResult } from '../../handoff/save/save.ts'
 import { clip } from '../../text/clip.ts'
 import { formatCount } from '../../text/formatCount.ts'
@@ -56,6 +57,12 @@ const saveSession = defineTool({
     title: z.string().max(200).optional().describe('The title of the session; its first words if omitted'),
     sessionId: sessionId.optional().describe('The session of this chat, if it has one already'),
     continues: sessionId.optional().describe('The session that this one continues'),
+    keep: z
+      .enum(keeps)
+      .optional()
+      .describe(
+        'needed: store only the lines that restoring is likely to need, not the full transcript. As in the last save of the session if omitted, else all',
+      ),
   }),
   output: z.object({
     sessionId: z.string(),
@@ -69,6 +76,10 @@ const saveSession = defineTool({
     items: z.int(),
     files: z.int(),
     continues: z.string().optional(),
+    leftOut: z
+      .object({ messages: z.int(), tokens })
+      .optional()
+      .describe('With keep: needed, the shortened messages and the tokens left out of them'),
     references: z.array(z.string()).describe('Other sessions it mentions'),
     degraded: degradedSchema,
     warnings,
@@ -94,7 +105,8 @@ function formatSaveResult(saved: SaveResult): string {
     saved.degraded === undefined
       ? `Saved as ${id}: ${contents}.`
       : `NOT saved yet: the store fails. ${id} is in memory (${contents}) and will be written when the store works again. It is lost if this server stops before.`
-  return [status, ...saved.warnings.map((warning) => `Warning: ${warning}`)].join('\n')
+  const leftOut = saved.leftOut === undefined ? [] : [formatLeftOut(saved.leftOut)]
+  return [status, ...leftOut, ...saved.warnings.map((warning) => `Warning: ${warning}`)].join('\n')
 }
 
 /** Length of item contents in the structured result of restore_session; the text has them in full. */
@@ -238,7 +250,7 @@ function formatDetails(details: SessionDetails): string {
     ...(measured === undefined
       ? []
       : [
-          `Restored ${measured.at} into ${formatCount(measured.budget, 'token')}: ${percent(measured.similarity)} of the meaning, ${percent(measured.facts)} of the facts`,
+          `Restored ${measured.at} into ${formatCount(measured.budget, 'token')}: ${percent(measured.similarity)} similar in wording, ${percent(measured.facts)} of the names, numbers and constraints`,
         ]),
   ].join('\n')
 }
