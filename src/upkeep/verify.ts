@@ -72,6 +72,7 @@ const minJudgedTerms = 6
 /** Share of sentences and phrases that may be repeated. */
 const maxRepeatedShare = 0.25
 const minJudgedPhrases = 20
+const minJudgedWords = 4
 
 /** Finds anchors and constraints of messages that a text omits. */
 export const findLosses = (text: string, messages: readonly SummaryMessage[]): readonly Loss[] =>
@@ -189,23 +190,32 @@ function wordGrams(text: string): ReadonlySet<string> {
 
 /** True if sentences or phrases occur again and again, and more often than in the source: the model was in a loop. */
 function repeatsItself(text: string, source: string): boolean {
-  const split = (of: string): readonly string[] => splitSentences(of).map((sentence) => sentence.text.toLowerCase())
-  const known = new Map<string, number>()
-  for (const sentence of split(source)) known.set(sentence, (known.get(sentence) ?? 0) + 1)
-  const sentences = split(text)
-  const counts = new Map<string, number>()
-  for (const sentence of sentences) counts.set(sentence, (counts.get(sentence) ?? 0) + 1)
-  const repeated = [...counts].reduce(
-    (sum, [sentence, count]) => sum + Math.max(0, count - Math.max(1, known.get(sentence) ?? 0)),
-    0,
-  )
-  const own = sentences.filter((sentence) => !known.has(sentence)).join(' ')
-  const words = own.match(/[\p{L}\p{N}]+/gu) ?? []
-  const phrases = words.slice(3).map((_, at) => words.slice(at, at + 4).join(' '))
+  const sentencesOf = (of: string): readonly string[] =>
+    splitSentences(of).flatMap(({ text: sentence }) => {
+      const bare = sentence.toLowerCase().replace(speakerLabel, '')
+      return countWords(bare) < minJudgedWords ? [] : [bare]
+    })
+  const [sentences, phrases] = [sentencesOf(text), phrasesOf(text)]
+  const repeated = countRepeated(sentences, sentencesOf(source))
+  if (repeated >= 2 && repeated > maxRepeatedShare * sentences.length) return true
   return (
-    (repeated >= 2 && repeated > maxRepeatedShare * sentences.length) ||
-    (phrases.length >= minJudgedPhrases && new Set(phrases).size < (1 - maxRepeatedShare) * phrases.length)
+    phrases.length >= minJudgedPhrases && countRepeated(phrases, phrasesOf(source)) > maxRepeatedShare * phrases.length
   )
+}
+
+/** All runs of four words. */
+function phrasesOf(text: string): readonly string[] {
+  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+  return words.slice(3).map((_, at) => words.slice(at, at + 4).join(' '))
+}
+
+/** Counts the occurrences of items beyond the first, and beyond those in the source. */
+function countRepeated(items: readonly string[], source: readonly string[]): number {
+  const counts = new Map(items.map((item) => [item, 0]))
+  for (const item of items) counts.set(item, (counts.get(item) ?? 0) + 1)
+  const allowed = new Map(items.map((item) => [item, 0]))
+  for (const item of source) if (allowed.has(item)) allowed.set(item, (allowed.get(item) ?? 0) + 1)
+  return [...counts].reduce((sum, [item, count]) => sum + Math.max(0, count - Math.max(1, allowed.get(item) ?? 0)), 0)
 }
 
 /** Finds out if a summary says little of what was said, or mostly something else. */
