@@ -139,7 +139,7 @@ export class ContextBuilder {
     const findPeriod = () => this.#parsePeriod(question)
     const recalled = reader.recall(question, { limit: maxRecalled, findPeriod, budget })
     const embedQuestion = () => this.#embedQuestion(key, question)
-    return this.#finishQuery(recalled, recalled.next(), { key, masker: undefined, embedQuestion })
+    return this.#finishQuery(recalled, recalled.next(), { key, person: undefined, masker: undefined, embedQuestion })
   }
 
   /** Returns the validated budget. */

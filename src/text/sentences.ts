@@ -105,7 +105,8 @@ function isAbbreviation(text: string, from: number, at: number): boolean {
   if (/^[A-Z]$/.test(word) && word !== 'I') return true
   if (/^\d{1,3}$/.test(word)) return start - from < 40 && text.slice(from, start).trim() === ''
   if (/^(?:[A-Z]\.){1,3}[A-Z]$/.test(word)) return true
-  return abbreviations.has(word.toLowerCase())
+  // `ms` after a number is a unit.
+  return word !== 'ms' && abbreviations.has(word.toLowerCase())
 }
 
 /** Tells whether a lower-case letter follows the stop, so that the sentence goes on. */

@@ -17,7 +17,6 @@ import {
   type DraftDeps,
   draftFacts,
   draftSummary,
-  extractionInstructions,
   factsByRules,
   type SummaryDraft,
   type SummaryInput,
@@ -27,6 +26,7 @@ import { isModelFault } from './modelCall.ts'
 import { optimize } from './optimizer/optimizer.ts'
 import { optimizerRuns, type StepOutcome } from './outcome.ts'
 import { hourOfSummary, hourSummaryId, maxSummaryTokens, summariesOfTier, type UpkeepStep } from './plan.ts'
+import { extractionInstructions } from './prompts.ts'
 
 type PerformDeps = DraftDeps & {
   readonly profile: Profile

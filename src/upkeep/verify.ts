@@ -1,27 +1,52 @@
 import type { Source } from '../domain/entry.ts'
-import { type Anchor, type AnchorKind, findAnchors, isCompoundWord } from '../text/anchors.ts'
+import { type AnchorKind, findAnchors, isCompoundWord } from '../text/anchors.ts'
+import { splitSentences } from '../text/sentences.ts'
+import { findClaimFaults } from './summarise/claims.ts'
+import { contentTerms } from './summarise/clauses.ts'
 import {
   createConstraintFinder,
   createTextFinder,
+  createValueFinder,
   isNameable,
   mentionWeight,
   missingNames,
   rankNames,
 } from './summarise/coverage.ts'
 import { blankQuotations, findInjections } from './summarise/injectionCheck.ts'
-import { renderPieces, splitEarlierSummary, splitIntoPieces } from './summarise/pieces.ts'
+import { cleanModelText, dropUnfinished, trimToTarget } from './summarise/modelText.ts'
 import { findLargest } from './summarise/select.ts'
-import { countWords, fitsTarget, type SummaryMessage, type SummaryTarget } from './summarise/summary.ts'
+import { indexSource, type SourceIndex } from './summarise/sourceIndex.ts'
+import {
+  countWords,
+  fitsTarget,
+  type NamedEntity,
+  type SummaryMessage,
+  type SummaryTarget,
+} from './summarise/summary.ts'
 import { runSync, type Work } from './work.ts'
 
 /** Content that a summary omits, and the message that still has it. */
 export type Loss = { readonly kind: AnchorKind; readonly text: string; readonly source: Source }
 
-type VerifyFailure = 'empty' | 'too short' | 'longer' | 'invented' | 'uncovered' | 'echo' | 'over target' | 'markup'
+export type VerifyFailure =
+  | 'empty'
+  | 'too short'
+  | 'longer'
+  | 'invented'
+  | 'misplaced'
+  | 'stale'
+  | 'negated'
+  | 'uncovered'
+  | 'no content'
+  | 'off topic'
+  | 'repetition'
+  | 'echo'
+  | 'over target'
+  | 'markup'
 
-export type VerifyResult =
-  | { readonly ok: true }
-  | { readonly ok: false; readonly why: VerifyFailure; readonly detail: string }
+export type VerifyFault = { readonly why: VerifyFailure; readonly detail: string }
+/** A summary and its faults; it may be committed if there are none. */
+type VerifiedText = { readonly text: string; readonly faults: readonly VerifyFault[] }
 
 /** Source of a model's summary, the built-in summary of the same source, and the instructions of the prompt. */
 export type VerifyInput = {
@@ -34,8 +59,20 @@ export type VerifyInput = {
 
 /** This many consecutive words of the instructions count as an echo. */
 const echoWords = 8
-/** Limits the constraints that are added to one summary. */
+/** Limits the constraints and the names that are added to one summary. */
 const maxAddedConstraints = 32
+const maxAddedNames = 16
+/** Share of the content words of the built-in summary that a summary needs, and the most it needs. */
+const minContentShare = 0.25
+const maxNeededTerms = 8
+/** Share of the content words of a summary that must be words of the source. */
+const minKnownShare = 0.35
+/** Fewer content words than this are too few to tell the topic. */
+const minJudgedTerms = 6
+/** Share of sentences and phrases that may be repeated. */
+const maxRepeatedShare = 0.25
+const minJudgedPhrases = 20
+const minJudgedWords = 4
 
 /** Finds anchors and constraints of messages that a text omits. */
 export const findLosses = (text: string, messages: readonly SummaryMessage[]): readonly Loss[] =>
@@ -62,36 +99,62 @@ export function* findLossesInSteps(text: string, messages: readonly SummaryMessa
 const isBinding = ({ role }: SummaryMessage): boolean => role === 'user' || role === 'system'
 
 /**
- * Checks a model's summary against its source and against the coverage of the built-in summary. Fails if it is empty,
- * markup, too long or too short, repeats the instructions, invents anchors, or covers less than the built-in summary.
+ * Makes the best of a model's reply: extracts the summary, trims it, checks its statements, and adds what it lacks.
+ * Content is checked before anything is added, because the additions would hide what the model got wrong.
  */
-export function* verifySummary(candidate: string, input: VerifyInput): Work<VerifyResult> {
-  const text = candidate.trim()
-  const source = sourceText(input)
-  if (text === '') return reject('empty', 'the text is empty')
-  if (isMarkup(text)) return reject('markup', 'it is HTML, JSON or code instead of prose')
-  if (!fitsTarget(text, input.target)) return reject('over target', `it has ${countWords(text)} words`)
-  if (text.length >= source.length || countWords(text) >= countWords(source))
-    return reject('longer', 'it is no shorter than its source')
-  const echo = findEcho(text, input.prompt, source)
-  if (echo !== undefined) return reject('echo', echo)
-  yield source.length
-  const invented = findInvented(text, source, input.messages)
-  if (invented !== undefined) return reject('invented', invented)
-  yield source.length
-  const uncovered = yield* findUncovered(text, input)
-  if (uncovered !== undefined) return reject('uncovered', uncovered)
-  return countWords(text) < minWords(input) ? reject('too short', `it has ${countWords(text)} words`) : { ok: true }
+export function* reviewReply(reply: string, input: VerifyInput): Work<VerifiedText> {
+  const clean = dropUnfinished(cleanModelText(reply))
+  const text = trimToTarget(clean, input.target, weighSentence) ?? clean
+  const faults = yield* findFaults(text, input)
+  if (faults.length > 0) return { text, faults }
+  const repaired = yield* repairSummary(text, input)
+  return { text: repaired, faults: yield* findGaps(repaired, input) }
 }
 
-const reject = (why: VerifyFailure, detail: string): VerifyResult => ({ ok: false, why, detail })
+/** Checks a summary against its source and against the coverage of the built-in summary. */
+export function* verifySummary(candidate: string, input: VerifyInput): Work<readonly VerifyFault[]> {
+  const text = candidate.trim()
+  const faults = yield* findFaults(text, input)
+  return faults.length > 0 ? faults : yield* findGaps(text, input)
+}
+
+/**
+ * Finds wrong content: text that is empty, markup, too long, or repeats itself or the instructions; that says nothing,
+ * invents, misplaces or reverses statements, or states replaced values as current ones.
+ */
+function* findFaults(text: string, input: VerifyInput): Work<readonly VerifyFault[]> {
+  const form = findFormFault(text, input)
+  if (form !== undefined) return [form]
+  const index = yield* indexSource(input.messages, input.previous)
+  const content = findContentFault(text, index, input.baseline)
+  return [...(yield* findClaimFaults(text, index)), ...(content === undefined ? [] : [content])]
+}
+
+/** Finds missing content: less coverage or fewer words than the built-in summary. */
+function* findGaps(text: string, input: VerifyInput): Work<readonly VerifyFault[]> {
+  const uncovered = yield* findUncovered(text, input)
+  if (uncovered.length > 0) return uncovered.map((detail) => ({ why: 'uncovered', detail }))
+  const source = sourceText(input)
+  if (text.length >= source.length || countWords(text) >= countWords(source)) return [longer]
+  return countWords(text) < minWords(input) ? [{ why: 'too short', detail: `it has ${countWords(text)} words` }] : []
+}
+
+const longer = { why: 'longer', detail: 'it is no shorter than its source' } as const
+
+/** Finds a fault of the whole text, without which the others cannot be found. */
+function findFormFault(text: string, input: VerifyInput): VerifyFault | undefined {
+  const source = sourceText(input)
+  if (text === '') return { why: 'empty', detail: 'the text is empty' }
+  if (isMarkup(text)) return { why: 'markup', detail: 'it is HTML, JSON or code instead of prose' }
+  if (!fitsTarget(text, input.target)) return { why: 'over target', detail: `it has ${countWords(text)} words` }
+  if (text.length >= source.length || countWords(text) >= countWords(source)) return longer
+  const echo = findEcho(text, input.prompt, source)
+  if (echo !== undefined) return { why: 'echo', detail: echo }
+  return repeatsItself(text, source) ? { why: 'repetition', detail: 'it repeats its own sentences' } : undefined
+}
 
 /** Minimum number of words: that of the target, or of the built-in summary if that is shorter. */
 const minWords = ({ target, baseline }: VerifyInput): number => Math.min(target.words?.[0] ?? 0, countWords(baseline))
-
-/** True if a candidate is so short that repairing it would replace it. */
-export const isTooThin = (candidate: string, input: VerifyInput): boolean =>
-  countWords(candidate) < Math.min(minWords(input), countWords(input.baseline)) / 2
 
 const sourceText = ({ messages, previous }: Pick<VerifyInput, 'messages' | 'previous'>): string =>
   [previous ?? '', ...messages.map(({ name, content }) => (name === undefined ? content : `${name}: ${content}`))]
@@ -125,48 +188,89 @@ function wordGrams(text: string): ReadonlySet<string> {
   )
 }
 
-/** Finds the first identifier, number or date that is not in the source. */
-function findInvented(text: string, source: string, messages: readonly SummaryMessage[]): string | undefined {
-  const has = createTextFinder(source.toLowerCase())
-  const atoms = new Set([...dateAtoms(source), ...messages.flatMap(({ at }) => dateAtoms(new Date(at).toUTCString()))])
-  const numbers = new Set((source.match(/\d[\d.,'’_]*/g) ?? []).map(digitsOf))
-  const isSaid = ({ kind, text: name }: Anchor): boolean => {
-    if (has(name.toLowerCase())) return true
-    // Dates and numbers may be formatted differently.
-    if (kind === 'date') return dateAtoms(name).every((atom) => atoms.has(atom))
-    return kind === 'number' && (name.match(/\d[\d.,'’_]*/g) ?? []).every((number) => numbers.has(digitsOf(number)))
-  }
-  const isClaim = (anchor: Anchor): boolean =>
-    anchor.kind !== 'name' && anchor.kind !== 'constraint' && !isCompoundWord(anchor)
-  return findAnchors(text).find((anchor) => isClaim(anchor) && !isSaid(anchor))?.text
+/** True if sentences or phrases occur again and again, and more often than in the source: the model was in a loop. */
+function repeatsItself(text: string, source: string): boolean {
+  const sentencesOf = (of: string): readonly string[] =>
+    splitSentences(of).flatMap(({ text: sentence }) => {
+      const bare = sentence.toLowerCase().replace(speakerLabel, '')
+      return countWords(bare) < minJudgedWords ? [] : [bare]
+    })
+  const [sentences, phrases] = [sentencesOf(text), phrasesOf(text)]
+  const repeated = countRepeated(sentences, sentencesOf(source))
+  if (repeated >= 2 && repeated > maxRepeatedShare * sentences.length) return true
+  return (
+    phrases.length >= minJudgedPhrases && countRepeated(phrases, phrasesOf(source)) > maxRepeatedShare * phrases.length
+  )
 }
 
-const digitsOf = (number: string): string => number.replace(/\D/g, '')
-/** Reduces words to three letters and normalises numbers, so that `September 3rd`, `3 Sep.` and `03/09` match. */
-const dateAtoms = (text: string): string[] =>
-  (text.toLowerCase().match(/\d+|\p{L}{3,}/gu) ?? []).map((atom) =>
-    /^\d/.test(atom) ? String(Number(atom)) : atom.slice(0, 3),
-  )
+/** All runs of four words. */
+function phrasesOf(text: string): readonly string[] {
+  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+  return words.slice(3).map((_, at) => words.slice(at, at + 4).join(' '))
+}
 
-/** Finds the first anchor that only the built-in summary covers, if the text covers less by weight. */
-function* findUncovered(text: string, input: VerifyInput): Work<string | undefined> {
-  const [constraint] = yield* findMissingConstraints(text, input)
-  if (constraint !== undefined) return constraint.clause
-  const [has, baselineHas] = [createTextFinder(text), createTextFinder(input.baseline)]
+/** Counts the occurrences of items beyond the first, and beyond those in the source. */
+function countRepeated(items: readonly string[], source: readonly string[]): number {
+  const counts = new Map(items.map((item) => [item, 0]))
+  for (const item of items) counts.set(item, (counts.get(item) ?? 0) + 1)
+  const allowed = new Map(items.map((item) => [item, 0]))
+  for (const item of source) if (allowed.has(item)) allowed.set(item, (allowed.get(item) ?? 0) + 1)
+  return [...counts].reduce((sum, [item, count]) => sum + Math.max(0, count - Math.max(1, allowed.get(item) ?? 0)), 0)
+}
+
+/** Finds out if a summary says little of what was said, or mostly something else. */
+function findContentFault(
+  text: string,
+  { clauses, words, capitalisesNouns }: SourceIndex,
+  baseline: string,
+): VerifyFault | undefined {
+  const names = new Set(clauses.flatMap((clause) => [...clause.names]))
+  const salient = new Set(
+    clauses.flatMap(({ terms, names: own }) => [...terms].filter((term) => capitalisesNouns || !own.has(term))),
+  )
+  const said = clauses.length === 0 ? new Set<string>() : new Set(clauses.flatMap(({ terms }) => [...terms]))
+  const own = [...new Set(contentTerms(withoutNames(text)))]
+  const known = own.filter((term) => said.has(term) || words.has(term) || names.has(term))
+  const needed = Math.min(
+    maxNeededTerms,
+    Math.ceil(minContentShare * contentTerms(withoutNames(baseline)).filter((term) => salient.has(term)).length),
+  )
+  if (own.filter((term) => salient.has(term)).length < needed)
+    return { why: 'no content', detail: 'it says too little of what was said' }
+  const isForeign = own.length >= minJudgedTerms && known.length < minKnownShare * own.length
+  return isForeign ? { why: 'off topic', detail: 'it is about something else' } : undefined
+}
+
+/** Removes paths, identifiers and words in capitals: a list of them is no summary. */
+function withoutNames(text: string): string {
+  let result = text
+  for (const { kind, start, end } of findAnchors(text))
+    if (kind === 'url' || kind === 'path' || kind === 'identifier')
+      result = result.slice(0, start) + ' '.repeat(end - start) + result.slice(end)
+  return result.replace(/(?<![\p{L}])\p{Lu}{2,}(?![\p{L}])/gu, ' ')
+}
+
+/** Finds constraints that only the built-in summary has, and names if the text covers less of them by weight. */
+function* findUncovered(text: string, input: VerifyInput): Work<readonly string[]> {
+  const constraints = (yield* findMissingConstraints(text, input)).map(({ clause }) => clause)
+  const [has, baselineHas] = [createValueFinder(text), createValueFinder(input.baseline)]
   let [covered, needed] = [0, 0]
-  let missing: string | undefined
+  const missing: string[] = []
   for (const [name, weight] of yield* countMentions(withPreviousSummary(input))) {
     const [isHere, isThere] = [has(name), baselineHas(name)]
     if (isHere) covered += weight
     if (isThere) needed += weight
-    if (isThere && !isHere) missing ??= name
+    if (isThere && !isHere) missing.push(name)
   }
-  return covered < needed - 1e-9 ? missing : undefined
+  return [...constraints, ...(covered < needed - 1e-9 ? missing : [])]
 }
 
 /** Prepends the previous summary as a user message: a new summary must cover it as well. */
 const withPreviousSummary = ({ messages, previous }: VerifyInput): readonly SummaryMessage[] =>
   previous === undefined ? messages : [{ id: '', sequence: 0, at: 0, role: 'user', content: previous }, ...messages]
+
+const otherSpeaker = /^(?:Assistant|Tool|Note): /
+const speakerLabel = /^[\p{L}\p{N}][^:\n]{0,39}: /u
 
 /** Finds user constraints that the built-in summary has and a text lacks, each with its sentence. */
 function* findMissingConstraints(
@@ -174,17 +278,23 @@ function* findMissingConstraints(
   { messages, previous, baseline }: VerifyInput,
 ): Work<readonly { readonly clause: string; readonly line: string }[]> {
   const [hasConstraint, baselineHasConstraint] = [createConstraintFinder(text), createConstraintFinder(baseline)]
-  const earlier = splitEarlierSummary(
-    previous === undefined ? undefined : { text: previous, sources: [] },
-  ).pieces.filter(({ isPerson }) => isPerson)
   const missing: { clause: string; line: string }[] = []
-  for (const piece of [...earlier, ...(yield* splitIntoPieces(messages.filter(isBinding), 0))]) {
-    for (const { kind, text: clause } of findAnchors(piece.text))
-      if (kind === 'constraint' && baselineHasConstraint(clause) && !hasConstraint(clause))
-        missing.push({ clause, line: renderPieces([piece], []) })
-    yield piece.text.length
+  const collect = (content: string, label: string): void => {
+    for (const { text: sentence } of splitSentences(content))
+      for (const { kind, text: clause } of findAnchors(sentence))
+        if (kind === 'constraint' && baselineHasConstraint(clause) && !hasConstraint(clause))
+          missing.push({ clause, line: `${label}${sentence.replace(/^[-*•#>\s]+/, '').replace(/\s+/g, ' ')}` })
   }
-  return missing
+  let isOther = false
+  for (const line of (previous ?? '').split('\n')) {
+    if (speakerLabel.test(line)) isOther = otherSpeaker.test(line)
+    if (!isOther) collect(line, '')
+  }
+  for (const message of messages.filter(isBinding)) {
+    collect(message.content, message.role === 'user' ? 'User: ' : 'Note: ')
+    yield message.content.length
+  }
+  return missing.filter(({ line }) => findInjections(line).length === 0)
 }
 
 /** Weighs names and numbers by the speakers and the number of their mentions. */
@@ -199,19 +309,37 @@ function* countMentions(messages: readonly SummaryMessage[]): Work<ReadonlyMap<s
   return new Map([...mentions].map(([name, sum]) => [name, Math.log(1 + sum)]))
 }
 
-/** Adds missing constraints and names of the source to a model's summary, as far as the target allows. */
+/** Adds missing constraints and names of the source to a model's summary, one per line, as far as the target allows. */
 export function* repairSummary(candidate: string, input: VerifyInput): Work<string> {
   let text = candidate.trim()
   if (text === '' || !fitsTarget(text, input.target)) return text
-  for (const { line } of (yield* findMissingConstraints(text, input)).slice(0, maxAddedConstraints))
-    if (fitsTarget(`${text}\n${line}`, input.target)) text = `${text}\n${line}`
+  const add = (line: string): boolean => {
+    const isFitting = fitsTarget(`${text}\n${line}`, input.target)
+    if (isFitting) text = `${text}\n${line}`
+    return isFitting
+  }
+  for (const { line } of (yield* findMissingConstraints(text, input)).slice(0, maxAddedConstraints)) add(line)
   const names = missingNames(text, yield* rankNames(withPreviousSummary(input), []))
-  const withNames = (count: number): string =>
-    count === 0 ? text : `${text}\n${renderPieces([], names.slice(0, count))}`
-  return fillToMinimum(
-    withNames(findLargest(names.length, (count) => fitsTarget(withNames(count), input.target))),
-    input,
-  )
+  for (const name of names.slice(0, maxAddedNames))
+    if (!add(`Also: ${describeName(name, input)}.`)) add(`Also: ${name.text}.`)
+  const rest = missingNames(text, names).map((name) => name.text)
+  const withRest = (count: number): string =>
+    count === 0 ? text : `${text}\nAlso: ${rest.slice(0, count).join(', ')}.`
+  return fillToMinimum(withRest(findLargest(rest.length, (count) => fitsTarget(withRest(count), input.target))), input)
+}
+
+const weighSentence = (sentence: string): number =>
+  1 + 0.2 * contentTerms(sentence).length + findAnchors(sentence).length * 4
+
+/** Words before a name that describe it, such as "order number" before `BK-20418`. */
+function describeName({ text, sources: [source] }: NamedEntity, input: VerifyInput): string {
+  const content = withPreviousSummary(input).find(({ id }) => id === source?.message)?.content ?? ''
+  const before = content.slice(0, source?.span?.[0] ?? 0).slice(-60)
+  const [lead = ''] = /(?:[\p{L}’'-]{1,20} ){1,6}$/u.exec(before) ?? []
+  const words = lead.trim().split(' ')
+  const first = words.findIndex((word) => contentTerms(word).length > 0)
+  const description = first < 0 ? text : `${words.slice(first).join(' ')} ${text}`
+  return findInjections(description).length > 0 ? text : description
 }
 
 /** Adds lines of the built-in summary until the text has the minimum length. */

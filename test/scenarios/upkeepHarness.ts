@@ -75,9 +75,12 @@ export function correctSummary(request: RecordedRequest): string {
   return writeSummary(messages, previous, words)
 }
 
+/** Shorter starts of messages say nothing. */
+const minStartWords = 9
+
 /**
  * Builds the summary that a correct model would write: the previous summary, then every rule, address and decision, then the
- * start of each later message, in exactly `words` words if there is enough text.
+ * start of later messages, in exactly `words` words if there is enough text.
  */
 export function writeSummary(messages: string, previous: string | undefined, words: number): string {
   const lines = messages.split('\n').filter((line) => line.trim() !== '')
@@ -86,8 +89,11 @@ export function writeSummary(messages: string, previous: string | undefined, wor
     .flatMap((line) => line.split(/(?<=[.!])\s+/))
     .filter((sentence) => /\bnever\b|:\/\/|\w-\d|\/\w+\.\w+|\bdecided\b/i.test(sentence))
   const room = words - countOf(previousPart) - countOf(important.join(' '))
-  const each = Math.max(1, Math.floor(room / lines.length))
-  const starts = lines.map((line) => firstWords(line, each))
+  const each = Math.max(minStartWords, Math.floor(room / lines.length))
+  const share = Math.min(1, room / each / lines.length)
+  const starts = lines
+    .filter((_, at) => at === lines.length - 1 || Math.floor((at + 1) * share) > Math.floor(at * share))
+    .map((line) => firstWords(line, each))
   const rest = (lines.at(-1) ?? '').slice(starts.at(-1)?.length ?? 0).trim()
   return firstWords([previousPart, ...important, ...starts, rest].filter((part) => part !== '').join('\n'), words)
 }

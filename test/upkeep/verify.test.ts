@@ -6,14 +6,15 @@ import type { SummaryMessage } from '../../src/upkeep/summarise/summary.ts'
 import {
   findLosses,
   repairSummary,
+  type VerifyFault,
   type VerifyInput,
-  type VerifyResult,
   verifySummary,
 } from '../../src/upkeep/verify.ts'
 import { runSync } from '../../src/upkeep/work.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-const verify = (candidate: string, input: VerifyInput): VerifyResult => runSync(verifySummary(candidate, input))
+const verify = (candidate: string, input: VerifyInput): readonly VerifyFault[] =>
+  runSync(verifySummary(candidate, input))
 const repair = (candidate: string, input: VerifyInput): string => runSync(repairSummary(candidate, input))
 
 const conversation = (...turns: readonly (readonly [role: Role, content: string])[]): SummaryMessage[] =>
@@ -41,10 +42,10 @@ const input: VerifyInput = { messages, previous: undefined, baseline, prompt, ta
 const good =
   'The user wants billing on port 9100 (src/deploy.ts), but never a deploy on Fridays; budget 12,500 EUR, see https://a.io/plan.'
 
-/** `ok`, or the reason and detail of the rejection. */
+/** `ok`, or reason and detail of the first fault. */
 const verdict = (candidate: string, changes: Partial<VerifyInput> = {}): string => {
-  const result = verify(candidate, { ...input, ...changes })
-  return result.ok ? 'ok' : `${result.why}: ${result.detail}`
+  const [fault] = verify(candidate, { ...input, ...changes })
+  return fault === undefined ? 'ok' : `${fault.why}: ${fault.detail}`
 }
 
 describe('verifySummary', () => {
@@ -83,7 +84,7 @@ describe('verifySummary', () => {
   })
   verifies('X-04', 'without a user constraint of the built-in summary rejects the text', () => {
     expect(verdict(good.replace(', but never a deploy on Fridays', ''))).toBe('uncovered: Never deploy on Fridays')
-    expect(verdict(good.replace('but never a deploy on Fridays', 'and a deploy on Fridays'))).toMatch(/^uncovered/)
+    expect(verdict(good.replace('but never a deploy on Fridays', 'and a deploy on Fridays'))).toMatch(/^negated/)
     expect(verdict(good.replace('but never a deploy on Fridays', 'avoid deploys on Fridays'))).toBe('ok')
     expect(verdict(good.replace(', but never a deploy on Fridays', ''), { baseline: 'Also named: 9100' })).toBe('ok')
   })
@@ -95,7 +96,7 @@ describe('verifySummary', () => {
       'uncovered: /srv/old.log',
     )
     expect(repair(good, { ...input, previous, baseline: largerBaseline })).toContain(
-      '\nUser: Never use tabs in this project.\nAlso named: ',
+      '\nUser: Never use tabs in this project.\nAlso: log is in /srv/old.log.\n',
     )
   })
   verifies(
@@ -158,12 +159,23 @@ describe('repairSummary', () => {
     expect(verdict(poor)).toMatch(/^uncovered/)
     const repaired = repair(poor, input)
     expect(repaired).toBe(
-      `${poor}\nUser: Never deploy on Fridays, my team is away then.\nAlso named: 9100, 12,500 EUR, 3f2a9bc, https://a.io/plan, startServer, src/deploy.ts, 127.0.0.1:9100, /var/log/app.log`,
+      [
+        poor,
+        'User: Never deploy on Fridays, my team is away then.',
+        'Also: deploy the billing service to port 9100.',
+        'Also: budget for all of this is 12,500 EUR.',
+        'Also: build 3f2a9bc.',
+        'Also: see https://a.io/plan.',
+        'Also: called startServer.',
+        'Also: read src/deploy.ts.',
+        'Also: Listening on 127.0.0.1:9100.',
+        'Also: log in /var/log/app.log.',
+      ].join('\n'),
     )
     expect(verdict(repaired)).toBe('ok')
   })
   it('adds as much as the target allows', () => {
-    expect(repair('They deploy.', { ...input, target: { words: [1, 5] } })).toBe('They deploy.\nAlso named: 9100')
+    expect(repair('They deploy.', { ...input, target: { words: [1, 5] } })).toBe('They deploy.\nAlso: 9100.')
     expect(repair('They deploy.', { ...input, target: { words: [1, 2] } })).toBe('They deploy.')
   })
   it('leaves complete, blank and too long texts unchanged', () => {
@@ -239,7 +251,7 @@ describe('findLosses', () => {
             prompt,
             target: { words: [0, maxWords] },
           })
-          if (!checked.ok) expect(['empty', 'longer']).toContain(checked.why)
+          for (const { why } of checked) expect(['empty', 'longer']).toContain(why)
         }),
         { numRuns: 300 },
       )

@@ -1,5 +1,6 @@
 import { type Anchor, findAnchors, isCompoundWord } from '../../text/anchors.ts'
 import { splitSentences } from '../../text/sentences.ts'
+import { findValues, phoneForms, type Value } from '../../text/values.ts'
 import { extractTerms } from '../../text/words.ts'
 import type { Work } from '../work.ts'
 import type { NamedEntity, SummaryMessage } from './summary.ts'
@@ -149,6 +150,29 @@ const candidateScore = ({ name, weight, mentions }: NameCandidate): number =>
 
 /** Filters the names that a text does not contain. */
 export function missingNames(text: string, names: readonly NamedEntity[]): readonly NamedEntity[] {
-  const has = createTextFinder(text)
+  const has = createValueFinder(text)
   return names.filter((name) => !has(name.text))
 }
+
+/**
+ * Returns a function that tells if a text has a name or number in any notation: `0151 123` as `0151123`, `14 March` as
+ * `2026-03-14`, `BK-1` as `BK 1`.
+ */
+export function createValueFinder(text: string): (name: string) => boolean {
+  const has = createTextFinder(text)
+  const values = findValues(text)
+  const keys = new Set(values.flatMap((value) => [...value.keys, ...value.keys.map(withoutYear)]))
+  const amounts = new Set(values.flatMap((value) => value.amounts ?? []))
+  const phones = new Set(values.flatMap(({ digits }) => (digits === undefined ? [] : phoneForms(digits))))
+  const isHere = ({ keys: own, amounts: numbers, digits }: Value): boolean =>
+    own.some((key) => keys.has(key) || keys.has(withoutYear(key))) ||
+    (numbers ?? []).some((number) => amounts.has(number)) ||
+    (digits !== undefined && phoneForms(digits).some((form) => phones.has(form)))
+  return (name) => {
+    if (has(name)) return true
+    const own = /[A-Za-z]{3}|_/.test(name.replace(/\p{L}+$/u, '')) ? [] : findValues(name)
+    return own.length > 0 && own.every(isHere)
+  }
+}
+
+const withoutYear = (key: string): string => key.replace(/^\d{4}-(?=\d\d-\d\d$)/, '--')
