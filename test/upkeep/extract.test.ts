@@ -127,7 +127,7 @@ describe('extractFacts: decisions, constraints and important facts', () => {
     ["please don't use jQuery", "custom_fields.constraints.jquery: don't use jQuery"],
     ['Always run the tests first.', 'custom_fields.constraints.run_tests_first: Always run the tests first'],
     ['Important: the server moves to Frankfurt', 'important_facts: the server moves to Frankfurt'],
-    ['Note that port 8443 is closed', 'important_facts: port 8443 is closed'],
+    ['Note that port 8443 is closed', 'important_facts.port: port 8443 is closed'],
     ['My cat is called Miso', 'important_facts.cat.miso: My cat is called Miso'],
     ['I live in Oslo', 'important_facts.home: I live in Oslo'],
     ['I work at Acme Corp.', 'important_facts.employer: I work at Acme Corp'],

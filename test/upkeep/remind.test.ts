@@ -75,9 +75,7 @@ describe('a request to remember', () => {
   it('whose message is forgotten › is forgotten too', async () => {
     await using memory = await openMemory()
     await memory.append(key, [user('Remember that my locker number is B-117')])
-    await memory
-      .forget({ key, message: 'm1' } as never)
-      .catch(() => memory.forget(`${key}`, { messages: ['m1'] } as never))
+    await memory.forget({ key, messageId: 'm1' })
     expect(await factLines(memory)).toEqual([])
   })
   it('with upkeep turned off › stores nothing', async () => {

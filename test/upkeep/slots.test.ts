@@ -66,8 +66,8 @@ const changes: readonly (readonly [texts: readonly string[], current: readonly s
     ],
     [
       ['Please keep responses under 100 words', 'Keep answers under 200 words, please'],
-      ['constraints.length: Keep answers under 200 words'],
-      ['constraints.length: keep responses under 100 words'],
+      ['length: Keep answers under 200 words'],
+      ['length: keep responses under 100 words'],
     ],
     [
       ["I'm allergic to peanuts", "I'm no longer allergic to peanuts"],

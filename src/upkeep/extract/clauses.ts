@@ -39,6 +39,7 @@ function grammarOf(rules: LanguageRules): Grammar {
         '\\s?[–—]\\s?|\\s--?\\s|\\s\\(|\\)(?=[\\s.,]|$)',
         `,?\\s(?:${conjunctions})\\s`,
         `,\\s(?=(?:${openings}|${commaOpenings})\\b)`,
+        `(?<=\\w{3}):\\s(?=(?:${openings})\\b)`,
         `,?\\s(?:${coordinators})\\s(?!i (?:are|were)\\b)(?=(?:${openings}|it|now i'm|now i)\\b)`,
       ].join('|'),
       'gi',
@@ -62,6 +63,7 @@ function grammarOf(rules: LanguageRules): Grammar {
 }
 
 const endsAsQuestion = /[?？][\s"'”’)\]*_]*$/
+const ownSpeech = /^(?:(?:as|like|wie|comme|como|zoals) )?(?:i|we|ich|wir|je|j'|nous|yo|eu|ik|wij)\b/i
 const maxLeadIns = 6
 
 /**
@@ -78,9 +80,12 @@ export function statedClauses(sentence: Sentence, content: string, rules: Langua
   let previous = ''
   for (const [index, part] of parts.entries()) {
     if (grammar.hypothetical.test(part.folded)) break
-    const isReported = grammar.reporting.test(previous)
+    // A quotation after the verb is all that was reported.
+    const isReported = grammar.reporting.test(previous) && !parts[index - 1]?.isQuoting && !ownSpeech.test(previous)
     const isLast = index === parts.length - 1
-    const isQuestion = grammar.question.test(part.folded) || (endsAsQuestion.test(sentence.text) && isLast)
+    const isAsked = endsAsQuestion.test(sentence.text)
+    // Only English texts leave out the question mark; elsewhere a verb may come first in a statement.
+    const isQuestion = (isAsked && isLast) || ((isAsked || rules.code === 'en') && grammar.question.test(part.folded))
     if (!isReported && !isQuestion) {
       const [start, end] = [sentence.start + part.start, sentence.start + part.end]
       clauses.push({
@@ -96,7 +101,7 @@ export function statedClauses(sentence: Sentence, content: string, rules: Langua
   return clauses
 }
 
-type Part = Pick<Clause, 'folded' | 'start' | 'end' | 'before'>
+type Part = Pick<Clause, 'folded' | 'start' | 'end' | 'before'> & { readonly isQuoting: boolean }
 
 function splitAtBoundaries(folded: string, { boundary, leadIn }: Grammar): readonly Part[] {
   const parts: Part[] = []
@@ -125,5 +130,7 @@ function trimClause(text: string, from: number, to: number, leadIn: RegExp): Par
   const rest = closeQuote(whole.replace(/[\s,:*_"'”’\ufffc]+$/, ''), whole)
   start += rest.length - rest.trimStart().length
   const folded = rest.trim()
-  return folded === '' ? undefined : { folded, start, end: start + folded.length, before }
+  return folded === ''
+    ? undefined
+    : { folded, start, end: start + folded.length, before, isQuoting: whole.includes('\ufffc') }
 }

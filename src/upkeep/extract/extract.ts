@@ -16,10 +16,20 @@ import {
   findPairs,
   findRelatives,
   findReplaced,
+  findRevision,
   findStatement,
   isChange,
 } from './slots.ts'
-import { findConstraint, findDecision, findPersonalFact, findUses, isCritical, rawFact } from './statements.ts'
+import {
+  findChoice,
+  findConstraint,
+  findDecision,
+  findHabit,
+  findPersonalFact,
+  findUses,
+  isCritical,
+  rawFact,
+} from './statements.ts'
 import { findStructures } from './structures.ts'
 import { findUrls } from './urls.ts'
 
@@ -182,19 +192,23 @@ function factsInClause(clause: RemindedClause, rules: LanguageRules, after: stri
 }
 
 function findSlotFacts(clause: Clause, rules: LanguageRules, isRevision: boolean, after: string): readonly TextFact[] {
+  const said = findPreference(clause, rules) ?? findConstraint(clause, rules) ?? findContact(clause)
+  if (said !== undefined) return [said]
+  const uses = findUses(clause, rules)
+  const pairs = findPairs(clause)
+  // Host, port and version may change one by one, so each has its own slot.
+  if (pairs.length > 1 || (pairs.length > 0 && uses.length > 0)) return [...uses, ...pairs]
   const single =
-    findPreference(clause, rules) ??
-    findConstraint(clause, rules) ??
-    findContact(clause) ??
     findStatement(clause, rules) ??
+    findRevision(clause, rules) ??
     findOwned(clause, rules) ??
     findLabelled(clause, rules) ??
-    findDecision(clause, rules, isRevision)
+    findDecision(clause, rules, isRevision) ??
+    findHabit(clause, rules)
   if (single !== undefined) return [single]
-  const uses = findUses(clause, rules)
   if (uses.length > 0) return uses
-  const personal = rules.code === 'en' ? findPersonalFact(clause, after) : undefined
-  return personal === undefined ? [...findPairs(clause), ...findRelatives(clause, rules)] : [personal]
+  const other = findChoice(clause) ?? (rules.code === 'en' ? findPersonalFact(clause, after) : undefined)
+  return other === undefined ? [...pairs, ...findRelatives(clause, rules)] : [other]
 }
 
 function mostImportant(facts: readonly TextFact[]): readonly TextFact[] {

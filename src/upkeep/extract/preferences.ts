@@ -79,6 +79,18 @@ const preferenceRules: readonly PreferenceRule[] = [
   },
   { match: startPattern("(?:i'm|i am) (\\S+(?: \\S+)?), (?:an?|the|your)\\b"), take: ([name = '']) => parseName(name) },
   {
+    match: startPattern(
+      "(?:.{0,30}\\bmy name, |(?:(?:most )?people|everyone|everybody|friends|they)(?: all)? call me |this is |i'm |i am )(\\S+ \\S+|(?<=my name, |call me )\\S+)$",
+    ),
+    take: ([name = '']) => (/^\p{Lu}\p{Ll}+(?:$| \p{Lu}\p{Ll}+$)/u.test(name) ? parseName(name) : undefined),
+  },
+  {
+    match: startPattern(
+      '((?:only (?:text|e-?mail|call|write|message|phone) (?:me|us)|(?:contact|reach|text|e-?mail|call|write|message|phone)(?: to)? (?:me|us) .{0,30}\\bonly)\\b.*)$',
+    ),
+    take: ([statement = '']) => ({ key: 'contact', value: trimPhrase(statement) }),
+  },
+  {
     match: startPattern('my time ?zone is (.+)$'),
     take: ([zone = '']) => ({ key: 'timezone', value: trimPhrase(zone) }),
   },

@@ -13,6 +13,10 @@ const manyRelations: ReadonlySet<string> = new Set(
 type SlotRules = {
   readonly owned: RegExp
   readonly labelled: RegExp
+  readonly amount: RegExp
+  readonly reschedule: RegExp
+  readonly newOne: RegExp
+  readonly changed: RegExp
   readonly attributes: readonly (readonly [attribute: string, pattern: RegExp])[]
   readonly relations: readonly (readonly [relation: string, pattern: RegExp])[]
   readonly vague: RegExp
@@ -42,6 +46,8 @@ function slotRules(rules: LanguageRules): SlotRules {
     subject,
     statements,
     change,
+    reschedules,
+    newOne,
   } = rules
   const relation = Object.values(relations).join('|')
   const start = nounFirst ? `^(?:(?:${fillers}) )*` : "(?:^|[\\s'-])"
@@ -51,12 +57,19 @@ function slotRules(rules: LanguageRules): SlotRules {
     )
   const result: SlotRules = {
     owned: new RegExp(
-      `^(?:(?<own>${possessive})|(?<article>${article}))(?:\\s+|(?<=['\\s]))(?<noun>(?:[\\w'/.-]{1,30} ){0,5}?[\\w'/.-]{1,30})(?:\\s+|(?='s))(?<copula>${copula}) (?<value>.+)$`,
+      `^(?:(?:(?<own>${possessive})|(?<article>${article}))(?:\\s+|(?<=['\\s])))?(?<noun>(?:[\\w'/.-]{1,30} ){0,5}?[\\w'/.-]{1,30})(?:\\s+|(?='s))(?<copula>${copula}) (?<value>.+)$`,
       'id',
     ),
     labelled: new RegExp(
-      `^(?:(?:here(?:'s| is)|voici|hier ist|aqui (?:esta|tienes)|hier is|segue) )?(?:(?:${possessive})\\s+)?(?<noun>(?:[\\w'.-]{1,30} ){0,3}?[\\w'.-]{1,30})\\s?: (?<value>\\S.*)$`,
+      `^(?:(?:here(?:'s| is)|voici|hier ist|aqui (?:esta|tienes)|hier is|segue|for|pour|fur|para|voor) )?(?:(?:${article})(?:\\s+|(?<=['\\s])))?(?:(?:${possessive})\\s+)?(?<noun>(?:[\\w'.-]{1,30} ){0,3}?[\\w'.-]{1,30})\\s?: (?<value>\\S.*)$`,
       'id',
+    ),
+    amount: new RegExp(`^(?:(?:${fillers}) )*(?<noun>(?:[\\w'-]{2,20} )?[\\w'-]{2,20}) (?<value>[$€£]?\\d.*)$`, 'id'),
+    reschedule: new RegExp(`^(?:${reschedules})`, 'i'),
+    newOne: new RegExp(`^(?:${newOne}) (?<value>.+)$`, 'id'),
+    changed: new RegExp(
+      `\\b(?:${possessive}|${article})(?:\\s+|(?<=['\\s]))(?<noun>(?:[\\w-]{2,20} ){0,2}?[\\w-]{2,20}) (?:(?:has|have|was|were|got|is|hat|wurde|ist|a|est|ha|fue|foi|werd|heeft) (?:been |sich |ete |sido )?)?(?:${change})\\b`,
+      'i',
     ),
     attributes: compileNouns(attributes),
     relations: compileNouns(relations),
@@ -64,12 +77,15 @@ function slotRules(rules: LanguageRules): SlotRules {
     fillers: new RegExp(`^(?:${fillers})$`, 'i'),
     subject: new RegExp(`^(?:${subject})`, 'i'),
     relative: new RegExp(
-      `^(?:${possessive}) (?<relation>${relation})(?:\\s|,|(?='))\\s?(?:(?<who>[\\w'-]{2,20}),? )?`,
+      `^(?:${possessive}|[\\w-]{2,20}'s) (?<relation>${relation})(?:\\s|,|(?='))\\s?(?:(?<who>[\\w'-]{2,20}),? )?`,
       'i',
     ),
     statements: statements.map(([attribute, pattern]) => [attribute, new RegExp(`^(?:${pattern})$`, 'id')]),
     change: new RegExp(`\\b(?:${change})\\b`, 'i'),
-    related: new RegExp(`\\b(?:${possessive}) (?<relation>${relation}),? (?<who>[\\w'-]{2,20})`, 'dgi'),
+    related: new RegExp(
+      `\\b(?:${possessive}|an?) (?<relation>${relation})(?:'s name)?,? (?<who>[\\w'-]{2,20}(?: [\\w'-]{2,20})?)`,
+      'dgi',
+    ),
   }
   compiled.set(rules.code, result)
   return result
@@ -132,25 +148,59 @@ export function findOwned(clause: Clause, rules: LanguageRules): TextFact | unde
   const slots = slotRules(rules)
   const match = slots.owned.exec(clause.folded)
   if (match === null) return undefined
-  const { own, noun = '' } = match.groups ?? {}
+  const { own, article, noun = '' } = match.groups ?? {}
   const value = groupText(clause, match, 'value')
-  const related = relationKey(noun, value, slots)
+  const related = own === undefined ? undefined : relationKey(noun, value, slots)
   if (related !== undefined) return slotFact(clause, related, 7)
   const isVague = slots.vague.test(noun) && !(noun.includes(' ') && identifierOnly.test(value))
-  if (isVague || transientState.test(value) || /^(?:it|that|this|which|what)\b/i.test(noun)) return undefined
+  const isTransient = transientState.test(value) && !/\d/.test(value)
+  if ((isVague && !isDate(value)) || isTransient || notNoun.test(noun)) return undefined
   const key = attributeKey(noun, value, rules)
-  const isKnown = key !== undefined
-  if (!isDefinite(value, rules, isKnown)) return undefined
-  const name = key ?? words(noun, rules).slice(-3).join('_')
-  // `The …` may be anything: its value must be a code, or its attribute known.
-  if (name === '' || (own === undefined && !isKnown && !(identifier.test(value) && words(noun, rules).length <= 3)))
-    return undefined
-  return slotFact(clause, name, isKnown ? 7 : 6)
+  const isFree = key !== undefined && freeAttributes.has(key.replace(/\..*/, ''))
+  if (!isFree && !isDefinite(value, rules, key !== undefined)) return undefined
+  const isBare = own === undefined && article === undefined
+  if (key !== undefined) return isBare && key.includes('.') ? undefined : slotFact(clause, key, 7)
+  const name = words(noun, rules)
+  const isOwn = own !== undefined
+  // `The …` may be anything: its value must be a code or a date.
+  const isSure = isOwn || (article !== undefined && name.length <= 3 && (identifier.test(value) || isDate(value)))
+  return name.length > 0 && isSure ? slotFact(clause, name.slice(-3).join('_')) : undefined
 }
 
-/** Finds `Order number: BK-20418`, for known attributes. */
+/** Words that show that the text before the verb is more than a noun, or about somebody else. */
+const notNoun =
+  /^(?:it|that|this|which|what|there|here|his|her|their|your|its|sein|seine|ihr|ihre|son|sa|ses|leur|su|sus|seu|sua|zijn|haar|hun)\b|\b(?:should|shall|must|have|has|had|will|would|can|that|which|who|i|you|we|he|she|they|when|if)\b/i
+
+/** Attributes whose value may be any phrase. */
+const freeAttributes: ReadonlySet<string> = new Set(['topic', 'goal', 'job'])
+
+const monthName =
+  '(?:jan|feb|fev|mar|mrz|apr|abr|avr|may|mai|mei|jun|juin|jul|juil|aug|aou|ago|sep|set|oct|okt|out|nov|dec|dez|dic|ene)[a-z]{0,7}'
+const datePattern = new RegExp(
+  `\\b\\d{1,2}(?:st|nd|rd|th|\\.|er)?(?: of| de)? ${monthName}\\b|\\b${monthName}\\.? \\d|\\b\\d{4}-\\d\\d|\\b\\d{1,2}:\\d\\d\\b`,
+  'i',
+)
+const isDate = (value: string): boolean => datePattern.test(foldText(value)) || weekday.test(foldText(value))
+
+/** Finds a change of an attribute: `we moved the meeting to Thursday`, or `my number changed, the new one is …`. */
+export function findRevision(clause: Clause, rules: LanguageRules): TextFact | undefined {
+  const slots = slotRules(rules)
+  const moved = slots.reschedule.exec(clause.folded)?.groups?.noun
+  const key =
+    moved === undefined ? undefined : (attributeKey(moved, '', rules) ?? words(moved, rules).slice(0, 2).join('_'))
+  if (key !== undefined && key !== '') return slotFact(clause, key, 7)
+  const match = slots.newOne.exec(clause.folded)
+  if (match === null || !/\d/.test(match.groups?.value ?? '')) return undefined
+  const noun = slots.changed.exec(clause.before)?.groups?.noun
+  if (noun === undefined) return undefined
+  const slot = attributeKey(noun, match.groups?.value ?? '', rules) ?? words(noun, rules).slice(-3).join('_')
+  return slot === '' ? undefined : slotFact(clause, slot, 7)
+}
+
+/** Finds `Order number: BK-20418` and `Budget 500 euros`, for known attributes. */
 export function findLabelled(clause: Clause, rules: LanguageRules): TextFact | undefined {
-  const match = slotRules(rules).labelled.exec(clause.folded)
+  const slots = slotRules(rules)
+  const match = slots.labelled.exec(clause.folded) ?? slots.amount.exec(clause.folded)
   if (match === null) return undefined
   const value = groupText(clause, match, 'value')
   const key = attributeKey(match.groups?.noun ?? '', value, rules)
@@ -178,9 +228,10 @@ function attributeKey(noun: string, value: string, rules: LanguageRules): string
 
 /** Derives the slot of a relation if the value is a name. */
 function relationKey(noun: string, value: string, { relations }: SlotRules): string | undefined {
-  const named = /^(?:is |are |called |named |genannt |appelee? |llamad[oa] )*["“']?(\p{Lu}[\p{L}'’-]+)(?!['’]s)/u.exec(
-    value,
-  )?.[1]
+  const named =
+    /^(?:[\p{Ll}.]{1,12} ){0,2}(?:Dr\.? |Prof\.? |Mr\.? |Ms\.? |Mrs\.? )?["“']?(\p{Lu}[\p{L}'’-]+)(?!['’]s)/u.exec(
+      value,
+    )?.[1]
   if (named === undefined) return undefined
   for (const [relation, pattern] of relations) {
     const match = pattern.exec(noun)
@@ -199,29 +250,32 @@ const isPlace = (value: string): boolean =>
 /** Finds statements about the user or a relative: `I live in Oslo`, `my wife is allergic to nuts`. */
 export function findStatement(clause: Clause, rules: LanguageRules): TextFact | undefined {
   const slots = slotRules(rules)
-  for (const { length, who } of findSubjects(clause.folded, slots))
+  for (const { length, who, isNamed } of findSubjects(clause, slots))
     for (const [attribute, pattern] of slots.statements) {
       const match = pattern.exec(clause.folded.slice(length))
       const range = match?.indices?.slice(1).findLast((group) => group !== undefined)
       if (range === undefined) continue
       const value = trimPhrase(clause.text.slice(length + range[0], length + range[1]))
-      if (placeSlots.has(attribute) && !isPlace(value)) continue
       const base = attribute.replace(/\.\*$/, '')
+      if ((placeSlots.has(attribute) && !isPlace(value)) || (isNamed && !personalSlots.has(base))) continue
       const item = attribute === base ? '' : valueKey(value, rules)
       return slotFact(clause, [who, base, item].filter((part) => part !== '').join('.'), healthSlots.has(base) ? 9 : 6)
     }
   return undefined
 }
 
-type Subject = { readonly length: number; readonly who: string }
+type Subject = { readonly length: number; readonly who: string; readonly isNamed?: true }
 
 /** Finds the possible subjects of a clause: the user, or a relative with or without a name. */
-function findSubjects(folded: string, slots: SlotRules): readonly Subject[] {
+function findSubjects({ folded, text }: Clause, slots: SlotRules): readonly Subject[] {
   const own = slots.subject.exec(folded)
-  if (own !== null && (own[0] !== '' || !slots.relative.test(folded))) return [{ length: own[0].length, who: '' }]
+  if (own !== null && (own[0] !== '' || !slots.relative.test(folded))) {
+    const named = own[0] === '' ? findNamedSubject(folded, text) : []
+    return [{ length: own[0].length, who: '' }, ...named]
+  }
   const match = slots.relative.exec(folded)
   const { relation, who = '' } = match?.groups ?? {}
-  if (match === null || relation === undefined) return []
+  if (match === null || relation === undefined) return findNamedSubject(folded, text)
   const name = slots.relations.find(([, pattern]) => pattern.test(relation))?.[0] ?? ''
   const named = manyRelations.has(name) && who !== '' ? `${name}_${who.toLowerCase()}` : name
   const unnamed = {
@@ -230,6 +284,23 @@ function findSubjects(folded: string, slots: SlotRules): readonly Subject[] {
   }
   return who === '' ? [unnamed] : [unnamed, { length: match[0].length, who: named }]
 }
+
+/** Finds a person by name at the start of a clause: `Hanna is allergic to nuts`. */
+function findNamedSubject(folded: string, text: string): readonly Subject[] {
+  const [whole = '', name = ''] = /^(?:ist )?(\p{Lu}\p{Ll}{2,20})(?: |(?='))/u.exec(text) ?? []
+  return name === ''
+    ? []
+    : [
+        {
+          length: whole.length,
+          who: folded.slice(whole.indexOf(name), whole.length).trim().toLowerCase(),
+          isNamed: true,
+        },
+      ]
+}
+
+/** Slots that are kept for other people too. */
+const personalSlots: ReadonlySet<string> = new Set(['allergy', 'medication', 'condition', 'diet'])
 
 const healthSlots: ReadonlySet<string> = new Set(['allergy', 'medication', 'condition'])
 
@@ -299,14 +370,15 @@ export function findRelatives(clause: Clause, rules: LanguageRules): readonly Te
   const facts: TextFact[] = []
   for (const match of clause.folded.matchAll(slots.related)) {
     const { relation = '' } = match.groups ?? {}
-    const [from, to] = match.indices?.groups?.who ?? [0, 0]
-    const who = clause.text.slice(from, to)
+    const [from, limit] = match.indices?.groups?.who ?? [0, 0]
+    const [who = ''] = /^\p{Lu}[\p{L}'’-]+(?: \p{Lu}[\p{L}'’-]+)?/u.exec(clause.text.slice(from, limit)) ?? []
+    const to = from + who.length
     const name = slots.relations.find(([, pattern]) => pattern.test(relation))?.[0]
-    if (name === undefined || !/^\p{Lu}\p{Ll}/u.test(who)) continue
+    if (name === undefined || who === '') continue
     const start = clause.start + match.index
     facts.push({
       field: 'important_facts',
-      key: manyRelations.has(name) ? `${name}.${foldText(who).toLowerCase()}` : name,
+      key: manyRelations.has(name) ? `${name}.${foldText(who).toLowerCase().replace(/ .*/, '')}` : name,
       value: clause.text.slice(match.index, to),
       importance: 6,
       from: start,

@@ -13,6 +13,8 @@ type StatementRules = {
   readonly demand: RegExp
   readonly limit: RegExp
   readonly firstPerson: RegExp
+  readonly habit: RegExp
+  readonly lasting: RegExp
 }
 
 const compiled = new Map<string, StatementRules>()
@@ -24,14 +26,19 @@ const withoutApostrophes = (source: string): string => source.replace(/n't/g, "n
 function statementRules(rules: LanguageRules): StatementRules {
   const known = compiled.get(rules.code)
   if (known !== undefined) return known
-  const { decisions, uses, prohibitions, demands, limits, units, subject } = rules
+  const { decisions, uses, prohibitions, demands, limits, units, subject, habits, lasting } = rules
   const number = '(?:\\d[\\d.,]{0,12}|one|two|three|four|five|six|seven|eight|nine|ten|a|ein|une?|een|um)'
   const result = {
     decision: new RegExp(`^(?<verb>${withoutApostrophes(decisions)})\\s+(?<choice>.+)$`, 'id'),
     uses: new RegExp(`^(?:${uses})\\s+(?<rest>.+)$`, 'id'),
     prohibition: new RegExp(`^(?:${withoutApostrophes(prohibitions)})(?:(?<=['\\s])|(?!\\w))\\s?(?<subject>.+)$`, 'i'),
     demand: new RegExp(`^(?:${demands})(?:(?<=['\\s])|(?!\\w))\\s?(?<subject>.+)$`, 'i'),
-    limit: new RegExp(`\\b(?:${limits}) ?${number}[ -]?(?<unit>${units})(?![\\w])`, 'i'),
+    limit: new RegExp(
+      `\\b(?:${limits}) ?${number}[ -]?(?<unit>${units})(?![\\w])|\\b\\d[\\d.,]{0,12} ?(?<unitBefore>${units}) (?:max|maximum|at most|tops|hochstens|maximal|maximum|como maximo|no maximo|hooguit)\\b`,
+      'i',
+    ),
+    habit: new RegExp(`^(?:${withoutApostrophes(habits)})(?<subject>.+)$`, 'i'),
+    lasting: new RegExp(`\\b(?:${lasting})\\b`, 'i'),
     firstPerson: new RegExp(`^(?:${subject.endsWith('?') ? '(?:yo|eu|nosotros|nos) ' : subject})`, 'i'),
   }
   compiled.set(rules.code, result)
@@ -42,28 +49,59 @@ function statementRules(rules: LanguageRules): StatementRules {
 const smallTalk =
   /^(?:worry|worries|mind|know|think|thought|knew|forget|hesitate|get me|get it|you|want|have|had|has|see|seen|heard|hear|understand|remember|need|be|quit|miss|stress|panic|apologi[sz]e|settle|underestimate|saw|came|went|made|took|gave|found|told|said|sweat|bother|hold|give up|let|ask|tell|been|again|too|really|ever|stop|a|an|the|in|before|got|felt|did|liked?|lose|miss out|even|gets?|fails?|is|was|wait|feel|care|believe|expect|blame|say|help|problem\w{0,2}|ahnung|sorgen?|zeit|lust|idee|idea|ideia|more|one|way|rush|doubt|luck|clue|nada|hay|se|sei|tengo|tenho|probleem|zorgen|pas)\b|^\w{2,20}ed\b/i
 const shortProhibition =
-  /^no (?!(?:[\w-]+ )*(?:found|available|left|yet)$)(?!(?:problem|worr|idea|thanks|way|need|rush|hurry|matter|doubt|one|offen[cs]e|big deal|luck|clue|joke|pressure|kidding|comment|time|reason|longer|more than|i|you|it|that|this|we|he|she|they|my|the|but|and|wonder|chance|surprise|difference|sign|issue|error|result|change|such|good|stress)\b)([\w-]+(?: [\w-]+){0,3})$/i
+  /^[Nn]o (?!(?:[\w-]+ )*(?:found|available|left|yet)$)(?!(?:problem|worr|idea|thanks|way|need|rush|hurry|matter|doubt|one|offen[cs]e|big deal|luck|clue|joke|pressure|kidding|comment|time|reason|longer|more than|i|you|it|that|this|we|he|she|they|my|the|but|and|wonder|chance|surprise|difference|sign|issue|error|result|change|such|good|stress)\b)([\w-]+(?: [\w-]+){0,2})$/
+/** Limits that need no order before them, and reports that only look like one. */
+const strongLimit =
+  /\b(?:at most|max(?:imum)?|no (?:more|longer) than|not (?:more|longer) than|can't exceed|cannot exceed|must not exceed|(?:i'd|we'd) like (?:it|that|this))\b/i
+const pastReport = /^(?:i|we|it|he|she|they) (?:was|were|had|ran|did|got|used|took|made|saw|went)\b/i
+/** Orders about the way of answering. */
+const order =
+  /^(?:give|show|send|use|write|answer|reply|respond|put|add|include|format|call|tell|gib|zeig|schreib|antworte|nutze|verwende|donne|montre|ecris|reponds|utilise|mets|dame|muestra|escribe|responde|usa|pon|de-me|mostre|escreva|responda|use|geef|toon|schrijf|antwoord|gebruik)\w{0,3}\b/i
 /** First words of limits: a report such as `I ran under 10 km` is none. */
 const limitStart =
   /^(?:(?:always|only|try to|make sure to|please) )*(?:keep|limit|cap|restrict|make|write|answer|reply|respond|use|stay|stick|give|summari[sz]e|responses?|answers?|repl(?:y|ies)|max|maximum|at most|no more|no longer|under|below|up to|i (?:only )?(?:want|need)|each|every|all|it|they|everything|the [\w -]{2,40} (?:must|should|has to|have to|needs? to|can't|cannot|is limited)|my [\w -]{2,30} (?:must|should|has to)|we (?:must|need to|have to|can only)|don't (?:exceed|go over)|do not (?:exceed|go over)|never (?:exceed|go over|write|use))\b/i
 
 /** Units of the length of a text: of several limits the last one applies. */
-const lengthUnit = /^(?:wor[dt]|mot|palavra|palabra|woorden|char|zeichen|caract|tekens|tokens?)/i
+const lengthUnit =
+  /^(?:wor[dt]|mot|palavra|palabra|woorden|char|zeichen|caract|tekens|tokens?|sentences?|satz|phrases|frases|oraciones|zinnen|paragra|absatz|alinea|bullet|lines?)/i
+const answerNoun =
+  /\b(?:answers?|repl(?:y|ies)|respon\w{1,6}|explanations?|antwort\w{0,3}|repon(?:se|ds|dez)\w{0,2}|respuestas?|respostas?|antwoord\w{0,3})\b|^(?:at most|max|under|no more|keep (?:it|them|things)|be\b)/i
+
+/** True for a limit on the length of answers, which is a preference: `longer answers` replaces it. */
+const isAnswerLength = ({ folded }: Clause, unit: string): boolean => lengthUnit.test(unit) && answerNoun.test(folded)
 
 /** Finds rules such as `never deploy on Fridays`, `always run the tests` and `keep answers under 100 words`. */
 export function findConstraint(clause: Clause, rules: LanguageRules): TextFact | undefined {
-  const { prohibition, demand, limit, firstPerson } = statementRules(rules)
-  const unit = limit.exec(clause.folded)?.groups?.unit
+  const { prohibition, demand, limit, firstPerson, lasting } = statementRules(rules)
+  const { unit: unitAfter, unitBefore } = limit.exec(clause.folded)?.groups ?? {}
+  const unit = unitAfter ?? unitBefore
   const isLimit =
-    unit !== undefined && (rules.code === 'en' ? limitStart.test(clause.folded) : !firstPerson.test(clause.folded))
+    unit !== undefined &&
+    (rules.code === 'en'
+      ? limitStart.test(clause.folded) || (strongLimit.test(clause.folded) && !pastReport.test(clause.folded))
+      : !firstPerson.test(clause.folded))
   if (isLimit)
-    return constraintFact(clause, `${constraintsKey}.${lengthUnit.test(unit) ? 'length' : keyFromText(unit, 2)}`)
+    return isAnswerLength(clause, unit)
+      ? { ...constraintFact(clause, 'length'), field: 'user_preferences' }
+      : constraintFact(clause, `${constraintsKey}.${lengthUnit.test(unit) ? 'length' : keyFromText(unit, 2)}`)
+  const isLasting =
+    findTechnology(clause.folded) === undefined &&
+    ((lasting.test(`${clause.before} ${clause.folded}`) && order.test(clause.folded)) ||
+      (/\b(?:please|always)$/i.test(clause.before.trim()) && /^use\b/i.test(clause.folded)))
   const subject =
     prohibition.exec(clause.folded)?.groups?.subject ??
     demand.exec(clause.folded)?.groups?.subject ??
-    (rules.code === 'en' ? shortProhibition.exec(clause.folded)?.[1] : undefined)
+    (isLasting ? clause.folded : undefined) ??
+    (rules.code === 'en' ? shortProhibition.exec(trimPhrase(clause.folded))?.[1] : undefined)
   if (subject === undefined || smallTalk.test(subject)) return undefined
   const key = constraintKeyFor(subject)
+  return key === undefined ? undefined : constraintFact(clause, key)
+}
+
+/** Finds habits and inabilities: `I never deploy after 16:00`, `I can't take calls at work`. */
+export function findHabit(clause: Clause, rules: LanguageRules): TextFact | undefined {
+  const subject = statementRules(rules).habit.exec(clause.folded)?.groups?.subject
+  const key = subject === undefined ? undefined : constraintKeyFor(subject)
   return key === undefined ? undefined : constraintFact(clause, key)
 }
 
@@ -91,6 +129,7 @@ export function constraintKeyFor(subject: string): string | undefined {
 /** Decisions on a pronoun have no meaning without the context. */
 const vagueDecision = /\b(?:it|that|this|them|those|these|you|something|one|happen)$|\b(?:for it|this \w+)\b/i
 /** Orders without a subject may be about anything: a technology or a change of mind must be named. */
+const isNamedChoice = /^.{2,40} (?:then|it is)(?=$|,)/i
 const bareOrder =
   /^(?:go|going|switch|stick|move|use|please|just|always|nimm|nehmt|dann|prends|utilise|usa|elige|escolha|neem|kies|gebruik|dan)\b/i
 const purpose =
@@ -110,6 +149,24 @@ export function findDecision(clause: Clause, rules: LanguageRules, isChange: boo
     field: 'key_decisions',
     key,
     value: truncateValue(statement),
+    importance: 8,
+    from: clause.start,
+    to: clause.end,
+  }
+}
+
+const insteadOf = /\b(?:instead of|au lieu d|en (?:vez|lugar) de|em vez d|in plaats van|(?:an)?statt)\b/i
+
+/** Finds a choice without a verb of decision: `Go then`, `Porto instead of Lisbon`, `I'd like a refund instead of …`. */
+export function findChoice(clause: Clause): TextFact | undefined {
+  const isReplacement = insteadOf.test(clause.folded)
+  const technology = isReplacement || isNamedChoice.test(clause.folded) ? findTechnology(clause.folded) : undefined
+  if (!isReplacement && technology === undefined) return undefined
+  if (contentWords(clause.folded).length > 14) return undefined
+  return {
+    field: 'key_decisions',
+    key: technology?.slot ?? '',
+    value: truncateValue(trimPhrase(clause.text)),
     importance: 8,
     from: clause.start,
     to: clause.end,
@@ -205,7 +262,7 @@ const personalFacts: readonly RegExp[] = [
 
 /** Subjects of an event on a date. */
 const eventSubject = pattern(
-  "(?:i|i'm|i've|i'll|we|we're|we've|we'll|my|our|the|\\w+ and i) (?!(?:was |am |also |just |kinda )*(?:wondering|not sure|curious|unsure|asking|trying to figure|need|want|wonder)\\b)",
+  "(?:i|i'm|i've|i'll|we|we're|we've|we'll|my|our|the|\\w+ and i) (?!(?:was |am |also |just |kinda )*(?:wondering|not sure|curious|unsure|asking|trying to figure|need|want|wonder|thinking|considering|were thinking|are thinking|might|may|could|hoping|debating)\\b)",
 )
 const criticalPattern =
   /\b(?:critical|crucial|vital|essential|life-threatening|allergic|never forget|very important|most important)\b/i

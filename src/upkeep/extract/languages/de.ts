@@ -6,7 +6,7 @@ export const german: LanguageRules = {
     'ich mein meine meinen meinem meiner und der das ist nicht ein eine einen mit auf fur wir sie mir mich bitte habe haben wird werden sind den dem zu zum von vom auch aber nur kein keine keinen unser unsere es du dir wie kannst bin wurde als dann noch doch lieber uns im am beim',
   openings: 'ich|wir|mein|meine|unser|unsere|bitte|sie|er|es|du|ihr|das|kannst|konntest|nenn mich|merk dir|lass uns',
   commaOpenings:
-    'die|der|wie|was|wer|wo|wenn|falls|weil|da|obwohl|damit|dass|niemals|nie|immer|kein|keine|aber|sondern|also|dann|nimm|nehmt|verwende|benutze|nutze|antworte',
+    'ohne|die|der|wie|was|wer|wo|wenn|falls|weil|da|obwohl|damit|dass|niemals|nie|immer|kein|keine|aber|sondern|also|dann|nimm|nehmt|verwende|benutze|nutze|antworte|auf keinen fall|jetzt|schreib',
   conjunctions: 'aber|weil|obwohl|denn|sondern',
   coordinators: 'und|oder|dann|also',
   leadIns:
@@ -45,6 +45,7 @@ export const german: LanguageRules = {
     appointment: 'termin|arzttermin|zahnarzttermin',
     meeting: 'besprechung|meeting|sitzung',
     budget: 'budget|etat|kostenrahmen',
+    topic: 'thema|titel',
     order_number: 'bestellnummer|auftragsnummer',
     customer_number: 'kundennummer',
     booking_number: 'buchungsnummer|reservierungsnummer|buchungscode',
@@ -79,6 +80,7 @@ export const german: LanguageRules = {
     friend: 'freund',
     boss: 'chef|chefin|vorgesetzte|vorgesetzter',
     colleague: 'kollege|kollegin',
+    tutor: 'betreuer|betreuerin|trainer|trainerin|lehrer|lehrerin',
     doctor: 'arzt|arztin|hausarzt|hausarztin',
     dog: 'hund|hundin',
     cat: 'katze|kater',
@@ -98,6 +100,7 @@ export const german: LanguageRules = {
     ['age', '(?:bin|ist) (?:jetzt |schon )*(\\d{1,3}(?: jahre(?: alt)?)?)'],
     ['birthplace', '(?:bin|ist|wurde) (?:am |in )(.+?) geboren'],
     ['allergy.*', '(?:bin|ist|sind) (?:stark |auch |sehr |nicht mehr )*allergisch (?:gegen|auf) (.+)'],
+    ['allergy.*', '(?:bin |ist |sind )?(?:stark |auch )?gegen (.+) allergisch'],
     ['allergy.*', '(?:habe|hat) (?:auch )?eine (.+?allergie)'],
     ['allergy.*', 'vertrag(?:e|t) (?:kein|keine|keinen) (.+)'],
     [
@@ -133,9 +136,9 @@ export const german: LanguageRules = {
     '(?:lass uns|lasst uns)|(?:wir|ich) (?:nehmen|nehme|haben uns (?:fur|entschieden)|habe mich (?:fur|entschieden)|entscheiden uns fur|entscheide mich fur|bleiben bei|bleibe bei|wechseln (?:zu|auf)|wechsle (?:zu|auf)|verwenden|machen es mit|setzen auf|buchen)|(?:nimm|nehmt|nehmen wir|dann)(?: doch)?(?: lieber)?',
   uses: '(?:wir|ich) (?:nutzen|nutze|benutzen|benutze|verwenden|verwende|arbeiten mit|arbeite mit|laufen auf|setzen auf|haben)|(?:das projekt|die app|das backend|das frontend|der server|die anwendung) (?:nutzt|benutzt|verwendet|lauft (?:auf|mit)|ist in)',
   prohibitions:
-    '(?:bitte )?(?:nie|niemals|kein|keine|keinen|keinesfalls)|(?:ich|wir) (?:will|mochte|wollen|mochten) (?:bitte )?(?:kein|keine|keinen)|(?:verwende|benutze|nutze|schreib|schreibe|mach|nimm|verwenden sie)(?: bitte)? (?:nie|niemals|kein|keine|keinen)|vermeide|verzichte auf|(?:wir|du) (?:durfen|darfst|sollst|sollen) (?:nicht|nie|niemals|kein|keine|keinen)',
+    'ohne (?!doute|probleme|souci|duda|problema|duvida|zweifel|problem|twijfel)|(?:bitte )?(?:nie|niemals|kein|keine|keinen|keinesfalls|auf keinen fall)(?: eine?n?)?|(?:ich|wir) (?:will|mochte|wollen|mochten) (?:bitte )?(?:kein|keine|keinen)|(?:verwende|benutze|nutze|schreib|schreibe|mach|nimm|verwenden sie)(?: bitte)? (?:nie|niemals|kein|keine|keinen)|vermeide|verzichte auf|(?:wir|du) (?:durfen|darfst|sollst|sollen) (?:nicht|nie|niemals|kein|keine|keinen)',
   demands:
-    '(?:bitte )?immer|(?:verwende|benutze|nutze|schreib|schreibe|antworte|gib|zeig|formuliere|fuge|mach|nenne)(?: bitte)? (?:immer|stets|mir immer|ab jetzt)',
+    '(?:bitte )?immer|(?:verwenden?|benutzen?|nutzen?|schreiben?|schreib|antworten?|gib|geben|zeig|zeigen|formulieren?|fuge|machen?|mach|nennen?)(?: sie)?(?: mir)?(?: bitte)? (?:immer|stets|ab jetzt|nur)',
   limits: 'unter|maximal|hochstens|nicht mehr als|bis zu|mindestens|nicht langer als',
   units: 'wort(?:e|er|en|ern)?|zeichen|satze[n]?|seiten?|zeilen|minuten|stunden|tage|euro|prozent|punkte|absatze',
   preferences:
@@ -150,6 +153,12 @@ export const german: LanguageRules = {
     ['length', '\\b(?:fasse? dich|halte? dich|antworte)(?: bitte)? (kurz|knapp|ausfuhrlich)'],
     ['address_form', '\\b(?:bitte )?(duze|sieze|duzen|siezen)\\b'],
   ],
+  habits:
+    '(?:ich|wir) (?:kann|konnen|darf|durfen) (?:nur|nicht|kein|keine|keinen|leider nicht|leider nur) (?=\\w)|(?:ich|wir) (?:esse|essen|trinke|trinken|arbeite|arbeiten|mache|machen|verkaufe|verkaufen|fahre|fahren|fliege|fliegen) (?:nie|niemals|nur|kein|keine|keinen|nicht) (?=\\w)',
+  lasting: 'ab jetzt|ab sofort|kunftig|in zukunft|jedes mal|bis auf weiteres',
+  reschedules:
+    '(?:wir|ich) (?:verschieben|verschiebe|verlegen|verlege|andern|andere|erhohen|erhohe|senken) (?:den |die |das |unseren |unsere |meinen |meine )?(?<noun>[\\w -]{2,40}?) (?:auf|vom [\\w. ]{1,20} auf) (?=.*(?:\\d|tag\\b|woch\\b))',
+  newOne: '(?:die|der|das) neue (?:ist|lautet|heißt)',
   names:
     '(?:ich hei(?:ss|ß)e|mein name ist|(?:bitte )?nenn(?:t|en sie)? mich|ich bin (?:der|die)|du kannst mich)(?: einfach| bitte| jetzt| ab jetzt)*',
 }

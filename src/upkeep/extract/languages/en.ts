@@ -10,9 +10,9 @@ export const english: LanguageRules = {
   markers:
     "i my the and is you to of it that for with we are what please this have not can your be how was at our don't i'm i've i'd let's but they there from would should about when on in me do no as has will if so any never always use keep than or by",
   openings:
-    "i|i'm|i've|i'd|i'll|we|we're|we've|we'll|my|our|it's|that's|he|she|they|you|there|let's|please|can|could|would|should|call me|remember that|note that",
+    "i|i'm|i've|i'd|i'll|we|we're|we've|we'll|my|our|it's|that's|he|she|they|you|there|let's|please|can|could|would|should|call me|remember that|note that|don't|never|always|answer|reply|only (?:text|call|write|e-?mail)",
   commaOpenings:
-    "don't|do not|never|always|the [\\w-]{1,30} (?:is|are|was|were)|it|this|your|will|do|does|is|are|how|what|which|who|where|while|since|if|when|as|so|thanks|especially|however|also|right|ok|plus|then|thus|use|no",
+    "don't|do not|never|always|the [\\w-]{1,30} (?:is|are|was|were)|it|this|your|will|do|does|is|are|how|what|which|who|where|while|since|if|when|as|so|thanks|especially|however|also|right|ok|plus|then|thus|use|no|now|at most|max|keep|under|most people|people|everyone|in case|with",
   conjunctions: "but|because|although|(?:- )?(?:even )?though|whereas|'cause|cuz|unless|even if|so that",
   coordinators: 'and|so|then|or',
   leadIns:
@@ -45,7 +45,7 @@ export const english: LanguageRules = {
   fillers:
     'new|current|actual|updated|correct|right|full|old|own|real|main|primary|final|next|upcoming|latest|exact|first|last|personal|dear|lovely|little',
   vagueNouns:
-    'problem|question|issue|error|bug|code|guess|point|idea|understanding|concern|thought|thoughts|feeling|hope|answer|result|output|reason|opinion|view|impression|function|script|query|test|tests|build|plan|goal|fear|worry|life|day|mind|favou?rite|best|worst|biggest|whole|suggestion|advice|preference|attempt|approach|mistake|first thought|experience|pleasure|thing|part|only',
+    'problem|question|issue|error|bug|code|guess|point|idea|understanding|concern|thought|thoughts|feeling|hope|answer|result|output|reason|opinion|view|impression|function|script|query|test|tests|build|fear|worry|life|day|favou?rite|best|worst|biggest|whole|suggestion|advice|preference|attempt|approach|mistake|first thought|experience|pleasure|thing|part|only',
   attributes: {
     phone: '(?:tele)?phone(?: number)?|mobile(?: (?:phone|number))?|cell(?: ?phone)?(?: number)?|number',
     email: 'e-?mail(?: address)?',
@@ -56,6 +56,19 @@ export const english: LanguageRules = {
     appointment: 'appointment',
     meeting: 'meeting|call',
     budget: 'budget|spending limit|price limit',
+    weight: 'weight',
+    height: 'height',
+    income: '(?:net |gross )?(?:income|salary)',
+    rent: 'rent',
+    deposit: 'deposit|down payment',
+    price: 'price|cost',
+    limit: 'limit',
+    target: 'target',
+    goal: 'goal|aim',
+    topic: 'topic|theme|working title|title',
+    dates: '(?:travel )?dates',
+    guests: '(?:number of )?guests|guest count|head ?count',
+    reference: 'reference(?: number| code)?|confirmation (?:number|code)',
     order_number: 'order(?: number| id| no\\.?)?',
     customer_number: '(?:customer|client) (?:number|id)',
     booking_number: '(?:booking|reservation)(?: number| code| reference| id)?',
@@ -86,7 +99,8 @@ export const english: LanguageRules = {
     daughter: '(?:older |younger |oldest |youngest )?daughter',
     child: 'kid|child|baby',
     friend: '(?:best |good |close |old )?friend',
-    boss: 'boss|manager|supervisor|team lead',
+    boss: 'boss|manager|team lead',
+    tutor: 'tutor|advis[eo]r|supervisor|professor|teacher|coach|mentor',
     colleague: 'colleague|co-?worker|teammate',
     doctor: 'doctor|gp|dentist|therapist|surgeon',
     lawyer: 'lawyer|accountant|landlord|landlady',
@@ -141,6 +155,21 @@ export const english: LanguageRules = {
     ],
     ['condition.*', "(?:was|were|'ve been|have been|has been|'m|am|got) (?:just |recently )*diagnosed with (.+)"],
     [
+      'condition.*',
+      "(?:'m|am|is|are) (?:also |now )*((?:coeliac|celiac|diabetic|asthmatic|epileptic|lactose[- ]intolerant|gluten[- ]intolerant|pregnant|deaf|blind|colou?r-?blind|left-handed)\\b.*)",
+    ],
+    [
+      'diet',
+      "(?:'m|am|is|are) (?:also |now |no longer )*(?:a |an )?(?:strict )?((?:vegan|vegetarian|pescatarian|halal|kosher)\\b.*)",
+    ],
+    ['income', '(?:earn|earns|make|makes|take home|takes home) (?:about |around |roughly )?([$€£]?\\d.*)'],
+    ['weight', '(?:weigh|weighs) (.*\\d.*)'],
+    ['weight', "(?:'m|am) (?:now |currently |down |up )*(?:at|to) (\\d[\\d.,]* ?(?:kg|kilos|pounds|lbs|stone).*)"],
+    [
+      'goal.*',
+      "(?:'d like|would like|want|hope|plan|aim|'m trying|am trying|'m hoping|am hoping) to (?:reach|get to|hit|lose|gain|save|run|weigh) (.*\\d.*)",
+    ],
+    [
       'language_spoken.*',
       '(?:also |can |fluently )*speaks? (?!to\\b|with\\b|up\\b|about\\b|for\\b)(?:fluent |native |some |a (?:bit of|little) |basic )*(.+)',
     ],
@@ -171,27 +200,34 @@ export const english: LanguageRules = {
     ],
   ],
   decisions:
-    "let's (?:just |all |both |definitely |instead |then |maybe )*(?:go (?:with|for)|use|stick (?:with|to)|choose|pick|take|meet (?:at|on|in)|adopt|switch (?:to|over to)|move to|settle (?:on|for)|drop|skip|rename|name it|call it|target|build|host|deploy|store|make it|do|book|keep|start with)|" +
+    "let's (?:just |all |both |definitely |instead |then |maybe )*(?:go (?:with|for)|use|stick (?:with|to)|choose|pick|take|meet (?:at|on|in)|adopt|cache|run|set|limit|cap|raise|schedule|switch (?:to|over to)|move to|settle (?:on|for)|drop|skip|rename|name it|call it|target|build|host|deploy|store|make it|do|book|keep|start with)|" +
     "(?:we|i)(?:'ve| have|'d| had)? (?:finally |now |both |all |already |just |also |then )*(?:decided(?: on| to(?: go with| use| switch to)?| that)?|agreed(?: on| to| that)?|chose|chosen|selected|settled on|opted(?: for| to)|committed to|finali[sz]ed|approved|switched (?:to|over to|from)|migrated (?:to|from)|picked(?! up\\b)|went with|booked)|" +
     "(?:we|i)(?:'ll| will|'re going to|'m going to| are going to| am going to) (?:just |definitely |then |now )*(?:use|go with|go for|stick (?:with|to)|switch to|adopt|choose|settle on|take|book)|" +
     "(?:we|i)(?:'re| are|'m| am) (?:now )?(?:going (?:with|for)|sticking (?:with|to)|switching (?:to|over to)|moving (?:to|over to)|migrating to)|" +
+    "(?:we|i)(?:'ll| will)? (?:stay (?:on|with|at)|stick (?:with|to)|go (?:with|for)|keep (?=the\\b))|" +
     '(?:the |our |my )?(?:final )?(?:decision|plan|choice)(?: is|:)(?: to| that)?|' +
     '(?:go|going) (?:with|for)|(?:please |just |always )*use|switch (?:to|over to)|stick (?:to|with)|move (?:over )?to',
   uses:
     "(?:we|i)(?:'re| are|'m| am)? (?:currently |now |already |mostly |also |both |all |only |still |no longer |don't |using |running |developing |coding |working )*(?:use|using|run|runs|running|on|in|with|have|develop(?:ing)? (?:on|in|with)|code in|write|deploy(?:ing)? (?:to|on|with)|host(?:ed|ing)? on|built (?:it )?(?:with|in|on)|test(?:ing)? with|build with|moved to|migrated to|switched to)|" +
-    "(?:the|our|my|this) (?:[\\w-]{2,20} ){0,2}?(?:project|app|application|repo|repository|backend|back end|frontend|front end|server|service|site|website|api|code ?base|stack|database|db|pipeline|ci|client|tests?|bot|script|plugin|extension|machine|laptop|computer) (?:currently |now )*(?:uses?|runs? (?:on|with)|is (?:on|in|using|built (?:with|in|on)|written in|hosted on|deployed (?:to|on)|running(?: on)?|based on|a|an)|is|are (?:on|in|written in|run with)|lives? on|depends on)|using|it's (?:a|an|in|on|using)|built (?:with|in|on)|it (?:uses|runs on)",
+    "(?:the|our|my|this) (?:[\\w-]{2,20} ){0,2}?(?:project|app|application|repo|repository|backend|back end|frontend|front end|server|service|site|website|api|code ?base|stack|database|db|pipeline|ci|client|tests?|bot|script|plugin|extension|machine|laptop|computer) (?:currently |now )*(?:uses?|runs? (?:on|with)|is (?:on|in|using|built (?:with|in|on)|written in|hosted on|deployed (?:to|on)|running(?: on)?|based on|a|an)|is|are (?:on|in|written in|run with)|lives? on|depends on)|using|with|it's (?:a|an|in|on|using)|built (?:with|in|on)|it (?:uses|runs on)",
   prohibitions:
     "(?:we|you|i|it|this|the [\\w-]{2,20}) (?:must|should|shall|can|may) (?:never|not)|(?:we|you) (?:mustn't|shouldn't)|(?:we|it|the [\\w-]{2,20}) (?:can't|cannot)|never|don't(?: ever)?|do not(?: ever)?|must not|avoid|refrain from|(?:i|we) (?:really |definitely |absolutely )?(?:don't|do not) (?:want|need|like) (?:any|you to)|(?:i|we) (?:don't|do not) (?:want|need) (?!to |it\\b|that\\b|this\\b|you\\b|help\\b)(?:the |a |an )?|there (?:should|must) (?:not |never )be|no more|stop (?=using|adding|writing|putting|including|sending|apologi|repeating|making|giving|calling)|without (?:any |using )",
   demands:
     '(?:(?:we|you) (?:must|should) )?always (?=(?:use|include|write|add|run|answer|reply|respond|ask|check|test|cite|explain|give|show|keep|make|start|end|provide|put|format|return|follow|mention|confirm|verify|validate|commit|document|name|sort|wrap|handle|log|prioriti[sz]e|avoid|consider|suggest|list|call|address|set|send|tell|treat|specify|state|highlight|offer|focus|ensure|round|convert|translate|link|quote|note|remind|recommend|default|prefer|review|back up|store|close|encrypt|escape)\\b)|' +
-    "(?:it|this|they|there|`[^`]{1,40}`|(?:the|each|every|all) (?:[\\w-]{2,20} ){1,3}?) ?should (?:also |always |only |just |all )*(?!be (?:fine|ok|good|easy|possible|able|great|interesting|fun|nice|enough|here|there|done|ready|back)\\b)(?=(?:be|have|support|take|use|work|return|show|accept|include|contain|stay|run|fit|read|write|print|default|allow|handle|go|live|cover|look|say|keep|list|start|end|cost|last|match|follow|output|error|fail)\\b)|(?:i|we)(?: also| only| really)*(?: want| need|'d like| would like) (?:[\\w'`./-]{1,30} ){1,6}?to (?=(?:be|have|contain|include|use|work|support|show|return|take|stay|look|run|store|feel|fit|cover|focus|read|sound)\\b)|make sure (?:that )?(?=\\w+ \\w)|" +
+    "(?:it|this|they|there|`[^`]{1,40}`|(?:the|each|every|all) (?:[\\w-]{2,20} ){1,3}?) ?should (?:also |always |only |just |all )*(?!be (?:fine|ok|good|easy|possible|able|great|interesting|fun|nice|enough|here|there|done|ready|back)\\b)(?=(?:be|have|support|take|use|work|return|show|accept|include|contain|stay|run|fit|read|write|print|default|allow|handle|go|live|cover|look|say|keep|list|start|end|cost|last|match|follow|output|error|fail)\\b)|(?:i|we)(?: also| only| really)*(?: want| need|'d like| would like) (?:[\\w'`./-]{1,30} ){1,6}?to (?=(?:be|have|contain|include|use|work|support|show|return|take|stay|look|run|store|feel|fit|cover|focus|read|sound)\\b)|(?:i|we) (?:only want|want only|only need|need only)|(?:i|we)(?:'d| would) like to (?=(?:stay|keep|avoid|use)\\b)|make sure (?:that )?(?=\\w+ \\w)|(?:we|you) (?:must|have to) (?=(?:keep|stay|use|support|be|avoid|run|have|ensure|include|comply|follow|finish)\\b)|(?:my|our|the) (?:only |one |main |golden |first )?rules?(?: [\\w -]{1,30})?(?: is|:)|(?:[\\w-]{3,20} ){1,4}?must (?=(?:never|not|always|be|stay|remain)\\b)|" +
     '(?:it|this|that|everything|all (?:the )?[\\w-]{2,20}|every [\\w-]{2,20}|each [\\w-]{2,20}|any [\\w-]{2,20}|(?:the|our) (?:[\\w-]{2,20} ){1,3}?)(?: (?:really|absolutely|all))* ?(?:must|has to|have to|needs to|need to) (?!(?:go|know|admit|say|leave|think|look|see)\\b)(?:be |work |run |fit |support |stay |use |have |pass |comply |handle |fit |load |cost |finish |include |contain |remain |match |follow )',
   limits:
-    'under|below|within|less than|fewer than|no (?:more|longer) than|at most|max(?:imum)?(?: of)?|up to|at least|over|above|to (?:at most |under |a maximum of )?|min(?:imum)?(?: of)?|exactly|between \\d+ and',
+    'under|below|within|less than|fewer than|no (?:more|longer) than|not (?:more|longer) than|exceed(?: the)?|at most|max(?:imum)?(?: of)?|up to|at least|over|above|to (?:at most |under |a maximum of )?|min(?:imum)?(?: of)?|exactly|between \\d+ and',
   units:
-    'words?|characters?|chars|sentences?|paragraphs?|pages?|lines?|bullet points?|bullets|points|minutes?|hours?|seconds?|ms|days?|weeks?|months?|euros?|eur|usd|dollars?|pounds|kb|mb|gb|tokens?|percent|%|columns|spaces|items|slides|people|guests|calories|kcal|km|miles|kg',
+    '(?:a|per) (?:month|day|week|year|night|head|person|hour)|words?|characters?|chars|sentences?|paragraphs?|pages?|lines?|bullet points?|bullets|points|minutes?|hours?|seconds?|ms|days?|weeks?|months?|euros?|eur|usd|dollars?|pounds|kb|mb|gb|tokens?|percent|%|columns|spaces|items|slides|people|guests|calories|kcal|km|cm|mm|m|metres?|meters?|miles|kg|g',
   preferences: "(?:i|we)(?:'d| would)? (?:prefer|rather have|rather use)",
   topics: [],
+  habits:
+    "(?:i|we)(?:'m| am|'re| are)? (?:can't|cannot|can not|can only|could never|never|only|always|don't|do not) (?=(?:take|pick up|eat|drink|lift|come|attend|work|walk|travel|fly|drive|use|answer|call|meet|afford|pay|host|do|accept|sell|offer|ship|deliver|serve|allow|deploy|smoke|home|available|free|there|reachable|cook|bike|cycle|run|train|sleep|buy|wear|write|speak|sit|stand|swim|climb)\\b)|(?:i'm|i am|we're|we are) (?:never|not|only) (?=(?:home|available|free|reachable|in the office|around)\\b)",
+  lasting: 'from now on|going forward|in future|in the future|every time|each time|until further notice',
+  reschedules:
+    "(?:i|we)(?:'ve| have|'re| are|'ll| will|'m| am|'d| had to| have to| need to| must)? ?(?:just |now |had to |have to |need to |to )*(?:mov(?:e|ed|ing)|push(?:ed|ing)?|postpon(?:e|ed|ing)|shift(?:ed|ing)?|reschedul(?:e|ed|ing)|delay(?:ed|ing)?|chang(?:e|ed|ing)|bring|brought|raise[d]?|lower(?:ed)?|cut|increas(?:e|ed)) (?:the |our |my |back |forward )*(?<noun>[\\w -]{2,40}?) (?:back |forward |up |down |out )?(?:to|until|from [\\w ]{1,20} to) (?=.*(?:\\d|day\\b))",
+  newOne: "(?:(?:the |my |our )?new one|it)(?:'s| is|'ll be| will be)(?: now| on| at)*",
   names:
     "(?:you can |just )*(?:call me|my name is|my name's|i go by|i'm called|i am called)(?: just| simply| now| actually)*",
 }

@@ -6,11 +6,12 @@ export const spanish: LanguageRules = {
     'yo mi me de te mis el la los las es y una para con en por que estoy soy tengo vivo del al lo pero nuestro nuestra muy ya si nos hola gracias ahora puedes quiero tambien siempre nunca uses usa menos palabras voy he hemos',
   openings:
     'yo|nosotros|mi|mis|nuestro|nuestra|por favor|el|ella|tu|usted|eso|esto|puedes|podrias|llamame|recuerda|vivo|tengo|trabajo|soy|estoy|me llamo|prefiero|vamos|gracias|la|los|las|no',
-  commaOpenings: 'como|que|quien|donde|si|cuando|porque|nunca|siempre|pero|asi que|entonces|luego|usa|mejor|responde',
+  commaOpenings:
+    'sin|como|que|quien|donde|si|cuando|porque|nunca|siempre|pero|asi que|entonces|luego|usa|mejor|responde|ahora',
   conjunctions: 'pero|porque|aunque|sino|ya que|a menos que',
   coordinators: 'y|o|entonces|luego|asi que',
   leadIns:
-    'he cambiado de (?:opinion|idea)|cambie de (?:opinion|idea)|y|pero|entonces|ah|oh|bueno|pues|ok|vale|hola|gracias|por cierto|en realidad|al final|por favor|ahora|a partir de ahora|de ahora en adelante|en adelante|en el futuro|para tu informacion|info|correccion|como dije|creo que|pienso que|mejor|mejor dicho|tambien|yo',
+    'asi que|he cambiado de (?:opinion|idea)|cambie de (?:opinion|idea)|y|pero|entonces|ah|oh|bueno|pues|ok|vale|hola|gracias|por cierto|en realidad|al final|por favor|ahora|a partir de ahora|de ahora en adelante|en adelante|en el futuro|para tu informacion|info|correccion|como dije|creo que|pienso que|mejor|mejor dicho|tambien|yo',
   hypothetical: 'si|supon|supongamos|imagina|imaginemos|en caso de|quizas?|tal vez|cuando|ojala',
   questions:
     'puedes|puede|podrias|podria|es posible|debo|deberia|como|que|cual|cuales|quien|donde|cuando|por que|cuanto|cuanta|cuantos|cuantas|hay',
@@ -31,7 +32,7 @@ export const spanish: LanguageRules = {
   possessive: 'mis?|nuestr[oa]s?',
   article: 'el|la|los|las',
   copula:
-    '(?:es|son|era|sera|se llama|esta en|(?:ha sido|fue|se ha|se) (?:aplazad[oa]|pospuest[oa]|cambiad[oa]|movid[oa]|adelantad[oa]|trasladad[oa]|movio|cambio|aplazo|pospuso|traslado) (?:al|a|para el|hasta el)|pasa al?|queda en)(?: (?:ahora|actualmente|en realidad|finalmente|el|la|los|de|del|al|a|en|para el))*',
+    '(?:es|son|era|sera|se llama|esta en|(?:ha sido|fue|se ha|se) (?:aplazad[oa]|pospuest[oa]|cambiad[oa]|movid[oa]|adelantad[oa]|trasladad[oa]|movio|cambio|aplazo|pospuso|traslado) (?:al|a|para el|hasta el)|pasa (?:del [\\w ]{1,15} )?al?|queda en)(?: (?:ahora|actualmente|en realidad|finalmente|el|la|los|de|del|al|a|en|para el))*',
   fillers: 'nuev[oa]s?|actual|antigu[oa]|correct[oa]|verdader[oa]|propi[oa]|ultim[oa]|primer[oa]?',
   vagueNouns: 'problema|pregunta|duda|error|idea|opinion|codigo|objetivo|resultado|respuesta|impresion|propuesta|plan',
   attributes: {
@@ -51,6 +52,7 @@ export const spanish: LanguageRules = {
     appointment: 'cita|cita (?:medica|con el \\w+)',
     meeting: 'reunion',
     budget: 'presupuesto',
+    topic: 'tema|titulo',
     job: 'profesion|trabajo|puesto',
     employer: 'empresa|empleador',
     home: 'ciudad',
@@ -77,6 +79,7 @@ export const spanish: LanguageRules = {
     friend: 'amig[oa]',
     boss: 'jef[ea]|gerente',
     colleague: 'colega|companer[oa](?: de trabajo)?',
+    tutor: 'tutora?|directora?|entrenadora?|profesora?',
     doctor: 'medic[oa]|doctora?',
     dog: 'perr[oa]',
     cat: 'gat[oa]',
@@ -125,9 +128,10 @@ export const spanish: LanguageRules = {
     '(?:vamos (?:a usar|con|a elegir|a por)|usemos|elijamos|(?:hemos|he) (?:decidido|elegido|optado por|reservado)|decidimos|decidi|elegimos|elegi|optamos por|nos quedamos con|me quedo con|usaremos|usare|voy a usar|cambiamos a|cambiemos a|reservamos|usa|elige|quedemonos con)(?: mejor| al final| entonces)*',
   uses: '(?:usamos|uso|utilizamos|utilizo|trabajamos con|trabajo con|estamos en|estoy en)|(?:el proyecto|la app|la aplicacion|el backend|el frontend|el servidor) (?:usa|utiliza|corre en|funciona (?:con|en)|esta (?:en|escrito en))',
   prohibitions:
-    '(?:nunca|jamas)|no (?:uses|use|utilices|escribas|pongas|hagas|incluyas|anadas|quiero|queremos|menciones|envies|me envies|llames|despliegues)|evita|sin ningun[oa]?',
+    'sin (?!doute|probleme|souci|duda|problema|duvida|zweifel|problem|twijfel)|(?:nunca|jamas)|no (?:uses|use|utilices|escribas|pongas|hagas|incluyas|anadas|quiero|queremos|menciones|envies|me envies|llames|despliegues)|evita|sin ningun[oa]?',
   demands: 'siempre|(?:usa|escribe|responde|dame|muestra|pon|incluye|anade) siempre|hay que siempre',
-  limits: 'menos de|como maximo|maximo|no mas de|hasta|al menos|por debajo de',
+  limits:
+    'pasar de|superar l[ao]s|exceder(?: l[ao]s)?|menos de|como maximo|maximo|no mas de|hasta|al menos|por debajo de',
   units:
     'palabras|caracteres|frases|oraciones|paginas?|lineas|minutos|horas|dias|euros?|pesos|dolares|por ciento|puntos|parrafos',
   preferences: '(?:prefiero|preferimos|me gustan?|nos gustan?|me encantan?|no me gustan?|odio|adoro)|mi preferencia es',
@@ -135,11 +139,17 @@ export const spanish: LanguageRules = {
     ['theme', '\\b(?:modo|tema) (oscuro|claro|nocturno)'],
     [
       'language',
-      '\\b(?:responde|respondeme|contesta|escribe|habla|hablame)(?: siempre| solo)? en (espanol|ingles|frances|aleman|italiano|portugues|neerlandes|castellano)',
+      '\\b(?:responde|respondeme|contesta|escribe|habla|hablame|hablar|escribir)(?: siempre| solo)? en (espanol|ingles|frances|aleman|italiano|portugues|neerlandes|castellano)',
     ],
     ['length', '\\brespuestas (cortas|breves|concisas|largas|detalladas)'],
     ['length', '\\b(?:se|sea|responde)(?: mas)? (breve|conciso|concisa|brevemente)'],
     ['address_form', '\\b(tuteame|tutea)\\b'],
   ],
+  habits:
+    '(?:solo|no) (?:puedo|podemos|como|comemos|bebo|bebemos|trabajo|trabajamos|hago|hacemos|vendo|vendemos|acepto|aceptamos) (?=\\w)|nunca (?:como|bebo|trabajo|hago|acepto|salgo|estoy) (?=\\w)',
+  lasting: 'a partir de ahora|de ahora en adelante|en adelante|cada vez|en el futuro',
+  reschedules:
+    '(?:hemos |he |vamos a |tenemos que )?(?:aplaz|pospon|mov|cambi|retras|adelant|pas)\\w{1,6} (?:el |la |los |las |nuestr[oa] |mi )?(?<noun>[\\w -]{2,40}?) (?:al|a|para el|hasta el|del [\\w ]{1,20} al) (?=.*(?:\\d|es\\b))',
+  newOne: '(?:el nuevo|la nueva) es',
   names: '(?:me llamo|mi nombre es|llamame|puedes llamarme|soy)(?: simplemente| solo| ahora)*',
 }

@@ -5,9 +5,9 @@ export const french: LanguageRules = {
   markers:
     'je j de en te mon ma mes le les des est et une pour avec dans pas nous vous qui sur au aux du suis ai moi c qu ne notre ce cette sont mais plus il elle on ca toujours jamais mots la',
   openings:
-    "je|j'|nous|mon|ma|mes|notre|nos|il|elle|on|vous|tu|c'est|peux|pouvez|pourriez|s'il|appelle-moi|retiens|merci|la|le|les",
+    "je|j'|nous|mon|ma|mes|notre|nos|il|elle|on|vous|tu|c'est|peux|pouvez|pourriez|s'il|appelle-moi|retiens|merci|la|le|les|reponds|repondez",
   commaOpenings:
-    "comment|quoi|qui|ou|si|quand|comme|jamais|toujours|pas|mais|donc|alors|puis|ne|n'|prends|prenez|utilise|reponds",
+    "sans|comment|quoi|qui|ou|si|quand|comme|jamais|toujours|pas|mais|donc|alors|puis|ne|n'|prends|prenez|utilise|maintenant",
   conjunctions: "mais|parce que|parce qu'|car|bien que|tandis que|sauf si|pour que",
   coordinators: 'et|ou|donc|puis|alors',
   leadIns:
@@ -32,7 +32,7 @@ export const french: LanguageRules = {
   possessive: 'mon|ma|mes|notre|nos',
   article: "le |la |les |l'",
   copula:
-    "(?:est|sont|etait|sera|s'appelle|(?:est|a ete) (?:reportee?|repoussee?|deplacee?|avancee?|fixee?|portee?|passee?|modifiee?) (?:au|a|en)|passe (?:au|a)|devient)(?: (?:maintenant|desormais|actuellement|finalement|plutot|de|le|la|les|au|a|en|du|pour le|fixee? au))*",
+    "(?:est|sont|etait|sera|s'appelle|(?:est|a ete) (?:reportee?|repoussee?|deplacee?|avancee?|fixee?|portee?|passee?|modifiee?) (?:au|a|en)|passe (?:du [\\w ]{1,15} )?(?:au|a)|devient)(?: (?:maintenant|desormais|actuellement|finalement|plutot|de|le|la|les|au|a|en|du|pour le|fixee? au))*",
   fillers:
     'nouveau|nouvelle|nouvel|actuel|actuelle|ancien|ancienne|bon|bonne|vrai|vraie|propre|dernier|derniere|premier|premiere',
   vagueNouns: 'probleme|question|erreur|idee|avis|code|but|objectif|resultat|reponse|impression|proposition|plan',
@@ -53,6 +53,8 @@ export const french: LanguageRules = {
     appointment: 'rendez-vous|rdv',
     meeting: 'reunion',
     budget: 'budget',
+    topic: 'sujet|theme|titre',
+    opening: 'ouverture',
     job: 'metier|poste|profession|travail',
     employer: 'employeur|entreprise|societe',
     home: 'ville',
@@ -79,6 +81,7 @@ export const french: LanguageRules = {
     friend: 'amie?',
     boss: 'chef|cheffe|patronne?|manager|responsable',
     colleague: 'collegue',
+    tutor: 'tuteur|tutrice|directeur|directrice|encadrante?|coach',
     doctor: 'medecin|docteur',
     dog: 'chien|chienne',
     cat: 'chat|chatte',
@@ -146,7 +149,7 @@ export const french: LanguageRules = {
     "(?:(?:je|nous|on) (?:prends|prenons|prend|choisis|choisissons|choisit|garde|gardons|reste sur|restons sur|opte pour|optons pour|part sur|partons sur|pars sur|va prendre|vais prendre|allons prendre|utilise|utilisons|reserve|reservons)|(?:j'ai|nous avons|on a) (?:decide|choisi|opte|retenu|reserve)|(?:prenons|partons sur|choisissons|utilisons|prends|utilise|passons a|allons-y avec))(?: plutot| finalement| donc)*",
   uses: "(?:(?:je|nous|on) (?:utilise|utilisons|travaille avec|travaillons avec|tourne sur|sommes sur|suis sur|developpe en)|j'utilise|(?:le projet|l'appli|l'application|le backend|le frontend|le serveur) (?:utilise|tourne sur|est en|est ecrit en))",
   prohibitions:
-    "(?:jamais|pas) d(?:e |')|(?:ne|n')(?: ?[\\w'-]{2,20}) (?:jamais|pas|aucune?|surtout pas)|(?:je|nous|on) (?:ne )?(?:veux|voulons|veut) (?:pas|aucune?)|evite(?:z)?|sans jamais",
+    "sans (?!doute|probleme|souci|duda|problema|duvida|zweifel|problem|twijfel)|(?:jamais|pas) d(?:e |')|(?:ne|n')(?: ?[\\w'-]{2,20}) (?:jamais|pas|aucune?|surtout pas)|(?:je|nous|on) (?:ne )?(?:veux|voulons|veut) (?:pas|aucune?)|evite(?:z)?|sans jamais",
   demands:
     'toujours|(?:utilise|ecris|reponds|donne|montre|mets|ajoute|commence|termine)(?:z)?(?:-moi)? toujours|il faut toujours',
   limits: "moins de|au maximum|maximum|au plus|pas plus de|jusqu'a|au moins|sous",
@@ -157,11 +160,17 @@ export const french: LanguageRules = {
     ['theme', '\\b(?:mode|theme) (sombre|clair|nuit)'],
     [
       'language',
-      '\\b(?:reponds|repondez|ecris|ecrivez|parle)(?:-moi)?(?: toujours| uniquement)? en (francais|anglais|allemand|espagnol|italien|portugais|neerlandais)',
+      '\\b(?:reponds|repondez|ecris|ecrivez|parle)(?:-moi)?(?: toujours| uniquement)? en ((?:francais|anglais|allemand|espagnol|italien|portugais|neerlandais)(?: simple| facile)?)',
     ],
     ['length', '\\breponses (courtes|breves|concises|longues|detaillees)'],
     ['length', '\\b(?:sois|soyez|reponds)(?: plus)? (bref|breve|concis|concise|brievement)'],
     ['address_form', '\\b(tutoie|vouvoie|tutoyez|vouvoyez)'],
   ],
+  habits:
+    '(?:je|nous|on) (?:ne )?(?:peux|pouvons|peut|fais|faisons|fait|prends|prenons|accepte|acceptons|vends|vendons|mange|mangeons|bois|buvons|travaille|travaillons|livre|livrons) (?:pas|jamais|plus|que|seulement|uniquement) ',
+  lasting: "desormais|a partir de maintenant|a l'avenir|chaque fois|dorenavant",
+  reschedules:
+    "(?:on|nous|je) (?:repousse|repoussons|reporte|reportons|avance|avancons|decale|decalons|deplace|deplacons|passe|passons) (?:le |la |les |l'|notre |mon |ma )?(?<noun>[\\w' -]{2,40}?) (?:au|a|en|du [\\w ]{1,20} au) (?=.*(?:\\d|di\\b))",
+  newOne: "(?:le nouveau|la nouvelle|le nouvel) (?:est|c'est)",
   names: "(?:je m'appelle|mon (?:nom|prenom) est|appelle(?:z)?-moi|je suis)(?: simplement| juste| maintenant)*",
 }

@@ -72,6 +72,14 @@ export type LanguageRules = {
   readonly preferences: Alternatives
   /** Known subjects of preferences; the last group is the value. */
   readonly topics: readonly (readonly [key: string, pattern: string])[]
+  /** Habits and inabilities of the user: the start of the clause up to its verb. */
+  readonly habits: Alternatives
+  /** Orders that last, such as `from now on`. */
+  readonly lasting: Alternatives
+  /** Postponements: the group `noun` is what is moved; the new value follows. */
+  readonly reschedules: Alternatives
+  /** Refers to an attribute of the clause before: `the new one is`. */
+  readonly newOne: Alternatives
   /** Starts of `call me …`; a name follows. */
   readonly names: Alternatives
 }

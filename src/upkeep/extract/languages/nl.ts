@@ -6,7 +6,8 @@ export const dutch: LanguageRules = {
     'ik mijn het een en niet voor op wij je jij aan van te dat ben heb heeft hebben onze ons geen maar ook naar nog bij uit zijn kun alstublieft alsjeblieft graag laten de ze hij mijn toch',
   openings:
     'ik|wij|we|mijn|onze|ons|alsjeblieft|alstublieft|graag|hij|zij|ze|jij|je|het|dat|kun|kan|noem me|onthoud|laten we',
-  commaOpenings: 'de|hoe|wat|wie|waar|als|indien|omdat|hoewel|zodat|nooit|altijd|geen|maar|dus|dan|gebruik|neem|kies',
+  commaOpenings:
+    'zonder|de|hoe|wat|wie|waar|als|indien|omdat|hoewel|zodat|nooit|altijd|geen|maar|dus|dan|gebruik|neem|kies|nu',
   conjunctions: 'maar|omdat|hoewel|want',
   coordinators: 'en|of|dan|dus',
   leadIns:
@@ -44,6 +45,7 @@ export const dutch: LanguageRules = {
     appointment: 'afspraak|tandartsafspraak|doktersafspraak',
     meeting: 'vergadering|overleg|meeting',
     budget: 'budget|begroting',
+    topic: 'onderwerp|titel',
     order_number: 'bestelnummer|ordernummer',
     customer_number: 'klantnummer',
     booking_number: 'boekingsnummer|reserveringsnummer',
@@ -77,6 +79,7 @@ export const dutch: LanguageRules = {
     friend: 'vriend',
     boss: 'baas|manager|leidinggevende',
     colleague: 'collega',
+    tutor: 'begeleider|begeleidster|coach|docent|docente',
     doctor: 'huisarts|dokter|arts',
     dog: 'hond',
     cat: 'kat|poes|kater',
@@ -127,7 +130,7 @@ export const dutch: LanguageRules = {
     '(?:laten we|laat ons)|(?:we|wij|ik) (?:nemen|neem|kiezen voor|kies voor|hebben (?:besloten|gekozen)|heb (?:besloten|gekozen)|gaan voor|ga voor|blijven bij|blijf bij|stappen over op|stap over op|gaan [\\w ]{1,30} gebruiken|houden het op|boeken)|(?:neem|kies|gebruik|dan)(?: toch)?(?: maar)?(?: liever)?',
   uses: '(?:we|wij|ik) (?:gebruiken|gebruik|werken met|werk met|draaien op|zitten op|hebben)|(?:het project|de app|de backend|de frontend|de server) (?:gebruikt|draait op|is geschreven in)',
   prohibitions:
-    '(?:alsjeblieft )?(?:nooit|geen)|(?:ik|we) (?:wil|willen) (?:alsjeblieft )?geen|(?:gebruik|schrijf|maak|neem|doe)(?: alsjeblieft)? (?:nooit|geen)|vermijd|(?:je|we) (?:mag|mogen|moet|moeten) (?:niet|nooit|geen)',
+    'zonder (?!doute|probleme|souci|duda|problema|duvida|zweifel|problem|twijfel)|(?:alsjeblieft )?(?:nooit|geen)|(?:ik|we) (?:wil|willen) (?:alsjeblieft )?geen|(?:gebruik|schrijf|maak|neem|doe)(?: alsjeblieft)? (?:nooit|geen)|vermijd|(?:je|we) (?:mag|mogen|moet|moeten) (?:niet|nooit|geen)',
   demands:
     '(?:alsjeblieft )?altijd|(?:gebruik|schrijf|antwoord|geef|toon|maak|noem|voeg)(?: alsjeblieft)? (?:altijd|voortaan|me altijd)',
   limits: 'onder de|onder|maximaal|hooguit|niet meer dan|minder dan|tot|minstens|minimaal|niet langer dan',
@@ -143,5 +146,11 @@ export const dutch: LanguageRules = {
     ['length', '\\b(korte|beknopte|uitgebreide|lange|gedetailleerde) (?:antwoorden|uitleg)'],
     ['length', '\\b(?:houd? (?:het|je antwoorden)|antwoord)(?: alsjeblieft)? (kort|beknopt|uitgebreid)'],
   ],
+  habits:
+    '(?:ik|we|wij) (?:kan|kunnen|mag|mogen) (?:alleen|niet|geen) (?=\\w)|(?:ik|we|wij) (?:eet|eten|drink|drinken|werk|werken|doe|doen|verkoop|verkopen|rij|rijden) (?:nooit|alleen|geen|niet) (?=\\w)',
+  lasting: 'vanaf nu|voortaan|in het vervolg|elke keer',
+  reschedules:
+    '(?:we|wij|ik) (?:verplaatsen|verplaats|verschuiven|verschuif|verzetten|verzet|wijzigen|wijzig|verhogen|verlagen) (?:de |het |onze |mijn )?(?<noun>[\\w -]{2,40}?) (?:naar|tot) (?=.*(?:\\d|dag\\b))',
+  newOne: '(?:de|het) nieuwe is',
   names: '(?:ik heet|mijn naam is|(?:alsjeblieft )?noem (?:me|mij)|je mag me)(?: maar| gewoon| nu| voortaan)*',
 }

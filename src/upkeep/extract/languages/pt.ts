@@ -6,7 +6,7 @@ export const portuguese: LanguageRules = {
     'eu me de te meu minha meus minhas um uma para com em nao por que estou sou tenho moro ao dos das nosso nossa mas voce muito ja tambem ola obrigado obrigada agora isso pelo prefiro na mudei sempre nunca palavras o da',
   openings:
     'eu|nos|meu|minha|meus|minhas|nosso|nossa|por favor|ele|ela|voce|tu|isso|isto|pode|podes|poderia|me chame|chama-me|lembre|moro|tenho|trabalho|sou|estou|prefiro|vamos|obrigad[oa]|o|a|os|as|nao',
-  commaOpenings: 'como|que|quem|onde|se|quando|porque|nunca|sempre|mas|entao|depois|use|usa|responda',
+  commaOpenings: 'sem|como|que|quem|onde|se|quando|porque|nunca|sempre|mas|entao|depois|use|usa|responda|agora',
   conjunctions: 'mas|porque|embora|ja que|a menos que|porem',
   coordinators: 'e|ou|entao|depois',
   leadIns:
@@ -51,6 +51,7 @@ export const portuguese: LanguageRules = {
     appointment: 'consulta|compromisso',
     meeting: 'reuniao',
     budget: 'orcamento',
+    topic: 'tema|titulo',
     job: 'profissao|trabalho|cargo',
     employer: 'empresa|empregador',
     home: 'cidade',
@@ -77,6 +78,7 @@ export const portuguese: LanguageRules = {
     friend: 'amig[oa]',
     boss: 'chefe|gerente|patrao|patroa',
     colleague: 'colega',
+    tutor: 'tutora?|orientadora?|professora?|treinadora?',
     doctor: 'medic[oa]|doutora?',
     dog: 'cao|cadela|cachorr[oa]',
     cat: 'gat[oa]',
@@ -131,7 +133,7 @@ export const portuguese: LanguageRules = {
     '(?:vamos (?:usar|com|de|escolher|ficar com)|decidi(?:mos)?|escolhi|escolhemos|optei por|optamos por|ficamos com|fico com|usaremos|usarei|vou usar|mudamos para|reservei|reservamos|use|usa|escolha)(?: melhor| entao| afinal)*',
   uses: '(?:usamos|uso|utilizamos|utilizo|trabalhamos com|trabalho com|estamos no|estou no)|(?:o projeto|o app|a aplicacao|o backend|o frontend|o servidor) (?:usa|utiliza|roda (?:em|no)|corre (?:em|no)|esta (?:em|escrito em))',
   prohibitions:
-    '(?:nunca|jamais)|nao (?:use|uses|utilize|escreva|coloque|faca|inclua|quero|queremos|mencione|envie|me envie|ligue)|evite|sem nenhum[a]?',
+    'sem (?!doute|probleme|souci|duda|problema|duvida|zweifel|problem|twijfel)|(?:nunca|jamais)|nao (?:use|uses|utilize|escreva|coloque|faca|inclua|quero|queremos|mencione|envie|me envie|ligue)|evite|sem nenhum[a]?',
   demands: 'sempre|(?:use|escreva|responda|mostre|inclua|coloque|de-me|me de) sempre',
   limits: 'menos de|no maximo|maximo|nao mais (?:de|que)|ate|pelo menos|abaixo de',
   units:
@@ -147,6 +149,12 @@ export const portuguese: LanguageRules = {
     ['length', '\\brespostas (curtas|breves|concisas|longas|detalhadas)'],
     ['length', '\\b(?:seja|sejas|responda)(?: mais)? (breve|conciso|concisa|brevemente)'],
   ],
+  habits:
+    '(?:so|nao|apenas) (?:posso|podemos|como|comemos|bebo|bebemos|trabalho|trabalhamos|faco|fazemos|vendo|vendemos|aceito|aceitamos) (?=\\w)|nunca (?:como|bebo|trabalho|faco|aceito|estou) (?=\\w)',
+  lasting: 'a partir de agora|de agora em diante|daqui em diante|cada vez|no futuro',
+  reschedules:
+    '(?:vamos |tivemos de |tivemos que )?(?:adi|mud|pass|antecip|alter)\\w{1,6} (?:o |a |os |as |noss[oa] |meu |minha )?(?<noun>[\\w -]{2,40}?) (?:para o|para a|para) (?=.*(?:\\d|feira\\b))',
+  newOne: '(?:o novo|a nova) e',
   names:
     '(?:me chamo|chamo-me|(?:o )?meu nome e|me chame(?: de)?|chama-me|trata-me por|pode me chamar de|sou (?:o|a))(?: so| apenas| agora)*',
 }
