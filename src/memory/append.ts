@@ -99,6 +99,8 @@ export async function appendToSession(
     return { stored: repeated, epoch }
   }
   deps.embedding?.enqueue(key, epoch, stored)
+  const reminders = deps.upkeep?.storeReminders(key, epoch, stored)
+  if (reminders !== undefined) await reminders
   deps.upkeep?.notify(key, options.replyFollows ? 'asked' : 'said', stored.at(-1), epoch)
   const shown = options.answers?.knowledge ?? []
   // The messages are stored by now; failing to count usage must not fail the call.

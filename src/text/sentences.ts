@@ -80,8 +80,17 @@ function endsSentence(text: string, from: number, at: number, next: number, end:
   const code = text.charCodeAt(at)
   if (code > 0x2026) return true
   if (next < end && !isSpace(text.charCodeAt(next))) return false
-  return code !== 46 || !(isAbbreviation(text, from, at) || continuesInLowerCase(text, next, end))
+  return (
+    code !== 46 ||
+    !(isAbbreviation(text, from, at) || continuesInLowerCase(text, next, end) || isDayOfMonth(text, at, next))
+  )
 }
+
+const monthStart = /^\s{1,4}(?:jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|nov|dez)\p{Ll}{0,6}(?!\p{L})/iu
+
+/** Recognises a German date such as `14. März`. */
+const isDayOfMonth = (text: string, at: number, next: number): boolean =>
+  /\d/.test(text.charAt(at - 1)) && monthStart.test(text.slice(next, next + 16))
 
 const closers = new Set([...'.!?…)]}"\'”’»*_`。！？」』）'].map((character) => character.charCodeAt(0)))
 

@@ -130,8 +130,11 @@ function targetFor(
 /** Finds the same fact in the remaining messages. */
 function reextractFact(fact: Fact, remaining: readonly Message[]): Fact | undefined {
   const same = extractFacts(remaining).findLast(
-    ({ field, key, value }) =>
-      field === fact.field && key === fact.key && JSON.stringify(value) === JSON.stringify(fact.value),
+    ({ field, key, value, revises, replaces }) =>
+      // A change was stored in the slot it refers to, which may have a qualifier or another name.
+      field === fact.field &&
+      (key === fact.key || revises !== undefined || replaces !== undefined) &&
+      JSON.stringify(value) === JSON.stringify(fact.value),
   )
   return same && { ...fact, sources: [same.source] }
 }

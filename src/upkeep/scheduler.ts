@@ -27,6 +27,7 @@ import {
   type UpkeepTrigger,
   upkeepTriggers,
 } from './plan.ts'
+import { asksToRemember, storeReminders } from './remind.ts'
 import { revise, tryCommit } from './revise.ts'
 import type { Pause } from './work.ts'
 
@@ -87,6 +88,7 @@ export class UpkeepScheduler {
   private readonly deps: SchedulerDeps
   /** Some rule blocks context building until it is done. */
   private readonly hasBlockingRule: boolean
+  private readonly extractsFacts: boolean
   private readonly runs = new Map<string, SessionRun>()
   /** Sessions to check on the next tick. */
   private readonly watched = new Map<string, Key>()
@@ -104,6 +106,7 @@ export class UpkeepScheduler {
   constructor(deps: SchedulerDeps) {
     this.deps = deps
     this.hasBlockingRule = deps.profile.upkeep.some(({ blocking }) => blocking === true)
+    this.extractsFacts = deps.profile.upkeep.some(({ do: task }) => 'facts' in task && task.facts)
   }
 
   /**
@@ -120,6 +123,19 @@ export class UpkeepScheduler {
     else
       run.rerun =
         upkeepTriggers[Math.max(upkeepTriggers.indexOf(trigger), upkeepTriggers.indexOf(run.rerun ?? 'asked'))]
+  }
+
+  /**
+   * Stores at once what the user asks to remember in new messages. Returns undefined if they ask for nothing. Never
+   * rejects: the next compaction finds the same facts.
+   */
+  storeReminders(key: Key, epoch: number, messages: readonly Message[]): Promise<void> | undefined {
+    if (!this.extractsFacts || this.stopped.signal.aborted || !messages.some(asksToRemember)) return undefined
+    const { store, clock, onPut } = this.deps
+    return storeReminders(store, key, epoch, messages, clock()).then(
+      (revised) => revised && onPut(key, revised.head.epoch, revised.put),
+      () => undefined,
+    )
   }
 
   /**

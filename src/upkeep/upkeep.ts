@@ -119,6 +119,11 @@ export class Upkeep {
     this.scheduler.notify(key, trigger, newest, epoch)
   }
 
+  /** Stores at once what the user asks to remember in new messages. Returns undefined if they ask for nothing. */
+  storeReminders(key: Key, epoch: number, messages: readonly Message[]): Promise<void> | undefined {
+    return this.scheduler.storeReminders(key, epoch, messages)
+  }
+
   /** Discards cached state of a scope after something in it was forgotten. */
   invalidate(scope: Scope): void {
     this.scheduler.invalidate(scope)

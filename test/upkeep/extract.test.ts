@@ -119,24 +119,24 @@ describe('extractFacts: preferences', () => {
 
 describe('extractFacts: decisions, constraints and important facts', () => {
   it.each([
-    ["let's go with PostgreSQL", "key_decisions: let's go with PostgreSQL"],
-    ['We decided to ship on Monday, because it is quiet.', 'key_decisions: We decided to ship on Monday'],
-    ["OK, we'll use Redis for the queue.", "key_decisions: we'll use Redis for the queue"],
-    ['I chose the blue template', 'key_decisions: I chose the blue template'],
+    ["let's go with PostgreSQL", "key_decisions.database: let's go with PostgreSQL"],
+    ['We decided to ship on Monday, because it is quiet.', 'key_decisions.ship: We decided to ship on Monday'],
+    ["OK, we'll use Redis for the queue.", "key_decisions.cache.queue: we'll use Redis for the queue"],
+    ['I chose the blue template', 'key_decisions.template: I chose the blue template'],
     ['Never deploy on Fridays!', 'custom_fields.constraints.deploy_fridays: Never deploy on Fridays'],
     ["please don't use jQuery", "custom_fields.constraints.jquery: don't use jQuery"],
     ['Always run the tests first.', 'custom_fields.constraints.run_tests_first: Always run the tests first'],
     ['Important: the server moves to Frankfurt', 'important_facts: the server moves to Frankfurt'],
-    ['Note that port 8443 is closed', 'important_facts: port 8443 is closed'],
-    ['My cat is called Miso', 'important_facts: My cat is called Miso'],
-    ['I live in Oslo', 'important_facts: I live in Oslo'],
-    ['I work at Acme Corp.', 'important_facts: I work at Acme Corp'],
-    ["I'm allergic to peanuts", "important_facts: I'm allergic to peanuts"],
-    ['my birthday is 3 May', 'important_facts: my birthday is 3 May'],
-    ['The deadline is Friday 12 June', 'important_facts: The deadline is Friday 12 June'],
-    ['Our budget is 5,000 EUR.', 'important_facts: Our budget is 5,000 EUR'],
+    ['Note that port 8443 is closed', 'important_facts.port: port 8443 is closed'],
+    ['My cat is called Miso', 'important_facts.cat.miso: My cat is called Miso'],
+    ['I live in Oslo', 'important_facts.home: I live in Oslo'],
+    ['I work at Acme Corp.', 'important_facts.employer: I work at Acme Corp'],
+    ["I'm allergic to peanuts", "important_facts.allergy.peanuts: I'm allergic to peanuts"],
+    ['my birthday is 3 May', 'important_facts.birthday: my birthday is 3 May'],
+    ['The deadline is Friday 12 June', 'important_facts.deadline: The deadline is Friday 12 June'],
+    ['Our budget is 5,000 EUR.', 'important_facts.budget: Our budget is 5,000 EUR'],
     ['I met Ana on 15 January 2024', 'important_facts: I met Ana on 15 January 2024'],
-    ['Wichtig: das Budget ist 5000 Euro', 'important_facts: das Budget ist 5000 Euro'],
+    ['Wichtig: das Budget ist 5000 Euro', 'important_facts.budget: das Budget ist 5000 Euro'],
   ])('finds one in %j', (content, expected) => expect(facts(content)).toEqual([expected]))
 
   it.each([

@@ -1,11 +1,37 @@
-import { findFacts } from '../../text/facts.ts'
 import type { Sentence } from '../../text/sentences.ts'
-import { isStopword, splitWords } from '../../text/words.ts'
 import { runSync, type Work } from '../work.ts'
+import { type Clause, statedClauses } from './clauses.ts'
 import type { FactCandidate, FactMessage, TextFact } from './fields.ts'
+import type { LanguageRules } from './languages/language.ts'
+import { english, likelyLanguages } from './languages/languages.ts'
+import { findNames } from './names.ts'
+import { userLines, userSentences } from './ownText.ts'
+import { foldText, trimPhrase } from './phrases.ts'
 import { findPreference } from './preferences.ts'
-import { findConstraint, findDecision, findImportantFact, findImportantNumber, stripReminder } from './statements.ts'
-import { type Clause, statedClauses, type UserLine, userLines, userSentences } from './userText.ts'
+import { isBareReminder, stripReminder } from './reminders.ts'
+import {
+  findContact,
+  findLabelled,
+  findOwned,
+  findPairs,
+  findRelatives,
+  findReplaced,
+  findRevision,
+  findStatement,
+  isChange,
+} from './slots.ts'
+import {
+  findChoice,
+  findConstraint,
+  findDecision,
+  findHabit,
+  findPersonalFact,
+  findUses,
+  isCritical,
+  rawFact,
+} from './statements.ts'
+import { findStructures } from './structures.ts'
+import { findUrls } from './urls.ts'
 
 /** The least important facts beyond this number are dropped. */
 const maxFactsPerMessage = 40
@@ -13,7 +39,8 @@ const maxFactsPerMessage = 40
 /**
  * Extracts facts from user messages with the built-in rules: preferences, constraints, decisions, important facts,
  * sources, document structure and names. Quoted, pasted or recalled text is ignored, and so are messages of other
- * roles. The rules cover English; in other languages they find URLs, names and numbers that are marked as important.
+ * roles. The rules cover English, German, French, Spanish, Portuguese and Dutch; in other languages they find URLs and
+ * names.
  *
  * @example
  * extractFacts([{ id: 'm1', role: 'user', content: 'I prefer dark mode.', at: 0 }])
@@ -24,43 +51,164 @@ export const extractFacts = (messages: readonly FactMessage[]): readonly FactCan
 
 /** `extractFacts` as interruptible work. */
 export function* extractFactsInSteps(messages: readonly FactMessage[]): Work<readonly FactCandidate[]> {
-  const facts: FactCandidate[] = []
-  for (const { id, role, content, at } of messages) {
-    if (role !== 'user') continue
-    for (const { from, to, ...fact } of factsInText(content))
-      facts.push({ ...fact, at, source: { message: id, span: [from, to] } })
-    yield content.length
+  return (yield* extractInSteps(messages)).map(({ fact }) => fact)
+}
+
+/**
+ * Extracts only what the user asks to remember: `remember that …`, or the statement before `please remember that`,
+ * which may be in the message before.
+ */
+export const extractReminders = (messages: readonly FactMessage[]): readonly FactCandidate[] =>
+  runSync(extractInSteps(messages)).flatMap(({ fact, isReminder }) => (isReminder ? [fact] : []))
+
+type Extracted = { readonly fact: FactCandidate; readonly isReminder: boolean }
+
+function* extractInSteps(messages: readonly FactMessage[]): Work<readonly Extracted[]> {
+  const facts: Extracted[] = []
+  let language = english
+  let previous: FactMessage | undefined
+  for (const message of messages) {
+    if (message.role !== 'user') continue
+    const read = readMessage(message.content, language)
+    language = read.language
+    facts.push(...read.facts.map((fact) => toExtracted(fact, message)))
+    if (read.remindsOfPrevious && previous !== undefined) {
+      const reminded = readMessage(previous.content, language, true)
+      for (const fact of reminded.facts) if (fact.isReminder) facts.push(toExtracted(fact, previous))
+    }
+    previous = message
+    yield message.content.length
   }
   return facts
 }
 
-function factsInText(content: string): readonly TextFact[] {
+const toExtracted = ({ from, to, isReminder, ...fact }: TextFact, { id, at }: FactMessage): Extracted => ({
+  fact: { ...fact, at, source: { message: id, span: [from, to] } },
+  isReminder: isReminder === true,
+})
+
+type ReadMessage = {
+  readonly language: LanguageRules
+  readonly facts: readonly TextFact[]
+  /** The message asks to remember what was said before it. */
+  readonly remindsOfPrevious: boolean
+}
+
+/** Finds the facts of a message. With `isReminded`, all its statements are to be remembered. */
+function readMessage(content: string, expected: LanguageRules, isReminded = false): ReadMessage {
   const lines = userLines(content)
   const sentences = userSentences(lines)
   const structures = findStructures(lines)
-  const facts: TextFact[] = [...structures]
-  for (const sentence of sentences) {
-    facts.push(...findUrls(sentence))
-    for (const clause of statedClauses(sentence))
-      facts.push(...factsInClause(clause, content.slice(clause.end, clause.end + 120)))
-  }
-  return mostImportant([...facts, ...namesOutsideStructures(structures, sentences)])
+  const stated = likelyLanguages(foldText(sentences.map(({ text }) => text).join(' ')), expected)
+    .map((language) => readStatements(sentences, content, language, isReminded))
+    // Of equally likely languages, the one whose rules find most.
+    .reduce((best, other) => (other.facts.length > best.facts.length ? other : best))
+  const names = findNames(sentences, stated.language).filter(
+    (name) => !structures.some(({ from, to }) => from <= name.from && name.to <= to),
+  )
+  const facts = mostImportant([...structures, ...sentences.flatMap(findUrls), ...stated.facts, ...names])
+  return { ...stated, facts }
 }
 
-/** Excludes section titles, which are not names. */
-const namesOutsideStructures = (structures: readonly TextFact[], sentences: readonly Sentence[]): readonly TextFact[] =>
-  findNames(sentences).filter((name) => !structures.some(({ from, to }) => from <= name.from && name.to <= to))
+/** Finds the facts of a message's statements with the rules of a language. */
+function readStatements(
+  sentences: readonly Sentence[],
+  content: string,
+  language: LanguageRules,
+  isReminded: boolean,
+): ReadMessage {
+  const { clauses, remindsOfPrevious } = markReminders(sentences, content, language, isReminded)
+  const facts = clauses.flatMap((clause) =>
+    factsInClause(clause, language, content.slice(clause.end, clause.end + 120)),
+  )
+  return { language, facts, remindsOfPrevious }
+}
 
-/** Classifies a clause as at most one fact: `remember that I prefer tabs` is a preference, not an important fact. */
-function factsInClause(clause: Clause, after: string): readonly TextFact[] {
-  const stripped = stripReminder(clause)
-  const found =
-    findPreference(stripped) ??
-    findConstraint(stripped) ??
-    findDecision(clause) ??
-    findImportantFact(clause, after) ??
-    findImportantNumber(clause)
-  return found === undefined ? [] : [found]
+type RemindedClause = Clause & { isReminder: boolean }
+
+/** Starts of clauses that explain a request rather than say what to remember. */
+const remark = /^(?:since|because|so|as|which|while|who|where|when|if|it|this|that|weil|damit|car|porque|want|omdat)\b/i
+
+/** Lists the stated clauses and marks those that the user asks to remember. */
+function markReminders(
+  sentences: readonly Sentence[],
+  content: string,
+  language: LanguageRules,
+  isReminded: boolean,
+): { readonly clauses: readonly RemindedClause[]; readonly remindsOfPrevious: boolean } {
+  const clauses: RemindedClause[] = []
+  let remindsOfPrevious = false
+  let isListed = false
+  let lastEnd = 0
+  for (const sentence of sentences) {
+    // A list after `Remember:` ends at an empty line.
+    if (/\n\s*\n/.test(content.slice(lastEnd, sentence.start))) isListed = false
+    const rest = stripReminder(sentence, language)
+    const stated = statedClauses(rest ?? sentence, content, language)
+    const earlier = clauses.length
+    for (const clause of stated) {
+      if (isBareReminder(clause, language)) {
+        remindsOfPrevious ||= clauses.length === 0
+        remindStatementBefore(clauses, earlier)
+        continue
+      }
+      const reminded = rest === undefined ? stripReminder({ ...clause, text: clause.folded }, language) : undefined
+      const [inner] = reminded === undefined ? [clause] : statedClauses(reminded, content, language)
+      const isRemark = clauses.length > earlier && remark.test(clause.folded)
+      const isReminder = !isRemark && (isReminded || isListed || rest !== undefined || reminded !== undefined)
+      if (inner !== undefined) clauses.push({ ...inner, isReminder })
+    }
+    isListed ||= rest !== undefined && rest.text.trim() === ''
+    lastEnd = sentence.end
+  }
+  return { clauses, remindsOfPrevious }
+}
+
+/** Marks the clauses of the same sentence before a bare reminder; without any, the last one of an earlier sentence. */
+function remindStatementBefore(clauses: RemindedClause[], sentenceStart: number): void {
+  for (const clause of clauses.slice(Math.min(sentenceStart, clauses.length - 1))) clause.isReminder = true
+}
+
+/** Share of a clause to be remembered that its facts must hold; otherwise it is kept as it is. */
+const minStatementShare = 0.6
+
+/** Classifies a clause: `remember that I prefer tabs` is a preference, not an important fact. */
+function factsInClause(clause: RemindedClause, rules: LanguageRules, after: string): readonly TextFact[] {
+  const isRevision = isChange(clause, rules)
+  const replaces = findReplaced(clause)
+  const found = findSlotFacts(clause, rules, isRevision, after)
+  const isWhole = found.reduce((sum, { from, to }) => sum + to - from, 0) >= minStatementShare * clause.text.length
+  const isPhrase = /[\p{L}\p{N}]\s+[\p{L}\p{N}]/u.test(clause.text)
+  const facts = clause.isReminder && !isWhole && isPhrase ? [rawFact(clause, trimPhrase(clause.text), 8)] : found
+  return facts.map((fact) => ({
+    ...fact,
+    ...(isRevision && { revises: true as const }),
+    ...(replaces !== undefined && { replaces }),
+    ...(clause.isReminder && {
+      isReminder: true as const,
+      importance: Math.max(fact.importance, isCritical(clause, after) ? 9 : 7),
+    }),
+  }))
+}
+
+function findSlotFacts(clause: Clause, rules: LanguageRules, isRevision: boolean, after: string): readonly TextFact[] {
+  const said = findPreference(clause, rules) ?? findConstraint(clause, rules) ?? findContact(clause)
+  if (said !== undefined) return [said]
+  const uses = findUses(clause, rules)
+  const pairs = findPairs(clause)
+  // Host, port and version may change one by one, so each has its own slot.
+  if (pairs.length > 1 || (pairs.length > 0 && uses.length > 0)) return [...uses, ...pairs]
+  const single =
+    findStatement(clause, rules) ??
+    findRevision(clause, rules) ??
+    findOwned(clause, rules) ??
+    findLabelled(clause, rules) ??
+    findDecision(clause, rules, isRevision) ??
+    findHabit(clause, rules)
+  if (single !== undefined) return [single]
+  if (uses.length > 0) return uses
+  const other = findChoice(clause) ?? (rules.code === 'en' ? findPersonalFact(clause, after) : undefined)
+  return other === undefined ? [...pairs, ...findRelatives(clause, rules)] : [other]
 }
 
 function mostImportant(facts: readonly TextFact[]): readonly TextFact[] {
@@ -69,189 +217,4 @@ function mostImportant(facts: readonly TextFact[]): readonly TextFact[] {
       ? [...facts].sort((a, b) => b.importance - a.importance || a.from - b.from).slice(0, maxFactsPerMessage)
       : [...facts]
   return selected.sort((a, b) => a.from - b.from || b.importance - a.importance)
-}
-
-const documentWord =
-  '(?:document|paper|report|essay|thesis|dissertation|article|doc|docs|book|novel|readme|proposal|page|presentation|outline|manual|guide|review|manuscript|plan|deck|site|website|post|chapter)'
-const partWord = '(sections?|chapters?|parts?|headings?|slides?|pages?)'
-const announcedInSentence = new RegExp(
-  `\\b(?:(?:my|the|our|this|a|an) (?:[\\w-]+ ){0,2}?${documentWord} (?:(?:should|must|will|shall|needs to|has to|is going to) )?(?:have|has|include|includes|contain|contains|consist of|consists of|be (?:structured|divided|split|organi[sz]ed) (?:as|into|in)|is (?:structured|divided|split|organi[sz]ed) (?:as|into|in)) ` +
-    `(?:the |these |following |\\w{1,6} ){0,3}?${partWord}(?: for| on| about| called| named| like| such as| titled|:| -)?:? |` +
-    `^\\W{0,4}(?:(?:document|paper|report|essay|thesis|article|book|page|proposed|planned|final) )?(?:structure|outline|table of contents|toc|sections|chapters)\\W{0,2}: ?)`,
-  'i',
-)
-const announcesList = /\b(?:outline|structure|sections|chapters|table of contents|toc)\b[^.!?]{0,60}:?\W{0,3}$/i
-const listItem = /^\s{0,12}(?:[-*+•]|\d{1,2}[.)]|#{1,6}|[IVX]{1,4}[.)])\s+(.{2,80})$/
-const maxItemChars = 60
-const minItems = 2
-const maxItems = 40
-
-/** Finds the structure of a document: sections, chapters or parts in a sentence or in an outline below one. */
-function findStructures(lines: readonly UserLine[]): readonly TextFact[] {
-  const structures: TextFact[] = []
-  for (let index = 0; index < lines.length; index++) {
-    const line = lines[index] as UserLine
-    if (!line.isOwn) continue
-    const found = structureInSentence(line) ?? structureBelowLine(lines, index)
-    if (found !== undefined) structures.push(found)
-  }
-  return structures
-}
-
-function structureInSentence({ text, start }: UserLine): TextFact | undefined {
-  const match = announcedInSentence.exec(text)
-  if (match === null) return undefined
-  const from = match.index + match[0].length
-  const list = /^[^.;!?\n]*/.exec(text.slice(from))?.[0].trimEnd() ?? ''
-  const items = splitItems(list)
-  return items.length < minItems
-    ? undefined
-    : structureFact(structureKey(match[1] ?? text), items, start + from, start + from + list.length)
-}
-
-function splitItems(list: string): string[] {
-  const items = list
-    .split(/,\s*(?:and\s|&\s)?|\s(?:and|&|→|->|then)\s|\s?[→|]\s?/)
-    .map((part) => part.replace(/^[\s"'“*_]+|[\s"'”*_:]+$/g, ''))
-  const isList = items.every((part) => part.length <= maxItemChars && part.split(' ').length <= 6)
-  return isList ? items.filter((part) => part !== '').slice(0, maxItems) : []
-}
-
-/** Finds the list or headings after a line such as `Here is the outline:`. */
-function structureBelowLine(lines: readonly UserLine[], index: number): TextFact | undefined {
-  const head = lines[index] as UserLine
-  if (!announcesList.test(head.text)) return undefined
-  const items: string[] = []
-  let last = head
-  for (let at = index + 1; at < lines.length && items.length < maxItems; at++) {
-    const line = lines[at] as UserLine
-    if (line.text.trim() === '') continue
-    const name = line.isOwn ? listItem.exec(line.text)?.[1]?.replace(/^[*_]+|[*_:.\s]+$/g, '') : undefined
-    if (name === undefined || name === '') break
-    items.push(name)
-    last = line
-  }
-  return items.length < minItems
-    ? undefined
-    : structureFact(structureKey(head.text), items, head.start, last.start + last.text.trimEnd().length)
-}
-
-const structureFact = (key: string, value: string[], from: number, to: number): TextFact => ({
-  field: 'document_structure',
-  key,
-  value,
-  importance: 7,
-  from,
-  to,
-})
-
-/** Names the parts by the word used, or `sections`. */
-function structureKey(words: string): string {
-  const named = /\b(chapter|part|slide|page)s?\b/i.exec(words)?.[1]?.toLowerCase()
-  return named === undefined ? 'sections' : `${named}s`
-}
-
-const isUrl = /^(?:https?|ftp|wss?):\/\/[^\s/]/i
-const sourceList = /^\W{0,4}(?:[a-z]+ )?(?:sources?|references?|links?|urls?)(?: urls?)?: (.+)$/i
-
-/** Finds URLs, and listed sources without a scheme, such as a DOI. */
-function findUrls({ text, start }: Sentence): readonly TextFact[] {
-  const facts: TextFact[] = []
-  for (const fact of findFacts(text)) if (isUrl.test(fact.text)) facts.push(urlFact(fact.text, start + fact.start))
-  if (facts.length > 0) return facts
-  const list = sourceList.exec(text)?.[1] ?? ''
-  const offset = start + text.length - list.length
-  for (const { 0: word, index } of list.matchAll(/[^\s,;]{3,200}/g)) {
-    const name = word.replace(/[.!?)]+$/, '')
-    if (/^[\w(][^\s]*[\d./]/.test(name) && !/^\d+$/.test(name)) facts.push(urlFact(name, offset + index))
-  }
-  return facts
-}
-
-const urlFact = (value: string, from: number): TextFact => ({
-  field: 'source_urls',
-  key: '',
-  value,
-  importance: 5,
-  from,
-  to: from + value.length,
-})
-
-const capitalised =
-  /(?<![\p{L}\p{N}\p{M}_./@#:'’-])\p{Lu}[\p{L}\p{M}\p{N}]*(?:[-'’&][\p{L}\p{N}]+)*(?: (?:of |the |de |van |von |der |del |di |da |al )?\p{Lu}[\p{L}\p{M}\p{N}]*(?:[-'’&][\p{L}\p{N}]+)*){0,4}(?![\p{L}\p{N}_@/]|[.:][\p{L}\p{N}])/gu
-const camelCase = /^\p{Lu}?\p{Ll}+\p{Lu}/u
-const commonWords = new Set(
-  `monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december
-  english german french spanish american british european god ok tv pm am hi hey hello thanks christmas easter halloween thanksgiving mr mrs ms dr sir
-  mom dad mum grandma grandpa bro lol omg wow btw fyi asap diy faq pdf url api json html css sql i'm i've i'd i'll internet web`.split(
-    /\s+/,
-  ),
-)
-/** Text before a word that does not start a sentence. */
-const midSentence = /[\p{L}\p{N},)][’'”"]?\s$/u
-const maxNames = 20
-
-/**
- * Finds names of people, places, organisations and products. A capital at the start of a sentence is no evidence unless
- * the name also occurs inside another sentence. Headings are ignored, and in languages other than English single words
- * too.
- */
-function findNames(sentences: readonly Sentence[]): readonly TextFact[] {
-  const isEnglish = looksEnglish(sentences)
-  const found = new Map<string, TextFact>()
-  for (const { text, start } of sentences) {
-    if (isHeading(text)) continue
-    for (const { 0: match, index } of text.matchAll(capitalised)) {
-      const { name, offset } = trimCommonWords(match)
-      const position = index + offset
-      const isSure =
-        camelCase.test(name) || (midSentence.test(text.slice(0, position)) && (isEnglish || name.includes(' ')))
-      if (!isSure || found.has(name) || !isName(name)) continue
-      found.set(name, {
-        field: 'entities',
-        key: '',
-        value: name,
-        importance: 3,
-        from: start + position,
-        to: start + position + name.length,
-      })
-      if (found.size >= maxNames) return [...found.values()]
-    }
-  }
-  return [...found.values()]
-}
-
-/** Removes common words at both ends and a possessive suffix. */
-function trimCommonWords(match: string): { readonly name: string; readonly offset: number } {
-  const words = match.split(' ')
-  let first = 0
-  while (first < words.length && isCommonWord(words[first] ?? '')) first++
-  let last = words.length
-  while (last > first && isCommonWord(words[last - 1] ?? '')) last--
-  const offset = words.slice(0, first).reduce((sum, word) => sum + word.length + 1, 0)
-  return {
-    name: words
-      .slice(first, last)
-      .join(' ')
-      .replace(/['’]s?$/, ''),
-    offset: Math.min(offset, match.length),
-  }
-}
-
-const isCommonWord = (word: string): boolean =>
-  commonWords.has(word.toLowerCase().replace(/days$/, 'day')) ||
-  isStopword(word.toLowerCase().replace('’', "'")) ||
-  word.length < 2
-
-/** Excludes words in capitals: they are emphasis or technical terms. */
-const isName = (name: string): boolean => name.length > 1 && /\p{Ll}/u.test(name)
-
-function isHeading(text: string): boolean {
-  const words = text.split(/\s+/).filter((word) => /^\p{L}{4}/u.test(word))
-  return /^\s*#/.test(text) || (words.length > 2 && words.every((word) => /^\p{Lu}/u.test(word)))
-}
-
-function looksEnglish(sentences: readonly Sentence[]): boolean {
-  const words = sentences.slice(0, 20).flatMap(({ text }) => splitWords(text.slice(0, 400)))
-  return words.filter(isStopword).length * 7 >= words.length
 }

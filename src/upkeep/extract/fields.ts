@@ -20,7 +20,11 @@ export const isKeyedField = (field: string): boolean => keyedFields.has(field)
 /** Fields of a message that extraction uses. */
 export type FactMessage = Pick<Message, 'id' | 'role' | 'name' | 'content' | 'at'>
 
-/** An extracted fact with its source. `key` is empty for list fields. */
+/**
+ * An extracted fact with its source. `key` names the slot that the value fills: an attribute such as `deadline`, with a
+ * qualifier (`deadline.report`) or, for attributes with several values, the value (`allergy.nuts`). Facts of a list
+ * without a slot have no key.
+ */
 export type FactCandidate = {
   readonly field: FactField
   readonly key: string
@@ -28,12 +32,18 @@ export type FactCandidate = {
   readonly importance: number
   readonly at: Millis
   readonly source: Source
+  /** The statement says that it changes an earlier one. */
+  readonly revises?: true
+  /** Value that the statement says it replaces. */
+  readonly replaces?: string
 }
 
 /** A fact found in one text: `text.slice(from, to)` is the clause or value it was taken from. */
-export type TextFact = Pick<FactCandidate, 'field' | 'key' | 'value' | 'importance'> & {
+export type TextFact = Pick<FactCandidate, 'field' | 'key' | 'value' | 'importance' | 'revises' | 'replaces'> & {
   readonly from: number
   readonly to: number
+  /** The user asked to remember it. */
+  readonly isReminder?: true
 }
 
 /** Default importance of each field, from 0 to 10. */

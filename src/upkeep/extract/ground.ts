@@ -2,7 +2,8 @@ import type { Json } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
 import { findFacts } from '../../text/facts.ts'
 import type { Sentence } from '../../text/sentences.ts'
-import { extractTerms } from '../../text/words.ts'
+import { extractTerms, splitWords } from '../../text/words.ts'
+import { statedClauses } from './clauses.ts'
 import {
   defaultImportance,
   type FactCandidate,
@@ -11,9 +12,12 @@ import {
   factFields,
   isKeyedField,
 } from './fields.ts'
+import type { LanguageRules } from './languages/language.ts'
+import { english, isMarker, likelyLanguages } from './languages/languages.ts'
+import { userLines, userSentences } from './ownText.ts'
+import { foldText, keyFromText, maxValueChars } from './phrases.ts'
 import { findTopic, topicKey } from './preferences.ts'
 import { constraintKeyFor, constraintsKey } from './statements.ts'
-import { keyFromText, maxValueChars, statedClauses, userLines, userSentences } from './userText.ts'
 
 /** Terms of a value must be within this many sentences. */
 const maxSentenceDistance = 3
@@ -30,7 +34,14 @@ export function groundFacts(
   answer: unknown,
   messages: readonly FactMessage[],
 ): { readonly facts: readonly FactCandidate[]; readonly rejected: number } {
-  const userMessages = messages.filter(({ role }) => role === 'user').map(splitMessage)
+  let language = english
+  const userMessages = messages
+    .filter(({ role }) => role === 'user')
+    .map((message) => {
+      const parts = splitMessage(message, language)
+      language = parts.language
+      return parts
+    })
   const latestFirst = [...userMessages].reverse()
   const claims = parseClaims(answer)
   // Of repeated statements, keyed fields use the last one and lists the first one.
@@ -52,20 +63,23 @@ type Part = {
 }
 type MessageParts = {
   readonly message: FactMessage
+  readonly language: LanguageRules
   readonly parts: readonly Part[]
   readonly terms: ReadonlySet<string>
 }
 
-function splitMessage(message: FactMessage): MessageParts {
+function splitMessage(message: FactMessage, expected: LanguageRules): MessageParts {
   const sentences = userSentences(userLines(message.content))
-  const parts = sentences.flatMap(splitSentence)
-  return { message, parts, terms: new Set(parts.flatMap(({ terms }) => [...terms])) }
+  const [language = expected] = likelyLanguages(foldText(sentences.map(({ text }) => text).join(' ')), expected)
+  const parts = sentences.flatMap((sentence, index) => splitSentence(sentence, index, message.content, language))
+  return { message, language, parts, terms: new Set(parts.flatMap(({ terms }) => [...terms])) }
 }
 
-const boundary = /[,;:](?=\s)|[–—()]|\s(?:but|and i|because|although|though)\s|$/gi
+const boundary =
+  /[,;:](?=\s)|[–—()]|\s(?:but|and i|because|although|though|aber|weil|mais|parce que|pero|porque|mas|maar|omdat)\s|$/gi
 
-function splitSentence(sentence: Sentence, index: number): readonly Part[] {
-  const clauses = statedClauses(sentence)
+function splitSentence(sentence: Sentence, index: number, content: string, language: LanguageRules): readonly Part[] {
+  const clauses = statedClauses(sentence, content, language)
   const parts: Part[] = []
   let from = 0
   for (const { 0: separator, index: at } of sentence.text.matchAll(boundary)) {
@@ -80,12 +94,23 @@ function splitSentence(sentence: Sentence, index: number): readonly Part[] {
       end,
       sentence: index,
       isStated,
-      terms: new Set(extractTerms(joinDigitGroups(text))),
+      terms: new Set(termsOf(joinDigitGroups(text), language)),
       urls: urlsInText(text),
     })
   }
   return parts
 }
+
+/** Inflected words of other languages are compared by their beginning. */
+const maxStemChars = 5
+
+/** Terms of a text: stems in English, otherwise the beginnings of words that are not among the most frequent ones. */
+const termsOf = (text: string, language: LanguageRules): readonly string[] =>
+  language === english
+    ? extractTerms(text)
+    : splitWords(text)
+        .filter((word) => !isMarker(language, word) && word.length > 1)
+        .map((word) => (/^[\p{L}]+$/u.test(word) ? word.slice(0, maxStemChars) : word))
 
 /** Makes `5,000` and `5000` equal. */
 const joinDigitGroups = (text: string): string => text.replace(/(?<=\d)[,'’](?=\d{3}(?!\d))/g, '')
@@ -103,11 +128,10 @@ type GroundingTerms = {
 function groundClaim(claim: Claim, messages: readonly MessageParts[]): FactCandidate | undefined {
   const { field, value } = claim
   if (value === undefined || (isKeyedField(field) && claim.key === '')) return undefined
-  const grounding = groundingTerms(claim)
-  if (grounding === undefined) return undefined
-  for (const { message, parts, terms } of messages) {
-    if (!grounding.terms.every((term) => terms.has(term))) continue
-    const span = findShortestRun(parts, grounding, claim)
+  for (const { message, parts, terms, language } of messages) {
+    const grounding = groundingTerms(claim, language)
+    if (grounding === undefined || !grounding.terms.every((term) => terms.has(term))) continue
+    const span = findShortestRun(parts, grounding, claim, language)
     if (span === undefined) continue
     const key = isKeyedField(field) ? groundedKey(claim.key, terms, message.content.slice(...span)) : ''
     const source = { message: message.id, span }
@@ -131,43 +155,60 @@ function groundedKey(key: string, terms: ReadonlySet<string>, passage: string): 
 /** Models write `the user` where the user writes `I`. */
 const framingTerms: ReadonlySet<string> = new Set(extractTerms('user users'))
 
-function groundingTerms({ key, value }: Claim): GroundingTerms | undefined {
+function groundingTerms({ key, value }: Claim, language: LanguageRules): GroundingTerms | undefined {
   const texts = [value ?? ''].flat().map(String)
-  const terms = [...new Set(texts.flatMap((text) => extractTerms(joinDigitGroups(text))))].filter(
+  const terms = [...new Set(texts.flatMap((text) => termsOf(joinDigitGroups(text), language)))].filter(
     (term) => !framingTerms.has(term),
   )
   if (terms.length === 0) return undefined
   // A small number alone matches too easily: the thing it counts must occur as well.
   const isBareNumber = terms.every((term) => /^\d{1,3}$/.test(term))
-  const counted = isBareNumber ? extractTerms(key.replace(/[._]/g, ' ')) : []
+  const counted = isBareNumber ? termsOf(key.replace(/[._]/g, ' '), language) : []
   if (isBareNumber && counted.length === 0) return undefined
   return {
     terms: [...terms, ...counted],
     urls: texts.flatMap(urlsInText),
-    isNegated: negation.test(`${key.replace(/[._]/g, ' ')} ${texts.join(' ')}`),
+    isNegated: isNegated(`${key.replace(/[._]/g, ' ')} ${texts.join(' ')}`, language),
     maxSentences: maxSentenceDistance + texts.length - 1,
   }
 }
 
-const negation =
-  /\b(?:not|never|no|none|nor|neither|without|cannot|can't|hates?|dislikes?|detests?|avoids?|avoiding|refuses?|allerg\w*)\b|n['’]t\b/i
 const aboutOthers = /\b(?:he|she|they)\b|\b(?:prefers|likes|loves|hates|wants|uses|enjoys|dislikes)\b/i
 
-/** Words that express a wish; a bare term may refer to anything. */
-const wishPattern =
-  /\b(?:prefer|like|love|enjoy|want|wish|rather|favou?rite|hate|dislike|avoid|us(?:e|ing)|call me|always|never|please|(?<=^|[,:;] ?)(?:keep|make|write|answer|reply|respond|speak|format|set|switch|stick)|go with|need|allergic|vegan|vegetarian|do not|no)\b|n['’]t\b/i
+type ClaimPatterns = { readonly negation: RegExp; readonly wish: RegExp }
+
+const claimPatterns = new Map<string, ClaimPatterns>()
+
+/** Compiles the negations of a language, with those of English, and its words for a wish. */
+function patternsOf({ code, negation, wish }: LanguageRules): ClaimPatterns {
+  const known = claimPatterns.get(code)
+  if (known !== undefined) return known
+  const negations = code === english.code ? negation : `${negation}|${english.negation}`
+  const patterns = { negation: new RegExp(`\\b(?:${negations})\\b`, 'i'), wish: new RegExp(`\\b(?:${wish})\\b`, 'i') }
+  claimPatterns.set(code, patterns)
+  return patterns
+}
+
+const isNegated = (text: string, language: LanguageRules): boolean => patternsOf(language).negation.test(foldText(text))
 
 /** Finds the shortest run of parts that has all terms, refers to the user and is not negated. */
 function findShortestRun(
   parts: readonly Part[],
   grounding: GroundingTerms,
   claim: Claim,
+  language: LanguageRules,
 ): readonly [number, number] | undefined {
   let best: readonly [number, number] | undefined
   for (let first = 0; first < parts.length; first++) {
     const run = runFrom(parts, first, grounding)
     const [head, tail] = [run?.[0], run?.at(-1)]
-    if (run === undefined || head === undefined || tail === undefined || !supportsClaim(run, grounding, claim)) continue
+    if (
+      run === undefined ||
+      head === undefined ||
+      tail === undefined ||
+      !supportsClaim(run, grounding, claim, language)
+    )
+      continue
     if (best === undefined || tail.end - head.start < best[1] - best[0]) best = [head.start, tail.end]
   }
   return best
@@ -192,13 +233,23 @@ function runFrom(
   return undefined
 }
 
-function supportsClaim(run: readonly Part[], grounding: GroundingTerms, { field }: Claim): boolean {
+function supportsClaim(
+  run: readonly Part[],
+  grounding: GroundingTerms,
+  { field }: Claim,
+  language: LanguageRules,
+): boolean {
   const isStatement = field === 'user_preferences' || field === 'key_decisions' || field === 'important_facts'
   const text = run.map((part) => part.text).join(' ')
   if (isStatement && run.some((part) => !part.isStated)) return false
-  if ((isStatement || field === 'custom_fields') && negation.test(text) !== grounding.isNegated) return false
-  return field !== 'user_preferences' || (wishPattern.test(text) && (/\bI\b/.test(text) || !aboutOthers.test(text)))
+  if ((isStatement || field === 'custom_fields') && isNegated(text, language) !== grounding.isNegated) return false
+  if (field !== 'user_preferences' || !hasWishes(text, language)) return true
+  return patternsOf(language).wish.test(foldText(text)) && (/\bI\b/.test(text) || !aboutOthers.test(text))
 }
+
+/** False for a script without rules: its words for a wish are unknown. */
+const hasWishes = (text: string, language: LanguageRules): boolean =>
+  language !== english || splitWords(text).some((word) => isMarker(english, word)) || !/[^\p{ASCII}\p{P}]/u.test(text)
 
 /** A fact claimed by a model; `value` is undefined if it has an unusable shape. */
 type Claim = { readonly field: FactField; readonly key: string; readonly value: Json | undefined }

@@ -1,5 +1,5 @@
 import { type Fact, type Json, type Millis, parseMessageId, type Source } from '../../domain/entry.ts'
-import { type FactCandidate, isKeyedField } from './fields.ts'
+import type { FactCandidate } from './fields.ts'
 
 const maxSourcesPerFact = 8
 const defaultMaxFacts = 400
@@ -11,9 +11,10 @@ type MergeOptions = { readonly at: Millis; readonly createId: (index: number) =>
 type MergeResult = { readonly put: readonly Fact[]; readonly drop: readonly string[] }
 
 /**
- * Merges extracted facts into stored ones. In keyed fields a different value supersedes the previous one, which stays
- * in history with an end time. Lists only grow, in the order of the mentions. A repeated mention adds at most a source,
- * so merging the same facts twice changes nothing as long as the limit is not exceeded.
+ * Merges extracted facts into stored ones. A different value of the same slot supersedes the previous one, which stays
+ * in history with an end time; preferences, decisions and facts share their slots. Facts without a slot are lists,
+ * which only grow, in the order of the mentions. A repeated mention adds at most a source, so merging the same facts
+ * twice changes nothing as long as the limit is not exceeded.
  *
  * @example
  * mergeFacts([dark], [light], { at: now, createId: (index) => `f${index}` }) // put: dark with `until`, light that supersedes it
@@ -27,9 +28,10 @@ export function mergeFacts(
   const chains = chainsOf(existing)
   let created = 0
   for (const candidate of withTimes(candidates, options.at)) {
-    const chain = chainFor(chains, candidate.field, candidate.key, candidate.value)
-    const mergeInto = isKeyedField(candidate.field) ? mergeIntoKey : mergeIntoList
-    if (mergeInto(chain, candidate, () => options.createId(created))) created++
+    const slot = resolveSlot(chains, candidate)
+    const mergeInto = slot.key === '' && slot.chain === undefined ? mergeIntoList : mergeIntoSlot
+    const chain = slot.chain ?? chainFor(chains, candidate.field, slot.key, candidate.value)
+    if (mergeInto(chain, { ...candidate, key: slot.key }, () => options.createId(created))) created++
   }
   const after = prune([...chains.values()].flat(), options.maxFacts ?? defaultMaxFacts)
   const remaining = new Set(after.map(({ id }) => id))
@@ -43,7 +45,7 @@ export function mergeFacts(
 export const factsAsOf = (facts: readonly Fact[], at: Millis): readonly Fact[] =>
   facts.filter((fact) => fact.at <= at && (fact.until === undefined || fact.until > at))
 
-/** Facts of one key or one list value, in the order of their mentions. */
+/** Facts of one slot or one list value, in the order of their mentions. */
 type Chain = Fact[]
 
 function chainsOf(facts: readonly Fact[]): Map<string, Chain> {
@@ -53,13 +55,69 @@ function chainsOf(facts: readonly Fact[]): Map<string, Chain> {
   return chains
 }
 
-/** Returns the chain of a key of an object, or of mention value of a list. */
+/** Fields with slots of their own: `sections` of a document and custom fields are no facts about the user. */
+const separateFields: ReadonlySet<string> = new Set(['document_structure', 'custom_fields'])
+
+/** Returns the chain of a slot, or of one value of a list. */
 function chainFor(chains: Map<string, Chain>, field: string, key: string, value: Json): Chain {
-  const name = JSON.stringify(isKeyedField(field) ? [field, key] : [field, key, normalizeValue(value)])
+  const name = chainName(field, key, value)
   const chain = chains.get(name) ?? []
   chains.set(name, chain)
   return chain
 }
+
+const chainName = (field: string, key: string, value: Json): string =>
+  JSON.stringify(key === '' ? [field, key, normalizeValue(value)] : [separateFields.has(field) ? field : 'slot', key])
+
+type ResolvedSlot = { readonly key: string; readonly chain?: Chain }
+
+/**
+ * Resolves the slot of a candidate. One that says it changes or replaces something continues the slot it refers to:
+ * `the deadline moved to 21 March` means `deadline.report` if that is the only deadline.
+ */
+function resolveSlot(chains: Map<string, Chain>, candidate: FactCandidate): ResolvedSlot {
+  const { field, key, value, revises, replaces } = candidate
+  if ((revises === undefined && replaces === undefined) || separateFields.has(field)) return { key }
+  if (key !== '' && chains.has(chainName(field, key, value))) return { key }
+  const isMerged = ({ value: known, sources }: Fact): boolean =>
+    normalizeValue(known) === normalizeValue(value) && sources.some((source) => isSamePassage(source, candidate.source))
+  const slots = [...chains.values()].filter(([fact]) => fact !== undefined && !separateFields.has(fact.field))
+  const own = slots.find((chain) => chain.some(isMerged))
+  if (own !== undefined) return { key: own[0]?.key ?? key, chain: own }
+  const current = slots.filter((chain) => isOpenBefore(chain.at(-1), candidate))
+  const [slot, another] =
+    key === '' ? [] : current.filter(([fact]) => fact !== undefined && baseOf(fact.key) === baseOf(key))
+  const target = slot !== undefined && another === undefined ? slot : findReplaced(current, candidate)
+  return target?.[0] === undefined ? { key } : { key: target[0].key, chain: target }
+}
+
+/** True if a fact is current and was mentioned before a candidate. */
+const isOpenBefore = (fact: Fact | undefined, candidate: FactCandidate): boolean =>
+  fact !== undefined && fact.until === undefined && compareMentions(firstMention(fact), candidate) < 0
+
+const baseOf = (key: string): string => key.split('.')[0] ?? key
+
+/** Finds the chain whose value a candidate replaces by name; a change of mind without a name means the last decision. */
+function findReplaced(current: readonly Chain[], { field, key, replaces }: FactCandidate): Chain | undefined {
+  const latestFirst = current
+    .filter((chain) => statementFields.has(chain.at(-1)?.field ?? ''))
+    .sort((a, b) => byFirstMention(b.at(-1) as Fact, a.at(-1) as Fact))
+  const term = replaces === undefined ? '' : normalizeValue(replaces)
+  if (term !== '') return latestFirst.find((chain) => containsWord(normalizeValue(chain.at(-1)?.value ?? ''), term))
+  if (key !== '' || field !== 'key_decisions') return undefined
+  return latestFirst.find((chain) => chain.at(-1)?.field === field && chain.at(-1)?.key === '')
+}
+
+const statementFields: ReadonlySet<string> = new Set(['user_preferences', 'key_decisions', 'important_facts'])
+
+function containsWord(text: string, word: string): boolean {
+  const at = text.indexOf(word)
+  return at >= 0 && !/[\p{L}\p{N}]/u.test(text.charAt(at - 1)) && !/[\p{L}\p{N}]/u.test(text.charAt(at + word.length))
+}
+
+/** True if a value repeats another one, or its beginning: `SQLite` repeats `SQLite 3.39`. */
+const isRestatement = (value: Json, repeated: Json): boolean =>
+  `${normalizeValue(value)} `.startsWith(`${normalizeValue(repeated)} `)
 
 /** Normalises a value: ignores case, white space and trailing punctuation. */
 function normalizeValue(value: Json): string {
@@ -101,14 +159,16 @@ const withTimes = (candidates: readonly FactCandidate[], at: Millis): readonly F
 
 /** Adds a list value once, dated by its first one. Returns true if a fact was created. */
 function mergeIntoList(chain: Chain, candidate: FactCandidate, id: () => string): boolean {
+  // A value that was replaced is current again when it is repeated later.
+  if (chain.some(({ until }) => until !== undefined)) return mergeIntoSlot(chain, candidate, id)
   const known = chain[0]
   if (known === undefined) chain.push(createFact(candidate, id()))
   else chain[0] = candidate.at < known.at ? addEarlierSource(known, candidate) : addSource(known, candidate)
   return known === undefined
 }
 
-/** Inserts a value of a key; it holds from its mention until the next value. Returns true if a fact was created. */
-function mergeIntoKey(chain: Chain, candidate: FactCandidate, id: () => string): boolean {
+/** Inserts a value of a slot; it holds from its mention until the next value. Returns true if a fact was created. */
+function mergeIntoSlot(chain: Chain, candidate: FactCandidate, id: () => string): boolean {
   const same = normalizeValue(candidate.value)
   if (
     chain.some(
@@ -125,7 +185,7 @@ function mergeIntoKey(chain: Chain, candidate: FactCandidate, id: () => string):
   const until = current === undefined ? undefined : Math.min(current.until ?? candidate.at, candidate.at)
   if (
     current !== undefined &&
-    normalizeValue(current.value) === same &&
+    isRestatement(current.value, candidate.value) &&
     (later !== undefined || current.until === undefined)
   ) {
     chain[index - 1] = addSource(current, candidate)

@@ -1,5 +1,7 @@
+import type { Clause } from './clauses.ts'
 import type { TextFact } from './fields.ts'
-import { type Clause, headWord, keyFromText, nounPhrase, trimPhrase, truncateValue } from './userText.ts'
+import type { LanguageRules } from './languages/language.ts'
+import { contentWords, foldText, headWord, keyFromText, nounPhrase, trimPhrase, truncateValue } from './phrases.ts'
 
 type PreferenceRule = {
   readonly match: RegExp
@@ -8,7 +10,7 @@ type PreferenceRule = {
 
 const adverbs =
   '(?:(?:really|much|strongly|generally|usually|always|still|also|now|definitely|absolutely|actually|just|totally|truly|simply|personally|tend to|do) )*'
-const startPattern = (source: string): RegExp => new RegExp(`^${source}`, 'i')
+const startPattern = (source: string): RegExp => new RegExp(`^${source}`, 'id')
 
 /** Matches phrases that refer to earlier text or only react to it. */
 const pointsElsewhere =
@@ -77,6 +79,18 @@ const preferenceRules: readonly PreferenceRule[] = [
   },
   { match: startPattern("(?:i'm|i am) (\\S+(?: \\S+)?), (?:an?|the|your)\\b"), take: ([name = '']) => parseName(name) },
   {
+    match: startPattern(
+      "(?:.{0,30}\\bmy name, |(?:(?:most )?people|everyone|everybody|friends|they)(?: all)? call me |this is |i'm |i am )(\\S+ \\S+|(?<=my name, |call me )\\S+)$",
+    ),
+    take: ([name = '']) => (/^\p{Lu}\p{Ll}+(?:$| \p{Lu}\p{Ll}+$)/u.test(name) ? parseName(name) : undefined),
+  },
+  {
+    match: startPattern(
+      '((?:only (?:text|e-?mail|call|write|message|phone) (?:me|us)|(?:contact|reach|text|e-?mail|call|write|message|phone)(?: to)? (?:me|us) .{0,30}\\bonly)\\b.*)$',
+    ),
+    take: ([statement = '']) => ({ key: 'contact', value: trimPhrase(statement) }),
+  },
+  {
     match: startPattern('my time ?zone is (.+)$'),
     take: ([zone = '']) => ({ key: 'timezone', value: trimPhrase(zone) }),
   },
@@ -89,7 +103,7 @@ const preferenceRules: readonly PreferenceRule[] = [
   { match: startPattern('(?:my pronouns are|i use) (.+)$'), take: ([phrase = '']) => findTopic(phrase, 'liked') },
   {
     match: startPattern(
-      "(?:i'm|i am) (?:a |an )?((?:strict |mostly )?(?:vegan|vegetarian|pescatarian|lactose[- ]intolerant|gluten[- ]free|coeliac|celiac))\\b",
+      "(?:i'm|i am) (?:now |also )*(?:a |an )?((?:no longer |not )?(?:a |an )?(?:strict |mostly )?(?:vegan|vegetarian|pescatarian|lactose[- ]intolerant|gluten[- ]free|coeliac|celiac))\\b",
     ),
     take: ([value = '']) => ({ key: 'diet', value }),
   },
@@ -100,21 +114,75 @@ const preferenceRules: readonly PreferenceRule[] = [
 ]
 
 /** Finds what the user prefers, likes or wants to be called. The same subject always gets the same key. */
-export function findPreference({ text, start, end }: Clause): TextFact | undefined {
+export function findPreference(clause: Clause, rules: LanguageRules): TextFact | undefined {
+  const found = rules.code === 'en' ? findEnglish(clause) : findByTable(clause, rules)
+  if (found === undefined || found.key === '' || found.value === '') return undefined
+  return {
+    field: 'user_preferences',
+    key: found.key,
+    value: truncateValue(found.value),
+    importance: isTaste(clause.folded) ? 8 : 9,
+    from: clause.start,
+    to: clause.end,
+  }
+}
+
+function findEnglish({ text, folded }: Clause): TopicPreference | undefined {
   for (const { match, take } of preferenceRules) {
-    const groups = match.exec(text)?.slice(1)
-    const found = groups === undefined ? undefined : take(groups)
-    if (found !== undefined && found.key !== '' && found.value !== '')
-      return {
-        field: 'user_preferences',
-        key: found.key,
-        value: truncateValue(found.value),
-        importance: isTaste(text) ? 8 : 9,
-        from: start,
-        to: end,
-      }
+    const ranges = match.exec(folded)?.indices?.slice(1)
+    const found = ranges && take(ranges.map((range) => (range === undefined ? '' : text.slice(...range))))
+    if (found !== undefined && found.key !== '' && found.value !== '') return found
   }
   return undefined
+}
+
+type TableRules = {
+  readonly topics: readonly (readonly [key: string, pattern: RegExp])[]
+  readonly name: RegExp
+  readonly preference: RegExp
+}
+
+const tables = new Map<string, TableRules>()
+
+/** Compiles the preference patterns of a language on first use. */
+function tableOf({ code, topics, names, preferences }: LanguageRules): TableRules {
+  const known = tables.get(code)
+  if (known !== undefined) return known
+  const table = {
+    topics: topics.map(([key, source]) => [key, new RegExp(source, 'id')] as const),
+    name: new RegExp(`^(?:${names}) (.+)$`, 'id'),
+    preference: new RegExp(`^(?:${preferences}) (.+)$`, 'id'),
+  }
+  tables.set(code, table)
+  return table
+}
+
+/** Finds a preference with the tables of a language. */
+function findByTable(clause: Clause, rules: LanguageRules): TopicPreference | undefined {
+  const { topics, name, preference } = tableOf(rules)
+  const groupOf = (pattern: RegExp): string | undefined => {
+    const range = pattern
+      .exec(clause.folded)
+      ?.indices?.slice(1)
+      .findLast((group) => group !== undefined)
+    return range && clause.text.slice(...range)
+  }
+  for (const [key, topic] of topics) {
+    const value = groupOf(topic)
+    if (value !== undefined) return { key, value }
+  }
+  const called = groupOf(name)
+  const asName = called === undefined ? undefined : parseName(called)
+  if (asName !== undefined) return asName
+  const preferred = groupOf(preference)
+  if (preferred === undefined) return undefined
+  const [noun = ''] = /^[^,;:(]{1,60}/.exec(preferred) ?? []
+  const words = contentWords(noun)
+    .map(foldText)
+    .filter((word) => word.length > 2 && !rules.markers.split(' ').includes(word))
+  return words.length === 0 || words.length > 8
+    ? undefined
+    : { key: words.slice(0, 2).join('_'), value: trimPhrase(clause.text) }
 }
 
 const isTaste = (text: string): boolean =>
@@ -132,7 +200,10 @@ function parsePreferred(phrase: string): TopicPreference | undefined {
     []
   const heads = [headWord(first), headWord(second)].filter((head) => head !== '')
   return {
-    key: heads.length === 2 ? heads.sort().join('_or_') : headWord(preference.replace(/^to \w+ /i, '')),
+    key:
+      heads.length === 2
+        ? heads.sort().join('_or_')
+        : headWord(preference.replace(/^to \w+ /i, '').replace(/^(\w+), (?!not\b|but\b|and\b|rather\b)/, '$1 ')),
     value: preference,
   }
 }
@@ -154,7 +225,16 @@ function parseTaste(statement: string, phrase: string, isLiked: boolean): TopicP
   if (pointsElsewhere.test(phrase) || /\b(?:this|these|those|them|his|your|it)\b/i.test(phrase)) return undefined
   const topic = isLiked ? findTopic(trimPhrase(phrase), 'liked') : undefined
   if (topic !== undefined) return topic
+  // The noun of an activity may follow after a list of adjectives: `creating safe, inclusive spaces`.
+  const activity = /^(\w{2,20}ing) (?=\w)/i.exec(phrase)?.[1]
+  if (activity !== undefined) return { key: activityKey(activity, phrase), value: trimPhrase(statement) }
   return { key: keyFromText(nounPhrase(phrase)) || keyFromText(phrase), value: trimPhrase(statement) }
+}
+
+/** Names an activity by its verb and its noun: `creating_spaces`. */
+function activityKey(verb: string, phrase: string): string {
+  const noun = headWord(phrase.slice(verb.length).replaceAll(',', ' '))
+  return noun === '' || noun === verb.toLowerCase() ? verb.toLowerCase() : `${verb.toLowerCase()}_${noun}`
 }
 
 const notNames = /^(?:An?|The|I|I'm|If|When|Later|Back|Maybe|Crazy|Old|Not)$/

@@ -1,118 +1,256 @@
+import type { Clause } from './clauses.ts'
 import type { TextFact } from './fields.ts'
-import { type Clause, contentWords, keyFromText, trimPhrase, truncateValue } from './userText.ts'
+import type { LanguageRules } from './languages/language.ts'
+import { contentWords, headWord, keyFromText, nounPhrase, trimPhrase, truncateValue } from './phrases.ts'
+import { findTechnology } from './technologies.ts'
 
 const pattern = (source: string): RegExp => new RegExp(`^${source}`, 'i')
 
-const prohibition = pattern(
-  "((?:(?:we|you|i|it|this|the \\w+) (?:must|should|shall|can|may) (?:never|not)|(?:we|you) (?:mustn't|shouldn't)|we (?:can't|cannot)|never|don't(?: ever)?|do not(?: ever)?|must not|avoid|refrain from) (.+))$",
-)
-/** Starts of clauses that only sound like a rule: small talk, or a report without a subject. */
-const smallTalk =
-  /^(?:worry|mind|know|think|thought|knew|forget|hesitate|get me|get it|you|want|have|had|has|see|seen|heard|hear|understand|remember|need|be|quit|miss|stress|panic|apologi[sz]e|settle|underestimate|saw|came|went|made|took|gave|found|told|said|sweat|bother|hold|give up|let|ask|tell|been|again|too|really|ever|stop|a|an|the|in|before|got|felt|did|liked?|lose|miss out|even|gets?|fails?|is|was|wait|feel|care|believe|expect|blame|say|help)\b|^\w{2,20}ed\b/i
-/** Requires a verb of action: `always calm` and `always good to hear` are not rules. */
-const demand = pattern(
-  '((?:(?:we|you) (?:must|should) )?always ((?:use|include|write|add|run|answer|reply|respond|ask|check|test|cite|explain|give|show|keep|make|start|end|provide|put|format|return|follow|mention|confirm|verify|validate|commit|document|name|sort|wrap|handle|log|prioriti[sz]e|avoid|consider|suggest|list|call|address|set|send|tell|treat|specify|state|highlight|offer|focus|ensure|round|convert|translate|link|quote|note|remind|recommend|default|prefer|review|back up|store|close|encrypt|escape)\\b.+))$',
-)
-
-/**
- * Finds rules such as `never deploy on Fridays` and `always run the tests`. Each subject gets its own `constraints.`
- * key, so that `always …` replaces `never …` and rules do not displace one another.
- */
-export function findConstraint({ text, start, end }: Clause): TextFact | undefined {
-  const [, statement = '', subject = ''] = prohibition.exec(text) ?? demand.exec(text) ?? []
-  if (subject === '' || smallTalk.test(subject)) return undefined
-  const key = constraintKeyFor(subject)
-  return key === undefined
-    ? undefined
-    : { field: 'custom_fields', key, value: truncateValue(trimPhrase(statement)), importance: 9, from: start, to: end }
+type StatementRules = {
+  readonly decision: RegExp
+  readonly uses: RegExp
+  readonly prohibition: RegExp
+  readonly demand: RegExp
+  readonly limit: RegExp
+  readonly firstPerson: RegExp
+  readonly habit: RegExp
+  readonly lasting: RegExp
 }
 
-/** Key prefix of constraints in `custom_fields`. */
+const compiled = new Map<string, StatementRules>()
+
+/** Accepts `dont` and `lets` as well. */
+const withoutApostrophes = (source: string): string => source.replace(/n't/g, "n'?t").replace(/let's/g, "let'?s")
+
+/** Compiles the statement patterns of a language on first use. */
+function statementRules(rules: LanguageRules): StatementRules {
+  const known = compiled.get(rules.code)
+  if (known !== undefined) return known
+  const { decisions, uses, prohibitions, demands, limits, units, subject, habits, lasting } = rules
+  const number = '(?:\\d[\\d.,]{0,12}|one|two|three|four|five|six|seven|eight|nine|ten|a|ein|une?|een|um)'
+  const result = {
+    decision: new RegExp(`^(?<verb>${withoutApostrophes(decisions)})\\s+(?<choice>.+)$`, 'id'),
+    uses: new RegExp(`^(?:${uses})\\s+(?<rest>.+)$`, 'id'),
+    prohibition: new RegExp(`^(?:${withoutApostrophes(prohibitions)})(?:(?<=['\\s])|(?!\\w))\\s?(?<subject>.+)$`, 'i'),
+    demand: new RegExp(`^(?:${demands})(?:(?<=['\\s])|(?!\\w))\\s?(?<subject>.+)$`, 'i'),
+    limit: new RegExp(
+      `\\b(?:${limits}) ?${number}[ -]?(?<unit>${units})(?![\\w])|\\b\\d[\\d.,]{0,12} ?(?<unitBefore>${units}) (?:max|maximum|at most|tops|hochstens|maximal|maximum|como maximo|no maximo|hooguit)\\b`,
+      'i',
+    ),
+    habit: new RegExp(`^(?:${withoutApostrophes(habits)})(?<subject>.+)$`, 'i'),
+    lasting: new RegExp(`\\b(?:${lasting})\\b`, 'i'),
+    firstPerson: new RegExp(`^(?:${subject.endsWith('?') ? '(?:yo|eu|nosotros|nos) ' : subject})`, 'i'),
+  }
+  compiled.set(rules.code, result)
+  return result
+}
+
+/** Starts of clauses that only sound like a rule: small talk, or a report without a subject. */
+const smallTalk =
+  /^(?:worry|worries|mind|know|think|thought|knew|forget|hesitate|get me|get it|you|want|have|had|has|see|seen|heard|hear|understand|remember|need|be|quit|miss|stress|panic|apologi[sz]e|settle|underestimate|saw|came|went|made|took|gave|found|told|said|sweat|bother|hold|give up|let|ask|tell|been|again|too|really|ever|stop|a|an|the|in|before|got|felt|did|liked?|lose|miss out|even|gets?|fails?|is|was|wait|feel|care|believe|expect|blame|say|help|problem\w{0,2}|ahnung|sorgen?|zeit|lust|idee|idea|ideia|more|one|way|rush|doubt|luck|clue|nada|hay|se|sei|tengo|tenho|probleem|zorgen|pas)\b|^\w{2,20}ed\b/i
+const shortProhibition =
+  /^[Nn]o (?!(?:[\w-]+ )*(?:found|available|left|yet)$)(?!(?:problem|worr|idea|thanks|way|need|rush|hurry|matter|doubt|one|offen[cs]e|big deal|luck|clue|joke|pressure|kidding|comment|time|reason|longer|more than|i|you|it|that|this|we|he|she|they|my|the|but|and|wonder|chance|surprise|difference|sign|issue|error|result|change|such|good|stress)\b)([\w-]+(?: [\w-]+){0,2})$/
+/** Limits that need no order before them, and reports that only look like one. */
+const strongLimit =
+  /\b(?:at most|max(?:imum)?|no (?:more|longer) than|not (?:more|longer) than|can't exceed|cannot exceed|must not exceed|(?:i'd|we'd) like (?:it|that|this))\b/i
+const pastReport = /^(?:i|we|it|he|she|they) (?:was|were|had|ran|did|got|used|took|made|saw|went)\b/i
+/** Orders about the way of answering. */
+const order =
+  /^(?:give|show|send|use|write|answer|reply|respond|put|add|include|format|call|tell|gib|zeig|schreib|antworte|nutze|verwende|donne|montre|ecris|reponds|utilise|mets|dame|muestra|escribe|responde|usa|pon|de-me|mostre|escreva|responda|use|geef|toon|schrijf|antwoord|gebruik)\w{0,3}\b/i
+/** First words of limits: a report such as `I ran under 10 km` is none. */
+const limitStart =
+  /^(?:(?:always|only|try to|make sure to|please) )*(?:keep|limit|cap|restrict|make|write|answer|reply|respond|use|stay|stick|give|summari[sz]e|responses?|answers?|repl(?:y|ies)|max|maximum|at most|no more|no longer|under|below|up to|i (?:only )?(?:want|need)|each|every|all|it|they|everything|the [\w -]{2,40} (?:must|should|has to|have to|needs? to|can't|cannot|is limited)|my [\w -]{2,30} (?:must|should|has to)|we (?:must|need to|have to|can only)|don't (?:exceed|go over)|do not (?:exceed|go over)|never (?:exceed|go over|write|use))\b/i
+
+/** Units of the length of a text: of several limits the last one applies. */
+const lengthUnit =
+  /^(?:wor[dt]|mot|palavra|palabra|woorden|char|zeichen|caract|tekens|tokens?|sentences?|satz|phrases|frases|oraciones|zinnen|paragra|absatz|alinea|bullet|lines?)/i
+const answerNoun =
+  /\b(?:answers?|repl(?:y|ies)|respon\w{1,6}|explanations?|antwort\w{0,3}|repon(?:se|ds|dez)\w{0,2}|respuestas?|respostas?|antwoord\w{0,3})\b|^(?:at most|max|under|no more|keep (?:it|them|things)|be\b)/i
+
+/** True for a limit on the length of answers, which is a preference: `longer answers` replaces it. */
+const isAnswerLength = ({ folded }: Clause, unit: string): boolean => lengthUnit.test(unit) && answerNoun.test(folded)
+
+/** Finds rules such as `never deploy on Fridays`, `always run the tests` and `keep answers under 100 words`. */
+export function findConstraint(clause: Clause, rules: LanguageRules): TextFact | undefined {
+  const { prohibition, demand, limit, firstPerson, lasting } = statementRules(rules)
+  const { unit: unitAfter, unitBefore } = limit.exec(clause.folded)?.groups ?? {}
+  const unit = unitAfter ?? unitBefore
+  const isLimit =
+    unit !== undefined &&
+    (rules.code === 'en'
+      ? limitStart.test(clause.folded) || (strongLimit.test(clause.folded) && !pastReport.test(clause.folded))
+      : !firstPerson.test(clause.folded))
+  if (isLimit)
+    return isAnswerLength(clause, unit)
+      ? { ...constraintFact(clause, 'length'), field: 'user_preferences' }
+      : constraintFact(clause, `${constraintsKey}.${lengthUnit.test(unit) ? 'length' : keyFromText(unit, 2)}`)
+  const isLasting =
+    findTechnology(clause.folded) === undefined &&
+    ((lasting.test(`${clause.before} ${clause.folded}`) && order.test(clause.folded)) ||
+      (/\b(?:please|always)$/i.test(clause.before.trim()) && /^use\b/i.test(clause.folded)))
+  const subject =
+    prohibition.exec(clause.folded)?.groups?.subject ??
+    demand.exec(clause.folded)?.groups?.subject ??
+    (isLasting ? clause.folded : undefined) ??
+    (rules.code === 'en' ? shortProhibition.exec(trimPhrase(clause.folded))?.[1] : undefined)
+  if (subject === undefined || smallTalk.test(subject)) return undefined
+  const key = constraintKeyFor(subject)
+  return key === undefined ? undefined : constraintFact(clause, key)
+}
+
+/** Finds habits and inabilities: `I never deploy after 16:00`, `I can't take calls at work`. */
+export function findHabit(clause: Clause, rules: LanguageRules): TextFact | undefined {
+  const subject = statementRules(rules).habit.exec(clause.folded)?.groups?.subject
+  const key = subject === undefined ? undefined : constraintKeyFor(subject)
+  return key === undefined ? undefined : constraintFact(clause, key)
+}
+
+const constraintFact = ({ text, start, end }: Clause, key: string): TextFact => ({
+  field: 'custom_fields',
+  key,
+  value: truncateValue(trimPhrase(text)),
+  importance: 9,
+  from: start,
+  to: end,
+})
+
+/** Key prefix of constraints in `custom_fields`. Each has its own key, so that rules do not displace one another. */
 export const constraintsKey = 'constraints'
 
-/** Derives the key of the constraint on a subject. */
+/** Derives the key of the constraint on a subject; `always …` and `never …` on the same subject have the same key. */
 export function constraintKeyFor(subject: string): string | undefined {
   const name = keyFromText(
-    subject.replace(/\b(?:never|always|don't|do not|must not|must|avoid|use|using|ever)\b/gi, ' '),
+    subject.replace(/\b(?:never|always|don't|do not|must not|must|avoid|use|using|ever|any|want)\b/gi, ' '),
     4,
   )
   return name === '' ? undefined : `${constraintsKey}.${name}`
 }
 
-const decisionPatterns: readonly RegExp[] = [
-  pattern(
-    "let's (?:just |all |both |definitely |instead |then )*(?:go (?:with|for)|use|stick (?:with|to)|choose|pick|adopt|switch (?:to|over)|move to|settle (?:on|for)|drop|skip|rename|name it|call it|target|build|host|deploy|store|make it) .+$",
-  ),
-  pattern(
-    "(?:we|i)(?:'ve| have|'d| had)? (?:finally |now |both |all |already |just |also |then )*(?:decided|agreed|chose|chosen|selected|settled on|opted|committed to|finali[sz]ed|approved|switched (?:to|from|over)|picked(?! up\\b)|went with) .+$",
-  ),
-  pattern(
-    "(?:we|i)(?:'ll| will|'re going to|'m going to| are going to| am going to) (?:just |definitely |then )*(?:use|go with|go for|stick (?:with|to)|switch to|adopt|choose|settle on) .+$",
-  ),
-  pattern(
-    "(?:we|i)(?:'re| are|'m| am) (?:going with|sticking (?:with|to)|switching (?:to|over to)|moving (?:to|over to)) .+$",
-  ),
-  pattern('(?:the |our |my )?(?:final )?(?:decision|plan|choice)(?: is|:)(?: to| that)? .+$'),
-]
 /** Decisions on a pronoun have no meaning without the context. */
 const vagueDecision = /\b(?:it|that|this|them|those|these|you|something|one|happen)$|\b(?:for it|this \w+)\b/i
+/** Orders without a subject may be about anything: a technology or a change of mind must be named. */
+const isNamedChoice = /^.{2,40} (?:then|it is)(?=$|,)/i
+const bareOrder =
+  /^(?:go|going|switch|stick|move|use|please|just|always|nimm|nehmt|dann|prends|utilise|usa|elige|escolha|neem|kies|gebruik|dan)\b/i
+const purpose =
+  /\b(?:for|fur|pour|para|voor)\b (?:the |our |my |die |das |den |der |unsere? |meine? |le |la |les |notre |el |los |las |nuestr[oa] |o |a |os |as |nosso |nossa |de |het |onze )?([\w -]{2,30}?)(?=$|[,.;]| (?:instead|and|because|now)\b)/i
 
-/** Finds a decision and returns it in its own words. */
-export function findDecision({ text, start, end }: Clause): TextFact | undefined {
-  const statement = trimPhrase(text)
-  if (!decisionPatterns.some((decision) => decision.test(text)) || vagueDecision.test(statement)) return undefined
-  return { field: 'key_decisions', key: '', value: truncateValue(statement), importance: 8, from: start, to: end }
+/** Finds a decision, in its own words. Its slot is the category of a technology, its purpose, or its noun. */
+export function findDecision(clause: Clause, rules: LanguageRules, isChange: boolean): TextFact | undefined {
+  const match = statementRules(rules).decision.exec(clause.folded)
+  const { verb = '', choice = '' } = match?.groups ?? {}
+  const statement = trimPhrase(clause.text)
+  if (match === null || vagueDecision.test(statement)) return undefined
+  const technology = findTechnology(choice.slice(0, 60))
+  if (technology === undefined && bareOrder.test(verb) && !(isChange && contentWords(choice).length <= 4))
+    return undefined
+  const key = technology === undefined ? choiceKey(verb, choice) : qualify(technology.slot, choice)
+  return {
+    field: 'key_decisions',
+    key,
+    value: truncateValue(statement),
+    importance: 8,
+    from: clause.start,
+    to: clause.end,
+  }
 }
 
-const markedFactPatterns: readonly RegExp[] = [
+const insteadOf = /\b(?:instead of|au lieu d|en (?:vez|lugar) de|em vez d|in plaats van|(?:an)?statt)\b/i
+
+/** Finds a choice without a verb of decision: `Go then`, `Porto instead of Lisbon`, `I'd like a refund instead of …`. */
+export function findChoice(clause: Clause): TextFact | undefined {
+  const isReplacement = insteadOf.test(clause.folded)
+  const technology = isReplacement || isNamedChoice.test(clause.folded) ? findTechnology(clause.folded) : undefined
+  if (!isReplacement && technology === undefined) return undefined
+  if (contentWords(clause.folded).length > 14) return undefined
+  return {
+    field: 'key_decisions',
+    key: technology?.slot ?? '',
+    value: truncateValue(trimPhrase(clause.text)),
+    importance: 8,
+    from: clause.start,
+    to: clause.end,
+  }
+}
+
+/** Adds the purpose to the slot of a technology: `database.reports` for `MySQL for the reports`. */
+function qualify(slot: string, phrase: string): string {
+  const qualifier = keyFromText(purpose.exec(phrase)?.[1] ?? '', 2)
+  return qualifier === '' || qualifier === slot ? slot : `${slot}.${qualifier}`
+}
+
+/** Returns the purpose of a choice, or its noun after an article; no key if it has neither. */
+function choiceKey(verb: string, choice: string): string {
+  const use = keyFromText(purpose.exec(choice)?.[1] ?? '', 2)
+  if (use !== '') return use
+  if (/\bto$/.test(verb)) return keyFromText(choice.replace(dateWord, ' '), 2)
+  const noun =
+    /^(?:the|an?|our|die|das|den|der|le|la|les|el|los|las|o|a|de|het|een|eine[nrm]?|une?|una?|uma?) ([\w -]{3,40})$/i.exec(
+      nounPhrase(choice),
+    )?.[1]
+  return noun === undefined || contentWords(noun).length < 2 ? '' : headWord(noun)
+}
+
+const dateWord =
+  /\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}|\d+(?:st|nd|rd|th)?|tomorrow|next|week|month)\b/gi
+
+const version = /^[ -]?v?\d+(?:\.\d+){0,3}/i
+
+/** Finds the technologies that the user or a project uses, one fact for each slot. */
+export function findUses(clause: Clause, rules: LanguageRules): readonly TextFact[] {
+  const match = statementRules(rules).uses.exec(clause.folded)
+  const rest = match?.groups?.rest
+  if (match === null || rest === undefined) return []
+  const offset = clause.folded.length - rest.length
+  const isNegative = /\b(?:no longer|don't|not|nicht|plus|ya no|nao|niet)\b/i.test(clause.folded)
+  const facts: TextFact[] = []
+  for (let at = 0; facts.length < 5; ) {
+    const found = findTechnology(rest.slice(at, at + 120))
+    if (found === undefined) break
+    const from = at + found.index
+    const to = from + found.name.length
+    const end = to + (version.exec(rest.slice(to))?.[0].length ?? 0)
+    if (!facts.some(({ key }) => key === found.slot) && !(isNegative && facts.length > 0))
+      facts.push({
+        field: 'important_facts',
+        key: found.slot,
+        // `We no longer use Redis` is the value itself.
+        value: isNegative ? truncateValue(trimPhrase(clause.text)) : clause.text.slice(offset + from, offset + end),
+        importance: 6,
+        from: clause.start,
+        to: clause.end,
+      })
+    at = end
+  }
+  return facts
+}
+
+const markedFacts: readonly RegExp[] = [
   pattern(
     '(?:the|our|my|one) (?:key|main|most important|critical|crucial|central|primary|principal|important|biggest) (?:findings?|results?|points?|takeaways?|conclusions?|insights?|facts?|requirements?|lessons?)(?: here)? (?:is|are|was|were)(?: that)?:? (.+)$',
   ),
-  pattern('(?:very |super |really )?important(?: note| fact| detail)?: ?(.+)$'),
-  pattern('(?:key (?:fact|finding|point|result)|nb|reminder|for reference|note to self|fact): ?(.+)$'),
-  pattern(
-    "(?:just )?(?:note|remember|keep in mind|bear in mind|be aware|don't forget|do not forget|make a note)(?: that|:) ?(.+)$",
-  ),
-  pattern("(?:remember|don't forget|do not forget) ((?:my|our|i|i'm|we) .+)$"),
-  pattern(
-    "it(?:'s| is) (?:very |really |absolutely )?(?:important|critical|crucial|essential|vital) (?:to know |to note )?that ((?:i|i'm|we|my|our|the|you) .+)$",
-  ),
 ]
-
 const month =
   '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)'
 const datePattern = new RegExp(
   `\\b(?:${month}\\.? \\d{1,4}(?:st|nd|rd|th)?|\\d{1,2}(?:st|nd|rd|th)?(?: of)? ${month}|(?:in|since|by|until|from|of) ${month}|\\d{4}-\\d\\d-\\d\\d|\\d{1,2}[/.]\\d{1,2}[/.]\\d{2,4})\\b`,
   'i',
 )
-const weekdayPattern = /\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b/i
-const amountPattern =
-  /(?:[$€£¥]\s?\d|\d[\d.,]*\s?(?:%|k\b|eur|usd|gbp|euros?|dollars?|pounds|hours?|days?|weeks?|months?|years?|people|users?|words?|pages?|kg|km|miles|gb|mb|ms)\b|\b\d{2,})/i
-
-const attributes =
-  'name|birthday|age|e-?mail(?: address)?|phone(?: number)?|address|job(?: title)?|role|title|profession|hometown|city|country|nationality|salary|income|budget|rent|deadline|due date|goal|aim|target|major|degree|school|university|company|employer|team|manager|boss|coach|mentor|tutor|therapist|doctor|wife|husband|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|mother|mom|mum|father|dad|parents|sister|brother|son|daughter|kids?|child|children|aunt|uncle|cousin|grand(?:ma|pa|mother|father|son|daughter)|friend|roommate|neighbou?r|colleague|co-?worker|dog|cat|pet|puppy|kitten|horse|car|bike|hobby|hobbies|passion|dream|stack|tech stack|database|server|port|username|user id|blood type|height|weight|size|appointment|meeting|interview|exam|flight|trip|wedding|anniversary|graduation|surgery|launch(?: date)?|release(?: date)?|exhibition|performance|competition|tournament|conference|presentation|demo|limit|quota|version|repo(?:sitory)?|branch|domain|thesis|dissertation|project|app|product|website|book|novel|course'
-const ownedAttribute = new RegExp(
-  `^(?:(?:my|our) (?:[\\w'’-]+ ){0,3}?|the (?:[\\w-]+ ){0,2}?)(${attributes})s?(?:'s|,? [\\p{Lu}][\\p{L}'’-]+,?)? (?:is|are|was|were|will be|falls|starts|begins|ends|has|turns|works|lives|moved|got|named|called)\\b ?(.*)$`,
-  'iu',
-)
-/** Temporary states, which are outdated with the next message. */
-const transientState =
-  /^(?:not |n't|now |still |also |so |very |really |too |pretty |quite |just |currently )*(?:working|failing|broken|running|slow|getting|going|giving|throwing|returning|showing|causing|taking|having|being|doing|trying|great|good|bad|fine|ok|okay|nice|awesome|amazing|cool|wrong|right|clear|done|ready|empty|missing|null|undefined|here|there|below|above|as follows|similar|different|important|hard|tough|easy|difficult|possible|that|how|what|why|when|where|whether|if|not)\b/i
 const things =
-  "(?:dogs?|cats?|pets?|puppy|puppies|kittens?|horses?|sons?|daughters?|kids?|child|children|brothers?|sisters?|siblings?|twins|wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|degree|phd|master'?s|bachelor'?s|diploma|job|company|business|startup|house|apartment|car|allergy|allergies|asthma|diabetes|adhd|dyslexia|interview|appointment|exam|meeting|deadline|flight|wedding|performance|competition|budget|team of)"
+  "(?:dogs?|cats?|pets?|puppy|puppies|kittens?|horses?|sons?|daughters?|kids?|child|children|brothers?|sisters?|siblings?|twins|wife|husband|partner|girlfriend|boyfriend|fiancee?|degree|phd|master'?s|bachelor'?s|diploma|job|company|business|startup|house|apartment|car|interview|appointment|exam|meeting|deadline|flight|wedding|performance|competition|budget|team of)"
 
-const personalFactPatterns: readonly RegExp[] = [
+const personalFacts: readonly RegExp[] = [
   pattern(
-    '(?:i|we) (?:currently |now |still |both |used to |also )*(?:live|work|study|teach|volunteer|reside) (?:in|at|for|as|on|with|near|from) (.+)$',
+    '(?:i|we) (?:currently |now |still |both |used to |also )*(?:live|work|study|teach|volunteer|reside) (?:in|at|for|as|on|with|near|from) (?!.*\\b(?:hours?|minutes?)\\b)(.+)$',
   ),
   pattern(
-    "(?:i'm|i am|we're|we are) (?:originally |currently |now |actually )*(?:from|based in|located in|living in|working (?:at|for|as)|studying|allergic to|married|engaged|divorced|pregnant|retired|diagnosed|\\d{1,3}(?: years old)?(?=$|,| and)) ?(.*)$",
+    "(?:i'm|i am|we're|we are) (?:currently |now |actually )*(?:studying|pregnant|retired|expecting|vaccinated) ?(.*)$",
   ),
   pattern(
     "(?:i'm|i am) (?:also |actually |currently |now )*an? (?!bit\\b|little\\b|lot\\b|few\\b|couple\\b|big fan|huge fan|fan\\b|total\\b|complete\\b|mess\\b|kind\\b|mix\\b|bundle\\b|step\\b|true\\b|firm\\b|tad\\b|better\\b|new user)(.+)$",
   ),
   pattern(
-    'i (?:just |recently |finally |also )*(?:was born|grew up|moved (?:to|from|here|out)|graduated|majored|got (?:married|engaged|divorced|promoted|hired|a (?:new )?(?:job|dog|cat|puppy|kitten|promotion|tattoo))|lost my|quit my|started (?:a|my|working|learning)|joined|adopted|signed up|enrolled|speak(?! (?:to|with|up))|own|drive (?:a|an)|was diagnosed|retired|served|founded|co-founded|opened (?:a|my)) ?(.*)$',
+    'i (?:just |recently |finally |also )*(?:grew up|moved (?:from|here|out)|graduated|majored|got (?:promoted|hired|a (?:new )?(?:job|dog|cat|puppy|kitten|promotion|tattoo))|lost my|quit my|started (?:a|my|working|learning)|adopted|signed up|enrolled|own|drive (?:a|an)|retired|served|founded|co-founded|opened (?:a|my)) ?(.*)$',
   ),
   pattern(
     `(?:i|we)(?:'ve| have) (?:got )?(?:a |an |one |two |three |four |five |\\d+ )(?:[\\w-]+ ){0,2}?${things}\\b ?(.*)$`,
@@ -124,7 +262,7 @@ const personalFactPatterns: readonly RegExp[] = [
 
 /** Subjects of an event on a date. */
 const eventSubject = pattern(
-  "(?:i|i'm|i've|i'll|we|we're|we've|we'll|my|our|the|\\w+ and i) (?!(?:was |am |also |just |kinda )*(?:wondering|not sure|curious|unsure|asking|trying to figure|need|want|wonder)\\b)",
+  "(?:i|i'm|i've|i'll|we|we're|we've|we'll|my|our|the|\\w+ and i) (?!(?:was |am |also |just |kinda )*(?:wondering|not sure|curious|unsure|asking|trying to figure|need|want|wonder|thinking|considering|were thinking|are thinking|might|may|could|hoping|debating)\\b)",
 )
 const criticalPattern =
   /\b(?:critical|crucial|vital|essential|life-threatening|allergic|never forget|very important|most important)\b/i
@@ -133,62 +271,40 @@ const criticalPattern =
 const backReference = /^[\s.!;,]{0,9}(?:this|that|it)\b[^.!?\n]{0,80}/i
 
 /**
- * Finds facts about the user: statements marked as important, personal facts, deadlines and dated events. `after` is
- * the text that follows: `This is critical.` refers to the clause before it.
+ * Finds other facts about the user in English: key findings, personal facts and dated events. They fill no slot.
+ * `after` is the text that follows: `This is critical.` refers to the clause before it.
  */
-export function findImportantFact(clause: Clause, after: string): TextFact | undefined {
-  const value = findMarkedFact(clause.text) ?? (isPersonalFact(clause.text) ? trimPhrase(clause.text) : undefined)
+export function findPersonalFact(clause: Clause, after: string): TextFact | undefined {
+  const marked = markedFact(clause)
+  const value = marked ?? (isPersonalFact(clause.folded) ? trimPhrase(clause.text) : undefined)
   if (value === undefined || contentWords(value).length < 1 || !/\s/.test(value)) return undefined
-  const isMarked = !clause.text.startsWith(value.slice(0, 20))
-  const isCritical = criticalPattern.test(clause.text) || criticalPattern.test(backReference.exec(after)?.[0] ?? '')
-  return {
-    field: 'important_facts',
-    key: '',
-    value: truncateValue(value),
-    importance: isCritical ? 9 : isMarked ? 7 : 6,
-    from: clause.start,
-    to: clause.end,
-  }
+  const importance = isCritical(clause, after) ? 9 : marked === undefined ? 6 : 7
+  return rawFact(clause, value, importance)
 }
 
-/** Removes a lead such as `remember that …`, because the rest may be a preference or a constraint. */
-export function stripReminder({ text, start, end }: Clause): Clause {
-  const value = findMarkedFact(text)
-  const from = value === undefined ? 0 : Math.max(0, text.indexOf(value))
-  return { text: text.slice(from), start: start + from, end }
-}
+/** True if a clause or the sentence after it says that it is critical. */
+export const isCritical = ({ folded }: Clause, after: string): boolean =>
+  criticalPattern.test(folded) || criticalPattern.test(backReference.exec(after)?.[0] ?? '')
 
-function findMarkedFact(text: string): string | undefined {
-  for (const markedFact of markedFactPatterns) {
-    const value = trimPhrase(markedFact.exec(text)?.[1] ?? '')
-    if (value !== '' && !/^https?:\/\/\S+$/.test(value)) return value
+/** Fact without a slot. */
+export const rawFact = ({ start, end }: Clause, value: string, importance: number): TextFact => ({
+  field: 'important_facts',
+  key: '',
+  value: truncateValue(value),
+  importance,
+  from: start,
+  to: end,
+})
+
+function markedFact({ text, folded }: Clause): string | undefined {
+  for (const marked of markedFacts) {
+    const value = marked.exec(folded)?.[1]
+    if (value !== undefined) return trimPhrase(text.slice(text.length - value.length))
   }
   return undefined
 }
 
-function isPersonalFact(text: string): boolean {
-  const rest = ownedAttribute.exec(text)?.[2]
-  if (rest !== undefined && contentWords(rest).length > 0 && !transientState.test(rest))
-    return isDefinite(rest) || (/^(?:my|our)\b/i.test(text) && /^(?:an?|the|to|from|in|at|my|our) /i.test(rest))
-  if (personalFactPatterns.some((personalFact) => personalFact.test(text))) return contentWords(text).length >= 2
-  return eventSubject.test(text) && datePattern.test(text) && contentWords(text).length >= 3
-}
-
-/** True if a text has a name, a date or an amount. */
-const isDefinite = (text: string): boolean =>
-  datePattern.test(text) ||
-  weekdayPattern.test(text) ||
-  amountPattern.test(text) ||
-  /\b(?:called|named)\b/i.test(text) ||
-  /(?:^|\s)\p{Lu}\p{L}/u.test(text)
-
-const foreignImportant =
-  /^\W*(?:wichtig|importante?|belangrijk|viktig[t]?|vigtigt|tärkeää|важно|ważne|důležité|önemli|penting|重要|중요|مهم|महत्वपूर्ण)\W*[:：]\s?(.+)$/iu
-
-/** Finds a number in a line marked as important in another language. */
-export function findImportantNumber({ text, start, end }: Clause): TextFact | undefined {
-  const value = trimPhrase(foreignImportant.exec(text)?.[1] ?? '')
-  return /\p{N}/u.test(value)
-    ? { field: 'important_facts', key: '', value: truncateValue(value), importance: 7, from: start, to: end }
-    : undefined
+function isPersonalFact(folded: string): boolean {
+  if (personalFacts.some((personalFact) => personalFact.test(folded))) return contentWords(folded).length >= 2
+  return eventSubject.test(folded) && datePattern.test(folded) && contentWords(folded).length >= 3
 }
