@@ -178,7 +178,7 @@ function* findMissingConstraints(
     previous === undefined ? undefined : { text: previous, sources: [] },
   ).pieces.filter(({ isPerson }) => isPerson)
   const missing: { clause: string; line: string }[] = []
-  for (const piece of [...earlier, ...(yield* splitIntoPieces(messages.filter(isBinding), 0))]) {
+  for (const piece of [...earlier, ...(yield* splitIntoPieces(messages.filter(isBinding)))]) {
     for (const { kind, text: clause } of findAnchors(piece.text))
       if (kind === 'constraint' && baselineHasConstraint(clause) && !hasConstraint(clause))
         missing.push({ clause, line: renderPieces([piece], []) })

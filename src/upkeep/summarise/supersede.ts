@@ -1,0 +1,132 @@
+import { type AnchorKind, findAnchors } from '../../text/anchors.ts'
+import { extractTerms } from '../../text/words.ts'
+import type { Work } from '../work.ts'
+import { findCues, isRetraction } from './cues.ts'
+import { reportSubject, reportsSuccess } from './outcomes.ts'
+import type { Piece } from './pieces.ts'
+
+/** Pieces with the same term that a new one is compared with, newest first. */
+const maxComparedPieces = 24
+/** Share of the words of the shorter statement that both must have. */
+const minSharedFrame = 0.5
+
+/** Words of a statement without its values, and its values by kind. */
+type Statement = {
+  readonly at: number
+  readonly frame: ReadonlySet<string>
+  readonly values: ReadonlyMap<string, AnchorKind>
+  readonly isRetraction: boolean
+  readonly isState: boolean
+}
+
+/** Removes statements and results that a later one replaces, and the sentences that refer to them. */
+export function* dropSuperseded(pieces: readonly Piece[], isWork: boolean): Work<readonly Piece[]> {
+  const dropped = new Set<number>()
+  if (isWork) dropOldReports(pieces, dropped)
+  const byTerm = new Map<string, Statement[]>()
+  for (const [at, piece] of pieces.entries()) {
+    const statement =
+      piece.isFiller || piece.kind === 'output' || /\?$/.test(piece.text) ? undefined : parseStatement(piece, at)
+    yield piece.text.length
+    if (statement === undefined) continue
+    for (const earlier of findRelated(statement, byTerm))
+      if (isReplacedBy(earlier, statement, pieces)) dropped.add(earlier.at)
+    for (const term of statement.frame) {
+      const known = byTerm.get(term)
+      if (known === undefined) byTerm.set(term, [statement])
+      else known.push(statement)
+    }
+  }
+  return dropped.size === 0 ? pieces : pieces.filter((_, at) => !isDropped(pieces, dropped, at))
+}
+
+/** True for a dropped piece and for one that refers to it in the same message. */
+function isDropped(pieces: readonly Piece[], dropped: ReadonlySet<number>, at: number): boolean {
+  for (let index = at; index >= 0; index--) {
+    if (dropped.has(index)) return true
+    const isSameMessage = pieces[index - 1]?.sources[0]?.message === pieces[index]?.sources[0]?.message
+    if (pieces[index]?.needsPrevious !== true || !isSameMessage || at - index > 4) return false
+  }
+  return false
+}
+
+/** Keeps the last report on tests or a build; an error is dropped if a later report says that all is well. */
+function dropOldReports(pieces: readonly Piece[], dropped: Set<number>): void {
+  const reported = new Set<string>()
+  let isSolved = false
+  for (let at = pieces.length - 1; at >= 0; at--) {
+    const { text, kind, isFiller } = pieces[at] as Piece
+    if (isFiller || /\?$/.test(text)) continue
+    const subject = reportSubject(text)
+    if (subject !== undefined && reported.has(subject)) dropped.add(at)
+    else if (subject !== undefined) reported.add(subject)
+    if (kind === 'output' && isSolved && /error|exception|failure|fatal|panic|failed/i.test(text)) dropped.add(at)
+    isSolved ||= reportsSuccess(text)
+  }
+}
+
+/** Verbs and nouns that name the same attribute. */
+const attributes: Readonly<Record<string, string>> = Object.fromEntries(
+  [
+    'home: live lives living based move moved moving relocate relocated wohne wohnen ziehe umgezogen habite vivo moro woon verhuisd',
+    'choice: use using go going pick picked choose chose chosen switch switched switching select selected nehmen prenons usar usamos gebruiken',
+    'deadline: deadline due frist échéance plazo prazo',
+    'phone: phone mobile cell telephone telefon téléphone teléfono telefone telefoon',
+    'meeting: meeting appointment termin rendez-vous cita reunião afspraak',
+  ].flatMap((line) => {
+    const [name = '', list = ''] = line.split(': ')
+    return list.split(' ').flatMap((word) => extractTerms(word).map((term) => [term, `=${name}`] as const))
+  }),
+)
+const updateWords = new Set(
+  extractTerms(
+    'actually instead change changed mind now new update updated please correction moved set remember note want let decide decided plan final back postponed rescheduled extended meant old',
+  ),
+)
+const comparedKinds: ReadonlySet<AnchorKind> = new Set(['date', 'number', 'identifier', 'name'])
+const state =
+  /\b(?:my|our|the|mein\p{L}{0,2}|unser\p{L}{0,2}|mon|ma|notre|mi|nuestr[oa]|meu|minha|mijn|onze?) [^.,;:]{2,40} (?:is|are|will be|=|ist|sind|est|sera|es|será|é|zijn) /iu
+
+function parseStatement({ text }: Piece, at: number): Statement | undefined {
+  const anchors = findAnchors(text).filter(({ kind }) => comparedKinds.has(kind))
+  if (anchors.length === 0 || anchors.length > 6) return undefined
+  const values = new Map(anchors.map((anchor) => [anchor.text.toLowerCase(), anchor.kind]))
+  const valueTerms = new Set(anchors.flatMap((anchor) => extractTerms(anchor.text)))
+  const frame = new Set<string>()
+  for (const term of extractTerms(text)) {
+    const attribute = attributes[term]
+    if (attribute !== undefined) frame.add(attribute)
+    else if (!valueTerms.has(term) && !updateWords.has(term) && !/^\d/.test(term)) frame.add(term)
+  }
+  return { at, frame, values, isRetraction: isRetraction(text), isState: state.test(text) }
+}
+
+function findRelated({ frame }: Statement, byTerm: ReadonlyMap<string, readonly Statement[]>): ReadonlySet<Statement> {
+  return new Set([...frame].slice(0, 40).flatMap((term) => byTerm.get(term)?.slice(-maxComparedPieces) ?? []))
+}
+
+function isReplacedBy(earlier: Statement, later: Statement, pieces: readonly Piece[]): boolean {
+  const [one, other] = [pieces[earlier.at] as Piece, pieces[later.at] as Piece]
+  if (!other.isPerson && one.isPerson && one.kind !== 'earlier') return false
+  if (!later.isRetraction && !(earlier.isState && later.isState)) return false
+  const shared = [...earlier.frame].filter((term) => later.frame.has(term)).length
+  const smaller = Math.min(earlier.frame.size, later.frame.size)
+  const isRelated = later.isRetraction
+    ? shared >= minSharedFrame * smaller && (shared > 1 || earlier.frame.size <= 3)
+    : shared === earlier.frame.size && shared === later.frame.size
+  return isRelated && shared > 0 && hasOtherValue(earlier, later) && isSameTopic(one, other)
+}
+
+/** True if the later statement has a new value of a kind that the earlier one has, too. */
+function hasOtherValue(earlier: Statement, later: Statement): boolean {
+  for (const [value, kind] of later.values)
+    if (!earlier.values.has(value))
+      for (const [old, oldKind] of earlier.values)
+        if (oldKind === kind && (later.isRetraction || !later.values.has(old))) return true
+  return false
+}
+
+/** A report of an event is not replaced by a plan and the other way round, unless one of them is a decision. */
+const isSameTopic = (one: Piece, other: Piece): boolean =>
+  !/\b(?:went|visited|met|bought|was born|last (?:week|month|year)|yesterday|ago)\b/i.test(one.text) ||
+  findCues(other.text).includes('decision')
