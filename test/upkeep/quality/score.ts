@@ -1,0 +1,208 @@
+import { type Fact, openMemory, type Profile, parseKey, profiles, ramStore, tokenizerFor } from '../../../src/index.ts'
+import { type FixtureMessage, splitTurns } from './transcript.ts'
+
+/** A description and patterns that must all occur together. Alternatives of wording are inside a pattern. */
+export type Item = readonly [description: string, ...patterns: RegExp[]]
+
+/** Hand-written lists for one conversation. */
+export type Expectations = {
+  /** Values that the current facts must hold. All patterns of an item must occur in one fact. */
+  readonly facts: readonly Item[]
+  /** Content that facts and summary must hold together. All patterns must occur in one fact or two sentences in a row. */
+  readonly memory: readonly Item[]
+  /**
+   * Outdated values with their replacement. A current fact may not hold the value without the replacement; a sentence
+   * of the summary may, if the next sentence has the replacement.
+   */
+  readonly stale: readonly (readonly [description: string, value: RegExp, replacement: RegExp])[]
+  /** Text that may occur neither in facts nor in the summary. */
+  readonly never: readonly (readonly [description: string, pattern: RegExp])[]
+  /** Statements that a summary may report, but that are no facts about the user. */
+  readonly notFacts: readonly (readonly [description: string, pattern: RegExp])[]
+}
+
+/** Derived text of a session as it is stored. */
+export type DerivedText = {
+  readonly facts: readonly string[]
+  /** Values of the facts without field and key. */
+  readonly values: readonly string[]
+  readonly summary: string
+}
+
+export type Score = {
+  readonly missingFacts: readonly string[]
+  readonly missingMemory: readonly string[]
+  readonly faults: readonly string[]
+  readonly staleValues: readonly string[]
+}
+
+const key = 'acme:ann'
+/** Messages that stay in full at the end. */
+const tailMessages = 4
+
+/** Memory of a conversation after upkeep, with its size. */
+export type MemoryOutcome = DerivedText & {
+  /** Tokens of the conversation. */
+  readonly tokens: number
+  /** Tokens of facts and summary by tokens of the conversation. */
+  readonly share: number
+  /** Number of messages that the summary does not cover. */
+  readonly uncovered: number
+  /** Versions of the summary, which is the number of compactions. */
+  readonly versions: number
+}
+
+/** Stores a conversation turn by turn with the built-in rules and reads its facts and summary. */
+export async function runUpkeep(messages: readonly FixtureMessage[]): Promise<MemoryOutcome> {
+  const tokenizer = await tokenizerFor('gpt-4o')
+  const countMessage = ({ content, tool_calls: calls = [] }: FixtureMessage) =>
+    tokenizer.count(content) + calls.reduce((sum, call) => sum + tokenizer.count(call.function.arguments), 0)
+  const tokens = messages.reduce((sum, message) => sum + countMessage(message), 0)
+  const tailTokens = messages.slice(-tailMessages).reduce((sum, message) => sum + countMessage(message), 0)
+  const words = messages.reduce((sum, { content }) => sum + content.split(/\s+/).length, 0)
+  const profile = scaleProfile(tokens, words)
+  const store = ramStore()
+  let now = 0
+  const clock = () => now
+  const memory = await openMemory({ profile, store, clock })
+  for (const turn of splitTurns(messages)) {
+    now = turn.at(-1)?.at ?? now
+    await memory.append(key, turn)
+    await memory.upkeep.whenIdle()
+  }
+  // A second memory with a lower limit summarises the rest, as a longer conversation would.
+  await using closing = await openMemory({ profile: compactAll(profile, tailTokens), store, clock })
+  closing.upkeep.notify(parseKey(key), 'tick')
+  await closing.upkeep.whenIdle()
+  const facts = await closing.upkeep.facts(key)
+  const summaries = await closing.upkeep.summaries(key)
+  const summary = summaries.map(({ text }) => text).join('\n')
+  const shown = `${facts.map(formatFact).join('\n')}\n${summary}`
+  return {
+    facts: facts.map((fact) => `${toWords(fact.field)} ${formatFact(fact)}`),
+    values: facts.map(formatValue),
+    summary,
+    tokens,
+    share: tokenizer.count(shown) / tokens,
+    uncovered: messages.length - Math.max(0, ...summaries.map(({ covers }) => covers[1])),
+    versions: Math.max(0, ...summaries.map(({ version }) => version)),
+  }
+}
+
+/** Tokens of the last summary by tokens of the conversation, which leaves room for facts. */
+const summaryShare = 0.14
+
+/**
+ * Scales `thread`, which is made for 16,000 tokens, to a conversation of three times its budget: each version of the
+ * summary keeps its proportion to the last one.
+ */
+function scaleProfile(tokens: number, words: number): Profile {
+  const budget = Math.ceil(tokens / 3)
+  const upkeep = profiles.thread.upkeep.map((rule) => {
+    if (!('summarise' in rule.do) || rule.do.summarise !== 'progressive') return rule
+    const scale = (summaryShare * words) / Math.max(...rule.do.words.map(([, max]) => max))
+    const [first, ...later] = rule.do.words.map(
+      ([min, max]) => [Math.ceil(min * scale), Math.ceil(max * scale)] as const,
+    )
+    return first === undefined ? rule : { ...rule, do: { ...rule.do, words: [first, ...later] as const } }
+  })
+  return { ...profiles.thread, budget, upkeep }
+}
+
+const compactAll = (profile: Profile, keepTokens: number): Profile => ({
+  ...profile,
+  upkeep: profile.upkeep.map((rule) =>
+    'summarise' in rule.do && rule.do.summarise === 'progressive'
+      ? { ...rule, when: { tokens: keepTokens }, do: { ...rule.do, keep: { tokens: keepTokens } } }
+      : rule,
+  ),
+})
+
+const toWords = (name: string): string => name.replaceAll(/[_-]+/g, ' ').replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+const formatValue = ({ value }: Fact): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const formatFact = (fact: Fact): string => `${fact.key === '' ? '' : `${toWords(fact.key)}: `}${formatValue(fact)}`
+
+/** Splits a summary at line ends and after sentences. */
+export const splitSummary = (text: string): readonly string[] =>
+  text
+    .split(/\n|(?<=[.!?…])\s+(?=[\p{Lu}\p{N}"'“«¿¡(•–-])/u)
+    .map((sentence) => sentence.trim())
+    .filter((sentence) => sentence !== '')
+
+const month =
+  'jan(uary|uar|vier)?|feb(ruary|ruar)?|f[ée]vrier|mar(ch|s)?|märz|marzo|apr(il)?|avril|abril|ma[iy]|mayo|june?|juni|juin|' +
+  'junio|july?|juli|juillet|julio|aug(ust)?|août|agosto|sept?(ember|embre)?|o[ck]t(ober|obre)?|nov(ember|embre)?|' +
+  'de[cz](ember|embre)?|enero|febrero|septiembre|octubre|noviembre|diciembre'
+const weekday =
+  '(mon|tues?|wed(nes)?|thur?s?|fri|satur|sun)(day)?|sat|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|' +
+  'lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo'
+
+/** Faults that no conversation may have, looked for in each value and each sentence. */
+const generalFaults: readonly (readonly [description: string, pattern: RegExp])[] = [
+  [
+    'pleasantry',
+    /\bthank(s| you)\b(?! to\b)|\byou'?re (very )?welcome\b|\bhappy to help\b|\bhave a (nice|great|good)\b/i,
+  ],
+  [
+    'pleasantry',
+    /\bgood question\b|\bgreat question\b|\bno worries\b|\bglad (to|I|that|it)\b|\bsounds good\b|\bcheers\b/i,
+  ],
+  ['pleasantry', /\b(vielen )?dank\b|\bdanke\b|\bgern geschehen\b|\bschönen (tag|abend)\b|\bsuper,|\balles klar\b/i],
+  ['pleasantry', /\bmerci\b|\bde rien\b|\bbonne (journée|soirée)\b|\bavec plaisir\b|\bparfait\s*!/i],
+  ['pleasantry', /\bgracias\b|\bde nada\b|\bbuen(os|as)? (días?|tardes|noches)\b|\bencantad[oa] de ayudar/i],
+  ['code', /;\s*$|=>|===|\b(const|let|var) \w+ =|\breturn \w+;?$|^\s*[)}\]]|\bimport .+ from ['"]/],
+]
+const dateName = new RegExp(`^(${month}|${weekday})\\.?$`, 'i')
+const maxFactCharacters = 240
+
+const holds = (units: readonly string[], patterns: readonly RegExp[]): boolean =>
+  units.some((unit) => patterns.every((pattern) => pattern.test(unit)))
+
+/** Compares derived text with the lists of its conversation. */
+export function scoreMemory(derived: DerivedText, expected: Expectations): Score {
+  const sentences = splitSummary(derived.summary)
+  const windows = sentences.map((sentence, index) => `${sentence} ${sentences[index + 1] ?? ''}`)
+  const missingIn = (items: readonly Item[], units: readonly string[]) =>
+    items.filter(([, ...patterns]) => !holds(units, patterns)).map(([description]) => description)
+  return {
+    missingFacts: missingIn(expected.facts, derived.facts),
+    missingMemory: missingIn(expected.memory, [...derived.facts, ...windows]),
+    faults: [...findGeneralFaults(derived, sentences), ...findListedFaults(derived, sentences, expected)],
+    staleValues: expected.stale.flatMap(([description, value, replacement]) => [
+      ...derived.facts
+        .filter((fact) => value.test(fact) && !replacement.test(fact))
+        .map((fact) => `${description} in fact: ${fact}`),
+      ...sentences
+        .filter((sentence, index) => value.test(sentence) && !replacement.test(windows[index] ?? ''))
+        .map((sentence) => `${description} in summary: ${sentence}`),
+    ]),
+  }
+}
+
+function findGeneralFaults({ facts, values }: DerivedText, sentences: readonly string[]): readonly string[] {
+  const repeated = sentences.filter((sentence, index) => sentences.indexOf(sentence) < index)
+  return [
+    ...generalFaults.flatMap(([description, pattern]) => [
+      ...values.filter((value) => pattern.test(value)).map((value) => `${description} in fact: ${value}`),
+      ...sentences.filter((one) => pattern.test(one)).map((sentence) => `${description} in summary: ${sentence}`),
+    ]),
+    ...values.filter((value) => dateName.test(value.trim())).map((value) => `name of a date as fact: ${value}`),
+    ...facts.filter(({ length }) => length > maxFactCharacters).map((fact) => `rambling fact: ${fact}`),
+    ...repeated.map((sentence) => `repeated in summary: ${sentence}`),
+  ]
+}
+
+function findListedFaults(
+  { facts }: DerivedText,
+  sentences: readonly string[],
+  { never, notFacts }: Expectations,
+): readonly string[] {
+  return [
+    ...[...never, ...notFacts].flatMap(([description, pattern]) =>
+      facts.filter((fact) => pattern.test(fact)).map((fact) => `${description} in fact: ${fact}`),
+    ),
+    ...never.flatMap(([description, pattern]) =>
+      sentences.filter((one) => pattern.test(one)).map((sentence) => `${description} in summary: ${sentence}`),
+    ),
+  ]
+}
