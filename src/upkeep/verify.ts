@@ -181,7 +181,7 @@ function* findMissingConstraints(
   for (const piece of [...earlier, ...(yield* splitIntoPieces(messages.filter(isBinding)))]) {
     for (const { kind, text: clause } of findAnchors(piece.text))
       if (kind === 'constraint' && baselineHasConstraint(clause) && !hasConstraint(clause))
-        missing.push({ clause, line: renderPieces([piece], []) })
+        missing.push({ clause, line: renderPieces([{ ...piece, day: '' }], []) })
     yield piece.text.length
   }
   return missing

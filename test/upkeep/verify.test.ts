@@ -95,7 +95,7 @@ describe('verifySummary', () => {
       'uncovered: /srv/old.log',
     )
     expect(repair(good, { ...input, previous, baseline: largerBaseline })).toContain(
-      '\nUser: Never use tabs in this project.\nAlso named: ',
+      '\nUser: Never use tabs in this project.\nDetails: ',
     )
   })
   verifies(
@@ -158,12 +158,12 @@ describe('repairSummary', () => {
     expect(verdict(poor)).toMatch(/^uncovered/)
     const repaired = repair(poor, input)
     expect(repaired).toBe(
-      `${poor}\nUser: Never deploy on Fridays, my team is away then.\nAlso named: 9100, 12,500 EUR, 3f2a9bc, https://a.io/plan, startServer, src/deploy.ts, 127.0.0.1:9100, /var/log/app.log`,
+      `${poor}\nUser: Never deploy on Fridays, my team is away then.\nDetails: 9100; 12,500 EUR; 3f2a9bc; https://a.io/plan; startServer; src/deploy.ts; 127.0.0.1:9100; /var/log/app.log`,
     )
     expect(verdict(repaired)).toBe('ok')
   })
   it('adds as much as the target allows', () => {
-    expect(repair('They deploy.', { ...input, target: { words: [1, 5] } })).toBe('They deploy.\nAlso named: 9100')
+    expect(repair('They deploy.', { ...input, target: { words: [1, 5] } })).toBe('They deploy.\nDetails: 9100')
     expect(repair('They deploy.', { ...input, target: { words: [1, 2] } })).toBe('They deploy.')
   })
   it('leaves complete, blank and too long texts unchanged', () => {

@@ -23,7 +23,7 @@ const reading =
 
 /** Collects the commands and changed files of messages; a later result or state replaces an earlier one. */
 export function* collectActions(messages: readonly SummaryMessage[], earlier: Actions): Work<Actions> {
-  const commands = new Map(earlier.commands.map((item) => [keyOf(item.text), item]))
+  const commands = new Map(earlier.commands.map((item) => [commandKey(item.text), item]))
   const files = new Map(earlier.files.map((item) => [keyOf(item.text), item]))
   const recorder: Recorder = {
     command: (raw, output, source) => addCommand(commands, raw, output, source),
@@ -42,17 +42,22 @@ export function* collectActions(messages: readonly SummaryMessage[], earlier: Ac
 /** Part of an item that identifies it: the text before the result or state in brackets. */
 const keyOf = (item: string): string => item.replace(/ \([^()]*\)$/, '')
 
+/** Command without options: a run with other options replaces the result, too, unless the command takes a message. */
+const commandKey = (item: string): string =>
+  /\s-\w*m\b|["']/.test(keyOf(item)) ? keyOf(item) : keyOf(item).replace(/\s--?[\w-]+(?:=\S+)?/g, '')
+
 function addCommand(commands: Map<string, NamedEntity>, raw: string, output: string, source: Source): void {
   const [line = ''] = raw.trimStart().split('\n', 1)
-  const command = collapseWhitespace(line.slice(line.lastIndexOf('; ') + 1)).trim()
+  // The last of several commands has the result.
+  const command = collapseWhitespace(line.split(/ && |; /).at(-1) ?? '').trim()
   if (command.length > maxCommandChars || !/\w/.test(command) || reading.test(command)) return
   const outcome = findOutcome(output)
     ?.text.replace(/; |[()]/g, ' ')
     .trim()
   const text = outcome === undefined || outcome === '' ? command : `${command} (${outcome})`
   if (outcome === undefined || findInjections(text).length > 0) return
-  commands.delete(keyOf(text))
-  commands.set(keyOf(text), { text, sources: [source] })
+  commands.delete(commandKey(text))
+  commands.set(commandKey(text), { text, sources: [source] })
 }
 
 function addFile(files: Map<string, NamedEntity>, path: string, state: FileState, source: Source): void {

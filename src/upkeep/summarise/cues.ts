@@ -9,10 +9,10 @@ const stem = '\\p{L}{0,6}'
 // One line each: English, German, French, Spanish, Portuguese, Dutch.
 const cuePatterns: Readonly<Record<Cue, RegExp>> = {
   decision: words(
-    `decided?|decision|agreed (?:on|to|that)|we (?:have )?agreed?|(?:let['’]s|we(?:['’]ll| will| can)|i(?:['’]ll| will)) (?:use|go|keep|take|stay|stick|pick|call it|do it)|go(?:ing)? with|settled? on|cho(?:se|sen)|opt(?:ed)? for|approved|signed off|picked|chang\\w{1,3} my mind|switch\\w{0,4} to|moved to|instead|confirmed|booked|final|no longer|from now on`,
+    `decided?|decision|agreed (?:on|to|that)|we (?:have )?agreed?|(?:let['’]s|we(?:['’]ll| will)|i(?:['’]ll| will)) (?:use|go|do|keep|take|stay|stick|pick|call it)|(?:let['’]s|we|i|to) go(?:ing)? with|stay with|settled? on|cho(?:se|sen)|opt(?:ed)? for|approved|signed off|picked (?!up)|noted|chang\\w{1,3} my mind|switch\\w{0,4} to|moved to|instead|confirmed|booked|final|no longer|from now on`,
     `entschieden|entscheid${stem}|beschlossen|(?:wir|ich) nehmen?|nehmen wir|geeinigt|festgelegt|stattdessen|doch lieber|bleiben bei|bleibt bei|gebucht|bestätigt|ab jetzt`,
     `décid${stem}|décision|(?:on|nous) (?:prend|prenons|part|partons|garde|gardons)|choisi${stem}|retenu${stem}|convenu|changé d['’]avis|à la place|finalement|réservé${stem}|confirmé${stem}|désormais`,
-    `decid${stem}|decisión|eleg${stem}|vamos (?:con|a usar)|usaremos|optamos|acorda${stem}|cambié de opinión|en su lugar|en vez de|finalmente|quedamos|reserva(?:mos|do|da)|confirma${stem}|a partir de ahora`,
+    `decid${stem}|decisión|eleg${stem}|vamos (?:con|a usar)|usaremos|optamos|acorda${stem}|cambié de opinión|en su lugar|en vez de|finalmente|quedamos|reserva(?:mos|do|da)|confirma(?:mos|do|da)|a partir de ahora`,
     `decisão|escolh${stem}|vamos (?:com|usar)|combina(?:do|mos)|mudei de ideia|em vez de|em vez disso|ficamos|reserv(?:ei|ado|ada)|a partir de agora`,
     `besloten|beslissing|gekozen|kiezen (?:we )?voor|(?:we|ik) (?:gaan|ga) voor|(?:we|ik) nemen?|afgesproken|van gedachten|in plaats (?:daar)?van|toch liever|geboekt|bevestigd|voortaan`,
   ),
@@ -33,7 +33,7 @@ const cuePatterns: Readonly<Record<Cue, RegExp>> = {
     `liever|voorkeur|graag|ik (?:wil|heb nodig|haat)|het liefst|alsjeblieft|alstublieft`,
   ),
   outcome: words(
-    `fixed|resolved|solved|works? (?:now|again|fine)|working now|done|complete[d]?|finished|pass(?:es|ed|ing)?|deployed|merged|shipped|sent|refunded|cancell?ed|released|created|implemented|installed|updated|removed|deleted|added|failed|turned out|found (?:that|out)|root cause|the (?:cause|reason|result)|because of|as a result|scheduled|replaced`,
+    `i(?:['’]ve| have) (?:now |just |also )?\\p{L}{2,12}(?:ed|en|et|t|wn)|i (?:open|close|book)|fixed|resolved|solved|works? (?:now|again|fine)|working now|done|complete[d]?|finished|pass(?:es|ed|ing)?|deployed|merged|shipped|sent|refunded|cancell?ed|released|created|implemented|installed|updated|removed|deleted|added|failed|turned out|found (?:that|out)|root cause|the (?:cause|reason|result)|because of|as a result|scheduled|replaced`,
     `behoben|gelöst|erledigt|fertig|abgeschlossen|funktioniert|storniert|erstattet|verschickt|versendet|gesendet|ersetzt|gelöscht|ursache|grund|ergebnis|vereinbart`,
     `corrigé${stem}|résolu${stem}|terminé${stem}|envoyé${stem}|remboursé${stem}|annulé${stem}|fonctionne|livré${stem}|remplacé${stem}|supprimé${stem}|résultat`,
     `resuelt[oa]|arreglad[oa]|terminad[oa]|enviad[oa]|reembols${stem}|cancelad[oa]|funciona|entregad[oa]|reemplazad[oa]|eliminad[oa]|resultado|causa`,
@@ -66,7 +66,7 @@ export const findCues = (text: string): readonly Cue[] => cueNames.filter((cue) 
 /** Starts of greetings, thanks and praise: a short sentence without figures that begins like this says nothing. */
 const pleasantStart = new RegExp(
   `^(?:${[
-    `hi|hello|hey|thanks?|thank you|thx|cheers|great|perfect|awesome|amazing|wonderful|fantastic|cool|nice|lovely|wow|yay|sure|ok(?:ay)?|alright|all right|got it|understood|no (?:problem|worries)|you['’]?re (?:welcome|right|so)|that['’]?s (?:great|awesome|amazing|wonderful|fantastic|so|really|lovely|cool|good|nice|a great)|sounds? (?:good|great|like|amazing|fun)|good (?:morning|evening|afternoon|night|question|catch|luck|job|to)|have a|bye|see you|take care|congrat\\w*|glad|happy to|of course|absolutely|certainly|exactly|definitely|will do|yep|yeah|yup|right|keep it up|well done|so (?:glad|happy|cool|proud|sweet)|i appreciate|appreciate|how are you|what['’]s up|how can i help|anything else|any other|hope|welcome|sorry|my pleasure|much appreciated|go ahead|continue|please continue|one moment|let me check|looking forward|good point|aww+|haha\\w*|wishing|(?:i )?(?:totally|completely|100%|fully|really)? ?agreed?|i know,? right|same here|me too|so true|true|indeed|interesting|what a|how (?:nice|cool|lovely|sweet|exciting|wonderful)|can['’]t wait|keep (?:up|going)|best of luck|enjoy`,
+    `hi|hello|hey|thanks?|thank you|thx|cheers|great|perfect|awesome|amazing|wonderful|fantastic|cool|nice|lovely|wow|yay|sure|ok(?:ay)?|alright|all right|got it|understood|no (?:problem|worries)|you['’]?re (?:welcome|right|so)|that['’]?s (?:great|awesome|amazing|wonderful|fantastic|so|really|lovely|cool|good|nice|a great)|sounds? (?:good|great|like|amazing|fun)|good (?:morning|evening|afternoon|night|question|catch|luck|job|to|decision|idea|choice|news)|have a|bye|see you|take care|congrat\\w*|glad|happy to|of course|absolutely|certainly|exactly|definitely|will do|yep|yeah|yup|right|keep it up|well done|so (?:glad|happy|cool|proud|sweet)|i appreciate|appreciate|how are you|what['’]s up|how can i help|anything else|any other|hope|welcome|sorry|my pleasure|much appreciated|go ahead|continue|please continue|one moment|let me check|looking forward|good point|aww+|haha\\w*|hm+|oh|ah|morning|evening|excellent|makes sense|(?:ok )?do it|fine|super|that['’]s (?:all|it)|wishing|(?:i )?(?:totally|completely|100%|fully|really)? ?agreed?|i know,? right|same here|me too|so true|true|indeed|interesting|what a|how (?:nice|cool|lovely|sweet|exciting|wonderful)|can['’]t wait|keep (?:up|going)|best of luck|enjoy`,
     `hallo|guten (?:tag|morgen|abend)|danke|vielen dank|gern(?:e)?(?: geschehen)?|bitte (?:sehr|schön)|super|toll|prima|alles klar|verstanden|schönen (?:tag|abend)|tschüss|auf wiedersehen|kein problem|sehr gut|natürlich|klar|perfekt|wie geht`,
     `bonjour|bonsoir|salut|merci|de rien|parfait|super|génial|d['’]accord|très bien|bien sûr|bonne (?:journée|soirée)|au revoir|pas de (?:problème|souci)|avec plaisir|je vous en prie|compris|entendu`,
     `hola|buen(?:os|as) (?:días|tardes|noches)|(?:muchas )?gracias|de nada|perfecto|genial|vale|muy bien|claro|por supuesto|adiós|hasta luego|entendido|con gusto|estupendo`,
@@ -123,14 +123,41 @@ export const isDangling = (text: string, words: number): boolean =>
   (words <= maxFragmentWords && /^[^.:]*[!?]$|^\P{Lu}/u.test(text))
 
 /** Words by which a sentence replaces what was said earlier. */
-const retraction = words(
-  `changed? (?:my|our|his|her|their) minds?|instead(?: of)?|no longer|not any ?more|actually|correction|scratch that|forget (?:what|about)|rather than|switch(?:ed|ing)? (?:from|to)|moved? (?:back |forward )?(?:to|from)|(?:is|are|was|were|be|has been|have been) (?:now|changed|moved|postponed|rescheduled|replaced|updated|extended)|now|new (?:deadline|date|budget|address|number|phone|plan)|updated?|postponed|rescheduled|pushed (?:back )?to|extended|i meant|i was wrong|on second thought|as of`,
-  `anders überlegt|stattdessen|nicht mehr|doch (?:lieber|nicht)|korrektur|verschoben|geändert|neue[rs]?|jetzt|nun|umgezogen`,
-  `changé d['’]avis|à la place|au lieu|ne plus|plus tard|en fait|correction|reporté${stem}|nouve(?:au|lle)|maintenant|déménagé|finalement`,
-  `cambié de (?:opinión|idea)|en vez de|en lugar de|en su lugar|ya no|en realidad|corrección|aplazad[oa]|nuev[oa]|ahora|me mudé|al final|mejor`,
-  `mudei de ideia|em vez de|já não|não mais|na verdade|correção|adiad[oa]|nov[oa]|agora|me mudei|afinal|melhor`,
-  `van gedachten|in plaats (?:daar)?van|niet meer|niet langer|eigenlijk|correctie|verplaatst|uitgesteld|nieuwe?|nu|verhuisd|toch`,
+const strongRetraction = words(
+  `changed? (?:my|our|his|her|their) minds?|instead(?: of)?|no longer|not any ?more|correction|scratch that|forget (?:what|about)|rather than|switch(?:ed|ing)? (?:from|to)|moved? (?:back |forward )?(?:to|from)|(?:have|has|i['’]ve|was|were|is|are|be|been) (?:now |just |been )?(?:changed|corrected|updated|moved|postponed|rescheduled|replaced|extended)|postponed|rescheduled|pushed (?:back )?to|i meant|i was wrong|on second thought|no,? sorry`,
+  `anders überlegt|stattdessen|nicht mehr|doch (?:lieber|nicht)|korrektur|verschoben|geändert|umgezogen`,
+  `changé d['’]avis|à la place|au lieu|ne plus|correction|reporté${stem}|déménagé`,
+  `cambié de (?:opinión|idea)|en vez de|en lugar de|en su lugar|ya no|corrección|aplazad[oa]|me mudé`,
+  `mudei de ideia|em vez de|já não|não mais|correção|adiad[oa]|me mudei`,
+  `van gedachten|in plaats (?:daar)?van|niet meer|niet langer|correctie|verplaatst|uitgesteld|verhuisd`,
+)
+const weakRetraction = words(
+  `actually|(?<!(?:for|right|until|by|just) )now|new|updated?|as of`,
+  `jetzt|nun|neue[rs]?|doch`,
+  `maintenant|nouve(?:au|lle)|en fait|finalement`,
+  `ahora|nuev[oa]|en realidad|al final`,
+  `agora|nov[oa]|na verdade|afinal`,
+  `nu|nieuwe?|eigenlijk|toch`,
 )
 
-/** True if a sentence says that something is different now. */
-export const isRetraction = (text: string): boolean => retraction.test(text)
+/** Tells how clearly a sentence says that something is different now. */
+export const findRetraction = (text: string): 'strong' | 'weak' | undefined =>
+  strongRetraction.test(text) ? 'strong' : weakRetraction.test(text) ? 'weak' : undefined
+
+const retracted =
+  /(?:instead of|rather than|no longer|not any ?more|forget(?: about)?|switch\p{L}{0,4} from|moved? from|statt|anstatt|anstelle von|nicht mehr|au lieu d[eu']|à la place d[eu']|en vez de|en lugar de|ya no|em vez de|já não|in plaats van|niet meer) ([^.,;:!?]{2,60})|(?:^|[,;:] )([^.,;:!?]{2,40}) (?:doesn['’]t work|won['’]t work|is off|is cancell?ed|geht nicht|passt nicht|ne va pas|no me va|não dá|gaat niet)(?: any ?more| mehr| plus| meer)?/giu
+
+/** Finds what a sentence says is no longer so: `Postgres` in "MySQL instead of Postgres". */
+export const findRetracted = (text: string): readonly string[] =>
+  Array.from(text.matchAll(retracted), ([, object, subject]) => object ?? subject ?? '')
+
+/** Greetings, interjections and conjunctions before the statement of a sentence. */
+const lead =
+  /^(?:(?:hi(?: there| again)?|hello(?: again)?|hey|(?:good )?(?:morning|evening|afternoon)|yes(?: please)?|yeah|yep|ok(?:ay)?|sure|oh(?: nice| no| wait)?|ah|well|right|fine|great|perfect|nice|cool|super|thanks|thank you|hm+|quick update|by the way|btw|hallo|ja|danke|bonjour|oui|merci|hola|sí|gracias|olá|sim|obrigad[oa]|hoi|dank je)[,.!:…–-]+\s+|(?:and|but|so|also|und|aber|et|mais|y|pero|e|mas|en|maar)\s+){1,3}/iu
+
+/** Length of the greetings, interjections and conjunctions before the statement of a sentence. */
+export function measureLead(text: string): number {
+  const length = lead.exec(text)?.[0].length ?? 0
+  // "So far" and "Yes, I do" say little without their start.
+  return text.length - length < 20 || /^(?:far|what|much|many)\b/i.test(text.slice(length)) ? 0 : length
+}

@@ -23,6 +23,8 @@ export function findOutcome(output: string): Outcome | undefined {
   const error = findFacts(end).find(({ text }) => /(?:error|exception|failure|fatal|panic|failed)/i.test(text))
   if (error !== undefined)
     return { text: collapseWhitespace(error.text).slice(0, maxErrorChars).toWellFormed(), isFailure: true }
+  const commit = /^\[(\S{1,100} [0-9a-f]{7,40})\]/m.exec(end)?.[1]
+  if (commit !== undefined) return { text: commit, isFailure: false }
   const done = success.exec(end)?.[0].trim()
   if (done !== undefined) return { text: collapseWhitespace(done), isFailure: false }
   const code = exitCode.exec(end)

@@ -5,13 +5,17 @@ import { splitFencedLines } from '../../text/fences.ts'
 import { splitSentences } from '../../text/sentences.ts'
 import type { Work } from '../work.ts'
 import { type Actions, findTerminalOutput, isCommandCall } from './actions.ts'
-import { isDangling, isPleasantry } from './cues.ts'
+import { isDangling, isPleasantry, measureLead } from './cues.ts'
 import { findInjections, overlapsAny, type Span } from './injectionCheck.ts'
 import { findTally } from './outcomes.ts'
+import { findQuotations } from './quotations.ts'
 import { collapseWhitespace, countWords, type NamedEntity, type SummaryMessage, type SummaryText } from './summary.ts'
 
-/** Sentence of a message, result of a tool, several values in the same words, or sentence of an earlier summary. */
-export type PieceKind = 'prose' | 'output' | 'series' | 'earlier'
+/**
+ * Sentence of a message, result of a tool, several values in the same words, or a sentence or detail of an earlier
+ * summary.
+ */
+export type PieceKind = 'prose' | 'output' | 'series' | 'earlier' | 'detail'
 
 /** Smallest unit that a summary keeps or omits: a sentence on one line. */
 export type Piece = {
@@ -33,7 +37,9 @@ export type Piece = {
   readonly hasShortAnswer: boolean
   /** Refers to the piece before, and is unclear without it. */
   readonly needsPrevious: boolean
-  /** Greeting, thanks or stock phrase: kept only if there is nothing else. */
+  /** Text between this clause and the one before it in the same sentence; empty for a new sentence. */
+  readonly joint: string
+  /** Greeting, thanks, stock phrase or empty introduction: kept only if there is nothing else. */
   readonly isFiller: boolean
 }
 
@@ -44,8 +50,9 @@ const maxShortAnswerWords = 12
 /** Longer turns are most likely pasted. */
 const longTurnChars = 1_000
 /** Longer sentences are split into clauses. */
-const longSentenceWords = 32
+const longSentenceWords = 20
 const maxToolErrors = 2
+const maxIntroductionWords = 6
 
 /** Splits messages into pieces in conversation order. */
 export function* splitIntoPieces(messages: readonly SummaryMessage[]): Work<Piece[]> {
@@ -84,17 +91,20 @@ const endsWithQuestion = (text: string): boolean => /\?["'”’)\]]*\s*$/.test(
 function splitMessage(message: SummaryMessage): Piece[] {
   const injections = findInjections(message.content)
   if (message.role === 'tool') return splitToolOutput(message, injections)
-  const terminal = findTerminalOutput(message.content)
+  const skipped = [injections, findTerminalOutput(message.content), findQuotations(message.content)]
   return sentenceSpans(message.content)
-    .filter(({ span, isCode }) => !isCode && !overlapsAny(injections, ...span) && !overlapsAny(terminal, ...span))
-    .flatMap(({ span, isContinuation }) => sentencePiece(message, span, isContinuation))
+    .filter(({ span, isCode }) => !isCode && !skipped.some((spans) => overlapsAny(spans, ...span)))
+    .flatMap(({ span, joint }) => sentencePiece(message, span, joint))
 }
 
-function sentencePiece(message: SummaryMessage, span: Span, isContinuation: boolean): Piece[] {
-  const text = stripMarkdown(message.content.slice(...span))
+function sentencePiece(message: SummaryMessage, [from, to]: Span, joint: string): Piece[] {
+  const lead = joint !== '' ? 0 : measureLead(message.content.slice(from, to))
+  const span: Span = [from + lead, to]
+  const stripped = stripMarkdown(message.content.slice(...span))
+  const text = lead > 0 && /^\p{Ll}+ /u.test(stripped) ? stripped.charAt(0).toUpperCase() + stripped.slice(1) : stripped
   if (!/[\p{L}\p{N}]/u.test(text) || isCodeLine(text)) return []
   const piece = messagePiece(message, 'prose', span, text)
-  return [{ ...piece, needsPrevious: isContinuation || isDangling(text, piece.words) }]
+  return [{ ...piece, joint, needsPrevious: joint !== '' || isDangling(text, piece.words) }]
 }
 
 function messagePiece(message: SummaryMessage, kind: PieceKind, span: Span, text: string): Piece {
@@ -111,12 +121,13 @@ function messagePiece(message: SummaryMessage, kind: PieceKind, span: Span, text
     isAnswer: false,
     hasShortAnswer: false,
     needsPrevious: false,
-    isFiller: kind === 'prose' && isPleasantry(text, words),
+    joint: '',
+    isFiller: kind === 'prose' && (isPleasantry(text, words) || (words <= maxIntroductionWords && text.endsWith(':'))),
   }
 }
 
 const roleLabels: Readonly<Record<string, string>> = { user: 'User', assistant: 'Assistant', tool: 'Tool' }
-const reservedLabel = /^(?:commands|files|details|series|system|developer)$/i
+const reservedLabel = /^(?:commands|files|details|series|also named|system|developer)$/i
 
 /** Label of a message's speaker. Never `System`, which a model could read as an instruction from the application. */
 function speakerLabel({ role, name }: Pick<SummaryMessage, 'role' | 'name'>): string {
@@ -138,7 +149,8 @@ function formatDay(at: number): string {
   return `${date.getUTCDate()} ${monthNames[date.getUTCMonth()]} ${date.getUTCFullYear()}`
 }
 
-type SentenceSpan = { readonly span: Span; readonly isCode: boolean; readonly isContinuation: boolean }
+/** `joint` is the text before a clause that continues a sentence. */
+type SentenceSpan = { readonly span: Span; readonly isCode: boolean; readonly joint: string }
 
 /** Spans of sentences, of clauses of long sentences, and of lines of fenced code. */
 function sentenceSpans(content: string): readonly SentenceSpan[] {
@@ -150,29 +162,43 @@ function sentenceSpans(content: string): readonly SentenceSpan[] {
   return splitSentences(content).flatMap(({ text, start, end }): SentenceSpan[] => {
     while (next < code.length && (code[next] as (typeof code)[number]).end <= start) next++
     if ((code[next]?.start ?? Number.POSITIVE_INFINITY) <= start)
-      return [{ span: [start, end], isCode: true, isContinuation: false }]
-    return splitClauses(text).map(([from, to], at) => ({
-      span: [start + from, start + to],
-      isCode: false,
-      isContinuation: at > 0,
-    }))
+      return [{ span: [start, end], isCode: true, joint: '' }]
+    return splitClauses(text).map(([from, to], at, all) => {
+      const gap = text.slice(all[at - 1]?.[1] ?? from, from)
+      const isNew = at === 0 || gap.startsWith(';') || /[.!?"”»]/.test(text.charAt(from - gap.length - 1))
+      return { span: [start + from, start + to], isCode: false, joint: isNew ? '' : gap }
+    })
   })
 }
 
 const clauseJoint =
-  /[;,] (?=(?:and |but |so )?(?:can|could|would|will) you |(?:and |but |so )?(?:I|we)(?:['’]\w{1,2})? |(?:so|but|because|although|which|maybe|here['’]s) )/g
+  /[;,] (?=(?:and |but |so )?(?:can|could|would|will) you |(?:and |but |so )?(?:I|we|my|our|the|it|they|he|she)(?:['’]\w{1,2})? |(?:so|but|because|although|which|maybe|been|here['’]s) )| (?=and (?:(?:I|we|it|they|he|she)['’]\w{1,2}|my|our|the|it|they) |(?:but|because|so) (?:I|we|my|our|the|it|they|he|she)(?:['’]\w{1,2})? )/g
+const quotationEnd = /(?<=["”»]),? (?=(?:but|and|so|which)\b)/g
+/** In texts without capitals a sentence starts with a small letter; `e.g. this` does not. */
+const smallStart = /(?<=[\p{L}\p{N}]{3}[.!?]) (?=\p{Ll})/gu
+const minClauseWords = 5
 
-/** Splits a long sentence before a clause with its own subject. */
+/** Splits a sentence where a text without capitals starts a new one, after a quotation, and a long one into clauses. */
 function splitClauses(sentence: string): readonly Span[] {
-  const ends =
-    countWords(sentence) > longSentenceWords ? Array.from(sentence.matchAll(clauseJoint), ({ index }) => index) : []
+  const isSmall = /^\P{Lu}{8}/u.test(sentence)
+  const joints = [
+    ...(isSmall ? sentence.matchAll(smallStart) : []),
+    ...sentence.matchAll(quotationEnd),
+    ...sentence.matchAll(/; /g),
+    ...(countWords(sentence) > longSentenceWords ? sentence.matchAll(clauseJoint) : []),
+  ].map(({ 0: joint, index }) => [index, index + joint.length] as const)
   const spans: Span[] = []
   let start = 0
-  for (const end of [...ends, sentence.length]) {
-    // A short clause stays with the next one.
-    if (end !== sentence.length && countWords(sentence.slice(start, end)) < 8) continue
+  for (const [end, next] of [...joints, [sentence.length, sentence.length] as const].sort(
+    ([left], [right]) => left - right,
+  )) {
+    // A short clause stays with its neighbour.
+    const isLast = end === sentence.length
+    const isStop = /[.!?]/.test(sentence.charAt(end - 1))
+    if (end < start || (!isLast && !isStop && countWords(sentence.slice(start, end)) < minClauseWords)) continue
+    if (!isLast && !isStop && countWords(sentence.slice(next)) < minClauseWords) continue
     spans.push([start, end])
-    start = end + 2
+    start = next
   }
   return spans
 }
@@ -204,7 +230,7 @@ function splitToolOutput(message: SummaryMessage, injections: readonly Span[]): 
   if (countWords(content) > maxBriefOutputWords) return []
   return sentenceSpans(content)
     .filter(({ span }) => isClear(...span))
-    .flatMap(({ span }) => sentencePiece(message, span, false))
+    .flatMap(({ span }) => sentencePiece(message, span, ''))
     .map((piece) => ({ ...piece, kind: 'output' as const, isFiller: false }))
 }
 
@@ -217,12 +243,8 @@ const blockMarks = /(?<=^|\n)[ \t]{0,16}(?:#{1,6}|[-*+•>]|\d{1,3}[.)]) (?:\[[ 
 export const stripMarkdown = (text: string): string =>
   collapseWhitespace(text.replace(blockMarks, '').replace(bold, '$1')).trim()
 
-/** Pieces, actions and details of an earlier summary. */
-type EarlierSummary = {
-  readonly pieces: readonly Piece[]
-  readonly actions: Actions
-  readonly details: readonly NamedEntity[]
-}
+/** Pieces, with details first, and actions of an earlier summary. */
+type EarlierSummary = { readonly pieces: readonly Piece[]; readonly actions: Actions }
 
 /**
  * Splits an earlier summary into pieces. In a built-in summary each line, and each item of a list, has its own source;
@@ -249,7 +271,10 @@ export function splitEarlierSummary(previous: SummaryText | undefined): EarlierS
         if (item.trim() !== '' && findInjections(item).length === 0)
           lists[label].push({ text: item, sources: isBuiltin ? own.slice(at, at + 1) : own })
   }
-  return { pieces, actions: { commands: lists.Commands, files: lists.Files }, details: lists.Details }
+  const details = lists.Details.flatMap(({ text: item, sources: own }) =>
+    earlierPiece('', '', item, own).map((piece): Piece => ({ ...piece, kind: 'detail', needsPrevious: false })),
+  )
+  return { pieces: [...details, ...pieces], actions: { commands: lists.Commands, files: lists.Files } }
 }
 
 function earlierPiece(speaker: string, day: string, raw: string, sources: readonly Source[]): Piece[] {
@@ -268,6 +293,7 @@ function earlierPiece(speaker: string, day: string, raw: string, sources: readon
       isAnswer: false,
       hasShortAnswer: false,
       needsPrevious: isDangling(text, countWords(text)),
+      joint: '',
       isFiller: false,
     },
   ]
@@ -281,9 +307,9 @@ export type SummaryList = { readonly label: ListLabel; readonly items: readonly 
 
 const seriesLabel = 'Series'
 export const itemJoint = '; '
-const listLine = /^(Commands|Files|Details|Series): (.*)$/s
+const listLine = /^(Commands|Files|Details|Series|Also named): (.*)$/s
 const speakerLine = /^([\p{L}\p{N}][^:\n]{0,59}): (.*)$/su
-const dayOfLabel = /^(.*), (\d{1,2} \p{Lu}\p{Ll}{2,8} \d{4})$/su
+const dayOfLabel = /^(.*), (\d{1,2} \p{Lu}\p{Ll}{2,8})( \d{4})?$/su
 
 /** A line of a summary with the pieces or items that it shows. */
 type RenderedLine = { readonly text: string; readonly pieces: readonly Piece[]; readonly items: readonly NamedEntity[] }
@@ -304,7 +330,7 @@ export function renderLines(pieces: readonly Piece[], lists: readonly SummaryLis
     const isNewDay = first.day !== '' && first.day !== day
     // A text that looks like a speaker line gets the label of its actual speaker.
     const isLabelled = first.speaker !== '' && (first.speaker !== speaker || isNewDay || speakerLine.test(text))
-    const label = `${first.speaker}${isNewDay ? `, ${first.day}` : ''}: `
+    const label = `${first.speaker}${isNewDay ? `, ${shortenDay(first.day, day)}` : ''}: `
     lines.push({
       text: `${first.kind === 'series' ? `${seriesLabel}: ` : isLabelled ? label : ''}${text}`,
       pieces: own,
@@ -320,6 +346,10 @@ export function renderLines(pieces: readonly Piece[], lists: readonly SummaryLis
   return lines
 }
 
+/** Omits the year if it is that of the day before. */
+const shortenDay = (day: string, before: string): string =>
+  day.slice(-5) === before.slice(-5) ? day.slice(0, -5) : day
+
 const isSameMessage = (one: Piece, other: Piece): boolean =>
   one.kind !== 'series' &&
   other.kind !== 'series' &&
@@ -333,8 +363,8 @@ function joinSentences(pieces: readonly Piece[]): string {
   let text = ''
   for (const [at, piece] of pieces.entries()) {
     const gap = (piece.sources[0]?.span?.[0] ?? 0) - (pieces[at - 1]?.sources[0]?.span?.[1] ?? 0)
-    // Clauses of one sentence were split at a comma and a space.
-    const joint = /[.!?…:]["'”’)\]]*$/.test(text) ? ' ' : gap === 2 ? ', ' : itemJoint
+    const isNext = piece.joint !== '' && gap === piece.joint.length
+    const joint = isNext ? piece.joint : /[.!?…:]["'”’)\]]*$/.test(text) ? ' ' : itemJoint
     text = text === '' ? piece.text : text + joint + piece.text
   }
   return text
@@ -397,14 +427,17 @@ function parseSummaryLines(text: string): readonly SummaryLine[] {
     if (line.trim() === '') continue
     const [, list, items = ''] = listLine.exec(line) ?? []
     if (list !== undefined) {
-      lines.push({ label: list as SummaryLine['label'], speaker: '', day: '', items: items.split(itemJoint) })
+      // Summaries of earlier versions of the program list bare names.
+      const isOld = list === 'Also named'
+      const label = isOld ? 'Details' : (list as SummaryLine['label'])
+      lines.push({ label, speaker: '', day: '', items: items.split(isOld ? ', ' : itemJoint) })
       if (list === seriesLabel) speaker = ''
       continue
     }
     const [, label, rest] = speakerLine.exec(line) ?? []
-    const [, name, date] = dayOfLabel.exec(label ?? '') ?? []
+    const [, name, date, year = day.slice(-5)] = dayOfLabel.exec(label ?? '') ?? []
     speaker = name ?? label ?? speaker
-    day = date ?? day
+    if (date !== undefined) day = date + year
     lines.push({ label: undefined, speaker, day, items: [rest ?? line] })
   }
   return lines

@@ -5,7 +5,7 @@ import type { Actions } from './actions.ts'
 import { createTextFinder } from './coverage.ts'
 import type { Detail } from './details.ts'
 import { type Piece, renderPieces, type SummaryList } from './pieces.ts'
-import { scorePieces } from './score.ts'
+import { type Content, joinContents, measureContent, rankByGain, scoreContent } from './score.ts'
 import { countWords, fitsTarget, type NamedEntity, type SummaryTarget } from './summary.ts'
 
 /** Pieces and lists of a summary. */
@@ -18,7 +18,7 @@ export type SummaryContent = {
   readonly actions: Actions
 }
 
-/** Pieces that are selected together, with their position in the conversation and their score per word. */
+/** Pieces that are selected together, with their position in the conversation and a score for their rank. */
 type SelectionUnit = {
   readonly pieces: readonly Piece[]
   readonly position: number
@@ -28,7 +28,7 @@ type SelectionUnit = {
 }
 
 /** Shares of the available characters for the lists of commands, of files and of details. */
-const actionShare = 0.15
+const actionShare = 0.2
 const detailShare = 0.12
 /**
  * Share of the available characters that an earlier summary may keep, so that new content gets in once the summary
@@ -64,18 +64,18 @@ export function* selectContent(
   const remaining = createRemainingDetails(reserved)
   const fits = (taken: readonly SelectionUnit[]): boolean => fitsTarget(render(taken, remaining(taken)), target)
   const packed = withoutOrphans(pack(ranked, fits, countWithinChars(ranked, unitChars, availableChars)), units)
-  const shown = chooseDetails(
-    details,
-    render(packed, []),
-    (chosen) => fitsTarget(render(packed, chosen), target),
-    capacity,
+  const choose = (taken: readonly SelectionUnit[], maxChars: number): readonly NamedEntity[] =>
+    chooseDetails(details, render(taken, []), maxChars, (chosen) => fitsTarget(render(taken, chosen), target))
+  const first = choose(packed, 2 * detailShare * capacity.chars)
+  const filled = fillUp(packed, ranked, capacity.chars - charsOf(first, itemChars), (taken) =>
+    fitsTarget(render(taken, first), target),
   )
-  const filled = fillUp(packed, ranked, capacity.chars - charsOf(shown, itemChars), (taken) =>
-    fitsTarget(render(taken, shown), target),
-  )
+  const shown = choose(filled, capacity.chars)
   const reserve = isOnlyFiller
     ? []
-    : pieces.flatMap((piece, position) => (piece.isFiller ? [{ pieces: [piece], position, score: 0 }] : []))
+    : pieces.flatMap((piece, position) =>
+        piece.isFiller ? [{ pieces: [piece], position, score: Number.NEGATIVE_INFINITY }] : [],
+      )
   const taken = addPartialUnits(filled, [...units, ...reserve], shown, lists, target)
   return { pieces: inConversationOrder(taken), lists: [...lists, { label: 'Details', items: shown }] }
 }
@@ -118,18 +118,21 @@ function createRemainingDetails(
 function chooseDetails(
   details: readonly Detail[],
   text: string,
+  maxChars: number,
   fits: (details: readonly NamedEntity[]) => boolean,
-  capacity: SourceCapacity,
 ): readonly NamedEntity[] {
   const has = createTextFinder(text)
   const missing: Detail[] = []
-  for (const detail of details)
-    if (!has(detail.name) && !missing.some((other) => other.text.includes(detail.name))) missing.push(detail)
-    else if (missing.length > maxDetails) break
-  const most = countWithinChars(missing, itemChars, 2 * detailShare * capacity.chars)
+  let chars = 0
+  for (const detail of details) {
+    if (chars > maxChars || missing.length > maxDetails) break
+    if (has(detail.name) || missing.some((other) => other.text.includes(detail.name))) continue
+    missing.push(detail)
+    chars += itemChars(detail)
+  }
   return missing.slice(
     0,
-    findLargest(most, (count) => fits(missing.slice(0, count)), most),
+    findLargest(missing.length, (count) => fits(missing.slice(0, count)), missing.length),
   )
 }
 
@@ -241,55 +244,60 @@ function countWithinChars<T>(items: readonly T[], size: (item: T) => number, max
 const inConversationOrder = (units: readonly SelectionUnit[]): readonly Piece[] =>
   [...units].sort((left, right) => left.position - right.position).flatMap(({ pieces }) => pieces)
 
+/** A unit before it is ranked. */
+type Group = {
+  readonly pieces: readonly Piece[]
+  readonly position: number
+  readonly content: Content
+  readonly needs?: number
+}
+
 /**
  * Groups questions with their short answers, and sentences with the less interesting ones that they refer to; drops
- * units that repeat an earlier one.
+ * units that repeat an earlier one, and ranks the others by what they add.
  */
 function* groupIntoUnits(all: readonly Piece[], isTold: (piece: Piece) => boolean): Work<readonly SelectionUnit[]> {
   const pieces = all.filter(isTold)
   const positions = [...all.keys()].filter((at) => isTold(all[at] as Piece))
-  const scores = yield* scorePieces(pieces)
-  const units: SelectionUnit[] = []
+  const contents = yield* measureContent(pieces)
+  const groups: Group[] = []
   for (let next = 0; next < pieces.length; ) {
     const size = pieces[next]?.hasShortAnswer === true ? 2 : 1
     const own = pieces.slice(next, next + size)
-    const position = positions[next] ?? next
-    const score = combineScores(own.map((piece, at) => [piece.words, scores[next + at] ?? 0]))
-    const last = units.at(-1)
-    if (last === undefined || own[0]?.needsPrevious !== true) units.push({ pieces: own, position, score })
-    else if (score > last.score && wordsOf(last) + wordsOf({ pieces: own }) <= maxJoinedWords)
-      units[units.length - 1] = joinUnits(last, own, score)
-    // A unit that refers to another one ranks after it, so that most selections with it have both.
-    else units.push({ pieces: own, position, score: Math.min(score, last.score) * 0.999, needs: last.position })
+    const content = joinContents(contents.slice(next, next + size))
+    const group = { pieces: own, position: positions[next] ?? next, content }
+    const last = groups.at(-1)
+    if (last === undefined || own[0]?.needsPrevious !== true) groups.push(group)
+    else if (isWorthJoining(last.content, content))
+      groups[groups.length - 1] = {
+        ...last,
+        pieces: [...last.pieces, ...own],
+        content: joinContents([last.content, content]),
+      }
+    else groups.push({ ...group, needs: last.position })
     next += size
   }
-  return yield* withoutDuplicates(units)
+  const distinct = yield* withoutDuplicates(groups)
+  const indexes = new Map(distinct.map(({ position }, index) => [position, index]))
+  const order = rankByGain(
+    distinct.map(({ content }) => content),
+    distinct.map(({ needs }) => (needs === undefined ? undefined : indexes.get(needs))),
+  )
+  const ranks = new Map(order.map((index, rank) => [index, rank]))
+  return distinct.map(({ content: _, ...group }, index) => ({ ...group, score: -(ranks.get(index) ?? 0) }))
 }
 
-const wordsOf = ({ pieces }: Pick<SelectionUnit, 'pieces'>): number => charsOf(pieces, ({ words }) => words)
-
-const joinUnits = (unit: SelectionUnit, pieces: readonly Piece[], score: number): SelectionUnit => ({
-  ...unit,
-  pieces: [...unit.pieces, ...pieces],
-  score: combineScores([
-    [wordsOf(unit), unit.score],
-    [wordsOf({ pieces }), score],
-  ]),
-})
-
-/** Score per word of several texts together. */
-function combineScores(parts: readonly (readonly [words: number, score: number])[]): number {
-  const words = parts.reduce((sum, [count]) => sum + count, 5)
-  return parts.reduce((sum, [count, score]) => sum + score * (count + 5), 0) / words
-}
+const nothing: ReadonlySet<string> = new Set()
+const isWorthJoining = (one: Content, other: Content): boolean =>
+  scoreContent(other, nothing) > scoreContent(one, nothing) && one.words + other.words <= maxJoinedWords
 
 /** Numbers, names and negation of a sentence: sentences that differ in these are never duplicates. */
 const signatureOf = (text: string): string =>
   [...(text.match(/\d+|(?<=\S )\p{Lu}\S*/gu) ?? []), /\b(?:not|no|never|without)\b|n['’]t\b/i.test(text)].join(' ')
 
 /** Keeps the first unit of each group of duplicates. */
-function* withoutDuplicates(units: readonly SelectionUnit[]): Work<readonly SelectionUnit[]> {
-  const groups = new Map<string, { readonly unit: SelectionUnit; readonly text: string }[]>()
+function* withoutDuplicates(units: readonly Group[]): Work<readonly Group[]> {
+  const groups = new Map<string, { readonly unit: Group; readonly text: string }[]>()
   for (const unit of units) {
     const text = unit.pieces.map((piece) => piece.text).join('\n')
     const signature = signatureOf(text)
@@ -298,7 +306,7 @@ function* withoutDuplicates(units: readonly SelectionUnit[]): Work<readonly Sele
     else group.push({ unit, text })
     yield text.length
   }
-  const distinct: SelectionUnit[] = []
+  const distinct: Group[] = []
   for (const group of groups.values()) {
     // Reversed, because `markRedundant` keeps the newest.
     const reversed = group.reverse()

@@ -33,8 +33,9 @@ export function* summariseInSteps(
   const actions = yield* collectActions(sorted, earlier.actions)
   const all = [...earlier.pieces, ...(yield* splitIntoPieces(sorted))]
   const isWork = actions.commands.length + actions.files.length > 0 || sorted.some(({ role }) => role === 'tool')
-  const pieces = mergeSeries(yield* dropSuperseded(all, isWork))
-  const details = yield* rankDetails(pieces, earlier.details)
+  const current = mergeSeries(yield* dropSuperseded(all, isWork))
+  const details = yield* rankDetails(current)
+  const pieces = current.filter(({ kind }) => kind !== 'detail')
   const capacity = measureCapacity(pieces, target)
   const selection = withoutInjections(yield* selectContent({ pieces, details, actions }, capacity, target))
   return buildSummaryText(selection.pieces, selection.lists)

@@ -1,7 +1,7 @@
 import { type AnchorKind, findAnchors } from '../../text/anchors.ts'
 import { extractTerms } from '../../text/words.ts'
 import type { Work } from '../work.ts'
-import { findCues, isRetraction } from './cues.ts'
+import { type Cue, findCues, findRetracted, findRetraction } from './cues.ts'
 import { reportSubject, reportsSuccess } from './outcomes.ts'
 import type { Piece } from './pieces.ts'
 
@@ -15,7 +15,7 @@ type Statement = {
   readonly at: number
   readonly frame: ReadonlySet<string>
   readonly values: ReadonlyMap<string, AnchorKind>
-  readonly isRetraction: boolean
+  readonly retraction: 'strong' | 'weak' | undefined
   readonly isState: boolean
 }
 
@@ -24,7 +24,9 @@ export function* dropSuperseded(pieces: readonly Piece[], isWork: boolean): Work
   const dropped = new Set<number>()
   if (isWork) dropOldReports(pieces, dropped)
   const byTerm = new Map<string, Statement[]>()
+  const mentions = new Map<string, number[]>()
   for (const [at, piece] of pieces.entries()) {
+    if (!piece.isFiller) dropRetracted(pieces, at, mentions, dropped)
     const statement =
       piece.isFiller || piece.kind === 'output' || /\?$/.test(piece.text) ? undefined : parseStatement(piece, at)
     yield piece.text.length
@@ -55,14 +57,46 @@ function dropOldReports(pieces: readonly Piece[], dropped: Set<number>): void {
   const reported = new Set<string>()
   let isSolved = false
   for (let at = pieces.length - 1; at >= 0; at--) {
-    const { text, kind, isFiller } = pieces[at] as Piece
+    const { text, isPerson, isFiller } = pieces[at] as Piece
     if (isFiller || /\?$/.test(text)) continue
     const subject = reportSubject(text)
     if (subject !== undefined && reported.has(subject)) dropped.add(at)
     else if (subject !== undefined) reported.add(subject)
-    if (kind === 'output' && isSolved && /error|exception|failure|fatal|panic|failed/i.test(text)) dropped.add(at)
+    if (isSolved && !isPerson && /\b(?:\w*error|exception|fail(?:s|ed|ing|ure)?|fatal|panic|broken)\b/i.test(text))
+      dropped.add(at)
     isSolved ||= reportsSuccess(text)
   }
+}
+
+/** Drops earlier decisions, results and figures that a sentence says are no longer so. */
+function dropRetracted(
+  pieces: readonly Piece[],
+  at: number,
+  mentions: Map<string, number[]>,
+  dropped: Set<number>,
+): void {
+  const { text } = pieces[at] as Piece
+  for (const phrase of findRetracted(text)) {
+    const terms = [...new Set(extractTerms(phrase))].filter((term) => !updateWords.has(term)).slice(0, 6)
+    const [first, ...rest] = terms.map((term) => mentions.get(term) ?? [])
+    const places = first?.filter((place) => rest.every((others) => others.includes(place))) ?? []
+    const isFigure = /^\d/.test(phrase.trim())
+    for (const place of places.slice(-maxComparedPieces))
+      if (isFigure || isChangeable(pieces[place] as Piece)) dropped.add(place)
+  }
+  for (const term of new Set(extractTerms(text))) {
+    const places = mentions.get(term)
+    if (places === undefined) mentions.set(term, [at])
+    else if (places.length < maxMentions) places.push(at)
+  }
+}
+
+const maxMentions = 200
+
+/** True for a statement that may be taken back: a decision, a wish, an address, or what an assistant has arranged. */
+function isChangeable({ text, isPerson, words }: Piece): boolean {
+  const cues = findCues(text)
+  return !isPerson || words <= 6 || ['decision', 'preference', 'constraint'].some((cue) => cues.includes(cue as Cue))
 }
 
 /** Verbs and nouns that name the same attribute. */
@@ -87,7 +121,28 @@ const comparedKinds: ReadonlySet<AnchorKind> = new Set(['date', 'number', 'ident
 const state =
   /\b(?:my|our|the|mein\p{L}{0,2}|unser\p{L}{0,2}|mon|ma|notre|mi|nuestr[oa]|meu|minha|mijn|onze?) [^.,;:]{2,40} (?:is|are|will be|=|ist|sind|est|sera|es|será|é|zijn) /iu
 
+/** Values that a person has one of: a new one replaces the old one, whatever the words around it. */
+const personalValues: readonly (readonly [attribute: string, pattern: RegExp])[] = [
+  ['=phone', /(?<![\d.,])(?:\+|00?)[1-9]\d{0,3}[ /-]?\d[\d /-]{4,14}\d(?![.,]?\d)/g],
+  ['=email', /[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{2,60}/g],
+  [
+    '=address',
+    /\b\d{1,5} (?:\p{Lu}\p{L}+ ){1,3}(?:Street|St|Road|Rd|Lane|Avenue|Ave|Drive|Way|Square|Court)\b|\p{Lu}\p{L}{2,30}(?:straße|strasse|weg|straat|platz|gasse|laan|allee|steenweg) \d{1,4}|\b(?:rue|avenue|boulevard|calle|rua|via|plaza|avenida) (?:\p{L}+ ){1,5}\d{1,4}/gu,
+  ],
+]
+
 function parseStatement({ text }: Piece, at: number): Statement | undefined {
+  const personal = personalValues.flatMap(([attribute, pattern]) =>
+    Array.from(text.matchAll(pattern), ([value]) => ({ attribute, value })),
+  )
+  if (personal.length === 1)
+    return {
+      at,
+      frame: new Set(personal.map(({ attribute }) => attribute)),
+      values: new Map(personal.map(({ value }) => [value.toLowerCase(), 'identifier'])),
+      retraction: findRetraction(text),
+      isState: false,
+    }
   const anchors = findAnchors(text).filter(({ kind }) => comparedKinds.has(kind))
   if (anchors.length === 0 || anchors.length > 6) return undefined
   const values = new Map(anchors.map((anchor) => [anchor.text.toLowerCase(), anchor.kind]))
@@ -98,7 +153,7 @@ function parseStatement({ text }: Piece, at: number): Statement | undefined {
     if (attribute !== undefined) frame.add(attribute)
     else if (!valueTerms.has(term) && !updateWords.has(term) && !/^\d/.test(term)) frame.add(term)
   }
-  return { at, frame, values, isRetraction: isRetraction(text), isState: state.test(text) }
+  return { at, frame, values, retraction: findRetraction(text), isState: state.test(text) }
 }
 
 function findRelated({ frame }: Statement, byTerm: ReadonlyMap<string, readonly Statement[]>): ReadonlySet<Statement> {
@@ -107,13 +162,14 @@ function findRelated({ frame }: Statement, byTerm: ReadonlyMap<string, readonly 
 
 function isReplacedBy(earlier: Statement, later: Statement, pieces: readonly Piece[]): boolean {
   const [one, other] = [pieces[earlier.at] as Piece, pieces[later.at] as Piece]
-  if (!other.isPerson && one.isPerson && one.kind !== 'earlier') return false
-  if (!later.isRetraction && !(earlier.isState && later.isState)) return false
+  if (!other.isPerson && one.isPerson && !findCues(other.text).includes('outcome')) return false
+  if (later.retraction === undefined && !(earlier.isState && later.isState)) return false
   const shared = [...earlier.frame].filter((term) => later.frame.has(term)).length
   const smaller = Math.min(earlier.frame.size, later.frame.size)
-  const isRelated = later.isRetraction
-    ? shared >= minSharedFrame * smaller && (shared > 1 || earlier.frame.size <= 3)
-    : shared === earlier.frame.size && shared === later.frame.size
+  const isRelated =
+    later.retraction !== undefined
+      ? shared >= minSharedFrame * smaller && (shared > 1 || earlier.frame.size <= 3)
+      : shared === earlier.frame.size && shared === later.frame.size
   return isRelated && shared > 0 && hasOtherValue(earlier, later) && isSameTopic(one, other)
 }
 
@@ -121,10 +177,14 @@ function isReplacedBy(earlier: Statement, later: Statement, pieces: readonly Pie
 function hasOtherValue(earlier: Statement, later: Statement): boolean {
   for (const [value, kind] of later.values)
     if (!earlier.values.has(value))
-      for (const [old, oldKind] of earlier.values)
-        if (oldKind === kind && (later.isRetraction || !later.values.has(old))) return true
+      for (const [old, oldKind] of earlier.values) if (oldKind === kind && isNewValue(later, kind, old)) return true
   return false
 }
+
+/** Names change less often than figures and dates, so a name needs a clear word. */
+const isNewValue = ({ retraction, values }: Statement, kind: AnchorKind, old: string): boolean =>
+  retraction === 'strong' ||
+  ((retraction === undefined || kind !== 'name') && (retraction === 'weak' || !values.has(old)))
 
 /** A report of an event is not replaced by a plan and the other way round, unless one of them is a decision. */
 const isSameTopic = (one: Piece, other: Piece): boolean =>
