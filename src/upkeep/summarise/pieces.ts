@@ -1,10 +1,10 @@
 import type { Source } from '../../domain/entry.ts'
 import { clip } from '../../text/clip.ts'
 import { findFacts } from '../../text/facts.ts'
-import { splitFencedLines } from '../../text/fences.ts'
 import { splitSentences } from '../../text/sentences.ts'
 import type { Work } from '../work.ts'
 import { type Actions, findTerminalOutput, isCommandCall } from './actions.ts'
+import { isCodeLine, splitIntoClauses, stripMarkdown } from './clauses.ts'
 import { isDangling, isPleasantry, measureLead } from './cues.ts'
 import { findInjections, overlapsAny, type Span } from './injectionCheck.ts'
 import { findTally } from './outcomes.ts'
@@ -49,8 +49,6 @@ const maxBriefOutputWords = 40
 const maxShortAnswerWords = 12
 /** Longer turns are most likely pasted. */
 const longTurnChars = 1_000
-/** Longer sentences are split into clauses. */
-const longSentenceWords = 20
 const maxToolErrors = 2
 const maxIntroductionWords = 6
 
@@ -92,7 +90,7 @@ function splitMessage(message: SummaryMessage): Piece[] {
   const injections = findInjections(message.content)
   if (message.role === 'tool') return splitToolOutput(message, injections)
   const skipped = [injections, findTerminalOutput(message.content), findQuotations(message.content)]
-  return sentenceSpans(message.content)
+  return splitIntoClauses(message.content)
     .filter(({ span, isCode }) => !isCode && !skipped.some((spans) => overlapsAny(spans, ...span)))
     .flatMap(({ span, joint }) => sentencePiece(message, span, joint))
 }
@@ -149,71 +147,6 @@ function formatDay(at: number): string {
   return `${date.getUTCDate()} ${monthNames[date.getUTCMonth()]} ${date.getUTCFullYear()}`
 }
 
-/** `joint` is the text before a clause that continues a sentence. */
-type SentenceSpan = { readonly span: Span; readonly isCode: boolean; readonly joint: string }
-
-/** Spans of sentences, of clauses of long sentences, and of lines of fenced code. */
-function sentenceSpans(content: string): readonly SentenceSpan[] {
-  const code =
-    content.includes('```') || content.includes('~~~')
-      ? splitFencedLines(content).filter(({ fence }) => fence === 'inside')
-      : []
-  let next = 0
-  return splitSentences(content).flatMap(({ text, start, end }): SentenceSpan[] => {
-    while (next < code.length && (code[next] as (typeof code)[number]).end <= start) next++
-    if ((code[next]?.start ?? Number.POSITIVE_INFINITY) <= start)
-      return [{ span: [start, end], isCode: true, joint: '' }]
-    return splitClauses(text).map(([from, to], at, all) => {
-      const gap = text.slice(all[at - 1]?.[1] ?? from, from)
-      const isNew = at === 0 || gap.startsWith(';') || /[.!?"”»]/.test(text.charAt(from - gap.length - 1))
-      return { span: [start + from, start + to], isCode: false, joint: isNew ? '' : gap }
-    })
-  })
-}
-
-const clauseJoint =
-  /[;,] (?=(?:and |but |so )?(?:can|could|would|will) you |(?:and |but |so )?(?:I|we|my|our|the|it|they|he|she)(?:['’]\w{1,2})? |(?:so|but|because|although|which|maybe|been|here['’]s) )| (?=and (?:(?:I|we|it|they|he|she)['’]\w{1,2}|my|our|the|it|they) |(?:but|because|so) (?:I|we|my|our|the|it|they|he|she)(?:['’]\w{1,2})? )/g
-const quotationEnd = /(?<=["”»]),? (?=(?:but|and|so|which)\b)/g
-/** In texts without capitals a sentence starts with a small letter; `e.g. this` does not. */
-const smallStart = /(?<=[\p{L}\p{N}]{3}[.!?]) (?=\p{Ll})/gu
-const minClauseWords = 5
-
-/** Splits a sentence where a text without capitals starts a new one, after a quotation, and a long one into clauses. */
-function splitClauses(sentence: string): readonly Span[] {
-  const isSmall = /^\P{Lu}{8}/u.test(sentence)
-  const joints = [
-    ...(isSmall ? sentence.matchAll(smallStart) : []),
-    ...sentence.matchAll(quotationEnd),
-    ...sentence.matchAll(/; /g),
-    ...(countWords(sentence) > longSentenceWords ? sentence.matchAll(clauseJoint) : []),
-  ].map(({ 0: joint, index }) => [index, index + joint.length] as const)
-  const spans: Span[] = []
-  let start = 0
-  for (const [end, next] of [...joints, [sentence.length, sentence.length] as const].sort(
-    ([left], [right]) => left - right,
-  )) {
-    // A short clause stays with its neighbour.
-    const isLast = end === sentence.length
-    const isStop = /[.!?]/.test(sentence.charAt(end - 1))
-    if (end < start || (!isLast && !isStop && countWords(sentence.slice(start, end)) < minClauseWords)) continue
-    if (!isLast && !isStop && countWords(sentence.slice(next)) < minClauseWords) continue
-    spans.push([start, end])
-    start = next
-  }
-  return spans
-}
-
-const codeStart =
-  /^(?:\||\d+ ?\||at \S{1,200} \(|[+-]{2}|@@|[$❯>] |<\/?\w|(?:import|export|const|let|var|return|def|class|function|public|private|async|await|from|if|for|while|else|elif|try|catch|#include|SELECT|INSERT|UPDATE|CREATE)\b.{0,200}[;{(=:]|[\])}]|\/\/|\/\*|#!|[\w.]{1,60}\([^)]{0,200}\)[;{]?$|[\w.[\]]{1,60} ?[+-]?= ?\S)/
-const codeEnd = /(?:;|\{|\}|=>|\) ?\{|,\)|\/>|\\)$/
-
-/** True for table rows, stack frames, tags, prompts, diffs and lines of code that are not fenced. */
-function isCodeLine(text: string): boolean {
-  if (codeStart.test(text) || (codeEnd.test(text) && !/\p{L}{3,} \p{L}{2,} \p{L}{2,}/u.test(text))) return true
-  const symbols = text.match(/[{}()[\]<>=;|\\/_*&^%$#`]/g)?.length ?? 0
-  return symbols > 3 && symbols > 0.15 * text.length
-}
-
 /** Reduces tool output to its errors or counts; a short output is shown as it is. */
 function splitToolOutput(message: SummaryMessage, injections: readonly Span[]): Piece[] {
   const { content } = message
@@ -228,20 +161,13 @@ function splitToolOutput(message: SummaryMessage, injections: readonly Span[]): 
   if (counts !== undefined && injections.length === 0)
     return [messagePiece(message, 'output', [0, content.length], counts.text)]
   if (countWords(content) > maxBriefOutputWords) return []
-  return sentenceSpans(content)
+  return splitIntoClauses(content)
     .filter(({ span }) => isClear(...span))
     .flatMap(({ span }) => sentencePiece(message, span, ''))
     .map((piece) => ({ ...piece, kind: 'output' as const, isFiller: false }))
 }
 
 const failure = /(?:error|exception|failure|fatal|panic|failed)[^\n]*\s/i
-
-const bold = /(?<![\w/*])\*\*([^\s*](?:[^*\n]{0,200}[^\s*])?)\*\*(?![\w/*])/g
-const blockMarks = /(?<=^|\n)[ \t]{0,16}(?:#{1,6}|[-*+•>]|\d{1,3}[.)]) (?:\[[ x]\] )?/g
-
-/** Joins a text to one line and removes Markdown for headings, lists and bold. */
-export const stripMarkdown = (text: string): string =>
-  collapseWhitespace(text.replace(blockMarks, '').replace(bold, '$1')).trim()
 
 /** Pieces, with details first, and actions of an earlier summary. */
 type EarlierSummary = { readonly pieces: readonly Piece[]; readonly actions: Actions }
@@ -379,7 +305,7 @@ export const renderPieces = (
     .map(({ text }) => text)
     .join('\n')
 
-/** Returns the text with one source per line and item in their order, or with all distinct sources if one has several. */
+/** Returns the text with one source per line and item in their order, or with all distinct ones if one has several. */
 export function buildSummaryText(pieces: readonly Piece[], lists: readonly SummaryList[]): SummaryText {
   const lines = renderLines(pieces, lists)
   const all = lines.flatMap(({ pieces: own, items }) =>

@@ -4,11 +4,11 @@ const delimiter = /^\s*(?:"{3,}|'{3,}|-{3,}|={3,}|\*{3,}|_{3,}|«{2,}|»{2,})\s*
 const quotedLine = /^\s{0,3}>\s?\S/
 /** Shorter quotations are single words or titles. */
 const minQuotationChars = 25
-const quotation = /"[^"\n]{25,600}"|“[^”\n]{25,600}”|„[^“”\n]{25,600}[“”]|«[^»\n]{25,600}»/g
+const quotation = /"[^"\n]{25,600}"|“[^“”\n]{25,600}”|„[^„“”\n]{25,600}[“”]|«[^«»\n]{25,600}»/g
 
 /**
- * Finds text that a speaker pasted or quoted: between two lines of quotation marks, dashes or the like, lines that begin
- * with `>`, and quotations in a sentence. It is not what the speaker says.
+ * Finds text that a speaker pasted or quoted: between two lines of quotation marks, dashes or the like, lines that
+ * begin with `>`, and quotations in a sentence. It is not what the speaker says.
  */
 export function findQuotations(content: string): readonly Span[] {
   const spans: Span[] = []

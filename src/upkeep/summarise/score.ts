@@ -101,13 +101,18 @@ export function scoreContent({ words, factor, terms }: Content, covered: Readonl
   return (sum ** 0.6 / (words + 5)) * factor
 }
 
+const charsPerWord = 6
+
 type Ranked = { readonly index: number; score: number }
 
 /**
  * Orders texts so that each one adds the most to those before it; returns their indexes. `needs` is the index of a text
  * that has to come first.
  */
-export function rankByGain(contents: readonly Content[], needs: readonly (number | undefined)[]): readonly number[] {
+export function* rankByGain(
+  contents: readonly Content[],
+  needs: readonly (number | undefined)[],
+): Work<readonly number[]> {
   const covered = new Set<string>()
   const isBefore = (one: Ranked, other: Ranked): boolean =>
     one.score > other.score || (one.score === other.score && one.index < other.index)
@@ -127,6 +132,7 @@ export function rankByGain(contents: readonly Content[], needs: readonly (number
       order.push(top.index)
       ranked.add(top.index)
       for (const term of content.terms.keys()) covered.add(term)
+      yield charsPerWord * content.words
     }
   }
   return order

@@ -279,7 +279,7 @@ function* groupIntoUnits(all: readonly Piece[], isTold: (piece: Piece) => boolea
   }
   const distinct = yield* withoutDuplicates(groups)
   const indexes = new Map(distinct.map(({ position }, index) => [position, index]))
-  const order = rankByGain(
+  const order = yield* rankByGain(
     distinct.map(({ content }) => content),
     distinct.map(({ needs }) => (needs === undefined ? undefined : indexes.get(needs))),
   )

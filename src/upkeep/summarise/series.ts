@@ -1,3 +1,4 @@
+import type { Work } from '../work.ts'
 import { itemJoint, type Piece } from './pieces.ts'
 import { countWords } from './summary.ts'
 
@@ -8,10 +9,11 @@ const maxSeriesChars = 240
 const maxValueShare = 0.6
 
 /** Merges short sentences that differ in figures only, such as readings of a meter, into lists of their values. */
-export function mergeSeries(pieces: readonly Piece[]): readonly Piece[] {
+export function* mergeSeries(pieces: readonly Piece[]): Work<readonly Piece[]> {
   const groups = new Map<string, Piece[]>()
   for (const piece of pieces) {
     const frame = frameOf(piece)
+    yield piece.text.length
     if (frame === undefined) continue
     const group = groups.get(frame)
     if (group === undefined) groups.set(frame, [piece])

@@ -33,7 +33,7 @@ export function* summariseInSteps(
   const actions = yield* collectActions(sorted, earlier.actions)
   const all = [...earlier.pieces, ...(yield* splitIntoPieces(sorted))]
   const isWork = actions.commands.length + actions.files.length > 0 || sorted.some(({ role }) => role === 'tool')
-  const current = mergeSeries(yield* dropSuperseded(all, isWork))
+  const current = yield* mergeSeries(yield* dropSuperseded(all, isWork))
   const details = yield* rankDetails(current)
   const pieces = current.filter(({ kind }) => kind !== 'detail')
   const capacity = measureCapacity(pieces, target)
