@@ -63,12 +63,18 @@ export function* splitIntoPieces(messages: readonly SummaryMessage[]): Work<Piec
       previous !== undefined && endsWithQuestion(previous.content) && speakerLabel(previous) !== speakerLabel(message)
     // The results of commands are listed with the commands.
     const isListed = message.role === 'tool' && commandCalls.has(message.toolCallId ?? '')
-    const own = isListed ? [] : splitMessage(message)
+    const own = isListed ? [] : withoutRepeats(splitMessage(message))
     addMessagePieces(pieces, own, isAnswer)
     if (own.length > 0) previous = message
     yield message.content.length
   }
   return pieces
+}
+
+/** Removes sentences that a message repeats word for word. */
+function withoutRepeats(pieces: readonly Piece[]): readonly Piece[] {
+  const seen = new Set<string>()
+  return pieces.filter(({ text }) => !seen.has(text) && seen.add(text))
 }
 
 function addMessagePieces(pieces: Piece[], own: readonly Piece[], isAnswer: boolean): void {

@@ -31,7 +31,8 @@ export function* dropSuperseded(pieces: readonly Piece[], isWork: boolean): Work
       piece.isFiller || piece.kind === 'output' || /\?$/.test(piece.text) ? undefined : parseStatement(piece, at)
     yield piece.text.length
     if (statement === undefined) continue
-    for (const earlier of findRelated(statement, byTerm))
+    const mayReplace = statement.retraction !== undefined || statement.isState
+    for (const earlier of mayReplace ? findRelated(statement, byTerm) : [])
       if (isReplacedBy(earlier, statement, pieces)) dropped.add(earlier.at)
     for (const term of statement.frame) {
       const known = byTerm.get(term)
