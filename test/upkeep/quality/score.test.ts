@@ -2,8 +2,17 @@ import { describe, expect, it } from 'vitest'
 import { type DerivedText, type Expectations, scoreMemory, splitSummary } from './score.ts'
 import { parseTranscript, splitTurns } from './transcript.ts'
 
-const nothing: Expectations = { facts: [], memory: [], stale: [], never: [], notFacts: [] }
-const derive = (values: readonly string[], summary = ''): DerivedText => ({ facts: values, values, summary })
+const nothing: Expectations = {
+  facts: [],
+  memory: [],
+  stale: [],
+  never: [],
+  notFacts: [],
+  reference: { facts: [], summary: [] },
+}
+const derive = (values: readonly string[], summary = ''): DerivedText => ({
+  ...{ facts: values, mentions: [], values, summary },
+})
 
 describe('scoreMemory', () => {
   it('with listed items › needs all patterns in one fact, or in two sentences in a row', () => {
@@ -28,6 +37,7 @@ describe('scoreMemory', () => {
       scoreMemory(derive(values, summary), expected).staleValues.length
     expect(count(['deadline: 14 March', 'deadline: 21 March'])).toBe(1)
     expect(count(['moved from 14 March to 21 March'])).toBe(0)
+    expect(count(['no longer due on 14 March'])).toBe(0)
     expect(count([], 'It was due on 14 March. It is due on 21 March now.')).toBe(0)
     expect(count([], 'It was due on 14 March. Ann agreed. It is due on 21 March now.')).toBe(1)
   })
@@ -38,6 +48,10 @@ describe('scoreMemory', () => {
       'name in fact: Quentin',
       'sister in fact: Vim',
       'name in summary: Quentin called.',
+    ])
+    const mentions = ['Quentin', 'Vim']
+    expect(scoreMemory({ ...derive([]), mentions, values: mentions }, expected).faults).toEqual([
+      'name as name: Quentin',
     ])
   })
 
