@@ -80,8 +80,18 @@ function endsSentence(text: string, from: number, at: number, next: number, end:
   const code = text.charCodeAt(at)
   if (code > 0x2026) return true
   if (next < end && !isSpace(text.charCodeAt(next))) return false
-  return code !== 46 || !(isAbbreviation(text, from, at) || continuesInLowerCase(text, next, end))
+  return (
+    code !== 46 ||
+    !(isAbbreviation(text, from, at) || continuesInLowerCase(text, next, end) || isOrdinalDay(text, at, next))
+  )
 }
+
+const germanMonth =
+  /^\s(?:Jan|Feb|M[äa]rz|April|Mai|Jun|Jul|Aug|Sept|Okt|Nov|Dez)(?:uar|ruar|i|ust|ember|ober)?(?![\p{L}\p{N}])/u
+
+/** Recognises the stop of `27. Juni`. */
+const isOrdinalDay = (text: string, at: number, next: number): boolean =>
+  /(?<!\d)\d{1,2}$/.test(text.slice(Math.max(0, at - 3), at)) && germanMonth.test(text.slice(next, next + 12))
 
 const closers = new Set([...'.!?…)]}"\'”’»*_`。！？」』）'].map((character) => character.charCodeAt(0)))
 

@@ -93,7 +93,8 @@ const maxPleasantWords = 9
 export function isPleasantry(text: string, words: number): boolean {
   if (/\d(?!00?%)|[\w-][/_@][\w-]|[a-z]\.[a-z]/i.test(text)) return false
   if (stockStart.test(text)) return true
-  if (words > maxPleasantWords || !pleasantStart.test(text)) return false
+  if (words > maxPleasantWords || !(pleasantStart.test(text) || pleasantStart.test(text.replace(lead, ''))))
+    return false
   return !cuePatterns.decision.test(text) && !cuePatterns.constraint.test(text)
 }
 
@@ -115,12 +116,13 @@ const timeStart =
 /** Pronouns as objects in a short sentence: "I chose them because they help." */
 const danglingObject =
   /^(?:i|we|you)(?:['’]\w{1,2})? (?:\p{L}+ ){1,3}(?:them|it|that|those|these|this)(?![\p{L}\p{N}])/iu
-const maxFragmentWords = 4
+const maxFragmentWords = 3
 
 /** True if a sentence refers to the one before, or is too short to be clear without it. */
 export const isDangling = (text: string, words: number): boolean =>
   ((danglingStart.test(text) || danglingObject.test(text)) && !timeStart.test(text)) ||
-  (words <= maxFragmentWords && /^[^.:]*[!?]$|^\P{Lu}/u.test(text))
+  words <= maxFragmentWords ||
+  (words === maxFragmentWords + 1 && /^[^.:]*[!?]$|^\P{Lu}/u.test(text))
 
 /** Words by which a sentence replaces what was said earlier. */
 const strongRetraction = words(
@@ -153,7 +155,12 @@ export const findRetracted = (text: string): readonly string[] =>
 
 /** Greetings, interjections and conjunctions before the statement of a sentence. */
 const lead =
-  /^(?:(?:hi(?: there| again)?|hello(?: again)?|hey|(?:good )?(?:morning|evening|afternoon)|yes(?: please)?|yeah|yep|ok(?:ay)?|sure|oh(?: nice| no| wait)?|ah|well|right|fine|great|perfect|nice|cool|super|thanks|thank you|hm+|quick update|by the way|btw|hallo|ja|danke|bonjour|oui|merci|hola|sí|gracias|olá|sim|obrigad[oa]|hoi|dank je)[,.!:…–-]+\s+|(?:and|but|so|also|und|aber|et|mais|y|pero|e|mas|en|maar)\s+){1,3}/iu
+  /^(?:(?:hi(?: there| again)?|hello(?: again)?|hey|(?:good )?(?:morning|evening|afternoon)|yes(?: please)?|yeah|yep|ok(?:ay)?|sure|oh(?: nice| no| wait)?|ah|well|right|fine|great|perfect|nice|cool|super|thanks|thank you|hm+|(?:quick )?update|oh and|by the way|btw|hallo|ja|ach (?:so|ja)|gut|also|danke|bonjour|oui|merci|hola|sí|gracias|olá|sim|obrigad[oa]|hoi|dank je)[,.!:…–-]+\s+|(?:and|but|so|also|und|aber|et|mais|y|pero|e|mas|en|maar)\s+){1,3}/iu
+
+const trail = /[,\s]+(?:(?:ha){1,4}h?|lol|;-?\)|:-?\)|xd)[.!]*$/iu
+
+/** Length of laughter and smileys after the statement of a sentence. */
+export const measureTrail = (text: string): number => trail.exec(text.slice(-24))?.[0].length ?? 0
 
 /** Length of the greetings, interjections and conjunctions before the statement of a sentence. */
 export function measureLead(text: string): number {
@@ -161,3 +168,10 @@ export function measureLead(text: string): number {
   // "So far" and "Yes, I do" say little without their start.
   return text.length - length < 20 || /^(?:far|what|much|many)\b/i.test(text.slice(length)) ? 0 : length
 }
+
+/** Weekdays, months and relative dates in other languages than English. */
+export const foreignDatePattern =
+  /(?<![\p{L}\p{N}])(?:jan(?:uar|vier|eiro|uari)|feb(?:ruar|ruari)|février|febrero|fevereiro|märz|mars|marzo|março|maart|avril|abril|mai|mayo|maio|mei|jun[io]|juin|junho|juli|juillet|julio|julho|août|agosto|augustus|sept(?:iembre|embre|embro)|septembre|setembro|oktober|octobre|octubre|outubro|novembre|noviembre|novembro|dezember|décembre|diciembre|dezembro|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|segunda|terça|quarta|quinta|sexta|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag|heute|morgen|gestern|wochen?|monate?n?|jahre?n?|demain|hier|semaines?|mois|années?|ans|hoy|mañana|ayer|semanas?|mes(?:es)?|años?|hoje|amanhã|ontem|anos?|vandaag|gisteren|weken|maanden|jaar)(?![\p{L}\p{N}])/giu
+export const foreignFirstPersonPattern = words(
+  'ich|wir|mein\\p{L}{0,2}|unser\\p{L}{0,2}|je|j|nous|mon|ma|mes|notre|nos|yo|mi|mis|nuestr[oa]s?|tengo|tenemos|eu|meu|minha|nosso|nossa|ik|mijn|onze?',
+)

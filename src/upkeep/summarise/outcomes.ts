@@ -62,7 +62,7 @@ export const reportsSuccess = (text: string): boolean => {
   const counts = findTally(text)
   if (counts !== undefined) return !counts.isFailure
   return (
-    /\b(?:fixed|resolved|solved|works? (?:now|again|fine)|working now|all (?:tests |checks )?(?:pass|green)|no (?:more )?(?:errors|failures)|tests? (?:now )?pass(?:es)?|builds? (?:now )?(?:pass(?:es)?|succeeds?))\b/i.test(
+    /\b(?:fixed|resolved|solved|works?(?: now| again| fine)?|worked|succeeded|working now|funktioniert|klappt|fonctionne|funciona|werkt|all (?:tests |checks )?(?:pass|green)|no (?:more )?(?:errors|failures)|tests? (?:now )?pass(?:es)?|builds? (?:now )?(?:pass(?:es)?|succeeds?))\b/i.test(
       text,
     ) && !/\b(?:not|isn['’]t|aren['’]t|doesn['’]t|still|never|should|will|would|if|to be)\b/i.test(text)
   )

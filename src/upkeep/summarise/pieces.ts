@@ -5,7 +5,7 @@ import { splitSentences } from '../../text/sentences.ts'
 import type { Work } from '../work.ts'
 import { type Actions, findTerminalOutput, isCommandCall } from './actions.ts'
 import { isCodeLine, splitIntoClauses, stripMarkdown } from './clauses.ts'
-import { isDangling, isPleasantry, measureLead } from './cues.ts'
+import { isDangling, isPleasantry, measureLead, measureTrail } from './cues.ts'
 import { findInjections, overlapsAny, type Span } from './injectionCheck.ts'
 import { findTally } from './outcomes.ts'
 import { findQuotations } from './quotations.ts'
@@ -103,7 +103,7 @@ function splitMessage(message: SummaryMessage): Piece[] {
 
 function sentencePiece(message: SummaryMessage, [from, to]: Span, joint: string): Piece[] {
   const lead = joint !== '' ? 0 : measureLead(message.content.slice(from, to))
-  const span: Span = [from + lead, to]
+  const span: Span = [from + lead, to - measureTrail(message.content.slice(from, to))]
   const stripped = stripMarkdown(message.content.slice(...span))
   const text = lead > 0 && /^\p{Ll}+ /u.test(stripped) ? stripped.charAt(0).toUpperCase() + stripped.slice(1) : stripped
   if (!/[\p{L}\p{N}]/u.test(text) || isCodeLine(text)) return []

@@ -9,7 +9,7 @@ import {
 } from '../../text/sentences.ts'
 import { extractTerms } from '../../text/words.ts'
 import type { Work } from '../work.ts'
-import { type Cue, findCues } from './cues.ts'
+import { type Cue, findCues, foreignDatePattern, foreignFirstPersonPattern } from './cues.ts'
 import type { Piece, PieceKind } from './pieces.ts'
 
 // Weights measured on long dialogues by the content of later questions: answers and dates most, then events, numbers,
@@ -44,12 +44,12 @@ const longTurnFactor = 0.6
 /** A text that introduces something that is not shown. */
 const introductionFactor = 0.4
 const openingFactor = 2.2
-/** Opinions of others, and guesses of an assistant. */
+/** Opinions of others, and guesses. */
 const reportedPattern =
   /\b(?:my|our|the|a) \p{L}+ (?:also |always )?(?:says?|said|thinks?|told|claims?|reckons?)\b|\baccording to\b|\b(?:he|she|they) (?:says?|said|thinks?)\b|\bsagt\b|\bmeint\b|\bdit que\b|\bdice que\b|\bdiz que\b|\bzegt\b/iu
 const hedgePattern =
-  /\b(?:perhaps|maybe|might|may|probably|likely|could|i (?:think|believe|suspect|guess)|vielleicht|vermutlich|peut-être|quizás?|talvez|misschien)\b/i
-const uncertainFactor = 0.5
+  /\b(?:perhaps|maybe|might|probably|likely|could|thinking (?:of|about)|vielleicht|vermutlich|peut-être|quizás?|talvez|misschien)\b/i
+const uncertainFactor = 0.6
 /** Share of the weight of a word that a sentence ranked higher has already. */
 const repeatedShare = 0.3
 
@@ -149,7 +149,7 @@ function pieceFactor(piece: Piece): number {
     kindFactors[kind] *
     (isPerson ? 1 : isResult ? assistantResultFactor : unnamedAssistantFactor) *
     (isFromLongTurn ? longTurnFactor : 1) *
-    (reportedPattern.test(text) || (!isPerson && hedgePattern.test(text)) ? uncertainFactor : 1) *
+    (reportedPattern.test(text) || hedgePattern.test(text) ? uncertainFactor : 1) *
     (text.endsWith(':') ? introductionFactor : 1)
   )
 }
@@ -157,12 +157,12 @@ function pieceFactor(piece: Piece): number {
 function proseInterest({ text, isAnswer }: Piece, cues: readonly Cue[]): number {
   let interest =
     1 +
-    0.9 * countMatches(2, text, datePattern) +
+    0.9 * Math.min(2, countMatches(2, text, datePattern) + countMatches(2, text, foreignDatePattern)) +
     0.3 * countMatches(2, text, numberPattern) +
     0.5 * countMatches(3, text, referencePattern) +
     0.4 * countMatches(3, text, namePattern) +
     0.5 * countMatches(2, text, eventPattern)
-  if (firstPersonPattern.test(text)) interest += 0.3
+  if (firstPersonPattern.test(text) || foreignFirstPersonPattern.test(text)) interest += 0.3
   if (identifierPattern.test(text)) interest += 0.3
   if (isAnswer) interest += 1.2
   for (const cue of cues) interest += cueWeights[cue]

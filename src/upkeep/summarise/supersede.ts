@@ -23,6 +23,7 @@ type Statement = {
 export function* dropSuperseded(pieces: readonly Piece[], isWork: boolean): Work<readonly Piece[]> {
   const dropped = new Set<number>()
   if (isWork) dropOldReports(pieces, dropped)
+  dropSolvedFailures(pieces, dropped)
   const byTerm = new Map<string, Statement[]>()
   const mentions = new Map<string, number[]>()
   for (const [at, piece] of pieces.entries()) {
@@ -52,6 +53,27 @@ function isDropped(pieces: readonly Piece[], dropped: ReadonlySet<number>, at: n
   }
   return false
 }
+
+const failing =
+  /\b(?:fail(?:s|ed|ing)|broken|breaks|does(?:n['’]t| not) work|crash(?:es|ed)|fehlgeschlagen|geht nicht|a échoué|falló|falhou|mislukt)\b/i
+
+/** Drops reports of failures of something that a later report says works. */
+function dropSolvedFailures(pieces: readonly Piece[], dropped: Set<number>): void {
+  const working = new Set<string>()
+  for (let at = pieces.length - 1; at >= 0; at--) {
+    const { text, isFiller } = pieces[at] as Piece
+    if (isFiller || /\?$/.test(text)) continue
+    if (reportsSuccess(text)) for (const term of subjectTerms(text)) working.add(term)
+    else if (working.size > 0 && failing.test(text) && subjectTerms(text).some((term) => working.has(term)))
+      dropped.add(at)
+  }
+}
+
+const subjectTerms = (text: string): readonly string[] =>
+  extractTerms(text).filter((term) => term.length >= 4 && !resultTerms.has(term) && !functionWords.has(term))
+const resultTerms = new Set(
+  extractTerms('works worked fixed resolved solved fails failed again today yesterday now time still fine'),
+)
 
 /** Keeps the last report on tests or a build; an error is dropped if a later report says that all is well. */
 function dropOldReports(pieces: readonly Piece[], dropped: Set<number>): void {
@@ -118,6 +140,15 @@ const updateWords = new Set(
     'actually instead change changed mind now new update updated please correction moved set remember note want let decide decided plan final back postponed rescheduled extended meant old',
   ),
 )
+/** Words of other languages that say nothing about the subject; English ones are no terms. */
+const functionWords = new Set(
+  extractTerms(
+    `ich du er sie es wir ihr mein meine meinen unser unsere der die das den dem des ein eine einen und oder ist sind war hat haben am im in an auf für von mit zu zum zur nicht auch noch schon ab bis
+    je tu il elle nous vous mon ma mes notre le la les un une des du de et ou est sont ai à au en pour avec ne pas que qui sur
+    yo el los las una y o es son ha he del al para con no se mi su por lo eu os as um uma é são tem em do da na com não meu minha
+    ik hij mijn onze het een of zijn heeft op van met voor niet ook dat`,
+  ),
+)
 const comparedKinds: ReadonlySet<AnchorKind> = new Set(['date', 'number', 'identifier', 'name'])
 const state =
   /\b(?:my|our|the|mein\p{L}{0,2}|unser\p{L}{0,2}|mon|ma|notre|mi|nuestr[oa]|meu|minha|mijn|onze?) [^.,;:]{2,40} (?:is|are|will be|=|ist|sind|est|sera|es|será|é|zijn) /iu
@@ -152,7 +183,8 @@ function parseStatement({ text }: Piece, at: number): Statement | undefined {
   for (const term of extractTerms(text)) {
     const attribute = attributes[term]
     if (attribute !== undefined) frame.add(attribute)
-    else if (!valueTerms.has(term) && !updateWords.has(term) && !/^\d/.test(term)) frame.add(term)
+    else if (!valueTerms.has(term) && !updateWords.has(term) && !functionWords.has(term) && !/^\d/.test(term))
+      frame.add(term)
   }
   return { at, frame, values, retraction: findRetraction(text), isState: state.test(text) }
 }
