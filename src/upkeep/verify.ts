@@ -2,7 +2,6 @@ import type { Source } from '../domain/entry.ts'
 import { type AnchorKind, findAnchors, isCompoundWord } from '../text/anchors.ts'
 import { splitSentences } from '../text/sentences.ts'
 import { findClaimFaults } from './summarise/claims.ts'
-import { contentTerms } from './summarise/clauses.ts'
 import {
   createConstraintFinder,
   createTextFinder,
@@ -23,6 +22,7 @@ import {
   type SummaryMessage,
   type SummaryTarget,
 } from './summarise/summary.ts'
+import { contentTerms } from './summarise/valueClauses.ts'
 import { runSync, type Work } from './work.ts'
 
 /** Content that a summary omits, and the message that still has it. */

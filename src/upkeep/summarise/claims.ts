@@ -2,9 +2,9 @@ import { type Anchor, findAnchors, isCompoundWord } from '../../text/anchors.ts'
 import { findValues, phoneForms, type Value } from '../../text/values.ts'
 import { splitWords } from '../../text/words.ts'
 import type { Work } from '../work.ts'
-import { splitClauses } from './clauses.ts'
 import { findMisplaced, findReversedStatements, findStale } from './contradictions.ts'
 import { capitalisesNouns, compactForm, type SourceIndex, type ValueIndex } from './sourceIndex.ts'
+import { splitClauses } from './valueClauses.ts'
 
 /** A fault of a summary, and the words of it that are wrong. */
 export type ClaimFault = { readonly why: 'invented' | 'misplaced' | 'stale' | 'negated'; readonly detail: string }

@@ -1,8 +1,8 @@
 import { stem } from '../../text/stem.ts'
 import type { Value } from '../../text/values.ts'
 import type { Work } from '../work.ts'
-import { type Clause, contentTerms, isNegated, isRestricted } from './clauses.ts'
 import type { SourceClause, SourceIndex } from './sourceIndex.ts'
+import { type Clause, contentTerms, isNegated, isRestricted } from './valueClauses.ts'
 
 /** Contexts in which the source has each value or name of one kind. */
 type Contexts = Map<string, Context[]>

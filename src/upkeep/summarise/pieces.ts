@@ -1,24 +1,32 @@
 import type { Source } from '../../domain/entry.ts'
-import { type AnchorKind, findAnchors, isCompoundWord } from '../../text/anchors.ts'
 import { clip } from '../../text/clip.ts'
-import { type FactMatch, findFacts } from '../../text/facts.ts'
-import { splitFencedLines } from '../../text/fences.ts'
+import { findFacts } from '../../text/facts.ts'
 import { splitSentences } from '../../text/sentences.ts'
 import type { Work } from '../work.ts'
-import { isNameable } from './coverage.ts'
+import { type Actions, findTerminalOutput, isCommandCall } from './actions.ts'
+import { isCodeLine, splitIntoClauses, stripMarkdown } from './clauses.ts'
+import { isDangling, isPleasantry, measureLead, measureTrail } from './cues.ts'
 import { findInjections, overlapsAny, type Span } from './injectionCheck.ts'
-import { countWords, type NamedEntity, type SummaryMessage, type SummaryText } from './summary.ts'
+import { findTally } from './outcomes.ts'
+import { findQuotations } from './quotations.ts'
+import { collapseWhitespace, countWords, type NamedEntity, type SummaryMessage, type SummaryText } from './summary.ts'
 
-/** Prose, a code line, a line of tool output, a digest of tool output, or a piece of an earlier summary. */
-export type PieceKind = 'prose' | 'code' | 'output' | 'gist' | 'earlier'
+/**
+ * Sentence of a message, result of a tool, several values in the same words, or a sentence or detail of an earlier
+ * summary.
+ */
+export type PieceKind = 'prose' | 'output' | 'series' | 'earlier' | 'detail'
 
-/** Smallest unit that a summary keeps or omits: a short turn, or a sentence of a long one, on one line. */
+/** Smallest unit that a summary keeps or omits: a sentence on one line. */
 export type Piece = {
   readonly text: string
   readonly kind: PieceKind
   readonly speaker: string
+  /** Day on which it was said, such as `8 May 2023`; empty if unknown. */
+  readonly day: string
   /** Spoken by a user or a named assistant, not by a program or an unnamed assistant. */
   readonly isPerson: boolean
+  /** One source, or one for each item of a series. */
   readonly sources: readonly Source[]
   readonly words: number
   /** Part of a long turn, which is mostly pasted or explanatory text. */
@@ -27,89 +35,103 @@ export type Piece = {
   readonly isAnswer: boolean
   /** The next piece is the short answer to this one, so they are kept together. */
   readonly hasShortAnswer: boolean
+  /** Refers to the piece before, and is unclear without it. */
+  readonly needsPrevious: boolean
+  /** Text between this clause and the one before it in the same sentence; empty for a new sentence. */
+  readonly joint: string
+  /** Greeting, thanks, stock phrase or empty introduction: kept only if there is nothing else. */
+  readonly isFiller: boolean
 }
 
-/** Tool output up to this length needs no digest. */
+/** Tool output up to this length is shown if it is prose. */
 const maxBriefOutputWords = 40
 /** An answer up to this length is unclear without its question. */
 const maxShortAnswerWords = 12
 /** Longer turns are most likely pasted. */
 const longTurnChars = 1_000
+const maxToolErrors = 2
+const maxIntroductionWords = 6
 
-/** Splits messages into pieces in conversation order. A turn of up to `maxTurnWords` words is one piece. */
-export function* splitIntoPieces(messages: readonly SummaryMessage[], maxTurnWords: number): Work<Piece[]> {
+/** Splits messages into pieces in conversation order. */
+export function* splitIntoPieces(messages: readonly SummaryMessage[]): Work<Piece[]> {
   const pieces: Piece[] = []
+  const commandCalls = new Set<string>()
   let previous: SummaryMessage | undefined
   for (const message of messages) {
+    for (const call of message.toolCalls ?? []) if (isCommandCall(call)) commandCalls.add(call.id)
     const isAnswer =
       previous !== undefined && endsWithQuestion(previous.content) && speakerLabel(previous) !== speakerLabel(message)
-    const own = splitMessage(message, maxTurnWords).map((piece, at) => (at === 0 ? { ...piece, isAnswer } : piece))
-    const last = pieces.at(-1)
-    // The question is marked here, because only its answer shows how short the answer is.
-    if (
-      last !== undefined &&
-      isAnswer &&
-      endsWithQuestion(last.text) &&
-      own.length === 1 &&
-      (own[0]?.words ?? 0) <= maxShortAnswerWords
-    )
-      pieces[pieces.length - 1] = { ...last, hasShortAnswer: true }
-    pieces.push(...own)
+    // The results of commands are listed with the commands.
+    const isListed = message.role === 'tool' && commandCalls.has(message.toolCallId ?? '')
+    const own = isListed ? [] : withoutRepeats(splitMessage(message))
+    addMessagePieces(pieces, own, isAnswer)
     if (own.length > 0) previous = message
     yield message.content.length
   }
   return pieces
 }
 
-const endsWithQuestion = (text: string): boolean => /\?["'”’)\]]*\s*$/.test(text.slice(-40))
-
-function splitMessage(message: SummaryMessage, maxTurnWords: number): Piece[] {
-  const { content, role } = message
-  const injections = findInjections(content)
-  const isWhole =
-    role !== 'tool' &&
-    injections.length === 0 &&
-    !/```|~~~/.test(content) &&
-    content.length <= 12 * maxTurnWords &&
-    countWords(content) <= maxTurnWords
-  if (isWhole)
-    return messagePiece(message, 'prose', [content.length - content.trimStart().length, content.trimEnd().length])
-  const lines = sentenceSpans(content)
-    .filter(({ span }) => !overlapsAny(injections, ...span))
-    .flatMap(({ span, isCode }) => messagePiece(message, role === 'tool' ? 'output' : isCode ? 'code' : 'prose', span))
-  return role === 'tool' && countWords(content) > maxBriefOutputWords
-    ? [...toolOutputGist(message, injections), ...lines].sort(byStart)
-    : lines
+/** Removes sentences that a message repeats word for word. */
+function withoutRepeats(pieces: readonly Piece[]): readonly Piece[] {
+  const seen = new Set<string>()
+  return pieces.filter(({ text }) => !seen.has(text) && seen.add(text))
 }
 
-const byStart = (left: Piece, right: Piece): number =>
-  (left.sources[0]?.span?.[0] ?? 0) - (right.sources[0]?.span?.[0] ?? 0)
+function addMessagePieces(pieces: Piece[], own: readonly Piece[], isAnswer: boolean): void {
+  const last = pieces.at(-1)
+  const isShortAnswer = isAnswer && own.length === 1 && (own[0]?.words ?? 0) <= maxShortAnswerWords
+  // The question is marked here, because only its answer shows how short the answer is.
+  if (last !== undefined && isShortAnswer && endsWithQuestion(last.text))
+    pieces[pieces.length - 1] = { ...last, hasShortAnswer: true }
+  for (const [at, piece] of own.entries()) {
+    // "Yes." is an answer, not a pleasantry.
+    const isFirstAnswer = isAnswer && at === 0
+    pieces.push(isFirstAnswer ? { ...piece, isAnswer, isFiller: piece.isFiller && !isShortAnswer } : piece)
+  }
+}
 
-function messagePiece(
-  message: SummaryMessage,
-  kind: PieceKind,
-  span: Span,
-  raw = message.content.slice(...span),
-): Piece[] {
-  const text = stripMarkdown(raw)
-  if (!/[\p{L}\p{N}]/u.test(text)) return []
-  return [
-    {
-      text,
-      kind,
-      words: countWords(text),
-      sources: [{ message: message.id, span }],
-      speaker: speakerLabel(message),
-      isPerson: isPerson(message),
-      isFromLongTurn: message.content.length > longTurnChars,
-      isAnswer: false,
-      hasShortAnswer: false,
-    },
-  ]
+const endsWithQuestion = (text: string): boolean => /\?["'”’)\]]*\s*$/.test(text.slice(-40))
+
+function splitMessage(message: SummaryMessage): Piece[] {
+  const injections = findInjections(message.content)
+  if (message.role === 'tool') return splitToolOutput(message, injections)
+  const skipped = [injections, findTerminalOutput(message.content), findQuotations(message.content)]
+  return splitIntoClauses(message.content)
+    .filter(({ span, isCode }) => !isCode && !skipped.some((spans) => overlapsAny(spans, ...span)))
+    .flatMap(({ span, joint }) => sentencePiece(message, span, joint))
+}
+
+function sentencePiece(message: SummaryMessage, [from, to]: Span, joint: string): Piece[] {
+  const lead = joint !== '' ? 0 : measureLead(message.content.slice(from, to))
+  const span: Span = [from + lead, to - measureTrail(message.content.slice(from, to))]
+  const stripped = stripMarkdown(message.content.slice(...span))
+  const text = lead > 0 && /^\p{Ll}+ /u.test(stripped) ? stripped.charAt(0).toUpperCase() + stripped.slice(1) : stripped
+  if (!/[\p{L}\p{N}]/u.test(text) || isCodeLine(text)) return []
+  const piece = messagePiece(message, 'prose', span, text)
+  return [{ ...piece, joint, needsPrevious: joint !== '' || isDangling(text, piece.words) }]
+}
+
+function messagePiece(message: SummaryMessage, kind: PieceKind, span: Span, text: string): Piece {
+  const words = countWords(text)
+  return {
+    text,
+    kind,
+    words,
+    sources: [{ message: message.id, span }],
+    speaker: speakerLabel(message),
+    day: formatDay(message.at),
+    isPerson: isPerson(message),
+    isFromLongTurn: message.content.length > longTurnChars,
+    isAnswer: false,
+    hasShortAnswer: false,
+    needsPrevious: false,
+    joint: '',
+    isFiller: kind === 'prose' && (isPleasantry(text, words) || (words <= maxIntroductionWords && text.endsWith(':'))),
+  }
 }
 
 const roleLabels: Readonly<Record<string, string>> = { user: 'User', assistant: 'Assistant', tool: 'Tool' }
-const reservedLabel = /^(?:also named|system|developer)$/i
+const reservedLabel = /^(?:commands|files|details|series|also named|system|developer)$/i
 
 /** Label of a message's speaker. Never `System`, which a model could read as an instruction from the application. */
 function speakerLabel({ role, name }: Pick<SummaryMessage, 'role' | 'name'>): string {
@@ -121,81 +143,73 @@ function speakerLabel({ role, name }: Pick<SummaryMessage, 'role' | 'name'>): st
 const isPerson = ({ role, name }: SummaryMessage): boolean =>
   role === 'user' || (role === 'assistant' && name !== undefined)
 
-/** Spans of sentences and of lines of fenced code. */
-function sentenceSpans(content: string): readonly { readonly span: Span; readonly isCode: boolean }[] {
-  const code =
-    content.includes('```') || content.includes('~~~')
-      ? splitFencedLines(content).filter(({ fence }) => fence === 'inside')
-      : []
-  let next = 0
-  return splitSentences(content).map(({ start, end }) => {
-    while (next < code.length && (code[next] as (typeof code)[number]).end <= start) next++
-    return { span: [start, end], isCode: (code[next]?.start ?? Number.POSITIVE_INFINITY) <= start }
-  })
+/** Earlier times are counters, not dates. */
+const minDateMs = 1e11
+const monthNames = 'January February March April May June July August September October November December'.split(' ')
+
+function formatDay(at: number): string {
+  if (!(at >= minDateMs && at < 1e14)) return ''
+  const date = new Date(at)
+  return `${date.getUTCDate()} ${monthNames[date.getUTCMonth()]} ${date.getUTCFullYear()}`
 }
 
-/** Reduces tool output to one line: its errors and the names in it. */
-function toolOutputGist(message: SummaryMessage, injections: readonly Span[]): Piece[] {
-  const isClear = ({ start, end }: FactMatch): boolean => !overlapsAny(injections, start, end)
-  const errors = uniqueByText(
-    findFacts(message.content).filter((fact) => failure.test(fact.text) && isClear(fact)),
-  ).slice(0, 3)
-  const names = uniqueByText(
-    findAnchors(message.content).filter(
-      (anchor) => nameKinds.has(anchor.kind) && !isCompoundWord(anchor) && isClear(anchor),
-    ),
-  )
-  const others = names.filter(({ text }) => !errors.some((error) => error.text.includes(text))).slice(0, 5)
-  const gist = [...errors, ...others]
-  const span = [Math.min(...gist.map(({ start }) => start)), Math.max(...gist.map(({ end }) => end))] as const
-  return gist.length === 0 ? [] : messagePiece(message, 'gist', span, gist.map(({ text }) => text).join('; '))
+/** Reduces tool output to its errors or counts; a short output is shown as it is. */
+function splitToolOutput(message: SummaryMessage, injections: readonly Span[]): Piece[] {
+  const { content } = message
+  const isClear = (start: number, end: number): boolean => !overlapsAny(injections, start, end)
+  const errors = findFacts(content)
+    .filter(({ text, start, end }) => failure.test(text) && isClear(start, end))
+    .filter(({ text }, at, all) => all.findIndex((other) => other.text === text) === at)
+    .slice(0, maxToolErrors)
+  if (errors.length > 0)
+    return errors.map(({ text, start, end }) => messagePiece(message, 'output', [start, end], collapseWhitespace(text)))
+  const counts = findTally(content)
+  if (counts !== undefined && injections.length === 0)
+    return [messagePiece(message, 'output', [0, content.length], counts.text)]
+  if (countWords(content) > maxBriefOutputWords) return []
+  return splitIntoClauses(content)
+    .filter(({ span }) => isClear(...span))
+    .flatMap(({ span }) => sentencePiece(message, span, ''))
+    .map((piece) => ({ ...piece, kind: 'output' as const, isFiller: false }))
 }
 
 const failure = /(?:error|exception|failure|fatal|panic|failed)[^\n]*\s/i
-const nameKinds: ReadonlySet<AnchorKind> = new Set(['url', 'path', 'identifier'])
-const uniqueByText = <T extends FactMatch>(facts: readonly T[]): T[] => [
-  ...new Map(facts.map((fact) => [fact.text, fact])).values(),
-]
 
-const bold = /(?<![\w/*])\*\*([^\s*](?:[^*\n]{0,200}[^\s*])?)\*\*(?![\w/*])/g
-const blockMarks = /(?<=^|\n)[ \t]{0,16}(?:#{1,6}|[-*+•]) (?:\[[ x]\] )?/g
-
-/** Joins a text to one line and removes Markdown for headings, lists and bold. */
-const stripMarkdown = (text: string): string =>
-  text.replace(blockMarks, '').replace(bold, '$1').replace(/\s+/g, ' ').trim()
-
-/** Pieces of an earlier summary and all names in it. */
-type EarlierSummary = { readonly pieces: readonly Piece[]; readonly names: readonly NamedEntity[] }
+/** Pieces, with details first, and actions of an earlier summary. */
+type EarlierSummary = { readonly pieces: readonly Piece[]; readonly actions: Actions }
 
 /**
- * Splits an earlier summary into pieces. In a built-in summary each line has its own source; in any other text each
- * sentence gets all sources.
+ * Splits an earlier summary into pieces. In a built-in summary each line, and each item of a list, has its own source;
+ * in any other text each sentence gets all sources.
  */
 export function splitEarlierSummary(previous: SummaryText | undefined): EarlierSummary {
-  if (previous === undefined) return { pieces: [], names: [] }
-  const { lines, names } = parseRenderedSummary(previous.text)
+  const { sources = [], text = '' } = previous ?? {}
+  const lines = parseSummaryLines(text)
   const isBuiltin =
-    lines.length + names.length === previous.sources.length && previous.sources.every(({ span }) => span !== undefined)
-  const sourcesAt = (index: number): readonly Source[] =>
-    isBuiltin ? previous.sources.slice(index, index + 1) : previous.sources
-  const pieces = lines.flatMap(({ speaker, text }, at) =>
-    (isBuiltin ? [text] : splitSentences(text).map((sentence) => sentence.text)).flatMap((sentence) =>
-      earlierPiece(speaker, sentence, sourcesAt(at)),
-    ),
+    sources.length === lines.reduce((sum, { items }) => sum + items.length, 0) &&
+    sources.every(({ span }) => span !== undefined)
+  const pieces: Piece[] = []
+  const lists: Record<ListLabel, NamedEntity[]> = { Commands: [], Files: [], Details: [] }
+  let next = 0
+  for (const { label, speaker, day, items } of lines) {
+    const own = isBuiltin ? sources.slice(next, next + items.length) : sources
+    next += items.length
+    if (label === undefined)
+      for (const sentence of splitSentences(items[0] ?? ''))
+        pieces.push(...earlierPiece(speaker, day, sentence.text, own))
+    else if (label === seriesLabel) pieces.push(...earlierSeries(items, own))
+    else
+      for (const [at, item] of items.entries())
+        if (item.trim() !== '' && findInjections(item).length === 0)
+          lists[label].push({ text: item, sources: isBuiltin ? own.slice(at, at + 1) : own })
+  }
+  const details = lists.Details.flatMap(({ text: item, sources: own }) =>
+    earlierPiece('', '', item, own).map((piece): Piece => ({ ...piece, kind: 'detail', needsPrevious: false })),
   )
-  const named = names
-    .map((text, at) => ({ text, sources: sourcesAt(lines.length + at) }))
-    .filter(({ text }) => isUsableName(text))
-  // Names in pieces are listed too: a piece may be omitted this time.
-  const shown = pieces.flatMap(({ text, sources }) =>
-    findAnchors(text).flatMap((anchor) => (isNameable(anchor) ? [{ text: anchor.text, sources }] : [])),
-  )
-  return { pieces, names: [...named, ...shown] }
+  return { pieces: [...details, ...pieces], actions: { commands: lists.Commands, files: lists.Files } }
 }
 
-const isUsableName = (text: string): boolean => text.trim() !== '' && findInjections(text).length === 0
-
-function earlierPiece(speaker: string, raw: string, sources: readonly Source[]): Piece[] {
+function earlierPiece(speaker: string, day: string, raw: string, sources: readonly Source[]): Piece[] {
   const text = stripMarkdown(raw)
   if (text === '' || findInjections(text).length > 0) return []
   return [
@@ -203,43 +217,124 @@ function earlierPiece(speaker: string, raw: string, sources: readonly Source[]):
       text,
       kind: 'earlier',
       speaker,
+      day,
       isPerson: speaker !== 'Assistant' && speaker !== 'Tool' && speaker !== 'Note',
       sources,
       words: countWords(text),
       isFromLongTurn: false,
       isAnswer: false,
       hasShortAnswer: false,
+      needsPrevious: isDangling(text, countWords(text)),
+      joint: '',
+      isFiller: false,
     },
   ]
 }
 
-const tailLabel = 'Also named: '
-const speakerLine = /^([\p{L}\p{N}][^:\n]{0,39}): (.*)$/su
+const earlierSeries = (items: readonly string[], sources: readonly Source[]): Piece[] =>
+  earlierPiece('', '', items.join(itemJoint), sources).map((piece) => ({ ...piece, kind: 'series' }))
 
-/** Renders one line per piece, with the speaker before the first line of a run, and a last line with the tail names. */
-export function renderPieces(pieces: readonly Piece[], tail: readonly NamedEntity[]): string {
-  const lines: string[] = []
-  let speaker = ''
-  for (const piece of pieces) {
-    // A text that looks like a speaker line gets the label of its actual speaker.
-    const isLabelled = piece.speaker !== '' && (piece.speaker !== speaker || speakerLine.test(piece.text))
-    lines.push(isLabelled ? `${piece.speaker}: ${piece.text}` : piece.text)
-    speaker = piece.speaker
-  }
-  if (tail.length > 0) lines.push(tailLabel + tail.map(({ text }) => text).join(', '))
-  return lines.join('\n')
-}
+type ListLabel = 'Commands' | 'Files' | 'Details'
+export type SummaryList = { readonly label: ListLabel; readonly items: readonly NamedEntity[] }
+
+const seriesLabel = 'Series'
+export const itemJoint = '; '
+const listLine = /^(Commands|Files|Details|Series|Also named): (.*)$/s
+const speakerLine = /^([\p{L}\p{N}][^:\n]{0,59}): (.*)$/su
+const dayOfLabel = /^(.*), (\d{1,2} \p{Lu}\p{Ll}{2,8})( \d{4})?$/su
+
+/** A line of a summary with the pieces or items that it shows. */
+type RenderedLine = { readonly text: string; readonly pieces: readonly Piece[]; readonly items: readonly NamedEntity[] }
 
 /**
- * Renders a summary with one source per piece and name in their order, or with all distinct sources if a piece has
- * several.
+ * Renders the sentences of a message on one line, with the speaker before the first line of a run and the day when it
+ * changes, and then the lists.
  */
-export function buildSummaryText(pieces: readonly Piece[], tail: readonly NamedEntity[]): SummaryText {
-  const all = [...pieces, ...tail].map(({ sources }) => sources)
+export function renderLines(pieces: readonly Piece[], lists: readonly SummaryList[]): readonly RenderedLine[] {
+  const lines: RenderedLine[] = []
+  let [speaker, day] = ['', '']
+  for (let at = 0; at < pieces.length; ) {
+    const first = pieces[at] as Piece
+    let end = at + 1
+    while (end < pieces.length && isSameMessage(first, pieces[end] as Piece)) end++
+    const own = pieces.slice(at, end)
+    const text = joinSentences(own)
+    const isNewDay = first.day !== '' && first.day !== day
+    // A text that looks like a speaker line gets the label of its actual speaker.
+    const isLabelled = first.speaker !== '' && (first.speaker !== speaker || isNewDay || speakerLine.test(text))
+    const label = `${first.speaker}${isNewDay ? `, ${shortenDay(first.day, day)}` : ''}: `
+    lines.push({
+      text: `${first.kind === 'series' ? `${seriesLabel}: ` : isLabelled ? label : ''}${text}`,
+      pieces: own,
+      items: [],
+    })
+    speaker = first.kind === 'series' ? '' : first.speaker
+    if (isLabelled && isNewDay) day = first.day
+    at = end
+  }
+  for (const { label, items } of lists)
+    if (items.length > 0)
+      lines.push({ text: `${label}: ${items.map(({ text }) => text).join(itemJoint)}`, pieces: [], items })
+  return lines
+}
+
+/** Omits the year if it is that of the day before. */
+const shortenDay = (day: string, before: string): string =>
+  day.slice(-5) === before.slice(-5) ? day.slice(0, -5) : day
+
+const isSameMessage = (one: Piece, other: Piece): boolean =>
+  one.kind !== 'series' &&
+  other.kind !== 'series' &&
+  one.speaker === other.speaker &&
+  one.sources.length === 1 &&
+  other.sources.length === 1 &&
+  one.sources[0]?.message === other.sources[0]?.message &&
+  one.sources[0]?.session === other.sources[0]?.session
+
+function joinSentences(pieces: readonly Piece[]): string {
+  let text = ''
+  for (const [at, piece] of pieces.entries()) {
+    const gap = (piece.sources[0]?.span?.[0] ?? 0) - (pieces[at - 1]?.sources[0]?.span?.[1] ?? 0)
+    const isNext = piece.joint !== '' && gap === piece.joint.length
+    const joint = isNext ? piece.joint : /[.!?…:]["'”’)\]]*$/.test(text) ? ' ' : itemJoint
+    text = text === '' ? piece.text : text + joint + piece.text
+  }
+  return text
+}
+
+export const renderPieces = (
+  pieces: readonly Piece[],
+  details: readonly NamedEntity[],
+  lists: readonly SummaryList[] = [],
+): string =>
+  renderLines(pieces, [...lists, { label: 'Details', items: details }])
+    .map(({ text }) => text)
+    .join('\n')
+
+/** Returns the text with one source per line and item in their order, or with all distinct ones if one has several. */
+export function buildSummaryText(pieces: readonly Piece[], lists: readonly SummaryList[]): SummaryText {
+  const lines = renderLines(pieces, lists)
+  const all = lines.flatMap(({ pieces: own, items }) =>
+    own.length > 0
+      ? own[0]?.kind === 'series'
+        ? own[0].sources.map((source) => [source])
+        : [enclosingSources(own)]
+      : items.map(({ sources }) => sources),
+  )
   return {
-    text: renderPieces(pieces, tail),
+    text: lines.map(({ text }) => text).join('\n'),
     sources: all.every(({ length }) => length === 1) ? all.flat() : uniqueSources(all.flat()),
   }
+}
+
+/** Source of a line: the passage of its message from the first to the last sentence. */
+function enclosingSources(pieces: readonly Piece[]): readonly Source[] {
+  const all = pieces.flatMap(({ sources }) => sources)
+  const [first] = all
+  if (pieces.length === 1 || first === undefined || all.some(({ span }) => span === undefined))
+    return uniqueSources(all)
+  const spans = all.map(({ span }) => span as Span)
+  return [{ ...first, span: [Math.min(...spans.map(([from]) => from)), Math.max(...spans.map(([, to]) => to))] }]
 }
 
 function uniqueSources(sources: readonly Source[]): readonly Source[] {
@@ -250,23 +345,46 @@ function uniqueSources(sources: readonly Source[]): readonly Source[] {
   ]
 }
 
-/** Splits a rendered summary into its lines with their speakers, and the names at its end. */
+type SummaryLine = {
+  readonly label: ListLabel | typeof seriesLabel | undefined
+  readonly speaker: string
+  readonly day: string
+  readonly items: readonly string[]
+}
+
+function parseSummaryLines(text: string): readonly SummaryLine[] {
+  const lines: SummaryLine[] = []
+  let [speaker, day] = ['', '']
+  for (const line of text.split('\n')) {
+    if (line.trim() === '') continue
+    const [, list, items = ''] = listLine.exec(line) ?? []
+    if (list !== undefined) {
+      // Summaries of earlier versions of the program list bare names.
+      const isOld = list === 'Also named'
+      const label = isOld ? 'Details' : (list as SummaryLine['label'])
+      lines.push({ label, speaker: '', day: '', items: items.split(isOld ? ', ' : itemJoint) })
+      if (list === seriesLabel) speaker = ''
+      continue
+    }
+    const [, label, rest] = speakerLine.exec(line) ?? []
+    const [, name, date, year = day.slice(-5)] = dayOfLabel.exec(label ?? '') ?? []
+    speaker = name ?? label ?? speaker
+    if (date !== undefined) day = date + year
+    lines.push({ label: undefined, speaker, day, items: [rest ?? line] })
+  }
+  return lines
+}
+
+/** Splits a rendered summary into its lines with their speakers, and the details at its end. */
 export function parseRenderedSummary(text: string): {
   readonly lines: readonly { readonly speaker: string; readonly text: string }[]
   readonly names: readonly string[]
 } {
-  const lines: { speaker: string; text: string }[] = []
-  const names: string[] = []
-  let speaker = ''
-  for (const line of text.split('\n')) {
-    if (line.trim() === '') continue
-    if (line.startsWith(tailLabel)) {
-      names.push(...line.slice(tailLabel.length).split(', '))
-      continue
-    }
-    const [, label, rest] = speakerLine.exec(line) ?? []
-    speaker = label ?? speaker
-    lines.push({ speaker, text: rest ?? line })
+  const all = parseSummaryLines(text)
+  return {
+    lines: all
+      .filter(({ label }) => label !== 'Details')
+      .map(({ speaker, items }) => ({ speaker, text: items.join(itemJoint) })),
+    names: all.flatMap(({ label, items }) => (label === 'Details' ? items : [])),
   }
-  return { lines, names }
 }

@@ -1,27 +1,35 @@
 import { findAnchors } from '../../text/anchors.ts'
-import {
-  countMatches,
-  datePattern,
-  firstPersonPattern,
-  identifierPattern,
-  namePattern,
-  numberPattern,
-} from '../../text/sentences.ts'
-import { extractTerms } from '../../text/words.ts'
 import { markRedundant } from '../optimizer/redundancy.ts'
 import type { Work } from '../work.ts'
-import { missingNames } from './coverage.ts'
-import { type Piece, type PieceKind, renderPieces } from './pieces.ts'
+import type { Actions } from './actions.ts'
+import { createTextFinder } from './coverage.ts'
+import type { Detail } from './details.ts'
+import { type Piece, renderPieces, type SummaryList } from './pieces.ts'
+import { type Content, joinContents, measureContent, rankByGain, scoreContent } from './score.ts'
 import { countWords, fitsTarget, type NamedEntity, type SummaryTarget } from './summary.ts'
 
-/** Pieces and tail names of a summary. */
-export type Selection = { readonly pieces: readonly Piece[]; readonly tail: readonly NamedEntity[] }
+/** Pieces and lists of a summary. */
+export type Selection = { readonly pieces: readonly Piece[]; readonly lists: readonly SummaryList[] }
 
-/** Pieces that are selected together, with their position in the conversation and their score per word. */
-type SelectionUnit = { readonly pieces: readonly Piece[]; readonly position: number; readonly score: number }
+/** Everything that a summary may show: pieces in conversation order, ranked details, actions from old to new. */
+export type SummaryContent = {
+  readonly pieces: readonly Piece[]
+  readonly details: readonly Detail[]
+  readonly actions: Actions
+}
 
-/** Share of the available characters for tail names: `max` if a tenth or less of the source fits, less if more fits. */
-const tailShare = { max: 0.4, min: 0.1 }
+/** Pieces that are selected together, with their position in the conversation and a score for their rank. */
+type SelectionUnit = {
+  readonly pieces: readonly Piece[]
+  readonly position: number
+  readonly score: number
+  /** Position of the unit that this one refers to; it is taken only with that one. */
+  readonly needs?: number
+}
+
+/** Shares of the available characters for the lists of commands, of files and of details. */
+const actionShare = 0.2
+const detailShare = 0.12
 /**
  * Share of the available characters that an earlier summary may keep, so that new content gets in once the summary
  * stops growing.
@@ -31,37 +39,65 @@ const earlierShare = 0.8
 const duplicateThreshold = 0.9
 /** Units tried in part when the units that fit whole are too short together. */
 const maxPartialUnits = 64
+/** A sentence joins the one it refers to up to this many words; a longer pair is taken one after the other. */
+const maxJoinedWords = 60
 
 /** Approximate amount of the source that fits a target. */
-export type SourceCapacity = { readonly chars: number; readonly words: number; readonly share: number }
+export type SourceCapacity = { readonly chars: number; readonly share: number }
 
-/** Selects the pieces and names to show within the target. */
-export function* selectPieces(
-  pieces: readonly Piece[],
-  names: readonly NamedEntity[],
+/** Selects the pieces, actions and details to show within the target. */
+export function* selectContent(
+  { pieces, details, actions }: SummaryContent,
   capacity: SourceCapacity,
   target: SummaryTarget,
 ): Work<Selection> {
-  const units = yield* groupIntoUnits(pieces)
-  if (capacity.share >= 1 && fitsTarget(renderPieces(inConversationOrder(units), []), target))
-    return addTail(inConversationOrder(units), names, target)
+  const isOnlyFiller = pieces.every(({ isFiller }) => isFiller)
+  const units = yield* groupIntoUnits(pieces, ({ isFiller }) => isOnlyFiller || !isFiller)
+  const lists = limitActions(actions, capacity, target)
+  const render = (taken: readonly SelectionUnit[], shown: readonly NamedEntity[]): string =>
+    renderPieces(inConversationOrder(taken), shown, lists)
   // Units longer than all available characters are excluded, because each one would count as a miss in `pack`.
   const fitting = units.filter((unit) => unitChars(unit) <= 1.25 * capacity.chars + 16).sort(byScore)
-  const reserve = reserveNames(names, capacity)
-  const availableChars = capacity.chars - tailChars(reserve)
+  const reserved = details.slice(0, countWithinChars(details, itemChars, detailShare * capacity.chars))
+  const availableChars = capacity.chars - charsOf(reserved, itemChars)
   const ranked = limitEarlier(fitting, availableChars)
-  const remaining = createRemainingNames(reserve)
-  const fits = (taken: readonly SelectionUnit[]): boolean =>
-    fitsTarget(renderPieces(inConversationOrder(taken), remaining(taken)), target)
-  const packed = pack(ranked, fits, countWithinChars(ranked, unitChars, availableChars))
-  return addTail(inConversationOrder(addPartialUnits(packed, units, remaining(packed), target)), names, target)
+  const remaining = createRemainingDetails(reserved)
+  const fits = (taken: readonly SelectionUnit[]): boolean => fitsTarget(render(taken, remaining(taken)), target)
+  const packed = withoutOrphans(pack(ranked, fits, countWithinChars(ranked, unitChars, availableChars)), units)
+  const choose = (taken: readonly SelectionUnit[], maxChars: number): readonly NamedEntity[] =>
+    chooseDetails(details, render(taken, []), maxChars, (chosen) => fitsTarget(render(taken, chosen), target))
+  const first = choose(packed, 2 * detailShare * capacity.chars)
+  const filled = fillUp(packed, ranked, capacity.chars - charsOf(first, itemChars), (taken) =>
+    fitsTarget(render(taken, first), target),
+  )
+  const shown = choose(filled, capacity.chars)
+  const reserve = isOnlyFiller
+    ? []
+    : pieces.flatMap((piece, position) =>
+        piece.isFiller ? [{ pieces: [piece], position, score: Number.NEGATIVE_INFINITY }] : [],
+      )
+  const taken = addPartialUnits(filled, [...units, ...reserve], shown, lists, target)
+  return { pieces: inConversationOrder(taken), lists: [...lists, { label: 'Details', items: shown }] }
 }
 
-/** Returns a function that filters the names not shown by the taken units. Anchors of a unit are computed once. */
-function createRemainingNames(
-  names: readonly NamedEntity[],
+/** Takes the newest commands and files within their share. */
+function limitActions(actions: Actions, capacity: SourceCapacity, target: SummaryTarget): readonly SummaryList[] {
+  const limit = (items: readonly NamedEntity[]): readonly NamedEntity[] => {
+    const newest = [...items].reverse()
+    return newest.slice(0, countWithinChars(newest, itemChars, actionShare * capacity.chars)).reverse()
+  }
+  const lists: readonly SummaryList[] = [
+    { label: 'Commands', items: limit(actions.commands) },
+    { label: 'Files', items: limit(actions.files) },
+  ]
+  return fitsTarget(renderPieces([], [], lists), target) ? lists : []
+}
+
+/** Returns a function that filters the details not shown by the taken units. Anchors of a unit are computed once. */
+function createRemainingDetails(
+  details: readonly Detail[],
 ): (taken: readonly SelectionUnit[]) => readonly NamedEntity[] {
-  const searched = new Set(names.map(({ text }) => text))
+  const searched = new Set(details.map(({ name }) => name))
   const cache = new Map<SelectionUnit, readonly string[]>()
   const shownBy = (unit: SelectionUnit): readonly string[] => {
     const shown =
@@ -74,9 +110,33 @@ function createRemainingNames(
   }
   return (taken) => {
     const shown = new Set(taken.flatMap(shownBy))
-    return names.filter(({ text }) => !shown.has(text))
+    return details.filter(({ name }) => !shown.has(name))
   }
 }
+
+/** Chooses details that the text lacks, as many as fit; none is shown twice. */
+function chooseDetails(
+  details: readonly Detail[],
+  text: string,
+  maxChars: number,
+  fits: (details: readonly NamedEntity[]) => boolean,
+): readonly NamedEntity[] {
+  const has = createTextFinder(text)
+  const missing: Detail[] = []
+  let chars = 0
+  for (const detail of details) {
+    if (chars > maxChars || missing.length > maxDetails) break
+    if (has(detail.name) || missing.some((other) => other.text.includes(detail.name))) continue
+    missing.push(detail)
+    chars += itemChars(detail)
+  }
+  return missing.slice(
+    0,
+    findLargest(missing.length, (count) => fits(missing.slice(0, count)), missing.length),
+  )
+}
+
+const maxDetails = 200
 
 /** Moves pieces of the earlier summary beyond their share of the available characters to the end. */
 function limitEarlier(ranked: readonly SelectionUnit[], maxChars: number): readonly SelectionUnit[] {
@@ -90,24 +150,61 @@ const isFromEarlierSummary = ({ pieces: [first] }: SelectionUnit): boolean => fi
 const byScore = (left: SelectionUnit, right: SelectionUnit): number =>
   right.score - left.score || left.position - right.position
 
+/** Removes units that refer to one that was not taken. */
+function withoutOrphans(taken: readonly SelectionUnit[], all: readonly SelectionUnit[]): readonly SelectionUnit[] {
+  const known = new Set(all.map(({ position }) => position))
+  const positions = new Set(taken.map(({ position }) => position))
+  const isOrphan = ({ needs }: SelectionUnit): boolean =>
+    needs !== undefined && known.has(needs) && !positions.has(needs)
+  const orphans = taken.filter(isOrphan)
+  return orphans.length === 0
+    ? taken
+    : withoutOrphans(
+        taken.filter((unit) => !isOrphan(unit)),
+        all,
+      )
+}
+
+/** Adds further units in the room that is left. */
+function fillUp(
+  taken: readonly SelectionUnit[],
+  ranked: readonly SelectionUnit[],
+  chars: number,
+  fits: (taken: readonly SelectionUnit[]) => boolean,
+): readonly SelectionUnit[] {
+  const isTaken = new Set(taken)
+  const room = chars - charsOf(taken, unitChars)
+  const positions = new Set(taken.map(({ position }) => position))
+  // Units that are clearly too long, or refer to one that is not taken, are not tried.
+  const rest = ranked.filter(
+    (unit) =>
+      !isTaken.has(unit) &&
+      unitChars(unit) <= 1.2 * room + 16 &&
+      (unit.needs === undefined || positions.has(unit.needs)),
+  )
+  return [...taken, ...pack(rest, (more) => fits([...taken, ...more]), 1)]
+}
+
 /** Adds truncated units until the text has the minimum number of words. */
 function addPartialUnits(
   taken: readonly SelectionUnit[],
   all: readonly SelectionUnit[],
-  tail: readonly NamedEntity[],
+  details: readonly NamedEntity[],
+  lists: readonly SummaryList[],
   target: SummaryTarget,
 ): readonly SelectionUnit[] {
   const [minWords, maxWords] = target.words ?? [0, 0]
+  const render = (units: readonly SelectionUnit[]): string => renderPieces(inConversationOrder(units), details, lists)
   let units = taken
   const isTaken = new Set(taken)
   for (const unit of [...all].sort(byScore).slice(0, taken.length + maxPartialUnits)) {
-    const words = countWords(renderPieces(inConversationOrder(units), tail))
+    const words = countWords(render(units))
     if (words >= minWords) break
     const [piece] = unit.pieces
-    if (isTaken.has(unit) || piece === undefined) continue
-    const truncated = truncatePiece(piece, maxWords - words - countWords(piece.speaker))
+    if (isTaken.has(unit) || piece === undefined || piece.kind === 'series') continue
+    const truncated = truncatePiece(piece, maxWords - words - countWords(`${piece.speaker} ${piece.day}`))
     const more = truncated === undefined ? units : [...units, { ...unit, pieces: [truncated] }]
-    if (fitsTarget(renderPieces(inConversationOrder(more), tail), target)) units = more
+    if (fitsTarget(render(more), target)) units = more
   }
   return units
 }
@@ -126,27 +223,10 @@ function truncatePiece(piece: Piece, words: number): Piece | undefined {
   return { ...piece, text, words: countWords(text) }
 }
 
-function addTail(pieces: readonly Piece[], names: readonly NamedEntity[], target: SummaryTarget): Selection {
-  const missing = missingNames(renderPieces(pieces, []), names)
-  const count = findLargest(
-    missing.length,
-    (taken) => fitsTarget(renderPieces(pieces, missing.slice(0, taken)), target),
-    missing.length,
-  )
-  return { pieces, tail: missing.slice(0, count) }
-}
-
-/** Names to reserve space for before it is known which of them the pieces show. */
-function reserveNames(names: readonly NamedEntity[], capacity: SourceCapacity): readonly NamedEntity[] {
-  const share = Math.max(tailShare.min, tailShare.max - 1.5 * Math.max(0, capacity.share - 0.1))
-  return names.slice(
-    0,
-    countWithinChars(names, ({ text }) => text.length + 2, share * capacity.chars),
-  )
-}
-
-const tailChars = (tail: readonly NamedEntity[]): number => tail.reduce((sum, { text }) => sum + text.length + 2, 0)
+const itemChars = ({ text }: NamedEntity): number => text.length + 2
 const unitChars = ({ pieces }: SelectionUnit): number => pieces.reduce((sum, { text }) => sum + text.length + 1, 0)
+const charsOf = <T>(items: readonly T[], size: (item: T) => number): number =>
+  items.reduce((sum, item) => sum + size(item), 0)
 
 /** Counts how many items from the front have at most `maxChars` characters together. */
 function countWithinChars<T>(items: readonly T[], size: (item: T) => number, maxChars: number): number {
@@ -164,28 +244,60 @@ function countWithinChars<T>(items: readonly T[], size: (item: T) => number, max
 const inConversationOrder = (units: readonly SelectionUnit[]): readonly Piece[] =>
   [...units].sort((left, right) => left.position - right.position).flatMap(({ pieces }) => pieces)
 
-/** Groups questions with their short answers, and drops units that repeat an earlier one. */
-function* groupIntoUnits(pieces: readonly Piece[]): Work<readonly SelectionUnit[]> {
-  const scores = yield* scorePieces(pieces)
-  const units: SelectionUnit[] = []
-  for (let position = 0; position < pieces.length; ) {
-    const size = pieces[position]?.hasShortAnswer === true ? 2 : 1
-    const own = pieces.slice(position, position + size)
-    const words = own.reduce((sum, piece) => sum + piece.words, 5)
-    const total = own.reduce((sum, piece, at) => sum + (scores[position + at] ?? 0) * (piece.words + 5), 0)
-    units.push({ pieces: own, position, score: total / words })
-    position += size
-  }
-  return yield* withoutDuplicates(units)
+/** A unit before it is ranked. */
+type Group = {
+  readonly pieces: readonly Piece[]
+  readonly position: number
+  readonly content: Content
+  readonly needs?: number
 }
+
+/**
+ * Groups questions with their short answers, and sentences with the less interesting ones that they refer to; drops
+ * units that repeat an earlier one, and ranks the others by what they add.
+ */
+function* groupIntoUnits(all: readonly Piece[], isTold: (piece: Piece) => boolean): Work<readonly SelectionUnit[]> {
+  const pieces = all.filter(isTold)
+  const positions = [...all.keys()].filter((at) => isTold(all[at] as Piece))
+  const contents = yield* measureContent(pieces)
+  const groups: Group[] = []
+  for (let next = 0; next < pieces.length; ) {
+    const size = pieces[next]?.hasShortAnswer === true ? 2 : 1
+    const own = pieces.slice(next, next + size)
+    const content = joinContents(contents.slice(next, next + size))
+    const group = { pieces: own, position: positions[next] ?? next, content }
+    const last = groups.at(-1)
+    if (last === undefined || own[0]?.needsPrevious !== true) groups.push(group)
+    else if (isWorthJoining(last.content, content))
+      groups[groups.length - 1] = {
+        ...last,
+        pieces: [...last.pieces, ...own],
+        content: joinContents([last.content, content]),
+      }
+    else groups.push({ ...group, needs: last.position })
+    next += size
+  }
+  const distinct = yield* withoutDuplicates(groups)
+  const indexes = new Map(distinct.map(({ position }, index) => [position, index]))
+  const order = yield* rankByGain(
+    distinct.map(({ content }) => content),
+    distinct.map(({ needs }) => (needs === undefined ? undefined : indexes.get(needs))),
+  )
+  const ranks = new Map(order.map((index, rank) => [index, rank]))
+  return distinct.map(({ content: _, ...group }, index) => ({ ...group, score: -(ranks.get(index) ?? 0) }))
+}
+
+const nothing: ReadonlySet<string> = new Set()
+const isWorthJoining = (one: Content, other: Content): boolean =>
+  scoreContent(other, nothing) > scoreContent(one, nothing) && one.words + other.words <= maxJoinedWords
 
 /** Numbers, names and negation of a sentence: sentences that differ in these are never duplicates. */
 const signatureOf = (text: string): string =>
   [...(text.match(/\d+|(?<=\S )\p{Lu}\S*/gu) ?? []), /\b(?:not|no|never|without)\b|n['’]t\b/i.test(text)].join(' ')
 
 /** Keeps the first unit of each group of duplicates. */
-function* withoutDuplicates(units: readonly SelectionUnit[]): Work<readonly SelectionUnit[]> {
-  const groups = new Map<string, { readonly unit: SelectionUnit; readonly text: string }[]>()
+function* withoutDuplicates(units: readonly Group[]): Work<readonly Group[]> {
+  const groups = new Map<string, { readonly unit: Group; readonly text: string }[]>()
   for (const unit of units) {
     const text = unit.pieces.map((piece) => piece.text).join('\n')
     const signature = signatureOf(text)
@@ -194,7 +306,7 @@ function* withoutDuplicates(units: readonly SelectionUnit[]): Work<readonly Sele
     else group.push({ unit, text })
     yield text.length
   }
-  const distinct: SelectionUnit[] = []
+  const distinct: Group[] = []
   for (const group of groups.values()) {
     // Reversed, because `markRedundant` keeps the newest.
     const reversed = group.reverse()
@@ -206,80 +318,6 @@ function* withoutDuplicates(units: readonly SelectionUnit[]): Work<readonly Sele
     yield group.reduce((sum, { text }) => sum + text.length, 0)
   }
   return distinct.sort((left, right) => left.position - right.position)
-}
-
-// Weights measured on long dialogues by the content of later questions: answers and dates most, then events, numbers,
-// names.
-const eventPattern =
-  /\b(?:I|[Ww]e)(?:['’](?:ve|d|m|re))?\s(?:(?:just|also|finally|recently|never|always)\s)?(?:\w{2,20}ed|went|got|had|made|did|took|saw|met|bought|found|won|lost|began|wrote|gave|ran|came|left|told|kept|was|were|been|chose|prefer|want|need|hate|love)\b/g
-const constraintPattern = /\b(?:never|must|always|do not|don['’]t|only|without|except)\b/i
-const failurePattern = /error|exception|failure|fatal|panic|failed/i
-const questionPattern = /\?["'”’)\]]*$/
-const codeSignature =
-  /^\s*(?:(?:export|default|pub(?:lic)?|private|abstract|async|static) ){0,3}(?:import|from|def|class|interface|type|function|fn|func|struct|enum|trait|impl|#include|package|module|create table|alter table)\b/i
-
-/** An unnamed assistant's explanation can be generated again; a person's statement cannot. */
-const unnamedAssistantFactor = 0.3
-const kindFactors: Readonly<Record<PieceKind, number>> = { prose: 1, earlier: 2, gist: 0.3, code: 0.1, output: 0.05 }
-const failedGistFactor = 2
-const codeSignatureFactor = 0.4
-const longTurnFactor = 0.6
-const nonProseFactor = 0.25
-
-/** Scores pieces by information per word; only the order of the scores is meaningful. */
-function* scorePieces(pieces: readonly Piece[]): Work<readonly number[]> {
-  const terms: ReadonlySet<string>[] = []
-  const frequency = new Map<string, number>()
-  for (const { text } of pieces) {
-    const own = new Set(extractTerms(text))
-    for (const term of own) frequency.set(term, (frequency.get(term) ?? 0) + 1)
-    terms.push(own)
-    yield text.length
-  }
-  const scores: number[] = []
-  for (const [index, piece] of pieces.entries()) {
-    let rarity = 0
-    for (const term of terms[index] ?? []) rarity += Math.log(1 + pieces.length / (frequency.get(term) ?? 1))
-    // The exponent keeps long turns, which have many rare words, from outweighing short ones.
-    scores.push((rarity ** 0.6 / (piece.words + 5)) * pieceFactor(piece))
-    yield piece.text.length
-  }
-  return scores
-}
-
-function pieceFactor(piece: Piece): number {
-  const { kind, text, isPerson, isFromLongTurn } = piece
-  if (kind === 'code') return codeSignature.test(text) ? codeSignatureFactor : kindFactors.code
-  if (kind === 'output' || kind === 'gist')
-    return kind === 'gist' && failurePattern.test(text) ? failedGistFactor : kindFactors[kind]
-  if (!isProse(text)) return kindFactors[kind] * nonProseFactor
-  return (
-    proseInterest(piece) *
-    kindFactors[kind] *
-    (isPerson ? 1 : unnamedAssistantFactor) *
-    (isFromLongTurn ? longTurnFactor : 1)
-  )
-}
-
-/** False for table rows, stack frames, and unfenced lines of code or diffs. */
-function isProse(text: string): boolean {
-  if (/^(?:\||\d+ ?\||at \S{1,200} \(|[+-]{2}|@@|[$❯>] |<\/?\w)/.test(text)) return false
-  const letters = text.match(/[\p{L}\p{M}\s]/gu)?.length ?? 0
-  return letters >= 0.75 * text.length
-}
-
-function proseInterest({ text, isAnswer }: Piece): number {
-  let interest =
-    1 +
-    1.2 * countMatches(2, text, datePattern) +
-    0.5 * countMatches(2, text, numberPattern) +
-    0.4 * countMatches(3, text, namePattern) +
-    0.5 * countMatches(2, text, eventPattern)
-  if (firstPersonPattern.test(text)) interest += 0.3
-  if (constraintPattern.test(text)) interest += 0.3
-  if (identifierPattern.test(text)) interest += 0.3
-  if (isAnswer) interest += 1.2
-  return questionPattern.test(text) ? interest * 0.8 : interest
 }
 
 /** Items that may be skipped because they do not fit, before packing stops. */

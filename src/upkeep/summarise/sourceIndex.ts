@@ -3,9 +3,9 @@ import { isQuestion } from '../../text/sentences.ts'
 import { phoneForms, type Value } from '../../text/values.ts'
 import { splitWords } from '../../text/words.ts'
 import type { Work } from '../work.ts'
-import { type Clause, contentTerms, splitClauses } from './clauses.ts'
 import { createTextFinder } from './coverage.ts'
 import type { SummaryMessage } from './summary.ts'
+import { type Clause, contentTerms, splitClauses } from './valueClauses.ts'
 
 /** A clause of the source with its speaker and its position in the conversation. */
 export type SourceClause = Clause & {

@@ -1,13 +1,12 @@
 import { runSync, type Work } from '../work.ts'
-import { rankNames } from './coverage.ts'
+import { collectActions } from './actions.ts'
+import { rankDetails } from './details.ts'
 import { findInjections, overlapsAny } from './injectionCheck.ts'
-import { buildSummaryText, renderPieces, splitEarlierSummary, splitIntoPieces } from './pieces.ts'
-import { type Selection, type SourceCapacity, selectPieces } from './select.ts'
-import { countWords, fitsTarget, type SummaryMessage, type SummaryTarget, type SummaryText } from './summary.ts'
-
-/** A turn is kept as one piece if it takes at most this share of the room, or at most `minTurnWords`. */
-const maxTurnShare = 1 / 25
-const minTurnWords = 25
+import { buildSummaryText, type Piece, renderLines, splitEarlierSummary, splitIntoPieces } from './pieces.ts'
+import { type Selection, type SourceCapacity, selectContent } from './select.ts'
+import { mergeSeries } from './series.ts'
+import { fitsTarget, type SummaryMessage, type SummaryTarget, type SummaryText } from './summary.ts'
+import { dropSuperseded } from './supersede.ts'
 
 /**
  * Summarises messages and the summary of earlier ones by extraction: the turns and sentences with the most information
@@ -31,34 +30,37 @@ export function* summariseInSteps(
 ): Work<SummaryText> {
   const sorted = [...messages].sort((left, right) => left.sequence - right.sequence)
   const earlier = splitEarlierSummary(previous)
-  const source = [...earlier.pieces.map(({ text }) => text), ...sorted.map(({ content }) => content)].join('\n')
-  const capacity = measureCapacity(source, target)
-  const maxTurnWords = Math.max(minTurnWords, capacity.words * maxTurnShare)
-  const pieces = [...earlier.pieces, ...(yield* splitIntoPieces(sorted, maxTurnWords))]
-  const names = yield* rankNames(sorted, earlier.names)
-  const selection = withoutInjections(yield* selectPieces(pieces, names, capacity, target))
-  return buildSummaryText(selection.pieces, selection.tail)
+  const actions = yield* collectActions(sorted, earlier.actions)
+  const all = [...earlier.pieces, ...(yield* splitIntoPieces(sorted))]
+  const isWork = actions.commands.length + actions.files.length > 0 || sorted.some(({ role }) => role === 'tool')
+  const current = yield* mergeSeries(yield* dropSuperseded(all, isWork))
+  const details = yield* rankDetails(current)
+  const pieces = current.filter(({ kind }) => kind !== 'detail')
+  const capacity = measureCapacity(pieces, target)
+  const selection = withoutInjections(yield* selectContent({ pieces, details, actions }, capacity, target))
+  return buildSummaryText(selection.pieces, selection.lists)
 }
 
 /** Removes lines that form an injection together, although no single piece does. */
 function withoutInjections(selection: Selection): Selection {
-  const text = renderPieces(selection.pieces, selection.tail)
-  const injections = findInjections(text)
+  const lines = renderLines(selection.pieces, selection.lists)
+  const injections = findInjections(lines.map(({ text }) => text).join('\n'))
   if (injections.length === 0) return selection
+  const removed = new Set<unknown>()
   let start = 0
-  const isClear = text.split('\n').map((line) => {
-    const from = start
-    start += line.length + 1
-    return !overlapsAny(injections, from, start - 1)
-  })
+  for (const { text, pieces, items } of lines) {
+    if (overlapsAny(injections, start, start + text.length)) for (const part of [...pieces, ...items]) removed.add(part)
+    start += text.length + 1
+  }
   return withoutInjections({
-    pieces: selection.pieces.filter((_, index) => isClear[index]),
-    tail: isClear[selection.pieces.length] === false ? [] : selection.tail,
+    pieces: selection.pieces.filter((piece) => !removed.has(piece)),
+    lists: selection.lists.map(({ label, items }) => ({ label, items: items.filter((item) => !removed.has(item)) })),
   })
 }
 
-/** Measures how much of the source itself fits the target: the number of tokens depends on the text. */
-function measureCapacity(source: string, target: SummaryTarget): SourceCapacity {
+/** Measures how many characters of the source fit the target: the number of tokens depends on the text. */
+function measureCapacity(pieces: readonly Piece[], target: SummaryTarget): SourceCapacity {
+  const source = pieces.map(({ text }) => text).join('\n')
   let [low, high] = [0, 1_024]
   while (low < source.length && fitsTarget(source.slice(0, high), target)) [low, high] = [high, 2 * high]
   if (low >= source.length) low = source.length
@@ -68,6 +70,5 @@ function measureCapacity(source: string, target: SummaryTarget): SourceCapacity 
     if (fitsTarget(source.slice(0, middle), target)) low = middle
     else high = middle
   }
-  const fitting = source.slice(0, low)
-  return { chars: fitting.length, words: countWords(fitting), share: fitting.length / Math.max(1, source.length) }
+  return { chars: low, share: low / Math.max(1, source.length) }
 }

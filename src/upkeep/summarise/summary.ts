@@ -1,7 +1,10 @@
 import type { Message, Source } from '../../domain/entry.ts'
 
 /** Fields of a message that a summary uses. */
-export type SummaryMessage = Pick<Message, 'id' | 'sequence' | 'role' | 'name' | 'content' | 'at'>
+export type SummaryMessage = Pick<
+  Message,
+  'id' | 'sequence' | 'role' | 'name' | 'content' | 'at' | 'toolCalls' | 'toolCallId'
+>
 
 /** Size limits of a summary. `fits` must be monotonic: true for every prefix of a text it is true for. */
 export type SummaryTarget = {
@@ -28,5 +31,7 @@ export function countWords(text: string): number {
 export const fitsTarget = (text: string, { words, fits }: SummaryTarget): boolean =>
   (words === undefined || countWords(text) <= words[1]) && (fits === undefined || fits(text))
 
-/** A name or number of the source that is listed at the end because no piece shows it. */
+export const collapseWhitespace = (text: string): string => text.replace(/\s+/g, ' ')
+
+/** Item of a list at the end of a summary: a command, a file, or a name or number that no piece shows. */
 export type NamedEntity = { readonly text: string; readonly sources: readonly Source[] }

@@ -1,0 +1,170 @@
+import { Heap } from '../../domain/heap.ts'
+import {
+  countMatches,
+  datePattern,
+  firstPersonPattern,
+  identifierPattern,
+  namePattern,
+  numberPattern,
+} from '../../text/sentences.ts'
+import { extractTerms } from '../../text/words.ts'
+import type { Work } from '../work.ts'
+import { type Cue, findCues, foreignDatePattern, foreignFirstPersonPattern } from './cues.ts'
+import type { Piece, PieceKind } from './pieces.ts'
+
+// Weights measured on long dialogues by the content of later questions: answers and dates most, then events, numbers,
+// names. Cues mark the sentences that a reader would miss.
+const eventPattern =
+  /\b(?:I|[Ww]e)(?:['’](?:ve|d|m|re))?\s(?:(?:just|also|finally|recently|never|always)\s)?(?:\w{2,20}ed|went|got|had|made|did|took|saw|met|bought|found|won|lost|began|wrote|gave|ran|came|left|told|kept|was|were|been|chose|prefer|want|need|hate|love)\b/g
+const cueWeights: Readonly<Record<Cue, number>> = {
+  decision: 2.2,
+  constraint: 1.8,
+  preference: 1,
+  outcome: 0.9,
+  problem: 0.4,
+  nextStep: 0.3,
+}
+/** Order, ticket and telephone numbers, amounts, times and hashes. */
+const referencePattern = /\b[A-Z]{1,6}-?\d{2,}|\b\d[\d.,:]*\d|[€$£]|\b[0-9a-f]{7,40}\b/g
+const questionPattern = /\?["'”’)\]]*$/
+const questionFactor = 0.5
+
+/** An unnamed assistant's explanation can be generated again; a person's statement, or a result, cannot. */
+const unnamedAssistantFactor = 0.3
+const assistantResultFactor = 0.7
+const kindFactors: Readonly<Record<PieceKind, number>> = {
+  prose: 1,
+  earlier: 1.4,
+  series: 1,
+  detail: 1,
+  output: 0.2,
+}
+const failedOutputFactor = 2
+const longTurnFactor = 0.6
+/** A text that introduces something that is not shown. */
+const introductionFactor = 0.4
+const openingFactor = 2.2
+/** Opinions of others, and guesses. */
+const reportedPattern =
+  /\b(?:my|our|the|a) \p{L}+ (?:also |always )?(?:says?|said|thinks?|told|claims?|reckons?)\b|\baccording to\b|\b(?:he|she|they) (?:says?|said|thinks?)\b|\bsagt\b|\bmeint\b|\bdit que\b|\bdice que\b|\bdiz que\b|\bzegt\b/iu
+const hedgePattern =
+  /\b(?:perhaps|maybe|might|probably|likely|could|thinking (?:of|about)|vielleicht|vermutlich|peut-être|quizás?|talvez|misschien)\b/i
+const uncertainFactor = 0.6
+/** Share of the weight of a word that a sentence ranked higher has already. */
+const repeatedShare = 0.3
+
+/** Length, importance and words of a text, with the weight of each word. */
+export type Content = {
+  readonly words: number
+  readonly factor: number
+  readonly terms: ReadonlyMap<string, number>
+}
+
+/** Measures the content of pieces. Rare words weigh more. */
+export function* measureContent(pieces: readonly Piece[]): Work<readonly Content[]> {
+  const terms: ReadonlySet<string>[] = []
+  const frequency = new Map<string, number>()
+  for (const { text } of pieces) {
+    const own = new Set(extractTerms(text))
+    for (const term of own) frequency.set(term, (frequency.get(term) ?? 0) + 1)
+    terms.push(own)
+    yield text.length
+  }
+  const opening = pieces.findIndex(({ speaker }) => speaker === 'User')
+  const contents: Content[] = []
+  for (const [index, piece] of pieces.entries()) {
+    const weights = new Map<string, number>()
+    for (const term of terms[index] ?? []) weights.set(term, Math.log(1 + pieces.length / (frequency.get(term) ?? 1)))
+    const factor = pieceFactor(piece) * (index === opening ? openingFactor : 1)
+    contents.push({ words: piece.words, factor, terms: weights })
+    yield piece.text.length
+  }
+  return contents
+}
+
+/** Content of several texts together. */
+export function joinContents(contents: readonly Content[]): Content {
+  const words = contents.reduce((sum, content) => sum + content.words, 0)
+  const factor = contents.reduce((sum, content) => sum + content.factor * (content.words + 1), 0)
+  return {
+    words,
+    factor: factor / (words + contents.length),
+    terms: new Map(contents.flatMap(({ terms }) => [...terms])),
+  }
+}
+
+/** Scores a text by the information per word that it adds to the words covered so far. */
+export function scoreContent({ words, factor, terms }: Content, covered: ReadonlySet<string>): number {
+  let sum = 0
+  for (const [term, weight] of terms) sum += covered.has(term) ? repeatedShare * weight : weight
+  // The exponent keeps long texts, which have many rare words, from outweighing short ones.
+  return (sum ** 0.6 / (words + 5)) * factor
+}
+
+const charsPerWord = 6
+
+type Ranked = { readonly index: number; score: number }
+
+/**
+ * Orders texts so that each one adds the most to those before it; returns their indexes. `needs` is the index of a text
+ * that has to come first.
+ */
+export function* rankByGain(
+  contents: readonly Content[],
+  needs: readonly (number | undefined)[],
+): Work<readonly number[]> {
+  const covered = new Set<string>()
+  const isBefore = (one: Ranked, other: Ranked): boolean =>
+    one.score > other.score || (one.score === other.score && one.index < other.index)
+  const heap = new Heap<Ranked>(isBefore)
+  for (const [index, content] of contents.entries()) heap.push({ index, score: scoreContent(content, covered) })
+  const order: number[] = []
+  const ranked = new Set<number>()
+  for (let top = heap.pop(); top !== undefined; top = heap.pop()) {
+    const content = contents[top.index] as Content
+    const needed = needs[top.index]
+    const isReady = needed === undefined || ranked.has(needed)
+    const score = isReady ? Math.min(top.score, scoreContent(content, covered)) : top.score * 0.6
+    const next = heap.top
+    // Scores only fall, so a text that stays ahead of the next one's former score is the best.
+    if (next !== undefined && isBefore(next, { index: top.index, score })) heap.push({ index: top.index, score })
+    else {
+      order.push(top.index)
+      ranked.add(top.index)
+      for (const term of content.terms.keys()) covered.add(term)
+      yield charsPerWord * content.words
+    }
+  }
+  return order
+}
+
+function pieceFactor(piece: Piece): number {
+  const { kind, text, isPerson, isFromLongTurn } = piece
+  if (kind === 'output')
+    return /error|exception|failure|fatal|panic|failed/i.test(text) ? failedOutputFactor : kindFactors.output
+  const cues = findCues(text)
+  const isResult = cues.includes('outcome') || cues.includes('decision') || countMatches(1, text, referencePattern) > 0
+  return (
+    proseInterest(piece, cues) *
+    kindFactors[kind] *
+    (isPerson ? 1 : isResult ? assistantResultFactor : unnamedAssistantFactor) *
+    (isFromLongTurn ? longTurnFactor : 1) *
+    (reportedPattern.test(text) || hedgePattern.test(text) ? uncertainFactor : 1) *
+    (text.endsWith(':') ? introductionFactor : 1)
+  )
+}
+
+function proseInterest({ text, isAnswer }: Piece, cues: readonly Cue[]): number {
+  let interest =
+    1 +
+    0.9 * Math.min(2, countMatches(2, text, datePattern) + countMatches(2, text, foreignDatePattern)) +
+    0.3 * countMatches(2, text, numberPattern) +
+    0.5 * countMatches(3, text, referencePattern) +
+    0.4 * countMatches(3, text, namePattern) +
+    0.5 * countMatches(2, text, eventPattern)
+  if (firstPersonPattern.test(text) || foreignFirstPersonPattern.test(text)) interest += 0.3
+  if (identifierPattern.test(text)) interest += 0.3
+  if (isAnswer) interest += 1.2
+  for (const cue of cues) interest += cueWeights[cue]
+  return questionPattern.test(text) ? interest * questionFactor : interest
+}
