@@ -62,7 +62,12 @@ async function summariseWith(dialogue: RecordedDialogue, script: Script): Promis
   const model = openaiModel({ baseUrl: upstream.url, model: 'm', apiKey: 'sk-upkeep', sleep: async () => undefined })
   const clock = (): number => Date.UTC(2026, 1, 20)
   await using memory = await openRecordingMemory({ profile, model, clock })
-  await memory.append(key, [...dialogue.turns.map(toMessage), { role: 'assistant', content: 'Bye.' }])
+  // The last two messages are not summarised.
+  await memory.append(key, [
+    ...dialogue.turns.map(toMessage),
+    { role: 'user', content: 'Bye.' },
+    { role: 'assistant', content: 'Bye.' },
+  ])
   await memory.upkeep.whenIdle()
   const [summary] = await memory.upkeep.summaries(key)
   const degraded = memory.health().degraded.map(({ why }) => why)
