@@ -251,7 +251,8 @@ describe('findLosses', () => {
             prompt,
             target: { words: [0, maxWords] },
           })
-          for (const { why } of checked) expect(['empty', 'longer']).toContain(why)
+          // Words beside a value can only be wrong in a text that a model wrote.
+          for (const { why } of checked) expect(['empty', 'longer', 'misplaced']).toContain(why)
         }),
         { numRuns: 300 },
       )
