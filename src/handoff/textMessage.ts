@@ -9,7 +9,10 @@ const maxMessageChars = 200_000
 /** Message reduced to its author and its text, including the arguments of tool calls. */
 export type TextMessage = { readonly message: Pick<Message, 'id' | 'role' | 'name'>; readonly text: string }
 
-/** Converts messages to text, oldest first, without those of which a save kept nothing. The newest messages win if the conversation exceeds the limits. */
+/**
+ * Converts messages to text, oldest first, without those of which a save kept nothing. The newest messages win if the
+ * conversation exceeds the limits.
+ */
 export function toTextMessages(messages: readonly Message[]): readonly TextMessage[] {
   const found: TextMessage[] = []
   let remainingChars = maxConversationChars

@@ -55,8 +55,8 @@ const itemsFraction = 0.2
 const minLentFraction = 0.05
 
 /**
- * Selects lines: priority lines, recalled passages, the newest, those that match the question best, important items, then the lines that
- * add the most value per token. A name or word has a value once. The newest lines fill the rest.
+ * Selects lines: priority lines, recalled passages, the newest, those that match the question best, important items,
+ * then the lines that add the most value per token. A name or word has a value once. The newest lines fill the rest.
  */
 export function selectLines(conversation: ConversationLines, input: SelectionInput): LineSelection {
   const selector = new LineSelector(conversation, input)

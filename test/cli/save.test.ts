@@ -106,4 +106,28 @@ describe('threadkeep save', () => {
   for (const [args, message] of invalid)
     it(`invalid input prints one line and exits with 2: save ${args.join(' ')}`, async () =>
       expect(await run(['save', ...args])).toEqual({ code: 2, stdout: '', stderr: `threadkeep: ${message}\n` }))
+
+  verifies(
+    'H-04',
+    '--keep needed › of a long transcript › stores the needed lines, and restores what is asked',
+    async () => {
+      const turns = Array.from(
+        { length: 900 },
+        (_, index) => `User: Nothing much happened on day ${index}, it was as grey as ever.`,
+      )
+      turns[300] = 'User: Mel calls her two cats Oliver and Luna.'
+      const args = ['save', '--workspace', 'needed', '--keep']
+      const { code, stdout } = await run([...args, 'needed'], turns.join('\n'))
+      expect([code, /\nLeft out \d+ tokens of \d+ messages\.\n$/.test(stdout)]).toEqual([0, true])
+      const query = ['--budget', '1000', '--query', "What are Mel's pets called?"]
+      expect((await run(['restore', '--workspace', 'needed', ...query])).stdout).toContain('Oliver and Luna')
+      const all = await runJson([...args, 'all'], turns.join('\n'))
+      expect(all.leftOut).toBeUndefined()
+      const refused = await run([...args, 'most'], turns.join('\n'))
+      expect([refused.code === 0, refused.stderr.includes('keep is "most"; it must be one of all, needed')]).toEqual([
+        false,
+        true,
+      ])
+    },
+  )
 })

@@ -4,7 +4,7 @@ import { verifies } from '../requirements/verifies.ts'
 import { createHarness } from './harness.ts'
 
 const workspace = 'friends'
-const budget = 1_500
+const budget = 500
 const topics = [
   'the garden',
   'a new recipe',
@@ -31,7 +31,7 @@ const longConversation = (): readonly MessageInput[] =>
   Array.from({ length: 420 }, (_, index) => {
     const [name, content] = statements[index] ?? [
       index % 2 === 0 ? 'Mel' : 'Caro',
-      `${moods[index % 3]}, ${topics[index % 7]} number ${index}. Tell me more about ${topics[(index * 3) % 7]} when we meet.`,
+      `${moods[index % 3]}, ${topics[index % 7]} number ${index} of K-${index * 37}. Tell me more about ${topics[(index * 3) % 7]} when we meet.`,
     ]
     return { role: index % 2 === 0 ? 'user' : 'assistant', name, content }
   })

@@ -49,6 +49,32 @@ const text = 'User: The login page of billing-portal fails with E-4711.\nAssista
 
 describe('session tools', () => {
   verifies(
+    ['H-04', 'H-14'],
+    'save_session with keep: needed › tells what it left out, and restore_session answers',
+    async () => {
+      using folder = createTempFolder()
+      await using at = await createHarness({ settings: { budget: 600 } })
+      const { run } = createToolRunner(at, folder.path)
+      const messages = Array.from({ length: 200 }, (_, index) => ({
+        role: 'user',
+        content:
+          index === 50 ? 'Mel calls her two cats Oliver and Luna.' : `Nothing much on day ${index}, as grey as ever.`,
+      }))
+      const saved = await run('save_session', { messages, keep: 'needed' })
+      expect(saved.structured).toMatchObject({ leftOut: { messages: expect.any(Number), tokens: expect.any(Number) } })
+      expect(saved.text).toMatch(/^Saved as .*\nLeft out \d+ tokens of \d+ messages\.$/)
+      const restored = await run('restore_session', { tokenBudget: 500, query: "What are Mel's pets called?" })
+      expect(restored.text).toContain('Oliver and Luna')
+      const full = await run('save_session', { conversationContext: text })
+      const { sessionId } = full.structured as { sessionId: string }
+      await run('restore_session', { sessionId })
+      expect((await run('get_session', { sessionId })).text).toMatch(
+        /: 100 % similar in wording, 100 % of the names, numbers and constraints$/,
+      )
+    },
+  )
+
+  verifies(
     ['H-04', 'S-04'],
     'save, list, show, restore and delete sessions over the protocol',
     async () => {

@@ -22,23 +22,33 @@ export const handoff: readonly Row[] = [
     id: 'H-03',
     source,
     behaviour:
-      'Items are prioritised by recency, frequency, specificity, type and user marking (highest); optionally by embedding similarity to the current context.',
+      'Items are prioritised by recency, frequency, specificity, type and user marking (highest); optionally by embedding similarity to the current context. Failures and tasks that were settled later are omitted.',
     status: 'kept',
-    in: ['src/handoff/save/extract.ts', 'src/handoff/item.ts', 'src/handoff/save/draft.ts'],
+    in: [
+      'src/handoff/save/extract.ts',
+      'src/handoff/save/outcomes.ts',
+      'src/handoff/item.ts',
+      'src/handoff/save/draft.ts',
+    ],
   },
   {
     id: 'H-04',
     source,
     behaviour:
-      '`save_session`, `restore_session`, `list_sessions`, `get_session`, `delete_session` with the documented parameters and results; restore without an id uses the most recent session of the workspace. Settled: every call resolves to exactly one workspace (its argument, else the server\'s `--workspace`, else `default`), and ids of other workspaces are "not found".',
+      '`save_session`, `restore_session`, `list_sessions`, `get_session`, `delete_session` with the documented parameters and results; restore without an id uses the most recent session of the workspace; a save can keep only what is needed (`keep: needed`) and says what it left out. Settled: every call resolves to exactly one workspace (its argument, else the server\'s `--workspace`, else `default`), and ids of other workspaces are "not found".',
     status: 'kept',
-    in: ['src/handoff/handoff.ts', 'src/mcp/tools/sessions.ts', 'src/mcp/principal.ts'],
+    in: [
+      'src/handoff/handoff.ts',
+      'src/handoff/save/keepNeeded.ts',
+      'src/mcp/tools/sessions.ts',
+      'src/mcp/principal.ts',
+    ],
   },
   {
     id: 'H-05',
     source,
     behaviour:
-      'Restore fits the token budget: items ordered by priority, threshold 3, at most 50 items, file references resolved (unchanged, changed, missing), hierarchical summaries, the new session linked by `SESSION_CONTINUES`, the workspace state returned.',
+      'Restore fits the token budget: items ordered by priority, threshold 3, at most 50 items, passages that answer the query, no text twice, file references resolved (unchanged, changed, missing), hierarchical summaries, the new session linked by `SESSION_CONTINUES`, the workspace state returned.',
     status: 'kept',
     in: ['src/handoff/restore/restore.ts', 'src/handoff/render/render.ts', 'src/handoff/fileReferences.ts'],
   },
@@ -120,7 +130,7 @@ export const handoff: readonly Row[] = [
     id: 'H-14',
     source,
     behaviour:
-      'Preservation is measured (similarity and fact survival of restored against original), and weights adapt when a type averages under 0.8. Settled: weights are bounded and normalised.',
+      'Preservation is measured (similarity of wording and fact survival of restored against what could be shown), and weights adapt when a type averages under 0.8. Settled: weights are bounded and normalised.',
     status: 'kept',
     in: ['src/handoff/restore/preservation.ts'],
   },

@@ -92,8 +92,8 @@ export function renderHandoff(material: HandoffMaterial, options: RenderOptions)
 }
 
 /**
- * Places items that are in no message of the conversation: sent by a client, from a message that is too old, or left out
- * of a shortened message. Notes are listed; marked items and items of several lines become messages.
+ * Places items that are in no message of the conversation: sent by a client, from a message that is too old, or left
+ * out of a shortened message. Notes are listed; marked items and items of several lines become messages.
  */
 function placeExtraItems(
   items: readonly ContextItem[],

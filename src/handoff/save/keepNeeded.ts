@@ -13,8 +13,8 @@ import type { HandoffDeps } from '../settings.ts'
 import { textOf } from '../textMessage.ts'
 import { isClientItem } from './request.ts'
 
-// A save that keeps only what is needed stores every message, but of its text only the lines that a restore is likely to
-// show. Messages keep their places, so that derived rows still name their sources and forgetting one erases both.
+// A save that keeps only what is needed stores every message, but of its text only the lines that a restore is likely
+// to show. Messages keep their places, so that derived rows still name their sources and forgetting one erases both.
 
 /** Messages that are shortened by a save, and the tokens left out of them. */
 export type LeftOut = { readonly messages: number; readonly tokens: Tokens }

@@ -26,7 +26,7 @@ export function firstNewIndex(
   return Math.max(overlap > 1 || isDistinctiveAt(0) ? overlap : 0, isSameStart ? countRepeatedStart(stored, sent) : 0)
 }
 
-/** Applies `firstNewIndex` to messages. `knownHashes` are those of the first stored messages before their shortening. */
+/** Applies `firstNewIndex` to messages. `knownHashes` are those of the first stored messages before shortening. */
 export const indexOfFirstNewMessage = (
   stored: readonly Fingerprinted[],
   sent: readonly Fingerprinted[],

@@ -1,7 +1,7 @@
 import { splitFencedLines } from '../../text/fences.ts'
 
-// Outcomes of test runs and states of tasks. A later outcome replaces an earlier one: a failure is open only if no later
-// run has ended without it.
+// Outcomes of test runs and states of tasks. A later outcome replaces an earlier one: a failure is open only if no
+// later run has ended without it.
 
 /** Longer lines state no outcome. */
 const maxLineChars = 600

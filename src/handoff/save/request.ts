@@ -30,8 +30,8 @@ export type SaveRequest = {
   /** Session that this one continues. */
   readonly continues?: string
   /**
-   * `needed` stores only the lines of the messages that a restore is likely to show, not the full transcript. Default: as
-   * in the last save of the session, else `all`.
+   * `needed` stores only the lines of the messages that a restore is likely to show, not the full transcript. Default:
+   * as in the last save of the session, else `all`.
    */
   readonly keep?: Keep
 }
