@@ -18,16 +18,14 @@ const mergedPattern = /^ ?[!-/:-~]+\n*$/
  * `contraction` is its ending, such as 's, which is a piece of its own in cl100k_base.
  *
  * Byte pair encoding always does the merge of lowest rank. The tables hold all merges below some rank, so these are
- * done in their true order until only later ones are left, and each of those makes one token fewer.
+ * done in their true order until only later ones are left, and each of those makes one token fewer. o200k_base also
+ * ends a piece between a lower-case and an upper-case letter, but none of its merges in the tables joins the two.
  */
 export function countAfterFirstMerges(piece: string, contraction = ''): Tokens {
   if (piece.length + contraction.length > maxMergedCharacters || !mergedPattern.test(piece))
     return Number.POSITIVE_INFINITY
   const cl100kTokens = countMerged(piece, cl100kRanks) + countMerged(contraction, cl100kRanks)
-  // o200k_base also ends a piece between a lower-case and an upper-case letter.
-  const o200kPieces = `${piece}${contraction}`.split(/(?<=[a-z])(?=[A-Z])/)
-  const o200kTokens = o200kPieces.reduce((sum, part) => sum + countMerged(part, o200kRanks), 0)
-  return Math.max(cl100kTokens, o200kTokens)
+  return Math.max(cl100kTokens, countMerged(`${piece}${contraction}`, o200kRanks))
 }
 
 function countMerged(piece: string, ranks: ReadonlyMap<string, number>): Tokens {

@@ -5,6 +5,18 @@ const capitalize = (word: string): string => word.charAt(0).toUpperCase() + word
 const word = fc.constantFrom(...commonWords.keys(), 'zxqj', 'rhythm', 'forEach', 'HTTPServer', 'qqq', 'iPhone')
 const oneOf = (characters: string) => fc.constantFrom(...characters)
 
+/** A word made of parts of common ones, after a space, a symbol or nothing. */
+export const rareWord = fc
+  .tuple(
+    fc.constantFrom('', ' ', '.', '_', '(', "'", ';\n/', ')\n/('),
+    fc.array(fc.tuple(word, fc.nat({ max: 6 }), fc.integer({ min: 2, max: 5 })), { minLength: 1, maxLength: 4 }),
+    fc.constantFrom('', '', "'s", "'ll", '.', '\n'),
+  )
+  .map(([before, parts, after]) => {
+    const letters = parts.map(([text, from, length]) => text.slice(from, from + length))
+    return `${before}${letters.join('')}${after}`
+  })
+
 /** Fragments at whose boundaries tokenizers differ. */
 const fragments = [
   word,

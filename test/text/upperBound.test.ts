@@ -7,7 +7,7 @@ import { commonWords, symbolTokens, upperBound } from '../../src/text/upperBound
 import { countBpeTokens, createRankIndex, toByteString } from '../../src/tokenizers/bytePairs.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { hostileText, measureCpu, megabytes, wordWithNeighbours } from './hostileTexts.ts'
+import { hostileText, measureCpu, megabytes, rareWord, wordWithNeighbours } from './hostileTexts.ts'
 
 const exact = [await exactTokenizer('cl100k_base'), await exactTokenizer('o200k_base')]
 const maxExactCount = (text: string): number => Math.max(...exact.map((tokenizer) => tokenizer.count(text)))
@@ -92,6 +92,7 @@ describe('assumptions of the upper bound hold in both rank tables', () => {
       // The pieces that are merged have no other characters, so other tokens cannot take part.
       expect(known.some((token) => /[^ -~\n]/.test(token))).toBe(false)
     }
+    expect(o200kMerges).not.toMatch(/[a-z][A-Z]/)
   })
 
   it('up to 3 digits, 79 spaces and 10 line ends are one token', () => {
@@ -120,6 +121,15 @@ describe('upperBound', () => {
         expect(upperBound.count(text)).toBeGreaterThanOrEqual(maxExactCount(text))
       }),
       { numRuns: 10_000 },
+    )
+  })
+
+  verifies('X-01', 'is never below the exact count for rare words', () => {
+    fc.assert(
+      fc.property(rareWord, (text) => {
+        expect(upperBound.count(text)).toBeGreaterThanOrEqual(maxExactCount(text))
+      }),
+      { numRuns: 10_000, examples: [["'therng"], ['ritys'], [' ractiaind'], [' ronameel']] },
     )
   })
 
