@@ -30,6 +30,9 @@ const acknowledgement =
 /** Refers to the turn before it. */
 const followUp =
   /^\W{0,9}(?:and|but|or|also|then|what about|how about|und|aber|et|mais|y|pero|mas|maar)\b|\b(?:it|that|this|these|those|they|them|one|ones|das|dies|es|cela|eso|isso|dat)\b/i
+/** Asks to go on with the turn before it. */
+const continuation =
+  /^\W{0,9}(?:go on|continue|proceed|carry on|keep going|more|tell me more|do (?:it|that|so)|weiter)\b/i
 
 /** Of a longer turn, such as a pasted text with a question, the beginning and the end are searched for. */
 const maxEndCharacters = 2_000
@@ -58,19 +61,29 @@ export function findSubject(turn: string): string {
 function searchTextsOf(question: string, recent: readonly Message[]): readonly SearchText[] {
   const text = findSubject(question)
   if (isBlank(text)) return []
-  const isFollowUp = isQuestion(question) && followUp.test(text) && extractTerms(text).length < minStatementTerms
-  const before = isFollowUp ? findTurnBefore(question, recent) : undefined
+  const before = refersBack(question, text) ? findSubjectBefore(question, recent) : undefined
   return before === undefined
     ? [{ text, weight: 1 }]
     : [
         { text, weight: 1 },
-        { text: `${before.content} ${text}`, weight: earlierTurnWeight },
+        { text: `${text} ${before}`, weight: earlierTurnWeight },
       ]
 }
 
-/** Finds the turn of the user before the question, which may itself be the newest stored one. */
-function findTurnBefore(question: string, recent: readonly Message[]): Message | undefined {
-  return recent.findLast(({ role, content }) => role === 'user' && !isBlank(content) && content !== question)
+/** True if a turn is short and means something only together with an earlier one. */
+const refersBack = (turn: string, subject: string): boolean =>
+  ((isQuestion(turn) && followUp.test(subject)) || continuation.test(subject)) &&
+  extractTerms(subject).length < minStatementTerms
+
+/** Finds the subject of the newest turn of the user before the question that does not itself refer back. */
+function findSubjectBefore(question: string, recent: readonly Message[]): string | undefined {
+  for (const { role, content } of recent.toReversed()) {
+    // The question may be stored as the newest turn.
+    if (role !== 'user' || content === question) continue
+    const subject = findSubject(content)
+    if (!isBlank(subject) && !refersBack(content, subject)) return subject
+  }
+  return undefined
 }
 
 /**

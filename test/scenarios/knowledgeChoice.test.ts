@@ -110,14 +110,15 @@ describe('knowledge of a tenant with 25 policies', () => {
     ])
   })
 
-  verifies('K-01', 'a short question that refers to the turn before › is shown what that turn asked for', async () => {
+  verifies('K-01', 'a short turn that refers to an earlier one › is shown what that asked for', async () => {
     await using memory = await openWithPolicies('thread')
-    const [first, second] = ['Do you have gift cards?', 'And how long are they valid?']
-    expect(await askNew(memory, 'one', first, second)).toContain('gift cards')
-    expect(await askNew(memory, 'two', 'Is there a warranty on the blender?', 'And how long is it?')).toContain(
-      'warranty',
-    )
-    expect(await askNew(memory, 'three', 'And how long is it?')).not.toContain('warranty')
+    const [cards, valid] = ['Do you have gift cards?', 'And how long are they valid?']
+    const [warranty, duration] = ['Is there a warranty on the blender?', 'And how long is it?']
+    expect(await askNew(memory, 'one', cards, valid)).toContain('gift cards')
+    expect(await askNew(memory, 'two', warranty, duration)).toContain('warranty')
+    expect(await askNew(memory, 'three', warranty, duration, 'Tell me more.')).toContain('warranty')
+    expect(await askNew(memory, 'four', duration)).not.toContain('warranty')
+    expect(await askNew(memory, 'five', warranty, duration, farewell)).toEqual([])
   })
 
   verifies('K-01', 'without a question › is shown by confidence', async () => {
