@@ -267,11 +267,10 @@ export const isVisible = ({ scopes }: Profile, from: Origin): boolean =>
 export const maxPassages = 4
 
 /**
- * True if the passage itself matches the question by a word or a related word, not only its neighbours, and scores at
- * least half as high as the best.
+ * True if the passage itself matches the question, not only its neighbours, and scores at least half as high as the
+ * best.
  */
-const isRelevant = ({ score, why }: IndexHit, best: IndexHit): boolean =>
-  ((why.words ?? 0) > 0 || (why.related ?? 0) > 0) && 2 * score >= best.score
+const isRelevant = ({ score, why }: IndexHit, best: IndexHit): boolean => why.words !== 0 && 2 * score >= best.score
 
 /**
  * Converts search hits in files to knowledge entries without a key, which render as `[handbook.pdf] …`. The id has a

@@ -12,13 +12,16 @@ import { createMemory, key, putDerived } from './harness.ts'
 const hits = (...reasons: readonly IndexHit['why'][]): IndexHit[] =>
   reasons.map((why, at) => ({ key, entry: { id: `k${at}` } as DerivedEntry, score: 1, why }))
 const matchesOf = (...reasons: readonly IndexHit['why'][]): string[] =>
-  findMatches(hits(...reasons)).map(({ entry }) => entry.id)
+  findMatches(hits(...reasons), true).map(({ entry }) => entry.id)
 
 describe('findMatches', () => {
   verifies('K-01', 'returns hits by a word or a related word, and similar ones only beside them', () => {
     expect(matchesOf({ words: 0.4 }, { related: 0.2 }, { nearby: 1 }, { similar: 0.1 })).toEqual(['k0', 'k1', 'k3'])
     expect(matchesOf({ words: 0, related: 0, similar: 0.9 }, { similar: 0.5 })).toEqual([])
     expect(matchesOf()).toEqual([])
+    expect(findMatches(hits({ related: 1, similar: 1 }, { words: 1 }), false).map(({ entry }) => entry.id)).toEqual([
+      'k1',
+    ])
   })
 
   verifies('K-01', 'returns hits by meaning alone that stand out, whatever the scale of the embedder', () => {
@@ -37,6 +40,8 @@ describe('findSubject', () => {
     ['Thanks, that is all', ''],
     ['ok great, that works', ''],
     ['No, thanks.', ''],
+    ['Tschüss!', ''],
+    ['Merci, au revoir !', ''],
     ['Hi, when does my parcel arrive?', 'hi when does my parcel arrive'],
     ['No refund yet', 'no refund yet'],
     ['Good morning, the parcel is wet. Have a very nice day', 'the parcel is wet'],

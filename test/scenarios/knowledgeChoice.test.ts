@@ -3,7 +3,7 @@ import type { Knowledge } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import type { LedgerLine } from '../../src/domain/ledger.ts'
 import { noExpiry } from '../../src/domain/session.ts'
-import { type Memory, openMemory, profiles } from '../../src/index.ts'
+import { type Memory, type MemoryOptions, openMemory, profiles } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { replyWith, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -18,8 +18,8 @@ const day = 24 * 3_600_000
 const start = Date.UTC(2026, 2, 2, 9)
 
 /** Opens a memory that knows all policies. */
-async function openWithPolicies(profile: (typeof profileNames)[number]): Promise<Memory> {
-  const memory = await openMemory({ profile, store: `sqlite:${fresh()}`, clock: () => start })
+async function openWithPolicies(profile: (typeof profileNames)[number], options: MemoryOptions = {}): Promise<Memory> {
+  const memory = await openMemory({ profile, store: `sqlite:${fresh()}`, clock: () => start, ...options })
   for (const { key, value } of policyQuestions) await memory.remember('acme', { category: 'domain', key, value })
   return memory
 }
@@ -88,6 +88,8 @@ describe('knowledge of a tenant with 25 policies', () => {
       'Thanks a lot for your help, have a nice day',
       'Can you help me please?',
       'What is the weather like in Paris today?',
+      'Merci, au revoir !',
+      'Quelle est la capitale du Pérou ?',
       '???',
     ]
     const shown = await Promise.all(turns.map(async (turn, at) => [turn, await askNew(memory, `s${at}`, turn)]))
@@ -110,14 +112,34 @@ describe('knowledge of a tenant with 25 policies', () => {
     ])
   })
 
-  verifies('K-01', 'a short question that refers to the turn before › is shown what that turn asked for', async () => {
+  verifies('K-01', 'a short turn that refers to an earlier one › is shown what that asked for', async () => {
     await using memory = await openWithPolicies('thread')
-    const [first, second] = ['Do you have gift cards?', 'And how long are they valid?']
-    expect(await askNew(memory, 'one', first, second)).toContain('gift cards')
-    expect(await askNew(memory, 'two', 'Is there a warranty on the blender?', 'And how long is it?')).toContain(
-      'warranty',
-    )
-    expect(await askNew(memory, 'three', 'And how long is it?')).not.toContain('warranty')
+    const [cards, valid] = ['Do you have gift cards?', 'And how long are they valid?']
+    const [warranty, duration] = ['Is there a warranty on the blender?', 'And how long is it?']
+    expect(await askNew(memory, 'one', cards, valid)).toContain('gift cards')
+    expect(await askNew(memory, 'two', warranty, duration)).toContain('warranty')
+    expect(await askNew(memory, 'three', warranty, duration, 'Tell me more.')).toContain('warranty')
+    expect(await askNew(memory, 'four', duration)).not.toContain('warranty')
+    expect(await askNew(memory, 'five', warranty, duration, farewell)).toEqual([])
+  })
+
+  verifies('K-01', 'with an embedder › is also shown to a question in another language', async () => {
+    const topics = ['warrant', 'refund', 'track']
+    const translations: Readonly<Record<string, string>> = {
+      garantie: 'warrant',
+      remboursement: 'refund',
+      colis: 'track',
+    }
+    const embed = (text: string): Float32Array => {
+      const english = text.toLowerCase().replace(/[a-z]+/g, (word) => translations[word] ?? word)
+      return Float32Array.from([1, ...topics.map((topic) => (english.includes(topic) ? 2 : 0))])
+    }
+    const embedder = { name: 'topics', embed: async (texts: readonly string[]) => texts.map(embed) }
+    await using memory = await openWithPolicies('support', { embedder })
+    await memory.embeddingProgress({ settled: true })
+    expect(await askNew(memory, 'one', 'Quelle est la garantie ?')).toEqual(['warranty'])
+    expect(await askNew(memory, 'two', 'Quand vient le remboursement ?')).toEqual(['refunds'])
+    expect(await askNew(memory, 'three', 'Quelle est la capitale du Pérou ?')).toEqual([])
   })
 
   verifies('K-01', 'without a question › is shown by confidence', async () => {
