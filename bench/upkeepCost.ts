@@ -2,20 +2,35 @@
 
 import type { DatasetConversation } from '../src/evaluation/dataset.ts'
 import { createUpkeep, type Model, openMemory, type profiles } from '../src/index.ts'
+import { summarise } from '../src/upkeep/summarise/summarise.ts'
 import { flags, loadDataset } from './datasets.ts'
 
 type ProfileName = keyof typeof profiles
 type Cost = { turns: number; tokens: number; compactions: number; modelCalls: number; elapsedMs: number }
 
-/** Replies that pass no verification and hold no facts: only the number of calls counts. */
+/** Model that counts its calls. It answers with an excerpt, so that its summaries are accepted, and without facts. */
 function countingModel(cost: Cost): Model {
   return {
     name: 'counting',
-    async *reply() {
+    async *reply({ messages: [system, prompt] }) {
       cost.modelCalls++
+      const words = Number(/Word count target: (\d+)/.exec(system?.content ?? '')?.[1] ?? 0)
+      if (words > 0) yield `${excerpt(prompt?.content ?? '', words)}\n\nIMPORTANT DATA\n`
       yield '{}'
     },
   }
+}
+
+function excerpt(prompt: string, words: number): string {
+  const lines = Array.from(prompt.matchAll(/<memory>\n([\s\S]*?)\n<\/memory>/g), ([, data = '']) => data.split('\n'))
+  const messages = lines.flat().map((content, index) => ({
+    id: `m${index + 1}`,
+    sequence: index + 1,
+    at: 0,
+    role: 'user' as const,
+    content: content.replace(/^(?:user|assistant): /, ''),
+  }))
+  return summarise(messages, undefined, { words: [words, words + 50] }).text
 }
 
 const maxTurns = Number(flags.limit ?? 40)

@@ -5,8 +5,8 @@ await using memory = await openMemory({ profile: 'summary' })
 const userMessages = [
   'I prefer dark mode. My password is hunter22.',
   'The key finding is that bees sleep. See https://example.com/bees.',
-  'Never deploy on Fridays.',
   'Actually I prefer light mode now.',
+  'Never deploy on Fridays.',
 ]
 const longReply = `Noted. ${'Bees are a wide field, and there is much more to say about them. '.repeat(60)}`
 for (const content of userMessages)

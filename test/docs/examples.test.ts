@@ -43,7 +43,7 @@ describe('examples', () => {
   it('upkeep.ts summarises old messages and extracts facts', async () => {
     const { code, stdout, stderr } = await startProgram('examples/upkeep.ts', []).result
     expect([code, stderr]).toEqual([0, ''])
-    expect(stdout).toMatch(/^Summary 1 covers 7 messages\. Context: \d+ of 3000 tokens\.$/m)
+    expect(stdout).toMatch(/^Summary 1 covers 6 messages\. Context: \d+ of 3000 tokens\.$/m)
     expect(stdout).toContain('Preferences: {"theme":"light"}\nFacts: bees sleep\nSources: https://example.com/bees\n')
     expect(stdout).toContain('Stored: I prefer dark mode. My password is ⟨secret:…⟩.\n')
   })

@@ -60,7 +60,8 @@ describe('forget by text', () => {
   verifies('X-05', 'also deletes quarantined entries', async () => {
     const file = fresh()
     const store = sqliteStore(file, { onWarning: () => undefined })
-    const memory = await openMemory({ store })
+    // Upkeep would have read the message before it is damaged.
+    const memory = await openMemory({ store, upkeep: false })
     await memory.append('acme:ann', [hello, { role: 'user', content: 'second' }])
     const database = new DatabaseSync(file)
     database.exec('UPDATE message SET sum = 1 WHERE sequence = 1')

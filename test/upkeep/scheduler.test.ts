@@ -58,6 +58,25 @@ async function putNotes(store: Store, notes: Partial<UpkeepNotes>): Promise<void
   await store.commit({ key: of, at: start, epoch, base, append: [], put: [entry], drop: [], expiresAt })
 }
 
+describe('a compaction', () => {
+  verifies('K-04', 'before the results of a tool call that takes most of the text › waits for the reply', async () => {
+    await using memory = await openMemory({ profile: 'summary' })
+    const call = (id: string) => ({ id, type: 'function' as const, function: { name: 'read', arguments: '{}' } })
+    const page = 'The harbour was built in 1904 by the town. '.repeat(200)
+    await memory.append(key, [
+      turn(1),
+      { role: 'assistant', content: '', tool_calls: [call('c1'), call('c2')] },
+      { role: 'tool', tool_call_id: 'c1', content: page },
+      { role: 'tool', tool_call_id: 'c2', content: page },
+    ])
+    await memory.upkeep.whenIdle()
+    expect(await memory.upkeep.summaries(key)).toEqual([])
+    await memory.append(key, [turn(2), turn(3)])
+    await memory.upkeep.whenIdle()
+    expect((await memory.upkeep.summaries(key)).map(({ covers }) => covers)).toEqual([[1, 4]])
+  })
+})
+
 describe('a lease', () => {
   for (const [origin, ahead, summarised] of [
     ['of another active process', 60_000, false],
