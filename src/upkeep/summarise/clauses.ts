@@ -7,7 +7,7 @@ export type Clause = {
   readonly text: string
   /** Stems of the content words, without numbers and words that every summary uses. */
   readonly terms: ReadonlySet<string>
-  /** Lower-case capitalised words: names, and the first word of a sentence. */
+  /** Capitalised words in lower case: names, and the first word of a sentence. */
   readonly names: ReadonlySet<string>
   readonly values: readonly Value[]
   /** Number of the sentence, counted through the whole text. */
@@ -45,29 +45,30 @@ export function splitClauses(text: string): readonly Clause[] {
     const cuts = Array.from(sentence.matchAll(boundary), (match) => from + match.index).filter(
       (at) => !own.some(({ start, end }) => start < at && at < end),
     )
-    return [from, ...cuts].flatMap((start, at) => {
-      const end = cuts[at] ?? to
-      const part = text.slice(start, end)
-      return /[\p{L}\p{N}]/u.test(part)
-        ? [
-            createClause(
-              part,
-              own.filter((value) => value.start >= start && value.start < end),
-              index,
-            ),
-          ]
-        : []
-    })
+    return [from, ...cuts]
+      .map((start, at) => createClause(text, start, cuts[at] ?? to, own, index))
+      .filter((clause) => /[\p{L}\p{N}]/u.test(clause.text))
   })
 }
 
-const createClause = (text: string, values: readonly Value[], sentence: number): Clause => ({
-  text,
-  terms: new Set(contentTerms(text)),
-  names: new Set(Array.from(text.matchAll(capitalised), ({ 0: name }) => name.toLowerCase())),
-  values,
-  sentence,
-})
+function createClause(text: string, start: number, end: number, all: readonly Value[], sentence: number): Clause {
+  const values = all.filter((value) => value.start >= start && value.start < end)
+  const withoutValues = (hidden: readonly Value[]): string => {
+    let result = text.slice(start, end)
+    for (const value of hidden) {
+      const [from, to] = [value.start - start, Math.min(value.end, end) - start]
+      result = result.slice(0, from) + ' '.repeat(to - from) + result.slice(to)
+    }
+    return result
+  }
+  return {
+    text: text.slice(start, end),
+    terms: new Set(contentTerms(withoutValues(values.filter(({ kind }) => kind !== 'weekday')))),
+    names: new Set(Array.from(withoutValues(values).matchAll(capitalised), ({ 0: name }) => name.toLowerCase())),
+    values,
+    sentence,
+  }
+}
 
 type SentenceSpan = { readonly start: number; end: number; readonly values: Value[] }
 
