@@ -39,27 +39,35 @@ const capitalised = /(?<![\p{L}\p{N}_])\p{Lu}[\p{L}\p{M}]{1,40}/gu
 
 /** Splits a text into clauses. A boundary inside a date or number does not count. */
 export function splitClauses(text: string): readonly Clause[] {
-  const values = findValues(text)
-  return joinSentences(text, values).flatMap(({ start: from, end: to, values: own }, index) => {
-    const sentence = text.slice(from, to)
-    const cuts = Array.from(sentence.matchAll(boundary), (match) => from + match.index).filter(
-      (at) => !own.some(({ start, end }) => start < at && at < end),
-    )
-    return [from, ...cuts]
-      .map((start, at) => createClause(text, start, cuts[at] ?? to, own, index))
-      .filter((clause) => /[\p{L}\p{N}]/u.test(clause.text))
-  })
+  const clauses: Clause[] = []
+  for (const [index, { start, end, values }] of joinSentences(text, findValues(text)).entries()) {
+    let [from, next, covered] = [start, 0, 0]
+    const close = (to: number): void => {
+      const first = next
+      while (next < values.length && (values[next] as Value).start < to) next++
+      const clause = createClause(text, from, to, values.slice(first, next), index)
+      if (/[\p{L}\p{N}]/u.test(clause.text)) clauses.push(clause)
+      from = to
+    }
+    for (const match of text.slice(start, end).matchAll(boundary)) {
+      const at = start + match.index
+      while (covered < values.length && (values[covered] as Value).end <= at) covered++
+      if ((values[covered]?.start ?? end) >= at) close(at)
+    }
+    close(end)
+  }
+  return clauses
 }
 
-function createClause(text: string, start: number, end: number, all: readonly Value[], sentence: number): Clause {
-  const values = all.filter((value) => value.start >= start && value.start < end)
+function createClause(text: string, start: number, end: number, values: readonly Value[], sentence: number): Clause {
   const withoutValues = (hidden: readonly Value[]): string => {
-    let result = text.slice(start, end)
+    const parts: string[] = []
+    let from = start
     for (const value of hidden) {
-      const [from, to] = [value.start - start, Math.min(value.end, end) - start]
-      result = result.slice(0, from) + ' '.repeat(to - from) + result.slice(to)
+      if (value.start >= from) parts.push(text.slice(from, value.start))
+      from = Math.min(value.end, end)
     }
-    return result
+    return [...parts, text.slice(from, end)].join(' ')
   }
   return {
     text: text.slice(start, end),
