@@ -231,10 +231,8 @@ function findContentFault(
   const said = clauses.length === 0 ? new Set<string>() : new Set(clauses.flatMap(({ terms }) => [...terms]))
   const own = [...new Set(contentTerms(withoutNames(text)))]
   const known = own.filter((term) => said.has(term) || words.has(term) || names.has(term))
-  const needed = Math.min(
-    maxNeededTerms,
-    Math.ceil(minContentShare * contentTerms(withoutNames(baseline)).filter((term) => salient.has(term)).length),
-  )
+  const shown = new Set(contentTerms(withoutNames(baseline)).filter((term) => salient.has(term)))
+  const needed = Math.min(maxNeededTerms, shown.size, Math.max(1, Math.floor(minContentShare * shown.size)))
   if (own.filter((term) => salient.has(term)).length < needed)
     return { why: 'no content', detail: 'it says too little of what was said' }
   const isForeign = own.length >= minJudgedTerms && known.length < minKnownShare * own.length

@@ -39,7 +39,16 @@ export const relevance: readonly Row[] = [
     source,
     behaviour:
       'A faithful model summary is accepted, after trimming, repair or one more request; an unfaithful or empty one never is.',
-    status: 'planned',
+    status: 'kept',
+    in: [
+      'src/upkeep/verify.ts',
+      'src/upkeep/draft.ts',
+      'src/upkeep/prompts.ts',
+      'src/upkeep/summarise/modelText.ts',
+      'src/upkeep/summarise/claims.ts',
+      'src/upkeep/summarise/contradictions.ts',
+      'src/text/values.ts',
+    ],
   },
   {
     id: 'K-06',

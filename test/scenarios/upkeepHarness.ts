@@ -76,7 +76,7 @@ export function correctSummary(request: RecordedRequest): string {
 }
 
 /** Shorter starts of messages say nothing. */
-const minStartWords = 9
+const minStartWords = 16
 
 /**
  * Builds the summary that a correct model would write: the previous summary, then every rule, address and decision, then the

@@ -9,9 +9,14 @@ import { compactJson, repairJson } from '../../src/text/json.ts'
 import { findSecrets } from '../../src/text/secrets.ts'
 import { selectSentences } from '../../src/text/selectSentences.ts'
 import { isQuestion, splitSentences } from '../../src/text/sentences.ts'
+import { findValues } from '../../src/text/values.ts'
 import { extractTerms, isStopword, splitWords, stem } from '../../src/text/words.ts'
 import { extractFacts } from '../../src/upkeep/extract/extract.ts'
+import { findClaimFaults } from '../../src/upkeep/summarise/claims.ts'
+import { cleanModelText } from '../../src/upkeep/summarise/modelText.ts'
+import { indexSource } from '../../src/upkeep/summarise/sourceIndex.ts'
 import { summarise } from '../../src/upkeep/summarise/summarise.ts'
+import { runSync } from '../../src/upkeep/work.ts'
 import { measureCpu } from './hostileTexts.ts'
 
 const megabyte = 1_000_000
@@ -79,6 +84,15 @@ const functions: Readonly<Record<string, (text: string) => unknown>> = {
 const interpreters: Readonly<Record<string, (text: string) => unknown>> = {
   findSecrets,
   anchorsIn: findAnchors,
+  findValues,
+  cleanModelText,
+  findClaimFaults: (text) =>
+    runSync(
+      findClaimFaults(
+        'Not 7 of 300.',
+        runSync(indexSource([{ id: 'm1', sequence: 1, role: 'user', content: text, at: 0 }], 'a 5')),
+      ),
+    ),
   repairJson,
   extractFacts: (text) => extractFacts([{ id: 'm1', role: 'user', content: text, at: 0 }]),
   summarise: (text) =>

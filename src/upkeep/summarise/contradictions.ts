@@ -6,7 +6,7 @@ import { type Clause, contentTerms, isNegated, isRestricted } from './valueClaus
 
 /** Contexts in which the source has each value or name of one kind. */
 type Contexts = Map<string, Context[]>
-type Context = Pick<SourceClause, 'context' | 'wideContext'>
+type Context = Pick<SourceClause, 'text' | 'context' | 'wideContext'>
 
 /** Kind of a value; only values of one kind can be confused. */
 const groupOf = ({ kind, dimension, digits }: Value): string =>
@@ -86,7 +86,9 @@ function isWrongValue(
     const shared = sharedWords(words, [other], token)
     if (!isConnected) return shared.length >= minShared
     const hasName = shared.some((word) => names.has(word) && !ownShared.includes(word))
-    const isSameSentence = own.some(({ wideContext }) => other.wideContext === wideContext)
+    const isSameSentence = own.some(
+      ({ text, wideContext }) => other.wideContext === wideContext && !comparison.test(text),
+    )
     if (isSameSentence && ownShared.length === 0) return shared.length >= 2 || hasName
     return hasName && ownShared.every((word) => shared.includes(word))
   }

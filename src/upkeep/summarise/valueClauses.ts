@@ -7,7 +7,7 @@ export type Clause = {
   readonly text: string
   /** Stems of the content words, without numbers and words that every summary uses. */
   readonly terms: ReadonlySet<string>
-  /** Lower-case capitalised words: names, and the first word of a sentence. */
+  /** Capitalised words in lower case: names, and the first word of a sentence. */
   readonly names: ReadonlySet<string>
   readonly values: readonly Value[]
   /** Number of the sentence, counted through the whole text. */
@@ -39,35 +39,44 @@ const capitalised = /(?<![\p{L}\p{N}_])\p{Lu}[\p{L}\p{M}]{1,40}/gu
 
 /** Splits a text into clauses. A boundary inside a date or number does not count. */
 export function splitClauses(text: string): readonly Clause[] {
-  const values = findValues(text)
-  return joinSentences(text, values).flatMap(({ start: from, end: to, values: own }, index) => {
-    const sentence = text.slice(from, to)
-    const cuts = Array.from(sentence.matchAll(boundary), (match) => from + match.index).filter(
-      (at) => !own.some(({ start, end }) => start < at && at < end),
-    )
-    return [from, ...cuts].flatMap((start, at) => {
-      const end = cuts[at] ?? to
-      const part = text.slice(start, end)
-      return /[\p{L}\p{N}]/u.test(part)
-        ? [
-            createClause(
-              part,
-              own.filter((value) => value.start >= start && value.start < end),
-              index,
-            ),
-          ]
-        : []
-    })
-  })
+  const clauses: Clause[] = []
+  for (const [index, { start, end, values }] of joinSentences(text, findValues(text)).entries()) {
+    let [from, next, covered] = [start, 0, 0]
+    const close = (to: number): void => {
+      const first = next
+      while (next < values.length && (values[next] as Value).start < to) next++
+      const clause = createClause(text, from, to, values.slice(first, next), index)
+      if (/[\p{L}\p{N}]/u.test(clause.text)) clauses.push(clause)
+      from = to
+    }
+    for (const match of text.slice(start, end).matchAll(boundary)) {
+      const at = start + match.index
+      while (covered < values.length && (values[covered] as Value).end <= at) covered++
+      if ((values[covered]?.start ?? end) >= at) close(at)
+    }
+    close(end)
+  }
+  return clauses
 }
 
-const createClause = (text: string, values: readonly Value[], sentence: number): Clause => ({
-  text,
-  terms: new Set(contentTerms(text)),
-  names: new Set(Array.from(text.matchAll(capitalised), ({ 0: name }) => name.toLowerCase())),
-  values,
-  sentence,
-})
+function createClause(text: string, start: number, end: number, values: readonly Value[], sentence: number): Clause {
+  const withoutValues = (hidden: readonly Value[]): string => {
+    const parts: string[] = []
+    let from = start
+    for (const value of hidden) {
+      if (value.start >= from) parts.push(text.slice(from, value.start))
+      from = Math.min(value.end, end)
+    }
+    return [...parts, text.slice(from, end)].join(' ')
+  }
+  return {
+    text: text.slice(start, end),
+    terms: new Set(contentTerms(withoutValues(values.filter(({ kind }) => kind !== 'weekday')))),
+    names: new Set(Array.from(withoutValues(values).matchAll(capitalised), ({ 0: name }) => name.toLowerCase())),
+    values,
+    sentence,
+  }
+}
 
 type SentenceSpan = { readonly start: number; end: number; readonly values: Value[] }
 

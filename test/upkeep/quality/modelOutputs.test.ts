@@ -17,6 +17,7 @@ import { bloodPressure, kitchen } from './modelOutputs/health.ts'
 import { lisbonTrip, summerParty } from './modelOutputs/planning.ts'
 import type { ModelOutput, RecordedDialogue } from './modelOutputs/recorded.ts'
 import { brokenMachine, factura } from './modelOutputs/support.ts'
+import { hiring } from './modelOutputs/work.ts'
 
 const dialogues = [
   brokenMachine,
@@ -29,6 +30,7 @@ const dialogues = [
   kitchen,
   umzug,
   anniversaire,
+  hiring,
 ]
 const key = 'acme:ann'
 const maxWords = 120
