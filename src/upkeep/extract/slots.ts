@@ -371,7 +371,7 @@ export function findRelatives(clause: Clause, rules: LanguageRules): readonly Te
   for (const match of clause.folded.matchAll(slots.related)) {
     const { relation = '' } = match.groups ?? {}
     const [from, limit] = match.indices?.groups?.who ?? [0, 0]
-    const [who = ''] = /^\p{Lu}[\p{L}'’-]+(?: \p{Lu}[\p{L}'’-]+)?/u.exec(clause.text.slice(from, limit)) ?? []
+    const [who = ''] = /^\p{Lu}[\p{L}-]+(?: \p{Lu}[\p{L}-]+)?/u.exec(clause.text.slice(from, limit)) ?? []
     const to = from + who.length
     const name = slots.relations.find(([, pattern]) => pattern.test(relation))?.[0]
     if (name === undefined || who === '') continue
