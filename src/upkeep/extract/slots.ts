@@ -136,12 +136,16 @@ const identifierOnly = /^["'`]?[\w./:@#-]*\d[\w./:@#-]*["'`]?[.!]?$/
 const weekday =
   /\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miercoles|jueves|viernes|sabado|domingo|segunda|terca|quarta|quinta|sexta|(?:maan|dins|woens|donder|vrij|zater|zon)dag|tomorrow|tonight|noon|midnight)\b/i
 
+/** A password is no fact unless the user asks to remember it. */
+const maskedSecret = /^⟨secret:/
+
 /** True if a value has a name, a date, an amount or a code. */
 const isDefinite = (value: string, { capitalsAreNames }: LanguageRules, isKnown: boolean): boolean =>
-  /\d/.test(value) ||
-  identifier.test(value) ||
-  weekday.test(foldText(value)) ||
-  ((capitalsAreNames || isKnown) && /(?:^|[\s("“])\p{Lu}\p{L}/u.test(value))
+  !maskedSecret.test(value) &&
+  (/\d/.test(value) ||
+    identifier.test(value) ||
+    weekday.test(foldText(value)) ||
+    ((capitalsAreNames || isKnown) && /(?:^|[\s("“])\p{Lu}\p{L}/u.test(value)))
 
 /** Finds `my order number is BK-20418`: an attribute of the user or of the project and its value. */
 export function findOwned(clause: Clause, rules: LanguageRules): TextFact | undefined {
