@@ -24,7 +24,13 @@ export const relevance: readonly Row[] = [
     source,
     behaviour:
       'A new value for the same slot supersedes the old one, for facts, preferences and decisions alike. Quoted, pasted and reported speech yields no facts.',
-    status: 'planned',
+    status: 'kept',
+    in: [
+      'src/upkeep/extract/slots.ts',
+      'src/upkeep/extract/merge.ts',
+      'src/upkeep/extract/ownText.ts',
+      'src/upkeep/remind.ts',
+    ],
   },
   {
     id: 'K-04',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { currentFacts } from './factHelpers.ts'
+import { currentFacts } from './conversationFacts.ts'
 
 type Case = readonly [texts: readonly string[], expected: readonly string[]]
 
@@ -70,7 +70,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       ['allergy.cacahuetes: Soy alérgica a los cacahuetes', 'allergy.latex: soy alérgica al látex'],
     ],
     [['Respuestas de menos de 100 palabras, por favor'], ['length: Respuestas de menos de 100 palabras']],
-    [['No uses puntos y coma'], ['constraints.puntos_y_coma: No uses puntos y coma']],
+    [['No uses puntos y coma'], ['constraints.puntos_coma: No uses puntos y coma']],
     [['Me llamo Lucía'], ['name: Lucía']],
     [['Mi mujer se llama Ana'], ['wife: Mi mujer se llama Ana']],
     [['Si viviera en Roma', '¿Puedes ayudarme?', 'Mi problema es la base de datos'], []],

@@ -71,7 +71,7 @@ describe('groundFacts', () => {
   })
   it('with `the user` for `I` and another word form accepts the claim', () =>
     expect(ground({ important_facts: ['User lives in Oslo'] }, 'I live in Oslo.').facts).toEqual([
-      'important_facts: User lives in Oslo',
+      'important_facts.home: User lives in Oslo',
     ]))
   it('with a claim that the user asks, supposes, negates or message of others rejects it', () => {
     const answer = { user_preferences: { theme: 'dark' } }
@@ -104,7 +104,7 @@ describe('groundFacts', () => {
         'Our budget is 5,000 EUR.',
       ),
     ).toEqual({
-      facts: ['important_facts: budget is 5000 EUR'],
+      facts: ['important_facts.budget: budget is 5000 EUR'],
       rejected: 2,
     })
     expect(
@@ -141,11 +141,53 @@ describe('groundFacts', () => {
   })
 })
 
+describe('groundFacts: in other languages', () => {
+  it.each([
+    ['Ich wohne seit 2019 in Bern.', { important_facts: ['wohnt seit 2019 in Bern'] }],
+    ['Ich mag am liebsten dunkle Themen.', { user_preferences: { thema: 'dunkle Themen' } }],
+    ['Ich esse kein Fleisch.', { important_facts: ['isst kein Fleisch'] }, 'rejected'],
+    ['Je préfère le mode sombre.', { user_preferences: { theme: 'mode sombre' } }],
+    ['Mon budget est de 500 euros.', { important_facts: ['budget de 500 euros'] }],
+    ['Prefiero respuestas cortas.', { user_preferences: { length: 'respuestas cortas' } }],
+    ['Vivo en Sevilla desde enero.', { important_facts: ['vive en Sevilla desde enero'] }],
+    ['O meu filho chama-se Tomás.', { important_facts: ['o filho chama-se Tomás'] }],
+    ['Ik hou van wandelen in Drenthe.', { user_preferences: { hobby: 'wandelen in Drenthe' } }],
+    ['Abito a Torino dal 2015.', { important_facts: ['abito a Torino dal 2015'] }],
+    ['Mieszkam w Krakowie od 2015.', { important_facts: ['Mieszkam w Krakowie od 2015'] }],
+    ['私は東京に住んでいます。', { important_facts: ['東京に住んでいます'] }],
+    ['Я предпочитаю тёмную тему.', { user_preferences: { theme: 'тёмную тему' } }],
+  ])('with %j and the claim %j › accepts what the message says', (content, answer, outcome = 'accepted') =>
+    expect(ground(answer, content).rejected).toBe(outcome === 'accepted' ? 0 : 1),
+  )
+  it.each([
+    ['Ich esse kein Fleisch.', { important_facts: ['Ich esse Fleisch'] }],
+    ["Je n'aime pas le mode sombre.", { user_preferences: { theme: 'mode sombre' } }],
+    ['No vivo en Sevilla.', { important_facts: ['vivo en Sevilla'] }],
+    ['Als ik in Drenthe woonde, zou ik wandelen.', { important_facts: ['in Drenthe woonde'] }],
+    ['Wohnt Ana in Bern?', { important_facts: ['Ana wohnt in Bern'] }],
+    ['私は大阪に住んでいます。', { important_facts: ['東京に住んでいます'] }],
+    ['Я не живу в Туле.', { important_facts: ['живу в Туле'] }],
+  ])('with %j and the contrary claim %j › rejects it', (content, answer) =>
+    expect(ground(answer, content)).toEqual(noFacts(1)),
+  )
+})
+
+describe('groundFacts: slots', () => {
+  it('with a statement that fills a slot › uses the slot of the rules', () => {
+    expect(ground({ important_facts: ['lives in Oslo'] }, 'I live in Oslo.').facts).toEqual([
+      'important_facts.home: lives in Oslo',
+    ])
+    expect(ground({ key_decisions: ['use MySQL'] }, 'I changed my mind: use MySQL').facts).toEqual([
+      'key_decisions.database: use MySQL',
+    ])
+  })
+})
+
 describe('groundFacts: deviating answer shapes', () => {
   const content =
     'I prefer dark mode. We chose Redis. I met Ana in Oslo. Never deploy on Fridays. Sections: Intro, Methods.'
   it.each([
-    ['a text for a list', { key_decisions: 'chose Redis' }, ['key_decisions: chose Redis']],
+    ['a text for a list', { key_decisions: 'chose Redis' }, ['key_decisions.cache: chose Redis']],
     ['an object for a list', { entities: { person: 'Ana', places: ['Oslo'] } }, ['entities: Ana', 'entities: Oslo']],
     ['objects in a list', { entities: [{ type: 'person', name: 'Ana' }] }, ['entities: Ana']],
     ['one level more', { user_preferences: { ui: { theme: 'dark' } } }, ['user_preferences.ui.theme: dark']],

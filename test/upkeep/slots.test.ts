@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { currentFacts, factsAfter } from './factHelpers.ts'
+import { currentFacts, factsAfter } from './conversationFacts.ts'
 
 /** Statements, the facts that are current after the last one, and those that were current before it. */
 const changes: readonly (readonly [texts: readonly string[], current: readonly string[], before: readonly string[]])[] =

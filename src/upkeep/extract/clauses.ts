@@ -3,7 +3,7 @@ import type { LanguageRules } from './languages/language.ts'
 import { closeQuote, foldText } from './phrases.ts'
 
 /**
- * An asserted part of a sentence without its lead-in: `content.slice(start, end)`. `folded` has the same length, without
+ * An asserted part of a sentence without its lead-in: `content.slice(start, end)`. `folded` has the same length, but no
  * accents and quotations.
  */
 export type Clause = {

@@ -4,6 +4,7 @@ import { findFacts } from '../../text/facts.ts'
 import type { Sentence } from '../../text/sentences.ts'
 import { extractTerms, splitWords } from '../../text/words.ts'
 import { statedClauses } from './clauses.ts'
+import { extractFacts } from './extract.ts'
 import {
   defaultImportance,
   type FactCandidate,
@@ -102,15 +103,24 @@ function splitSentence(sentence: Sentence, index: number, content: string, langu
 }
 
 /** Inflected words of other languages are compared by their beginning. */
-const maxStemChars = 5
+const stemLength = (word: string): number => Math.min(5, Math.max(3, word.length - 1))
 
-/** Terms of a text: stems in English, otherwise the beginnings of words that are not among the most frequent ones. */
+/** Terms of a text: stems in English, otherwise the beginnings of words. */
 const termsOf = (text: string, language: LanguageRules): readonly string[] =>
   language === english
     ? extractTerms(text)
-    : splitWords(text)
-        .filter((word) => !isMarker(language, word) && word.length > 1)
-        .map((word) => (/^[\p{L}]+$/u.test(word) ? word.slice(0, maxStemChars) : word))
+    : splitWords(text).map((word) => (/^[\p{L}]+$/u.test(word) ? word.slice(0, stemLength(word)) : word))
+
+/** Terms of a claim, without the most frequent words, which the user need not have said. */
+const claimedTerms = (text: string, language: LanguageRules): readonly string[] =>
+  language === english
+    ? extractTerms(text)
+    : termsOf(
+        splitWords(text)
+          .filter((word) => word.length > 1 && !isMarker(language, word))
+          .join(' '),
+        language,
+      )
 
 /** Makes `5,000` and `5000` equal. */
 const joinDigitGroups = (text: string): string => text.replace(/(?<=\d)[,'’](?=\d{3}(?!\d))/g, '')
@@ -133,12 +143,46 @@ function groundClaim(claim: Claim, messages: readonly MessageParts[]): FactCandi
     if (grounding === undefined || !grounding.terms.every((term) => terms.has(term))) continue
     const span = findShortestRun(parts, grounding, claim, language)
     if (span === undefined) continue
-    const key = isKeyedField(field) ? groundedKey(claim.key, terms, message.content.slice(...span)) : ''
     const source = { message: message.id, span }
-    return { field, key, value, importance: defaultImportance[field], at: message.at, source }
+    const fact = { field, value, importance: defaultImportance[field], at: message.at, source }
+    return isKeyedField(field)
+      ? { ...fact, key: groundedKey(claim.key, terms, message.content.slice(...span)) }
+      : { ...fact, ...slotOf(claim, message, span, language) }
   }
   return undefined
 }
+
+type Slot = Pick<FactCandidate, 'key' | 'revises' | 'replaces'>
+
+/** Share of the words of a statement that a claim must repeat to fill the same slot. */
+const minSharedTerms = 0.5
+
+/** Returns the slot that the built-in rules find for a claim's statement, so that either can supersede the other. */
+function slotOf(
+  { field, value }: Claim,
+  message: FactMessage,
+  [from, to]: readonly [number, number],
+  language: LanguageRules,
+): Slot {
+  if (field !== 'important_facts' && field !== 'key_decisions') return { key: '' }
+  const claimed = new Set(termsOf(String(value), language))
+  const isSame = ({ value: stated, source, key }: FactCandidate): boolean => {
+    const [start, end] = source.span ?? [0, 0]
+    const terms = termsOf(String(stated), language)
+    const shared = terms.filter((term) => claimed.has(term)).length
+    return key !== '' && from < end && start < to && shared > 0 && shared >= minSharedTerms * terms.length
+  }
+  const found = extractFacts([message]).find((fact) => statementFields.has(fact.field) && isSame(fact))
+  return found === undefined
+    ? { key: '' }
+    : {
+        key: found.key,
+        ...(found.revises && { revises: true }),
+        ...(found.replaces !== undefined && { replaces: found.replaces }),
+      }
+}
+
+const statementFields: ReadonlySet<string> = new Set(['user_preferences', 'key_decisions', 'important_facts'])
 
 /** Keys of document parts, which need not occur in the message. */
 const structuralKey = /^(?:sections?|chapters?|title|outline|format|type|parts?|headings?|constraints\.\w+)$/
@@ -157,7 +201,7 @@ const framingTerms: ReadonlySet<string> = new Set(extractTerms('user users'))
 
 function groundingTerms({ key, value }: Claim, language: LanguageRules): GroundingTerms | undefined {
   const texts = [value ?? ''].flat().map(String)
-  const terms = [...new Set(texts.flatMap((text) => termsOf(joinDigitGroups(text), language)))].filter(
+  const terms = [...new Set(texts.flatMap((text) => claimedTerms(joinDigitGroups(text), language)))].filter(
     (term) => !framingTerms.has(term),
   )
   if (terms.length === 0) return undefined
@@ -189,7 +233,12 @@ function patternsOf({ code, negation, wish }: LanguageRules): ClaimPatterns {
   return patterns
 }
 
-const isNegated = (text: string, language: LanguageRules): boolean => patternsOf(language).negation.test(foldText(text))
+/** Negations of languages without rules. */
+const foreignNegation =
+  /(?<!\p{L})(?:не|ни|нет|немає|non|nie|nem|inte|ikke|ei|değil|yok|ليس|لا)(?!\p{L})|ない|ません|不|没|않|못/iu
+
+const isNegated = (text: string, language: LanguageRules): boolean =>
+  patternsOf(language).negation.test(foldText(text)) || (!hasRules(text, language) && foreignNegation.test(text))
 
 /** Finds the shortest run of parts that has all terms, refers to the user and is not negated. */
 function findShortestRun(
@@ -243,13 +292,14 @@ function supportsClaim(
   const text = run.map((part) => part.text).join(' ')
   if (isStatement && run.some((part) => !part.isStated)) return false
   if ((isStatement || field === 'custom_fields') && isNegated(text, language) !== grounding.isNegated) return false
-  if (field !== 'user_preferences' || !hasWishes(text, language)) return true
-  return patternsOf(language).wish.test(foldText(text)) && (/\bI\b/.test(text) || !aboutOthers.test(text))
+  if (field !== 'user_preferences') return true
+  if (!/\bI\b/.test(text) && aboutOthers.test(text)) return false
+  return !hasRules(text, language) || patternsOf(language).wish.test(foldText(text))
 }
 
-/** False for a script without rules: its words for a wish are unknown. */
-const hasWishes = (text: string, language: LanguageRules): boolean =>
-  language !== english || splitWords(text).some((word) => isMarker(english, word)) || !/[^\p{ASCII}\p{P}]/u.test(text)
+/** False for a text in a language without rules, whose words for a wish are unknown. */
+const hasRules = (text: string, language: LanguageRules): boolean =>
+  language !== english || splitWords(text).some((word) => isMarker(english, word))
 
 /** A fact claimed by a model; `value` is undefined if it has an unusable shape. */
 type Claim = { readonly field: FactField; readonly key: string; readonly value: Json | undefined }

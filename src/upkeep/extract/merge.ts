@@ -97,7 +97,7 @@ const isOpenBefore = (fact: Fact | undefined, candidate: FactCandidate): boolean
 
 const baseOf = (key: string): string => key.split('.')[0] ?? key
 
-/** Finds the chain whose value a candidate replaces by name; a change of mind without a name means the last decision. */
+/** Finds the chain whose value a candidate replaces by name; a change of mind without one means the last decision. */
 function findReplaced(current: readonly Chain[], { field, key, replaces }: FactCandidate): Chain | undefined {
   const latestFirst = current
     .filter((chain) => statementFields.has(chain.at(-1)?.field ?? ''))

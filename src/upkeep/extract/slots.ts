@@ -136,12 +136,16 @@ const identifierOnly = /^["'`]?[\w./:@#-]*\d[\w./:@#-]*["'`]?[.!]?$/
 const weekday =
   /\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miercoles|jueves|viernes|sabado|domingo|segunda|terca|quarta|quinta|sexta|(?:maan|dins|woens|donder|vrij|zater|zon)dag|tomorrow|tonight|noon|midnight)\b/i
 
+/** A password is no fact unless the user asks to remember it. */
+const maskedSecret = /^⟨secret:/
+
 /** True if a value has a name, a date, an amount or a code. */
 const isDefinite = (value: string, { capitalsAreNames }: LanguageRules, isKnown: boolean): boolean =>
-  /\d/.test(value) ||
-  identifier.test(value) ||
-  weekday.test(foldText(value)) ||
-  ((capitalsAreNames || isKnown) && /(?:^|[\s("“])\p{Lu}\p{L}/u.test(value))
+  !maskedSecret.test(value) &&
+  (/\d/.test(value) ||
+    identifier.test(value) ||
+    weekday.test(foldText(value)) ||
+    ((capitalsAreNames || isKnown) && /(?:^|[\s("“])\p{Lu}\p{L}/u.test(value)))
 
 /** Finds `my order number is BK-20418`: an attribute of the user or of the project and its value. */
 export function findOwned(clause: Clause, rules: LanguageRules): TextFact | undefined {
@@ -371,7 +375,7 @@ export function findRelatives(clause: Clause, rules: LanguageRules): readonly Te
   for (const match of clause.folded.matchAll(slots.related)) {
     const { relation = '' } = match.groups ?? {}
     const [from, limit] = match.indices?.groups?.who ?? [0, 0]
-    const [who = ''] = /^\p{Lu}[\p{L}'’-]+(?: \p{Lu}[\p{L}'’-]+)?/u.exec(clause.text.slice(from, limit)) ?? []
+    const [who = ''] = /^\p{Lu}[\p{L}-]+(?: \p{Lu}[\p{L}-]+)?/u.exec(clause.text.slice(from, limit)) ?? []
     const to = from + who.length
     const name = slots.relations.find(([, pattern]) => pattern.test(relation))?.[0]
     if (name === undefined || who === '') continue

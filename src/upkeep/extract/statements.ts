@@ -92,10 +92,17 @@ export function findConstraint(clause: Clause, rules: LanguageRules): TextFact |
     prohibition.exec(clause.folded)?.groups?.subject ??
     demand.exec(clause.folded)?.groups?.subject ??
     (isLasting ? clause.folded : undefined) ??
-    (rules.code === 'en' ? shortProhibition.exec(trimPhrase(clause.folded))?.[1] : undefined)
+    (rules.code === 'en' ? findShortProhibition(clause) : undefined)
   if (subject === undefined || smallTalk.test(subject)) return undefined
   const key = constraintKeyFor(subject)
   return key === undefined ? undefined : constraintFact(clause, key)
+}
+
+/** Finds `no semicolons, please`; without `please`, only of things in the plural. */
+function findShortProhibition({ folded, before }: Clause): string | undefined {
+  const subject = shortProhibition.exec(trimPhrase(folded))?.[1]
+  const isPolite = /\bplease\b/i.test(`${before} ${folded}`)
+  return subject !== undefined && (isPolite || /s\b/.test(subject)) ? subject : undefined
 }
 
 /** Finds habits and inabilities: `I never deploy after 16:00`, `I can't take calls at work`. */
@@ -117,12 +124,13 @@ const constraintFact = ({ text, start, end }: Clause, key: string): TextFact => 
 /** Key prefix of constraints in `custom_fields`. Each has its own key, so that rules do not displace one another. */
 export const constraintsKey = 'constraints'
 
+/** Words that do not tell what a constraint is about. */
+const constraintFiller =
+  /\b(?:never|always|don't|do not|must not|must|avoid|use|using|ever|any|want|de|des|du|les|dans|plus|pas|une|el|los|las|del|y|por|para|uma|das|dos|der|die|den|dem|eine?n?|het|een|van|voor|[ld](?='))\b'?/gi
+
 /** Derives the key of the constraint on a subject; `always …` and `never …` on the same subject have the same key. */
 export function constraintKeyFor(subject: string): string | undefined {
-  const name = keyFromText(
-    subject.replace(/\b(?:never|always|don't|do not|must not|must|avoid|use|using|ever|any|want)\b/gi, ' '),
-    4,
-  )
+  const name = keyFromText(subject.replace(constraintFiller, ' '), 4)
   return name === '' ? undefined : `${constraintsKey}.${name}`
 }
 
@@ -157,7 +165,7 @@ export function findDecision(clause: Clause, rules: LanguageRules, isChange: boo
 
 const insteadOf = /\b(?:instead of|au lieu d|en (?:vez|lugar) de|em vez d|in plaats van|(?:an)?statt)\b/i
 
-/** Finds a choice without a verb of decision: `Go then`, `Porto instead of Lisbon`, `I'd like a refund instead of …`. */
+/** Finds a choice without a verb of decision: `TypeScript then`, `Porto instead of Lisbon`. */
 export function findChoice(clause: Clause): TextFact | undefined {
   const isReplacement = insteadOf.test(clause.folded)
   const technology = isReplacement || isNamedChoice.test(clause.folded) ? findTechnology(clause.folded) : undefined

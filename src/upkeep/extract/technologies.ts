@@ -41,7 +41,10 @@ const technologies: Readonly<Record<string, string>> = {
   license: 'mit license|apache 2\\.0|gpl(?:v[23])?|bsd license',
 }
 
-/** Words that are technologies only after a verb of use: `go` and `express` are ordinary words too. */
+/** Ordinary words, which are technologies only with a capital. */
+const ordinaryWords =
+  /^(?:go|express|rest|render|cursor|signal|linear|slack|edge|spring|flask|chef|puppet|gin|fish|remix|square|swift|rails|black|dart|julia|phoenix|brave|safari|ember|soap|nano|parcel|nomad|caddy|cargo|poetry|expo|clerk|notion|windows|bun|perl)$/
+
 const slots = Object.entries(technologies).map(
   ([slot, names]) => [slot, new RegExp(`(?<![\\w.@/-])(?:${names})(?![\\w/@]|-[a-z])`, 'i')] as const,
 )
@@ -59,8 +62,8 @@ export function findTechnology(phrase: string): Technology | undefined {
   let first: Technology | undefined
   for (const [slot, pattern] of slots) {
     const match = pattern.exec(phrase)
-    if (match !== null && match.index < (first?.index ?? Number.POSITIVE_INFINITY))
-      first = { slot, name: match[0], index: match.index }
+    if (match === null || ordinaryWords.test(match[0])) continue
+    if (match.index < (first?.index ?? Number.POSITIVE_INFINITY)) first = { slot, name: match[0], index: match.index }
   }
   return first
 }

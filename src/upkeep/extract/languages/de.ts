@@ -3,7 +3,7 @@ import type { LanguageRules } from './language.ts'
 export const german: LanguageRules = {
   code: 'de',
   markers:
-    'ich mein meine meinen meinem meiner und der das ist nicht ein eine einen mit auf fur wir sie mir mich bitte habe haben wird werden sind den dem zu zum von vom auch aber nur kein keine keinen unser unsere es du dir wie kannst bin wurde als dann noch doch lieber uns im am beim',
+    'ich mein meine meinen meinem meiner und der das ist nicht ein eine einen mit auf fur wir sie mir mich bitte habe haben wird werden sind den dem zu zum von vom auch aber nur kein keine keinen unser unsere es du dir wie kannst bin wurde als dann noch doch lieber uns im am beim seit bei',
   openings: 'ich|wir|mein|meine|unser|unsere|bitte|sie|er|es|du|ihr|das|kannst|konntest|nenn mich|merk dir|lass uns',
   commaOpenings:
     'ohne|die|der|wie|was|wer|wo|wenn|falls|weil|da|obwohl|damit|dass|niemals|nie|immer|kein|keine|aber|sondern|also|dann|nimm|nehmt|verwende|benutze|nutze|antworte|auf keinen fall|jetzt|schreib',

@@ -8,7 +8,7 @@ const moved =
 export const english: LanguageRules = {
   code: 'en',
   markers:
-    "i my the and is you to of it that for with we are what please this have not can your be how was at our don't i'm i've i'd let's but they there from would should about when on in me do no as has will if so any never always use keep than or by",
+    "i my the and is you to of it that for with we are what please this have not can your be how was at our don't i'm i've i'd let's but they there from would should about when on me do no as has will if so any never always use keep than or by",
   openings:
     "i|i'm|i've|i'd|i'll|we|we're|we've|we'll|my|our|it's|that's|he|she|they|you|there|let's|please|can|could|would|should|call me|remember that|note that|don't|never|always|answer|reply|only (?:text|call|write|e-?mail)",
   commaOpenings:
@@ -146,7 +146,7 @@ export const english: LanguageRules = {
     ['allergy.*', "(?:'ve|have|has|'s)(?: got)? (?:also )?an? (.{2,40}? allergy)"],
     [
       'medication.*',
-      "(?:currently |also |now |'m |am |is |no longer |'ve been |have been )*(?:takes?|taking|on|prescribed) (.{0,60}?\\d+ ?(?:mg|mcg|ml|units?|pills?|tablets?).*|.{3,60} (?:daily|every (?:day|morning|evening|night)|twice a day|once a day|for my .+))",
+      "(?:currently |also |now |'m |am |is |no longer |'ve been |have been )*(?:takes?|taking|on|prescribed) (.{0,60}?\\d+ ?(?:mg|mcg|ml|units?|pills?|tablets?).*|.{3,60} (?:daily|every (?:day|morning|evening|night)|twice a day|once a day))",
     ],
     ['medication.*', "(?:'m|am|was|were|got|'ve been|is) prescribed (.+)"],
     [
@@ -200,10 +200,10 @@ export const english: LanguageRules = {
     ],
   ],
   decisions:
-    "let's (?:just |all |both |definitely |instead |then |maybe )*(?:go (?:with|for)|use|stick (?:with|to)|choose|pick|take|meet (?:at|on|in)|adopt|cache|run|set|limit|cap|raise|schedule|switch (?:to|over to)|move to|settle (?:on|for)|drop|skip|rename|name it|call it|target|build|host|deploy|store|make it|do|book|keep|start with)|" +
+    "let's (?:just |all |both |definitely |instead |then |maybe )*(?:go (?:with|for)|use|stick (?:with|to)|choose|pick|take|meet (?:at|on|in)|adopt|cache|run|set|limit|cap|raise|schedule|switch (?:to|over to)|move to|settle (?:on|for)|drop|skip|rename|name it|call it|target|build|host|deploy|store|make it|do (?=the\\b)|book|keep (?=the\\b|using\\b)|start with)|" +
     "(?:we|i)(?:'ve| have|'d| had)? (?:finally |now |both |all |already |just |also |then )*(?:decided(?: on| to(?: go with| use| switch to)?| that)?|agreed(?: on| to| that)?|chose|chosen|selected|settled on|opted(?: for| to)|committed to|finali[sz]ed|approved|switched (?:to|over to|from)|migrated (?:to|from)|picked(?! up\\b)|went with|booked)|" +
     "(?:we|i)(?:'ll| will|'re going to|'m going to| are going to| am going to) (?:just |definitely |then |now )*(?:use|go with|go for|stick (?:with|to)|switch to|adopt|choose|settle on|take|book)|" +
-    "(?:we|i)(?:'re| are|'m| am) (?:now )?(?:going (?:with|for)|sticking (?:with|to)|switching (?:to|over to)|moving (?:to|over to)|migrating to)|" +
+    "(?:we|i)(?:'re| are|'m| am) (?:now )?(?:going with|sticking (?:with|to)|switching (?:to|over to)|moving (?:to|over to)|migrating to)|" +
     "(?:we|i)(?:'ll| will)? (?:stay (?:on|with|at)|stick (?:with|to)|go (?:with|for)|keep (?=the\\b))|" +
     '(?:the |our |my )?(?:final )?(?:decision|plan|choice)(?: is|:)(?: to| that)?|' +
     '(?:go|going) (?:with|for)|(?:please |just |always )*use|switch (?:to|over to)|stick (?:to|with)|move (?:over )?to',
@@ -214,8 +214,8 @@ export const english: LanguageRules = {
     "(?:we|you|i|it|this|the [\\w-]{2,20}) (?:must|should|shall|can|may) (?:never|not)|(?:we|you) (?:mustn't|shouldn't)|(?:we|it|the [\\w-]{2,20}) (?:can't|cannot)|never|don't(?: ever)?|do not(?: ever)?|must not|avoid|refrain from|(?:i|we) (?:really |definitely |absolutely )?(?:don't|do not) (?:want|need|like) (?:any|you to)|(?:i|we) (?:don't|do not) (?:want|need) (?!to |it\\b|that\\b|this\\b|you\\b|help\\b)(?:the |a |an )?|there (?:should|must) (?:not |never )be|no more|stop (?=using|adding|writing|putting|including|sending|apologi|repeating|making|giving|calling)|without (?:any |using )",
   demands:
     '(?:(?:we|you) (?:must|should) )?always (?=(?:use|include|write|add|run|answer|reply|respond|ask|check|test|cite|explain|give|show|keep|make|start|end|provide|put|format|return|follow|mention|confirm|verify|validate|commit|document|name|sort|wrap|handle|log|prioriti[sz]e|avoid|consider|suggest|list|call|address|set|send|tell|treat|specify|state|highlight|offer|focus|ensure|round|convert|translate|link|quote|note|remind|recommend|default|prefer|review|back up|store|close|encrypt|escape)\\b)|' +
-    "(?:it|this|they|there|`[^`]{1,40}`|(?:the|each|every|all) (?:[\\w-]{2,20} ){1,3}?) ?should (?:also |always |only |just |all )*(?!be (?:fine|ok|good|easy|possible|able|great|interesting|fun|nice|enough|here|there|done|ready|back)\\b)(?=(?:be|have|support|take|use|work|return|show|accept|include|contain|stay|run|fit|read|write|print|default|allow|handle|go|live|cover|look|say|keep|list|start|end|cost|last|match|follow|output|error|fail)\\b)|(?:i|we)(?: also| only| really)*(?: want| need|'d like| would like) (?:[\\w'`./-]{1,30} ){1,6}?to (?=(?:be|have|contain|include|use|work|support|show|return|take|stay|look|run|store|feel|fit|cover|focus|read|sound)\\b)|(?:i|we) (?:only want|want only|only need|need only)|(?:i|we)(?:'d| would) like to (?=(?:stay|keep|avoid|use)\\b)|make sure (?:that )?(?=\\w+ \\w)|(?:we|you) (?:must|have to) (?=(?:keep|stay|use|support|be|avoid|run|have|ensure|include|comply|follow|finish)\\b)|(?:my|our|the) (?:only |one |main |golden |first )?rules?(?: [\\w -]{1,30})?(?: is|:)|(?:[\\w-]{3,20} ){1,4}?must (?=(?:never|not|always|be|stay|remain)\\b)|" +
-    '(?:it|this|that|everything|all (?:the )?[\\w-]{2,20}|every [\\w-]{2,20}|each [\\w-]{2,20}|any [\\w-]{2,20}|(?:the|our) (?:[\\w-]{2,20} ){1,3}?)(?: (?:really|absolutely|all))* ?(?:must|has to|have to|needs to|need to) (?!(?:go|know|admit|say|leave|think|look|see)\\b)(?:be |work |run |fit |support |stay |use |have |pass |comply |handle |fit |load |cost |finish |include |contain |remain |match |follow )',
+    "(?:it|this|they|there|`[^`]{1,40}`|(?:the|each|every|all) (?:[\\w-]{2,20} ){1,3}?) ?should (?:also |always |only |just |all )*(?!be (?:fine|ok|good|easy|possible|able|great|interesting|fun|nice|enough|here|there|done|ready|back)\\b)(?=(?:be|have|support|take|use|work|return|show|accept|include|contain|stay|run|fit|read|write|print|default|allow|handle|go|live|cover|look|say|keep|list|start|end|cost|last|match|follow|output|error|fail)\\b)|(?:i|we)(?: also| only| really)*(?: want| need|'d like| would like) (?:[\\w'`./-]{1,30} ){1,6}?to (?=(?:be|have|contain|include|use|work|support|show|return|take|stay|look|run|store|feel|fit|cover|focus|read|sound)\\b)|(?:i|we) (?:only want|want only|only need|need only)|(?:i|we)(?:'d| would) like to (?=(?:stay|keep|avoid|use)\\b)|make sure (?:that )?(?=(?:the|all|every|each|it|there|to|we) )|(?:we|you) (?:must|have to) (?=(?:keep|stay|use|support|be|avoid|run|have|ensure|include|comply|follow|finish)\\b)|(?:my|our|the) (?:only |one |main |golden |first )?rules?(?: [\\w -]{1,30})?(?: is|:)|(?:[\\w-]{3,20} ){1,4}?must (?=(?:never|not|always|be|stay|remain)\\b)|" +
+    '(?:it|this|that|everything|all (?:the )?[\\w-]{2,20}|every [\\w-]{2,20}|each [\\w-]{2,20}|any [\\w-]{2,20}|(?:the|our) (?:[\\w-]{2,20} ){1,3}?)(?: (?:really|absolutely|all))* ?(?:must|has to|have to|needs to|need to) (?!have (?:been|cost|had|taken|\\w+ed)\\b)(?!(?:go|know|admit|say|leave|think|look|see)\\b)(?:be |work |run |fit |support |stay |use |have |pass |comply |handle |fit |load |cost |finish |include |contain |remain |match |follow )',
   limits:
     'under|below|within|less than|fewer than|no (?:more|longer) than|not (?:more|longer) than|exceed(?: the)?|at most|max(?:imum)?(?: of)?|up to|at least|over|above|to (?:at most |under |a maximum of )?|min(?:imum)?(?: of)?|exactly|between \\d+ and',
   units:

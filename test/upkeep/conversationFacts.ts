@@ -3,7 +3,7 @@ import { extractFacts } from '../../src/upkeep/extract/extract.ts'
 import { factsAsOf, mergeFacts } from '../../src/upkeep/extract/merge.ts'
 
 /** Facts of a conversation: one user message per text, at the times 1, 2, 3 and so on. Names are left out. */
-export function factsOf(texts: readonly string[]): readonly Fact[] {
+function factsOf(texts: readonly string[]): readonly Fact[] {
   const messages = texts.map((content, index) => ({
     id: `m${index + 1}`,
     role: 'user' as const,
