@@ -1,5 +1,5 @@
-// Summary quality: identifiers that survive in a summary of a tenth of the tokens, and evidence in one of 30 % of the
-// words.
+// Summary quality: identifiers that survive in a summary of a tenth of the tokens, and answers to later questions in one
+// of a tenth or 30 % of the words.
 
 import type { DatasetConversation, DatasetMessage } from '../src/evaluation/dataset.ts'
 import { formatPercent } from '../src/evaluation/statistics.ts'
@@ -51,6 +51,9 @@ function containsWholeWord(text: string, name: string): boolean {
   return false
 }
 
+/** Names that only an assistant or a tool mentions can be generated again. */
+const isSaidByPerson = ({ role, speaker }: DatasetMessage): boolean => role === 'user' || speaker !== role
+
 type Survival = {
   readonly names: number
   /** Names in the summary. */
@@ -71,7 +74,7 @@ function measureSurvival({ messages }: DatasetConversation): Survival {
   const elapsedMs = performance.now() - start
   if (exact.count(text) > tokens / 10) throw new Error('the summary is longer than a tenth')
   const lost = findLosses(text, all).map((loss) => loss.text)
-  const names = findIdentifiers(source)
+  const names = findIdentifiers(joinTexts(messages.filter(isSaidByPerson)).replace(/```[^`]*```/g, ''))
   const inLatest = countContained(names, source.slice(-source.length / 10))
   return {
     names: names.size,
@@ -84,7 +87,7 @@ function measureSurvival({ messages }: DatasetConversation): Survival {
 
 async function reportSurvival(): Promise<void> {
   console.log(
-    'names and numbers in a tenth of the tokens, %: the summary; with the ledger of losses; the last tenth of the conversation',
+    'names and numbers of people in a tenth of the tokens, %: the summary; with the ledger of losses; the last tenth of the conversation',
   )
   const all: Survival[] = []
   for (const name of ['locomo-dev', 'beam-100k', 'transcripts-dev'] as const) {
@@ -107,25 +110,6 @@ function printSurvival(label: string, results: readonly Survival[]): void {
     share(({ inLatest }) => inLatest),
   ].map((cell) => cell.padStart(6))
   console.log(`  ${label.padEnd(16)} ${cells.join(' ')}   (worst conversation ${worst}, slowest ${slowest} ms)`)
-}
-
-const splitWords = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
-const createGrams = (words: readonly string[]): string[] =>
-  words.slice(4).map((_, at) => words.slice(at, at + 5).join(' '))
-
-/**
- * Creates a test for turns: true if the text contains 90 % of the word 5-grams, or all of a turn with fewer than 5
- * words.
- */
-function createPresenceTest(text: string): (turn: string) => boolean {
-  const words = splitWords(text)
-  const [flat, grams] = [` ${words.join(' ')} `, new Set(createGrams(words))]
-  return (turn) => {
-    const own = splitWords(turn)
-    if (own.length < 5) return flat.includes(` ${own.join(' ')} `)
-    const turnGrams = createGrams(own)
-    return turnGrams.filter((gram) => grams.has(gram)).length >= 0.9 * turnGrams.length
-  }
 }
 
 type Method = (messages: readonly DatasetMessage[], words: number) => string
@@ -173,36 +157,32 @@ const methods: Readonly<Record<string, Method>> = {
   }),
 }
 
-async function reportEvidence(): Promise<void> {
-  console.log('evidence in 30 % of the words, %: of the turns that any question needs; mean over the questions')
+async function reportAnswers(): Promise<void> {
+  console.log('answers in a share of the words, %: of the words of the answers; of the answers with all their words')
   for (const name of ['locomo-dev', 'beam-100k'] as const) {
     if (!isSelected(name)) continue
     const conversations = await loadDataset(name)
-    for (const [label, method] of Object.entries(methods)) {
-      const shares = conversations.map((conversation) => measureEvidence(conversation, method))
-      const turns = sum(shares.map(({ present }) => present)) / sum(shares.map(({ needed }) => needed))
-      const questions = shares.flatMap(({ recalls }) => recalls)
-      console.log(
-        `  ${name.padEnd(12)} ${label.padEnd(12)} ${formatPercent(turns).padStart(6)} ${formatPercent(sum(questions) / questions.length).padStart(6)}   n=${questions.length}`,
-      )
-    }
+    for (const share of [0.1, 0.3])
+      for (const [label, method] of Object.entries(methods)) {
+        const found = conversations.flatMap((conversation) => measureAnswers(conversation, method, share))
+        const complete = found.filter((part) => part === 1).length / found.length
+        const row = [formatPercent(sum(found) / found.length), formatPercent(complete)].map((cell) => cell.padStart(6))
+        console.log(`  ${name.padEnd(12)} ${share} ${label.padEnd(12)} ${row.join(' ')}   n=${found.length}`)
+      }
   }
 }
 
-function measureEvidence(
-  { messages, questions }: DatasetConversation,
-  method: Method,
-): { needed: number; present: number; recalls: number[] } {
-  const maxWords = Math.floor(0.3 * sum(messages.map(({ text }) => countWords(text))))
+/** Returns the share of the words of each answer that the text contains, of those that the conversation contains. */
+function measureAnswers({ messages, questions }: DatasetConversation, method: Method, share: number): number[] {
+  const maxWords = Math.floor(share * sum(messages.map(({ text }) => countWords(text))))
   const text = method(messages, maxWords)
   if (countWords(text) > maxWords) throw new Error('the summary has too many words')
-  const isPresent = createPresenceTest(text)
-  const byId = new Map(messages.map((message) => [message.id, message.text]))
-  const needed = questions.map(({ evidence }) => evidence.filter((id) => byId.has(id))).filter((ids) => ids.length > 0)
-  const found = new Map([...new Set(needed.flat())].map((id) => [id, isPresent(byId.get(id) ?? '')]))
-  const recalls = needed.map((ids) => ids.filter((id) => found.get(id)).length / ids.length)
-  return { needed: found.size, present: [...found.values()].filter(Boolean).length, recalls }
+  const [all, shown] = [new Set(extractTerms(joinTexts(messages))), new Set(extractTerms(text))]
+  return questions.flatMap(({ answer }) => {
+    const terms = [...new Set(extractTerms(answer ?? ''))].filter((term) => all.has(term))
+    return terms.length === 0 ? [] : [terms.filter((term) => shown.has(term)).length / terms.length]
+  })
 }
 
 await reportSurvival()
-await reportEvidence()
+await reportAnswers()

@@ -132,11 +132,11 @@ describe('summarise', () => {
     )
     expect(
       summarise(
-        conversation(...[...long, 'Rain fell.'].map((text) => ['user', text] as const)),
+        conversation(...[...long, 'Rain fell in Oslo.'].map((text) => ['user', text] as const)),
         undefined,
-        characters(16),
+        characters(24),
       ).text,
-    ).toBe('User: Rain fell.')
+    ).toBe('User: Rain fell in Oslo.')
   })
   it('without enough whole sentences truncates between words, not inside a name', () => {
     const long = `I told Ana about ${'the very long way home '.repeat(6)}on 3 May 2023 and it was good`

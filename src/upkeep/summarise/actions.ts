@@ -199,8 +199,9 @@ function recordTranscript({ id, content }: SummaryMessage, recorder: Recorder): 
   finish()
 }
 
-/** True if a tool call runs a command, so that its result is listed with the command. */
-export function isCommandCall(call: ToolCall): boolean {
+/** True if a tool call runs a command or changes a file, so that its result is listed. */
+export function isListedCall(call: ToolCall): boolean {
   const values = parseJson(call.arguments)
-  return commandFields.some((field) => getString(values, field) !== '')
+  const has = (fields: readonly string[]): boolean => fields.some((field) => getString(values, field) !== '')
+  return has(commandFields) || (has(pathFields) && statesByTool.some(([pattern]) => pattern.test(call.name)))
 }

@@ -9,7 +9,7 @@ const stem = '\\p{L}{0,6}'
 // One line each: English, German, French, Spanish, Portuguese, Dutch.
 const cuePatterns: Readonly<Record<Cue, RegExp>> = {
   decision: words(
-    `decided?|decision|agreed (?:on|to|that)|we (?:have )?agreed?|(?:let['’]s|we(?:['’]ll| will)|i(?:['’]ll| will)) (?:use|go|do|keep|take|stay|stick|pick|call it)|(?:let['’]s|we|i|to) go(?:ing)? with|stay with|settled? on|cho(?:se|sen)|opt(?:ed)? for|approved|signed off|picked (?!up)|noted|chang\\w{1,3} my mind|switch\\w{0,4} to|moved to|instead|confirmed|booked|final|no longer|from now on`,
+    `decided?|decision|agreed (?:on|to|that)|we (?:have )?agreed?|(?:let['’]s|let us|we(?:['’]ll| will)|i(?:['’]ll| will)) (?:use|go|do|keep|take|stay|stick|pick|call it)|(?:let['’]s|we|i|to) go(?:ing)? with|stay with|settled? on|cho(?:se|sen)|opt(?:ed)? for|approved|signed off|picked (?!up)|noted|chang\\w{1,3} my mind|switch\\w{0,4} to|moved to|instead|confirmed|booked|final|no longer|from now on`,
     `entschieden|entscheid${stem}|beschlossen|(?:wir|ich) nehmen?|nehmen wir|geeinigt|festgelegt|stattdessen|doch lieber|bleiben bei|bleibt bei|gebucht|bestätigt|ab jetzt`,
     `décid${stem}|décision|(?:on|nous) (?:prend|prenons|part|partons|garde|gardons)|choisi${stem}|retenu${stem}|convenu|changé d['’]avis|à la place|finalement|réservé${stem}|confirmé${stem}|désormais`,
     `decid${stem}|decisión|eleg${stem}|vamos (?:con|a usar)|usaremos|optamos|acorda${stem}|cambié de opinión|en su lugar|en vez de|finalmente|quedamos|reserva(?:mos|do|da)|confirma(?:mos|do|da)|a partir de ahora`,
@@ -65,7 +65,7 @@ export const findCues = (text: string): readonly Cue[] => cueNames.filter((cue) 
 
 /** Starts of greetings, thanks and praise: a short sentence without figures that begins like this says nothing. */
 const pleasantStart = new RegExp(
-  `^(?:${[
+  `^[¡¿]?(?:${[
     `hi|hello|hey|thanks?|thank you|thx|cheers|great|perfect|awesome|amazing|wonderful|fantastic|cool|nice|lovely|wow|yay|sure|ok(?:ay)?|alright|all right|got it|understood|no (?:problem|worries)|you['’]?re (?:welcome|right|so)|that['’]?s (?:great|awesome|amazing|wonderful|fantastic|so|really|lovely|cool|good|nice|a great)|sounds? (?:good|great|like|amazing|fun)|good (?:morning|evening|afternoon|night|question|catch|luck|job|to|decision|idea|choice|news)|have a|bye|see you|take care|congrat\\w*|glad|happy to|of course|absolutely|certainly|exactly|definitely|will do|yep|yeah|yup|right|keep it up|well done|so (?:glad|happy|cool|proud|sweet)|i appreciate|appreciate|how are you|what['’]s up|how can i help|anything else|any other|hope|welcome|sorry|my pleasure|much appreciated|go ahead|continue|please continue|one moment|let me check|looking forward|good point|aww+|haha\\w*|hm+|oh|ah|morning|evening|excellent|makes sense|(?:ok )?do it|fine|super|that['’]s (?:all|it)|wishing|(?:i )?(?:totally|completely|100%|fully|really)? ?agreed?|i know,? right|same here|me too|so true|true|indeed|interesting|what a|how (?:nice|cool|lovely|sweet|exciting|wonderful)|can['’]t wait|keep (?:up|going)|best of luck|enjoy`,
     `hallo|guten (?:tag|morgen|abend)|danke|vielen dank|gern(?:e)?(?: geschehen)?|bitte (?:sehr|schön)|super|toll|prima|alles klar|verstanden|schönen (?:tag|abend)|tschüss|auf wiedersehen|kein problem|sehr gut|natürlich|klar|perfekt|wie geht`,
     `bonjour|bonsoir|salut|merci|de rien|parfait|super|génial|d['’]accord|très bien|bien sûr|bonne (?:journée|soirée)|au revoir|pas de (?:problème|souci)|avec plaisir|je vous en prie|compris|entendu`,

@@ -3,7 +3,7 @@ import { clip } from '../../text/clip.ts'
 import { findFacts } from '../../text/facts.ts'
 import { splitSentences } from '../../text/sentences.ts'
 import type { Work } from '../work.ts'
-import { type Actions, findTerminalOutput, isCommandCall } from './actions.ts'
+import { type Actions, findTerminalOutput, isListedCall } from './actions.ts'
 import { isCodeLine, splitIntoClauses, stripMarkdown } from './clauses.ts'
 import { isDangling, isPleasantry, measureLead, measureTrail } from './cues.ts'
 import { findInjections, overlapsAny, type Span } from './injectionCheck.ts'
@@ -55,14 +55,14 @@ const maxIntroductionWords = 6
 /** Splits messages into pieces in conversation order. */
 export function* splitIntoPieces(messages: readonly SummaryMessage[]): Work<Piece[]> {
   const pieces: Piece[] = []
-  const commandCalls = new Set<string>()
+  const listedCalls = new Set<string>()
   let previous: SummaryMessage | undefined
   for (const message of messages) {
-    for (const call of message.toolCalls ?? []) if (isCommandCall(call)) commandCalls.add(call.id)
+    for (const call of message.toolCalls ?? []) if (isListedCall(call)) listedCalls.add(call.id)
     const isAnswer =
       previous !== undefined && endsWithQuestion(previous.content) && speakerLabel(previous) !== speakerLabel(message)
-    // The results of commands are listed with the commands.
-    const isListed = message.role === 'tool' && commandCalls.has(message.toolCallId ?? '')
+    // The results of commands and changes of files are in lists.
+    const isListed = message.role === 'tool' && listedCalls.has(message.toolCallId ?? '')
     const own = isListed ? [] : withoutRepeats(splitMessage(message))
     addMessagePieces(pieces, own, isAnswer)
     if (own.length > 0) previous = message

@@ -24,6 +24,9 @@ const cueWeights: Readonly<Record<Cue, number>> = {
   problem: 0.4,
   nextStep: 0.3,
 }
+/** An assistant's "must" and "please" are advice. */
+const isWish = (cue: Cue): boolean => cue === 'constraint' || cue === 'preference'
+const assistantWishShare = 0.4
 /** Order, ticket and telephone numbers, amounts, times and hashes. */
 const referencePattern = /\b[A-Z]{1,6}-?\d{2,}|\b\d[\d.,:]*\d|[€$£]|\b[0-9a-f]{7,40}\b/g
 const questionPattern = /\?["'”’)\]]*$/
@@ -74,7 +77,10 @@ export function* measureContent(pieces: readonly Piece[]): Work<readonly Content
   const contents: Content[] = []
   for (const [index, piece] of pieces.entries()) {
     const weights = new Map<string, number>()
-    for (const term of terms[index] ?? []) weights.set(term, Math.log(1 + pieces.length / (frequency.get(term) ?? 1)))
+    // The same news of two people is not a repetition.
+    const owner = piece.isPerson && piece.speaker !== 'User' ? piece.speaker : ''
+    for (const term of terms[index] ?? [])
+      weights.set(`${owner} ${term}`, Math.log(1 + pieces.length / (frequency.get(term) ?? 1)))
     const factor = pieceFactor(piece) * (index === opening ? openingFactor : 1)
     contents.push({ words: piece.words, factor, terms: weights })
     yield piece.text.length
@@ -154,7 +160,7 @@ function pieceFactor(piece: Piece): number {
   )
 }
 
-function proseInterest({ text, isAnswer }: Piece, cues: readonly Cue[]): number {
+function proseInterest({ text, isAnswer, isPerson }: Piece, cues: readonly Cue[]): number {
   let interest =
     1 +
     0.9 * Math.min(2, countMatches(2, text, datePattern) + countMatches(2, text, foreignDatePattern)) +
@@ -165,6 +171,6 @@ function proseInterest({ text, isAnswer }: Piece, cues: readonly Cue[]): number 
   if (firstPersonPattern.test(text) || foreignFirstPersonPattern.test(text)) interest += 0.3
   if (identifierPattern.test(text)) interest += 0.3
   if (isAnswer) interest += 1.2
-  for (const cue of cues) interest += cueWeights[cue]
+  for (const cue of cues) interest += cueWeights[cue] * (isPerson || !isWish(cue) ? 1 : assistantWishShare)
   return questionPattern.test(text) ? interest * questionFactor : interest
 }

@@ -30,6 +30,7 @@ type SelectionUnit = {
 /** Shares of the available characters for the lists of commands, of files and of details. */
 const actionShare = 0.2
 const detailShare = 0.12
+const maxListChars = 1_000
 /**
  * Share of the available characters that an earlier summary may keep, so that new content gets in once the summary
  * stops growing.
@@ -80,17 +81,19 @@ export function* selectContent(
   return { pieces: inConversationOrder(taken), lists: [...lists, { label: 'Details', items: shown }] }
 }
 
-/** Takes the newest commands and files within their share. */
+/** Takes the newest commands and files: all if the whole source fits, otherwise those within their share. */
 function limitActions(actions: Actions, capacity: SourceCapacity, target: SummaryTarget): readonly SummaryList[] {
-  const limit = (items: readonly NamedEntity[]): readonly NamedEntity[] => {
+  const takeNewest = (items: readonly NamedEntity[], maxChars: number): readonly NamedEntity[] => {
     const newest = [...items].reverse()
-    return newest.slice(0, countWithinChars(newest, itemChars, actionShare * capacity.chars)).reverse()
+    return newest.slice(0, countWithinChars(newest, itemChars, maxChars)).reverse()
   }
-  const lists: readonly SummaryList[] = [
-    { label: 'Commands', items: limit(actions.commands) },
-    { label: 'Files', items: limit(actions.files) },
+  const build = (maxChars: number): readonly SummaryList[] => [
+    { label: 'Commands', items: takeNewest(actions.commands, maxChars) },
+    { label: 'Files', items: takeNewest(actions.files, maxChars) },
   ]
-  return fitsTarget(renderPieces([], [], lists), target) ? lists : []
+  const fits = (lists: readonly SummaryList[]): boolean => fitsTarget(renderPieces([], [], lists), target)
+  const limits = [...(capacity.share >= 1 ? [maxListChars] : []), actionShare * capacity.chars]
+  return limits.map(build).find(fits) ?? []
 }
 
 /** Returns a function that filters the details not shown by the taken units. Anchors of a unit are computed once. */

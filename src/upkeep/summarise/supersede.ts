@@ -1,4 +1,4 @@
-import { type AnchorKind, findAnchors } from '../../text/anchors.ts'
+import { type Anchor, type AnchorKind, findAnchors } from '../../text/anchors.ts'
 import { extractTerms } from '../../text/words.ts'
 import type { Work } from '../work.ts'
 import { type Cue, findCues, findRetracted, findRetraction } from './cues.ts'
@@ -163,6 +163,10 @@ const personalValues: readonly (readonly [attribute: string, pattern: RegExp])[]
   ],
 ]
 
+/** Days such as `27. Juni`, `12 de junio` and `3 mai`. */
+const foreignDay =
+  /(?<!\d)\d{1,2}(?:\.|er)? (?:de )?(?:januar|februar|märz|april|mai|juni|juli|august|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro|januari|februari|maart|mei|augustus)(?!\p{L})/giu
+
 function parseStatement({ text }: Piece, at: number): Statement | undefined {
   const personal = personalValues.flatMap(([attribute, pattern]) =>
     Array.from(text.matchAll(pattern), ([value]) => ({ attribute, value })),
@@ -175,10 +179,14 @@ function parseStatement({ text }: Piece, at: number): Statement | undefined {
       retraction: findRetraction(text),
       isState: false,
     }
-  const anchors = findAnchors(text).filter(({ kind }) => comparedKinds.has(kind))
+  const anchors: readonly Pick<Anchor, 'kind' | 'text'>[] = [
+    ...findAnchors(text).filter(({ kind }) => comparedKinds.has(kind)),
+    ...Array.from(text.matchAll(foreignDay), ([day]) => ({ kind: 'date' as const, text: day })),
+  ]
   if (anchors.length === 0 || anchors.length > 6) return undefined
   const values = new Map(anchors.map((anchor) => [anchor.text.toLowerCase(), anchor.kind]))
-  const valueTerms = new Set(anchors.flatMap((anchor) => extractTerms(anchor.text)))
+  // In German every noun looks like a name, so names are part of the frame, too.
+  const valueTerms = new Set(anchors.flatMap(({ kind, text: value }) => (kind === 'name' ? [] : extractTerms(value))))
   const frame = new Set<string>()
   for (const term of extractTerms(text)) {
     const attribute = attributes[term]
