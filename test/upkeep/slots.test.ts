@@ -20,6 +20,11 @@ const changes: readonly (readonly [texts: readonly string[], current: readonly s
       ["package_manager: We're switching to yarn"],
       ['package_manager: pnpm'],
     ],
+    [
+      ['I prefer Python', "Let's use Kotlin"],
+      ["programming_language: Let's use Kotlin"],
+      ['programming_language: Python'],
+    ],
     [['I prefer Python', "I'd rather use Rust"], ['programming_language: Rust'], ['programming_language: Python']],
     [
       ["Let's go with the Marriott", "On second thought, let's go with the Hilton"],
