@@ -211,7 +211,9 @@ function isReplacedBy(earlier: Statement, later: Statement, pieces: readonly Pie
     later.retraction !== undefined
       ? shared >= minSharedFrame * smaller && (shared > 1 || earlier.frame.size <= 3)
       : shared === earlier.frame.size && shared === later.frame.size
-  return isRelated && shared > 0 && hasOtherValue(earlier, later) && isSameTopic(one, other)
+  return (
+    isRelated && shared > 0 && hasOtherValue(earlier, later) && !hasOtherName(earlier, later) && isSameTopic(one, other)
+  )
 }
 
 /** True if the later statement has a new value of a kind that the earlier one has, too. */
@@ -220,6 +222,15 @@ function hasOtherValue(earlier: Statement, later: Statement): boolean {
     if (!earlier.values.has(value))
       for (const [old, oldKind] of earlier.values) if (oldKind === kind && isNewValue(later, kind, old)) return true
   return false
+}
+
+/** True if both statements have names and none in common, and the later one does not clearly take something back. */
+function hasOtherName(earlier: Statement, later: Statement): boolean {
+  const [old, current] = [earlier, later].map(({ values }) =>
+    [...values.keys()].filter((value) => values.get(value) === 'name'),
+  )
+  if (later.retraction === 'strong' || !old?.length || !current?.length) return false
+  return !current.some((name) => old.includes(name))
 }
 
 /** Names change less often than figures and dates, so a name needs a clear word. */
