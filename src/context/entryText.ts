@@ -77,9 +77,25 @@ export function formatDerived(entry: DerivedEntry, shorten: (text: string) => st
   if (entry.kind === 'summary') return shorten(entry.text)
   if (entry.kind === 'item') return `[${entry.category}] ${shorten(entry.content)}`
   const value = shorten(typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value))
-  if (entry.kind === 'fact') return `${entry.field}${entry.key === '' ? '' : `.${entry.key}`}: ${value}`
+  if (entry.kind === 'fact') return `${factLabel(entry.field, entry.key, value)}${value}`
   return entry.key === '' ? `[${entry.category}] ${value}` : `${entry.category}, ${entry.key}: ${value}`
 }
+
+/** Returns the field and key of a fact, as far as its value does not say the same. */
+function factLabel(field: string, key: string, value: string): string {
+  if (!isStated(key, value)) return `${field}.${key}: `
+  return key !== '' && (field === 'important_facts' || field === 'custom_fields') ? '' : `${field}: `
+}
+
+/** True if a value says what its key says, as in `budget: Our budget is 900 euros`. */
+function isStated(key: string, value: string): boolean {
+  const text = value.toLowerCase()
+  const words = key.toLowerCase().split(/[^\p{L}\p{N}]+/u)
+  return words.every((word) => word === constraintsKey || text.includes(word))
+}
+
+/** First part of the key of each constraint. */
+const constraintsKey = 'constraints'
 
 /**
  * Formats a text as a line of a memory block. The first character is one before which every tokenizer splits after a

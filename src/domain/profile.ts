@@ -65,7 +65,7 @@ export type Claim =
       readonly atLeast?: number
       /** Selects only items of these categories. */
       readonly only?: readonly string[]
-      /** Excludes items of these categories. */
+      /** Excludes items of these categories, and facts of these fields. */
       readonly except?: readonly string[]
     }
 
@@ -224,7 +224,7 @@ export function maxBandTokens({ maxTokens, maxShare = 1, fillTo = 0 }: Band, bud
 /** Tells whether a claim selects a derived entry; superseded facts and inactive knowledge are never selected. */
 export function matchesClaim(entry: DerivedEntry, claim: Extract<Claim, { kind: string }>): boolean {
   if (entry.kind !== claim.kind || getImportance(entry) < (claim.atLeast ?? 0)) return false
-  if (entry.kind === 'fact') return entry.until === undefined
+  if (entry.kind === 'fact') return entry.until === undefined && !claim.except?.includes(entry.field)
   if (entry.kind === 'knowledge') return isActive(entry)
   if (entry.kind !== 'item') return true
   return (claim.only === undefined || claim.only.includes(entry.category)) && !claim.except?.includes(entry.category)

@@ -28,7 +28,8 @@ export const support: Profile = {
     },
     {
       name: 'facts',
-      claim: { kind: 'fact' },
+      // Names alone say nothing.
+      claim: { kind: 'fact', except: ['entities'] },
       renderings: [{ as: 'whole' }, { as: 'clip', characters: 100 }],
       priority: 3,
       renderAs: 'block',

@@ -20,7 +20,8 @@ export const thread: Profile = {
   bands: [
     {
       name: 'facts',
-      claim: { kind: 'fact' },
+      // Names alone say nothing.
+      claim: { kind: 'fact', except: ['entities'] },
       renderings: [{ as: 'whole' }, { as: 'clip', characters: 100 }],
       priority: 4,
       renderAs: 'block',

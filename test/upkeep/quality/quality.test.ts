@@ -6,9 +6,9 @@ import { type FixtureMessage, readTranscript } from './transcript.ts'
 /** Limits that hold today, each beside the goal. Bring them closer when facts and summaries get better. */
 const limits = {
   heldShare: { today: 0.8, goal: 0.85 },
-  faults: { today: 32, goal: 0 },
-  staleValues: { today: 34, goal: 0 },
-  tokenShare: { today: 0.28, goal: 0.2 },
+  faults: { today: 2, goal: 0 },
+  staleValues: { today: 13, goal: 0 },
+  tokenShare: { today: 0.2, goal: 0.2 },
 }
 
 type Result = {
@@ -29,7 +29,7 @@ beforeAll(async () => {
     results.push({ name, expected, messages, outcome, score: scoreMemory(outcome, expected) })
   }
   if (process.env.THREADKEEP_QUALITY !== undefined) printResults(process.env.THREADKEEP_QUALITY)
-})
+}, 120_000)
 
 const countListed = ({ expected }: Result) => expected.facts.length + expected.memory.length
 const countHeld = (result: Result) =>

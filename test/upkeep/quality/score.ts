@@ -1,3 +1,4 @@
+import { formatDerived } from '../../../src/context/entryText.ts'
 import { type Fact, openMemory, type Profile, parseKey, profiles, ramStore, tokenizerFor } from '../../../src/index.ts'
 import { type FixtureMessage, splitTurns } from './transcript.ts'
 
@@ -66,12 +67,30 @@ const countConversation = (messages: readonly FixtureMessage[]): Promise<number>
       .join('\n'),
   )
 
-/** Stores a conversation turn by turn with the built-in rules and reads its facts and summary. */
+/** Share of the conversation's tokens that facts and summary may take together. */
+export const maxShare = 0.2
+const firstSummaryShare = 0.11
+/** The number of words of a summary is only close to its number of tokens. */
+const spareShare = 0.005
+
+/** Stores a conversation with the built-in rules and reads its facts and summary, which take a fifth of its tokens. */
 export async function runUpkeep(messages: readonly FixtureMessage[]): Promise<MemoryOutcome> {
+  let summaryShare = firstSummaryShare
+  let outcome = await runWith(messages, summaryShare)
+  // Facts are as long as they are; the summary gets the rest.
+  for (let round = 0; round < 3 && (outcome.share > maxShare || round === 0); round++) {
+    summaryShare += maxShare - spareShare - outcome.share
+    outcome = await runWith(messages, summaryShare)
+  }
+  return outcome
+}
+
+/** Stores a conversation turn by turn; the last summary takes about `summaryShare` of its tokens. */
+async function runWith(messages: readonly FixtureMessage[], summaryShare: number): Promise<MemoryOutcome> {
   const tokens = await countConversation(messages)
   const tailTokens = await countConversation(messages.slice(-tailMessages))
   const words = messages.reduce((sum, { content }) => sum + content.split(/\s+/).length, 0)
-  const profile = scaleProfile(tokens, words)
+  const profile = scaleProfile(tokens, summaryShare * words)
   const store = ramStore()
   let now = 0
   const clock = () => now
@@ -88,7 +107,8 @@ export async function runUpkeep(messages: readonly FixtureMessage[]): Promise<Me
   const facts = await closing.upkeep.facts(key)
   const summaries = await closing.upkeep.summaries(key)
   const summary = summaries.map(({ text }) => text).join('\n')
-  const shown = await countText(`${facts.map(formatFact).join('\n')}\n${summary}`)
+  const lines = facts.filter((fact) => !isMention(fact)).map((fact) => formatDerived(fact, (text) => text))
+  const shown = await countText(`${lines.join('\n')}\n${summary}`)
   return {
     facts: facts.filter((fact) => !isMention(fact)).map((fact) => `${toWords(fact.field)} ${formatFact(fact)}`),
     mentions: facts.filter(isMention).map(formatFact),
@@ -101,18 +121,15 @@ export async function runUpkeep(messages: readonly FixtureMessage[]): Promise<Me
   }
 }
 
-/** Tokens of the last summary by tokens of the conversation, which leaves room for facts. */
-const summaryShare = 0.14
-
 /**
  * Scales `thread`, which is made for 16,000 tokens, to a conversation of three times its budget: each version of the
- * summary keeps its proportion to the last one.
+ * summary keeps its proportion to the last one, which has `words`.
  */
 function scaleProfile(tokens: number, words: number): Profile {
   const budget = Math.ceil(tokens / 3)
   const upkeep = profiles.thread.upkeep.map((rule) => {
     if (!('summarise' in rule.do) || rule.do.summarise !== 'progressive') return rule
-    const scale = (summaryShare * words) / Math.max(...rule.do.words.map(([, max]) => max))
+    const scale = words / Math.max(...rule.do.words.map(([, max]) => max))
     const [first, ...later] = rule.do.words.map(
       ([min, max]) => [Math.ceil(min * scale), Math.ceil(max * scale)] as const,
     )
