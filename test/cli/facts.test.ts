@@ -11,7 +11,8 @@ const file = join(folder, 'threadkeep.db')
 beforeAll(() => addChat(`sqlite:${file}`))
 
 describe('threadkeep facts', () => {
-  const decision = "key_decisions     m3  2026-03-01 10:00:00 UTC  Let's go with PostgreSQL for the archive"
+  const decision =
+    "key_decisions     m3  2026-03-01 10:00:00 UTC  database.archive: Let's go with PostgreSQL for the archive"
 
   verifies('S-02', '--help prints usage, examples and exit codes', async () =>
     expectHelp(await output('facts', '--help'), 'facts'),
@@ -22,7 +23,7 @@ describe('threadkeep facts', () => {
       lines(
         'user_preferences  m7  2026-03-01 12:00:00 UTC  theme: light',
         decision,
-        'important_facts   m5  2026-03-01 11:00:00 UTC  My cat is called Miso',
+        'important_facts   m5  2026-03-01 11:00:00 UTC  cat.miso: My cat is called Miso',
         'source_urls       m7  2026-03-01 12:00:00 UTC  https://example.com/report',
         'entities          m3  2026-03-01 10:00:00 UTC  PostgreSQL',
         'entities          m5  2026-03-01 11:00:00 UTC  Miso',

@@ -21,10 +21,12 @@ describe('threadkeep replay', () => {
       'acme:ann',
       '--profile',
       'summary',
+      '--budget',
+      '3000',
     )
     expect(result).toEqual({
       key: 'acme:ann',
-      budget: 16_000,
+      budget: 3_000,
       was: {
         profile: 'thread',
         tokens: expect.any(Number),
@@ -38,9 +40,9 @@ describe('threadkeep replay', () => {
       differences: [{ entries: ['m1', 'm18'], count: 18, was: 'whole', is: 'covered' }],
     })
     expect(result.is.tokens).toBeLessThan(result.was.tokens)
-    expect(await output('replay', 'acme:ann', '--profile', 'summary')).toBe(
+    expect(await output('replay', 'acme:ann', '--profile', 'summary', '--budget', '3000')).toBe(
       lines(
-        'acme:ann, budget 16000 tokens',
+        'acme:ann, budget 3000 tokens',
         '     profile  tokens  whole  shortened  covered  dropped',
         `was  thread   ${`${result.was.tokens}`.padStart(6)}     28          0        0        1`,
         `is   summary  ${`${result.is.tokens}`.padStart(6)}     10          0       18        1`,

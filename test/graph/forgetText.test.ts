@@ -153,7 +153,7 @@ describe('graph in RAM', () => {
     await graph.close()
     // A closed graph has unsubscribed from the store.
     await store.erase(s1)
-    expect(store.capabilities.memoryLimit.memoryUsage).toEqual({ usedBytes: 0 })
+    expect(store.capabilities.memoryLimit.memoryUsage).toMatchObject({ usedBytes: 0 })
   })
 
   verifies(

@@ -83,10 +83,12 @@ describe('an assistant that repeats its context for 1,000 turns', () => {
         expect([before.length > 0, ((await memory.upkeep.summaries(key))[0]?.covers[1] ?? 0) > 1_500]).toEqual(
           profile === 'thread' ? [true, true] : [false, false],
         )
-        // One session counts as one use.
+        // The agent learns what the user states, once; one session counts as one use.
+        const learned =
+          profile === 'agent' ? ['dark', 'Never deploy on Fridays'].map((value) => [value, 0.5, undefined]) : []
         expect(
           (await memory.upkeep.knowledge('acme')).map(({ value, confidence, usedBy }) => [value, confidence, usedBy]),
-        ).toEqual([[policy.value, 0.55, ['ann']]])
+        ).toEqual([[policy.value, 0.55, ['ann']], ...learned])
       },
       timeoutMs,
     )
@@ -140,11 +142,11 @@ describe('a fact', () => {
     })
     expect(cited).toEqual([
       ['user_preferences theme', 'dark', 'user m1: I prefer dark mode'],
-      ['important_facts', 'My cat is called Miso', 'user m2: My cat is called Miso'],
+      ['important_facts cat.miso', 'My cat is called Miso', 'user m2: My cat is called Miso'],
       ['entities', 'Miso', 'user m2: Miso'],
       ['custom_fields constraints.deploy_fridays', 'Never deploy on Fridays', 'user m2: Never deploy on Fridays'],
       [
-        'key_decisions',
+        'key_decisions database.archive',
         'We decided to use PostgreSQL for the archive',
         'user m3: We decided to use PostgreSQL for the archive',
       ],
@@ -196,7 +198,7 @@ describe('a fact', () => {
     await memory.append(key, [user(claim)])
     await appendFiller(memory)
     expect(factLines(await memory.upkeep.facts(key))).toEqual(
-      expect.arrayContaining(['user_preferences theme "dark"', 'important_facts  "I live in Oslo"']),
+      expect.arrayContaining(['user_preferences theme "dark"', 'important_facts home "I live in Oslo"']),
     )
   })
 })

@@ -97,7 +97,7 @@ describe('a summary rebuilt after one of its messages was forgotten', () => {
     await using plain = await openMemory({ profile })
     const rederive = async (entry: DerivedEntry, left: readonly Message[]): Promise<DerivedEntry | undefined> => {
       if (made.length === 0) {
-        await appendAlternating(memory, counts.meanwhile, ticket)
+        await appendAlternating(memory, counts.meanwhile, (place) => ticket(500 + place))
         made.push(...(await memory.upkeep.summaries(key)))
       }
       return plain.upkeep.rederive(entry, left)

@@ -106,7 +106,7 @@ describe('forgetting a summarised message', () => {
     const file = fresh()
     const model = (request: RecordedRequest) =>
       purposeOf(request) === 'summary'
-        ? replyWith(`${cat} ${dog} ${'The assistant then spoke of hills and rivers at length. '.repeat(12)}`)
+        ? replyWith(`${cat} ${dog} The hills are green and the rivers run to the sea.`)
         : replyWith(JSON.stringify({ important_facts: ['My cat is called Zephyrine', 'My dog is called Halcyon'] }))
     await using upstream = await startUpstream(model)
     const memory = await openChat(file, ['Hello there.', cat, dog], {

@@ -79,7 +79,7 @@ describe('summaries under a tight budget', () => {
       Array.from({ length: 10 }, (_, place) => [20 * place + 1, 20 * place + 20]),
     )
     const towns = summaries.flatMap((_, town) =>
-      memoryPart.includes(`Order ORD-${town}0177 of customer ${1_000 * town + 1} goes to Town ${town}.`) ? [town] : [],
+      new RegExp(`Order ORD-${town}\\d+77 of customer \\d+ goes to Town ${town}\\.`).test(memoryPart) ? [town] : [],
     )
     expect(towns).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     const earlier = ledger.lines.filter(({ band }) => band === 'earlier')

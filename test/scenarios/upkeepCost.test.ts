@@ -74,7 +74,8 @@ describe('the upkeep model of a long chat', () => {
       const cycles = memory.committed.length
       expect(cycles).toBeGreaterThan(0)
       expect(cycles).toBeLessThanOrEqual(tokens / 1_500)
-      expect(upkeepModel.requests.length).toBe(cycles)
+      // A refused summary is requested once more.
+      expect(upkeepModel.requests.length).toBeLessThanOrEqual(2 * cycles)
     })
 })
 

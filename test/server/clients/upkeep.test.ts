@@ -71,9 +71,9 @@ describe('upkeep with a failing model', () => {
       await using harness = await createHarness(script)
       await sendUntilSummary(harness, send)
       const upkeepRequests = harness.model.requests.filter(isUpkeep)
-      // One summary and one fact extraction, each sent twice.
+      // One request for summary and facts, sent twice.
       expect(upkeepRequests.map(({ body, headers }) => [body.model, headers.authorization])).toEqual(
-        Array(4).fill([model, 'Bearer sk-client']),
+        Array(2).fill([model, 'Bearer sk-client']),
       )
       expect(await harness.memory.upkeep.summaries(key)).toMatchObject([{ by: 'builtin', version: 1 }])
       expect(await send(harness, 'What comes next?')).toContain('summary failed')
@@ -107,7 +107,7 @@ describe('upkeep', () => {
     expect(new Set(upkeepRequests)).toEqual(new Set(['/v1/messages sk-client']))
     // The summary was parsed and rejected.
     expect(harness.memory.health().degraded).toContainEqual(
-      expect.objectContaining({ step: 'summary', why: 'refused, too short' }),
+      expect.objectContaining({ step: 'summary', why: 'refused, no content' }),
     )
   })
 
