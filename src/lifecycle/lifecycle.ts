@@ -98,6 +98,8 @@ export class Lifecycle {
     if (idle === undefined || head.revision === 0 || isExpired(head, now)) return undefined
     if (now - head.touchedAt <= idle * refreshTolerance) return undefined
     const expiresAt = computeExpiry(head, profile.lifetime, now)
+    // Reading with another profile than the session was written with must not shorten its life.
+    if (expiresAt <= head.expiresAt) return undefined
     const written = tryCommit(sessions, { ...head, touchedAt: now, expiresAt }, { put: [], drop: [] })
     // Reads must work on a full disk. A session written or erased meanwhile needs no refresh.
     return written.then(ignore, ignore)

@@ -16,39 +16,46 @@ describe('threadkeep replay', () => {
   )
 
   it('compares two profiles and lists the messages with different verdicts', async () => {
+    const shortened = ['m2', 'm4', 'm6', 'm8', 'm10', 'm12', 'm14', 'm16']
     const result = await json<{ budget: number; was: { tokens: number }; is: { tokens: number } }>(
       'replay',
       'acme:ann',
       '--profile',
-      'summary',
-      '--budget',
-      '3000',
+      'ephemeral',
     )
     expect(result).toEqual({
       key: 'acme:ann',
-      budget: 3_000,
+      budget: 16_000,
       was: {
         profile: 'thread',
         tokens: expect.any(Number),
-        verdicts: { whole: 28, shortened: 0, covered: 0, dropped: 1 },
+        verdicts: { whole: 26, shortened: 0, covered: 0, dropped: 3 },
       },
       is: {
-        profile: 'summary',
+        profile: 'ephemeral',
         tokens: expect.any(Number),
-        verdicts: { whole: 10, shortened: 0, covered: 18, dropped: 1 },
+        verdicts: { whole: 12, shortened: 8, covered: 0, dropped: 9 },
       },
-      differences: [{ entries: ['m1', 'm18'], count: 18, was: 'whole', is: 'covered' }],
+      differences: shortened.map((id) => ({ entries: [id, id], count: 1, was: 'whole', is: 'shortened' })),
     })
     expect(result.is.tokens).toBeLessThan(result.was.tokens)
-    expect(await output('replay', 'acme:ann', '--profile', 'summary', '--budget', '3000')).toBe(
+    expect(await output('replay', 'acme:ann', '--profile', 'ephemeral')).toBe(
       lines(
-        'acme:ann, budget 3000 tokens',
-        '     profile  tokens  whole  shortened  covered  dropped',
-        `was  thread   ${`${result.was.tokens}`.padStart(6)}     28          0        0        1`,
-        `is   summary  ${`${result.is.tokens}`.padStart(6)}     10          0       18        1`,
-        'm1–m18  18 messages  whole → covered',
+        'acme:ann, budget 16000 tokens',
+        '     profile    tokens  whole  shortened  covered  dropped',
+        `was  thread     ${`${result.was.tokens}`.padStart(6)}     26          0        0        3`,
+        `is   ephemeral  ${`${result.is.tokens}`.padStart(6)}     12          8        0        9`,
+        ...shortened.map((id) => `${id.padEnd(3)}  1 message  whole → shortened`),
       ),
     )
+  })
+
+  it('with a profile that expires sessions › leaves the session as it is', async () => {
+    await output('replay', 'acme:ann', '--from', 'support', '--profile', 'ephemeral')
+    expect(await output('replay', 'acme:ann', '--profile', 'ephemeral')).toContain('budget 16000 tokens')
+    expect(
+      (await json<{ was: { tokens: number } }>('replay', 'acme:ann', '--profile', 'thread')).was.tokens,
+    ).toBeGreaterThan(0)
   })
 
   it('accepts a profile file, a budget and a query, and prints the context with --text', async () => {
