@@ -91,9 +91,11 @@ function factLabel(field: string, key: string, value: string): string {
 function isStated(key: string, value: string): boolean {
   const text = value.toLowerCase()
   const words = key.toLowerCase().split(/[^\p{L}\p{N}]+/u)
-  return words.every((word) => word === constraintsKey || text.includes(word))
+  return words.every((word) => word === constraintsKey || text.includes(word.slice(0, stemLength)))
 }
 
+/** Letters that words of one family share, as in `allergy` and `allergic`. */
+const stemLength = 5
 /** First part of the key of each constraint. */
 const constraintsKey = 'constraints'
 
