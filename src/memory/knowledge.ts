@@ -21,6 +21,8 @@ export type KnowledgeInput = {
   readonly by?: keyof KnowledgePolicy
   /** Session in which it was stated; repetitions within one session count once. */
   readonly session?: string
+  /** Ids of the messages of that session that state it: the entry is forgotten with them. */
+  readonly messages?: readonly string[]
   /**
    * `operator` for what holds until you change it, `learned` for what fades without use. Default: `operator`, but
    * `learned` with a session or when an assistant or a tool states it.
@@ -102,14 +104,14 @@ function checkPermission({ name, knowledgePolicy }: Profile, by: keyof Knowledge
   )
 }
 
-/** Adds a session as a source; the empty name stands for the scope itself. An entry without sources is forgotten. */
-function addSource(sources: readonly Source[], session = ''): readonly Source[] {
-  if (sources.some((source) => source.session === session)) return sources
-  const all = [...sources, { message: '', session }]
-  return [
-    ...all.filter((source) => source.session === ''),
-    ...all.filter((source) => source.session !== '').slice(-maxSourceSessions),
-  ]
+/** Adds a session, or messages of it, as sources; the empty name stands for the scope itself. An entry without sources is forgotten. */
+function addSources(sources: readonly Source[], session = '', messages: readonly string[] = ['']): readonly Source[] {
+  const isKnown = (message: string) => sources.some((one) => one.session === session && one.message === message)
+  const added = messages.filter((message) => !isKnown(message)).map((message) => ({ message, session }))
+  const all = [...sources, ...added]
+  const sessions = new Set(all.map((source) => source.session).filter((id) => id !== ''))
+  const kept = new Set(['', ...[...sessions].slice(-maxSourceSessions)])
+  return all.filter((source) => kept.has(source.session))
 }
 
 type MergeOptions = {
@@ -121,7 +123,7 @@ type MergeOptions = {
 
 /** Merges a statement into the known entry. A pending entry stays pending; an approved one never becomes pending. */
 function mergeKnowledge(
-  { category, key, value, confidence, session, by = 'user' }: KnowledgeInput,
+  { category, key, value, confidence, session, messages, by = 'user' }: KnowledgeInput,
   known: Knowledge | undefined,
   { at, id, needsApproval, origin }: MergeOptions,
 ): Knowledge {
@@ -143,6 +145,6 @@ function mergeKnowledge(
     ...(isPending && { pending: true }),
     // The statement of a session does not make an operator's entry fade.
     origin: known !== undefined && known.pending !== true && !isLearned(known) ? 'operator' : origin,
-    sources: addSource(before?.sources ?? [], session),
+    sources: addSources(before?.sources ?? [], session, messages),
   }
 }

@@ -119,3 +119,21 @@ describe('forget', () => {
     expect(sent).not.toContain(hello.content)
   })
 })
+
+describe('forget a message that an agent learnt from', () => {
+  verifies('X-05', 'also forgets what it learnt', async () => {
+    await using memory = await openMemory({ profile: 'agent' })
+    await memory.append('acme:ann', [
+      { role: 'user', content: 'example.com uses #page-title for its title.' },
+      { role: 'assistant', content: 'Done.' },
+      { role: 'user', content: 'I prefer dark mode.' },
+      { role: 'assistant', content: 'Noted.' },
+    ])
+    await memory.upkeep.whenIdle()
+    const values = async () => (await memory.upkeep.knowledge('acme')).map(({ value }) => value)
+    expect(await values()).toEqual(['dark', 'example.com uses #page-title for its title.'])
+    await memory.forget({ key: 'acme:ann', messageId: 'm1' })
+    await memory.upkeep.whenIdle()
+    expect(await values()).toEqual(['dark'])
+  })
+})

@@ -21,6 +21,8 @@ export type KnowledgeProposal = {
   readonly value: Json
   readonly by: 'user' | 'assistant'
   readonly confidence?: number
+  /** Ids of the messages that state it. */
+  readonly messages: readonly string[]
 }
 
 const maxProposals = 8
@@ -32,6 +34,8 @@ const maxKeyChars = 100
 const modelConfidence = { min: 0.4, max: 0.8 }
 /** Share of the words of a model's proposal that the conversation must contain. */
 const minGroundedTerms = 0.7
+/** A message with this many words of a proposal counts as a source of it. */
+const minSharedTerms = 2
 
 /**
  * Proposes knowledge from the messages of a finished task. Tool output is not read: it may be a web page. The model is
@@ -43,11 +47,12 @@ export async function proposeKnowledge(
   { modelCall, signal, pause }: DraftDeps,
 ): Promise<{ readonly knowledge: readonly KnowledgeProposal[]; readonly faults: readonly Degradation[] }> {
   const spoken = messages.filter((message) => isAllowed(message, policy))
-  const preferences = (await factsByRules(spoken, pause)).flatMap(({ field, key, value }): KnowledgeProposal[] =>
-    policy.user !== 'no' &&
-    (field === 'user_preferences' || (field === 'custom_fields' && key.startsWith(constraintsKey)))
-      ? [{ category: 'user_preference', key, value, by: 'user' }]
-      : [],
+  const preferences = (await factsByRules(spoken, pause)).flatMap(
+    ({ field, key, value, source }): KnowledgeProposal[] =>
+      policy.user !== 'no' &&
+      (field === 'user_preferences' || (field === 'custom_fields' && key.startsWith(constraintsKey)))
+        ? [{ category: 'user_preference', key, value, by: 'user', messages: [source.message] }]
+        : [],
   )
   const byRules = selectDistinct([...preferences, ...spoken.flatMap(proposeByRules)])
   if (modelCall === undefined || spoken.length === 0) return { knowledge: byRules, faults: [] }
@@ -70,7 +75,7 @@ function selectDistinct(proposals: readonly KnowledgeProposal[]): readonly Knowl
   return [...distinct.values()].slice(0, maxProposals)
 }
 
-function proposeByRules({ role, content }: Message): readonly KnowledgeProposal[] {
+function proposeByRules({ id, role, content }: Message): readonly KnowledgeProposal[] {
   const text = content
     .slice(0, maxMessageChars)
     .replace(/```[^`]{0,8000}(?:```|$)|^>.{0,500}$/gm, '\n')
@@ -91,6 +96,7 @@ function proposeByRules({ role, content }: Message): readonly KnowledgeProposal[
         key: key.slice(0, maxKeyChars).toLowerCase(),
         value,
         by: role as 'user' | 'assistant',
+        messages: [id],
       },
     ]
   })
@@ -154,8 +160,28 @@ function parseProposals(
     const isUsable =
       isLasting(value) && key.trim() !== '' && key.length <= maxKeyChars && findInjections(key).length === 0
     if (!isUsable || !isGrounded(value, source, terms)) return []
-    return [{ category, key: key.trim(), value, by, confidence: Math.min(modelConfidence.max, confidence) }]
+    const stated = findStatements(value, messages)
+    return [
+      {
+        category,
+        key: key.trim(),
+        value,
+        by,
+        confidence: Math.min(modelConfidence.max, confidence),
+        messages: stated.length === 0 ? messages.map(({ id }) => id) : stated,
+      },
+    ]
   })
+}
+
+/** Finds the messages that share words with a text. */
+function findStatements(value: string, messages: readonly Message[]): readonly string[] {
+  const own = new Set(extractTerms(value))
+  const sharesWords = ({ content }: Message): boolean => {
+    const shared = new Set(extractTerms(content.slice(0, maxMessageChars)).filter((term) => own.has(term)))
+    return shared.size >= minSharedTerms
+  }
+  return messages.filter(sharesWords).map(({ id }) => id)
 }
 
 /** True if every name, number and selector of a text, and most of its words, occur in the conversation. */
