@@ -133,10 +133,40 @@ describe('summary › with a later value', () => {
     ['Please send it to 14 Elm Street.', 'We moved, our new address is 9 Quarry Road.'],
     ['Der Umzug ist am 27. Juni.', 'Der Umzug wird auf den 25. Juni verschoben.'],
     ['The restore failed yesterday.', 'The restore works now.'],
+    ['I take 100 mg of aspirin every morning.', 'My cardiologist stopped the aspirin.'],
+    ['Tom said yes, he plays the organ for 120 pounds at the ceremony.', "But Tom can't, he has to work that day."],
   ])('%s %s › has the later one only', (old, current) =>
     expect(summaryOf(['user', old], ['user', 'Ana likes cheese.'], ['user', current])).toBe(
-      `User: Ana likes cheese.\n${current}`,
+      `User: Ana likes cheese.\n${current.replace('But ', '')}`,
     ),
+  )
+  it.each([
+    ['That makes 40 euros, so 310 euros remain.', 'Then 280 euros of the budget remain.'],
+    ['Mit den Kartons bleiben 1.240 Euro.', 'Vom Budget bleiben 990 Euro.'],
+    ['Il reste 350 euros.', 'Il reste 270 euros pour les fleurs.'],
+  ])('of a balance: %s %s › has the later one only', (old, current) =>
+    expect(summaryOf(['assistant', old], ['user', 'Ana likes cheese.'], ['assistant', current])).toBe(
+      `User: Ana likes cheese.\nAssistant: ${current}`,
+    ),
+  )
+  it('of a balance of another unit › has both', () => {
+    const turns = ['Now 310 euros remain.', 'After this week 12 days remain.']
+    expect(summaryOf(...turns.map((content): Turn => ['assistant', content]))).toBe(`Assistant: ${turns.join('\n')}`)
+  })
+  it.each([
+    ['The club gives us a room from 1 September.', 'Until then we meet in the library.'],
+    ['Der Verein gibt uns einen Raum ab 1. September.', 'Bis dahin treffen wir uns in der Bibliothek.'],
+  ])('%s %s › drops what refers to the old one', (old, reference) => {
+    const later = old.startsWith('The')
+      ? 'The room from the club has been moved to 8 October.'
+      : 'Der Raum vom Verein wird auf den 8. Oktober verschoben.'
+    expect(summaryOf(['user', `${old} ${reference}`], ['user', later])).toBe(`User: ${later}`)
+  })
+  it.each([
+    ['I stopped the server.', 'The server must never run as root.'],
+    ["The printer can't, it is too old.", 'Always use the printer on the second floor.'],
+  ])('%s › keeps other statements with its words: %s', (current, rule) =>
+    expect(summaryOf(['user', rule], ['user', current])).toContain(rule),
   )
   it('summarised again › has the later one only', () => {
     const first = summarise(chat([['user', 'The deadline is 14 March.']]), undefined, wide)

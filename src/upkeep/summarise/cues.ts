@@ -101,12 +101,12 @@ export function isPleasantry(text: string, words: number): boolean {
 /** Openings that refer to the sentence before; "this week" and "that is why we" stand for themselves. */
 const danglingStart = new RegExp(
   `^(?:${[
-    `it(?:['’](?:s|ll|d))?|its|they(?:['’](?:re|ve|ll|d))?|he|she|him|her|their|these|those|this|that(?:['’]s)?|such|both|neither|either|so|but|and|or|also|then|however|therefore|otherwise|because|though|plus|which|same|the (?:latter|former|other|second|first) one|ones?|there|here|too|besides|in that case|if so|if not|for (?:example|instance)|as (?:such|above)|again`,
-    `es|sie|er|das|dies(?:e[rsmn]?)?|aber|und|oder|auch|dann|deshalb|daher|trotzdem|sonst|dort|dafür|damit|dabei|denn`,
-    `il|elle|ils|elles|cela|ça|ce(?:ci)?|c['’]est|mais|et|ou|aussi|donc|alors|pourtant|sinon|parce`,
-    `esto|eso|esa?|este|pero|y|o|también|entonces|por eso|además|sino|porque|ell[oa]s?|él`,
-    `isso|isto|esse|essa|ele|ela|eles|elas|mas|e|ou|também|então|por isso|além|porque`,
-    `het|hij|zij|ze|dat|dit|deze|maar|en|of|ook|dan|daarom|toch|want|anders`,
+    `it(?:['’](?:s|ll|d))?|its|they(?:['’](?:re|ve|ll|d))?|he|she|him|her|their|these|those|this|that(?:['’]s)?|such|both|neither|either|so|but|and|or|also|then|however|therefore|otherwise|because|though|plus|which|same|the (?:latter|former|other|second|first) one|ones?|there|here|too|besides|in that case|if so|if not|until then|till then|by then|for (?:example|instance)|as (?:such|above)|again`,
+    `es|sie|er|das|dies(?:e[rsmn]?)?|aber|und|oder|auch|dann|deshalb|daher|trotzdem|sonst|dort|dafür|damit|dabei|denn|bis dahin`,
+    `il|elle|ils|elles|cela|ça|ce(?:ci)?|c['’]est|mais|et|ou|aussi|donc|alors|pourtant|sinon|parce|d['’]ici là|jusque-là`,
+    `esto|eso|esa?|este|pero|y|o|también|entonces|por eso|además|sino|porque|hasta entonces|ell[oa]s?|él`,
+    `isso|isto|esse|essa|ele|ela|eles|elas|mas|e|ou|também|então|por isso|além|porque|até lá`,
+    `het|hij|zij|ze|dat|dit|deze|maar|en|of|ook|dan|daarom|toch|want|anders|tot dan`,
   ].join('|')})(?![\\p{L}\\p{N}])`,
   'iu',
 )
@@ -147,11 +147,25 @@ export const findRetraction = (text: string): 'strong' | 'weak' | undefined =>
   strongRetraction.test(text) ? 'strong' : weakRetraction.test(text) ? 'weak' : undefined
 
 const retracted =
-  /(?:instead of|rather than|no longer|not any ?more|forget(?: about)?|switch\p{L}{0,4} from|moved? from|statt|anstatt|anstelle von|nicht mehr|au lieu d[eu']|à la place d[eu']|en vez de|en lugar de|ya no|em vez de|já não|in plaats van|niet meer) ([^.,;:!?]{2,60})|(?:^|[,;:] )([^.,;:!?]{2,40}) (?:doesn['’]t work|won['’]t work|is off|is cancell?ed|geht nicht|passt nicht|ne va pas|no me va|não dá|gaat niet)(?: any ?more| mehr| plus| meer)?/giu
+  /(?:instead of|rather than|no longer|not any ?more|forget(?: about)?|switch\p{L}{0,4} from|moved? from|statt|anstatt|anstelle von|nicht mehr|au lieu d[eu']|à la place d[eu']|en vez de|en lugar de|ya no|em vez de|já não|in plaats van|niet meer) ([^.,;:!?]{2,60})|(?:^|[,;:] )([^.,;:!?]{2,40}) (?:doesn['’]t work|won['’]t work|fell through|is off|is cancell?ed|geht nicht|passt nicht|ne va pas|no me va|não dá|gaat niet)(?: any ?more| mehr| plus| meer)?/giu
 
 /** Finds what a sentence says is no longer so: `Postgres` in "MySQL instead of Postgres". */
 export const findRetracted = (text: string): readonly string[] =>
   Array.from(text.matchAll(retracted), ([, object, subject]) => object ?? subject ?? '')
+
+const stopped =
+  /\b(?:stopp?ed|quit|gave up)(?: (?:taking|using))?(?: (?:the|my|our))? ([\p{L}\p{N}-]{3,30})(?=[.,;!]|$)|\b(?:habe?|haben) ([\p{L}\p{N}-]{3,30}) abgesetzt/giu
+
+/** Finds what somebody does no longer take or use: `aspirin` in "The doctor stopped the aspirin". */
+export const findStopped = (text: string): readonly string[] =>
+  Array.from(text.matchAll(stopped), ([, english, german]) => english ?? german ?? '')
+
+const absent =
+  /(?:^|[,;:] |\b[Bb]ut )(\p{Lu}\p{Ll}+(?: \p{Lu}\p{Ll}+)?) (?:can['’]t(?: make it| come| do it)?|backed out|dropped out|kann (?:doch )?nicht(?: kommen)?|ne peut pas(?: venir)?|no puede(?: venir)?|kan niet(?: komen)?)(?=[.,;!]|$)/gu
+
+/** Finds people who are not available, by name: `Ned` in "But Ned can't, he's in Norway". */
+export const findAbsent = (text: string): readonly string[] =>
+  Array.from(text.matchAll(absent), ([, name]) => name ?? '')
 
 /** Greetings, interjections and conjunctions before the statement of a sentence. */
 const lead =

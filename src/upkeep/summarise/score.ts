@@ -49,9 +49,9 @@ const introductionFactor = 0.4
 const openingFactor = 2.2
 /** Opinions of others, and guesses. */
 const reportedPattern =
-  /\b(?:my|our|the|a) \p{L}+ (?:also |always )?(?:says?|said|thinks?|told|claims?|reckons?)\b|\baccording to\b|\b(?:he|she|they) (?:says?|said|thinks?)\b|\bsagt\b|\bmeint\b|\bdit que\b|\bdice que\b|\bdiz que\b|\bzegt\b/iu
+  /\b(?:my|our|the|a) [\p{L}-]+ (?:I got |we got |today |also |always ){0,2}(?:says?|said|thinks?|told|claims?|reckons?)\b|\baccording to\b|\b(?:he|she|they) (?:says?|said|thinks?)\b|\bsagt\b|\bmeint\b|\bdit que\b|\bdice que\b|\bdiz que\b|\bzegt\b/iu
 const hedgePattern =
-  /\b(?:perhaps|maybe|might|probably|likely|could|thinking (?:of|about)|vielleicht|vermutlich|peut-être|quizás?|talvez|misschien)\b/i
+  /\b(?:perhaps|maybe|might|probably|likely|could|thinking (?:of|about)|offer(?:s|ed)?|so far|there (?:is|are) (?:one|some)|vielleicht|vermutlich|peut-être|quizás?|talvez|misschien)\b/i
 const uncertainFactor = 0.6
 /** Share of the weight of a word that a sentence ranked higher has already. */
 const repeatedShare = 0.3

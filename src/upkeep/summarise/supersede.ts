@@ -1,7 +1,7 @@
 import { type Anchor, type AnchorKind, findAnchors } from '../../text/anchors.ts'
 import { extractTerms } from '../../text/words.ts'
 import type { Work } from '../work.ts'
-import { type Cue, findCues, findRetracted, findRetraction } from './cues.ts'
+import { type Cue, findAbsent, findCues, findRetracted, findRetraction, findStopped } from './cues.ts'
 import { reportSubject, reportsSuccess } from './outcomes.ts'
 import type { Piece } from './pieces.ts'
 
@@ -24,6 +24,7 @@ export function* dropSuperseded(pieces: readonly Piece[], isWork: boolean): Work
   const dropped = new Set<number>()
   if (isWork) dropOldReports(pieces, dropped)
   dropSolvedFailures(pieces, dropped)
+  dropOldBalances(pieces, dropped)
   const byTerm = new Map<string, Statement[]>()
   const mentions = new Map<string, number[]>()
   for (const [at, piece] of pieces.entries()) {
@@ -69,6 +70,24 @@ function dropSolvedFailures(pieces: readonly Piece[], dropped: Set<number>): voi
   }
 }
 
+const balance =
+  /\d[\d.,' ]{0,12}(?:[\p{L}€$£]{1,12} ){0,4}(?:remain|(?:is|are) left)(?!\p{L})|(?<!\p{L})(?:leaves|remaining|left:|bleib(?:en|t)|restent|il reste|quedan?|restam?|sobram?|resteert|resteren|blijft|blijven) (?:\p{L}{1,12} ){0,3}[€$£]?\d/iu
+
+/** Keeps the last balance of each speaker: each `671 euros remain` replaces the one before. */
+function dropOldBalances(pieces: readonly Piece[], dropped: Set<number>): void {
+  const reported = new Set<string>()
+  for (let at = pieces.length - 1; at >= 0; at--) {
+    const { text, speaker, isFiller } = pieces[at] as Piece
+    const found = isFiller || /\?$/.test(text) ? undefined : balance.exec(text)?.[0]
+    if (found === undefined) continue
+    const key = `${speaker} ${balanceUnit.exec(found)?.[0].toLowerCase() ?? ''}`
+    if (reported.has(key)) dropped.add(at)
+    reported.add(key)
+  }
+}
+
+const balanceUnit = /euros?|dollars?|pounds?|hours?|days?|[€$£]/i
+
 const subjectTerms = (text: string): readonly string[] =>
   extractTerms(text).filter((term) => term.length >= 4 && !resultTerms.has(term) && !functionWords.has(term))
 const resultTerms = new Set(
@@ -99,13 +118,17 @@ function dropRetracted(
   dropped: Set<number>,
 ): void {
   const { text } = pieces[at] as Piece
-  for (const phrase of findRetracted(text)) {
+  const retracted: readonly (readonly [phrase: string, mayDrop: (piece: Piece) => boolean])[] = [
+    ...[...findRetracted(text), ...findAbsent(text)].map((phrase) => [phrase, isChangeable] as const),
+    ...findStopped(text).map((phrase) => [phrase, isPresentState] as const),
+  ]
+  for (const [phrase, mayDrop] of retracted) {
     const terms = [...new Set(extractTerms(phrase))].filter((term) => !updateWords.has(term)).slice(0, 6)
     const [first, ...rest] = terms.map((term) => mentions.get(term) ?? [])
     const places = first?.filter((place) => rest.every((others) => others.includes(place))) ?? []
     const isFigure = /^\d/.test(phrase.trim())
     for (const place of places.slice(-maxComparedPieces))
-      if (isFigure || isChangeable(pieces[place] as Piece)) dropped.add(place)
+      if (isFigure || mayDrop(pieces[place] as Piece)) dropped.add(place)
   }
   for (const term of new Set(extractTerms(text))) {
     const places = mentions.get(term)
@@ -119,8 +142,19 @@ const maxMentions = 200
 /** True for a statement that may be taken back: a decision, a wish, an address, or what an assistant has arranged. */
 function isChangeable({ text, isPerson, words }: Piece): boolean {
   const cues = findCues(text)
-  return !isPerson || words <= 6 || ['decision', 'preference', 'constraint'].some((cue) => cues.includes(cue as Cue))
+  return (
+    !isPerson ||
+    words <= 6 ||
+    /\b(?:said yes|agreed)\b/i.test(text) ||
+    ['decision', 'preference', 'constraint'].some((cue) => cues.includes(cue as Cue))
+  )
 }
+
+const presentState =
+  /(?<!\p{L})(?:(?:i|we) (?:now |currently |still |also ){0,2}(?:take|use|have|work)|ich (?:nehme|nutze|habe)|wir (?:nehmen|nutzen|haben)|je (?:prends|utilise)|tomo|uso|utilizo|ik (?:neem|gebruik)) /iu
+
+/** True if a piece tells what a person takes, uses or has at present: `I take 2.5 mg of ramipril`. */
+const isPresentState = ({ text }: Piece): boolean => presentState.test(text)
 
 /** Verbs and nouns that name the same attribute. */
 const attributes: Readonly<Record<string, string>> = Object.fromEntries(
