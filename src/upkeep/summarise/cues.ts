@@ -9,7 +9,7 @@ const stem = '\\p{L}{0,6}'
 // One line each: English, German, French, Spanish, Portuguese, Dutch.
 const cuePatterns: Readonly<Record<Cue, RegExp>> = {
   decision: words(
-    `decided?|decision|agreed (?:on|to|that)|we (?:have )?agreed?|(?:let['’]s|let us|we(?:['’]ll| will)|i(?:['’]ll| will)) (?:use|go|do|keep|take|stay|stick|pick|call it)|(?:let['’]s|we|i|to) go(?:ing)? with|stay with|settled? on|cho(?:se|sen)|opt(?:ed)? for|approved|signed off|picked (?!up)|noted|chang\\w{1,3} my mind|switch\\w{0,4} to|moved to|instead|confirmed|booked|final|no longer|from now on`,
+    `decided?|decision|agreed (?:on|to|that)|we (?:have )?agreed?|(?:let['’]s|let us|we(?:['’]ll| will)|i(?:['’]ll| will)) (?:use|go|do|keep|take|stay|stick|pick|call it)|(?:let['’]s|we|i|to) go(?:ing)? with|we take the|it is(?: then)?(?=[.!]|$)|stay with|settled? on|cho(?:se|sen)|opt(?:ed)? for|approved|signed off|picked (?!up)|noted|chang\\w{1,3} my mind|switch\\w{0,4} to|moved to|instead|confirmed|booked|final|no longer|from now on`,
     `entschieden|entscheid${stem}|beschlossen|(?:wir|ich) nehmen?|nehmen wir|geeinigt|festgelegt|stattdessen|doch lieber|bleiben bei|bleibt bei|gebucht|bestätigt|ab jetzt`,
     `décid${stem}|décision|(?:on|nous) (?:prend|prenons|part|partons|garde|gardons)|choisi${stem}|retenu${stem}|convenu|changé d['’]avis|à la place|finalement|réservé${stem}|confirmé${stem}|désormais`,
     `decid${stem}|decisión|eleg${stem}|vamos (?:con|a usar)|usaremos|optamos|acorda${stem}|cambié de opinión|en su lugar|en vez de|finalmente|quedamos|reserva(?:mos|do|da)|confirma(?:mos|do|da)|a partir de ahora`,
