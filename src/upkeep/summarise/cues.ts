@@ -126,10 +126,10 @@ export const isDangling = (text: string, words: number): boolean =>
 
 /** Words by which a sentence replaces what was said earlier. */
 const strongRetraction = words(
-  `changed? (?:my|our|his|her|their) minds?|instead(?: of)?|no longer|not any ?more|correction|scratch that|forget (?:what|about)|rather than|switch(?:ed|ing)? (?:from|to)|moved? (?:back |forward )?(?:to|from)|(?:have|has|i['’]ve|was|were|is|are|be|been) (?:now |just |been )?(?:changed|corrected|updated|moved|postponed|rescheduled|replaced|extended)|postponed|rescheduled|pushed (?:back )?to|i meant|i was wrong|on second thought|no,? sorry`,
+  `changed? (?:my|our|his|her|their) minds?|instead(?: of)?|no longer|not any ?more|correction|scratch that|forget (?:what|about)|rather than|switch(?:ed|ing)? (?:from|to)|(?:moved?|moving|shift(?:ed|ing)?|push(?:ed|ing)?|bring|brought) (?:[\\p{L}\\d]+ ){0,4}(?:to|from|forward|back)|(?:have|has|i['’]ve|was|were|is|are|be|been) (?:now |just |been )?(?:changed|corrected|updated|moved|postponed|rescheduled|replaced|extended)|postponed|rescheduled|i meant|i was wrong|on second thought|no,? sorry`,
   `anders überlegt|stattdessen|nicht mehr|doch (?:lieber|nicht)|korrektur|verschoben|geändert|umgezogen`,
-  `changé d['’]avis|à la place|au lieu|ne plus|correction|reporté${stem}|déménagé`,
-  `cambié de (?:opinión|idea)|en vez de|en lugar de|en su lugar|ya no|corrección|aplazad[oa]|me mudé`,
+  `changé d['’]avis|à la place|au lieu|ne plus|correction|report(?:e|é|ons)${stem}|repouss(?:e|é|ons)${stem}|décal(?:e|é|ons)${stem}|déménagé`,
+  `cambié de (?:opinión|idea)|en vez de|en lugar de|en su lugar|ya no|corrección|aplaza(?:mos|d[oa])|retras(?:amos|ad[oa])|pasa del|me mudé`,
   `mudei de ideia|em vez de|já não|não mais|correção|adiad[oa]|me mudei`,
   `van gedachten|in plaats (?:daar)?van|niet meer|niet langer|correctie|verplaatst|uitgesteld|verhuisd`,
 )
@@ -160,6 +160,12 @@ const stopped =
 export const findStopped = (text: string): readonly string[] =>
   Array.from(text.matchAll(stopped), ([, english, german]) => english ?? german ?? '')
 
+const allShifted =
+  /\b(?:shift|move|postpone|delay|push|reschedul)\p{L}{0,3} (?:everything|all (?:the )?dates|the (?:whole|entire) (?:trip|plan|schedule|thing))\b|\balles (?:um|auf) [^.,;!?]{2,40} verschieben|\btout (?:décaler|repousser)|\b(?:aplazarlo|retrasarlo) todo\b|\badiar tudo\b|\balles [^.,;!?]{2,40} (?:verschuiven|verplaatsen)/iu
+
+/** True if a sentence says that all dates change. */
+export const shiftsAll = (text: string): boolean => allShifted.test(text)
+
 const absent =
   /(?:^|[,;:] |\b[Bb]ut )(\p{Lu}\p{Ll}+(?: \p{Lu}\p{Ll}+)?) (?:can['’]t(?: make it| come| do it)?|backed out|dropped out|kann (?:doch )?nicht(?: kommen)?|ne peut pas(?: venir)?|no puede(?: venir)?|kan niet(?: komen)?)(?=[.,;!]|$)/gu
 
@@ -171,10 +177,11 @@ export const findAbsent = (text: string): readonly string[] =>
 const lead =
   /^(?:(?:hi(?: there| again)?|hello(?: again)?|hey|(?:good )?(?:morning|evening|afternoon)|yes(?: please)?|yeah|yep|ok(?:ay)?|sure|oh(?: nice| no| wait)?|ah|well|right|fine|great|perfect|nice|cool|super|thanks|thank you|hm+|(?:quick )?update|oh and|by the way|btw|hallo|ja|ach (?:so|ja)|gut|also|danke|bonjour|oui|merci|hola|sí|gracias|olá|sim|obrigad[oa]|hoi|dank je)[,.!:…–-]+\s+|(?:and|but|so|also|und|aber|et|mais|y|pero|e|mas|en|maar)\s+){1,3}/iu
 
-const trail = /[,\s]+(?:(?:ha){1,4}h?|lol|;-?\)|:-?\)|xd)[.!]*$/iu
+const trail =
+  /(?:[,\s]+(?:(?:ha){1,4}h?|lol|;-?\)|:-?\)|xd|(?:and|so) i(?:['’]ve been|['’]m| am| was| got) (?:(?:appointed|elected|declared|volunteered|made|named)(?: as)? )?(?:the )?(?:chief|head|official|resident|designated) [\p{L} ]{3,30})[.!]*){1,2}$/iu
 
-/** Length of laughter and smileys after the statement of a sentence. */
-export const measureTrail = (text: string): number => trail.exec(text.slice(-24))?.[0].length ?? 0
+/** Length of laughter, smileys and playful titles after the statement of a sentence. */
+export const measureTrail = (text: string): number => trail.exec(text.slice(-80))?.[0].length ?? 0
 
 /** Length of the greetings, interjections and conjunctions before the statement of a sentence. */
 export function measureLead(text: string): number {

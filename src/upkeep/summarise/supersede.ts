@@ -1,7 +1,7 @@
 import { type Anchor, type AnchorKind, findAnchors } from '../../text/anchors.ts'
 import { extractTerms } from '../../text/words.ts'
 import type { Work } from '../work.ts'
-import { type Cue, findAbsent, findCues, findRetracted, findRetraction, findStopped } from './cues.ts'
+import { type Cue, findAbsent, findCues, findRetracted, findRetraction, findStopped, shiftsAll } from './cues.ts'
 import { reportSubject, reportsSuccess } from './outcomes.ts'
 import type { Piece } from './pieces.ts'
 
@@ -29,6 +29,7 @@ export function* dropSuperseded(pieces: readonly Piece[], isWork: boolean): Work
   const mentions = new Map<string, number[]>()
   for (const [at, piece] of pieces.entries()) {
     if (!piece.isFiller) dropRetracted(pieces, at, mentions, dropped)
+    if (shiftsAll(piece.text)) dropSchedules(pieces.slice(0, at), dropped)
     const statement =
       piece.isFiller || piece.kind === 'output' || /\?$/.test(piece.text) ? undefined : parseStatement(piece, at)
     yield piece.text.length
@@ -87,6 +88,13 @@ function dropOldBalances(pieces: readonly Piece[], dropped: Set<number>): void {
 }
 
 const balanceUnit = /euros?|dollars?|pounds?|hours?|days?|[€$£]/i
+
+/** Drops the dated statements of an assistant, because all dates have changed. */
+function dropSchedules(earlier: readonly Piece[], dropped: Set<number>): void {
+  for (const [at, { text, isPerson }] of earlier.entries())
+    if (!isPerson && (findAnchors(text).some(({ kind }) => kind === 'date') || text.search(foreignDay) >= 0))
+      dropped.add(at)
+}
 
 const subjectTerms = (text: string): readonly string[] =>
   extractTerms(text).filter((term) => term.length >= 4 && !resultTerms.has(term) && !functionWords.has(term))
@@ -163,6 +171,7 @@ const attributes: Readonly<Record<string, string>> = Object.fromEntries(
     'choice: use using go going pick picked choose chose chosen switch switched switching select selected nehmen prenons usar usamos gebruiken',
     'deadline: deadline due frist échéance plazo prazo',
     'phone: phone mobile cell telephone telefon téléphone teléfono telefone telefoon',
+    'launch: launch release open opening go-live start eröffnung eröffnen lancement ouvrir ouverture apertura abrir lanzamiento abertura lançamento opening openen',
     'meeting: meeting appointment termin rendez-vous cita reunião afspraak',
   ].flatMap((line) => {
     const [name = '', list = ''] = line.split(': ')
@@ -183,6 +192,8 @@ const functionWords = new Set(
     ik hij mijn onze het een of zijn heeft op van met voor niet ook dat`,
   ),
 )
+/** Figures, and parts of elided words such as `l'ouverture`, which are also terms as a whole. */
+const elided = /^\d|^\p{L}$|'/u
 const comparedKinds: ReadonlySet<AnchorKind> = new Set(['date', 'number', 'identifier', 'name'])
 const state =
   /\b(?:my|our|the|mein\p{L}{0,2}|unser\p{L}{0,2}|mon|ma|notre|mi|nuestr[oa]|meu|minha|mijn|onze?) [^.,;:]{2,40} (?:is|are|will be|=|ist|sind|est|sera|es|será|é|zijn) /iu
@@ -225,7 +236,7 @@ function parseStatement({ text }: Piece, at: number): Statement | undefined {
   for (const term of extractTerms(text)) {
     const attribute = attributes[term]
     if (attribute !== undefined) frame.add(attribute)
-    else if (!valueTerms.has(term) && !updateWords.has(term) && !functionWords.has(term) && !/^\d/.test(term))
+    else if (!valueTerms.has(term) && !updateWords.has(term) && !functionWords.has(term) && !elided.test(term))
       frame.add(term)
   }
   return { at, frame, values, retraction: findRetraction(text), isState: state.test(text) }
