@@ -15,10 +15,11 @@ import { fitsTarget, type SummaryMessage, type SummaryTarget, type SummaryText }
 import { findLossesInSteps, reviewReply } from './verify.ts'
 import { type Pause, runInSlices, runSync, type Work } from './work.ts'
 
-/** Messages to summarise, and the summary of the messages before them. */
+/** Messages to summarise, the summary of the messages before them, and facts that are stored beside the summary. */
 export type SummaryInput = {
   readonly messages: readonly SummaryMessage[]
   readonly previous: (SummaryText & { readonly lossyRanges: readonly SequenceRange[] }) | undefined
+  readonly facts?: readonly FactCandidate[]
 }
 
 /** A usable summary with its author, the messages it lost content of, and the faults on the way. */
@@ -53,7 +54,7 @@ export async function draftSummary(
   { modelCall, signal, pause }: DraftDeps,
 ): Promise<SummaryDraft> {
   const input = { ...original, messages: truncateMessages(original.messages) }
-  const summary = await runInSlices(summariseInSteps(input.messages, input.previous, target), pause)
+  const summary = await runInSlices(summariseInSteps(input.messages, input.previous, target, input.facts), pause)
   const isEmpty = summary.text === ''
   const baseline = isEmpty ? fallbackSummary(input, target) : summary
   const builtin = {

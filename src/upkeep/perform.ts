@@ -101,10 +101,12 @@ async function compact(
   const { modelCall } = deps
   const combined = task.facts && modelCall ? combineCalls(modelCall, extractionInstructions) : undefined
   const draftDeps = combined ? { ...deps, modelCall: combined.summary } : deps
-  const draft = await draftSummary({ messages, previous }, target, words[0], draftDeps)
-  const extracted = task.facts
-    ? await extractFacts(messages, draft, { ...deps, modelCall: combined?.facts() })
-    : noFacts
+  // With a model, the built-in summary is what the model's one is checked against, so it has everything.
+  const facts = task.facts && modelCall === undefined ? await factsByRules(messages, deps.pause) : []
+  const draft = await draftSummary({ messages, previous, facts }, target, words[0], draftDeps)
+  const extracted = combined
+    ? await extractFacts(messages, draft, { ...deps, modelCall: combined.facts() })
+    : { facts, faults: [] }
   const replaced = previous === undefined ? [] : [previous]
   const summary = buildSummary('progressive', 'summary', { messages, draft, replaced, now })
   return buildOutcome(head, messages, summary, replaced, {
@@ -112,8 +114,6 @@ async function compact(
     faults: [...draft.faults, ...extracted.faults],
   })
 }
-
-const noFacts = { facts: [], faults: [] }
 
 /** Extracts facts. A model that has not answered for the summary is not called again. */
 async function extractFacts(

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { Role, ToolCall } from '../../src/domain/entry.ts'
 import { openMemory } from '../../src/index.ts'
-import { summarise } from '../../src/upkeep/summarise/summarise.ts'
+import { extractFacts } from '../../src/upkeep/extract/extract.ts'
+import { summarise, summariseInSteps } from '../../src/upkeep/summarise/summarise.ts'
 import type { SummaryMessage, SummaryTarget, SummaryText } from '../../src/upkeep/summarise/summary.ts'
+import { runSync } from '../../src/upkeep/work.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 type Turn = readonly [role: Role, content: string, rest?: Partial<SummaryMessage>]
@@ -37,6 +39,10 @@ describe('summary › with pleasantries', () => {
   it('before a statement › shows the statement alone', () =>
     expect(summaryOf(['user', 'Hi, the desk was picked up yesterday, haha.'])).toBe(
       'User: The desk was picked up yesterday',
+    ))
+  it('after a statement › shows the statement alone', () =>
+    expect(summaryOf(['user', "We renovate the club house in May and I've been appointed chief painter, ha."])).toBe(
+      'User: We renovate the club house in May',
     ))
   it('as the answer to a question › keeps both', () =>
     expect(summaryOf(['assistant', 'Shall I book the train to Bern?'], ['user', 'Yes.'])).toBe(
@@ -133,10 +139,50 @@ describe('summary › with a later value', () => {
     ['Please send it to 14 Elm Street.', 'We moved, our new address is 9 Quarry Road.'],
     ['Der Umzug ist am 27. Juni.', 'Der Umzug wird auf den 25. Juni verschoben.'],
     ['The restore failed yesterday.', 'The restore works now.'],
+    ['We want to release on 1 June.', "We're moving the release forward to 8 May."],
+    ["J'aimerais ouvrir le 1er juin.", "On repousse l'ouverture au jeudi 2 juillet."],
+    ['I take 100 mg of aspirin every morning.', 'My cardiologist stopped the aspirin.'],
+    ['Tom said yes, he plays the organ for 120 pounds at the ceremony.', "But Tom can't, he has to work that day."],
   ])('%s %s › has the later one only', (old, current) =>
     expect(summaryOf(['user', old], ['user', 'Ana likes cheese.'], ['user', current])).toBe(
-      `User: Ana likes cheese.\n${current}`,
+      `User: Ana likes cheese.\n${current.replace('But ', '')}`,
     ),
+  )
+  it.each([
+    ['That makes 40 euros, so 310 euros remain.', 'Then 280 euros of the budget remain.'],
+    ['Mit den Kartons bleiben 1.240 Euro.', 'Vom Budget bleiben 990 Euro.'],
+    ['Il reste 350 euros.', 'Il reste 270 euros pour les fleurs.'],
+  ])('of a balance: %s %s › has the later one only', (old, current) =>
+    expect(summaryOf(['assistant', old], ['user', 'Ana likes cheese.'], ['assistant', current])).toBe(
+      `User: Ana likes cheese.\nAssistant: ${current}`,
+    ),
+  )
+  it.each([
+    ['Let us shift everything by a week.', 'The train leaves on 4 May at 9:10.'],
+    ['Wir müssen alles um eine Woche verschieben.', 'Der Zug fährt am 4. Juni um 9:10 Uhr.'],
+  ])('of all dates: %s › drops the earlier dates of an assistant', (shift, schedule) =>
+    expect(summaryOf(['user', 'We meet Ana on 3 May.'], ['assistant', schedule], ['user', shift])).toBe(
+      `User: We meet Ana on 3 May.\n${shift}`,
+    ),
+  )
+  it('of a balance of another unit › has both', () => {
+    const turns = ['Now 310 euros remain.', 'After this week 12 days remain.']
+    expect(summaryOf(...turns.map((content): Turn => ['assistant', content]))).toBe(`Assistant: ${turns.join('\n')}`)
+  })
+  it.each([
+    ['The club gives us a room from 1 September.', 'Until then we meet in the library.'],
+    ['Der Verein gibt uns einen Raum ab 1. September.', 'Bis dahin treffen wir uns in der Bibliothek.'],
+  ])('%s %s › drops what refers to the old one', (old, reference) => {
+    const later = old.startsWith('The')
+      ? 'The room from the club has been moved to 8 October.'
+      : 'Der Raum vom Verein wird auf den 8. Oktober verschoben.'
+    expect(summaryOf(['user', `${old} ${reference}`], ['user', later])).toBe(`User: ${later}`)
+  })
+  it.each([
+    ['I stopped the server.', 'The server must never run as root.'],
+    ["The printer can't, it is too old.", 'Always use the printer on the second floor.'],
+  ])('%s › keeps other statements with its words: %s', (current, rule) =>
+    expect(summaryOf(['user', rule], ['user', current])).toContain(rule),
   )
   it('summarised again › has the later one only', () => {
     const first = summarise(chat([['user', 'The deadline is 14 March.']]), undefined, wide)
@@ -153,6 +199,35 @@ describe('summary › with a later value', () => {
     ]
     expect(summaryOf(...turns.map((content): Turn => ['user', content]))).toBe(`User: ${turns.join('\n')}`)
   })
+})
+
+describe('summary › with room for one sentence', () => {
+  const turns: readonly Turn[] = [
+    ['user', 'We decided on the blue tiles for the kitchen.', { name: 'Ann' }],
+    ['user', 'The painter found mould behind the boiler on Monday.', { name: 'Ann' }],
+  ]
+  const target = { words: [0, 11] as const }
+
+  it('and a sentence that is stored as a fact › takes another one', () => {
+    const messages = chat(turns)
+    const facts = extractFacts(messages)
+    expect(summarise(messages, undefined, target).text).toContain('blue tiles')
+    expect(runSync(summariseInSteps(messages, undefined, target, facts)).text).toBe(
+      'Ann: The painter found mould behind the boiler on Monday.',
+    )
+    expect(runSync(summariseInSteps(messages, undefined, wide, facts)).text).toContain('blue tiles')
+  })
+  it('and an offer › takes the event', () =>
+    expect(
+      summarise(
+        chat([
+          ['user', 'The Ritz offers us 4 May at 120 euros instead.', { name: 'Ann' }],
+          ['user', 'Ana paid the deposit for the Savoy on 3 May.', { name: 'Ann' }],
+        ]),
+        undefined,
+        target,
+      ).text,
+    ).toBe('Ann: Ana paid the deposit for the Savoy on 3 May.'))
 })
 
 describe('summary › with pasted or quoted text', () => {

@@ -52,6 +52,16 @@ const changes: readonly (readonly [texts: readonly string[], current: readonly s
       ['phone: my new number is 555 987 6543'],
       ['phone: My phone number is 555 123 4567'],
     ],
+    [
+      ['Tom is vegetarian', 'For the party: Tom told me he has gone vegan.'],
+      ['tom.diet: For the party: Tom told me he has gone vegan'],
+      ['tom.diet: Tom is vegetarian'],
+    ],
+    [
+      ['Our guest list is 40 people', 'Update: 38 people are coming'],
+      ['guests: 38 people are coming'],
+      ['guests: Our guest list is 40 people'],
+    ],
     [['Call me Sam', 'Actually, call me Samantha'], ['name: Samantha'], ['name: Sam']],
     [
       ['I work at Initech', 'I no longer work at Initech'],
@@ -157,6 +167,18 @@ describe('extractFacts: slots', () => {
       ['frontend_framework: Next.js 14', 'programming_language: TypeScript', 'cloud: Vercel'],
     ],
     ['lets go with sqlite', ['database: lets go with sqlite']],
+    ['We take the Grand Hotel', ['hotel: We take the Grand Hotel']],
+    ['My dentist is Dr. Okoro', ['doctor.okoro: My dentist is Dr. Okoro']],
+    ['Our flight is on 3 May, sorry, 4 May.', ['flight: Our flight is on 3 May, sorry, 4 May']],
+    ["Let's book the Ritz... no sorry, the Savoy.", [": Let's book the Ritz... no sorry, the Savoy"]],
+    ['My budget is 100, I mean 120.', ['budget: My budget is 100, I mean 120']],
+    ["I'm writing a thriller, working title Nightfall", ["project: I'm writing a thriller, working title Nightfall"]],
+    ['There is a friend, Bo, who paints the covers.', ['friend.bo: a friend, Bo, who paints the covers']],
+    ['It listens on port 9000, and redis is on port 6380', ['listening_port: listens on port 9000', 'port: port 6380']],
+    ['Could you send the invoices by post?', ['constraints.send_invoices_post: send the invoices by post']],
+    ['Can you pay me by bank transfer instead?', ['constraints.pay_bank_transfer_instead: pay me by bank transfer']],
+    ['My son has a bad knee', ['son.condition.bad_knee: My son has a bad knee']],
+    ['Mein Mann hat es mit dem Rücken.', ['husband.condition.rucken: Mein Mann hat es mit dem Rücken']],
     ['I’m allergic to nuts', ['allergy.nuts: I’m allergic to nuts']],
     [
       'I am passionate about creating safe, inclusive spaces',
@@ -174,5 +196,9 @@ describe('extractFacts: slots', () => {
     'No tasks found',
     'This should be fine',
     'I have reduced it by 70%',
+    'We take the bus every day',
+    'The red room is free on 3 May',
+    'Rome has a vegan bar',
+    'Could you send me the file?',
   ])('in %j › finds nothing', (text) => expect(currentFacts(text)).toEqual([]))
 })

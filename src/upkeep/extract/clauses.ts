@@ -34,8 +34,8 @@ function grammarOf(rules: LanguageRules): Grammar {
     boundary: new RegExp(
       [
         '[;!?…]+',
-        // a full stop, but not a decimal point or a dot in a name
-        '(?<!\\d)\\.(?=["\'”’)\\]*]*(?:\\s|$))',
+        // a full stop, but not a decimal point, a dot in a name or an abbreviated title
+        '(?<!\\d|\\b(?:dr|dra|prof|mr|mrs|ms|sr|sra|hr|fr|mme|st))\\.(?=["\'”’)\\]*]*(?:\\s|$))',
         '\\s?[–—]\\s?|\\s--?\\s|\\s\\(|\\)(?=[\\s.,]|$)',
         `,?\\s(?:${conjunctions})\\s`,
         `,\\s(?=(?:${openings}|${commaOpenings})\\b)`,
@@ -64,6 +64,9 @@ function grammarOf(rules: LanguageRules): Grammar {
 
 const endsAsQuestion = /[?？][\s"'”’)\]*_]*$/
 const ownSpeech = /^(?:(?:as|like|wie|comme|como|zoals) )?(?:i|we|ich|wir|je|j'|nous|yo|eu|ik|wij)\b/i
+/** A request in the form of a question that says how something is to be done from then on. */
+const lastingRequest =
+  /^(?:and |also |so |then )?((?:can|could|would|will) you (?:please |kindly |also )*)(?:send|write|answer|reply|respond|call|use|pay|ship|deliver|address|speak|text|e-?mail)\b(?=.{0,80}\b(?:instead|from now on|always|in (?:english|german|french|spanish|portuguese|dutch|italian)|by (?:bank transfer|e-?mail|post|letter|phone|text))\b)/i
 const maxLeadIns = 6
 
 /**
@@ -76,7 +79,8 @@ const maxLeadIns = 6
 export function statedClauses(sentence: Sentence, content: string, rules: LanguageRules): readonly Clause[] {
   const grammar = grammarOf(rules)
   const clauses: Clause[] = []
-  const parts = splitAtBoundaries(foldText(sentence.text), grammar)
+  const folded = foldText(sentence.text)
+  const parts = joinCorrections(splitAtBoundaries(folded, grammar), folded)
   let previous = ''
   for (const [index, part] of parts.entries()) {
     if (grammar.hypothetical.test(part.folded)) break
@@ -86,14 +90,16 @@ export function statedClauses(sentence: Sentence, content: string, rules: Langua
     const isAsked = endsAsQuestion.test(sentence.text)
     // Only English texts leave out the question mark; elsewhere a verb may come first in a statement.
     const isQuestion = (isAsked && isLast) || ((isAsked || rules.code === 'en') && grammar.question.test(part.folded))
-    if (!isReported && !isQuestion) {
-      const [start, end] = [sentence.start + part.start, sentence.start + part.end]
+    const request = isQuestion ? lastingRequest.exec(part.folded)?.[1] : undefined
+    if (!isReported && (!isQuestion || request !== undefined)) {
+      const lead = request?.length ?? 0
+      const [start, end] = [sentence.start + part.start + lead, sentence.start + part.end]
       clauses.push({
-        ...part,
+        folded: part.folded.slice(lead),
         start,
         end,
         text: content.slice(start, end),
-        before: `${previous} ${part.before}`.trim(),
+        before: `${previous} ${part.before} ${request ?? ''}`.trim(),
       })
     }
     previous = part.folded
@@ -116,6 +122,22 @@ function splitAtBoundaries(folded: string, { boundary, leadIn }: Grammar): reado
   }
   take(folded.length)
   return parts
+}
+
+/** A slip of the tongue with the right word after it: `Monday... no sorry, Tuesday`. */
+const correction =
+  /^[\s.,;!…–—-]*(?:(?:oh|ah|ach|no|nein|non|nee|wait|moment)[,.!…]*\s+)?(?:sorry|i mean(?:t)?|or rather|pardon|i meant to say|entschuldigung|ich meine|quatsch|vielmehr|je veux dire|perdon|quiero decir|desculpe?|quero dizer|ik bedoel)[,.!:…]*\s+(?:i mean(?:t)? )?[^,;!?]{1,40}$/i
+
+/** Joins a correction with the clause that it corrects, so that the fact has both. */
+function joinCorrections(parts: readonly Part[], folded: string): readonly Part[] {
+  const joined: Part[] = []
+  for (const part of parts) {
+    const last = joined.at(-1)
+    if (last !== undefined && correction.test(folded.slice(last.end, part.end)))
+      joined[joined.length - 1] = { ...last, folded: folded.slice(last.start, part.end), end: part.end }
+    else joined.push(part)
+  }
+  return joined
 }
 
 function trimClause(text: string, from: number, to: number, leadIn: RegExp): Part | undefined {

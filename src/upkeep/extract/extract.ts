@@ -11,6 +11,7 @@ import { findPreference } from './preferences.ts'
 import { isBareReminder, stripReminder } from './reminders.ts'
 import {
   findContact,
+  findCountOrTitle,
   findLabelled,
   findOwned,
   findPairs,
@@ -203,12 +204,13 @@ function findSlotFacts(clause: Clause, rules: LanguageRules, isRevision: boolean
     findRevision(clause, rules) ??
     findOwned(clause, rules) ??
     findLabelled(clause, rules) ??
+    findCountOrTitle(clause) ??
     findDecision(clause, rules, isRevision) ??
     findHabit(clause, rules)
   if (single !== undefined) return [single]
   if (uses.length > 0) return uses
   const other = findChoice(clause) ?? (rules.code === 'en' ? findPersonalFact(clause, after) : undefined)
-  return other === undefined ? [...pairs, ...findRelatives(clause, rules)] : [other]
+  return other === undefined ? [...pairs, ...findRelatives(clause, rules, after)] : [other]
 }
 
 function mostImportant(facts: readonly TextFact[]): readonly TextFact[] {

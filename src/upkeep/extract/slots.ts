@@ -129,6 +129,12 @@ function groupText(clause: Clause, match: RegExpExecArray, name: string): string
 const transientState =
   /^(?:not |n't|now |still |also |so |very |really |too |pretty |quite |just |currently )*(?:working|failing|broken|running|slow|getting|going|giving|throwing|returning|showing|causing|taking|having|being|doing|trying|great|good|bad|fine|ok|okay|nice|awesome|amazing|cool|wrong|right|clear|done|ready|empty|missing|null|undefined|here|there|below|above|as follows|similar|different|important|hard|tough|easy|difficult|possible|that|how|what|why|when|where|whether|if|not)\b/i
 
+const availability =
+  /^(?:not |still |only |also |noch |nur |encore |todavia |ainda |nog )*(?:free|available|busy|fully booked|sold out|frei|verfugbar|ausgebucht|libres?|disponibles?|complete?s?|livres?|disponive(?:l|is)|vrij|beschikbaar|volgeboekt)\b/i
+
+/** True if a value says when something is free: an offer, which is outdated with the decision. */
+const isAvailability = (value: string): boolean => availability.test(foldText(value))
+
 /** A code, path, address or number: letters with digits, or words joined by punctuation. */
 const identifier = /[\w.~-]*(?:\d[\w-]*[a-z]|[a-z][\w-]*\d|[\w~]\/[\w~]|[a-z]\.[a-z]{2}|@[\w-])/i
 /** A value that is one code or number. */
@@ -158,7 +164,7 @@ export function findOwned(clause: Clause, rules: LanguageRules): TextFact | unde
   if (related !== undefined) return slotFact(clause, related, 7)
   const isVague = slots.vague.test(noun) && !(noun.includes(' ') && identifierOnly.test(value))
   const isTransient = transientState.test(value) && !/\d/.test(value)
-  if ((isVague && !isDate(value)) || isTransient || notNoun.test(noun)) return undefined
+  if ((isVague && !isDate(value)) || isTransient || isAvailability(value) || notNoun.test(noun)) return undefined
   const key = attributeKey(noun, value, rules)
   const isFree = key !== undefined && freeAttributes.has(key.replace(/\..*/, ''))
   if (!isFree && !isDefinite(value, rules, key !== undefined)) return undefined
@@ -289,15 +295,19 @@ function findSubjects({ folded, text }: Clause, slots: SlotRules): readonly Subj
   return who === '' ? [unnamed] : [unnamed, { length: match[0].length, who: named }]
 }
 
-/** Finds a person by name at the start of a clause: `Hanna is allergic to nuts`. */
+/** A name, also after a topic and before what the person told about himself or herself. */
+const namedSubject =
+  /^(?:[Ff]or (?:the )?[\p{L} ]{2,30}: )?(?:ist )?(\p{Lu}\p{Ll}{2,20})(?: (?:told (?:me|us)|says|said|mentioned)(?: that)? (?:she|he))?(?: |(?=['’]))/u
+
+/** Finds a person by name at the start of a clause: `Hanna is allergic to nuts`, `Hanna told me she's gone vegan`. */
 function findNamedSubject(folded: string, text: string): readonly Subject[] {
-  const [whole = '', name = ''] = /^(?:ist )?(\p{Lu}\p{Ll}{2,20})(?: |(?='))/u.exec(text) ?? []
+  const [whole = '', name = ''] = namedSubject.exec(text) ?? []
   return name === ''
     ? []
     : [
         {
           length: whole.length,
-          who: folded.slice(whole.indexOf(name), whole.length).trim().toLowerCase(),
+          who: folded.slice(whole.indexOf(name), whole.indexOf(name) + name.length).toLowerCase(),
           isNamed: true,
         },
       ]
@@ -318,7 +328,7 @@ const valueKey = (value: string, rules: LanguageRules): string => {
 }
 
 const pair =
-  /(?<![\w-])(port|host(?:name)?|server|database|db|schema|user(?:name)?|region|bucket|namespace|branch|cluster|queue|topic|endpoint|container|ip(?: address)?|timeout|version|commit|instance|pod|channel|flight|room|vlan|puerto|servidor|serveur|poort|porta)(?: (?:number|name|id|is|no\.?|ist|est|es|e))*(?::|=|#| )\s?["'`]?((?=[\w./:@-]{0,60}\d)[\w/][\w./:@-]{0,60}[\w]|\d+)/gi
+  /(?<![\w-])(listen(?:s|ing)? on port|port|host(?:name)?|server|database|db|schema|user(?:name)?|region|bucket|namespace|branch|cluster|queue|topic|endpoint|container|ip(?: address)?|timeout|version|commit|instance|pod|channel|flight|room|vlan|puerto|servidor|serveur|poort|porta)(?: (?:number|name|id|is|no\.?|ist|est|es|e))*(?::|=|#| )\s?["'`]?((?=[\w./:@-]{0,60}\d)[\w/][\w./:@-]{0,60}[\w]|\d+)/gi
 const environmentValue = /(?<![\w$])([A-Z][A-Z0-9_]{2,40})=["']?([^\s"',;]{1,80})/g
 
 /** Finds technical values without a verb: `port 5433, host db-prod-2`. */
@@ -342,8 +352,23 @@ export function findPairs(clause: Clause): readonly TextFact[] {
   return facts
 }
 
+const attendance =
+  /(?:^|: )(?:all |about |around |only |exactly )*\d{1,5} (?:people|guests|persons|attendees|participants|leute|gaste|personen|personnes|invites|personas|invitados|pessoas|convidados|mensen|gasten) (?:(?:are|will be) (?:coming|attending|joining|there)|have (?:confirmed|said yes)|kommen|haben zugesagt|viennent|vont venir|vienen|vendran|vem|virao|komen)\b/i
+const workingTitle =
+  /\b(?:working title|code ?named?|arbeitstitel|nom de code|titulo provisional|nome de codigo|werktitel):? ["“«]?(?=\p{Lu})[\p{L}\p{N}-]{2,30}/iu
+
+/** Finds the number of people who come, and the working title of a project: `a booking app, working title Cragbook`. */
+export function findCountOrTitle(clause: Clause): TextFact | undefined {
+  if (attendance.test(clause.folded)) return slotFact(clause, 'guests', 7)
+  const title = workingTitle.exec(clause.folded)
+  return title !== null && /\p{Lu}\S*$/u.test(title[0]) ? slotFact(clause, 'project') : undefined
+}
+
 const pairSlots: Readonly<Record<string, string>> = {
   hostname: 'host',
+  'listens on port': 'listening_port',
+  'listening on port': 'listening_port',
+  'listen on port': 'listening_port',
   server: 'host',
   servidor: 'host',
   serveur: 'host',
@@ -368,22 +393,24 @@ export function findContact(clause: Clause): TextFact | undefined {
   return digits >= 7 ? slotFact(clause, 'phone', 7) : undefined
 }
 
-/** Finds people and animals named in passing: `my wife Ana`. */
-export function findRelatives(clause: Clause, rules: LanguageRules): readonly TextFact[] {
+/** Finds people and animals named in passing: `my wife Ana`, `a friend, Bo, who paints`. `after` follows the clause. */
+export function findRelatives(clause: Clause, rules: LanguageRules, after: string): readonly TextFact[] {
   const slots = slotRules(rules)
   const facts: TextFact[] = []
   for (const match of clause.folded.matchAll(slots.related)) {
     const { relation = '' } = match.groups ?? {}
     const [from, limit] = match.indices?.groups?.who ?? [0, 0]
     const [who = ''] = /^\p{Lu}[\p{L}-]+(?: \p{Lu}[\p{L}-]+)?/u.exec(clause.text.slice(from, limit)) ?? []
-    const to = from + who.length
+    const text = clause.text + after
+    const role = /^,? who [^,.;:!?()\n]{3,60}(?=[,.;!\n]|$)/.exec(text.slice(from + who.length))?.[0] ?? ''
+    const to = from + who.length + role.length
     const name = slots.relations.find(([, pattern]) => pattern.test(relation))?.[0]
     if (name === undefined || who === '') continue
     const start = clause.start + match.index
     facts.push({
       field: 'important_facts',
       key: manyRelations.has(name) ? `${name}.${foldText(who).toLowerCase().replace(/ .*/, '')}` : name,
-      value: clause.text.slice(match.index, to),
+      value: text.slice(match.index, to),
       importance: 6,
       from: start,
       to: clause.start + to,

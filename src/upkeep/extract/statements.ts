@@ -56,7 +56,7 @@ const strongLimit =
 const pastReport = /^(?:i|we|it|he|she|they) (?:was|were|had|ran|did|got|used|took|made|saw|went)\b/i
 /** Orders about the way of answering. */
 const order =
-  /^(?:give|show|send|use|write|answer|reply|respond|put|add|include|format|call|tell|gib|zeig|schreib|antworte|nutze|verwende|donne|montre|ecris|reponds|utilise|mets|dame|muestra|escribe|responde|usa|pon|de-me|mostre|escreva|responda|use|geef|toon|schrijf|antwoord|gebruik)\w{0,3}\b/i
+  /^(?:give|show|send|use|write|answer|reply|respond|put|add|include|format|call|tell|reply|pay|ship|deliver|address|speak|text|e-?mail|gib|zeig|schreib|antworte|nutze|verwende|donne|montre|ecris|reponds|utilise|mets|dame|muestra|escribe|responde|usa|pon|de-me|mostre|escreva|responda|use|geef|toon|schrijf|antwoord|gebruik)\w{0,3}\b/i
 /** First words of limits: a report such as `I ran under 10 km` is none. */
 const limitStart =
   /^(?:(?:always|only|try to|make sure to|please) )*(?:keep|limit|cap|restrict|make|write|answer|reply|respond|use|stay|stick|give|summari[sz]e|responses?|answers?|repl(?:y|ies)|max|maximum|at most|no more|no longer|under|below|up to|i (?:only )?(?:want|need)|each|every|all|it|they|everything|the [\w -]{2,40} (?:must|should|has to|have to|needs? to|can't|cannot|is limited)|my [\w -]{2,30} (?:must|should|has to)|we (?:must|need to|have to|can only)|don't (?:exceed|go over)|do not (?:exceed|go over)|never (?:exceed|go over|write|use))\b/i
@@ -87,6 +87,7 @@ export function findConstraint(clause: Clause, rules: LanguageRules): TextFact |
   const isLasting =
     findTechnology(clause.folded) === undefined &&
     ((lasting.test(`${clause.before} ${clause.folded}`) && order.test(clause.folded)) ||
+      (/\byou(?: please| kindly| also){0,3}$/i.test(clause.before) && order.test(clause.folded)) ||
       (/\b(?:please|always)$/i.test(clause.before.trim()) && /^use\b/i.test(clause.folded)))
   const subject =
     prohibition.exec(clause.folded)?.groups?.subject ??
@@ -268,6 +269,9 @@ const personalFacts: readonly RegExp[] = [
   ),
 ]
 
+/** An offer, which is outdated with the decision. */
+const availability = / (?:is|are|was|were) (?:still |only |also |not )*(?:free|available|busy|fully booked|sold out) /i
+
 /** Subjects of an event on a date. */
 const eventSubject = pattern(
   "(?:i|i'm|i've|i'll|we|we're|we've|we'll|my|our|the|\\w+ and i) (?!(?:was |am |also |just |kinda )*(?:wondering|not sure|curious|unsure|asking|trying to figure|need|want|wonder|thinking|considering|were thinking|are thinking|might|may|could|hoping|debating)\\b)",
@@ -314,5 +318,10 @@ function markedFact({ text, folded }: Clause): string | undefined {
 
 function isPersonalFact(folded: string): boolean {
   if (personalFacts.some((personalFact) => personalFact.test(folded))) return contentWords(folded).length >= 2
-  return eventSubject.test(folded) && datePattern.test(folded) && contentWords(folded).length >= 3
+  return (
+    eventSubject.test(folded) &&
+    !availability.test(folded) &&
+    datePattern.test(folded) &&
+    contentWords(folded).length >= 3
+  )
 }

@@ -9,7 +9,7 @@ const stem = '\\p{L}{0,6}'
 // One line each: English, German, French, Spanish, Portuguese, Dutch.
 const cuePatterns: Readonly<Record<Cue, RegExp>> = {
   decision: words(
-    `decided?|decision|agreed (?:on|to|that)|we (?:have )?agreed?|(?:let['’]s|let us|we(?:['’]ll| will)|i(?:['’]ll| will)) (?:use|go|do|keep|take|stay|stick|pick|call it)|(?:let['’]s|we|i|to) go(?:ing)? with|stay with|settled? on|cho(?:se|sen)|opt(?:ed)? for|approved|signed off|picked (?!up)|noted|chang\\w{1,3} my mind|switch\\w{0,4} to|moved to|instead|confirmed|booked|final|no longer|from now on`,
+    `decided?|decision|agreed (?:on|to|that)|we (?:have )?agreed?|(?:let['’]s|let us|we(?:['’]ll| will)|i(?:['’]ll| will)) (?:use|go|do|keep|take|stay|stick|pick|call it)|(?:let['’]s|we|i|to) go(?:ing)? with|we take the|it is(?: then)?(?=[.!]|$)|stay with|settled? on|cho(?:se|sen)|opt(?:ed)? for|approved|signed off|picked (?!up)|noted|chang\\w{1,3} my mind|switch\\w{0,4} to|moved to|instead|confirmed|booked|final|no longer|from now on`,
     `entschieden|entscheid${stem}|beschlossen|(?:wir|ich) nehmen?|nehmen wir|geeinigt|festgelegt|stattdessen|doch lieber|bleiben bei|bleibt bei|gebucht|bestätigt|ab jetzt`,
     `décid${stem}|décision|(?:on|nous) (?:prend|prenons|part|partons|garde|gardons)|choisi${stem}|retenu${stem}|convenu|changé d['’]avis|à la place|finalement|réservé${stem}|confirmé${stem}|désormais`,
     `decid${stem}|decisión|eleg${stem}|vamos (?:con|a usar)|usaremos|optamos|acorda${stem}|cambié de opinión|en su lugar|en vez de|finalmente|quedamos|reserva(?:mos|do|da)|confirma(?:mos|do|da)|a partir de ahora`,
@@ -101,12 +101,12 @@ export function isPleasantry(text: string, words: number): boolean {
 /** Openings that refer to the sentence before; "this week" and "that is why we" stand for themselves. */
 const danglingStart = new RegExp(
   `^(?:${[
-    `it(?:['’](?:s|ll|d))?|its|they(?:['’](?:re|ve|ll|d))?|he|she|him|her|their|these|those|this|that(?:['’]s)?|such|both|neither|either|so|but|and|or|also|then|however|therefore|otherwise|because|though|plus|which|same|the (?:latter|former|other|second|first) one|ones?|there|here|too|besides|in that case|if so|if not|for (?:example|instance)|as (?:such|above)|again`,
-    `es|sie|er|das|dies(?:e[rsmn]?)?|aber|und|oder|auch|dann|deshalb|daher|trotzdem|sonst|dort|dafür|damit|dabei|denn`,
-    `il|elle|ils|elles|cela|ça|ce(?:ci)?|c['’]est|mais|et|ou|aussi|donc|alors|pourtant|sinon|parce`,
-    `esto|eso|esa?|este|pero|y|o|también|entonces|por eso|además|sino|porque|ell[oa]s?|él`,
-    `isso|isto|esse|essa|ele|ela|eles|elas|mas|e|ou|também|então|por isso|além|porque`,
-    `het|hij|zij|ze|dat|dit|deze|maar|en|of|ook|dan|daarom|toch|want|anders`,
+    `it(?:['’](?:s|ll|d))?|its|they(?:['’](?:re|ve|ll|d))?|he|she|him|her|their|these|those|this|that(?:['’]s)?|such|both|neither|either|so|but|and|or|also|then|however|therefore|otherwise|because|though|plus|which|same|the (?:latter|former|other|second|first) one|ones?|there|here|too|besides|in that case|if so|if not|until then|till then|by then|for (?:example|instance)|as (?:such|above)|again`,
+    `es|sie|er|das|dies(?:e[rsmn]?)?|aber|und|oder|auch|dann|deshalb|daher|trotzdem|sonst|dort|dafür|damit|dabei|denn|bis dahin`,
+    `il|elle|ils|elles|cela|ça|ce(?:ci)?|c['’]est|mais|et|ou|aussi|donc|alors|pourtant|sinon|parce|d['’]ici là|jusque-là`,
+    `esto|eso|esa?|este|pero|y|o|también|entonces|por eso|además|sino|porque|hasta entonces|ell[oa]s?|él`,
+    `isso|isto|esse|essa|ele|ela|eles|elas|mas|e|ou|também|então|por isso|além|porque|até lá`,
+    `het|hij|zij|ze|dat|dit|deze|maar|en|of|ook|dan|daarom|toch|want|anders|tot dan`,
   ].join('|')})(?![\\p{L}\\p{N}])`,
   'iu',
 )
@@ -126,10 +126,10 @@ export const isDangling = (text: string, words: number): boolean =>
 
 /** Words by which a sentence replaces what was said earlier. */
 const strongRetraction = words(
-  `changed? (?:my|our|his|her|their) minds?|instead(?: of)?|no longer|not any ?more|correction|scratch that|forget (?:what|about)|rather than|switch(?:ed|ing)? (?:from|to)|moved? (?:back |forward )?(?:to|from)|(?:have|has|i['’]ve|was|were|is|are|be|been) (?:now |just |been )?(?:changed|corrected|updated|moved|postponed|rescheduled|replaced|extended)|postponed|rescheduled|pushed (?:back )?to|i meant|i was wrong|on second thought|no,? sorry`,
+  `changed? (?:my|our|his|her|their) minds?|instead(?: of)?|no longer|not any ?more|correction|scratch that|forget (?:what|about)|rather than|switch(?:ed|ing)? (?:from|to)|(?:moved?|moving|shift(?:ed|ing)?|push(?:ed|ing)?|bring|brought) (?:[\\p{L}\\d]+ ){0,4}(?:to|from|forward|back)|(?:have|has|i['’]ve|was|were|is|are|be|been) (?:now |just |been )?(?:changed|corrected|updated|moved|postponed|rescheduled|replaced|extended)|postponed|rescheduled|i meant|i was wrong|on second thought|no,? sorry`,
   `anders überlegt|stattdessen|nicht mehr|doch (?:lieber|nicht)|korrektur|verschoben|geändert|umgezogen`,
-  `changé d['’]avis|à la place|au lieu|ne plus|correction|reporté${stem}|déménagé`,
-  `cambié de (?:opinión|idea)|en vez de|en lugar de|en su lugar|ya no|corrección|aplazad[oa]|me mudé`,
+  `changé d['’]avis|à la place|au lieu|ne plus|correction|report(?:e|é|ons)${stem}|repouss(?:e|é|ons)${stem}|décal(?:e|é|ons)${stem}|déménagé`,
+  `cambié de (?:opinión|idea)|en vez de|en lugar de|en su lugar|ya no|corrección|aplaza(?:mos|d[oa])|retras(?:amos|ad[oa])|pasa del|me mudé`,
   `mudei de ideia|em vez de|já não|não mais|correção|adiad[oa]|me mudei`,
   `van gedachten|in plaats (?:daar)?van|niet meer|niet langer|correctie|verplaatst|uitgesteld|verhuisd`,
 )
@@ -147,20 +147,41 @@ export const findRetraction = (text: string): 'strong' | 'weak' | undefined =>
   strongRetraction.test(text) ? 'strong' : weakRetraction.test(text) ? 'weak' : undefined
 
 const retracted =
-  /(?:instead of|rather than|no longer|not any ?more|forget(?: about)?|switch\p{L}{0,4} from|moved? from|statt|anstatt|anstelle von|nicht mehr|au lieu d[eu']|à la place d[eu']|en vez de|en lugar de|ya no|em vez de|já não|in plaats van|niet meer) ([^.,;:!?]{2,60})|(?:^|[,;:] )([^.,;:!?]{2,40}) (?:doesn['’]t work|won['’]t work|is off|is cancell?ed|geht nicht|passt nicht|ne va pas|no me va|não dá|gaat niet)(?: any ?more| mehr| plus| meer)?/giu
+  /(?:instead of|rather than|no longer|not any ?more|forget(?: about)?|switch\p{L}{0,4} from|moved? from|statt|anstatt|anstelle von|nicht mehr|au lieu d[eu']|à la place d[eu']|en vez de|en lugar de|ya no|em vez de|já não|in plaats van|niet meer) ([^.,;:!?]{2,60})|(?:^|[,;:] )([^.,;:!?]{2,40}) (?:doesn['’]t work|won['’]t work|fell through|is off|is cancell?ed|geht nicht|passt nicht|ne va pas|no me va|não dá|gaat niet)(?: any ?more| mehr| plus| meer)?/giu
 
 /** Finds what a sentence says is no longer so: `Postgres` in "MySQL instead of Postgres". */
 export const findRetracted = (text: string): readonly string[] =>
   Array.from(text.matchAll(retracted), ([, object, subject]) => object ?? subject ?? '')
 
+const stopped =
+  /\b(?:stopp?ed|quit|gave up)(?: (?:taking|using))?(?: (?:the|my|our))? ([\p{L}\p{N}-]{3,30})(?=[.,;!]|$)|\b(?:habe?|haben) ([\p{L}\p{N}-]{3,30}) abgesetzt/giu
+
+/** Finds what somebody does no longer take or use: `aspirin` in "The doctor stopped the aspirin". */
+export const findStopped = (text: string): readonly string[] =>
+  Array.from(text.matchAll(stopped), ([, english, german]) => english ?? german ?? '')
+
+const allShifted =
+  /\b(?:shift|move|postpone|delay|push|reschedul)\p{L}{0,3} (?:everything|all (?:the )?dates|the (?:whole|entire) (?:trip|plan|schedule|thing))\b|\balles (?:um|auf) [^.,;!?]{2,40} verschieben|\btout (?:décaler|repousser)|\b(?:aplazarlo|retrasarlo) todo\b|\badiar tudo\b|\balles [^.,;!?]{2,40} (?:verschuiven|verplaatsen)/iu
+
+/** True if a sentence says that all dates change. */
+export const shiftsAll = (text: string): boolean => allShifted.test(text)
+
+const absent =
+  /(?:^|[,;:] |\b[Bb]ut )(\p{Lu}\p{Ll}+(?: \p{Lu}\p{Ll}+)?) (?:can['’]t(?: make it| come| do it)?|backed out|dropped out|kann (?:doch )?nicht(?: kommen)?|ne peut pas(?: venir)?|no puede(?: venir)?|kan niet(?: komen)?)(?=[.,;!]|$)/gu
+
+/** Finds people who are not available, by name: `Ned` in "But Ned can't, he's in Norway". */
+export const findAbsent = (text: string): readonly string[] =>
+  Array.from(text.matchAll(absent), ([, name]) => name ?? '')
+
 /** Greetings, interjections and conjunctions before the statement of a sentence. */
 const lead =
   /^(?:(?:hi(?: there| again)?|hello(?: again)?|hey|(?:good )?(?:morning|evening|afternoon)|yes(?: please)?|yeah|yep|ok(?:ay)?|sure|oh(?: nice| no| wait)?|ah|well|right|fine|great|perfect|nice|cool|super|thanks|thank you|hm+|(?:quick )?update|oh and|by the way|btw|hallo|ja|ach (?:so|ja)|gut|also|danke|bonjour|oui|merci|hola|sí|gracias|olá|sim|obrigad[oa]|hoi|dank je)[,.!:…–-]+\s+|(?:and|but|so|also|und|aber|et|mais|y|pero|e|mas|en|maar)\s+){1,3}/iu
 
-const trail = /[,\s]+(?:(?:ha){1,4}h?|lol|;-?\)|:-?\)|xd)[.!]*$/iu
+const trail =
+  /(?:[,\s]+(?:(?:ha){1,4}h?|lol|;-?\)|:-?\)|xd|(?:and|so) i(?:['’]ve been|['’]m| am| was| got) (?:(?:appointed|elected|declared|volunteered|made|named)(?: as)? )?(?:the )?(?:chief|head|official|resident|designated) [\p{L} ]{3,30})[.!]*){1,2}$/iu
 
-/** Length of laughter and smileys after the statement of a sentence. */
-export const measureTrail = (text: string): number => trail.exec(text.slice(-24))?.[0].length ?? 0
+/** Length of laughter, smileys and playful titles after the statement of a sentence. */
+export const measureTrail = (text: string): number => trail.exec(text.slice(-80))?.[0].length ?? 0
 
 /** Length of the greetings, interjections and conjunctions before the statement of a sentence. */
 export function measureLead(text: string): number {

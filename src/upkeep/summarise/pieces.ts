@@ -41,6 +41,8 @@ export type Piece = {
   readonly joint: string
   /** Greeting, thanks, stock phrase or empty introduction: kept only if there is nothing else. */
   readonly isFiller: boolean
+  /** Stored as a fact, which is shown beside the summary. */
+  readonly isFact?: boolean
 }
 
 /** Tool output up to this length is shown if it is prose. */

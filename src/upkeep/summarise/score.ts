@@ -47,12 +47,18 @@ const longTurnFactor = 0.6
 /** A text that introduces something that is not shown. */
 const introductionFactor = 0.4
 const openingFactor = 2.2
+/** A sentence that is stored as a fact is shown twice if the summary has it, too. */
+const factFactor = 0.5
 /** Opinions of others, and guesses. */
 const reportedPattern =
-  /\b(?:my|our|the|a) \p{L}+ (?:also |always )?(?:says?|said|thinks?|told|claims?|reckons?)\b|\baccording to\b|\b(?:he|she|they) (?:says?|said|thinks?)\b|\bsagt\b|\bmeint\b|\bdit que\b|\bdice que\b|\bdiz que\b|\bzegt\b/iu
+  /\b(?:my|our|the|a) [\p{L}-]+ (?:I got |we got |today |also |always ){0,2}(?:says?|said|thinks?|told|claims?|reckons?)\b|\baccording to\b|\b(?:he|she|they) (?:says?|said|thinks?)\b|\bsagt\b|\bmeint\b|\bdit que\b|\bdice que\b|\bdiz que\b|\bzegt\b/iu
 const hedgePattern =
   /\b(?:perhaps|maybe|might|probably|likely|could|thinking (?:of|about)|vielleicht|vermutlich|peut-être|quizás?|talvez|misschien)\b/i
 const uncertainFactor = 0.6
+/** Offers and interim counts, which a decision or the final count replaces. */
+const offerPattern =
+  /\b(?:offer(?:s|ed)?|quotes?:|so far|there (?:is|are) (?:an? )?(?:one|some|another|(?:direct |early |late )?(?:flight|train|bus|room|table|slot))s?|bieten|bietet|angebote?:|bisher|proposent|devis :|ofrecen|oferecem|bieden|offertes?:)(?!\p{L})/iu
+const offerFactor = 0.4
 /** Share of the weight of a word that a sentence ranked higher has already. */
 const repeatedShare = 0.3
 
@@ -145,7 +151,7 @@ export function* rankByGain(
 }
 
 function pieceFactor(piece: Piece): number {
-  const { kind, text, isPerson, isFromLongTurn } = piece
+  const { kind, text, isPerson, isFromLongTurn, isFact } = piece
   if (kind === 'output')
     return /error|exception|failure|fatal|panic|failed/i.test(text) ? failedOutputFactor : kindFactors.output
   const cues = findCues(text)
@@ -155,7 +161,9 @@ function pieceFactor(piece: Piece): number {
     kindFactors[kind] *
     (isPerson ? 1 : isResult ? assistantResultFactor : unnamedAssistantFactor) *
     (isFromLongTurn ? longTurnFactor : 1) *
+    (isFact === true ? factFactor : 1) *
     (reportedPattern.test(text) || hedgePattern.test(text) ? uncertainFactor : 1) *
+    (offerPattern.test(text) ? offerFactor : 1) *
     (text.endsWith(':') ? introductionFactor : 1)
   )
 }

@@ -1,3 +1,4 @@
+import type { FactCandidate } from '../extract/fields.ts'
 import { runSync, type Work } from '../work.ts'
 import { collectActions } from './actions.ts'
 import { rankDetails } from './details.ts'
@@ -22,16 +23,17 @@ export const summarise = (
   target: SummaryTarget,
 ): SummaryText => runSync(summariseInSteps(messages, previous, target))
 
-/** `summarise` as interruptible work. */
+/** `summarise` as interruptible work. Sentences that are stored as `facts` weigh less, so that others get in. */
 export function* summariseInSteps(
   messages: readonly SummaryMessage[],
   previous: SummaryText | undefined,
   target: SummaryTarget,
+  facts: readonly FactCandidate[] = [],
 ): Work<SummaryText> {
   const sorted = [...messages].sort((left, right) => left.sequence - right.sequence)
   const earlier = splitEarlierSummary(previous)
   const actions = yield* collectActions(sorted, earlier.actions)
-  const all = [...earlier.pieces, ...(yield* splitIntoPieces(sorted))]
+  const all = [...earlier.pieces, ...markFacts(yield* splitIntoPieces(sorted), facts)]
   const isWork = actions.commands.length + actions.files.length > 0 || sorted.some(({ role }) => role === 'tool')
   const current = yield* mergeSeries(yield* dropSuperseded(all, isWork))
   const details = yield* rankDetails(current)
@@ -39,6 +41,25 @@ export function* summariseInSteps(
   const capacity = measureCapacity(pieces, target)
   const selection = withoutInjections(yield* selectContent({ pieces, details, actions }, capacity, target))
   return buildSummaryText(selection.pieces, selection.lists)
+}
+
+/** Share of a sentence that facts must cite. */
+const minCitedShare = 0.7
+
+/** Marks the sentences that facts cite. Bare names say nothing, so they do not count. */
+function markFacts(pieces: readonly Piece[], facts: readonly FactCandidate[]): readonly Piece[] {
+  const spans = new Map<string, (readonly [start: number, end: number])[]>()
+  for (const { field, source } of facts)
+    if (field !== 'entities' && source.span !== undefined)
+      spans.set(source.message, [...(spans.get(source.message) ?? []), source.span])
+  return pieces.map((piece) => {
+    const { message = '', span: [start, end] = [0, 0] } = piece.sources[0] ?? {}
+    const cited = (spans.get(message) ?? []).reduce(
+      (sum, [from, to]) => sum + Math.max(0, Math.min(to, end) - Math.max(from, start)),
+      0,
+    )
+    return cited > 0 && cited >= minCitedShare * (end - start) ? { ...piece, isFact: true } : piece
+  })
 }
 
 /** Removes lines that form an injection together, although no single piece does. */

@@ -1,7 +1,7 @@
 import { type Anchor, type AnchorKind, findAnchors } from '../../text/anchors.ts'
 import { extractTerms } from '../../text/words.ts'
 import type { Work } from '../work.ts'
-import { type Cue, findCues, findRetracted, findRetraction } from './cues.ts'
+import { type Cue, findAbsent, findCues, findRetracted, findRetraction, findStopped, shiftsAll } from './cues.ts'
 import { reportSubject, reportsSuccess } from './outcomes.ts'
 import type { Piece } from './pieces.ts'
 
@@ -24,10 +24,12 @@ export function* dropSuperseded(pieces: readonly Piece[], isWork: boolean): Work
   const dropped = new Set<number>()
   if (isWork) dropOldReports(pieces, dropped)
   dropSolvedFailures(pieces, dropped)
+  dropOldBalances(pieces, dropped)
   const byTerm = new Map<string, Statement[]>()
   const mentions = new Map<string, number[]>()
   for (const [at, piece] of pieces.entries()) {
     if (!piece.isFiller) dropRetracted(pieces, at, mentions, dropped)
+    if (shiftsAll(piece.text)) dropSchedules(pieces.slice(0, at), dropped)
     const statement =
       piece.isFiller || piece.kind === 'output' || /\?$/.test(piece.text) ? undefined : parseStatement(piece, at)
     yield piece.text.length
@@ -69,6 +71,31 @@ function dropSolvedFailures(pieces: readonly Piece[], dropped: Set<number>): voi
   }
 }
 
+const balance =
+  /\d[\d.,' ]{0,12}(?:[\p{L}€$£]{1,12} ){0,4}(?:remain|(?:is|are) left)(?!\p{L})|(?<!\p{L})(?:leaves|remaining|left:|bleib(?:en|t)|restent|il reste|quedan?|restam?|sobram?|resteert|resteren|blijft|blijven) (?:\p{L}{1,12} ){0,3}[€$£]?\d/iu
+
+/** Keeps the last balance of each speaker: each `671 euros remain` replaces the one before. */
+function dropOldBalances(pieces: readonly Piece[], dropped: Set<number>): void {
+  const reported = new Set<string>()
+  for (let at = pieces.length - 1; at >= 0; at--) {
+    const { text, speaker, isFiller } = pieces[at] as Piece
+    const found = isFiller || /\?$/.test(text) ? undefined : balance.exec(text)?.[0]
+    if (found === undefined) continue
+    const key = `${speaker} ${balanceUnit.exec(found)?.[0].toLowerCase() ?? ''}`
+    if (reported.has(key)) dropped.add(at)
+    reported.add(key)
+  }
+}
+
+const balanceUnit = /euros?|dollars?|pounds?|hours?|days?|[€$£]/i
+
+/** Drops the dated statements of an assistant, because all dates have changed. */
+function dropSchedules(earlier: readonly Piece[], dropped: Set<number>): void {
+  for (const [at, { text, isPerson }] of earlier.entries())
+    if (!isPerson && (findAnchors(text).some(({ kind }) => kind === 'date') || text.search(foreignDay) >= 0))
+      dropped.add(at)
+}
+
 const subjectTerms = (text: string): readonly string[] =>
   extractTerms(text).filter((term) => term.length >= 4 && !resultTerms.has(term) && !functionWords.has(term))
 const resultTerms = new Set(
@@ -99,13 +126,17 @@ function dropRetracted(
   dropped: Set<number>,
 ): void {
   const { text } = pieces[at] as Piece
-  for (const phrase of findRetracted(text)) {
+  const retracted: readonly (readonly [phrase: string, mayDrop: (piece: Piece) => boolean])[] = [
+    ...[...findRetracted(text), ...findAbsent(text)].map((phrase) => [phrase, isChangeable] as const),
+    ...findStopped(text).map((phrase) => [phrase, isPresentState] as const),
+  ]
+  for (const [phrase, mayDrop] of retracted) {
     const terms = [...new Set(extractTerms(phrase))].filter((term) => !updateWords.has(term)).slice(0, 6)
     const [first, ...rest] = terms.map((term) => mentions.get(term) ?? [])
     const places = first?.filter((place) => rest.every((others) => others.includes(place))) ?? []
     const isFigure = /^\d/.test(phrase.trim())
     for (const place of places.slice(-maxComparedPieces))
-      if (isFigure || isChangeable(pieces[place] as Piece)) dropped.add(place)
+      if (isFigure || mayDrop(pieces[place] as Piece)) dropped.add(place)
   }
   for (const term of new Set(extractTerms(text))) {
     const places = mentions.get(term)
@@ -119,8 +150,19 @@ const maxMentions = 200
 /** True for a statement that may be taken back: a decision, a wish, an address, or what an assistant has arranged. */
 function isChangeable({ text, isPerson, words }: Piece): boolean {
   const cues = findCues(text)
-  return !isPerson || words <= 6 || ['decision', 'preference', 'constraint'].some((cue) => cues.includes(cue as Cue))
+  return (
+    !isPerson ||
+    words <= 6 ||
+    /\b(?:said yes|agreed)\b/i.test(text) ||
+    ['decision', 'preference', 'constraint'].some((cue) => cues.includes(cue as Cue))
+  )
 }
+
+const presentState =
+  /(?<!\p{L})(?:(?:i|we) (?:now |currently |still |also ){0,2}(?:take|use|have|work)|ich (?:nehme|nutze|habe)|wir (?:nehmen|nutzen|haben)|je (?:prends|utilise)|tomo|uso|utilizo|ik (?:neem|gebruik)) /iu
+
+/** True if a piece tells what a person takes, uses or has at present: `I take 2.5 mg of ramipril`. */
+const isPresentState = ({ text }: Piece): boolean => presentState.test(text)
 
 /** Verbs and nouns that name the same attribute. */
 const attributes: Readonly<Record<string, string>> = Object.fromEntries(
@@ -129,6 +171,7 @@ const attributes: Readonly<Record<string, string>> = Object.fromEntries(
     'choice: use using go going pick picked choose chose chosen switch switched switching select selected nehmen prenons usar usamos gebruiken',
     'deadline: deadline due frist échéance plazo prazo',
     'phone: phone mobile cell telephone telefon téléphone teléfono telefone telefoon',
+    'launch: launch release open opening go-live start eröffnung eröffnen lancement ouvrir ouverture apertura abrir lanzamiento abertura lançamento opening openen',
     'meeting: meeting appointment termin rendez-vous cita reunião afspraak',
   ].flatMap((line) => {
     const [name = '', list = ''] = line.split(': ')
@@ -149,6 +192,8 @@ const functionWords = new Set(
     ik hij mijn onze het een of zijn heeft op van met voor niet ook dat`,
   ),
 )
+/** Figures, and parts of elided words such as `l'ouverture`, which are also terms as a whole. */
+const elided = /^\d|^\p{L}$|'/u
 const comparedKinds: ReadonlySet<AnchorKind> = new Set(['date', 'number', 'identifier', 'name'])
 const state =
   /\b(?:my|our|the|mein\p{L}{0,2}|unser\p{L}{0,2}|mon|ma|notre|mi|nuestr[oa]|meu|minha|mijn|onze?) [^.,;:]{2,40} (?:is|are|will be|=|ist|sind|est|sera|es|será|é|zijn) /iu
@@ -191,7 +236,7 @@ function parseStatement({ text }: Piece, at: number): Statement | undefined {
   for (const term of extractTerms(text)) {
     const attribute = attributes[term]
     if (attribute !== undefined) frame.add(attribute)
-    else if (!valueTerms.has(term) && !updateWords.has(term) && !functionWords.has(term) && !/^\d/.test(term))
+    else if (!valueTerms.has(term) && !updateWords.has(term) && !functionWords.has(term) && !elided.test(term))
       frame.add(term)
   }
   return { at, frame, values, retraction: findRetraction(text), isState: state.test(text) }

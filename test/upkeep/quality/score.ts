@@ -68,7 +68,7 @@ const countConversation = (messages: readonly FixtureMessage[]): Promise<number>
   )
 
 /** Share of the conversation's tokens that facts and summary may take together. */
-export const maxShare = 0.2
+const maxShare = 0.2
 const firstSummaryShare = 0.11
 /** The number of words of a summary is only close to its number of tokens. */
 const spareShare = 0.005

@@ -109,6 +109,10 @@ export const german: LanguageRules = {
     ],
     [
       'condition.*',
+      'hat es (?:(?:mit|an|in) (?:dem|der|den)|am|im) ((?:rucken|knien?|herz\\w{0,2}|schulter|hufte|bandscheiben?|kreuz|magen|lunge).*)',
+    ],
+    [
+      'condition.*',
       '(?:habe|hat|leide[nt]? (?:an|unter)) (?:seit [\\w ]{1,20} )?((?:diabetes|asthma|adhs|migrane|epilepsie|bluthochdruck|zoliakie|rheuma|arthrose|neurodermitis).*)',
     ],
     [

@@ -67,7 +67,7 @@ export const english: LanguageRules = {
     goal: 'goal|aim',
     topic: 'topic|theme|working title|title',
     dates: '(?:travel )?dates',
-    guests: '(?:number of )?guests|guest count|head ?count',
+    guests: '(?:number of )?guests|guest (?:count|list)|head ?count',
     reference: 'reference(?: number| code)?|confirmation (?:number|code)',
     order_number: 'order(?: number| id| no\\.?)?',
     customer_number: '(?:customer|client) (?:number|id)',
@@ -146,7 +146,7 @@ export const english: LanguageRules = {
     ['allergy.*', "(?:'ve|have|has|'s)(?: got)? (?:also )?an? (.{2,40}? allergy)"],
     [
       'medication.*',
-      "(?:currently |also |now |'m |am |is |no longer |'ve been |have been )*(?:takes?|taking|on|prescribed) (.{0,60}?\\d+ ?(?:mg|mcg|ml|units?|pills?|tablets?).*|.{3,60} (?:daily|every (?:day|morning|evening|night)|twice a day|once a day))",
+      "(?:currently |also |now |'m |am |is |no longer |'ve been |have been )*(?:takes?|taking|on|prescribed) (.{0,60}?\\d+ ?(?:mg|mcg|ml|units?|pills?|tablets?).*|(?!the |it |that ).{3,60} (?:daily|every (?:day|morning|evening|night)|twice a day|once a day))",
     ],
     ['medication.*', "(?:'m|am|was|were|got|'ve been|is) prescribed (.+)"],
     [
@@ -156,11 +156,15 @@ export const english: LanguageRules = {
     ['condition.*', "(?:was|were|'ve been|have been|has been|'m|am|got) (?:just |recently )*diagnosed with (.+)"],
     [
       'condition.*',
+      "(?:has|have|'ve|'ve got|'s got) (?:a |an )?((?:bad|weak|sore|injured) (?:back|knees?|shoulder|hip|heart|ankle)\\b.*|(?:back|knee|shoulder|hip|heart) (?:problems?|pain|trouble)\\b.*)",
+    ],
+    [
+      'condition.*',
       "(?:'m|am|is|are) (?:also |now )*((?:coeliac|celiac|diabetic|asthmatic|epileptic|lactose[- ]intolerant|gluten[- ]intolerant|pregnant|deaf|blind|colou?r-?blind|left-handed)\\b.*)",
     ],
     [
       'diet',
-      "(?:'m|am|is|are) (?:also |now |no longer )*(?:a |an )?(?:strict )?((?:vegan|vegetarian|pescatarian|halal|kosher)\\b.*)",
+      "(?:(?:'m|am|is|are)(?: also| now| no longer)*|(?:'s|'ve|has|have) (?:now |just |also )?(?:gone|become|turned|been)|went|became|turned) (?:a |an )?(?:strict )?((?:vegan|vegetarian|pescatarian|halal|kosher)\\b.*)",
     ],
     ['income', '(?:earn|earns|make|makes|take home|takes home) (?:about |around |roughly )?([$€£]?\\d.*)'],
     ['weight', '(?:weigh|weighs) (.*\\d.*)'],
@@ -200,11 +204,11 @@ export const english: LanguageRules = {
     ],
   ],
   decisions:
-    "let's (?:just |all |both |definitely |instead |then |maybe )*(?:go (?:with|for)|use|stick (?:with|to)|choose|pick|take|meet (?:at|on|in)|adopt|cache|run|set|limit|cap|raise|schedule|switch (?:to|over to)|move to|settle (?:on|for)|drop|skip|rename|name it|call it|target|build|host|deploy|store|make it|do (?=the\\b)|book|keep (?=the\\b|using\\b)|start with)|" +
+    "let's (?:just |all |both |definitely |instead |then |maybe )*(?:go (?:with|for)|use|stick (?:with|to)|choose|pick|take|meet (?:at|on|in)|adopt|cache|run|set|limit|cap|raise|schedule|switch (?:to|over to)|move to|settle (?:on|for)|drop|skip|rename|name it|call it|target|build|host|deploy|store|make it|do(?= the\\b)|book|keep(?= (?:the|using)\\b)|start with)|" +
     "(?:we|i)(?:'ve| have|'d| had)? (?:finally |now |both |all |already |just |also |then )*(?:decided(?: on| to(?: go with| use| switch to)?| that)?|agreed(?: on| to| that)?|chose|chosen|selected|settled on|opted(?: for| to)|committed to|finali[sz]ed|approved|switched (?:to|over to|from)|migrated (?:to|from)|picked(?! up\\b)|went with|booked)|" +
     "(?:we|i)(?:'ll| will|'re going to|'m going to| are going to| am going to) (?:just |definitely |then |now )*(?:use|go with|go for|stick (?:with|to)|switch to|adopt|choose|settle on|take|book)|" +
     "(?:we|i)(?:'re| are|'m| am) (?:now )?(?:going with|sticking (?:with|to)|switching (?:to|over to)|moving (?:to|over to)|migrating to)|" +
-    "(?:we|i)(?:'ll| will)? (?:stay (?:on|with|at)|stick (?:with|to)|go (?:with|for)|keep (?=the\\b))|" +
+    "(?:we|i)(?:'ll| will)? (?:stay (?:on|with|at)|stick (?:with|to)|go (?:with|for)|keep(?= the\\b)|take(?= the\\b(?!.{0,80}\\b(?:every|each|usually|often|always|daily)\\b)))|" +
     '(?:the |our |my )?(?:final )?(?:decision|plan|choice)(?: is|:)(?: to| that)?|' +
     '(?:go|going) (?:with|for)|(?:please |just |always )*use|switch (?:to|over to)|stick (?:to|with)|move (?:over )?to',
   uses:

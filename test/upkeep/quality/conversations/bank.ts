@@ -47,7 +47,7 @@ export const bank: Expectations = {
   ],
   notFacts: [
     ["forecast of Ines' father", /two percent|2 percent/i],
-    ['guess of the assistant about the rate', /(wants?|prefers?)[^.]{0,20}variable/i],
+    ['guess of the assistant about the rate', /(?<!(?:not|n't) )(wants?|prefers?)[^.]{0,20}variable/i],
     ['guess of the assistant about the valuation', /305[,.]?000/],
     ['small talk', /the flu|from 1985/i],
   ],
