@@ -130,7 +130,7 @@ const transientState =
   /^(?:not |n't|now |still |also |so |very |really |too |pretty |quite |just |currently )*(?:working|failing|broken|running|slow|getting|going|giving|throwing|returning|showing|causing|taking|having|being|doing|trying|great|good|bad|fine|ok|okay|nice|awesome|amazing|cool|wrong|right|clear|done|ready|empty|missing|null|undefined|here|there|below|above|as follows|similar|different|important|hard|tough|easy|difficult|possible|that|how|what|why|when|where|whether|if|not)\b/i
 
 /** A code, path, address or number: letters with digits, or words joined by punctuation. */
-const identifier = /[\w.~-]*(?:\d[\w-]*[a-z]|[a-z][\w-]*\d|[\w~]\/[\w~]|[a-z]\.[a-z]{2}|@[\w-])/i
+const identifier = /\d[\w-]{0,60}[a-z]|[a-z][\w-]{0,60}\d|[\w~]\/[\w~]|[a-z]\.[a-z]{2}|@[\w-]/i
 /** A value that is one code or number. */
 const identifierOnly = /^["'`]?[\w./:@#-]*\d[\w./:@#-]*["'`]?[.!]?$/
 const weekday =
