@@ -136,7 +136,7 @@ const availability =
 const isAvailability = (value: string): boolean => availability.test(foldText(value))
 
 /** A code, path, address or number: letters with digits, or words joined by punctuation. */
-const identifier = /[\w.~-]*(?:\d[\w-]*[a-z]|[a-z][\w-]*\d|[\w~]\/[\w~]|[a-z]\.[a-z]{2}|@[\w-])/i
+const identifier = /\d[\w-]{0,60}[a-z]|[a-z][\w-]{0,60}\d|[\w~]\/[\w~]|[a-z]\.[a-z]{2}|@[\w-]/i
 /** A value that is one code or number. */
 const identifierOnly = /^["'`]?[\w./:@#-]*\d[\w./:@#-]*["'`]?[.!]?$/
 const weekday =

@@ -82,14 +82,12 @@ function isWrongValue(
   const ownShared = sharedWords(words, own, token)
   const minShared = group === 'number ' ? 2 : 1
   const present = new Set(clause.values.map(tokenOf))
+  const ownSentences = new Set(own.filter(({ text }) => !comparison.test(text)).map(({ wideContext }) => wideContext))
   const fitsBetter = (other: Context): boolean => {
     const shared = sharedWords(words, [other], token)
     if (!isConnected) return shared.length >= minShared
     const hasName = shared.some((word) => names.has(word) && !ownShared.includes(word))
-    const isSameSentence = own.some(
-      ({ text, wideContext }) => other.wideContext === wideContext && !comparison.test(text),
-    )
-    if (isSameSentence && ownShared.length === 0) return shared.length >= 2 || hasName
+    if (ownSentences.has(other.wideContext) && ownShared.length === 0) return shared.length >= 2 || hasName
     return hasName && ownShared.every((word) => shared.includes(word))
   }
   return [...contexts].some(([other, sets]) => !present.has(other) && sets.some(fitsBetter))
@@ -146,6 +144,8 @@ type Replacement = {
 
 /** Messages between a value and its replacement without a common word. */
 const maxReplacementDistance = 10
+/** Earlier values and names beyond this number are not compared with a new one: the work would grow with its square. */
+const maxMentions = 500
 /** A longer clause names what it replaces. */
 const maxReplacementTerms = 4
 
@@ -193,13 +193,17 @@ function findReplacements({ clauses, names }: SourceIndex): readonly Replacement
     const strength = changes.get(clause.wideContext)
     if (strength !== undefined)
       for (const [token, group] of own) {
-        const old = seen.has(token) ? undefined : findReplaced(group, clause, seen, strength === 'strong')
         // The first new value of a message replaces; others explain it.
         const isFirst = replacements.at(-1)?.message !== clause.message || replacements.at(-1)?.group !== group
-        if (old !== undefined && isFirst)
+        const old = isFirst && !seen.has(token) ? findReplaced(group, clause, seen, strength === 'strong') : undefined
+        if (old !== undefined)
           replacements.push({ old, current: token, text: clause.text.trim(), message: clause.message, group })
       }
     for (const [token, group] of own) seen.set(token, { group, clause })
+    for (const token of seen.keys()) {
+      if (seen.size <= maxMentions) break
+      seen.delete(token)
+    }
   }
   // A value that is stated again after its replacement is current.
   const lastMention = new Map(
@@ -239,10 +243,18 @@ function findReplaced(
   seen: ReadonlyMap<string, Mention>,
   isStrong: boolean,
 ): string | undefined {
+  // Many values of one sentence share its context.
+  const counts = new Map<ReadonlySet<string>, number>()
+  const countCommon = (other: ReadonlySet<string>): number => {
+    const known = counts.get(other) ?? [...wideContext].filter((word) => other.has(word)).length
+    counts.set(other, known)
+    return known
+  }
   let best: readonly [token: string, shared: number] | undefined
   for (const [token, { group: other, clause }] of seen) {
     if (other !== group) continue
-    const shared = [...wideContext].filter((word) => word !== token && clause.wideContext.has(word)).length
+    const isShared = wideContext.has(token) && clause.wideContext.has(token)
+    const shared = countCommon(clause.wideContext) - (isShared ? 1 : 0)
     const isNear =
       clause.message === message ||
       (group !== 'name' && terms.size <= maxReplacementTerms && message - clause.message <= maxReplacementDistance)
