@@ -281,9 +281,9 @@ function withoutSession(entry: Knowledge, session: string): Knowledge {
   })
 }
 
-/** True for knowledge stated by sessions or by messages of them, as opposed to derived from messages of its own. */
+/** True for knowledge that was stated, as opposed to derived from messages: it cannot be rebuilt from the others. */
 const isStatedKnowledge = (entry: DerivedEntry): entry is Knowledge =>
-  entry.kind === 'knowledge' && entry.sources.every(({ message, session }) => message === '' || session !== undefined)
+  entry.kind === 'knowledge' && (entry.origin !== undefined || entry.sources.every(({ message }) => message === ''))
 
 /** The entry without the forgotten sessions; undefined when no other source remains. */
 function withoutSessions(entry: Knowledge, gone: DeletionsBySession): Knowledge | undefined {
