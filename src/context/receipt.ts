@@ -328,7 +328,10 @@ function omissionReason(
   if (cause !== undefined) return missReasons[cause]
   const isCandidate = bands.some(({ derived }) => derived.includes(entry)) || passages?.derived.includes(entry)
   if (isCandidate) return missReasons['after-miss']
-  const isKindShown = bands.some(({ band: { claim } }) => 'kind' in claim && claim.kind === entry.kind)
+  const field = entry.kind === 'fact' ? entry.field : ''
+  const isKindShown = bands.some(
+    ({ band: { claim } }) => 'kind' in claim && claim.kind === entry.kind && !claim.except?.includes(field),
+  )
   if (!isKindShown) return 'not used by this profile'
   if (entry.kind !== 'knowledge' || scores === undefined) return missReasons['band-limit']
   return scores.has(entry) ? lessRelevantEntry : notRelevant
