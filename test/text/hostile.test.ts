@@ -107,6 +107,7 @@ const beginnings = {
   preferences: 'I prefer ',
   paths: 'a/b',
   negations: "don't ",
+  'long values': `my x is ${'a'.repeat(400)}\n`,
 }
 
 const fill = (unit: string, length: number): string => `${unit.repeat(Math.floor(length / unit.length))}x`

@@ -14,7 +14,10 @@ function reminderRules({ code, leadIns, reminder, bareReminder }: LanguageRules)
   if (known !== undefined) return known
   const rules = {
     // A run of marks is taken whole: every other way to divide it would be tried as well.
-    lead: new RegExp(`^(?:[\\s,:*_#•"“'-]+(?![\\s,:*_#•"“'-])|(?:${leadIns})[,:!]?\\s+){0,4}(?:${reminder})[\\s,:]*`, 'i'),
+    lead: new RegExp(
+      `^(?:[\\s,:*_#•"“'-]+(?![\\s,:*_#•"“'-])|(?:${leadIns})[,:!]?\\s+){0,4}(?:${reminder})[\\s,:]*`,
+      'i',
+    ),
     bare: new RegExp(`^(?:${bareReminder})[.!\\s]*$`, 'i'),
   }
   compiled.set(code, rules)

@@ -42,7 +42,7 @@ function structureInSentence({ text, start }: UserLine): TextFact | undefined {
 function splitItems(list: string): string[] {
   const items = list
     .split(/,\s*(?:and\s|&\s)?|\s(?:and|&|→|->|then)\s|\s?[→|]\s?/)
-    .map((part) => part.replace(/^[\s"'“*_]+|[\s"'”*_:]+$/g, ''))
+    .map((part) => part.replace(/^[\s"'“*_]+|(?<![\s"'”*_:])[\s"'”*_:]+$/g, ''))
   const isList = items.every((part) => part.length <= maxItemChars && part.split(' ').length <= 6)
   return isList ? items.filter((part) => part !== '').slice(0, maxItems) : []
 }

@@ -114,10 +114,15 @@ function isDerived(value: Value, text: string, source: SourceIndex): boolean {
   return value.dimension === undefined && value.amounts.some((amount) => Number.isInteger(amount) && amount <= maxCount)
 }
 
+/** Characters of a sentence on either side of a value that may explain it. */
+const maxReach = 600
+
 function sentenceAround(text: string, { start, end }: Value): readonly [sentence: string, offset: number] {
-  const from = Math.max(text.lastIndexOf('\n', start), text.lastIndexOf('. ', start), -1) + 1
-  const stops = [text.indexOf('\n', end), text.indexOf('. ', end)].filter((at) => at >= 0)
-  return [text.slice(from, Math.min(text.length, ...stops)), start - from]
+  const before = text.slice(Math.max(0, start - maxReach), start)
+  const after = text.slice(end, end + maxReach)
+  const offset = before.length - Math.max(before.lastIndexOf('\n'), before.lastIndexOf('. ')) - 1
+  const stops = [after.indexOf('\n'), after.indexOf('. ')].filter((at) => at >= 0)
+  return [text.slice(start - offset, end + Math.min(after.length, ...stops)), offset]
 }
 
 /** True if a number is the sum of several numbers, or the difference or product of two. */
@@ -139,17 +144,25 @@ function isCalculated(amount: number, numbers: readonly number[]): boolean {
 
 /** True if the source counts the same things with another number. */
 function hasOtherCount(value: Value, text: string, source: SourceIndex): boolean {
-  const counted = (clauseText: string, end: number): string[] =>
-    splitWords(clauseText.slice(end, end + 40))
-      .filter((word) => word.length > 2)
-      .slice(0, 2)
-  const things = new Set(counted(text, value.end))
-  return source.clauses.some(({ text: clause }) =>
-    findValues(clause).some(
-      (other) => other.kind === 'number' && counted(clause, other.end).some((word) => things.has(word)),
+  const known = countedThings.get(source) ?? collectCountedThings(source)
+  countedThings.set(source, known)
+  return wordsAfter(text, value.end).some((word) => known.has(word))
+}
+
+/** Words after the numbers of a source, collected on first use: many invented numbers are compared with them. */
+const countedThings = new WeakMap<SourceIndex, ReadonlySet<string>>()
+
+const collectCountedThings = ({ clauses }: SourceIndex): ReadonlySet<string> =>
+  new Set(
+    clauses.flatMap(({ text }) =>
+      findValues(text).flatMap(({ kind, end }) => (kind === 'number' ? wordsAfter(text, end) : [])),
     ),
   )
-}
+
+const wordsAfter = (text: string, end: number): readonly string[] =>
+  splitWords(text.slice(end, end + 40))
+    .filter((word) => word.length > 2)
+    .slice(0, 2)
 
 /** Capitalised words of summaries that are not names. */
 const knownNames = new Set(

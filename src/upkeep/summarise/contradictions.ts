@@ -40,10 +40,12 @@ export function* findMisplaced(clauses: readonly Clause[], source: SourceIndex):
   for (const [index, clause] of clauses.entries()) {
     const names = [...clause.names].filter((name) => byName.has(name))
     const words = new Set([...clause.terms, ...names])
+    const present = new Set(clause.values.map(tokenOf))
     const wrong = comparison.test(clause.text)
       ? []
       : clause.values.filter(
-          (value) => !replaced.has(tokenOf(value)) && isWrongValue(value, words, byGroup, clause, source.possibleNames),
+          (value) =>
+            !replaced.has(tokenOf(value)) && isWrongValue(value, words, byGroup, present, source.possibleNames),
         )
     const [name] = names
     const isOne = names.length === 1 && !endsNameList(clauses[index - 1], clause, byName)
@@ -71,7 +73,7 @@ function isWrongValue(
   value: Value,
   words: ReadonlySet<string>,
   byGroup: ReadonlyMap<string, Contexts>,
-  clause: Clause,
+  present: ReadonlySet<string>,
   names: ReadonlySet<string>,
 ): boolean {
   const group = groupOf(value)
@@ -81,13 +83,16 @@ function isWrongValue(
   const isConnected = [...words].some((word) => own.some(({ wideContext }) => wideContext.has(word)))
   const ownShared = sharedWords(words, own, token)
   const minShared = group === 'number ' ? 2 : 1
-  const present = new Set(clause.values.map(tokenOf))
-  const ownSentences = new Set(own.filter(({ text }) => !comparison.test(text)).map(({ wideContext }) => wideContext))
+  let ownSentences: ReadonlySet<ReadonlySet<string>> | undefined
+  const isSameSentence = ({ wideContext }: Context): boolean => {
+    ownSentences ??= new Set(own.flatMap((context) => (comparison.test(context.text) ? [] : [context.wideContext])))
+    return ownSentences.has(wideContext)
+  }
   const fitsBetter = (other: Context): boolean => {
     const shared = sharedWords(words, [other], token)
     if (!isConnected) return shared.length >= minShared
     const hasName = shared.some((word) => names.has(word) && !ownShared.includes(word))
-    if (ownSentences.has(other.wideContext) && ownShared.length === 0) return shared.length >= 2 || hasName
+    if (ownShared.length === 0 && isSameSentence(other)) return shared.length >= 2 || hasName
     return hasName && ownShared.every((word) => shared.includes(word))
   }
   return [...contexts].some(([other, sets]) => !present.has(other) && sets.some(fitsBetter))
