@@ -104,7 +104,10 @@ function checkPermission({ name, knowledgePolicy }: Profile, by: keyof Knowledge
   )
 }
 
-/** Adds a session, or messages of it, as sources; the empty name stands for the scope itself. An entry without sources is forgotten. */
+/**
+ * Adds a session, or messages of it, as sources; the empty name stands for the scope itself. An entry without sources
+ * is forgotten.
+ */
 function addSources(sources: readonly Source[], session = '', messages: readonly string[] = ['']): readonly Source[] {
   const isKnown = (message: string) => sources.some((one) => one.session === session && one.message === message)
   const added = messages.filter((message) => !isKnown(message)).map((message) => ({ message, session }))
