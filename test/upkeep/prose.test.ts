@@ -333,3 +333,15 @@ describe('session summary of support › of many hours', () => {
     for (const statement of Object.values(important)) expect(session?.text).toContain(statement)
   })
 })
+
+describe('summary › of events that differ in their figures', () => {
+  it('keeps each of them: none replaces another', () => {
+    const text = summaryOf(
+      ...Array.from(
+        { length: 6 },
+        (_, at): Turn => ['user', `We moved module${at} to service-${at}, request ${70 + at}.`],
+      ),
+    )
+    for (let at = 0; at < 6; at++) expect(text).toContain(`module${at}`)
+  })
+})

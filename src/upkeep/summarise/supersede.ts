@@ -25,6 +25,7 @@ export function* dropSuperseded(pieces: readonly Piece[], isWork: boolean): Work
   if (isWork) dropOldReports(pieces, dropped)
   dropSolvedFailures(pieces, dropped)
   dropOldBalances(pieces, dropped)
+  const isLogged = createLogFinder(pieces)
   const byTerm = new Map<string, Statement[]>()
   const mentions = new Map<string, number[]>()
   for (const [at, piece] of pieces.entries()) {
@@ -34,7 +35,7 @@ export function* dropSuperseded(pieces: readonly Piece[], isWork: boolean): Work
       piece.isFiller || piece.kind === 'output' || /\?$/.test(piece.text) ? undefined : parseStatement(piece, at)
     yield piece.text.length
     if (statement === undefined) continue
-    const mayReplace = statement.retraction !== undefined || statement.isState
+    const mayReplace = (statement.retraction !== undefined || statement.isState) && !isLogged(piece)
     for (const earlier of mayReplace ? findRelated(statement, byTerm) : [])
       if (isReplacedBy(earlier, statement, pieces)) dropped.add(earlier.at)
     for (const term of statement.frame) {
@@ -44,6 +45,16 @@ export function* dropSuperseded(pieces: readonly Piece[], isWork: boolean): Work
     }
   }
   return dropped.size === 0 ? pieces : pieces.filter((_, at) => !isDropped(pieces, dropped, at))
+}
+
+/** Sentences that differ in figures only are a log of events, not changes of one value, from this many on. */
+const minLogPieces = 4
+
+function createLogFinder(pieces: readonly Piece[]): (piece: Piece) => boolean {
+  const counts = new Map<string, number>()
+  const formOf = ({ text }: Piece): string => text.replace(/\d+/g, '#')
+  for (const piece of pieces) counts.set(formOf(piece), (counts.get(formOf(piece)) ?? 0) + 1)
+  return (piece) => (counts.get(formOf(piece)) ?? 0) >= minLogPieces
 }
 
 /** True for a dropped piece and for one that refers to it in the same message. */

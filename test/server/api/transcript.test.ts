@@ -163,7 +163,7 @@ describe('summaries and facts API', () => {
     )
     expect(summaries.items[0]).toMatchObject({
       by: 'builtin',
-      version: 2,
+      version: 3,
       covers: [1, expect.any(Number)],
       text: expect.stringContaining('Rome'),
     })
