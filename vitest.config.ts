@@ -8,8 +8,16 @@ const slow = [
     (folder) => `test/${folder}/**/*.test.ts`,
   ),
   'test/handoff/{analytics,chain,layout,monitor,pending,references,restore,retention,save}*.test.ts',
+  'test/handoff/{draftSessions,pastedRecords}.test.ts',
   'test/{languages,text}/hostile.test.ts',
-  'test/context/guarantees.test.ts',
+  'test/text/upperBound.test.ts',
+  'test/tokenizers/tokenizers.test.ts',
+  'test/context/{guarantees,replay}.test.ts',
+  'test/adapters/persistent-sessions.test.ts',
+  'test/evaluation/gate.test.ts',
+  'test/memory/vectorSearch.test.ts',
+  'test/upkeep/ownText.test.ts',
+  'test/upkeep/quality/*.test.ts',
 ]
 const campaign = process.env.THREADKEEP_CAMPAIGN === '1'
 
