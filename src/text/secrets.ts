@@ -1,45 +1,8 @@
-import {
-  findCards,
-  findKnownFormats,
-  findNamedSecrets,
-  findPemBlocks,
-  findRequestSecrets,
-  findStatedSecrets,
-  maskPattern,
-  mayContainCards,
-  mayContainNamedSecrets,
-  mayContainPem,
-  mayContainRequestSecrets,
-  mayContainStatedSecrets,
-  type SecretMatch,
-} from './secretPatterns.ts'
+import type { SecretMatch } from './secrets/rule.ts'
+import { scanRange } from './secrets/scan.ts'
 
-/** Minimum length of every key format, in characters of `isKeyCharacter`; few words are that long. */
-const minKeyCharacters = 20
-const isKeyCharacter = Uint8Array.from({ length: 128 }, (_, code) =>
-  Number(/[\w~.+/:=%-]/.test(String.fromCharCode(code))),
-)
-
-/**
- * Cheap prefilter: if false, the text contains no key of a known format. Checks windows from their end backwards, so
- * that most characters are skipped.
- */
-export function mayContainKeys(text: string): boolean {
-  for (let from = 0; from + minKeyCharacters <= text.length; ) {
-    let at = from + minKeyCharacters - 1
-    while (at >= from && isKeyCharacter[text.charCodeAt(at)] === 1) at--
-    if (at < from) return true
-    from = at + 1
-  }
-  return false
-}
-
-/**
- * Prefilter for everything but keys of known formats: one scan rejects most texts. Alternatives with a common start are
- * factored.
- */
-const secretHint =
-  /p(?:ass|wd|in)|s(?:e(?:cret|nha|ed)|ign ?in)|token|key|auth|b(?:earer|asic|ackup)|c(?:o(?:ntraseña|okie|de)|v[vc]|redential)|m(?:ot de|nemonic)|пароль|密码|パスワード|identified by|:\/\/|otp|log ?in|recovery|\s-u|--(?:user|---)|\d{4}(?:[ -]\d{4}|\d{9})/i
+/** Masks written for secrets found earlier. */
+const maskPattern = /⟨secret:\d{1,12}⟩/g
 /** Overwrites found secrets; no pattern accepts this character in a name or value. */
 const blank = '⟨'
 /**
@@ -47,16 +10,8 @@ const blank = '⟨'
  */
 const maxPasses = 4
 
-/** Detectors, each with its prefilter. */
-const detectors: readonly (readonly [mayContain: (text: string) => boolean, find: (text: string) => SecretMatch[]])[] =
-  [
-    [mayContainPem, findPemBlocks],
-    [mayContainKeys, findKnownFormats],
-    [mayContainRequestSecrets, findRequestSecrets],
-    [mayContainCards, findCards],
-    [mayContainStatedSecrets, findStatedSecrets],
-    [mayContainNamedSecrets, findNamedSecrets],
-  ]
+/** Rules read no more than this many characters before and after their trigger, apart from long values. */
+const maxReach = 900
 
 /**
  * Finds secrets in a text, in order and without overlaps; `text.slice(start, end)` is exactly what must be replaced.
@@ -65,16 +20,27 @@ const detectors: readonly (readonly [mayContain: (text: string) => boolean, find
  * findSecrets('my password is hunter2') // [{ kind: 'password', start: 15, end: 22 }]
  */
 export function findSecrets(text: string): readonly SecretMatch[] {
-  if (!mayContainKeys(text) && !secretHint.test(text)) return []
-  const found: SecretMatch[] = []
-  let rest = text.replace(maskPattern, ({ length }) => blank.repeat(length))
-  for (let pass = 0; pass < maxPasses; pass++) {
-    const more = mergeOverlapping(detectors.flatMap(([mayContain, find]) => (mayContain(rest) ? find(rest) : [])))
-    if (more.length === 0) break
-    found.push(...more)
+  let rest = text.includes('⟨') ? text.replace(maskPattern, ({ length }) => blank.repeat(length)) : text
+  let more = mergeOverlapping(scanRange(rest, 0, rest.length))
+  const found = [...more]
+  for (let pass = 1; pass < maxPasses && more.length > 0; pass++) {
     rest = blankOut(rest, more)
+    more = mergeOverlapping(findNear(rest, more))
+    found.push(...more)
   }
   return mergeOverlapping(found)
+}
+
+/** Scans the surroundings of matches. */
+function findNear(text: string, matches: readonly SecretMatch[]): readonly SecretMatch[] {
+  const found: SecretMatch[] = []
+  let reached = 0
+  for (const { start, end } of matches) {
+    const from = Math.max(reached, start - maxReach)
+    reached = Math.max(reached, end + maxReach)
+    if (from < reached) found.push(...scanRange(text, from, reached))
+  }
+  return found
 }
 
 function blankOut(text: string, found: readonly SecretMatch[]): string {

@@ -1,4 +1,4 @@
-import type { SecretKind } from '../../src/text/secretPatterns.ts'
+import type { SecretKind } from '../../src/text/secrets/rule.ts'
 
 /** Secret of one kind in its usual surroundings. None is real: they are generated, so that no file contains text that looks like a secret. */
 export type SecretFormat = {

@@ -1,0 +1,168 @@
+import { noMatches, type SecretMatch, type SecretRule } from './rule.ts'
+import { isGenerated, isMixed, isPlaceholder } from './values.ts'
+
+const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|pw|psw|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified by`
+const keyName =
+  'secret|(?<!page[_-]?)token|(?<=(?:api|access|secret|private|auth|account|encryption|signing|master|service|admin|license|webhook|session)[_ -]?)key|authorization|bearer|basic'
+const nameSuffix = String.raw`(?:[_-]?(?:\d{1,3}|prod|live|test|dev|value))?`
+// `": `, ` = `, `: str = `; a list entry such as `DB_PASSWORD", "value": `; `("`; `>`
+const assignment = String.raw`\\{0,3}["'\`]?\]?[ \t]{0,4}(?::[ \t]?[\w.<>|[\]]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\||\?\?)[ \t]{0,8}|["']?,?(?:\s|\\n){1,20}["']?value["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
+const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|ist|lautet|es|est|é|è|to)(?: now| still)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] )[ ]?`
+const namedValue = new RegExp(
+  `(?:(${passwordName})|${keyName})${nameSuffix}(?:(${assignment})|(${statement})|[ \\t]{1,3}(?:to |[-–—] )?)`,
+  'iy',
+)
+/** Prefix that makes the name an option: `--db-password`. */
+const optionStart = /--[a-z-]{0,20}$/i
+
+/**
+ * Relation of a value to its name: a flag or environment variable, an assignment in code, a sentence, or just adjacent.
+ */
+type Relation = 'set' | 'assigned' | 'stated' | 'adjacent'
+
+/** Place of a name: an option of a command, a parameter of a URL, form or connection string, or other text. */
+type Place = 'option' | 'parameter' | 'text'
+/** The beginning of a name is searched in this many characters. */
+const maxNameCharacters = 42
+
+/** Finds values with a name: `DB_PASSWORD=…`, `"api_key": "…"`, "the password for the wifi is …". */
+function findNamedValue(text: string, at: number): readonly SecretMatch[] {
+  namedValue.lastIndex = at
+  const match = namedValue.exec(text)
+  if (match === null) return noMatches
+  const { 0: name, 1: password, 2: assigned, 3: stated } = match
+  const before = text.slice(Math.max(0, at - maxNameCharacters), at)
+  const place = optionStart.test(before) ? 'option' : parameterStart.test(before) ? 'parameter' : 'text'
+  const span = readValue(text, at + name.length, place)
+  const { start, end, isQuoted } = span
+  const value = text.slice(start, end)
+  const isSet = place === 'option' || (assigned === '=' && (!/[a-z]/.test(name) || isParameterValue(value, place)))
+  const relation = isSet ? 'set' : assigned || isSqlName.test(name) ? 'assigned' : stated ? 'stated' : 'adjacent'
+  const minCharacters = minCharactersOf(relation, isQuoted, password !== undefined)
+  if (value.length < minCharacters || (relation === 'adjacent' && !/\d|[a-z][A-Z]/.test(value))) return noMatches
+  if (isPlaceholder(value)) return noMatches
+  const isRandomKey = password === undefined && isGenerated(value) && !/\s/.test(value)
+  const isLiteral = isRandomKey || isQuoted || place !== 'text' || relation === 'stated'
+  if (!isLiteral && isExpression.test(value)) return noMatches
+  if (!isRandomKey && /\s/.test(value) && !(isQuoted && (isSet || /phrase/i.test(name)))) return noMatches
+  const isSecret = password
+    ? isPassword(value, relation, isQuoted, /^(?:[.!,;)]|\s*$|\s*\n)/.test(text.slice(end, end + 3)))
+    : isKey(value, relation, isQuoted)
+  if (!isSecret) return noMatches
+  const kind = password ? 'password' : /key|secret/i.test(name) ? 'key' : 'token'
+  return [{ kind, start, end: findValueEnd(text, span) }]
+}
+
+const isSqlName = /^identified by/i
+const isParameterValue = (value: string, place: Place): boolean => place === 'parameter' && /[^a-z]/.test(value)
+
+/** Shorter values are words, or no secrets. */
+function minCharactersOf(relation: Relation, isQuoted: boolean, isPasswordName: boolean): number {
+  if (isPasswordName) return relation === 'adjacent' ? 6 : 4
+  return relation === 'set' || (relation === 'assigned' && isQuoted) ? 8 : 16
+}
+
+/** Recognises code in the position of a value: a call, a member access, a path or a URL. */
+const isExpression =
+  /^[\w$.\])]*[A-Za-z_$\])](?:\(|\[|\?\.|->|::)|^[.,)(]|^\+ ?["'\w]{0,20}$|^[a-z_$][\w$]*(?:\.[a-z_$][\w$]*)+$|^[.~]{0,2}\/[a-z._/-]+$|^\w+:\/\//i
+/** Contract addresses are public. */
+const contractAddress = /^0x[0-9a-f]{40}$/i
+
+function isKey(value: string, relation: Relation, isQuoted: boolean): boolean {
+  if (relation === 'set' || (isQuoted && relation === 'assigned' && isMixed(value))) return true
+  return isGenerated(value) && !contractAddress.test(value)
+}
+
+/** Words that describe a password, and code names that stand for one. */
+const descriptiveWord =
+  /^(?:0x[0-9a-f]+$|(?:base64|sha-?(?:1|256|384|512)|md5(?:hash)?|utf-?8|oauth2?|aes-?\d{3})(?![A-Z\d])|\d+[-–+]\d*$|\d{1,3}$|\d{1,3}(?:,\d{3})+|(?:[a-z]{1,5}|strong|correct|undefined|string|number|boolean|unknown|buffer|plaintext|secure|unique|random|default|visible|current|bearer|private|[a-z]+(?:ed|ing|[ai]ble|ful|less|ory|ive|ous|ly|id|al|ent))$)/i
+
+function isPassword(value: string, relation: Relation, isQuoted: boolean, endsClause: boolean): boolean {
+  if (/^\/|^[A-Z]:\\/.test(value)) return false
+  if (relation === 'set') return true
+  if (descriptiveWord.test(value)) return false
+  if (relation === 'adjacent') return isMixed(value) && !/[/.:]/.test(value)
+  // A plain word counts in quotes, or at the end of a sentence.
+  return isQuoted || /\d|[^\w.'’/-]/.test(value) || (relation === 'stated' && endsClause && !/\W|_/.test(value))
+}
+
+/** Position of a value after its name. */
+type ValueSpan = { readonly start: number; readonly end: number; readonly isQuoted: boolean }
+
+/** Longer values are judged by this many characters. */
+const maxQuotedCharacters = 500
+const maxBareCharacters = 140
+const quotedRest = /[^\s"'`⟨]*/y
+const bareRest = /[^\s"'`<,;&)}\]\\⟨]*/y
+// In nested strings quotes are escaped: the string ends at a quote with as many backslashes as its opening quote.
+const quotedValue = /(\\{0,7})(["'`])(?:(?!(?<!\\)\1\2)[^\n]){0,500}/y
+/**
+ * A comma, bracket or quote belongs to a bare value if neither a space nor another name follows: `Password=a;b;Port=1`.
+ */
+const bareValue =
+  /[“‘«„「]?(?:[^\s"'`<,;&)}\]\\“”’»」⟨]+|&(?![a-z_]{4,20}=|[\s"'`<>,;)}\]\\/]|$)|["'`<,;)}\]](?![\s"'`<>,;&)}\]\\/]|$|[\w. -]{1,30}[=:])|\\(?![nrt"'\\]))+/y
+/** Name of a parameter of a URL or form, and the parameter after it. */
+const parameterStart = /[?&;][\w.-]{0,40}$/
+const nextParameter = /[&;][\w.-]{1,30}=.*$/
+const argumentValue = /[^\s"'`|⟨]+/y
+const openingQuote = /^[“‘«„「]/
+const trailingPunctuation = /[.,:;?)\]}。，；？]+$/
+
+/** Reads the value at an index: the inside of a string, or everything up to the next space. */
+function readValue(text: string, at: number, place: Place): ValueSpan {
+  quotedValue.lastIndex = at
+  const string = quotedValue.exec(text)
+  if (string !== null)
+    return { start: at + `${string[1]}${string[2]}`.length, end: quotedValue.lastIndex, isQuoted: true }
+  const pattern = place === 'option' ? argumentValue : bareValue
+  pattern.lastIndex = 0
+  const run = pattern.exec(text.slice(at, at + maxBareCharacters))?.[0] ?? ''
+  const word = (place === 'parameter' ? run.replace(nextParameter, '') : run).replace(trailingPunctuation, '')
+  const isQuoted = openingQuote.test(word)
+  return { start: at + Number(isQuoted), end: at + word.length, isQuoted }
+}
+
+/** Returns the end of a value, which may be longer than the part that was judged. */
+function findValueEnd(text: string, { start, end, isQuoted }: ValueSpan): number {
+  const rest = isQuoted ? quotedRest : bareRest
+  rest.lastIndex = end
+  const isWhole = end - start < (isQuoted ? maxQuotedCharacters : maxBareCharacters) - 10
+  return !isWhole && rest.test(text) ? rest.lastIndex : end
+}
+
+export const namedRules: readonly SecretRule[] = [
+  {
+    name: 'named value',
+    triggers: [
+      'pass',
+      'pwd',
+      'pw:',
+      'pw ',
+      'pw=',
+      'pw"',
+      "pw'",
+      'psw',
+      'mdp',
+      'kennwort',
+      'wachtwoord',
+      'contrase',
+      'mot de passe',
+      'senha',
+      'hasło',
+      'parola',
+      'пароль',
+      '密码',
+      '密碼',
+      'パスワード',
+      '비밀번호',
+      'identified by',
+      'secret',
+      'token',
+      'key',
+      'authorization',
+      'bearer',
+      'basic',
+    ],
+    find: findNamedValue,
+  },
+]

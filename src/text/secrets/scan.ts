@@ -1,0 +1,89 @@
+import { findCard } from './cards.ts'
+import { keyRules } from './keyForms.ts'
+import { namedRules } from './namedValues.ts'
+import { pemRules } from './pemBlocks.ts'
+import { requestRules } from './requestValues.ts'
+import type { SecretMatch, SecretRule } from './rule.ts'
+import { findHyphenatedNumber, statedRules } from './statedValues.ts'
+
+export const secretRules: readonly SecretRule[] = [
+  ...pemRules,
+  ...keyRules,
+  ...requestRules,
+  ...statedRules,
+  ...namedRules,
+]
+
+/** A trigger and the number of its rule. */
+type Trigger = { readonly word: string; readonly rule: number }
+
+/** Bits of a character that take part in the hash: a letter has the same in either case. */
+const hashedBits = 31
+/** The hash of three characters has three times five bits. */
+const hashMask = 0x7fff
+const hashWord = (word: string): number =>
+  [0, 1, 2].reduce((hash, index) => (hash << 5) | (word.charCodeAt(index) & hashedBits), 0)
+
+/** Triggers by the hash of their first three characters; most characters of a text cost one look into this table. */
+const triggersByHash = indexTriggers()
+
+function indexTriggers(): readonly (readonly Trigger[] | undefined)[] {
+  const byHash: (Trigger[] | undefined)[] = Array.from({ length: hashMask + 1 })
+  secretRules.forEach(({ triggers }, rule) => {
+    for (const trigger of triggers) {
+      const word = trigger.toLowerCase()
+      // A trigger of two characters may be followed by any third.
+      const hashes =
+        word.length > 2
+          ? [hashWord(word)]
+          : Array.from({ length: hashedBits + 1 }, (_, bits) => (hashWord(word) & ~hashedBits) | bits)
+      for (const hash of hashes) byHash[hash] = [...(byHash[hash] ?? []), { word, rule }]
+    }
+  })
+  return byHash
+}
+
+const isDigit = (code: number): boolean => code >= 48 && code <= 57
+
+/** Position before which each rule is not tried again. */
+const reached = new Float64Array(secretRules.length)
+
+/** Finds the secrets whose trigger begins in a range of a text; they may overlap. */
+export function scanRange(text: string, from: number, to: number): readonly SecretMatch[] {
+  const found: SecretMatch[] = []
+  reached.fill(0)
+  let [hash, cardEnd, previous] = [0, 0, from > 0 ? text.charCodeAt(from - 1) : 0]
+  const end = Math.min(text.length, to + 2)
+  for (let index = from; index < end; index++) {
+    const current = text.charCodeAt(index)
+    hash = ((hash << 5) | (current & hashedBits)) & hashMask
+    if (isDigit(current) && !isDigit(previous) && index >= cardEnd && index < to) {
+      const numbers = findNumber(text, index)
+      found.push(...numbers)
+      cardEnd = numbers[0]?.end ?? 0
+    }
+    previous = current
+    const triggers = triggersByHash[hash]
+    if (triggers === undefined || index < from + 2) continue
+    for (const { word, rule } of triggers) {
+      const at = index - 2
+      if (at < (reached[rule] ?? 0) || !startsWith(text, word, at)) continue
+      const matches = secretRules[rule]?.find(text, at) ?? 0
+      reached[rule] = typeof matches === 'number' ? matches : (matches.at(-1)?.end ?? 0)
+      if (typeof matches !== 'number') found.push(...matches)
+    }
+  }
+  return found
+}
+
+function startsWith(text: string, word: string, at: number): boolean {
+  const last = word.length - 1
+  // The hash has compared the beginning; most wrong candidates differ in their last character.
+  if (((text.charCodeAt(at + last) ^ word.charCodeAt(last)) & hashedBits) !== 0) return false
+  return text.startsWith(word, at) || text.slice(at, at + word.length).toLowerCase() === word
+}
+
+function findNumber(text: string, at: number): readonly SecretMatch[] {
+  const cards = findCard(text, at)
+  return cards.length > 0 ? cards : findHyphenatedNumber(text, at)
+}
