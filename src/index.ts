@@ -29,8 +29,10 @@ const bundles: BundleIo = {
 const pause = (): Promise<void> => new Promise((resume) => setImmediate(resume))
 
 /** Forgets scopes and texts in the graph too, which is imported on demand. */
-const forgetAuxiliary: ForgetAuxiliary = async (stores, target, forgotten) =>
-  'scope' in target ? (await import('./graph/graph.ts')).forgetInGraphs(stores, target, forgotten) : forgotten
+const forgetAuxiliary: ForgetAuxiliary = async (stores, target, forgotten, placeholders) =>
+  'scope' in target
+    ? (await import('./graph/graph.ts')).forgetInGraphs(stores, target, forgotten, placeholders)
+    : forgotten
 
 /**
  * Opens a memory on Node.

@@ -100,8 +100,14 @@ export class SecretMasker {
    */
   checkKey({ scope, id }: Pick<Key, 'scope' | 'id'>): void {
     if (this.policy === 'keep') return
-    const part = findSecrets(scope).length > 0 ? 'scope' : findSecrets(id).length > 0 ? 'session' : undefined
-    if (part !== undefined) throw createSecretKeyError(part)
+    const isScope = findSecrets(scope).length > 0
+    if (!isScope && findSecrets(id).length === 0) return
+    const part = isScope ? 'scope' : id.startsWith(':person:') ? 'person' : 'session'
+    throw new MemoryError(
+      'bad-key',
+      `The ${part} of the key looks like a secret. Names are stored unmasked: use one without a key, password or card number.`,
+      { param: 'key' },
+    )
   }
 
   /** True when the session has values to restore in its prompts. */
@@ -244,14 +250,6 @@ export class SecretMasker {
     return mark
   }
 }
-
-/** Creates the error for a key that contains a secret, which it does not repeat. */
-export const createSecretKeyError = (part: 'scope' | 'session' | 'person'): MemoryError =>
-  new MemoryError(
-    'bad-key',
-    `The ${part} of the key looks like a secret. Names are stored unmasked; use one without a key, password or card number.`,
-    { param: 'key' },
-  )
 
 /** Replaces all secrets and masks of a message by one mask, in the places where the masker has put its masks. */
 export function normalizeMessage<T extends MaskableMessage>(message: T): T {
