@@ -25,9 +25,14 @@ const bundles: BundleIo = {
   },
 }
 
+/** Lets other work of this process run. */
+const pause = (): Promise<void> => new Promise((resume) => setImmediate(resume))
+
 /** Forgets scopes and texts in the graph too, which is imported on demand. */
-const forgetAuxiliary: ForgetAuxiliary = async (stores, target, forgotten) =>
-  'scope' in target ? (await import('./graph/graph.ts')).forgetInGraphs(stores, target, forgotten) : forgotten
+const forgetAuxiliary: ForgetAuxiliary = async (stores, target, forgotten, placeholders) =>
+  'scope' in target
+    ? (await import('./graph/graph.ts')).forgetInGraphs(stores, target, forgotten, placeholders)
+    : forgotten
 
 /**
  * Opens a memory on Node.
@@ -45,14 +50,14 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     bundles,
     forgetAuxiliary,
     tokenizer: tokenizerNamed,
-    masker: createSecretMasker,
+    masker: (policy, tokenizer) => createSecretMasker(policy, tokenizer, pause),
     parseDates: findPeriod,
     embedding: createEmbeddingQueue,
     sleep: (ms, signal, { background = false } = {}) => delay(ms, undefined, { signal, ref: !background }),
     fileSearch,
     createWorkSelection,
     replayer,
-    upkeep: (model) => createUpkeep({ model, pause: () => new Promise((resume) => setImmediate(resume)) }),
+    upkeep: (model) => createUpkeep({ model, pause }),
     lifecycle: (onSessionEnd) => createLifecycle({ onSessionEnd }),
     clock: Date.now,
   }

@@ -229,6 +229,8 @@ export class Memory implements AsyncDisposable {
   async forget(target: ForgetTarget): Promise<ForgetResult> {
     const { scope } = this.#parseKey('scope' in target ? target.scope : target.key)
     for (const embedding of this.#embeddings) embedding.drop(scope)
+    const placeholders =
+      'text' in target ? (this.#internals.masker?.placeholdersOf(parseKey(scope), target.text) ?? []) : []
     const operation = new ForgetOperation({ ...this.#internals, lifecycle: this.#lifecycle }, this.#rederive())
     const forgotten = await operation.forget(target, this.#internals.clock())
     this.#upkeep?.invalidate(scope)
@@ -238,7 +240,7 @@ export class Memory implements AsyncDisposable {
       embedding.drop(scope)
       embedding.catchUp()
     }
-    return this.#internals.forgetAuxiliary?.(this.#stores(), target, forgotten) ?? forgotten
+    return this.#internals.forgetAuxiliary?.(this.#stores(), target, forgotten, placeholders) ?? forgotten
   }
 
   /**

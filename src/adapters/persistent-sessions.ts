@@ -109,6 +109,7 @@ export class PersistentSessions {
     const key = this.key(conversationId)
     let head = await this.head(key)
     if (head.revision === 0) {
+      this.secretMasker.checkKey(key)
       // The fixed operation id makes concurrent creations idempotent.
       await this.store.commit({
         id: 'created',
@@ -144,7 +145,8 @@ export class PersistentSessions {
       this.renderer.tokenizer,
       await this.secretMasker.maskMessage(key, parseMessage({ ...details, role, content }, 0, at)),
     )
-    const { epoch } = await this.head(key)
+    const { epoch, revision } = await this.head(key)
+    if (revision === 0) this.secretMasker.checkKey(key)
     const [stored] = await this.store.commit({
       key,
       at,

@@ -394,6 +394,10 @@ export function measureMessage(
   message: ParsedMessage,
   maxWeight = Number.POSITIVE_INFINITY,
 ): NewMessage {
+  if (message.partEnds !== undefined) {
+    const { partEnds: _, ...withoutParts } = message
+    return measureMessage(tokenizer, withoutParts, maxWeight)
+  }
   if (message.payload !== undefined) return measureWithPayload(tokenizer, message, message.payload, maxWeight)
   const [tokens, lineTokens] = fastTokenCounters.get(tokenizer)?.(message) ?? countMessage(tokenizer, message)
   return { ...message, tokens, lineTokens, tokenizer: tokenizer.name, weight: Math.min(tokens, maxWeight) }

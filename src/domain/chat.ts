@@ -28,7 +28,11 @@ export type MessageInput = {
 export type ParsedMessage = Omit<
   NewMessage,
   'tokens' | 'lineTokens' | 'tokenizer' | 'weight' | 'packedPayload' | 'branch'
-> & { readonly payload?: Payload }
+> & {
+  readonly payload?: Payload
+  /** Ends of the parts of the content except the last one; a line break follows each. Absent for a single text. */
+  readonly partEnds?: readonly number[]
+}
 
 /** Largest distance of a date from 1970, by the ECMAScript specification. */
 const maxTimeMs = 8.64e15
@@ -61,6 +65,7 @@ export function parseMessage(value: unknown, index: number, now: Millis): Parsed
     role,
     content: parseContent(value.content, index),
   }
+  if (Array.isArray(value.content) && value.content.length > 1) parsed.partEnds = findPartEnds(value.content, index)
   if (name !== '') parsed.name = name
   if (calls !== undefined) parsed.toolCalls = calls
   if (answers !== undefined) parsed.toolCallId = answers
@@ -78,6 +83,15 @@ function parseContent(content: unknown, index: number): string {
       'must be text, null or a list of parts such as { type: "text", text: "Hello" }',
     )
   return content.map((part, partIndex) => parsePart(part, index, `.content[${partIndex}]`)).join('\n')
+}
+
+/** Returns where the parts of a content end in its text. */
+function findPartEnds(content: readonly unknown[], index: number): readonly number[] {
+  let end = -1
+  return content.slice(0, -1).map((part, partIndex) => {
+    end += parsePart(part, index, `.content[${partIndex}]`).length + 1
+    return end
+  })
 }
 
 /** Returns the text of a part; other media become a placeholder such as `[image]`. */

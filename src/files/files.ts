@@ -169,6 +169,7 @@ export class FileService {
   ): Promise<StartedUpload> {
     const key = toFilesKey(scope)
     const kind = this.validate(upload)
+    this.deps.masker?.checkKey(key)
     this.registering++
     try {
       // Copied, because the caller may reuse the buffer.

@@ -2,12 +2,15 @@ import { createUnknownStoreError, MemoryError } from '../domain/error.ts'
 import { formatKey, type Scope } from '../domain/key.ts'
 import type { Clock, Keyring, Store, StoreCapabilities } from '../domain/ports.ts'
 import type { ForgetResult, ForgetTarget } from '../memory/forget.ts'
+import { SecretMasker } from '../memory/secretMasker.ts'
 import { wipeKeyring } from '../stores/encrypted/keyring.ts'
 import { loadKeyring } from '../stores/encrypted/loadKeyring.ts'
 import { parseSqliteUrl } from '../stores/open.ts'
 import { connectReader } from '../stores/sqlite/connect.ts'
 import { graphKey, readGraphFormat } from '../stores/sqlite/graph.ts'
+import { chars4 } from '../text/estimators.ts'
 import { GraphDatabase } from './database.ts'
+import { type GraphMasker, GraphMasking } from './maskedGraph.ts'
 import { SqliteGraph } from './sqlite.ts'
 import { GraphWorkspaces } from './workspaces.ts'
 
@@ -17,6 +20,8 @@ type GraphOptions = {
   readonly clock?: Clock
   /** With `ram:`, the in-memory store whose erasures the graph follows. */
   readonly memoryStore?: Store
+  /** Masks what is written; default: a masker of its own, which masks all secrets. */
+  readonly masker?: GraphMasker
 }
 
 /**
@@ -30,7 +35,7 @@ type GraphOptions = {
  */
 export async function openGraph(
   url: string,
-  { storeKey, clock = Date.now, memoryStore }: GraphOptions = {},
+  { storeKey, clock = Date.now, memoryStore, masker }: GraphOptions = {},
 ): Promise<SqliteGraph> {
   const path = parseSqliteUrl(url)
   if (path === undefined && url !== 'ram:') throw createUnknownStoreError(url, 'ram: or sqlite:PATH')
@@ -40,7 +45,7 @@ export async function openGraph(
       'ram: stores nothing on disk and takes no key. Leave out the key, or use sqlite:PATH.',
       { param: 'storeKey' },
     )
-  const graph = createGraph(path, storeKey === undefined ? undefined : await loadKeyring(storeKey), clock)
+  const graph = createGraph(path, storeKey === undefined ? undefined : await loadKeyring(storeKey), clock, masker)
   const eraseListeners = memoryStore?.capabilities.eraseListeners
   if (path === undefined && eraseListeners !== undefined) graph.followErasures(eraseListeners)
   return graph
@@ -59,7 +64,8 @@ export async function openStoreGraph(store: Store): Promise<SqliteGraph | undefi
 
 /**
  * Erases from the graphs of stores what a memory forgets in a scope: the rows that contain a text, or, for a graph
- * outside its store's file, everything. Adds the deleted rows to the result as kind and row id.
+ * outside its store's file, everything. `placeholders` stand for secrets that contain the text. Adds the deleted rows to
+ * the result as kind and row id.
  *
  * @example
  * await forgetInGraphs([store], { scope: 'acme', text: 'walrus' }, forgotten) // … { key: 'acme', entries: ['entity 12', 'observation 7'] }
@@ -68,10 +74,11 @@ export async function forgetInGraphs(
   stores: readonly Store[],
   target: ForgetTarget,
   forgotten: ForgetResult,
+  placeholders: readonly string[] = [],
 ): Promise<ForgetResult> {
   if (!('scope' in target)) return forgotten
   const { scope } = target
-  const texts = 'text' in target ? [target.text] : undefined
+  const texts = 'text' in target ? [target.text, ...placeholders] : undefined
   const entries: string[] = []
   for (const store of stores) entries.push(...(await forgetInStore(store, scope, texts)))
   return entries.length === 0
@@ -100,10 +107,15 @@ const openStoreFile = ({ path, copyKeyring }: NonNullable<StoreCapabilities['fil
   createGraph(path, copyKeyring?.(), Date.now)
 
 /** Takes ownership of the keyring and wipes it; `GraphWorkspaces` keeps a copy. */
-function createGraph(path: string | undefined, keyring: Keyring | undefined, clock: Clock): SqliteGraph {
+function createGraph(
+  path: string | undefined,
+  keyring: Keyring | undefined,
+  clock: Clock,
+  masker: GraphMasker = new SecretMasker('mask', chars4),
+): SqliteGraph {
   try {
     const database = new GraphDatabase(path)
-    return new SqliteGraph(database, new GraphWorkspaces(database, keyring), clock)
+    return new SqliteGraph(database, new GraphWorkspaces(database, keyring), clock, new GraphMasking(masker))
   } finally {
     if (keyring !== undefined) wipeKeyring(keyring)
   }

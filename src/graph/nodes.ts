@@ -2,6 +2,7 @@ import { MemoryError } from '../domain/error.ts'
 import type { Clock } from '../domain/ports.ts'
 import { deleteIndexed, deleteNodes, wipeIndexes } from '../stores/sqlite/graph.ts'
 import type { GraphDatabase } from './database.ts'
+import type { GraphMasking } from './maskedGraph.ts'
 import {
   candidateCondition,
   insertLink,
@@ -23,16 +24,19 @@ export class SqliteNodeStore implements NodeStore {
   private readonly database: GraphDatabase
   private readonly workspaces: GraphWorkspaces
   private readonly clock: Clock
+  private readonly masking: GraphMasking
   /** True if the index may still hold trigrams of deleted rows. */
   private hasDeletedTrigrams = false
 
-  constructor(database: GraphDatabase, workspaces: GraphWorkspaces, clock: Clock) {
+  constructor(database: GraphDatabase, workspaces: GraphWorkspaces, clock: Clock, masking: GraphMasking) {
     this.database = database
     this.workspaces = workspaces
     this.clock = clock
+    this.masking = masking
   }
 
-  createEntities(workspaceName: string, entities: readonly GraphNode[]): Promise<readonly GraphNode[]> {
+  async createEntities(workspaceName: string, nodes: readonly GraphNode[]): Promise<readonly GraphNode[]> {
+    const { entities } = await this.masking.maskNodes({ entities: nodes, relations: [] }, workspaceName)
     return this.write(workspaceName, (workspace) => {
       // As in the reference server, entities are compared with those before the call: a name given twice makes two
       // nodes.
@@ -42,7 +46,8 @@ export class SqliteNodeStore implements NodeStore {
     })
   }
 
-  createRelations(workspaceName: string, relations: readonly GraphLink[]): Promise<readonly GraphLink[]> {
+  async createRelations(workspaceName: string, links: readonly GraphLink[]): Promise<readonly GraphLink[]> {
+    const relations = await this.masking.mask(workspaceName, links)
     return this.write(workspaceName, (workspace) => {
       const created = relations.filter((link) => !this.hasLink(workspace, link))
       for (const link of created) insertLink(this.database, workspace, link)
@@ -50,10 +55,16 @@ export class SqliteNodeStore implements NodeStore {
     })
   }
 
-  addObservations(
+  async addObservations(
     workspaceName: string,
-    observations: Parameters<NodeStore['addObservations']>[1],
+    additions: Parameters<NodeStore['addObservations']>[1],
   ): ReturnType<NodeStore['addObservations']> {
+    const observations = await Promise.all(
+      additions.map(async ({ entityName, contents }) => ({
+        entityName: await this.masking.mask(workspaceName, entityName),
+        contents: await this.masking.maskNamed(workspaceName, entityName, contents),
+      })),
+    )
     return this.write(workspaceName, (workspace) =>
       observations.map(({ entityName, contents }) => {
         const node = this.findNode(workspace, entityName)
@@ -68,8 +79,9 @@ export class SqliteNodeStore implements NodeStore {
     )
   }
 
-  deleteEntities(workspaceName: string, entityNames: readonly string[]): Promise<void> {
+  async deleteEntities(workspaceName: string, names: readonly string[]): Promise<void> {
     this.hasDeletedTrigrams = true
+    const entityNames = await this.masking.mask(workspaceName, names)
     return this.write(workspaceName, (workspace) => {
       const digests = JSON.stringify(entityNames.map((name) => nodeDigest(workspace, name)))
       deleteNodes(this.database.database, 'home = ? AND ref IN (SELECT value FROM json_each(?))', workspace.id, digests)
@@ -77,8 +89,17 @@ export class SqliteNodeStore implements NodeStore {
     })
   }
 
-  deleteObservations(workspaceName: string, deletions: Parameters<NodeStore['deleteObservations']>[1]): Promise<void> {
+  async deleteObservations(
+    workspaceName: string,
+    unmasked: Parameters<NodeStore['deleteObservations']>[1],
+  ): Promise<void> {
     this.hasDeletedTrigrams = true
+    const deletions = await Promise.all(
+      unmasked.map(async ({ entityName, observations }) => ({
+        entityName: await this.masking.mask(workspaceName, entityName),
+        observations: await this.masking.maskNamed(workspaceName, entityName, observations),
+      })),
+    )
     return this.write(workspaceName, (workspace) => {
       for (const { entityName, observations } of deletions) {
         const node = this.findNode(workspace, entityName)
@@ -94,7 +115,8 @@ export class SqliteNodeStore implements NodeStore {
     })
   }
 
-  deleteRelations(workspaceName: string, relations: readonly GraphLink[]): Promise<void> {
+  async deleteRelations(workspaceName: string, links: readonly GraphLink[]): Promise<void> {
+    const relations = await this.masking.mask(workspaceName, links)
     return this.write(workspaceName, (workspace) => {
       const digests = JSON.stringify(relations.map((link) => linkDigest(workspace, link)))
       this.database.run(
@@ -116,8 +138,8 @@ export class SqliteNodeStore implements NodeStore {
     })
   }
 
-  searchNodes(workspaceName: string, query: string): Promise<NodeGraph> {
-    const lowerCaseQuery = query.toLowerCase()
+  async searchNodes(workspaceName: string, query: string): Promise<NodeGraph> {
+    const lowerCaseQuery = (await this.masking.mask(workspaceName, query)).toLowerCase()
     return this.read(workspaceName, (workspace) => {
       // Encrypted nodes have no index; all of them are decrypted and searched.
       const { where, values } = candidateCondition(workspace.cipher.isPlaintext ? lowerCaseQuery : '')
@@ -129,7 +151,8 @@ export class SqliteNodeStore implements NodeStore {
     })
   }
 
-  openNodes(workspaceName: string, names: readonly string[]): Promise<NodeGraph> {
+  async openNodes(workspaceName: string, unmasked: readonly string[]): Promise<NodeGraph> {
+    const names = await this.masking.mask(workspaceName, unmasked)
     return this.read(workspaceName, (workspace) => {
       const digests = JSON.stringify(names.map((name) => nodeDigest(workspace, name)))
       const where = 'home = ? AND ref IN (SELECT value FROM json_each(?))'
@@ -137,7 +160,8 @@ export class SqliteNodeStore implements NodeStore {
     })
   }
 
-  importOnce(workspaceName: string, { entities, relations }: NodeGraph): Promise<boolean> {
+  async importOnce(workspaceName: string, graph: NodeGraph): Promise<boolean> {
+    const { entities, relations } = await this.masking.maskNodes(graph, workspaceName)
     return this.write(workspaceName, (workspace) => {
       const used = ['graph_adopted', 'graph_node', 'graph_link'].map(
         (table) => `SELECT 1 FROM ${table} WHERE home = ?1`,
@@ -191,6 +215,7 @@ export class SqliteNodeStore implements NodeStore {
   }
 
   private write<T>(workspaceName: string, work: (workspace: GraphWorkspace) => T): Promise<T> {
+    this.masking.checkWorkspace(workspaceName)
     return this.database.write(() => work(this.workspaces.findOrCreate(workspaceName, this.clock())))
   }
 

@@ -4,6 +4,7 @@ import { deleteNodes, GraphEraser, graphKey, wipeIndexes } from '../stores/sqlit
 import { GraphArchive } from './archive.ts'
 import type { GraphCipher } from './cipher.ts'
 import type { GraphDatabase } from './database.ts'
+import type { GraphMasking } from './maskedGraph.ts'
 import { SqliteNodeStore } from './nodes.ts'
 import { type Clause, filterCondition, joinWithAnd, matchesFilter, orderBy, parsePage, sortRows } from './query.ts'
 import { columns, parseEntity, parseRelationship, type Row } from './rows.ts'
@@ -36,37 +37,43 @@ export class SqliteGraph implements Graph {
   private readonly database: GraphDatabase
   private readonly workspaces: GraphWorkspaces
   private readonly clock: Clock
+  private readonly masking: GraphMasking
   private unsubscribe: () => void = () => undefined
 
-  constructor(database: GraphDatabase, workspaces: GraphWorkspaces, clock: Clock) {
+  constructor(database: GraphDatabase, workspaces: GraphWorkspaces, clock: Clock, masking: GraphMasking) {
     this.database = database
     this.workspaces = workspaces
     this.clock = clock
-    this.nodes = new SqliteNodeStore(database, workspaces, clock)
+    this.masking = masking
+    this.nodes = new SqliteNodeStore(database, workspaces, clock, masking)
     this.archive = new GraphArchive(database, workspaces, clock)
   }
 
-  write(workspaceName: string, change: GraphChange): ReturnType<Graph['write']> {
+  async write(workspaceName: string, change: GraphChange): ReturnType<Graph['write']> {
+    this.masking.checkWorkspace(workspaceName)
+    const masked = await this.masking.maskChange(workspaceName, change)
     return this.database.write(() => {
       const at = this.clock()
-      return writeChange(this.database, this.workspaces.findOrCreate(workspaceName, at), change, at)
+      return writeChange(this.database, this.workspaces.findOrCreate(workspaceName, at), masked, at)
     })
   }
 
-  getEntity(workspaceName: string, id: string): Promise<Entity | undefined> {
+  async getEntity(workspaceName: string, id: string): Promise<Entity | undefined> {
+    const maskedId = await this.masking.mask(workspaceName, id)
     return this.database.read(() => {
       const workspace = this.workspaces.find(workspaceName)
       if (workspace === undefined) return undefined
       const row = this.database.get<Row>(
         `SELECT ${columns} FROM graph_entity WHERE home = ? AND ref = ?`,
         workspace.id,
-        workspace.cipher.digest('entity', id),
+        workspace.cipher.digest('entity', maskedId),
       )
       return row && parseEntity(row, workspace.cipher)
     })
   }
 
-  async queryEntities(workspaceName: string, query: EntityQuery = {}): ReturnType<Graph['queryEntities']> {
+  async queryEntities(workspaceName: string, unmasked: EntityQuery = {}): ReturnType<Graph['queryEntities']> {
+    const query = await this.masking.mask(workspaceName, unmasked)
     const { rows, total } = await this.query(workspaceName, query, {
       table: 'graph_entity',
       parse: parseEntity,
@@ -77,8 +84,9 @@ export class SqliteGraph implements Graph {
 
   async queryRelationships(
     workspaceName: string,
-    query: RelationshipQuery = {},
+    unmasked: RelationshipQuery = {},
   ): ReturnType<Graph['queryRelationships']> {
+    const query = await this.masking.mask(workspaceName, unmasked)
     const { rows, total } = await this.query(workspaceName, query, {
       table: 'graph_relationship',
       parse: parseRelationship,

@@ -7,7 +7,7 @@ import {
   type NewMessage,
   type SessionMetadata,
 } from '../domain/entry.ts'
-import { formatKey, type Key, outboxKey, type Scope } from '../domain/key.ts'
+import { formatKey, type Key, outboxKey, personKey, type Scope } from '../domain/key.ts'
 import { KeyedMutex } from '../domain/keyed.ts'
 import type { Clock, EraseFilter, MemoryLimit, Store } from '../domain/ports.ts'
 import type { Lifetime, Profile } from '../domain/profile.ts'
@@ -159,11 +159,14 @@ export class Lifecycle {
   /** Updates the metadata of a session, which is created if necessary. */
   async setMetadata(key: Key, update: SessionMetadataUpdate): Promise<SessionMetadata> {
     const { sessions, profile, masker, clock } = this.deps
-    const { metadata, ...others } = parseMetadataUpdate(key, update)
-    const masked =
-      metadata === undefined || masker === undefined
-        ? update
-        : { ...others, metadata: await masker.maskJson(key, metadata) }
+    const { metadata, template } = parseMetadataUpdate(key, update)
+    masker?.checkKey(key)
+    if (update.person !== undefined) masker?.checkKey(personKey(key.scope, update.person))
+    const masked: SessionMetadataUpdate = {
+      ...update,
+      ...(metadata !== undefined && masker !== undefined && { metadata: await masker.maskJson(key, metadata) }),
+      ...(template !== undefined && masker !== undefined && { template: await masker.maskText(key, template) }),
+    }
     for (;;) {
       const at = clock()
       const head = await this.prepareForWrite(await sessions.readHead(key, 0), at)
@@ -180,6 +183,7 @@ export class Lifecycle {
   /** Moves a session to another key of its scope. */
   async transfer(from: Key, to: Key): Promise<void> {
     const now = this.deps.clock()
+    this.deps.masker?.checkKey(to)
     // An expired session at the target is ended first.
     if (isExpired(await this.deps.sessions.readHead(to, 0), now)) await this.end(to, 'expired', now)
     await this.sessionTransfer.transfer(from, to, now)

@@ -1,5 +1,6 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { type ErrorCode, MemoryError } from '../domain/error.ts'
+import { normalizeSecrets } from '../text/secrets.ts'
 
 /** Error as a client sees it, without internal details. */
 export type ClientError = { readonly code: ErrorCode | 'internal'; readonly message: string }
@@ -19,7 +20,7 @@ export function toClientError(error: unknown): ClientError {
       message: `The store failed (${error.code}); the data may not be stored. Try again in a moment.`,
     }
   if (error instanceof MemoryError && !internalCodes.has(error.code))
-    return { code: error.code, message: error.message }
+    return { code: error.code, message: normalizeSecrets(error.message) }
   const code = error instanceof MemoryError ? error.code : 'internal'
   return {
     code,

@@ -4,6 +4,7 @@ import type { Clock } from '../domain/ports.ts'
 import { openGraph } from '../graph/graph.ts'
 import { Handoff } from '../handoff/handoff.ts'
 import type { HandoffSettings } from '../handoff/settings.ts'
+import { SecretMasker } from '../memory/secretMasker.ts'
 import { internalsOf, type Memory } from '../memory.ts'
 import { parseSqliteUrl } from '../stores/open.ts'
 import { AuditLog } from './files/audit.ts'
@@ -65,6 +66,7 @@ export async function openMcpServices(options: McpServicesOptions): Promise<McpS
   const graph = await openGraph(store, {
     clock,
     memoryStore: internalsOf(memory).store,
+    masker: internalsOf(memory).masker ?? new SecretMasker('keep', memory.tokenizer),
     ...(storeKey === undefined ? {} : { storeKey }),
   })
   const { allow = [], users = {}, write = false, audit } = settings

@@ -82,9 +82,9 @@ export async function appendToSession(
   const live = prepareHead(deps, current ?? (await sessions.readHead(key, 0)), at)
   // Awaiting only promises saves a microtask on the common path.
   const head = live instanceof Promise ? await live : live
-  const masked = masker?.hasSecrets(parsed)
-    ? await Promise.all(parsed.map((message) => masker.maskMessage(key, message)))
-    : parsed
+  if (head.revision === 0) masker?.checkKey(key)
+  const masking = masker?.maskMessages(key, parsed) ?? parsed
+  const masked = masking instanceof Promise ? await masking : masking
   const append = masked.map((message) => measureMessage(tokenizer, message, profile.maxMessageTokens))
   const { operationId, epoch = head.epoch } = options
   const id = operationId && ((await masker?.maskText(key, operationId)) ?? operationId)

@@ -53,6 +53,8 @@ export async function remember(
   const needsApproval = checkPermission(deps.profile, input.by ?? 'user', key) === 'ask'
   const parsed = parseKnowledge(input)
   const origin = originOf(input)
+  masker?.checkKey(key)
+  if (input.session !== undefined) masker?.checkKey({ scope: key.scope, id: input.session })
   const knowledge: KnowledgeInput =
     masker === undefined
       ? input
@@ -60,6 +62,9 @@ export async function remember(
           ...input,
           key: await masker.maskText(key, parsed.key),
           value: await masker.maskJson(key, { [parsed.key]: parsed.value }).then(firstValue),
+          ...(input.messages !== undefined && {
+            messages: (await masker.maskJson(key, [...input.messages])) as readonly string[],
+          }),
         }
   const at = clock()
   const isSameSlot = (entry: DerivedEntry): entry is Knowledge =>

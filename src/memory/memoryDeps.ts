@@ -46,6 +46,8 @@ export type ForgetAuxiliary = (
   stores: readonly Store[],
   target: ForgetTarget,
   forgotten: ForgetResult,
+  /** Placeholders of the secrets that contain the text to forget. */
+  placeholders: readonly string[],
 ) => Promise<ForgetResult>
 
 /** Reads and writes portable bundles. */

@@ -1,6 +1,7 @@
 import { measureMessage } from '../context/render.ts'
-import type { ParsedMessage, Payload } from '../domain/chat.ts'
+import type { ParsedMessage } from '../domain/chat.ts'
 import type { DerivedEntry, Json, Message, ToolCall } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
 import { formatKey, isInScope, type Key, type Scope } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { LruCache } from '../domain/lruCache.ts'
@@ -9,18 +10,24 @@ import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
 import { mapJsonStrings } from '../text/json.ts'
-import { findMasks, findSecrets, formatMask, maskSecrets, unmaskSecrets } from '../text/secrets.ts'
+import { findMasks, findSecrets, formatMask, unmaskSecrets } from '../text/secrets.ts'
+import { type MaskableMessage, mapMessageTexts, replaceInMessage, scanMessages } from './maskableMessage.ts'
+import { type Replace, SecretScan } from './secretScan.ts'
 
 /** Sessions whose secret values are kept in RAM; the prompts of others show placeholders. */
 const maxSessions = 10_000
-/** Field names around a value that are tried as its label. */
-const maxLabels = 8
-/** Longer strings of a payload are texts, which field names around them do not turn into secrets. */
-const maxLabelledCharacters = 1_000
-/** Encoded data, such as an image: no detector recognises a secret in it, and scanning megabytes takes long. */
-const encodedDataPattern = /^(?:data:[\w/+.;=-]{0,200},)?[\w+/=-]{1000,}$/
-/** Placeholders carry numbers below this. */
-const placeholderNumbers = 1_000_000
+/** Values kept per session; the prompts of the session show placeholders for older ones. */
+const maxValues = 10_000
+/** Placeholders carry numbers below the first limit, or below the second if that number is taken. */
+const placeholderNumbers = [1_000_000, 1_000_000_000_000] as const
+/** Secrets of one value with a placeholder of their own; all others share one that is never restored. */
+const maxPlaceholders = 2_000
+const sharedPlaceholder = formatMask(0)
+/** Digests computed at a time. */
+const digestBatchSize = 128
+
+/** Lets other work run; the platform provides it, because the core has no timers. */
+export type Pause = () => Promise<void>
 
 /**
  * Replaces secrets in everything that is stored or passed on by placeholders, the same one for the same secret. Values
@@ -29,69 +36,78 @@ const placeholderNumbers = 1_000_000
 export class SecretMasker {
   private readonly policy: Profile['secrets']
   private readonly tokenizer: Tokenizer
+  private readonly pause: Pause
   /** Secret values by placeholder, by session. */
   private readonly values = new LruCache<string, Map<string, string>>({ maxEntries: maxSessions })
   /** Placeholder numbers are digests under a key that never leaves this process, so they reveal nothing. */
   private readonly digestKey: Promise<CryptoKey>
 
-  constructor(policy: Profile['secrets'], tokenizer: Tokenizer) {
+  constructor(policy: Profile['secrets'], tokenizer: Tokenizer, pause: Pause = async () => undefined) {
     this.policy = policy
     this.tokenizer = tokenizer
+    this.pause = pause
     this.digestKey = crypto.subtle.generateKey({ name: 'HMAC', hash: 'SHA-256' }, false, ['sign']) as Promise<CryptoKey>
   }
 
-  /** True when a message contains a secret that must be masked. */
-  hasSecrets(messages: readonly ParsedMessage[]): boolean {
-    return this.policy !== 'keep' && messages.some(containsSecret)
+  /**
+   * Masks all texts of messages. Returns a promise only if there is a secret or the messages are long; messages without
+   * secrets stay the same objects.
+   */
+  maskMessages(
+    key: Key,
+    messages: readonly ParsedMessage[],
+  ): readonly ParsedMessage[] | Promise<readonly ParsedMessage[]> {
+    if (this.policy === 'keep') return messages
+    const scan = new SecretScan()
+    return this.mask(key, scan, scanMessages(scan, messages), messages, function* (placeholderOf) {
+      const masked: ParsedMessage[] = []
+      for (const message of messages) masked.push(yield* replaceInMessage(scan, message, placeholderOf))
+      return masked
+    })
   }
 
   /** Masks all texts of a message. */
   async maskMessage(key: Key, message: ParsedMessage): Promise<ParsedMessage> {
-    if (!this.hasSecrets([message])) return message
-    const { content, name, toolCalls, toolCallId, payload } = message
-    const maskCall = async (call: ToolCall): Promise<ToolCall> => ({
-      id: await this.maskText(key, call.id),
-      name: await this.maskText(key, call.name),
-      arguments: await this.maskText(key, call.arguments),
-    })
-    const masked = {
-      ...message,
-      content: await this.maskText(key, content),
-      ...(name !== undefined && { name: await this.maskText(key, name) }),
-      ...(toolCalls !== undefined && { toolCalls: await Promise.all(toolCalls.map(maskCall)) }),
-      ...(toolCallId !== undefined && { toolCallId: await this.maskText(key, toolCallId) }),
-    }
-    return payload === undefined ? masked : { ...masked, payload: await this.maskPayload(key, payload, masked) }
+    const [masked] = await this.maskMessages(key, [message])
+    return masked as ParsedMessage
   }
 
   /** Masks a text. */
   async maskText(key: Key, text: string): Promise<string> {
     if (this.policy === 'keep') return text
-    const found = findSecrets(text)
-    if (found.length === 0) return text
-    const placeholders = new Map<string, string>()
-    for (const { start, end } of found) {
-      const secret = text.slice(start, end)
-      if (!placeholders.has(secret)) placeholders.set(secret, await this.placeholderFor(key, secret))
-    }
-    return maskSecrets(text, (secret) => placeholders.get(secret) as string)
+    const scan = new SecretScan()
+    // biome-ignore lint/correctness/useYield: replacing the secrets of one text is fast
+    return this.mask(key, scan, scan.scanText(text), text, function* (placeholderOf) {
+      return scan.replaceText(text, placeholderOf)
+    })
   }
 
   /**
-   * Masks all strings, numbers and field names of a JSON value. `names` are the field names around it, innermost first.
+   * Masks all strings, numbers and field names of a JSON value.
+   *
+   * @throws MemoryError `bad-option` for more than 100 levels.
    */
-  async maskJson(key: Key, value: Json, names: readonly string[] = []): Promise<Json> {
-    if (typeof value === 'string') return this.labelled(key, value, names)
-    if (typeof value === 'number') return findMasks(await this.labelled(key, `${value}`, names))[0] ?? value
-    if (Array.isArray(value)) return Promise.all(value.map((item) => this.maskJson(key, item, names)))
-    if (typeof value !== 'object' || value === null) return value
-    const entries = Object.entries(value).map(
-      async ([name, inner]): Promise<[string, Json]> => [
-        await this.maskText(key, name),
-        await this.maskJson(key, inner, [name, ...names]),
-      ],
+  async maskJson(key: Key, value: Json): Promise<Json> {
+    if (this.policy === 'keep') return value
+    const scan = new SecretScan()
+    return this.mask(key, scan, scan.scanJson(value), value, (placeholderOf) => scan.replaceJson(value, placeholderOf))
+  }
+
+  /**
+   * Refuses a key with a secret: keys are stored and shown as they are. Call it before a session or scope is created.
+   *
+   * @throws MemoryError `bad-key`, without the key.
+   */
+  checkKey({ scope, id }: Pick<Key, 'scope' | 'id'>): void {
+    if (this.policy === 'keep') return
+    const isScope = findSecrets(scope).length > 0
+    if (!isScope && findSecrets(id).length === 0) return
+    const part = isScope ? 'scope' : id.startsWith(':person:') ? 'person' : 'session'
+    throw new MemoryError(
+      'bad-key',
+      `The ${part} of the key looks like a secret. Names are stored unmasked: use one without a key, password or card number.`,
+      { param: 'key' },
     )
-    return Object.fromEntries(await Promise.all(entries))
   }
 
   /** True when the session has values to restore in its prompts. */
@@ -179,115 +195,77 @@ export class SecretMasker {
     this.values.delete(formatKey(from))
   }
 
-  /**
-   * Masks all strings of a payload. Secrets of the masked message and of the payload's JSON text are replaced wherever
-   * they occur: what marks them as secrets may be in another part of the payload.
-   */
-  private async maskPayload(key: Key, payload: Payload, masked: ParsedMessage): Promise<Payload> {
-    const marks = new Set(findMasks(JSON.stringify({ ...masked, payload: undefined })))
-    for (const secret of findJsonSecrets(payload.items)) marks.add(await this.placeholderFor(key, secret))
-    // The longest first, because a secret may contain another one.
-    const known = [...(this.values.get(formatKey(key)) ?? [])]
-      .filter(([mark]) => marks.has(mark))
-      .sort(([, left], [, right]) => right.length - left.length)
-    const replaceKnown = (text: string): string =>
-      known.reduce((result, [mark, secret]) => result.replaceAll(secret, mark), text)
-    const items = mapJsonStrings(payload.items as Json[], replaceKnown) as Json[]
-    return { ...payload, items: await Promise.all(items.map((item) => this.maskPayloadValue(key, item, []))) }
-  }
-
-  private async maskPayloadValue(key: Key, value: Json, names: readonly string[]): Promise<Json> {
-    if (typeof value === 'string' && value.length > maxLabelledCharacters)
-      return encodedDataPattern.test(value) ? value : this.maskText(key, value)
-    if (typeof value !== 'object' || value === null) return this.maskJson(key, value, names)
-    if (Array.isArray(value)) return Promise.all(value.map((item) => this.maskPayloadValue(key, item, names)))
-    const entries = Object.entries(value).map(
-      async ([name, inner]): Promise<[string, Json]> => [
-        await this.maskText(key, name),
-        await this.maskPayloadValue(key, inner, [name, ...names]),
-      ],
-    )
-    return Object.fromEntries(await Promise.all(entries))
-  }
-
   private restorableValues(key: Key): ReadonlyMap<string, string> | undefined {
     return this.policy === 'mask' ? this.values.get(formatKey(key)) : undefined
   }
 
-  /** Masks a value with its field name as label, which may be all that marks it as a secret: `{ "password": "…" }`. */
-  private async labelled(key: Key, value: string, names: readonly string[]): Promise<string> {
-    for (const label of createLabels(names)) {
-      const masked = await this.maskText(key, label + value)
-      if (masked !== label + value && masked.startsWith(label)) return masked.slice(label.length)
+  /** Runs a scan, pausing where it yields, and applies `replace` if there is a secret. */
+  private mask<T>(
+    key: Key,
+    scan: SecretScan,
+    steps: Generator<void, void>,
+    unchanged: T,
+    replace: (placeholderOf: Replace) => Generator<void, T>,
+  ): T | Promise<T> {
+    const isDone = steps.next().done === true
+    if (isDone && !scan.hasSecrets) return unchanged
+    const finish = async (): Promise<T> => {
+      for (let done = isDone; !done; done = steps.next().done === true) await this.pause()
+      if (!scan.hasSecrets) return unchanged
+      const placeholders = await this.placeholdersFor(key, scan.secrets(maxPlaceholders))
+      const replacing = replace((secret) => placeholders.get(secret) ?? sharedPlaceholder)
+      let step = replacing.next()
+      for (; step.done !== true; step = replacing.next()) await this.pause()
+      return step.value
     }
-    return this.maskText(key, value)
+    return finish()
   }
 
-  private async placeholderFor(key: Key, secret: string): Promise<string> {
-    const name = formatKey(key)
-    const digest = await crypto.subtle.sign(
-      'HMAC',
-      await this.digestKey,
-      new TextEncoder().encode(`${key.scope}\n${secret}`),
-    )
-    const values = getOrCompute(this.values, name, () => new Map<string, string>())
-    let number = new DataView(digest).getUint32(0) % placeholderNumbers
-    while ((values.get(formatMask(number)) ?? secret) !== secret) number++
-    values.set(formatMask(number), secret)
-    return formatMask(number)
+  private async placeholdersFor(key: Key, secrets: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const digestKey = await this.digestKey
+    const placeholders = new Map<string, string>()
+    for (let from = 0; from < secrets.length; from += digestBatchSize) {
+      const batch = secrets.slice(from, from + digestBatchSize)
+      const digests = await Promise.all(
+        batch.map((secret) =>
+          crypto.subtle.sign('HMAC', digestKey, new TextEncoder().encode(`${key.scope}\n${secret}`)),
+        ),
+      )
+      for (const [index, digest] of digests.entries()) {
+        const secret = batch[index] as string
+        placeholders.set(secret, this.assignPlaceholder(key, secret, digest))
+      }
+    }
+    return placeholders
   }
-}
 
-const hasSecret = (text: string | undefined): boolean => text !== undefined && findSecrets(text).length > 0
-
-const containsSecret = ({ content, name, toolCalls, toolCallId, payload }: ParsedMessage): boolean =>
-  hasSecret(content) ||
-  hasSecret(name) ||
-  hasSecret(toolCallId) ||
-  toolCalls?.some((call) => [call.id, call.name, call.arguments].some(hasSecret)) === true ||
-  (payload !== undefined && (findJsonSecrets(payload.items).length > 0 || payloadHasSecret(payload.items, content)))
-
-/** Finds secrets in the JSON text of a payload, where field names and quotes mark them; long texts are left out. */
-function findJsonSecrets(items: readonly unknown[]): readonly string[] {
-  const json = JSON.stringify(items, (_, value: unknown) =>
-    typeof value === 'string' && value.length > maxLabelledCharacters ? '' : value,
-  )
-  return findSecrets(json).map(({ start, end }) => unescapeJson(json.slice(start, end)))
-}
-
-function unescapeJson(text: string): string {
-  try {
-    return JSON.parse(`"${text}"`) as string
-  } catch {
-    return text
+  private assignPlaceholder(key: Key, secret: string, digest: ArrayBuffer): string {
+    const values = getOrCompute(this.values, formatKey(key), () => new Map<string, string>())
+    const view = new DataView(digest)
+    const isFree = (mark: string): boolean => (values.get(mark) ?? secret) === secret
+    const short = formatMask(view.getUint32(0) % placeholderNumbers[0])
+    const mark = isFree(short) ? short : formatMask(Number(view.getBigUint64(8) % BigInt(placeholderNumbers[1])))
+    values.set(mark, secret)
+    if (values.size > maxValues) values.delete(values.keys().next().value as string)
+    return mark
   }
 }
 
-/**
- * True if a payload contains a secret beyond those of the content. A string or number may be one because of the field
- * names around it, innermost first.
- */
-function payloadHasSecret(value: unknown, content: string, names: readonly string[] = []): boolean {
-  if (typeof value === 'string' || typeof value === 'number') {
-    const text = `${value}`
-    if (text.length > maxLabelledCharacters)
-      return !content.includes(text) && !encodedDataPattern.test(text) && hasSecret(text)
-    return (
-      hasSecret(text) ||
-      createLabels(names).some((label) => (findSecrets(label + text)[0]?.start ?? -1) >= label.length)
-    )
-  }
-  if (Array.isArray(value)) return value.some((item) => payloadHasSecret(item, content, names))
-  if (typeof value !== 'object' || value === null) return false
-  return Object.entries(value).some(
-    ([name, inner]) => hasSecret(name) || payloadHasSecret(inner, content, [name, ...names]),
-  )
+/** Replaces all secrets and masks of a message by one mask, in the places where the masker has put its masks. */
+export function normalizeMessage<T extends MaskableMessage>(message: T): T {
+  const scan = new SecretScan()
+  finishNow(scanMessages(scan, [message]))
+  const replaced = scan.hasSecrets ? finishNow(replaceInMessage(scan, message, () => formatMask(0))) : message
+  return mapMessageTexts(replaced, (text) => unmaskSecrets(text, () => formatMask(0)))
 }
 
-/** Labels for a value by the field names around it, as they are and in the singular. */
-const createLabels = (names: readonly string[]): readonly string[] =>
-  names.slice(0, maxLabels).flatMap((name) => [`${name}: `, `${name.replace(/s$/i, '')}: `])
+/** Runs a generator to its end without pauses. */
+function finishNow<T>(steps: Generator<void, T>): T {
+  let step = steps.next()
+  while (step.done !== true) step = steps.next()
+  return step.value
+}
 
 /** Creates the masker of a memory. In a browser, pass it to `openMemory` as `masker`. */
-export const createSecretMasker = (policy: Profile['secrets'], tokenizer: Tokenizer): SecretMasker =>
-  new SecretMasker(policy, tokenizer)
+export const createSecretMasker = (policy: Profile['secrets'], tokenizer: Tokenizer, pause?: Pause): SecretMasker =>
+  new SecretMasker(policy, tokenizer, pause)

@@ -146,12 +146,15 @@ function memoryOpener(plan: ServerConfig, { stores, upkeepModels, clock }: Opene
   }
 }
 
+/** Lets other requests run. */
+const pause = (): Promise<void> => new Promise((resume) => setImmediate(resume))
+
 /** One masker per policy and tokenizer: the secrets are in its RAM only and must outlive a replaced memory. */
 function shareMaskers(): CreateSecretMasker {
   const maskers = new Map<string, SecretMasker>()
   return (policy, tokenizer) => {
     const name = `${policy} ${tokenizer.name}`
-    const masker = maskers.get(name) ?? createSecretMasker(policy, tokenizer)
+    const masker = maskers.get(name) ?? createSecretMasker(policy, tokenizer, pause)
     maskers.set(name, masker)
     return masker
   }

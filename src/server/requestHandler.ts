@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { findSecrets } from '../text/secrets.ts'
 import { authenticate } from './auth/identity.ts'
 import { rateLimitKey } from './auth/rateLimiter.ts'
 import { forwardRoute } from './forward.ts'
@@ -122,7 +123,9 @@ const queryOf = (request: IncomingMessage): URLSearchParams => {
   return query === '' ? emptyQuery : new URLSearchParams(query)
 }
 
+/** The id is in logs and receipts, so one that looks like a secret is replaced like a malformed one. */
 function readRequestId(request: IncomingMessage): string {
   const given = request.headers['x-request-id']
-  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : `req_${crypto.randomUUID()}`
+  const isUsable = typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) && findSecrets(given).length === 0
+  return isUsable ? given : `req_${crypto.randomUUID()}`
 }

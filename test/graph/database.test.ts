@@ -2,8 +2,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { GraphDatabase } from '../../src/graph/database.ts'
 import { openGraph } from '../../src/graph/graph.ts'
+import { GraphMasking } from '../../src/graph/maskedGraph.ts'
 import { SqliteGraph } from '../../src/graph/sqlite.ts'
 import { GraphWorkspaces } from '../../src/graph/workspaces.ts'
+import { SecretMasker } from '../../src/memory/secretMasker.ts'
+import { chars4 } from '../../src/text/estimators.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
 import { person } from './fixtures.ts'
@@ -89,7 +92,12 @@ describe('graph database', () => {
 
   verifies('H-11', 'on a full disk rejects a write completely, and works again when there is space', async () => {
     const database = new GraphDatabase(fresh())
-    const graph = new SqliteGraph(database, new GraphWorkspaces(database), () => 1_000)
+    const graph = new SqliteGraph(
+      database,
+      new GraphWorkspaces(database),
+      () => 1_000,
+      new GraphMasking(new SecretMasker('mask', chars4)),
+    )
     await graph.write('acme', { entities: [person('ann')] })
     database.database.exec('PRAGMA max_page_count = 1')
     const large = { entities: [person('bob'), person('cy', { says: 'x'.repeat(1_000_000) })] }

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { acquireFileLock } from '../../stores/sqlite/fileLock.ts'
+import { normalizeSecrets } from '../../text/secrets.ts'
 import {
   type AuditLine,
   advance,
@@ -122,6 +123,7 @@ const corruptLog = (fault: string): MemoryError =>
     `The audit log ${fault}, so nothing was done. Run threadkeep audit verify for details; move the log and its .head file away to start a new one.`,
   )
 
+/** Paths and names of users are masked: the log stays, and its readers need not know a secret. */
 function toFields({
   at,
   user,
@@ -132,10 +134,10 @@ function toFields({
 }: AuditEvent): Omit<AuditLine, 'torn' | 'previous' | 'hash'> {
   return {
     at: new Date(at).toISOString(),
-    user: escapeClipped(user, 200),
+    user: escapeClipped(normalizeSecrets(user), 200),
     operation: escapeClipped(operation, 40),
-    path: escapeClipped(path, 1_000),
+    path: escapeClipped(normalizeSecrets(path), 1_000),
     outcome,
-    ...(why === undefined ? {} : { why: escapeClipped(why, 1_500) }),
+    ...(why === undefined ? {} : { why: escapeClipped(normalizeSecrets(why), 1_500) }),
   }
 }

@@ -1,4 +1,5 @@
 import { type ErrorCode, MemoryError } from '../../domain/error.ts'
+import { normalizeSecrets } from '../../text/secrets.ts'
 
 /** A failed request as the client sees it, in OpenAI's shape. */
 export type ErrorResponse = {
@@ -72,23 +73,24 @@ const statusByCode: Readonly<Partial<Record<ErrorCode, readonly [status: number,
   timeout: [504, 'timeout_error'],
 }
 
-/** Converts an error to a response. Unexpected errors are reported without their text, which may quote the request. */
+/** Converts an error to a response; secrets it quotes are masked, because clients log errors. Unexpected errors are reported without their text, which may quote the request. */
 export function toErrorResponse(error: unknown): ErrorResponse {
   if (error instanceof HttpError) {
     const { status, message, type, param, code } = error
-    return { status, error: { message, type, param, code } }
+    return { status, error: { message: normalizeSecrets(message), type, param, code } }
   }
   const [status, type] = (error instanceof MemoryError ? statusByCode[error.code] : undefined) ?? [500, 'server_error']
   if (!(error instanceof MemoryError) || status === 500) {
     const message = 'Internal error. The server log has details under this x-request-id.'
     return { status: 500, error: { message, type, param: null, code: 'internal' } }
   }
-  return { status, error: { message: error.message, type, param: error.param ?? null, code: error.code } }
+  const message = normalizeSecrets(error.message)
+  return { status, error: { message, type, param: error.param ?? null, code: error.code } }
 }
 
 /** Describes a fault for the log: name and stack frames, but no message, because platform errors quote their input. */
 export function describeFault(error: unknown): string {
-  if (error instanceof MemoryError) return `${error.code}: ${error.message}`
+  if (error instanceof MemoryError) return `${error.code}: ${normalizeSecrets(error.message)}`
   if (!(error instanceof Error)) return typeof error
   const frames = (error.stack ?? '').split('\n').filter((line) => line.startsWith('    at '))
   return [error.name, ...frames.slice(0, 5).map((frame) => frame.trim())].join(' ')

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { type DestinationStream, pino } from 'pino'
 import type { Millis } from '../../domain/entry.ts'
 import type { Clock } from '../../domain/ports.ts'
+import { findSecrets, normalizeSecrets } from '../../text/secrets.ts'
 import type { TurnRecord } from './usageStats.ts'
 
 /** Minimum level of written lines; `silent` writes none. */
@@ -62,8 +63,17 @@ export function openLog({
   const logger = destination === undefined ? pino(options) : pino(options, destination)
   return {
     request: (entry) => logger[levelOf(entry)](formatRequest(entry, pseudonym), 'request'),
-    fault: (id, trace) => logger.error({ id, trace }, 'fault'),
-    event: (event, details = {}) => logger.info(details, event),
+    fault: (id, trace) => logger.error({ id, trace: normalizeSecrets(trace) }, 'fault'),
+    event: (event, details = {}) =>
+      logger.info(
+        Object.fromEntries(
+          Object.entries(details).map(([name, value]) => [
+            name,
+            typeof value === 'string' ? normalizeSecrets(value) : value,
+          ]),
+        ),
+        event,
+      ),
   }
 }
 
@@ -110,12 +120,13 @@ function formatRequest(
 }
 
 /**
- * The name of a model, or `other` for text that does not look like one: a client could send message text there.
+ * The name of a model, or `other` for text that does not look like one: a client could send message text or a key there.
  *
  * @example
  * modelName('openai/gpt-5.4-mini') // 'openai/gpt-5.4-mini'
  */
-export const modelName = (model: string): string => (/^[\w.:@/+-]{1,128}$/.test(model) ? model : 'other')
+export const modelName = (model: string): string =>
+  /^[\w.:@/+-]{1,128}$/.test(model) && findSecrets(model).length === 0 ? model : 'other'
 
 /** Replaces the key of a session in logs and traces. */
 export type Pseudonymize = (key: string) => string

@@ -97,8 +97,9 @@ class LazyRequest implements ParsedRequest {
 /** Parses one message. Its time is 0: memory assigns the time when it stores the message. */
 export function parseClientMessage(message: unknown, index: number): ClientMessage {
   const parsed = parseMessage(message, index, 0)
-  const { at, role, content, name, toolCalls, toolCallId } = parsed
-  if (name === undefined && toolCalls === undefined && toolCallId === undefined) return { at, role, content, index }
+  const { at, role, content, name, toolCalls, toolCallId, partEnds } = parsed
+  if (name === undefined && toolCalls === undefined && toolCallId === undefined && partEnds === undefined)
+    return { at, role, content, index }
   return { ...parsed, index }
 }
 

@@ -1,4 +1,5 @@
 import { formatKey } from '../../domain/key.ts'
+import { normalizeSecrets } from '../../text/secrets.ts'
 import { computeRequestCost, computeSaving, type PriceTable } from '../observability/prices.ts'
 import type { TurnRecord } from '../observability/usageStats.ts'
 import type { Usage } from '../protocols/protocol.ts'
@@ -26,10 +27,10 @@ export function buildReceipt(
     key: formatKey(turn.key),
     at: stored.at,
     request: request.context.id,
-    response: reply?.id ?? null,
+    response: reply?.id === undefined ? null : normalizeSecrets(reply.id),
     sequence: stored.sequence,
     protocol: request.protocol.name,
-    model: request.parsed.model,
+    model: normalizeSecrets(request.parsed.model),
     upstream: turn.upstreamResponse?.upstream ?? '',
     relation: turn.relation,
     history: turn.history,

@@ -5,6 +5,7 @@ import { MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
 import type { ChatMessage, Ledger, LedgerLine } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import { normalizeMessage } from '../../memory/secretMasker.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { countMessageTokens } from '../../text/cost.ts'
 import { normalizeSecrets } from '../../text/secrets.ts'
@@ -88,7 +89,7 @@ function findSentMessages(
   versions: ReadonlySet<Message>,
 ): readonly SequenceRange[] {
   const contents = new Set(sent.map(({ content }) => content.trim()))
-  if (stored.some(hasMask)) for (const { content } of sent) contents.add(normalizeSecrets(content).trim())
+  if (stored.some(hasMask)) for (const message of sent) contents.add(normalizeMessage(message).content.trim())
   const ranges: [first: number, last: number][] = []
   for (const message of stored) {
     const { sequence, content } = message

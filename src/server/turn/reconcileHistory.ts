@@ -1,6 +1,7 @@
 import type { Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import { isExpired, type SessionHead } from '../../domain/session.ts'
+import { normalizeMessage } from '../../memory/secretMasker.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { findMasks, normalizeSecrets } from '../../text/secrets.ts'
 import type { ClientMessage } from '../protocols/protocol.ts'
@@ -359,7 +360,7 @@ async function reconcileWithPlaceholders(
   sent: readonly ClientMessage[],
 ): Promise<HistoryChange> {
   const withoutSecrets = <T extends ComparableMessage>(message: T): T => mapTexts(message, normalizeSecrets)
-  const change = reconcile(stored.map(withoutSecrets), sent.map(withoutSecrets), { hasEarlier })
+  const change = reconcile(stored.map(withoutSecrets), sent.map(normalizeMessage), { hasEarlier })
   const remaining = stored.filter(({ sequence }) => change.cutFrom === undefined || sequence < change.cutFrom)
   const matched = remaining.slice(Math.max(0, remaining.length - change.newFrom))
   const offset = change.newFrom - matched.length
@@ -369,7 +370,7 @@ async function reconcileWithPlaceholders(
     const other = sent[index]
     // A client may leave messages out or reword them; then these two are not a pair.
     if (other === undefined || !hasPlaceholder(message)) continue
-    if (!haveSameTexts(withoutSecrets(other), withoutSecrets(message))) continue
+    if (!haveSameTexts(normalizeMessage(other), withoutSecrets(message))) continue
     const isSame = memory.knowsSecrets(key, textsOf(message).join('\n'))
       ? haveSameTexts(await memory.maskMessage(key, other), message)
       : index < sent.length - 1

@@ -119,7 +119,8 @@ export async function appendMessages(
 }
 
 function toIncoming(message: ParsedMessage, payload: Payload | undefined): MessageInput {
-  const { role, content, name, toolCalls: calls, toolCallId } = message
+  const { role, name, toolCalls: calls, toolCallId } = message
+  const content = splitContent(message)
   if (name === undefined && calls === undefined && toolCallId === undefined && payload === undefined)
     return { role, content }
   const toolCalls = calls?.map((call) => ({
@@ -135,6 +136,15 @@ function toIncoming(message: ParsedMessage, payload: Payload | undefined): Messa
     ...(toolCallId !== undefined && { tool_call_id: toolCallId }),
     ...(payload !== undefined && { payload }),
   }
+}
+
+/** Returns the content in the parts in which the client sent it: a secret may be split over them. */
+function splitContent({ content, partEnds }: ParsedMessage): NonNullable<MessageInput['content']> {
+  if (partEnds === undefined) return content
+  return [...partEnds, content.length].map((end, index) => ({
+    type: 'text',
+    text: content.slice(index === 0 ? 0 : (partEnds[index - 1] ?? 0) + 1, end),
+  }))
 }
 
 /**

@@ -1,0 +1,80 @@
+import type { ParsedMessage } from '../domain/chat.ts'
+import type { Json, ToolCall } from '../domain/entry.ts'
+import { isDeeperThan, parseJson } from '../text/json.ts'
+import { maxJsonDepth, type Replace, type SecretScan } from './secretScan.ts'
+
+/** The fields of a message that may contain secrets. */
+export type MaskableMessage = Pick<
+  ParsedMessage,
+  'content' | 'partEnds' | 'name' | 'toolCalls' | 'toolCallId' | 'payload'
+>
+
+/** Scans all texts of messages. */
+export function* scanMessages(scan: SecretScan, messages: readonly MaskableMessage[]): Generator<void, void> {
+  for (const { content, partEnds, name, toolCalls, toolCallId, payload } of messages) {
+    yield* scan.scanText(content, partEnds)
+    if (name !== undefined) yield* scan.scanText(name)
+    if (toolCallId !== undefined) yield* scan.scanText(toolCallId)
+    for (const call of toolCalls ?? []) {
+      yield* scan.scanText(call.id)
+      yield* scan.scanText(call.name)
+      yield* scan.scanText(call.arguments)
+      const value = parseNested(call.arguments)
+      if (value !== undefined) yield* scan.scanJson(value)
+    }
+    if (payload !== undefined) yield* scan.scanJson(payload.items as Json[])
+  }
+}
+
+/** Replaces the secrets of a scanned message; a message without any stays the same object. */
+export function* replaceInMessage<T extends MaskableMessage>(
+  scan: SecretScan,
+  message: T,
+  replace: Replace,
+): Generator<void, T> {
+  const { toolCalls, payload } = message
+  const calls: ToolCall[] = []
+  for (const call of toolCalls ?? []) calls.push(yield* replaceNested(scan, call, replace))
+  const replaced = mapMessageTexts(toolCalls === undefined ? message : { ...message, toolCalls: calls }, (text) =>
+    scan.replaceText(text, replace),
+  )
+  if (payload === undefined) return replaced
+  const items = (yield* scan.replaceJson(payload.items as Json[], replace)) as Json[]
+  return { ...replaced, payload: { ...payload, items } }
+}
+
+/** Changes all texts of a message except its payload. */
+export function mapMessageTexts<T extends MaskableMessage>(message: T, change: (text: string) => string): T {
+  const { content, name, toolCalls, toolCallId } = message
+  return {
+    ...message,
+    content: change(content),
+    ...(name !== undefined && { name: change(name) }),
+    ...(toolCalls !== undefined && {
+      toolCalls: toolCalls.map((call) => ({
+        id: change(call.id),
+        name: change(call.name),
+        arguments: change(call.arguments),
+      })),
+    }),
+    ...(toolCallId !== undefined && { toolCallId: change(toolCallId) }),
+  }
+}
+
+/** Rewrites the arguments of a call if a name around a value, and not their text, marks it as a secret. */
+function* replaceNested(scan: SecretScan, call: ToolCall, replace: Replace): Generator<void, ToolCall> {
+  const value = parseNested(call.arguments)
+  const replaced = value === undefined ? value : yield* scan.replaceJson(value, replace)
+  if (replaced === undefined || replaced === value) return call
+  const json = JSON.stringify(replaced)
+  const isInText = JSON.stringify(parseJson(scan.replaceText(call.arguments, replace))) === json
+  return isInText ? call : { ...call, arguments: json }
+}
+
+/** Parses arguments with a list or object inside; in flat ones, the text has each name beside its value. */
+function parseNested(text: string): Json | undefined {
+  if (text.indexOf('{', 1) < 0 && text.indexOf('[', 1) < 0) return undefined
+  const value = parseJson(text)
+  const isContainer = typeof value === 'object' && value !== null
+  return isContainer && !isDeeperThan(value, maxJsonDepth) ? (value as Json) : undefined
+}

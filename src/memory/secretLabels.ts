@@ -1,0 +1,48 @@
+import { findSecrets } from '../text/secrets.ts'
+
+/** Labels that hold for a value, the innermost first, as they precede it: `password: `. */
+export type SecretLabels = readonly string[]
+
+/** Labels tried for a value. */
+const maxLabels = 2
+/** The end of a longer name decides. */
+export const maxLabelCharacters = 100
+/** Values that are secrets only after a name that says so; none of them contains such a name. */
+const probes = [
+  'k7Qz9wLm2Xv4Rt8B',
+  'wm7Fq2!',
+  '482913',
+  '219-09-9999',
+  'sid=k7Qz9wLm2Xv4Rt8B',
+  'ladder orbit velvet mango river stone tunnel garden window silver candle forest',
+]
+/** Ends a probe; no pattern accepts this character in a name or value. */
+const separator = '\n⟨\n'
+
+/**
+ * Returns the label that a field name is for the values below it, as it is or in the singular; undefined if no value
+ * becomes a secret by it.
+ *
+ * @example
+ * findLabel('passwords') // 'password: '
+ */
+export function findLabel(name: string): string | undefined {
+  if (name.length < 2) return undefined
+  const singular = name.replace(/s$/i, '')
+  return [name, ...(singular === name ? [] : [singular])].map((form) => `${form}: `).find(marksSecrets)
+}
+
+/** Adds a label before others. */
+export function addLabel(labels: SecretLabels, label: string | undefined): SecretLabels {
+  return label === undefined || labels.includes(label) ? labels : [label, ...labels].slice(0, maxLabels)
+}
+
+function marksSecrets(label: string): boolean {
+  const found = findSecrets(probes.map((probe) => label + probe).join(separator))
+  let from = 0
+  return probes.some((probe) => {
+    const start = from + label.length
+    from = start + probe.length + separator.length
+    return found.some((secret) => secret.start >= start && secret.end <= start + probe.length)
+  })
+}

@@ -1,0 +1,348 @@
+import type { Json } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
+import { findSecrets } from '../text/secrets.ts'
+import { FieldText } from './fieldText.ts'
+import { addLabel, findLabel, maxLabelCharacters, type SecretLabels } from './secretLabels.ts'
+import { addOccurrences, mergeRanges, type SecretRange, splitByParts } from './secretRanges.ts'
+
+/** Levels of lists and objects that JSON may have. */
+export const maxJsonDepth = 100
+/** Work between two pauses, in characters: at most about 15 ms for hostile text. */
+const workPerSlice = 100_000
+/** Fixed costs of a visit, a search, a search with a label and a new field name, in characters. */
+const visitWork = 4
+const searchWork = 10
+const labelWork = 40
+const nameWork = 200
+/** Longer texts are searched in windows. A window repeats the end of the one before, so that no PEM block is cut. */
+const windowCharacters = 80_000
+const windowOverlap = 20_000
+/** Shorter texts contain no secret of their own; shorter values are none even with a label. */
+const minTextCharacters = 5
+const minLabelledCharacters = 3
+/** Numbers with fewer digits are secrets only with a label. */
+const minNumberCharacters = 9
+/** Longer strings are texts, which field names around them do not turn into secrets. */
+const maxLabelledCharacters = 1_000
+/** Encoded data, such as an image: no detector recognises a secret in it, and scanning megabytes takes long. */
+const encodedDataPattern = /^(?:data:[\w/+.;=-]{0,200},)?[\w+/=-]{1000,}$/
+/** Beginning of a part that does not continue a secret at the end of the part before. */
+const plainWordPattern = /^[A-Za-z]?[a-z'’]*$/
+/** Characters before the end of a part in which a secret may begin. */
+const maxTailCharacters = 2_000
+
+/** Secrets of one document that are also replaced where nothing marks them, and their minimum length. */
+const maxRepeatable = 8
+const minRepeatableCharacters = 6
+
+/** Returns the placeholder of a secret. */
+export type Replace = (secret: string) => string
+
+/** Container that is being visited, with the labels that hold for its values. */
+type Frame = {
+  readonly container: readonly Json[] | { readonly [name: string]: Json }
+  /** Field names; undefined for a list. */
+  readonly names: readonly string[] | undefined
+  readonly labels: SecretLabels
+  position: number
+}
+
+/**
+ * Finds the secrets of texts and JSON values in linear time. Scanning is a generator that yields where the caller may
+ * let other work run. Afterwards `replaceText` and `replaceJson` apply the result to the same texts and values: equal
+ * strings have equal secrets, so results are kept by string.
+ */
+export class SecretScan {
+  private readonly ranges = new Map<string, readonly SecretRange[]>()
+  /** Ranges of values that are secrets because of their labels, by labels and value. */
+  private readonly labelledRanges = new Map<string, readonly SecretRange[]>()
+  /** Labels by field name; undefined for a name that marks no secrets. */
+  private readonly labels = new Map<string, string | undefined>()
+  private readonly labelsByForm = new Map<string, string | undefined>()
+  private readonly longTexts: string[] = []
+  private readonly partLists: (readonly string[])[] = []
+  private readonly fields = new FieldText()
+  /** Secrets that are replaced wherever they occur, also without what marks them as secrets. */
+  private repeatable: readonly string[] | undefined
+  private work = 0
+
+  get hasSecrets(): boolean {
+    return this.ranges.size > 0 || this.labelledRanges.size > 0
+  }
+
+  /** The first distinct secrets, at most `limit`. */
+  secrets(limit: number): readonly string[] {
+    const secrets = new Set<string>()
+    for (const [text, ranges] of [this.ranges, this.labelledRanges].flatMap((found) => [...found.entries()].slice(0, limit))) {
+      const value = text.slice(text.lastIndexOf('\0') + 1)
+      for (const { start, end } of ranges) if (secrets.size < limit) secrets.add(value.slice(start, end))
+    }
+    return [...secrets]
+  }
+
+  /** Scans a text. `partEnds` are the ends of its parts except the last one; a line break follows each of them. */
+  *scanText(text: string, partEnds: readonly number[] = []): Generator<void, void> {
+    this.add(text, text.length > windowCharacters ? yield* this.findInWindows(text) : this.find(text))
+    if (partEnds.length === 0) return
+    const starts = [0, ...partEnds.map((end) => end + 1)]
+    const parts = starts.map((start, index) => text.slice(start, partEnds[index]))
+    yield* this.scanParts(parts)
+    const found = parts.flatMap((part, index) => {
+      const from = starts[index] ?? 0
+      return (this.ranges.get(part) ?? []).map(({ start, end }) => ({ start: from + start, end: from + end }))
+    })
+    this.add(text, found)
+  }
+
+  /**
+   * Scans all strings, numbers and field names of a JSON value. A field name may mark the values below it as secrets.
+   *
+   * @throws MemoryError `bad-option` for more than 100 levels.
+   */
+  *scanJson(value: Json): Generator<void, void> {
+    const stack: Frame[] = []
+    this.visit(value, [], stack)
+    for (let frame = stack.at(-1); frame !== undefined; frame = stack.at(-1)) {
+      this.visitNext(frame, stack)
+      if (this.fields.isFull) this.scanFields()
+      for (let text = this.longTexts.pop(); text !== undefined; text = this.longTexts.pop()) yield* this.scanText(text)
+      if (this.work >= workPerSlice) yield* this.pause()
+    }
+    this.scanFields()
+    for (let text = this.longTexts.pop(); text !== undefined; text = this.longTexts.pop()) yield* this.scanText(text)
+    for (let parts = this.partLists.pop(); parts !== undefined; parts = this.partLists.pop())
+      yield* this.scanParts(parts)
+  }
+
+  /** Replaces the secrets of a scanned text. */
+  replaceText(text: string, placeholderOf: Replace): string {
+    return replaceRanges(text, this.rangesOf(text, []), placeholderOf)
+  }
+
+  /** Replaces the secrets of a scanned JSON value; what has none stays the same object. */
+  *replaceJson(value: Json, placeholderOf: Replace, labels: SecretLabels = []): Generator<void, Json> {
+    if (typeof value !== 'object' || value === null) return this.replaceScalar(value, placeholderOf, labels)
+    if (Array.isArray(value)) return yield* this.replaceItems(value, placeholderOf, labels)
+    let isChanged = false
+    const entries: [string, Json][] = []
+    for (const [name, inner] of Object.entries(value)) {
+      const replacedName = this.replaceText(name, placeholderOf)
+      const innerLabels = addLabel(labels, this.labels.get(name))
+      const replaced = isContainer(inner)
+        ? yield* this.replaceJson(inner, placeholderOf, innerLabels)
+        : this.replaceScalar(inner, placeholderOf, innerLabels)
+      isChanged ||= replacedName !== name || replaced !== inner
+      entries.push([replacedName, replaced])
+      if (this.work >= workPerSlice) yield* this.pause()
+    }
+    return isChanged ? Object.fromEntries(entries) : value
+  }
+
+  private *replaceItems(list: Json[], placeholderOf: Replace, labels: SecretLabels): Generator<void, Json> {
+    let isChanged = false
+    const items: Json[] = []
+    for (const item of list) {
+      const replaced = isContainer(item)
+        ? yield* this.replaceJson(item, placeholderOf, labels)
+        : this.replaceScalar(item, placeholderOf, labels)
+      isChanged ||= replaced !== item
+      items.push(replaced)
+      if (this.work >= workPerSlice) yield* this.pause()
+    }
+    return isChanged ? items : list
+  }
+
+  private replaceScalar(value: Json, placeholderOf: Replace, labels: SecretLabels): Json {
+    this.work += labelWork
+    if (typeof value === 'string') return replaceRanges(value, this.rangesOf(value, labels), placeholderOf)
+    return typeof value === 'number' ? this.replaceNumber(value, placeholderOf, labels) : value
+  }
+
+  /** A number is replaced as a whole. */
+  private replaceNumber(value: number, placeholderOf: Replace, labels: SecretLabels): Json {
+    const [range] = this.rangesOf(`${value}`, labels)
+    return range === undefined ? value : placeholderOf(`${value}`.slice(range.start, range.end))
+  }
+
+  /** Visits the next value of a container, or leaves the container. */
+  private visitNext(frame: Frame, stack: Frame[]): void {
+    const { container, names, labels } = frame
+    const position = frame.position++
+    if (position === (names ?? (container as readonly Json[])).length) {
+      this.fields.write(names === undefined ? '],' : '},')
+      stack.pop()
+      return
+    }
+    const name = names?.[position]
+    if (name === undefined) return this.visit((container as readonly Json[])[position] as Json, labels, stack)
+    const label = this.visitName(name)
+    this.visit((container as Record<string, Json>)[name] as Json, addLabel(labels, label), stack)
+  }
+
+  /** Scans a string or number, or puts a container on the stack. */
+  private visit(value: Json, labels: SecretLabels, stack: Frame[]): void {
+    this.work += visitWork
+    if (typeof value === 'string') this.scanString(value, labels)
+    else if (typeof value === 'number') this.scanNumber(value, labels)
+    else if (isContainer(value)) {
+      if (stack.length === maxJsonDepth)
+        throw new MemoryError(
+          'bad-option',
+          `The JSON is nested deeper than ${maxJsonDepth} levels. Send deep data as text.`,
+        )
+      const names = Array.isArray(value) ? undefined : Object.keys(value)
+      this.fields.write(names === undefined ? '[' : '{')
+      if (Array.isArray(value)) this.collectParts(value)
+      stack.push({ container: value, names, labels, position: 0 })
+    }
+  }
+
+  /** Returns the label that a field name is for the values below it. */
+  private visitName(name: string): string | undefined {
+    this.fields.writeString(name.length > maxLabelledCharacters ? '' : name, '"', '":')
+    if (!this.labels.has(name)) {
+      this.labels.set(name, this.labelOf(name))
+      if (name.length > windowCharacters) this.longTexts.push(name)
+      else if (name.length >= minTextCharacters) this.add(name, this.find(name))
+    }
+    return this.labels.get(name)
+  }
+
+  /** Names that differ in their numbers only are the same label. */
+  private labelOf(name: string): string | undefined {
+    const form = name.slice(-maxLabelCharacters).replace(/\d+/g, '0')
+    if (!this.labelsByForm.has(form)) {
+      this.work += nameWork
+      this.labelsByForm.set(form, findLabel(form))
+    }
+    return this.labelsByForm.get(form)
+  }
+
+  private scanString(value: string, labels: SecretLabels): void {
+    if (value.length > maxLabelledCharacters) {
+      this.work += value.length / 10
+      if (!encodedDataPattern.test(value)) this.longTexts.push(value)
+      return
+    }
+    this.fields.writeString(value, '"', '",')
+    if (value.length >= minTextCharacters) this.add(value, this.find(value))
+    this.scanLabelled(value, labels)
+  }
+
+  private scanNumber(value: number, labels: SecretLabels): void {
+    // Numbers of one or two digits are no secrets, and the most frequent ones.
+    if (Number.isInteger(value) && value > -10 && value < 100) return
+    const text = `${value}`
+    this.fields.writeString(text, '', ',')
+    if (text.length >= minNumberCharacters) this.add(text, this.find(text))
+    this.scanLabelled(text, labels)
+  }
+
+  /** Searches a value after each of its labels, which may be all that marks it as a secret: `{ "password": "…" }`. */
+  private scanLabelled(value: string, labels: SecretLabels): void {
+    if (labels.length === 0 || value.length < minLabelledCharacters) return
+    const found = labels.flatMap((label) => {
+      this.work += labelWork
+      return this.find(label + value).flatMap(({ start, end }) =>
+        start < label.length ? [] : [{ start: start - label.length, end: end - label.length }],
+      )
+    })
+    if (found.length > 0) this.labelledRanges.set(labelledName(value, labels), mergeRanges(found))
+  }
+
+  /** Remembers the text parts of a message's content, such as `[{ "type": "text", "text": "…" }]`. */
+  private collectParts(list: readonly Json[]): void {
+    const texts = list.flatMap((item) =>
+      typeof item === 'object' && item !== null && 'text' in item && typeof item.text === 'string' ? [item.text] : [],
+    )
+    if (texts.length > 1) this.partLists.push(texts)
+  }
+
+  /** Finds secrets that begin in one part and end in another, and values whose name is in the part before. */
+  private *scanParts(parts: readonly string[]): Generator<void, void> {
+    const found = new Map<string, SecretRange[]>()
+    for (const joiner of ['', ' ']) {
+      const joined = parts.join(joiner)
+      const ranges = joined.length > windowCharacters ? yield* this.findInWindows(joined) : this.find(joined)
+      for (const pieces of splitByParts(parts, joiner.length, ranges)) {
+        // Context from the part before counts only if a space separates them.
+        if (pieces.length === 1 && joiner === '') continue
+        const isComplete = joiner === '' && endsWithSecret(pieces[0]?.part ?? '')
+        for (const [index, { part, ...range }] of pieces.entries()) {
+          if (index > 0 && isComplete && plainWordPattern.test(part.slice(range.start, range.end))) continue
+          const known = found.get(part)
+          if (known === undefined) found.set(part, [range])
+          else known.push(range)
+        }
+      }
+    }
+    for (const [part, ranges] of found) this.add(part, ranges)
+  }
+
+  /** Searches the fields of objects as JSON text, in which a secret may follow its name in another field. */
+  private scanFields(): void {
+    for (const { text, ...range } of this.fields.locate(this.find(this.fields.text))) this.add(text, [range])
+    this.fields.clear()
+  }
+
+  private rangesOf(text: string, labels: SecretLabels): readonly SecretRange[] {
+    const plain = this.ranges.get(text) ?? []
+    const labelled = labels.length === 0 ? undefined : this.labelledRanges.get(labelledName(text, labels))
+    const found = labelled === undefined ? plain : mergeRanges([...plain, ...labelled])
+    this.repeatable ??= this.secrets(maxRepeatable).filter(isDistinctive)
+    if (text.length < minRepeatableCharacters) return found
+    return this.repeatable.reduce((ranges, secret) => addOccurrences(ranges, text, secret), found)
+  }
+
+  private add(text: string, found: readonly SecretRange[]): void {
+    if (found.length > 0) this.ranges.set(text, mergeRanges([...(this.ranges.get(text) ?? []), ...found]))
+  }
+
+  private find(text: string): readonly SecretRange[] {
+    this.work += text.length + searchWork
+    return findSecrets(text)
+  }
+
+  private *findInWindows(text: string): Generator<void, readonly SecretRange[]> {
+    const found: SecretRange[] = []
+    for (let from = 0; from === 0 || from + windowOverlap < text.length; from += windowCharacters - windowOverlap) {
+      if (this.work > 0) yield* this.pause()
+      for (const { start, end } of this.find(text.slice(from, from + windowCharacters)))
+        found.push({ start: from + start, end: from + end })
+    }
+    return mergeRanges(found)
+  }
+
+  private *pause(): Generator<void, void> {
+    this.work = 0
+    yield
+  }
+}
+
+const isContainer = (value: Json): value is Json[] | { [name: string]: Json } =>
+  typeof value === 'object' && value !== null
+
+/** True for a secret that is unlikely to occur as anything else; a mask contains none. */
+const isDistinctive = (secret: string): boolean =>
+  secret.length >= minRepeatableCharacters && /[a-z]/i.test(secret) && /[^a-z]/i.test(secret) && !/^secret:/.test(secret)
+
+/** Labels end with `: `, so the name is unique. */
+const labelledName = (value: string, labels: SecretLabels): string => `${labels.join('\0')}\0${value}`
+
+const endsWithSecret = (part: string): boolean => {
+  const tail = part.slice(-maxTailCharacters)
+  return findSecrets(tail).at(-1)?.end === tail.length
+}
+
+function replaceRanges(
+  text: string,
+  ranges: readonly SecretRange[],
+  placeholderOf: Replace,
+): string {
+  let [result, reached] = ['', 0]
+  for (const { start, end } of ranges) {
+    result += text.slice(reached, start) + placeholderOf(text.slice(start, end))
+    reached = end
+  }
+  return reached === 0 ? text : result + text.slice(reached)
+}
