@@ -9,6 +9,8 @@ export type ErrorCode =
   | 'erased'
   | 'moved'
   | 'full'
+  | 'disk-full'
+  | 'file-changed'
   | 'not-durable'
   | 'busy'
   | 'corrupt'
