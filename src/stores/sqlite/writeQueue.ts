@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { MemoryError } from '../../domain/error.ts'
+import { type ErrorCode, MemoryError } from '../../domain/error.ts'
 import type { WriteResult, WriteTask } from './batchWriter.ts'
 import type { GuardedFile } from './fileGuard.ts'
 
@@ -20,6 +20,10 @@ function encodeBatch(batch: readonly PendingTask[]): string | readonly EncodedTa
   const tasks = batch.map(({ encoded }) => encoded)
   return tasks.every((task) => typeof task === 'string') ? `[${tasks.join(',')}]` : tasks
 }
+
+/** A failed write has a cause, which does not cross threads; its text does. */
+const fromResult = ({ code, message }: { readonly code: ErrorCode; readonly message: string }): MemoryError =>
+  new MemoryError(code, message, code === 'not-durable' ? { cause: new Error(message) } : {})
 
 /** Batches sent to the worker at a time; more would only make batches smaller. */
 const maxInFlightBatches = 4
@@ -122,7 +126,7 @@ export class WriteQueue {
     if (this.inFlight.length === 0) worker.unref()
     batch.forEach(({ resolve, reject }, index) => {
       const result = results[index] as WriteResult
-      if ('error' in result) reject(this.onFailure(new MemoryError(result.error.code, result.error.message)))
+      if ('error' in result) reject(this.onFailure(fromResult(result.error)))
       else resolve(result)
     })
     if (this.pending.length === 0 && this.inFlight.length === 0) this.onDrained()
