@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Keyring } from '../domain/ports.ts'
 import type { StoreReport } from '../stores/sqlite/examine.ts'
 import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp, toCliError } from './errors.ts'
@@ -42,13 +43,15 @@ export function addDoctorCommand(program: Command): void {
 
 async function run(flags: Flags): Promise<void> {
   const file = await requireStoreFile(flags, process.env)
+  const keyring = await loadKeys(flags)
   const progress = createProgressLine()
   try {
-    if (flags.backup !== undefined) await backUp(file, flags.backup, progress.update)
-    if (flags.rotateKey === true) return await rotateKeys(file, flags, progress.update)
-    if (flags.repair === true) return await repairFile(file, flags, progress.update)
+    if (flags.backup !== undefined) await backUp(file, keyring, flags.backup, progress.update)
+    if (flags.rotateKey === true) return await rotateKeys(file, keyring, flags, progress.update)
+    if (flags.repair === true) return await repairFile(file, keyring, flags, progress.update)
     const { examineFile } = await import('../stores/sqlite/repair.ts')
-    const findings = await examineFile(file, (done, total) => progress.update(`checked ${done} of ${total}`))
+    const onProgress = (done: number, total: number): void => progress.update(`checked ${done} of ${total}`)
+    const findings = await examineFile(file, { keyring, onProgress })
     const embedder = await examineEmbedder(flags)
     progress.clear()
     const copied = flags.backup === undefined ? [] : [`Copied the store to ${flags.backup}.`]
@@ -58,6 +61,11 @@ async function run(flags: Flags): Promise<void> {
   } finally {
     progress.clear()
   }
+}
+
+async function loadKeys(flags: Flags): Promise<Keyring | undefined> {
+  const { key } = resolveStore(flags, process.env)
+  return key === undefined ? undefined : (await import('../stores/encrypted.ts')).loadKeyring(key)
 }
 
 /** State of the embedder: entries it has embedded, and the length of its vectors or the reason why there are none. */
@@ -95,9 +103,14 @@ function formatEmbedder(report: EmbedderReport | undefined): readonly string[] {
   return [`Embedder ${name}: ${done} of ${formatCount(total, 'entry', 'entries')} embedded. It ${state}`]
 }
 
-async function backUp(file: string, target: string, onProgress: (text: string) => void): Promise<void> {
+async function backUp(
+  file: string,
+  keyring: Keyring | undefined,
+  target: string,
+  onProgress: (text: string) => void,
+): Promise<void> {
   const { sqliteStore } = await import('../stores/sqlite.ts')
-  const store = sqliteStore(file)
+  const store = sqliteStore(file, keyring === undefined ? {} : { keyring })
   try {
     await store.backup(target, (done, total) => onProgress(`copied ${done} of ${total} pages`))
   } finally {
@@ -105,9 +118,17 @@ async function backUp(file: string, target: string, onProgress: (text: string) =
   }
 }
 
-async function repairFile(file: string, flags: Flags, onProgress: (text: string) => void): Promise<void> {
+async function repairFile(
+  file: string,
+  keyring: Keyring | undefined,
+  flags: Flags,
+  onProgress: (text: string) => void,
+): Promise<void> {
   const { repairFile: repair } = await import('../stores/sqlite/repair.ts')
-  const repaired = await repair(file, (done, total) => onProgress(`checked ${done} of ${total}`))
+  const repaired = await repair(file, {
+    keyring,
+    onProgress: (done, total) => onProgress(`checked ${done} of ${total}`),
+  })
   printResult(flags.json, repaired, [
     ...formatFindings(repaired.before),
     ...repaired.actions,
@@ -116,23 +137,27 @@ async function repairFile(file: string, flags: Flags, onProgress: (text: string)
   if (repaired.after.faults.length > 0) process.exitCode = 1
 }
 
-async function rotateKeys(file: string, flags: Flags, onProgress: (text: string) => void): Promise<void> {
-  const [{ sqliteStore }, { loadKeyring, rotateKeys: rotate }, { MemoryError }] = await Promise.all([
+async function rotateKeys(
+  file: string,
+  keyring: Keyring | undefined,
+  flags: Flags,
+  onProgress: (text: string) => void,
+): Promise<void> {
+  const [{ sqliteStore }, { rotateKeys: rotate }, { MemoryError }] = await Promise.all([
     import('../stores/sqlite.ts'),
     import('../stores/encrypted.ts'),
     import('../domain/error.ts'),
   ])
-  const { key } = resolveStore(flags, process.env)
-  if (key === undefined)
+  if (keyring === undefined)
     throw new MemoryError(
       'bad-option',
       '--rotate-key needs both keys. Pass --store-key with the new key first, then the old one.',
       { param: 'store-key' },
     )
-  const store = sqliteStore(file)
+  const store = sqliteStore(file, { keyring })
   try {
     let sessions = 0
-    await rotate(store, await loadKeyring(key), (done) => {
+    await rotate(store, keyring, (done) => {
       sessions = done.sessions
       onProgress(`rotated the keys of ${formatCount(sessions, 'session')}`)
     })

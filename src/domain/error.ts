@@ -9,6 +9,8 @@ export type ErrorCode =
   | 'erased'
   | 'moved'
   | 'full'
+  | 'disk-full'
+  | 'file-changed'
   | 'not-durable'
   | 'busy'
   | 'corrupt'
@@ -60,6 +62,31 @@ export class MemoryError extends Error {
     this.status = details.status
     this.to = details.to
   }
+}
+
+/**
+ * Messages for clients of a server, by codes whose own messages are for its operator: they name local files, and quote
+ * the database.
+ */
+const clientMessages: Readonly<Partial<Record<ErrorCode, string>>> = {
+  busy: 'The store is busy; the request may not be stored. Try again in a moment.',
+  'disk-full': 'The disk of the store is full; nothing was stored. The operator must free some space.',
+  'file-changed':
+    'The file of the store was deleted or replaced; nothing was stored. The operator must put it back or restart the server.',
+  'not-durable': 'The store cannot be written to; the request may not be stored. Try again in a moment.',
+  corrupt: 'The stored data is damaged. The operator must run threadkeep doctor.',
+  'bad-store': 'The store cannot be used. The log of the server has details.',
+  'bad-secret': 'The store cannot be used. The log of the server has details.',
+  closed: 'The server is shutting down or was reconfigured. Try again in a moment.',
+}
+
+/**
+ * Returns the message of a fault that concerns the operator, in words for a client; undefined for errors whose own
+ * message is for the client. `busy` with a parameter, and `not-durable` without a cause, are about the client's request.
+ */
+export function describeStoreFault({ code, param, cause }: MemoryError): string | undefined {
+  if ((code === 'busy' && param !== undefined) || (code === 'not-durable' && cause === undefined)) return undefined
+  return clientMessages[code]
 }
 
 /** Creates the error for a store URL that is not supported here; a password in the URL is not repeated. */

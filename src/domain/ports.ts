@@ -68,13 +68,24 @@ export type MemoryLimit = {
 /** Counts the sessions of a scope in constant time, including expired ones that are not erased yet. */
 export type SessionCounter = { countSessions(scope: Scope): number }
 
+/**
+ * The file of a store; the graph of its sessions is stored in it too. An encrypted store hands out a copy of its keys,
+ * which the caller wipes after use.
+ */
+export type StoreFile = {
+  readonly path: string
+  /** The file was opened with keys and accepts only encrypted content. */
+  readonly isEncrypted: boolean
+  /** Throws `file-changed` if the file was deleted or replaced; takes microseconds. */
+  check(): void
+  /** Forgets all keys of the file but this one, after all sessions were wrapped with it. */
+  retireKeys(current: string): void
+  readonly copyKeyring?: () => Keyring
+}
+
 /** Optional abilities, declared by the store that has them. A store that wraps another one forwards them. */
 export type StoreCapabilities = {
-  /**
-   * The file of the store; the graph of its sessions is stored in it too. An encrypted store hands out a copy of its
-   * keys, which the caller wipes after use.
-   */
-  readonly file?: { readonly path: string; readonly copyKeyring?: () => Keyring }
+  readonly file?: StoreFile
   /** Listeners to be called after each erasure. */
   readonly eraseListeners?: Set<EraseListener>
   readonly memoryLimit?: MemoryLimit

@@ -1,8 +1,10 @@
 import { resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { MemoryError } from '../domain/error.ts'
+import type { Keyring } from '../domain/ports.ts'
 import { busyTimeoutMs, connectWriter, prepareFile, syncFile } from '../stores/sqlite/connect.ts'
 import { isBusy, isDiskError, toMemoryError } from '../stores/sqlite/errors.ts'
+import { FileGuard, type GuardedFile, guardFile, releaseFile, type StoreIdentity } from '../stores/sqlite/fileGuard.ts'
 import { prepareGraph } from '../stores/sqlite/graph.ts'
 import { migrate } from '../stores/sqlite/schema.ts'
 
@@ -26,6 +28,8 @@ const maxStatements = 200
  */
 export class GraphDatabase {
   private readonly path: string | undefined
+  private readonly identity: StoreIdentity | undefined
+  private guarded: { readonly file: GuardedFile; readonly guard: FileGuard } | undefined
   private readonly queue: QueuedWrite[] = []
   private readonly statements = new Map<string, StatementSync>()
   private connection: DatabaseSync | undefined
@@ -33,16 +37,16 @@ export class GraphDatabase {
   private isClosed = false
   private cached: { readonly version: string; readonly value: unknown } | undefined
 
-  /** Without a path the database is in memory. */
-  constructor(path?: string) {
+  /** Without a path the database is in memory. Throws `bad-secret` if the keys do not fit the file. */
+  constructor(path?: string, keyring?: Keyring) {
     this.path = path === undefined ? undefined : resolve(path)
-    if (this.path !== undefined) prepareFile(this.path)
+    this.identity = this.path === undefined ? undefined : prepareFile(this.path, keyring)
     this.translateErrors(() => prepareGraph(this.database, this.name))
   }
 
   /** Connection for code that runs inside `read` or `write`. */
   get database(): DatabaseSync {
-    this.connection ??= this.path === undefined ? openInMemory() : connectWriter(this.path)
+    this.connection ??= this.connect()
     return this.connection
   }
 
@@ -72,6 +76,7 @@ export class GraphDatabase {
   /** Runs work on one consistent snapshot of the database. */
   async read<T>(work: () => T): Promise<T> {
     this.assertOpen()
+    this.guarded?.guard.check()
     return this.translateErrors(() => {
       this.database.exec('BEGIN')
       try {
@@ -129,10 +134,13 @@ export class GraphDatabase {
       try {
         for (const deadline = performance.now() + busyTimeoutMs; !this.tryBegin(deadline); )
           await new Promise((resolve) => setTimeout(resolve, 5))
+        this.guarded?.guard.check()
         // No await until COMMIT: reads share this connection and would see uncommitted rows.
         this.cached = undefined
         const outcomes = batch.map(({ work }) => this.attempt(work))
         this.database.exec('COMMIT')
+        // A commit to a file that has lost its name would be missing after a restart, and is not acknowledged.
+        this.guarded?.guard.check()
         for (const [index, outcome] of outcomes.entries()) settle(batch[index] as QueuedWrite, outcome)
       } catch (error) {
         this.rollback(error)
@@ -198,6 +206,17 @@ export class GraphDatabase {
     } catch {
       // Nothing can be done about a connection that cannot be closed.
     }
+    if (this.guarded !== undefined) releaseFile(this.guarded.file)
+    this.guarded = undefined
+  }
+
+  private connect(): DatabaseSync {
+    const { path, identity } = this
+    if (path === undefined || identity === undefined) return openInMemory()
+    const database = connectWriter(path, identity)
+    const file = guardFile(database, path, identity)
+    this.guarded = { file, guard: new FileGuard(file) }
+    return database
   }
 
   private translateErrors<T>(work: () => T): T {

@@ -1,6 +1,6 @@
 import { createUnknownStoreError, MemoryError } from '../domain/error.ts'
 import { formatKey, type Scope } from '../domain/key.ts'
-import type { Clock, Keyring, Store, StoreCapabilities } from '../domain/ports.ts'
+import type { Clock, Keyring, Store, StoreFile } from '../domain/ports.ts'
 import type { ForgetResult, ForgetTarget } from '../memory/forget.ts'
 import { SecretMasker } from '../memory/secretMasker.ts'
 import { wipeKeyring } from '../stores/encrypted/keyring.ts'
@@ -103,8 +103,7 @@ async function forgetInStore(
   }
 }
 
-const openStoreFile = ({ path, copyKeyring }: NonNullable<StoreCapabilities['file']>): SqliteGraph =>
-  createGraph(path, copyKeyring?.(), Date.now)
+const openStoreFile = ({ path, copyKeyring }: StoreFile): SqliteGraph => createGraph(path, copyKeyring?.(), Date.now)
 
 /** Takes ownership of the keyring and wipes it; `GraphWorkspaces` keeps a copy. */
 function createGraph(
@@ -114,7 +113,7 @@ function createGraph(
   masker: GraphMasker = new SecretMasker('mask', chars4),
 ): SqliteGraph {
   try {
-    const database = new GraphDatabase(path)
+    const database = new GraphDatabase(path, keyring)
     return new SqliteGraph(database, new GraphWorkspaces(database, keyring), clock, new GraphMasking(masker))
   } finally {
     if (keyring !== undefined) wipeKeyring(keyring)
@@ -123,7 +122,7 @@ function createGraph(
 
 /** Checks for graph tables without creating them. */
 function hasGraph(path: string): boolean {
-  const database = connectReader(path)
+  const database = connectReader(path, 'checked')
   try {
     return readGraphFormat(database) !== undefined
   } finally {

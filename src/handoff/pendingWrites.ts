@@ -35,7 +35,14 @@ const maxRetryDelayMs = 60_000
 const maxLostWrites = 100
 
 /** Error codes of a store failure that may go away. */
-const transientCodes: ReadonlySet<string> = new Set(['full', 'not-durable', 'busy', 'corrupt'])
+const transientCodes: ReadonlySet<string> = new Set([
+  'full',
+  'disk-full',
+  'file-changed',
+  'not-durable',
+  'busy',
+  'corrupt',
+])
 const systemErrorCode = /^(?:ERR_SQLITE|E(?:NOSPC|IO|ROFS|DQUOT|MFILE|NFILE|ACCES|PERM|BUSY)$)/
 
 /** Queue of writes that a failing store rejected. Held in memory and retried in order with exponential backoff. */

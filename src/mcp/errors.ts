@@ -1,37 +1,23 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import { type ErrorCode, MemoryError } from '../domain/error.ts'
+import { describeStoreFault, type ErrorCode, MemoryError } from '../domain/error.ts'
 import { normalizeSecrets } from '../text/secrets.ts'
 
 /** Error as a client sees it, without internal details. */
 export type ClientError = { readonly code: ErrorCode | 'internal'; readonly message: string }
 
-/** Codes whose messages concern the operator and may name local paths. */
-const internalCodes: ReadonlySet<ErrorCode> = new Set(['corrupt', 'bad-store', 'bad-secret', 'closed'])
-
-/** Store failures name the store's file. `full` and `not-durable` without a cause come from a profile limit instead. */
-const isStoreFailure = ({ code, cause }: MemoryError): boolean =>
-  code === 'busy' || ((code === 'full' || code === 'not-durable') && cause !== undefined)
-
 /** Converts an error for a client. The message of an unexpected error is hidden, because it may contain anything. */
 export function toClientError(error: unknown): ClientError {
-  if (error instanceof MemoryError && isStoreFailure(error))
-    return {
-      code: error.code,
-      message: `The store failed (${error.code}); the data may not be stored. Try again in a moment.`,
-    }
-  if (error instanceof MemoryError && !internalCodes.has(error.code))
-    return { code: error.code, message: normalizeSecrets(error.message) }
-  const code = error instanceof MemoryError ? error.code : 'internal'
+  if (error instanceof MemoryError)
+    return { code: error.code, message: describeStoreFault(error) ?? normalizeSecrets(error.message) }
   return {
-    code,
-    message: `Internal error in Threadkeep (${code}). Try again; the server's log or standard error has the details.`,
+    code: 'internal',
+    message: "Internal error in Threadkeep (internal). Try again; the server's log or standard error has the details.",
   }
 }
 
 /** True if the operator should be notified of an error. */
 export const isServerError = (error: unknown): boolean =>
-  !(error instanceof ProtocolError) &&
-  (!(error instanceof MemoryError) || internalCodes.has(error.code) || isStoreFailure(error))
+  !(error instanceof ProtocolError) && (!(error instanceof MemoryError) || describeStoreFault(error) !== undefined)
 
 /** Runs a request handler and converts its errors to protocol errors. */
 export async function withProtocolErrors<T>(onFault: (error: unknown) => void, handle: () => Promise<T>): Promise<T> {

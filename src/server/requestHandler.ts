@@ -5,7 +5,7 @@ import { rateLimitKey } from './auth/rateLimiter.ts'
 import { forwardRoute } from './forward.ts'
 import { ClientConnection } from './http/client.ts'
 import { checkHost, checkOrigin, corsHeaders, isPreflight, preflightHeaders } from './http/hostPolicy.ts'
-import { describeFault, HttpError, toErrorResponse } from './http/httpError.ts'
+import { describeFault, errorHeaders, HttpError, isServerFault, toErrorResponse } from './http/httpError.ts'
 import { type Handlers, sendJson } from './http/requestContext.ts'
 import { pathOf, queryStringOf, Router } from './http/router.ts'
 import { formatError } from './modelRoutes.ts'
@@ -103,11 +103,11 @@ function sendError(
   error: unknown,
 ): void {
   const { status, error: problem } = toErrorResponse(error)
-  if (status === 500) server.onFault(id, describeFault(error))
+  if (isServerFault(error)) server.onFault(id, describeFault(error))
   // After the headers, closing the connection is the only way to report a failure.
   if (client.headersSent) return void client.destroy()
   client.removeHeader('x-threadkeep-receipt')
-  const headers = error instanceof HttpError ? { ...error.headers } : {}
+  const headers = errorHeaders(error)
   if (error instanceof HttpError && status === 429)
     server.metrics.recordRefusal(error.code === 'rate_limit_exceeded' ? 'rate' : 'concurrency')
   // The SDKs retry 429 by default; a limit without retry-after does not pass by waiting.

@@ -15,7 +15,7 @@ import type { Credentials } from './auth/credentials.ts'
 import { RateLimiter, type RateLimits } from './auth/rateLimiter.ts'
 import { defaultRetries, defaults, defaultTimeouts } from './config/defaults.ts'
 import { parseHostPolicy } from './http/hostPolicy.ts'
-import { describeFault } from './http/httpError.ts'
+import { describeFault, toErrorResponse } from './http/httpError.ts'
 import { createMcpEndpoint, type OpenMcp } from './mcpEndpoint.ts'
 import { MemoryRegistry } from './memoryRegistry.ts'
 import { modelRoutes } from './modelRoutes.ts'
@@ -206,11 +206,14 @@ async function readState(memories: MemoryRegistry, backend: Backend, draining: b
   const upkeep = memories.all().flatMap((memory) => memory.health().degraded)
   const base = { upstreams: backend.getHealth(), draining, upkeep }
   try {
+    for (const memory of memories.all()) internalsOf(memory).store.capabilities.file?.check()
     const { ramBytes, maxRamBytes: limit, pendingDeliveries } = await readGauges(memories)
     const bytes = { used: ramBytes, ...(limit !== undefined && { limit }) }
     return { ...base, store: 'ok', bytes, pendingDeliveries, embedding: await memories.sessions.embeddingProgress() }
   } catch (error) {
-    return { ...base, store: { fault: describeFault(error) }, bytes: { used: 0 }, pendingDeliveries: 0 }
+    // Anybody may ask for the health of the server: paths are in the log only.
+    const { code, message } = toErrorResponse(error).error
+    return { ...base, store: { fault: `${code}: ${message}` }, bytes: { used: 0 }, pendingDeliveries: 0 }
   }
 }
 

@@ -1,3 +1,4 @@
+import { MemoryError } from '../domain/error.ts'
 import type { Keyring, SearchIndex, Store } from '../domain/ports.ts'
 import { StoreSearch } from '../search/storeSearch.ts'
 import { VectorIndex } from '../search/vectorIndex.ts'
@@ -15,9 +16,14 @@ import { textAnalysis } from './textAnalysis.ts'
  * Throws `bad-secret` if the keys do not fit the store.
  *
  * @example
- * const memory = await openMemory({ store: await encryptedStore(inner, await loadKeyring('env:THREADKEEP_KEY')) })
+ * const keyring = await loadKeyring('env:THREADKEEP_KEY')
+ * const memory = await openMemory({ store: await encryptedStore(sqliteStore('memory.db', { keyring }), keyring) })
  */
 export async function encryptedStore(inner: Store & SearchIndex, keyring: Keyring): Promise<Store & SearchIndex> {
+  if (inner.capabilities.file?.isEncrypted === false)
+    throw new MemoryError('bad-option', 'Open the file with its keys first: sqliteStore(path, { keyring }).', {
+      param: 'store',
+    })
   const sessions = new EncryptedSessions(inner, keyring)
   await sessions.verifyKeys()
   const vectors = new EncryptedStoreVectors(sessions)
@@ -27,7 +33,7 @@ export async function encryptedStore(inner: Store & SearchIndex, keyring: Keyrin
       ...inner.capabilities,
       ...textAnalysis,
       ...(inner.capabilities.file !== undefined && {
-        file: { path: inner.capabilities.file.path, copyKeyring: () => sessions.copyKeyring() },
+        file: { ...inner.capabilities.file, copyKeyring: () => sessions.copyKeyring() },
       }),
     },
     durability: inner.durability,
@@ -61,8 +67,8 @@ export async function encryptedStore(inner: Store & SearchIndex, keyring: Keyrin
 }
 
 /**
- * Encrypts a store with the keys from `file:PATH`, `env:NAME` or `command:PROGRAM ARGUMENTS`. If it throws, the inner
- * store is still open.
+ * Encrypts a store of your own with the keys from `file:PATH`, `env:NAME` or `command:PROGRAM ARGUMENTS`. If it throws,
+ * the inner store is still open. An SQLite file needs its keys when it is opened: use `openMemory` with `storeKey`.
  *
  * @example
  * const store = await openEncryptedStore(inner, 'file:/etc/threadkeep/key')

@@ -1,5 +1,6 @@
 import { createUnknownStoreError, MemoryError } from '../domain/error.ts'
 import type { SearchIndex, Store } from '../domain/ports.ts'
+import { wipeKeyring } from './encrypted/keyring.ts'
 import { withEraseListeners } from './eraseListeners.ts'
 import { ramStore } from './ram.ts'
 import { textAnalysis } from './textAnalysis.ts'
@@ -38,13 +39,16 @@ export async function openStore(url: string, key?: string): Promise<Store & Sear
   if (file === undefined) throw createUnknownStoreError(url, 'ram: or sqlite:PATH')
   // Imported on demand, so that RAM-only programs do not load SQLite.
   const { sqliteStore } = await import('./sqlite.ts')
-  const store = sqliteStore(file)
-  if (key === undefined) return store
-  const { openEncryptedStore } = await import('./encrypted.ts')
+  if (key === undefined) return sqliteStore(file)
+  const { encryptedStore, loadKeyring } = await import('./encrypted.ts')
+  const keyring = await loadKeyring(key)
   try {
-    return await openEncryptedStore(store, key)
-  } catch (error) {
-    await store.close()
-    throw error
+    const store = sqliteStore(file, { keyring })
+    return await encryptedStore(store, keyring).catch(async (error: unknown) => {
+      await store.close()
+      throw error
+    })
+  } finally {
+    wipeKeyring(keyring)
   }
 }

@@ -11,6 +11,7 @@ import type {
   IndexChanges,
   IndexHit,
   IndexQuery,
+  Keyring,
   PageOptions,
   RecordRange,
   SearchIndex,
@@ -18,16 +19,21 @@ import type {
   Store,
   StoreCapabilities,
   StoredRecord,
+  StoreFile,
   UnembeddedPage,
 } from '../domain/ports.ts'
 import type { SessionChange, SessionHead, SessionListItem } from '../domain/session.ts'
 import type { ScopeIndex } from '../search/scopeIndex.ts'
 import { StoreSearch } from '../search/storeSearch.ts'
 import { VectorIndex } from '../search/vectorIndex.ts'
-import { connectReader, prepareFile } from './sqlite/connect.ts'
+import { connectReader, connectWriter, prepareFile } from './sqlite/connect.ts'
+import { retireKeys } from './sqlite/encryption.ts'
 import { toMemoryError } from './sqlite/errors.ts'
+import { FileGuard, type GuardedFile, guardFile, hasLostName, releaseFile } from './sqlite/fileGuard.ts'
 import { HeadCache } from './sqlite/headCache.ts'
+import { isCiphertext, isEncryptedMessage } from './sqlite/plaintextRows.ts'
 import { Reader } from './sqlite/read.ts'
+import { isOverwritten, recoverFile, setLogAside } from './sqlite/recover.ts'
 import { decodeSnapshot, encodeSnapshot } from './sqlite/snapshot.ts'
 import { VectorReader } from './sqlite/vectors.ts'
 import type { CommitResult } from './sqlite/write.ts'
@@ -45,13 +51,16 @@ export type SqliteStoreOptions = {
   readonly onWarning?: (warning: string) => void
   /** Number of messages from which a search index is saved in the file. Default: 2,000. */
   readonly minSnapshotMessages?: number
+  /** Keys of an encrypted file. The store then accepts only what `encryptedStore` writes to it. */
+  readonly keyring?: Keyring
 }
 
 /**
  * Opens a store in one SQLite file, which is created if it does not exist. Acknowledged writes are on disk; several
  * processes may share the file.
  *
- * Throws `bad-store` if the file cannot be opened, belongs to another program or was written by a newer version.
+ * Throws `bad-store` if the file cannot be opened, belongs to another program or was written by a newer version, and
+ * `bad-secret` if it is encrypted and the keys are missing or wrong.
  *
  * @example
  * const memory = await openMemory({ store: sqliteStore('memory.db') })
@@ -64,6 +73,9 @@ export class SqliteStore implements Store, SearchIndex {
   readonly durability = 'durable'
   readonly path: string
   readonly capabilities: StoreCapabilities
+  private readonly file: GuardedFile
+  private readonly guard: FileGuard
+  private recovery: Promise<void> | undefined
   private readonly database: DatabaseSync
   private readonly queue: WriteQueue
   private readonly reader: Reader
@@ -78,15 +90,18 @@ export class SqliteStore implements Store, SearchIndex {
     {
       onWarning = (warning) => process.emitWarning(warning, 'ThreadkeepWarning'),
       minSnapshotMessages = 2_000,
+      keyring,
     }: SqliteStoreOptions,
   ) {
-    prepareFile(path)
+    const identity = prepareFile(path, keyring)
     this.path = path
-    this.capabilities = { file: { path }, ...textAnalysis }
     this.onWarning = onWarning
     this.minSnapshotMessages = minSnapshotMessages
-    this.database = connectReader(path)
-    this.queue = new WriteQueue(path)
+    this.database = connectReader(path, identity)
+    this.file = guardFile(this.database, path, identity)
+    this.guard = new FileGuard(this.file)
+    this.capabilities = { file: this.createCapability(), ...textAnalysis }
+    this.queue = new WriteQueue(this.file, (error) => this.handleFileChange(error))
     this.reader = new Reader(this.database, (key, id) => this.quarantine(key, id))
     this.vectors = new VectorReader(this.database)
     this.headCache = new HeadCache(this.reader)
@@ -106,6 +121,7 @@ export class SqliteStore implements Store, SearchIndex {
   }
 
   async commit(change: SessionChange): Promise<readonly Message[]> {
+    if (this.file.identity.isEncrypted) requireEncrypted(change)
     const { committed } = (await this.queue.submit({ commit: change })) as { committed: CommitResult }
     const { first, last, row } = committed
     // A repeated change returns the messages of the first time.
@@ -137,6 +153,7 @@ export class SqliteStore implements Store, SearchIndex {
   }
 
   async appendRecord(key: Key, record: AuxiliaryRecord, keep: number): Promise<boolean> {
+    if (this.file.identity.isEncrypted && !isCiphertext(record.body)) throw plaintextError()
     const { storedCount } = (await this.queue.submit({ appendRecord: record, key, keep })) as { storedCount: number }
     return storedCount > 0
   }
@@ -162,6 +179,7 @@ export class SqliteStore implements Store, SearchIndex {
   }
 
   async storeVectors(model: string, vectors: readonly EntryVector[]): Promise<number> {
+    if (this.file.identity.isEncrypted) throw plaintextError()
     return ((await this.queue.submit({ embed: vectors, model })) as { storedCount: number }).storedCount
   }
 
@@ -188,9 +206,59 @@ export class SqliteStore implements Store, SearchIndex {
   }
 
   async close(): Promise<void> {
+    // Closing the last connection moves the log into the database, which would damage what has overwritten it.
+    if (this.database.isOpen && !hasLostName(this.file) && (await isOverwritten(this.guard)))
+      setLogAside(this.path, this.onWarning)
     await this.queue.close()
+    await this.recovery
     this.finder.clear()
-    if (this.database.isOpen) this.database.close()
+    if (!this.database.isOpen) return
+    this.database.close()
+    releaseFile(this.file)
+  }
+
+  private createCapability(): StoreFile {
+    const { path, file } = this
+    return {
+      path,
+      isEncrypted: file.identity.isEncrypted,
+      check: () => void this.checkFile(),
+      retireKeys: (current) => {
+        this.checkFile()
+        const database = connectWriter(path, file.identity)
+        try {
+          retireKeys(database, current)
+        } finally {
+          database.close()
+        }
+      },
+    }
+  }
+
+  private checkFile(): void {
+    try {
+      this.guard.check()
+    } catch (error) {
+      throw this.handleFileChange(error as MemoryError)
+    }
+  }
+
+  /**
+   * Copies a deleted or replaced database, which the open connection still reads, to a new file, so that acknowledged
+   * writes survive a restart. An overwritten one has lost its content.
+   */
+  private handleFileChange(error: MemoryError): MemoryError {
+    if (error.code !== 'file-changed' || this.recovery !== undefined) return error
+    this.onWarning(error.message)
+    if (!hasLostName(this.file)) return error
+    this.recovery = recoverFile(this.database, this.path).then(
+      (copy) => this.onWarning(`The content of ${this.path} was copied to ${copy}. ${recoveryRemedy}`),
+      (cause: unknown) => {
+        this.recovery = undefined
+        this.onWarning(`The content of ${this.path} could not be copied (${toMemoryError(cause, this.path).message}).`)
+      },
+    )
+    return error
   }
 
   private createFinder(): StoreSearch {
@@ -216,6 +284,7 @@ export class SqliteStore implements Store, SearchIndex {
 
   private async read<T>(query: () => T): Promise<T> {
     if (!this.database.isOpen) throw new MemoryError('closed', `${this.path} is closed. Open it again.`)
+    this.checkFile()
     try {
       return query()
     } catch (error) {
@@ -245,6 +314,22 @@ export class SqliteStore implements Store, SearchIndex {
       .submit({ quarantine: [id], key, reason: 'its checksum differs' })
       .catch((error: unknown) => this.onWarning(toMemoryError(error, this.path).message))
   }
+}
+
+const recoveryRemedy =
+  'Stop this process, move the file that is at its place away, and rename the copy; or put the original file back.'
+
+const plaintextError = (): MemoryError =>
+  new MemoryError(
+    'bad-option',
+    'This file is encrypted and accepts only encrypted content. Wrap it in encryptedStore.',
+    {
+      param: 'store',
+    },
+  )
+
+function requireEncrypted({ append, put }: SessionChange): void {
+  if (!append.every(isEncryptedMessage) || put.some(({ kind }) => kind !== 'encrypted')) throw plaintextError()
 }
 
 /** Builds the stored messages of a change from its input and the positions the writer assigned. */

@@ -27,20 +27,20 @@ describe('a full disk', () => {
 
   verifies(
     'X-07',
-    'fails appends with code full, keeps acknowledged data readable, and stores retried appends once when there is space',
+    'fails appends with code disk-full, keeps acknowledged data readable, and stores retried appends once when there is space',
     async () => {
       const outcomes = await mapConcurrently(pickCallWindows(runCounts.fullDisks, 200, 60), (window) =>
         runWithFailingCalls('pwrite64', 'ENOSPC', window),
       )
       expect(outcomes.flatMap(({ violations }) => violations)).toEqual([])
-      for (const { codes } of outcomes) expect(codes).toEqual(['full'])
+      for (const { codes } of outcomes) expect(codes).toEqual(['disk-full'])
     },
     testTimeoutMs,
   )
 
   // Needs the permission to mount; the injected errors above cover the same calls everywhere.
   it(
-    'on a real small file system fails with code full, and works again after a file was deleted',
+    'on a real small file system fails with code disk-full, and works again after a file was deleted',
     async ({ skip }) => {
       using disk = mountSmallDisk(1_000_000)
       if (disk === undefined) return skip('no permission to mount a file system')
@@ -64,7 +64,7 @@ describe('a full disk', () => {
         await runAll(next)
       }
       const journal: Journal = { requested, acknowledged, failures: [], readCounts: [] }
-      expect(failures.map((error) => error instanceof MemoryError && error.code)).toEqual(failures.map(() => 'full'))
+      expect(failures.map((error) => error instanceof MemoryError && error.code)).toEqual(failures.map(() => 'disk-full'))
       expect([acknowledged.size > 0, findViolations(journal, await readStoredSessions(opened))]).toEqual([true, []])
       rmSync(filler)
       await runAll(requested)

@@ -101,7 +101,7 @@ describe('graph database', () => {
     await graph.write('acme', { entities: [person('ann')] })
     database.database.exec('PRAGMA max_page_count = 1')
     const large = { entities: [person('bob'), person('cy', { says: 'x'.repeat(1_000_000) })] }
-    await expect(graph.write('acme', large)).rejects.toMatchObject({ code: 'full' })
+    await expect(graph.write('acme', large)).rejects.toMatchObject({ code: 'disk-full' })
     expect((await graph.queryEntities('acme')).entities.map(({ id }) => id)).toEqual(['ann'])
     // The new connection does not have the limit.
     expect(await graph.write('acme', large)).toMatchObject({ written: 2 })

@@ -72,10 +72,7 @@ describe('encrypted graph', () => {
       await graph.close()
     }
     const openError = async (path: string, key: string | undefined): Promise<unknown> => {
-      const graph = await openGraph(`sqlite:${path}`, key === undefined ? {} : { storeKey: key })
-      const error: unknown = await graph.queryEntities('acme').catch((error: unknown) => error)
-      await graph.close()
-      return error
+      return openGraph(`sqlite:${path}`, key === undefined ? {} : { storeKey: key }).catch((error: unknown) => error)
     }
     expect(await openError(file, undefined)).toMatchObject({ code: 'bad-secret' })
     expect(await openError(file, writeKeyFile(fresh('.key'), 'b2'.repeat(32)))).toMatchObject({ code: 'bad-secret' })
@@ -96,7 +93,7 @@ describe('encrypted graph', () => {
     await memory.append('acme:ann', [{ role: 'user', content: 'Hello.' }])
     expect(await memory.transcript('acme:ann')).toHaveLength(1)
     await Promise.all([memory.close(), graph.close()])
-    const inner = sqliteStore(file)
+    const inner = sqliteStore(file, { keyring: await loadKeyring(both) })
     expect(await rotateKeys(inner, await loadKeyring(both))).toEqual({ sessions: 2, rewrapped: 2 })
     await inner.close()
     const again = await openGraph(`sqlite:${file}`, { storeKey: later })

@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
 import { openMemory } from '../../src/index.ts'
+import { loadKeyring } from '../../src/stores/encrypted.ts'
 import { prepareFile } from '../../src/stores/sqlite/connect.ts'
 import { examineFile, repairFile } from '../../src/stores/sqlite/repair.ts'
 import { salvage } from '../../src/stores/sqlite/salvage.ts'
@@ -62,6 +63,7 @@ describe('store with a graph', () => {
   it('salvages the graph from a damaged file, plain or encrypted', async () => {
     const storeKey = writeKeyFile(fresh('.key'))
     for (const options of [{}, { storeKey }]) {
+      const keyring = 'storeKey' in options ? await loadKeyring(storeKey) : undefined
       const [file, other] = [fresh(), fresh()]
       const graph = await openGraph(`sqlite:${file}`, options)
       await fillGraph(graph)
@@ -73,7 +75,7 @@ describe('store with a graph', () => {
       await saved.nodes.deleteEntities('acme', ['Ann'])
       expect((await saved.nodes.searchNodes('acme', 'tea')).entities).toEqual([])
       await saved.close()
-      expect((await examineFile(other)).faults).toEqual([])
+      expect((await examineFile(other, { keyring })).faults).toEqual([])
     }
   })
 

@@ -71,7 +71,7 @@ function overwrite(file: string, from: string, to: string): void {
 }
 
 async function listFaults(file: string): Promise<string[]> {
-  const database = connectReader(file)
+  const database = connectReader(file, 'checked')
   try {
     return (await examineDatabase(database, file)).faults.map(({ kind, key = '', id = '' }) =>
       `${kind} ${key} ${id}`.trim(),
@@ -219,7 +219,7 @@ describe('the file format', () => {
     const file = await createFilledStore()
     const database = new DatabaseSync(file)
     database.exec(
-      "DROP TABLE snapshot; DROP TABLE record; ALTER TABLE message DROP COLUMN payload; ALTER TABLE message DROP COLUMN branch; ALTER TABLE message ADD COLUMN terms TEXT NOT NULL DEFAULT ''; PRAGMA user_version = 1",
+      "DROP TABLE snapshot; DROP TABLE record; DROP TABLE master_key; DELETE FROM meta WHERE name IN ('store', 'encrypted'); ALTER TABLE message DROP COLUMN payload; ALTER TABLE message DROP COLUMN branch; ALTER TABLE message ADD COLUMN terms TEXT NOT NULL DEFAULT ''; PRAGMA user_version = 1",
     )
     database.close()
     await using memory = await openMemory({ store: sqliteStore(file, { minSnapshotMessages: 1 }) })

@@ -19,7 +19,7 @@ describe('HeadCache', () => {
     for (const key of keys)
       await store.commit({ ...change, key, append: [newMessage('x'.repeat(10_000)), newMessage(key.id)] })
     await store.close()
-    const database = connectReader(path)
+    const database = connectReader(path, 'checked')
     const cache = new HeadCache(new Reader(database, () => expect.fail('damaged')), 50_000)
     for (const key of [...keys, ...keys]) {
       expect(cache.head(key, 2).recent.map(({ content }) => content.slice(0, 3))).toEqual(['xxx', key.id])

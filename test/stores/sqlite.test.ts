@@ -77,7 +77,7 @@ describe('sqliteStore', () => {
       await store.close()
       runSql(
         path,
-        "ALTER TABLE message DROP COLUMN payload; ALTER TABLE message DROP COLUMN branch; ALTER TABLE message ADD COLUMN terms TEXT NOT NULL DEFAULT ''; PRAGMA user_version = 3",
+        "DROP TABLE master_key; DELETE FROM meta WHERE name IN ('store', 'encrypted'); ALTER TABLE message DROP COLUMN payload; ALTER TABLE message DROP COLUMN branch; ALTER TABLE message ADD COLUMN terms TEXT NOT NULL DEFAULT ''; PRAGMA user_version = 3",
       )
       return path
     }

@@ -1,4 +1,4 @@
-import { type ErrorCode, MemoryError } from '../../domain/error.ts'
+import { describeStoreFault, type ErrorCode, MemoryError } from '../../domain/error.ts'
 import { normalizeSecrets } from '../../text/secrets.ts'
 
 /** A failed request as the client sees it, in OpenAI's shape. */
@@ -50,42 +50,74 @@ const typeByStatus: Readonly<Record<number, string>> = {
   404: 'not_found_error',
   429: 'rate_limit_error',
   503: 'server_error',
+  507: 'server_error',
 }
 
 /** One response for what does not exist and what belongs to another tenant, so that nobody can tell them apart. */
 export const notFound = (): HttpError => new HttpError(404, 'not_found', 'Not found, or not visible with this key.')
 
 const invalid = [400, 'invalid_request_error'] as const
-const statusByCode: Readonly<Partial<Record<ErrorCode, readonly [status: number, type: string]>>> = {
+const unavailable = [503, 'server_error'] as const
+const internal = [500, 'server_error'] as const
+/** Status and type of each error. */
+export const statusByCode: Readonly<Record<ErrorCode, readonly [status: number, type: string]>> = {
   'bad-key': invalid,
   'bad-message': invalid,
   'bad-option': invalid,
   'bad-profile': invalid,
+  'bad-bundle': invalid,
   'budget-too-small': invalid,
   full: [429, 'rate_limit_error'],
   erased: [409, 'conflict_error'],
   conflict: [409, 'conflict_error'],
   moved: [410, 'moved_error'],
-  closed: [503, 'server_error'],
-  busy: [503, 'server_error'],
-  'not-durable': [503, 'server_error'],
+  closed: unavailable,
+  busy: unavailable,
+  'not-durable': unavailable,
+  'file-changed': unavailable,
+  'disk-full': [507, 'server_error'],
+  corrupt: internal,
+  'bad-store': internal,
+  'bad-secret': internal,
+  aborted: internal,
   upstream: [502, 'upstream_error'],
   timeout: [504, 'timeout_error'],
 }
 
-/** Converts an error to a response; secrets it quotes are masked, because clients log errors. Unexpected errors are reported without their text, which may quote the request. */
+/**
+ * Converts an error to a response. Secrets it quotes are masked, because clients log errors. Faults of the store are
+ * described without paths, unexpected errors without their text, which may quote the request; the log has both.
+ */
 export function toErrorResponse(error: unknown): ErrorResponse {
   if (error instanceof HttpError) {
     const { status, message, type, param, code } = error
     return { status, error: { message: normalizeSecrets(message), type, param, code } }
   }
-  const [status, type] = (error instanceof MemoryError ? statusByCode[error.code] : undefined) ?? [500, 'server_error']
-  if (!(error instanceof MemoryError) || status === 500) {
+  const fault = error instanceof MemoryError ? describeStoreFault(error) : undefined
+  const [status, type] = error instanceof MemoryError ? statusByCode[error.code] : internal
+  if (!(error instanceof MemoryError) || (status === 500 && fault === undefined)) {
     const message = 'Internal error. The server log has details under this x-request-id.'
     return { status: 500, error: { message, type, param: null, code: 'internal' } }
   }
+  if (fault !== undefined) return { status, error: { message: fault, type, param: null, code: error.code } }
   const message = normalizeSecrets(error.message)
   return { status, error: { message, type, param: error.param ?? null, code: error.code } }
+}
+
+/** True for errors that the operator must know about: faults of the store and unexpected errors. */
+export const isServerFault = (error: unknown): boolean =>
+  error instanceof MemoryError
+    ? describeStoreFault(error) !== undefined || statusByCode[error.code][0] === 500
+    : !(error instanceof HttpError)
+
+/** Seconds after which a client should try again what failed for lack of a store. */
+const storeRetryAfterSeconds = 2
+
+/** Headers of an error response. */
+export function errorHeaders(error: unknown): Record<string, string> {
+  if (error instanceof HttpError) return { ...error.headers }
+  const isUnavailable = error instanceof MemoryError && statusByCode[error.code][0] === 503
+  return isUnavailable ? { 'retry-after': String(storeRetryAfterSeconds) } : {}
 }
 
 /** Describes a fault for the log: name and stack frames, but no message, because platform errors quote their input. */

@@ -33,7 +33,10 @@ export async function rotateKeys(
       after = formatKey(key)
       onProgress(progress)
     }
-    if (listed.length < pageSize) return progress
+    if (listed.length < pageSize) {
+      inner.capabilities.file?.retireKeys(keyring.current.id)
+      return progress
+    }
   }
 }
 

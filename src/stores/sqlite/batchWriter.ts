@@ -5,6 +5,7 @@ import type { AuxiliaryRecord, EntryVector, EraseFilter, SearchTarget } from '..
 import type { SessionChange } from '../../domain/session.ts'
 import { busyTimeoutMs, connectWriter, syncFile } from './connect.ts'
 import { isBusy, isDiskError, toMemoryError } from './errors.ts'
+import { checkIdentity, FileGuard, type GuardedFile, type StoreIdentity } from './fileGuard.ts'
 import { type CommitResult, Writer } from './write.ts'
 
 /** A write operation, as plain data that can be sent to the worker thread. */
@@ -30,10 +31,14 @@ type Connection = { readonly database: DatabaseSync; readonly writer: Writer }
 /** Writes many tasks in one transaction, so that they share one disk sync. */
 export class BatchWriter {
   private readonly path: string
+  private readonly identity: StoreIdentity
+  private readonly guard: FileGuard
   private connection: Connection | undefined
 
-  constructor(path: string) {
-    this.path = path
+  constructor(file: GuardedFile) {
+    this.path = file.path
+    this.identity = file.identity
+    this.guard = new FileGuard(file)
   }
 
   /** Returns the results in order. A rejected task does not affect the others; if the disk fails, all tasks fail. */
@@ -56,13 +61,16 @@ export class BatchWriter {
   }
 
   private transact(tasks: readonly WriteTask[]): readonly WriteResult[] {
+    this.guard.check()
     const { database, writer } = this.connect()
     try {
       database.exec('BEGIN IMMEDIATE')
-      writer.afterBegin()
+      if (writer.afterBegin()) checkIdentity(database, this.path, this.identity)
       const results = tasks.map((task) => runTask(writer, task))
       writer.beforeCommit()
       database.exec('COMMIT')
+      // A commit to a file that has lost its name would be missing after a restart, and is not acknowledged.
+      this.guard.check()
       return results
     } catch (error) {
       this.rollBack(error)
@@ -71,7 +79,8 @@ export class BatchWriter {
   }
 
   private rollBack(error: unknown): void {
-    const { database, writer } = this.connect()
+    if (this.connection === undefined) return
+    const { database, writer } = this.connection
     writer.afterRollback()
     try {
       if (database.isTransaction) database.exec('ROLLBACK')
@@ -106,7 +115,7 @@ export class BatchWriter {
 
   private connect(): Connection {
     if (this.connection === undefined) {
-      const database = connectWriter(this.path)
+      const database = connectWriter(this.path, this.identity)
       this.connection = { database, writer: new Writer(database) }
     }
     return this.connection

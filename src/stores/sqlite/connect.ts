@@ -1,9 +1,13 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { MemoryError } from '../../domain/error.ts'
+import type { Keyring } from '../../domain/ports.ts'
+import { checkKeys, claimTask } from './encryption.ts'
 import { toMemoryError } from './errors.ts'
-import { migrate, rejectForeignDatabase } from './schema.ts'
+import { checkIdentity, readIdentity, type StoreIdentity } from './fileGuard.ts'
+import { migrate, migrations, rejectForeignDatabase } from './schema.ts'
 
 /** Time to wait for a writer in another process, in milliseconds. */
 export const busyTimeoutMs = 10_000
@@ -11,12 +15,15 @@ export const busyTimeoutMs = 10_000
 /** Older releases can lose committed data in a checkpoint. */
 const minSqliteVersion = [3, 51, 3] as const
 
+/** Access to a file: the identity that `prepareFile` returned, or `checked` after `checkAccess` in a repair. */
+export type FileAccess = StoreIdentity | 'checked'
+
 /**
  * Opens a file for writing. Every commit is on disk before it returns, deleted data is overwritten, and nothing is
  * written outside the database and its log.
  */
-export function connectWriter(path: string): DatabaseSync {
-  return connect(path, (database) => {
+export function connectWriter(path: string, access: FileAccess): DatabaseSync {
+  return connect(path, access, (database) => {
     const { journal_mode: mode } = database.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string }
     if (mode !== 'wal')
       throw new MemoryError(
@@ -36,19 +43,23 @@ export function connectWriter(path: string): DatabaseSync {
 }
 
 /** Opens a file for reading. */
-export function connectReader(path: string): DatabaseSync {
-  return connect(path, (database) =>
+export function connectReader(path: string, access: FileAccess): DatabaseSync {
+  return connect(path, access, (database) =>
     database.exec(
       'PRAGMA query_only = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF',
     ),
   )
 }
 
-/** Creates the file and its folder if missing, readable by the owner only, and migrates it to the newest schema. */
-export function prepareFile(path: string): void {
+/**
+ * Creates the file and its folder if missing, readable by the owner only, checks its keys before anything else is read
+ * or written, and migrates it to the newest schema. Returns the identity that connections must find.
+ */
+export function prepareFile(path: string, keyring?: Keyring): StoreIdentity {
   try {
     if (!existsSync(path)) createFile(path)
   } catch (error) {
+    if (error instanceof MemoryError) throw error
     throw new MemoryError(
       'bad-store',
       `${path} cannot be opened (${error instanceof Error ? error.message : error}). Check the path and its permissions.`,
@@ -57,10 +68,11 @@ export function prepareFile(path: string): void {
       },
     )
   }
-  rejectOtherPrograms(path)
-  const database = connectWriter(path)
+  checkAccess(path, keyring)
+  const database = connectWriter(path, 'checked')
   try {
-    migrate(database, path)
+    migrate(database, path, migrations, claimTask(path, keyring))
+    return readIdentity(database)
   } catch (error) {
     throw toMemoryError(error, path)
   } finally {
@@ -68,24 +80,56 @@ export function prepareFile(path: string): void {
   }
 }
 
-/** Throws before anything is written to a database of another program. */
-function rejectOtherPrograms(path: string): void {
-  const database = connect(path, () => undefined)
+/**
+ * Throws `bad-store` for a database of another program, and `bad-secret` or `bad-store` for keys that do not fit. Leaves
+ * every byte of the file as it is. A damaged file passes, so that it can be examined and repaired.
+ */
+export function checkAccess(path: string, keyring: Keyring | undefined, allowsDamage = false): void {
+  let database: DatabaseSync | undefined
   try {
+    database = openUntouched(path)
     rejectForeignDatabase(database, path)
+    checkKeys(database, path, keyring)
   } catch (error) {
+    if (allowsDamage && !(error instanceof MemoryError)) return
     throw toMemoryError(error, path)
   } finally {
-    database.close()
+    database?.close()
   }
+}
+
+/**
+ * Opens a database without changing it. Without a log no connection has the file open, and `immutable` avoids creating
+ * one. With a log, a read-only connection reads it without moving it into the database.
+ */
+function openUntouched(path: string): DatabaseSync {
+  const url = pathToFileURL(path)
+  if (!existsSync(`${path}-wal`)) url.searchParams.set('immutable', '1')
+  return new DatabaseSync(url, { readOnly: true, timeout: busyTimeoutMs })
 }
 
 /** Creates a file and syncs its folder, so that a power loss cannot remove the name again. */
 function createFile(path: string): void {
   const folder = dirname(path)
+  rejectRecoverable(path, folder)
   const createdFolder = mkdirSync(folder, { recursive: true })
   closeSync(openSync(path, 'a', 0o600))
   for (const name of createdFolder === undefined ? [folder] : [folder, dirname(createdFolder)]) syncFile(name)
+}
+
+/** Name of the copy of a database that was deleted or replaced while it was open. */
+export const recoveredFile = (path: string, number: number): string => `${path}.recovered-${number}`
+
+/** Throws rather than begin an empty store beside the recovered content of a deleted one. */
+function rejectRecoverable(path: string, folder: string): void {
+  if (!existsSync(folder)) return
+  const prefix = recoveredFile(basename(path), 0).slice(0, -1)
+  const recovered = readdirSync(folder).find((name) => name.startsWith(prefix) && !name.endsWith('.unfinished'))
+  if (recovered === undefined) return
+  throw new MemoryError(
+    'bad-store',
+    `${path} is missing, but its content was recovered to ${recovered}. Rename that file to ${basename(path)}, or move it away to begin an empty store.`,
+  )
 }
 
 /** Syncs a file, or the names in a folder, to disk. */
@@ -100,12 +144,13 @@ export function syncFile(path: string): void {
   }
 }
 
-function connect(path: string, configure: (database: DatabaseSync) => void): DatabaseSync {
+function connect(path: string, access: FileAccess, configure: (database: DatabaseSync) => void): DatabaseSync {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true })
     checkSqliteVersion(database)
     configure(database)
+    if (access !== 'checked') checkIdentity(database, path, access)
     return database
   } catch (error) {
     database?.close()

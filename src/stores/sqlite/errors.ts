@@ -33,7 +33,7 @@ export function toMemoryError(error: unknown, path: string): MemoryError {
       return new MemoryError('busy', `${path} is locked by another process; nothing was stored. Try again.`, cause)
     case SQLITE_FULL:
       return new MemoryError(
-        'full',
+        'disk-full',
         `The disk that holds ${path} is full; nothing was stored. Free some space and try again.`,
         cause,
       )
@@ -64,7 +64,7 @@ export function toMemoryError(error: unknown, path: string): MemoryError {
       )
     case SQLITE_TOOBIG:
       return new MemoryError(
-        'full',
+        'bad-message',
         'A message exceeds the database limit of 1 GB; nothing was stored. Split the message.',
         cause,
       )

@@ -3,13 +3,15 @@ import type { DatabaseSync } from 'node:sqlite'
 import { formatMessageId, isBlank } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import { addGap, type Gap } from '../../domain/session.ts'
+import { readEncryption } from './encryption.ts'
 import { toMemoryError } from './errors.ts'
+import { findPlaintextRows } from './plaintextRows.ts'
 import { type Cells, derivedColumns, messageColumns, parseDerivedRow, parseMessageRow, qualifyColumns } from './rows.ts'
 import { readSchemaVersion } from './schema.ts'
 
 /** A defect of a database file. */
 export type StoreFault = {
-  readonly kind: 'structure' | 'message' | 'derived' | 'session'
+  readonly kind: 'structure' | 'message' | 'derived' | 'session' | 'plaintext'
   readonly key?: string
   readonly id?: string
   readonly reason: string
@@ -57,7 +59,7 @@ export async function examineDatabase(
     }
   }
   const total = count('message') + count('derived') + count('session')
-  const faults = [...checkStructure(database, path)]
+  const faults = [...checkStructure(database, path), ...checkEncryption(database)]
   let done = 0
   for (const check of [checkMessages, checkDerived, checkSessions]) {
     for await (const batch of check(database, path)) {
@@ -89,6 +91,19 @@ function* checkStructure(database: DatabaseSync, path: string): Iterable<StoreFa
       yield { kind: 'structure', reason: `a row of ${table} refers to a missing session` }
   } catch (error) {
     yield { kind: 'structure', reason: toMemoryError(error, path).message }
+  }
+}
+
+/** Names content of an encrypted file that was written without its key. */
+function* checkEncryption(database: DatabaseSync): Iterable<StoreFault> {
+  try {
+    if (!hasPayloads(database) || readEncryption(database) !== 'encrypted') return
+    for (const { kind, key, id, isRepairable } of findPlaintextRows(database)) {
+      const reason = isRepairable ? 'it was written without the key' : 'it was written without the key; forget it'
+      yield { kind: 'plaintext', key: formatKey(key), ...(id !== '' && { id }), reason: `${kind}: ${reason}` }
+    }
+  } catch {
+    // The other checks report that the file is unreadable.
   }
 }
 

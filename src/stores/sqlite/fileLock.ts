@@ -28,7 +28,7 @@ export async function acquireFileLock(file: string, busyMessage: string): Promis
     }
     await wait(pollIntervalMs)
   }
-  throw new MemoryError('busy', busyMessage, { param: 'file' })
+  throw new MemoryError('busy', busyMessage)
 }
 
 function tryLock(file: string): Disposable | undefined {

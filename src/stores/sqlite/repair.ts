@@ -2,11 +2,14 @@ import { existsSync, renameSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
 import { parseStoredKey } from '../../domain/key.ts'
-import { connectReader, connectWriter, prepareFile } from './connect.ts'
+import type { Keyring } from '../../domain/ports.ts'
+import { checkAccess, connectReader, connectWriter, prepareFile } from './connect.ts'
+import { claimTask, readEncryption } from './encryption.ts'
 import { isBusy, isCorrupt, toMemoryError } from './errors.ts'
 import { computeTotals, examineDatabase, type ProgressListener, type StoreFault, type StoreReport } from './examine.ts'
+import { encryptPlaintextRows } from './plaintextRows.ts'
 import { salvage } from './salvage.ts'
-import { migrate } from './schema.ts'
+import { migrate, migrations } from './schema.ts'
 import { Writer } from './write.ts'
 
 /** State before the repair, the actions taken, and the state afterwards. */
@@ -16,9 +19,20 @@ export type RepairResult = {
   readonly after: StoreReport
 }
 
-/** Checks everything in a file without changing it. The file may be in use. */
-export async function examineFile(path: string, onProgress?: ProgressListener): Promise<StoreReport> {
-  const database = connectReader(path)
+export type ExamineOptions = {
+  /** Keys of an encrypted file. */
+  readonly keyring?: Keyring | undefined
+  readonly onProgress?: ProgressListener
+}
+
+/**
+ * Checks everything in a file without changing it. The file may be in use.
+ *
+ * Throws `bad-secret` if the file is encrypted and the keys are missing or wrong.
+ */
+export async function examineFile(path: string, { keyring, onProgress }: ExamineOptions = {}): Promise<StoreReport> {
+  checkAccess(path, keyring, true)
+  const database = connectReader(path, 'checked')
   try {
     return await examineDatabase(database, path, onProgress)
   } finally {
@@ -30,20 +44,25 @@ export async function examineFile(path: string, onProgress?: ProgressListener): 
  * Repairs a file. Damaged entries are quarantined; session rows are rebuilt from the messages. If the
  * database structure itself is broken, all readable rows move to a new file and the old one is kept.
  *
- * Throws `busy` if another process uses the file.
+ * Content that an earlier release wrote to an encrypted file without its key is encrypted.
+ *
+ * Throws `busy` if another process uses the file, `bad-secret` if the file is encrypted and the keys are missing or
+ * wrong.
  */
-export async function repairFile(path: string, onProgress?: ProgressListener): Promise<RepairResult> {
+export async function repairFile(path: string, { keyring, onProgress }: ExamineOptions = {}): Promise<RepairResult> {
+  checkAccess(path, keyring, true)
   requireExclusiveAccess(path)
-  let database = connectWriter(path)
+  let database = connectWriter(path, 'checked')
   const actions: string[] = []
   try {
     const before = await examineDatabase(database, path, onProgress)
     if (before.faults.some(({ kind }) => kind === 'structure') && !tryReindex(database)) {
       database.close()
       actions.push(moveToNewFile(path))
-      database = connectWriter(path)
+      database = connectWriter(path, 'checked')
     }
     migrate(database, path)
+    if (keyring !== undefined) actions.push(...encryptLeftovers(database, path, keyring))
     const { faults } = actions.length === 0 ? before : await examineDatabase(database, path)
     actions.push(...fixFaults(database, faults))
     return { before, actions, after: await examineDatabase(database, path) }
@@ -52,9 +71,23 @@ export async function repairFile(path: string, onProgress?: ProgressListener): P
   }
 }
 
+function encryptLeftovers(database: DatabaseSync, path: string, keyring: Keyring): readonly string[] {
+  if (readEncryption(database) !== 'encrypted') return []
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const actions = encryptPlaintextRows(database, keyring)
+    database.exec('COMMIT')
+    migrate(database, path, migrations, claimTask(path, keyring))
+    return actions
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw toMemoryError(error, path)
+  }
+}
+
 /** Leaves WAL mode, which needs exclusive access and fails if another connection is open. */
 function requireExclusiveAccess(path: string): void {
-  const database = connectWriter(path)
+  const database = connectWriter(path, 'checked')
   try {
     database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE')
   } catch (error) {

@@ -19,7 +19,7 @@ export type SalvageResult = { readonly copiedRows: number; readonly unreadableRa
 
 /** Copies every readable row of a damaged file into an empty one. */
 export function salvage(from: string, to: string): SalvageResult {
-  const [source, target] = [new DatabaseSync(from), connectWriter(to)]
+  const [source, target] = [new DatabaseSync(from), connectWriter(to, 'checked')]
   let [copied, unreadable] = [0, 0]
   try {
     target.exec('PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE')
@@ -36,6 +36,7 @@ export function salvage(from: string, to: string): SalvageResult {
     }
     target.exec('DELETE FROM operation WHERE session NOT IN (SELECT id FROM session)')
     target.exec('DELETE FROM record WHERE session NOT IN (SELECT id FROM session)')
+    copyMarker(source, target)
     target.exec(
       "UPDATE meta SET value = (SELECT coalesce(max(stamp), 0) + 1 FROM session) WHERE name = 'stamp'; COMMIT",
     )
@@ -44,6 +45,14 @@ export function salvage(from: string, to: string): SalvageResult {
     source.close()
     target.close()
   }
+}
+
+/** Keeps the encryption marker, which is also recognized by the keys of sessions if it is unreadable. */
+function copyMarker(source: DatabaseSync, target: DatabaseSync): void {
+  if (tryPrepare(source, 'SELECT 1 FROM master_key') !== undefined) copyReadableRows(source, target, 'master_key')
+  const hasKeys = target.prepare("SELECT 1 FROM derived WHERE id = '#key' AND kind = 'encrypted'").get() !== undefined
+  const hasProofs = target.prepare('SELECT 1 FROM master_key').get() !== undefined
+  if (hasKeys || hasProofs) target.exec("UPDATE meta SET value = 1 WHERE name = 'encrypted'")
 }
 
 /** SQL that creates placeholder sessions, in the scope `recovered`, for rows whose session row is lost. */

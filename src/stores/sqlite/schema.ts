@@ -133,11 +133,36 @@ export const migrations: readonly string[] = [
   ALTER TABLE message DROP COLUMN terms;
   DELETE FROM snapshot;
   `,
+  `
+  -- Random id of this store, whether its content is encrypted, and a proof of each key that wraps the keys of its sessions.
+  -- The id is in the same page as the stamp, which every transaction writes.
+  CREATE TABLE master_key (id TEXT PRIMARY KEY, proof TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO meta VALUES ('store', random() & 0x1fffffffffffff);
+  INSERT INTO meta SELECT 'encrypted', EXISTS (
+    SELECT 1 FROM session s WHERE EXISTS (SELECT 1 FROM derived d WHERE d.session = s.id AND d.id = '#key' AND d.kind = 'encrypted'));
+  `,
 ]
 
-/** Migrates a file to the newest schema in one transaction. Throws `bad-store` for a file of a newer release. */
-export function migrate(database: DatabaseSync, path: string, steps: readonly string[] = migrations): void {
-  if (readSchemaVersion(database) === steps.length) return
+/** First format with a store id and an encryption marker. */
+export const markedFormat = 6
+
+/** Further work of a migration; `isDue` tells whether it is needed on a file of the newest schema. */
+export type MigrationTask = {
+  readonly isDue: (database: DatabaseSync) => boolean
+  readonly run: (database: DatabaseSync) => void
+}
+
+/**
+ * Migrates a file to the newest schema, and runs the task, in one transaction. Throws `bad-store` for a file of a newer
+ * release.
+ */
+export function migrate(
+  database: DatabaseSync,
+  path: string,
+  steps: readonly string[] = migrations,
+  task?: MigrationTask,
+): void {
+  if (readSchemaVersion(database) === steps.length && task?.isDue(database) !== true) return
   database.exec('BEGIN IMMEDIATE')
   try {
     // Another process may have migrated the file while this one waited for the lock.
@@ -149,7 +174,9 @@ export function migrate(database: DatabaseSync, path: string, steps: readonly st
       )
     }
     for (const step of steps.slice(version)) database.exec(step)
-    database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${steps.length}`)
+    if (version < steps.length)
+      database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${steps.length}`)
+    task?.run(database)
     database.exec('COMMIT')
   } catch (error) {
     database.exec('ROLLBACK')

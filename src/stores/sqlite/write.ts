@@ -118,13 +118,15 @@ export class Writer {
     this.graph = new GraphEraser(database)
   }
 
-  /** Must be called after BEGIN: drops cached rows if another process has written. */
-  afterBegin(): void {
+  /** Must be called after BEGIN: drops cached rows if another process has written. Returns true if so. */
+  afterBegin(): boolean {
     const [version] = this.cells(this.sql.version.get()) as [number]
+    const hasOtherWrites = version !== this.version
     if (version !== this.version || this.sessions.size > maxCachedSessions) this.sessions.clear()
     if (version !== this.version) [this.stamp] = this.cells(this.sql.readStamp.get()) as [number]
     this.version = version
     this.stamp++
+    return hasOtherWrites
   }
 
   /** Must be called before COMMIT: writes the changed session rows. */

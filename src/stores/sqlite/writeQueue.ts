@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
-import { MemoryError } from '../../domain/error.ts'
+import { type ErrorCode, MemoryError } from '../../domain/error.ts'
 import type { WriteResult, WriteTask } from './batchWriter.ts'
+import type { GuardedFile } from './fileGuard.ts'
 
 /** JSON crosses threads faster than structured clones do; tasks with large binary data are sent as they are. */
 type EncodedTask = string | WriteTask
@@ -20,6 +21,10 @@ function encodeBatch(batch: readonly PendingTask[]): string | readonly EncodedTa
   return tasks.every((task) => typeof task === 'string') ? `[${tasks.join(',')}]` : tasks
 }
 
+/** A failed write has a cause, which does not cross threads; its text does. */
+const fromResult = ({ code, message }: { readonly code: ErrorCode; readonly message: string }): MemoryError =>
+  new MemoryError(code, message, code === 'not-durable' ? { cause: new Error(message) } : {})
+
 /** Batches sent to the worker at a time; more would only make batches smaller. */
 const maxInFlightBatches = 4
 /** Number of pending tasks that is sent at once instead of at the end of the microtask. */
@@ -32,7 +37,8 @@ const maxBatchTasks = 512
  * share one disk sync.
  */
 export class WriteQueue {
-  private readonly path: string
+  private readonly file: GuardedFile
+  private readonly onFailure: (error: MemoryError) => MemoryError
   private readonly pending: PendingTask[] = []
   private readonly inFlight: (readonly PendingTask[])[] = []
   private worker: Worker | undefined
@@ -40,14 +46,16 @@ export class WriteQueue {
   private onDrained: () => void = () => undefined
   private isFlushScheduled = false
 
-  constructor(path: string) {
-    this.path = path
+  /** `onFailure` sees every error before the caller does. */
+  constructor(file: GuardedFile, onFailure: (error: MemoryError) => MemoryError) {
+    this.file = file
+    this.onFailure = onFailure
   }
 
   /** Resolves when the task is on disk; rejects if it was refused or could not be written. */
   submit(task: WriteTask): Promise<WriteResult> {
     if (this.closing !== undefined)
-      return Promise.reject(new MemoryError('closed', `${this.path} is closed. Open it again.`))
+      return Promise.reject(new MemoryError('closed', `${this.file.path} is closed. Open it again.`))
     return new Promise((resolve, reject) => {
       // A task that cannot be serialized throws here, before it could fail a whole batch.
       const encoded = hasBinaryData(task) ? task : JSON.stringify(task)
@@ -100,7 +108,7 @@ export class WriteQueue {
     if (this.worker !== undefined) return this.worker
     const file = import.meta.url.endsWith('.ts') ? './writer.ts' : './writer.js'
     const worker = new Worker(new URL(file, import.meta.url), {
-      workerData: { path: this.path },
+      workerData: this.file,
       // Flags of the process, such as --eval, must not apply to the worker.
       execArgv: [],
       // Its objects are short-lived: a large young generation would only keep them longer.
@@ -118,7 +126,7 @@ export class WriteQueue {
     if (this.inFlight.length === 0) worker.unref()
     batch.forEach(({ resolve, reject }, index) => {
       const result = results[index] as WriteResult
-      if ('error' in result) reject(new MemoryError(result.error.code, result.error.message))
+      if ('error' in result) reject(this.onFailure(fromResult(result.error)))
       else resolve(result)
     })
     if (this.pending.length === 0 && this.inFlight.length === 0) this.onDrained()
@@ -131,7 +139,7 @@ export class WriteQueue {
     this.worker = undefined
     const error = new MemoryError(
       'not-durable',
-      `${this.path} could not be written to; the change may or may not be stored. Try again with the same operation id.`,
+      `${this.file.path} could not be written to; the change may or may not be stored. Try again with the same operation id.`,
       { cause },
     )
     for (const { reject } of [...this.inFlight.splice(0).flat(), ...this.pending.splice(0)]) reject(error)

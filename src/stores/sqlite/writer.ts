@@ -1,8 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { BatchWriter, type WriteTask } from './batchWriter.ts'
+import type { GuardedFile } from './fileGuard.ts'
 
 /** Worker thread that writes one database, so that waiting for the disk does not block the main thread. */
-const writer = new BatchWriter((workerData as { path: string }).path)
+const writer = new BatchWriter(workerData as GuardedFile)
 
 parentPort?.on('message', (message: readonly (WriteTask | string)[] | string) => {
   if (message === 'close') {

@@ -9,14 +9,15 @@ import { createTempPaths } from '../tempPaths.ts'
 import { annKey, contentsOf, factWithSpan, nextChange, testKeyring } from './fixtures.ts'
 
 const newPath = createTempPaths()
+const openEncrypted = (path: string, name: 'old' | 'new') =>
+  encryptedStore(sqliteStore(path, { keyring: testKeyring(name) }), testKeyring(name))
 
 describe('encryptedStore over SQLite', () => {
-  for (const { name, run } of storeConformance(() => encryptedStore(sqliteStore(newPath()), testKeyring('old'))))
-    it(name, run)
+  for (const { name, run } of storeConformance(() => openEncrypted(newPath(), 'old'))) it(name, run)
 
   verifies('H-09', 'writes no plain text or vector to any file', async () => {
     const path = newPath()
-    const store = await encryptedStore(sqliteStore(path), testKeyring('old'))
+    const store = await openEncrypted(path, 'old')
     const calls = [{ id: 'call-walrus', name: 'walrusTool', arguments: '{"find":"walrus"}' }]
     await store.commit(
       nextChange({
@@ -48,15 +49,16 @@ describe('encryptedStore over SQLite', () => {
 
   it('reopens with its key, and with the new key after rotation', async () => {
     const path = newPath()
-    const first = await encryptedStore(sqliteStore(path), testKeyring('old'))
+    const first = await openEncrypted(path, 'old')
     await first.commit(nextChange({ append: [newMessage('one')] }))
     await first.close()
-    const inner = sqliteStore(path)
-    await expect(encryptedStore(inner, testKeyring('new'))).rejects.toMatchObject({ code: 'bad-secret' })
+    expect(() => sqliteStore(path, { keyring: testKeyring('new') })).toThrow(`${path} is encrypted under key`)
+    const inner = sqliteStore(path, { keyring: testKeyring('new', 'old') })
     expect(await rotateKeys(inner, testKeyring('new', 'old'))).toEqual({ sessions: 1, rewrapped: 1 })
     await inner.close()
-    const reopened = await encryptedStore(sqliteStore(path), testKeyring('new'))
+    const reopened = await openEncrypted(path, 'new')
     expect(contentsOf(await reopened.readMessages(annKey, { limit: 9 }))).toEqual(['one'])
     await reopened.close()
+    expect(() => sqliteStore(path, { keyring: testKeyring('old') })).toThrow(`${path} is encrypted under key`)
   })
 })

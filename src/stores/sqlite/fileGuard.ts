@@ -1,0 +1,186 @@
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { MemoryError } from '../../domain/error.ts'
+
+/** Identity of an open store, read when its file was opened with the right keys. */
+export type StoreIdentity = { readonly store: number; readonly isEncrypted: boolean }
+
+/** The open file of a store, as plain data that can be sent to a worker thread. */
+export type GuardedFile = {
+  readonly path: string
+  readonly identity: StoreIdentity
+  readonly descriptor: number
+  /** Device and inode of the database, its log and the index of the log. */
+  readonly inodes: readonly string[]
+  /** Place of the page with the store id and the stamp. */
+  readonly metaOffset: number
+  readonly pageSize: number
+  /** Stamp of the newest checkpoint that was seen, shared by the threads of this process. */
+  readonly checkpointStamp: Float64Array
+}
+
+const maxCheckpointAttempts = 5
+const suffixes = ['', '-wal', '-shm'] as const
+
+export function readIdentity(database: DatabaseSync): StoreIdentity {
+  const rows = database.prepare("SELECT name, value FROM meta WHERE name IN ('store', 'encrypted')").all()
+  const values = new Map(rows.map(({ name, value }) => [name, Number(value)]))
+  return { store: values.get('store') ?? 0, isEncrypted: values.get('encrypted') === 1 }
+}
+
+/** Throws `file-changed` if a connection belongs to another store, or another process encrypted the store. */
+export function checkIdentity(database: DatabaseSync, path: string, { store, isEncrypted }: StoreIdentity): void {
+  const found = readIdentity(database)
+  if (found.store !== store) throw fileChangedError(path, 'was replaced by another store')
+  if (found.isEncrypted !== isEncrypted) throw fileChangedError(path, 'was encrypted by another process')
+}
+
+const fileChangedError = (path: string, problem: string): MemoryError =>
+  new MemoryError(
+    'file-changed',
+    `${path} ${problem} while it was open. Nothing is read or written until the original file is back; otherwise restart.`,
+  )
+
+/** Descriptors by device and inode. */
+const descriptors = new Map<string, { readonly descriptor: number; users: number }>()
+
+/**
+ * Opens a descriptor on a database. Closing any descriptor of a file releases all locks that this process holds on it,
+ * SQLite's too, so all users in this process share one, which is closed after the last of them closed its connections.
+ */
+function retainDescriptor(path: string): { readonly descriptor: number; readonly inode: string } {
+  const inode = inodeOf(path)
+  const known = inode === undefined ? undefined : descriptors.get(inode)
+  if (inode !== undefined && known !== undefined) {
+    known.users++
+    return { descriptor: known.descriptor, inode }
+  }
+  const descriptor = openSync(path, 'r')
+  const { dev, ino } = fstatSync(descriptor, { bigint: true })
+  descriptors.set(`${dev} ${ino}`, { descriptor, users: 1 })
+  return { descriptor, inode: `${dev} ${ino}` }
+}
+
+function inodeOf(path: string): string | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stats === undefined ? undefined : `${stats.dev} ${stats.ino}`
+}
+
+/**
+ * Guards the file of an open connection, which must have read from it. Call `releaseFile` after all connections are
+ * closed.
+ */
+export function guardFile(database: DatabaseSync, path: string, identity: StoreIdentity): GuardedFile {
+  const { descriptor, inode } = retainDescriptor(path)
+  const { rootpage } = database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'meta'").get() as {
+    rootpage: number
+  }
+  const { page_size: pageSize } = database.prepare('PRAGMA page_size').get() as { page_size: number }
+  const file: GuardedFile = {
+    path,
+    identity,
+    descriptor,
+    inodes: [inode, ...suffixes.slice(1).map((suffix) => inodeOf(path + suffix) ?? '')],
+    metaOffset: (rootpage - 1) * pageSize,
+    pageSize,
+    checkpointStamp: new Float64Array(new SharedArrayBuffer(8)),
+  }
+  // With other processes at work, a file that was created or migrated just now may still be in the log only.
+  for (let attempts = 0; attempts < maxCheckpointAttempts && new FileGuard(file).isOverwritten(); attempts++)
+    database.prepare('PRAGMA wal_checkpoint(FULL)').get()
+  return file
+}
+
+export function releaseFile({ inodes: [inode = ''] }: GuardedFile): void {
+  const known = descriptors.get(inode)
+  if (known === undefined || --known.users > 0) return
+  descriptors.delete(inode)
+  closeSync(known.descriptor)
+}
+
+/** True if the database was deleted, moved or replaced, or its log was, so that only open connections can read it. */
+export const hasLostName = ({ path, inodes }: GuardedFile): boolean =>
+  suffixes.some((suffix, index) => inodeOf(path + suffix) !== inodes[index])
+
+/** Notices that the file of a store was deleted, replaced or overwritten while connections to it are open. */
+export class FileGuard {
+  private readonly file: GuardedFile
+  /** Size and time of the last change of the database that was checked. */
+  private checkedState = ''
+
+  constructor(file: GuardedFile) {
+    this.file = file
+  }
+
+  /** Throws `file-changed` unless the path still names the open file, with the content that SQLite left in it. */
+  check(): void {
+    const { path, inodes } = this.file
+    for (const [index, suffix] of suffixes.entries()) {
+      const stats = statSync(path + suffix, { bigint: true, throwIfNoEntry: false })
+      if (stats === undefined) throw fileChangedError(path + suffix, 'was deleted or moved')
+      if (`${stats.dev} ${stats.ino}` !== inodes[index]) throw fileChangedError(path + suffix, 'was replaced')
+      if (index === 0) this.checkContent(`${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`)
+    }
+  }
+
+  /** True if the file was written to by something else than a checkpoint, and what SQLite would write now damages it. */
+  isOverwritten(): boolean {
+    const { identity, checkpointStamp } = this.file
+    const found = this.readContent()
+    return found?.store !== identity.store || found.stamp < (checkpointStamp[0] ?? 0)
+  }
+
+  /** Only checkpoints write to the database in WAL mode; they change neither the id of the store nor lower its stamp. */
+  private checkContent(state: string): void {
+    if (state === this.checkedState) return
+    // A page that is being written by a checkpoint is read again.
+    if (this.isOverwritten() && this.isOverwritten()) throw fileChangedError(this.file.path, 'was overwritten')
+    this.checkedState = state
+    const { checkpointStamp } = this.file
+    checkpointStamp[0] = Math.max(checkpointStamp[0] ?? 0, this.readContent()?.stamp ?? 0)
+  }
+
+  private readContent(): { readonly store: number; readonly stamp: number } | undefined {
+    const { descriptor, metaOffset, pageSize } = this.file
+    const header = Buffer.alloc(16)
+    const page = Buffer.alloc(pageSize)
+    readSync(descriptor, header, 0, header.length, 0)
+    if (header.toString('latin1') !== 'SQLite format 3\0') return undefined
+    if (readSync(descriptor, page, 0, pageSize, metaOffset) < pageSize) return undefined
+    const values = parseMetaPage(page)
+    const [store, stamp] = [values.get('store'), values.get('stamp')]
+    return store === undefined || stamp === undefined ? undefined : { store, stamp }
+  }
+}
+
+const indexLeafPage = 0x0a
+
+/**
+ * Parses the only page of the table `meta`, rows of a short name and an integer, as SQLite's file format defines it.
+ * Returns nothing for any other page.
+ */
+export function parseMetaPage(page: Buffer): ReadonlyMap<string, number> {
+  const values = new Map<string, number>()
+  if (page[0] !== indexLeafPage) return values
+  try {
+    for (let cell = 0; cell < page.readUInt16BE(3); cell++) {
+      // All lengths are below 128, so each is one byte.
+      const record = page.readUInt16BE(8 + 2 * cell) + 1
+      const [headerBytes = 0, nameType = 0, valueType = 0] = page.subarray(record, record + 3)
+      const nameStart = record + headerBytes
+      const nameEnd = nameStart + (nameType - 13) / 2
+      values.set(page.toString('utf8', nameStart, nameEnd), readInteger(page, nameEnd, valueType))
+    }
+  } catch {
+    return new Map()
+  }
+  return values
+}
+
+const integerBytes: Readonly<Record<number, number>> = { 1: 1, 2: 2, 3: 3, 4: 4, 5: 6 }
+
+function readInteger(page: Buffer, start: number, type: number): number {
+  if (type === 8 || type === 9) return type - 8
+  if (type === 6) return Number(page.readBigInt64BE(start))
+  return page.readIntBE(start, integerBytes[type] ?? 0)
+}

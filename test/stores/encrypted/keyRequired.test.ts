@@ -1,0 +1,236 @@
+import { hash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it } from 'vitest'
+import { openGraph } from '../../../src/graph/graph.ts'
+import { openMemory } from '../../../src/index.ts'
+import { newMessage } from '../../../src/stores/conformance/fixtures.ts'
+import { encryptedStore } from '../../../src/stores/encrypted.ts'
+import { openStore } from '../../../src/stores/open.ts'
+import { examineFile, repairFile } from '../../../src/stores/sqlite/repair.ts'
+import { Writer } from '../../../src/stores/sqlite/write.ts'
+import { sqliteStore } from '../../../src/stores/sqlite.ts'
+import { createCliHarness } from '../../cli/cliHarness.ts'
+import { readAll } from '../../portable/byteStreams.ts'
+import { verifies } from '../../requirements/verifies.ts'
+import { createTempPaths } from '../tempPaths.ts'
+import { annKey, contentsOf, factWithSpan, hex, nextChange, testKeyring } from './fixtures.ts'
+
+const newPath = createTempPaths()
+
+function writeKey(name: keyof typeof hex): string {
+  const path = newPath('.key')
+  writeFileSync(path, hex[name], { mode: 0o600 })
+  return `file:${path}`
+}
+
+async function createEncrypted(): Promise<{ readonly path: string; readonly storeKey: string }> {
+  const [path, storeKey] = [newPath(), writeKey('old')]
+  await using memory = await openMemory({ store: `sqlite:${path}`, storeKey })
+  await memory.append('acme:ann', [{ role: 'user', content: 'My walrus is called Miso.' }])
+  return { path, storeKey }
+}
+
+/** Bytes of the database, and the files beside it. */
+const stateOf = (path: string): readonly unknown[] => [
+  hash('sha256', readFileSync(path)),
+  ...['-wal', '-shm', '-journal'].map((suffix) => existsSync(path + suffix)),
+]
+
+/** Turns a file into one of the format before the marker. */
+function removeMarker(path: string): void {
+  const database = new DatabaseSync(path)
+  database.exec(
+    "DROP TABLE master_key; DELETE FROM meta WHERE name IN ('store', 'encrypted'); PRAGMA user_version = 5; PRAGMA wal_checkpoint(TRUNCATE)",
+  )
+  database.close()
+}
+
+/** Writes without encryption, as a process without the key could before the marker existed. */
+function writePlaintext(path: string): void {
+  const database = new DatabaseSync(path)
+  const writer = new Writer(database)
+  database.exec('BEGIN')
+  writer.afterBegin()
+  writer.commit(nextChange({ append: [newMessage('plain walrus', { name: 'Ann' })], put: [factWithSpan('f1', 'x')] }))
+  writer.commit(nextChange({ key: { ...annKey, id: 'new' }, append: [newMessage('plain seal')] }))
+  writer.beforeCommit()
+  database.exec('COMMIT')
+  database.close()
+}
+
+const openers: Readonly<Record<string, (path: string, storeKey?: string) => unknown>> = {
+  sqliteStore: (path, key) => sqliteStore(path, key === undefined ? {} : { keyring: testKeyring('new') }),
+  openStore: (path, key) => openStore(`sqlite:${path}`, key),
+  openMemory: (path, key) => openMemory({ store: `sqlite:${path}`, ...(key !== undefined && { storeKey: key }) }),
+  openGraph: (path, key) => openGraph(`sqlite:${path}`, key === undefined ? {} : { storeKey: key }),
+  examineFile: (path, key) => examineFile(path, { keyring: key === undefined ? undefined : testKeyring('new') }),
+  repairFile: (path, key) => repairFile(path, { keyring: key === undefined ? undefined : testKeyring('new') }),
+}
+
+async function codeOf(run: () => unknown): Promise<unknown> {
+  try {
+    await run()
+    return 'opened'
+  } catch (error) {
+    expect(String(error)).not.toMatch(new RegExp(Object.values(hex).join('|'), 'i'))
+    return (error as { code?: unknown }).code
+  }
+}
+
+describe('an encrypted file', () => {
+  verifies(
+    'R-01',
+    'without its key or with another one › is refused by every opener, byte for byte unchanged',
+    async () => {
+      const wrongKey = writeKey('new')
+      for (const makeOld of [false, true]) {
+        const { path } = await createEncrypted()
+        if (makeOld) removeMarker(path)
+        const before = stateOf(path)
+        for (const [name, open] of Object.entries(openers))
+          for (const key of [undefined, wrongKey])
+            expect([name, await codeOf(() => open(path, key)), stateOf(path)]).toEqual([name, 'bad-secret', before])
+      }
+    },
+  )
+
+  verifies('R-01', 'with content only in the log › is refused and leaves database and log as they are', async () => {
+    const { path, storeKey } = await createEncrypted()
+    await using memory = await openMemory({ store: `sqlite:${path}`, storeKey })
+    await memory.append('acme:ann', [{ role: 'user', content: 'Second.' }])
+    const copy = newPath()
+    for (const suffix of ['', '-wal']) writeFileSync(copy + suffix, readFileSync(path + suffix))
+    const before = [readFileSync(copy), readFileSync(`${copy}-wal`)]
+    for (const open of Object.values(openers)) expect(await codeOf(() => open(copy))).toBe('bad-secret')
+    expect([readFileSync(copy), readFileSync(`${copy}-wal`)]).toEqual(before)
+  })
+
+  verifies('R-01', 'opened by every command without its key › is refused, unchanged, with the remedy', async () => {
+    const { path, storeKey } = await createEncrypted()
+    const cli = createCliHarness('key', [], { THREADKEEP_STORE: `sqlite:${path}` })
+    const bundle = newPath('.jsonl')
+    await using memory = await openMemory()
+    await memory.append('acme:eve', [{ role: 'user', content: 'Hello.' }])
+    writeFileSync(bundle, await readAll(memory.export()))
+    const transcript = newPath('.txt')
+    writeFileSync(transcript, 'User: Hello.\nAssistant: Hi.')
+    const before = stateOf(path)
+    const commands: readonly (readonly string[])[] = [
+      ['serve', '--port', '0'],
+      ['chat', 'acme:ann'],
+      ['mcp'],
+      ['save', transcript],
+      ['restore', 'acme:ann'],
+      ['sessions', 'list'],
+      ['sessions', 'show', 'acme:ann'],
+      ['search', 'acme', 'walrus'],
+      ['facts', 'acme:ann'],
+      ['summaries', 'acme:ann'],
+      ['replay', 'acme:ann', '--profile', 'thread'],
+      ['remember', 'acme', 'pet', 'walrus'],
+      ['knowledge', 'list', 'acme'],
+      ['forget', 'acme:ann', '--yes'],
+      ['export'],
+      ['export', '--format', 'server-memory', '--scope', 'acme'],
+      ['import', bundle],
+      ['doctor'],
+      ['doctor', '--repair'],
+      ['doctor', '--backup', newPath()],
+      ['doctor', '--rotate-key', '--store-key', writeKey('new')],
+      ['sessions', 'list', '--store-key', writeKey('new')],
+    ]
+    const outcomes: unknown[] = []
+    for (const command of commands) {
+      const { code, stdout, stderr } = await cli.run(command)
+      const isRefused = stderr.includes(`${path} is encrypted`) || stderr
+      outcomes.push([command.join(' '), code, stdout, isRefused, stateOf(path)])
+    }
+    expect(outcomes).toEqual(commands.map((command) => [command.join(' '), 1, '', true, before]))
+    expect(await cli.output('search', 'acme', 'walrus', '--store-key', storeKey)).toContain('Miso')
+  })
+
+  it('with its key › opens, also a file of the earlier format, and again with a new key in front', async () => {
+    const { path, storeKey } = await createEncrypted()
+    removeMarker(path)
+    for (const key of [storeKey, storeKey]) {
+      await using memory = await openMemory({ store: `sqlite:${path}`, storeKey: key })
+      expect(contentsOf(await memory.transcript('acme:ann'))).toEqual(['My walrus is called Miso.'])
+    }
+    const keyring = testKeyring('new', 'old')
+    const store = await encryptedStore(sqliteStore(path, { keyring }), keyring)
+    expect(contentsOf(await store.readMessages(annKey, { limit: 9 }))).toEqual(['My walrus is called Miso.'])
+    await store.close()
+  })
+
+  it('accepts no content that is not encrypted', async () => {
+    const store = sqliteStore(newPath(), { keyring: testKeyring('old') })
+    const changes = [
+      { append: [newMessage('plain')] },
+      { append: [newMessage(' ', { name: 'Ann' })] },
+      { append: [newMessage('A'.repeat(40), { toolCallId: 'c1' })] },
+      { put: [factWithSpan('f1', 'x')] },
+    ]
+    for (const change of changes)
+      await expect(store.commit(nextChange(change))).rejects.toMatchObject({ code: 'bad-option' })
+    await expect(store.appendRecord(annKey, { id: 'r', at: 1, body: '{}' }, 9)).rejects.toMatchObject({
+      code: 'bad-option',
+    })
+    await expect(store.storeVectors('m', [])).rejects.toMatchObject({ code: 'bad-option' })
+    expect(await store.list({ limit: 9 })).toEqual([])
+    await store.close()
+  })
+
+  it('of the earlier format with content written without the key › is named by doctor and encrypted by a repair', async () => {
+    const { path, storeKey } = await createEncrypted()
+    removeMarker(path)
+    writePlaintext(path)
+    const before = stateOf(path)
+    await expect(openMemory({ store: `sqlite:${path}`, storeKey })).rejects.toMatchObject({
+      code: 'bad-store',
+      message: expect.stringContaining('Run threadkeep doctor'),
+    })
+    expect(stateOf(path)[0]).toEqual(before[0])
+    const keyring = testKeyring('old')
+    const { faults } = await examineFile(path, { keyring })
+    expect(faults.map(({ kind, key, id }) => [kind, key, id])).toEqual([
+      ['plaintext', 'acme:new', undefined],
+      ['plaintext', 'acme:ann', 'm2'],
+      ['plaintext', 'acme:new', 'm1'],
+      ['plaintext', 'acme:ann', 'f1'],
+    ])
+    expect((await repairFile(path, { keyring })).after.faults).toEqual([])
+    await using memory = await openMemory({ store: `sqlite:${path}`, storeKey })
+    expect(contentsOf(await memory.transcript('acme:ann'))).toEqual(['My walrus is called Miso.', 'plain walrus'])
+    expect(contentsOf(await memory.transcript('acme:new'))).toEqual(['plain seal'])
+    await memory.append('acme:new', [{ role: 'user', content: 'Goes on.' }])
+    expect(readFileSync(path).toString('latin1')).not.toMatch(/plain (walrus|seal)/)
+  })
+
+  it('replaces an unused plain file, which a process without the key then cannot write to', async () => {
+    const path = newPath()
+    const plain = sqliteStore(path)
+    const keyring = testKeyring('old')
+    const store = await encryptedStore(sqliteStore(path, { keyring }), keyring)
+    await expect(plain.commit(nextChange({ append: [newMessage('plain')] }))).rejects.toMatchObject({
+      code: 'file-changed',
+    })
+    await Promise.all([plain.close(), store.close()])
+    expect(readFileSync(path).toString('latin1')).not.toContain('plain')
+  })
+})
+
+describe('a plain file', () => {
+  verifies('R-01', 'opened with a key › is refused with the way to encrypt it', async () => {
+    const path = newPath()
+    const store = sqliteStore(path)
+    await store.commit(nextChange({ append: [newMessage('one')] }))
+    await store.close()
+    const before = stateOf(path)
+    await expect(openMemory({ store: `sqlite:${path}`, storeKey: writeKey('old') })).rejects.toMatchObject({
+      code: 'bad-store',
+      message: `${path} was written without encryption. Open it without a key and export it, then import it into a new store with a key.`,
+    })
+    expect(stateOf(path)).toEqual(before)
+  })
+})
