@@ -65,8 +65,8 @@ export type MemoryLimit = {
   readonly memoryUsage: { readonly usedBytes: number; readonly maxBytes?: number }
 }
 
-/** Counts the sessions of a scope in constant time, including expired ones that are not erased yet. */
-export type SessionCounter = { countSessions(scope: Scope): number }
+/** Counts the sessions of a scope, or of all scopes, in constant time, including expired ones that are not erased yet. */
+export type SessionCounter = { countSessions(scope?: Scope): number }
 
 /** Optional abilities, declared by the store that has them. A store that wraps another one forwards them. */
 export type StoreCapabilities = {
@@ -171,7 +171,7 @@ export interface WordTable {
   /** Adds the vector of a stem, times `factor`, to the vector of a text. */
   addTo(sum: Float32Array, row: number, factor?: number): void
   /** Stems with a related meaning and their cosines, without the stem itself. */
-  relatedStems(stem: string): readonly { readonly stem: string; readonly similarity: number }[]
+  relatedStems(stem: string): Iterable<{ readonly stem: string; readonly similarity: number }>
   /** Creates an empty list of vectors of this length. */
   createVectors(): VectorList
 }
