@@ -45,7 +45,7 @@ async function startSoakServer(folder: string, upstream: string): Promise<{ chil
     ],
     templates: { ram: { profile: 'support' } },
     retries: { attempts: 2, baseDelay: 10, maxDelay: 50 },
-    limits: { ramBytes: 64_000_000 },
+    limits: { ramBytes: 16_000_000 },
     log: { level: 'silent' },
     mcp: {},
   }

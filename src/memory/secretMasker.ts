@@ -10,9 +10,11 @@ import type { Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
 import { mapJsonStrings } from '../text/json.ts'
 import { findMasks, findSecrets, formatMask, maskSecrets, unmaskSecrets } from '../text/secrets.ts'
+import { SecretValues } from './secretValues.ts'
 
 /** Sessions whose secret values are kept in RAM; the prompts of others show placeholders. */
 const maxSessions = 10_000
+const maxValueBytes = 16_000_000
 /** Field names around a value that are tried as its label. */
 const maxLabels = 8
 /** Longer strings of a payload are texts, which field names around them do not turn into secrets. */
@@ -30,7 +32,7 @@ export class SecretMasker {
   private readonly policy: Profile['secrets']
   private readonly tokenizer: Tokenizer
   /** Secret values by placeholder, by session. */
-  private readonly values = new LruCache<string, Map<string, string>>({ maxEntries: maxSessions })
+  private readonly values = new LruCache<string, SecretValues>({ maxEntries: maxSessions, maxTotalSize: maxValueBytes })
   /** Placeholder numbers are digests under a key that never leaves this process, so they reveal nothing. */
   private readonly digestKey: Promise<CryptoKey>
 
@@ -175,7 +177,9 @@ export class SecretMasker {
   move(from: Key, to: Key): void {
     const values = this.values.get(formatKey(from))
     if (values === undefined) return
-    this.values.set(formatKey(to), new Map([...(this.values.get(formatKey(to)) ?? []), ...values]))
+    const target = getOrCompute(this.values, formatKey(to), () => new SecretValues())
+    for (const [mark, value] of values) target.set(mark, value)
+    this.values.set(formatKey(to), target, target.bytes)
     this.values.delete(formatKey(from))
   }
 
@@ -230,10 +234,11 @@ export class SecretMasker {
       await this.digestKey,
       new TextEncoder().encode(`${key.scope}\n${secret}`),
     )
-    const values = getOrCompute(this.values, name, () => new Map<string, string>())
+    const values = getOrCompute(this.values, name, () => new SecretValues())
     let number = new DataView(digest).getUint32(0) % placeholderNumbers
     while ((values.get(formatMask(number)) ?? secret) !== secret) number++
     values.set(formatMask(number), secret)
+    this.values.set(name, values, values.bytes)
     return formatMask(number)
   }
 }
