@@ -21,7 +21,7 @@ const budgets = [1_000, 2_000, 4_000]
 const historyChars = 256_000
 const maxMessageChars = 30_000
 /** Keeps the analyses of all transcripts, so that tuning does not repeat them. */
-const analyzer = new LineAnalyzer(exact, { maxCachedChars: 50_000_000 })
+const analyzer = new LineAnalyzer(exact, { maxCachedBytes: 500_000_000 })
 /** Factors tried for each weight. */
 const factors = [0.5, 2]
 

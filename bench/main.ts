@@ -9,6 +9,7 @@ const modules: Readonly<Record<string, string>> = {
   summaries: './summaryQuality.ts',
   redundancy: './redundancyScaling.ts',
   secrets: './secretDetection.ts',
+  soak: './soak.ts',
   proxy: './proxyOverhead.ts',
   fit: './fit.ts',
   handoff: './handoffRecall.ts',

@@ -16,7 +16,7 @@ import type { SessionMetadataUpdate } from './lifecycle/metadata.ts'
 import { sweepSessions } from './lifecycle/sweep.ts'
 import { type AppendDeps, type AppendOptions, type AppendResult, appendToSession } from './memory/append.ts'
 import { type AdditionOptions, ContextBuilder, type ContextOptions } from './memory/contextBuilder.ts'
-import type { EmbeddingProgress, EmbeddingQueue } from './memory/embedding.ts'
+import { type EmbeddingProgress, type EmbeddingQueue, sumProgress } from './memory/embedding.ts'
 import { ForgetOperation, type ForgetResult, type ForgetTarget, type Rederive } from './memory/forget.ts'
 import { type KnowledgeInput, remember } from './memory/knowledge.ts'
 import type { MemoryDeps } from './memory/memoryDeps.ts'
@@ -36,6 +36,8 @@ export type TranscriptOptions = {
 
 /** Internal access for the other parts of this package (server, MCP, handoff, CLI). The package does not export it. */
 export type MemoryInternals = MemoryDeps & {
+  /** Queues of the stores of sessions and scopes; none without an embedder. */
+  readonly embeddings: readonly EmbeddingQueue[]
   /** Appends like `append`, returns the epoch too, and skips reading the session when `head` was read just now. */
   append(key: Key, messages: readonly MessageInput[], options: AppendOptions, head?: SessionHead): Promise<AppendResult>
   /** Appends without lifecycle limits, upkeep or vectors, for branches. */
@@ -77,8 +79,10 @@ export class Memory implements AsyncDisposable {
   constructor(deps: MemoryDeps) {
     this.profile = deps.profile
     this.tokenizer = deps.tokenizer
+    this.#embeddings = createEmbeddingQueues(deps)
     this.#internals = {
       ...deps,
+      embeddings: this.#embeddings,
       append: (key, messages, options, head) =>
         appendToSession(this.#appendDeps, this.#parseKey(key), messages, options, head),
       appendRaw: (key, messages) => appendToSession(deps, key, messages, {}),
@@ -87,11 +91,6 @@ export class Memory implements AsyncDisposable {
       recall: (key, question, budget) => this.#contexts.recall(key, question, budget),
     }
     const renderer = new Renderer(deps.tokenizer)
-    const { embedder, createEmbeddingQueue, clock, sleep } = deps
-    this.#embeddings =
-      embedder === undefined || createEmbeddingQueue === undefined
-        ? []
-        : this.#stores().map((store) => createEmbeddingQueue(store, embedder, { clock, sleep }))
     const [embedding] = this.#embeddings
     const embedQuery = embedding && ((text: string, traced: boolean) => embedding.embedQuery(text, traced))
     this.#lifecycle = deps.createLifecycle?.(deps)
@@ -215,9 +214,7 @@ export class Memory implements AsyncDisposable {
   /** Progress of embedding; undefined without an embedder. With `settled`, waits until nothing is left to embed. */
   async embeddingProgress(options: { readonly settled?: boolean } = {}): Promise<EmbeddingProgress | undefined> {
     if (options.settled) await Promise.all(this.#embeddings.map((embedding) => embedding.drain()))
-    const [first, second] = await Promise.all(this.#embeddings.map((embedding) => embedding.progress()))
-    // At most two: of the sessions and of the scopes.
-    return first && second ? { ...first, done: first.done + second.done, total: first.total + second.total } : first
+    return sumProgress(await Promise.all(this.#embeddings.map((embedding) => embedding.progress())))
   }
 
   /** Epoch of a session; it changes when the session is forgotten. Pass it to `append` to refuse late replies. */
@@ -366,7 +363,7 @@ export class Memory implements AsyncDisposable {
 
   /** The store of sessions, then the store of scopes if it is another one. */
   #stores(): readonly (Store & SearchIndex)[] {
-    return [...new Set([this.#internals.sessions, this.#internals.store])]
+    return listStores(this.#internals)
   }
 
   #parseKey(key: string | Key): Key {
@@ -381,4 +378,15 @@ export class Memory implements AsyncDisposable {
 
 function missing(param: string, message: string): never {
   throw new MemoryError('bad-option', message, { param })
+}
+
+/** The stores of sessions and scopes, which may be one. */
+const listStores = ({ sessions, store }: MemoryDeps): readonly (Store & SearchIndex)[] => [
+  ...new Set([sessions, store]),
+]
+
+function createEmbeddingQueues(deps: MemoryDeps): readonly EmbeddingQueue[] {
+  const { embedder, createEmbeddingQueue, clock, sleep } = deps
+  if (embedder === undefined || createEmbeddingQueue === undefined) return []
+  return listStores(deps).map((store) => createEmbeddingQueue(store, embedder, { clock, sleep }))
 }

@@ -65,8 +65,8 @@ export type MemoryLimit = {
   readonly memoryUsage: { readonly usedBytes: number; readonly maxBytes?: number }
 }
 
-/** Counts the sessions of a scope in constant time, including expired ones that are not erased yet. */
-export type SessionCounter = { countSessions(scope: Scope): number }
+/** Counts the sessions of a scope, or of all scopes, in constant time, including expired ones that are not erased yet. */
+export type SessionCounter = { countSessions(scope?: Scope): number }
 
 /**
  * The file of a store; the graph of its sessions is stored in it too. An encrypted store hands out a copy of its keys,
@@ -182,7 +182,7 @@ export interface WordTable {
   /** Adds the vector of a stem, times `factor`, to the vector of a text. */
   addTo(sum: Float32Array, row: number, factor?: number): void
   /** Stems with a related meaning and their cosines, without the stem itself. */
-  relatedStems(stem: string): readonly { readonly stem: string; readonly similarity: number }[]
+  relatedStems(stem: string): Iterable<{ readonly stem: string; readonly similarity: number }>
   /** Creates an empty list of vectors of this length. */
   createVectors(): VectorList
 }

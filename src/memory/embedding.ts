@@ -6,13 +6,15 @@ import type { Clock, Embedder, SearchIndex, UnembeddedPage, Vector } from '../do
 import { backoffDelay } from '../domain/retry.ts'
 import { cacheOf, type EmbeddingCache } from './embeddingCache.ts'
 
+/** Entries with a vector, and entries that should have one. */
+export type EmbeddingCounts = { readonly done: number; readonly total: number }
+
 /** Progress of embedding. `fault` is the latest failure, until a later attempt succeeds. */
-export type EmbeddingProgress = {
-  readonly model: string
-  readonly done: number
-  readonly total: number
-  readonly fault?: string
-}
+export type EmbeddingProgress = EmbeddingCounts & { readonly model: string; readonly fault?: string }
+
+/** Sums the progress of the sessions' store and the scopes' store, which use one embedder; undefined without one. */
+export const sumProgress = ([first, second]: readonly EmbeddingProgress[]): EmbeddingProgress | undefined =>
+  first && second ? { ...first, done: first.done + second.done, total: first.total + second.total } : first
 
 /** Vector of a question; without one, `degraded` says why, unless the question is blank. */
 export type QueryEmbedding = { readonly vector?: Vector; readonly degraded?: readonly Degradation[] }
@@ -144,7 +146,16 @@ export class EmbeddingQueue {
   }
 
   async progress(): Promise<EmbeddingProgress> {
-    const { done, total } = await this.index.countVectors(this.embedder.name)
+    return this.describe(await this.count())
+  }
+
+  /** Counts the entries that have a vector and those that should. Takes as long as the store is large. */
+  count(): Promise<EmbeddingCounts> {
+    return this.index.countVectors(this.embedder.name)
+  }
+
+  /** Describes the progress by counts and the latest faults. */
+  describe({ done, total }: EmbeddingCounts): EmbeddingProgress {
     const fault = (done < total ? (this.entryFault ?? this.refusalFault) : undefined) ?? this.queryFault
     return { model: this.embedder.name, done, total, ...(fault !== undefined && { fault }) }
   }

@@ -13,11 +13,11 @@ import { mapJsonStrings } from '../text/json.ts'
 import { findMasks, findSecrets, formatMask, unmaskSecrets } from '../text/secrets.ts'
 import { type MaskableMessage, mapMessageTexts, replaceInMessage, scanMessages } from './maskableMessage.ts'
 import { type Replace, SecretScan } from './secretScan.ts'
+import { SecretValues } from './secretValues.ts'
 
 /** Sessions whose secret values are kept in RAM; the prompts of others show placeholders. */
 const maxSessions = 10_000
-/** Values kept per session; the prompts of the session show placeholders for older ones. */
-const maxValues = 10_000
+const maxValueBytes = 16_000_000
 /** Placeholders carry numbers below the first limit, or below the second if that number is taken. */
 const placeholderNumbers = [1_000_000, 1_000_000_000_000] as const
 /** Secrets of one value with a placeholder of their own; all others share one that is never restored. */
@@ -38,7 +38,7 @@ export class SecretMasker {
   private readonly tokenizer: Tokenizer
   private readonly pause: Pause
   /** Secret values by placeholder, by session. */
-  private readonly values = new LruCache<string, Map<string, string>>({ maxEntries: maxSessions })
+  private readonly values = new LruCache<string, SecretValues>({ maxEntries: maxSessions, maxTotalSize: maxValueBytes })
   /** Placeholder numbers are digests under a key that never leaves this process, so they reveal nothing. */
   private readonly digestKey: Promise<CryptoKey>
 
@@ -191,7 +191,9 @@ export class SecretMasker {
   move(from: Key, to: Key): void {
     const values = this.values.get(formatKey(from))
     if (values === undefined) return
-    this.values.set(formatKey(to), new Map([...(this.values.get(formatKey(to)) ?? []), ...values]))
+    const target = getOrCompute(this.values, formatKey(to), () => new SecretValues())
+    for (const [mark, value] of values) target.set(mark, value)
+    this.values.set(formatKey(to), target, target.bytes)
     this.values.delete(formatKey(from))
   }
 
@@ -240,13 +242,14 @@ export class SecretMasker {
   }
 
   private assignPlaceholder(key: Key, secret: string, digest: ArrayBuffer): string {
-    const values = getOrCompute(this.values, formatKey(key), () => new Map<string, string>())
+    const name = formatKey(key)
+    const values = getOrCompute(this.values, name, () => new SecretValues())
     const view = new DataView(digest)
     const isFree = (mark: string): boolean => (values.get(mark) ?? secret) === secret
     const short = formatMask(view.getUint32(0) % placeholderNumbers[0])
     const mark = isFree(short) ? short : formatMask(Number(view.getBigUint64(8) % BigInt(placeholderNumbers[1])))
     values.set(mark, secret)
-    if (values.size > maxValues) values.delete(values.keys().next().value as string)
+    this.values.set(name, values, values.bytes)
     return mark
   }
 }

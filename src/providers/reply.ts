@@ -1,6 +1,7 @@
 import { createParser } from 'eventsource-parser'
 import { MemoryError } from '../domain/error.ts'
 import { parseJson } from '../text/json.ts'
+import { findJsonFault, replyLimits } from '../text/jsonStructure.ts'
 import { findReportedError, incompleteReplyError, invalidReplyError } from './errors.ts'
 import { type ModelResponse, readText } from './request.ts'
 
@@ -43,12 +44,15 @@ async function* readJsonReply({ url, body }: ModelResponse, format: ReplyFormat)
 
 async function* readEventStream({ url, body, drain }: ModelResponse, format: ReplyFormat): AsyncIterable<string> {
   let state: ReplyDelta['state'] = 'streaming'
+  let characters = 0
   try {
     for await (const { data } of readServerEvents(body)) {
       const event = data.trim()
       if (event === '' || state === 'closed') continue
       const delta =
         event === '[DONE]' ? doneEvent : format.parseEvent(parseSuccess(url, event, 'an event that is not JSON'), url)
+      characters += delta.text.length
+      if (characters > maxReplyBytes) throw invalidReplyError(url, `more than ${maxReplyBytes} characters`)
       if (delta.text !== '') yield delta.text
       if (delta.state !== 'streaming') state = delta.state
       if (state === 'closed') drain()
@@ -62,6 +66,8 @@ async function* readEventStream({ url, body, drain }: ModelResponse, format: Rep
 
 /** Parses JSON and throws when it is invalid or reports an error. */
 function parseSuccess(url: string, text: string, invalid: string): unknown {
+  if (findJsonFault(text, replyLimits) !== undefined)
+    throw invalidReplyError(url, 'JSON that is nested too deeply or has too many values')
   const json = parseJson(text)
   if (json === undefined) throw invalidReplyError(url, invalid)
   const error = findReportedError(url, json)

@@ -1,11 +1,14 @@
 import { MemoryError } from '../domain/error.ts'
 import { parseJson } from '../text/json.ts'
+import { findJsonFault, replyLimits } from '../text/jsonStructure.ts'
 import { findReportedError } from './errors.ts'
 import type { ModelOptions } from './openai.ts'
 import { type ModelResponse, readText } from './request.ts'
 
 /** Limit of the response per requested vector; far more than any model needs. */
 const maxBytesPerVector = 1_048_576
+
+const maxValuesPerVector = 65_536
 
 /** Throws `bad-option` unless a requested vector length is valid. */
 export function checkDimensions(dimensions: number | undefined): void {
@@ -20,6 +23,8 @@ export async function readVectorJson({ url, body }: ModelResponse, count: number
   const maxBytes = count * maxBytesPerVector
   const text = await readText(body, maxBytes)
   if (text === undefined) throw invalidVectorsError(url, `more than ${maxBytes} bytes`)
+  if (findJsonFault(text, { ...replyLimits, values: count * maxValuesPerVector }) !== undefined)
+    throw invalidVectorsError(url, 'JSON that is nested too deeply or has too many values')
   const json = parseJson(text)
   if (json === undefined) throw invalidVectorsError(url, 'something that is not JSON')
   const error = findReportedError(url, json)

@@ -1,5 +1,6 @@
 import type { Millis, Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/keyed.ts'
+import { copyText } from '../text/copyText.ts'
 import { splitWords, stem } from '../text/words.ts'
 import { Column, float64Array, uint16Array, uint32Array } from './column.ts'
 import type { IndexedPassage } from './passageTerms.ts'
@@ -43,6 +44,10 @@ export type Posting = { readonly rows: Column<Uint32Array>; readonly counts: Col
 
 const emptyPosting = (): Posting => ({ rows: new Column(uint32Array), counts: new Column(uint16Array) })
 
+/** Measured memory of an index: without content, and of its parts. */
+const indexBytes = 20_000
+const bytesPer = { term: 570, occurrence: 9, message: 100, passage: 80 } as const
+
 /** A longer pause between two messages of a session starts a new burst. */
 const maxBurstGapMs: Millis = 3_600_000
 
@@ -85,6 +90,7 @@ export class LexicalIndex {
   /** Stemmed first names of the speakers, with their numbers. */
   readonly names = new Map<string, number>([['', 0]])
   totalTerms = 0
+  private termCharacters = 0
   burstCount = 0
   /** Newest message plus one, by owner. */
   private readonly newestMessages: number[] = []
@@ -100,6 +106,18 @@ export class LexicalIndex {
 
   get sessions(): number {
     return this.newestMessages.length
+  }
+
+  /** Estimated memory. */
+  get bytes(): number {
+    return (
+      indexBytes +
+      this.postings.size * bytesPer.term +
+      this.termCharacters +
+      this.totalTerms * bytesPer.occurrence +
+      this.messageCount * bytesPer.message +
+      this.rowCount * bytesPer.passage
+    )
   }
 
   /** First passage after those of a message. */
@@ -169,6 +187,7 @@ export class LexicalIndex {
     let from = 0
     for (const [at, term] of terms.entries()) {
       const to = from + (sizes[at] as number)
+      this.termCharacters += term.length
       this.postings.set(term, {
         rows: Column.from(uint32Array, places.subarray(from, to)),
         counts: Column.from(uint16Array, counts.subarray(from, to)),
@@ -235,7 +254,12 @@ export class LexicalIndex {
   }
 
   private addTerm(term: string, row: number): void {
-    const posting = getOrCompute(this.postings, term, emptyPosting)
+    let posting = this.postings.get(term)
+    if (posting === undefined) {
+      posting = emptyPosting()
+      this.postings.set(copyText(term), posting)
+      this.termCharacters += term.length
+    }
     const last = posting.rows.length - 1
     if (last >= 0 && posting.rows.values[last] === row) {
       posting.counts.values[last] = Math.min(65_535, (posting.counts.values[last] as number) + 1)

@@ -50,6 +50,10 @@ export const noLimits: Omit<RankLimits, 'maxResults'> = {
 /** Messages ranked per returned one, so that duplicates and questions can give way. */
 const spareResults = 32
 
+/** Measured memory of a passage for the scores of a query, and of its vector besides the values. */
+const scoringBytes = 150
+const vectorBytes = 250
+
 /**
  * Ranks passages of messages for a query by a weighted sum of features (see rankingWeights.ts). Statistics cover the
  * added messages only. Messages of several sessions may be added in any order; neighbours are determined within a
@@ -77,6 +81,12 @@ export class Ranker {
   /** Number of messages. */
   get size(): number {
     return this.index.messageCount
+  }
+
+  /** Estimated memory. */
+  get bytes(): number {
+    const bytesPerPassage = scoringBytes + (this.table === undefined ? 0 : vectorBytes + 4 * this.table.dimensions)
+    return this.index.bytes + this.index.rowCount * bytesPerPassage
   }
 
   ownerAt(message: number): number {

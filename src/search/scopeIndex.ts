@@ -74,6 +74,10 @@ const minStrength = 0.5
 /** Weight of an embedder's similarity in the score, unless it names another one. */
 const defaultVectorWeight = 0.2
 
+/** Estimated memory of a session in an index, and of a derived entry besides its text. */
+const sessionBytes = 300
+const derivedEntryBytes = 500
+
 /** In-memory index of a session or scope: messages, derived entries, and vectors once a query needs them. */
 export class ScopeIndex {
   stamp = 0
@@ -94,6 +98,7 @@ export class ScopeIndex {
   /** Derived entries by row of `derivedRanker`. */
   private derivedEntries: KeyedEntry[] = []
   private removedDerived = 0
+  private derivedCharacters = 0
   private changed: KeyedEntry[] = []
   private readonly analysis: TextAnalysis
   private readonly languages: SessionLanguages
@@ -117,9 +122,11 @@ export class ScopeIndex {
     return this.languages.takeChange()
   }
 
-  /** Number of indexed texts and vectors. */
-  get size(): number {
-    return this.messageRanker.size + this.derivedRanker.size + (this.vectors?.size ?? 0)
+  /** Estimated memory. */
+  get bytes(): number {
+    const derived = this.derivedEntries.length * derivedEntryBytes + this.derivedCharacters
+    const rankers = this.messageRanker.bytes + this.derivedRanker.bytes
+    return rankers + derived + this.keys.length * sessionBytes + (this.vectors?.bytes ?? 0)
   }
 
   /** Number of indexed messages. */
@@ -282,6 +289,7 @@ export class ScopeIndex {
     this.derivedRanker = new Ranker(this.analysis.wordTable?.())
     this.derivedEntries = []
     this.removedDerived = 0
+    this.derivedCharacters = 0
     for (const [owner, entries] of this.derived.entries())
       for (const [id, { entry }] of entries ?? [])
         entries.set(id, { row: this.addDerived(this.keys[owner] as Key, entry), entry })
@@ -292,6 +300,7 @@ export class ScopeIndex {
     this.derivedEntries.push({ key, entry })
     const text = getEntryText(entry)
     this.addedCharacters += text.length
+    this.derivedCharacters += text.length
     return this.derivedRanker.add({
       owner: this.derivedRanker.size,
       sequence: 0,

@@ -25,6 +25,9 @@ const kinds: readonly Entry['kind'][] = [
   'about',
 ]
 
+/** Estimated memory of an entry besides its vector. */
+const entryBytes = 400
+
 /** Exact nearest-neighbour search over the vectors of one embedder. */
 export class VectorIndex {
   readonly model: string
@@ -42,8 +45,9 @@ export class VectorIndex {
     this.model = model
   }
 
-  get size(): number {
-    return this.entries.length
+  /** Estimated memory. */
+  get bytes(): number {
+    return this.entries.length * (entryBytes + 4 * (this.matrix?.dimensions ?? 0))
   }
 
   /** Adds a vector, replacing an earlier one of the same entry. Ignores a vector with other dimensions. */
@@ -75,7 +79,7 @@ export class VectorIndex {
     if (this.matrix === undefined || values.length !== this.matrix.dimensions) return []
     const scores = this.matrix.scores(values)
     const matches = this.createFilter(wantedKinds, limits)
-    const top = new TopK(Math.min(limits.maxResults, this.size))
+    const top = new TopK(Math.min(limits.maxResults, this.entries.length))
     for (let row = 0; row < scores.length; row++) {
       const score = scores[row] as number
       if (score >= top.threshold && matches(row)) top.push(row, score)

@@ -1,17 +1,19 @@
 import { MemoryError } from '../domain/error.ts'
-import { getOrCompute } from '../domain/keyed.ts'
 import { LruCache } from '../domain/lruCache.ts'
 import type { VectorList, WordTable } from '../domain/ports.ts'
 import { Matrix, scalarKernel } from './matrix.ts'
 import { minSimilarity } from './rankingWeights.ts'
 
-type RelatedStem = ReturnType<WordTable['relatedStems']>[number]
+/** Rows of related stems and their similarities: objects would take seven times as much memory. */
+type RelatedRows = { readonly rows: Uint32Array; readonly similarities: Float32Array }
 
 /** First bytes of a table file: `TKW1`. */
 const magic = 0x31574b54
 const headerBytes = 24
-/** Stems whose related stems are kept. */
-const maxCachedStems = 8_192
+/** Bytes of related stems that are kept. A rare stem has thousands of them, a frequent one a hundred. */
+const maxRelatedBytes = 16_000_000
+/** Estimated size of a cached stem besides its related ones. */
+const stemOverheadBytes = 400
 
 /**
  * A word table in memory. Its file holds the number of stems and dimensions, the stems in UTF-8, a weight per stem, and
@@ -25,7 +27,7 @@ export class PackedWordTable implements WordTable {
   private readonly vectors: Float32Array
   /** Vectors of length 1, for the search of related stems. */
   private readonly matrix: Matrix
-  private readonly related = new LruCache<string, readonly RelatedStem[]>({ maxEntries: maxCachedStems })
+  private readonly related = new LruCache<string, RelatedRows>({ maxTotalSize: maxRelatedBytes })
 
   /** @throws MemoryError `bad-option` if the bytes are not a word table. */
   constructor(bytes: Uint8Array) {
@@ -63,23 +65,37 @@ export class PackedWordTable implements WordTable {
       sum[at] = (sum[at] as number) + factor * (this.vectors[from + at] as number)
   }
 
-  relatedStems(stem: string): readonly RelatedStem[] {
-    return getOrCompute(this.related, stem, () => this.findRelated(stem))
+  /** Estimated bytes of the cached related stems. */
+  get cachedBytes(): number {
+    return this.related.totalSize
+  }
+
+  *relatedStems(stem: string): Generator<{ readonly stem: string; readonly similarity: number }> {
+    const row = this.rows.get(stem)
+    if (row === undefined) return
+    const { rows, similarities } = this.relatedRows(stem, row)
+    for (let at = 0; at < rows.length; at++)
+      yield { stem: this.stems[rows[at] as number] as string, similarity: similarities[at] as number }
   }
 
   createVectors(): VectorList {
     return new TopicVectors(this.dimensions)
   }
 
-  private findRelated(stem: string): readonly RelatedStem[] {
-    const row = this.rows.get(stem)
-    if (row === undefined) return []
+  private relatedRows(stem: string, row: number): RelatedRows {
+    const cached = this.related.get(stem)
+    if (cached !== undefined) return cached
     const from = row * this.dimensions
-    const found: RelatedStem[] = []
-    this.matrix.scores(this.vectors.subarray(from, from + this.dimensions)).forEach((similarity, other) => {
-      if (similarity > minSimilarity && other !== row) found.push({ stem: this.stems[other] as string, similarity })
+    const found: number[] = []
+    const scores = this.matrix.scores(this.vectors.subarray(from, from + this.dimensions))
+    scores.forEach((similarity, other) => {
+      if (similarity > minSimilarity && other !== row) found.push(other)
     })
-    return found
+    const rows = Uint32Array.from(found)
+    const similarities = Float32Array.from(found, (other) => scores[other] as number)
+    const related = { rows, similarities }
+    this.related.set(stem, related, stemOverheadBytes + rows.byteLength + similarities.byteLength)
+    return related
   }
 
   /** Each byte holds two values, the lower four bits first; a value is stored plus 8. */

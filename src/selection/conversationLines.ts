@@ -25,8 +25,10 @@ type TextAnalysis = {
 
 /** Only the end of a longer message is analysed. */
 const maxMessageChars = 200_000
-/** Characters of text whose analysis is kept: about four conversations of 64,000 tokens. */
-const defaultMaxCachedChars = 1_000_000
+/** Memory of the analyses that are kept: about four conversations of 64,000 tokens. */
+const defaultMaxCachedBytes = 16_000_000
+/** Measured memory of an analysis: per character of prose, and per line. */
+const bytesPer = { character: 5, line: 400 } as const
 
 /**
  * Splits messages into lines. Each message is analysed on its own and the analysis is cached by its text, so that a
@@ -36,9 +38,14 @@ export class LineAnalyzer {
   readonly tokenizer: Tokenizer
   readonly #cache: LruCache<string, TextAnalysis>
 
-  constructor(tokenizer: Tokenizer, { maxCachedChars = defaultMaxCachedChars }: { maxCachedChars?: number } = {}) {
+  constructor(tokenizer: Tokenizer, { maxCachedBytes = defaultMaxCachedBytes }: { maxCachedBytes?: number } = {}) {
     this.tokenizer = tokenizer
-    this.#cache = new LruCache({ maxTotalSize: maxCachedChars })
+    this.#cache = new LruCache({ maxTotalSize: maxCachedBytes })
+  }
+
+  /** Estimated memory of the cached analyses. */
+  get cachedBytes(): number {
+    return this.#cache.totalSize
   }
 
   /** Returns the lines of a conversation, given the texts of its messages. */
@@ -69,7 +76,7 @@ export class LineAnalyzer {
     if (cached !== undefined) return cached
     const lines = splitLines(text, this.tokenizer, Math.max(0, text.length - maxMessageChars))
     const analysis = { lines, dependencies: findDependencies(lines) }
-    this.#cache.set(text, analysis, text.length)
+    this.#cache.set(text, analysis, text.length * bytesPer.character + lines.length * bytesPer.line)
     return analysis
   }
 }

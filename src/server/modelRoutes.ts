@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { getArray, getString } from '../text/json.ts'
+import type { JsonLimits } from '../text/jsonStructure.ts'
 import { authenticate, resolveKey } from './auth/identity.ts'
 import { expectsAnthropicErrors, handleProbe } from './forward.ts'
 import { readJson } from './http/body.ts'
@@ -108,9 +109,12 @@ function checkKey({ params, request, credential }: RequestContext): void {
   resolveKey({ path: readPathKey(params), header: readHeader(request.headers, 'x-threadkeep-key'), credential })
 }
 
+/** Structure of a tool call, with room for a conversation of 10,000 messages. */
+const mcpLimits: JsonLimits = { depth: 64, values: 50_000, fields: 50_000 }
+
 async function handleMcp({ server, request, client, credential }: RequestContext): Promise<void> {
   if (server.mcp === undefined) throw notFound()
-  const body = await readJson(request, server.maxBytes.body)
+  const body = await readJson(request, server.maxBytes.body, { limits: mcpLimits })
   const endpoint = await server.mcp.endpoint()
   // A key may be revoked while a long response is running.
   const isStillAllowed = (): boolean => credential === undefined || isAuthenticated(server, request)

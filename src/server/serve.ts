@@ -6,7 +6,6 @@ import type { Millis } from '../domain/entry.ts'
 import { KeyedMutex } from '../domain/keyed.ts'
 import type { Clock } from '../domain/ports.ts'
 import type { RetryPolicy } from '../domain/retry.ts'
-import { isUserSession } from '../domain/session.ts'
 import { FileService } from '../files/files.ts'
 import { internalsOf, type Memory } from '../memory.ts'
 import type { Timeouts } from '../providers/deadline.ts'
@@ -15,15 +14,15 @@ import type { Credentials } from './auth/credentials.ts'
 import { RateLimiter, type RateLimits } from './auth/rateLimiter.ts'
 import { defaultRetries, defaults, defaultTimeouts } from './config/defaults.ts'
 import { parseHostPolicy } from './http/hostPolicy.ts'
-import { describeFault, toErrorResponse } from './http/httpError.ts'
+import { describeFault } from './http/httpError.ts'
 import { createMcpEndpoint, type OpenMcp } from './mcpEndpoint.ts'
 import { MemoryRegistry } from './memoryRegistry.ts'
 import { modelRoutes } from './modelRoutes.ts'
+import { HealthReader } from './observability/healthReader.ts'
 import { type Log, silentLog } from './observability/log.ts'
-import { type GaugeValues, Metrics } from './observability/metrics.ts'
+import { Metrics } from './observability/metrics.ts'
 import type { PriceTable } from './observability/prices.ts'
 import { publishedPrices } from './observability/publishedPrices.ts'
-import type { ServerHealth } from './observability/readiness.ts'
 import { noopTracing, type Tracing } from './observability/tracing.ts'
 import { UsageStats } from './observability/usageStats.ts'
 import { createHttpServer } from './requestHandler.ts'
@@ -159,6 +158,7 @@ function createServerContext(
   draining: { readonly now: boolean },
 ): ServerContext {
   const clock = options.clock ?? Date.now
+  const health = new HealthReader(memories, backend)
   const files = new FileService({
     ...internalsOf(memories.scopes),
     clock,
@@ -169,7 +169,7 @@ function createServerContext(
     backend,
     files,
     mcp: options.mcp && createMcpEndpoint(options.mcp),
-    readState: () => readState(memories, backend, draining.now),
+    readState: () => health.readState(draining.now),
     clock,
     indexFile: (scope, file) => files.addInBackground(scope, file),
     upkeepModels: options.upkeepModels,
@@ -193,45 +193,11 @@ function createServerContext(
     activity: new SessionActivity(),
     history: options.history,
     contextWindows: options.contextWindows ?? {},
-    metrics: new Metrics({ readGauges: () => readGauges(memories) }),
+    metrics: new Metrics({ readGauges: () => health.readGauges() }),
     usageStats: new UsageStats(),
     tracing: options.tracing ?? noopTracing,
     log: options.log ?? silentLog,
     onFault: options.onFault ?? (() => undefined),
-  }
-}
-
-/** Reports the store as healthy when it can be read; write failures are reported by the requests that write. */
-async function readState(memories: MemoryRegistry, backend: Backend, draining: boolean): Promise<ServerHealth> {
-  const upkeep = memories.all().flatMap((memory) => memory.health().degraded)
-  const base = { upstreams: backend.getHealth(), draining, upkeep }
-  try {
-    for (const memory of memories.all()) internalsOf(memory).store.capabilities.file?.check()
-    const { ramBytes, maxRamBytes: limit, pendingDeliveries } = await readGauges(memories)
-    const bytes = { used: ramBytes, ...(limit !== undefined && { limit }) }
-    return { ...base, store: 'ok', bytes, pendingDeliveries, embedding: await memories.sessions.embeddingProgress() }
-  } catch (error) {
-    // Anybody may ask for the health of the server: paths are in the log only.
-    const { code, message } = toErrorResponse(error).error
-    return { ...base, store: { fault: `${code}: ${message}` }, bytes: { used: 0 }, pendingDeliveries: 0 }
-  }
-}
-
-async function readGauges(memories: MemoryRegistry): Promise<GaugeValues> {
-  const all = memories.all()
-  const stores = new Set(all.flatMap((memory) => [internalsOf(memory).sessions, internalsOf(memory).store]))
-  const health = all.map((memory) => memory.health())
-  const bounded = [...stores].flatMap((store) => store.capabilities.memoryLimit?.memoryUsage ?? [])
-  const listed = await Promise.all([...stores].map((store) => store.list({ limit: Number.MAX_SAFE_INTEGER })))
-  return {
-    sessions: listed.flat().filter(isUserSession).length,
-    ramBytes: bounded.reduce((sum, { usedBytes }) => sum + usedBytes, 0),
-    maxRamBytes: bounded.find(({ maxBytes }) => maxBytes !== undefined)?.maxBytes,
-    pendingDeliveries: Math.max(0, ...all.map(({ lifecycle }) => lifecycle.failingDeliveries)),
-    upkeep: {
-      done: health.reduce((sum, { done }) => sum + done, 0),
-      degraded: health.reduce((sum, { degraded }) => sum + degraded.length, 0),
-    },
   }
 }
 

@@ -174,8 +174,13 @@ export class SqliteStore implements Store, SearchIndex {
     return this.read(() => this.vectors.unembedded(model, after, limit))
   }
 
-  countVectors(model: string): Promise<{ readonly done: number; readonly total: number }> {
-    return this.read(() => this.vectors.embedded(model))
+  async countVectors(model: string): Promise<{ readonly done: number; readonly total: number }> {
+    const count = this.vectors.count(model)
+    for (;;) {
+      const { done, value } = await this.read(() => count.next())
+      if (done) return value
+      await pause()
+    }
   }
 
   async storeVectors(model: string, vectors: readonly EntryVector[]): Promise<number> {
@@ -270,7 +275,7 @@ export class SqliteStore implements Store, SearchIndex {
         this.read(() => this.vectors.listVectors(where, model, after, limit)),
       loadSnapshot: async (where) => decodeSnapshot(await this.read(() => this.reader.snapshot(where))),
       saveSnapshot: (where, index) => this.saveSnapshot(where, index),
-      pause: () => new Promise((resolve) => setImmediate(resolve)),
+      pause,
       readVector: (key, id, model) => this.read(() => this.vectors.getVector(key, id, model)),
       createVectorIndex: (model) => new VectorIndex(model),
       analysis: textAnalysis,
@@ -347,3 +352,6 @@ function toMessages({ append }: SessionChange, { first, offset }: CommitResult):
     return message
   })
 }
+
+/** Lets other work run. */
+const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -3,6 +3,7 @@ import type { ParsedMessage } from '../domain/chat.ts'
 import { isBlank, type Role, type Tokens, utf8Length } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { TokenizerName } from '../domain/profile.ts'
+import { copyText } from '../text/copyText.ts'
 import { chatOverhead } from '../text/cost.ts'
 import { ascii35, chars4 } from '../text/estimators.ts'
 import { upperBound } from '../text/upperBound.ts'
@@ -390,7 +391,7 @@ class RecentCounts {
     const slot = this.#slotOf(text)
     if (this.#texts[slot] !== text) {
       this.#tokens[slot] = count()
-      this.#texts[slot] = text
+      this.#texts[slot] = copyText(text)
     }
     return this.#tokens[slot] as Tokens
   }

@@ -161,7 +161,7 @@ describe('LineAnalyzer', () => {
     expect(counted).toBe(3)
     cached.analyze([...texts, 'fourth line'])
     expect(counted).toBe(4)
-    const small = new LineAnalyzer(counting, { maxCachedChars: 12 })
+    const small = new LineAnalyzer(counting, { maxCachedBytes: 600 })
     small.analyze(texts)
     small.analyze(texts)
     expect(counted).toBe(10)

@@ -1,15 +1,19 @@
 import type { z } from 'zod'
 import type { Millis } from '../../domain/entry.ts'
+import type { JsonLimits } from '../../text/jsonStructure.ts'
 import { readJson } from '../http/body.ts'
 import { HttpError } from '../http/httpError.ts'
 import { type RequestContext, readNumber } from '../http/requestContext.ts'
+
+/** Structure of metadata, knowledge and records: each value is masked and stored on its own. */
+const apiLimits: JsonLimits = { depth: 64, values: 20_000, fields: 20_000 }
 
 /** Reads and validates a body. Throws 400 with the name of the first invalid or unknown field. */
 export async function readBody<S extends z.ZodObject>(
   { server, request }: RequestContext,
   schema: S,
 ): Promise<z.infer<S>> {
-  const { data, error } = schema.safeParse(await readJson(request, server.maxBytes.body))
+  const { data, error } = schema.safeParse(await readJson(request, server.maxBytes.body, { limits: apiLimits }))
   if (error === undefined) return data
   throw bodyError(error.issues[0], Object.keys(schema.shape))
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Millis } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
 import { isDeeperThan } from '../../text/json.ts'
+import { findJsonFault, type JsonFault, type JsonLimits, minScannedCharacters } from '../../text/jsonStructure.ts'
 import { HttpError } from './httpError.ts'
 import { isMultipart, parseMultipart, type Upload } from './multipart.ts'
 
@@ -17,24 +18,17 @@ export type MinTransferRate = {
 }
 
 const defaultTransferRate: MinTransferRate = { intervalMs: 10_000, bytes: 1000, startTimer }
-/** Deeper JSON is refused, because recursive code could run out of stack. */
-const maxDepth = 64
-/** More values or fields take seconds to build from a few megabytes of brackets and commas. */
-const maxValues = 1_000_000
-const maxFields = 200_000
-/** Smaller bodies cannot reach these limits; scanning them would take as long as parsing them. */
-const minScannedBytes = 65_536
+/** Structure of a model request: room for 10,000 messages, and for the tokens of texts to embed. */
+const requestLimits: JsonLimits = { depth: 64, values: 500_000, fields: 100_000 }
 /** A body up to this multiple of the limit is read to its end, so that the client sees the error. */
 const readLimitFactor = 4
 const utf8 = new TextDecoder('utf-8', { fatal: true })
-const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c]
-const [openBrace, openBracket, closeBrace, closeBracket] = [0x7b, 0x5b, 0x7d, 0x5d]
 
-/** Reads a JSON object of at most `limit` bytes. */
+/** Reads a JSON object of at most `limit` bytes whose structure is within `limits`. */
 export async function readJson(
   request: IncomingMessage,
   limit: number,
-  minRate?: MinTransferRate,
+  { limits = requestLimits, minRate }: { readonly limits?: JsonLimits; readonly minRate?: MinTransferRate } = {},
 ): Promise<Record<string, unknown>> {
   // Requiring this type also blocks cross-site forms: browsers do not send it without a preflight.
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
@@ -47,7 +41,7 @@ export async function readJson(
   await afterPendingReads()
   // Most bodies arrive in one packet with their headers, and need no listeners or timers.
   const body = request.complete ? takeBufferedBody(request, limit) : await receiveBody(request, limit, minRate)
-  const value = parseJsonBody(body)
+  const value = parseJsonBody(body, limits)
   if (isObject(value)) return value
   throw new HttpError(
     400,
@@ -154,53 +148,34 @@ function startTimer(after: Millis, onTimeout: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-function parseJsonBody(bytes: Uint8Array): unknown {
-  if (bytes.length > minScannedBytes) scanJson(bytes)
+function parseJsonBody(bytes: Uint8Array, limits: JsonLimits): unknown {
   let value: unknown
+  let isScanned = false
   try {
-    value = JSON.parse(utf8.decode(bytes))
-  } catch {
+    const text = utf8.decode(bytes)
+    isScanned = text.length > minScannedCharacters
+    const fault = findJsonFault(text, limits)
+    if (fault !== undefined) throw structureError(fault, limits)
+    value = JSON.parse(text)
+  } catch (error) {
+    if (error instanceof HttpError) throw error
     // The platform's message would quote the body.
     throw new HttpError(400, 'invalid_json', 'The body is not valid JSON in UTF-8.')
   }
-  if (bytes.length <= minScannedBytes && isDeeperThan(value, maxDepth)) throw tooDeep()
+  if (!isScanned && isDeeperThan(value, limits.depth)) throw structureError('depth', limits)
   return value
 }
 
-const tooDeep = (): HttpError =>
-  new HttpError(400, 'too_deep', `The body is nested deeper than ${maxDepth} levels. Send deep data as text.`)
-
-const tooManyValues = (): HttpError =>
-  new HttpError(
+function structureError(fault: JsonFault, { depth, values, fields }: JsonLimits): HttpError {
+  if (fault === 'depth')
+    return new HttpError(400, 'too_deep', `The body is nested deeper than ${depth} levels. Send deep data as text.`)
+  if (fault === 'digits')
+    return new HttpError(400, 'invalid_number', 'The body contains a number of thousands of digits. Send it as text.')
+  return new HttpError(
     413,
     'too_many_values',
-    `The body contains more than ${maxValues} values or ${maxFields} fields. Send less at once, or large data as text.`,
+    `The body contains more than ${values} values or ${fields} fields. Send less at once, or large data as text.`,
   )
-
-/**
- * Refuses JSON that is too deep or too large before parsing it, by counting brackets, commas and colons outside
- * strings.
- */
-function scanJson(bytes: Uint8Array): void {
-  let [depth, values, fields] = [0, 0, 0]
-  for (let index = 0; index < bytes.length; index++) {
-    const byte = bytes[index]
-    if (byte === quote) index = endOfString(bytes, index + 1)
-    else if (byte === openBrace || byte === openBracket) {
-      if (++depth > maxDepth) throw tooDeep()
-      values++
-    } else if (byte === closeBrace || byte === closeBracket) depth--
-    else if (byte === comma) values++
-    else if (byte === colon) fields++
-    if (values > maxValues || fields > maxFields) throw tooManyValues()
-  }
-}
-
-/** Index of the quote that ends a string, or the end of the input. */
-function endOfString(bytes: Uint8Array, start: number): number {
-  let index = start
-  while (index < bytes.length && bytes[index] !== quote) index += bytes[index] === backslash ? 2 : 1
-  return index
 }
 
 /**

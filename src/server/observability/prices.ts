@@ -99,11 +99,14 @@ function findRate(prices: PriceTable, model: string, prompt: Tokens): Rate | und
 /** Resolved prices by table and model: a server looks up the same few with every request. */
 const priceCache = new WeakMap<PriceTable, Map<string, Price | undefined>>()
 const maxCachedModels = 1_000
+/** Clients choose the names of models. */
+const maxCachedNameLength = 200
 
 function findPrice(prices: PriceTable, model: string): Price | undefined {
   const cached = priceCache.get(prices) ?? new Map<string, Price | undefined>()
   if (cached.has(model)) return cached.get(model)
   const price = matchPrice(prices, model)
+  if (model.length > maxCachedNameLength) return price
   if (cached.size >= maxCachedModels) cached.clear()
   priceCache.set(prices, cached.set(model, price))
   return price

@@ -32,6 +32,7 @@ import {
   findTurnStart,
   formatPlaceholder,
   limitCount,
+  limitMessage,
   type ParsedConversation,
   parseClientMessage,
   parsePlainMessage,
@@ -142,15 +143,13 @@ function extendRequest(request: ParsedRequest, { preamble, memory, from = 0 }: R
 const isInstruction = (message: unknown): boolean => ['system', 'developer'].includes(readRole(message))
 
 function selectInstructions(messages: readonly MessageInput[], end: number): unknown[] {
-  const found: unknown[] = []
-  for (let index = 0; index < end; index++) if (isInstruction(messages[index])) found.push(messages[index])
-  return found
+  return messages.slice(0, end).filter(isInstruction)
 }
 
 /** Converts all tool calls to function calls and media to placeholders; collects files in `files`. */
 function normalize(message: unknown, files: FilePart[]): unknown {
   if (!isObject(message)) return message
-  const normalized = normalizeToolCalls(message)
+  const normalized = limitMessage(normalizeToolCalls(message))
   if (!Array.isArray(normalized.content)) return normalized
   // Files in tool results get a placeholder only: the user did not upload them.
   const collected = normalized.role === 'tool' ? [] : files

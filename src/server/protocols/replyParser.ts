@@ -1,6 +1,7 @@
 import { isObject } from '../../domain/error.ts'
 import { findReportedError, invalidReplyError } from '../../providers/errors.ts'
 import { parseJson } from '../../text/json.ts'
+import { findJsonFault, replyLimits } from '../../text/jsonStructure.ts'
 import { EventReader } from '../http/sse.ts'
 import type { ModelReply, ReplyParser } from './protocol.ts'
 
@@ -76,6 +77,7 @@ export abstract class JsonReplyParser implements ReplyParser {
       this.handleDone()
       return
     }
+    checkStructure(text, this.address)
     const event = parseJson(text)
     if (!isObject(event)) throw invalidReplyError(this.address, 'an event that is not JSON')
     if (event.type === 'error' || (event.error !== undefined && findReportedError(this.address, event) !== undefined))
@@ -84,8 +86,15 @@ export abstract class JsonReplyParser implements ReplyParser {
   }
 }
 
+/** Throws for JSON that would block the event loop or run out of stack while it is parsed and stored. */
+function checkStructure(text: string, address: string): void {
+  if (findJsonFault(text, replyLimits) !== undefined)
+    throw invalidReplyError(address, 'JSON that is nested too deeply or has too many values')
+}
+
 /** Parses a complete JSON reply. Throws if the text is not JSON, or if the model server reports an error in it. */
 export function parseJsonReply(text: string, address: string): unknown {
+  checkStructure(text, address)
   const json = parseJson(text)
   if (json === undefined) throw invalidReplyError(address, 'something that is not JSON')
   const failure = findReportedError(address, json)

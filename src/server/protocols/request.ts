@@ -166,7 +166,7 @@ export function requireText(value: unknown, param: string, purpose?: string): vo
 export function requireParts(content: unknown, param: string, isText: (type: string) => boolean): void {
   if (typeof content === 'string') return
   if (!Array.isArray(content)) throw invalidField(param, 'must be text or a list')
-  for (const [index, part] of content.entries()) {
+  for (const [index, part] of limitCount(content as unknown[], 'parts', param).entries()) {
     // Fast path: valid parts need no parameter names for errors.
     if (
       isObject(part) &&
@@ -182,18 +182,31 @@ export function requireParts(content: unknown, param: string, isText: (type: str
 }
 
 /** Limits per request, far above real use: parsing a longer list would block other requests. */
-const maxCount = { messages: 10_000, tools: 2_000 }
+const maxCount = { messages: 10_000, tools: 2_000, parts: 4_000, tool_calls: 4_000 }
 
-/** Returns the list unchanged, or throws a 400 error if it holds too many messages or tools. */
+const remedies: Readonly<Record<keyof typeof maxCount, string>> = {
+  messages: 'Leave the older ones to memory.',
+  tools: 'Send those that are needed now.',
+  parts: 'Join the texts of adjacent parts.',
+  tool_calls: 'Divide them among several messages.',
+}
+
+/** Returns the list unchanged, or throws a 400 error if it holds too many elements. */
 export function limitCount<T>(list: readonly T[], kind: keyof typeof maxCount, param: string = kind): readonly T[] {
   if (list.length <= maxCount[kind]) return list
-  const remedy = kind === 'messages' ? 'Leave the older ones to memory.' : 'Send those that are needed now.'
   throw new HttpError(
     400,
     `too_many_${kind}`,
-    `${param} holds ${list.length} ${kind}; one request may hold ${maxCount[kind]}. ${remedy}`,
+    `${param} holds ${list.length} ${kind.replace('_', ' ')}; one ${kind === 'parts' || kind === 'tool_calls' ? 'message' : 'request'} may hold ${maxCount[kind]}. ${remedies[kind]}`,
     param,
   )
+}
+
+/** Returns the message unchanged, or throws a 400 error if it holds too many parts or tool calls. */
+export function limitMessage<T extends Readonly<Record<string, unknown>>>(message: T): T {
+  limitCount(asArray(message.content), 'parts', 'content')
+  limitCount(asArray(message.tool_calls), 'tool_calls')
+  return message
 }
 
 /** Requires a non-empty `messages` list. */

@@ -1,6 +1,7 @@
 import type { MemoryError } from '../../domain/error.ts'
 import { incompleteReplyError, invalidReplyError } from '../../providers/errors.ts'
 import { parseJson } from '../../text/json.ts'
+import { findJsonFault, replyLimits } from '../../text/jsonStructure.ts'
 import { asBuffer } from '../http/body.ts'
 import type { ClientConnection } from '../http/client.ts'
 import { toErrorResponse } from '../http/httpError.ts'
@@ -78,7 +79,8 @@ export async function relayJson(
 ): Promise<void> {
   if (response.status >= 400) return relayUnchanged(response, client)
   const body = await readBody(response)
-  const json = parseJson(body.toString('utf8'))
+  const text = body.toString('utf8')
+  const json = findJsonFault(text, replyLimits) === undefined ? parseJson(text) : undefined
   if (json === undefined) throw invalidReplyError(response.address, 'something that is not JSON')
   client.send(response.status, response.headers, pick === undefined ? body : Buffer.from(JSON.stringify(pick(json))))
 }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
-import { getOrCompute } from '../../domain/keyed.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 import { HttpError } from '../http/httpError.ts'
 import type { RequestContext } from '../http/requestContext.ts'
@@ -103,11 +102,18 @@ function readHistoryMode(value: string | readonly string[] | undefined): History
   )
 }
 
-const clientDigests = new LruCache<string, string>({ maxEntries: 1_000 })
+/** Digests by user agent, of which a client may send any number; together up to this many characters. */
+const clientDigests = new LruCache<string, string>({ maxTotalSize: 256_000 })
 
-/** Computed once per user agent. */
-const clientDigest = (userAgent: string): string =>
-  getOrCompute(clientDigests, userAgent, () => createHash('sha256').update(userAgent).digest('hex').slice(0, 8))
+function clientDigest(userAgent: string): string {
+  const cached = clientDigests.get(userAgent)
+  if (cached !== undefined) return cached
+  const digest = createHash('sha256').update(userAgent).digest('hex').slice(0, 8)
+  clientDigests.set(userAgent, digest, digestOverhead + userAgent.length)
+  return digest
+}
+
+const digestOverhead = 200
 
 /** An unclear value is refused: a client that means "do not store" must not be stored. */
 function isStoreDisabled(value: string | readonly string[] | undefined): boolean {

@@ -30,6 +30,9 @@ type SessionModel = {
 
 /** The least recently used sessions are evicted; their next request adds them again. */
 const maxSessions = 10_000
+const maxSessionBytes = 16_000_000
+/** Estimated memory of a session besides the names of its model and the values of its headers. */
+const sessionOverheadBytes = 500
 const modelFactories = { openai: openaiModel, anthropic: anthropicModel } as const
 
 /**
@@ -41,7 +44,10 @@ export class SessionModels {
   private readonly upstreamsByProtocol: Readonly<Record<UpstreamProtocol, readonly UpstreamOptions[]>>
   /** Configured model for all sessions and its upstream. */
   private readonly fixedModel: Pick<SessionModel, 'model' | 'upstream'> | undefined
-  private readonly sessions = new LruCache<string, SessionModel>({ maxEntries: maxSessions })
+  private readonly sessions = new LruCache<string, SessionModel>({
+    maxEntries: maxSessions,
+    maxTotalSize: maxSessionBytes,
+  })
 
   /** Throws a `MemoryError` if no upstream serves the configured model. */
   constructor({ upstreams, model }: SessionModelOptions) {
@@ -60,11 +66,9 @@ export class SessionModels {
   ): void {
     const upstream = this.upstreams.find(({ name }) => name === upstreamName)
     if (upstream === undefined || typeof model !== 'string' || model === '') return
-    this.sessions.set(formatKey(key), {
-      upstream,
-      model,
-      headers: withholdClientKey ? undefined : this.selectClientKey(upstream, model, headers),
-    })
+    const ownHeaders = withholdClientKey ? undefined : this.selectClientKey(upstream, model, headers)
+    const characters = model.length + Object.values(ownHeaders ?? {}).reduce((sum, { length }) => sum + length, 0)
+    this.sessions.set(formatKey(key), { upstream, model, headers: ownHeaders }, sessionOverheadBytes + 2 * characters)
   }
 
   /** Forgets a session, or without `id` the tenant and all its sessions. */

@@ -57,6 +57,7 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
   /** The compressed session read last: a reader usually reads it several times in a row. */
   private lastRead: { readonly session: Session; readonly content: SessionContent } | undefined
   private totalBytes = 0
+  private sessionCount = 0
 
   constructor(options: RamStoreOptions = {}) {
     this.options = options
@@ -117,8 +118,8 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
     return this.lastRead.content
   }
 
-  countSessions(scope: Scope): number {
-    return this.counts.get(scope) ?? 0
+  countSessions(scope?: Scope): number {
+    return scope === undefined ? this.sessionCount : (this.counts.get(scope) ?? 0)
   }
 
   evictionCandidate(): Key | undefined {
@@ -181,6 +182,7 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
 
   private adjustCount({ key }: Session, delta: number): void {
     if (!isSession(key)) return
+    this.sessionCount += delta
     const count = this.countSessions(key.scope) + delta
     if (count === 0) this.counts.delete(key.scope)
     else this.counts.set(key.scope, count)

@@ -20,6 +20,7 @@ import {
   type SessionListItem,
 } from '../../domain/session.ts'
 import type { Compressor } from './compression.ts'
+import { EventCounts } from './eventCounts.ts'
 import {
   appendMessages,
   createSession,
@@ -57,9 +58,10 @@ export type SessionFilter = { readonly scope?: Scope | undefined; readonly expir
 export class RamSessionTable {
   private readonly cache: SessionCache | undefined
   private readonly sessions = new Map<string, Session>()
-  private readonly epochs = new Map<string, number>()
+  /** Number of erasures by session. */
+  private readonly epochs = new EventCounts()
   /** Number of removals and filled gaps by scope. */
-  private readonly removals = new Map<string, number>()
+  private readonly removals = new EventCounts()
   /** Change counter. */
   private stamp = 0
 
@@ -155,7 +157,7 @@ export class RamSessionTable {
       return session === undefined ? [] : this.eraseEntries(session, only.entries)
     if (only !== undefined && (session === undefined || !isExpired(session, only.expiredBy))) return []
     this.recordRemoval(key.scope)
-    this.epochs.set(name, this.getEpoch(name) + 1)
+    this.epochs.increment(name)
     if (session === undefined) return []
     const { messages, derived } = this.contentOf(session)
     this.sessions.delete(name)
@@ -199,7 +201,7 @@ export class RamSessionTable {
       const sessions = [...this.candidates({ scope })]
         .filter(({ key, stamp }) => key.scope === scope && stamp > since)
         .map(({ key }) => key)
-      return { stamp: this.stamp, lineage: `${this.removals.get(scope) ?? 0}`, sessions }
+      return { stamp: this.stamp, lineage: `${this.removals.get(scope)}`, sessions }
     }
     const name = formatKey({ scope, id })
     const session = this.sessions.get(name)
@@ -253,7 +255,7 @@ export class RamSessionTable {
 
   /** Number of times a session was erased. */
   private getEpoch(name: string): number {
-    return this.epochs.get(name) ?? 0
+    return this.epochs.get(name)
   }
 
   private candidates(filter: SessionFilter): Iterable<Session> {
@@ -272,7 +274,7 @@ export class RamSessionTable {
   }
 
   private recordRemoval(scope: string): void {
-    this.removals.set(scope, (this.removals.get(scope) ?? 0) + 1)
+    this.removals.increment(scope)
     this.stamp++
   }
 }

@@ -26,9 +26,15 @@ const statements = {
   unembeddedDerived: `SELECT d.place, s.scope, s.name, s.epoch, ${qualifyColumns('d', derivedColumns)} FROM derived d JOIN session s ON s.id = d.session
     LEFT JOIN vector v ON v.session = d.session AND v.id = d.id
     WHERE d.place > ? AND v.model IS NOT ? AND d.kind NOT IN (${silentKinds}) ORDER BY d.place LIMIT ?`,
-  done: 'SELECT count(*) FROM vector WHERE model = ?',
-  total: `SELECT (SELECT count(*) FROM message WHERE trim(content, ${whitespace}) <> '') + (SELECT count(*) FROM derived WHERE kind NOT IN (${silentKinds}))`,
+  newestEntry:
+    'SELECT max(coalesce((SELECT max(place) FROM message), 0), coalesce((SELECT max(place) FROM derived), 0))',
+  vectorsIn: 'SELECT count(*) FROM vector WHERE place > ? AND place <= ? AND model = ?',
+  messagesIn: `SELECT count(*) FROM message WHERE place > ? AND place <= ? AND trim(content, ${whitespace}) <> ''`,
+  derivedIn: `SELECT count(*) FROM derived WHERE place > ? AND place <= ? AND kind NOT IN (${silentKinds})`,
 } as const
+
+/** Rows counted at once: a few milliseconds of work. */
+const placesPerStep = 2_000
 
 /** Reads the vectors of one database, and the entries without one. */
 export class VectorReader {
@@ -94,8 +100,22 @@ export class VectorReader {
     return { entries, next: rows.length < limit ? undefined : `d${rows.at(-1)?.[0]}` }
   }
 
-  embedded(model: string): { readonly done: number; readonly total: number } {
-    const [[done], [total]] = [this.sql.done.get(model), this.sql.total.get()] as unknown as [[number], [number]]
+  /** Counts vectors and entries in steps, after which other work may run: a count reads every text. */
+  *count(model: string): Generator<void, { readonly done: number; readonly total: number }> {
+    const [[lastVector], [lastEntry]] = [this.sql.newest.get(), this.sql.newestEntry.get()] as unknown as [
+      [number],
+      [number],
+    ]
+    const end = Math.max(lastVector, lastEntry)
+    const [readVectors, ...readEntries] = [this.sql.vectorsIn, this.sql.messagesIn, this.sql.derivedIn]
+    const firstOf = (row: unknown): number => (row as [number])[0]
+    let [done, total] = [0, 0]
+    for (let from = 0; from < end; from += placesPerStep) {
+      if (from > 0) yield
+      const to = from + placesPerStep
+      done += firstOf(readVectors.get(from, to, model))
+      for (const read of readEntries) total += firstOf(read.get(from, to))
+    }
     return { done, total }
   }
 }

@@ -59,7 +59,7 @@ describe('operator API', () => {
   })
 
   it('with a failing store is alive but not ready', async () => {
-    const store = { ...ramStore(), list: () => Promise.reject(new Error('the disk says My PIN is 1234')) }
+    const store = { ...ramStore(), readHead: () => Promise.reject(new Error('the disk says My PIN is 1234')) }
     await using server = await startServer({ memory: { store, upkeep: false } })
     const [alive, ready] = [await server.requestJson('GET /healthz'), await server.requestJson('GET /readyz')]
     expect([alive, ready]).toMatchObject([

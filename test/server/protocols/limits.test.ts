@@ -36,9 +36,33 @@ describe('request limits', () => {
   })
 
   it('count each tool result as a message', () => {
-    const results = repeat(10_001, { type: 'tool_result', tool_use_id: 'a', content: 'ok' })
-    expect(countMessages(messagesProtocol, { messages: [{ role: 'user', content: results }] })).toBe(
-      '400 too_many_messages messages: messages holds 10001 messages; one request may hold 10000. Leave the older ones to memory.',
+    const results = repeat(3_400, { type: 'tool_result', tool_use_id: 'a', content: 'ok' })
+    expect(countMessages(messagesProtocol, { messages: repeat(3, { role: 'user', content: results }) })).toBe(
+      '400 too_many_messages messages: messages holds 10200 messages; one request may hold 10000. Leave the older ones to memory.',
+    )
+  })
+
+  it.each([
+    [chatProtocol, 'messages', 'text'],
+    [messagesProtocol, 'messages', 'text'],
+    [responsesProtocol, 'input', 'input_text'],
+  ] as const)('allow 4,000 parts in a message: $path', (protocol, field, type) => {
+    const count = (parts: number) =>
+      countMessages(protocol, { [field]: [{ role: 'user', content: repeat(parts, { type, text: 'a' }) }] })
+    expect(count(4_000)).toBe(1)
+    expect(count(4_001)).toMatch(
+      /^400 too_many_parts .*content: .*content holds 4001 parts; one message may hold 4000\. Join the texts of adjacent parts\.$/,
+    )
+  })
+
+  it('allow 4,000 tool calls in a message', () => {
+    const calls = (count: number) => ({
+      role: 'assistant',
+      tool_calls: repeat(count, { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }),
+    })
+    expect(countMessages(chatProtocol, { messages: [hello, calls(4_000), hello] })).toBe(3)
+    expect(countMessages(chatProtocol, { messages: [hello, calls(4_001), hello] })).toBe(
+      '400 too_many_tool_calls tool_calls: tool_calls holds 4001 tool calls; one message may hold 4000. Divide them among several messages.',
     )
   })
 

@@ -1,0 +1,60 @@
+/** Limits of the structure of JSON. */
+export type JsonLimits = {
+  /** Nested lists and objects. Recursive code could run out of stack. */
+  readonly depth: number
+  /** Lists, objects and their elements, which take seconds to build from a few megabytes of brackets and commas. */
+  readonly values: number
+  readonly fields: number
+}
+
+/** Limits of a model's reply, or of one event of it. */
+export const replyLimits: JsonLimits = { depth: 64, values: 100_000, fields: 50_000 }
+
+export type JsonFault = 'depth' | 'values' | 'fields' | 'digits'
+
+/** Shorter texts cannot do harm; scanning them would take as long as parsing them. */
+export const minScannedCharacters = 65_536
+/** Longer numbers take long to parse, and none that a program can use is as long. */
+const maxDigits = 4_096
+const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
+const [openBracket, closeBracket, openBrace, closeBrace, zero, nine] = [0x5b, 0x5d, 0x7b, 0x7d, 0x30, 0x39]
+
+/**
+ * Finds out before parsing that JSON is too deep or too large, by counting brackets, commas and colons outside strings.
+ * Short texts always pass. The text need not be valid.
+ *
+ * @example
+ * findJsonFault('['.repeat(100_000), { depth: 64, values: 1_000, fields: 1_000 }) // 'depth'
+ */
+export function findJsonFault(text: string, limits: JsonLimits): JsonFault | undefined {
+  if (text.length <= minScannedCharacters) return undefined
+  let [depth, values, fields, digits] = [0, 0, 0, 0]
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code >= zero && code <= nine) {
+      if (++digits > maxDigits) return 'digits'
+      continue
+    }
+    digits = 0
+    if (code === quote) index = endOfString(text, index + 1)
+    else if (code === openBracket || code === openBrace) {
+      if (++depth > limits.depth) return 'depth'
+      if (++values > limits.values) return 'values'
+    } else if (code === closeBracket || code === closeBrace) depth--
+    else if (code === comma && ++values > limits.values) return 'values'
+    else if (code === colon && ++fields > limits.fields) return 'fields'
+  }
+  return undefined
+}
+
+/** Index of the quote that ends a string, or the end of the text. Searches natively: most of a large body is text. */
+function endOfString(text: string, start: number): number {
+  for (let from = start; ; ) {
+    const end = text.indexOf('"', from)
+    if (end < 0) return text.length
+    let first = end
+    while (first > from && text.charCodeAt(first - 1) === backslash) first--
+    if ((end - first) % 2 === 0) return end
+    from = end + 1
+  }
+}
