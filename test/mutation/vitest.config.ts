@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config'
+import { findArea } from './areas.ts'
+
+/** Runs only the tests of the area that is mutated. */
+export default defineConfig({
+  test: {
+    include: [...findArea(process.env.THREADKEEP_MUTATION_AREA ?? '').tests],
+    setupFiles: ['test/seeded.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+})
