@@ -193,7 +193,7 @@ describe('support', () => {
         memory,
         Array.from({ length: 41 }, (_, at) => `${at}: how long do refunds take for me here?`),
       )
-      await storeDerived(store, 0.14 * budget)
+      await storeDerived(store, 0.12 * budget)
       const { lines } = (await memory.context(key, { budget })).ledger
       const shown = lines.flatMap(({ entries, verdict }) =>
         entries === null ? [] : [`${entries.join('–')} ${verdict}`],
