@@ -27,7 +27,7 @@ async function mutate(name: string, isForced: boolean): Promise<void> {
     clearTextReporter: { logTests: false, allowColor: false, reportTests: false },
     thresholds: { high: 100, low: minScorePercent, break: minScorePercent },
     allowConsoleColors: false,
-    timeoutMS: 20_000,
+    timeoutMS: 8_000,
   }).runMutationTest()
 }
 

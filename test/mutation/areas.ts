@@ -29,11 +29,7 @@ const areas = {
   },
   erasure: {
     mutate: ['src/memory/forget.ts', 'src/upkeep/rederive.ts'],
-    tests: [
-      'test/memory/{forget,forgetDerived}.test.ts',
-      'test/upkeep/rederive.test.ts',
-      'test/scenarios/{forgetMessages,forgetSession,forgetDuringUpkeep}.test.ts',
-    ],
+    tests: ['test/memory/forgetOperation.test.ts', 'test/upkeep/rederive.test.ts'],
   },
   masking: {
     mutate: ['src/memory/secretMasker.ts', 'src/text/secrets*.ts'],

@@ -138,10 +138,16 @@ describe('support', () => {
         expiresAt: noExpiry,
       })
       await memory.append(key, [{ role: 'user', content: 'Hello.' }])
-      const { text } = await memory.context(key, { query: ' ' })
-      expect(Array.from(text.matchAll(/value of (\w)/g), ([, id]) => id)).toEqual(
-        expected.slice(0, 8).map(([id]) => id),
-      )
+      const shownFor = async (query: string, budget?: number) => {
+        const { text } = await memory.context(key, { query, ...(budget === undefined ? {} : { budget }) })
+        return Array.from(text.matchAll(/value of (\w)/g), ([, id]) => id)
+      }
+      const all = expected.map(([id]) => id)
+      expect(await shownFor(' ')).toEqual(all.slice(0, 8))
+      expect(await shownFor('What is the value of each?')).toHaveLength(8)
+      // At most 30 % of the budget.
+      expect(await shownFor(' ', 400)).toHaveLength(8)
+      expect(await shownFor(' ', 150)).toEqual(all.slice(0, 1))
     },
   )
 
