@@ -3,12 +3,12 @@ import type { DerivedEntry, Fact, Knowledge, Message, Summary, UpkeepNotes } fro
 import { MemoryError } from '../../src/domain/error.ts'
 import { branchKey, parseKey, personKey } from '../../src/domain/key.ts'
 import type { EraseFilter, Store } from '../../src/domain/ports.ts'
-import { ramStore } from '../../src/index.ts'
 import type { Lifecycle } from '../../src/lifecycle/lifecycle.ts'
 import { ForgetOperation, type ForgetTarget, type Rederive } from '../../src/memory/forget.ts'
 import type { SecretMasker } from '../../src/memory/secretMasker.ts'
+import { ramStore } from '../../src/stores/ram.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { listIds, putEntries, storeMessages } from './storeFixtures.ts'
+import { listIds, putEntries, storeMessages } from './entryFixtures.ts'
 
 const summary = (id: string, covers: readonly [number, number], more: Partial<Summary> = {}): Summary => ({
   kind: 'summary',

@@ -20,12 +20,7 @@ const areas = {
   },
   allocator: {
     mutate: ['src/context/{allocateBudget,claimLimits,allocation}.ts'],
-    tests: [
-      'test/context/{allocateBudget,claimLimits,budgetUse,edgeCases,stablePrefix,chooseByQuestion}.test.ts',
-      'test/adapters/session-memory.test.ts',
-      'test/profiles/*.test.ts',
-      'test/memory/{contextSources,reservedSlots}.test.ts',
-    ],
+    tests: ['test/context/{allocateBudget,allocateTurn,claimLimits}.test.ts', 'test/adapters/session-memory.test.ts'],
   },
   erasure: {
     mutate: ['src/memory/forget.ts', 'src/upkeep/rederive.ts'],

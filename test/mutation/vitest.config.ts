@@ -6,7 +6,8 @@ export default defineConfig({
   test: {
     include: [...findArea(process.env.THREADKEEP_MUTATION_AREA ?? '').tests],
     setupFiles: ['test/seeded.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // A mutant that waits for ever fails soon.
+    testTimeout: 15_000,
+    hookTimeout: 15_000,
   },
 })
