@@ -288,6 +288,46 @@ describe('SessionMemory', () => {
     expect(memory.getMetrics().usedTokens).toBeLessThanOrEqual(2_000)
   })
 
+  verifies('E-13', 'getMetrics › isDistilled › is true as soon as one message is shortened, or one is left out', () => {
+    const shortened = new SessionMemory()
+    shortened.getSession('example.com')
+    const addAll = (memory: SessionMemory, texts: readonly string[]): void => {
+      for (const text of texts) memory.addUserMessage(text)
+    }
+    addAll(shortened, ['Seed.', 'x'.repeat(100), 'one', 'two', 'three'])
+    expect(shortened.getMetrics().isDistilled).toBe(false)
+    addAll(shortened, ['x'.repeat(101), 'four', 'five', 'six'])
+    expect(shortened.getMetrics().isDistilled).toBe(true)
+    const omitted = new SessionMemory({ maxTokens: 120 }, { tokenizer: ascii35 })
+    omitted.getSession('example.com')
+    for (let number = 1; number <= 40 && !omitted.getMetrics().isDistilled; number++) {
+      for (let shown = 1; shown < number; shown++)
+        expect(omitted.getContextString()).toContain(`User: message ${shown}`)
+      omitted.addUserMessage(`message ${number}`)
+    }
+    expect(omitted.getMetrics().isDistilled).toBe(true)
+    expect(omitted.getContextString()).not.toContain('message 2\n')
+    expect(omitted.getContextString()).not.toContain('...')
+  })
+
+  verifies(
+    'E-08',
+    'getContextForKey › with a long seed and a long tail › gives the seed two fifths of the budget',
+    () => {
+      for (const maxTokens of [400, 1_000, 2_000]) {
+        const memory = new SessionMemory({ maxTokens }, { tokenizer: ascii35 })
+        memory.addUserMessageForKey(tab, `Seed ${'a long page '.repeat(2_000)}`)
+        memory.addAssistantMessageForKey(tab, 'a long answer '.repeat(2_000))
+        memory.addUserMessageForKey(tab, 'And now?')
+        const { lines } = memory.getContextForKey(tab, 'sections').ledger
+        const share =
+          lines.filter(({ band }) => band === 'seed').reduce((sum, line) => sum + line.tokens, 0) / maxTokens
+        expect(share).toBeLessThanOrEqual(0.4)
+        expect(share).toBeGreaterThan(0.37)
+      }
+    },
+  )
+
   verifies('E-14', 'sessionMemory › has the documented methods', () => {
     const methods = [
       'getSession',

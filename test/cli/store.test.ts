@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { openMemory } from '../../src/index.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createCliHarness } from './cliHarness.ts'
 
@@ -49,6 +51,23 @@ describe('commands on a store', () => {
     expect(await output('remember', 'acme', 'opening hours', '{"from":9}')).toBe(
       'Stored opening hours in acme (domain, confidence 0.6).\n',
     )
+  })
+
+  verifies('T-14', 'search › with a date phrase › finds only entries of that time', async () => {
+    const day = 86_400_000
+    const store = sqliteStore(join(folder, 'dated.db'))
+    const memory = await openMemory({ store, upkeep: false })
+    await memory.append('acme:ann', [
+      { role: 'user', content: 'The parrot was green.', at: Date.now() - 400 * day },
+      { role: 'user', content: 'The parrot is red.', at: Date.now() - 40 * day },
+    ])
+    await memory.close()
+    const found = async (...query: string[]) =>
+      (await output('search', 'acme', ...query, '--store', 'sqlite:dated.db')).trim().split('\n').length
+    expect(await output('search', 'acme', 'parrot in the last 90 days', '--store', 'sqlite:dated.db')).toMatch(
+      /^\d\.\d\d {2}acme:ann m2, .*: The parrot is red\.\n$/,
+    )
+    expect(await found('parrot')).toBe(2)
   })
 
   verifies(

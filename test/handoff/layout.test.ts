@@ -180,6 +180,7 @@ describe('directory layout', () => {
           id: 'context_1',
           properties: { category: 'code', content: 'encode(text)', importance: '8', token_count: 5 },
         },
+        { type: 'context_item', id: 'context_2', properties: { category: 'code', content: 'decode(text)' } },
         {
           type: 'file_reference',
           id: 'file_1',
@@ -208,14 +209,17 @@ describe('directory layout', () => {
       tokenCount: 321,
       summary: 'The login page.',
       continuedFrom: 'session_6',
-      items: 1,
+      items: 2,
       files: ['/app/login.ts'],
     })
     const restored = await harness.handoff.restore(workspace)
     expect(restored).toMatchObject({
       continues: 'session_7',
       workspaceState: { activeProject: 'portal', enabledMcps: ['github'] },
-      contextItems: [{ category: 'code', importance: 8 }],
+      contextItems: [
+        { category: 'code', importance: 8 },
+        { category: 'code', content: 'decode(text)', importance: 5 },
+      ],
     })
     expect(
       (await harness.memory.transcript(`${workspace}:session_7`)).map(({ role, content }) => `${role}: ${content}`),

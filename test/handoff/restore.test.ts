@@ -121,6 +121,22 @@ describe('restore', () => {
     expect((await few.handoff.restore(workspace)).contextItems.map(({ importance }) => importance)).toEqual([9])
   })
 
+  verifies('H-05', 'shows items saved without an importance between those of importance 4 and 6', async () => {
+    await using harness = await createHarness()
+    const contextItems = [4, undefined, 6].map((importance) => ({
+      category: 'task' as const,
+      content: `A task of importance ${importance ?? 'unknown'}`,
+      ...(importance === undefined ? {} : { importance }),
+    }))
+    await harness.handoff.save(workspace, { conversationContext: 'User: Much is left to do.', contextItems })
+    const { contextItems: shown } = await harness.handoff.restore(workspace)
+    expect(shown.map(({ content, importance }) => [content.split(' ').at(-1), importance])).toEqual([
+      ['6', 6],
+      ['unknown', 5],
+      ['4', 4],
+    ])
+  })
+
   verifies('H-05', 'reports files as unchanged, changed with a note, missing or refused', async () => {
     using folder = createTempFolder()
     const time = { now: noon }

@@ -265,6 +265,19 @@ describe('context providers', () => {
     longTimeout,
   )
 
+  verifies('H-15', 'without a timeout are skipped after five seconds, with one after that time', async () => {
+    const timeouts: number[] = []
+    const spy = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+      timeouts.push(ms)
+      return AbortSignal.abort(new DOMException('The operation timed out.', 'TimeoutError'))
+    })
+    const url = 'http://127.0.0.1:9/mcp'
+    const configs = { usual: { url, tool: 'echo' }, patient: { url, tool: 'echo', timeout: 7_000 } }
+    expect((await gather(configs)).why).toEqual({ usual: 'timeout', patient: 'timeout' })
+    expect(timeouts).toEqual([5_000, 7_000])
+    spy.mockRestore()
+  })
+
   it('with an aborted request reject with aborted', async () => {
     const providers = new Providers({ one: stdio('hangs') }, { log: () => expect.unreachable() })
     const stop = new AbortController()

@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { openaiEmbedder } from '../../src/providers/embedder.ts'
+import { ollamaEmbedder } from '../../src/providers/ollamaEmbedder.ts'
 import { createModel, providerNames } from '../../src/providers/provider.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { collectFailure, collectReply, formatErrorChain } from './collectReply.ts'
@@ -6,6 +8,15 @@ import { useFakeTimeouts } from './fakeTimeouts.ts'
 import { closedPortUrl, startUpstream } from './upstream.ts'
 
 const known = 'openai, anthropic, gemini, xai, local, offline'
+
+/** Refuses every request, after it was reported, until disposed. */
+function stubFetch(onRequest: (url: string | URL | Request) => void): Disposable {
+  vi.stubGlobal('fetch', async (url: string | URL | Request) => {
+    onRequest(url)
+    return new Response('{}', { status: 400 })
+  })
+  return { [Symbol.dispose]: () => void vi.unstubAllGlobals() }
+}
 
 function errorOf(settings: Parameters<typeof createModel>[0]): unknown {
   try {
@@ -73,6 +84,41 @@ describe('createModel', () => {
       })
     }
   })
+
+  verifies(
+    'E-15',
+    'createModel › without baseUrl › calls the public API of the provider, or the local server',
+    async () => {
+      const urls: string[] = []
+      using _ = stubFetch((url) => urls.push(String(url)))
+      for (const provider of ['openai', 'anthropic', 'gemini', 'xai', 'local'])
+        await collectFailure(createModel({ provider, apiKey: 'k', model: 'mine', maxAttempts: 1 }))
+      await collectFailure(
+        createModel({ provider: 'openai', apiKey: 'k', model: 'mine', baseUrl: ' ', maxAttempts: 1 }),
+      )
+      expect(urls).toEqual([
+        'https://api.openai.com/v1/chat/completions',
+        'https://api.anthropic.com/v1/messages',
+        'https://generativelanguage.googleapis.com/v1beta/models/mine:streamGenerateContent?alt=sse',
+        'https://api.x.ai/v1/chat/completions',
+        'http://localhost:11434/v1/chat/completions',
+        'https://api.openai.com/v1/chat/completions',
+      ])
+    },
+  )
+
+  verifies(
+    'E-15',
+    'openaiEmbedder and ollamaEmbedder › without baseUrl › call the public API or the local server',
+    async () => {
+      const urls: string[] = []
+      using _ = stubFetch((url) => urls.push(String(url)))
+      const options = { model: 'mine', dimensions: 3, maxAttempts: 1 }
+      for (const embedder of [openaiEmbedder({ ...options, apiKey: 'k' }), ollamaEmbedder(options)])
+        await expect(embedder.embed(['hello'])).rejects.toThrow()
+      expect(urls).toEqual(['https://api.openai.com/v1/embeddings', 'http://localhost:11434/api/embed'])
+    },
+  )
 
   it('with a local server or a custom baseUrl › needs no key', async () => {
     expect(createModel({ provider: 'local' }).name).toBe('llama3.2')

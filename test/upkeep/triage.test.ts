@@ -44,6 +44,17 @@ describe('triage with the initial parameters', () => {
   })
 
   verifies(
+    'A-07',
+    'compresses the older of two messages that share nine tenths of their words, and not of less',
+    () => {
+      const steps = (count: number) =>
+        `The shop order ${Array.from({ length: count }, (_, at) => `step${at}`).join(' ')}`
+      expect(actions([message(1, steps(15)), message(2, steps(17))]).compress).toEqual([1])
+      expect(actions([message(1, steps(14)), message(2, steps(17))]).compress).toEqual([])
+    },
+  )
+
+  verifies(
     'A-08',
     'promotes highly relevant messages with key facts: a new URL or selector, a failed tool call of the day',
     () => {

@@ -183,6 +183,18 @@ describe('tenant API', () => {
     expect(await keys('q=parrot')).toEqual(['acme'])
   })
 
+  verifies('T-14', 'searches the time that the query names, unless from or to is given', async () => {
+    let now = Date.UTC(2026, 1, 10, 12)
+    await using server = await startServer({ memory: { store: newSqliteUrl(), clock: () => now } })
+    await server.memory.append('acme:ann', [user('The parrot was green.')])
+    now = startedAt
+    await server.memory.append('acme:ann', [user('The parrot was red.')])
+    const contents = async (query: string) => (await search(server, query)).map((result) => (result as string[])[1])
+    expect(await contents('q=parrot+in+February')).toEqual(['The parrot was green.'])
+    expect(await contents('q=parrot+in+February&from=2026-03-01')).toEqual(['The parrot was red.'])
+    expect(await contents('q=parrot+in+1999')).toHaveLength(2)
+  })
+
   it('refuses invalid search parameters', async () => {
     await using server = await start('ram:')
     const invalid = [

@@ -3,6 +3,7 @@ import type { ChatMessage } from '../../../src/domain/ledger.ts'
 import { chatProtocol } from '../../../src/server/protocols/chat.ts'
 import type { ClientMessage, RequestBody } from '../../../src/server/protocols/protocol.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
+import { verifies } from '../../requirements/verifies.ts'
 import { parseStream } from './replyFixtures.ts'
 
 const parse = (body: RequestBody) => chatProtocol.parseRequest(body, chars4)
@@ -27,6 +28,17 @@ const customCall = {
 const functionCall = { role: 'assistant', content: null, function_call: { name: 'now', arguments: '{"zone":"UTC"}' } }
 const result = { role: 'tool', tool_call_id: 'c1', content: '1' }
 const functionResult = { role: 'function', name: 'now', content: '12:00' }
+
+verifies('T-09', 'a data: URL in an image part › is a file unless its type is image, audio or video', () => {
+  const filesOf = (type: string) =>
+    parse({
+      messages: [user([{ type: 'image_url', image_url: { url: `data:${type};base64,aGVsbG8=` } }])],
+    }).files.map(({ mediaType }) => mediaType)
+  const conversation = ['image/png', 'image/svg+xml', 'audio/wav', 'video/mp4']
+  const files = ['application/pdf', 'application/octet-stream', 'application/image', 'text/plain', 'x-image/png']
+  expect(conversation.flatMap(filesOf)).toEqual([])
+  expect(files.flatMap(filesOf)).toEqual(files)
+})
 
 describe('chat completion request', () => {
   it('converts custom tool calls and deprecated function calls', () => {

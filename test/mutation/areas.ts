@@ -1,0 +1,56 @@
+/** A part of the source whose tests are themselves tested, and the test files that must notice a change in it. */
+export type MutationArea = {
+  readonly mutate: readonly string[]
+  /** Fast tests that exercise the files; every mutant runs those that cover it. */
+  readonly tests: readonly string[]
+}
+
+const areas = {
+  keys: {
+    mutate: ['src/domain/key.ts', 'src/domain/keyed.ts'],
+    tests: ['test/domain/{key,keyed}.test.ts', 'test/lifecycle/auxiliaryKeys.test.ts'],
+  },
+  isolation: {
+    mutate: ['src/server/auth/{credential,identity}.ts', 'src/server/http/requestContext.ts', 'src/mcp/principal.ts'],
+    tests: [
+      'test/server/auth/{credentials,identity}.test.ts',
+      'test/server/http/requestContext.test.ts',
+      'test/mcp/principal.test.ts',
+    ],
+  },
+  allocator: {
+    mutate: ['src/context/{allocateBudget,claimLimits,allocation}.ts'],
+    tests: ['test/context/{allocateBudget,allocateTurn,claimLimits}.test.ts', 'test/adapters/session-memory.test.ts'],
+  },
+  erasure: {
+    mutate: ['src/memory/forget.ts', 'src/upkeep/rederive.ts'],
+    tests: ['test/memory/forgetOperation.test.ts', 'test/upkeep/rederive.test.ts'],
+  },
+  masking: {
+    mutate: ['src/memory/secretMasker.ts', 'src/text/secrets*.ts'],
+    tests: [
+      'test/text/{secrets,secretPrefilters}.test.ts',
+      'test/memory/{secretMasker,payload}.test.ts',
+      'test/scenarios/{secretMasking,secretPlaceholders}.test.ts',
+    ],
+  },
+  crypto: {
+    mutate: ['src/stores/encrypted/**/*.ts'],
+    tests: ['test/stores/encrypted/*.test.ts', 'test/stores/encrypted.test.ts', 'test/graph/encryption.test.ts'],
+  },
+  import: {
+    mutate: ['src/portable/**/*.ts'],
+    tests: ['test/portable/*.test.ts'],
+  },
+} as const satisfies Record<string, MutationArea>
+
+export type AreaName = keyof typeof areas
+
+export const areaNames = Object.keys(areas) as AreaName[]
+
+/** Returns an area by its name, or an error that lists the names. */
+export function findArea(name: string): MutationArea {
+  const area = areaNames.find((known) => known === name)
+  if (area === undefined) throw new Error(`Unknown area "${name}". Use one of: ${areaNames.join(', ')}.`)
+  return areas[area]
+}

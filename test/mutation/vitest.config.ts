@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+import { findArea } from './areas.ts'
+
+/** Runs only the tests of the area that is mutated. */
+export default defineConfig({
+  test: {
+    include: [...findArea(process.env.THREADKEEP_MUTATION_AREA ?? '').tests],
+    setupFiles: ['test/seeded.ts'],
+    // A mutant that waits for ever fails soon.
+    testTimeout: 15_000,
+    hookTimeout: 15_000,
+  },
+})
