@@ -2,26 +2,45 @@ import { toAnthropic } from './context/anthropic.ts'
 import type { LazyContext } from './context/composeContext.ts'
 import { Renderer, type Unit } from './context/render.ts'
 import type { Trace } from './context/replay.ts'
-import type { ExportOptions, ImportOptions, ImportResult } from './domain/bundle.ts'
+import {
+  checkExportOptions,
+  checkImportOptions,
+  type ExportOptions,
+  type ImportOptions,
+  type ImportResult,
+} from './domain/bundle.ts'
 import type { MessageInput, ParsedMessage } from './domain/chat.ts'
+import { checkOptions, type OptionChecks } from './domain/checkOptions.ts'
 import type { Json, Knowledge, Message, Millis, SessionMetadata, Tokens } from './domain/entry.ts'
-import { checkOption, MemoryError } from './domain/error.ts'
+import { anyValue, checkOption, integerAtLeast, isObject, MemoryError, trueOrFalse } from './domain/error.ts'
 import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from './domain/key.ts'
 import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
+import { parseProfile } from './domain/parseProfile.ts'
 import type { SearchIndex, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile } from './domain/profile.ts'
 import { isExpired, type SessionHead } from './domain/session.ts'
 import type { Lifecycle } from './lifecycle/lifecycle.ts'
 import type { SessionMetadataUpdate } from './lifecycle/metadata.ts'
 import { sweepSessions } from './lifecycle/sweep.ts'
-import { type AppendDeps, type AppendOptions, type AppendResult, appendToSession } from './memory/append.ts'
-import { type AdditionOptions, ContextBuilder, type ContextOptions } from './memory/contextBuilder.ts'
+import {
+  type AppendDeps,
+  type AppendOptions,
+  type AppendResult,
+  appendOptionChecks,
+  appendToSession,
+} from './memory/append.ts'
+import {
+  type AdditionOptions,
+  ContextBuilder,
+  type ContextOptions,
+  contextOptionChecks,
+} from './memory/contextBuilder.ts'
 import { type EmbeddingProgress, type EmbeddingQueue, sumProgress } from './memory/embedding.ts'
-import { ForgetOperation, type ForgetResult, type ForgetTarget, type Rederive } from './memory/forget.ts'
-import { type KnowledgeInput, remember } from './memory/knowledge.ts'
+import { checkTarget, ForgetOperation, type ForgetResult, type ForgetTarget, type Rederive } from './memory/forget.ts'
+import { checkKnowledgeFields, type KnowledgeInput, remember } from './memory/knowledge.ts'
 import type { MemoryDeps } from './memory/memoryDeps.ts'
 import type { Replayer, ReplayResult } from './memory/replay.ts'
-import { type SearchOptions, type SearchQuery, type SearchResult, searchStores } from './memory/search.ts'
+import { checkSearch, type SearchOptions, type SearchQuery, type SearchResult, searchStores } from './memory/search.ts'
 import type { UpkeepHealth } from './upkeep/scheduler.ts'
 import type { Upkeep } from './upkeep/upkeep.ts'
 
@@ -32,6 +51,12 @@ export type TranscriptOptions = {
   readonly limit?: number
   /** Returns the newest messages instead of the oldest; default false. */
   readonly newest?: boolean
+}
+
+const transcriptOptionChecks: OptionChecks<TranscriptOptions> = {
+  after: integerAtLeast(0),
+  limit: integerAtLeast(0),
+  newest: trueOrFalse,
 }
 
 /** Internal access for the other parts of this package (server, MCP, handoff, CLI). The package does not export it. */
@@ -133,7 +158,9 @@ export class Memory implements AsyncDisposable {
     messages: readonly MessageInput[],
     options: AppendOptions = {},
   ): Promise<readonly Message[]> {
-    return (await appendToSession(this.#appendDeps, this.#parseKey(key), messages, options)).stored
+    const parsed = this.#parseKey(key)
+    checkOptions<AppendOptions>('append', options, appendOptionChecks)
+    return (await appendToSession(this.#appendDeps, parsed, messages, options)).stored
   }
 
   /**
@@ -151,6 +178,10 @@ export class Memory implements AsyncDisposable {
     key: string | Key,
     options: ContextOptions & { readonly provider?: Provider } = {},
   ): Promise<Context | AnthropicContext> {
+    checkOptions<ContextOptions & { provider?: Provider }>('context', options, {
+      ...contextOptionChecks,
+      provider: anyValue,
+    })
     const { provider } = options
     checkOption('provider', provider, [undefined, 'openai', 'anthropic'].includes(provider), 'openai or anthropic')
     const { messages, text, ledger } = await this.#buildContext(this.#parseKey(key), options, provider)
@@ -165,11 +196,10 @@ export class Memory implements AsyncDisposable {
   }
 
   /** Reads the messages of a session, whole and in order. */
-  async transcript(
-    key: string | Key,
-    { after = 0, limit = Number.MAX_SAFE_INTEGER, newest = false }: TranscriptOptions = {},
-  ): Promise<readonly Message[]> {
+  async transcript(key: string | Key, options: TranscriptOptions = {}): Promise<readonly Message[]> {
     const parsed = this.#parseKey(key)
+    checkOptions<TranscriptOptions>('transcript', options, transcriptOptionChecks)
+    const { after = 0, limit = Number.MAX_SAFE_INTEGER, newest = false } = options
     const { sessions, clock } = this.#internals
     const isTail = newest && after === 0
     const head = await sessions.readHead(parsed, isTail ? limit : 0)
@@ -186,6 +216,7 @@ export class Memory implements AsyncDisposable {
    * await memory.search('acme', 'what is my cat called?', { limit: 5, kinds: ['message', 'fact'] })
    */
   async search(scope: Scope, query: SearchQuery, options: SearchOptions = {}): Promise<readonly SearchResult[]> {
+    checkSearch(query, options)
     const where = this.#parseKey(options.session ? `${scope}:${options.session}` : scope)
     const masked = typeof query === 'string' ? await this.mask(where, query) : query
     if (options.session) await this.#lifecycle?.refresh(await this.#internals.sessions.readHead(where, 0))
@@ -205,7 +236,9 @@ export class Memory implements AsyncDisposable {
    * @throws {MemoryError} `bad-option` when the profile's knowledge policy does not allow the origin `by`.
    */
   async remember(scope: Scope, knowledge: KnowledgeInput): Promise<Knowledge> {
-    const key = knowledgeKey(this.#parseKey(scope), knowledge.person)
+    const parsed = this.#parseKey(scope)
+    checkKnowledgeFields(knowledge)
+    const key = knowledgeKey(parsed, knowledge.person)
     const { entry, epoch } = await remember(this.#internals, key, knowledge)
     this.#embeddings.at(-1)?.enqueue(key, epoch, [entry])
     return entry
@@ -213,6 +246,7 @@ export class Memory implements AsyncDisposable {
 
   /** Progress of embedding; undefined without an embedder. With `settled`, waits until nothing is left to embed. */
   async embeddingProgress(options: { readonly settled?: boolean } = {}): Promise<EmbeddingProgress | undefined> {
+    checkOptions<{ settled?: boolean }>('embeddingProgress', options, { settled: trueOrFalse })
     if (options.settled) await Promise.all(this.#embeddings.map((embedding) => embedding.drain()))
     return sumProgress(await Promise.all(this.#embeddings.map((embedding) => embedding.progress())))
   }
@@ -224,6 +258,7 @@ export class Memory implements AsyncDisposable {
 
   /** Forgets a target for good, with everything derived from it, and returns a receipt. Late writers are refused. */
   async forget(target: ForgetTarget): Promise<ForgetResult> {
+    checkTarget(target)
     const { scope } = this.#parseKey('scope' in target ? target.scope : target.key)
     for (const embedding of this.#embeddings) embedding.drop(scope)
     const placeholders =
@@ -247,6 +282,7 @@ export class Memory implements AsyncDisposable {
    * await pipeline(memory.export({ scope: 'acme' }), createWriteStream('acme.jsonl'))
    */
   export(options: ExportOptions = {}): AsyncIterable<Uint8Array> {
+    checkExportOptions(options)
     return this.#internals.bundles.exportBundle(this.#portableStore(), options)
   }
 
@@ -255,12 +291,14 @@ export class Memory implements AsyncDisposable {
    *
    * @throws {MemoryError} `corrupt` when the bundle is damaged; nothing is written.
    */
-  import(open: () => AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportResult> {
+  async import(open: () => AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportResult> {
+    checkImportOptions(options)
     return this.#internals.bundles.importBundle(this.#portableStore(), open, options)
   }
 
   /** Ends expired sessions, and the oldest ones over the limit. The host decides how often to call it. */
   async sweep(now: Millis = this.#internals.clock()): Promise<{ readonly ended: readonly string[] }> {
+    checkOption('now', now, Number.isFinite(now), 'a time in milliseconds')
     const ended = await (this.#lifecycle?.sweep(now) ?? sweepSessions(this.#internals, now))
     await this.#upkeep?.tick(now)
     return { ended: ended.map(formatKey) }
@@ -316,6 +354,7 @@ export class Memory implements AsyncDisposable {
 
   /** Records a context with its inputs, for `replay`. */
   async trace(key: string | Key, options: ContextOptions = {}): Promise<Trace> {
+    checkOptions<ContextOptions>('trace', options, contextOptionChecks)
     const query = options.query === undefined ? {} : { query: await this.mask(key, options.query) }
     const transcript = await this.transcript(key)
     return this.#replaying().trace(this.#contexts, this.#parseKey(key), { ...options, ...query }, transcript)
@@ -323,7 +362,8 @@ export class Memory implements AsyncDisposable {
 
   /** Rebuilds a traced context under another profile and lists the messages whose verdict differs. */
   replay(trace: Trace, profile: Profile): ReplayResult {
-    return this.#replaying().replay(this.#contexts, trace, profile)
+    checkOption('trace', trace, isObject(trace) && isObject(trace.head), 'the result of trace')
+    return this.#replaying().replay(this.#contexts, trace, parseProfile(profile))
   }
 
   /** Waits for running upkeep and closes the stores. */

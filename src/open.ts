@@ -1,4 +1,5 @@
-import { MemoryError } from './domain/error.ts'
+import { checkOptions, type OptionChecks } from './domain/checkOptions.ts'
+import { anyFunction, anyObject, anyText, type Check, isObject, MemoryError, rejectField } from './domain/error.ts'
 import { parseProfile } from './domain/parseProfile.ts'
 import type { Clock, Embedder, SearchIndex, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile, TokenizerName } from './domain/profile.ts'
@@ -61,6 +62,37 @@ export type MemoryOptions = {
   readonly clock?: Clock
 }
 
+const storeCheck: Check = (value, path) => {
+  if (typeof value !== 'string' && !isObject(value)) rejectField(path, value, 'a store or its URL')
+}
+const profileCheck: Check = (value, path) => {
+  if (typeof value !== 'string') anyObject(value, path)
+}
+const upkeepCheck: Check = (value, path) => {
+  if (value !== false) anyFunction(value, path)
+}
+const modelCheck: Check = (value, path) => {
+  if (typeof value !== 'function') anyObject(value, path)
+}
+
+const memoryOptionChecks: OptionChecks<MemoryOptions> = {
+  profile: profileCheck,
+  store: storeCheck,
+  storeKey: anyText,
+  sessions: storeCheck,
+  tokenizer: anyObject,
+  embedder: anyObject,
+  embedding: anyFunction,
+  model: modelCheck,
+  upkeep: upkeepCheck,
+  onSessionEnd: anyFunction,
+  lifecycle: anyFunction,
+  replayer: anyObject,
+  rederive: anyFunction,
+  masker: anyFunction,
+  clock: anyFunction,
+}
+
 export type CreateSecretMasker = (policy: Profile['secrets'], tokenizer: Tokenizer) => SecretMasker
 
 /** Defaults that differ between Node and browsers. */
@@ -83,6 +115,7 @@ export type Platform = {
 
 /** Opens a memory with the platform's defaults for all omitted options. */
 export async function openMemoryOn(platform: Platform, options: MemoryOptions): Promise<Memory> {
+  checkOptions<MemoryOptions>('openMemory', options, memoryOptionChecks)
   const profile = resolveProfile(options.profile ?? 'thread')
   checkDurability(profile, options)
   const store = await resolveStore(platform, options.store ?? 'ram:', options.storeKey)

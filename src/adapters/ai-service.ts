@@ -1,9 +1,10 @@
-import { MemoryError } from '../domain/error.ts'
+import { checkOptions } from '../domain/checkOptions.ts'
+import { anyFunction, anyObject, anyText, MemoryError, trueOrFalse } from '../domain/error.ts'
 import { formatKey, parseKey } from '../domain/key.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import { LruCache } from '../domain/lruCache.ts'
 import type { Model } from '../domain/ports.ts'
-import { createModel, type ProviderSettings } from '../providers/provider.ts'
+import { createModel, type ProviderSettings, providerSettingChecks } from '../providers/provider.ts'
 import { type SessionMemory, sessionMemory } from './session-memory.ts'
 
 /** The model and the system prompt of a session. */
@@ -52,7 +53,9 @@ export class UnifiedAIService {
   private readonly sessions = new LruCache<string, InitializedSession>({ maxEntries: maxInitializedSessions })
   private currentKey: string | undefined
 
-  constructor({ memory = sessionMemory, modelFactory = createModel }: ServiceDeps = {}) {
+  constructor(deps: ServiceDeps = {}) {
+    checkOptions<ServiceDeps>('UnifiedAIService', deps, { memory: anyObject, modelFactory: anyFunction })
+    const { memory = sessionMemory, modelFactory = createModel } = deps
     this.memory = memory
     this.modelFactory = modelFactory
   }
@@ -64,6 +67,7 @@ export class UnifiedAIService {
    */
   async initialize(key: string, settings: ServiceSettings): Promise<void> {
     const sessionKey = formatKey(parseKey(key))
+    checkOptions<ServiceSettings>('initialize', settings, { ...providerSettingChecks, systemPrompt: anyText })
     const model = this.modelFactory(settings)
     this.sessions.set(sessionKey, { key: sessionKey, model, systemPrompt: settings.systemPrompt ?? '' })
     this.memory.getSessionByKey(sessionKey)
@@ -77,6 +81,13 @@ export class UnifiedAIService {
    * @throws MemoryError `bad-option` if the session is not initialized, otherwise the error of the provider.
    */
   async *processText(request: ServiceRequest): AsyncGenerator<string, void, undefined> {
+    checkOptions<ServiceRequest>('processText', request, {
+      text: anyText,
+      isFollowUp: trueOrFalse,
+      systemPrompt: anyText,
+      key: anyText,
+      signal: anyObject,
+    })
     const { key, model, systemPrompt } = this.findSession(request.key)
     this.memory.addUserMessageForKey(key, request.text)
     const epoch = this.memory.getEpochForKey(key)

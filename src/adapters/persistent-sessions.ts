@@ -1,5 +1,6 @@
 import { groupIntoUnits, lastSequence, measureMessage, Renderer, turnMode } from '../context/render.ts'
 import { type MessageInput, parseMessage, replaceLoneSurrogates } from '../domain/chat.ts'
+import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
 import {
   type DerivedEntry,
   isBlank,
@@ -10,7 +11,7 @@ import {
   type Summary,
   type Tokens,
 } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import { anyFunction, anyObject, anyText, anyValue, MemoryError, oneOf } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
@@ -33,6 +34,15 @@ export type PersistentSessionsOptions = {
   readonly createId?: () => string
   /** Handling of keys and passwords in messages; see `secrets` of a profile. Default: `mask`. */
   readonly secrets?: Profile['secrets']
+}
+
+const optionChecks: OptionChecks<PersistentSessionsOptions> = {
+  store: anyObject,
+  scope: anyText,
+  tokenizer: anyObject,
+  clock: anyFunction,
+  createId: anyFunction,
+  secrets: oneOf('mask', 'hide', 'keep'),
 }
 
 export type SessionMessage = {
@@ -88,14 +98,10 @@ export class PersistentSessions {
   private readonly createId: () => string
   private readonly secretMasker: SecretMasker
 
-  constructor({
-    store,
-    scope,
-    tokenizer = upperBound,
-    clock = Date.now,
-    createId = () => crypto.randomUUID(),
-    secrets = 'mask',
-  }: PersistentSessionsOptions) {
+  constructor(options: PersistentSessionsOptions) {
+    checkOptions<PersistentSessionsOptions>('PersistentSessions', options, optionChecks)
+    const { store, scope, tokenizer = upperBound, clock = Date.now, secrets = 'mask' } = options
+    const { createId = () => crypto.randomUUID() } = options
     this.store = store
     this.scope = scope
     this.renderer = new Renderer(tokenizer)
@@ -140,6 +146,12 @@ export class PersistentSessions {
     details: MessageDetails = {},
   ): Promise<SessionMessage> {
     const key = this.key(conversationId)
+    // The fields are part of the message and checked with it.
+    checkOptions<MessageDetails>('addMessage', details, {
+      name: anyValue,
+      tool_calls: anyValue,
+      tool_call_id: anyValue,
+    })
     const at = this.clock()
     const message = measureMessage(
       this.renderer.tokenizer,

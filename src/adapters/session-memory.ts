@@ -3,8 +3,9 @@ import { gatherCandidates } from '../context/gatherCandidates.ts'
 import { measureMessage, Renderer } from '../context/render.ts'
 import { runContextQuery } from '../context/replay.ts'
 import { parseMessage } from '../domain/chat.ts'
+import { checkOptions } from '../domain/checkOptions.ts'
 import type { Message, Millis, NewMessage, Tokens } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import { anyFunction, anyObject, integerAtLeast, MemoryError, trueOrFalse } from '../domain/error.ts'
 import { formatKey, type Key, parseKey } from '../domain/key.ts'
 import type { Context, Verdict } from '../domain/ledger.ts'
 import type { Tokenizer } from '../domain/ports.ts'
@@ -108,10 +109,15 @@ export class SessionMemory {
   private operationCount = 0
   private readonly unbinders: (() => void)[] = []
 
-  constructor(
-    config: Partial<SessionMemoryConfig> = {},
-    { tokenizer = upperBound, clock = Date.now }: SessionMemoryDeps = {},
-  ) {
+  constructor(config: Partial<SessionMemoryConfig> = {}, deps: SessionMemoryDeps = {}) {
+    checkOptions<SessionMemoryConfig>('SessionMemory', config, {
+      maxMessages: integerAtLeast(1),
+      maxTokens: integerAtLeast(1),
+      seedPreservation: trueOrFalse,
+      tailSize: integerAtLeast(0),
+    })
+    checkOptions<SessionMemoryDeps>('SessionMemory', deps, { tokenizer: anyObject, clock: anyFunction })
+    const { tokenizer = upperBound, clock = Date.now } = deps
     this.config = { ...defaultConfig, ...config }
     this.profile = createProfile(this.config)
     this.renderer = new Renderer(tokenizer)

@@ -16,6 +16,7 @@ import { addKnowledgeCommand } from './knowledge.ts'
 import { addLabCommand } from './lab.ts'
 import { addMcpCommand } from './mcp.ts'
 import { addOptimizerCommand } from './optimizer.ts'
+import { checkEnvironment } from './options.ts'
 import { stripControlCharacters } from './output.ts'
 import { addRememberCommand } from './remember.ts'
 import { addReplayCommand } from './replay.ts'
@@ -66,6 +67,7 @@ const commands = [
   addLabCommand,
 ]
 for (const add of commands) add(program)
+program.hook('preAction', () => checkEnvironment(process.env, process.argv))
 
 // A closed pipe, as with `| head`, is not a failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))

@@ -1,9 +1,55 @@
 import { readFile } from 'node:fs/promises'
+import { countEdits, describeUnknownName } from '../domain/checkOptions.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Profile } from '../domain/profile.ts'
 
 /** Environment variables of the process. */
 export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Variables that the commands read. */
+const knownVariables = [
+  'AUDIT_LOG',
+  'BUDGET',
+  'CONFIG',
+  'EMBEDDER',
+  'EMBEDDER_KEY',
+  'HOST',
+  'KEY',
+  'KEYS',
+  'LOG',
+  'MODEL_DOWNLOAD',
+  'PASSPHRASE',
+  'PORT',
+  'PROFILE',
+  'SECRETS',
+  'STORE',
+  'STORE_KEY',
+  'UPKEEP',
+  'UPSTREAM',
+  'WORKSPACE',
+].map((name) => `THREADKEEP_${name}`)
+
+/** Variables that Kubernetes sets in every container for a service named threadkeep. */
+const serviceVariable = /^THREADKEEP_(?:SERVICE_(?:HOST|PORT)(?:_\w+)?|PORT_\d+_(?:TCP|UDP)(?:_\w+)?)$/
+/** Variables for keys, which a configuration names: `env:NAME`, `keyEnv`, `secretEnv`. */
+const secretVariable = /_(?:KEY|SECRET|TOKEN|PASSWORD)$/
+
+/**
+ * Throws `bad-option` for an unknown `THREADKEEP_…` variable: a misspelt one must not be ignored. Variables for keys may
+ * have any name that is not mistakable for a known one; another name is allowed if an argument or a variable mentions
+ * it.
+ */
+export function checkEnvironment(environment: Environment, args: readonly string[]): void {
+  const values = [...args, ...Object.values(environment)]
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith('THREADKEEP_') || knownVariables.includes(name) || serviceVariable.test(name)) continue
+    if (secretVariable.test(name) && knownVariables.every((known) => countEdits(name, known) > 2)) continue
+    if (values.some((value) => value?.includes(`env:${name}`))) continue
+    throw new MemoryError('bad-option', `Unknown environment variable ${describeUnknownName(name, knownVariables)}`, {
+      param: name.slice(0, 80),
+    })
+  }
+}
 
 /** Help of `--embedder`. */
 export const embedderHelp =

@@ -83,12 +83,7 @@ function frameContext(allocation: Allocation, profile: Profile, framing: Framing
   const messages: ChatMessage[] = []
   pushTurns(messages, order.opening)
   const isMemory = hasMemoryBlock(profile)
-  const block =
-    order.stable.length === 0
-      ? []
-      : isMemory
-        ? memoryBlock(order, framingText)
-        : conversationBlock(order, framingText, renderer)
+  const block = order.stable.length === 0 ? [] : memoryBlock(order, framingText, isMemory)
   messages.push(...block)
   pushTurns(messages, order.turns)
   if (order.volatile.length > 0)
@@ -110,24 +105,23 @@ function pushTurns(messages: ChatMessage[], pieces: readonly Piece[]): void {
 }
 
 /** Memory is data, so it is sent as a user message. The instructions about it are a system message of their own. */
-function memoryBlock(order: ReadingOrder, { memory, after }: FramingText): ChatMessage[] {
-  const content = (wrapMemory(memory, toLines(order.stable)) + turnHeading(order)).trimEnd()
-  return [...(after === '' ? [] : [{ role: 'system' as const, content: after }]), { role: 'user', content }]
+function memoryBlock(order: ReadingOrder, framingText: FramingText, isMemory: boolean): ChatMessage[] {
+  const content = (wrapMemory(openingOf(framingText, isMemory), toLines(order.stable)) + turnHeading(order)).trimEnd()
+  const instructions = instructionsOf(framingText, isMemory)
+  return [
+    ...(instructions === '' ? [] : [{ role: 'system' as const, content: instructions }]),
+    { role: 'user', content },
+  ]
 }
+
+/** Opens a block of stable entries; short for conversation lines without instructions, which small budgets hold. */
+const openingOf = ({ memory, after }: FramingText, isMemory: boolean): string =>
+  isMemory || after !== '' ? memory : '<memory>\n'
+
+/** Instructions about the block: those about conversation lines have a heading. */
+const instructionsOf = ({ before, after }: FramingText, isMemory: boolean): string => (isMemory ? '' : before) + after
 
 const wrapMemory = (start: string, lines: readonly string[]): string => start + lines.join('') + memoryEnd
-
-/** Conversation lines as background of a question, in one system message. */
-function conversationBlock(order: ReadingOrder, { before, after }: FramingText, renderer: Renderer): ChatMessage[] {
-  const heading = turnHeading(order)
-  const lines = toLines(order.stable)
-  if (heading !== '') lines.push(heading)
-  const content =
-    after === ''
-      ? joinLines(lines, heading === '' ? separatorAfter(order.stable) : '\n\n', renderer)
-      : lines.join('') + after
-  return [{ role: 'system', content: `${before}${content}` }]
-}
 
 type ReadingOrder = {
   readonly opening: Piece[]
@@ -275,8 +269,8 @@ function measureCacheable(
 }
 
 /**
- * Fixed text of a framing. `before` and `after` surround a block of conversation lines; in a memory framing, `after` is
- * the system message. `memory` opens the block of stable entries, `recalled` the block selected for this question.
+ * Fixed text of a framing. `after` is the system message about a block; for conversation lines, `before` precedes it.
+ * `memory` opens the block of stable entries, `recalled` the block selected for this question.
  */
 export type FramingText = {
   readonly before: string
@@ -342,8 +336,11 @@ function computeOverheads(profile: Profile, renderer: Renderer, framing: Framing
   const days = new Map<number, { readonly text: string; readonly tokens: Tokens }>()
   const messageTokens = (role: string, ...texts: readonly string[]) =>
     message + renderer.countFixed(role) + texts.reduce((sum, text) => sum + renderer.countFixed(text), 0)
+  const isMemory = hasMemoryBlock(profile)
+  const instructions = instructionsOf(words, isMemory)
   const memory =
-    (words.after === '' ? 0 : messageTokens('system', words.after)) + messageTokens('user', words.memory, memoryEnd)
+    (instructions === '' ? 0 : messageTokens('system', instructions)) +
+    messageTokens('user', openingOf(words, isMemory), memoryEnd)
   const withHeading = profile.bands.filter((band) => band.heading !== undefined)
   return {
     framingTokens: renderer.countFixed(words.before) + renderer.countFixed(words.after),
@@ -351,10 +348,7 @@ function computeOverheads(profile: Profile, renderer: Renderer, framing: Framing
       name: 'reply',
       tokens: reply + (provider === 'anthropic' ? messageTokens('user', continuationNotice) : 0),
     },
-    stable: {
-      name: 'stable',
-      tokens: hasMemoryBlock(profile) ? memory : messageTokens('system', words.before, words.after),
-    },
+    stable: { name: 'stable', tokens: memory },
     volatile: { name: 'volatile', tokens: messageTokens('user', words.recalled, memoryEnd) },
     headings: new Map(
       withHeading.map((band) => [

@@ -4,6 +4,8 @@ import type { ChatMessage } from '../domain/ledger.ts'
 import { escapeMemoryTags } from '../text/fences.ts'
 
 const emptyToolOutput = '(no output)'
+/** A person named System must not seem to be the system. */
+const roleTitlePattern = /^(?:system|developer|user|assistant|tool)[^\p{L}\p{N}]*$/iu
 const roleTitles = { system: 'System', user: 'User', assistant: 'Assistant', tool: 'Tool' }
 
 /** Replaces the content of a message and makes all its strings well-formed Unicode. */
@@ -34,10 +36,14 @@ export function formatLine(message: ParsedMessage, withCalls = true): string {
   return escapeMemoryTags(`${speakerOf(message)}: ${text}${text && callText && ' '}${callText}`)
 }
 
-/** Returns the name of the speaker, or the role title if the name does not start with a letter or digit. */
+/**
+ * Returns the name of the speaker, or the role title if the name does not start with a letter or digit, or is the title
+ * of another role.
+ */
 export function speakerOf(message: ParsedMessage): string {
   const name = message.name?.replace(/\s+/gu, ' ').trim()
-  return name !== undefined && /^[\p{L}\p{N}]/u.test(name) ? name : roleTitles[message.role]
+  const isName = name !== undefined && /^[\p{L}\p{N}]/u.test(name) && !roleTitlePattern.test(name)
+  return isName ? name : roleTitles[message.role]
 }
 
 /** Converts a message to OpenAI's chat format. */

@@ -1,3 +1,5 @@
+import { checkOptions, type OptionChecks } from './checkOptions.ts'
+import { anyFunction, anyObject, anyText, type Check, integerAtLeast, nonEmptyText, oneOf } from './error.ts'
 import type { Scope } from './key.ts'
 
 /** Number of sessions and messages transferred so far. */
@@ -51,3 +53,29 @@ export type ImportResult = BundleTotals & {
   /** Keys of existing sessions that were overwritten. */
   readonly replaced: readonly string[]
 }
+
+const transferOptionChecks: OptionChecks<TransferOptions> = { onProgress: anyFunction, signal: anyObject }
+const encryptionCheck: Check = (value) =>
+  checkOptions<BundleEncryption>('encryption', value, {
+    passphrase: nonEmptyText,
+    cost: integerAtLeast(2),
+    randomBytes: anyFunction,
+  })
+
+/** Throws `bad-option` for options that are invalid or unknown. */
+export const checkExportOptions = (options: unknown): void =>
+  checkOptions<ExportOptions>('export', options, {
+    ...transferOptionChecks,
+    scope: anyText,
+    key: anyText,
+    encryption: encryptionCheck,
+  })
+
+/** Throws `bad-option` for options that are invalid or unknown. */
+export const checkImportOptions = (options: unknown): void =>
+  checkOptions<ImportOptions>('import', options, {
+    ...transferOptionChecks,
+    scope: anyText,
+    passphrase: anyText,
+    onExisting: oneOf(...existingSessionPolicies),
+  })

@@ -128,6 +128,22 @@ export const trueOrFalse: Check = (value, path) => {
   if (typeof value !== 'boolean') rejectField(path, value, 'true or false')
 }
 
+/** Accepts any text, also an empty one. */
+export const anyText: Check = (value, path) => {
+  if (typeof value !== 'string') rejectField(path, value, 'text')
+}
+
+/** Accepts any value; the method checks it itself. */
+export const anyValue: Check = () => undefined
+
+export const anyFunction: Check = (value, path) => {
+  if (typeof value !== 'function') rejectField(path, value, 'a function')
+}
+
+export const anyObject: Check = (value, path) => {
+  if (!isObject(value)) rejectField(path, value, 'an object')
+}
+
 export const integerAtLeast =
   (min: number): Check =>
   (value, path) => {
@@ -142,6 +158,11 @@ export const share =
     if (typeof value !== 'number' || !(value <= 1) || !(orZero ? value >= 0 : value > 0))
       rejectField(path, value, `a number ${orZero ? 'from 0' : 'above 0'} up to 1, a part of the budget`)
   }
+
+/** Accepts a number above 0, also Infinity. */
+export const positiveNumber: Check = (value, path) => {
+  if (typeof value !== 'number' || !(value > 0)) rejectField(path, value, 'a number above 0')
+}
 
 export const finiteNumber: Check = (value, path) => {
   if (typeof value !== 'number' || !Number.isFinite(value)) rejectField(path, value, 'a number')

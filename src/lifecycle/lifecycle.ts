@@ -1,3 +1,4 @@
+import { checkOptions } from '../domain/checkOptions.ts'
 import {
   countMessageBytes,
   findMetadata,
@@ -7,6 +8,7 @@ import {
   type NewMessage,
   type SessionMetadata,
 } from '../domain/entry.ts'
+import { anyFunction } from '../domain/error.ts'
 import { formatKey, type Key, outboxKey, personKey, type Scope } from '../domain/key.ts'
 import { KeyedMutex } from '../domain/keyed.ts'
 import type { Clock, EraseFilter, MemoryLimit, Store } from '../domain/ports.ts'
@@ -259,10 +261,10 @@ export class Lifecycle {
  * @example
  * const memory = await openMemory({ lifecycle: createLifecycle({ onSessionEnd: (id, { messageCount }) => console.log(id, messageCount) }) })
  */
-export const createLifecycle =
-  (options: LifecycleOptions = {}) =>
-  (deps: LifecycleDeps): Lifecycle =>
-    new Lifecycle(deps, options)
+export const createLifecycle = (options: LifecycleOptions = {}): ((deps: LifecycleDeps) => Lifecycle) => {
+  checkOptions<LifecycleOptions>('createLifecycle', options, { onSessionEnd: anyFunction, timeoutSignal: anyFunction })
+  return (deps) => new Lifecycle(deps, options)
+}
 
 type LimitsDeps = {
   readonly sessions: Store

@@ -1,5 +1,6 @@
+import { checkOptions } from '../domain/checkOptions.ts'
 import type { Json, Millis, SessionMetadata } from '../domain/entry.ts'
-import { checkOption } from '../domain/error.ts'
+import { anyText, anyValue, checkOption } from '../domain/error.ts'
 import { type Key, personKey } from '../domain/key.ts'
 
 /** Changes to the metadata of a session. Omitted fields stay unchanged; `undefined` removes a field. */
@@ -12,18 +13,16 @@ export type SessionMetadataUpdate = {
   readonly metadata?: Json | undefined
 }
 
-const metadataFields = ['template', 'idle', 'age', 'person', 'metadata'] as const
-
 /** Validates an update. Throws `bad-option` for unknown fields and invalid values. */
 export function parseMetadataUpdate({ scope }: Key, update: SessionMetadataUpdate): SessionMetadataUpdate {
+  checkOptions<SessionMetadataUpdate>('setMetadata', update, {
+    template: anyValue,
+    idle: anyValue,
+    age: anyValue,
+    person: anyText,
+    metadata: anyValue,
+  })
   const { template, idle, age, person } = update
-  for (const name of Object.keys(update))
-    checkOption(
-      'about',
-      name,
-      (metadataFields as readonly string[]).includes(name),
-      `one of ${metadataFields.join(', ')}`,
-    )
   checkOption(
     'template',
     template,

@@ -4,6 +4,7 @@ import { MemoryError } from '../domain/error.ts'
 import { completeSessionId, completeWorkspace, type McpContext } from './context.ts'
 import { withProtocolErrors } from './errors.ts'
 import { createInvocation } from './tools/call.ts'
+import { strictObject } from './tools/schemas.ts'
 import { sessionTools } from './tools/sessions.ts'
 import type { Tool } from './tools/tool.ts'
 
@@ -22,7 +23,7 @@ export function registerPrompts(mcp: McpContext): void {
     {
       title: 'Continue a session',
       description: 'Starts a chat with the context needed to continue an earlier one.',
-      argsSchema: z.object({ session, budget, workspace }),
+      argsSchema: strictObject({ session, budget, workspace }),
     },
     (args, context) => withProtocolErrors(mcp.onError, () => continueSession(mcp, args, context)),
   )
@@ -31,7 +32,7 @@ export function registerPrompts(mcp: McpContext): void {
     {
       title: 'Hand over this chat',
       description: 'Asks the model to summarize this chat and save it, so that it can be continued in a new one.',
-      argsSchema: z.object({
+      argsSchema: strictObject({
         focus: z.string().describe('What matters most for the continuation.').optional(),
         workspace,
       }),

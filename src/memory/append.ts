@@ -1,7 +1,17 @@
 import { measureMessage } from '../context/render.ts'
 import { type MessageInput, parseMessage } from '../domain/chat.ts'
+import type { OptionChecks } from '../domain/checkOptions.ts'
 import type { Message, Millis, NewMessage } from '../domain/entry.ts'
-import { checkOption, type ErrorCode, MemoryError } from '../domain/error.ts'
+import {
+  anyObject,
+  anyText,
+  anyValue,
+  checkOption,
+  type ErrorCode,
+  integerAtLeast,
+  MemoryError,
+  trueOrFalse,
+} from '../domain/error.ts'
 import { type Key, scopeKey } from '../domain/key.ts'
 import type { Ledger } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
@@ -38,6 +48,17 @@ export type AppendOptions = {
    * never reserved, the message is appended at the end.
    */
   readonly sequence?: number
+}
+
+export const appendOptionChecks: OptionChecks<AppendOptions> = {
+  operationId: anyText,
+  epoch: integerAtLeast(0),
+  answers: anyObject,
+  replyFollows: trueOrFalse,
+  // The place is checked together with the messages.
+  branch: anyValue,
+  reserve: anyValue,
+  sequence: anyValue,
 }
 
 export type AppendDeps = {

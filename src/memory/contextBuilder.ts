@@ -13,6 +13,7 @@ import {
 } from '../context/gatherCandidates.ts'
 import type { Renderer, Unit } from '../context/render.ts'
 import { type ContextQuery, type ReadRequest, type ReadResponse, SessionReader } from '../context/sessionReader.ts'
+import type { OptionChecks } from '../domain/checkOptions.ts'
 import {
   type DerivedEntry,
   isBlank,
@@ -21,7 +22,7 @@ import {
   type SequenceRange,
   type Tokens,
 } from '../domain/entry.ts'
-import { checkOption } from '../domain/error.ts'
+import { anyText, anyValue, checkOption } from '../domain/error.ts'
 import { filesKey, type Key, personKey, scopeKey } from '../domain/key.ts'
 import type { Degradation, Origin, Provider } from '../domain/ledger.ts'
 import type { Clock, SearchIndex, Store } from '../domain/ports.ts'
@@ -45,6 +46,14 @@ export type ContextOptions = {
   readonly framing?: Framing
   /** The person who speaks, for profiles that read a person's memory across sessions. */
   readonly person?: string
+}
+
+/** The values of a budget, a framing and a query are checked when the context is built. */
+export const contextOptionChecks: OptionChecks<ContextOptions> = {
+  query: anyValue,
+  budget: anyValue,
+  framing: anyValue,
+  person: anyText,
 }
 
 /** Options of a context that completes a conversation which the client sends itself. */

@@ -1,5 +1,6 @@
+import { checkOptions } from '../domain/checkOptions.ts'
 import { type Entry, getEntryText, isBlank, type Millis } from '../domain/entry.ts'
-import { checkOption, MemoryError } from '../domain/error.ts'
+import { anyFunction, checkOption, integerAtLeast, MemoryError, positiveNumber } from '../domain/error.ts'
 import type { Key, Scope } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import type { Clock, Embedder, SearchIndex, UnembeddedPage, Vector } from '../domain/ports.ts'
@@ -43,8 +44,15 @@ export type CreateEmbeddingQueue = (
 ) => EmbeddingQueue
 
 /** Creates an embedding queue. In a browser, pass it to `openMemory` as `embedding`, beside `embedder`. */
-export const createEmbeddingQueue: CreateEmbeddingQueue = (store, embedder, options) =>
-  new EmbeddingQueue(store, embedder, options)
+export const createEmbeddingQueue: CreateEmbeddingQueue = (store, embedder, options = {}) => {
+  checkOptions<EmbeddingQueueOptions>('createEmbeddingQueue', options, {
+    sleep: anyFunction,
+    clock: anyFunction,
+    queryTimeoutMs: positiveNumber,
+    maxPending: integerAtLeast(0),
+  })
+  return new EmbeddingQueue(store, embedder, options)
+}
 
 /** Share of an embedder that names none. */
 const defaultWeight = 0.2

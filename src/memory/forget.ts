@@ -1,5 +1,6 @@
+import { checkOptions } from '../domain/checkOptions.ts'
 import type { DerivedEntry, Fact, Knowledge, Message, Millis } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import { anyText, listOf, MemoryError, nonEmptyText } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, parseStoredKey, personKey, type Scope, scopeKey } from '../domain/key.ts'
 import type { EraseFilter, Store } from '../domain/ports.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
@@ -19,6 +20,46 @@ export type ForgetTarget =
   | { readonly key: string; readonly messageIds: readonly string[] }
   | { readonly scope: Scope }
   | { readonly scope: Scope; readonly text: string }
+
+/** All fields of a target. */
+type TargetFields = {
+  readonly key: string
+  readonly messageId: string
+  readonly messageIds: readonly string[]
+  readonly person: string
+  readonly scope: Scope
+  readonly text: string
+}
+
+/** Combinations of fields that name a target. */
+const targetForms = ['key', 'key, messageId', 'key, messageId, person', 'key, messageIds', 'scope', 'scope, text']
+
+/**
+ * Throws `bad-option` unless a target has exactly the fields of one form, each with a value: a selector that is
+ * misspelt or undefined must not widen the target to the whole session.
+ */
+export function checkTarget(target: unknown): asserts target is ForgetTarget {
+  checkOptions<TargetFields>('forget', target, {
+    key: anyText,
+    messageId: nonEmptyText,
+    messageIds: listOf(nonEmptyText),
+    person: anyText,
+    scope: anyText,
+    text: nonEmptyText,
+  })
+  const fields = Object.entries(target as object)
+  const [missing] = fields.filter(([, value]) => value === undefined)
+  const isForm = targetForms.includes(
+    fields
+      .map(([name]) => name)
+      .sort()
+      .join(', '),
+  )
+  if (missing === undefined && isForm) return
+  const problem = missing === undefined ? 'These fields name no target' : `${missing[0]} is undefined`
+  const remedy = targetForms.map((form) => `{ ${form} }`).join(', ')
+  throw new MemoryError('bad-option', `${problem}. Pass one of: ${remedy}.`, { param: missing?.[0] ?? 'target' })
+}
 
 /** Receipt of `forget`: the erased entries by session, and the derived entries rebuilt without them. */
 export type ForgetResult = {
@@ -70,6 +111,7 @@ export class ForgetOperation {
   }
 
   async forget(target: ForgetTarget, at: Millis): Promise<ForgetResult> {
+    checkTarget(target)
     if ('scope' in target) {
       const key = parseKey(target.scope)
       await ('text' in target ? this.forgetText(key, target.text) : this.forgetScope(key))
@@ -79,7 +121,8 @@ export class ForgetOperation {
       const key = person === undefined ? parsed : personKey(parsed.scope, person)
       const store = key.id === '' || person !== undefined ? this.stores.store : this.stores.sessions
       const ids = 'messageIds' in target ? target.messageIds : 'messageId' in target ? [target.messageId] : undefined
-      await (ids === undefined ? this.forgetSession(store, key) : this.forgetMessages(store, key, ids))
+      if (ids === undefined) await this.forgetSession(store, key)
+      else if (ids.length > 0) await this.forgetMessages(store, key, ids)
     }
     if (this.cleanupError !== undefined) throw this.cleanupError
     const sessions = [...this.deletions].map(([key, { entries, rebuilt }]) => ({

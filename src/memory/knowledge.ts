@@ -1,5 +1,6 @@
+import { checkOptions } from '../domain/checkOptions.ts'
 import type { DerivedEntry, Json, Knowledge, KnowledgeOrigin, Millis, Source } from '../domain/entry.ts'
-import { checkOption, MemoryError } from '../domain/error.ts'
+import { anyText, anyValue, checkOption, listOf, MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import { isLearned, type KnowledgeCategory, parseKnowledge } from '../domain/knowledge.ts'
 import type { Clock, Store } from '../domain/ports.ts'
@@ -31,6 +32,20 @@ export type KnowledgeInput = {
   /** Person of the scope whom it is about: it is stored in that person's memory instead of the scope's. */
   readonly person?: string
 }
+
+/** Throws `bad-option` for an unknown field; `parseKnowledge` checks the values of the others. */
+export const checkKnowledgeFields = (input: unknown): void =>
+  checkOptions<KnowledgeInput>('remember', input, {
+    category: anyValue,
+    key: anyValue,
+    value: anyValue,
+    confidence: anyValue,
+    by: anyText,
+    session: anyText,
+    messages: listOf(anyText),
+    origin: anyValue,
+    person: anyText,
+  })
 
 type KnowledgeDeps = {
   readonly store: Store

@@ -1,5 +1,6 @@
+import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
 import type { Entry, Millis } from '../domain/entry.ts'
-import { checkOption } from '../domain/error.ts'
+import { anyText, anyValue, checkOption, finiteNumber, isObject, listOf, trueOrFalse } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import { isActive } from '../domain/knowledge.ts'
 import type { Clock, Embedder, IndexHit, IndexQuery, SearchIndex, Store } from '../domain/ports.ts'
@@ -27,6 +28,22 @@ export type SearchOptions = {
   /** Restricts the search to one session; an empty string means the scope's own memory. */
   readonly session?: string
 }
+const searchOptionChecks: OptionChecks<SearchOptions> = {
+  limit: anyValue,
+  from: finiteNumber,
+  to: finiteNumber,
+  dates: trueOrFalse,
+  kinds: listOf(anyText),
+  session: anyText,
+}
+
+/** Throws `bad-option` for a query or options that are invalid or unknown. */
+export function checkSearch(query: unknown, options: unknown): void {
+  checkOptions<SearchOptions>('search', options, searchOptionChecks)
+  if (isObject(query)) checkOptions<Extract<SearchQuery, object>>('search', query, { vector: anyValue, model: anyText })
+  else checkOption('query', query, typeof query === 'string', 'text, or an object with a vector')
+}
+
 export type SearchResult = {
   readonly key: string
   readonly entry: Entry

@@ -1,10 +1,12 @@
 import { replaceLoneSurrogates } from '../domain/chat.ts'
+import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
+import { anyValue, share } from '../domain/error.ts'
 import type { Embedder } from '../domain/ports.ts'
 import { clip } from '../text/clip.ts'
 import { getArray, getPath } from '../text/json.ts'
 import { upperBound } from '../text/upperBound.ts'
 import type { SettingNames } from './errors.ts'
-import type { ModelOptions } from './openai.ts'
+import { type ModelOptions, modelOptionChecks } from './openai.ts'
 import { post } from './request.ts'
 import { buildEndpointUrl } from './url.ts'
 import { checkDimensions, createHeaders, parseVectors, readVectorJson } from './vectors.ts'
@@ -15,6 +17,13 @@ export type EmbedderOptions = ModelOptions & {
   readonly dimensions?: number | undefined
   /** Share of the embedder in rankings, from 0 to 1. Default: 0.2. */
   readonly weight?: number | undefined
+}
+
+/** `checkDimensions` checks the dimensions. */
+export const embedderOptionChecks: OptionChecks<EmbedderOptions> = {
+  ...modelOptionChecks,
+  dimensions: anyValue,
+  weight: share(true),
 }
 
 /** OpenAI's models reject texts of more than 8,192 tokens. */
@@ -34,6 +43,7 @@ const settings: SettingNames = { baseUrl: 'baseUrl', apiKey: 'apiKey' }
  * const memory = await openMemory({ embedder: openaiEmbedder({ apiKey, model: 'text-embedding-3-small' }) })
  */
 export function openaiEmbedder(options: EmbedderOptions): Embedder {
+  checkOptions<EmbedderOptions>('openaiEmbedder', options, embedderOptionChecks)
   const { model, dimensions, weight } = options
   checkDimensions(dimensions)
   const url = buildEndpointUrl(options.baseUrl ?? 'https://api.openai.com/v1', '/embeddings')

@@ -124,8 +124,7 @@ const pronouns: ReadonlySet<string> = new Set(
 
 /** Checks for a message that carries recalled memory instead of a turn of the conversation. */
 const isMemoryBlock = (message: ChatMessage): boolean =>
-  message.role === 'system' ||
-  (message.role === 'user' && Object.values(framingTexts).some(({ recalled }) => message.content.startsWith(recalled)))
+  message.role === 'system' || (message.role === 'user' && /^<memory\b[^>\n]*>\n/.test(message.content))
 
 /**
  * Extracts the statements of a message in order. Of a memory block only quoted lines count; model passages for which
@@ -164,7 +163,7 @@ function toPassage(label: string, text: string): Passage {
 }
 
 /** Checks for headings, instructions and empty lines. */
-const isHeading = (line: string): boolean => /^\s*(?:$|[#[-]|IMPORTANT)/.test(line)
+const isHeading = (line: string): boolean => /^\s*(?:$|[#[-]|IMPORTANT|<\/?memory)/.test(line)
 
 /** Splits a text into statements of bounded length; a sentence that begins with a pronoun joins the one before. */
 function splitStatements(text: string): string[] {

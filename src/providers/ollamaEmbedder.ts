@@ -1,7 +1,8 @@
 import { replaceLoneSurrogates } from '../domain/chat.ts'
+import { checkOptions } from '../domain/checkOptions.ts'
 import type { Embedder } from '../domain/ports.ts'
 import { getArray } from '../text/json.ts'
-import type { EmbedderOptions } from './embedder.ts'
+import { type EmbedderOptions, embedderOptionChecks } from './embedder.ts'
 import type { SettingNames } from './errors.ts'
 import { post } from './request.ts'
 import { buildEndpointUrl } from './url.ts'
@@ -20,6 +21,7 @@ const settings: SettingNames = { baseUrl: 'baseUrl', apiKey: 'the key the server
  * const memory = await openMemory({ embedder: ollamaEmbedder({ model: 'nomic-embed-text' }) })
  */
 export function ollamaEmbedder(options: EmbedderOptions): Embedder {
+  checkOptions<EmbedderOptions>('ollamaEmbedder', options, embedderOptionChecks)
   const { model, dimensions, weight } = options
   checkDimensions(dimensions)
   // The address of Ollama's OpenAI-compatible API, which ends in /v1, is accepted too.

@@ -1,8 +1,10 @@
+import type { OptionChecks } from '../domain/checkOptions.ts'
+import { anyObject, anyText } from '../domain/error.ts'
 import type { Model, ModelRequest } from '../domain/ports.ts'
 import { getPath, getString } from '../text/json.ts'
 import { type SettingNames, withheldReplyError } from './errors.ts'
 import { type ReplyFormat, streamReply } from './reply.ts'
-import { post, type RequestOptions } from './request.ts'
+import { post, type RequestOptions, requestOptionChecks } from './request.ts'
 import { buildEndpointUrl } from './url.ts'
 
 /** Connection to a model of a provider. */
@@ -15,6 +17,14 @@ export type ModelOptions = RequestOptions & {
   readonly model: string
   /** Added to every request; they override the default headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+export const modelOptionChecks: OptionChecks<ModelOptions> = {
+  ...requestOptionChecks,
+  apiKey: anyText,
+  baseUrl: anyText,
+  model: anyText,
+  headers: anyObject,
 }
 
 /** Differences between the providers that share OpenAI's chat completions protocol. */

@@ -1,10 +1,11 @@
-import { MemoryError } from '../domain/error.ts'
+import type { OptionChecks } from '../domain/checkOptions.ts'
+import { anyText, anyValue, MemoryError } from '../domain/error.ts'
 import type { Model } from '../domain/ports.ts'
 import { anthropicModel } from './anthropic.ts'
 import { geminiModel } from './gemini.ts'
 import { offlineModel } from './offline.ts'
 import { localModel, type ModelOptions, openaiModel, xaiModel } from './openai.ts'
-import type { RequestOptions } from './request.ts'
+import { type RequestOptions, requestOptionChecks } from './request.ts'
 
 /** A user's choice of a provider and a model. */
 export type ProviderSettings = RequestOptions & {
@@ -16,6 +17,15 @@ export type ProviderSettings = RequestOptions & {
   readonly baseUrl?: string | undefined
   /** Default: a current model of the provider. */
   readonly model?: string | undefined
+}
+
+/** The provider itself is checked by its name. */
+export const providerSettingChecks: OptionChecks<ProviderSettings> = {
+  ...requestOptionChecks,
+  provider: anyValue,
+  apiKey: anyText,
+  baseUrl: anyText,
+  model: anyText,
 }
 
 type Provider = {

@@ -1,5 +1,6 @@
+import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
 import type { Millis } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import { anyFunction, type Check, integerAtLeast, MemoryError, positiveNumber } from '../domain/error.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import { parseRetryAfter, type RetryPolicy, retryDelay } from '../domain/retry.ts'
 import { parseJson } from '../text/json.ts'
@@ -26,6 +27,19 @@ export type RequestOptions = {
   readonly sleep?: Sleep | undefined
   /** Maximum number of attempts while the upstream is rate limiting or failing. Default: 3. */
   readonly maxAttempts?: number | undefined
+}
+
+const timeoutsCheck: Check = (value) =>
+  checkOptions<Partial<Timeouts>>('timeouts', value, {
+    firstByte: positiveNumber,
+    idle: positiveNumber,
+    total: positiveNumber,
+  })
+
+export const requestOptionChecks: OptionChecks<RequestOptions> = {
+  timeouts: timeoutsCheck,
+  sleep: anyFunction,
+  maxAttempts: integerAtLeast(1),
 }
 
 export type PostRequest = RequestOptions & {

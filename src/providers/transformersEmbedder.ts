@@ -1,4 +1,5 @@
-import { MemoryError } from '../domain/error.ts'
+import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
+import { anyFunction, anyText, MemoryError, nonEmptyText, oneOf, share, trueOrFalse } from '../domain/error.ts'
 import type { Embedder } from '../domain/ports.ts'
 
 /** Output of the encoder: the vectors of all texts in a row, and the shape `[texts, dimensions]`. */
@@ -36,6 +37,16 @@ export type TransformersOptions = {
   readonly load?: (() => Promise<TransformersModule>) | undefined
 }
 
+const transformersOptionChecks: OptionChecks<TransformersOptions> = {
+  model: nonEmptyText,
+  localModelPath: anyText,
+  allowDownload: trueOrFalse,
+  pooling: oneOf('mean', 'cls'),
+  dtype: anyText,
+  weight: share(true),
+  load: anyFunction,
+}
+
 /** Texts per run of the encoder: a longer batch is padded to its longest text and holds up questions. */
 const textsPerRun = 8
 
@@ -50,6 +61,7 @@ const textsPerRun = 8
  * const embedder = transformersEmbedder({ model: 'Xenova/all-MiniLM-L6-v2', localModelPath: '/srv/models' })
  */
 export function transformersEmbedder(options: TransformersOptions): Embedder {
+  checkOptions<TransformersOptions>('transformersEmbedder', options, transformersOptionChecks)
   const { model, pooling = 'mean', dtype, weight } = options
   let encoder: Promise<Encoder> | undefined
   const loadOnce = (): Promise<Encoder> => {

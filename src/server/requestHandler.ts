@@ -6,6 +6,7 @@ import { forwardRoute } from './forward.ts'
 import { ClientConnection } from './http/client.ts'
 import { checkHost, checkOrigin, corsHeaders, isPreflight, preflightHeaders } from './http/hostPolicy.ts'
 import { describeFault, errorHeaders, HttpError, isServerFault, toErrorResponse } from './http/httpError.ts'
+import { checkOwnHeaders } from './http/ownHeaders.ts'
 import { type Handlers, sendJson } from './http/requestContext.ts'
 import { pathOf, queryStringOf, Router } from './http/router.ts'
 import { formatError } from './modelRoutes.ts'
@@ -58,6 +59,7 @@ function createRequestHandler(
       const credential = isPublic ? undefined : authenticate(server.credentials, request.headers, server.clock())
       if (!isPublic && server.limits.isLimited)
         releaseLimit = server.limits.acquire(rateLimitKey(credential, request.socket.remoteAddress), server.clock())
+      checkOwnHeaders(request.headers)
       const incoming = { method: request.method ?? '', route, headers: request.headers }
       await server.tracing.traceRequest(incoming, async (trace) => {
         const query = queryOf(request)

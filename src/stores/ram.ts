@@ -1,3 +1,5 @@
+import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
+import { anyObject, integerAtLeast, positiveNumber } from '../domain/error.ts'
 import type { MemoryLimit, SearchIndex, SessionCounter, Store, StoreCapabilities } from '../domain/ports.ts'
 import { RamSessionCache, type RamStoreOptions } from './ram/sessionCache.ts'
 import { RamSessionTable } from './ram/sessionTable.ts'
@@ -12,6 +14,14 @@ export type RamStore = Store &
     }
   }
 
+const ramOptionChecks: OptionChecks<RamStoreOptions> = {
+  analysis: anyObject,
+  maxBytes: positiveNumber,
+  compressor: anyObject,
+  compressAfterMs: integerAtLeast(0),
+  maxUncompressedBytes: integerAtLeast(0),
+}
+
 /**
  * Creates the reference store: sessions live in RAM and are lost when the process ends. Without options it
  * holds up to 512 MB and never compresses sessions.
@@ -20,6 +30,7 @@ export type RamStore = Store &
  * const memory = await openMemory({ sessions: ramStore({ maxBytes: 1_000_000_000 }) })
  */
 export function ramStore(options: RamStoreOptions = {}): RamStore {
+  checkOptions<RamStoreOptions>('ramStore', options, ramOptionChecks)
   const cache = new RamSessionCache(options)
   const table = new RamSessionTable(cache)
   return {

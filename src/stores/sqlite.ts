@@ -1,8 +1,9 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { backup, type DatabaseSync } from 'node:sqlite'
+import { checkEraseFilter, checkOptions } from '../domain/checkOptions.ts'
 import { formatMessageId, type Message } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import { anyFunction, anyObject, integerAtLeast, MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type {
   AuxiliaryRecord,
@@ -65,8 +66,14 @@ export type SqliteStoreOptions = {
  * @example
  * const memory = await openMemory({ store: sqliteStore('memory.db') })
  */
-export const sqliteStore = (file: string, options: SqliteStoreOptions = {}): SqliteStore =>
-  new SqliteStore(resolve(file), options)
+export function sqliteStore(file: string, options: SqliteStoreOptions = {}): SqliteStore {
+  checkOptions<SqliteStoreOptions>('sqliteStore', options, {
+    onWarning: anyFunction,
+    minSnapshotMessages: integerAtLeast(0),
+    keyring: anyObject,
+  })
+  return new SqliteStore(resolve(file), options)
+}
 
 /** Reads on the calling thread, from the head cache or the file; writes in a worker thread. */
 export class SqliteStore implements Store, SearchIndex {
@@ -133,6 +140,7 @@ export class SqliteStore implements Store, SearchIndex {
   }
 
   async erase(key: Key, only?: EraseFilter): Promise<readonly string[]> {
+    checkEraseFilter(only)
     try {
       const { erasedIds, isLogTruncated } = (await this.queue.submit({ erase: key, only })) as {
         erasedIds: readonly string[]

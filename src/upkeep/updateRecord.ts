@@ -1,5 +1,6 @@
+import { checkOptions } from '../domain/checkOptions.ts'
 import type { Json, Millis, Summary } from '../domain/entry.ts'
-import { checkOption, isObject, MemoryError } from '../domain/error.ts'
+import { anyValue, isObject, MemoryError } from '../domain/error.ts'
 import type { SessionHead } from '../domain/session.ts'
 import { defaultImportance, type FactCandidate, type FactField, factFields, isKeyedField } from './extract/fields.ts'
 import type { StepOutcome } from './outcome.ts'
@@ -15,17 +16,17 @@ export type RecordUpdate = {
   readonly summary_version?: number
 }
 
-const updateFields: readonly (keyof RecordUpdate)[] = ['important_data', 'conversation_summary', 'summary_version']
 const maxValues = 200
 const maxValueChars = 4_000
 const maxSummaryChars = 20_000
 
 /** Checks an update from a caller. Throws `bad-option` with the name of the field. */
 export function checkRecordUpdate(update: unknown): asserts update is RecordUpdate {
-  checkOption('update', update, isObject(update), 'an object')
-  for (const name of Object.keys(update as object))
-    if (!updateFields.some((field) => field === name))
-      throw badField(name, `is not a field that can be set. Use: ${updateFields.join(', ')}.`)
+  checkOptions<RecordUpdate>('update', update, {
+    important_data: anyValue,
+    conversation_summary: anyValue,
+    summary_version: anyValue,
+  })
   const { important_data: data = {}, conversation_summary: text, summary_version: version } = update as RecordUpdate
   if (!isObject(data)) throw badField('important_data', 'must be an object.')
   for (const [field, values] of Object.entries(data)) checkValues(field, values)

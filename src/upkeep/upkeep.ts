@@ -1,5 +1,15 @@
+import { checkOptions } from '../domain/checkOptions.ts'
 import type { DerivedEntry, Fact, Json, Knowledge, Message, Millis, Summary } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import {
+  anyFunction,
+  anyText,
+  anyValue,
+  finiteNumber,
+  integerAtLeast,
+  MemoryError,
+  positiveNumber,
+  trueOrFalse,
+} from '../domain/error.ts'
 import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from '../domain/key.ts'
 import type { Model, Store } from '../domain/ports.ts'
 import { isExpired, type SessionHead } from '../domain/session.ts'
@@ -176,7 +186,9 @@ export class Upkeep {
    * (await memory.upkeep.record('acme:ann')).important_data.user_preferences // { theme: 'dark' }
    */
   async record(key: string | Key, options: { readonly asOf?: Millis } = {}): Promise<MemoryRecord> {
-    const { derived, gaps } = await this.head(parseKey(key))
+    const parsed = parseKey(key)
+    checkOptions<{ asOf?: Millis }>('record', options, { asOf: finiteNumber })
+    const { derived, gaps } = await this.head(parsed)
     return buildRecord(derived, options.asOf, gaps)
   }
 
@@ -217,6 +229,7 @@ export class Upkeep {
     key: string | Key,
     options: { readonly asOf?: Millis; readonly history?: boolean } = {},
   ): Promise<readonly Fact[]> {
+    checkOptions<{ asOf?: Millis; history?: boolean }>('facts', options, { asOf: finiteNumber, history: trueOrFalse })
     const facts = (await this.head(parseKey(key))).derived.filter((entry): entry is Fact => entry.kind === 'fact')
     if (options.history === true) return facts
     return options.asOf === undefined
@@ -254,6 +267,7 @@ export class Upkeep {
    * that have faded.
    */
   async knowledge(scope: Scope, options: KnowledgeListOptions = {}): Promise<readonly Knowledge[]> {
+    checkOptions<KnowledgeListOptions>('knowledge', options, { person: anyText, archived: trueOrFalse })
     const { derived } = await this.deps.store.readHead(knowledgeKey(parseKey(scope), options.person), 0)
     return derived.filter(
       (entry): entry is Knowledge => entry.kind === 'knowledge' && (options.archived === true || !entry.archived),
@@ -264,7 +278,8 @@ export class Upkeep {
    * Approves pending knowledge, so that contexts show it. Throws `bad-option` if the id is unknown. To reject it,
    * forget it.
    */
-  approve(scope: Scope, id: string, options: KnowledgeOwner = {}): Promise<Knowledge> {
+  async approve(scope: Scope, id: string, options: KnowledgeOwner = {}): Promise<Knowledge> {
+    checkOptions<KnowledgeOwner>('approve', options, { person: anyText })
     const { store, clock } = this.deps
     return changeKnowledge(store, knowledgeKey(parseKey(scope), options.person), id, ({ pending: _, ...known }) =>
       restoreKnowledge(known, clock()),
@@ -272,7 +287,8 @@ export class Upkeep {
   }
 
   /** Brings archived knowledge back as if it were stated anew. Throws `bad-option` if the id is unknown. */
-  restore(scope: Scope, id: string, options: KnowledgeOwner = {}): Promise<Knowledge> {
+  async restore(scope: Scope, id: string, options: KnowledgeOwner = {}): Promise<Knowledge> {
+    checkOptions<KnowledgeOwner>('restore', options, { person: anyText })
     const { store, clock } = this.deps
     const key = knowledgeKey(parseKey(scope), options.person)
     return changeKnowledge(store, key, id, (known) => restoreKnowledge(known, clock()))
@@ -316,7 +332,13 @@ const missingSession = (key: Key): MemoryError =>
   })
 
 /** Creates upkeep for `openMemory`: by the built-in rules, or by a model whose output is verified. */
-export const createUpkeep =
-  (options: UpkeepOptions = {}): ((deps: UpkeepDeps) => Upkeep) =>
-  (deps) =>
-    new Upkeep(deps, options)
+export const createUpkeep = (options: UpkeepOptions = {}): ((deps: UpkeepDeps) => Upkeep) => {
+  checkOptions<UpkeepOptions>('createUpkeep', options, {
+    model: anyValue,
+    timeout: positiveNumber,
+    maxContextWait: integerAtLeast(0),
+    timeoutSignal: anyFunction,
+    pause: anyFunction,
+  })
+  return (deps) => new Upkeep(deps, options)
+}

@@ -81,7 +81,19 @@ const joinedWords = (maxWords: number): fc.Arbitrary<string> =>
     )
     .map(([parts, separator]) => parts.join(separator))
 
-export const blankText: fc.Arbitrary<string> = fc.constantFrom('', ' ', '\n', ' \t\r\n ', '\u00a0\u3000')
+/** Texts without anything to read: white space, characters of no width, control characters, halves of characters. */
+const blankTexts = ['', ' ', '\n', ' \t\r\n ', '\u00a0\u3000', '\ufeff']
+export const invisibleTexts = [
+  ...blankTexts,
+  '\u200b',
+  '\u200d\u2060',
+  '\u00ad',
+  '\ufe0f',
+  '\u0000',
+  '\ud83d',
+  '\udc00 ',
+]
+export const blankText: fc.Arbitrary<string> = fc.constantFrom(...invisibleTexts)
 
 const padded = fc
   .tuple(

@@ -3,7 +3,7 @@ import type { MessageInput } from '../../src/domain/chat.ts'
 import type { DerivedEntry, Fact, Item, Knowledge, Summary } from '../../src/domain/entry.ts'
 import { type Framing, framings } from '../../src/domain/profile.ts'
 import { type ProfileName, profiles } from '../../src/profiles/index.ts'
-import { arbitraryName, arbitraryText, blankText } from './arbitraryText.ts'
+import { arbitraryName, arbitraryText, blankText, invisibleTexts } from './arbitraryText.ts'
 
 /** A session with derived entries and knowledge, and a context request for it. */
 export type TestCase = {
@@ -108,7 +108,31 @@ function resultIds(calls: Calls, mode: (typeof resultModes)[number]): readonly s
 
 const step = fc.tuple(fc.oneof({ weight: 5, arbitrary: plainTurn }, { weight: 1, arbitrary: toolTurn }), elapsedMs)
 
-const history: fc.Arbitrary<readonly MessageInput[]> = fc
+/** Newest turns with nothing to show, or in another form than text. */
+const emptyTurns: readonly (readonly MessageInput[])[] = [
+  ...invisibleTexts.map((text): MessageInput[] => [{ role: 'user', content: text }]),
+  [{ role: 'user', content: null }],
+  [{ role: 'user' }],
+  [{ role: 'user', content: [] }],
+  [{ role: 'user', content: [{ type: 'text', text: '' }] }],
+  [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }] }],
+  [
+    { role: 'user', content: '' },
+    { role: 'assistant', content: ' ' },
+  ],
+  [{ role: 'tool', tool_call_id: 'call_9', content: '' }],
+  [
+    { role: 'user', content: ' ' },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'call_9', type: 'function', function: { name: 'search', arguments: '{}' } }],
+    },
+    { role: 'tool', tool_call_id: 'call_9', content: '' },
+  ],
+]
+
+const longHistory: fc.Arbitrary<readonly MessageInput[]> = fc
   .oneof(
     { weight: 5, arbitrary: fc.array(step, { maxLength: 8, size: 'max' }) },
     { weight: 6, arbitrary: fc.array(step, { maxLength: 45, size: 'max' }) },
@@ -128,6 +152,10 @@ const history: fc.Arbitrary<readonly MessageInput[]> = fc
     }
     return messages
   })
+
+const history: fc.Arbitrary<readonly MessageInput[]> = fc
+  .tuple(longHistory, fc.option(fc.constantFrom(...emptyTurns), { freq: 3 }))
+  .map(([messages, newest]) => [...messages, ...(newest ?? [])])
 
 const pastTime = fc.integer({ min: 0, max: 1_000 }).map((hours) => startTime - hours * hourMs)
 const sources: DerivedEntry['sources'] = [{ message: 'm1' }]

@@ -300,7 +300,7 @@ describe('session metadata', () => {
     await expect(memory.setMetadata('acme:ann', { template: '' })).rejects.toMatchObject({ ...bad, param: 'template' })
     await expect(memory.setMetadata('acme:ann', { movedTo: 'bob' } as object)).rejects.toMatchObject({
       ...bad,
-      param: 'about',
+      param: 'movedTo',
     })
     await expect(memory.setMetadata('acme:ann', { person: 'no one' })).rejects.toMatchObject({ code: 'bad-key' })
     await memory.close()

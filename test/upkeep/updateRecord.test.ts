@@ -135,8 +135,8 @@ describe('upkeep.update', () => {
   })
 
   const wrong: readonly (readonly [string, unknown, string])[] = [
-    ['an unknown field', { important: {} }, 'important is not a field that can be set'],
-    ['a computed field', { last_keep_window_index: 3 }, 'last_keep_window_index is not a field that can be set'],
+    ['an unknown field', { important: {} }, 'Unknown option of update: "important". Did you mean important_data?'],
+    ['a computed field', { last_keep_window_index: 3 }, 'Unknown option of update: "last_keep_window_index"'],
     ['unknown data', { important_data: { mood: [] } }, 'important_data.mood is unknown'],
     ['a list for an object', { important_data: { user_preferences: ['dark'] } }, 'must be an object'],
     ['an object for a list', { important_data: { entities: { a: 1 } } }, 'must be a list'],

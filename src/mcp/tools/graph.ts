@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { MemoryError } from '../../domain/error.ts'
 import { relationshipId } from '../../graph/rows.ts'
 import type { Entity, Filter, GraphPageOptions, Relationship } from '../../graph/types.ts'
-import { destructive, omitUndefined, readOnly } from './schemas.ts'
+import { destructive, omitUndefined, readOnly, strictObject } from './schemas.ts'
 import { defineTool, type Tool, type ToolInvocation } from './tool.ts'
 
 const name = z.string().min(1).max(1_000)
 const json = z.unknown()
 const properties = z.record(z.string(), json)
-const filter = z.object({
+const filter = strictObject({
   property: z.string().max(1_000).describe('The name of a property'),
   op: z
     .enum(['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'contains', 'in', 'exists'])
@@ -22,7 +22,7 @@ const page = {
   filters: z.array(filter).max(20).optional().describe('Conditions on properties; all must hold'),
   sort: z
     .array(
-      z.object({
+      strictObject({
         by: z.string().max(1_000).describe('A property, or id, type, created_at, updated_at'),
         order: z.enum(['asc', 'desc']).optional().describe('asc if omitted'),
       }),

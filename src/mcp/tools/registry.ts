@@ -6,6 +6,7 @@ import { graphTools } from './graph.ts'
 import { knowledgeTools } from './knowledge.ts'
 import { messageTools } from './messages.ts'
 import { referenceTools } from './reference.ts'
+import { strictObject } from './schemas.ts'
 import { sessionTools } from './sessions.ts'
 import type { Tool } from './tool.ts'
 
@@ -27,11 +28,12 @@ const anyType = ['string', 'number', 'boolean', 'object', 'array', 'null'].map((
  */
 function toClientSchema<T extends z.ZodObject>(
   schema: T,
-  dialect: Dialect = 'draft-2020-12',
+  dialect: Dialect,
+  published: z.ZodObject = schema,
 ): StandardSchemaWithJSON<z.input<T>, z.output<T>> {
   const jsonSchema = {
-    input: memoize(() => toJsonSchema(schema, 'input', dialect)),
-    output: memoize(() => toJsonSchema(schema, 'output', dialect)),
+    input: memoize(() => toJsonSchema(published, 'input', dialect)),
+    output: memoize(() => toJsonSchema(published, 'output', dialect)),
   }
   const standard = schema['~standard'] as StandardSchemaWithJSON<z.input<T>, z.output<T>>['~standard']
   return { '~standard': { ...standard, validate: (value) => standard.validate(value), jsonSchema } }
@@ -82,14 +84,18 @@ export type RegisteredTool = Tool & {
 
 /** Prepares a tool for registration. Tools other than those of the reference server get a `workspace` argument. */
 export function prepareTool(tool: Tool): RegisteredTool {
-  // Strict, so that a misspelled argument is an error. The reference server ignores unknown arguments.
-  const input = tool.isReferenceTool === true ? tool.input : tool.input.extend({ workspace }).strict()
+  const shape = tool.input.shape as z.ZodRawShape
+  const input = strictObject(tool.isReferenceTool === true ? shape : { ...shape, workspace })
   // The reference server publishes draft-07 schemas, and its tools must be identical here.
   const dialect = tool.isReferenceTool === true ? 'draft-07' : 'draft-2020-12'
   return {
     ...tool,
     input,
-    schemas: { input: toClientSchema(input, dialect), output: toClientSchema(tool.output, dialect) },
+    schemas: {
+      // The schemas of the reference server do not say that unknown arguments are errors.
+      input: toClientSchema(input, dialect, tool.isReferenceTool === true ? tool.input : input),
+      output: toClientSchema(tool.output, dialect),
+    },
   }
 }
 

@@ -1,7 +1,17 @@
 import { z } from 'zod'
+import { describeUnknownName } from '../../domain/checkOptions.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { itemCategories } from '../../handoff/item.ts'
 import type { Annotations, ToolInvocation } from './tool.ts'
+
+/** Object of a client in which unknown fields are errors that name the nearest known one. */
+export const strictObject = <T extends z.ZodRawShape>(shape: T): z.ZodObject<T, z.core.$strict> =>
+  z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? `Unknown argument ${describeUnknownName(issue.keys?.[0] ?? '', Object.keys(shape))}`
+        : undefined,
+  })
 
 export const readOnly: Annotations = {
   readOnlyHint: true,
@@ -65,7 +75,7 @@ export const tokens = z.int().min(0)
 export const contextItem = z.object({ id: z.string(), category, content: z.string(), importance, tokens })
 
 /** State of the client. */
-export const workspaceState = z.object({
+export const workspaceState = strictObject({
   activeProject: z.string().optional(),
   enabledMcps: z.array(z.string()).optional(),
   settings: z.json().optional(),

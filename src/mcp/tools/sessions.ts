@@ -22,6 +22,7 @@ import {
   preservation,
   readOnly,
   sessionId,
+  strictObject,
   tokens,
   toMutable,
   warnings,
@@ -44,12 +45,12 @@ const saveSession = defineTool({
     messages: z.array(message).optional().describe('The conversation as messages, instead of conversationContext'),
     tokenCount: z.number().min(0).optional().describe('The number of tokens of the chat, if known'),
     contextItems: z
-      .array(z.object({ category, content: z.string(), importance: importance.optional() }))
+      .array(strictObject({ category, content: z.string(), importance: importance.optional() }))
       .max(1_000)
       .optional()
       .describe('Facts that must be kept'),
     fileReferences: z
-      .array(z.object({ path: z.string(), hash: z.string().optional(), lastModified: z.string().optional() }))
+      .array(strictObject({ path: z.string(), hash: z.string().optional(), lastModified: z.string().optional() }))
       .max(1_000)
       .optional()
       .describe('Files the conversation is about'),

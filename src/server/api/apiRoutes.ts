@@ -1,7 +1,8 @@
-import type { Handlers } from '../http/requestContext.ts'
+import type { Handler, Handlers } from '../http/requestContext.ts'
 import { conversationRoutes } from './conversations.ts'
 import { fileRoutes } from './files.ts'
 import { forgetRoutes } from './forget.ts'
+import { checkNoBody } from './input.ts'
 import { knowledgeRoutes } from './knowledge.ts'
 import { operatorRoutes } from './operator.ts'
 import { receiptRoutes } from './receipts.ts'
@@ -10,7 +11,7 @@ import { sessionRoutes } from './sessions.ts'
 import { transcriptRoutes } from './transcript.ts'
 
 /** Routes of the management API, OpenAI's conversations, and the operator's endpoints. */
-export const apiRoutes: Handlers = {
+export const apiRoutes: Handlers = withBodyCheck({
   ...sessionRoutes,
   ...transcriptRoutes,
   ...receiptRoutes,
@@ -20,4 +21,17 @@ export const apiRoutes: Handlers = {
   ...forgetRoutes,
   ...conversationRoutes,
   ...operatorRoutes,
+})
+
+/** Refuses the body of requests under `/api` that take none. */
+function withBodyCheck(handlers: Handlers): Handlers {
+  const withCheck = Object.entries(handlers).map(([name, handler]): [string, Handler] => {
+    if (!/^(?:GET|DELETE) \/api\/|^POST .*\/restore$/.test(name)) return [name, handler]
+    const checked: Handler = async (context) => {
+      checkNoBody(context)
+      return handler(context)
+    }
+    return [name, checked]
+  })
+  return Object.fromEntries(withCheck)
 }

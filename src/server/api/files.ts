@@ -47,8 +47,9 @@ export const fileRoutes: Handlers = {
 
 async function uploadFile(context: RequestContext, keyText: string): Promise<void> {
   const { server, client, query } = context
-  const scope = tenantOf(requireOwnKey(context, parseKey(keyText)))
+  const key = requireOwnKey(context, parseKey(keyText))
   checkQuery(query, ['wait'])
+  const scope = tenantOf(key)
   const waitForIndex = readFlag(query, 'wait', true)
   const file = await readFile(context)
   if (waitForIndex) sendJson(client.response, 201, await server.files.add(scope, file))

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { describeUnknownName } from '../../domain/checkOptions.ts'
 import type { Millis } from '../../domain/entry.ts'
 import type { JsonLimits } from '../../text/jsonStructure.ts'
 import { readJson } from '../http/body.ts'
@@ -21,8 +22,7 @@ export async function readBody<S extends z.ZodObject>(
 function bodyError(issue: z.core.$ZodIssue | undefined, fields: readonly string[]): HttpError {
   if (issue?.code === 'unrecognized_keys') {
     const name = (issue.keys[0] ?? '').slice(0, 40)
-    const message = `Unknown field ${JSON.stringify(name)}. Use one of: ${fields.join(', ')}.`
-    return new HttpError(400, 'unknown_field', message, name)
+    return new HttpError(400, 'unknown_field', `Unknown field ${describeUnknownName(name, fields)}`, name)
   }
   // A path may contain a name that the client chose, of any length.
   const field = (issue?.path.join('.') || 'body').slice(0, 80)
@@ -33,10 +33,16 @@ function bodyError(issue: z.core.$ZodIssue | undefined, fields: readonly string[
 export function checkQuery(query: URLSearchParams, allowed: readonly string[]): void {
   for (const name of query.keys()) {
     if (allowed.includes(name)) continue
-    const shown = name.slice(0, 40)
-    const remedy = allowed.length === 0 ? 'This path takes none.' : `Use one of: ${allowed.join(', ')}.`
-    throw new HttpError(400, 'unknown_parameter', `Unknown query parameter ${JSON.stringify(shown)}. ${remedy}`, shown)
+    const message = `Unknown query parameter ${describeUnknownName(name, allowed)}`
+    throw new HttpError(400, 'unknown_parameter', message, name.slice(0, 40))
   }
+}
+
+/** Throws 400 for a body of a request that takes none: a filter in it would be ignored. */
+export function checkNoBody({ request }: RequestContext): void {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers
+  if (encoding === undefined && Number(length) === 0) return
+  throw new HttpError(400, 'unexpected_body', `${request.method} takes no body here. Send the request without one.`)
 }
 
 /** Maximum number of items of a page. */

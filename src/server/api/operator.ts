@@ -11,7 +11,8 @@ import { checkQuery } from './input.ts'
 
 /** Health, metrics and documentation. */
 export const operatorRoutes: Handlers = {
-  'GET /healthz': async ({ server, client }) => {
+  'GET /healthz': async ({ server, client, query }) => {
+    checkQuery(query, [])
     const state = await server.readState()
     const { ready: _ready, ...health } = checkReadiness(state)
     const { profile } = server.memories.sessions
@@ -24,16 +25,21 @@ export const operatorRoutes: Handlers = {
       secrets: profile.secrets,
     })
   },
-  'GET /readyz': async ({ server, client }) => {
+  'GET /readyz': async ({ server, client, query }) => {
+    checkQuery(query, [])
     const readiness = checkReadiness(await server.readState())
     sendJson(client.response, readiness.ready ? 200 : 503, readiness)
   },
   'GET /metrics': async (context) => {
     checkAdmin(context)
+    checkQuery(context.query, [])
     const { metrics } = context.server
     context.client.response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.text())
   },
-  'GET /openapi.json': async ({ client }) => sendJson(client.response, 200, buildOpenApi()),
+  'GET /openapi.json': async ({ client, query }) => {
+    checkQuery(query, [])
+    sendJson(client.response, 200, buildOpenApi())
+  },
   'GET /learning/optimizer/status': async (context) => {
     const key = readOptimizerKey(context)
     checkQuery(context.query, ['key'])

@@ -9,11 +9,11 @@ import { checkQuery, readCursor, readLimit } from './input.ts'
 export const receiptRoutes: Handlers = {
   'GET /api/receipts/{receipt}': async (context) => {
     const { server, client, query } = context
+    checkQuery(query, [])
     const id = context.params.receipt ?? ''
     const key = keyOfReceipt(id)
     if (key === undefined) throw notFound()
     checkScope(context, key.scope)
-    checkQuery(query, [])
     const receipt = await withSession(server, key, ({ memory }) =>
       findReceipt(internalsOf(memory).sessions, key, { id }),
     )

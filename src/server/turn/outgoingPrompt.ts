@@ -167,15 +167,34 @@ function buildUnstoredPrompt(input: PromptInput, stored: readonly Message[], new
   )
 }
 
-/** The client's messages unchanged, behind the template's preamble. */
+/**
+ * The client's messages behind the template's preamble, without memory. Over the limit, the oldest turns are left out; a
+ * newest turn that exceeds the limit by itself leaves the request unchanged.
+ */
 export function clientPrompt(input: PromptInput, degraded?: NonNullable<OutgoingPrompt['degraded']>): OutgoingPrompt {
   const { protocol, memory, preamble, request, isHeldUpstream } = input
+  const { limit } = promptLimits(input)
+  const kept = fitToLimit(input, limit - fixedTokens(input))
+  const isShortened = kept.length < request.messages.length
   return {
-    body: protocol.extendRequest(request, { preamble: preamble.messages, isHeldUpstream }),
-    tokens: fixedTokens(input) + countMessages(memory.tokenizer, request.messages),
-    limit: promptLimits(input).limit,
+    body: protocol.extendRequest(request, {
+      preamble: preamble.messages,
+      isHeldUpstream,
+      ...(isShortened && { from: kept[0]?.index }),
+    }),
+    tokens: fixedTokens(input) + countMessages(memory.tokenizer, kept),
+    limit,
     ...(degraded !== undefined && { degraded }),
+    ...(isShortened && { isShortened }),
   }
+}
+
+/** The newest messages within `room`; all messages if the newest turn alone takes more. */
+function fitToLimit({ memory: { tokenizer }, request }: PromptInput, room: Tokens): readonly ClientMessage[] {
+  const { messages } = request
+  if (countMessages(tokenizer, messages) <= room) return messages
+  const turn = newestTurn(request)
+  return countMessages(tokenizer, turn) > room ? messages : newestThatFit(tokenizer, messages, turn.length, room)
 }
 
 /** The most tokens a prompt may have, and the most that memory may take of them. */
@@ -254,10 +273,14 @@ function addClientTokens(
  * is built as for a client that leaves its history to memory. Otherwise the oldest turns are left out, and memory
  * recalls from them what the question needs. The newest turn is always whole.
  */
-function shortenConversation(input: PromptInput, own: OwnConversation): Promise<OutgoingPrompt> | OutgoingPrompt {
+async function shortenConversation(input: PromptInput, own: OwnConversation): Promise<OutgoingPrompt> {
   const { memory, request } = input
-  if (memory.profile.budgetMode !== 'auto' && own.appended !== undefined && isStoredLiterally(request.messages, own))
-    return buildThinPrompt(input, [...own.stored, ...own.appended].slice(-newestTurn(request).length))
+  if (memory.profile.budgetMode !== 'auto' && own.appended !== undefined && isStoredLiterally(request.messages, own)) {
+    const stored = [...own.stored, ...own.appended].slice(-newestTurn(request).length)
+    const prompt = await buildThinPrompt(input, stored)
+    // Memory shows no blank turn; the client's own messages are then shortened.
+    if (prompt.degraded !== 'messages') return prompt
+  }
   const { limit, memoryTokens } = promptLimits(input)
   const room = limit - fixedTokens(input)
   const turn = newestTurn(request)

@@ -77,16 +77,21 @@ export type TurnHeaders = {
   readonly client: string
 }
 
-/** Reads the headers of a turn; throws for an invalid value of `x-threadkeep-store` or `x-threadkeep-history`. */
+/** Reads the headers of a turn; throws for an invalid value. */
 export const readTurnHeaders = (headers: IncomingHttpHeaders): TurnHeaders => ({
   storeDisabled: isStoreDisabled(headers['x-threadkeep-store']),
   template: readHeader(headers, 'x-threadkeep-template'),
   person: readHeader(headers, 'x-threadkeep-person'),
   isRetry: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
-  addReceiptToBody: headers['x-threadkeep-body'] === 'receipt',
+  addReceiptToBody: isReceiptRequested(headers['x-threadkeep-body']),
   history: readHistoryMode(headers['x-threadkeep-history']),
   client: clientDigest(headers['user-agent'] ?? ''),
 })
+
+function isReceiptRequested(value: string | readonly string[] | undefined): boolean {
+  if (value === undefined || value === 'receipt') return value === 'receipt'
+  throw new HttpError(400, 'bad_header', 'x-threadkeep-body must be receipt, or omitted.', 'x-threadkeep-body')
+}
 
 function readHistoryMode(value: string | readonly string[] | undefined): HistoryMode | undefined {
   const word = String(value ?? 'auto')

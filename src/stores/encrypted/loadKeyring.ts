@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process'
 import { type FileHandle, open } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { checkOptions } from '../../domain/checkOptions.ts'
+import { anyObject, positiveNumber } from '../../domain/error.ts'
 import type { Keyring } from '../../domain/ports.ts'
 import { badKeyError, parseKeyring } from './keyring.ts'
 
@@ -24,10 +26,9 @@ const maxKeyBytes = 65_536
  * await loadKeyring('env:THREADKEEP_KEY')
  * await loadKeyring('command:pass show threadkeep')
  */
-export async function loadKeyring(
-  source: string,
-  { env = process.env, timeoutMs = 30_000 }: LoadKeyringOptions = {},
-): Promise<Keyring> {
+export async function loadKeyring(source: string, options: LoadKeyringOptions = {}): Promise<Keyring> {
+  checkOptions<LoadKeyringOptions>('loadKeyring', options, { env: anyObject, timeoutMs: positiveNumber })
+  const { env = process.env, timeoutMs = 30_000 } = options
   const [, kind, rest = ''] = /^(file|env|command):(.+)$/s.exec(source) ?? []
   if (kind === 'file') return parseKeyring(await readKeyFile(rest), source)
   if (kind === 'env') return parseKeyring(readVariable(env, rest), source)

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { checkEraseFilter } from '../../domain/checkOptions.ts'
 import type { Message } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
@@ -96,6 +97,7 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
   }
 
   async erase(key: Key, only?: EraseFilter): Promise<readonly string[]> {
+    checkEraseFilter(only)
     const isPartial = only !== undefined && 'entries' in only
     const erasedIds = await this.openInner().erase(
       key,
