@@ -1,7 +1,7 @@
 import { noMatches, type SecretMatch, type SecretRule } from './rule.ts'
 import { isGenerated, isMixed, isPlaceholder } from './values.ts'
 
-const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|pw|psw|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified by`
+const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|p\/?w|psw|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified by`
 const keyName =
   'secret|(?<!page[_-]?)token|(?<=(?:api|access|secret|private|auth|account|encryption|signing|master|service|admin|license|webhook|session)[_ -]?)key|authorization|bearer|basic'
 const nameSuffix = String.raw`(?:[_-]?(?:\d{1,3}|prod|live|test|dev|value))?`
@@ -9,7 +9,7 @@ const nameSuffix = String.raw`(?:[_-]?(?:\d{1,3}|prod|live|test|dev|value))?`
 const assignment = String.raw`\\{0,3}["'\`]?\]?[ \t]{0,4}(?::[ \t]?[\w.<>|[\]]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\||\?\?)[ \t]{0,8}|["']?,?(?:\s|\\n){1,20}["']?value["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
 const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|ist|lautet|es|est|é|è)(?: now| still)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] )[ ]?`
 const namedValue = new RegExp(
-  `(?:(${passwordName})|${keyName})${nameSuffix}(?:(${assignment})|(${statement})|[ \\t]{1,3}(?:to |[-–—] )?)`,
+  `(?:(${passwordName})|${keyName})${nameSuffix}(?:(${assignment})|(${statement})|(?:['’]s)?[ \\t]{1,3}(?:to |[-–—] )?)`,
   'iy',
 )
 /** Prefix that makes the name an option: `--db-password`. */
@@ -143,6 +143,7 @@ export const namedRules: readonly SecretRule[] = [
       'pass',
       'pwd',
       'pw:',
+      'p/w',
       'pw ',
       'pw=',
       'pw"',
