@@ -32,7 +32,7 @@ function findNamedValue(text: string, at: number): readonly SecretMatch[] {
   if (match === null) return noMatches
   const { 0: name, 1: password, 2: assigned, 3: stated } = match
   const place = findPlace(text, at, assigned)
-  const span = readValue(text, at + name.length, place)
+  const span = readValue(text, at + name.length, place, assigned)
   const { start, end, isQuoted } = span
   const value = text.slice(start, end)
   const isSet = place === 'option' || (assigned === '=' && (!/[a-z]/.test(name) || isParameterValue(value, place)))
@@ -106,16 +106,19 @@ const quotedValue = /(\\{0,7})(["'`])(?:(?!(?<!\\)\1\2)[^\n]){0,500}/y
  * A comma, bracket or quote belongs to a bare value if neither a space nor another name follows: `Password=a;b;Port=1`.
  */
 const bareValue =
-  /[“‘«„「]?(?:[^\s"'`<,;&)}\]\\“”’»」⟨，。；！？、）]+|&(?![a-z_]{4,20}=|[\s"'`<>,;)}\]\\/]|$)|["'`<,;)}\]](?![\s"'`<>,;&)}\]\\/]|$|[\w. -]{1,30}[=:])|\\(?![nrt"'\\]))+/y
+  /[“‘«„「]?(?:[^\s"'`<,;&)}\]\\“”’»」⟨，。；！？、）]+|&(?![\s"'`<>,;)}\]\\/]|$)|["'`<,;)}\]](?![\s"'`<>,;&)}\]\\/]|$|[\w. -]{1,30}[=:])|\\(?![nrt"'\\]))+/y
 /** Name of a parameter of a URL or form, and the parameter after it. */
 const parameterStart = /[?&;][\w.-]{0,40}$/
 const nextParameter = /[&;][\w.-]{1,30}=.*$/
+/** Next field of a form whose first field is the value: `password=a&user=b`. */
+const nextField = /&[a-z_]{4,20}=.*$/
+const noField = /(?!)/
 const argumentValue = /[^\s"'`|⟨]+/y
 const openingQuote = /^[“‘«„「]/
 const trailingPunctuation = /[.,:;?)\]}。，；？]+$/
 
 /** Reads the value at an index: the inside of a string, or everything up to the next space. */
-function readValue(text: string, at: number, place: Place): ValueSpan {
+function readValue(text: string, at: number, place: Place, assigned: string | undefined): ValueSpan {
   quotedValue.lastIndex = at
   const string = /["'`\\]/.test(text.charAt(at)) ? quotedValue.exec(text) : null
   if (string !== null)
@@ -123,7 +126,8 @@ function readValue(text: string, at: number, place: Place): ValueSpan {
   const pattern = place === 'option' ? argumentValue : bareValue
   pattern.lastIndex = 0
   const run = pattern.exec(text.slice(at, at + maxBareCharacters))?.[0] ?? ''
-  const word = (place === 'parameter' ? run.replace(nextParameter, '') : run).replace(trailingPunctuation, '')
+  const next = place === 'parameter' ? nextParameter : assigned === '=' ? nextField : noField
+  const word = run.replace(next, '').replace(trailingPunctuation, '')
   const isQuoted = openingQuote.test(word)
   return { start: at + Number(isQuoted), end: at + word.length, isQuoted }
 }
