@@ -11,6 +11,7 @@ const slow = [
   'test/handoff/{draftSessions,pastedRecords}.test.ts',
   'test/{languages,text}/hostile.test.ts',
   'test/text/upperBound.test.ts',
+  'test/text/secret{Cost,Misses}.test.ts',
   'test/tokenizers/tokenizers.test.ts',
   'test/context/{guarantees,replay}.test.ts',
   'test/adapters/persistent-sessions.test.ts',

@@ -1,31 +1,35 @@
-// Secret detection: matches per 10,000 words in ordinary conversations, and time per MB. --show prints each match with
-// its context.
+// Secret detection: messages with matches, matches per 1,000 words in ordinary conversations, and CPU time per MB. --show
+// prints each match with its context.
 import { findSecrets } from '../src/text/secrets.ts'
 import { loadDataset } from './datasets.ts'
 
 const show = process.argv.includes('--show')
 const contextCharacters = 60
+const repetitions = 3
 
 const collapseWhitespace = (text: string): string => text.replace(/\s+/g, ' ')
 
-for (const name of ['transcripts-dev', 'locomo-dev', 'beam-100k'] as const) {
+const names = ['transcripts-dev', 'locomo-dev', 'beam-100k', 'friends-dev', 'qmsum-dev', 'realmem-dev'] as const
+for (const name of names) {
   const texts = (await loadDataset(name)).flatMap(({ messages }) => messages.map((message) => message.text))
-  let [words, characters, matches, elapsedMs] = [0, 0, 0, 0]
+  let [words, characters, matches, messages] = [0, 0, 0, 0]
   for (const text of texts) {
     words += text.split(/\s+/).length
     characters += text.length
-    const start = performance.now()
     const found = findSecrets(text)
-    elapsedMs += performance.now() - start
     matches += found.length
+    messages += Math.min(1, found.length)
     if (!show) continue
     for (const { kind, start, end } of found)
       console.log(
         `  ${kind}: ${collapseWhitespace(text.slice(Math.max(0, start - contextCharacters), start))}⟦${collapseWhitespace(text.slice(start, end))}⟧${collapseWhitespace(text.slice(end, end + contextCharacters))}`,
       )
   }
-  const rate = ((10_000 * matches) / words).toFixed(2)
+  const before = process.cpuUsage()
+  for (let count = 0; count < repetitions; count++) for (const text of texts) findSecrets(text)
+  const { user, system } = process.cpuUsage(before)
+  const perMegabyte = (user + system) / 1_000 / repetitions / (characters / 1_000_000)
   console.log(
-    `${name}: ${words} words, ${matches} matches, ${rate} per 10,000 words, ${((1_000_000 * elapsedMs) / characters).toFixed(1)} ms per MB`,
+    `${name}: ${messages} of ${texts.length} messages (${((100 * messages) / texts.length).toFixed(3)} %), ${((1_000 * matches) / words).toFixed(4)} matches per 1,000 words, ${perMegabyte.toFixed(1)} ms per MB`,
   )
 }

@@ -13,6 +13,9 @@ const maxPasses = 4
 /** Rules read no more than this many characters before and after their trigger, apart from long values. */
 const maxReach = 900
 
+/** Characters scanned per step: at most about 10 ms of CPU time, also for text that consists of secret names. */
+const stepCharacters = 100_000
+
 /**
  * Finds secrets in a text, in order and without overlaps; `text.slice(start, end)` is exactly what must be replaced.
  *
@@ -20,27 +23,53 @@ const maxReach = 900
  * findSecrets('my password is hunter2') // [{ kind: 'password', start: 15, end: 22 }]
  */
 export function findSecrets(text: string): readonly SecretMatch[] {
+  const steps = findSecretsInSteps(text)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** Finds the same as `findSecrets`, but returns to the caller between parts of a long text, so that it can yield. */
+export function* findSecretsInSteps(text: string): Generator<undefined, readonly SecretMatch[]> {
   let rest = text.includes('⟨') ? text.replace(maskPattern, ({ length }) => blank.repeat(length)) : text
-  let more = mergeOverlapping(scanRange(rest, 0, rest.length))
-  const found = [...more]
-  for (let pass = 1; pass < maxPasses && more.length > 0; pass++) {
+  let found: readonly SecretMatch[] = []
+  let ranges: readonly Range[] = [{ from: 0, to: rest.length }]
+  for (let pass = 0; pass < maxPasses && ranges.length > 0; pass++) {
+    const matches: SecretMatch[] = []
+    let scanned = 0
+    for (const { from, to } of ranges) {
+      for (let at = from; at < to; at += stepCharacters) {
+        if (scanned >= stepCharacters) {
+          scanned = 0
+          yield
+        }
+        const end = Math.min(to, at + stepCharacters)
+        matches.push(...scanRange(rest, at, end))
+        scanned += end - at
+      }
+    }
+    const more = mergeOverlapping(matches)
+    found = found.concat(more)
     rest = blankOut(rest, more)
-    more = mergeOverlapping(findNear(rest, more))
-    found.push(...more)
+    ranges = findSurroundings(more, rest.length)
   }
   return mergeOverlapping(found)
 }
 
-/** Scans the surroundings of matches. */
-function findNear(text: string, matches: readonly SecretMatch[]): readonly SecretMatch[] {
-  const found: SecretMatch[] = []
-  let reached = 0
+type Range = { readonly from: number; readonly to: number }
+
+/** Ranges in which a rule may read one of the matches. */
+function findSurroundings(matches: readonly SecretMatch[], length: number): readonly Range[] {
+  const ranges: Range[] = []
   for (const { start, end } of matches) {
-    const from = Math.max(reached, start - maxReach)
-    reached = Math.max(reached, end + maxReach)
-    if (from < reached) found.push(...scanRange(text, from, reached))
+    const last = ranges.at(-1)
+    const range = { from: Math.max(0, start - maxReach), to: Math.min(length, end + maxReach) }
+    if (last !== undefined && range.from <= last.to)
+      ranges[ranges.length - 1] = { from: last.from, to: Math.max(last.to, range.to) }
+    else ranges.push(range)
   }
-  return found
+  return ranges
 }
 
 function blankOut(text: string, found: readonly SecretMatch[]): string {

@@ -77,6 +77,12 @@ describe('core bundle for a service worker', () => {
     expect(gzipSync(tab.code).length).toBeLessThanOrEqual(35_000)
   })
 
+  it('adds at most 17 kB gzipped for the masker', async () => {
+    const masker = await bundle('src/memory/secretMasker.ts')
+    expect(masker.packages).toEqual([])
+    expect(gzipSync(masker.code).length).toBeLessThanOrEqual(17_000)
+  })
+
   it('builds a context without process, Buffer and require', async () => {
     const script = `
       const memory = await threadkeep.openMemory({ profile: 'ephemeral' })

@@ -8,12 +8,12 @@ const groupSizes = /^,(?:1[2-9]|4,4,4,4(?:,[123])?|4,6,[45]|4,4,4,[13]|4,3,3,3|6
 const firstGroup = /^(?:[468]|1[2-9])$/
 const issuerDigit = /^(?:[456]|2[2-7]|3[04-9]|8[12])/
 const isFrequentIssuer = /^(?:[45]|3[47]|6[025]|2[2-7])/
-const unusualGap = /[\n.]|\\n/
+const unusualGap = /[\n_/,]|\\n/
 /** Within a longer number, a word or a path. */
 const precededByNumber = /[\w.+/#]$|\d[-‐‑–]$/
 /** Separators within a number: up to two spaces of any width, line breaks, hyphens or dots. */
 const separator =
-  /^(?:[ \u00a0\u2000-\u200b\u202f\u205f\u3000\t]{1,3}|[-‐‑–.]| ?\\?\r?\n[ \t>]{0,4}|\\n|&nbsp;| [-–] )$/
+  /^(?:[ \u00a0\u2000-\u200b\u202f\u205f\u3000\t]{1,3}|[-‐‑–._/,]| ?\\?\r?\n[ \t>]{0,4}|\\n|&nbsp;| [-–] )$/
 const maxSeparatorCharacters = 6
 const maxDigits = 19
 const minDigits = 12

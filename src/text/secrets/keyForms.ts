@@ -28,7 +28,7 @@ const discordPrefixes = [...'MNO'].flatMap((first) =>
 )
 
 /** Known forms. Lengths are those of the vendors, with room to grow. */
-export const keyForms: readonly KeyForm[] = [
+const keyForms: readonly KeyForm[] = [
   ['Threadkeep', 'key', ['tk_'], `${word}{8}_${word}{32,64}`],
   // Cloud providers
   ['AWS access key id', 'key', ['AKIA', 'ASIA', 'ABIA', 'ACCA'], '[A-Z0-9]{16}'],

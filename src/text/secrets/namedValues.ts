@@ -1,15 +1,15 @@
 import { noMatches, type SecretMatch, type SecretRule } from './rule.ts'
 import { isGenerated, isMixed, isPlaceholder } from './values.ts'
 
-const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|pw|psw|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified by`
+const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|p\/?w|psw|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified by`
 const keyName =
   'secret|(?<!page[_-]?)token|(?<=(?:api|access|secret|private|auth|account|encryption|signing|master|service|admin|license|webhook|session)[_ -]?)key|authorization|bearer|basic'
 const nameSuffix = String.raw`(?:[_-]?(?:\d{1,3}|prod|live|test|dev|value))?`
 // `": `, ` = `, `: str = `; a list entry such as `DB_PASSWORD", "value": `; `("`; `>`
 const assignment = String.raw`\\{0,3}["'\`]?\]?[ \t]{0,4}(?::[ \t]?[\w.<>|[\]]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\||\?\?)[ \t]{0,8}|["']?,?(?:\s|\\n){1,20}["']?value["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
-const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|ist|lautet|es|est|é|è|to)(?: now| still)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] )[ ]?`
+const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|ist|lautet|es|est|é|è)(?: now| still)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] )[ ]?`
 const namedValue = new RegExp(
-  `(?:(${passwordName})|${keyName})${nameSuffix}(?:(${assignment})|(${statement})|[ \\t]{1,3}(?:to |[-–—] )?)`,
+  `(?:(${passwordName})|${keyName})${nameSuffix}(?:(${assignment})|(${statement})|(?:['’]s)?[ \\t]{1,3}(?:to |[-–—] )?)`,
   'iy',
 )
 /** Prefix that makes the name an option: `--db-password`. */
@@ -31,26 +31,29 @@ function findNamedValue(text: string, at: number): readonly SecretMatch[] {
   const match = namedValue.exec(text)
   if (match === null) return noMatches
   const { 0: name, 1: password, 2: assigned, 3: stated } = match
-  const before = text.slice(Math.max(0, at - maxNameCharacters), at)
-  const place = optionStart.test(before) ? 'option' : parameterStart.test(before) ? 'parameter' : 'text'
-  const span = readValue(text, at + name.length, place)
+  const place = findPlace(text, at, assigned)
+  const span = readValue(text, at + name.length, place, assigned)
   const { start, end, isQuoted } = span
   const value = text.slice(start, end)
   const isSet = place === 'option' || (assigned === '=' && (!/[a-z]/.test(name) || isParameterValue(value, place)))
   const relation = isSet ? 'set' : assigned || isSqlName.test(name) ? 'assigned' : stated ? 'stated' : 'adjacent'
-  const minCharacters = minCharactersOf(relation, isQuoted, password !== undefined)
-  if (value.length < minCharacters || (relation === 'adjacent' && !/\d|[a-z][A-Z]/.test(value))) return noMatches
-  if (isPlaceholder(value)) return noMatches
+  if (value.length < minCharactersOf(relation, isQuoted, password !== undefined)) return noMatches
+  const isSecret = password
+    ? isPassword(value, relation, isQuoted, /^(?:[.!,;)]|\s*$|\s*\n)/.test(text.slice(end, end + 3)))
+    : isKey(value, relation, isQuoted)
+  if (!isSecret || isPlaceholder(value)) return noMatches
   const isRandomKey = password === undefined && isGenerated(value) && !/\s/.test(value)
   const isLiteral = isRandomKey || isQuoted || place !== 'text' || relation === 'stated'
   if (!isLiteral && isExpression.test(value)) return noMatches
   if (!isRandomKey && /\s/.test(value) && !(isQuoted && (isSet || /phrase/i.test(name)))) return noMatches
-  const isSecret = password
-    ? isPassword(value, relation, isQuoted, /^(?:[.!,;)]|\s*$|\s*\n)/.test(text.slice(end, end + 3)))
-    : isKey(value, relation, isQuoted)
-  if (!isSecret) return noMatches
   const kind = password ? 'password' : /key|secret/i.test(name) ? 'key' : 'token'
   return [{ kind, start, end: findValueEnd(text, span) }]
+}
+
+function findPlace(text: string, at: number, assigned: string | undefined): Place {
+  if (!/[\w?&;.-]/.test(text.charAt(at - 1))) return 'text'
+  const before = text.slice(Math.max(0, at - maxNameCharacters), at)
+  return optionStart.test(before) ? 'option' : assigned === '=' && parameterStart.test(before) ? 'parameter' : 'text'
 }
 
 const isSqlName = /^identified by/i
@@ -75,15 +78,18 @@ function isKey(value: string, relation: Relation, isQuoted: boolean): boolean {
 
 /** Words that describe a password, and code names that stand for one. */
 const descriptiveWord =
-  /^(?:0x[0-9a-f]+$|(?:base64|sha-?(?:1|256|384|512)|md5(?:hash)?|utf-?8|oauth2?|aes-?\d{3})(?![A-Z\d])|\d+[-–+]\d*$|\d{1,3}$|\d{1,3}(?:,\d{3})+|(?:[a-z]{1,5}|strong|correct|undefined|string|number|boolean|unknown|buffer|plaintext|secure|unique|random|default|visible|current|bearer|private|[a-z]+(?:ed|ing|[ai]ble|ful|less|ory|ive|ous|ly|id|al|ent))$)/i
+  /^(?:0x[0-9a-f]+$|(?:base64|sha-?(?:1|256|384|512)|md5(?:hash)?|utf-?8|oauth2?|aes-?\d{3})(?![A-Z\d])|\d+[-–+]\d*$|\d{1,3}$|\d{1,3}(?:,\d{3})+|(?:[a-z]{1,5}|strong|correct|undefined|string|number|boolean|unknown|buffer|plaintext|secure|unique|random|default|visible|current|bearer|private|[a-z]+(?:ed|ing|[ai]ble|ful|less|ory|ive|ous|ly|id|al|ent)|(?:ge|ver|ab|er|un)[a-zäöü]+(?:t|en)|[a-z]+(?:ad[oa]|id[oa]|ct[oa]|bar|lich))$)/i
 
 function isPassword(value: string, relation: Relation, isQuoted: boolean, endsClause: boolean): boolean {
+  if (relation === 'adjacent' && !isMixed(value)) return false
   if (/^\/|^[A-Z]:\\/.test(value)) return false
   if (relation === 'set') return true
   if (descriptiveWord.test(value)) return false
-  if (relation === 'adjacent') return isMixed(value) && !/[/.:]/.test(value)
+  if (relation === 'adjacent') return !/[/.:]/.test(value)
   // A plain word counts in quotes, or at the end of a sentence.
-  return isQuoted || /\d|[^\w.'’/-]/.test(value) || (relation === 'stated' && endsClause && !/\W|_/.test(value))
+  return (
+    isQuoted || /\d|[^\p{L}\p{M}\w.'’/-]/u.test(value) || (relation === 'stated' && endsClause && !/\W|_/.test(value))
+  )
 }
 
 /** Position of a value after its name. */
@@ -100,24 +106,28 @@ const quotedValue = /(\\{0,7})(["'`])(?:(?!(?<!\\)\1\2)[^\n]){0,500}/y
  * A comma, bracket or quote belongs to a bare value if neither a space nor another name follows: `Password=a;b;Port=1`.
  */
 const bareValue =
-  /[“‘«„「]?(?:[^\s"'`<,;&)}\]\\“”’»」⟨]+|&(?![a-z_]{4,20}=|[\s"'`<>,;)}\]\\/]|$)|["'`<,;)}\]](?![\s"'`<>,;&)}\]\\/]|$|[\w. -]{1,30}[=:])|\\(?![nrt"'\\]))+/y
+  /[“‘«„「]?(?:[^\s"'`<,;&)}\]\\“”’»」⟨，。；！？、）]+|&(?![\s"'`<>,;)}\]\\/]|$)|["'`<,;)}\]](?![\s"'`<>,;&)}\]\\/]|$|[\w. -]{1,30}[=:])|\\(?![nrt"'\\]))+/y
 /** Name of a parameter of a URL or form, and the parameter after it. */
 const parameterStart = /[?&;][\w.-]{0,40}$/
 const nextParameter = /[&;][\w.-]{1,30}=.*$/
+/** Next field of a form whose first field is the value: `password=a&user=b`. */
+const nextField = /&[a-z_]{4,20}=.*$/
+const noField = /(?!)/
 const argumentValue = /[^\s"'`|⟨]+/y
 const openingQuote = /^[“‘«„「]/
 const trailingPunctuation = /[.,:;?)\]}。，；？]+$/
 
 /** Reads the value at an index: the inside of a string, or everything up to the next space. */
-function readValue(text: string, at: number, place: Place): ValueSpan {
+function readValue(text: string, at: number, place: Place, assigned: string | undefined): ValueSpan {
   quotedValue.lastIndex = at
-  const string = quotedValue.exec(text)
+  const string = /["'`\\]/.test(text.charAt(at)) ? quotedValue.exec(text) : null
   if (string !== null)
     return { start: at + `${string[1]}${string[2]}`.length, end: quotedValue.lastIndex, isQuoted: true }
   const pattern = place === 'option' ? argumentValue : bareValue
   pattern.lastIndex = 0
   const run = pattern.exec(text.slice(at, at + maxBareCharacters))?.[0] ?? ''
-  const word = (place === 'parameter' ? run.replace(nextParameter, '') : run).replace(trailingPunctuation, '')
+  const next = place === 'parameter' ? nextParameter : assigned === '=' ? nextField : noField
+  const word = run.replace(next, '').replace(trailingPunctuation, '')
   const isQuoted = openingQuote.test(word)
   return { start: at + Number(isQuoted), end: at + word.length, isQuoted }
 }
@@ -137,6 +147,7 @@ export const namedRules: readonly SecretRule[] = [
       'pass',
       'pwd',
       'pw:',
+      'p/w',
       'pw ',
       'pw=',
       'pw"',

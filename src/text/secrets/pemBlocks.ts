@@ -27,8 +27,11 @@ function findPemBlock(text: string, at: number): readonly SecretMatch[] {
   return [{ kind: 'pem', start: at, end: isComplete ? pemEnd.lastIndex : lastLineEnd }]
 }
 
-const puttyLines =
-  /Private-Lines: \d{1,4}(?:\r?\n|(?:\\r)?\\n)((?:[A-Za-z0-9+/]{1,64}={0,2}(?:\r?\n|(?:\\r)?\\n)?){1,200})/y
+const lineBreak = String.raw`(?:\r?\n|(?:\\r)?\\n)`
+const puttyLines = new RegExp(
+  String.raw`Private-Lines: \d{1,4}${lineBreak}((?:[A-Za-z0-9+/]{1,64}={0,2}(?:${lineBreak}|$)){1,200})`,
+  'y',
+)
 
 /** Finds the private part of a PuTTY key file. */
 function findPuttyKey(text: string, at: number): readonly SecretMatch[] {

@@ -87,8 +87,8 @@ export const requestRules: readonly SecretRule[] = [
   createRule(
     'netrc',
     'password',
-    ['login', 'machine'],
-    /(?<!\w)(?:machine|login)\s{1,4}\S{1,100}\s{1,4}(?:account\s{1,4}\S{1,60}\s{1,4})?password\s{1,4}([^\s⟨]{1,200})/,
+    ['machine', 'default login'],
+    /(?<!\w)(?:machine\s{1,4}[\w.:-]{1,100}|default)\s{1,4}login\s{1,4}\S{1,100}\s{1,4}(?:account\s{1,4}\S{1,60}\s{1,4})?password\s{1,4}([^\s⟨]{1,200})/,
     isGiven,
   ),
   ...passwordOptions.map(([triggers, program, option]) =>

@@ -54,7 +54,7 @@ export const statedRules: readonly SecretRule[] = [
     'password',
     ['code'],
     new RegExp(
-      `(?<=(?:security|one[- ]time|verification|2fa|login|access|door|sms|auth(?:entication)?)[- ])code${is}${code}`,
+      `(?<=(?:security|one[- ]time|verification|2fa|login|access|door|sms|auth(?:entication)?)[- ])code(?:${is}|[ \\t]{1,2}(?=\\d{6}))${code}`,
       'i',
     ),
   ),

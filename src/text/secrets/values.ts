@@ -6,7 +6,7 @@ const placeholderSyntax =
   /^\$\{[\w.:-]+\}?|^\$\(.*\)|^\{\{|^\$[A-Za-z_][A-Za-z_.]*\d?$|^[#@]\{[\w .]+\}?$|^<[\w .:/|-]*>?$|^%[\w.]+%$|^[[{][\w .:-]*[\]}]?$|^\*{3}|\*{4}|\*{3}$|^[\w-]{0,12}\.{3,}[\w-]{0,6}$|\.{3}$|…|x{6}|^x{3,}$|^(.)\1*$|⟨/i
 /** Words that stand for a value. */
 const placeholderWord =
-  /^(?:your|my[-_](?:api|secret|token)|insert|put[-_]|replace|redacted|dummy|fake|here$)|(?<![A-Za-z0-9])(?:your|here|fake|dummy)(?![A-Za-z0-9])|placeholder|example|change[-_]?(?:me|this)/
+  /^(?:your|my[-_](?:api|secret|token)|insert[-_]|put[-_]your|replace|redacted|dummy|fake[-_]|here$)|(?<![A-Za-z0-9])(?:your|here|fake|dummy)(?![A-Za-z0-9])|placeholder|example|change[-_]?(?:me|this)/
 const credentialName =
   /^(?:[a-z]{1,9}[-_ ])?(?:(?:my|test|new|wrong|secret|valid|access|api)[-_]?){0,3}(?:pass(?:word|wd)?|pwd|secret|token|key|string|value|user(?:name)?)$/i
 
@@ -33,18 +33,33 @@ export function isPlaceholderKey(body: string): boolean {
 
 export const isMixed = (value: string): boolean => /\d/.test(value) && /[a-z]/i.test(value)
 
-/** The most frequent pairs of letters in English words; nine of ten pairs in a random text are others. */
-const frequentPairs = new Set(
-  'th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ca el ta la ns di fo ho pe ec pr no ct us ac ot il tr ly nc et ut ss so rs un lo wa ge ie wh ee wi em ad ol rt po we na ul ni ts mo ow pa im mi ai sh ir su id os iv ia am fi ci vi pl ig tu ev ld ry mp fe bl ab gh ty op wo sa ay ex ke fr oo av ag if ap gr od bo sp rd do uc bu ei ov by rm ep tt oc fa'.split(
-    ' ',
-  ),
-)
+const alphabetSize = 26
+/** Number of a letter, whatever its case; outside 0 to 25 for other characters. */
+const letterAt = (text: string, index: number): number => (text.charCodeAt(index) | 32) - 97
+const isLetter = (number: number): boolean => number >= 0 && number < alphabetSize
+
+/** The most frequent pairs of letters in English words; four of five pairs in random text are others. */
+const frequentPairs = new Uint8Array(alphabetSize ** 2)
+const pairText =
+  'abacadagaialamanaparasatavaybeblbobubycacechcicoctdedidoeaecedeeeielemeneperesetevexfafefifofrgeghgr' +
+  'hahehihoiaicidieifigiliminioirisitivkelaldlelilllolymamemimompnancndnengninonsntocodofolomonoooporos' +
+  'otouovowpapeplpoprrardrerirmrorsrtrysaseshsisospssstsutatethtitotrtstttutyuculunurusutveviwawewhwiwo'
+for (let index = 0; index < pairText.length; index += 2)
+  frequentPairs[letterAt(pairText, index) * alphabetSize + letterAt(pairText, index + 1)] = 1
 const minWordShare = 0.5
 
 /** Tells words, such as a name in code, from random letters. */
 function isWordLike(value: string): boolean {
-  const pairs = [...value.toLowerCase().matchAll(/(?=([a-z]{2}))/g)]
-  return pairs.filter(({ 1: pair = '' }) => frequentPairs.has(pair)).length > pairs.length * minWordShare
+  let [pairs, frequent, previous] = [0, 0, -1]
+  for (let index = 0; index < value.length; index++) {
+    const letter = letterAt(value, index)
+    if (isLetter(letter) && isLetter(previous)) {
+      pairs++
+      frequent += frequentPairs[previous * alphabetSize + letter] ?? 0
+    }
+    previous = letter
+  }
+  return frequent > pairs * minWordShare
 }
 
 /** Digits among letters, for a word with a number only ends with it; or only hexadecimal digits. */
