@@ -73,7 +73,9 @@ export class SecretScan {
   /** The first distinct secrets, at most `limit`. */
   secrets(limit: number): readonly string[] {
     const secrets = new Set<string>()
-    for (const [text, ranges] of [this.ranges, this.labelledRanges].flatMap((found) => [...found.entries()].slice(0, limit))) {
+    for (const [text, ranges] of [this.ranges, this.labelledRanges].flatMap((found) =>
+      [...found.entries()].slice(0, limit),
+    )) {
       const value = text.slice(text.lastIndexOf('\0') + 1)
       for (const { start, end } of ranges) if (secrets.size < limit) secrets.add(value.slice(start, end))
     }
@@ -174,9 +176,11 @@ export class SecretScan {
       return
     }
     const name = names?.[position]
-    if (name === undefined) return this.visit((container as readonly Json[])[position] as Json, labels, stack)
-    const label = this.visitName(name)
-    this.visit((container as Record<string, Json>)[name] as Json, addLabel(labels, label), stack)
+    if (name === undefined) this.visit((container as readonly Json[])[position] as Json, labels, stack)
+    else {
+      const label = this.visitName(name)
+      this.visit((container as Record<string, Json>)[name] as Json, addLabel(labels, label), stack)
+    }
   }
 
   /** Scans a string or number, or puts a container on the stack. */
@@ -324,7 +328,10 @@ const isContainer = (value: Json): value is Json[] | { [name: string]: Json } =>
 
 /** True for a secret that is unlikely to occur as anything else; a mask contains none. */
 const isDistinctive = (secret: string): boolean =>
-  secret.length >= minRepeatableCharacters && /[a-z]/i.test(secret) && /[^a-z]/i.test(secret) && !/^secret:/.test(secret)
+  secret.length >= minRepeatableCharacters &&
+  /[a-z]/i.test(secret) &&
+  /[^a-z]/i.test(secret) &&
+  !/^secret:/.test(secret)
 
 /** Labels end with `: `, so the name is unique. */
 const labelledName = (value: string, labels: SecretLabels): string => `${labels.join('\0')}\0${value}`
@@ -334,11 +341,7 @@ const endsWithSecret = (part: string): boolean => {
   return findSecrets(tail).at(-1)?.end === tail.length
 }
 
-function replaceRanges(
-  text: string,
-  ranges: readonly SecretRange[],
-  placeholderOf: Replace,
-): string {
+function replaceRanges(text: string, ranges: readonly SecretRange[], placeholderOf: Replace): string {
   let [result, reached] = ['', 0]
   for (const { start, end } of ranges) {
     result += text.slice(reached, start) + placeholderOf(text.slice(start, end))
