@@ -73,7 +73,10 @@ const statusByCode: Readonly<Partial<Record<ErrorCode, readonly [status: number,
   timeout: [504, 'timeout_error'],
 }
 
-/** Converts an error to a response; secrets it quotes are masked, because clients log errors. Unexpected errors are reported without their text, which may quote the request. */
+/**
+ * Converts an error to a response; secrets it quotes are masked, because clients log errors. Unexpected errors are
+ * reported without their text, which may quote the request.
+ */
 export function toErrorResponse(error: unknown): ErrorResponse {
   if (error instanceof HttpError) {
     const { status, message, type, param, code } = error
