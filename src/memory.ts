@@ -287,13 +287,14 @@ export class Memory implements AsyncDisposable {
   }
 
   /**
-   * Imports a portable bundle. `open` is called twice: to verify the bundle, then to write it.
+   * Imports a portable bundle, with its secrets masked. `open` is called twice: to verify the bundle, then to write it.
    *
    * @throws {MemoryError} `corrupt` when the bundle is damaged; nothing is written.
    */
   async import(open: () => AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportResult> {
     checkImportOptions(options)
-    return this.#internals.bundles.importBundle(this.#portableStore(), open, options)
+    const { bundles, masker, tokenizer } = this.#internals
+    return bundles.importBundle(this.#portableStore(), open, options, masker && { masker, tokenizer })
   }
 
   /** Ends expired sessions, and the oldest ones over the limit. The host decides how often to call it. */

@@ -63,30 +63,23 @@ async function run(file: string, flags: Flags): Promise<void> {
 
 async function importBundleFile(file: string, flags: Flags, { update, clear }: ImportProgress): Promise<void> {
   const passphrase = await readPassphrase(flags.passphraseFile, process.env)
-  const [{ importBundle }, { openStore }] = await Promise.all([
-    import('../portable/import.ts'),
-    import('../stores/open.ts'),
-  ])
+  const [{ openMemory }, { openStore }] = await Promise.all([import('../index.ts'), import('../stores/open.ts')])
   const { url, key } = resolveStore(flags, process.env)
-  const store = await openStore(url, key)
-  try {
-    const done = await importBundle(store, () => createReadStream(file), {
-      onProgress: update,
-      onExisting: flags.onExisting as ExistingSessionPolicy,
-      ...(flags.scope === undefined ? {} : { scope: flags.scope }),
-      ...(passphrase === undefined ? {} : { passphrase }),
-    })
-    clear()
-    const unchanged = done.unchanged === 0 ? [] : [`${formatCount(done.unchanged, 'session')} unchanged.`]
-    printResult(flags.json, done, [
-      `Imported ${formatCount(done.messages, 'message')} of ${formatCount(done.sessions, 'session')}.`,
-      ...unchanged,
-      ...done.skipped.map((name) => `skipped ${name}`),
-      ...done.replaced.map((name) => `replaced ${name}`),
-    ])
-  } finally {
-    await store.close()
-  }
+  await using memory = await openMemory({ store: await openStore(url, key), upkeep: false })
+  const done = await memory.import(() => createReadStream(file), {
+    onProgress: update,
+    onExisting: flags.onExisting as ExistingSessionPolicy,
+    ...(flags.scope === undefined ? {} : { scope: flags.scope }),
+    ...(passphrase === undefined ? {} : { passphrase }),
+  })
+  clear()
+  const unchanged = done.unchanged === 0 ? [] : [`${formatCount(done.unchanged, 'session')} unchanged.`]
+  printResult(flags.json, done, [
+    `Imported ${formatCount(done.messages, 'message')} of ${formatCount(done.sessions, 'session')}.`,
+    ...unchanged,
+    ...done.skipped.map((name) => `skipped ${name}`),
+    ...done.replaced.map((name) => `replaced ${name}`),
+  ])
 }
 
 async function importForeignFile(

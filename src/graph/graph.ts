@@ -64,8 +64,8 @@ export async function openStoreGraph(store: Store): Promise<SqliteGraph | undefi
 
 /**
  * Erases from the graphs of stores what a memory forgets in a scope: the rows that contain a text, or, for a graph
- * outside its store's file, everything. `placeholders` stand for secrets that contain the text. Adds the deleted rows to
- * the result as kind and row id.
+ * outside its store's file, everything. `placeholders` stand for secrets that contain the text. Adds the deleted rows
+ * to the result as kind and row id.
  *
  * @example
  * await forgetInGraphs([store], { scope: 'acme', text: 'walrus' }, forgotten) // … { key: 'acme', entries: ['entity 12', 'observation 7'] }

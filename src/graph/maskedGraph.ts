@@ -9,6 +9,7 @@ export type GraphMasker = Pick<SecretMasker, 'maskJson' | 'checkKey'>
 /** Masks the arguments of a graph's methods under the key of the workspace: a graph has no sessions of its own. */
 export class GraphMasking {
   private readonly masker: GraphMasker
+  private running = 0
 
   constructor(masker: GraphMasker) {
     this.masker = masker
@@ -21,7 +22,19 @@ export class GraphMasking {
 
   /** Masks any value; names and ids are masked the same way when they are written and when they are looked up. */
   async mask<T>(workspace: string, value: T): Promise<T> {
-    return (await this.masker.maskJson(parseKey(workspace), value as Json)) as T
+    this.running++
+    try {
+      return (await this.masker.maskJson(parseKey(workspace), value as Json)) as T
+    } finally {
+      this.running--
+    }
+  }
+
+  /** Waits until all that was called before has reached the database. */
+  async settled(): Promise<void> {
+    // A call continues in the same turn of the event loop in which its masking ends.
+    do await new Promise((resume) => setImmediate(resume))
+    while (this.running > 0)
   }
 
   async maskChange(workspace: string, change: GraphChange): Promise<GraphChange> {

@@ -136,6 +136,7 @@ export class SqliteGraph implements Graph {
 
   async close(): Promise<void> {
     this.unsubscribe()
+    await this.masking.settled()
     try {
       await this.nodes.wipe()
     } finally {

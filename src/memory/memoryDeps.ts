@@ -53,5 +53,11 @@ export type ForgetAuxiliary = (
 /** Reads and writes portable bundles. */
 export type BundleIo = {
   exportBundle(store: Store, options: ExportOptions): AsyncIterable<Uint8Array>
-  importBundle(store: Store, open: () => AsyncIterable<Uint8Array>, options: ImportOptions): Promise<ImportResult>
+  /** With `masking`, secrets of the bundle are masked. */
+  importBundle(
+    store: Store,
+    open: () => AsyncIterable<Uint8Array>,
+    options: ImportOptions,
+    masking?: { readonly masker: SecretMasker; readonly tokenizer: Tokenizer },
+  ): Promise<ImportResult>
 }

@@ -176,9 +176,11 @@ export class SecretScan {
       return
     }
     const name = names?.[position]
-    if (name === undefined) return this.visit((container as readonly Json[])[position] as Json, labels, stack)
-    const label = this.visitName(name)
-    this.visit((container as Record<string, Json>)[name] as Json, addLabel(labels, label), stack)
+    if (name === undefined) this.visit((container as readonly Json[])[position] as Json, labels, stack)
+    else {
+      const label = this.visitName(name)
+      this.visit((container as Record<string, Json>)[name] as Json, addLabel(labels, label), stack)
+    }
   }
 
   /** Scans a string or number, or puts a container on the stack. */

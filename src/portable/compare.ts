@@ -4,6 +4,7 @@ import { formatKey, type Key, parseStoredKey, type Scope } from '../domain/key.t
 import type { Store } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
 import type { GraphRow } from '../graph/archive.ts'
+import { formatMask, unmaskSecrets } from '../text/secrets.ts'
 import { toCanonicalJson } from './canonical.ts'
 import { type GraphAccess, isGraphKey } from './graphAccess.ts'
 import { formatConflicts, mergeGraphs } from './graphMerge.ts'
@@ -105,7 +106,7 @@ class SessionComparer {
     if ('message' in record) await this.addMessage(record.message)
     if ('entry' in record) {
       const stored = this.unmatchedEntries.get(record.entry.id)
-      this.differs = stored !== undefined && toCanonicalJson(stored) !== toCanonicalJson(record.entry)
+      this.differs = stored !== undefined && !isSame(stored, record.entry)
       this.unmatchedEntries.delete(record.entry.id)
     }
   }
@@ -131,10 +132,17 @@ class SessionComparer {
     if (this.page.length === 0)
       this.page = [...(await this.store.readMessages(this.head.key, { after: message.sequence - 1, limit: pageSize }))]
     const stored = this.page.shift()
-    this.differs = stored === undefined || toCanonicalJson(toMessageRecord(stored)) !== toCanonicalJson(message)
+    this.differs = stored === undefined || !isSame(toMessageRecord(stored), message)
     this.matchedMessages++
   }
 }
+
+/** Replaces all masks of a text by one: another process has given the same secrets other numbers. */
+const normalizeMasks = (text: string): string => unmaskSecrets(text, () => formatMask(0))
+
+/** Compares by canonical JSON, in which all masks are equal. */
+const isSame = (stored: unknown, record: unknown): boolean =>
+  normalizeMasks(toCanonicalJson(stored)) === normalizeMasks(toCanonicalJson(record))
 
 function hasSameMetadata(head: SessionHead, session: SessionRecord): boolean {
   const { startedAt, touchedAt, expiresAt, lastSequence, messages, derived } = head

@@ -14,6 +14,7 @@ import { type BundleComparison, compareBundle, type SessionComparison, targetKey
 import { GraphAccess, isGraphKey } from './graphAccess.ts'
 import { GraphImporter, type GraphImportResult } from './graphImporter.ts'
 import type { ByteSource } from './lines.ts'
+import { type ImportMasking, maskRecords } from './maskRecords.ts'
 import { readBundle, type VerifiedRecord } from './read.ts'
 import { SessionWriter, type StoredState } from './sessionWriter.ts'
 
@@ -27,7 +28,7 @@ const progressInterval = 500
 
 /**
  * Imports the sessions of a bundle into a store. The bundle is opened twice: first to verify and compare it, then to
- * write it. Importing the same bundle again continues an interrupted import.
+ * write it. Importing the same bundle again continues an interrupted import. With `masking`, secrets are masked.
  *
  * @throws MemoryError `bad-bundle` for a damaged bundle, `bad-secret` for a wrong passphrase, `conflict` for existing
  * sessions with other contents or concurrent writes, `bad-option`, `aborted`.
@@ -39,6 +40,7 @@ export async function importBundle(
   store: Store,
   open: () => ByteSource,
   options: ImportOptions = {},
+  masking?: ImportMasking,
 ): Promise<ImportResult> {
   const { onExisting = 'refuse', passphrase, signal } = options
   if (!onExistingChoices.includes(onExisting))
@@ -48,12 +50,13 @@ export async function importBundle(
       { param: 'onExisting' },
     )
   const scope = options.scope === undefined ? undefined : parseKey(options.scope).scope
-  const firstPass = withAbort(readBundle(open(), passphrase), signal, 'Nothing was written.')
+  const readMasked = () => maskRecords(readBundle(open(), passphrase), masking, scope)
+  const firstPass = withAbort(readMasked(), signal, 'Nothing was written.')
   await using graph = new GraphAccess(store)
   const comparison = await compareBundle(store, firstPass, scope, graph)
   if (onExisting === 'refuse') rejectConflicts(comparison)
   const secondPass = withAbort(
-    readBundle(open(), passphrase),
+    readMasked(),
     signal,
     'What was written stays; import the same bundle again to continue.',
   )

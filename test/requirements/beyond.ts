@@ -65,7 +65,7 @@ export const beyond: readonly Row[] = [
     behaviour:
       "Secret masking: keys, tokens, passwords, card numbers and PEM blocks never reach disk, summariser, embedder or logs. A stable placeholder (numbered by keyed digest) replaces them, in the transcript too. Resent history is compared in masked form. The value stays in RAM, for its session only, and is sent to the user's own model in prompts of that session.",
     status: 'kept',
-    in: ['src/memory/secretMasker.ts', 'src/text/secrets.ts'],
+    in: ['src/memory/secretMasker.ts', 'src/memory/secretScan.ts', 'src/text/secrets.ts'],
   },
   {
     id: 'X-09',

@@ -120,7 +120,7 @@ function formatRequest(
 }
 
 /**
- * The name of a model, or `other` for text that does not look like one: a client could send message text or a key there.
+ * The name of a model, or `other` for text that does not look like one: clients could send message text or keys there.
  *
  * @example
  * modelName('openai/gpt-5.4-mini') // 'openai/gpt-5.4-mini'

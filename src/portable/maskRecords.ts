@@ -1,0 +1,73 @@
+import { measureMessage } from '../context/render.ts'
+import type { DerivedEntry, Json } from '../domain/entry.ts'
+import { type Key, type Scope, scopeKey } from '../domain/key.ts'
+import { unpackPayload } from '../domain/payload.ts'
+import type { Tokenizer } from '../domain/ports.ts'
+import type { SecretMasker } from '../memory/secretMasker.ts'
+import { targetKey } from './compare.ts'
+import type { VerifiedRecord } from './read.ts'
+import type { BundleRecord, MessageRecord } from './records.ts'
+
+/** Masks what a bundle brings along; token counts of masked messages are new. */
+export type ImportMasking = { readonly masker: SecretMasker; readonly tokenizer: Tokenizer }
+
+/**
+ * Masks the secrets of records: a bundle may come from a memory with `secrets: 'keep'`, or from anyone.
+ *
+ * @throws MemoryError `bad-key` for a session whose key contains a secret.
+ */
+export async function* maskRecords(
+  records: AsyncIterable<VerifiedRecord>,
+  masking: ImportMasking | undefined,
+  scope: Scope | undefined,
+): AsyncGenerator<VerifiedRecord> {
+  let key: Key | undefined
+  for await (const verified of records) {
+    const { record } = verified
+    if (masking !== undefined && 'session' in record) {
+      key = targetKey(scope, record.session)
+      masking.masker.checkKey(key)
+    }
+    if (masking === undefined || key === undefined) yield verified
+    else yield { ...verified, record: await maskRecord(masking, key, record) }
+  }
+}
+
+async function maskRecord(masking: ImportMasking, key: Key, record: BundleRecord): Promise<BundleRecord> {
+  const { masker } = masking
+  if ('message' in record) return { message: await maskMessageRecord(masking, key, record.message) }
+  if ('entry' in record) return { entry: await maskEntry(masker, key, record.entry) }
+  if ('record' in record) return { record: { ...record.record, body: await masker.maskText(key, record.record.body) } }
+  if ('graph' in record)
+    return { graph: (await masker.maskJson(scopeKey(key), record.graph as unknown as Json)) as typeof record.graph }
+  return record
+}
+
+async function maskMessageRecord(
+  { masker, tokenizer }: ImportMasking,
+  key: Key,
+  record: MessageRecord,
+): Promise<MessageRecord> {
+  const { at, role, content, name, toolCalls, toolCallId, packedPayload } = record
+  // A packed payload refers to the unmasked content.
+  const payload = packedPayload === undefined ? undefined : unpackPayload(packedPayload, content)
+  const message = {
+    at,
+    role,
+    content,
+    ...(name !== undefined && { name }),
+    ...(toolCalls !== undefined && { toolCalls }),
+    ...(toolCallId !== undefined && { toolCallId }),
+    ...(payload !== undefined && { payload }),
+  }
+  const masked = await masker.maskMessage(key, message)
+  // The weight stays, because the offsets of later messages are sums of weights.
+  return masked === message ? record : { ...record, ...measureMessage(tokenizer, masked), weight: record.weight }
+}
+
+async function maskEntry(masker: SecretMasker, key: Key, entry: DerivedEntry): Promise<DerivedEntry> {
+  const masked = (await masker.maskJson(key, entry as unknown as Json)) as unknown as DerivedEntry
+  if (entry.kind !== 'knowledge' && entry.kind !== 'fact') return masked
+  const [value] = Object.values((await masker.maskJson(key, { [entry.key]: entry.value })) as Record<string, Json>)
+  return { ...masked, value } as DerivedEntry
+}
