@@ -19,9 +19,9 @@ const bundles: BundleIo = {
     const { exportBundle } = await import('./portable/export.ts')
     yield* exportBundle(store, options)
   },
-  async importBundle(store, open, options) {
+  async importBundle(store, open, options, tokenizer) {
     const { importBundle } = await import('./portable/import.ts')
-    return importBundle(store, open, options)
+    return importBundle(store, open, options, tokenizer)
   },
 }
 

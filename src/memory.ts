@@ -257,7 +257,7 @@ export class Memory implements AsyncDisposable {
    * @throws {MemoryError} `corrupt` when the bundle is damaged; nothing is written.
    */
   import(open: () => AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportResult> {
-    return this.#internals.bundles.importBundle(this.#portableStore(), open, options)
+    return this.#internals.bundles.importBundle(this.#portableStore(), open, options, this.#internals.tokenizer)
   }
 
   /** Ends expired sessions, and the oldest ones over the limit. The host decides how often to call it. */

@@ -26,6 +26,8 @@ export type ExportOptions = TransferOptions & {
   readonly key?: string
   /** Encrypts the bundle. Without it, the same memory always gives the same bytes. */
   readonly encryption?: BundleEncryption
+  /** Signs the bundle with HMAC-SHA-256 under this key of at least 16 bytes. */
+  readonly signingKey?: Uint8Array
 }
 
 export const existingSessionPolicies = ['refuse', 'skip', 'replace'] as const
@@ -36,6 +38,8 @@ export type ImportOptions = TransferOptions & {
   readonly scope?: Scope
   /** Passphrase of an encrypted bundle. */
   readonly passphrase?: string
+  /** Refuses a bundle that is not signed with this key, before anything is written. */
+  readonly verifyKey?: Uint8Array
   /** Handling of a session that exists with other contents. Default: `refuse`, which imports nothing at all. */
   readonly onExisting?: ExistingSessionPolicy
 }

@@ -51,5 +51,10 @@ export type ForgetAuxiliary = (
 /** Reads and writes portable bundles. */
 export type BundleIo = {
   exportBundle(store: Store, options: ExportOptions): AsyncIterable<Uint8Array>
-  importBundle(store: Store, open: () => AsyncIterable<Uint8Array>, options: ImportOptions): Promise<ImportResult>
+  importBundle(
+    store: Store,
+    open: () => AsyncIterable<Uint8Array>,
+    options: ImportOptions,
+    tokenizer: Tokenizer,
+  ): Promise<ImportResult>
 }

@@ -7,13 +7,14 @@ import {
 } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
-import type { AuxiliaryRecord, Store } from '../domain/ports.ts'
+import type { AuxiliaryRecord, Store, Tokenizer } from '../domain/ports.ts'
 import { createEmptyHead } from '../domain/session.ts'
 import { throwIfAborted } from './abort.ts'
 import { type BundleComparison, compareBundle, type SessionComparison, targetKey } from './compare.ts'
 import { GraphAccess, isGraphKey } from './graphAccess.ts'
 import { GraphImporter, type GraphImportResult } from './graphImporter.ts'
 import type { ByteSource } from './lines.ts'
+import { measureRecords } from './measure.ts'
 import { readBundle, type VerifiedRecord } from './read.ts'
 import { SessionWriter, type StoredState } from './sessionWriter.ts'
 
@@ -27,7 +28,8 @@ const progressInterval = 500
 
 /**
  * Imports the sessions of a bundle into a store. The bundle is opened twice: first to verify and compare it, then to
- * write it. Importing the same bundle again continues an interrupted import.
+ * write it. Importing the same bundle again continues an interrupted import. Token counts are computed again; `tokenizer`
+ * is the caller's own, if it is not built in.
  *
  * @throws MemoryError `bad-bundle` for a damaged bundle, `bad-secret` for a wrong passphrase, `conflict` for existing
  * sessions with other contents or concurrent writes, `bad-option`, `aborted`.
@@ -39,8 +41,9 @@ export async function importBundle(
   store: Store,
   open: () => ByteSource,
   options: ImportOptions = {},
+  tokenizer?: Tokenizer,
 ): Promise<ImportResult> {
-  const { onExisting = 'refuse', passphrase, signal } = options
+  const { onExisting = 'refuse', signal } = options
   if (!onExistingChoices.includes(onExisting))
     throw new MemoryError(
       'bad-option',
@@ -48,15 +51,12 @@ export async function importBundle(
       { param: 'onExisting' },
     )
   const scope = options.scope === undefined ? undefined : parseKey(options.scope).scope
-  const firstPass = withAbort(readBundle(open(), passphrase), signal, 'Nothing was written.')
+  const read = () => measureRecords(readBundle(open(), options), tokenizer)
+  const firstPass = withAbort(read(), signal, 'Nothing was written.')
   await using graph = new GraphAccess(store)
   const comparison = await compareBundle(store, firstPass, scope, graph)
   if (onExisting === 'refuse') rejectConflicts(comparison)
-  const secondPass = withAbort(
-    readBundle(open(), passphrase),
-    signal,
-    'What was written stays; import the same bundle again to continue.',
-  )
+  const secondPass = withAbort(read(), signal, 'What was written stays; import the same bundle again to continue.')
   const records = requireHash(secondPass, comparison.hash)
   return await writeRecords(store, graph, records, comparison, { ...options, onExisting, scope })
 }
