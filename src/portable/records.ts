@@ -3,6 +3,7 @@ import {
   type DerivedEntry,
   type Message,
   type Millis,
+  maxImportedSequence,
   parseMessageId,
   type SessionMetadata,
   type Source,
@@ -74,8 +75,7 @@ type Shape<T> = { readonly [K in keyof T & string as object extends Pick<T, K> ?
 /** Creates a check for exactly the fields of a type. */
 const shaped = <T>(shape: Shape<T>): Check => fields(shape)
 
-/** Limits that leave room for all arithmetic on sequence numbers, offsets and counts. */
-const maxSequence = 2 ** 40
+/** Limits that leave room for all arithmetic on offsets and counts. */
 const maxOffset = 2 ** 50
 const maxTokens = 2 ** 40
 /** Furthest time that a date can express, in ms before and after 1970. */
@@ -101,8 +101,8 @@ const numberBetween =
   }
 const time = numberBetween(-maxTime, maxTime)
 const duration = numberBetween(1, noExpiry)
-const sequenceNumber = integerBetween(0, maxSequence)
-const count = integerBetween(0, maxSequence)
+const sequenceNumber = integerBetween(0, maxImportedSequence)
+const count = integerBetween(0, maxImportedSequence)
 const tokenCount = integerBetween(0, maxTokens)
 const offset = integerBetween(0, maxOffset)
 const json: Check = (value, at) => {
@@ -156,12 +156,12 @@ const messageFields = shaped<MessageRecord>({
   'toolCalls?': listOf(shaped<ToolCall>({ id: anyText, name: anyText, arguments: anyText })),
   'toolCallId?': anyText,
   'packedPayload?': nonEmptyText,
-  'branch?': integerBetween(1, maxSequence),
+  'branch?': integerBetween(1, maxImportedSequence),
   tokens: tokenCount,
   lineTokens: tokenCount,
   tokenizer: anyText,
   weight: tokenCount,
-  sequence: integerBetween(1, maxSequence),
+  sequence: integerBetween(1, maxImportedSequence),
   offset,
 })
 const message: Check = (value, at) => {
@@ -177,7 +177,7 @@ const end = shaped<BundleTotals>({ sessions: count, messages: count, entries: co
 const runs = listOf(range)
 const parameters = {
   trigger: numberBetween(0, 1),
-  window: integerBetween(0, maxSequence),
+  window: integerBetween(0, maxImportedSequence),
   minRelevance: numberBetween(0, 1),
 }
 const snapshot = shaped<TuningRun>({
