@@ -19,9 +19,9 @@ const bundles: BundleIo = {
     const { exportBundle } = await import('./portable/export.ts')
     yield* exportBundle(store, options)
   },
-  async importBundle(store, open, options, masking) {
+  async importBundle(store, open, options, deps) {
     const { importBundle } = await import('./portable/import.ts')
-    return importBundle(store, open, options, masking)
+    return importBundle(store, open, options, deps)
   },
 }
 

@@ -293,8 +293,7 @@ export class Memory implements AsyncDisposable {
    */
   async import(open: () => AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportResult> {
     checkImportOptions(options)
-    const { bundles, masker, tokenizer } = this.#internals
-    return bundles.importBundle(this.#portableStore(), open, options, masker && { masker, tokenizer })
+    return this.#internals.bundles.importBundle(this.#portableStore(), open, options, this.#internals)
   }
 
   /** Ends expired sessions, and the oldest ones over the limit. The host decides how often to call it. */

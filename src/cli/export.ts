@@ -7,7 +7,7 @@ import { MemoryError } from '../domain/error.ts'
 import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, openExistingStore, requireStoreFile, resolveStore, type StoreFlags } from './openStore.ts'
-import { readPassphrase } from './options.ts'
+import { loadBundleKey, readPassphrase } from './options.ts'
 import { createProgressLine, printResult } from './output.ts'
 
 type Flags = StoreFlags & {
@@ -16,6 +16,7 @@ type Flags = StoreFlags & {
   readonly key?: string
   readonly out?: string
   readonly passphraseFile?: string
+  readonly sign?: string
 }
 
 const help = `
@@ -29,6 +30,7 @@ Examples:
   threadkeep export --out memory.jsonl
   threadkeep export --scope acme | gzip > acme.jsonl.gz
   threadkeep export --out memory.encrypted --passphrase-file secret.txt
+  threadkeep export --out memory.jsonl --sign file:/etc/threadkeep/bundle-key
   threadkeep export --format server-memory --scope default --out memory.jsonl
 
 ${exitCodesHelp}`
@@ -40,6 +42,7 @@ export function addExportCommand(program: Command): void {
     .option('--scope <name>', 'only this scope (with --format server-memory: default)')
     .option('--key <key>', 'only this session')
     .option('--out <file>', 'write to this file instead of standard output')
+    .option('--sign <source>', 'sign with the key in file:PATH, env:NAME or command:PROGRAM')
     .option('--passphrase-file <file>', 'encrypt with the passphrase in this file (THREADKEEP_PASSPHRASE)')
     .addHelpText('after', help)
     .action(run)
@@ -59,6 +62,7 @@ async function run(flags: Flags): Promise<void> {
 
 async function exportToBundle(flags: Flags, passphrase: string | undefined): Promise<void> {
   const { exportBundle } = await import('../portable/export.ts')
+  const signingKey = await loadBundleKey(flags.sign)
   const store = await openExistingStore(flags, process.env)
   const progressLine = createProgressLine()
   let done = { sessions: 0, messages: 0 }
@@ -73,6 +77,7 @@ async function exportToBundle(flags: Flags, passphrase: string | undefined): Pro
       ...(flags.scope === undefined ? {} : { scope: flags.scope }),
       ...(flags.key === undefined ? {} : { key: flags.key }),
       ...encryption,
+      ...(signingKey === undefined ? {} : { signingKey }),
     })
     if (flags.out === undefined) return await pipeline(bundle, process.stdout, { end: false })
     await writeAtomically(bundle, flags.out)
@@ -94,6 +99,7 @@ async function exportServerMemory(flags: Flags, passphrase: string | undefined):
       'The server-memory format is plain text. Omit the passphrase, or export a bundle.',
       { param: 'passphrase-file' },
     )
+  if (flags.sign !== undefined) throw new MemoryError('bad-option', '--sign needs --format bundle.', { param: 'sign' })
   if (flags.key !== undefined)
     throw new MemoryError('bad-option', '--key needs --format bundle: nodes belong to a scope. Use --scope.', {
       param: 'key',

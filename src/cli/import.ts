@@ -8,10 +8,15 @@ import type { ForeignFormat } from '../portable/format.ts'
 import { formatCount } from '../text/formatCount.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, resolveStore, type StoreFlags } from './openStore.ts'
-import { readPassphrase } from './options.ts'
+import { loadBundleKey, readPassphrase } from './options.ts'
 import { createProgressLine, printResult } from './output.ts'
 
-type Flags = StoreFlags & { readonly scope?: string; readonly onExisting: string; readonly passphraseFile?: string }
+type Flags = StoreFlags & {
+  readonly scope?: string
+  readonly onExisting: string
+  readonly passphraseFile?: string
+  readonly verify?: string
+}
 
 const help = `
 Imports a bundle of threadkeep export, the conversations.json of a ChatGPT or Claude data export, JSON Lines of
@@ -23,6 +28,7 @@ Examples:
   threadkeep import memory.jsonl
   threadkeep import conversations.json --scope me
   threadkeep import acme.jsonl --scope acme-copy --on-existing skip
+  threadkeep import acme.jsonl --verify file:/etc/threadkeep/bundle-key
 
 ${exitCodesHelp}`
 
@@ -32,6 +38,10 @@ export function addImportCommand(program: Command): void {
     .argument('<file>', 'file to import')
     .option('--scope <name>', "target scope (a bundle's own scopes; otherwise the name of the format)")
     .option('--on-existing <policy>', 'existing sessions with different contents: refuse, skip or replace', 'refuse')
+    .option(
+      '--verify <source>',
+      'refuse a bundle that is not signed with this key: file:PATH, env:NAME or command:PROGRAM',
+    )
     .option('--passphrase-file <file>', 'file with the passphrase of an encrypted bundle (THREADKEEP_PASSPHRASE)')
     .addHelpText('after', help)
     .action(run)
@@ -63,6 +73,7 @@ async function run(file: string, flags: Flags): Promise<void> {
 
 async function importBundleFile(file: string, flags: Flags, { update, clear }: ImportProgress): Promise<void> {
   const passphrase = await readPassphrase(flags.passphraseFile, process.env)
+  const verifyKey = await loadBundleKey(flags.verify)
   const [{ openMemory }, { openStore }] = await Promise.all([import('../index.ts'), import('../stores/open.ts')])
   const { url, key } = resolveStore(flags, process.env)
   await using memory = await openMemory({ store: await openStore(url, key), upkeep: false })
@@ -71,6 +82,7 @@ async function importBundleFile(file: string, flags: Flags, { update, clear }: I
     onExisting: flags.onExisting as ExistingSessionPolicy,
     ...(flags.scope === undefined ? {} : { scope: flags.scope }),
     ...(passphrase === undefined ? {} : { passphrase }),
+    ...(verifyKey === undefined ? {} : { verifyKey }),
   })
   clear()
   const unchanged = done.unchanged === 0 ? [] : [`${formatCount(done.unchanged, 'session')} unchanged.`]
@@ -88,6 +100,10 @@ async function importForeignFile(
   flags: Flags,
   { update, clear }: ImportProgress,
 ): Promise<void> {
+  if (flags.verify !== undefined)
+    throw new MemoryError('bad-option', '--verify needs a bundle of threadkeep export: other formats are not signed.', {
+      param: 'verify',
+    })
   const [{ parseForeign }, { importForeign }, { openMemory }, { openStore }] = await Promise.all([
     import('../portable/format.ts'),
     import('../portable/importForeign.ts'),

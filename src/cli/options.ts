@@ -118,3 +118,10 @@ export async function readPassphrase(file: string | undefined, environment: Envi
     throw new MemoryError('bad-option', `${file} is empty. Write the passphrase into it.`, { param: 'passphrase-file' })
   return passphrase
 }
+
+/** Loads the key that signs bundles; it has the form of a store key. */
+export async function loadBundleKey(source: string | undefined): Promise<Uint8Array | undefined> {
+  if (source === undefined) return undefined
+  const { loadKeyring } = await import('../stores/encrypted/loadKeyring.ts')
+  return (await loadKeyring(source)).current.bytes
+}

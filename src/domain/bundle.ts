@@ -28,6 +28,8 @@ export type ExportOptions = TransferOptions & {
   readonly key?: string
   /** Encrypts the bundle. Without it, the same memory always gives the same bytes. */
   readonly encryption?: BundleEncryption
+  /** Signs the bundle with HMAC-SHA-256 under this key of at least 16 bytes. */
+  readonly signingKey?: Uint8Array
 }
 
 export const existingSessionPolicies = ['refuse', 'skip', 'replace'] as const
@@ -38,6 +40,8 @@ export type ImportOptions = TransferOptions & {
   readonly scope?: Scope
   /** Passphrase of an encrypted bundle. */
   readonly passphrase?: string
+  /** Refuses a bundle that is not signed with this key, before anything is written. */
+  readonly verifyKey?: Uint8Array
   /** Handling of a session that exists with other contents. Default: `refuse`, which imports nothing at all. */
   readonly onExisting?: ExistingSessionPolicy
 }
@@ -69,6 +73,7 @@ export const checkExportOptions = (options: unknown): void =>
     scope: anyText,
     key: anyText,
     encryption: encryptionCheck,
+    signingKey: anyObject,
   })
 
 /** Throws `bad-option` for options that are invalid or unknown. */
@@ -77,5 +82,6 @@ export const checkImportOptions = (options: unknown): void =>
     ...transferOptionChecks,
     scope: anyText,
     passphrase: anyText,
+    verifyKey: anyObject,
     onExisting: oneOf(...existingSessionPolicies),
   })

@@ -197,6 +197,9 @@ export const formatMessageId = (sequence: number): string => commonIds[sequence]
 /** Returns the id of the long-term entry made from a message. */
 export const formatPromotedId = (message: string): string => `i${message}`
 
+/** Highest sequence number that an import accepts; it leaves room for more messages than a session can ever hold. */
+export const maxImportedSequence = 2 ** 40
+
 /** Returns the sequence number of a message id, or undefined for any other id. */
 export function parseMessageId(id: string): number | undefined {
   return /^m[1-9][0-9]{0,14}$/.test(id) ? Number(id.slice(1)) : undefined

@@ -141,7 +141,7 @@ function resolveReference(reference: unknown, content: string): string {
   return text
 }
 
-function exceedsDepth(value: unknown, levels: number): boolean {
+export function exceedsDepth(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return levels === 0 || Object.values(value).some((inner) => exceedsDepth(inner, levels - 1))
 }

@@ -237,12 +237,12 @@ export function selectExcessSessions(
 function selectEvictions(head: SessionHead, incomingCount: number, count: number, keepsFirst: boolean): string[] {
   const ids: string[] = []
   const first = head.firstMessage?.sequence ?? head.lastSequence + 1
-  for (
-    let sequence = keepsFirst ? first + 1 : first;
-    ids.length < count && sequence <= head.lastSequence + incomingCount;
-    sequence++
-  ) {
-    if (countExisting(head.gaps, sequence, sequence) > 0) ids.push(formatMessageId(sequence))
+  const end = head.lastSequence + incomingCount
+  for (let sequence = keepsFirst ? first + 1 : first; ids.length < count && sequence <= end; ) {
+    const gap = head.gaps.find(([from, to]) => from <= sequence && sequence <= to)
+    // Gaps may be long, so they are skipped at once.
+    if (gap === undefined) ids.push(formatMessageId(sequence))
+    sequence = (gap?.[1] ?? sequence) + 1
   }
   return ids
 }

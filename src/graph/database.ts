@@ -134,13 +134,13 @@ export class GraphDatabase {
       try {
         for (const deadline = performance.now() + busyTimeoutMs; !this.tryBegin(deadline); )
           await new Promise((resolve) => setTimeout(resolve, 5))
-        this.guarded?.guard.check()
+        this.guarded?.guard.checkAll()
         // No await until COMMIT: reads share this connection and would see uncommitted rows.
         this.cached = undefined
         const outcomes = batch.map(({ work }) => this.attempt(work))
         this.database.exec('COMMIT')
         // A commit to a file that has lost its name would be missing after a restart, and is not acknowledged.
-        this.guarded?.guard.check()
+        this.guarded?.guard.checkAll()
         for (const [index, outcome] of outcomes.entries()) settle(batch[index] as QueuedWrite, outcome)
       } catch (error) {
         this.rollback(error)

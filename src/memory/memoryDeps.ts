@@ -53,11 +53,11 @@ export type ForgetAuxiliary = (
 /** Reads and writes portable bundles. */
 export type BundleIo = {
   exportBundle(store: Store, options: ExportOptions): AsyncIterable<Uint8Array>
-  /** With `masking`, secrets of the bundle are masked. */
+  /** Token counts are computed again, and with a masker secrets are masked. */
   importBundle(
     store: Store,
     open: () => AsyncIterable<Uint8Array>,
     options: ImportOptions,
-    masking?: { readonly masker: SecretMasker; readonly tokenizer: Tokenizer },
+    deps: { readonly masker?: SecretMasker | undefined; readonly tokenizer: Tokenizer },
   ): Promise<ImportResult>
 }

@@ -8,6 +8,7 @@ import { chainStart, createChainLine, type LineBody } from './chain.ts'
 import { encryptBundle } from './encrypt.ts'
 import { GraphAccess, isGraphKey } from './graphAccess.ts'
 import { bundleHeader, type SessionRecord, toMessageRecord } from './records.ts'
+import { checkSigningKey, signHash } from './signature.ts'
 
 /** Messages, sessions or graph rows held in memory at a time. */
 const pageSize = 500
@@ -24,11 +25,15 @@ const pageSize = 500
  * await pipeline(exportBundle(store, { scope: 'acme' }), createWriteStream('acme.jsonl'))
  */
 export function exportBundle(store: Store, options: ExportOptions = {}): AsyncGenerator<Uint8Array> {
-  const plaintext = chainLines(createBodies(store, options))
+  if (options.signingKey !== undefined) checkSigningKey(options.signingKey, 'signingKey')
+  const plaintext = chainLines(createBodies(store, options), options.signingKey)
   return options.encryption === undefined ? plaintext : encryptBundle(plaintext, options.encryption)
 }
 
-async function* chainLines(batches: AsyncIterable<readonly LineBody[]>): AsyncGenerator<Uint8Array> {
+async function* chainLines(
+  batches: AsyncIterable<readonly LineBody[]>,
+  signingKey: Uint8Array | undefined,
+): AsyncGenerator<Uint8Array> {
   let previousHash = chainStart
   for await (const bodies of batches) {
     const lines = bodies.map((body) => {
@@ -38,6 +43,9 @@ async function* chainLines(batches: AsyncIterable<readonly LineBody[]>): AsyncGe
     })
     yield Buffer.from(lines.join(''))
   }
+  if (signingKey === undefined) return
+  const { line } = createChainLine(previousHash, { signature: signHash(signingKey, previousHash) })
+  yield Buffer.from(`${line}\n`)
 }
 
 /** Yields the bodies of all lines in batches. */

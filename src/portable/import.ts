@@ -14,7 +14,8 @@ import { type BundleComparison, compareBundle, type SessionComparison, targetKey
 import { GraphAccess, isGraphKey } from './graphAccess.ts'
 import { GraphImporter, type GraphImportResult } from './graphImporter.ts'
 import type { ByteSource } from './lines.ts'
-import { type ImportMasking, maskRecords } from './maskRecords.ts'
+import { type ImportDeps, maskRecords } from './maskRecords.ts'
+import { measureRecords } from './measure.ts'
 import { readBundle, type VerifiedRecord } from './read.ts'
 import { SessionWriter, type StoredState } from './sessionWriter.ts'
 
@@ -28,7 +29,8 @@ const progressInterval = 500
 
 /**
  * Imports the sessions of a bundle into a store. The bundle is opened twice: first to verify and compare it, then to
- * write it. Importing the same bundle again continues an interrupted import. With `masking`, secrets are masked.
+ * write it. Importing the same bundle again continues an interrupted import. Token counts are computed again, by the
+ * given tokenizer if it is not built in; with a masker, secrets are masked.
  *
  * @throws MemoryError `bad-bundle` for a damaged bundle, `bad-secret` for a wrong passphrase, `conflict` for existing
  * sessions with other contents or concurrent writes, `bad-option`, `aborted`.
@@ -40,9 +42,9 @@ export async function importBundle(
   store: Store,
   open: () => ByteSource,
   options: ImportOptions = {},
-  masking?: ImportMasking,
+  deps: ImportDeps = {},
 ): Promise<ImportResult> {
-  const { onExisting = 'refuse', passphrase, signal } = options
+  const { onExisting = 'refuse', signal } = options
   if (!onExistingChoices.includes(onExisting))
     throw new MemoryError(
       'bad-option',
@@ -50,16 +52,12 @@ export async function importBundle(
       { param: 'onExisting' },
     )
   const scope = options.scope === undefined ? undefined : parseKey(options.scope).scope
-  const readMasked = () => maskRecords(readBundle(open(), passphrase), masking, scope)
-  const firstPass = withAbort(readMasked(), signal, 'Nothing was written.')
+  const read = () => measureRecords(maskRecords(readBundle(open(), options), deps, scope), deps.tokenizer)
+  const firstPass = withAbort(read(), signal, 'Nothing was written.')
   await using graph = new GraphAccess(store)
   const comparison = await compareBundle(store, firstPass, scope, graph)
   if (onExisting === 'refuse') rejectConflicts(comparison)
-  const secondPass = withAbort(
-    readMasked(),
-    signal,
-    'What was written stays; import the same bundle again to continue.',
-  )
+  const secondPass = withAbort(read(), signal, 'What was written stays; import the same bundle again to continue.')
   const records = requireHash(secondPass, comparison.hash)
   return await writeRecords(store, graph, records, comparison, { ...options, onExisting, scope })
 }

@@ -3,20 +3,26 @@ import { damagedBundleError } from './chain.ts'
 export type ByteSource = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
 const newline = 0x0a
+/** Longer than any line of an export; a longer one would not fit into a string. */
+const maxLineBytes = 256 * 1_024 * 1_024
 
 /** Splits bytes into lines; each must be UTF-8 and end with a newline. */
 export async function* readLines(bytes: ByteSource): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   let lineNumber = 1
   let pending: Uint8Array[] = []
+  let pendingBytes = 0
   for await (const chunk of bytes) {
     let start = 0
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, start)) {
       yield decodeLine(decoder, [...pending, chunk.subarray(start, end)], lineNumber++)
       pending = []
+      pendingBytes = 0
       start = end + 1
     }
     if (start < chunk.length) pending.push(chunk.subarray(start))
+    pendingBytes += chunk.length - start
+    if (pendingBytes > maxLineBytes) throw damagedBundleError(lineNumber, `is longer than ${maxLineBytes} bytes`)
   }
   if (pending.length > 0) throw damagedBundleError(lineNumber, 'is cut off: it does not end with a newline')
 }

@@ -8,8 +8,10 @@ import { targetKey } from './compare.ts'
 import type { VerifiedRecord } from './read.ts'
 import type { BundleRecord, MessageRecord } from './records.ts'
 
-/** Masks what a bundle brings along; token counts of masked messages are new. */
-export type ImportMasking = { readonly masker: SecretMasker; readonly tokenizer: Tokenizer }
+/** Parts of a memory that an import uses: without a masker nothing is masked. */
+export type ImportDeps = { readonly masker?: SecretMasker | undefined; readonly tokenizer?: Tokenizer }
+
+type Masking = { readonly masker: SecretMasker; readonly tokenizer: Tokenizer }
 
 /**
  * Masks the secrets of records: a bundle may come from a memory with `secrets: 'keep'`, or from anyone.
@@ -18,9 +20,10 @@ export type ImportMasking = { readonly masker: SecretMasker; readonly tokenizer:
  */
 export async function* maskRecords(
   records: AsyncIterable<VerifiedRecord>,
-  masking: ImportMasking | undefined,
+  { masker, tokenizer }: ImportDeps,
   scope: Scope | undefined,
 ): AsyncGenerator<VerifiedRecord> {
+  const masking = masker && tokenizer && { masker, tokenizer }
   let key: Key | undefined
   for await (const verified of records) {
     const { record } = verified
@@ -33,7 +36,7 @@ export async function* maskRecords(
   }
 }
 
-async function maskRecord(masking: ImportMasking, key: Key, record: BundleRecord): Promise<BundleRecord> {
+async function maskRecord(masking: Masking, key: Key, record: BundleRecord): Promise<BundleRecord> {
   const { masker } = masking
   if ('message' in record) return { message: await maskMessageRecord(masking, key, record.message) }
   if ('entry' in record) return { entry: await maskEntry(masker, key, record.entry) }
@@ -44,7 +47,7 @@ async function maskRecord(masking: ImportMasking, key: Key, record: BundleRecord
 }
 
 async function maskMessageRecord(
-  { masker, tokenizer }: ImportMasking,
+  { masker, tokenizer }: Masking,
   key: Key,
   record: MessageRecord,
 ): Promise<MessageRecord> {

@@ -1,4 +1,4 @@
-import type { BundleTotals } from '../domain/bundle.ts'
+import type { BundleTotals, ImportOptions } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { type Key, parseStoredKey } from '../domain/key.ts'
 import { chainStart, damagedBundleError, verifyChainLine } from './chain.ts'
@@ -6,9 +6,12 @@ import { decryptBundle } from './encrypt.ts'
 import { isGraphKey } from './graphAccess.ts'
 import { type ByteSource, prepend, readLines, splitFirstLine } from './lines.ts'
 import { type BundleRecord, bundleHeader, parseRecord, type SessionRecord } from './records.ts'
+import { checkSigningKey, unsignedError, verifySignature } from './signature.ts'
 
 /** A record whose hash chain is verified; the hash covers all lines up to it. */
 export type VerifiedRecord = { readonly record: BundleRecord; readonly hash: string }
+
+export type ReadOptions = Pick<ImportOptions, 'passphrase' | 'verifyKey'>
 
 /** A header has a few hundred bytes. */
 const maxHeaderBytes = 4_096
@@ -17,19 +20,23 @@ const maxHeaderBytes = 4_096
  * Reads a bundle record by record, verifies each against all before it, and decrypts it if needed. The bundle is
  * complete once the last record, `end`, was read.
  *
- * @throws MemoryError `bad-bundle` for damage, `bad-secret` for a missing or wrong passphrase.
+ * @throws MemoryError `bad-bundle` for damage, `bad-secret` for a missing or wrong passphrase or signature.
  *
  * @example
  * for await (const { record } of readBundle(createReadStream('memory.jsonl'))) if ('end' in record) console.log(record.end.messages)
  */
-export async function* readBundle(source: ByteSource, passphrase?: string): AsyncGenerator<VerifiedRecord> {
+export async function* readBundle(
+  source: ByteSource,
+  { passphrase, verifyKey }: ReadOptions = {},
+): AsyncGenerator<VerifiedRecord> {
+  if (verifyKey !== undefined) checkSigningKey(verifyKey, 'verifyKey')
   const chunks = prepend(new Uint8Array(0), source)
   try {
     const { first, rest } = await splitFirstLine(chunks, maxHeaderBytes)
     const header = parseHeader((await readLines([first]).next()).value ?? '')
     yield* header.cipher === undefined
-      ? readRecords(prepend(first, rest))
-      : readRecords(decryptBundle(rest, header, passphrase))
+      ? readRecords(prepend(first, rest), verifyKey)
+      : readRecords(decryptBundle(rest, header, passphrase), verifyKey)
   } finally {
     await chunks.return(undefined)
   }
@@ -50,7 +57,7 @@ function parseHeader(line: string): { readonly cipher: unknown; readonly hash: s
   return { cipher, hash }
 }
 
-async function* readRecords(bytes: ByteSource): AsyncGenerator<VerifiedRecord> {
+async function* readRecords(bytes: ByteSource, verifyKey: Uint8Array | undefined): AsyncGenerator<VerifiedRecord> {
   let state = initialState
   let previousHash = chainStart
   for await (const line of readLines(bytes)) {
@@ -62,12 +69,14 @@ async function* readRecords(bytes: ByteSource): AsyncGenerator<VerifiedRecord> {
       continue
     }
     const { body, hash } = verifyChainLine(previousHash, line, state.lineNumber)
-    previousHash = hash
     const record = parseRecord(body, state.lineNumber)
     state = advance(state, record)
+    if ('signature' in record && verifyKey !== undefined) verifySignature(verifyKey, previousHash, record.signature)
+    previousHash = hash
     yield { record, hash }
   }
   if (!state.isEnded) throw damagedBundleError(state.lineNumber + 1, 'is missing: the end of the bundle was cut off')
+  if (verifyKey !== undefined && !state.isSigned) throw unsignedError('is not signed')
 }
 
 type ReaderState = {
@@ -81,7 +90,9 @@ type ReaderState = {
   readonly lastEntryId: string
   /** Counts of the whole bundle so far. */
   readonly totals: BundleTotals
+  readonly lastOffset: number
   readonly isEnded: boolean
+  readonly isSigned: boolean
 }
 
 const initialState: ReaderState = {
@@ -92,7 +103,9 @@ const initialState: ReaderState = {
   lastSequence: 0,
   lastEntryId: '',
   totals: { sessions: 0, messages: 0, entries: 0 },
+  lastOffset: 0,
   isEnded: false,
+  isSigned: false,
 }
 
 /** Returns the state after a record; throws if the record is not allowed at its position. */
@@ -102,15 +115,21 @@ function advance(state: ReaderState, record: BundleRecord): ReaderState {
     if (!condition) throw damagedBundleError(state.lineNumber, problem)
   }
   const withEntry = { ...state, entries: state.entries + 1, totals: { ...totals, entries: totals.entries + 1 } }
+  if ('signature' in record) {
+    require(state.isEnded && !state.isSigned, 'is a signature before the end of the bundle')
+    return { ...state, isSigned: true }
+  }
   require(!state.isEnded, 'follows the end of the bundle')
   if ('message' in record) {
-    const { sequence } = record.message
+    const { sequence, offset } = record.message
+    require(offset >= state.lastOffset, `has the offset ${offset}, which is lower than that of the message before`)
     require(session !== undefined && state.entries === 0, 'is a message outside the messages of a session')
     require(sequence > state.lastSequence &&
       sequence <= (session?.last ?? 0), `has the message number ${sequence}, which is out of order`)
     return {
       ...state,
       lastSequence: sequence,
+      lastOffset: offset,
       messages: state.messages + 1,
       totals: { ...totals, messages: totals.messages + 1 },
     }
@@ -119,6 +138,9 @@ function advance(state: ReaderState, record: BundleRecord): ReaderState {
     const { id } = record.entry
     require(session !== undefined, 'is an entry outside a session')
     require(id > state.lastEntryId, `has the entry ${JSON.stringify(id)}, which is out of order`)
+    const { entry } = record
+    require(entry.kind !== 'summary' ||
+      entry.covers[1] <= (session?.last ?? 0), 'is a summary of messages that the session does not have')
     return { ...withEntry, lastEntryId: id }
   }
   if ('record' in record) {

@@ -1,21 +1,21 @@
 import type { BundleTotals } from '../domain/bundle.ts'
-import type {
-  DerivedEntry,
-  Message,
-  Millis,
-  SessionMetadata,
-  Source,
-  ToolCall,
-  TuningParameters,
-  TuningRun,
-  TuningState,
-  UpkeepNotes,
+import {
+  type DerivedEntry,
+  type Message,
+  type Millis,
+  maxImportedSequence,
+  parseMessageId,
+  type SessionMetadata,
+  type Source,
+  type ToolCall,
+  type TuningParameters,
+  type TuningRun,
+  type TuningState,
+  type UpkeepNotes,
 } from '../domain/entry.ts'
 import {
   type Check,
   fields,
-  finiteNumber,
-  integerAtLeast,
   isObject,
   listOf,
   MemoryError,
@@ -26,10 +26,13 @@ import {
 } from '../domain/error.ts'
 import { parseStoredKey } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
+import { exceedsDepth, unpackPayload } from '../domain/payload.ts'
 import type { AuxiliaryRecord } from '../domain/ports.ts'
+import { noExpiry } from '../domain/session.ts'
 import type { GraphRow } from '../graph/archive.ts'
 import type { EntityRow, RelationshipRow } from '../graph/rows.ts'
 import type { GraphLink, GraphNode } from '../graph/types.ts'
+import { isKeyEntry } from '../stores/encrypted/keyEntry.ts'
 import { damagedBundleError, type LineBody } from './chain.ts'
 
 /** The first line of every bundle. */
@@ -59,6 +62,8 @@ export type BundleRecord =
   | { readonly record: AuxiliaryRecord }
   | { readonly graph: GraphRow }
   | { readonly end: BundleTotals }
+  /** HMAC-SHA-256 of the hash of the line before. */
+  | { readonly signature: string }
 
 export function toMessageRecord({ kind: _, id: __, ...message }: Message): MessageRecord {
   return message
@@ -70,75 +75,132 @@ type Shape<T> = { readonly [K in keyof T & string as object extends Pick<T, K> ?
 /** Creates a check for exactly the fields of a type. */
 const shaped = <T>(shape: Shape<T>): Check => fields(shape)
 
+/** Limits that leave room for all arithmetic on offsets and counts. */
+const maxOffset = 2 ** 50
+const maxTokens = 2 ** 40
+/** Furthest time that a date can express, in ms before and after 1970. */
+const maxTime: Millis = 8_640_000_000_000_000
+const maxValueDepth = 200
+/** Longest time for which upkeep reserves a session. */
+const maxLeaseMs: Millis = 86_400_000
+
 /** Accepts any string; `text` rejects empty ones. */
 const anyText: Check = (value, at) => {
   if (typeof value !== 'string') rejectField(at, value, 'text')
 }
-const json: Check = () => undefined
+const integerBetween =
+  (min: number, max: number): Check =>
+  (value, at) => {
+    if (!Number.isSafeInteger(value) || (value as number) < min || (value as number) > max)
+      rejectField(at, value, `a whole number from ${min} to ${max}`)
+  }
+const numberBetween =
+  (min: number, max: number): Check =>
+  (value, at) => {
+    if (typeof value !== 'number' || !(value >= min && value <= max)) rejectField(at, value, `from ${min} to ${max}`)
+  }
+const time = numberBetween(-maxTime, maxTime)
+const duration = numberBetween(1, noExpiry)
+const sequenceNumber = integerBetween(0, maxImportedSequence)
+const count = integerBetween(0, maxImportedSequence)
+const tokenCount = integerBetween(0, maxTokens)
+const offset = integerBetween(0, maxOffset)
+const json: Check = (value, at) => {
+  if (exceedsDepth(value, maxValueDepth)) rejectField(at, '…', `nested at most ${maxValueDepth} levels deep`)
+}
+const jsonText: Check = (value, at) => {
+  nonEmptyText(value, at)
+  try {
+    json(JSON.parse(value as string), at)
+  } catch (error) {
+    if (error instanceof MemoryError) throw error
+    rejectField(at, value, 'JSON')
+  }
+}
+/** Ids of messages and of the key of an encrypted session cannot name entries. */
+const entryId: Check = (value, at) => {
+  nonEmptyText(value, at)
+  if (parseMessageId(value as string) !== undefined || isKeyEntry({ id: value as string }))
+    rejectField(at, value, 'an id that is not reserved')
+}
+const sessionId: Check = (value, at) => {
+  anyText(value, at)
+  parseStoredKey(`any:${value}`)
+}
 const key: Check = (value, at) => {
   anyText(value, at)
   parseStoredKey(value as string)
 }
-const pair: Check = (value, at) => {
-  listOf(finiteNumber, 2)(value, at)
-  if ((value as unknown[]).length !== 2) rejectField(at, value, 'two numbers')
+/** Accepts two ordered whole numbers. */
+const range: Check = (value, at) => {
+  listOf(count, 2)(value, at)
+  const [first, last, ...others] = value as readonly number[]
+  if (others.length > 0 || (first as number) > (last as number)) rejectField(at, value, 'two numbers in order')
 }
-const sources = listOf(shaped<Source>({ message: anyText, 'session?': anyText, 'span?': pair }))
+const sources = listOf(shaped<Source>({ message: anyText, 'session?': anyText, 'span?': range }))
 
 const session = shaped<SessionRecord>({
   key,
-  startedAt: finiteNumber,
-  touchedAt: finiteNumber,
-  expiresAt: finiteNumber,
-  last: integerAtLeast(0),
-  messages: integerAtLeast(0),
-  entries: integerAtLeast(0),
+  startedAt: time,
+  touchedAt: time,
+  expiresAt: numberBetween(-maxTime, noExpiry),
+  last: sequenceNumber,
+  messages: count,
+  entries: count,
 })
-const message = shaped<MessageRecord>({
-  at: finiteNumber,
+const messageFields = shaped<MessageRecord>({
+  at: time,
   role: oneOf('system', 'user', 'assistant', 'tool'),
   'name?': anyText,
   content: anyText,
   'toolCalls?': listOf(shaped<ToolCall>({ id: anyText, name: anyText, arguments: anyText })),
   'toolCallId?': anyText,
   'packedPayload?': nonEmptyText,
-  'branch?': integerAtLeast(1),
-  tokens: finiteNumber,
-  lineTokens: finiteNumber,
+  'branch?': integerBetween(1, maxImportedSequence),
+  tokens: tokenCount,
+  lineTokens: tokenCount,
   tokenizer: anyText,
-  weight: finiteNumber,
-  sequence: integerAtLeast(1),
-  offset: finiteNumber,
+  weight: tokenCount,
+  sequence: integerBetween(1, maxImportedSequence),
+  offset,
 })
-const end = shaped<BundleTotals>({
-  sessions: integerAtLeast(0),
-  messages: integerAtLeast(0),
-  entries: integerAtLeast(0),
-})
+const message: Check = (value, at) => {
+  messageFields(value, at)
+  const { role, toolCalls, toolCallId, packedPayload, content } = value as MessageRecord
+  if (toolCalls !== undefined && role !== 'assistant') rejectField(`${at}.toolCalls`, role, 'absent for this role')
+  if ((toolCallId === undefined) === (role === 'tool')) rejectField(`${at}.toolCallId`, toolCallId, 'that of a tool')
+  if (packedPayload !== undefined && unpackPayload(packedPayload, content) === undefined)
+    rejectField(`${at}.packedPayload`, packedPayload, 'the original form of the message')
+}
+const end = shaped<BundleTotals>({ sessions: count, messages: count, entries: count })
 
-const runs = listOf(pair)
-const parameters = { trigger: finiteNumber, window: finiteNumber, minRelevance: finiteNumber }
+const runs = listOf(range)
+const parameters = {
+  trigger: numberBetween(0, 1),
+  window: integerBetween(0, maxImportedSequence),
+  minRelevance: numberBetween(0, 1),
+}
 const snapshot = shaped<TuningRun>({
   ...parameters,
-  at: finiteNumber,
-  tokensBefore: finiteNumber,
-  tokensAfter: finiteNumber,
-  compressed: finiteNumber,
-  dropped: finiteNumber,
-  promoted: finiteNumber,
+  at: time,
+  tokensBefore: tokenCount,
+  tokensAfter: tokenCount,
+  compressed: count,
+  dropped: count,
+  promoted: count,
 })
 
 type DerivedOf<K extends DerivedEntry['kind']> = Extract<DerivedEntry, { kind: K }>
-const base = { id: nonEmptyText, at: finiteNumber, sources }
+const base = { id: entryId, at: time, sources }
 const derived: { readonly [K in DerivedEntry['kind']]: Check } = {
   summary: shaped<DerivedOf<'summary'>>({
     ...base,
     kind: oneOf('summary'),
     tier: oneOf('progressive', 'hour', 'session', 'batch'),
     text: anyText,
-    covers: pair,
-    endOffset: finiteNumber,
-    version: finiteNumber,
+    covers: range,
+    endOffset: offset,
+    version: count,
     by: anyText,
     lossyRanges: runs,
   }),
@@ -148,9 +210,9 @@ const derived: { readonly [K in DerivedEntry['kind']]: Check } = {
     field: anyText,
     key: anyText,
     value: json,
-    importance: finiteNumber,
+    importance: numberBetween(0, 10),
     'supersedes?': anyText,
-    'until?': finiteNumber,
+    'until?': time,
   }),
   knowledge: shaped<DerivedOf<'knowledge'>>({
     ...base,
@@ -158,9 +220,9 @@ const derived: { readonly [K in DerivedEntry['kind']]: Check } = {
     category: anyText,
     key: anyText,
     value: json,
-    confidence: finiteNumber,
-    usedAt: finiteNumber,
-    'agedAt?': finiteNumber,
+    confidence: numberBetween(0, 1),
+    usedAt: time,
+    'agedAt?': time,
     'statedBy?': listOf(anyText),
     'usedBy?': listOf(anyText),
     'pending?': trueOrFalse,
@@ -172,21 +234,21 @@ const derived: { readonly [K in DerivedEntry['kind']]: Check } = {
     kind: oneOf('item'),
     category: oneOf('code', 'file', 'data', 'concept', 'task'),
     content: anyText,
-    importance: finiteNumber,
+    importance: numberBetween(0, 10),
     marked: trueOrFalse,
   }),
   notes: shaped<DerivedOf<'notes'>>({
     ...base,
     kind: oneOf('notes'),
-    'lease?': shaped<NonNullable<UpkeepNotes['lease']>>({ holder: anyText, until: finiteNumber }),
+    'lease?': shaped<NonNullable<UpkeepNotes['lease']>>({ holder: anyText, until: time }),
     'faults?': listOf(shaped<Degradation>({ step: anyText, why: anyText })),
-    'facts?': integerAtLeast(0),
-    'learned?': integerAtLeast(0),
+    'facts?': count,
+    'learned?': sequenceNumber,
     'triage?': shaped<NonNullable<UpkeepNotes['triage']>>({ compressed: runs, dropped: runs, promoted: runs }),
     'tuning?': shaped<TuningState>({
       parameters: shaped<TuningParameters>(parameters),
-      runs: integerAtLeast(0),
-      saved: finiteNumber,
+      runs: count,
+      saved: integerBetween(-maxOffset, maxOffset),
       snapshots: listOf(snapshot),
     }),
   }),
@@ -194,13 +256,13 @@ const derived: { readonly [K in DerivedEntry['kind']]: Check } = {
     ...base,
     kind: oneOf('about'),
     'template?': anyText,
-    'idle?': finiteNumber,
-    'age?': finiteNumber,
+    'idle?': duration,
+    'age?': duration,
     'person?': anyText,
     'metadata?': json,
-    'movedTo?': anyText,
-    'movedFrom?': anyText,
-    'branchOf?': shaped<NonNullable<SessionMetadata['branchOf']>>({ session: anyText, after: integerAtLeast(0) }),
+    'movedTo?': sessionId,
+    'movedFrom?': sessionId,
+    'branchOf?': shaped<NonNullable<SessionMetadata['branchOf']>>({ session: sessionId, after: sequenceNumber }),
   }),
   encrypted: shaped<DerivedOf<'encrypted'>>({ ...base, kind: oneOf('encrypted'), ciphertext: anyText }),
 }
@@ -208,22 +270,26 @@ const entry: Check = (value, at) => {
   const kind = isObject(value) ? value.kind : undefined
   oneOf(...Object.keys(derived))(kind, `${at}.kind`)
   derived[kind as DerivedEntry['kind']](value, at)
+  const { at: writtenAt, lease } = value as DerivedEntry & Pick<UpkeepNotes, 'lease'>
+  if (lease !== undefined && lease.until - writtenAt > maxLeaseMs)
+    rejectField(`${at}.lease.until`, lease.until, 'at most a day after the entry')
 }
 
 const properties: Check = (value, at) => {
   if (!isObject(value)) rejectField(at, value, 'an object')
+  json(value, at)
 }
 const origin: Check = (value, at) => {
   listOf(anyText)(value, at)
   if ((value as readonly string[]).length !== 2) rejectField(at, value, 'a session and a message')
 }
-const graphFields = { type: nonEmptyText, properties, createdAt: finiteNumber, updatedAt: finiteNumber }
+const graphFields = { type: nonEmptyText, properties, createdAt: time, updatedAt: time }
 const graphRows: Readonly<Record<string, Check>> = {
   entity: shaped<EntityRow>({ ...graphFields, id: nonEmptyText, origins: listOf(origin) }),
   relationship: shaped<RelationshipRow>({ ...graphFields, from: nonEmptyText, to: nonEmptyText, 'session?': anyText }),
   node: shaped<GraphNode>({ name: anyText, entityType: anyText, observations: listOf(anyText) }),
   link: shaped<GraphLink>({ from: anyText, to: anyText, relationType: anyText }),
-  adopted: finiteNumber,
+  adopted: time,
 }
 const graph: Check = (value, at) => {
   const [kind, ...others] = isObject(value) ? Object.keys(value) : []
@@ -232,8 +298,11 @@ const graph: Check = (value, at) => {
   graphRows[kind as string]?.((value as Readonly<Record<string, unknown>>)[kind as string], `${at}.${kind}`)
 }
 
-const record = shaped<AuxiliaryRecord>({ id: nonEmptyText, at: finiteNumber, body: nonEmptyText })
-const records: Readonly<Record<string, Check>> = { session, message, entry, record, graph, end }
+const record = shaped<AuxiliaryRecord>({ id: nonEmptyText, at: time, body: jsonText })
+const signature: Check = (value, at) => {
+  if (typeof value !== 'string' || !/^[0-9a-f]{64}$/.test(value)) rejectField(at, value, 'an HMAC-SHA-256')
+}
+const records: Readonly<Record<string, Check>> = { session, message, entry, record, graph, end, signature }
 
 /** Validates the body of a line. */
 export function parseRecord(body: LineBody, lineNumber: number): BundleRecord {

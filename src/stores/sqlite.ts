@@ -83,6 +83,8 @@ export class SqliteStore implements Store, SearchIndex {
   private readonly file: GuardedFile
   private readonly guard: FileGuard
   private recovery: Promise<void> | undefined
+  /** The file has failed a check since it last passed one. */
+  private isSuspect = false
   private readonly database: DatabaseSync
   private readonly queue: WriteQueue
   private readonly reader: Reader
@@ -235,7 +237,7 @@ export class SqliteStore implements Store, SearchIndex {
     return {
       path,
       isEncrypted: file.identity.isEncrypted,
-      check: () => void this.checkFile(),
+      check: () => void this.checkFile(true),
       retireKeys: (current) => {
         this.checkFile()
         const database = connectWriter(path, file.identity)
@@ -248,9 +250,13 @@ export class SqliteStore implements Store, SearchIndex {
     }
   }
 
-  private checkFile(): void {
+  /** Reads check the database only; after a fault, and for the health of the store, the log is checked too. */
+  private checkFile(checksAll = this.isSuspect): void {
     try {
-      this.guard.check()
+      if (checksAll) {
+        this.guard.checkAll()
+        this.isSuspect = false
+      } else this.guard.check()
     } catch (error) {
       throw this.handleFileChange(error as MemoryError)
     }
@@ -261,7 +267,9 @@ export class SqliteStore implements Store, SearchIndex {
    * writes survive a restart. An overwritten one has lost its content.
    */
   private handleFileChange(error: MemoryError): MemoryError {
-    if (error.code !== 'file-changed' || this.recovery !== undefined) return error
+    if (error.code !== 'file-changed') return error
+    this.isSuspect = true
+    if (this.recovery !== undefined) return error
     this.onWarning(error.message)
     if (!hasLostName(this.file)) return error
     this.recovery = recoverFile(this.database, this.path).then(

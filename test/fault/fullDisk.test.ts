@@ -64,7 +64,9 @@ describe('a full disk', () => {
         await runAll(next)
       }
       const journal: Journal = { requested, acknowledged, failures: [], readCounts: [] }
-      expect(failures.map((error) => error instanceof MemoryError && error.code)).toEqual(failures.map(() => 'disk-full'))
+      expect(failures.map((error) => error instanceof MemoryError && error.code)).toEqual(
+        failures.map(() => 'disk-full'),
+      )
       expect([acknowledged.size > 0, findViolations(journal, await readStoredSessions(opened))]).toEqual([true, []])
       rmSync(filler)
       await runAll(requested)

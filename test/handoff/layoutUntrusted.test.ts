@@ -73,6 +73,11 @@ describe('import of an untrusted folder', () => {
       ({ transcript }) => Object.assign(transcript[4] ?? {}, { calls: [null] }),
       /invalid tool calls/,
     ],
+    [
+      'a message number that leaves no room for others',
+      ({ transcript }) => Object.assign(transcript.at(-1) ?? {}, { id: 'm999999999999999' }),
+      /invalid id/,
+    ],
     ['an unknown role', ({ transcript }) => Object.assign(transcript[0] ?? {}, { role: 'nobody' }), /role is "nobody"/],
     ['an unknown category', set('context_item', 'category', 'secret'), /does not belong to this session/],
     ['an importance out of range', set('context_item', 'importance', 1e300), /does not belong to this session/],

@@ -8,7 +8,8 @@ export const reliability: readonly Row[] = [
     source,
     behaviour:
       'An encrypted store refuses to open without its key, in every command, before anything is read or written.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/stores/sqlite/encryption.ts', 'src/stores/sqlite/connect.ts', 'src/stores/sqlite/plaintextRows.ts'],
   },
   {
     id: 'R-02',
@@ -35,14 +36,16 @@ export const reliability: readonly Row[] = [
     id: 'R-04',
     source,
     behaviour: 'Imported derived numbers are recomputed. A bundle can damage only its own sessions.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/portable/records.ts', 'src/portable/measure.ts', 'src/portable/signature.ts'],
   },
   {
     id: 'R-05',
     source,
     behaviour:
       'A database file that is deleted or replaced under a running process is detected. No turn is acknowledged that would be missing after a restart.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/stores/sqlite/fileGuard.ts', 'src/stores/sqlite/recover.ts', 'src/stores/sqlite/batchWriter.ts'],
   },
   {
     id: 'R-06',

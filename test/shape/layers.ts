@@ -47,7 +47,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   open: ['domain', 'text', 'selection', 'profiles', 'memory', 'lifecycle', 'upkeep'],
   browser: [...isomorphicLibrary, 'open'],
   files: ['domain', 'text', 'search', 'context', 'upkeep', 'memory'],
-  portable: [...belowMemory, 'graph'],
+  portable: [...belowMemory, 'graph', 'tokenizers'],
   providers: belowMemory,
   index: [...belowMemory, 'languages', 'tokenizers', 'graph', 'portable', 'providers', 'open'],
   'adapters/session-memory': [...isomorphicLibrary, 'browser'],

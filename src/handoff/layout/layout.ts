@@ -1,6 +1,6 @@
 import { measureMessage } from '../../context/render.ts'
 import { type MessageInput, parseMessage } from '../../domain/chat.ts'
-import { formatMessageId, type Message, parseMessageId } from '../../domain/entry.ts'
+import { formatMessageId, type Message, maxImportedSequence, parseMessageId } from '../../domain/entry.ts'
 import { isObject, MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
 import { noExpiry } from '../../domain/session.ts'
@@ -233,8 +233,8 @@ function splitRuns(messages: readonly PackedMessage[]): readonly MessageRun[] {
   for (const [index, { id }] of messages.entries()) {
     const sequence = parseMessageId(id)
     const run = runs.at(-1)
-    if (sequence === undefined || (run !== undefined && sequence < run.sequence + run.count))
-      throw damagedError('the messages are not in order')
+    if (sequence === undefined || sequence > maxImportedSequence) throw damagedError('a message has an invalid id')
+    if (run !== undefined && sequence < run.sequence + run.count) throw damagedError('the messages are not in order')
     if (run !== undefined && run.sequence + run.count === sequence) run.count++
     else runs.push({ first: index, count: 1, sequence })
   }

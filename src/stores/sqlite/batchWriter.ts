@@ -61,7 +61,7 @@ export class BatchWriter {
   }
 
   private transact(tasks: readonly WriteTask[]): readonly WriteResult[] {
-    this.guard.check()
+    this.guard.checkAll()
     const { database, writer } = this.connect()
     try {
       database.exec('BEGIN IMMEDIATE')
@@ -70,7 +70,7 @@ export class BatchWriter {
       writer.beforeCommit()
       database.exec('COMMIT')
       // A commit to a file that has lost its name would be missing after a restart, and is not acknowledged.
-      this.guard.check()
+      this.guard.checkAll()
       return results
     } catch (error) {
       this.rollBack(error)

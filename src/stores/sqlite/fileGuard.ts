@@ -1,9 +1,11 @@
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
 
 /** Identity of an open store, read when its file was opened with the right keys. */
 export type StoreIdentity = { readonly store: number; readonly isEncrypted: boolean }
+
+type Inode = Pick<Stats, 'dev' | 'ino'>
 
 /** The open file of a store, as plain data that can be sent to a worker thread. */
 export type GuardedFile = {
@@ -11,7 +13,7 @@ export type GuardedFile = {
   readonly identity: StoreIdentity
   readonly descriptor: number
   /** Device and inode of the database, its log and the index of the log. */
-  readonly inodes: readonly string[]
+  readonly inodes: readonly (Inode | undefined)[]
   /** Place of the page with the store id and the stamp. */
   readonly metaOffset: number
   readonly pageSize: number
@@ -48,23 +50,30 @@ const descriptors = new Map<string, { readonly descriptor: number; users: number
  * Opens a descriptor on a database. Closing any descriptor of a file releases all locks that this process holds on it,
  * SQLite's too, so all users in this process share one, which is closed after the last of them closed its connections.
  */
-function retainDescriptor(path: string): { readonly descriptor: number; readonly inode: string } {
+function retainDescriptor(path: string): { readonly descriptor: number; readonly inode: Inode } {
   const inode = inodeOf(path)
-  const known = inode === undefined ? undefined : descriptors.get(inode)
+  const known = inode === undefined ? undefined : descriptors.get(formatInode(inode))
   if (inode !== undefined && known !== undefined) {
     known.users++
     return { descriptor: known.descriptor, inode }
   }
   const descriptor = openSync(path, 'r')
-  const { dev, ino } = fstatSync(descriptor, { bigint: true })
-  descriptors.set(`${dev} ${ino}`, { descriptor, users: 1 })
-  return { descriptor, inode: `${dev} ${ino}` }
+  const { dev, ino } = fstatSync(descriptor)
+  descriptors.set(formatInode({ dev, ino }), { descriptor, users: 1 })
+  return { descriptor, inode: { dev, ino } }
 }
 
-function inodeOf(path: string): string | undefined {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
-  return stats === undefined ? undefined : `${stats.dev} ${stats.ino}`
+function inodeOf(path: string): Inode | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  return stats === undefined ? undefined : { dev: stats.dev, ino: stats.ino }
 }
+
+function rejectOtherFile(path: string, stats: Stats | undefined, expected: Inode | undefined): asserts stats is Stats {
+  if (stats === undefined) throw fileChangedError(path, 'was deleted or moved')
+  if (stats.ino !== expected?.ino || stats.dev !== expected.dev) throw fileChangedError(path, 'was replaced')
+}
+
+const formatInode = ({ dev, ino }: Inode): string => `${dev} ${ino}`
 
 /**
  * Guards the file of an open connection, which must have read from it. Call `releaseFile` after all connections are
@@ -80,7 +89,7 @@ export function guardFile(database: DatabaseSync, path: string, identity: StoreI
     path,
     identity,
     descriptor,
-    inodes: [inode, ...suffixes.slice(1).map((suffix) => inodeOf(path + suffix) ?? '')],
+    inodes: [inode, ...suffixes.slice(1).map((suffix) => inodeOf(path + suffix))],
     metaOffset: (rootpage - 1) * pageSize,
     pageSize,
     checkpointStamp: new Float64Array(new SharedArrayBuffer(8)),
@@ -91,22 +100,26 @@ export function guardFile(database: DatabaseSync, path: string, identity: StoreI
   return file
 }
 
-export function releaseFile({ inodes: [inode = ''] }: GuardedFile): void {
-  const known = descriptors.get(inode)
+export function releaseFile({ inodes: [inode] }: GuardedFile): void {
+  const name = inode === undefined ? '' : formatInode(inode)
+  const known = descriptors.get(name)
   if (known === undefined || --known.users > 0) return
-  descriptors.delete(inode)
+  descriptors.delete(name)
   closeSync(known.descriptor)
 }
 
 /** True if the database was deleted, moved or replaced, or its log was, so that only open connections can read it. */
 export const hasLostName = ({ path, inodes }: GuardedFile): boolean =>
-  suffixes.some((suffix, index) => inodeOf(path + suffix) !== inodes[index])
+  suffixes.some((suffix, index) => {
+    const [found, expected] = [inodeOf(path + suffix), inodes[index]]
+    return found?.ino !== expected?.ino || found?.dev !== expected?.dev
+  })
 
 /** Notices that the file of a store was deleted, replaced or overwritten while connections to it are open. */
 export class FileGuard {
   private readonly file: GuardedFile
   /** Size and time of the last change of the database that was checked. */
-  private checkedState = ''
+  private checkedState: Pick<Stats, 'size' | 'mtimeMs' | 'ctimeMs'> | undefined
 
   constructor(file: GuardedFile) {
     this.file = file
@@ -115,11 +128,18 @@ export class FileGuard {
   /** Throws `file-changed` unless the path still names the open file, with the content that SQLite left in it. */
   check(): void {
     const { path, inodes } = this.file
-    for (const [index, suffix] of suffixes.entries()) {
-      const stats = statSync(path + suffix, { bigint: true, throwIfNoEntry: false })
-      if (stats === undefined) throw fileChangedError(path + suffix, 'was deleted or moved')
-      if (`${stats.dev} ${stats.ino}` !== inodes[index]) throw fileChangedError(path + suffix, 'was replaced')
-      if (index === 0) this.checkContent(`${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`)
+    const stats = statSync(path, { throwIfNoEntry: false })
+    rejectOtherFile(path, stats, inodes[0])
+    this.checkContent(stats)
+  }
+
+  /** Checks the log and its index too. */
+  checkAll(): void {
+    this.check()
+    const { path, inodes } = this.file
+    for (const index of [1, 2] as const) {
+      const name = path + suffixes[index]
+      rejectOtherFile(name, statSync(name, { throwIfNoEntry: false }), inodes[index])
     }
   }
 
@@ -131,11 +151,12 @@ export class FileGuard {
   }
 
   /** Only checkpoints write to the database in WAL mode; they change neither the id of the store nor lower its stamp. */
-  private checkContent(state: string): void {
-    if (state === this.checkedState) return
+  private checkContent({ size, mtimeMs, ctimeMs }: Stats): void {
+    const last = this.checkedState
+    if (last?.mtimeMs === mtimeMs && last.ctimeMs === ctimeMs && last.size === size) return
     // A page that is being written by a checkpoint is read again.
     if (this.isOverwritten() && this.isOverwritten()) throw fileChangedError(this.file.path, 'was overwritten')
-    this.checkedState = state
+    this.checkedState = { size, mtimeMs, ctimeMs }
     const { checkpointStamp } = this.file
     checkpointStamp[0] = Math.max(checkpointStamp[0] ?? 0, this.readContent()?.stamp ?? 0)
   }

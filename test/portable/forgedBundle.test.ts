@@ -1,0 +1,262 @@
+import { describe, expect, it } from 'vitest'
+import type { DerivedEntry } from '../../src/domain/entry.ts'
+import { MemoryError } from '../../src/domain/error.ts'
+import { formatKey, parseKey } from '../../src/domain/key.ts'
+import { noExpiry } from '../../src/domain/session.ts'
+import { type Memory, openMemory } from '../../src/index.ts'
+import { internalsOf } from '../../src/memory.ts'
+import { chainStart, createChainLine, type LineBody } from '../../src/portable/chain.ts'
+import { ramStore } from '../../src/stores/ram.ts'
+import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
+import { isCampaign } from '../context/campaign.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { openChunks, readAll } from './byteStreams.ts'
+
+const at = 1_763_000_000_000
+const budget = 1_000
+const sources = [{ message: 'm1', span: [0, 4] as const }]
+const entries: readonly DerivedEntry[] = [
+  { kind: 'about', id: 'about', at, idle: 9_000_000, person: 'ann', metadata: { a: 1 }, sources: [] },
+  { kind: 'fact', id: 'f1', at, field: 'key_decisions', key: 'pet', value: 'walrus', importance: 5, sources },
+  { kind: 'item', id: 'i1', at, category: 'task', content: 'Feed it.', importance: 5, marked: false, sources },
+  {
+    kind: 'knowledge',
+    id: 'k1',
+    at,
+    category: 'domain',
+    key: 'hours',
+    value: { open: [9, 17] },
+    confidence: 0.9,
+    usedAt: at,
+    sources,
+  },
+  { kind: 'notes', id: 'n1', at, facts: 1, lease: { holder: 'x', until: at + 1_000 }, sources: [] },
+  {
+    kind: 'summary',
+    id: 's1',
+    at,
+    tier: 'progressive',
+    text: 'Ann has a walrus.',
+    covers: [1, 2],
+    endOffset: 20,
+    version: 1,
+    by: 'builtin',
+    sources,
+    lossyRanges: [[1, 1]],
+  },
+]
+
+/** Lines of a genuine bundle, without their hashes. */
+async function createBodies(): Promise<LineBody[]> {
+  const store = ramStore()
+  await using memory = await openMemory({ store, clock: () => at, upkeep: false })
+  await memory.append('acme:ann', [
+    { role: 'user', content: `My walrus is called Miso. ${'It swims far out every day. '.repeat(300)}`, name: 'Ann' },
+    {
+      role: 'assistant',
+      content: '',
+      tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }],
+    },
+    { role: 'tool', tool_call_id: 'c1', content: 'Found.' },
+    {
+      role: 'assistant',
+      content: 'A fine name.',
+      payload: { protocol: 'chat', items: [{ role: 'assistant', content: 'A fine name.' }] },
+    },
+    { role: 'user', content: 'What is it called?' },
+  ])
+  const key = parseKey('acme:ann')
+  const { epoch } = await store.readHead(key, 0)
+  await store.commit({ key, at, epoch, append: [], put: entries, drop: [], expiresAt: noExpiry })
+  await store.appendRecord(key, { id: 'r1', at, body: '{"a":1}' }, 9)
+  const lines = (await readAll(memory.export())).toString().trimEnd().split('\n')
+  return lines.map((line) => {
+    const { hash: _, ...body } = JSON.parse(line)
+    return body
+  })
+}
+
+function sealBundle(bodies: readonly LineBody[]): Buffer {
+  let previous = chainStart
+  const lines = bodies.map((body) => {
+    const { line, hash } = createChainLine(previous, body)
+    previous = hash
+    return `${line}\n`
+  })
+  return Buffer.from(lines.join(''))
+}
+
+const numbers = [0, -1, 1.5, 2 ** 31, 2 ** 40 - 1, 2 ** 53 - 1, 1e300, -1e300, '5', null]
+const texts = [
+  '',
+  'm1',
+  '#key',
+  '__proto__',
+  '../x',
+  'acme:bob',
+  'beta:bob',
+  '\u0000',
+  'o200k_base',
+  'x'.repeat(9_999),
+  7,
+  null,
+]
+
+/** Every value of a body replaced by each hostile one, and every field removed. */
+function* mutate(value: unknown): Generator<unknown> {
+  if (typeof value === 'number') yield* numbers
+  else if (typeof value === 'string') yield* texts
+  else if (Array.isArray(value)) {
+    yield []
+    for (const [index, inner] of value.entries()) for (const mutated of mutate(inner)) yield value.with(index, mutated)
+  } else if (typeof value === 'object' && value !== null)
+    for (const [name, inner] of Object.entries(value)) {
+      const { [name]: _, ...others } = value as Record<string, unknown>
+      yield others
+      for (const mutated of mutate(inner)) yield { ...value, [name]: mutated }
+    }
+}
+
+async function openTarget(): Promise<Memory> {
+  const memory = await openMemory({ clock: () => at + 5_000, upkeep: false })
+  await memory.append('beta:bob', [{ role: 'user', content: 'Only mine.' }])
+  return memory
+}
+
+const exportOf = async (memory: Memory, options = {}) => (await readAll(memory.export(options))).toString()
+
+async function listKeys(memory: Memory): Promise<readonly string[]> {
+  const sessions = await internalsOf(memory).store.list({ limit: 99 })
+  return sessions.map(({ key }) => formatKey(key))
+}
+
+/** Imports a bundle; it is refused without a trace, or everything works afterwards. Returns the outcome. */
+async function tryImport(bundle: Buffer): Promise<string> {
+  await using memory = await openTarget()
+  const [before, beta] = [await exportOf(memory), await exportOf(memory, { scope: 'beta' })]
+  try {
+    await memory.import(openChunks(bundle))
+  } catch (error) {
+    if (!(error instanceof MemoryError)) throw error
+    expect(await exportOf(memory)).toBe(before)
+    return error.code
+  }
+  const key = (await listKeys(memory)).find((name) => name !== 'beta:bob') ?? 'acme:ann'
+  await expectWorking(memory, key)
+  expect(await exportOf(memory, { scope: 'beta' })).toBe(beta)
+  return 'imported'
+}
+
+async function expectWorking(memory: Memory, key: string): Promise<void> {
+  const tokenizer = await exactTokenizer('o200k_base')
+  const isMoved = (error: unknown): boolean => error instanceof MemoryError && error.code === 'moved'
+  const appended = await memory
+    .append(key, [{ role: 'user', content: 'Goes on with Zanzibar.' }])
+    .catch((error: unknown) => (isMoved(error) ? undefined : Promise.reject(error)))
+  const { messages } = await memory.context(key, { budget, query: 'walrus' })
+  const tokens = messages.reduce((sum, { content }) => sum + tokenizer.count(content ?? ''), 0)
+  expect(tokens).toBeLessThanOrEqual(budget)
+  if (appended !== undefined) expect(JSON.stringify(messages)).toContain('Zanzibar')
+  await memory.search(key.split(':')[0] ?? '', 'walrus')
+  await exportOf(memory)
+  await memory.forget({ key })
+}
+
+describe('importBundle with a forged bundle', () => {
+  verifies('R-04', 'with token counts of 0 › counts again and keeps the budget', async () => {
+    const bodies = (await createBodies()).map((body) =>
+      'message' in body ? { message: { ...(body.message as object), tokens: 0, lineTokens: 0, weight: 0 } } : body,
+    )
+    expect(await tryImport(sealBundle(bodies))).toBe('imported')
+  })
+
+  verifies('R-04', 'with the highest possible sequence number › is refused, with the line', async () => {
+    const bodies = (await createBodies()).map((body) =>
+      'session' in body ? { session: { ...(body.session as object), last: Number.MAX_SAFE_INTEGER } } : body,
+    )
+    await using memory = await openTarget()
+    await expect(memory.import(openChunks(sealBundle(bodies)))).rejects.toMatchObject({
+      code: 'bad-bundle',
+      param: 'line 2',
+      message: expect.stringContaining('session.last is 9007199254740991; it must be a whole number from 0 to'),
+    })
+  })
+
+  verifies(
+    'R-04',
+    'with any field changed › is refused and changes nothing, or everything works afterwards',
+    async () => {
+      const bodies = await createBodies()
+      const outcomes = new Map<string, number>()
+      const failures: string[] = []
+      let position = 0
+      for (const [index, body] of bodies.entries())
+        for (const mutated of mutate(body)) {
+          // A normal run tries a part of the changes.
+          if (!isCampaign && position++ % 4 !== 0) continue
+          const outcome = await tryImport(sealBundle(bodies.with(index, mutated as LineBody))).catch(
+            (cause: unknown) => {
+              failures.push(`${JSON.stringify(mutated).slice(-300)}: ${String(cause).slice(0, 100)}`)
+              return 'failed'
+            },
+          )
+          outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+        }
+      expect(failures).toEqual([])
+      expect([...outcomes.keys()].toSorted()).toEqual(['bad-bundle', 'imported'])
+      expect(outcomes.get('imported')).toBeGreaterThan(50)
+    },
+  )
+
+  it('with genuine counts › exports the same bytes again', async () => {
+    const bundle = sealBundle(await createBodies())
+    await using memory = await openMemory()
+    await memory.import(openChunks(bundle))
+    expect(await exportOf(memory)).toBe(bundle.toString())
+  })
+})
+
+describe('a signed bundle', () => {
+  const [signingKey, otherKey] = [Buffer.alloc(32, 7), Buffer.alloc(32, 8)]
+
+  async function exportSigned(options: object): Promise<Buffer> {
+    await using memory = await openTarget()
+    return await readAll(memory.export(options))
+  }
+
+  const importCode = async (bundle: Buffer, options: object): Promise<unknown> => {
+    await using memory = await openMemory()
+    const outcome = await memory.import(openChunks(bundle), options).then(
+      () => 'imported',
+      ({ code }) => code,
+    )
+    if (outcome !== 'imported') expect(await listKeys(memory)).toEqual([])
+    return outcome
+  }
+
+  verifies(
+    'R-04',
+    'is imported with its key; unsigned, changed or with another key it is refused before a write',
+    async () => {
+      const encryption = { passphrase: 'correct horse', cost: 2 }
+      for (const [bundle, options] of [
+        [await exportSigned({ signingKey }), {}],
+        [await exportSigned({ signingKey, encryption }), { passphrase: encryption.passphrase }],
+      ] as const) {
+        expect(await importCode(bundle, { ...options, verifyKey: signingKey })).toBe('imported')
+        expect(await importCode(bundle, options)).toBe('imported')
+        expect(await importCode(bundle, { ...options, verifyKey: otherKey })).toBe('bad-secret')
+      }
+      expect(await importCode(await exportSigned({}), { verifyKey: signingKey })).toBe('bad-secret')
+      const lines = (await exportSigned({ signingKey })).toString().trimEnd().split('\n')
+      const bodies = lines.map((line) => {
+        const { hash: _, ...body } = JSON.parse(line.replace('Only mine.', 'Now yours.'))
+        return body
+      })
+      expect(await importCode(sealBundle(bodies), { verifyKey: signingKey })).toBe('bad-secret')
+      expect(await importCode(sealBundle(bodies.slice(0, -1)), { verifyKey: signingKey })).toBe('bad-secret')
+      expect(await importCode(sealBundle([...bodies, bodies.at(-1)]), {})).toBe('bad-bundle')
+      await expect(exportSigned({ signingKey: Buffer.alloc(4) })).rejects.toMatchObject({ code: 'bad-option' })
+    },
+  )
+})
