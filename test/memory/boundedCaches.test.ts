@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
+import { copyText } from '../../src/domain/copyText.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import { SecretValues } from '../../src/memory/secretValues.ts'
 import { ScopeIndex } from '../../src/search/scopeIndex.ts'
@@ -12,7 +13,6 @@ import { computeRequestCost, parsePrices } from '../../src/server/observability/
 import { SessionModels } from '../../src/server/upstreams/sessionModels.ts'
 import { EventCounts } from '../../src/stores/ram/eventCounts.ts'
 import { textAnalysis, wordTable } from '../../src/stores/textAnalysis.ts'
-import { copyText } from '../../src/text/copyText.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 
 setFlagsFromString('--expose-gc')
