@@ -65,7 +65,7 @@ export type MemoryLimit = {
   readonly memoryUsage: { readonly usedBytes: number; readonly maxBytes?: number }
 }
 
-/** Counts the sessions of a scope, or of all scopes, in constant time, including expired ones that are not erased yet. */
+/** Counts the sessions of a scope, or of all, in constant time, including expired ones that are not erased yet. */
 export type SessionCounter = { countSessions(scope?: Scope): number }
 
 /**

@@ -143,6 +143,8 @@ export class FileService {
       const last = sessions.at(-1)
       if (last === undefined) return
       after = formatKey(last.key)
+      // A store may answer without waiting; a hundred thousand sessions must not hold up requests.
+      await new Promise((resolve) => setImmediate(resolve))
     }
   }
 

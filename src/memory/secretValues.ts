@@ -1,4 +1,4 @@
-import { copyText } from '../text/copyText.ts'
+import { copyText } from '../domain/copyText.ts'
 
 /** Bytes of the secret values of one session; beyond it the oldest are dropped and stay placeholders. */
 const maxSessionBytes = 256_000

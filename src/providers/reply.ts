@@ -1,8 +1,8 @@
 import { createParser } from 'eventsource-parser'
 import { MemoryError } from '../domain/error.ts'
 import { parseJson } from '../text/json.ts'
-import { findJsonFault, replyLimits } from '../text/jsonStructure.ts'
 import { findReportedError, incompleteReplyError, invalidReplyError } from './errors.ts'
+import { findJsonFault, replyLimits } from './jsonStructure.ts'
 import { type ModelResponse, readText } from './request.ts'
 
 /**

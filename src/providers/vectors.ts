@@ -1,7 +1,7 @@
 import { MemoryError } from '../domain/error.ts'
 import { parseJson } from '../text/json.ts'
-import { findJsonFault, replyLimits } from '../text/jsonStructure.ts'
 import { findReportedError } from './errors.ts'
+import { findJsonFault, replyLimits } from './jsonStructure.ts'
 import type { ModelOptions } from './openai.ts'
 import { type ModelResponse, readText } from './request.ts'
 

@@ -1,6 +1,6 @@
+import { copyText } from '../domain/copyText.ts'
 import type { Millis, Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/keyed.ts'
-import { copyText } from '../text/copyText.ts'
 import { splitWords, stem } from '../text/words.ts'
 import { Column, float64Array, uint16Array, uint32Array } from './column.ts'
 import type { IndexedPassage } from './passageTerms.ts'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { JsonLimits } from '../providers/jsonStructure.ts'
 import { getArray, getString } from '../text/json.ts'
-import type { JsonLimits } from '../text/jsonStructure.ts'
 import { authenticate, resolveKey } from './auth/identity.ts'
 import { expectsAnthropicErrors, handleProbe } from './forward.ts'
 import { readJson } from './http/body.ts'

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { describeUnknownName } from '../../domain/checkOptions.ts'
 import type { Millis } from '../../domain/entry.ts'
-import type { JsonLimits } from '../../text/jsonStructure.ts'
+import type { JsonLimits } from '../../providers/jsonStructure.ts'
 import { readJson } from '../http/body.ts'
 import { HttpError } from '../http/httpError.ts'
 import { type RequestContext, readNumber } from '../http/requestContext.ts'

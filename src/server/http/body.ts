@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Millis } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
+import { findJsonFault, type JsonFault, type JsonLimits, minScannedCharacters } from '../../providers/jsonStructure.ts'
 import { isDeeperThan } from '../../text/json.ts'
-import { findJsonFault, type JsonFault, type JsonLimits, minScannedCharacters } from '../../text/jsonStructure.ts'
 import { HttpError } from './httpError.ts'
 import { isMultipart, parseMultipart, type Upload } from './multipart.ts'
 

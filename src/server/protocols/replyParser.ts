@@ -1,7 +1,7 @@
 import { isObject } from '../../domain/error.ts'
 import { findReportedError, invalidReplyError } from '../../providers/errors.ts'
+import { findJsonFault, replyLimits } from '../../providers/jsonStructure.ts'
 import { parseJson } from '../../text/json.ts'
-import { findJsonFault, replyLimits } from '../../text/jsonStructure.ts'
 import { EventReader } from '../http/sse.ts'
 import type { ModelReply, ReplyParser } from './protocol.ts'
 

@@ -1,7 +1,7 @@
 import type { MemoryError } from '../../domain/error.ts'
 import { incompleteReplyError, invalidReplyError } from '../../providers/errors.ts'
+import { findJsonFault, replyLimits } from '../../providers/jsonStructure.ts'
 import { parseJson } from '../../text/json.ts'
-import { findJsonFault, replyLimits } from '../../text/jsonStructure.ts'
 import { asBuffer } from '../http/body.ts'
 import type { ClientConnection } from '../http/client.ts'
 import { toErrorResponse } from '../http/httpError.ts'

@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from 'vitest'
+import { parseKey } from '../../../src/domain/key.ts'
 import { Credentials } from '../../../src/server/auth/credentials.ts'
 import { buildOpenApi } from '../../../src/server/openapi/openapi.ts'
 import { ramStore } from '../../../src/stores/ram.ts'
@@ -56,6 +58,51 @@ describe('operator API', () => {
       body: { error: { message: 'key is missing. Use one of: acme, other.', param: 'key' } },
     })
     expect(await status(one, '?key=other:eve')).toMatchObject({ status: 404 })
+  })
+
+  verifies('R-03', 'with 100,000 sessions › probes read one row per store, and metrics count in pages', async () => {
+    const sessions = Array.from({ length: 100_000 }, (_, index) => ({
+      key: parseKey(`acme:s${`${index}`.padStart(6, '0')}`),
+      ...{ startedAt: 0, touchedAt: 0, expiresAt: Number.MAX_SAFE_INTEGER, messages: 1 },
+    }))
+    const ram = ramStore()
+    let [rows, listings] = [0, 0]
+    const store: typeof ram = {
+      ...ram,
+      capabilities: { ...ram.capabilities, sessionCounter: undefined as never },
+      readHead: (...args) => {
+        rows++
+        return ram.readHead(...args)
+      },
+      list: async ({ after = '', limit }) => {
+        const from = after === '' ? 0 : Number(after.slice('acme:s'.length)) + 1
+        const page = sessions.slice(from, from + limit)
+        rows += page.length
+        listings++
+        return page
+      },
+    }
+    await using server = await startServer({ memory: { store, upkeep: false } })
+    // The start looks for unfinished work, in pages.
+    await expect.poll(() => rows, { timeout: 10_000 }).toBeGreaterThanOrEqual(sessions.length)
+    for (let before = -1; before !== listings; ) {
+      before = listings
+      await delay(50)
+    }
+    ;[rows, listings] = [0, 0]
+    const probes = Array.from({ length: 50 }, () => [
+      server.requestJson('GET /healthz'),
+      server.requestJson('GET /readyz'),
+    ]).flat()
+    expect((await Promise.all(probes)).map(({ status }) => status)).toEqual(probes.map(() => 200))
+    expect([rows, listings]).toEqual([100, 0])
+    const readLive = async () =>
+      /^threadkeep_sessions_live (.*)$/m.exec(await (await fetch(`${server.url}/metrics`)).text())?.[1]
+    await expect.poll(readLive, { timeout: 10_000 }).toBe('100000')
+    const before = listings
+    expect(before).toBeLessThanOrEqual(402)
+    expect(await readLive()).toBe('100000')
+    expect(listings - before).toBeLessThanOrEqual(1)
   })
 
   it('with a failing store is alive but not ready', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findJsonFault, type JsonLimits } from '../../src/text/jsonStructure.ts'
+import { findJsonFault, type JsonLimits } from '../../src/providers/jsonStructure.ts'
 
 const limits: JsonLimits = { depth: 8, values: 1_000, fields: 500 }
 const filler = 'x'.repeat(70_000)

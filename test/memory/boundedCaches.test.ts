@@ -1,0 +1,153 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it } from 'vitest'
+import { copyText } from '../../src/domain/copyText.ts'
+import { parseKey } from '../../src/domain/key.ts'
+import { SecretValues } from '../../src/memory/secretValues.ts'
+import { ScopeIndex } from '../../src/search/scopeIndex.ts'
+import { type SearchSource, StoreSearch } from '../../src/search/storeSearch.ts'
+import { PackedWordTable } from '../../src/search/wordTable.ts'
+import { LineAnalyzer } from '../../src/selection/conversationLines.ts'
+import { computeRequestCost, parsePrices } from '../../src/server/observability/prices.ts'
+import { SessionModels } from '../../src/server/upstreams/sessionModels.ts'
+import { EventCounts } from '../../src/stores/ram/eventCounts.ts'
+import { textAnalysis, wordTable } from '../../src/stores/textAnalysis.ts'
+import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+const megabyte = 1_000_000
+
+async function measureHeap(): Promise<number> {
+  for (let round = 0; round < 3; round++) {
+    await delay(1)
+    collectGarbage()
+  }
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+/** Bytes that some work leaves behind. */
+async function measureRetained(work: () => unknown): Promise<number> {
+  const before = await measureHeap()
+  await work()
+  return (await measureHeap()) - before
+}
+
+let wordCount = 0
+/** Text of words that were not used before. */
+const createText = (words: number): string =>
+  Array.from({ length: words }, () => `word${(wordCount++).toString(26)}`).join(' ')
+const createMessage = (sequence: number, content: string) =>
+  ({ sequence, at: sequence, role: 'user', lineTokens: 1, content }) as const
+
+describe('a cache', () => {
+  it('of related stems › stays below its bytes', async () => {
+    const table = wordTable() as PackedWordTable
+    expect(table).toBeInstanceOf(PackedWordTable)
+    const stems = [...table.relatedStems('invoic')].map(({ stem }) => stem).slice(0, 700)
+    const related = stems.map((stem) => [...table.relatedStems(stem)].length)
+    // Kept as bytes of numbers, all of them would take more than the limit.
+    expect(related.reduce((sum, count) => sum + 8 * count, 0)).toBeGreaterThan(20 * megabyte)
+    expect(table.cachedBytes).toBeLessThanOrEqual(16 * megabyte)
+  })
+
+  it('of search indexes › stays below its bytes, and each is estimated within a third', async () => {
+    const source: SearchSource = {
+      changes: async ({ scope, id = '' }, since) => ({
+        stamp: 1,
+        lineage: '0',
+        sessions: since === 0 ? [parseKey(`${scope}:${id}`)] : [],
+      }),
+      readMessages: async (_, after) => (after === 0 ? [createMessage(1, createText(200))] : []),
+      readDerived: async () => [],
+      readVectors: async (_, __, after) => ({ vectors: [], next: after }),
+      readVector: async () => undefined,
+      createVectorIndex: () => undefined,
+      loadSnapshot: async () => undefined,
+      saveSnapshot: () => undefined,
+      pause: async () => undefined,
+      readEntries: async () => [],
+      analysis: textAnalysis,
+    }
+    const finder = new StoreSearch(source, 5 * megabyte)
+    for (let session = 0; session < 100; session++)
+      await finder.search({ scope: 'acme', id: `s${session}` }, { text: 'word1', limit: 9 })
+    expect(finder.bytes).toBeGreaterThan(3 * megabyte)
+    expect(finder.bytes).toBeLessThanOrEqual(5 * megabyte)
+    const indexes: ScopeIndex[] = []
+    const retained = await measureRetained(() => {
+      for (let count = 0; count < 30; count++) {
+        const index = new ScopeIndex(textAnalysis)
+        index.addMessages(parseKey('acme:ann'), [createMessage(1, createText(500))])
+        indexes.push(index)
+      }
+    })
+    const estimate = indexes.reduce((sum, { bytes }) => sum + bytes, 0)
+    expect(estimate / retained).toBeGreaterThan(0.67)
+    expect(estimate / retained).toBeLessThan(1.5)
+  })
+
+  it('of line analyses › stays below its bytes', async () => {
+    const analyzer = new LineAnalyzer({ name: 'words', count: (text: string) => text.length } as never)
+    for (let message = 0; message < 120; message++)
+      analyzer.analyze([Array.from({ length: 500 }, (_, line) => `${message} ${line}`).join('\n')])
+    expect(analyzer.cachedBytes).toBeGreaterThan(12 * megabyte)
+    expect(analyzer.cachedBytes).toBeLessThanOrEqual(16 * megabyte)
+  })
+
+  it('of secret values › drops the oldest of a session', () => {
+    const values = new SecretValues()
+    for (let number = 0; number < 2_000; number++) values.set(`mark${number}`, `${number}`.padEnd(500, 'x'))
+    expect(values.bytes).toBeLessThanOrEqual(256_000)
+    expect([values.has('mark0'), values.has('mark1999')]).toEqual([false, true])
+    for (const mark of values.keys()) values.delete(mark)
+    expect(values.bytes).toBe(0)
+  })
+
+  it('of names that clients choose › does not grow with their length', async () => {
+    const models = new SessionModels({ upstreams: 'http://127.0.0.1:1/v1' })
+    const prices = parsePrices({ asOf: '2026-11-01', models: { m: { input: 1, output: 1 } } })
+    const retained = await measureRetained(() => {
+      for (let session = 0; session < 600; session++) {
+        const model = `${session}`.padEnd(100_000, 'é')
+        models.record(parseKey(`acme:s${session}`), model, 'upstream', {}, true)
+        computeRequestCost(prices, model, { prompt: 1 })
+      }
+    })
+    expect(models.get(parseKey('acme:s599'))).toBeDefined()
+    expect(retained).toBeLessThan(30 * megabyte)
+  })
+
+  it('of token counts › does not keep the texts it counted', async () => {
+    const tokenizer = await exactTokenizer('o200k_base')
+    const retained = await measureRetained(() => {
+      for (let text = 0; text < 40; text++) tokenizer.count(`${createText(200)} ${'word '.repeat(200_000)}`)
+    })
+    expect(retained).toBeLessThan(8 * megabyte)
+  })
+
+  it('of counts by name › forgets names, but no count falls', () => {
+    const counts = new EventCounts(100)
+    for (let round = 0; round < 3; round++) counts.increment('first')
+    for (let name = 0; name < 1_000; name++) counts.increment(`name${name}`)
+    expect(counts.size).toBe(100)
+    expect(counts.get('first')).toBeGreaterThanOrEqual(3)
+    expect(counts.get('name5')).toBeGreaterThanOrEqual(1)
+    const before = counts.get('name5')
+    counts.increment('name5')
+    expect(counts.get('name5')).toBe(before + 1)
+  })
+})
+
+describe('copyText', () => {
+  it('releases the text that a part was cut from', async () => {
+    const parts: string[] = []
+    const retained = await measureRetained(() => {
+      for (let count = 0; count < 50; count++) parts.push(copyText(`${count}`.padEnd(megabyte, 'x').slice(0, 40)))
+    })
+    expect(retained).toBeLessThan(5 * megabyte)
+    expect([parts[7], copyText('short'), copyText('')]).toEqual(['7'.padEnd(40, 'x'), 'short', ''])
+  })
+})
