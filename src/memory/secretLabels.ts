@@ -1,3 +1,5 @@
+import { getOrCompute } from '../domain/keyed.ts'
+import { LruCache } from '../domain/lruCache.ts'
 import { findSecrets } from '../text/secrets.ts'
 
 /** Labels that hold for a value, the innermost first, as they precede it: `password: `. */
@@ -7,6 +9,9 @@ export type SecretLabels = readonly string[]
 const maxLabels = 2
 /** The end of a longer name decides. */
 export const maxLabelCharacters = 100
+/** Labels of short names, which messages of a protocol have in common: testing a name takes longer than a message. */
+const maxCachedCharacters = 32
+const cache = new LruCache<string, { readonly label: string | undefined }>({ maxEntries: 1_000 })
 /** Values that are secrets only after a name that says so; none of them contains such a name. */
 const probes = [
   'k7Qz9wLm2Xv4Rt8B',
@@ -28,6 +33,11 @@ const separator = '\n⟨\n'
  */
 export function findLabel(name: string): string | undefined {
   if (name.length < 2) return undefined
+  if (name.length > maxCachedCharacters) return computeLabel(name)
+  return getOrCompute(cache, name, () => ({ label: computeLabel(name) })).label
+}
+
+function computeLabel(name: string): string | undefined {
   const singular = name.replace(/s$/i, '')
   return [name, ...(singular === name ? [] : [singular])].map((form) => `${form}: `).find(marksSecrets)
 }
