@@ -9,6 +9,7 @@ import type { Memory } from './memory.ts'
 import { type MemoryOptions, openMemoryOn, type Platform } from './open.ts'
 import { createWorkSelection } from './selection/workSelection.ts'
 import { openStore } from './stores/open.ts'
+import { yieldToEventLoop } from './stores/yieldToEventLoop.ts'
 import { findPeriod } from './text/dates.ts'
 import { tokenizerNamed } from './tokenizers/tokenizers.ts'
 import { createUpkeep } from './upkeep/upkeep.ts'
@@ -52,7 +53,8 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     fileSearch,
     createWorkSelection,
     replayer,
-    upkeep: (model) => createUpkeep({ model, pause: () => new Promise((resume) => setImmediate(resume)) }),
+    upkeep: (model) => createUpkeep({ model, pause: yieldToEventLoop }),
+    pause: yieldToEventLoop,
     lifecycle: (onSessionEnd) => createLifecycle({ onSessionEnd }),
     clock: Date.now,
   }

@@ -7,6 +7,7 @@ import type { MessageInput, ParsedMessage } from './domain/chat.ts'
 import type { Json, Knowledge, Message, Millis, SessionMetadata, Tokens } from './domain/entry.ts'
 import { checkOption, MemoryError } from './domain/error.ts'
 import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from './domain/key.ts'
+import { KeyedMutex } from './domain/keyed.ts'
 import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
 import type { SearchIndex, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile } from './domain/profile.ts'
@@ -104,7 +105,13 @@ export class Memory implements AsyncDisposable {
       onPut: (key, epoch, entries) => embedding?.enqueue(key, epoch, entries),
       remember: (scope, knowledge) => this.remember(scope, knowledge),
     })
-    this.#appendDeps = { ...deps, lifecycle: this.#lifecycle, embedding, upkeep: this.#upkeep }
+    this.#appendDeps = {
+      ...deps,
+      lifecycle: this.#lifecycle,
+      embedding,
+      upkeep: this.#upkeep,
+      longAppends: new KeyedMutex(),
+    }
   }
 
   /** State of upkeep: its model, running and finished runs, and the latest faults. */

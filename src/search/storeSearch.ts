@@ -3,7 +3,8 @@ import { filesKey, isInScope, isInternalKey, type Key } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { LruCache } from '../domain/lruCache.ts'
 import type { IndexChanges, IndexHit, IndexQuery, SearchTarget } from '../domain/ports.ts'
-import { splitPassages } from '../text/passages.ts'
+import { runInSlices } from '../domain/work.ts'
+import { type PassageRange, splitPassages } from '../text/passages.ts'
 import {
   ScopeIndex,
   type ScopeIndexSnapshot,
@@ -67,10 +68,12 @@ export class StoreSearch {
     index.pending = work.catch(() => undefined)
     const matches = await work
     const entries = await this.#source.readEntries(matches)
+    // A long entry is found once for each of its passages.
+    const passagesOf = new Map<string, readonly PassageRange[]>()
     return matches.flatMap(({ key, passage, score, why }, at) => {
       const entry = entries[at]
       if (entry === undefined) return []
-      const range = splitPassages(getEntryText(entry))[passage]
+      const range = getOrCompute(passagesOf, getEntryText(entry), splitPassages)[passage]
       return [{ key, entry, score, why, ...(range && { passage: range }) }]
     })
   }
@@ -125,8 +128,7 @@ export class StoreSearch {
   async #readSession(index: ScopeIndex, key: Key): Promise<void> {
     for (;;) {
       const messages = await this.#source.readMessages(key, index.lastSequenceOf(key), messageBatch)
-      index.addMessages(key, messages)
-      if (index.shouldPause()) await this.#source.pause()
+      await runInSlices(index.addMessagesInSteps(key, messages), () => this.#source.pause())
       if (messages.length < messageBatch) break
     }
     index.setDerived(key, await this.#source.readDerived(key))

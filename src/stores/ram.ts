@@ -23,7 +23,7 @@ export function ramStore(options: RamStoreOptions = {}): RamStore {
   const cache = new RamSessionCache(options)
   const table = new RamSessionTable(cache)
   return {
-    ...createRamStore(table, new RamVectors(table), options.analysis),
+    ...createRamStore(table, new RamVectors(table), options.analysis, options.pause),
     capabilities: {
       memoryLimit: cache,
       sessionCounter: cache,

@@ -10,6 +10,7 @@ import { countMessageTokens } from '../../text/cost.ts'
 import { normalizeSecrets } from '../../text/secrets.ts'
 import type { Preamble } from '../memoryRegistry.ts'
 import type { ClientMessage, ParsedRequest, Protocol, RequestBody } from '../protocols/protocol.ts'
+import { countInSlices } from './longRequests.ts'
 import type { ReconciledHistory } from './reconcileHistory.ts'
 
 /** The request body sent upstream for one turn, and its cost. */
@@ -130,13 +131,13 @@ type OwnConversation = {
 async function buildFullPrompt(input: PromptInput, own: OwnConversation): Promise<OutgoingPrompt> {
   const { limit, memoryTokens } = promptLimits(input)
   const { sentByClient } = own
-  const ownTokens = fixedTokens(input) + countConversation(input.memory.tokenizer, input.request.messages, own)
+  const ownTokens = fixedTokens(input) + (await countConversation(input.memory.tokenizer, input.request.messages, own))
   if (ownTokens > limit) return shortenConversation(input, own)
   // The upstream keeps what was added to an earlier response of the chain.
   if (input.isHeldUpstream && input.request.previousResponseId !== undefined)
-    return { ...clientPrompt(input), tokens: ownTokens }
+    return { ...(await clientPrompt(input)), tokens: ownTokens }
   const budget = Math.min(memoryTokens, limit - ownTokens)
-  if (budget < minAdditionTokens) return { ...clientPrompt(input, 'budget'), tokens: ownTokens }
+  if (budget < minAdditionTokens) return { ...(await clientPrompt(input, 'budget')), tokens: ownTokens }
   return addMemory(input, { budget, ownTokens, sentByClient, from: 0 })
 }
 
@@ -149,11 +150,15 @@ function buildThinPrompt(input: PromptInput, stored: readonly Message[]): Promis
 }
 
 /** Builds the prompt for a turn that must not be stored: new messages stand beside what memory shows for them. */
-function buildUnstoredPrompt(input: PromptInput, stored: readonly Message[], newFrom: number): Promise<OutgoingPrompt> {
+async function buildUnstoredPrompt(
+  input: PromptInput,
+  stored: readonly Message[],
+  newFrom: number,
+): Promise<OutgoingPrompt> {
   const { request, memory } = input
   const unstored = request.messages.slice(newFrom)
   const storedTurn = newestTurn(request).filter((message) => !unstored.includes(message))
-  const tokens = countMessages(memory.tokenizer, unstored)
+  const tokens = await countInSlices(memory.tokenizer, unstored)
   // Part of the newest turn may be stored already: the context then ends with it.
   if (storedTurn.length > 0) {
     const firstSequence = stored.at(-storedTurn.length)?.sequence ?? 0
@@ -167,11 +172,14 @@ function buildUnstoredPrompt(input: PromptInput, stored: readonly Message[], new
 }
 
 /** The client's messages unchanged, behind the template's preamble. */
-export function clientPrompt(input: PromptInput, degraded?: NonNullable<OutgoingPrompt['degraded']>): OutgoingPrompt {
+export async function clientPrompt(
+  input: PromptInput,
+  degraded?: NonNullable<OutgoingPrompt['degraded']>,
+): Promise<OutgoingPrompt> {
   const { protocol, memory, preamble, request, isHeldUpstream } = input
   return {
     body: protocol.extendRequest(request, { preamble: preamble.messages, isHeldUpstream }),
-    tokens: fixedTokens(input) + countMessages(memory.tokenizer, request.messages),
+    tokens: fixedTokens(input) + (await countInSlices(memory.tokenizer, request.messages)),
     limit: promptLimits(input).limit,
     ...(degraded !== undefined && { degraded }),
   }
@@ -253,18 +261,18 @@ function addClientTokens(
  * is built as for a client that leaves its history to memory. Otherwise the oldest turns are left out, and memory
  * recalls from them what the question needs. The newest turn is always whole.
  */
-function shortenConversation(input: PromptInput, own: OwnConversation): Promise<OutgoingPrompt> | OutgoingPrompt {
+async function shortenConversation(input: PromptInput, own: OwnConversation): Promise<OutgoingPrompt> {
   const { memory, request } = input
   if (memory.profile.budgetMode !== 'auto' && own.appended !== undefined && isStoredLiterally(request.messages, own))
     return buildThinPrompt(input, [...own.stored, ...own.appended].slice(-newestTurn(request).length))
   const { limit, memoryTokens } = promptLimits(input)
   const room = limit - fixedTokens(input)
   const turn = newestTurn(request)
-  const turnTokens = countMessages(memory.tokenizer, turn)
+  const turnTokens = await countInSlices(memory.tokenizer, turn)
   if (turnTokens > room) return clientPrompt(input, 'budget')
   const share = Math.min(memoryTokens, Math.floor(room * minMemoryShare), room - turnTokens)
   const kept = newestThatFit(memory.tokenizer, request.messages, turn.length, room - share)
-  const keptTokens = countMessages(memory.tokenizer, kept)
+  const keptTokens = await countInSlices(memory.tokenizer, kept)
   return addMemory(input, {
     budget: Math.max(1, Math.min(memoryTokens, room - keptTokens)),
     ownTokens: fixedTokens(input) + keptTokens,
@@ -323,7 +331,7 @@ async function buildWithinBudget(
   input: PromptInput,
   extra: Tokens,
   query: string | undefined,
-  write: (context: LazyContext) => OutgoingPrompt,
+  write: (context: LazyContext) => OutgoingPrompt | Promise<OutgoingPrompt>,
 ): Promise<OutgoingPrompt> {
   const { memory, request, preamble, key, person } = input
   const { limit, memoryTokens } = promptLimits(input)
@@ -335,7 +343,7 @@ async function buildWithinBudget(
       ...(query !== undefined && { query }),
       ...(person !== undefined && { person }),
     })
-    const prompt = write(context)
+    const prompt = await write(context)
     return prompt.ledger === undefined || extra === 0 ? prompt : { ...prompt, tokens: prompt.tokens + extra }
   } catch (error) {
     if (error instanceof MemoryError && error.code === 'budget-too-small') return clientPrompt(input, 'budget')
@@ -363,7 +371,7 @@ function joinMemoryAndTurn(
   context: LazyContext,
   turn: readonly ClientMessage[],
   firstSequence: number,
-): OutgoingPrompt {
+): OutgoingPrompt | Promise<OutgoingPrompt> {
   const { messages, ledger } = context
   const turnStart = messages.length - turn.length
   const degraded = turn.length === 0 ? undefined : reasonTurnIsIncomplete(ledger, firstSequence)
@@ -404,22 +412,15 @@ function reasonTurnIsIncomplete(ledger: Ledger, firstSequence: number): Outgoing
 const coversSequence = ({ entries }: LedgerLine, sequence: number): boolean =>
   entries !== null && (parseMessageId(entries[1]) ?? 0) >= sequence
 
-const countMessages = (tokenizer: Tokenizer, messages: readonly ClientMessage[]): Tokens =>
-  messages.reduce((sum, message) => sum + countMessageTokens(tokenizer, message), 0)
-
 /** Counts a conversation, with the counts of the stored messages for those that the client resends unchanged. */
-function countConversation(
+const countConversation = (
   tokenizer: Tokenizer,
   messages: readonly ClientMessage[],
   { stored, newFrom, appended }: OwnConversation,
-): Tokens {
-  let tokens = 0
-  for (const [position, message] of messages.entries()) {
+): Promise<Tokens> =>
+  countInSlices(tokenizer, messages, (message, position) => {
     const known = position < newFrom ? stored[stored.length - newFrom + position] : appended?.[position - newFrom]
-    tokens +=
-      known !== undefined && known.content === message.content && known.tokenizer === tokenizer.name
-        ? known.tokens
-        : countMessageTokens(tokenizer, message)
-  }
-  return tokens
-}
+    return known !== undefined && known.content === message.content && known.tokenizer === tokenizer.name
+      ? known.tokens
+      : undefined
+  })
