@@ -9,6 +9,7 @@ import { upperBound } from '../text/upperBound.ts'
 import { codeAt, endOfAsciiPiece, isLowercase, isUppercase, isWordBoundary, WordTokenCache } from './asciiPieces.ts'
 import { countBpeTokens, createRankIndex, type RankIndex, toByteString } from './bytePairs.ts'
 import { fastTokenCounters, type MessageCosts } from './fastTokenCounters.ts'
+import { LongTextCounts, RecentCounts } from './recentCounts.ts'
 import { splitPatterns } from './splitPatterns.ts'
 
 type Encoding = keyof typeof splitPatterns
@@ -138,8 +139,8 @@ const pieceCache = { maxEntries: 16_384, maxCharacters: 12 }
  */
 const shortTextCache = { maxCharacters: 1_024, slots: 128 }
 const segmentCache = { maxCharacters: 256, slots: 1_024 }
-/** Counts of long texts, for the steps of one request; dropped with the texts soon after. */
-const longTextCache = { minCharacters: 16_384, maxEntries: 16, keepMs: 1_000 }
+/** Counts of longer texts are kept for the steps of one request. */
+const minLongTextCharacters = 16_384
 
 const space = 32
 const isLetter = (code: number): boolean => isLowercase(code) || isUppercase(code)
@@ -219,7 +220,7 @@ export class TokenCounter {
    * newline after it.
    */
   count(text: string): Tokens {
-    if (text.length > longTextCache.minCharacters) return this.#longTexts.getOrCount(text, () => this.#countLong(text))
+    if (text.length > minLongTextCharacters) return this.#longTexts.getOrCount(text, () => this.#countLong(text))
     if (text.length > shortTextCache.maxCharacters) return this.#countLong(text)
     const first = firstSplitPoint(text)
     if (first < 0) return this.#countPieces(text, 0, text.length)
@@ -411,53 +412,3 @@ export class TokenCounter {
  */
 const maxTokensOf = (text: string, from: number, to: number): number =>
   to - from > maxScannedCharacters ? 3 * (to - from) : utf8Length(text.slice(from, to))
-
-/** Counts of long texts, all forgotten together: no text stays in memory longer than the requests that counted it. */
-class LongTextCounts {
-  readonly #tokens = new Map<string, Tokens>()
-
-  getOrCount(text: string, count: () => Tokens): Tokens {
-    const known = this.#tokens.get(text)
-    if (known !== undefined) return known
-    if (this.#tokens.size === 0) {
-      const timer: unknown = setTimeout(() => this.#tokens.clear(), longTextCache.keepMs)
-      // In Node, a timer must not keep the process running; browsers have numbers for timers.
-      if (typeof timer === 'object') (timer as { unref(): void }).unref()
-    } else if (this.#tokens.size >= longTextCache.maxEntries)
-      this.#tokens.delete(this.#tokens.keys().next().value ?? '')
-    const tokens = count()
-    this.#tokens.set(text, tokens)
-    return tokens
-  }
-}
-
-/**
- * Direct-mapped cache of token counts. The slot is chosen by a few characters, because hashing a whole text would cost
- * what it saves.
- */
-class RecentCounts {
-  readonly #texts: string[]
-  readonly #tokens: Tokens[]
-
-  /** `slots` must be a power of two. */
-  constructor(slots: number) {
-    this.#texts = Array.from({ length: slots }, () => '')
-    this.#tokens = Array.from({ length: slots }, () => 0)
-  }
-
-  /** `text` must not be empty. */
-  getOrCount(text: string, count: () => Tokens): Tokens {
-    const slot = this.#slotOf(text)
-    if (this.#texts[slot] !== text) {
-      this.#tokens[slot] = count()
-      this.#texts[slot] = text
-    }
-    return this.#tokens[slot] as Tokens
-  }
-
-  #slotOf(text: string): number {
-    const { length } = text
-    const sample = text.charCodeAt(length - 1) * 31 + text.charCodeAt(length >> 1) * 7 + text.charCodeAt(length >> 2)
-    return (Math.imul(sample * 31 + length, 0x9e3779b1) >>> 16) & (this.#texts.length - 1)
-  }
-}

@@ -1,5 +1,5 @@
 import type { MessageInput } from '../../domain/chat.ts'
-import { findMetadata, isBlank, type Message, type SessionMetadata } from '../../domain/entry.ts'
+import { findMetadata, isBlank, type Message } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, personKey } from '../../domain/key.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
@@ -22,6 +22,7 @@ import { isAuxiliaryRequest } from './auxiliaryRequest.ts'
 import { branchOff, readMessageAt } from './branches.ts'
 import {
   checkConversationExists,
+  checkNotTransferred,
   checkReferences,
   conversationKey,
   foreignIds,
@@ -259,15 +260,6 @@ async function storeQuestion(
     question: (appended.stored.at(-1) ?? kept.at(-1))?.sequence ?? 0,
     appended: appended.stored,
   }
-}
-
-function checkNotTransferred(key: Key, metadata: SessionMetadata | undefined): void {
-  if (metadata?.movedTo === undefined) return
-  const to = `${key.scope}:${metadata.movedTo}`
-  throw new MemoryError('moved', `Session ${formatKey(key)} was transferred to ${to}. Use that key.`, {
-    to,
-    param: 'key',
-  })
 }
 
 /** The person speaking, when the profile reads a person's memory; throws for an invalid name. */
