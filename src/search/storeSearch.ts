@@ -1,5 +1,5 @@
 import { type DerivedEntry, type Entry, getEntryText } from '../domain/entry.ts'
-import { filesKey, isInScope, isInternalKey, type Key } from '../domain/key.ts'
+import { filesKey, formatKey, isInScope, isInternalKey, type Key } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { LruCache } from '../domain/lruCache.ts'
 import type { IndexChanges, IndexHit, IndexQuery, SearchTarget } from '../domain/ports.ts'
@@ -67,13 +67,16 @@ export class StoreSearch {
     const work = index.pending.then(() => this.#refreshAndSearch(index, where, query))
     index.pending = work.catch(() => undefined)
     const matches = await work
-    const entries = await this.#source.readEntries(matches)
-    // A long entry is found once for each of its passages.
-    const passagesOf = new Map<string, readonly PassageRange[]>()
-    return matches.flatMap(({ key, passage, score, why }, at) => {
-      const entry = entries[at]
+    // A long entry matches with many passages; it is read and split once.
+    const found = new Map(matches.map((match) => [entryName(match), match]))
+    const entries = await this.#source.readEntries([...found.values()])
+    const byName = new Map([...found.keys()].map((name, at) => [name, entries[at]]))
+    const passagesOf = new Map<Entry, readonly PassageRange[]>()
+    return matches.flatMap((match) => {
+      const entry = byName.get(entryName(match))
       if (entry === undefined) return []
-      const range = getOrCompute(passagesOf, getEntryText(entry), splitPassages)[passage]
+      const { key, passage, score, why } = match
+      const range = getOrCompute(passagesOf, entry, () => splitPassages(getEntryText(entry)))[passage]
       return [{ key, entry, score, why, ...(range && { passage: range }) }]
     })
   }
@@ -149,6 +152,8 @@ export class StoreSearch {
     }
   }
 }
+
+const entryName = ({ key, id }: SearchMatch): string => `${formatKey(key)} ${id}`
 
 /** A scope search covers its sessions, its own memory and its files, but no other internal session of the engine. */
 const isSearchable = (where: SearchTarget, key: Key): boolean =>

@@ -90,7 +90,7 @@ describe('long messages', () => {
     const index = new ScopeIndex()
     const steps = [
       ...index.addMessagesInSteps(parseKey('acme:ann'), [
-        { sequence: 1, at: 0, name: undefined, role: 'user', content: longText, lineTokens: 1 },
+        { sequence: 1, at: 0, role: 'user', content: longText, lineTokens: 1 },
       ]),
     ]
     expect([Math.max(...steps) < 2_000, steps.length > 100]).toEqual([true, true])

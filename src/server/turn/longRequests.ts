@@ -14,7 +14,7 @@ export function pauseIfLong({ headers }: IncomingMessage): Promise<void> | undef
   return Number(headers['content-length']) <= maxShortRequestBytes ? undefined : yieldToEventLoop()
 }
 
-/** Counts messages, with pauses between many or long ones. `knownTokens` returns the cost of a message if it is known. */
+/** Counts messages, with pauses between many or long ones. `knownTokens` returns the cost of one that is known. */
 export const countInSlices = (
   tokenizer: Tokenizer,
   messages: readonly ClientMessage[],
