@@ -16,6 +16,7 @@ const modules: Readonly<Record<string, string>> = {
   selection: './lineSelection.ts',
   mcp: './mcpTools.ts',
   peers: './peerComparison.ts',
+  stalls: './stalls.ts',
 }
 const module = modules[process.argv[2] ?? '']
 if (module === undefined) {

@@ -9,6 +9,7 @@ import type { Memory } from './memory.ts'
 import { type MemoryOptions, openMemoryOn, type Platform } from './open.ts'
 import { createWorkSelection } from './selection/workSelection.ts'
 import { openStore } from './stores/open.ts'
+import { yieldToEventLoop } from './stores/yieldToEventLoop.ts'
 import { findPeriod } from './text/dates.ts'
 import { tokenizerNamed } from './tokenizers/tokenizers.ts'
 import { createUpkeep } from './upkeep/upkeep.ts'
@@ -24,9 +25,6 @@ const bundles: BundleIo = {
     return importBundle(store, open, options, deps)
   },
 }
-
-/** Lets other work of this process run. */
-const pause = (): Promise<void> => new Promise((resume) => setImmediate(resume))
 
 /** Forgets scopes and texts in the graph too, which is imported on demand. */
 const forgetAuxiliary: ForgetAuxiliary = async (stores, target, forgotten, placeholders) =>
@@ -50,14 +48,15 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     bundles,
     forgetAuxiliary,
     tokenizer: tokenizerNamed,
-    masker: (policy, tokenizer) => createSecretMasker(policy, tokenizer, pause),
+    masker: (policy, tokenizer) => createSecretMasker(policy, tokenizer, yieldToEventLoop),
     parseDates: findPeriod,
     embedding: createEmbeddingQueue,
     sleep: (ms, signal, { background = false } = {}) => delay(ms, undefined, { signal, ref: !background }),
     fileSearch,
     createWorkSelection,
     replayer,
-    upkeep: (model) => createUpkeep({ model, pause }),
+    upkeep: (model) => createUpkeep({ model, pause: yieldToEventLoop }),
+    pause: yieldToEventLoop,
     lifecycle: (onSessionEnd) => createLifecycle({ onSessionEnd }),
     clock: Date.now,
   }

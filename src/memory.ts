@@ -14,6 +14,7 @@ import { checkOptions, type OptionChecks } from './domain/checkOptions.ts'
 import type { Json, Knowledge, Message, Millis, SessionMetadata, Tokens } from './domain/entry.ts'
 import { anyValue, checkOption, integerAtLeast, isObject, MemoryError, trueOrFalse } from './domain/error.ts'
 import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from './domain/key.ts'
+import { KeyedMutex } from './domain/keyed.ts'
 import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
 import { parseProfile } from './domain/parseProfile.ts'
 import type { SearchIndex, Store, Tokenizer } from './domain/ports.ts'
@@ -128,7 +129,13 @@ export class Memory implements AsyncDisposable {
       onPut: (key, epoch, entries) => embedding?.enqueue(key, epoch, entries),
       remember: (scope, knowledge) => this.remember(scope, knowledge),
     })
-    this.#appendDeps = { ...deps, lifecycle: this.#lifecycle, embedding, upkeep: this.#upkeep }
+    this.#appendDeps = {
+      ...deps,
+      lifecycle: this.#lifecycle,
+      embedding,
+      upkeep: this.#upkeep,
+      longAppends: new KeyedMutex(),
+    }
   }
 
   /** State of upkeep: its model, running and finished runs, and the latest faults. */

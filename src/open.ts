@@ -3,6 +3,7 @@ import { anyFunction, anyObject, anyText, type Check, isObject, MemoryError, rej
 import { parseProfile } from './domain/parseProfile.ts'
 import type { Clock, Embedder, SearchIndex, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile, TokenizerName } from './domain/profile.ts'
+import type { Pause } from './domain/work.ts'
 import type { OnSessionEnd } from './lifecycle/endEvent.ts'
 import type { Lifecycle, LifecycleDeps } from './lifecycle/lifecycle.ts'
 import type { FileSearch } from './memory/contextBuilder.ts'
@@ -110,6 +111,7 @@ export type Platform = {
   readonly replayer?: Replayer | undefined
   readonly upkeep: ((model: ModelChoice | undefined) => (deps: UpkeepDeps) => Upkeep) | undefined
   readonly lifecycle: ((onSessionEnd: OnSessionEnd | undefined) => (deps: LifecycleDeps) => Lifecycle) | undefined
+  readonly pause?: Pause | undefined
   readonly clock: Clock
 }
 
@@ -131,13 +133,14 @@ export async function openMemoryOn(platform: Platform, options: MemoryOptions): 
   const replayer = options.replayer ?? platform.replayer
   const lifecycle = options.lifecycle ?? platform.lifecycle?.(options.onSessionEnd)
   if (lifecycle === undefined) checkNoLimits(profile, options)
-  const { bundles, forgetAuxiliary, fileSearch, parseDates, sleep } = platform
+  const { bundles, forgetAuxiliary, fileSearch, parseDates, sleep, pause } = platform
   return new Memory({
     bundles,
     forgetAuxiliary,
     fileSearch,
     work: platform.createWorkSelection?.(tokenizer),
     parseDates,
+    pause,
     profile,
     store,
     sessions,

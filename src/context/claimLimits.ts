@@ -16,7 +16,7 @@ import {
 } from '../domain/profile.ts'
 import { isInRanges, type SessionHead } from '../domain/session.ts'
 import { isQuestion } from '../text/sentences.ts'
-import { extractTerms } from '../text/words.ts'
+import { hasTerms } from '../text/words.ts'
 import type { Unit } from './render.ts'
 
 /** Entries that a band may show, best first. */
@@ -108,7 +108,7 @@ export const minStatementTerms = 4
 
 function smallBudgetShare({ question, statement, otherwise }: Tail['smallBudget'], text: string): number {
   if (isQuestion(text)) return question
-  return extractTerms(text).length >= minStatementTerms ? statement : otherwise
+  return hasTerms(text, minStatementTerms) ? statement : otherwise
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isBlank, type Message, type Tokens } from '../domain/entry.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
+import { toSlices } from '../domain/work.ts'
 import type { WorkSelection } from '../selection/workSelection.ts'
 import type { ClaimInput } from './claimLimits.ts'
 import { groupIntoUnits, singleUnit, type Unit } from './render.ts'
@@ -37,6 +38,7 @@ export function* gatherWork(
   const messages = (yield* reader.readNewest(maxCharacters)).filter(
     ({ sequence, content }) => sequence < before && !isBlank(content),
   )
+  for (const _ of toSlices(work.prepare(messages))) yield { pause: true }
   return selectCandidates(messages, question, available, work)
 }
 

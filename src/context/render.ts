@@ -106,6 +106,8 @@ const minDigestTokens = 40
 /** Tokens of a memory line beside its text: prefix and newline. */
 const memoryLineOverheadTokens = 8
 const maxCachedFixedTexts = 4_096
+/** A longer text is shortest when it is cut to its first character. */
+const maxShortestCharacters = 16_384
 
 /** Renders entries within token limits. Caches renderings for as long as the entry object is in memory. */
 export class Renderer {
@@ -176,6 +178,8 @@ export class Renderer {
   renderShortest(unit: Unit, mode: RenderMode): Rendering | null {
     return this.#getOrRender(unit, mode, 'shortest', () => {
       const clipped = this.#render(unit, mode, (content) => clip(content.trim(), 1))
+      // No token is long enough for another form of these to be shorter.
+      if (unit.messages.some(({ content }) => content.length > maxShortestCharacters)) return clipped
       const others = [this.#renderStep(unit, mode, { as: 'whole' }), this.#renderStep(unit, mode, { as: 'squeeze' })]
       return others.reduce(
         (best, rendering) =>
@@ -231,7 +235,7 @@ export class Renderer {
       message.content.isWellFormed() &&
       this.#hasStoredCost(message)
     )
-      return new VerbatimRendering(message, this.tokenizer.isExact(message.content))
+      return new VerbatimRendering(message, this.tokenizer)
     const name = step.as === 'clip' ? `clip ${step.characters}` : step.as
     return this.#getOrRender(unit, mode, name, () =>
       this.#render(unit, mode, isWhole ? unchanged : (content, role) => shorten(content, step, role)),
@@ -264,12 +268,17 @@ export class Renderer {
       sendable.some((message, at) => message.content !== contents[at])
     const chat = mode.show === 'turns' ? messages.map((message) => toChatMessage(message, withCalls)) : []
     const isOriginal = !isChanged && !sendable.some(hasMemoryTag)
+    const tokens = (isChanged ? undefined : this.#storedCost(unit, mode)) ?? countRendering(this.tokenizer, text, chat)
+    const { tokenizer } = this
     return {
       text,
       chat: isOriginal ? chat.map((message, at) => withSource(message, sendable[at] as Message)) : chat,
-      tokens: (isChanged ? undefined : this.#storedCost(unit, mode)) ?? countRendering(this.tokenizer, text, chat),
+      tokens,
       shortened: isChanged,
-      exact: this.tokenizer.isExact(text),
+      // Asked for only if it is shown: many renderings are made to find the one that fits.
+      get exact() {
+        return tokenizer.isExact(text)
+      },
     }
   }
 
@@ -326,12 +335,16 @@ export class Renderer {
 
 /** A message sent verbatim at its stored cost. Builds text and chat message on demand: the text is rarely needed. */
 class VerbatimRendering implements Rendering {
-  readonly exact: boolean
   readonly #message: Message
+  readonly #tokenizer: Tokenizer
 
-  constructor(message: Message, exact: boolean) {
-    this.exact = exact
+  constructor(message: Message, tokenizer: Tokenizer) {
     this.#message = message
+    this.#tokenizer = tokenizer
+  }
+
+  get exact(): boolean {
+    return this.#tokenizer.isExact(this.#message.content)
   }
 
   get text(): string {

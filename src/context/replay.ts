@@ -58,6 +58,7 @@ export function createReadResponder(
       const inRange = messages.filter((message) => message.sequence > after && message.sequence < before)
       return { messages: newest ? inRange.slice(-limit) : inRange.slice(0, limit), hits: [] }
     }
+    if ('pause' in request) return { messages: [], hits: [] }
     const index = getOrCompute(indexes, request.in, () => createIndex(request.in))
     const byId = new Map([...messages, ...entriesOf(request.in)].map((entry) => [entry.id, entry]))
     const hits = index.search(request.search).map(({ id, passage, score, why }) => {

@@ -11,6 +11,8 @@ import { firstSequence, groupIntoUnits, lastSequence, mayBeSplit, singleUnit, ty
 export type ReadRequest =
   | { readonly page: PageOptions }
   | { readonly search: IndexQuery; readonly in?: Origin | undefined }
+  /** Reads nothing: a point at which other work may run. */
+  | { readonly pause: true }
 /** Result of a read: messages of a page, or hits of a search. */
 export type ReadResponse = { readonly messages: readonly Message[]; readonly hits: readonly IndexHit[] }
 /** A computation that yields its reads, so that the same code runs on synchronous and asynchronous stores. */

@@ -18,6 +18,11 @@ export class KeyedMutex {
     }
   }
 
+  /** True while the lock of a name is held. */
+  isHeld(name: string): boolean {
+    return this.waiting.has(name)
+  }
+
   async run<T>(name: string, task: () => Promise<T>): Promise<T> {
     const release = await this.acquire(name)
     try {

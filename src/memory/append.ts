@@ -1,5 +1,5 @@
 import { measureMessage } from '../context/render.ts'
-import { type MessageInput, parseMessage } from '../domain/chat.ts'
+import { type MessageInput, type ParsedMessage, parseMessage } from '../domain/chat.ts'
 import type { OptionChecks } from '../domain/checkOptions.ts'
 import type { Message, Millis, NewMessage } from '../domain/entry.ts'
 import {
@@ -12,7 +12,8 @@ import {
   MemoryError,
   trueOrFalse,
 } from '../domain/error.ts'
-import { type Key, scopeKey } from '../domain/key.ts'
+import { formatKey, type Key, scopeKey } from '../domain/key.ts'
+import type { KeyedMutex } from '../domain/keyed.ts'
 import type { Ledger } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
@@ -24,6 +25,7 @@ import {
   type SessionChange,
   type SessionHead,
 } from '../domain/session.ts'
+import type { Pause } from '../domain/work.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { Upkeep } from '../upkeep/upkeep.ts'
 import type { EmbeddingQueue } from './embedding.ts'
@@ -72,6 +74,10 @@ export type AppendDeps = {
   readonly lifecycle?: Lifecycle | undefined
   readonly embedding?: EmbeddingQueue | undefined
   readonly upkeep?: Upkeep | undefined
+  /** Lets other work run between two steps on long messages. */
+  readonly pause?: Pause | undefined
+  /** Sessions to which long messages are being appended. */
+  readonly longAppends?: KeyedMutex | undefined
 }
 
 /** Stored messages, and the epoch they were stored in. */
@@ -91,22 +97,41 @@ export async function appendToSession(
   options: AppendOptions,
   current?: SessionHead,
 ): Promise<AppendResult> {
-  const { sessions, profile, tokenizer, masker, clock } = deps
   if (!Array.isArray(messages))
     throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', {
       param: 'messages',
     })
-  const at = clock()
+  const at = deps.clock()
   const parsed = messages.map((message, index) => parseMessage(message, index, at))
   if (parsed.length === 0) return { stored: [], epoch: 0 }
   checkPlace(options, parsed.length)
+  const { longAppends } = deps
+  const name = formatKey(key)
+  // Later messages wait for those whose preparation takes several turns of the event loop.
+  if (longAppends === undefined || !(isLong(parsed) || longAppends.isHeld(name)))
+    return appendParsed(deps, key, parsed, { at, ...options }, current)
+  return longAppends.run(name, () => appendParsed(deps, key, parsed, { at, ...options }, current))
+}
+
+async function appendParsed(
+  deps: AppendDeps,
+  key: Key,
+  parsed: readonly ParsedMessage[],
+  options: AppendOptions & { readonly at: Millis },
+  current: SessionHead | undefined,
+): Promise<AppendResult> {
+  const { sessions, profile, tokenizer, masker } = deps
+  const { at } = options
   const live = prepareHead(deps, current ?? (await sessions.readHead(key, 0)), at)
   // Awaiting only promises saves a microtask on the common path.
   const head = live instanceof Promise ? await live : live
   if (head.revision === 0) masker?.checkKey(key)
   const masking = masker?.maskMessages(key, parsed) ?? parsed
   const masked = masking instanceof Promise ? await masking : masking
-  const append = masked.map((message) => measureMessage(tokenizer, message, profile.maxMessageTokens))
+  const append =
+    deps.pause !== undefined && isLong(parsed)
+      ? await measureLongMessages(deps, deps.pause, masked)
+      : masked.map((message) => measureMessage(tokenizer, message, profile.maxMessageTokens))
   const { operationId, epoch = head.epoch } = options
   const id = operationId && ((await masker?.maskText(key, operationId)) ?? operationId)
   let stored: readonly Message[]
@@ -128,6 +153,34 @@ export async function appendToSession(
   if (shown.length > 0)
     await countKnowledgeUse(deps.store, scopeKey(key), shown, { session: key.id, at }).catch(() => undefined)
   return { stored, epoch }
+}
+
+/** Characters of messages that take a noticeable part of the time in which other requests may wait. */
+const longCharacters = 65_536
+
+const isLong = (messages: readonly ParsedMessage[]): boolean =>
+  messages.reduce((sum, message) => sum + countCharacters(message), 0) > longCharacters
+
+const countCharacters = ({ content, toolCalls = [] }: ParsedMessage): number =>
+  toolCalls.reduce((sum, call) => sum + call.arguments.length, content.length)
+
+/** Counts the tokens of messages, with a pause after long ones. */
+async function measureLongMessages(
+  { tokenizer, profile }: AppendDeps,
+  pause: Pause,
+  messages: readonly ParsedMessage[],
+): Promise<readonly NewMessage[]> {
+  const measured: NewMessage[] = []
+  let characters = 0
+  for (const message of messages) {
+    characters += countCharacters(message)
+    measured.push(measureMessage(tokenizer, message, profile.maxMessageTokens))
+    if (characters < longCharacters) continue
+    characters = 0
+    await pause()
+  }
+  await pause()
+  return measured
 }
 
 function checkPlace({ branch, reserve, sequence }: AppendOptions, count: number): void {

@@ -28,6 +28,7 @@ import type { Degradation, Origin, Provider } from '../domain/ledger.ts'
 import type { Clock, SearchIndex, Store } from '../domain/ports.ts'
 import { type Framing, framings, type Profile } from '../domain/profile.ts'
 import { createEmptyHead, isExpired, type SessionHead } from '../domain/session.ts'
+import type { Pause } from '../domain/work.ts'
 import type { WorkSelection } from '../selection/workSelection.ts'
 import type { FindPeriod, Period } from '../text/dates.ts'
 import { isQuestion } from '../text/sentences.ts'
@@ -79,6 +80,8 @@ export type ContextBuilderDeps = {
   readonly embedQuery?: ((text: string, traced: boolean) => Promise<QueryEmbedding>) | undefined
   /** Restarts the idle time of a session that is read. */
   readonly refresh?: ((head: SessionHead) => Promise<void> | undefined) | undefined
+  /** Lets other work run between two steps on long texts. */
+  readonly pause?: Pause | undefined
   readonly clock: Clock
 }
 
@@ -206,6 +209,7 @@ export class ContextBuilder {
         ? [step.value]
         : await Promise.all([this.#finishQuery(contextQuery, step, reads), search])
     await refreshed
+    if (this.deps.pause !== undefined && isLong(head)) await this.deps.pause()
     const shared = passages.length === 0 ? known : [...known, { from: 'files' as const, entries: passages }]
     return make({
       candidates: fileSearch?.addPassages(found, passages, budget) ?? found,
@@ -257,6 +261,10 @@ export class ContextBuilder {
 
   async #read(request: ReadRequest, reads: ReadState): Promise<ReadResponse> {
     const { key, masker } = reads
+    if ('pause' in request) {
+      await this.deps.pause?.()
+      return { messages: [], hits: [] }
+    }
     const unmask = (message: Message): Message => masker?.restoreMessage(key, message) ?? message
     if ('page' in request)
       return { messages: (await this.deps.sessions.readMessages(key, request.page)).map(unmask), hits: [] }
@@ -271,6 +279,12 @@ export class ContextBuilder {
     }
   }
 }
+
+/** Characters of recent messages that take a noticeable part of the time in which other requests may wait. */
+const longCharacters = 65_536
+
+const isLong = ({ recent }: SessionHead): boolean =>
+  recent.reduce((sum, { content }) => sum + content.length, 0) > longCharacters
 
 /** Adds steps that failed to the ledger of a context. */
 export const withDegraded = (context: LazyContext, degraded: readonly Degradation[]): LazyContext =>

@@ -1,6 +1,7 @@
 import type { ExportOptions, ImportOptions, ImportResult } from '../domain/bundle.ts'
 import type { Clock, Embedder, SearchIndex, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
+import type { Pause } from '../domain/work.ts'
 import type { Lifecycle, LifecycleDeps } from '../lifecycle/lifecycle.ts'
 import type { WorkSelection } from '../selection/workSelection.ts'
 import type { FindPeriod } from '../text/dates.ts'
@@ -38,6 +39,8 @@ export type MemoryDeps = {
   readonly replayer?: Replayer | undefined
   readonly bundles: BundleIo
   readonly forgetAuxiliary?: ForgetAuxiliary | undefined
+  /** Lets other work run between two steps on long texts. */
+  readonly pause?: Pause | undefined
   readonly clock: Clock
 }
 

@@ -1,6 +1,7 @@
 import { copyText } from '../domain/copyText.ts'
 import type { Millis, Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/keyed.ts'
+import type { Work } from '../domain/work.ts'
 import { splitWords, stem } from '../text/words.ts'
 import { Column, float64Array, uint16Array, uint32Array } from './column.ts'
 import type { IndexedPassage } from './passageTerms.ts'
@@ -125,8 +126,8 @@ export class LexicalIndex {
     return message + 1 < this.messageCount ? (this.messages.firstRows.values[message + 1] as number) : this.rowCount
   }
 
-  /** Adds a message and returns its number. */
-  add({ owner, sequence, at, name, tokens, passages }: IndexedText): number {
+  /** Adds a message and returns its number; the message is complete when the work is done. */
+  *addInSteps({ owner, sequence, at, name, tokens, passages }: IndexedText): Work<number> {
     const message = this.addMessage(owner, sequence, at, this.speakerNumber(name))
     const dates = dateTerms(at)
     const characters = passages.reduce((sum, passage) => sum + passage.characters, 0)
@@ -136,6 +137,7 @@ export class LexicalIndex {
       const row = this.addPassage(message, terms.length, cost, passage.markers, fingerprintOf(terms))
       for (const term of terms) this.addTerm(term, row)
       for (const term of dates) this.addTerm(term, row)
+      yield passage.characters
     }
     return message
   }

@@ -1,5 +1,6 @@
 import { isBlank } from '../domain/entry.ts'
 import type { TermExtractor } from '../domain/ports.ts'
+import { runSync, type Work } from '../domain/work.ts'
 import { englishExtractor } from '../text/languages.ts'
 import { type PassageRange, splitPassages } from '../text/passages.ts'
 import { countMatches, datePattern, isInterrogative, numberPattern } from '../text/sentences.ts'
@@ -28,8 +29,18 @@ export type IndexedPassage = {
 const negation = /\b(?:never|not|no longer|without|avoid|dislike|hate|stopped)\b|n['’]t\b/i
 
 /** Analyses a text for the index, passage by passage; a blank text has no passages. */
-export function indexPassages(content: string, extractor = englishExtractor): readonly IndexedPassage[] {
-  return isBlank(content) ? [] : splitPassages(content).map((range) => indexPassage(content, range, extractor))
+export const indexPassages = (content: string, extractor = englishExtractor): readonly IndexedPassage[] =>
+  runSync(indexPassagesInSteps(content, extractor))
+
+/** `indexPassages` as interruptible work. */
+export function* indexPassagesInSteps(content: string, extractor: TermExtractor): Work<readonly IndexedPassage[]> {
+  if (isBlank(content)) return []
+  const passages: IndexedPassage[] = []
+  for (const range of splitPassages(content)) {
+    passages.push(indexPassage(content, range, extractor))
+    yield range[1] - range[0]
+  }
+  return passages
 }
 
 function indexPassage(content: string, [start, end]: PassageRange, extractor: TermExtractor): IndexedPassage {

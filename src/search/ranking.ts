@@ -1,5 +1,6 @@
 import type { Millis, Tokens } from '../domain/entry.ts'
 import type { TermExtractor, VectorList, WordTable } from '../domain/ports.ts'
+import { runSync, type Work } from '../domain/work.ts'
 import { Column, float64Array } from './column.ts'
 import { FeatureExtractor, type Features, weighFeatures } from './features.ts'
 import { type IndexedText, LexicalIndex, type LexicalIndexSnapshot } from './lexicalIndex.ts'
@@ -99,9 +100,18 @@ export class Ranker {
 
   /** Adds a message and returns its number. */
   add(text: IndexedText): number {
-    const message = this.index.add(text)
+    return runSync(this.addInSteps(text))
+  }
+
+  /** `add` as interruptible work. */
+  *addInSteps(text: IndexedText): Work<number> {
+    const message = yield* this.index.addInSteps(text)
     this.addDensities()
-    if (this.table !== undefined) for (const { terms } of text.passages) this.topics?.add(sumVectors(this.table, terms))
+    if (this.table === undefined) return message
+    for (const { terms, characters } of text.passages) {
+      this.topics?.add(sumVectors(this.table, terms))
+      yield characters
+    }
     return message
   }
 

@@ -9,11 +9,12 @@ import {
 import { formatKey, type Key } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { isActive } from '../domain/knowledge.ts'
-import type { IndexQuery, StoreCapabilities } from '../domain/ports.ts'
+import type { IndexQuery, StoreCapabilities, TermExtractor } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
+import { runSync, type Work } from '../domain/work.ts'
 import { englishExtractor } from '../text/languages.ts'
 import type { IndexedText, LexicalIndexSnapshot } from './lexicalIndex.ts'
-import { indexPassages, markers } from './passageTerms.ts'
+import { indexPassages, indexPassagesInSteps, markers } from './passageTerms.ts'
 import { noLimits, type RankedPassage, Ranker, type RankLimits } from './ranking.ts'
 import { SessionLanguages } from './sessionLanguages.ts'
 import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
@@ -22,10 +23,13 @@ import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
 export type SearchableMessage = Pick<Message, 'sequence' | 'at' | 'name' | 'role' | 'content' | 'lineTokens'>
 
 /** Analyses a message for the index. */
-export function toIndexedText(message: SearchableMessage, owner = 0, extractor = englishExtractor): IndexedText {
+export const toIndexedText = (message: SearchableMessage, owner = 0, extractor = englishExtractor): IndexedText =>
+  runSync(toIndexedTextInSteps(message, owner, extractor))
+
+function* toIndexedTextInSteps(message: SearchableMessage, owner: number, extractor: TermExtractor): Work<IndexedText> {
   const { sequence, at, name, role, content, lineTokens } = message
   const isUser = role === 'user' && name === undefined
-  const passages = indexPassages(content, extractor)
+  const passages = yield* indexPassagesInSteps(content, extractor)
   return {
     owner,
     sequence,
@@ -171,12 +175,17 @@ export class ScopeIndex {
   }
 
   addMessages(key: Key, messages: readonly SearchableMessage[]): void {
+    runSync(this.addMessagesInSteps(key, messages))
+  }
+
+  /** `addMessages` as interruptible work. */
+  *addMessagesInSteps(key: Key, messages: readonly SearchableMessage[]): Work<void> {
     const owner = this.ownerOf(key)
     const extractor = this.languages.extractorFor(key, messages, this.lastSequences[owner] !== undefined)
     for (const message of messages) {
-      this.messageRanker.add(toIndexedText(message, owner, extractor))
+      const indexed = yield* toIndexedTextInSteps(message, owner, extractor)
+      yield* this.messageRanker.addInSteps(indexed)
       this.lastSequences[owner] = message.sequence
-      this.addedCharacters += message.content.length
     }
   }
 

@@ -1,9 +1,10 @@
 import { type DerivedEntry, type Entry, getEntryText } from '../domain/entry.ts'
-import { filesKey, isInScope, isInternalKey, type Key } from '../domain/key.ts'
+import { filesKey, formatKey, isInScope, isInternalKey, type Key } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import { LruCache } from '../domain/lruCache.ts'
 import type { IndexChanges, IndexHit, IndexQuery, SearchTarget } from '../domain/ports.ts'
-import { splitPassages } from '../text/passages.ts'
+import { runInSlices } from '../domain/work.ts'
+import { type PassageRange, splitPassages } from '../text/passages.ts'
 import {
   ScopeIndex,
   type ScopeIndexSnapshot,
@@ -74,11 +75,16 @@ export class StoreSearch {
     const work = index.pending.then(() => this.#refreshAndSearch(index, where, query))
     index.pending = work.catch(() => undefined)
     const matches = await work
-    const entries = await this.#source.readEntries(matches)
-    return matches.flatMap(({ key, passage, score, why }, at) => {
-      const entry = entries[at]
+    // A long entry matches with many passages; it is read and split once.
+    const found = new Map(matches.map((match) => [entryName(match), match]))
+    const entries = await this.#source.readEntries([...found.values()])
+    const byName = new Map([...found.keys()].map((name, at) => [name, entries[at]]))
+    const passagesOf = new Map<Entry, readonly PassageRange[]>()
+    return matches.flatMap((match) => {
+      const entry = byName.get(entryName(match))
       if (entry === undefined) return []
-      const range = splitPassages(getEntryText(entry))[passage]
+      const { key, passage, score, why } = match
+      const range = getOrCompute(passagesOf, entry, () => splitPassages(getEntryText(entry)))[passage]
       return [{ key, entry, score, why, ...(range && { passage: range }) }]
     })
   }
@@ -133,8 +139,7 @@ export class StoreSearch {
   async #readSession(index: ScopeIndex, key: Key): Promise<void> {
     for (;;) {
       const messages = await this.#source.readMessages(key, index.lastSequenceOf(key), messageBatch)
-      index.addMessages(key, messages)
-      if (index.shouldPause()) await this.#source.pause()
+      await runInSlices(index.addMessagesInSteps(key, messages), () => this.#source.pause())
       if (messages.length < messageBatch) break
     }
     index.setDerived(key, await this.#source.readDerived(key))
@@ -155,6 +160,8 @@ export class StoreSearch {
     }
   }
 }
+
+const entryName = ({ key, id }: SearchMatch): string => `${formatKey(key)} ${id}`
 
 /** A scope search covers its sessions, its own memory and its files, but no other internal session of the engine. */
 const isSearchable = (where: SearchTarget, key: Key): boolean =>

@@ -1,7 +1,8 @@
 import { LruCache } from '../domain/lruCache.ts'
 import type { Tokenizer } from '../domain/ports.ts'
+import { runSync, type Work } from '../domain/work.ts'
 import { findDependencies, type LineDependencies } from './dependencies.ts'
-import { type Line, splitLines } from './lines.ts'
+import { type Line, splitLinesInSteps } from './lines.ts'
 
 /** Line of a conversation. */
 export type ConversationLine = Line & {
@@ -55,7 +56,7 @@ export class LineAnalyzer {
     const starts: number[] = []
     for (const [message, text] of texts.entries()) {
       const start = lines.length
-      const analysis = this.#analyzeText(text)
+      const analysis = runSync(this.#analyzeInSteps(text))
       starts.push(start)
       for (const line of analysis.lines) lines.push({ ...line, message })
       for (const found of analysis.dependencies) dependencies.push(found && shift(found, start))
@@ -71,10 +72,15 @@ export class LineAnalyzer {
     }
   }
 
-  #analyzeText(text: string): TextAnalysis {
+  /** Analyses texts in steps, so that `analyze` finds them in the cache. */
+  *prepare(texts: readonly string[]): Work<void> {
+    for (const text of texts) yield* this.#analyzeInSteps(text)
+  }
+
+  *#analyzeInSteps(text: string): Work<TextAnalysis> {
     const cached = this.#cache.get(text)
     if (cached !== undefined) return cached
-    const lines = splitLines(text, this.tokenizer, Math.max(0, text.length - maxMessageChars))
+    const lines = yield* splitLinesInSteps(text, this.tokenizer, Math.max(0, text.length - maxMessageChars))
     const analysis = { lines, dependencies: findDependencies(lines) }
     this.#cache.set(text, analysis, text.length * bytesPer.character + lines.length * bytesPer.line)
     return analysis

@@ -1,5 +1,6 @@
 import type { Tokens } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
+import type { Work } from '../domain/work.ts'
 import { clip } from '../text/clip.ts'
 import { closingFence, splitFencedLines } from '../text/fences.ts'
 import { splitSentences } from '../text/sentences.ts'
@@ -11,6 +12,8 @@ const maxLineChars = 240
 /** Longer info strings of fences are cut. */
 const maxFenceChars = 600
 const lineBreakTokens = 1
+/** Work per line beside its characters. */
+const lineOverheadChars = 16
 
 /**
  * Name, path or number in a line. At the start or end of its line, it needs the previous or the next line as context.
@@ -40,23 +43,26 @@ export type Line = {
  * Splits the text of a message into lines, without those that start before `from`. Blank lines and fences are dropped;
  * they are written again when needed.
  */
-export function splitLines(text: string, tokenizer: Tokenizer, from = 0): readonly Line[] {
-  const spans = findSpans(text, tokenizer).filter(({ start }) => start >= from)
-  return spans.map((span, index) => {
+export function* splitLinesInSteps(text: string, tokenizer: Tokenizer, from = 0): Work<readonly Line[]> {
+  const spans = (yield* findSpans(text, tokenizer)).filter(({ start }) => start >= from)
+  const lines: Line[] = []
+  for (const [index, span] of spans.entries()) {
     const line = text.slice(span.start, span.end)
-    return {
+    lines.push({
       ...span,
       text: line,
       tokens: tokenizer.count(line) + lineBreakTokens,
       mentions: findMentions(line, index === 0, index === spans.length - 1),
       terms: [...new Set(extractTerms(line))],
-    }
-  })
+    })
+    yield line.length + lineOverheadChars
+  }
+  return lines
 }
 
 type Span = Pick<Line, 'start' | 'end' | 'isContinuation' | 'block'>
 
-function findSpans(text: string, tokenizer: Tokenizer): readonly Span[] {
+function* findSpans(text: string, tokenizer: Tokenizer): Work<readonly Span[]> {
   const spans: Span[] = []
   let block: CodeBlock | undefined
   for (const { start, end, fence } of splitFencedLines(text)) {
@@ -65,7 +71,10 @@ function findSpans(text: string, tokenizer: Tokenizer): readonly Span[] {
     else if (fence === 'close') block = undefined
     else if (line.length > maxLineChars) {
       // One by one: a line may have more sentences than a call can have arguments.
-      for (const span of splitLongLine(line, start, block)) spans.push(span)
+      for (const span of splitLongLine(line, start, block)) {
+        spans.push(span)
+        yield span.end - span.start
+      }
     } else if (line !== '') spans.push({ start, end: start + line.length, isContinuation: false, block })
   }
   return spans
@@ -74,25 +83,27 @@ function findSpans(text: string, tokenizer: Tokenizer): readonly Span[] {
 /** Fence inside a line: at the start of a line of its own it would open or close a block. */
 const leadingFence = /^(?:`{3,}|~{3,})\s*/
 
-function splitLongLine(line: string, lineStart: number, block: CodeBlock | undefined): readonly Span[] {
+function* splitLongLine(line: string, lineStart: number, block: CodeBlock | undefined): Generator<Span> {
   const sentences = block === undefined ? splitSentences(line) : [{ start: 0, end: line.length }]
-  const spans: Span[] = []
+  let isContinuation = false
   for (const sentence of sentences) {
     const fence =
       block === undefined ? (leadingFence.exec(line.slice(sentence.start, sentence.end))?.[0].length ?? 0) : 0
     for (let start = sentence.start + fence; start < sentence.end; ) {
       const end = findPieceEnd(line, start, sentence.end)
-      if (/\S/.test(line.slice(start, end)))
-        spans.push({ start: lineStart + start, end: lineStart + end, isContinuation: spans.length > 0, block })
+      if (/\S/.test(line.slice(start, end))) {
+        yield { start: lineStart + start, end: lineStart + end, isContinuation, block }
+        isContinuation = true
+      }
       start = line.charAt(end) === ' ' ? end + 1 : end
     }
   }
-  return spans
 }
 
 function findPieceEnd(line: string, start: number, sentenceEnd: number): number {
   if (sentenceEnd - start <= maxLineChars) return sentenceEnd
-  const space = line.lastIndexOf(' ', start + maxLineChars)
+  // Only the piece is searched: without a space, a search of the whole line would make splitting quadratic.
+  const space = start + line.slice(start, start + maxLineChars + 1).lastIndexOf(' ')
   return space > start ? space : start + clip(line.slice(start, sentenceEnd), maxLineChars, '').length
 }
 

@@ -81,7 +81,7 @@ export function selectPassages<M extends SelectableMessage>(
 }
 
 /** Returns the index of the oldest message that is considered. */
-function findFirstConsidered(messages: readonly SelectableMessage[]): number {
+export function findFirstConsidered(messages: readonly SelectableMessage[]): number {
   let chars = 0
   let first = messages.length
   while (first > 0 && chars < maxConsideredChars) chars += messages[--first]?.text.length ?? 0

@@ -1,8 +1,9 @@
 import type { Message, Tokens } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
+import type { Work } from '../domain/work.ts'
 import { LineAnalyzer } from './conversationLines.ts'
 import { isWork } from './isWork.ts'
-import { selectPassages } from './selectPassages.ts'
+import { findFirstConsidered, selectPassages } from './selectPassages.ts'
 
 /** The part of a message that is shown. */
 export type MessageExcerpt = { readonly message: Message; readonly text: string; readonly isWhole: boolean }
@@ -11,6 +12,8 @@ export type MessageExcerpt = { readonly message: Message; readonly text: string;
 export type WorkSelection = {
   /** True if the messages are work rather than conversation, and the question is not about what was said before. */
   isWork(messages: readonly Message[], question: string): boolean
+  /** Analyses messages in steps before they are selected from. */
+  prepare(messages: readonly Message[]): Work<void>
   /** Selects excerpts of at most `budget` tokens, oldest first: the newest text, and lines that work refers to. */
   select(messages: readonly Message[], question: string, budget: Tokens): readonly MessageExcerpt[]
   /** Forgets all text that it has analysed. */
@@ -23,6 +26,10 @@ export function createWorkSelection(tokenizer: Tokenizer): WorkSelection {
   let analyzer = new LineAnalyzer(tokenizer)
   return {
     isWork: (messages, question) => isWork(messages.map(toSelectable), question),
+    prepare: (messages) => {
+      const considered = messages.map(toSelectable)
+      return analyzer.prepare(considered.slice(findFirstConsidered(considered)).map(({ text }) => text))
+    },
     select: (messages, question, budget) =>
       selectPassages(
         messages.map(toSelectable),

@@ -13,6 +13,7 @@ import { openStore } from '../stores/open.ts'
 import { ramStore } from '../stores/ram.ts'
 import { sharedStore } from '../stores/sharedStore.ts'
 import { textAnalysis } from '../stores/textAnalysis.ts'
+import { yieldToEventLoop } from '../stores/yieldToEventLoop.ts'
 import { zstdCompressor } from '../stores/zstd.ts'
 import { Credentials } from './auth/credentials.ts'
 import type { ServerConfig } from './config/serverConfig.ts'
@@ -100,6 +101,7 @@ async function openStores({ store, storeKey, ramBytes: bytes }: ServerConfig): P
   const ram = withEraseListeners(
     ramStore({
       analysis: textAnalysis,
+      pause: yieldToEventLoop,
       ...(bytes !== undefined && { maxBytes: bytes }),
       ...(zstdCompressor !== undefined && { compressor: zstdCompressor }),
     }),

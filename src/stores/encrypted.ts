@@ -7,6 +7,7 @@ import { loadKeyring } from './encrypted/loadKeyring.ts'
 import { EncryptedSessions } from './encrypted/sessions.ts'
 import { EncryptedStoreVectors, readEntries } from './encrypted/vectors.ts'
 import { textAnalysis } from './textAnalysis.ts'
+import { yieldToEventLoop } from './yieldToEventLoop.ts'
 
 /**
  * Encrypts the content of any store with AES-256-GCM: one key per session, wrapped by a key per scope.
@@ -91,7 +92,7 @@ function createFinder(inner: SearchIndex, sessions: EncryptedSessions, vectors: 
     // A search index reveals the content, so no snapshot of it is stored.
     loadSnapshot: async () => undefined,
     saveSnapshot: () => undefined,
-    pause: () => new Promise((resolve) => setImmediate(resolve)),
+    pause: yieldToEventLoop,
     readVector: async (key, id, model) => vectors.getVector(key, id, model),
     createVectorIndex: (model) => new VectorIndex(model),
     analysis: textAnalysis,

@@ -4,6 +4,7 @@ import { wipeKeyring } from './encrypted/keyring.ts'
 import { withEraseListeners } from './eraseListeners.ts'
 import { ramStore } from './ram.ts'
 import { textAnalysis } from './textAnalysis.ts'
+import { yieldToEventLoop } from './yieldToEventLoop.ts'
 import { zstdCompressor } from './zstd.ts'
 
 /** Database file in the current folder that is used when no path is configured. */
@@ -34,7 +35,11 @@ export async function openStore(url: string, key?: string): Promise<Store & Sear
     )
   if (url === 'ram:')
     return withEraseListeners(
-      ramStore({ analysis: textAnalysis, ...(zstdCompressor !== undefined && { compressor: zstdCompressor }) }),
+      ramStore({
+        analysis: textAnalysis,
+        pause: yieldToEventLoop,
+        ...(zstdCompressor !== undefined && { compressor: zstdCompressor }),
+      }),
     )
   if (file === undefined) throw createUnknownStoreError(url, 'ram: or sqlite:PATH')
   // Imported on demand, so that RAM-only programs do not load SQLite.

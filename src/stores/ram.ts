@@ -1,5 +1,5 @@
 import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
-import { anyObject, integerAtLeast, positiveNumber } from '../domain/error.ts'
+import { anyFunction, anyObject, integerAtLeast, positiveNumber } from '../domain/error.ts'
 import type { MemoryLimit, SearchIndex, SessionCounter, Store, StoreCapabilities } from '../domain/ports.ts'
 import { RamSessionCache, type RamStoreOptions } from './ram/sessionCache.ts'
 import { RamSessionTable } from './ram/sessionTable.ts'
@@ -20,6 +20,7 @@ const ramOptionChecks: OptionChecks<RamStoreOptions> = {
   compressor: anyObject,
   compressAfterMs: integerAtLeast(0),
   maxUncompressedBytes: integerAtLeast(0),
+  pause: anyFunction,
 }
 
 /**
@@ -34,7 +35,7 @@ export function ramStore(options: RamStoreOptions = {}): RamStore {
   const cache = new RamSessionCache(options)
   const table = new RamSessionTable(cache)
   return {
-    ...createRamStore(table, new RamVectors(table), options.analysis),
+    ...createRamStore(table, new RamVectors(table), options.analysis, options.pause),
     capabilities: {
       memoryLimit: cache,
       sessionCounter: cache,

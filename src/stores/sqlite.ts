@@ -40,6 +40,7 @@ import { VectorReader } from './sqlite/vectors.ts'
 import type { CommitResult } from './sqlite/write.ts'
 import { WriteQueue } from './sqlite/writeQueue.ts'
 import { textAnalysis } from './textAnalysis.ts'
+import { yieldToEventLoop } from './yieldToEventLoop.ts'
 
 /** Attempts to truncate the log while other connections read it; each attempt waits for a while. */
 const maxTruncateAttempts = 10
@@ -291,7 +292,7 @@ export class SqliteStore implements Store, SearchIndex {
         this.read(() => this.vectors.listVectors(where, model, after, limit)),
       loadSnapshot: async (where) => decodeSnapshot(await this.read(() => this.reader.snapshot(where))),
       saveSnapshot: (where, index) => this.saveSnapshot(where, index),
-      pause,
+      pause: yieldToEventLoop,
       readVector: (key, id, model) => this.read(() => this.vectors.getVector(key, id, model)),
       createVectorIndex: (model) => new VectorIndex(model),
       analysis: textAnalysis,

@@ -47,8 +47,10 @@ export function compress(
  */
 export function squeezeSpace(text: string): string {
   const lines: string[] = []
-  for (const { start, end, fence } of splitFencedLines(text)) {
-    const line = text.slice(start, end).trimEnd()
+  // Many blank lines in a row are dropped at once, because each line costs more than its characters.
+  const source = text.replace(/\n{3,}/g, '\n\n')
+  for (const { start, end, fence } of splitFencedLines(source)) {
+    const line = source.slice(start, end).trimEnd()
     if (line !== '') lines.push(fence === 'none' ? squeezeLine(line) : line)
     else if (lines.length > 0 && lines[lines.length - 1] !== '') lines.push('')
   }

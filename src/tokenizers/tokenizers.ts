@@ -1,6 +1,5 @@
 import { speakerOf } from '../context/entryText.ts'
 import type { ParsedMessage } from '../domain/chat.ts'
-import { copyText } from '../domain/copyText.ts'
 import { isBlank, type Role, type Tokens, utf8Length } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { TokenizerName } from '../domain/profile.ts'
@@ -10,6 +9,7 @@ import { upperBound } from '../text/upperBound.ts'
 import { codeAt, endOfAsciiPiece, isLowercase, isUppercase, isWordBoundary, WordTokenCache } from './asciiPieces.ts'
 import { countBpeTokens, createRankIndex, type RankIndex, toByteString } from './bytePairs.ts'
 import { fastTokenCounters, type MessageCosts } from './fastTokenCounters.ts'
+import { LongTextCounts, RecentCounts } from './recentCounts.ts'
 import { splitPatterns } from './splitPatterns.ts'
 
 type Encoding = keyof typeof splitPatterns
@@ -139,6 +139,8 @@ const pieceCache = { maxEntries: 16_384, maxCharacters: 12 }
  */
 const shortTextCache = { maxCharacters: 1_024, slots: 128 }
 const segmentCache = { maxCharacters: 256, slots: 1_024 }
+/** Counts of longer texts are kept for the steps of one request. */
+const minLongTextCharacters = 16_384
 
 const space = 32
 const isLetter = (code: number): boolean => isLowercase(code) || isUppercase(code)
@@ -185,6 +187,16 @@ type LineLabel = { readonly text: string; readonly tokens: Tokens }
 /** Token counts of a text by itself, as `label text\n` and as `label text\n\n`. */
 type LineCounts = readonly [alone: Tokens, line: Tokens, paragraph: Tokens]
 
+/** Counts of the segments of a long text up to its last boundary, from which the rest is counted or bounded. */
+type SegmentCounts = {
+  readonly total: Tokens
+  /** Tokens of the first segment and its end; -1 for a text without a boundary. */
+  readonly head: Tokens
+  readonly first: number
+  readonly last: number
+  readonly isBounded: boolean
+}
+
 /** Counts tokens of one encoding. */
 export class TokenCounter {
   readonly #pattern: RegExp
@@ -195,6 +207,7 @@ export class TokenCounter {
   readonly #words = new WordTokenCache((text, at, end) => this.#countPiece(text, at, end))
   readonly #shortTexts = new RecentCounts(shortTextCache.slots)
   readonly #segments = new RecentCounts(segmentCache.slots)
+  readonly #longTexts = new LongTextCounts()
   #lastEnding: { readonly text: string; readonly counts: LineCounts } = { text: '', counts: [0, 1, 1] }
 
   constructor(pattern: RegExp, ranks: RankIndex) {
@@ -207,6 +220,7 @@ export class TokenCounter {
    * newline after it.
    */
   count(text: string): Tokens {
+    if (text.length > minLongTextCharacters) return this.#longTexts.getOrCount(text, () => this.#countLong(text))
     if (text.length > shortTextCache.maxCharacters) return this.#countLong(text)
     const first = firstSplitPoint(text)
     if (first < 0) return this.#countPieces(text, 0, text.length)
@@ -223,8 +237,9 @@ export class TokenCounter {
    * differ.
    */
   countLine({ text: label, tokens }: LineLabel, text: string): LineCounts {
-    const first = text.length > shortTextCache.maxCharacters ? -1 : firstSplitPoint(text)
-    if (first < 0) return [this.count(text), this.count(`${label} ${text}\n`), this.count(`${label} ${text}\n\n`)]
+    if (text.length > shortTextCache.maxCharacters) return this.#countLongLine({ text: label, tokens }, text)
+    const first = firstSplitPoint(text)
+    if (first < 0) return this.#countWith(label, text)
     const last = endOfLastWord(text)
     const inner = this.#countPieces(text, first, last)
     const head = text.slice(0, first)
@@ -264,11 +279,42 @@ export class TokenCounter {
     return this.#countPieces(text, 0, text.length)
   }
 
+  #countWith(label: string, text: string): LineCounts {
+    return [this.count(text), this.count(`${label} ${text}\n`), this.count(`${label} ${text}\n\n`)]
+  }
+
+  /** Counts a long text once: a label changes its first segment only, and a line break its last one. */
+  #countLongLine({ text: label }: LineLabel, text: string): LineCounts {
+    const { total, head, first, last, isBounded } = this.#countSegments(text)
+    if (first < 0) return this.#countWith(label, text)
+    const start = total - head + this.#countWhole(`${label} ${text.slice(0, first)}`)
+    if (isBounded) {
+      const bound = maxTokensOf(text, last, text.length)
+      return [total + bound, start + bound + 1, start + bound + 2]
+    }
+    const end = text.slice(last)
+    const count = (tail: string): Tokens => this.#countSegment(tail, 0, tail.length, maxCountedTokens - total)
+    return [total + count(end), start + count(`${end}\n`), start + count(`${end}\n\n`)]
+  }
+
   /** Counts segment by segment up to the limits, and bounds the rest by its bytes. */
   #countLong(text: string): Tokens {
+    const { total, last, isBounded } = this.#countSegments(text)
+    return (
+      total +
+      (isBounded
+        ? maxTokensOf(text, last, text.length)
+        : this.#countSegment(text, last, text.length, maxCountedTokens - total))
+    )
+  }
+
+  /** Counts the segments up to the limits. */
+  #countSegments(text: string): SegmentCounts {
     const end = Math.min(text.length, maxScannedCharacters)
     let total = 0
     let start = 0
+    let first = -1
+    let head = 0
     for (
       let at = text.indexOf(' ', 1);
       at > 0 && at < end && total < maxCountedTokens;
@@ -276,15 +322,10 @@ export class TokenCounter {
     ) {
       if (!isSegmentBoundary(text, at)) continue
       total += this.#countSegment(text, start, at, maxCountedTokens - total)
+      if (first < 0) [first, head] = [at, total]
       start = at
     }
-    const isBounded = end < text.length || total >= maxCountedTokens
-    return (
-      total +
-      (isBounded
-        ? maxTokensOf(text, start, text.length)
-        : this.#countSegment(text, start, end, maxCountedTokens - total))
-    )
+    return { total, head, first, last: start, isBounded: end < text.length || total >= maxCountedTokens }
   }
 
   #countSegment(text: string, from: number, to: number, maxTokens: Tokens): Tokens {
@@ -371,34 +412,3 @@ export class TokenCounter {
  */
 const maxTokensOf = (text: string, from: number, to: number): number =>
   to - from > maxScannedCharacters ? 3 * (to - from) : utf8Length(text.slice(from, to))
-
-/**
- * Direct-mapped cache of token counts. The slot is chosen by a few characters, because hashing a whole text would cost
- * what it saves.
- */
-class RecentCounts {
-  readonly #texts: string[]
-  readonly #tokens: Tokens[]
-
-  /** `slots` must be a power of two. */
-  constructor(slots: number) {
-    this.#texts = Array.from({ length: slots }, () => '')
-    this.#tokens = Array.from({ length: slots }, () => 0)
-  }
-
-  /** `text` must not be empty. */
-  getOrCount(text: string, count: () => Tokens): Tokens {
-    const slot = this.#slotOf(text)
-    if (this.#texts[slot] !== text) {
-      this.#tokens[slot] = count()
-      this.#texts[slot] = copyText(text)
-    }
-    return this.#tokens[slot] as Tokens
-  }
-
-  #slotOf(text: string): number {
-    const { length } = text
-    const sample = text.charCodeAt(length - 1) * 31 + text.charCodeAt(length >> 1) * 7 + text.charCodeAt(length >> 2)
-    return (Math.imul(sample * 31 + length, 0x9e3779b1) >>> 16) & (this.#texts.length - 1)
-  }
-}

@@ -1,6 +1,7 @@
 import { isBlank, parseMessageId, type SequenceRange, type Source } from '../domain/entry.ts'
 import { isObject } from '../domain/error.ts'
 import type { Degradation } from '../domain/ledger.ts'
+import { type Pause, runInSlices, runSync, type Work } from '../domain/work.ts'
 import { findAnchors } from '../text/anchors.ts'
 import { repairJson } from '../text/json.ts'
 import { extractFactsInSteps } from './extract/extract.ts'
@@ -13,7 +14,6 @@ import { findInjections } from './summarise/injectionCheck.ts'
 import { summariseInSteps } from './summarise/summarise.ts'
 import { fitsTarget, type SummaryMessage, type SummaryTarget, type SummaryText } from './summarise/summary.ts'
 import { findLossesInSteps, reviewReply } from './verify.ts'
-import { type Pause, runInSlices, runSync, type Work } from './work.ts'
 
 /** Messages to summarise, the summary of the messages before them, and facts that are stored beside the summary. */
 export type SummaryInput = {

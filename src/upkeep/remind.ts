@@ -2,7 +2,8 @@ import { type DerivedEntry, type Message, type Millis, parseMessageId } from '..
 import type { Key } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
-import { extractReminders } from './extract/extract.ts'
+import { type Pause, runInSlices } from '../domain/work.ts'
+import { extractRemindersInSteps } from './extract/extract.ts'
 import { mayRemind } from './extract/reminders.ts'
 import { applyOutcome, type StepOutcome } from './outcome.ts'
 import { type RevisionResult, revise } from './revise.ts'
@@ -24,16 +25,18 @@ export async function storeReminders(
   key: Key,
   epoch: number,
   messages: readonly Message[],
-  now: Millis,
+  { now, pause }: { readonly now: Millis; readonly pause: Pause },
 ): Promise<RevisionResult | undefined> {
   const earlier = await store.readMessages(key, {
     before: messages[0]?.sequence ?? 0,
     limit: maxEarlierMessages,
     newest: true,
   })
-  const facts = extractReminders(
-    [...earlier, ...messages].map((message) => ({ ...message, content: message.content.slice(0, maxMessageChars) })),
-  )
+  const read = [...earlier, ...messages].map((message) => ({
+    ...message,
+    content: message.content.slice(0, maxMessageChars),
+  }))
+  const facts = await runInSlices(extractRemindersInSteps(read), pause)
   if (facts.length === 0) return undefined
   const sequences = [...new Set(facts.map(({ source }) => parseMessageId(source.message) ?? 0))]
   const outcome: StepOutcome = {

@@ -14,6 +14,7 @@ import { LruCache } from '../domain/lruCache.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { isExpired, type SessionHead } from '../domain/session.ts'
+import type { Pause } from '../domain/work.ts'
 import type { KnowledgeProposal } from './learn/learn.ts'
 import { type ModelCall, rejectOnAbort } from './modelCall.ts'
 import { applyOutcome, type StepOutcome } from './outcome.ts'
@@ -29,7 +30,6 @@ import {
 } from './plan.ts'
 import { asksToRemember, storeReminders } from './remind.ts'
 import { revise, tryCommit } from './revise.ts'
-import type { Pause } from './work.ts'
 
 /** Dependencies of the upkeep scheduler. */
 export type SchedulerDeps = {
@@ -131,8 +131,8 @@ export class UpkeepScheduler {
    */
   storeReminders(key: Key, epoch: number, messages: readonly Message[]): Promise<void> | undefined {
     if (!this.extractsFacts || this.stopped.signal.aborted || !messages.some(asksToRemember)) return undefined
-    const { store, clock, onPut } = this.deps
-    return storeReminders(store, key, epoch, messages, clock()).then(
+    const { store, clock, onPut, pause } = this.deps
+    return storeReminders(store, key, epoch, messages, { now: clock(), pause }).then(
       (revised) => revised && onPut(key, revised.head.epoch, revised.put),
       () => undefined,
     )

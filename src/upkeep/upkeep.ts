@@ -13,6 +13,7 @@ import {
 import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from '../domain/key.ts'
 import type { Model, Store } from '../domain/ports.ts'
 import { isExpired, type SessionHead } from '../domain/session.ts'
+import type { Pause } from '../domain/work.ts'
 import { ageKnowledge, changeKnowledge, restoreKnowledge } from './confidence.ts'
 import { factsAsOf } from './extract/merge.ts'
 import type { KnowledgeProposal } from './learn/learn.ts'
@@ -27,7 +28,6 @@ import { revise } from './revise.ts'
 import { type NewestMessage, type SchedulerDeps, type UpkeepHealth, UpkeepScheduler } from './scheduler.ts'
 import { checkRecordUpdate, planRecordUpdate, type RecordUpdate } from './updateRecord.ts'
 import { findLosses, type Loss } from './verify.ts'
-import type { Pause } from './work.ts'
 
 /** Dependencies of upkeep that a memory provides. */
 export type UpkeepDeps = Omit<

@@ -1,4 +1,5 @@
 import type { Source } from '../domain/entry.ts'
+import { runSync, type Work } from '../domain/work.ts'
 import { type AnchorKind, findAnchors, isCompoundWord } from '../text/anchors.ts'
 import { splitSentences } from '../text/sentences.ts'
 import { findClaimFaults } from './summarise/claims.ts'
@@ -23,7 +24,6 @@ import {
   type SummaryTarget,
 } from './summarise/summary.ts'
 import { contentTerms } from './summarise/valueClauses.ts'
-import { runSync, type Work } from './work.ts'
 
 /** Content that a summary omits, and the message that still has it. */
 export type Loss = { readonly kind: AnchorKind; readonly text: string; readonly source: Source }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { runSync } from '../../src/domain/work.ts'
 import { findAnchors } from '../../src/text/anchors.ts'
 import { clip, clipMiddle } from '../../src/text/clip.ts'
 import { stripComments } from '../../src/text/comments.ts'
@@ -16,7 +17,6 @@ import { findClaimFaults } from '../../src/upkeep/summarise/claims.ts'
 import { cleanModelText } from '../../src/upkeep/summarise/modelText.ts'
 import { indexSource } from '../../src/upkeep/summarise/sourceIndex.ts'
 import { summarise } from '../../src/upkeep/summarise/summarise.ts'
-import { runSync } from '../../src/upkeep/work.ts'
 import { measureCpu } from './hostileTexts.ts'
 
 const megabyte = 1_000_000

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { Role, ToolCall } from '../../src/domain/entry.ts'
+import { runSync } from '../../src/domain/work.ts'
 import { openMemory } from '../../src/index.ts'
 import { extractFacts } from '../../src/upkeep/extract/extract.ts'
 import { summarise, summariseInSteps } from '../../src/upkeep/summarise/summarise.ts'
 import type { SummaryMessage, SummaryTarget, SummaryText } from '../../src/upkeep/summarise/summary.ts'
-import { runSync } from '../../src/upkeep/work.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 type Turn = readonly [role: Role, content: string, rest?: Partial<SummaryMessage>]

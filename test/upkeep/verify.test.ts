@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Role } from '../../src/domain/entry.ts'
+import { runSync } from '../../src/domain/work.ts'
 import { summarise } from '../../src/upkeep/summarise/summarise.ts'
 import type { SummaryMessage } from '../../src/upkeep/summarise/summary.ts'
 import {
@@ -10,7 +11,6 @@ import {
   type VerifyInput,
   verifySummary,
 } from '../../src/upkeep/verify.ts'
-import { runSync } from '../../src/upkeep/work.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const verify = (candidate: string, input: VerifyInput): readonly VerifyFault[] =>

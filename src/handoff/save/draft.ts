@@ -1,10 +1,11 @@
 import type { Json, Message, Millis } from '../../domain/entry.ts'
 import type { Embedder } from '../../domain/ports.ts'
+import { runInSlices } from '../../domain/work.ts'
 import { cacheOf } from '../../memory/embeddingCache.ts'
 import { throwIfAborted } from '../../portable/abort.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import { formatCount } from '../../text/formatCount.ts'
 import { summariseInSteps } from '../../upkeep/summarise/summarise.ts'
-import { runInSlices } from '../../upkeep/work.ts'
 import { findNamedSessions } from '../chain.ts'
 import { createFileReference, type FileReference, findPaths } from '../fileReferences.ts'
 import type { ContextItem } from '../item.ts'
@@ -12,7 +13,7 @@ import { readWeights } from '../restore/preservation.ts'
 import { itemId, type ProvidedContext, type SessionDraft, type Summary } from '../rows.ts'
 import { deriveTitle, type SavedSession, toIsoTime } from '../sessions.ts'
 import type { HandoffDeps, OperationContext } from '../settings.ts'
-import { extractItems } from './extract.ts'
+import { extractItemsInSteps } from './extract.ts'
 import { type ClientFile, isClientItem, type ParsedSave } from './request.ts'
 
 const maxFilesPerSession = 200
@@ -102,13 +103,13 @@ const summaryWordRanges: readonly (readonly [min: number, max: number])[] = [
 
 /** Summarises a conversation at several levels of detail, shortest first. Identical levels are merged. */
 async function summarise(messages: readonly Message[], signal: AbortSignal | undefined): Promise<readonly Summary[]> {
-  const yieldToEventLoop = async (): Promise<void> => {
-    await new Promise((resume) => setImmediate(resume))
+  const pause = async (): Promise<void> => {
+    await yieldToEventLoop()
     throwIfAborted(signal, stoppedMessage)
   }
   const summaries: Summary[] = []
   for (const words of summaryWordRanges) {
-    const { text, sources } = await runInSlices(summariseInSteps(messages, undefined, { words }), yieldToEventLoop)
+    const { text, sources } = await runInSlices(summariseInSteps(messages, undefined, { words }), pause)
     if (text !== '' && text !== summaries.at(-1)?.text)
       summaries.push({ text, sources: [...new Set(sources.map(({ message }) => message))] })
   }
@@ -127,14 +128,17 @@ async function collectItems(
     weights: await readWeights(deps, workspace),
     marked: new Set(before?.markedMessages),
   }
-  const extracted = extractItems(messages, options)
+  const extracted = await runInSlices(extractItemsInSteps(messages, options), yieldToEventLoop)
   const similarity =
     embedder === undefined
       ? undefined
       : await measureSimilarity(embedder, messages, extracted).catch(
           (error: unknown) => void warnings.push(`items were not compared by meaning: ${errorMessage(error)}`),
         )
-  const ranked = similarity === undefined ? extracted : extractItems(messages, { ...options, similarity })
+  const ranked =
+    similarity === undefined
+      ? extracted
+      : await runInSlices(extractItemsInSteps(messages, { ...options, similarity }), yieldToEventLoop)
   const all = new Map<string, ContextItem>()
   for (const item of before?.items ?? []) if (isClientItem(id, item)) all.set(item.id, item)
   for (const item of items) all.set(item.id, item)

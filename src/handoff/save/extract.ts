@@ -1,5 +1,6 @@
 import type { Message, Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import { runSync, type Work } from '../../domain/work.ts'
 import { type Anchor, findAnchors, isCompoundWord } from '../../text/anchors.ts'
 import { clip, clipMiddle } from '../../text/clip.ts'
 import { type FencedLine, splitFencedLines } from '../../text/fences.ts'
@@ -41,9 +42,20 @@ const maxMarkedChars = 4_000
  * @example
  * extractItems(messages, { tokenizer }).map(({ category, content }) => `${category} ${content}`) // ['task - [ ] Fix src/login.ts', 'file src/login.ts']
  */
-export function extractItems(messages: readonly Message[], options: ExtractOptions): readonly ContextItem[] {
+export const extractItems = (messages: readonly Message[], options: ExtractOptions): readonly ContextItem[] =>
+  runSync(extractItemsInSteps(messages, options))
+
+/** `extractItems` as interruptible work. */
+export function* extractItemsInSteps(
+  messages: readonly Message[],
+  options: ExtractOptions,
+): Work<readonly ContextItem[]> {
   const textMessages = toTextMessages(messages)
-  const anchors = textMessages.map(({ text }) => findAnchors(text))
+  const anchors: (readonly Anchor[])[] = []
+  for (const { text } of textMessages) {
+    anchors.push(findAnchors(text))
+    yield text.length
+  }
   const outcomes = findOutcomes(textMessages.map(({ text }) => text))
   const mentionCounts = countMentions(anchors)
   const tokensAfter = createTokensAfter(textMessages, options.tokenizer)
@@ -71,6 +83,7 @@ export function extractItems(messages: readonly Message[], options: ExtractOptio
         marked: marked || isMarked,
       })
     }
+    yield textMessage.text.length
   }
   return [...drafts.values()]
     .map((draft) => rankItem(draft, mentionCounts, options))

@@ -1,4 +1,6 @@
-import { type Key, parseKey } from '../../domain/key.ts'
+import type { SessionMetadata } from '../../domain/entry.ts'
+import { MemoryError } from '../../domain/error.ts'
+import { formatKey, type Key, parseKey } from '../../domain/key.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { isLimitedToTenants } from '../auth/credential.ts'
 import { HttpError } from '../http/httpError.ts'
@@ -68,4 +70,14 @@ export async function checkReferences(memory: Memory, key: Key, references: read
     `There is no item ${JSON.stringify(missing.slice(0, 80))} in this session. Send the item itself.`,
     'input',
   )
+}
+
+/** Throws for a session that has moved to another key. */
+export function checkNotTransferred(key: Key, metadata: SessionMetadata | undefined): void {
+  if (metadata?.movedTo === undefined) return
+  const to = `${key.scope}:${metadata.movedTo}`
+  throw new MemoryError('moved', `Session ${formatKey(key)} was transferred to ${to}. Use that key.`, {
+    to,
+    param: 'key',
+  })
 }

@@ -1,5 +1,5 @@
 import type { MessageInput } from '../../domain/chat.ts'
-import { findMetadata, isBlank, type Message, type SessionMetadata } from '../../domain/entry.ts'
+import { findMetadata, isBlank, type Message } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, personKey } from '../../domain/key.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
@@ -22,12 +22,14 @@ import { isAuxiliaryRequest } from './auxiliaryRequest.ts'
 import { branchOff, readMessageAt } from './branches.ts'
 import {
   checkConversationExists,
+  checkNotTransferred,
   checkReferences,
   conversationKey,
   foreignIds,
   mayUseUpstreamIds,
   refersToUpstream,
 } from './conversation.ts'
+import { pauseIfLong } from './longRequests.ts'
 import { buildPrompt, clientPrompt, type PromptInput } from './outgoingPrompt.ts'
 import { type ReconciledHistory, recentMessagesNeeded, reconcileHistory } from './reconcileHistory.ts'
 import { type RelayOptions, relayReply } from './relay.ts'
@@ -48,6 +50,7 @@ export async function handleTurn(context: RequestContext, protocol: Protocol): P
   // Taken before anything else is awaited, so that turns are stored in the order in which they arrived.
   const release = await sessionLocks.acquire(formatKey(key))
   try {
+    await pauseIfLong(context.request)
     if (request.parsed.conversationId !== undefined) await checkConversationExists(memories, key)
     const resolved = await resolveMemory(request, key)
     const fileFaults = await ingestFiles(request, key, resolved)
@@ -56,6 +59,7 @@ export async function handleTurn(context: RequestContext, protocol: Protocol): P
       const closeQuestion =
         ingested?.epoch === undefined ? undefined : activity.openQuestion(formatKey(key), ingested.question)
       release()
+      await pauseIfLong(context.request)
       if (ingested === undefined) return relayWithoutMemory(request, 'auxiliary')
       const turn = startTurn(request, resolved, ingested, { fileFaults, startedAt })
       setTurnHeaders(turn)
@@ -151,12 +155,14 @@ async function ingestTurn(request: TurnRequest, key: Key, resolved: ResolvedMemo
   const input: PromptInput = { memory, key, protocol, request: parsed, preamble, person, contextWindow }
   return context.trace.recordOperation('search_memory', key.scope, async (): Promise<Ingested> => {
     if (parsed.messages.length === 0)
-      return { key, prefill, prompt: clientPrompt(input, 'messages'), relation: 'exact', ...nothingStored }
+      return { key, prefill, prompt: await clientPrompt(input, 'messages'), relation: 'exact', ...nothingStored }
     if (!mayUseUpstreamIds(context)) await checkReferences(memory, key, parsed.references)
     const previous = await findPrevious(memory, key, parsed.previousResponseId)
     const change = await reconcileTurn(request, key, { memory, parsed, previous }, head)
+    await pauseIfLong(context.request)
     const isHeldUpstream = previous?.isStoredUpstream === true || parsed.references.length > 0
     const stored = storeDisabled ? undefined : await storeQuestion(request, key, { memory, parsed, change }, head)
+    await pauseIfLong(context.request)
     const prompt = await buildPrompt(input, change, stored, isHeldUpstream)
     const { relation, history, resends } = change
     return { key, prefill, prompt, ...nothingStored, ...stored, relation, history, resends }
@@ -254,15 +260,6 @@ async function storeQuestion(
     question: (appended.stored.at(-1) ?? kept.at(-1))?.sequence ?? 0,
     appended: appended.stored,
   }
-}
-
-function checkNotTransferred(key: Key, metadata: SessionMetadata | undefined): void {
-  if (metadata?.movedTo === undefined) return
-  const to = `${key.scope}:${metadata.movedTo}`
-  throw new MemoryError('moved', `Session ${formatKey(key)} was transferred to ${to}. Use that key.`, {
-    to,
-    param: 'key',
-  })
 }
 
 /** The person speaking, when the profile reads a person's memory; throws for an invalid name. */

@@ -11,6 +11,7 @@ import { countMessageTokens } from '../../text/cost.ts'
 import { normalizeSecrets } from '../../text/secrets.ts'
 import type { Preamble } from '../memoryRegistry.ts'
 import type { ClientMessage, ParsedRequest, Protocol, RequestBody } from '../protocols/protocol.ts'
+import { countInSlices } from './longRequests.ts'
 import type { ReconciledHistory } from './reconcileHistory.ts'
 
 /** The request body sent upstream for one turn, and its cost. */
@@ -131,13 +132,13 @@ type OwnConversation = {
 async function buildFullPrompt(input: PromptInput, own: OwnConversation): Promise<OutgoingPrompt> {
   const { limit, memoryTokens } = promptLimits(input)
   const { sentByClient } = own
-  const ownTokens = fixedTokens(input) + countConversation(input.memory.tokenizer, input.request.messages, own)
+  const ownTokens = fixedTokens(input) + (await countConversation(input.memory.tokenizer, input.request.messages, own))
   if (ownTokens > limit) return shortenConversation(input, own)
   // The upstream keeps what was added to an earlier response of the chain.
   if (input.isHeldUpstream && input.request.previousResponseId !== undefined)
-    return { ...clientPrompt(input), tokens: ownTokens }
+    return { ...(await clientPrompt(input)), tokens: ownTokens }
   const budget = Math.min(memoryTokens, limit - ownTokens)
-  if (budget < minAdditionTokens) return { ...clientPrompt(input, 'budget'), tokens: ownTokens }
+  if (budget < minAdditionTokens) return { ...(await clientPrompt(input, 'budget')), tokens: ownTokens }
   return addMemory(input, { budget, ownTokens, sentByClient, from: 0 })
 }
 
@@ -150,11 +151,15 @@ function buildThinPrompt(input: PromptInput, stored: readonly Message[]): Promis
 }
 
 /** Builds the prompt for a turn that must not be stored: new messages stand beside what memory shows for them. */
-function buildUnstoredPrompt(input: PromptInput, stored: readonly Message[], newFrom: number): Promise<OutgoingPrompt> {
+async function buildUnstoredPrompt(
+  input: PromptInput,
+  stored: readonly Message[],
+  newFrom: number,
+): Promise<OutgoingPrompt> {
   const { request, memory } = input
   const unstored = request.messages.slice(newFrom)
   const storedTurn = newestTurn(request).filter((message) => !unstored.includes(message))
-  const tokens = countMessages(memory.tokenizer, unstored)
+  const tokens = await countInSlices(memory.tokenizer, unstored)
   // Part of the newest turn may be stored already: the context then ends with it.
   if (storedTurn.length > 0) {
     const firstSequence = stored.at(-storedTurn.length)?.sequence ?? 0
@@ -171,10 +176,13 @@ function buildUnstoredPrompt(input: PromptInput, stored: readonly Message[], new
  * The client's messages behind the template's preamble, without memory. Over the limit, the oldest turns are left out; a
  * newest turn that exceeds the limit by itself leaves the request unchanged.
  */
-export function clientPrompt(input: PromptInput, degraded?: NonNullable<OutgoingPrompt['degraded']>): OutgoingPrompt {
+export async function clientPrompt(
+  input: PromptInput,
+  degraded?: NonNullable<OutgoingPrompt['degraded']>,
+): Promise<OutgoingPrompt> {
   const { protocol, memory, preamble, request, isHeldUpstream } = input
   const { limit } = promptLimits(input)
-  const kept = fitToLimit(input, limit - fixedTokens(input))
+  const kept = await fitToLimit(input, limit - fixedTokens(input))
   const isShortened = kept.length < request.messages.length
   return {
     body: protocol.extendRequest(request, {
@@ -182,7 +190,7 @@ export function clientPrompt(input: PromptInput, degraded?: NonNullable<Outgoing
       isHeldUpstream,
       ...(isShortened && { from: kept[0]?.index }),
     }),
-    tokens: fixedTokens(input) + countMessages(memory.tokenizer, kept),
+    tokens: fixedTokens(input) + (await countInSlices(memory.tokenizer, kept)),
     limit,
     ...(degraded !== undefined && { degraded }),
     ...(isShortened && { isShortened }),
@@ -190,11 +198,15 @@ export function clientPrompt(input: PromptInput, degraded?: NonNullable<Outgoing
 }
 
 /** The newest messages within `room`; all messages if the newest turn alone takes more. */
-function fitToLimit({ memory: { tokenizer }, request }: PromptInput, room: Tokens): readonly ClientMessage[] {
+async function fitToLimit(
+  { memory: { tokenizer }, request }: PromptInput,
+  room: Tokens,
+): Promise<readonly ClientMessage[]> {
   const { messages } = request
-  if (countMessages(tokenizer, messages) <= room) return messages
+  if ((await countInSlices(tokenizer, messages)) <= room) return messages
   const turn = newestTurn(request)
-  return countMessages(tokenizer, turn) > room ? messages : newestThatFit(tokenizer, messages, turn.length, room)
+  const isTooLong = (await countInSlices(tokenizer, turn)) > room
+  return isTooLong ? messages : newestThatFit(tokenizer, messages, turn.length, room)
 }
 
 /** The most tokens a prompt may have, and the most that memory may take of them. */
@@ -284,11 +296,11 @@ async function shortenConversation(input: PromptInput, own: OwnConversation): Pr
   const { limit, memoryTokens } = promptLimits(input)
   const room = limit - fixedTokens(input)
   const turn = newestTurn(request)
-  const turnTokens = countMessages(memory.tokenizer, turn)
+  const turnTokens = await countInSlices(memory.tokenizer, turn)
   if (turnTokens > room) return clientPrompt(input, 'budget')
   const share = Math.min(memoryTokens, Math.floor(room * minMemoryShare), room - turnTokens)
   const kept = newestThatFit(memory.tokenizer, request.messages, turn.length, room - share)
-  const keptTokens = countMessages(memory.tokenizer, kept)
+  const keptTokens = await countInSlices(memory.tokenizer, kept)
   return addMemory(input, {
     budget: Math.max(1, Math.min(memoryTokens, room - keptTokens)),
     ownTokens: fixedTokens(input) + keptTokens,
@@ -347,7 +359,7 @@ async function buildWithinBudget(
   input: PromptInput,
   extra: Tokens,
   query: string | undefined,
-  write: (context: LazyContext) => OutgoingPrompt,
+  write: (context: LazyContext) => OutgoingPrompt | Promise<OutgoingPrompt>,
 ): Promise<OutgoingPrompt> {
   const { memory, request, preamble, key, person } = input
   const { limit, memoryTokens } = promptLimits(input)
@@ -359,7 +371,7 @@ async function buildWithinBudget(
       ...(query !== undefined && { query }),
       ...(person !== undefined && { person }),
     })
-    const prompt = write(context)
+    const prompt = await write(context)
     return prompt.ledger === undefined || extra === 0 ? prompt : { ...prompt, tokens: prompt.tokens + extra }
   } catch (error) {
     if (error instanceof MemoryError && error.code === 'budget-too-small') return clientPrompt(input, 'budget')
@@ -387,7 +399,7 @@ function joinMemoryAndTurn(
   context: LazyContext,
   turn: readonly ClientMessage[],
   firstSequence: number,
-): OutgoingPrompt {
+): OutgoingPrompt | Promise<OutgoingPrompt> {
   const { messages, ledger } = context
   const turnStart = messages.length - turn.length
   const degraded = turn.length === 0 ? undefined : reasonTurnIsIncomplete(ledger, firstSequence)
@@ -428,22 +440,15 @@ function reasonTurnIsIncomplete(ledger: Ledger, firstSequence: number): Outgoing
 const coversSequence = ({ entries }: LedgerLine, sequence: number): boolean =>
   entries !== null && (parseMessageId(entries[1]) ?? 0) >= sequence
 
-const countMessages = (tokenizer: Tokenizer, messages: readonly ClientMessage[]): Tokens =>
-  messages.reduce((sum, message) => sum + countMessageTokens(tokenizer, message), 0)
-
 /** Counts a conversation, with the counts of the stored messages for those that the client resends unchanged. */
-function countConversation(
+const countConversation = (
   tokenizer: Tokenizer,
   messages: readonly ClientMessage[],
   { stored, newFrom, appended }: OwnConversation,
-): Tokens {
-  let tokens = 0
-  for (const [position, message] of messages.entries()) {
+): Promise<Tokens> =>
+  countInSlices(tokenizer, messages, (message, position) => {
     const known = position < newFrom ? stored[stored.length - newFrom + position] : appended?.[position - newFrom]
-    tokens +=
-      known !== undefined && known.content === message.content && known.tokenizer === tokenizer.name
-        ? known.tokens
-        : countMessageTokens(tokenizer, message)
-  }
-  return tokens
-}
+    return known !== undefined && known.content === message.content && known.tokenizer === tokenizer.name
+      ? known.tokens
+      : undefined
+  })

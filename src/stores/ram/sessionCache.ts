@@ -3,6 +3,7 @@ import { Heap } from '../../domain/heap.ts'
 import { isInternalKey, type Key, type Scope } from '../../domain/key.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 import type { MemoryLimit, SessionCounter } from '../../domain/ports.ts'
+import type { Pause } from '../../domain/work.ts'
 import type { TextAnalysis } from '../../search/scopeIndex.ts'
 import type { Compressor } from './compression.ts'
 import { deserialize, serialize } from './serialize.ts'
@@ -11,6 +12,8 @@ import type { SessionCache, SessionFilter } from './sessionTable.ts'
 export type RamStoreOptions = {
   /** Word table and languages for search. Default: search by the words of English. */
   readonly analysis?: TextAnalysis
+  /** Lets other work run while a long session is indexed. Default: it is indexed at once. */
+  readonly pause?: Pause
   /**
    * Memory limit of all sessions together, in bytes; beyond it the least recently used sessions end. Data that belongs
    * to a whole scope is not counted. Default: 512,000,000. `Infinity` removes the limit.

@@ -3,6 +3,7 @@ import { type Entry, getEntryText, isBlank, isInternal, type Message, parseMessa
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
 import type { EntryVector, SearchIndex, SearchTarget, Store, UnembeddedPage } from '../../domain/ports.ts'
 import type { SessionChange } from '../../domain/session.ts'
+import type { Pause } from '../../domain/work.ts'
 import type { TextAnalysis } from '../../search/scopeIndex.ts'
 import { StoreSearch } from '../../search/storeSearch.ts'
 import { type IndexedVector, VectorIndex } from '../../search/vectorIndex.ts'
@@ -16,8 +17,9 @@ export function createRamStore(
   table: RamSessionTable,
   vectors?: RamVectors,
   analysis?: TextAnalysis,
+  pause: Pause = async () => undefined,
 ): Store & SearchIndex {
-  const finder = createFinder(table, vectors, analysis)
+  const finder = createFinder(table, vectors, analysis, pause)
   return {
     durability: 'ram',
     capabilities: { ...analysis },
@@ -52,6 +54,7 @@ function createFinder(
   table: RamSessionTable,
   vectors: RamVectors | undefined,
   analysis: TextAnalysis | undefined,
+  pause: Pause,
 ): StoreSearch {
   return new StoreSearch({
     changes: async (where, since) => table.changes(where, since),
@@ -62,7 +65,7 @@ function createFinder(
     // Everything is in RAM already: no index snapshot is stored.
     loadSnapshot: async () => undefined,
     saveSnapshot: () => undefined,
-    pause: async () => undefined,
+    pause,
     readVector: async (key, id, model) => vectors?.getVector(key, id, model),
     createVectorIndex: (model) => vectors?.createVectorIndex(model),
     analysis,

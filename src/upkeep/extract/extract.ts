@@ -1,5 +1,5 @@
+import { runSync, type Work } from '../../domain/work.ts'
 import type { Sentence } from '../../text/sentences.ts'
-import { runSync, type Work } from '../work.ts'
 import { type Clause, statedClauses } from './clauses.ts'
 import type { FactCandidate, FactMessage, TextFact } from './fields.ts'
 import type { LanguageRules } from './languages/language.ts'
@@ -60,7 +60,12 @@ export function* extractFactsInSteps(messages: readonly FactMessage[]): Work<rea
  * which may be in the message before.
  */
 export const extractReminders = (messages: readonly FactMessage[]): readonly FactCandidate[] =>
-  runSync(extractInSteps(messages)).flatMap(({ fact, isReminder }) => (isReminder ? [fact] : []))
+  runSync(extractRemindersInSteps(messages))
+
+/** `extractReminders` as interruptible work. */
+export function* extractRemindersInSteps(messages: readonly FactMessage[]): Work<readonly FactCandidate[]> {
+  return (yield* extractInSteps(messages)).flatMap(({ fact, isReminder }) => (isReminder ? [fact] : []))
+}
 
 type Extracted = { readonly fact: FactCandidate; readonly isReminder: boolean }
 
@@ -70,15 +75,14 @@ function* extractInSteps(messages: readonly FactMessage[]): Work<readonly Extrac
   let previous: FactMessage | undefined
   for (const message of messages) {
     if (message.role !== 'user') continue
-    const read = readMessage(message.content, language)
+    const read = yield* readMessage(message.content, language)
     language = read.language
     facts.push(...read.facts.map((fact) => toExtracted(fact, message)))
     if (read.remindsOfPrevious && previous !== undefined) {
-      const reminded = readMessage(previous.content, language, true)
+      const reminded = yield* readMessage(previous.content, language, true)
       for (const fact of reminded.facts) if (fact.isReminder) facts.push(toExtracted(fact, previous))
     }
     previous = message
-    yield message.content.length
   }
   return facts
 }
@@ -96,14 +100,17 @@ type ReadMessage = {
 }
 
 /** Finds the facts of a message. With `isReminded`, all its statements are to be remembered. */
-function readMessage(content: string, expected: LanguageRules, isReminded = false): ReadMessage {
+function* readMessage(content: string, expected: LanguageRules, isReminded = false): Work<ReadMessage> {
   const lines = userLines(content)
+  yield content.length
   const sentences = userSentences(lines)
   const structures = findStructures(lines)
-  const stated = likelyLanguages(foldText(sentences.map(({ text }) => text).join(' ')), expected)
-    .map((language) => readStatements(sentences, content, language, isReminded))
-    // Of equally likely languages, the one whose rules find most.
-    .reduce((best, other) => (other.facts.length > best.facts.length ? other : best))
+  yield content.length
+  const readings: ReadMessage[] = []
+  for (const language of likelyLanguages(foldText(sentences.map(({ text }) => text).join(' ')), expected))
+    readings.push(yield* readStatements(sentences, content, language, isReminded))
+  // Of equally likely languages, the one whose rules find most.
+  const stated = readings.reduce((best, other) => (other.facts.length > best.facts.length ? other : best))
   const names = findNames(sentences, stated.language).filter(
     (name) => !structures.some(({ from, to }) => from <= name.from && name.to <= to),
   )
@@ -112,18 +119,23 @@ function readMessage(content: string, expected: LanguageRules, isReminded = fals
 }
 
 /** Finds the facts of a message's statements with the rules of a language. */
-function readStatements(
+function* readStatements(
   sentences: readonly Sentence[],
   content: string,
   language: LanguageRules,
   isReminded: boolean,
-): ReadMessage {
-  const { clauses, remindsOfPrevious } = markReminders(sentences, content, language, isReminded)
-  const facts = clauses.flatMap((clause) =>
-    factsInClause(clause, language, content.slice(clause.end, clause.end + 120)),
-  )
+): Work<ReadMessage> {
+  const { clauses, remindsOfPrevious } = yield* markReminders(sentences, content, language, isReminded)
+  const facts: TextFact[] = []
+  for (const clause of clauses) {
+    facts.push(...factsInClause(clause, language, content.slice(clause.end, clause.end + 120)))
+    yield clauseChars + clause.text.length
+  }
   return { language, facts, remindsOfPrevious }
 }
+
+/** Work per clause beside its characters: dozens of rules are tried on it. */
+const clauseChars = 100
 
 type RemindedClause = Clause & { isReminder: boolean }
 
@@ -131,12 +143,12 @@ type RemindedClause = Clause & { isReminder: boolean }
 const remark = /^(?:since|because|so|as|which|while|who|where|when|if|it|this|that|weil|damit|car|porque|want|omdat)\b/i
 
 /** Lists the stated clauses and marks those that the user asks to remember. */
-function markReminders(
+function* markReminders(
   sentences: readonly Sentence[],
   content: string,
   language: LanguageRules,
   isReminded: boolean,
-): { readonly clauses: readonly RemindedClause[]; readonly remindsOfPrevious: boolean } {
+): Work<{ readonly clauses: readonly RemindedClause[]; readonly remindsOfPrevious: boolean }> {
   const clauses: RemindedClause[] = []
   let remindsOfPrevious = false
   let isListed = false
@@ -161,6 +173,7 @@ function markReminders(
     }
     isListed ||= rest !== undefined && rest.text.trim() === ''
     lastEnd = sentence.end
+    yield clauseChars + sentence.text.length
   }
   return { clauses, remindsOfPrevious }
 }

@@ -1,7 +1,7 @@
 import type { Source, ToolCall } from '../../domain/entry.ts'
+import type { Work } from '../../domain/work.ts'
 import { splitFencedLines } from '../../text/fences.ts'
 import { getString, parseJson } from '../../text/json.ts'
-import type { Work } from '../work.ts'
 import { findInjections, type Span } from './injectionCheck.ts'
 import { findOutcome } from './outcomes.ts'
 import { collapseWhitespace, type NamedEntity, type SummaryMessage } from './summary.ts'

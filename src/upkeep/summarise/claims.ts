@@ -1,7 +1,7 @@
+import type { Work } from '../../domain/work.ts'
 import { type Anchor, findAnchors, isCompoundWord } from '../../text/anchors.ts'
 import { findValues, phoneForms, type Value } from '../../text/values.ts'
 import { splitWords } from '../../text/words.ts'
-import type { Work } from '../work.ts'
 import { findMisplaced, findReversedStatements, findStale } from './contradictions.ts'
 import { capitalisesNouns, compactForm, type SourceIndex, type ValueIndex } from './sourceIndex.ts'
 import { splitClauses } from './valueClauses.ts'

@@ -1,6 +1,6 @@
+import type { Work } from '../../domain/work.ts'
 import { stem } from '../../text/stem.ts'
 import type { Value } from '../../text/values.ts'
-import type { Work } from '../work.ts'
 import type { SourceClause, SourceIndex } from './sourceIndex.ts'
 import { type Clause, contentTerms, isNegated, isRestricted } from './valueClauses.ts'
 

@@ -1,8 +1,8 @@
+import type { Work } from '../../domain/work.ts'
 import { type Anchor, findAnchors, isCompoundWord } from '../../text/anchors.ts'
 import { splitSentences } from '../../text/sentences.ts'
 import { findValues, phoneForms, type Value } from '../../text/values.ts'
 import { extractTerms } from '../../text/words.ts'
-import type { Work } from '../work.ts'
 import type { NamedEntity, SummaryMessage } from './summary.ts'
 
 /** Positions kept per key; bounds the time for a text that repeats itself. */

@@ -1,6 +1,6 @@
+import type { Work } from '../../domain/work.ts'
 import { type Anchor, findAnchors } from '../../text/anchors.ts'
 import { isStopword } from '../../text/words.ts'
-import type { Work } from '../work.ts'
 import { isNameable, mentionWeight } from './coverage.ts'
 import { findInjections } from './injectionCheck.ts'
 import type { Piece } from './pieces.ts'

@@ -1,4 +1,5 @@
 import { Heap } from '../../domain/heap.ts'
+import type { Work } from '../../domain/work.ts'
 import {
   countMatches,
   datePattern,
@@ -8,7 +9,6 @@ import {
   numberPattern,
 } from '../../text/sentences.ts'
 import { extractTerms } from '../../text/words.ts'
-import type { Work } from '../work.ts'
 import { type Cue, findCues, foreignDatePattern, foreignFirstPersonPattern } from './cues.ts'
 import type { Piece, PieceKind } from './pieces.ts'
 

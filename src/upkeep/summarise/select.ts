@@ -1,6 +1,6 @@
+import type { Work } from '../../domain/work.ts'
 import { findAnchors } from '../../text/anchors.ts'
 import { markRedundant } from '../optimizer/redundancy.ts'
-import type { Work } from '../work.ts'
 import type { Actions } from './actions.ts'
 import { createTextFinder } from './coverage.ts'
 import type { Detail } from './details.ts'

@@ -1,4 +1,4 @@
-import type { Work } from '../work.ts'
+import type { Work } from '../../domain/work.ts'
 import { itemJoint, type Piece } from './pieces.ts'
 import { countWords } from './summary.ts'
 

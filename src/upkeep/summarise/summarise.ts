@@ -1,5 +1,5 @@
+import { runSync, type Work } from '../../domain/work.ts'
 import type { FactCandidate } from '../extract/fields.ts'
-import { runSync, type Work } from '../work.ts'
 import { collectActions } from './actions.ts'
 import { rankDetails } from './details.ts'
 import { findInjections, overlapsAny } from './injectionCheck.ts'

@@ -1,6 +1,6 @@
+import type { Work } from '../../domain/work.ts'
 import { type Anchor, type AnchorKind, findAnchors } from '../../text/anchors.ts'
 import { extractTerms } from '../../text/words.ts'
-import type { Work } from '../work.ts'
 import { type Cue, findAbsent, findCues, findRetracted, findRetraction, findStopped, shiftsAll } from './cues.ts'
 import { reportSubject, reportsSuccess } from './outcomes.ts'
 import type { Piece } from './pieces.ts'

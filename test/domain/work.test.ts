@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { runInSlices, runSync, type Work } from '../../src/domain/work.ts'
 import { createUpkeep, type MessageInput, openMemory } from '../../src/index.ts'
 import { extractFacts, extractFactsInSteps } from '../../src/upkeep/extract/extract.ts'
 import { summarise, summariseInSteps } from '../../src/upkeep/summarise/summarise.ts'
 import type { SummaryMessage } from '../../src/upkeep/summarise/summary.ts'
-import { runInSlices, runSync, type Work } from '../../src/upkeep/work.ts'
 
 const key = 'acme:ann'
 
@@ -21,16 +21,16 @@ const counter = () => {
 }
 
 describe('runInSlices', () => {
-  it('pauses after every 32,768 characters', async () => {
+  it('pauses after every 8,192 characters', async () => {
     function* steps(...characters: number[]): Work<string> {
       for (const some of characters) yield some
       return 'done'
     }
     for (const [characters, pauses] of [
       [[], 0],
-      [[32_767], 0],
-      [[32_767, 1], 1],
-      [[20_000, 20_000, 20_000, 20_000], 2],
+      [[8_191], 0],
+      [[8_191, 1], 1],
+      [[5_000, 5_000, 5_000, 5_000], 2],
       [[1_000_000, 1], 1],
     ] as const) {
       const counted = counter()

@@ -4,8 +4,8 @@ export type Work<T> = Generator<number, T, void>
 /** Yields to other work on the event loop. */
 export type Pause = () => Promise<void>
 
-/** Characters processed between two pauses: about 50 ms of work. */
-const sliceChars = 32_768
+/** Characters processed between two pauses: 10 to 20 ms of the slowest work. */
+const sliceChars = 8_192
 
 /**
  * Runs a computation with a pause after each slice.
@@ -14,6 +14,16 @@ const sliceChars = 32_768
  * await runInSlices(summariseInSteps(messages, undefined, target), () => new Promise((resume) => setImmediate(resume)))
  */
 export async function runInSlices<T>(work: Work<T>, pause: Pause): Promise<T> {
+  const slices = toSlices(work)
+  for (;;) {
+    const step = slices.next()
+    if (step.done === true) return step.value
+    await pause()
+  }
+}
+
+/** Runs a computation and yields where it should pause. */
+export function* toSlices<T>(work: Work<T>): Generator<void, T, void> {
   let processed = 0
   for (;;) {
     const step = work.next()
@@ -21,7 +31,7 @@ export async function runInSlices<T>(work: Work<T>, pause: Pause): Promise<T> {
     processed += step.value
     if (processed < sliceChars) continue
     processed = 0
-    await pause()
+    yield
   }
 }
 

@@ -1,0 +1,66 @@
+// Longest time that a request holds the event loop: npm run bench -- stalls [--sizes 100000,1000000] [--texts a,b]
+// [--endpoints a,b] [--profile MS]. Prints one line per stretch over the limit, then the table.
+import { parseArgs } from 'node:util'
+import { hostileTexts } from '../test/server/stalls/hostileTexts.ts'
+import { stallEndpoints } from '../test/server/stalls/stallEndpoints.ts'
+import { startStallProbe } from '../test/server/stalls/stallProbe.ts'
+
+const { values: flags } = parseArgs({
+  args: process.argv.slice(3),
+  options: {
+    sizes: { type: 'string', default: '100000,1000000' },
+    texts: { type: 'string' },
+    endpoints: { type: 'string' },
+    profile: { type: 'string' },
+    profiled: { type: 'boolean', default: false },
+  },
+})
+const choose = <T>(all: Readonly<Record<string, T>>, names: string | undefined): (readonly [string, T])[] =>
+  Object.entries(all).filter(([name]) => names === undefined || names.split(',').some((part) => name.includes(part)))
+const sizes = flags.sizes.split(',').map(Number)
+const texts = choose(hostileTexts, flags.texts)
+const endpoints = choose(stallEndpoints, flags.endpoints)
+const smallRequestBytes = 1_000_000
+const [maxSmallMs, maxLargeMs] = [50, 250]
+
+await using probe = await startStallProbe()
+for (const [, run] of endpoints)
+  for (let round = 0; round < 3; round++)
+    await probe.measure((client) =>
+      run(
+        client,
+        hostileTexts['short sentences']?.(20_000) ?? '',
+        `warm${round}-${Math.random().toString(36).slice(2)}:s`,
+      ),
+    )
+const worst = new Map<string, { ms: number; text: string }>()
+let over = 0
+let cases = 0
+for (const size of sizes)
+  for (const [endpoint, run] of endpoints)
+    for (const [name, create] of texts) {
+      const text = create(size)
+      const session = `t${++cases}:s`
+      let stall = await probe.measure((client) => run(client, text, session), { profile: flags.profiled })
+      const limit = size <= smallRequestBytes ? maxSmallMs : maxLargeMs
+      if (stall.longestMs > limit * 0.8 && !flags.profiled)
+        // Compilation and garbage of earlier cases do not count: a stall repeats.
+        stall = await probe.measure((client) => run(client, text, `${session.slice(0, -2)}r:s`), {
+          profile: flags.profile !== undefined,
+        })
+      if (stall.longestMs > limit) over++
+      if (stall.longestMs > limit || flags.profiled)
+        console.log(
+          `${stall.longestMs.toFixed(0).padStart(6)} ms  ${size}  ${endpoint}  |  ${name}  ${stall.hotSpots.map((spot) => `\n            ${spot}`).join('')}`,
+        )
+      const key = `${endpoint} ${size}`
+      if (stall.longestMs > (worst.get(key)?.ms ?? 0)) worst.set(key, { ms: stall.longestMs, text: name })
+    }
+console.log(`\n${cases} cases, ${over} over the limit. Longest stretch of the event loop, in ms of processor time:`)
+for (const [endpoint] of endpoints)
+  console.log(
+    `${endpoint.padEnd(38)} ${sizes
+      .map((size) => worst.get(`${endpoint} ${size}`))
+      .map((found) => `${(found?.ms ?? 0).toFixed(0).padStart(7)} ${(found?.text ?? '').padEnd(26)}`)
+      .join('')}`,
+  )

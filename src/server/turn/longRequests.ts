@@ -1,0 +1,39 @@
+import type { IncomingMessage } from 'node:http'
+import type { Tokens } from '../../domain/entry.ts'
+import type { Tokenizer } from '../../domain/ports.ts'
+import { runInSlices, type Work } from '../../domain/work.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { countMessageTokens } from '../../text/cost.ts'
+import type { ClientMessage } from '../protocols/protocol.ts'
+
+/** Requests up to this size are handled without pauses between their steps. */
+const maxShortRequestBytes = 65_536
+
+/** Lets other requests run between two steps of a request that is long, or whose length is unknown. */
+export function pauseIfLong({ headers }: IncomingMessage): Promise<void> | undefined {
+  return Number(headers['content-length']) <= maxShortRequestBytes ? undefined : yieldToEventLoop()
+}
+
+/** Counts messages, with pauses between many or long ones. `knownTokens` returns the cost of one that is known. */
+export const countInSlices = (
+  tokenizer: Tokenizer,
+  messages: readonly ClientMessage[],
+  knownTokens: (message: ClientMessage, position: number) => Tokens | undefined = () => undefined,
+): Promise<Tokens> => runInSlices(countInSteps(tokenizer, messages, knownTokens), yieldToEventLoop)
+
+function* countInSteps(
+  tokenizer: Tokenizer,
+  messages: readonly ClientMessage[],
+  knownTokens: (message: ClientMessage, position: number) => Tokens | undefined,
+): Work<Tokens> {
+  let tokens = 0
+  for (const [position, message] of messages.entries()) {
+    const known = knownTokens(message, position)
+    tokens += known ?? countMessageTokens(tokenizer, message)
+    if (known === undefined) yield Math.floor(message.content.length / countingSpeed)
+  }
+  return tokens
+}
+
+/** Counting is faster than the work that slices are made for. */
+const countingSpeed = 8
