@@ -13,7 +13,7 @@ const maxPasses = 4
 /** Rules read no more than this many characters before and after their trigger, apart from long values. */
 const maxReach = 900
 
-/** Characters scanned per step: at most about 10 ms of CPU time, also for text that consists of secret names. */
+/** Characters scanned per step: at most about 20 ms of CPU time, also for text that consists of secret names. */
 const stepCharacters = 100_000
 
 /**
