@@ -74,7 +74,7 @@ export function describeUnknownName(name: string, known: readonly string[]): str
   return `${JSON.stringify(name.slice(0, maxShownCharacters))}.${hint} ${remedy}`
 }
 
-/** Returns the known name that was most likely meant: one that begins alike, or differs in up to two letters. */
+/** Returns the known name that was most likely meant: one that begins alike, or differs in few letters. */
 function findNearestName(name: string, known: readonly string[]): string | undefined {
   const plain = toPlainName(name.slice(0, maxShownCharacters))
   let nearest: string | undefined
@@ -83,7 +83,7 @@ function findNearestName(name: string, known: readonly string[]): string | undef
     const other = toPlainName(candidate)
     const isPart = plain.length > 2 && (other.startsWith(plain) || plain.startsWith(other))
     const distance = Math.min(countEdits(plain, other), isPart ? 1 : smallest)
-    if (distance >= Math.min(smallest, other.length)) continue
+    if (distance >= smallest || distance * 3 > plain.length) continue
     nearest = candidate
     smallest = distance
   }
