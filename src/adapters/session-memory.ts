@@ -147,8 +147,8 @@ export class SessionMemory {
   }
 
   /**
-   * Stores a question and returns a function that ends its turn: it stores the answer after the question, also if another
-   * question was asked meanwhile. Without an answer, or after the session was cleared, it stores nothing.
+   * Stores a question and returns a function that ends its turn: it stores the answer after the question, also if
+   * another question was asked meanwhile. Without an answer, or after the session was cleared, it stores nothing.
    */
   askForKey(key: string, question: string): (answer?: string) => void {
     const parsed = parseKey(key)

@@ -1,14 +1,4 @@
-import {
-  anyText,
-  type Check,
-  describeValue,
-  finiteNumber,
-  isObject,
-  listOf,
-  MemoryError,
-  trueOrFalse,
-} from './error.ts'
-import type { EraseFilter } from './ports.ts'
+import { type Check, describeValue, isObject, MemoryError } from './error.ts'
 
 /** Checks of all options of a method. The type makes sure that none is left out. */
 export type OptionChecks<T> = { readonly [Option in keyof T]-?: Check }
@@ -34,24 +24,6 @@ export function checkOptions<T extends object>(method: string, value: unknown, c
       })
   for (const [name, check] of Object.entries<Check>(checks))
     if (value[name] !== undefined) runCheck(check, value[name], name)
-}
-
-type EraseFields = { entries: readonly string[]; expiredBy: number; remains: true; records: true }
-
-/** Throws `bad-option` unless a filter of `Store.erase` has exactly one field: without a filter, all is erased. */
-export function checkEraseFilter(filter: EraseFilter | undefined): void {
-  if (filter === undefined) return
-  checkOptions<EraseFields>('erase', filter, {
-    entries: listOf(anyText),
-    expiredBy: finiteNumber,
-    remains: trueOrFalse,
-    records: trueOrFalse,
-  })
-  const values = Object.values(filter)
-  if (values.length !== 1 || values[0] === undefined)
-    throw new MemoryError('bad-option', 'A filter of erase needs exactly one field. Omit the filter to erase all.', {
-      param: 'erase',
-    })
 }
 
 function runCheck(check: Check, value: unknown, name: string): void {

@@ -1,3 +1,4 @@
+import { checkEraseFilter } from '../domain/checkEraseFilter.ts'
 import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
 import { anyObject, integerAtLeast, positiveNumber } from '../domain/error.ts'
 import type { MemoryLimit, SearchIndex, SessionCounter, Store, StoreCapabilities } from '../domain/ports.ts'
@@ -33,8 +34,13 @@ export function ramStore(options: RamStoreOptions = {}): RamStore {
   checkOptions<RamStoreOptions>('ramStore', options, ramOptionChecks)
   const cache = new RamSessionCache(options)
   const table = new RamSessionTable(cache)
+  const store = createRamStore(table, new RamVectors(table), options.analysis)
   return {
-    ...createRamStore(table, new RamVectors(table), options.analysis),
+    ...store,
+    erase: async (key, only) => {
+      checkEraseFilter(only)
+      return store.erase(key, only)
+    },
     capabilities: {
       memoryLimit: cache,
       sessionCounter: cache,

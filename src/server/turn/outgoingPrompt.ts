@@ -167,8 +167,8 @@ function buildUnstoredPrompt(input: PromptInput, stored: readonly Message[], new
 }
 
 /**
- * The client's messages behind the template's preamble, without memory. Over the limit, the oldest turns are left out; a
- * newest turn that exceeds the limit by itself leaves the request unchanged.
+ * The client's messages behind the template's preamble, without memory. Over the limit, the oldest turns are left out;
+ * a newest turn that exceeds the limit by itself leaves the request unchanged.
  */
 export function clientPrompt(input: PromptInput, degraded?: NonNullable<OutgoingPrompt['degraded']>): OutgoingPrompt {
   const { protocol, memory, preamble, request, isHeldUpstream } = input
