@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { checkExportOptions, checkImportOptions } from './domain/bundle.ts'
 import { createLifecycle } from './lifecycle/lifecycle.ts'
 import { fileSearch } from './memory/contextBuilder.ts'
 import { createEmbeddingQueue } from './memory/embedding.ts'
@@ -17,10 +18,12 @@ import { createUpkeep } from './upkeep/upkeep.ts'
 /** Imported on demand. */
 const bundles: BundleIo = {
   async *exportBundle(store, options) {
+    checkExportOptions(options)
     const { exportBundle } = await import('./portable/export.ts')
     yield* exportBundle(store, options)
   },
   async importBundle(store, open, options, deps) {
+    checkImportOptions(options)
     const { importBundle } = await import('./portable/import.ts')
     return importBundle(store, open, options, deps)
   },

@@ -2,13 +2,7 @@ import { toAnthropic } from './context/anthropic.ts'
 import type { LazyContext } from './context/composeContext.ts'
 import { Renderer, type Unit } from './context/render.ts'
 import type { Trace } from './context/replay.ts'
-import {
-  checkExportOptions,
-  checkImportOptions,
-  type ExportOptions,
-  type ImportOptions,
-  type ImportResult,
-} from './domain/bundle.ts'
+import type { ExportOptions, ImportOptions, ImportResult } from './domain/bundle.ts'
 import type { MessageInput, ParsedMessage } from './domain/chat.ts'
 import { checkOptions, type OptionChecks } from './domain/checkOptions.ts'
 import type { Json, Knowledge, Message, Millis, SessionMetadata, Tokens } from './domain/entry.ts'
@@ -289,7 +283,6 @@ export class Memory implements AsyncDisposable {
    * await pipeline(memory.export({ scope: 'acme' }), createWriteStream('acme.jsonl'))
    */
   export(options: ExportOptions = {}): AsyncIterable<Uint8Array> {
-    checkExportOptions(options)
     return this.#internals.bundles.exportBundle(this.#portableStore(), options)
   }
 
@@ -298,8 +291,7 @@ export class Memory implements AsyncDisposable {
    *
    * @throws {MemoryError} `corrupt` when the bundle is damaged; nothing is written.
    */
-  async import(open: () => AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportResult> {
-    checkImportOptions(options)
+  import(open: () => AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportResult> {
     return this.#internals.bundles.importBundle(this.#portableStore(), open, options, this.#internals)
   }
 

@@ -89,16 +89,21 @@ export class UnifiedAIService {
       signal: anyObject,
     })
     const { key, model, systemPrompt } = this.findSession(request.key)
-    this.memory.addUserMessageForKey(key, request.text)
-    const epoch = this.memory.getEpochForKey(key)
-    const context = this.memory.getContextForKey(key, request.isFollowUp === true ? 'open' : 'silent')
-    const messages = mergeSystemMessages(request.systemPrompt ?? systemPrompt, context.messages)
+    const endTurn = this.memory.askForKey(key, request.text)
     let answer = ''
-    for await (const chunk of model.reply({ messages }, request.signal)) {
-      answer += chunk
-      yield chunk
+    let isComplete = false
+    try {
+      const context = this.memory.getContextForKey(key, request.isFollowUp === true ? 'open' : 'silent')
+      const messages = mergeSystemMessages(request.systemPrompt ?? systemPrompt, context.messages)
+      for await (const chunk of model.reply({ messages }, request.signal)) {
+        answer += chunk
+        yield chunk
+      }
+      // A provider may go on after it was stopped.
+      isComplete = answer !== '' && request.signal?.aborted !== true
+    } finally {
+      endTurn(isComplete ? answer : undefined)
     }
-    if (answer !== '' && this.memory.getEpochForKey(key) === epoch) this.memory.addAssistantMessageForKey(key, answer)
   }
 
   private findSession(key: string | undefined): InitializedSession {

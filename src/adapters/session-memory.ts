@@ -10,7 +10,7 @@ import { formatKey, type Key, parseKey } from '../domain/key.ts'
 import type { Context, Verdict } from '../domain/ledger.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Framing, Profile } from '../domain/profile.ts'
-import { isExpired, planAppend, selectExcessSessions } from '../domain/session.ts'
+import { addGapRange, isExpired, isInRanges, planAppend, selectExcessSessions } from '../domain/session.ts'
 import { ephemeral } from '../profiles/ephemeral.ts'
 import { RamSessionTable } from '../stores/ram/sessionTable.ts'
 import { upperBound } from '../text/upperBound.ts'
@@ -107,6 +107,8 @@ export class SessionMemory {
   private readonly sessions = new RamSessionTable()
   private currentKey: Key | undefined
   private operationCount = 0
+  /** Questions whose answers are on their way. */
+  private readonly openQuestions = new Set<string>()
   private readonly unbinders: (() => void)[] = []
 
   constructor(config: Partial<SessionMemoryConfig> = {}, deps: SessionMemoryDeps = {}) {
@@ -142,6 +144,23 @@ export class SessionMemory {
 
   addUserMessage(content: string): void {
     this.add(this.requireCurrentKey(), 'user', content)
+  }
+
+  /**
+   * Stores a question and returns a function that ends its turn: it stores the answer after the question, also if
+   * another question was asked meanwhile. Without an answer, or after the session was cleared, it stores nothing.
+   */
+  askForKey(key: string, question: string): (answer?: string) => void {
+    const parsed = parseKey(key)
+    this.add(parsed, 'user', question)
+    const { epoch, lastSequence } = this.head(parsed)
+    const name = `${formatKey(parsed)} ${epoch} ${lastSequence}`
+    this.openQuestions.add(name)
+    return (answer) => {
+      this.openQuestions.delete(name)
+      if (answer === undefined || this.head(parsed).epoch !== epoch) return
+      this.add(parsed, 'assistant', answer, lastSequence + 1)
+    }
   }
 
   addUserMessageForKey(key: string, content: string): void {
@@ -276,15 +295,27 @@ export class SessionMemory {
     return { messages, text: text(), ledger }
   }
 
-  private add(key: Key, role: 'user' | 'assistant', content: string): void {
+  /** Adds a message at the end, or under a sequence number that was kept free for it. */
+  private add(key: Key, role: 'user' | 'assistant', content: string, reserved = 0): void {
     const message = parseMessage({ role, content }, 0, this.clock())
-    this.append(key, [measureMessage(this.renderer.tokenizer, message)])
+    const { gaps, epoch, lastSequence } = this.head(key)
+    const isAnswerDue = this.openQuestions.has(`${formatKey(key)} ${epoch} ${lastSequence}`)
+    // The number after an open question is kept free for its answer.
+    const sequence = isInRanges(gaps, reserved)
+      ? reserved
+      : isAnswerDue && role === 'user'
+        ? lastSequence + 2
+        : undefined
+    this.append(key, [measureMessage(this.renderer.tokenizer, message)], sequence)
   }
 
-  private append(key: Key, messages: readonly NewMessage[]): void {
+  private append(key: Key, messages: readonly NewMessage[], sequence?: number): void {
     const now = this.clock()
+    const head = this.sessions.head(key, 0)
     const { startsNewSession, evictedIds, expiresAt } = planAppend(
-      this.sessions.head(key, 0),
+      sequence === undefined || sequence <= head.lastSequence
+        ? head
+        : { ...head, lastSequence: sequence - 1, gaps: addGapRange(head.gaps, head.lastSequence + 1, sequence - 1) },
       messages,
       this.profile.lifetime,
       now,
@@ -301,6 +332,7 @@ export class SessionMemory {
       put: [],
       drop: evictedIds,
       expiresAt,
+      ...(sequence !== undefined && !startsNewSession && { from: { sequence } }),
     })
   }
 

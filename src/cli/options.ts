@@ -35,9 +35,9 @@ const serviceVariable = /^THREADKEEP_(?:SERVICE_(?:HOST|PORT)(?:_\w+)?|PORT_\d+_
 const secretVariable = /_(?:KEY|SECRET|TOKEN|PASSWORD)$/
 
 /**
- * Throws `bad-option` for an unknown `THREADKEEP_…` variable: a misspelt one must not be ignored. Variables for keys may
- * have any name that is not mistakable for a known one; another name is allowed if an argument or a variable mentions
- * it.
+ * Throws `bad-option` for an unknown `THREADKEEP_…` variable: a misspelt one must not be ignored. Variables for keys
+ * may have any name that is not mistakable for a known one; another name is allowed if an argument or a variable
+ * mentions it.
  */
 export function checkEnvironment(environment: Environment, args: readonly string[]): void {
   const values = [...args, ...Object.values(environment)]

@@ -1,14 +1,4 @@
-import {
-  anyText,
-  type Check,
-  describeValue,
-  finiteNumber,
-  isObject,
-  listOf,
-  MemoryError,
-  trueOrFalse,
-} from './error.ts'
-import type { EraseFilter } from './ports.ts'
+import { type Check, describeValue, isObject, MemoryError } from './error.ts'
 
 /** Checks of all options of a method. The type makes sure that none is left out. */
 export type OptionChecks<T> = { readonly [Option in keyof T]-?: Check }
@@ -36,24 +26,6 @@ export function checkOptions<T extends object>(method: string, value: unknown, c
     if (value[name] !== undefined) runCheck(check, value[name], name)
 }
 
-type EraseFields = { entries: readonly string[]; expiredBy: number; remains: true; records: true }
-
-/** Throws `bad-option` unless a filter of `Store.erase` has exactly one field: without a filter, all is erased. */
-export function checkEraseFilter(filter: EraseFilter | undefined): void {
-  if (filter === undefined) return
-  checkOptions<EraseFields>('erase', filter, {
-    entries: listOf(anyText),
-    expiredBy: finiteNumber,
-    remains: trueOrFalse,
-    records: trueOrFalse,
-  })
-  const values = Object.values(filter)
-  if (values.length !== 1 || values[0] === undefined)
-    throw new MemoryError('bad-option', 'A filter of erase needs exactly one field. Omit the filter to erase all.', {
-      param: 'erase',
-    })
-}
-
 function runCheck(check: Check, value: unknown, name: string): void {
   try {
     check(value, name)
@@ -74,7 +46,7 @@ export function describeUnknownName(name: string, known: readonly string[]): str
   return `${JSON.stringify(name.slice(0, maxShownCharacters))}.${hint} ${remedy}`
 }
 
-/** Returns the known name that was most likely meant: one that begins alike, or differs in up to two letters. */
+/** Returns the known name that was most likely meant: one that begins alike, or differs in few letters. */
 function findNearestName(name: string, known: readonly string[]): string | undefined {
   const plain = toPlainName(name.slice(0, maxShownCharacters))
   let nearest: string | undefined
@@ -83,7 +55,7 @@ function findNearestName(name: string, known: readonly string[]): string | undef
     const other = toPlainName(candidate)
     const isPart = plain.length > 2 && (other.startsWith(plain) || plain.startsWith(other))
     const distance = Math.min(countEdits(plain, other), isPart ? 1 : smallest)
-    if (distance >= Math.min(smallest, other.length)) continue
+    if (distance >= smallest || distance * 3 > plain.length) continue
     nearest = candidate
     smallest = distance
   }

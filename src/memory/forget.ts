@@ -56,9 +56,9 @@ export function checkTarget(target: unknown): asserts target is ForgetTarget {
       .join(', '),
   )
   if (missing === undefined && isForm) return
-  const problem = missing === undefined ? 'These fields name no target' : `${missing[0]} is undefined`
-  const remedy = targetForms.map((form) => `{ ${form} }`).join(', ')
-  throw new MemoryError('bad-option', `${problem}. Pass one of: ${remedy}.`, { param: missing?.[0] ?? 'target' })
+  throw new MemoryError('bad-option', `Invalid target. Use one of: { ${targetForms.join(' }, { ')} }.`, {
+    param: missing?.[0] ?? 'target',
+  })
 }
 
 /** Receipt of `forget`: the erased entries by session, and the derived entries rebuilt without them. */

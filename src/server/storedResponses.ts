@@ -114,7 +114,7 @@ async function storeBackgroundReply(
     if (newest?.sequence !== null) return
     const { epoch } = await sessions.readHead(key, 0)
     const branch = (await readMessageAt(memory, key, question))?.branch
-    const input = { reply: reply.message, question, epoch, ledger: undefined, branch, isReserved: false }
+    const input = { reply: reply.message, question, epoch, ledger: undefined, branch, reserved: 1 }
     const stored = await storeReply(memory, key, input)
     if (stored === undefined) return
     const { question: _question, ...answered } = receipt

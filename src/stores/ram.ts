@@ -1,3 +1,4 @@
+import { checkEraseFilter } from '../domain/checkEraseFilter.ts'
 import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
 import { anyFunction, anyObject, integerAtLeast, positiveNumber } from '../domain/error.ts'
 import type { MemoryLimit, SearchIndex, SessionCounter, Store, StoreCapabilities } from '../domain/ports.ts'
@@ -34,8 +35,13 @@ export function ramStore(options: RamStoreOptions = {}): RamStore {
   checkOptions<RamStoreOptions>('ramStore', options, ramOptionChecks)
   const cache = new RamSessionCache(options)
   const table = new RamSessionTable(cache)
+  const store = createRamStore(table, new RamVectors(table), options.analysis, options.pause)
   return {
-    ...createRamStore(table, new RamVectors(table), options.analysis, options.pause),
+    ...store,
+    erase: async (key, only) => {
+      checkEraseFilter(only)
+      return store.erase(key, only)
+    },
     capabilities: {
       memoryLimit: cache,
       sessionCounter: cache,

@@ -133,6 +133,60 @@ describe('UnifiedAIService', () => {
     expect(upstream.requests[0]?.body.messages).toEqual([{ role: 'user', content: 'Hello' }])
   })
 
+  verifies(
+    ['E-09', 'X-03'],
+    'processText › stopped, with a provider that goes on › does not store the late answer',
+    async () => {
+      const released = Promise.withResolvers<void>()
+      const model = {
+        name: 'slow',
+        async *reply({ messages }: { readonly messages: readonly { readonly content: string | null }[] }) {
+          const question = messages.at(-1)?.content
+          if (question === 'One') await released.promise
+          yield `Re: ${question}`
+        },
+      }
+      const memory = new SessionMemory()
+      const service = new UnifiedAIService({ memory, modelFactory: () => model as never })
+      await service.initialize(tab, { provider: 'offline' })
+      const abort = new AbortController()
+      const first = ask(service, { text: 'One', signal: abort.signal })
+      abort.abort()
+      const second = service.processText({ text: 'Two' })
+      await second.next()
+      released.resolve()
+      await first
+      for await (const _ of second);
+      expect(transcript(memory)).toEqual(['user: One', 'user: Two', 'assistant: Re: Two'])
+    },
+  )
+
+  verifies(
+    ['E-09', 'X-03'],
+    'processText › with the next question before the answer › stores each after its question',
+    async () => {
+      const released = Promise.withResolvers<void>()
+      const model = {
+        name: 'slow',
+        async *reply({ messages }: { readonly messages: readonly { readonly content: string | null }[] }) {
+          const question = messages.at(-1)?.content
+          if (question === 'One') await released.promise
+          yield `Re: ${question}`
+        },
+      }
+      const memory = new SessionMemory()
+      const service = new UnifiedAIService({ memory, modelFactory: () => model as never })
+      await service.initialize(tab, { provider: 'offline' })
+      const first = ask(service, { text: 'One' })
+      const second = service.processText({ text: 'Two' })
+      await second.next()
+      released.resolve()
+      await first
+      for await (const _ of second);
+      expect(transcript(memory)).toEqual(['user: One', 'assistant: Re: One', 'user: Two', 'assistant: Re: Two'])
+    },
+  )
+
   it('processText › with an answer that fails › stores only the question', async () => {
     for (const behaviour of [{ does: 'drop', pieces: ['About'] } as const, respondWithStatus(400)]) {
       await using upstream = await startUpstream(behaviour)

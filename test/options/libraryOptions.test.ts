@@ -28,7 +28,7 @@ const sessions = () => new PersistentSessions({ store: ramStore(), scope: 'acme'
 const as = <T>(value: unknown): T => value as T
 
 const createMemory = async (): Promise<Memory> => {
-  const memory = await openMemory({ profile: 'support' })
+  const memory = await openMemory({ profile: 'thread' })
   await memory.append('acme:ann', messages)
   await memory.remember('acme', { category: 'domain', key: 'cat', value: 'Miso' })
   return memory

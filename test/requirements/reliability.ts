@@ -51,6 +51,7 @@ export const reliability: readonly Row[] = [
     id: 'R-06',
     source,
     behaviour: 'Unknown options are errors in every public method, route, tool and command.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/domain/checkOptions.ts', 'src/memory/forget.ts', 'src/server/http/ownHeaders.ts', 'src/cli/options.ts'],
   },
 ]

@@ -109,6 +109,27 @@ describe('a response that the upstream stores', () => {
     }),
   )
 
+  verifies(['T-15', 'X-03'], 'in the background › retrieved after the next question › is stored before it', () =>
+    withServer(async ({ model, server }) => {
+      const { responses } = server.client('demo:ann')
+      const queued = await responses.create({ model: 'gpt-5', input: 'One', background: true })
+      const later = await responses.create({ model: 'gpt-5', input: 'Two', background: true })
+      for (const stored of model.responses.values()) stored.status = 'completed'
+      await responses.retrieve(queued.id)
+      await responses.create({ model: 'gpt-5', input: 'Three' })
+      await responses.retrieve(later.id)
+      expect(await server.transcriptLines('demo:ann')).toEqual([
+        'user: One',
+        'assistant: Reply of resp_1.',
+        'user: Two',
+        'assistant: Reply of resp_2.',
+        'user: Three',
+        'assistant: Reply of resp_3.',
+      ])
+      expect(server.faults).toEqual([])
+    }),
+  )
+
   verifies('S-03', 'in the background › is stored once by parallel retrievals, and not when cancelled', () =>
     withServer(async ({ model, server }) => {
       const { responses } = server.client('demo:ann')

@@ -92,6 +92,12 @@ export async function appendLate(
   return (await appendRaw(branch, [reply])).stored[0]
 }
 
+/** Keeps the number after the newest question free for its reply, which arrives later. */
+export async function reserveReplyTo(store: Store, key: Key, question: number): Promise<void> {
+  const { lastSequence } = await store.readHead(key, 0)
+  if (lastSequence === question) await reserveSequencesBelow(store, key, question + 2)
+}
+
 /** Makes `sequence` the next number of a session; lower unused numbers stay unused. */
 async function reserveSequencesBelow(store: Store, key: Key, sequence: number): Promise<void> {
   const { epoch, lastSequence, touchedAt, expiresAt, recent } = await store.readHead(key, 1)

@@ -1,4 +1,3 @@
-import type { MessageInput } from '../../domain/chat.ts'
 import { findMetadata, isBlank, type Message } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, personKey } from '../../domain/key.ts'
@@ -19,7 +18,7 @@ import type { UpstreamRequest, UpstreamResponse } from '../upstreams/backend.ts'
 import { contextWindowOf } from '../upstreams/contextWindows.ts'
 import { buildReceipt, buildRelayRecord, buildTurnRecord } from './accounting.ts'
 import { isAuxiliaryRequest } from './auxiliaryRequest.ts'
-import { branchOff, readMessageAt } from './branches.ts'
+import { branchOff, readMessageAt, reserveReplyTo } from './branches.ts'
 import {
   checkConversationExists,
   checkNotTransferred,
@@ -33,7 +32,7 @@ import { pauseIfLong } from './longRequests.ts'
 import { buildPrompt, clientPrompt, type PromptInput } from './outgoingPrompt.ts'
 import { type ReconciledHistory, recentMessagesNeeded, reconcileHistory } from './reconcileHistory.ts'
 import { type RelayOptions, relayReply } from './relay.ts'
-import { appendMessages, rollBackIfRefused, storeReply } from './storeMessages.ts'
+import { appendMessages, joinPrefill, rollBackIfRefused, storeReply } from './storeMessages.ts'
 import type { Turn, TurnRequest } from './turn.ts'
 import { readHeader, readTurnHeaders, setupDigest } from './turn.ts'
 
@@ -240,14 +239,14 @@ async function storeQuestion(
   const conversation = branch === 'new' ? undefined : branch
   const cutRange = cutFrom === undefined ? undefined : ([cutFrom, head.lastSequence] as const)
   if (cutRange !== undefined) await branchOff(memory, key, cutRange, conversation)
-  const isReplyDue = context.server.activity.reserveReply(formatKey(key), head.lastSequence)
+  const repliesDue = context.server.activity.reserveReplies(formatKey(key), head.lastSequence)
   const appended = await appendMessages(
     memory,
     key,
     parsed.messages.slice(newFrom),
     {
       ...(branch !== undefined && { branch }),
-      ...(isReplyDue && { reserve: 1 }),
+      ...(repliesDue > 0 && { reserve: repliesDue }),
       payloadOf: (position) => protocol.payloadOf(parsed, newFrom + position),
     },
     isHeadCurrent && cutRange === undefined ? head : undefined,
@@ -396,12 +395,15 @@ async function storeReplyAndReceipt(turn: Turn, reply: ModelReply): Promise<void
   try {
     // A response that runs in the background has no reply yet; the receipt tells where to find it.
     if (reply.isFinished === false)
-      return await storeReceipt(sessions, key, buildReceipt(server.prices, turn, { sequence: null, at: clock() }))
+      return await server.sessionLocks.run(session, async () => {
+        await reserveReplyTo(sessions, key, question)
+        await storeReceipt(sessions, key, buildReceipt(server.prices, turn, { sequence: null, at: clock() }))
+      })
     const stored = await trace.recordOperation('create_memory', key.scope, () =>
       server.sessionLocks.run(session, () => {
-        const isReserved = server.activity.isReplyReserved(session, question)
+        const reserved = server.activity.reservedReplies(session, question)
         const { ledger } = prompt
-        return storeReply(resolved.memory, key, { reply: message, question, epoch, ledger, branch, isReserved })
+        return storeReply(resolved.memory, key, { reply: message, question, epoch, ledger, branch, reserved })
       }),
     )
     if (stored === undefined) return
@@ -410,11 +412,6 @@ async function storeReplyAndReceipt(turn: Turn, reply: ModelReply): Promise<void
   } catch (error) {
     server.onFault(id, describeFault(error))
   }
-}
-
-/** The client's prefill and the model's continuation are one reply. */
-function joinPrefill(prefill: ClientMessage, { payload: _payload, ...reply }: MessageInput): MessageInput {
-  return { ...reply, content: prefill.content + (typeof reply.content === 'string' ? reply.content : '') }
 }
 
 /** Adds the receipt's id to a JSON body, for clients that cannot read headers. */

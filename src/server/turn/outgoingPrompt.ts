@@ -173,8 +173,8 @@ async function buildUnstoredPrompt(
 }
 
 /**
- * The client's messages behind the template's preamble, without memory. Over the limit, the oldest turns are left out; a
- * newest turn that exceeds the limit by itself leaves the request unchanged.
+ * The client's messages behind the template's preamble, without memory. Over the limit, the oldest turns are left out;
+ * a newest turn that exceeds the limit by itself leaves the request unchanged.
  */
 export async function clientPrompt(
   input: PromptInput,

@@ -10,8 +10,8 @@ export type HistoryMode = 'full' | 'thin'
 /** A question whose replies are on their way: several when it was asked again meanwhile. */
 type OpenQuestion = {
   replies: number
-  /** True if the next sequence number is kept for the reply. */
-  isReserved: boolean
+  /** Sequence numbers after the question that are kept for its replies. */
+  reserved: number
   /** Entries of the question, to be erased if all attempts to answer it are refused. */
   refusedEntries: readonly string[]
 }
@@ -32,7 +32,7 @@ export class SessionActivity {
   /** Marks a question as open until the returned function is called. */
   openQuestion(session: string, sequence: number): () => void {
     const questions = getOrCompute(this.openQuestions, session, () => new Map<number, OpenQuestion>())
-    const question = getOrCompute(questions, sequence, () => ({ replies: 0, isReserved: false, refusedEntries: [] }))
+    const question = getOrCompute(questions, sequence, () => ({ replies: 0, reserved: 0, refusedEntries: [] }))
     question.replies++
     return () => {
       question.replies--
@@ -41,17 +41,17 @@ export class SessionActivity {
     }
   }
 
-  /** Keeps the number after an open question for its reply. Returns false if the question is not open. */
-  reserveReply(session: string, question: number): boolean {
+  /** Keeps numbers after an open question for its replies. Returns how many; 0 if the question is not open. */
+  reserveReplies(session: string, question: number): number {
     const open = this.openQuestions.get(session)?.get(question)
-    if (open === undefined) return false
-    open.isReserved = true
-    return true
+    if (open === undefined) return 0
+    open.reserved = open.replies
+    return open.reserved
   }
 
-  /** True if the number after a question is kept for its reply. */
-  isReplyReserved(session: string, question: number): boolean {
-    return this.openQuestions.get(session)?.get(question)?.isReserved === true
+  /** Numbers after a question that are kept for its replies. */
+  reservedReplies(session: string, question: number): number {
+    return this.openQuestions.get(session)?.get(question)?.reserved ?? 0
   }
 
   /**

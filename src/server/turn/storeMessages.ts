@@ -3,10 +3,11 @@ import type { Message } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, isInternalKey, type Key, parseKey } from '../../domain/key.ts'
 import type { Ledger } from '../../domain/ledger.ts'
-import type { SessionHead } from '../../domain/session.ts'
+import { isInRanges, type SessionHead } from '../../domain/session.ts'
 import type { AppendOptions, AppendResult } from '../../memory/append.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { describeFault } from '../http/httpError.ts'
+import type { ClientMessage } from '../protocols/protocol.ts'
 import { storeReceipt } from '../receipts.ts'
 import type { UpstreamResponse } from '../upstreams/backend.ts'
 import { buildReceipt, isRefusal } from './accounting.ts'
@@ -21,8 +22,8 @@ export type ReplyToStore = {
   readonly ledger: Ledger | undefined
   /** Conversation of the question within its session. */
   readonly branch: number | undefined
-  /** True if the number after the question is kept for the reply, because another question has arrived meanwhile. */
-  readonly isReserved: boolean
+  /** Numbers after the question that are kept for its replies, because another question has arrived meanwhile. */
+  readonly reserved: number
 }
 
 /** A stored reply, and the session that it belongs to by now, directly or in a branch. */
@@ -33,7 +34,7 @@ export type StoredReply = { readonly key: Key; readonly message: Message }
  * forgotten, the reply is dropped; if the session was transferred, the reply follows it.
  */
 export async function storeReply(memory: Memory, key: Key, input: ReplyToStore): Promise<StoredReply | undefined> {
-  const { reply, question, epoch, ledger, branch, isReserved } = input
+  const { reply, question, epoch, ledger, branch, reserved } = input
   const internals = internalsOf(memory)
   try {
     const head = await internals.sessions.readHead(key, 1)
@@ -43,7 +44,7 @@ export async function storeReply(memory: Memory, key: Key, input: ReplyToStore):
     if (target === undefined) return await storeInTransferredSession(memory, key, input)
     const options = {
       epoch,
-      ...(isReserved && { sequence: question + 1 }),
+      ...(reserved > 0 && { sequence: findReservedSequence(head, question, reserved) }),
       ...(branch !== undefined && { branch }),
       ...(ledger !== undefined && { answers: ledger }),
     }
@@ -65,6 +66,13 @@ export async function storeReply(memory: Memory, key: Key, input: ReplyToStore):
   }
 }
 
+/** The first number after a question that is still kept for one of its replies. */
+function findReservedSequence({ gaps }: SessionHead, question: number, reserved: number): number {
+  for (let sequence = question + 1; sequence <= question + reserved; sequence++)
+    if (isInRanges(gaps, sequence)) return sequence
+  return question + 1
+}
+
 async function isQuestionStored(memory: Memory, key: Key, question: number): Promise<boolean> {
   if ((await readMessageAt(memory, key, question)) !== undefined) return true
   return (await findBranchWith(memory, key, question)) !== undefined
@@ -80,6 +88,11 @@ async function storeInTransferredSession(
   if (session === undefined) return undefined
   const to = parseKey(`${key.scope}:${session}`)
   return storeReply(memory, to, { ...input, epoch: await memory.epoch(to) })
+}
+
+/** The client's prefill and the model's continuation are one reply. */
+export function joinPrefill(prefill: ClientMessage, { payload: _payload, ...reply }: MessageInput): MessageInput {
+  return { ...reply, content: prefill.content + (typeof reply.content === 'string' ? reply.content : '') }
 }
 
 /** Characters stored per batch; between batches other requests get their turn. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { checkEraseFilter } from '../../domain/checkOptions.ts'
+import { checkEraseFilter } from '../../domain/checkEraseFilter.ts'
 import type { Message } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key } from '../../domain/key.ts'

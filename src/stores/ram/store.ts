@@ -1,4 +1,3 @@
-import { checkEraseFilter } from '../../domain/checkOptions.ts'
 import { type Entry, getEntryText, isBlank, isInternal, type Message, parseMessageId } from '../../domain/entry.ts'
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
 import type { EntryVector, SearchIndex, SearchTarget, Store, UnembeddedPage } from '../../domain/ports.ts'
@@ -28,7 +27,6 @@ export function createRamStore(
     commit: async (change) => (vectors ?? table).commit(change),
     list: async (filter) => table.list(filter),
     erase: async (key, only) => {
-      checkEraseFilter(only)
       finder.drop(key.scope)
       const erasedIds = table.erase(key, only)
       vectors?.delete(key, erasedIds)

@@ -74,6 +74,26 @@ describe.each(testStores)('a late reply, store %s', (_, store) => {
       },
     )
 
+  verifies(
+    'T-15',
+    'of a question that was asked twice, after the next question › follows its own question',
+    async () => {
+      await using session = await openTestSession({ memory: { store: store() } })
+      await session.chat([user('One')])
+      const first = await askAndHold(session, 'Two')
+      const again = await askAndHold(session, 'Two')
+      const next = await askAndHold(session, 'Three')
+      for (const each of [first, again, next]) await each.release()
+      const lines = await session.transcript()
+      expect(lines.slice(2)).toEqual([
+        'user: Two',
+        ...Array(lines.filter((line) => line === 'assistant: Re: Two').length).fill('assistant: Re: Two'),
+        'user: Three',
+        'assistant: Re: Three',
+      ])
+    },
+  )
+
   verifies('T-15', 'with several branches › is stored in the branch of its question', async () => {
     await using session = await openTestSession({ memory: { store: store() } })
     await session.chat([user('One')])
