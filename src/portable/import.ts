@@ -28,8 +28,8 @@ const progressInterval = 500
 
 /**
  * Imports the sessions of a bundle into a store. The bundle is opened twice: first to verify and compare it, then to
- * write it. Importing the same bundle again continues an interrupted import. Token counts are computed again; `tokenizer`
- * is the caller's own, if it is not built in.
+ * write it. Importing the same bundle again continues an interrupted import. Token counts are computed again;
+ * `tokenizer` is the caller's own, if it is not built in.
  *
  * @throws MemoryError `bad-bundle` for a damaged bundle, `bad-secret` for a wrong passphrase, `conflict` for existing
  * sessions with other contents or concurrent writes, `bad-option`, `aborted`.
