@@ -240,9 +240,9 @@ export class SqliteStore implements Store, SearchIndex {
   /** Reads check the database only; after a fault, and for the health of the store, the log is checked too. */
   private checkFile(checksAll = this.isSuspect): void {
     try {
-      if (!checksAll) return this.guard.check()
-      this.guard.checkAll()
-      this.isSuspect = false
+      if (checksAll) this.guard.checkAll()
+      else this.guard.check()
+      if (checksAll) this.isSuspect = false
     } catch (error) {
       throw this.handleFileChange(error as MemoryError)
     }
