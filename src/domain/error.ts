@@ -82,7 +82,7 @@ const clientMessages: Readonly<Partial<Record<ErrorCode, string>>> = {
 
 /**
  * Returns the message of a fault that concerns the operator, in words for a client; undefined for errors whose own
- * message is for the client. `busy` with a parameter, and `not-durable` without a cause, are about the client's request.
+ * message is for the client. `busy` with a parameter and `not-durable` without a cause are about the client's request.
  */
 export function describeStoreFault({ code, param, cause }: MemoryError): string | undefined {
   if ((code === 'busy' && param !== undefined) || (code === 'not-durable' && cause === undefined)) return undefined

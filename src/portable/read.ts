@@ -5,7 +5,7 @@ import { chainStart, damagedBundleError, verifyChainLine } from './chain.ts'
 import { decryptBundle } from './encrypt.ts'
 import { isGraphKey } from './graphAccess.ts'
 import { type ByteSource, prepend, readLines, splitFirstLine } from './lines.ts'
-import { type BundleRecord, bundleHeader, parseRecord, type SessionRecord } from './records.ts'
+import { type BundleRecord, bundleHeader, type MessageRecord, parseRecord, type SessionRecord } from './records.ts'
 import { checkSigningKey, unsignedError, verifySignature } from './signature.ts'
 
 /** A record whose hash chain is verified; the hash covers all lines up to it. */
@@ -120,20 +120,7 @@ function advance(state: ReaderState, record: BundleRecord): ReaderState {
     return { ...state, isSigned: true }
   }
   require(!state.isEnded, 'follows the end of the bundle')
-  if ('message' in record) {
-    const { sequence, offset } = record.message
-    require(offset >= state.lastOffset, `has the offset ${offset}, which is lower than that of the message before`)
-    require(session !== undefined && state.entries === 0, 'is a message outside the messages of a session')
-    require(sequence > state.lastSequence &&
-      sequence <= (session?.last ?? 0), `has the message number ${sequence}, which is out of order`)
-    return {
-      ...state,
-      lastSequence: sequence,
-      lastOffset: offset,
-      messages: state.messages + 1,
-      totals: { ...totals, messages: totals.messages + 1 },
-    }
-  }
+  if ('message' in record) return advanceMessage(state, record.message, require)
   if ('entry' in record) {
     const { id } = record.entry
     require(session !== undefined, 'is an entry outside a session')
@@ -174,6 +161,25 @@ function advance(state: ReaderState, record: BundleRecord): ReaderState {
     messages === totals.messages &&
     entries === totals.entries, 'counts other lines than there are')
   return { ...state, isEnded: true }
+}
+
+function advanceMessage(
+  state: ReaderState,
+  { sequence, offset }: MessageRecord,
+  require: (condition: boolean, problem: string) => void,
+): ReaderState {
+  const { session, totals } = state
+  require(session !== undefined && state.entries === 0, 'is a message outside the messages of a session')
+  const isInOrder = sequence > state.lastSequence && sequence <= (session?.last ?? 0)
+  require(isInOrder, `has the message number ${sequence}, which is out of order`)
+  require(offset >= state.lastOffset, `has the offset ${offset}, which is lower than that of the message before`)
+  return {
+    ...state,
+    lastSequence: sequence,
+    lastOffset: offset,
+    messages: state.messages + 1,
+    totals: { ...totals, messages: totals.messages + 1 },
+  }
 }
 
 /** Compares keys in the order in which a store lists them. */

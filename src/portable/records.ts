@@ -106,6 +106,7 @@ const count = integerBetween(0, maxImportedSequence)
 const tokenCount = integerBetween(0, maxTokens)
 const offset = integerBetween(0, maxOffset)
 const json: Check = (value, at) => {
+  if (value === undefined) rejectField(at, value, 'JSON')
   if (exceedsDepth(value, maxValueDepth)) rejectField(at, '…', `nested at most ${maxValueDepth} levels deep`)
 }
 const jsonText: Check = (value, at) => {

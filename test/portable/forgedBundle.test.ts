@@ -170,6 +170,14 @@ describe('importBundle with a forged bundle', () => {
     expect(await tryImport(sealBundle(bodies))).toBe('imported')
   })
 
+  it('without the value of a fact › is refused', async () => {
+    const bodies = (await createBodies()).map((body) => {
+      const { value: _, ...entry } = 'entry' in body ? (body.entry as Record<string, unknown>) : {}
+      return 'entry' in body ? { entry } : body
+    })
+    expect(await tryImport(sealBundle(bodies))).toBe('bad-bundle')
+  })
+
   verifies('R-04', 'with the highest possible sequence number › is refused, with the line', async () => {
     const bodies = (await createBodies()).map((body) =>
       'session' in body ? { session: { ...(body.session as object), last: Number.MAX_SAFE_INTEGER } } : body,

@@ -52,12 +52,17 @@ async function createOther(): Promise<string> {
   return path
 }
 
+function replaceWithGarbage(path: string): void {
+  writeFileSync(`${path}.x`, 'garbage')
+  renameSync(`${path}.x`, path)
+}
+
 /** Ways to take the file from a running process. All content is still in the open file, unless it is overwritten. */
 const changes: readonly (readonly [name: string, change: (path: string) => Promise<void>, isRecovered: boolean])[] = [
   ['deleted', async (path) => rmSync(path), true],
   ['renamed', async (path) => renameSync(path, `${path}.old`), true],
   ['replaced by another store', async (path) => renameSync(await createOther(), path), true],
-  ['replaced by garbage', async (path) => (writeFileSync(`${path}.x`, 'garbage'), renameSync(`${path}.x`, path)), true],
+  ['replaced by garbage', async (path) => replaceWithGarbage(path), true],
   ['without its log', async (path) => rmSync(`${path}-wal`), true],
   ['without the index of its log', async (path) => rmSync(`${path}-shm`), true],
   ['overwritten with another store', async (path) => copyFileSync(await createOther(), path), false],

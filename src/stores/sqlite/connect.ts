@@ -81,8 +81,8 @@ export function prepareFile(path: string, keyring?: Keyring): StoreIdentity {
 }
 
 /**
- * Throws `bad-store` for a database of another program, and `bad-secret` or `bad-store` for keys that do not fit. Leaves
- * every byte of the file as it is. A damaged file passes, so that it can be examined and repaired.
+ * Throws `bad-store` for a database of another program, and `bad-secret` or `bad-store` for keys that do not fit.
+ * Leaves every byte of the file as it is. A damaged file passes, so that it can be examined and repaired.
  */
 export function checkAccess(path: string, keyring: Keyring | undefined, allowsDamage = false): void {
   let database: DatabaseSync | undefined

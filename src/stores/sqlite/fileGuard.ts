@@ -143,14 +143,14 @@ export class FileGuard {
     }
   }
 
-  /** True if the file was written to by something else than a checkpoint, and what SQLite would write now damages it. */
+  /** True if something else than a checkpoint wrote to the file, so that writes of SQLite would damage it. */
   isOverwritten(): boolean {
     const { identity, checkpointStamp } = this.file
     const found = this.readContent()
     return found?.store !== identity.store || found.stamp < (checkpointStamp[0] ?? 0)
   }
 
-  /** Only checkpoints write to the database in WAL mode; they change neither the id of the store nor lower its stamp. */
+  /** Only checkpoints write to the database in WAL mode. They keep the id of the store and never lower its stamp. */
   private checkContent({ size, mtimeMs, ctimeMs }: Stats): void {
     const last = this.checkedState
     if (last?.mtimeMs === mtimeMs && last.ctimeMs === ctimeMs && last.size === size) return
@@ -180,7 +180,7 @@ const indexLeafPage = 0x0a
  * Parses the only page of the table `meta`, rows of a short name and an integer, as SQLite's file format defines it.
  * Returns nothing for any other page.
  */
-export function parseMetaPage(page: Buffer): ReadonlyMap<string, number> {
+function parseMetaPage(page: Buffer): ReadonlyMap<string, number> {
   const values = new Map<string, number>()
   if (page[0] !== indexLeafPage) return values
   try {
