@@ -13,7 +13,7 @@ const areas = {
   isolation: {
     mutate: ['src/server/auth/{credential,identity}.ts', 'src/server/http/requestContext.ts', 'src/mcp/principal.ts'],
     tests: [
-      'test/server/auth/{credentials,identity}.test.ts',
+      'test/server/auth/{credential,credentials,identity}.test.ts',
       'test/server/http/requestContext.test.ts',
       'test/mcp/principal.test.ts',
     ],
