@@ -44,7 +44,7 @@ const areas = {
   },
 } as const satisfies Record<string, MutationArea>
 
-export type AreaName = keyof typeof areas
+type AreaName = keyof typeof areas
 
 export const areaNames = Object.keys(areas) as AreaName[]
 
