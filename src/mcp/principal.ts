@@ -58,7 +58,7 @@ function parseWorkspace(text: string): Scope {
   if (id === '') return scope
   throw new MemoryError(
     'bad-option',
-    `workspace is ${JSON.stringify(text.slice(0, 200))}; it must be a name such as my-project, without a colon.`,
+    `workspace is ${JSON.stringify(text)}; it must be a name such as my-project, without a colon.`,
     { param: 'workspace' },
   )
 }

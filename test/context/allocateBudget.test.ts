@@ -38,14 +38,14 @@ describe('a band', () => {
     },
   )
 
-  verifies('X-03', 'stops at the first message that does not fit, and reports the others after it', () => {
+  verifies('K-02', 'stops at the first message that does not fit, and reports the others after it', () => {
     const [five, four] = [createUnit(5, 20), createUnit(4, 90)]
     const allocation = allocate(100, [candidatesOf(recentBand, [five, four, ...units.slice(2)])])
     expect(shownMessages(allocation)).toEqual(['m5 whole 20'])
     expect(missesOf(allocation)).toEqual(['4–4 too-long', '1–3 after-miss'])
   })
 
-  verifies('X-03', 'with maxMisses › passes over that many messages', () => {
+  verifies('K-02', 'with maxMisses › passes over that many messages', () => {
     const long = [createUnit(5, 20), createUnit(4, 90), createUnit(3, 91), createUnit(2, 20), createUnit(1, 20)]
     const shown = (maxMisses: number) => {
       const allocation = allocate(100, [candidatesOf({ ...recentBand, maxMisses }, long)])
@@ -55,7 +55,7 @@ describe('a band', () => {
     expect(shown(2)).toEqual([3, ['4–4 too-long', '3–3 too-long']])
   })
 
-  verifies('X-03', 'tells whether the budget, its own limit or the length was the cause', () => {
+  verifies('K-02', 'tells whether the budget, its own limit or the length was the cause', () => {
     expect(missesOf(allocate(45, [candidatesOf(recentBand, units)]))).toEqual(['3–3 budget-used', '1–2 budget-used'])
     expect(missesOf(allocate(46, [candidatesOf(recentBand, units)]))).toEqual(['3–3 too-long', '1–2 after-miss'])
     const limited = { ...recentBand, maxTokens: 50 }
@@ -148,7 +148,7 @@ describe('derived entries', () => {
     derived: tokens.map((cost, at) => createSummary(`s${at + 1}`, cost)),
   })
 
-  verifies('X-03', 'that do not fit are reported, and those after it are not tried', () => {
+  verifies('K-02', 'that do not fit are reported, and those after it are not tried', () => {
     const allocation = allocate(100, [candidatesOf(summaries, [], entries(60, 50, 30))])
     expect([shownDerived(allocation), missesOf(allocation)]).toEqual([['s1 whole 60'], ['s2 too-long']])
     const patient = allocate(100, [candidatesOf({ ...summaries, maxMisses: 1 }, [], entries(60, 50, 30))])
@@ -288,7 +288,7 @@ describe('recalled messages', () => {
     ])
   })
 
-  verifies('X-03', 'that do not fit › are reported only if too long; the best is begun if there is room', () => {
+  verifies('K-02', 'that do not fit › are reported only if too long; the best is begun if there is room', () => {
     const allocation = allocate(100, [
       candidatesOf(recalled, [passage(5, 0, 60), passage(4, 0, 90), passage(3, 0, 80), passage(2, 0, 4)]),
     ])
@@ -298,7 +298,7 @@ describe('recalled messages', () => {
     expect(shownMessages(small)).toEqual(['m2 passages 5', 'm5 passages 60'])
   })
 
-  verifies('X-03', 'of work sessions are shown as excerpts', () => {
+  verifies('K-02', 'of work sessions are shown as excerpts', () => {
     const excerpt = { ...createUnit(1, 100), excerpt: 'x'.repeat(40) }
     expect(shownMessages(allocate(50, [candidatesOf(recalled, [excerpt])]))).toEqual(['m1 passages 40'])
     expect(shownMessages(allocate(39, [candidatesOf(recalled, [excerpt])]))).toEqual([])

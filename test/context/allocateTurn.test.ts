@@ -216,7 +216,7 @@ describe('a question that is not part of the session', () => {
     ])
   })
 
-  verifies('X-03', 'shows the newest stored turn as part of its band', () => {
+  verifies('K-02', 'shows the newest stored turn as part of its band', () => {
     const allocation = allocate(100, [candidatesOf(recentBand, [turn])], { newestTurn: turn, isQuestionStored: false })
     expect(reasons(allocation)).toEqual(['m2 band recent'])
     const rest = createBand('rest', { rest: true })

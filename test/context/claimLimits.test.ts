@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { sortBySequence } from '../../src/context/allocation.ts'
 import {
   type ClaimInput,
@@ -52,7 +52,7 @@ function claim(by: Claim, input: Partial<ClaimInput> = {}, renderings = [{ as: '
 }
 
 describe('a claim on the newest messages', () => {
-  verifies('C-09', 'by number › takes that many, or as many as the optimizer has tuned', () => {
+  it('by number › takes that many, or as many as the optimizer has tuned', () => {
     expect(claim({ last: 3 }).taken).toEqual([10, 9, 8])
     expect(claim({ last: 3 }, { pressure: { ...noPressure, window: 2 } }).taken).toEqual([10, 9])
     const pair: Unit = { messages: messages.slice(0, 2), fault: undefined }
@@ -60,13 +60,13 @@ describe('a claim on the newest messages', () => {
     expect([accepts(pair), accepts(pair), accepts(pair)]).toEqual([true, true, false])
   })
 
-  verifies('C-09', 'by tokens › takes as many as fit, and at least one', () => {
+  it('by tokens › takes as many as fit, and at least one', () => {
     expect(claim({ lastTokens: 30 }).taken).toEqual([10, 9, 8])
     expect(claim({ lastTokens: 39 }).taken).toEqual([10, 9, 8])
     expect(claim({ lastTokens: 5 }).taken).toEqual([10])
   })
 
-  verifies('C-09', 'that no summary covers › ends where the summaries end', () => {
+  it('that no summary covers › ends where the summaries end', () => {
     const derived = [{ ...createSummary('s1', 1), covers: [1, 8] as const }]
     expect(claim({ last: 5, uncovered: true }, { derived }).taken).toEqual([10, 9])
     expect(claim({ last: 5 }, { derived }).taken).toEqual([10, 9, 8, 7, 6])

@@ -121,9 +121,9 @@ describe('restore', () => {
     expect((await few.handoff.restore(workspace)).contextItems.map(({ importance }) => importance)).toEqual([9])
   })
 
-  verifies('H-05', 'shows items saved without an importance between those of importance 4 and 6', async () => {
+  verifies('H-05', 'shows items from importance 3 on, and those saved without one between 4 and 6', async () => {
     await using harness = await createHarness()
-    const contextItems = [4, undefined, 6].map((importance) => ({
+    const contextItems = [2.9, 3, 4, undefined, 6].map((importance) => ({
       category: 'task' as const,
       content: `A task of importance ${importance ?? 'unknown'}`,
       ...(importance === undefined ? {} : { importance }),
@@ -134,6 +134,7 @@ describe('restore', () => {
       ['6', 6],
       ['unknown', 5],
       ['4', 4],
+      ['3', 3],
     ])
   })
 

@@ -92,6 +92,18 @@ describe('search', () => {
 
   verifies(
     'T-14',
+    'with a date phrase › includes the first millisecond of the period and excludes the one after it',
+    async () => {
+      await using memory = enableDatePhrases(await openMemory({ clock, upkeep: false }))
+      const [start, end] = [Date.UTC(2026, 1, 1), Date.UTC(2026, 2, 1)]
+      for (const [index, at] of [start - 1, start, end - 1, end].entries())
+        await memory.append('acme:ann', [{ role: 'user', content: `The invoice was about number ${index}.`, at }])
+      expect((await found(memory, 'invoice in February')).sort()).toEqual([1, 2])
+    },
+  )
+
+  verifies(
+    'T-14',
     'an explicit range › takes precedence over a date phrase; a phrase alone is searched as text',
     async () => {
       await using memory = await yearOfInvoices()

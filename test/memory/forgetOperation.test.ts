@@ -224,9 +224,10 @@ describe('forgetting messages', () => {
       const { facts: _, ...other } = notes
       await harness.put(
         'acme:ann',
-        facts === undefined ? other : { ...notes, facts },
         fact('f1', 'm1'),
+        facts === undefined ? other : { ...notes, facts },
         fact('f2', 'm2'),
+        fact('f3', 'm3'),
       )
       await harness.forget({ key: 'acme:ann', messageId: 'm2' })
       return (await harness.derived<UpkeepNotes>('acme:ann')).find(({ kind }) => kind === 'notes')?.facts
@@ -237,10 +238,10 @@ describe('forgetting messages', () => {
       await expected(1),
       await expected(0),
       await expected(undefined),
-    ]).toEqual([1, 1, 1, 0, undefined])
+    ]).toEqual([2, 2, 1, 0, undefined])
   })
 
-  verifies(['X-05', 'X-09'], 'drops the secrets that no other message contains', async () => {
+  verifies(['X-05', 'X-08'], 'drops the secrets that no other message contains', async () => {
     const harness = await open({ 'acme:ann': ['a ⟨secret:1⟩ b ⟨secret:2⟩', '⟨secret:2⟩ ⟨secret:3⟩'] })
     await harness.forget({ key: 'acme:ann', messageId: 'm3' })
     expect(harness.masker).toEqual([])
@@ -329,6 +330,21 @@ describe('forgetting a session', () => {
     await harness.put('acme', knowledge('k1', { statedBy: [''] }))
     expect((await harness.forget({ key: 'acme' })).sessions).toEqual([{ key: 'acme', entries: ['m1', 'k1'] }])
     expect(await listIds(harness.store, parseKey('acme:ann'))).toEqual(['m1'])
+  })
+})
+
+describe('forgetting without masking and limits', () => {
+  verifies('X-05', 'erases messages, sessions, texts and scopes alike', async () => {
+    const store = ramStore()
+    const forget = (target: ForgetTarget) =>
+      new ForgetOperation({ sessions: store, store }, async () => undefined).forget(target, 77)
+    for (const key of ['acme:ann', 'acme:bob', 'acme:eve']) await storeMessages(store, parseKey(key), ['one', 'two'])
+    expect((await forget({ key: 'acme:ann', messageId: 'm1' })).sessions).toEqual([
+      { key: 'acme:ann', entries: ['m1'] },
+    ])
+    expect((await forget({ key: 'acme:bob' })).sessions).toEqual([{ key: 'acme:bob', entries: ['m1', 'm2'] }])
+    expect((await forget({ scope: 'acme', text: 'one' })).sessions).toEqual([{ key: 'acme:eve', entries: ['m1'] }])
+    expect((await forget({ scope: 'acme' })).sessions.map(({ key }) => key).sort()).toEqual(['acme:ann', 'acme:eve'])
   })
 })
 

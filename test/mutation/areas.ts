@@ -13,7 +13,7 @@ const areas = {
   isolation: {
     mutate: ['src/server/auth/{credential,identity}.ts', 'src/server/http/requestContext.ts', 'src/mcp/principal.ts'],
     tests: [
-      'test/server/auth/{credentials,identity}.test.ts',
+      'test/server/auth/{credential,credentials,identity}.test.ts',
       'test/server/http/requestContext.test.ts',
       'test/mcp/principal.test.ts',
     ],
@@ -44,7 +44,7 @@ const areas = {
   },
 } as const satisfies Record<string, MutationArea>
 
-export type AreaName = keyof typeof areas
+type AreaName = keyof typeof areas
 
 export const areaNames = Object.keys(areas) as AreaName[]
 

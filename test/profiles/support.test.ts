@@ -111,6 +111,8 @@ describe('support', () => {
         ['g', 0.5, 9],
         ['h', 0.5, 8],
         ['i', 0.4, 9],
+        ['j', 0.3, 9],
+        ['k', 0.2, 9],
       ] as const
       const entries = [...expected]
         .sort(([one], [other]) => (one < other ? 1 : -1))
