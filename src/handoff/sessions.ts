@@ -266,7 +266,10 @@ export function deriveTitle(
 ): { readonly title: string; readonly source: string } | undefined {
   const first = messages.find(({ role, content }) => role === 'user' && !isBlank(content))
   const line = (first?.content ?? '').trim().replaceAll(/\s+/g, ' ')
-  const title = line.length <= maxTitleChars ? line : `${[...line].slice(0, maxTitleChars - 1).join('')}…`
+  const title =
+    line.length <= maxTitleChars
+      ? line
+      : `${[...line.slice(0, 2 * maxTitleChars)].slice(0, maxTitleChars - 1).join('')}…`
   return first === undefined || title === '' ? undefined : { title, source: first.id }
 }
 

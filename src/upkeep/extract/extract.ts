@@ -59,10 +59,6 @@ export function* extractFactsInSteps(messages: readonly FactMessage[]): Work<rea
  * Extracts only what the user asks to remember: `remember that …`, or the statement before `please remember that`,
  * which may be in the message before.
  */
-export const extractReminders = (messages: readonly FactMessage[]): readonly FactCandidate[] =>
-  runSync(extractRemindersInSteps(messages))
-
-/** `extractReminders` as interruptible work. */
 export function* extractRemindersInSteps(messages: readonly FactMessage[]): Work<readonly FactCandidate[]> {
   return (yield* extractInSteps(messages)).flatMap(({ fact, isReminder }) => (isReminder ? [fact] : []))
 }

@@ -81,8 +81,8 @@ export async function startStallProbe(settings: Readonly<Record<string, unknown>
       }
     },
     [Symbol.asyncDispose]: async () => {
-      child.kill('SIGTERM')
-      child.kill('SIGTERM')
+      // The watchdog ends the process, without waiting for open connections.
+      child.disconnect()
       await ended
       await model.close()
       await rm(folder, { recursive: true, force: true })
