@@ -4,9 +4,20 @@ import { configDefaults, defineConfig } from 'vitest/config'
 const all = 'test/**/*.test.ts'
 /** Tests that start processes, servers or builds, and those that try thousands of cases or megabytes of text. */
 const slow = [
-  ...['server', 'cli', 'package', 'docs', 'stores', 'fault', 'portable', 'scenarios', 'files', 'mcp', 'graph'].map(
-    (folder) => `test/${folder}/**/*.test.ts`,
-  ),
+  ...[
+    'server',
+    'cli',
+    'package',
+    'docs',
+    'stores',
+    'fault',
+    'portable',
+    'scenarios',
+    'files',
+    'mcp',
+    'graph',
+    'campaign',
+  ].map((folder) => `test/${folder}/**/*.test.ts`),
   'test/handoff/{analytics,chain,layout,monitor,pending,references,restore,retention,save}*.test.ts',
   'test/handoff/{draftSessions,pastedRecords}.test.ts',
   'test/{languages,text}/hostile.test.ts',

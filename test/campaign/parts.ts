@@ -1,0 +1,7 @@
+import { fuzz } from './fuzz/fuzz.ts'
+import { isolation } from './isolation/isolation.ts'
+import type { Part } from './part.ts'
+import { upstreams } from './upstreams/upstreams.ts'
+
+/** All parts of the hardening campaign, in the order in which they run. */
+export const parts: readonly Part[] = [fuzz, isolation, upstreams]
