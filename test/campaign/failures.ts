@@ -16,7 +16,7 @@ export type Failure = {
   readonly input: Json
 }
 
-export const failuresFolder = join(root, 'test/campaign/failures')
+const failuresFolder = join(root, 'test/campaign/failures')
 
 /** Longer texts are compressed in the file. */
 const maxPlainChars = 4_000

@@ -6,8 +6,9 @@ import { shrink } from './shrink.ts'
 export type ShrunkFinding = Omit<Finding, 'longInput'> & { readonly count: number; readonly isRepeatable: boolean }
 
 const maxShrunkKinds = 40
-const maxTries = 250
-const maxShrinkMs = 30_000
+/** Most time for the input of one kind, and for all of them. */
+const maxKindMs = 30_000
+const maxTotalMs = 150_000
 
 /** Collects findings by kind and keeps the smallest input of each. */
 export class FindingCollector {
@@ -26,9 +27,10 @@ export class FindingCollector {
   /** Shrinks one input per kind. */
   async shrinkAll(part: Part): Promise<readonly ShrunkFinding[]> {
     const shrunk: ShrunkFinding[] = []
+    const deadline = Date.now() + maxTotalMs
     for (const { finding, count } of this.byKind.values())
       shrunk.push(
-        shrunk.length < maxShrunkKinds
+        shrunk.length < maxShrunkKinds && Date.now() < deadline
           ? { ...(await shrinkFinding(part, finding)), count }
           : { ...withoutLongInput(finding), count, isRepeatable: false },
       )
@@ -60,7 +62,7 @@ async function shrinkFinding(part: Part, finding: Finding): Promise<Omit<ShrunkF
     for (const input of inputs) {
       await restart()
       if ((await fails(input)) === undefined) continue
-      const limits = { maxTries, deadline: Date.now() + maxShrinkMs }
+      const limits = { maxTries: part.maxShrinkTries, deadline: Date.now() + maxKindMs }
       const smallest = await shrink(input, async (candidate) => (await fails(candidate)) !== undefined, limits)
       await restart()
       const { detail } = (await fails(smallest)) ?? {}

@@ -142,13 +142,20 @@ function randomCharacters(length: number, random: Random): string {
 export const shapedText = (length: number, random: Random): string =>
   random.pick(shapes)(Math.max(1, length), random).slice(0, length)
 
-/** Number of shapes, and a text in one of them. */
-export const shapeCount = shapes.length
-export const textOfShape = (shape: number, length: number, random: Random): string =>
-  (shapes[shape % shapes.length] as (typeof shapes)[number])(length, random).slice(0, length)
+/** A large value: a text of one shape, or an object with many nested names. */
+export function largeValue(random: Random, bytes: number): Json {
+  if (random.chance(0.8)) return shapedText(bytes, random)
+  const depth = random.int(1, 40)
+  const names = Math.max(1, Math.floor(bytes / (14 * depth)))
+  return Array.from({ length: names }, (_, index) => {
+    let value: Json = index
+    for (let level = 0; level < depth; level++) value = { [`name${level}_${index}`]: value }
+    return value
+  })
+}
 
 /** Lengths of texts: nearly all are short, and a few reach the limit of a request body. */
-export function textLength(random: Random): number {
+function textLength(random: Random): number {
   return random.weighted<() => number>([
     [1_000, () => random.int(1, 80)],
     [200, () => random.int(80, 1_000)],

@@ -40,6 +40,8 @@ export type Part = {
   readonly sliceCount: number
   /** Most processes that may work on the part at once. */
   readonly maxWorkers: number
+  /** Attempts to reduce an input that fails; 0 if its parts do not fail alone. */
+  readonly maxShrinkTries: number
   run(options: RunOptions): Promise<RunResult>
   openReplayer(): Promise<Replayer>
 }

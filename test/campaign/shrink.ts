@@ -28,7 +28,7 @@ export async function shrink(
 }
 
 /** Smaller versions of a value, the smallest first. */
-export function* reductions(value: Json): Generator<Json> {
+function* reductions(value: Json): Generator<Json> {
   if (typeof value === 'string') yield* shorterTexts(value)
   else if (Array.isArray(value)) yield* shorterLists(value)
   else if (isObject(value)) yield* smallerObjects(value as Readonly<Record<string, Json>>)

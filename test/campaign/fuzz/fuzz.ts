@@ -1,6 +1,8 @@
 import type { Json } from '../../../src/domain/entry.ts'
+import { largeValue } from '../hostile.ts'
 import { Counter, type Finding, type Part, type Replayer, type RunOptions } from '../part.ts'
 import { Random, seedOf } from '../random.ts'
+import { textSurfaces, toStep } from '../textSurfaces.ts'
 import { CliTarget, cliCommand } from './cliCommands.ts'
 import { httpRequest, rawRequest, toolCall } from './httpRequests.ts'
 import type { Step } from './input.ts'
@@ -24,7 +26,18 @@ const generateStep = (random: Random): Step =>
     [10, () => rawRequest(random)],
     [15, () => toolCall(random)],
     [10, () => cliCommand(random)],
+    [0.6, () => largeRequest(random)],
   ])()
+
+/** A large value through one of the surfaces that store text. */
+const largeRequest = (random: Random): Step => {
+  const bytes = random.weighted([
+    [6, 60_000],
+    [3, 900_000],
+    [1, 4_000_000],
+  ])
+  return toStep(random.pick(textSurfaces), largeValue(random, bytes), random.int(0, 1_000))
+}
 
 /** Everything that steps are run on. */
 class Targets implements AsyncDisposable {
@@ -215,6 +228,7 @@ export const fuzz: Part = {
   fullCount: 1_000_000,
   sliceCount: 600,
   maxWorkers: 16,
+  maxShrinkTries: 250,
   run,
   openReplayer,
 }

@@ -72,7 +72,7 @@ function hasErrorShape({ path }: HttpStep, body: unknown): boolean {
 /** Longest stretch of the main thread that is allowed for an input of this size. */
 export const maxStretchMs = (bytes: number): number => (bytes <= 1_048_576 ? 50 : 250)
 
-export const sizeClasses: readonly (readonly [name: string, maxBytes: number])[] = [
+const sizeClasses: readonly (readonly [name: string, maxBytes: number])[] = [
   ['1 KB', 1_024],
   ['64 KB', 65_536],
   ['1 MB', 1_048_576],

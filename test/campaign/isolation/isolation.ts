@@ -129,6 +129,7 @@ export const isolation: Part = {
   fullCount: 1_000_000,
   sliceCount: 1_000,
   maxWorkers: 16,
+  maxShrinkTries: 120,
   run,
   openReplayer: async () => ({ replay, [Symbol.asyncDispose]: async () => undefined }),
 }

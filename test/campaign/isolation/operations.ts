@@ -8,7 +8,7 @@ import type { Operation, Tenant } from './world.ts'
 const subjects = ['cat', 'database', 'deadline', 'invoice', 'office', 'password', 'manager', 'budget']
 
 /** A word that only this tenant says. */
-export const canaryOf = (tenant: Tenant, random: Random): string => `canary${tenant}${random.int(0, 9)}`
+const canaryOf = (tenant: Tenant, random: Random): string => `canary${tenant}${random.int(0, 9)}`
 
 const sentence = (tenant: Tenant, random: Random): string =>
   random.weighted<() => string>([

@@ -11,8 +11,11 @@ export function useRandom(random: Random): void {
 
 const { randomBytes, randomUUID } = crypto
 
+/** Larger requests fill supplies that all worlds of a process share. */
+const maxSeededBytes = 256
+
 const seededBytes = (length: number): Buffer =>
-  current === undefined
+  current === undefined || length > maxSeededBytes
     ? randomBytes(length)
     : Buffer.from(Array.from({ length }, () => (current as Random).int(0, 255)))
 

@@ -239,6 +239,7 @@ export const upstreams: Part = {
   fullCount: 30_000,
   sliceCount: 150,
   maxWorkers: 16,
+  maxShrinkTries: 250,
   run,
   openReplayer,
 }
