@@ -112,7 +112,7 @@ async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions
     for (const input of found) {
       counter.add(`missed: ${input.form}`)
       onFinding({
-        kind: `secret in file: ${input.surface}, ${input.form}`,
+        kind: `secret in file through ${input.surface}`,
         detail: `${input.form} through ${input.surface}`,
         input: encodeInput(input),
       })
@@ -140,7 +140,7 @@ export const secrets: Part = {
       if (!textSurfaces.includes(surface) || !text.includes(secret) || secret.length < 8) return []
       return (await storeAndSearch([decoded], () => undefined)).map(
         ({ form }): Finding => ({
-          kind: `secret in file: ${surface}, ${form}`,
+          kind: `secret in file through ${surface}`,
           detail: `${form} through ${surface}`,
           input,
         }),

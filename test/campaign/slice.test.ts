@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { Memory } from '../../src/memory.ts'
 import { routes } from '../../src/server/openapi/routes.ts'
 import { seed } from '../context/campaign.ts'
 import { readFailures, writeFailure } from './failures.ts'
@@ -12,6 +13,11 @@ import { memoryMethods } from './isolation/world.ts'
 import type { Finding } from './part.ts'
 import { parts } from './parts.ts'
 import { shrink } from './shrink.ts'
+
+/** Methods that concern all tenants or none. */
+const sharedMethods: ReadonlySet<string> = new Set([
+  ...['constructor', 'health', 'upkeep', 'lifecycle', 'sweep', 'close', 'embeddingProgress', 'replay', 'maskMessage'],
+])
 
 describe('a slice of the hardening campaign', () => {
   for (const part of parts)
@@ -33,6 +39,8 @@ describe('a slice of the hardening campaign', () => {
     expect(fuzzedTools.length).toBeGreaterThan(25)
     expect(fuzzedCommands).toContain('sessions list')
     expect([...isolatedMethods].sort()).toEqual(Object.keys(memoryMethods).sort())
+    const methods = Object.getOwnPropertyNames(Memory.prototype)
+    expect(methods.filter((name) => !(name in memoryMethods) && !sharedMethods.has(name))).toEqual([])
   })
 })
 

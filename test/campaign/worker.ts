@@ -32,6 +32,5 @@ const result = await part.run({
   onProgress: (progress) => send({ progress }),
   onFinding: (finding) => collector.add(finding),
 })
-send({ findings: await collector.shrinkAll(part), result })
-process.disconnect?.()
-process.exit()
+// Exiting at once would drop a large message.
+process.send?.({ findings: await collector.shrinkAll(part), result } satisfies WorkerMessage, () => process.exit())

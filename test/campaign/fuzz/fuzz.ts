@@ -182,9 +182,12 @@ async function run(options: RunOptions) {
       done += size
       options.onProgress(done)
     }
+    counter.add('server CPU (ms)', Math.round((await targets.server.state()).cpuMs))
     for (const damage of (await targets.server.finish()).damage)
       options.onFinding({ kind: 'damaged store', detail: damage, input: { steps: [], seed: options.seed } })
   }
+  const { user, system } = process.cpuUsage()
+  counter.add('client CPU (ms)', Math.round((user + system) / 1_000))
   return { done, figures: counter.figures }
 }
 

@@ -22,6 +22,8 @@ export type ServerState = {
   readonly stretchMs: number
   readonly faults: readonly string[]
   readonly rssBytes: number
+  /** CPU time of the process since it started. */
+  readonly cpuMs: number
 }
 /** Damage that was found in the store after the server had closed it. */
 export type ServerEnd = { readonly damage: readonly string[] }
@@ -73,7 +75,9 @@ const server = await openServer(resolveServerConfig(settings, {}), {
 
 process.on('message', async (question: 'state' | 'close') => {
   if (question === 'state') {
-    process.send?.({ stretchMs: longestMs, faults, rssBytes: process.memoryUsage.rss() } satisfies ServerState)
+    const { user, system } = process.cpuUsage()
+    const rssBytes = process.memoryUsage.rss()
+    process.send?.({ stretchMs: longestMs, faults, rssBytes, cpuMs: (user + system) / 1_000 } satisfies ServerState)
     longestMs = 0
     faults = []
     return
