@@ -23,7 +23,7 @@ const historySize = 200
 const generateStep = (random: Random): Step =>
   random.weighted<() => Step>([
     [1_000, () => httpRequest(random)],
-    [10, () => rawRequest(random)],
+    [3, () => rawRequest(random)],
     [15, () => toolCall(random)],
     [10, () => cliCommand(random)],
     [0.6, () => largeRequest(random)],

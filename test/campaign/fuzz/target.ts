@@ -115,7 +115,7 @@ async function sendRaw(url: string, { bytes }: RawStep): Promise<Answer> {
   socket.on('data', (chunk) => chunks.push(chunk)).on('error', () => undefined)
   // An incomplete request is answered when the client has sent its end.
   socket.end(Buffer.from(bytes, 'latin1'))
-  const timer = setTimeout(() => socket.destroy(), 200)
+  const timer = setTimeout(() => socket.destroy(), 100)
   await once(socket, 'close').catch(() => undefined)
   clearTimeout(timer)
   const text = Buffer.concat(chunks).toString()
