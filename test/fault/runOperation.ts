@@ -28,7 +28,8 @@ export async function openStoreFile(file: string, onWarning?: (warning: string) 
 const keyFileOf = (file: string): string => join(dirname(file), 'key')
 
 /** Writes a key beside a store that does not exist yet, so that it will be encrypted. */
-export const writeStoreKey = (file: string): void => writeFileSync(keyFileOf(file), randomBytes(32).toString('base64'))
+export const writeStoreKey = (file: string): void =>
+  writeFileSync(keyFileOf(file), randomBytes(32).toString('base64'), { mode: 0o600 })
 
 /** Runs an operation, for the first time or again; returns the positions of its messages. */
 export async function runOperation({ memory, store }: OpenStore, operation: Operation): Promise<readonly Position[]> {
