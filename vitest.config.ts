@@ -17,6 +17,7 @@ const slow = [
     'mcp',
     'graph',
     'masking',
+    'campaign',
   ].map((folder) => `test/${folder}/**/*.test.ts`),
   'test/handoff/{analytics,chain,layout,monitor,pending,references,restore,retention,save}*.test.ts',
   'test/handoff/{draftSessions,pastedRecords}.test.ts',

@@ -1,78 +1,15 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
-import { Command } from 'commander'
-import { addAuditCommand } from './audit.ts'
-import { addBenchCommand } from './bench.ts'
-import { addChatCommand } from './chat.ts'
-import { addConfigCommand } from './config.ts'
-import { addDoctorCommand } from './doctor.ts'
-import { exitCodesHelp, toCliError } from './errors.ts'
-import { addExportCommand } from './export.ts'
-import { addFactsCommand } from './facts.ts'
-import { addForgetCommand } from './forget.ts'
-import { addImportCommand } from './import.ts'
-import { addKeysCommand } from './keys.ts'
-import { addKnowledgeCommand } from './knowledge.ts'
-import { addLabCommand } from './lab.ts'
-import { addMcpCommand } from './mcp.ts'
-import { addOptimizerCommand } from './optimizer.ts'
+import { toCliError } from './errors.ts'
 import { checkEnvironment } from './options.ts'
 import { stripControlCharacters } from './output.ts'
-import { addRememberCommand } from './remember.ts'
-import { addReplayCommand } from './replay.ts'
-import { addRestoreCommand } from './restore.ts'
-import { addSaveCommand } from './save.ts'
-import { addSearchCommand } from './search.ts'
-import { addServeCommand } from './serve.ts'
-import { addSessionsCommand } from './sessions.ts'
-import { addSummariesCommand } from './summaries.ts'
-
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  version: string
-}
-
-const program = new Command('threadkeep')
-  .description('Conversation memory: decides what a language model is shown, inside a hard token budget.')
-  .version(version)
-  .exitOverride()
-  .configureOutput({ outputError: () => undefined })
-  .addHelpText(
-    'after',
-    `\nExamples:\n  threadkeep serve\n  threadkeep chat --receipt\n  threadkeep mcp --workspace my-project\n\n${exitCodesHelp}`,
-  )
-
-/** Commands in the order of the help text. */
-const commands = [
-  addServeCommand,
-  addChatCommand,
-  addMcpCommand,
-  addSaveCommand,
-  addRestoreCommand,
-  addSessionsCommand,
-  addSearchCommand,
-  addFactsCommand,
-  addSummariesCommand,
-  addOptimizerCommand,
-  addReplayCommand,
-  addRememberCommand,
-  addKnowledgeCommand,
-  addForgetCommand,
-  addExportCommand,
-  addImportCommand,
-  addDoctorCommand,
-  addAuditCommand,
-  addKeysCommand,
-  addConfigCommand,
-  addBenchCommand,
-  addLabCommand,
-]
-for (const add of commands) add(program)
-program.hook('preAction', () => checkEnvironment(process.env, process.argv))
+import { createProgram } from './program.ts'
 
 // A closed pipe, as with `| head`, is not a failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
 try {
+  const program = createProgram()
+  program.hook('preAction', () => checkEnvironment(process.env, process.argv))
   await program.parseAsync()
 } catch (error) {
   const { exitCode, ...details } = toCliError(error)

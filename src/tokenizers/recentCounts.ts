@@ -1,25 +1,37 @@
 import { copyText } from '../domain/copyText.ts'
 import type { Tokens } from '../domain/entry.ts'
 
-/** Long texts whose counts are kept, and for how long. */
-const maxLongTexts = 16
+/** Characters of long texts whose counts are kept besides the newest, and for how long. */
+const maxLongCharacters = 2_000_000
 const keepMs = 1_000
 
 /** Counts of long texts, all forgotten together: no text stays in memory longer than the requests that counted it. */
 export class LongTextCounts {
   readonly #tokens = new Map<string, Tokens>()
+  #characters = 0
 
   getOrCount(text: string, count: () => Tokens): Tokens {
     const known = this.#tokens.get(text)
     if (known !== undefined) return known
     if (this.#tokens.size === 0) {
-      const timer: unknown = setTimeout(() => this.#tokens.clear(), keepMs)
+      const timer: unknown = setTimeout(() => this.#clear(), keepMs)
       // In Node, a timer must not keep the process running; browsers have numbers for timers.
       if (typeof timer === 'object') (timer as { unref(): void }).unref()
-    } else if (this.#tokens.size >= maxLongTexts) this.#tokens.delete(this.#tokens.keys().next().value ?? '')
+    }
     const tokens = count()
+    for (const oldest of this.#tokens.keys()) {
+      if (this.#characters + text.length <= maxLongCharacters) break
+      this.#tokens.delete(oldest)
+      this.#characters -= oldest.length
+    }
     this.#tokens.set(text, tokens)
+    this.#characters += text.length
     return tokens
+  }
+
+  #clear(): void {
+    this.#tokens.clear()
+    this.#characters = 0
   }
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
@@ -8,26 +8,14 @@ import { findErasedTexts } from './erasedTexts.ts'
 import { parseJournal } from './journal.ts'
 import { mapConcurrently } from './mapConcurrently.ts'
 import { seededRandom, stratifiedSample } from './random.ts'
-import { longScenario, runWriter, standardScenario } from './runWriter.ts'
-import { diskCalls, type SectorSurvival, SimulatedDisk } from './simulatedDisk.ts'
+import { type RecordedRun, recordRun } from './recordRun.ts'
+import { longScenario, standardScenario } from './runWriter.ts'
+import { type SectorSurvival, SimulatedDisk } from './simulatedDisk.ts'
 import { ensureStrace } from './strace.ts'
-import { parseTrace, type SystemCall, traceOptions } from './straceOutput.ts'
 import { createTempFolder } from './tempFolder.ts'
 
 /** Files after a power loss, and the journal output before it. */
 type PowerLoss = { readonly name: string; readonly files: ReadonlyMap<string, Buffer>; readonly output: string }
-
-type RecordedRun = { readonly calls: readonly SystemCall[]; readonly folder: string }
-
-/** Records all disk calls of a run that creates a new file. */
-async function recordRun(scenario: typeof standardScenario): Promise<RecordedRun> {
-  using folder = createTempFolder()
-  using traceFolder = createTempFolder()
-  const trace = join(traceFolder.path, 'trace')
-  const { result } = await runWriter(scenario(join(folder.path, 'a.db'), seed), traceOptions(trace, ...diskCalls))
-  expect(result).toMatchObject({ code: 0, stderr: '' })
-  return { calls: parseTrace(readFileSync(trace, 'utf8')), folder: folder.path }
-}
 
 /** Survival of unsynced data: none, a random part, or the first few sectors. */
 const survivalModels: readonly ((random: () => number) => SectorSurvival)[] = [
@@ -88,7 +76,7 @@ describe('a power loss', () => {
       `${condition} keeps all acknowledged data complete and once, whichever unsynced data survives`,
       async () => {
         const outcomes = await mapConcurrently(
-          simulatePowerLosses(await recordRun(scenario), runCounts.powerLosses),
+          simulatePowerLosses(await recordRun(scenario, seed), runCounts.powerLosses),
           checkAfterPowerLoss,
         )
         expect(outcomes.flat()).toEqual([])
@@ -101,7 +89,7 @@ describe('a power loss', () => {
   it(
     'on a disk that ignores syncs is detected as data loss',
     async () => {
-      const run = await recordRun(standardScenario)
+      const run = await recordRun(standardScenario, seed)
       const disk = new SimulatedDisk(run.folder, (path) => path.endsWith('-wal'))
       const violations = (await mapConcurrently(simulatePowerLosses(run, 20, disk), checkAfterPowerLoss)).flat()
       expect(violations.join('\n')).toContain('was acknowledged and is lost')

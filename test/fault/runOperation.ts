@@ -1,9 +1,13 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Fact, Message } from '../../src/domain/entry.ts'
 import { MemoryError } from '../../src/domain/error.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import { noExpiry, type SessionChange } from '../../src/domain/session.ts'
 import { type Memory, openMemory } from '../../src/index.ts'
+import { openEncryptedStore } from '../../src/stores/encrypted.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import type { Position } from './journal.ts'
@@ -12,10 +16,20 @@ import { messageText, type Operation } from './operations.ts'
 /** A memory and its store, for operations that the memory does not offer. */
 export type OpenStore = { readonly memory: Memory; readonly store: Store & SearchIndex }
 
+/** Opens a store; it is encrypted if its key is in a file beside it. */
 export async function openStoreFile(file: string, onWarning?: (warning: string) => void): Promise<OpenStore> {
-  const store = sqliteStore(file, onWarning === undefined ? {} : { onWarning })
+  const plain = sqliteStore(file, onWarning === undefined ? {} : { onWarning })
+  const keyFile = keyFileOf(file)
+  const store = existsSync(keyFile) ? await openEncryptedStore(plain, `file:${keyFile}`) : plain
   return { store, memory: await openMemory({ store, tokenizer: chars4 }) }
 }
+
+/** The file with the key of an encrypted store. */
+const keyFileOf = (file: string): string => join(dirname(file), 'key')
+
+/** Writes a key beside a store that does not exist yet, so that it will be encrypted. */
+export const writeStoreKey = (file: string): void =>
+  writeFileSync(keyFileOf(file), randomBytes(32).toString('base64'), { mode: 0o600 })
 
 /** Runs an operation, for the first time or again; returns the positions of its messages. */
 export async function runOperation({ memory, store }: OpenStore, operation: Operation): Promise<readonly Position[]> {

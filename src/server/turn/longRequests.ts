@@ -37,3 +37,24 @@ function* countInSteps(
 
 /** Counting is faster than the work that slices are made for. */
 const countingSpeed = 8
+
+/**
+ * The newest messages within `maxTokens`, at least `minCount`. Starts with a question that is an element of the list by
+ * itself: a reply or a tool result needs what precedes it.
+ */
+export function newestThatFit(
+  tokenizer: Tokenizer,
+  messages: readonly ClientMessage[],
+  minCount: number,
+  maxTokens: Tokens,
+): readonly ClientMessage[] {
+  let tokens = 0
+  let first = messages.length - minCount
+  for (let position = messages.length - 1; position >= 0; position--) {
+    tokens += countMessageTokens(tokenizer, messages[position] as ClientMessage)
+    if (tokens > maxTokens) break
+    const isStart = messages[position]?.role === 'user' && messages[position - 1]?.index !== messages[position]?.index
+    if (position < first && isStart) first = position
+  }
+  return messages.slice(first)
+}

@@ -11,7 +11,7 @@ import { countMessageTokens } from '../../text/cost.ts'
 import { normalizeSecrets } from '../../text/secrets.ts'
 import type { Preamble } from '../memoryRegistry.ts'
 import type { ClientMessage, ParsedRequest, Protocol, RequestBody } from '../protocols/protocol.ts'
-import { countInSlices } from './longRequests.ts'
+import { countInSlices, newestThatFit } from './longRequests.ts'
 import type { ReconciledHistory } from './reconcileHistory.ts'
 
 /** The request body sent upstream for one turn, and its cost. */
@@ -313,27 +313,6 @@ async function shortenConversation(input: PromptInput, own: OwnConversation): Pr
 const isStoredLiterally = (messages: readonly ClientMessage[], { stored, newFrom }: OwnConversation): boolean =>
   stored.length === newFrom &&
   stored.every(({ role, content }, index) => role === messages[index]?.role && content === messages[index]?.content)
-
-/**
- * The newest messages within `maxTokens`, at least `minCount`. Starts with a question that is an element of the list by
- * itself: a reply or a tool result needs what precedes it.
- */
-function newestThatFit(
-  tokenizer: Tokenizer,
-  messages: readonly ClientMessage[],
-  minCount: number,
-  maxTokens: Tokens,
-): readonly ClientMessage[] {
-  let tokens = 0
-  let first = messages.length - minCount
-  for (let position = messages.length - 1; position >= 0; position--) {
-    tokens += countMessageTokens(tokenizer, messages[position] as ClientMessage)
-    if (tokens > maxTokens) break
-    const isStart = messages[position]?.role === 'user' && messages[position - 1]?.index !== messages[position]?.index
-    if (position < first && isStart) first = position
-  }
-  return messages.slice(first)
-}
 
 /** The last `count` messages of ordered ranges. */
 function newestMessages(ranges: readonly SequenceRange[], count: number): readonly SequenceRange[] {

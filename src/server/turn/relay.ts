@@ -141,7 +141,12 @@ async function relayEvents(
   }
   await forEachChunk(response.body, (bytes) => {
     const completeEvents = events.push(bytes)
-    parser.push(completeEvents)
+    try {
+      parser.push(completeEvents)
+    } catch (error) {
+      // The client still gets the end of a complete reply when something else follows it in the same packet.
+      if (!parser.isComplete) throw error
+    }
     return parser.hasEnded ? onComplete().then(() => write(completeEvents)) : write(completeEvents)
   })
   const rest = events.rest()

@@ -1,0 +1,237 @@
+import type { Json } from '../../../src/domain/entry.ts'
+import { largeValue } from '../hostile.ts'
+import { Counter, type Finding, type Part, type Replayer, type RunOptions } from '../part.ts'
+import { Random, seedOf } from '../random.ts'
+import { textSurfaces, toStep } from '../textSurfaces.ts'
+import { CliTarget, cliCommand } from './cliCommands.ts'
+import { httpRequest, rawRequest, toolCall } from './httpRequests.ts'
+import type { Step } from './input.ts'
+import { checkAnswer, maxStretchMs, type Problem, sizeClassOf, sizeOf } from './oracle.ts'
+import { startTarget, type Target } from './target.ts'
+import { ToolClient } from './toolClient.ts'
+
+/** Steps that run at the same time. Their stretches add up, so a long one is looked for among them alone. */
+const batchSize = 64
+/** Larger steps run alone. */
+const maxConcurrentBytes = 20_000
+/** Inputs after which the server is stopped, its store checked, and a new one started. */
+const inputsPerServer = 40_000
+const maxRssBytes = 2_000_000_000
+/** Earlier steps that are tried together with one that does not fail alone. */
+const historySize = 200
+
+const generateStep = (random: Random): Step =>
+  random.weighted<() => Step>([
+    [1_000, () => httpRequest(random)],
+    [3, () => rawRequest(random)],
+    [15, () => toolCall(random)],
+    [10, () => cliCommand(random)],
+    [0.6, () => largeRequest(random)],
+  ])()
+
+/** A large value through one of the surfaces that store text. */
+const largeRequest = (random: Random): Step => {
+  const bytes = random.weighted([
+    [6, 60_000],
+    [3, 900_000],
+    [1, 4_000_000],
+  ])
+  return toStep(random.pick(textSurfaces), largeValue(random, bytes), random.int(0, 1_000))
+}
+
+/** Everything that steps are run on. */
+class Targets implements AsyncDisposable {
+  readonly server: Target
+  private readonly tools: ToolClient
+  private readonly cli: CliTarget
+
+  private constructor(server: Target, tools: ToolClient) {
+    this.server = server
+    this.tools = tools
+    this.cli = new CliTarget()
+  }
+
+  static async start(): Promise<Targets> {
+    const server = await startTarget()
+    return new Targets(server, await ToolClient.connect(server))
+  }
+
+  /** Runs a step and returns its problems. */
+  async run(step: Step): Promise<readonly Problem[]> {
+    if (step.surface === 'http') return checkAnswer(this.server, step, await this.server.send(step))
+    if (step.surface === 'cli') return this.cli.run(step)
+    if (step.surface === 'tool') return this.tools.call(step)
+    const { status, body } = await this.server.sendRaw(step)
+    return status >= 500 || body.includes(this.server.folder)
+      ? [{ kind: `raw ${status}`, detail: body.slice(0, 200) }]
+      : []
+  }
+
+  /** Runs a step alone; returns its problems and the longest stretch. */
+  async runAlone(step: Step): Promise<{ readonly problems: readonly Problem[]; readonly stretchMs: number }> {
+    await this.server.state()
+    const problems = await this.run(step)
+    const { stretchMs, faults } = await this.server.state()
+    return { problems: [...problems, ...faults.map(faultProblem)], stretchMs }
+  }
+
+  /** Confirms a long stretch: the shortest of three counts, because the first one includes compilation. */
+  async confirmStall(step: Step): Promise<Problem | undefined> {
+    const limitMs = maxStretchMs(sizeOf(step))
+    let shortest = Number.POSITIVE_INFINITY
+    for (let times = 0; times < 3 && shortest > limitMs; times++)
+      shortest = Math.min(shortest, (await this.runAlone(step)).stretchMs)
+    if (shortest <= limitMs) return undefined
+    return { kind: `stall ${nameOf(step)} ${sizeClassOf(sizeOf(step))}`, detail: `${Math.round(shortest)} ms of CPU` }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.tools.close()
+    await this.server[Symbol.asyncDispose]()
+    this.cli[Symbol.dispose]()
+  }
+}
+
+const nameOf = (step: Step): string =>
+  step.surface === 'http' ? step.route : step.surface === 'tool' ? step.name : step.surface
+
+const faultProblem = (fault: string): Problem => ({
+  kind: `fault ${/\bat [^ ]+ .*?([\w./]+:\d+)/.exec(fault)?.[1] ?? fault.split(/[:\n]/)[0]}`,
+  detail: fault.slice(0, 600),
+})
+
+/** A run of steps on one server. */
+class FuzzRun {
+  private readonly options: RunOptions
+  private readonly counter = new Counter()
+  private readonly targets: Targets
+  private history: Step[] = []
+
+  constructor(targets: Targets, options: RunOptions, counter: Counter) {
+    this.targets = targets
+    this.options = options
+    this.counter = counter
+  }
+
+  async runBatch(steps: readonly Step[]): Promise<void> {
+    const small = steps.filter((step) => sizeOf(step) <= maxConcurrentBytes)
+    await Promise.all(small.map((step) => this.runOne(step)))
+    const { stretchMs, faults, rssBytes } = await this.targets.server.state()
+    for (const fault of faults) this.report(faultProblem(fault), small)
+    this.counter.max('max RSS (MB)', Math.round(rssBytes / 1e6))
+    if (rssBytes > maxRssBytes) this.report({ kind: 'RSS', detail: `${rssBytes} bytes` }, small)
+    if (stretchMs > maxStretchMs(0)) await this.findStall(small)
+    for (const step of steps) if (!small.includes(step)) await this.runLarge(step)
+  }
+
+  private async runOne(step: Step): Promise<void> {
+    const problems = await this.targets.run(step)
+    this.counter.add(`${step.surface} inputs`)
+    for (const problem of problems) this.report(problem, [step])
+    this.history.push(step)
+    if (this.history.length > historySize) this.history.shift()
+  }
+
+  private async runLarge(step: Step): Promise<void> {
+    const { problems, stretchMs } = await this.targets.runAlone(step)
+    const sizeClass = sizeClassOf(sizeOf(step))
+    this.counter.add(`${step.surface} inputs`)
+    this.counter.add(`inputs up to ${sizeClass}`)
+    this.counter.max(`longest stretch up to ${sizeClass} (ms)`, Math.round(stretchMs))
+    for (const problem of problems) this.report(problem, [step])
+    if (stretchMs <= maxStretchMs(sizeOf(step))) return
+    const stall = await this.targets.confirmStall(step)
+    if (stall !== undefined) this.reportStall(stall, step)
+  }
+
+  /** Looks for the step of a batch that took long alone. */
+  private async findStall(steps: readonly Step[]): Promise<void> {
+    this.counter.add('batches run again')
+    for (const step of steps) {
+      const { stretchMs } = await this.targets.runAlone(step)
+      if (stretchMs <= maxStretchMs(sizeOf(step))) continue
+      const stall = await this.targets.confirmStall(step)
+      if (stall !== undefined) this.reportStall(stall, step)
+    }
+  }
+
+  private reportStall(stall: Problem, step: Step): void {
+    this.counter.add(`stalls up to ${sizeClassOf(sizeOf(step))}`)
+    this.report(stall, [step])
+  }
+
+  private report({ kind, detail }: Problem, steps: readonly Step[]): void {
+    const input = toInput(steps)
+    this.options.onFinding({ kind, detail, input, longInput: toInput([...this.history, ...steps]) })
+  }
+}
+
+const toInput = (steps: readonly Step[]): Json => ({ steps: steps as unknown as Json[] })
+
+async function run(options: RunOptions) {
+  const counter = new Counter()
+  let done = 0
+  while (done < options.inputs && Date.now() < options.deadline) {
+    await using targets = await Targets.start()
+    const fuzzRun = new FuzzRun(targets, options, counter)
+    const end = Math.min(options.inputs, done + inputsPerServer)
+    while (done < end && Date.now() < options.deadline) {
+      const size = Math.min(batchSize, end - done)
+      const steps = Array.from({ length: size }, (_, at) => generateStep(new Random(seedOf(options.seed, done + at))))
+      await fuzzRun.runBatch(steps)
+      done += size
+      options.onProgress(done)
+    }
+    counter.add('server CPU (ms)', Math.round((await targets.server.state()).cpuMs))
+    for (const damage of (await targets.server.finish()).damage)
+      options.onFinding({ kind: 'damaged store', detail: damage, input: { steps: [], seed: options.seed } })
+  }
+  const { user, system } = process.cpuUsage()
+  counter.add('client CPU (ms)', Math.round((user + system) / 1_000))
+  return { done, figures: counter.figures }
+}
+
+/** Runs the steps of an input in order and returns the problems of all. */
+async function openReplayer(): Promise<Replayer> {
+  const targets = await Targets.start()
+  return {
+    replay: async (input) => {
+      const findings: Finding[] = []
+      for (const step of parseSteps(input)) {
+        const { problems, stretchMs } = await targets.runAlone(step)
+        const stall = stretchMs > maxStretchMs(sizeOf(step)) ? await targets.confirmStall(step) : undefined
+        for (const problem of [...problems, ...(stall === undefined ? [] : [stall])])
+          findings.push({ ...problem, input })
+      }
+      return findings
+    },
+    [Symbol.asyncDispose]: () => targets[Symbol.asyncDispose](),
+  }
+}
+
+/** Shrinking may have removed required fields; such steps are left out. */
+function parseSteps(input: Json): readonly Step[] {
+  const { steps = [] } = (input ?? {}) as { readonly steps?: readonly Partial<Record<string, unknown>>[] }
+  const required: Readonly<Record<string, readonly string[]>> = {
+    http: ['route', 'caller', 'method', 'path', 'headers'],
+    raw: ['bytes'],
+    tool: ['name', 'arguments'],
+    cli: ['args'],
+  }
+  return steps.filter((step) =>
+    required[String(step.surface)]?.every((name) => step[name] !== undefined && step[name] !== ''),
+  ) as unknown as readonly Step[]
+}
+
+/** Grammar-based fuzzing of all routes, tools and commands. */
+export const fuzz: Part = {
+  name: 'fuzz',
+  unit: 'inputs',
+  description: 'generated and changed requests to every route, MCP tool and command',
+  fullCount: 1_000_000,
+  sliceCount: 600,
+  maxWorkers: 16,
+  maxShrinkTries: 250,
+  run,
+  openReplayer,
+}

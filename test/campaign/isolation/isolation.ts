@@ -1,0 +1,135 @@
+import type { Json } from '../../../src/domain/entry.ts'
+import { profiles } from '../../../src/profiles/index.ts'
+import { Counter, type Finding, type Part, type RunOptions } from '../part.ts'
+import { Random, seedOf } from '../random.ts'
+import { operationOf } from './operations.ts'
+import { type Operation, type Tenant, World, type WorldOptions } from './world.ts'
+
+/** Operations of acme, and of globex before each and at the same time. */
+type Step = { readonly own: Operation; readonly before: readonly Operation[]; readonly during: readonly Operation[] }
+type Episode = WorldOptions & { readonly steps: readonly Step[] }
+
+const stepsPerEpisode = 250
+const stepMs = 60_000
+
+function createEpisode(seed: number, maxSteps: number): Episode {
+  const random = new Random(seed)
+  const surface = random.weighted<Operation['surface']>([
+    [20, 'memory'],
+    [3, 'tool'],
+    [2, 'http'],
+  ])
+  const foreign = (max: number): readonly Operation[] =>
+    random.list(0, max, () => operationOf(surface, 'globex', random))
+  const options = {
+    surface,
+    store: random.weighted<WorldOptions['store']>([
+      [4, 'ram'],
+      [1, 'sqlite'],
+    ]),
+    profile:
+      surface === 'tool' ? ('handoff' as const) : random.pick(Object.keys(profiles) as WorldOptions['profile'][]),
+    withUpkeep: surface === 'memory' ? random.chance(0.5) : true,
+  }
+  const steps = Array.from({ length: Math.min(stepsPerEpisode, maxSteps) }, () => ({
+    own: operationOf(surface, 'acme', random),
+    before: random.chance(0.5) ? foreign(2) : [],
+    // Ids of concurrent operations would come from one generator.
+    during: surface === 'memory' && random.chance(0.3) ? foreign(1) : [],
+  }))
+  return { ...options, steps }
+}
+
+/** Runs the operations of acme in a world of its own and in one with globex; compares every response. */
+async function runEpisode(
+  episode: Episode,
+  onStep: () => boolean,
+  onProblem: (kind: string, detail: string, upTo: number) => void,
+): Promise<void> {
+  await using alone = await World.open(episode)
+  await using shared = await World.open(episode)
+  for (const [index, { own, before, during }] of episode.steps.entries()) {
+    alone.now += stepMs
+    shared.now = alone.now
+    for (const operation of before)
+      checkCanary('globex', operation, await shared.perform('globex', operation), index, onProblem)
+    const expected = await alone.perform('acme', own)
+    const [actual] = await Promise.all([
+      shared.perform('acme', own),
+      ...during.map((operation) => shared.perform('globex', operation)),
+    ])
+    if (actual !== expected)
+      onProblem(`difference ${own.surface} ${own.name}`, firstDifference(expected, actual), index)
+    checkCanary('acme', own, actual, index, onProblem)
+    if (!onStep()) return
+  }
+}
+
+/** Reports words of the other tenant in a response. */
+function checkCanary(
+  tenant: Tenant,
+  { surface, name }: Operation,
+  response: string,
+  index: number,
+  onProblem: (kind: string, detail: string, upTo: number) => void,
+): void {
+  const foreign = `canary${tenant === 'acme' ? 'globex' : 'acme'}`
+  const at = response.indexOf(foreign)
+  if (at !== -1) onProblem(`foreign text ${surface} ${name}`, response.slice(Math.max(0, at - 80), at + 120), index)
+}
+
+function firstDifference(expected: string, actual: string): string {
+  let at = 0
+  while (at < expected.length && expected[at] === actual[at]) at++
+  const part = (text: string): string => text.slice(Math.max(0, at - 60), at + 120)
+  return `alone: …${part(expected)}… with the other tenant: …${part(actual)}…`
+}
+
+async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions) {
+  const counter = new Counter()
+  let done = 0
+  for (let number = 0; done < inputs && Date.now() < deadline; number++) {
+    const episode = createEpisode(seedOf(seed, number), inputs - done)
+    counter.add('episodes')
+    await runEpisode(
+      episode,
+      () => {
+        counter.add(`${episode.surface} probes, ${episode.store} store`)
+        done++
+        if (done % 100 === 0) onProgress(done)
+        return done < inputs && Date.now() < deadline
+      },
+      (kind, detail, upTo) =>
+        onFinding({ kind, detail, input: toInput({ ...episode, steps: episode.steps.slice(0, upTo + 1) }) }),
+    )
+  }
+  onProgress(done)
+  return { done, figures: counter.figures }
+}
+
+const toInput = (episode: Episode): Json => episode as unknown as Json
+
+async function replay(input: Json): Promise<readonly Finding[]> {
+  const findings: Finding[] = []
+  const { steps = [], ...options } = input as unknown as Episode
+  const complete = steps.filter(({ own, before, during }) => own?.name !== undefined && before && during)
+  await runEpisode(
+    { ...options, steps: complete },
+    () => true,
+    (kind, detail) => findings.push({ kind, detail, input }),
+  )
+  return findings
+}
+
+/** Two-tenant differential over every operation. */
+export const isolation: Part = {
+  name: 'isolation',
+  unit: 'probes',
+  description: "responses to a tenant with and without another tenant's operations in between",
+  fullCount: 1_000_000,
+  sliceCount: 1_000,
+  maxWorkers: 16,
+  maxShrinkTries: 120,
+  run,
+  openReplayer: async () => ({ replay, [Symbol.asyncDispose]: async () => undefined }),
+}

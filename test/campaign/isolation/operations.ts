@@ -1,0 +1,131 @@
+import type { Json } from '../../../src/domain/entry.ts'
+import { httpRequest, toolCall } from '../fuzz/httpRequests.ts'
+import { hostileText } from '../hostile.ts'
+import type { Random } from '../random.ts'
+import type { Operation, Tenant } from './world.ts'
+
+/** Words of both tenants. Their sessions, people and subjects have the same names, and only the values differ. */
+const subjects = ['cat', 'database', 'deadline', 'invoice', 'office', 'password', 'manager', 'budget']
+
+/** A word that only this tenant says. */
+const canaryOf = (tenant: Tenant, random: Random): string => `canary${tenant}${random.int(0, 9)}`
+
+const sentence = (tenant: Tenant, random: Random): string =>
+  random.weighted<() => string>([
+    [4, () => `My ${random.pick(subjects)} is ${canaryOf(tenant, random)} since ${random.int(1, 28)} March.`],
+    [2, () => `What is my ${random.pick(subjects)}?`],
+    [1, () => `Remember that the ${random.pick(subjects)} is called ${canaryOf(tenant, random)}.`],
+    [1, () => hostileText(random, random.int(1, 400))],
+  ])()
+
+const session = (random: Random): string => `{scope}:${random.pick(['ann', 'bob', 'cy', 'dee'])}`
+const keyed = (random: Random): Json => [session(random)]
+
+type Generator = (tenant: Tenant, random: Random) => Json
+
+/** Arguments of every library operation, with its weight. */
+const memoryOperations: Readonly<Record<string, readonly [weight: number, args: Generator]>> = {
+  append: [
+    30,
+    (tenant, random) => [
+      session(random),
+      random.list(1, 3, (index) => ({
+        role: index % 2 === 0 ? 'user' : 'assistant',
+        content: sentence(tenant, random),
+      })),
+    ],
+  ],
+  context: [
+    15,
+    (tenant, random) => [
+      session(random),
+      { ...(random.chance(0.5) && { query: sentence(tenant, random) }), budget: random.int(200, 2_000) },
+    ],
+  ],
+  transcript: [10, (_, random) => [session(random), { limit: random.int(1, 20), newest: random.chance(0.5) }]],
+  search: [
+    10,
+    (tenant, random) => [
+      '{scope}',
+      random.chance(0.5) ? random.pick(subjects) : sentence(tenant, random),
+      { limit: 5 },
+    ],
+  ],
+  remember: [
+    5,
+    (tenant, random) => [
+      '{scope}',
+      {
+        category: 'domain',
+        key: random.pick(subjects),
+        value: canaryOf(tenant, random),
+        ...(random.chance(0.2) && { person: 'ann' }),
+      },
+    ],
+  ],
+  epoch: [3, (_, random) => keyed(random)],
+  forget: [
+    3,
+    (_, random) => [
+      random.weighted<Json>([
+        [2, { key: session(random) }],
+        [4, { key: session(random), messageId: `m${random.int(1, 9)}` }],
+        [2, { scope: '{scope}', text: random.pick(subjects) }],
+        [0.5, { scope: '{scope}' }],
+      ]),
+    ],
+  ],
+  end: [1, (_, random) => keyed(random)],
+  transfer: [0.5, (_, random) => [session(random), `{scope}:moved${random.int(1, 3)}`]],
+  metadata: [3, (_, random) => keyed(random)],
+  setMetadata: [2, (tenant, random) => [session(random), { metadata: { note: canaryOf(tenant, random) } }]],
+  mask: [2, (tenant, random) => [session(random), sentence(tenant, random)]],
+  knowsSecrets: [1, (_, random) => [session(random), '[secret:key:1]']],
+  trace: [0.5, (_, random) => keyed(random)],
+  export: [0.3, () => []],
+  import: [0.2, () => []],
+  record: [3, (_, random) => keyed(random)],
+  updateRecord: [
+    1,
+    (tenant, random) => [
+      session(random),
+      { important_data: { user_preferences: { theme: canaryOf(tenant, random) } } },
+    ],
+  ],
+  clearRecord: [0.3, (_, random) => keyed(random)],
+  facts: [3, (_, random) => keyed(random)],
+  summaries: [2, (_, random) => keyed(random)],
+  losses: [0.5, (_, random) => keyed(random)],
+  knowledge: [3, () => ['{scope}', {}]],
+  optimizerStatus: [1, (_, random) => keyed(random)],
+}
+const weighted = Object.entries(memoryOperations).map(([name, [weight]]) => [weight, name] as const)
+export const isolatedMethods: readonly string[] = Object.keys(memoryOperations)
+
+/** Tools that act on folders, which the operator shares among tenants. */
+const fileTools = /^(?:read_file|list_directory|write_file|create_directory)$/
+/** Routes for the operator, and uploads, which take a process each. */
+const sharedRoutes = /\/metrics|healthz|readyz|openapi|\/mcp|files$|optimizer/
+
+/** An operation of a tenant on a surface. */
+export function operationOf(surface: Operation['surface'], tenant: Tenant, random: Random): Operation {
+  if (surface === 'tool') {
+    for (;;) {
+      const { name, arguments: text } = toolCall(random)
+      const args = text.replaceAll(/acme|globex/g, '{scope}').replaceAll('My cat', `My ${canaryOf(tenant, random)}`)
+      if (!fileTools.test(name)) return { surface, name, args: JSON.parse(args) as Json }
+    }
+  }
+  if (surface === 'http') {
+    for (;;) {
+      const { route, method, path, body, headers, isBinary = false } = httpRequest(random)
+      if (isBinary || sharedRoutes.test(route)) continue
+      const named = JSON.stringify({ method, path, headers, ...(body !== undefined && { body }) })
+        .replaceAll(/acme|globex/g, '{scope}')
+        .replaceAll('My cat', `My ${canaryOf(tenant, random)}`)
+      return { surface, name: route, args: JSON.parse(named) as Json }
+    }
+  }
+  const name = random.weighted(weighted)
+  return { surface, name, args: memoryOperations[name]?.[1](tenant, random) ?? [] }
+}

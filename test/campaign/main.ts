@@ -1,0 +1,89 @@
+/** `npm run campaign`: without arguments, the property and fault tests with full counts; `hardening` searches for new failures. */
+import { spawnSync } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { formatReports, type HardeningOptions, type PartReport, runPart } from './hardening.ts'
+import { parts } from './parts.ts'
+
+const partNames = parts.map(({ name }) => name).join(', ')
+
+const help = `Usage: npm run campaign                       property, crash and fault tests with full counts
+       npm run campaign -- hardening [options]  search for new failures
+
+Options of hardening:
+  --part NAME    only this part, repeatable: ${partNames}
+  --inputs N     inputs of each part (its full count)
+  --seconds N    most seconds of each part (3600)
+  --seed N       seed (a new one)
+  --workers N    processes (the number of processors)
+  --json         print the result as JSON
+
+Parts:
+${parts.map(({ name, description, fullCount, unit }) => `  ${name.padEnd(10)} ${description}; ${fullCount} ${unit}`).join('\n')}
+
+Each kind of failure is shrunk and written to test/campaign/failures; a committed file is replayed by npm test.
+Exit codes: 0 no failure, 1 failures, 2 usage error.`
+
+function fail(problem: string): never {
+  process.stderr.write(`${problem} See npm run campaign -- --help.\n`)
+  process.exit(2)
+}
+
+function parseNumber(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (/^\d{1,10}$/.test(text)) return Number(text)
+  return fail(`--${name} is ${JSON.stringify(text)}; it must be a whole number.`)
+}
+
+function parseOptions(args: readonly string[]) {
+  const text = { type: 'string' } as const
+  const flag = { type: 'boolean' } as const
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        part: { ...text, multiple: true },
+        inputs: text,
+        seconds: text,
+        seed: text,
+        workers: text,
+        json: flag,
+        help: flag,
+      },
+    }).values
+  } catch (error) {
+    return fail((error as Error).message.split('. ')[0] as string)
+  }
+}
+
+async function runHardening(args: readonly string[]): Promise<void> {
+  const values = parseOptions(args)
+  if (values.help === true) return void process.stdout.write(`${help}\n`)
+  const unknown = values.part?.find((name) => !parts.some((part) => part.name === name))
+  if (unknown !== undefined) fail(`Unknown part ${JSON.stringify(unknown)}. Use one of: ${partNames}.`)
+  const options: HardeningOptions = {
+    seed: parseNumber('seed', values.seed) ?? Date.now() % 2 ** 31,
+    inputs: parseNumber('inputs', values.inputs),
+    seconds: parseNumber('seconds', values.seconds) ?? 3_600,
+    workers: parseNumber('workers', values.workers) ?? availableParallelism(),
+  }
+  process.stderr.write(`seed ${options.seed}\n`)
+  const reports: PartReport[] = []
+  for (const part of parts)
+    if (values.part === undefined || values.part.includes(part.name)) reports.push(await runPart(part, options))
+  const text =
+    values.json === true ? JSON.stringify({ seed: options.seed, reports }) : formatReports(reports, options.seed)
+  process.stdout.write(`${text}\n`)
+  process.exitCode = reports.some(({ failures }) => failures.length > 0) ? 1 : 0
+}
+
+const [command, ...rest] = process.argv.slice(2)
+if (command === '--help') process.stdout.write(`${help}\n`)
+else if (command === 'hardening') await runHardening(rest)
+else if (command !== undefined && !command.startsWith('-') && !command.startsWith('test/'))
+  fail(`Unknown campaign ${JSON.stringify(command)}. Use hardening, or none.`)
+else {
+  const env = { ...process.env, THREADKEEP_CAMPAIGN: '1' }
+  const { status } = spawnSync('vitest', ['run', ...process.argv.slice(2)], { env, stdio: 'inherit' })
+  process.exitCode = status ?? 1
+}

@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { Memory } from '../../src/memory.ts'
+import { routes } from '../../src/server/openapi/routes.ts'
+import { seed } from '../context/campaign.ts'
+import { readFailures, writeFailure } from './failures.ts'
+import { fuzzedCommands } from './fuzz/cliCommands.ts'
+import { fuzzedRoutes, fuzzedTools } from './fuzz/httpRequests.ts'
+import { isolatedMethods } from './isolation/operations.ts'
+import { memoryMethods } from './isolation/world.ts'
+import type { Finding } from './part.ts'
+import { parts } from './parts.ts'
+import { shrink } from './shrink.ts'
+
+/** Methods that concern all tenants or none. */
+const sharedMethods: ReadonlySet<string> = new Set([
+  ...['constructor', 'health', 'upkeep', 'lifecycle', 'sweep', 'close', 'embeddingProgress', 'replay', 'maskMessage'],
+])
+
+describe('a slice of the hardening campaign', () => {
+  for (const part of parts)
+    it(`${part.name} › ${part.sliceCount} ${part.unit} › finds no failure`, async () => {
+      const findings: Finding[] = []
+      const { done } = await part.run({
+        seed,
+        inputs: part.sliceCount,
+        deadline: Date.now() + 100_000,
+        onProgress: () => undefined,
+        onFinding: (finding) => findings.push(finding),
+      })
+      expect(findings.map(({ kind, detail }) => `${kind}: ${detail.slice(0, 300)}`)).toEqual([])
+      expect(done).toBe(part.sliceCount)
+    })
+
+  it('covers every route, and all tools, commands and library operations that it lists', () => {
+    expect([...fuzzedRoutes].sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort())
+    expect(fuzzedTools.length).toBeGreaterThan(25)
+    expect(fuzzedCommands).toContain('sessions list')
+    expect([...isolatedMethods].sort()).toEqual(Object.keys(memoryMethods).sort())
+    const methods = Object.getOwnPropertyNames(Memory.prototype)
+    expect(methods.filter((name) => !(name in memoryMethods) && !sharedMethods.has(name))).toEqual([])
+  })
+})
+
+describe('a failure', () => {
+  it('shrinks to the smallest input that still fails', async () => {
+    const input = { steps: [{ a: 'xxxxBADxxxx', b: [1, 2, 3] }, { c: 'fine' }], more: { deep: ['x'] } }
+    const fails = async (candidate: unknown): Promise<boolean> => JSON.stringify(candidate).includes('BAD')
+    expect(await shrink(input, fails, { maxTries: 1_000, deadline: Date.now() + 60_000 })).toEqual({
+      steps: [{ a: 'BAD' }],
+    })
+  })
+
+  it('is written to a file and read back, also with unpaired surrogates and long texts', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'threadkeep-failures-'))
+    const input = { text: `${'long '.repeat(2_000)}\ud800`, short: '\u0000\udc00' }
+    const failure = { part: 'fuzz', kind: 'some kind', detail: 'some detail', seed: 1, input }
+    writeFailure(failure, folder)
+    expect([...readFailures(folder).values()]).toEqual([failure])
+    rmSync(folder, { recursive: true })
+  })
+})
