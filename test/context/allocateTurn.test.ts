@@ -172,6 +172,10 @@ describe('an opening system message', () => {
         }),
       )
     expect(show(50, 20)).toEqual(['m1 whole 50', 'm2 whole 20'])
+    const openingMessage = createUnit(1, 9, { role: 'system' })
+    const sinceNewestTurn = [createUnit(3, 500)]
+    const all = allocate(100, [], { openingMessage, newestTurn: createUnit(2, 9), sinceNewestTurn })
+    expect(reasons(all)).toEqual(['m1 opening -', 'm2 newest -', 'm3 since -'])
     expect(show(80, 20)).toEqual(['m1 squeeze 40', 'm2 whole 20'])
     expect(show(300, 20)).toEqual(['m1 fit 50', 'm2 whole 20'])
     expect(show(300, 70)).toEqual(['m1 fit 30', 'm2 whole 70'])
@@ -214,6 +218,16 @@ describe('a question that is not part of the session', () => {
       ['m1 whole 50', 'm2 fit 55'],
       ['m1 whole 50', 'm2 fit 40'],
     ])
+  })
+
+  verifies('K-02', 'shows the newest stored turn with the date line of a band that recalls', () => {
+    const recalled = createBand('recalled', { recalled: { limit: 9 } }, { renderAs: 'block' })
+    const overheads = { dayLine: () => ({ text: 'Monday', tokens: 3 }) }
+    const dayLines = (isQuestionStored: boolean) =>
+      allocate(100, [candidatesOf(recalled, [turn])], { newestTurn: turn, isQuestionStored, overheads }).messages.map(
+        ({ dayLine }) => dayLine,
+      )
+    expect([dayLines(false), dayLines(true)]).toEqual([['Monday'], ['']])
   })
 
   verifies('K-02', 'shows the newest stored turn as part of its band', () => {

@@ -183,6 +183,14 @@ describe('measurePressure', () => {
     expect(measure(1, [], profile({ upkeepAt: undefined as never })).due).toBe(false)
   })
 
+  verifies('A-08', 'uses the trigger of the profile until the optimizer has tuned one, beside any other rules', () => {
+    const { tuning: _, ...untuned } = notes(0.8)
+    const [rule] = profile().upkeep
+    const both = profile({ upkeep: [{ when: { usage: 1 }, do: { age: 'knowledge' } }, ...(rule ? [rule] : [])] })
+    expect(measure(200, [untuned], both)).toEqual({ window: undefined, history: 100, due: true, ...triage })
+    expect(measure(201, [untuned], both)).toEqual({ ...noPressure, history: 100 })
+  })
+
   verifies('A-08', 'ignores the marks in a profile without an optimizer', () => {
     const other = profile({ upkeep: [{ when: { usage: 1 }, do: { age: 'knowledge' } }] })
     expect(measure(125, [notes(0.8)], other)).toEqual({ ...noPressure, history: 100, due: true })
