@@ -25,8 +25,8 @@ const probes = [
 const separator = '\n⟨\n'
 
 /**
- * Returns the label that a field name is for the values below it, as it is or in the singular; undefined if no value
- * becomes a secret by it.
+ * Returns the label that a field name is for the values below it, in the singular or as it is; undefined if no value
+ * becomes a secret by it. The singular marks more values: "passwords:" may precede a sentence about them.
  *
  * @example
  * findLabel('passwords') // 'password: '
@@ -39,7 +39,7 @@ export function findLabel(name: string): string | undefined {
 
 function computeLabel(name: string): string | undefined {
   const singular = name.replace(/s$/i, '')
-  return [name, ...(singular === name ? [] : [singular])].map((form) => `${form}: `).find(marksSecrets)
+  return [singular, ...(singular === name ? [] : [name])].map((form) => `${form}: `).find(marksSecrets)
 }
 
 /** Adds a label before others. */

@@ -48,7 +48,8 @@ describe('FileService', () => {
   const stores = {
     RAM: async () => ramStore(),
     SQLite: async () => sqliteStore(fresh()),
-    'an encrypted store': () => encryptedStore(sqliteStore(fresh()), testKeyring('old')),
+    'an encrypted store': () =>
+      encryptedStore(sqliteStore(fresh(), { keyring: testKeyring('old') }), testKeyring('old')),
   }
   for (const [storeName, open] of Object.entries(stores)) {
     verifies('T-10', `files › of every kind, in ${storeName} › are found, listed, read back and removed`, async () => {

@@ -150,7 +150,9 @@ async function findItem(
 ): Promise<{ readonly item: ConversationItem; readonly message: Message }> {
   const position = parseItemId(id)
   const [message] =
-    position === undefined ? [] : await memory.transcript(key, { after: position.sequence - 1, limit: 1 })
+    position === undefined || position.sequence === 0
+      ? []
+      : await memory.transcript(key, { after: position.sequence - 1, limit: 1 })
   const item = message && toItems(message).find((candidate) => candidate.id === id)
   if (message === undefined || item === undefined) throw notFound()
   return { item, message }

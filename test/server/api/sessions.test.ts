@@ -155,7 +155,11 @@ describe('sessions API', () => {
       [
         'GET /api/sessions?limt=5',
         undefined,
-        badRequest('unknown_parameter', 'limt', 'Unknown query parameter "limt". Use one of: scope, after, limit.'),
+        badRequest(
+          'unknown_parameter',
+          'limt',
+          'Unknown query parameter "limt". Did you mean limit? Use one of: scope, after, limit.',
+        ),
       ],
       [
         'GET /api/sessions?limit=0',

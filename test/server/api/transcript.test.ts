@@ -154,9 +154,10 @@ describe('summaries and facts API', () => {
     await server.memory.append('acme:ann', [user('My name is Ann. I live in Rome.')])
     now += 60_000
     const filler = 'We talked about the weather, the garden and the neighbours at some length today. '.repeat(60)
-    for (let turn = 0; turn < 8; turn++)
+    for (let turn = 0; turn < 8; turn++) {
       await server.memory.append('acme:ann', [user(`${turn}: ${filler}`), assistant('I see.')])
-    await server.memory.upkeep.whenIdle()
+      await server.memory.upkeep.whenIdle()
+    }
     const summaries = await getPage(server, '/api/sessions/acme:ann/summaries')
     expect(summaries.items.map(({ id }) => id)).toEqual(
       (await server.memory.upkeep.summaries('acme:ann')).map(({ id }) => id),

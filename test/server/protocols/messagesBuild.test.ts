@@ -178,9 +178,10 @@ describe('Anthropic upstream request', () => {
     [new HttpError(429, 'rate_limit_exceeded', 'm'), 'rate_limit_error'],
   ])('formats errors with Anthropic error types: %s is %s', (error, type) => {
     const { error: problem } = toErrorResponse(error)
-    expect(messagesProtocol.formatError(problem)).toEqual({ type: 'error', error: { type, message: 'm' } })
+    const { message } = problem
+    expect(messagesProtocol.formatError(problem)).toEqual({ type: 'error', error: { type, message } })
     expect(messagesProtocol.formatErrorEvent(problem)).toBe(
-      `event: error\ndata: {"type":"error","error":{"type":"${type}","message":"m"}}\n\n`,
+      `event: error\ndata: {"type":"error","error":{"type":"${type}","message":${JSON.stringify(message)}}}\n\n`,
     )
   })
 

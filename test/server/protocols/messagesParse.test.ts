@@ -6,8 +6,9 @@ import { chars4 } from '../../../src/text/estimators.ts'
 const parse = (body: RequestBody) => messagesProtocol.parseRequest(body, chars4)
 const expectRequest = (body: RequestBody, expected: Partial<ParsedRequest>): void =>
   expect(parse(body)).toMatchObject(expected)
-const parseMessages = (list: unknown) => parse({ messages: list }).messages.map(({ at: _at, ...message }) => message)
-const expectMessages = (list: unknown, expected: readonly Omit<ClientMessage, 'at'>[]): void =>
+const parseMessages = (list: unknown) =>
+  parse({ messages: list }).messages.map(({ at: _at, partEnds: _partEnds, ...message }) => message)
+const expectMessages = (list: unknown, expected: readonly Omit<ClientMessage, 'at' | 'partEnds'>[]): void =>
   expect(parseMessages(list)).toEqual(expected)
 const user = (content: unknown) => ({ role: 'user', content })
 const assistant = (content: unknown) => ({ role: 'assistant', content })

@@ -7,8 +7,9 @@ import { chars4 } from '../../../src/text/estimators.ts'
 const parse = (body: RequestBody) => responsesProtocol.parseRequest(body, chars4)
 const expectRequest = (body: RequestBody, expected: Partial<ParsedRequest>): void =>
   expect(parse(body)).toMatchObject(expected)
-const parseMessages = (input: unknown) => parse({ input }).messages.map(({ at: _at, ...message }) => message)
-const expectMessages = (input: unknown, expected: readonly Omit<ClientMessage, 'at'>[]): void =>
+const parseMessages = (input: unknown) =>
+  parse({ input }).messages.map(({ at: _at, partEnds: _partEnds, ...message }) => message)
+const expectMessages = (input: unknown, expected: readonly Omit<ClientMessage, 'at' | 'partEnds'>[]): void =>
   expect(parseMessages(input)).toEqual(expected)
 const call = (id: string, name = 'weather', text = '{"city":"Bern"}') => ({
   type: 'function_call',
