@@ -51,7 +51,7 @@ const areas = {
   },
   import: {
     mutate: ['src/portable/{import,read,records,measure,chain,signature,compare,sessionWriter}.ts'],
-    tests: ['test/portable/{bundle,damagedBundle,forgedBundle,import}.test.ts'],
+    tests: ['test/portable/{import,importSessions,measure,read,records}.test.ts'],
   },
 } as const satisfies Record<string, MutationArea>
 
