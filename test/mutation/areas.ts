@@ -37,9 +37,9 @@ const areas = {
     ],
     tests: [
       'test/text/secrets.test.ts',
-      'test/memory/payload.test.ts',
-      'test/masking/secretScan.test.ts',
-      'test/scenarios/{secretMasking,secretPlaceholders}.test.ts',
+      'test/memory/{payload,secretMasker,secretRanges}.test.ts',
+      'test/graph/maskedGraph.test.ts',
+      'test/portable/maskRecords.test.ts',
     ],
   },
   crypto: {
