@@ -37,7 +37,7 @@ const areas = {
     ],
     tests: [
       'test/text/secrets.test.ts',
-      'test/memory/{payload,secretMasker,secretRanges}.test.ts',
+      'test/memory/{payload,secretMasker,secretRanges,secretScan}.test.ts',
       'test/graph/maskedGraph.test.ts',
       'test/portable/maskRecords.test.ts',
     ],
