@@ -12,13 +12,15 @@ export const maxLabelCharacters = 100
 /** Labels of short names, which messages of a protocol have in common: testing a name takes longer than a message. */
 const maxCachedCharacters = 32
 const cache = new LruCache<string, { readonly label: string | undefined }>({ maxEntries: 1_000 })
-/** Values that are secrets only after a name that says so; none of them contains such a name. */
+/** Values that are secrets only after a name that says so: none of them is one by itself or contains such a name. */
 const probes = [
   'k7Qz9wLm2Xv4Rt8B',
   'wm7Fq2!',
+  '482',
   '482913',
-  '219-09-9999',
+  '219099999',
   'sid=k7Qz9wLm2Xv4Rt8B',
+  'ann / wm7Fq2!',
   'ladder orbit velvet mango river stone tunnel garden window silver candle forest',
 ]
 /** Ends a probe; no pattern accepts this character in a name or value. */

@@ -242,6 +242,13 @@ export const namedSecrets: readonly SecretFormat[] = [
   createInText('password', 'SQL', "CREATE USER ann IDENTIFIED BY '", `${word(7)}7`, "';"),
   createInText('password', 'a flag', 'mysqldump --password=', `${word(7)}7`, ' --all-databases'),
   createInText('password', "an entry of a container's environment", '- name: DB_PASSWORD\n  value: ', `${word(7)}7`),
+  createInText(
+    'password',
+    'an entry of a list in compact JSON',
+    '{"name":"DB_PASSWORD","value":"',
+    `${word(7)}7`,
+    '"}',
+  ),
   createInText('key', 'api_key', 'api_key = "', hex(24), '"'),
   createInText('key', 'client_secret', 'client_secret: ', hex(32)),
   createInText('key', 'a header', 'X-Api-Key: ', hex(32)),

@@ -6,7 +6,7 @@ const keyName =
   'secret|(?<!page[_-]?)token|(?<=(?:api|access|secret|private|auth|account|encryption|signing|master|service|admin|license|webhook|session)[_ -]?)key|authorization|bearer|basic'
 const nameSuffix = String.raw`(?:[_-]?(?:\d{1,3}|prod|live|test|dev|value))?`
 // `": `, ` = `, `: str = `; a list entry such as `DB_PASSWORD", "value": `; `("`; `>`
-const assignment = String.raw`\\{0,3}["'\`]?\]?[ \t]{0,4}(?::[ \t]?[\w.<>|[\]]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\||\?\?)[ \t]{0,8}|["']?,?(?:\s|\\n){1,20}["']?value["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
+const assignment = String.raw`\\{0,3}["'\`]?\]?[ \t]{0,4}(?::[ \t]?[\w.<>|[\]]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\||\?\?)[ \t]{0,8}|(?:\\{0,3}["'],(?=\\{0,3}["'])|["']?,?(?:\s|\\n){1,20})\\{0,3}["']?value\\{0,3}["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
 const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|ist|lautet|es|est|é|è)(?: now| still)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] )[ ]?`
 const namedValue = new RegExp(
   `(?:(${passwordName})|${keyName})${nameSuffix}(?:(${assignment})|(${statement})|(?:['’]s)?[ \\t]{1,3}(?:to |[-–—] )?)`,

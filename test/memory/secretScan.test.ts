@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest'
+import type { Json } from '../../src/domain/entry.ts'
+import { SecretScan } from '../../src/memory/secretScan.ts'
+
+const secret = 'ghp_Ab3dE7fGh1jKlMn0pQrStUvWx2Yz34567890'
+const other = 'AKIAIOSFODNN7Q2MPVLE'
+
+/** Runs a generator; returns its result and the number of pauses. */
+function run<T>(steps: Generator<void, T>): { readonly value: T; readonly pauses: number } {
+  let pauses = 0
+  let step = steps.next()
+  for (; step.done !== true; step = steps.next()) pauses++
+  return { value: step.value, pauses }
+}
+
+function maskText(text: string, partEnds?: readonly number[]): string {
+  const scan = new SecretScan()
+  run(scan.scanText(text, partEnds))
+  return scan.replaceText(text, (found) => `<${found}>`)
+}
+
+function maskJson(value: Json): Json {
+  const scan = new SecretScan()
+  run(scan.scanJson(value))
+  return run(scan.replaceJson(value, () => '*')).value
+}
+
+describe('scanText', () => {
+  it('without secrets › has none; with some › lists the first distinct ones', () => {
+    const plain = new SecretScan()
+    run(plain.scanText('My walrus is called Miso.'))
+    expect([plain.hasSecrets, plain.secrets(9)]).toEqual([false, []])
+    const scan = new SecretScan()
+    run(scan.scanText(`${secret} ${other} ${secret}`))
+    expect([scan.hasSecrets, scan.secrets(9), scan.secrets(1), scan.secrets(0)]).toEqual([
+      true,
+      [secret, other],
+      [secret],
+      [],
+    ])
+  })
+
+  it('with several secrets › replaces each and keeps the text around them', () => {
+    expect(maskText(`a ${secret} b ${other}`)).toBe(`a <${secret}> b <${other}>`)
+    expect(maskText(secret)).toBe(`<${secret}>`)
+    expect(maskText('plain')).toBe('plain')
+  })
+
+  it('with a distinctive secret › replaces it also where nothing marks it', () => {
+    expect(maskText('password: wm7Fq2! and then wm7Fq2! again')).toBe('password: <wm7Fq2!> and then <wm7Fq2!> again')
+    expect(maskText('pin: 4829. Order 4829.')).toBe('pin: <4829>. Order 4829.')
+  })
+
+  it('longer than a window › finds secrets at any place, also across the ends of windows', () => {
+    const filler = 'My walrus is called Miso. '
+    for (const at of [0, 59_990, 79_980, 119_990, 139_985, 150_000]) {
+      const before = filler
+        .repeat(6_000)
+        .slice(0, at)
+        .replace(/\S+$/, (word) => ' '.repeat(word.length))
+      const after = ` ${filler.repeat(2_000)}`
+      const text = `${before}${secret}${after}`
+      expect(maskText(text)).toBe(`${before}<${secret}>${after}`)
+    }
+  })
+
+  it('longer than a window › pauses between windows; a short one › never pauses', () => {
+    expect(run(new SecretScan().scanText('x '.repeat(40_000))).pauses).toBe(0)
+    expect(run(new SecretScan().scanText('x '.repeat(40_001))).pauses).toBe(1)
+    expect(run(new SecretScan().scanText('x '.repeat(100_000))).pauses).toBe(2)
+  })
+})
+
+describe('scanText with parts', () => {
+  it('with a secret that is split over two parts › masks both pieces', () => {
+    const [first, second] = [`Use ${secret.slice(0, 20)}`, `${secret.slice(20)} now.`]
+    expect(maskText(`${first}\n${second}`, [first.length])).toBe(
+      `Use <${secret.slice(0, 20)}>\n<${secret.slice(20)}> now.`,
+    )
+    expect(maskText(`${first}\n${second}`)).not.toContain(`\n<${secret.slice(20)}>`)
+  })
+
+  it('with a name at the end of the part before › masks the value', () => {
+    const [first, second] = ['My password:', 'wm7Fq2! is it.']
+    expect(maskText(`${first}\n${second}`, [first.length])).toBe('My password:\n<wm7Fq2!> is it.')
+  })
+
+  it('with a complete secret before a plain word › masks the secret only', () => {
+    const text = `Use ${secret}\nplease, now.`
+    expect(maskText(text, [text.indexOf('\n')])).toBe(`Use <${secret}>\nplease, now.`)
+  })
+
+  it('with parts in JSON › masks the pieces', () => {
+    const halves = [secret.slice(0, 20), secret.slice(20)]
+    expect(maskJson(halves.map((text) => ({ type: 'text', text })))).toEqual([
+      { type: 'text', text: '*' },
+      { type: 'text', text: '*' },
+    ])
+    expect(
+      maskJson([{ type: 'text', text: 'My password:' }, { type: 'image' }, { type: 'text', text: 'wm7Fq2!' }]),
+    ).toEqual([{ type: 'text', text: 'My password:' }, { type: 'image' }, { type: 'text', text: '*' }])
+  })
+})
+
+describe('scanJson', () => {
+  it('with secrets in strings, names, numbers and lists › masks all of them', () => {
+    expect(maskJson({ a: secret, [other]: 1, b: [[secret]], c: `x ${secret}` })).toEqual({
+      a: '*',
+      '*': 1,
+      b: [['*']],
+      c: 'x *',
+    })
+    expect(maskJson(secret)).toBe('*')
+    expect(maskJson([4_111_111_111_111_111, 5])).toEqual(['*', 5])
+    expect([maskJson(null), maskJson(true), maskJson(5), maskJson('')]).toEqual([null, true, 5, ''])
+  })
+
+  it('with a name that marks values › masks strings and numbers of three or more characters below it', () => {
+    expect(maskJson({ pin: 4_829, cvv: 482, note: 4_830 })).toEqual({ pin: '*', cvv: '*', note: 4_830 })
+    expect(maskJson({ cvv: '48', pins: ['4829', 99, -9, 'x'] })).toEqual({ cvv: '48', pins: ['*', 99, -9, 'x'] })
+    expect(maskJson({ password_1: 'wm7Fq2!', note_1: '4829' })).toEqual({ password_1: '*', note_1: '4829' })
+  })
+
+  it('with a name and a value in neighbouring fields › masks the value', () => {
+    expect(maskJson({ name: 'DB_PASSWORD', value: 'wm7Fq2!x' })).toEqual({ name: 'DB_PASSWORD', value: '*' })
+  })
+
+  it('with long texts › masks them; encoded data › stays', () => {
+    const text = `${'My walrus is called Miso. '.repeat(60)}${secret}`
+    expect(maskJson({ a: text })).toEqual({ a: text.replace(secret, '*') })
+    const data = `data:image/png;base64,${'QUJD'.repeat(400)}`
+    expect(maskJson({ a: data, b: 'QUJD'.repeat(400) })).toEqual({ a: data, b: 'QUJD'.repeat(400) })
+    expect(maskJson({ password: text })).toEqual({ password: text.replace(secret, '*') })
+  })
+
+  it('with a very long name › masks the secrets in it', () => {
+    const name = `${'My walrus is called Miso. '.repeat(4_000)}${secret}`
+    expect(maskJson({ [name]: 1 })).toEqual({ [name.replace(secret, '*')]: 1 })
+  })
+
+  it('with many values › pauses while scanning and while replacing', () => {
+    const scan = new SecretScan()
+    const value = Array.from({ length: 20_000 }, (_, index) => ({ note: `value ${index}` }))
+    const scanning = run(scan.scanJson([...value, secret]))
+    const replacing = run(scan.replaceJson([...value, secret], () => '*'))
+    expect([scanning.pauses > 1, replacing.pauses > 1]).toEqual([true, true])
+    expect((replacing.value as Json[]).at(-1)).toBe('*')
+    const object = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`note ${index}`, 'x']))
+    expect(run(scan.replaceJson(object, () => '*')).pauses).toBeGreaterThan(0)
+  })
+})
