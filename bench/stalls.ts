@@ -1,5 +1,6 @@
-// Longest time that a request holds the event loop: npm run bench -- stalls [--sizes 100000,1000000] [--texts a,b]
-// [--endpoints a,b] [--profile MS]. Prints one line per stretch over the limit, then the table.
+// Longest time that a request holds the event loop: npm run bench -- stalls [--sizes 100000,1000000] [--texts 'a;b']
+// [--endpoints 'a;b'] [--profile 1]. Texts and endpoints are parts of names, and `=name` is a whole one. Prints one line
+// per stretch over the limit and per refused request, which measures little, then the table.
 import { parseArgs } from 'node:util'
 import { hostileTexts } from '../test/server/stalls/hostileTexts.ts'
 import { stallEndpoints } from '../test/server/stalls/stallEndpoints.ts'
@@ -16,7 +17,11 @@ const { values: flags } = parseArgs({
   },
 })
 const choose = <T>(all: Readonly<Record<string, T>>, names: string | undefined): (readonly [string, T])[] =>
-  Object.entries(all).filter(([name]) => names === undefined || names.split(',').some((part) => name.includes(part)))
+  Object.entries(all).filter(
+    ([name]) =>
+      names === undefined ||
+      names.split(';').some((part) => (part.startsWith('=') ? name === part.slice(1) : name.includes(part))),
+  )
 const sizes = flags.sizes.split(',').map(Number)
 const texts = choose(hostileTexts, flags.texts)
 const endpoints = choose(stallEndpoints, flags.endpoints)
@@ -34,6 +39,7 @@ for (const [, run] of endpoints)
       ),
     )
 const worst = new Map<string, { ms: number; text: string }>()
+const refused = new Map<string, number>()
 let over = 0
 let cases = 0
 for (const size of sizes)
@@ -54,13 +60,19 @@ for (const size of sizes)
           `${stall.longestMs.toFixed(0).padStart(6)} ms  ${size}  ${endpoint}  |  ${name}  ${stall.hotSpots.map((spot) => `\n            ${spot}`).join('')}`,
         )
       const key = `${endpoint} ${size}`
+      for (const refusal of stall.refusals) console.log(`refused  ${size}  ${endpoint}  |  ${name}  ${refusal}`)
+      if (stall.refusals.length > 0) refused.set(key, (refused.get(key) ?? 0) + 1)
       if (stall.longestMs > (worst.get(key)?.ms ?? 0)) worst.set(key, { ms: stall.longestMs, text: name })
     }
 console.log(`\n${cases} cases, ${over} over the limit. Longest stretch of the event loop, in ms of processor time:`)
 for (const [endpoint] of endpoints)
   console.log(
     `${endpoint.padEnd(38)} ${sizes
-      .map((size) => worst.get(`${endpoint} ${size}`))
-      .map((found) => `${(found?.ms ?? 0).toFixed(0).padStart(7)} ${(found?.text ?? '').padEnd(26)}`)
+      .map((size) => `${endpoint} ${size}`)
+      .map((key) => {
+        const { ms = 0, text = '' } = worst.get(key) ?? {}
+        const count = refused.get(key)
+        return `${ms.toFixed(0).padStart(7)} ${`${text}${count === undefined ? '' : ` (${count} refused)`}`.padEnd(40)}`
+      })
       .join('')}`,
   )

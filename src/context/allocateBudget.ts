@@ -2,6 +2,7 @@ import { type DerivedEntry, formatPromotedId, type Message, type Tokens } from '
 import { getOrCompute } from '../domain/keyed.ts'
 import { type Band, maxBandTokens, type RenderStep } from '../domain/profile.ts'
 import { isInRanges } from '../domain/session.ts'
+import type { Work } from '../domain/work.ts'
 import {
   type Allocation,
   type BandAllocation,
@@ -18,7 +19,7 @@ import {
 } from './allocation.ts'
 import { shareOf } from './bandShares.ts'
 import { isFullyExcluded } from './claimLimits.ts'
-import type { ContextCandidates } from './gatherCandidates.ts'
+import { type ContextCandidates, isAfterTurn } from './gatherCandidates.ts'
 import { joinPassages, listBeginnings } from './joinPassages.ts'
 import { budgetTooSmall, recordSkippedUnits, reportedMisses, shorteningSteps } from './misses.ts'
 import {
@@ -26,12 +27,12 @@ import {
   isSendable,
   lastSequence,
   type Renderer,
-  type Rendering,
   type RenderMode,
   renderModeOf,
   turnMode,
   type Unit,
 } from './render.ts'
+import type { Rendering } from './rendering.ts'
 
 const whole: RenderStep = { as: 'whole' }
 /** The oldest message of a limited tail loses its beginning, so that the conversation goes on without a gap. */
@@ -46,31 +47,33 @@ const minBeginningTokens = 30
 const minUsefulTokens = 6
 const noOverhead: PendingOverhead = { items: [], tokens: 0, dayLine: '' }
 
-/** Allocates the budget: first to the newest turn, then band by band. */
-export function allocateBudget(
+/** Allocates the budget: first to the newest turn, then band by band. Interruptible work. */
+export function* allocateBudgetInSteps(
   input: ContextCandidates,
   budget: Tokens,
   renderer: Renderer,
   overheads: OverheadTable,
-): Allocation {
+): Work<Allocation> {
   const allocator = new BudgetAllocator(input, budget, renderer, overheads)
-  allocator.addNewestTurn()
+  yield* allocator.addNewestTurn()
   const bands: BandAllocation[] = []
   for (const candidates of input.byPriority)
     if (candidates.units.length + candidates.derived.length > 0) bands.push(newBandAllocation(candidates, 0))
-  const unsatisfied = bands.filter(
-    (allocation) => !allocator.fillBand(allocation, shareOf(allocation.band, budget, input)),
-  )
-  for (const allocation of unsatisfied) if ('recalled' in allocation.band.claim) allocator.addBeginning(allocation)
+  const unsatisfied: BandAllocation[] = []
+  for (const allocation of bands)
+    if (!(yield* allocator.fillBand(allocation, shareOf(allocation.band, budget, input)))) unsatisfied.push(allocation)
+  for (const allocation of unsatisfied)
+    if ('recalled' in allocation.band.claim) yield* allocator.addBeginning(allocation)
   // Bands with a share may use what the other bands have left.
-  for (const allocation of unsatisfied) if (allocation.band.share !== undefined) allocator.fillBand(allocation, budget)
-  allocator.lengthenShortened(bands.some(({ candidates }) => candidates.limit < budget))
+  for (const allocation of unsatisfied)
+    if (allocation.band.share !== undefined) yield* allocator.fillBand(allocation, budget)
+  yield* allocator.lengthenShortened(bands.some(({ candidates }) => candidates.limit < budget))
   const { passages } = input
   // File passages come last, so that they displace no message.
   if (passages !== undefined) {
     const used = bands.find(({ band }) => band.name === passages.band.name)?.used ?? 0
     bands.push(newBandAllocation(passages, used))
-    allocator.fillBand(bands.at(-1) as BandAllocation, budget)
+    yield* allocator.fillBand(bands.at(-1) as BandAllocation, budget)
   }
   return allocator.result(bands)
 }
@@ -117,21 +120,25 @@ class BudgetAllocator {
   }
 
   /** Adds the newest turn at any cost, then the opening system message, then the units after the turn. */
-  addNewestTurn(): void {
+  *addNewestTurn(): Work<void> {
     const { newestTurn, openingMessage, sinceNewestTurn, isQuestionStored } = this.#input
     const newest = isQuestionStored ? sinceNewestTurn.findLast(isSendable) : undefined
     const reserved =
-      newest === undefined ? 0 : Math.min(this.#costOf(newest, this.#placementOf(newest, 'since')), this.#budget / 4)
-    if (newestTurn !== undefined) this.#addQuestion(newestTurn, isQuestionStored, reserved + this.#reservedForFirst())
+      newest === undefined
+        ? 0
+        : Math.min(yield* this.#costOf(newest, this.#placementOf(newest, 'since')), this.#budget / 4)
+    if (newestTurn !== undefined)
+      yield* this.#addQuestion(newestTurn, isQuestionStored, reserved + (yield* this.#reservedForFirst()))
     if (openingMessage !== undefined) {
       const maxTokens = Math.min(this.#budget / 2, this.#budget - this.#spent - reserved)
-      this.#place(openingMessage, newestTurnSteps, 'opening', maxTokens)
+      yield* this.#place(openingMessage, newestTurnSteps, 'opening', maxTokens)
     }
     if (!isQuestionStored) return
     for (const unit of sinceNewestTurn.toReversed()) {
       const steps = this.#stepsSinceTurn(unit, newest)
-      const maxTokens = this.#budget - this.#spent - this.#reservedForFirst()
-      if (!this.#place(unit, steps, 'since', maxTokens) && unit === newest) this.#place(unit, steps, 'since')
+      const maxTokens = this.#budget - this.#spent - (yield* this.#reservedForFirst())
+      const isPlaced = yield* this.#place(unit, steps, 'since', maxTokens)
+      if (!isPlaced && unit === newest) yield* this.#place(unit, steps, 'since')
     }
   }
 
@@ -139,21 +146,23 @@ class BudgetAllocator {
    * A turn without a heading is the cheapest form, so the smallest budget that holds it is the minimum reported in the
    * error.
    */
-  #addQuestion(turn: Unit, isStored: boolean, reserved: Tokens): void {
+  *#addQuestion(turn: Unit, isStored: boolean, reserved: Tokens): Work<void> {
     const cheapest: Placement = { band: undefined, mode: turnMode, overhead: this.#pending([this.#overheads.reply]) }
-    if (this.#renderer.renderUnit(turn, turnMode, whole, this.#budget - cheapest.overhead.tokens) === null) {
-      const minimum = cheapest.overhead.tokens + (this.#renderer.renderShortest(turn, turnMode)?.tokens ?? 0)
+    const room = this.#budget - cheapest.overhead.tokens
+    if ((yield* this.#renderer.renderUnitInSteps(turn, turnMode, whole, room)) === null) {
+      const shortest = yield* this.#renderer.renderShortest(turn, turnMode)
+      const minimum = cheapest.overhead.tokens + (shortest?.tokens ?? 0)
       if (minimum > this.#budget) throw budgetTooSmall(this.#budget, minimum)
     }
     const reason = isStored ? 'newest' : 'band'
     const maxTokens = isStored ? this.#budget - reserved : this.#maxUnaskedTokens()
     if (
-      this.#place(turn, newestTurnSteps, reason, maxTokens) ||
-      this.#place(turn, newestTurnSteps, reason) ||
-      this.#place(turn, newestTurnSteps, 'newest')
+      (yield* this.#place(turn, newestTurnSteps, reason, maxTokens)) ||
+      (yield* this.#place(turn, newestTurnSteps, reason)) ||
+      (yield* this.#place(turn, newestTurnSteps, 'newest'))
     )
       return
-    this.#place(turn, newestTurnSteps, 'newest', this.#budget, cheapest)
+    yield* this.#place(turn, newestTurnSteps, 'newest', this.#budget, cheapest)
   }
 
   /** Tokens for the newest stored turn if the question is not part of the session: those of a limited tail. */
@@ -163,10 +172,7 @@ class BudgetAllocator {
     return this.#budget * (this.#input.pressure.history <= 0.85 * this.#budget ? 1 : unaskedTurnShare)
   }
 
-  /**
-   * Units after the turn are shown whole, the newest in any form that fits. A band that shows a block uses its own
-   * steps.
-   */
+  /** Units after the turn are shown whole, the newest in any form that fits, and those of a block in its forms. */
   #stepsSinceTurn(unit: Unit, newest: Unit | undefined): readonly RenderStep[] {
     const band = this.#bandOf(unit)
     if (band?.renderAs === 'block') return band.renderings
@@ -178,10 +184,8 @@ class BudgetAllocator {
     return this.#input.bands.find(({ units }) => units.some((other) => firstSequence(other) === sequence))?.band
   }
 
-  /**
-   * Tokens that the newest turn and the units after it leave for the first messages: at most a quarter of the budget.
-   */
-  #reservedForFirst(): Tokens {
+  /** Tokens that the newest turn and later units leave for the first messages: at most a quarter of the budget. */
+  *#reservedForFirst(): Work<Tokens> {
     const { newestTurn, bands } = this.#input
     let tokens = 0
     for (const { band, units } of bands) {
@@ -189,18 +193,19 @@ class BudgetAllocator {
       for (const unit of units) {
         const isTurn = newestTurn !== undefined && firstSequence(unit) === firstSequence(newestTurn)
         if (!isSendable(unit) || this.#isShown(unit) || isTurn) continue
-        tokens += this.#costOf(unit, { band, mode: renderModeOf(band), overhead: this.#overheadOf(band, unit) })
+        tokens += yield* this.#costOf(unit, { band, mode: renderModeOf(band), overhead: this.#overheadOf(band, unit) })
       }
     }
     return Math.min(tokens, this.#budget / 4)
   }
 
-  #costOf(unit: Unit, { mode, overhead }: Placement): Tokens {
-    return overhead.tokens + (this.#renderer.renderUnit(unit, mode, whole, this.#budget)?.tokens ?? this.#budget)
+  *#costOf(unit: Unit, { mode, overhead }: Placement): Work<Tokens> {
+    const rendering = yield* this.#renderer.renderUnitInSteps(unit, mode, whole, this.#budget)
+    return overhead.tokens + (rendering?.tokens ?? this.#budget)
   }
 
   /** Adds the candidates of a band in at most `maxTokens`. Returns false if one of them did not fit. */
-  fillBand(allocation: BandAllocation, maxTokens: Tokens): boolean {
+  *fillBand(allocation: BandAllocation, maxTokens: Tokens): Work<boolean> {
     const { candidates, band } = allocation
     const { shortenedRuns, units } = candidates
     allocation.limit = Math.min(maxTokens, candidates.limit, maxBandTokens(band, this.#budget, this.#spent))
@@ -208,13 +213,18 @@ class BudgetAllocator {
     const maxMisses = band.maxMisses ?? 0
     for (let at = 0; at < units.length; at++) {
       const unit = units[at] as Unit
-      if (this.#isShown(unit) || !isSendable(unit) || this.#isAfterTurn(unit, band) || this.#isPromoted(unit, band))
+      if (
+        this.#isShown(unit) ||
+        !isSendable(unit) ||
+        isAfterTurn(unit, band, this.#input) ||
+        this.#isPromoted(unit, band)
+      )
         continue
       const mustShorten =
         shortenedRuns.length > 0 && unit.messages.some(({ sequence }) => isInRanges(shortenedRuns, sequence))
       const isOldestOfTail = 'tail' in band.claim && candidates.limit < this.#budget && at === units.length - 1
       const steps = mustShorten ? shorteningSteps(band.renderings) : isOldestOfTail ? endSteps : band.renderings
-      if (this.#add(allocation, steps, unit, undefined)) continue
+      if (yield* this.#add(allocation, steps, unit, undefined)) continue
       this.#recordMiss(allocation, unit, undefined)
       if (allocation.misses.length <= maxMisses) continue
       recordSkippedUnits(allocation, at + 1)
@@ -224,7 +234,7 @@ class BudgetAllocator {
     for (const derived of candidates.derived) {
       if (
         !this.#charged.has(derived) &&
-        !this.#add(allocation, band.renderings, undefined, derived, Math.max(1, remaining))
+        !(yield* this.#add(allocation, band.renderings, undefined, derived, Math.max(1, remaining)))
       ) {
         this.#recordMiss(allocation, undefined, derived)
         if (allocation.misses.length > maxMisses) return false
@@ -238,7 +248,7 @@ class BudgetAllocator {
    * Gives the room that nothing else used to messages that were shortened for their share, newest first. A stable tail
    * keeps its form; only its newest turn may change, if the question is not part of the session.
    */
-  lengthenShortened(hasSlidingBand: boolean): void {
+  *lengthenShortened(hasSlidingBand: boolean): Work<void> {
     for (const [index, piece] of this.#messages.entries()) {
       const room = this.#budget - this.#spent
       if (room < minBeginningTokens) return
@@ -247,7 +257,8 @@ class BudgetAllocator {
       if (isStable) continue
       if (!rendering.shortened || (renderedAs !== 'fit' && renderedAs !== 'end')) continue
       const mode = reason === 'band' && band !== undefined ? renderModeOf(band) : turnMode
-      const longer = this.#renderer.renderUnit(unit, mode, { as: renderedAs }, rendering.tokens + room)
+      const maxTokens = rendering.tokens + room
+      const longer = yield* this.#renderer.renderUnitInSteps(unit, mode, { as: renderedAs }, maxTokens)
       if (longer === null || longer.tokens <= rendering.tokens) continue
       this.#messages[index] = { ...piece, rendering: longer }
       this.#spent += longer.tokens - rendering.tokens
@@ -255,14 +266,14 @@ class BudgetAllocator {
   }
 
   /** Adds the beginning of the best passage that did not fit, if there is room for some sentences. */
-  addBeginning(allocation: BandAllocation): void {
+  *addBeginning(allocation: BandAllocation): Work<void> {
     const { candidates, limit, used, band } = allocation
     for (const unit of candidates.units) {
       const room = Math.min(limit - used, this.#budget - this.#spent) - this.#overheadOf(band, unit).tokens
       if (room < minBeginningTokens) return
       if (this.#isShown(unit) || !isSendable(unit) || unit.excerpt !== undefined) continue
-      const isAdded = (beginning: Unit): boolean => this.#add(allocation, band.renderings, beginning, undefined)
-      if (listBeginnings(unit, room).some(isAdded)) return
+      for (const beginning of listBeginnings(unit, room))
+        if (yield* this.#add(allocation, band.renderings, beginning, undefined)) return
     }
   }
 
@@ -274,13 +285,13 @@ class BudgetAllocator {
   }
 
   /** Adds one candidate with the first render step that fits. `remaining` candidates share the rest of the limit. */
-  #add(
+  *#add(
     allocation: BandAllocation,
     steps: readonly RenderStep[],
     unit: Unit | undefined,
     derived: DerivedEntry | undefined,
     remaining = 1,
-  ): boolean {
+  ): Work<boolean> {
     const { band, mode, limit, used } = allocation
     const overhead = allocation.overhead ?? this.#overheadOf(band, unit)
     const free = this.#budget - this.#spent
@@ -294,7 +305,7 @@ class BudgetAllocator {
       const rendering =
         unit === undefined
           ? this.#renderer.renderDerived(derived as DerivedEntry, step, maxTokens)
-          : this.#renderCandidate(unit, mode, step, maxTokens)
+          : yield* this.#renderCandidate(unit, mode, step, maxTokens)
       if (rendering === null) continue
       if (overhead !== noOverhead) {
         this.#charge(overhead)
@@ -308,10 +319,10 @@ class BudgetAllocator {
     return false
   }
 
-  #renderCandidate(unit: Unit, mode: RenderMode, step: RenderStep, maxTokens: Tokens): Rendering | null {
+  *#renderCandidate(unit: Unit, mode: RenderMode, step: RenderStep, maxTokens: Tokens): Work<Rendering | null> {
     if (unit.excerpt !== undefined) return this.#renderer.renderExcerpt(unit, unit.excerpt, mode, maxTokens)
     return unit.passage === undefined
-      ? this.#renderer.renderUnit(unit, mode, step, maxTokens)
+      ? yield* this.#renderer.renderUnitInSteps(unit, mode, step, maxTokens)
       : this.#renderer.renderPassages(unit.messages[0] as Message, [unit.passage], mode, maxTokens)
   }
 
@@ -335,18 +346,18 @@ class BudgetAllocator {
   }
 
   /** Adds a unit with the first render step that fits in `maxTokens`. Returns true also if it is already shown. */
-  #place(
+  *#place(
     unit: Unit,
     steps: readonly RenderStep[],
     reason: PieceReason,
     maxTokens = this.#budget,
     placement = this.#placementOf(unit, reason),
-  ): boolean {
+  ): Work<boolean> {
     if (this.#isShown(unit)) return true
     const { band, mode, overhead } = placement
     for (const step of steps) {
       const available = Math.min(maxTokens, this.#budget - this.#spent) - overhead.tokens
-      const rendering = this.#renderer.renderUnit(unit, mode, step, available)
+      const rendering = yield* this.#renderer.renderUnitInSteps(unit, mode, step, available)
       if (rendering === null) continue
       this.#charge(overhead)
       const dayLine = reason === 'band' ? overhead.dayLine : ''
@@ -375,18 +386,6 @@ class BudgetAllocator {
       unit,
       ({ id, sequence }) =>
         isInRanges(dropped, sequence) || (isInRanges(promoted, sequence) && isItemShown(formatPromotedId(id))),
-    )
-  }
-
-  /** A stable block is read before the newest turn, so it must not contain messages that follow the turn. */
-  #isAfterTurn(unit: Unit, band: Band): boolean {
-    const { newestTurn, isQuestionStored } = this.#input
-    return (
-      band.renderAs === 'block' &&
-      isQuestionStored &&
-      newestTurn !== undefined &&
-      band.volatile !== true &&
-      firstSequence(unit) > firstSequence(newestTurn)
     )
   }
 

@@ -2,8 +2,9 @@ import type { Millis, Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import type { ChatMessage, Context, Ledger, Provider } from '../domain/ledger.ts'
 import type { Band, Framing, Profile } from '../domain/profile.ts'
+import { runSync, type Work } from '../domain/work.ts'
 import { monthNames } from '../search/terms.ts'
-import { allocateBudget } from './allocateBudget.ts'
+import { allocateBudgetInSteps } from './allocateBudget.ts'
 import type { Allocation, OverheadTable, Piece } from './allocation.ts'
 import { continuationNotice } from './anthropic.ts'
 import { findNotes } from './claimLimits.ts'
@@ -26,16 +27,24 @@ const maxFramingShare = 0.25
  * Builds a context from its candidates: allocates the budget, frames the pieces and writes the receipt. Deterministic,
  * writes nothing.
  */
-export function composeContext(
+export const composeContext = (
+  candidates: ContextCandidates,
+  profile: Profile,
+  renderer: Renderer,
+  options: ComposeOptions,
+): LazyContext => runSync(composeContextInSteps(candidates, profile, renderer, options))
+
+/** `composeContext` as interruptible work. */
+export function* composeContextInSteps(
   candidates: ContextCandidates,
   profile: Profile,
   renderer: Renderer,
   { budget, framing: requested, provider }: ComposeOptions,
-): LazyContext {
+): Work<LazyContext> {
   const requestedOverheads = overheadTable(profile, renderer, requested, provider)
   const framing = requestedOverheads.framingTokens <= budget * maxFramingShare ? requested : 'sections'
   const overheads = framing === requested ? requestedOverheads : overheadTable(profile, renderer, framing, provider)
-  const allocation = allocateBudget(candidates, budget, renderer, overheads)
+  const allocation = yield* allocateBudgetInSteps(candidates, budget, renderer, overheads)
   const { messages, text, cacheable } = frameContext(allocation, profile, framing, renderer)
   const degraded = [...(findNotes(candidates.head.derived)?.faults ?? [])]
   if (framing !== requested)

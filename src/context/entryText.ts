@@ -1,5 +1,6 @@
 import { type ParsedMessage, replaceLoneSurrogates } from '../domain/chat.ts'
 import { type DerivedEntry, isBlank, isInternal, type Message } from '../domain/entry.ts'
+import { getOrCompute } from '../domain/keyed.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import { escapeMemoryTags } from '../text/fences.ts'
 
@@ -113,3 +114,17 @@ export function toMemoryLine(text: string): string {
   const trimmed = escapeMemoryTags(replaceLoneSurrogates(text)).trimStart()
   return `${trimmed.startsWith('/') ? `- ${trimmed}` : trimmed}\n`
 }
+
+/** Messages are asked about once per rendering, which takes long for a long one. */
+const memoryTags = new WeakMap<Message, boolean>()
+const minKnownCharacters = 4_096
+
+/** True if part of the message looks like a memory tag. */
+export const hasMemoryTag = (message: Message): boolean =>
+  message.content.length < minKnownCharacters
+    ? findMemoryTag(message)
+    : getOrCompute(memoryTags, message, () => findMemoryTag(message))
+
+const findMemoryTag = ({ content, name = '', toolCalls }: Message): boolean =>
+  hasTag(content) || hasTag(name) || toolCalls?.some((call) => hasTag(call.name) || hasTag(call.arguments)) === true
+const hasTag = (text: string): boolean => escapeMemoryTags(text) !== text

@@ -26,7 +26,7 @@ import {
   measurePressure,
 } from './claimLimits.ts'
 import { gatherWork } from './gatherWork.ts'
-import type { Unit } from './render.ts'
+import { firstSequence, type Unit } from './render.ts'
 import { type ContextQuery, type NewestTurn, SessionReader } from './sessionReader.ts'
 
 /** Everything a context may show: the newest turn, which must be shown, and the candidates of the bands. */
@@ -321,3 +321,11 @@ export function addPassages(
   }
   return { ...candidates, derived: [...candidates.derived, ...entries], origins, passages }
 }
+
+/** A stable block is read before the newest turn, so it must not contain messages that follow the turn. */
+export const isAfterTurn = (unit: Unit, band: Band, { newestTurn, isQuestionStored }: ContextCandidates): boolean =>
+  band.renderAs === 'block' &&
+  isQuestionStored &&
+  newestTurn !== undefined &&
+  band.volatile !== true &&
+  firstSequence(unit) > firstSequence(newestTurn)

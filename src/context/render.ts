@@ -5,15 +5,24 @@ import type { ChatMessage } from '../domain/ledger.ts'
 import { packPayload, payloadText } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Band, RenderStep } from '../domain/profile.ts'
+import { runSync, type Work } from '../domain/work.ts'
 import { clip } from '../text/clip.ts'
 import { countMessageTokens } from '../text/cost.ts'
-import { escapeMemoryTags } from '../text/fences.ts'
 import type { PassageRange } from '../text/passages.ts'
 import { selectSentences } from '../text/selectSentences.ts'
 import { fastTokenCounters, type MessageCosts } from '../tokenizers/fastTokenCounters.ts'
 import { parseArguments } from './anthropic.ts'
-import { formatDerived, formatLine, toChatMessage, toMemoryLine, withContent, withSource } from './entryText.ts'
-import { joinPassages, keepEnd, keepEnds, shorten } from './shorten.ts'
+import {
+  formatDerived,
+  formatLine,
+  hasMemoryTag,
+  toChatMessage,
+  toMemoryLine,
+  withContent,
+  withSource,
+} from './entryText.ts'
+import { type Rendering, VerbatimRendering } from './rendering.ts'
+import { joinPassages, keepEnd, keepEnds, shorten, shortenInSteps } from './shorten.ts'
 
 /** Reason why a stored message cannot be sent as it is. */
 export type UnitFault = 'empty message' | 'tool result without its call' | 'tool call without its result'
@@ -77,19 +86,6 @@ function readUnit(messages: readonly Message[], at: number): Unit {
   }
 }
 
-/**
- * A rendered entry with its token count. `text` ends with its separator and starts with a character before which every
- * tokenizer splits, so that the count of joined texts is the sum of their counts.
- */
-export type Rendering = {
-  readonly text: string
-  /** As chat messages, mostly one. */
-  readonly chat: ChatMessage | readonly ChatMessage[]
-  readonly tokens: Tokens
-  readonly shortened: boolean
-  readonly exact: boolean
-}
-
 /** Form of a unit in the context: chat turns, or labelled lines of a text block. */
 export type RenderMode = { readonly show: 'turns' | 'block'; readonly label: string; readonly separator: '\n' | '\n\n' }
 
@@ -108,6 +104,11 @@ const memoryLineOverheadTokens = 8
 const maxCachedFixedTexts = 4_096
 /** A longer text is shortest when it is cut to its first character. */
 const maxShortestCharacters = 16_384
+/** Renderings of shorter texts need no pause after them. */
+const minPausedCharacters = 4_096
+
+/** Returns another form of a message's content, at once or in steps. */
+type Shorten = (content: string, role: string) => string | Work<string>
 
 /** Renders entries within token limits. Caches renderings for as long as the entry object is in memory. */
 export class Renderer {
@@ -133,16 +134,21 @@ export class Renderer {
 
   /** Renders a unit with one render step in at most `maxTokens`, or returns null. */
   renderUnit(unit: Unit, mode: RenderMode, step: RenderStep, maxTokens: Tokens): Rendering | null {
-    if (step.as === 'sections') return ifFits(this.#renderSections(unit, mode, maxTokens), maxTokens)
+    return runSync(this.renderUnitInSteps(unit, mode, step, maxTokens))
+  }
+
+  /** `renderUnit` as interruptible work. */
+  *renderUnitInSteps(unit: Unit, mode: RenderMode, step: RenderStep, maxTokens: Tokens): Work<Rendering | null> {
+    if (step.as === 'sections') return ifFits(yield* this.#renderSections(unit, mode, maxTokens), maxTokens)
     if (step.as === 'digest' && maxTokens < minDigestTokens) return null
-    if (step.as !== 'fit' && step.as !== 'end') return ifFits(this.#renderStep(unit, mode, step), maxTokens)
-    const whole = this.#renderStep(unit, mode, { as: 'whole' })
+    if (step.as !== 'fit' && step.as !== 'end') return ifFits(yield* this.#renderStep(unit, mode, step), maxTokens)
+    const whole = yield* this.#renderStep(unit, mode, { as: 'whole' })
     const limit = step.as === 'end' ? maxTokens : Math.min(maxTokens, step.tokens ?? maxTokens)
     if (whole === null || whole.tokens <= limit) return whole
-    if (step.as === 'end') return this.#renderToFit(unit, mode, limit, keepEnd)
+    if (step.as === 'end') return yield* this.#renderToFit(unit, mode, limit, keepEnd)
     return step.tokens !== undefined && step.tokens <= maxTokens
-      ? this.#getOrRender(unit, mode, `fit ${step.tokens}`, () => this.#renderToFit(unit, mode, limit))
-      : this.#renderToFit(unit, mode, limit)
+      ? yield* this.#getOrRender(unit, mode, `fit ${step.tokens}`, () => this.#renderToFit(unit, mode, limit))
+      : yield* this.#renderToFit(unit, mode, limit)
   }
 
   /**
@@ -160,33 +166,29 @@ export class Renderer {
     if (message.lineTokens * (characters / message.content.length) * 0.7 > maxTokens) return null
     const unit = singleUnit(message)
     const name = `passages ${passages.join(' ')}`
-    return ifFits(
-      this.#getOrRender(unit, mode, name, () => this.#render(unit, mode, (content) => joinPassages(content, passages))),
-      maxTokens,
-    )
+    const render = () => this.#render(unit, mode, (content) => joinPassages(content, passages))
+    return ifFits(runSync(this.#getOrRender(unit, mode, name, render)), maxTokens)
   }
 
   /** Renders an excerpt of a message as one line of a block, or returns null. */
   renderExcerpt(unit: Unit, excerpt: string, mode: RenderMode, maxTokens: Tokens): Rendering | null {
-    return ifFits(
-      this.#render(unit, mode, () => excerpt),
-      maxTokens,
-    )
+    return ifFits(runSync(this.#render(unit, mode, () => excerpt)), maxTokens)
   }
 
   /** Returns the cheapest rendering of a unit that still shows part of it. */
-  renderShortest(unit: Unit, mode: RenderMode): Rendering | null {
-    return this.#getOrRender(unit, mode, 'shortest', () => {
-      const clipped = this.#render(unit, mode, (content) => clip(content.trim(), 1))
-      // No token is long enough for another form of these to be shorter.
-      if (unit.messages.some(({ content }) => content.length > maxShortestCharacters)) return clipped
-      const others = [this.#renderStep(unit, mode, { as: 'whole' }), this.#renderStep(unit, mode, { as: 'squeeze' })]
-      return others.reduce(
-        (best, rendering) =>
-          best !== null && rendering !== null && rendering.tokens <= best.tokens ? rendering : best,
-        clipped,
-      )
-    })
+  *renderShortest(unit: Unit, mode: RenderMode): Work<Rendering | null> {
+    return yield* this.#getOrRender(unit, mode, 'shortest', () => this.#findShortest(unit, mode))
+  }
+
+  *#findShortest(unit: Unit, mode: RenderMode): Work<Rendering | null> {
+    let best = yield* this.#render(unit, mode, (content) => clip(content.trim(), 1))
+    // No token is long enough for another form of these to be shorter.
+    if (unit.messages.some(({ content }) => content.length > maxShortestCharacters)) return best
+    for (const as of ['whole', 'squeeze'] as const) {
+      const rendering = yield* this.#renderStep(unit, mode, { as })
+      if (best !== null && rendering !== null && rendering.tokens <= best.tokens) best = rendering
+    }
+    return best
   }
 
   /** Renders a derived entry with one render step in at most `maxTokens`, or returns null. */
@@ -223,7 +225,7 @@ export class Renderer {
     }))
   }
 
-  #renderStep(unit: Unit, mode: RenderMode, step: RenderStep): Rendering | null {
+  *#renderStep(unit: Unit, mode: RenderMode, step: RenderStep): Work<Rendering | null> {
     const isWhole = step.as === 'whole'
     const message = unit.messages[0] as Message
     // Most messages are sent verbatim at their stored cost. That rendering is as cheap to create as to look up, so it
@@ -237,27 +239,39 @@ export class Renderer {
     )
       return new VerbatimRendering(message, this.tokenizer)
     const name = step.as === 'clip' ? `clip ${step.characters}` : step.as
-    return this.#getOrRender(unit, mode, name, () =>
-      this.#render(unit, mode, isWhole ? unchanged : (content, role) => shorten(content, step, role)),
+    return yield* this.#getOrRender(unit, mode, name, () =>
+      this.#render(unit, mode, isWhole ? unchanged : (content, role) => shortenInSteps(content, step, role)),
     )
   }
 
-  #getOrRender(unit: Unit, mode: RenderMode, step: string, render: () => Rendering | null): Rendering | null {
+  *#getOrRender(
+    unit: Unit,
+    mode: RenderMode,
+    step: string,
+    render: () => Work<Rendering | null>,
+  ): Work<Rendering | null> {
     const renderings = getOrCompute(
       this.#unitRenderings,
       unit.messages[0] as Message,
       () => new Map<string, Rendering | null>(),
     )
     const group = isSingle(unit) ? '' : `${unit.messages.length}${unit.fault}`
-    return getOrCompute(renderings, `${step}${mode.show}${mode.separator}${mode.label}${group}`, render)
+    const name = `${step}${mode.show}${mode.separator}${mode.label}${group}`
+    const known = renderings.get(name)
+    if (known !== undefined) return known
+    const rendering = yield* render()
+    renderings.set(name, rendering)
+    return rendering
   }
 
-  #render(unit: Unit, mode: RenderMode, shortenContent: (content: string, role: string) => string): Rendering | null {
+  *#render(unit: Unit, mode: RenderMode, shortenContent: Shorten): Work<Rendering | null> {
     const sendable = sendableMessages(unit)
     if (sendable.length === 0) return null
-    const contents = sendable.map((message) =>
-      isBlank(message.content) ? message.content : shortenContent(message.content, message.role),
-    )
+    const contents: string[] = []
+    for (const { content, role } of sendable) {
+      const shortened = isBlank(content) ? content : shortenContent(content, role)
+      contents.push(typeof shortened === 'string' ? shortened : yield* shortened)
+    }
     const messages = sendable.map((message, at) => withContent(message, contents[at] as string))
     const withCalls = unit.fault === undefined
     const { label, separator } = mode
@@ -269,6 +283,7 @@ export class Renderer {
     const chat = mode.show === 'turns' ? messages.map((message) => toChatMessage(message, withCalls)) : []
     const isOriginal = !isChanged && !sendable.some(hasMemoryTag)
     const tokens = (isChanged ? undefined : this.#storedCost(unit, mode)) ?? countRendering(this.tokenizer, text, chat)
+    if (text.length > minPausedCharacters) yield text.length
     const { tokenizer } = this
     return {
       text,
@@ -300,15 +315,15 @@ export class Renderer {
    * Keeps the start and end of each message, as much as fits. Probes a few lengths around the one the token count
    * suggests.
    */
-  #renderToFit(unit: Unit, mode: RenderMode, maxTokens: Tokens, keep = keepEnds): Rendering | null {
-    const shortest = ifFits(this.renderShortest(unit, mode), maxTokens)
+  *#renderToFit(unit: Unit, mode: RenderMode, maxTokens: Tokens, keep = keepEnds): Work<Rendering | null> {
+    const shortest = ifFits(yield* this.renderShortest(unit, mode), maxTokens)
     if (shortest === null) return null
     const longest = Math.max(...unit.messages.map((message) => message.content.length))
     let best: Rendering | null = null
     let [low, high] = [0, longest]
     let characters = Math.min(longest - 1, maxTokens * 4)
     for (let probe = 0; probe < 12 && characters > low && characters < high; probe++) {
-      const rendering = this.#render(unit, mode, (content) => keep(content, characters))
+      const rendering: Rendering | null = yield* this.#render(unit, mode, (content) => keep(content, characters))
       if (rendering === null) return null
       if (rendering.tokens <= maxTokens) {
         best = rendering
@@ -321,49 +336,16 @@ export class Renderer {
     return best ?? shortest
   }
 
-  #renderSections(unit: Unit, mode: RenderMode, maxTokens: Tokens): Rendering | null {
-    const whole = this.#renderStep(unit, mode, { as: 'whole' })
+  *#renderSections(unit: Unit, mode: RenderMode, maxTokens: Tokens): Work<Rendering | null> {
+    const whole = yield* this.#renderStep(unit, mode, { as: 'whole' })
     if (whole === null || whole.tokens <= maxTokens) return whole
     const tokensPerMessage = Math.floor(maxTokens / unit.messages.length) - 16
-    return this.#render(unit, mode, (content) => this.#selectSentences(content, tokensPerMessage) || clip(content, 1))
+    const select = (content: string): string => this.#selectSentences(content, tokensPerMessage) || clip(content, 1)
+    return yield* this.#render(unit, mode, select)
   }
 
   #selectSentences(text: string, maxTokens: Tokens): string {
     return selectSentences(text, (candidate) => this.tokenizer.count(candidate) <= maxTokens)
-  }
-}
-
-/** A message sent verbatim at its stored cost. Builds text and chat message on demand: the text is rarely needed. */
-class VerbatimRendering implements Rendering {
-  readonly #message: Message
-  readonly #tokenizer: Tokenizer
-
-  constructor(message: Message, tokenizer: Tokenizer) {
-    this.#message = message
-    this.#tokenizer = tokenizer
-  }
-
-  get exact(): boolean {
-    return this.#tokenizer.isExact(this.#message.content)
-  }
-
-  get text(): string {
-    return `${formatLine(this.#message)}\n\n`
-  }
-
-  get chat(): ChatMessage {
-    const { role, content, name, packedPayload } = this.#message
-    // The content has no memory tag, so most messages need no conversion.
-    if (role !== 'tool' && name === undefined && packedPayload === undefined) return { role, content }
-    return withSource(toChatMessage(this.#message), this.#message)
-  }
-
-  get tokens(): Tokens {
-    return this.#message.tokens
-  }
-
-  get shortened(): boolean {
-    return false
   }
 }
 
@@ -372,11 +354,6 @@ const unchanged = (content: string): string => content
 
 const ifFits = (rendering: Rendering | null, maxTokens: Tokens): Rendering | null =>
   rendering !== null && rendering.tokens <= maxTokens ? rendering : null
-
-/** True if part of the message looks like a memory tag. */
-const hasMemoryTag = ({ content, name = '', toolCalls }: Message): boolean =>
-  hasTag(content) || hasTag(name) || toolCalls?.some((call) => hasTag(call.name) || hasTag(call.arguments)) === true
-const hasTag = (text: string): boolean => escapeMemoryTags(text) !== text
 
 /** Returns the messages of a unit that a provider accepts. */
 function sendableMessages(unit: Unit): readonly Message[] {

@@ -1,7 +1,8 @@
 import type { RenderStep } from '../domain/profile.ts'
+import { runSync, type Work } from '../domain/work.ts'
 import { clip, clipMiddle } from '../text/clip.ts'
 import { stripComments } from '../text/comments.ts'
-import { squeezeSpace } from '../text/compress.ts'
+import { squeezeSpaceInSteps } from '../text/compress.ts'
 import { digest } from '../text/digest.ts'
 import { compactJson } from '../text/json.ts'
 import type { PassageRange } from '../text/passages.ts'
@@ -32,10 +33,14 @@ export function joinPassages(content: string, passages: readonly PassageRange[])
   return `${first > 0 ? '… ' : ''}${text}${last < content.length ? ' …' : ''}`
 }
 
-export function shorten(content: string, step: RenderStep, role: string): string {
-  if (step.as === 'squeeze') return squeezeSpace(content)
+export const shorten = (content: string, step: RenderStep, role: string): string =>
+  runSync(shortenInSteps(content, step, role))
+
+/** `shorten` as interruptible work. */
+export function* shortenInSteps(content: string, step: RenderStep, role: string): Work<string> {
+  if (step.as === 'squeeze') return yield* squeezeSpaceInSteps(content)
   if (step.as === 'json') return compactJson(content)
-  if (step.as === 'uncomment') return squeezeSpace(stripComments(content))
+  if (step.as === 'uncomment') return yield* squeezeSpaceInSteps(stripComments(content))
   if (step.as === 'digest') return digest(content, role)
   return step.as === 'clip' ? clip(content, step.characters) : content
 }

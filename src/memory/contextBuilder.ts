@@ -1,5 +1,5 @@
 import { findSubject } from '../context/chooseByQuestion.ts'
-import { composeContext, type LazyContext } from '../context/composeContext.ts'
+import { composeContextInSteps, type LazyContext } from '../context/composeContext.ts'
 import {
   addPassages,
   type ContextCandidates,
@@ -24,11 +24,12 @@ import {
 } from '../domain/entry.ts'
 import { anyText, anyValue, checkOption } from '../domain/error.ts'
 import { filesKey, type Key, personKey, scopeKey } from '../domain/key.ts'
+import { getOrCompute } from '../domain/keyed.ts'
 import type { Degradation, Origin, Provider } from '../domain/ledger.ts'
 import type { Clock, SearchIndex, Store } from '../domain/ports.ts'
 import { type Framing, framings, type Profile } from '../domain/profile.ts'
 import { createEmptyHead, isExpired, type SessionHead } from '../domain/session.ts'
-import type { Pause } from '../domain/work.ts'
+import { type Pause, runInSlices, runSync, type Work } from '../domain/work.ts'
 import type { WorkSelection } from '../selection/workSelection.ts'
 import type { FindPeriod, Period } from '../text/dates.ts'
 import { isQuestion } from '../text/sentences.ts'
@@ -104,6 +105,8 @@ type ReadState = {
   readonly masker: SecretMasker | undefined
   readonly embedQuestion: () => Promise<QueryEmbedding | undefined>
   embedding?: Promise<QueryEmbedding | undefined>
+  /** Messages with the values of their secrets. */
+  readonly restored: Map<Message, Message>
 }
 
 /** Newest messages read with the session's head; bands that need more read pages. */
@@ -122,12 +125,13 @@ export class ContextBuilder {
 
   build(key: Key, options: ContextOptions, provider: Provider = 'openai'): Promise<LazyContext> {
     const { profile, renderer } = this.deps
-    return this.gather(key, options, ({ candidates, budget, framing, degraded }) =>
-      withDegraded(
-        composeContext(candidates, profileForBudget(profile, budget), renderer, { budget, framing, provider }),
+    return this.gather(key, options, ({ candidates, budget, framing, degraded }) => {
+      const composeOptions = { budget, framing, provider }
+      return this.#run(
+        composeContextInSteps(candidates, profileForBudget(profile, budget), renderer, composeOptions),
         degraded,
-      ),
-    )
+      )
+    })
   }
 
   /**
@@ -138,8 +142,14 @@ export class ContextBuilder {
     const profile = profileBeyond(this.deps.profile)
     const composeOptions = { budget: options.budget, framing: 'sections', provider: 'openai' } as const
     return this.gather(key, options, ({ candidates, degraded }) =>
-      withDegraded(composeContext(candidates, profile, this.deps.renderer, composeOptions), degraded),
+      this.#run(composeContextInSteps(candidates, profile, this.deps.renderer, composeOptions), degraded),
     )
+  }
+
+  /** Composes a context, with pauses if its messages are long. */
+  async #run(work: Work<LazyContext>, degraded: readonly Degradation[]): Promise<LazyContext> {
+    const { pause } = this.deps
+    return withDegraded(pause === undefined ? runSync(work) : await runInSlices(work, pause), degraded)
   }
 
   /**
@@ -151,7 +161,8 @@ export class ContextBuilder {
     const findPeriod = () => this.#parsePeriod(question)
     const recalled = reader.recall(question, { limit: maxRecalled, findPeriod, budget })
     const embedQuestion = () => this.#embedQuestion(key, question)
-    return this.#finishQuery(recalled, recalled.next(), { key, person: undefined, masker: undefined, embedQuestion })
+    const reads = { key, person: undefined, masker: undefined, embedQuestion, restored: new Map() }
+    return this.#finishQuery(recalled, recalled.next(), reads)
   }
 
   /** Returns the validated budget. */
@@ -167,7 +178,7 @@ export class ContextBuilder {
   async gather<T>(
     key: Key,
     options: ContextOptions & { readonly traced?: boolean } & Partial<Pick<AdditionOptions, 'sentByClient'>>,
-    make: (found: GatheredContext) => T,
+    make: (found: GatheredContext) => T | Promise<T>,
   ): Promise<T> {
     const { renderer, fileSearch, store } = this.deps
     const { sentByClient } = options
@@ -203,7 +214,7 @@ export class ContextBuilder {
     const files = fileSearch?.filesKeyFor(profile, key)
     const search = files && fileSearch?.findPassages(store, files, question)
     const embedQuestion = () => this.#embedQuestion(key, query ?? stored.lastUserMessage?.content ?? '', options.traced)
-    const reads: ReadState = { key, person: options.person, masker, embedQuestion }
+    const reads: ReadState = { key, person: options.person, masker, embedQuestion, restored: new Map() }
     const [found, passages = []] =
       step.done === true && search === undefined
         ? [step.value]
@@ -265,7 +276,9 @@ export class ContextBuilder {
       await this.deps.pause?.()
       return { messages: [], hits: [] }
     }
-    const unmask = (message: Message): Message => masker?.restoreMessage(key, message) ?? message
+    // Several passages of a message have the same message.
+    const unmask = (message: Message): Message =>
+      masker === undefined ? message : getOrCompute(reads.restored, message, () => masker.restoreMessage(key, message))
     if ('page' in request)
       return { messages: (await this.deps.sessions.readMessages(key, request.page)).map(unmask), hits: [] }
     reads.embedding ??= reads.embedQuestion()

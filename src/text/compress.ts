@@ -1,6 +1,7 @@
 import type { Tokens } from '../domain/entry.ts'
+import { runSync, type Work } from '../domain/work.ts'
 import { stripComments } from './comments.ts'
-import { splitFencedLines } from './fences.ts'
+import { linesPerStep, splitFencedLinesInSteps } from './fences.ts'
 import { selectSentences } from './selectSentences.ts'
 
 /** Compression steps in the order they are tried. */
@@ -45,14 +46,18 @@ export function compress(
  * @example
  * squeezeSpace('a   b  \n\n\n\nc\n') // 'a b\n\nc'
  */
-export function squeezeSpace(text: string): string {
+export const squeezeSpace = (text: string): string => runSync(squeezeSpaceInSteps(text))
+
+/** `squeezeSpace` as interruptible work. */
+export function* squeezeSpaceInSteps(text: string): Work<string> {
   const lines: string[] = []
   // Many blank lines in a row are dropped at once, because each line costs more than its characters.
   const source = text.replace(/\n{3,}/g, '\n\n')
-  for (const { start, end, fence } of splitFencedLines(source)) {
+  for (const { start, end, fence } of yield* splitFencedLinesInSteps(source)) {
     const line = source.slice(start, end).trimEnd()
     if (line !== '') lines.push(fence === 'none' ? squeezeLine(line) : line)
     else if (lines.length > 0 && lines[lines.length - 1] !== '') lines.push('')
+    if (lines.length % linesPerStep === 0) yield linesPerStep
   }
   if (lines[lines.length - 1] === '') lines.pop()
   return lines.join('\n')

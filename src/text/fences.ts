@@ -1,6 +1,19 @@
-/** Characters and escapes that are shown or decoded as `<`; `‹`, which replaces them, is not one of them. */
-const tagOpening =
-  /[<\uff1c\ufe64\u02c2\u1438\u16b2\u276e\u226e\u227a\u2329\u3008\u27e8\u{1d236}]|&lt;?|&#0*60;?|&#x0*3c;?|\\u003c|\\x3c|%3c/giu
+import { getOrCompute } from '../domain/keyed.ts'
+import { runSync, type Work } from '../domain/work.ts'
+
+/** Characters that are shown or decoded as `<`; `‹`, which replaces them, is not one of them. */
+const openings = '<\\uff1c\\ufe64\\u02c2\\u1438\\u16b2\\u276e\\u226e\\u227a\\u2329\\u3008\\u27e8\\u{1d236}'
+const ignored = '\\s\\p{Cf}\\p{Cc}\\p{M}\\p{Default_Ignorable_Code_Point}\\u2800'
+/** Signs that may stand between `<` and the name of a tag, and between the letters of the name. */
+const signsBeforeName = `[${ignored}/\\\\\\uff0f\\u2044\\u2215\\u29f8]`
+/**
+ * A character or escape that opens a tag, before something that may be the letter `m`: text of a megabyte may consist
+ * of other openings.
+ */
+const tagOpening = new RegExp(
+  `(?:[${openings}]|&lt;?|&#0*60;?|&#x0*3c;?|\\\\u003c|\\\\x3c|%3c)(?=${signsBeforeName}*(?:m|(?![${openings}])[\\u0080-\\u{10ffff}]))`,
+  'giu',
+)
 
 /** Letters that look like those of `memory` and have no compatible form in Unicode. */
 const lookAlikes: Readonly<Record<string, string>> = {
@@ -16,9 +29,8 @@ const lettersByLookAlike = new Map(
   ),
 )
 
-/** Signs that may stand between `<` and the name of a tag, and between the letters of the name. */
-const beforeName = /[\s\p{Cf}\p{Cc}\p{M}\p{Default_Ignorable_Code_Point}\u2800/\\\uff0f\u2044\u2215\u29f8]/u
-const insideName = /[\s\p{Cf}\p{Cc}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u
+const beforeName = new RegExp(signsBeforeName, 'u')
+const insideName = new RegExp(`[${ignored}]`, 'u')
 const tagName = 'memory'
 
 /**
@@ -56,11 +68,19 @@ const signAt = (text: string, at: number): string => {
   return code === undefined ? '' : String.fromCodePoint(code)
 }
 
-const toPlainLetters = (sign: string): string =>
-  Array.from(
-    sign.normalize('NFKD').toLowerCase().replace(/\p{M}/gu, ''),
-    (letter) => lettersByLookAlike.get(letter) ?? letter,
-  ).join('')
+const maxKnownSigns = 4_096
+const plainLetters = new Map<string, string>()
+
+/** Computed once per sign: hostile text repeats a few of them a million times. */
+function toPlainLetters(sign: string): string {
+  if (plainLetters.size > maxKnownSigns) plainLetters.clear()
+  return getOrCompute(plainLetters, sign, () =>
+    Array.from(
+      sign.normalize('NFKD').toLowerCase().replace(/\p{M}/gu, ''),
+      (letter) => lettersByLookAlike.get(letter) ?? letter,
+    ).join(''),
+  )
+}
 
 /** Line of a text without its line break: `text.slice(start, end)`. */
 export type FencedLine = {
@@ -73,7 +93,13 @@ export type FencedLine = {
 }
 
 /** Splits a text into lines and recognises ``` and ~~~ blocks; an unclosed block extends to the end. */
-export function splitFencedLines(text: string): FencedLine[] {
+export const splitFencedLines = (text: string): FencedLine[] => runSync(splitFencedLinesInSteps(text))
+
+/** Lines per step; they are cheap, so that a slice has many. */
+export const linesPerStep = 4_096
+
+/** `splitFencedLines` as interruptible work. */
+export function* splitFencedLinesInSteps(text: string): Work<FencedLine[]> {
   const lines: FencedLine[] = []
   let open: Fence | undefined
   for (let start = 0; start <= text.length; ) {
@@ -88,6 +114,7 @@ export function splitFencedLines(text: string): FencedLine[] {
       lines.push({ start, end, fence: 'close', language })
       open = undefined
     } else lines.push({ start, end, fence: 'inside', language })
+    if (lines.length % linesPerStep === 0) yield linesPerStep
     start = end + 1
   }
   return lines

@@ -1,12 +1,14 @@
-import { allocateBudget } from '../../src/context/allocateBudget.ts'
+import { allocateBudgetInSteps } from '../../src/context/allocateBudget.ts'
 import type { Allocation, OverheadTable } from '../../src/context/allocation.ts'
 import type { BandCandidates, BudgetPressure } from '../../src/context/claimLimits.ts'
 import type { ContextCandidates } from '../../src/context/gatherCandidates.ts'
-import { type Renderer, type Rendering, singleUnit, type Unit } from '../../src/context/render.ts'
+import { type Renderer, singleUnit, type Unit } from '../../src/context/render.ts'
+import type { Rendering } from '../../src/context/rendering.ts'
 import type { DerivedEntry, Message, Summary } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import type { Band, RenderStep } from '../../src/domain/profile.ts'
 import { createEmptyHead, type SessionHead } from '../../src/domain/session.ts'
+import { runSync, type Work } from '../../src/domain/work.ts'
 
 export const createMessage = (sequence: number, tokens: number, more: Partial<Message> = {}): Message => ({
   kind: 'message',
@@ -64,7 +66,7 @@ const rendering = (tokens: number, shortened: boolean): Rendering => ({
 
 /** A renderer in which every form has a round number of tokens: `squeeze` takes half, `fit` and `end` all they get. */
 const renderer = {
-  renderUnit: ({ messages }: Unit, _mode: unknown, step: RenderStep, maxTokens: number): Rendering | null => {
+  *renderUnitInSteps({ messages }: Unit, _mode: unknown, step: RenderStep, maxTokens: number): Work<Rendering | null> {
     const whole = messages.reduce((sum, { tokens }) => sum + tokens, 0)
     const canBeWhole = step.as === 'whole' || step.as === 'fit' || step.as === 'end'
     if (canBeWhole && whole <= maxTokens) return rendering(whole, false)
@@ -73,7 +75,10 @@ const renderer = {
     const tokens = step.as === 'clip' ? Math.min(whole, step.characters) : whole / 2
     return tokens <= maxTokens ? rendering(tokens, true) : null
   },
-  renderShortest: ({ messages }: Unit): Rendering => rendering(Math.min(minCutTokens, messages[0]?.tokens ?? 0), true),
+  // biome-ignore lint/correctness/useYield: these renderings need no pauses
+  *renderShortest({ messages }: Unit): Work<Rendering> {
+    return rendering(Math.min(minCutTokens, messages[0]?.tokens ?? 0), true)
+  },
   renderDerived: (entry: DerivedEntry, step: RenderStep, maxTokens: number): Rendering | null => {
     const whole = (entry as Summary).version
     if (whole === 0) return null
@@ -110,18 +115,20 @@ export function allocate(budget: number, bands: readonly BandCandidates[], input
     ...(more.sinceNewestTurn ?? []),
   ].flatMap(({ messages }) => messages.map(({ sequence }) => sequence))
   const head = { ...headOf([]), lastSequence: Math.max(0, ...sequences) }
-  return allocateBudget(
-    {
-      head,
-      ...{ derived: [], origins: new Map(), scores: undefined, pressure: noPressure, isQuestionStored: true },
-      ...{ newestTurn: undefined, sinceNewestTurn: [], openingMessage: undefined, sentByClient: undefined },
-      bands: limited,
-      byPriority: limited,
-      ...more,
-    },
-    budget,
-    renderer,
-    { ...noOverheads, ...overheads },
+  return runSync(
+    allocateBudgetInSteps(
+      {
+        head,
+        ...{ derived: [], origins: new Map(), scores: undefined, pressure: noPressure, isQuestionStored: true },
+        ...{ newestTurn: undefined, sinceNewestTurn: [], openingMessage: undefined, sentByClient: undefined },
+        bands: limited,
+        byPriority: limited,
+        ...more,
+      },
+      budget,
+      renderer,
+      { ...noOverheads, ...overheads },
+    ),
   )
 }
 

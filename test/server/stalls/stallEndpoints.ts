@@ -99,7 +99,7 @@ export const stallEndpoints: Readonly<Record<string, StallEndpoint>> = {
   },
   knowledge: async (client, text, session) => {
     const scope = session.split(':')[0]
-    await client.post(`/api/scopes/${scope}/knowledge`, { category: 'note', key: 'long', value: text })
+    await client.post(`/api/scopes/${scope}/knowledge`, { category: 'domain', key: 'long', value: text })
     await client.post(chat(session), ask(user(question)))
   },
   file: async (client, text, session) => {
@@ -128,6 +128,6 @@ export const stallEndpoints: Readonly<Record<string, StallEndpoint>> = {
     await client.callTool('search_nodes', { query: text.slice(0, 10_000) })
   },
   'mcp remember': async (client, text) => {
-    await client.callTool('remember', { category: 'note', key: 'long', value: text })
+    await client.callTool('remember', { category: 'domain', key: 'long', value: text })
   },
 }

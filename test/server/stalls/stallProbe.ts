@@ -12,7 +12,7 @@ import type { WatchdogCommand, WatchdogReport } from './watchdog.ts'
 
 /** Sends requests to the server under test and returns the last response. */
 export type ProbeClient = {
-  /** Sends JSON and returns the response's body; throws for an unexpected status. */
+  /** Sends JSON and returns the response's body; throws for a status of 500 or more. */
   post(path: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<unknown>
   get(path: string): Promise<unknown>
   upload(path: string, name: string, text: string): Promise<unknown>
@@ -21,7 +21,12 @@ export type ProbeClient = {
   setReply(text: string): void
 }
 
-export type Stall = { readonly longestMs: number; readonly hotSpots: readonly string[] }
+export type Stall = {
+  readonly longestMs: number
+  readonly hotSpots: readonly string[]
+  /** Requests that were answered with an error, such as a limit that the text exceeds. */
+  readonly refusals: readonly string[]
+}
 
 export type StallProbe = AsyncDisposable & {
   readonly client: ProbeClient
@@ -68,16 +73,18 @@ export async function startStallProbe(settings: Readonly<Record<string, unknown>
     child.send(command)
     return ((await Promise.race([answer, failure])) as [WatchdogReport])[0]
   }
-  const client = createClient(url, model.setReply)
+  const refusals: string[] = []
+  const client = createClient(url, model.setReply, (refusal) => refusals.push(refusal))
   return {
     client,
     measure: async (run, { profile = false } = {}) => {
+      refusals.length = 0
       await send({ watchdog: 'arm', profile })
       await run(client)
       for (;;) {
         await delay(quietMs / 3)
         const { longestMs, quietForMs, hotSpots } = await send({ watchdog: 'report' })
-        if (quietForMs > quietMs / 3) return { longestMs, hotSpots }
+        if (quietForMs > quietMs / 3) return { longestMs, hotSpots, refusals: [...refusals] }
       }
     },
     [Symbol.asyncDispose]: async () => {
@@ -90,12 +97,19 @@ export async function startStallProbe(settings: Readonly<Record<string, unknown>
   }
 }
 
-function createClient(url: string, setReply: (text: string) => void): ProbeClient {
+function createClient(
+  url: string,
+  setReply: (text: string) => void,
+  reportRefusal: (refusal: string) => void,
+): ProbeClient {
   const request = async (path: string, init: RequestInit): Promise<unknown> => {
     const response = await fetch(`${url}${path}`, init)
     const body = await response.text()
-    // A refusal is a valid answer to hostile input.
-    if (response.status >= 500) throw new Error(`${path}: ${response.status} ${body.slice(0, 300)}`)
+    const description = `${path.slice(0, 60)}: ${response.status} ${body.slice(0, 300)}`
+    if (response.status >= 500) throw new Error(description)
+    // A refusal is a valid answer to hostile input, but measures little.
+    if (response.status >= 400 || /"isError":\s*true|"error":\s*\{"code"/.test(body.slice(-200) + body.slice(0, 200)))
+      reportRefusal(description)
     return body.startsWith('{') ? JSON.parse(body) : body
   }
   const post: ProbeClient['post'] = (path, body, headers = {}) =>
