@@ -17,6 +17,7 @@ const modules: Readonly<Record<string, string>> = {
   mcp: './mcpTools.ts',
   peers: './peerComparison.ts',
   stalls: './stalls.ts',
+  structureStalls: './structureStalls.ts',
 }
 const module = modules[process.argv[2] ?? '']
 if (module === undefined) {

@@ -254,19 +254,15 @@ export class SecretMasker {
   }
 }
 
-/** Replaces all secrets and masks of a message by one mask, in the places where the masker has put its masks. */
-export function normalizeMessage<T extends MaskableMessage>(message: T): T {
+/**
+ * Replaces all secrets and masks of a message by one mask, in the places where the masker has put its masks. Yields where
+ * the caller may let other work run.
+ */
+export function* normalizeMessageInSteps<T extends MaskableMessage>(message: T): Generator<void, T> {
   const scan = new SecretScan()
-  finishNow(scanMessages(scan, [message]))
-  const replaced = scan.hasSecrets ? finishNow(replaceInMessage(scan, message, () => formatMask(0))) : message
+  yield* scanMessages(scan, [message])
+  const replaced = scan.hasSecrets ? yield* replaceInMessage(scan, message, () => formatMask(0)) : message
   return mapMessageTexts(replaced, (text) => unmaskSecrets(text, () => formatMask(0)))
-}
-
-/** Runs a generator to its end without pauses. */
-function finishNow<T>(steps: Generator<void, T>): T {
-  let step = steps.next()
-  while (step.done !== true) step = steps.next()
-  return step.value
 }
 
 /** Creates the masker of a memory. In a browser, pass it to `openMemory` as `masker`. */

@@ -77,6 +77,9 @@ export function sqliteStore(file: string, options: SqliteStoreOptions = {}): Sql
   return new SqliteStore(resolve(file), options)
 }
 
+/** Messages read at a time: about 10 ms. */
+const maxPageMessages = 1_000
+
 /** Reads on the calling thread, from the head cache or the file; writes in a worker thread. */
 export class SqliteStore implements Store, SearchIndex {
   readonly durability = 'durable'
@@ -95,6 +98,7 @@ export class SqliteStore implements Store, SearchIndex {
   private readonly finder: StoreSearch
   private readonly onWarning: (warning: string) => void
   private readonly minSnapshotMessages: number
+  private damagedRows = 0
 
   constructor(
     path: string,
@@ -120,11 +124,11 @@ export class SqliteStore implements Store, SearchIndex {
   }
 
   readHead(key: Key, recent: number): Promise<SessionHead> {
-    return this.read(() => this.headCache.head(key, recent))
+    return recent > maxPageMessages ? this.readLongHead(key, recent) : this.read(() => this.headCache.head(key, recent))
   }
 
   readMessages(key: Key, range: PageOptions): Promise<readonly Message[]> {
-    return this.read(() => this.headCache.page(key, range))
+    return range.limit > maxPageMessages ? this.readPages(key, range) : this.read(() => this.headCache.page(key, range))
   }
 
   list(filter: Parameters<Store['list']>[0]): Promise<readonly SessionListItem[]> {
@@ -305,6 +309,49 @@ export class SqliteStore implements Store, SearchIndex {
     return ((await this.queue.submit({ truncateLog: true })) as { isLogTruncated: boolean }).isLogTruncated
   }
 
+  private async readLongHead(key: Key, recent: number): Promise<SessionHead> {
+    const head = await this.read(() => this.headCache.head(key, maxPageMessages))
+    if (head.messages <= maxPageMessages) return head
+    const all = await this.readRest(key, head.recent, { limit: recent, newest: true })
+    return all === undefined ? this.read(() => this.headCache.head(key, recent)) : { ...head, recent: all }
+  }
+
+  private async readPages(key: Key, range: PageOptions): Promise<readonly Message[]> {
+    const { damagedRows } = this
+    const page = await this.read(() => this.headCache.page(key, { ...range, limit: maxPageMessages }))
+    if (page.length < maxPageMessages && damagedRows === this.damagedRows) return page
+    return (await this.readRest(key, page, range)) ?? this.read(() => this.headCache.page(key, range))
+  }
+
+  /**
+   * Reads the messages after the first page of a range, with a pause before each page. Returns undefined if a row is
+   * damaged, or if the session changes meanwhile in more than its end.
+   */
+  private async readRest(
+    key: Key,
+    first: readonly Message[],
+    range: PageOptions,
+  ): Promise<readonly Message[] | undefined> {
+    const { damagedRows } = this
+    const lineage = this.headCache.lineage(key)
+    const isNewest = range.newest === true
+    const pages = [first]
+    let count = first.length
+    for (let page = first; page.length === maxPageMessages && count < range.limit; count += page.length) {
+      await yieldToEventLoop()
+      const limit = Math.min(maxPageMessages, range.limit - count)
+      const edge = (isNewest ? page[0] : page.at(-1)) as Message
+      const rest = isNewest ? { ...range, before: edge.sequence } : { ...range, after: edge.sequence }
+      page = await this.read(() => this.headCache.page(key, { ...rest, limit }))
+      const isSame = lineage !== undefined && lineage === this.headCache.lineage(key)
+      if (!isSame || damagedRows !== this.damagedRows) return undefined
+      pages.push(page)
+    }
+    // A shorter first page has a damaged row.
+    if (first.length < maxPageMessages) return undefined
+    return (isNewest ? pages.reverse() : pages).flat()
+  }
+
   private async read<T>(query: () => T): Promise<T> {
     if (!this.database.isOpen) throw new MemoryError('closed', `${this.path} is closed. Open it again.`)
     this.checkFile()
@@ -329,6 +376,7 @@ export class SqliteStore implements Store, SearchIndex {
   }
 
   private quarantine(key: Key, id: string): void {
+    this.damagedRows++
     this.onWarning(
       `${id} of ${formatKey(key)} in ${this.path} is damaged and was quarantined; the rest of the session is intact. Run threadkeep doctor for details.`,
     )

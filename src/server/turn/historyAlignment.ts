@@ -1,4 +1,11 @@
-import { type ComparableMessage, compareMessages, isUser, type MessageEquality, matchesAt } from './messageEquality.ts'
+import {
+  type ComparableMessage,
+  compareMessages,
+  isUser,
+  type MessageEquality,
+  matchesAt,
+  type NormalForms,
+} from './messageEquality.ts'
 
 /** An index into the stored messages and one into the sent messages. */
 type Position = { readonly stored: number; readonly sent: number }
@@ -6,6 +13,7 @@ type Position = { readonly stored: number; readonly sent: number }
 type Histories = MessageEquality & {
   readonly storedMessages: readonly ComparableMessage[]
   readonly sentMessages: readonly ComparableMessage[]
+  readonly forms: NormalForms
 }
 
 /** Common runs of two histories. */
@@ -31,11 +39,12 @@ export function alignHistories(
   stored: readonly ComparableMessage[],
   sent: readonly ComparableMessage[],
   hasEarlier: boolean,
+  forms: NormalForms = new Map(),
 ): Position | undefined {
   // Fast path: nearly all clients resend the stored history, or its end, unchanged and continue from there.
   if (!hasEarlier && matchesAt(stored, 0, sent, stored.length)) return { stored: stored.length, sent: stored.length }
   if (hasEarlier && isSuffixPlusOne(stored, sent)) return { stored: stored.length, sent: sent.length - 1 }
-  return alignByComparison(stored, sent, hasEarlier)
+  return alignByComparison(stored, sent, hasEarlier, forms)
 }
 
 /** True when the client sends the identical end of the stored history and one new message. */
@@ -50,8 +59,10 @@ export function alignByComparison(
   stored: readonly ComparableMessage[],
   sent: readonly ComparableMessage[],
   hasEarlier: boolean,
+  forms: NormalForms = new Map(),
 ): Position | undefined {
-  const histories: Histories = { ...compareMessages(stored, sent), storedMessages: stored, sentMessages: sent }
+  const equality = compareMessages(stored, sent, forms)
+  const histories: Histories = { ...equality, storedMessages: stored, sentMessages: sent, forms }
   const findSharedReply = sharedReplyFinder(histories)
   let userIndexes: readonly [readonly number[], readonly number[]] | undefined
   const resume = ({ stored: at, sent: sentAt }: Position): Position | undefined => {
@@ -78,7 +89,7 @@ function findStart(histories: Histories, hasEarlier: boolean): Position | undefi
   const { storedMessages: stored, sentMessages: sent } = histories
   const prefix = hasEarlier ? 0 : skipShared(histories, { stored: 0, sent: 0 }).sent
   if (prefix > 0 && prefix === stored.length) return { stored: prefix, sent: prefix }
-  const { suffixLength, longest } = findOverlap(stored, sent)
+  const { suffixLength, longest } = findOverlap(stored, sent, histories.forms)
   // Clients have no replies of their own: replies after the overlap show that it is a coincidence.
   const continues = !sent.slice(suffixLength).some(({ role }) => role === 'assistant')
   if (suffixLength > 0 && continues && prefix <= suffixLength) return { stored: stored.length, sent: suffixLength }
@@ -87,9 +98,13 @@ function findStart(histories: Histories, hasEarlier: boolean): Position | undefi
 }
 
 /** Finds the overlap of two lists in linear time (Knuth-Morris-Pratt). */
-export function findOverlap(stored: readonly ComparableMessage[], sent: readonly ComparableMessage[]): Overlap {
-  const { isSame } = compareMessages(stored, sent)
-  const borders = borderLengths(sent)
+export function findOverlap(
+  stored: readonly ComparableMessage[],
+  sent: readonly ComparableMessage[],
+  forms: NormalForms = new Map(),
+): Overlap {
+  const { isSame } = compareMessages(stored, sent, forms)
+  const borders = borderLengths(sent, forms)
   let matched = 0
   let longest: Position = { stored: 0, sent: 0 }
   for (let index = 0; index < stored.length; index++) {
@@ -101,8 +116,8 @@ export function findOverlap(stored: readonly ComparableMessage[], sent: readonly
 }
 
 /** For each prefix of a list, the length of its longest proper suffix that is also a prefix. */
-function borderLengths(list: readonly ComparableMessage[]): readonly number[] {
-  const { isSame } = compareMessages(list, list)
+function borderLengths(list: readonly ComparableMessage[], forms: NormalForms): readonly number[] {
+  const { isSame } = compareMessages(list, list, forms)
   const borders = [0]
   let length = 0
   for (let index = 1; index < list.length; index++) {
@@ -114,8 +129,11 @@ function borderLengths(list: readonly ComparableMessage[]): readonly number[] {
 }
 
 /** Length of the common prefix of two histories. */
-export const commonPrefixLength = (stored: readonly ComparableMessage[], sent: readonly ComparableMessage[]): number =>
-  skipShared(compareMessages(stored, sent), { stored: 0, sent: 0 }).sent
+export const commonPrefixLength = (
+  stored: readonly ComparableMessage[],
+  sent: readonly ComparableMessage[],
+  forms?: NormalForms,
+): number => skipShared(compareMessages(stored, sent, forms), { stored: 0, sent: 0 }).sent
 
 /** Returns the position after the run of shared messages that starts at `start`. */
 function skipShared({ isSame }: MessageEquality, { stored, sent }: Position): Position {

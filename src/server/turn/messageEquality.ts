@@ -1,4 +1,6 @@
 import type { ParsedMessage } from '../../domain/chat.ts'
+import { getOrCompute } from '../../domain/keyed.ts'
+import type { Work } from '../../domain/work.ts'
 import { toCanonicalJson } from '../../portable/canonical.ts'
 
 /** The fields of a message that decide whether two messages are the same. */
@@ -17,13 +19,19 @@ export type MessageEquality = {
   readonly sentKey: (index: number) => string
 }
 
-/** True for messages without tool calls that are equal character by character, as nearly all resent ones are. */
+/** True for messages that are equal character by character, as nearly all resent ones are. */
 export const isIdentical = (a: ComparableMessage, b: ComparableMessage): boolean =>
   a.role === b.role &&
   a.content === b.content &&
   a.toolCallId === b.toolCallId &&
-  a.toolCalls === undefined &&
-  b.toolCalls === undefined
+  (a.toolCalls === b.toolCalls || haveIdenticalCalls(a.toolCalls, b.toolCalls))
+
+const haveIdenticalCalls = (a: ComparableMessage['toolCalls'] = [], b: ComparableMessage['toolCalls'] = []): boolean =>
+  a.length === b.length &&
+  a.every((call, index) => {
+    const other = b[index]
+    return call.id === other?.id && call.name === other.name && call.arguments === other.arguments
+  })
 
 /** True when the first `count` sent messages are identical to the stored ones from `start` on. */
 export function matchesAt(
@@ -39,13 +47,15 @@ export function matchesAt(
   return true
 }
 
-/** Builds the comparison of two message lists. Normal forms are computed on first use. */
+/** Builds the comparison of two message lists. Normal forms that are not in `forms` are computed on first use. */
 export function compareMessages(
   stored: readonly ComparableMessage[],
   sent: readonly ComparableMessage[],
+  forms: NormalForms = new Map(),
 ): MessageEquality {
-  const storedForm = normalizeLazily(stored)
-  const sentForm = normalizeLazily(sent)
+  const formOf = (message: ComparableMessage): NormalForm => getOrCompute(forms, message, () => normalize(message))
+  const storedForm = (index: number): NormalForm => formOf(stored[index] as ComparableMessage)
+  const sentForm = (index: number): NormalForm => formOf(sent[index] as ComparableMessage)
   const isSame = (storedIndex: number, sentIndex: number): boolean => {
     const a = stored[storedIndex]
     const b = sent[sentIndex]
@@ -78,13 +88,19 @@ const isTrimmed = (text: string): boolean => text === text.trim() && !text.inclu
 /** A message without what clients change on their own: `header` is role, call ids and calls; `text` the words. */
 type NormalForm = { readonly header: string; readonly text: string }
 
-function normalizeLazily(messages: readonly ComparableMessage[]): (index: number) => NormalForm {
-  const forms: (NormalForm | undefined)[] = []
-  return (index) => {
-    forms[index] ??= normalize(messages[index] as ComparableMessage)
-    return forms[index]
+/** Normal forms of the messages of one request and its session. */
+export type NormalForms = Map<ComparableMessage, NormalForm>
+
+/** Computes the normal forms of messages, so that comparing them takes little time. */
+export function* normalizeInSteps(messages: readonly ComparableMessage[], forms: NormalForms): Work<void> {
+  for (const message of messages) {
+    if (!forms.has(message)) forms.set(message, normalize(message))
+    yield normalizeWork + Math.ceil(message.content.length / normalizeSpeed)
   }
 }
+
+/** Work on a message beside its text, and speed of the work on its text, in units of other work on text. */
+const [normalizeWork, normalizeSpeed] = [20, 16]
 
 /**
  * Clients trim replies, merge their parts, drop the reasoning and rewrite the JSON of tool calls, so replies are

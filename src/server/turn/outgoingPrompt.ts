@@ -5,7 +5,6 @@ import { MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
 import type { ChatMessage, Ledger, LedgerLine } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
-import { normalizeMessage } from '../../memory/secretMasker.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { countMessageTokens } from '../../text/cost.ts'
 import { normalizeSecrets } from '../../text/secrets.ts'
@@ -13,6 +12,7 @@ import type { Preamble } from '../memoryRegistry.ts'
 import type { ClientMessage, ParsedRequest, Protocol, RequestBody } from '../protocols/protocol.ts'
 import { countInSlices, newestThatFit } from './longRequests.ts'
 import type { ReconciledHistory } from './reconcileHistory.ts'
+import { normalizeSent } from './reconcileMasked.ts'
 
 /** The request body sent upstream for one turn, and its cost. */
 export type OutgoingPrompt = {
@@ -57,7 +57,7 @@ const newestTurn = ({ messages, turnStart }: ParsedRequest): readonly ClientMess
  * Builds the prompt. Without `stored`, the turn is not stored. `isHeldUpstream` says that the upstream has the
  * conversation, to which the request refers by ids.
  */
-export function buildPrompt(
+export async function buildPrompt(
   input: PromptInput,
   { stored: before, recent, newFrom, cutFrom, history }: ReconciledHistory,
   stored: { readonly appended: readonly Message[] } | undefined,
@@ -73,7 +73,7 @@ export function buildPrompt(
   if (history === 'full') {
     // Message for message, those that differ are other versions: the client has replaced them.
     const versions = kept.length === newFrom ? kept : []
-    const sentByClient = findSentMessages([...recent, ...(appended ?? [])], request.messages, new Set(versions))
+    const sentByClient = await findSentMessages([...recent, ...(appended ?? [])], request.messages, new Set(versions))
     return buildFullPrompt(input, { stored: kept, newFrom, appended, sentByClient })
   }
   if (appended === undefined) return buildUnstoredPrompt(input, before, newFrom)
@@ -84,13 +84,13 @@ export function buildPrompt(
  * Ranges of the stored messages that are among the sent ones, or are earlier versions of them. Secrets are stored
  * masked and not compared.
  */
-function findSentMessages(
+async function findSentMessages(
   stored: readonly Message[],
   sent: readonly ClientMessage[],
   versions: ReadonlySet<Message>,
-): readonly SequenceRange[] {
+): Promise<readonly SequenceRange[]> {
   const contents = new Set(sent.map(({ content }) => content.trim()))
-  if (stored.some(hasMask)) for (const message of sent) contents.add(normalizeMessage(message).content.trim())
+  if (stored.some(hasMask)) for (const { content } of (await normalizeSent(sent)).values()) contents.add(content.trim())
   const ranges: [first: number, last: number][] = []
   for (const message of stored) {
     const { sequence, content } = message

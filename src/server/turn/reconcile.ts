@@ -1,5 +1,5 @@
 import { alignHistories, commonPrefixLength, findOverlap } from './historyAlignment.ts'
-import { type ComparableMessage, isUser } from './messageEquality.ts'
+import { type ComparableMessage, isUser, type NormalForms } from './messageEquality.ts'
 
 /** A stored message with its sequence number in the session. */
 export type StoredMessage = ComparableMessage & { readonly sequence: number }
@@ -27,7 +27,8 @@ export type HistoryChange = {
 
 /**
  * Decides which sent messages are new and which stored messages the client has taken back. `stored` are the newest
- * stored messages without system messages; `hasEarlier` says that there are older ones. A client may send its whole
+ * stored messages without system messages; `hasEarlier` says that there are older ones, and `forms` may hold the normal
+ * forms of messages. A client may send its whole
  * history, the end of it, or only its newest message. A new user message is never taken for an old one unless the
  * history sent with it shows that, and nothing is cut except after a message that both sides have.
  *
@@ -40,12 +41,12 @@ export type HistoryChange = {
 export function reconcile(
   stored: readonly StoredMessage[],
   sent: readonly ComparableMessage[],
-  { hasEarlier }: { readonly hasEarlier: boolean },
+  { hasEarlier, forms = new Map() }: { readonly hasEarlier: boolean; readonly forms?: NormalForms },
 ): HistoryChange {
   if (stored.length === 0 && !hasEarlier) return appendFrom(0, 'first')
   return sent.every(isUser)
-    ? reconcileQuestions(stored, sent, hasEarlier)
-    : reconcileConversation(stored, sent, hasEarlier)
+    ? reconcileQuestions(stored, sent, hasEarlier, forms)
+    : reconcileConversation(stored, sent, hasEarlier, forms)
 }
 
 /** Handles clients that resend replies too. */
@@ -53,8 +54,9 @@ function reconcileConversation(
   stored: readonly StoredMessage[],
   sent: readonly ComparableMessage[],
   hasEarlier: boolean,
+  forms: NormalForms,
 ): HistoryChange {
-  const end = alignHistories(stored, sent, hasEarlier)
+  const end = alignHistories(stored, sent, hasEarlier, forms)
   if (end?.stored === stored.length) return appendFrom(end.sent, end.sent === sent.length ? 'exact' : 'continued')
   const next = end && stored[end.stored]
   const hasReplies = sent.some(({ role }) => role === 'assistant')
@@ -83,9 +85,10 @@ function reconcileQuestions(
   stored: readonly StoredMessage[],
   sent: readonly ComparableMessage[],
   hasEarlier: boolean,
+  forms: NormalForms,
 ): HistoryChange {
   const questions = stored.filter(isUser)
-  const known = findOverlap(questions, sent).suffixLength
+  const known = findOverlap(questions, sent, forms).suffixLength
   if (known === sent.length) {
     const reply = stored[stored.findLastIndex(isUser) + 1]
     if (reply === undefined || known === 0) return appendFrom(known, 'exact')
@@ -95,7 +98,7 @@ function reconcileQuestions(
   }
   if (known > 0) return appendFrom(known, 'continued')
   if (sent.length === 1) return appendFrom(0, 'newest-only')
-  return (hasEarlier ? undefined : reconcilePrefix(stored, questions, sent)) ?? appendFrom(0, 'disjoint')
+  return (hasEarlier ? undefined : reconcilePrefix(stored, questions, sent, forms)) ?? appendFrom(0, 'disjoint')
 }
 
 /** Handles sent messages that start like the session but do not reach its end. */
@@ -103,15 +106,16 @@ function reconcilePrefix(
   stored: readonly StoredMessage[],
   questions: readonly StoredMessage[],
   sent: readonly ComparableMessage[],
+  forms: NormalForms,
 ): HistoryChange | undefined {
-  const prefix = commonPrefixLength(stored, sent)
+  const prefix = commonPrefixLength(stored, sent, forms)
   const next = stored[prefix]
   // No reply was left out up to here, so whatever follows was taken back.
   if (prefix === sent.length && next !== undefined)
     return { newFrom: prefix, cutFrom: next.sequence, relation: 'truncated' }
   if (prefix > 0 && next !== undefined && isUser(next))
     return { newFrom: prefix, cutFrom: next.sequence, relation: 'edited' }
-  const asked = Math.min(commonPrefixLength(questions, sent), sent.length - 1)
+  const asked = Math.min(commonPrefixLength(questions, sent, forms), sent.length - 1)
   return asked > 0 ? appendFrom(asked, 'continued') : undefined
 }
 

@@ -1,13 +1,14 @@
 import type { Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import { isExpired, type SessionHead } from '../../domain/session.ts'
-import { normalizeMessage } from '../../memory/secretMasker.ts'
+import { runInSlices } from '../../domain/work.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
-import { findMasks, normalizeSecrets } from '../../text/secrets.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import type { ClientMessage } from '../protocols/protocol.ts'
 import { findReceipt, hasReceiptBetween, wasRefused } from '../receipts.ts'
-import { type ComparableMessage, isIdentical, isUser } from './messageEquality.ts'
+import { type ComparableMessage, isIdentical, isUser, type NormalForms, normalizeInSteps } from './messageEquality.ts'
 import { type HistoryChange, type HistoryRelation, reconcile } from './reconcile.ts'
+import { hasPlaceholder, reconcileMasked, type StoredHistory } from './reconcileMasked.ts'
 import type { HistoryMode } from './sessionActivity.ts'
 
 export type ReconcileOptions = {
@@ -60,7 +61,9 @@ export const recentMessagesNeeded = (sent: number): number => sent + extraMessag
 export async function reconcileHistory(options: ReconcileOptions, head: SessionHead): Promise<ReconciledHistory> {
   const { continuesAfter } = options
   if (continuesAfter !== undefined) return continueAfter(options, continuesAfter)
-  const found = reconcileFromHead(options, head) ?? (await reconcileFromStore(options))
+  const forms: NormalForms = new Map()
+  const fromHead = reconcileFromHead(options, head, forms)
+  const found = (fromHead instanceof Promise ? await fromHead : fromHead) ?? (await reconcileFromStore(options, forms))
   return classifyClient(options, found)
 }
 
@@ -77,11 +80,12 @@ type ConversationChange = Omit<ReconciledHistory, 'history' | 'resends' | 'branc
 /** A change before it is known whether the session must be read again. */
 type MatchedConversation = Omit<ConversationChange, 'isHeadCurrent' | 'recent'>
 
-async function reconcileFromStore(options: ReconcileOptions): Promise<ConversationChange> {
+async function reconcileFromStore(options: ReconcileOptions, forms: NormalForms): Promise<ConversationChange> {
   const { memory, key, messages, isSingleConversation } = options
   for (let limit = recentMessagesNeeded(messages.length); ; limit *= 4) {
     const recent = await memory.transcript(key, { limit, newest: true })
-    const history = { stored: withoutSystemMessages(recent), hasEarlier: recent.length === limit }
+    const history = { stored: withoutSystemMessages(recent), hasEarlier: recent.length === limit, forms }
+    if (isLongHistory(history, messages)) await normalizeInSlices(history, messages)
     const retried = await reconcileRetry(options, history.stored)
     const found = retried ?? (await reconcileConversations(memory, key, history, messages))
     if (found.relation === 'disjoint' && history.hasEarlier && limit <= maxMessagesRead) continue
@@ -171,9 +175,10 @@ function countStored(stored: readonly Message[], messages: readonly ClientMessag
 
 /** Reconciles with the newest messages alone, as is enough for nearly all requests. Undefined when it is not. */
 function reconcileFromHead(
-  { memory, key, messages, isRetry }: ReconcileOptions,
+  { memory, messages, isRetry }: ReconcileOptions,
   head: SessionHead,
-): ConversationChange | undefined {
+  forms: NormalForms,
+): ConversationChange | undefined | Promise<ConversationChange | undefined> {
   if (isRetry || isExpired(head, internalsOf(memory).clock())) return undefined
   const { recent: all } = head
   if (isLiteralContinuation(all, messages))
@@ -189,26 +194,36 @@ function reconcileFromHead(
   const limit = recentMessagesNeeded(messages.length)
   const recent = all.length > limit ? all.slice(-limit) : all
   const stored = withoutSystemMessages(recent)
-  const change = reconcileConversations(memory, key, { stored, hasEarlier: recent.length === limit }, messages)
-  if (change instanceof Promise || change.relation === 'disjoint' || change.cutFrom !== undefined) return undefined
-  return { ...change, recent: stored, isHeadCurrent: true }
+  if (stored.some((message) => message.branch !== undefined || hasPlaceholder(message))) return undefined
+  const history = { stored, hasEarlier: recent.length === limit, forms }
+  const decide = (): ConversationChange | undefined => {
+    const change = reconcile(stored, messages, history)
+    if (change.relation === 'disjoint' || change.cutFrom !== undefined) return undefined
+    return { ...change, stored, branch: undefined, recent: stored, isHeadCurrent: true }
+  }
+  return isLongHistory(history, messages) ? normalizeInSlices(history, messages).then(decide) : decide()
 }
 
+/** Messages compared without a pause. */
+const maxShortHistory = 200
+
+const isLongHistory = ({ stored }: StoredHistory, sent: readonly ClientMessage[]): boolean =>
+  stored.length > 0 && stored.length + sent.length > maxShortHistory
+
+/** Computes the normal forms of messages, with pauses. */
+const normalizeInSlices = ({ stored, forms }: StoredHistory, sent: readonly ClientMessage[]): Promise<void> =>
+  runInSlices(normalizeInSteps([...stored, ...sent], forms), yieldToEventLoop)
+
 /** Reconciles with each conversation of the session and returns the change that fits best. */
-function reconcileConversations(
+async function reconcileConversations(
   memory: Memory,
   key: Key,
   history: StoredHistory,
   sent: readonly ClientMessage[],
-): MatchedConversation | Promise<MatchedConversation> {
-  if (!history.stored.some(({ branch }) => branch !== undefined)) {
-    const { stored } = history
-    const change = reconcileMasked(memory, key, history, sent)
-    return change instanceof Promise
-      ? change.then((found) => ({ ...found, stored, branch: undefined }))
-      : { ...change, stored, branch: undefined }
-  }
-  return reconcileBranches(memory, key, history, sent)
+): Promise<MatchedConversation> {
+  const { stored } = history
+  if (stored.some(({ branch }) => branch !== undefined)) return reconcileBranches(memory, key, history, sent)
+  return { ...(await reconcileMasked(memory, key, history, sent)), stored, branch: undefined }
 }
 
 async function reconcileBranches(
@@ -222,7 +237,7 @@ async function reconcileBranches(
   let best: MatchedConversation | undefined
   for (const [branch, stored] of conversations) {
     const hasEarlier = history.hasEarlier && stored[0]?.sequence !== branch
-    const change = await reconcileMasked(memory, key, { stored, hasEarlier }, sent)
+    const change = await reconcileMasked(memory, key, { ...history, stored, hasEarlier }, sent)
     const candidate = { ...change, stored, branch }
     if (best === undefined || compareFit(candidate, best) > 0) best = candidate
   }
@@ -313,8 +328,6 @@ async function containsOwnReply(
 const isOwnReply = (memory: Memory, key: Key, sequence: number): Promise<boolean> =>
   hasReceiptBetween(internalsOf(memory).sessions, key, sequence, sequence + 1)
 
-type StoredHistory = { readonly stored: readonly Message[]; readonly hasEarlier: boolean }
-
 /**
  * True when the client resends everything stored, replies included, character by character, and continues from there.
  */
@@ -335,76 +348,4 @@ function haveEqualLengths(stored: readonly Message[], sent: readonly ClientMessa
   for (let index = 0; index < stored.length; index++)
     if (stored[index]?.content.length !== sent[index]?.content.length) return false
   return true
-}
-
-/**
- * Reconciles in the stored form, with secrets masked. Placeholders written by another process cannot be resolved here;
- * such messages are matched by the rest of their text, and in doubt the newest message is stored twice rather than
- * lost.
- */
-function reconcileMasked(
-  memory: Memory,
-  key: Key,
-  history: StoredHistory,
-  sent: readonly ClientMessage[],
-): HistoryChange | Promise<HistoryChange> {
-  return history.stored.some(hasPlaceholder)
-    ? reconcileWithPlaceholders(memory, key, history, sent)
-    : reconcile(history.stored, sent, history)
-}
-
-async function reconcileWithPlaceholders(
-  memory: Memory,
-  key: Key,
-  { stored, hasEarlier }: StoredHistory,
-  sent: readonly ClientMessage[],
-): Promise<HistoryChange> {
-  const withoutSecrets = <T extends ComparableMessage>(message: T): T => mapTexts(message, normalizeSecrets)
-  const change = reconcile(stored.map(withoutSecrets), sent.map(normalizeMessage), { hasEarlier })
-  const remaining = stored.filter(({ sequence }) => change.cutFrom === undefined || sequence < change.cutFrom)
-  const matched = remaining.slice(Math.max(0, remaining.length - change.newFrom))
-  const offset = change.newFrom - matched.length
-  // Of messages that differ only in their secrets, the first with another secret is new, and so is all that follows.
-  for (const [matchedIndex, message] of matched.entries()) {
-    const index = matchedIndex + offset
-    const other = sent[index]
-    // A client may leave messages out or reword them; then these two are not a pair.
-    if (other === undefined || !hasPlaceholder(message)) continue
-    if (!haveSameTexts(normalizeMessage(other), withoutSecrets(message))) continue
-    const isSame = memory.knowsSecrets(key, textsOf(message).join('\n'))
-      ? haveSameTexts(await memory.maskMessage(key, other), message)
-      : index < sent.length - 1
-    if (!isSame) return { ...change, newFrom: index }
-  }
-  return change
-}
-
-const textsOf = ({ content, toolCalls, toolCallId }: ComparableMessage): readonly string[] => [
-  content,
-  ...(toolCalls ?? []).flatMap((call) => [call.id, call.name, call.arguments]),
-  toolCallId ?? '',
-]
-/** Placeholders start with a rare character, which is tested first. */
-const containsPlaceholder = (text: string): boolean => text.includes('⟨') && findMasks(text).length > 0
-const hasPlaceholder = (message: Message): boolean =>
-  message.toolCalls === undefined && message.toolCallId === undefined
-    ? containsPlaceholder(message.content)
-    : textsOf(message).some(containsPlaceholder)
-const haveSameTexts = (a: ComparableMessage, b: ComparableMessage): boolean =>
-  JSON.stringify(textsOf(a)) === JSON.stringify(textsOf(b))
-
-function mapTexts<T extends ComparableMessage>(message: T, change: (text: string) => string): T {
-  const { content, toolCalls, toolCallId } = message
-  return {
-    ...message,
-    content: change(content),
-    ...(toolCalls && {
-      toolCalls: toolCalls.map((call) => ({
-        id: change(call.id),
-        name: change(call.name),
-        arguments: change(call.arguments),
-      })),
-    }),
-    ...(toolCallId !== undefined && { toolCallId: change(toolCallId) }),
-  }
 }

@@ -66,6 +66,12 @@ export class HeadCache {
     })
   }
 
+  /** Changes unless messages were only added at the end, since the last read; undefined if the session is not cached. */
+  lineage(key: Key): string | undefined {
+    const row = this.sessions.get(formatKey(key))?.row
+    return row && `${row.id} ${row.epoch} ${row.removals}`
+  }
+
   /** Applies a write of this process to the cache, so that it need not be read back. */
   applyWrite(key: Key, row: SessionRow, messages: readonly Message[]): void {
     const session = this.sessions.get(formatKey(key))

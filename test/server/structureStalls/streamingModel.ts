@@ -1,0 +1,57 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text as readText } from 'node:stream/consumers'
+import { detectProtocol, encodeJsonReply } from '../../providers/protocols.ts'
+
+/** A model server. The model `stream-N` replies with N events, all others with the text that was set. */
+export async function startStreamingModel(): Promise<AsyncDisposable & { url: string; setReply(text: string): void }> {
+  let reply = 'Fine.'
+  const server = createServer(async (request, response) => {
+    const body = await readText(request)
+    const events = /"model":"stream-(\d+)"/.exec(body.slice(0, 200) + body.slice(-200))?.[1]
+    if (events !== undefined) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const event = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: 'a ' } }] })}\n\n`
+      response.end(`${event.repeat(Number(events))}data: [DONE]\n\n`)
+      return
+    }
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(
+      request.url?.endsWith('/responses')
+        ? encodeResponse(reply)
+        : encodeJsonReply(detectProtocol(request.url ?? ''), [reply]),
+    )
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    setReply: (text) => {
+      reply = text
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+const encodeResponse = (text: string): string =>
+  JSON.stringify({
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1,
+    status: 'completed',
+    model: 'test',
+    output: [
+      {
+        id: 'msg_1',
+        type: 'message',
+        status: 'completed',
+        role: 'assistant',
+        content: [{ type: 'output_text', text, annotations: [] }],
+      },
+    ],
+    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+  })

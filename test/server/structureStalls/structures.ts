@@ -1,0 +1,283 @@
+import type { ProbeClient } from '../stalls/stallProbe.ts'
+
+/** Sends requests of a structure and of about `bytes` bytes; `session` has not been used before. */
+export type Structure = (client: ProbeClient, bytes: number, session: string) => Promise<unknown>
+
+const repeat = <T>(count: number, create: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => create(index))
+const user = (content: unknown) => ({ role: 'user', content })
+const chat = (session: string): string => `/v1/${session}/chat/completions`
+const small = { 'x-threadkeep-template': 'small' }
+const thin = { 'x-threadkeep-history': 'thin' }
+/** Messages accepted in one request. */
+const maxMessages = 10_000
+
+/** Text of words that differ. */
+function words(characters: number): string {
+  const parts: string[] = []
+  for (let length = 0, index = 0; length < characters; index++) {
+    const word = `entry${(index * 7_919) % 10_007} `
+    parts.push(word)
+    length += word.length
+  }
+  return parts.join('').slice(0, characters)
+}
+
+/** As many elements of about `size` bytes as fit into `bytes`, at most `max`; larger ones if `max` is reached. */
+function fill<T>(bytes: number, size: number, max: number, create: (index: number, padding: string) => T): T[] {
+  const count = Math.max(1, Math.min(max, Math.floor(bytes / size)))
+  const padding = words(Math.max(0, Math.floor(bytes / count) - size))
+  return repeat(count, (index) => create(index, padding))
+}
+
+/** Sends a conversation and, as a client that keeps its own history, sends it again with the next question. */
+const twice =
+  (path: (session: string) => string, create: (bytes: number) => readonly unknown[], rest: object = {}): Structure =>
+  async (client, bytes, session) => {
+    const messages = create(bytes)
+    const body = (list: readonly unknown[]) => ({ model: 'gpt-4o', ...rest, messages: list })
+    await client.post(path(session), body(messages))
+    await client.post(path(session), body([...messages, { role: 'assistant', content: 'Fine.' }, user('And then?')]))
+  }
+
+const tiny = (bytes: number) => fill(bytes, 34, maxMessages - 2, (index, padding) => user(`m${index}${padding}`))
+const alternating = (bytes: number) =>
+  fill(bytes, 42, maxMessages - 3, (index, padding) => ({
+    role: index % 2 === 0 ? 'user' : 'assistant',
+    content: `m${index}${padding}`,
+  }))
+const toolTurns = (bytes: number) => [
+  user('Run them all.'),
+  ...fill(bytes, 200, 4_990, (index, padding) => [
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: `c${index}`, type: 'function', function: { name: 'run', arguments: `{"n":${index}}` } }],
+    },
+    { role: 'tool', tool_call_id: `c${index}`, content: `r${index}${padding}` },
+  ]).flat(),
+]
+const toolBlocks = (bytes: number) =>
+  fill(bytes, 200, 4_990, (index, padding) => [
+    { role: 'assistant', content: [{ type: 'tool_use', id: `t${index}`, name: 'run', input: { index } }] },
+    user([{ type: 'tool_result', tool_use_id: `t${index}`, content: `r${index}${padding}` }]),
+  ]).flat()
+const calls = (bytes: number) =>
+  fill(bytes, 180, 4_900, (index, padding) => [
+    { type: 'function_call', call_id: `c${index}`, name: 'run', arguments: `{"n":${index}}` },
+    { type: 'function_call_output', call_id: `c${index}`, output: `r${index}${padding}` },
+  ]).flat()
+const fields = (bytes: number, max = 90_000) =>
+  Object.fromEntries(fill(bytes, 14, max, (index, padding) => [`f${index}`, padding === '' ? index : padding]))
+const nested = (levels: number, leaf: unknown): unknown =>
+  repeat(levels, (index) => index).reduce((inner, index) => ({ [`level${index}`]: inner }), leaf)
+const tools = (bytes: number) =>
+  fill(bytes, 250, 2_000, (index, padding) => ({
+    type: 'function',
+    function: {
+      name: `tool_${index}`,
+      description: `Runs it. ${padding}`,
+      parameters: {
+        type: 'object',
+        properties: { path: { type: 'string' }, count: { type: 'integer' } },
+        required: ['path'],
+      },
+    },
+  }))
+const base64 = (bytes: number): string => 'iVBORw0KGgoAAAANSUhEUg'.repeat(Math.ceil(bytes / 22)).slice(0, bytes)
+const scopeOf = (session: string): string => session.split(':')[0] as string
+
+export const structures: Readonly<Record<string, Structure>> = {
+  'chat, tiny messages': twice(chat, tiny),
+  'chat, tiny messages, small budget': async (client, bytes, session) => {
+    await client.post(chat(session), { model: 'gpt-4o', messages: alternating(bytes) }, small)
+    await client.post(chat(session), { model: 'gpt-4o', messages: [user('And then?')] }, { ...small, ...thin })
+  },
+  'chat, alternating': twice(chat, alternating),
+  'chat, other history': async (client, bytes, session) => {
+    const messages = alternating(bytes)
+    await client.post(chat(session), { model: 'gpt-4o', messages: [...messages, user('And then?')] })
+    const edited = messages.map((message, index) =>
+      index % 3 === 0 ? { ...message, content: `${message.content} edited` } : message,
+    )
+    await client.post(chat(session), { model: 'gpt-4o', messages: [...edited, user('And now?')] })
+  },
+  'chat, tool turns': twice(chat, toolTurns),
+  'chat, one reply with many calls': twice(chat, (bytes) => {
+    const made = fill(bytes, 190, 4_000, (index, padding) => [index, padding] as const)
+    return [
+      user('Run them all.'),
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: made.map(([index]) => ({
+          id: `c${index}`,
+          type: 'function',
+          function: { name: 'run', arguments: `{"n":${index}}` },
+        })),
+      },
+      ...made.map(([index, padding]) => ({ role: 'tool', tool_call_id: `c${index}`, content: `r${index}${padding}` })),
+    ]
+  }),
+  'chat, many parts': twice(chat, (bytes) => [
+    user(fill(bytes, 40, 4_000, (index, padding) => ({ type: 'text', text: `part ${index}${padding}` }))),
+  ]),
+  'chat, messages with parts': twice(chat, (bytes) =>
+    fill(bytes, 90, 9_000, (index, padding) => user([{ type: 'text', text: `part ${index}${padding}` }])),
+  ),
+  'chat, many tools': async (client, bytes, session) =>
+    client.post(chat(session), { model: 'gpt-4o', messages: [user('Hello')], tools: tools(bytes) }),
+  'chat, wide metadata': async (client, bytes, session) =>
+    client.post(chat(session), { model: 'gpt-4o', messages: [user('Hello')], metadata: fields(bytes) }),
+  'chat, wide part': twice(chat, (bytes) => [
+    user([
+      { type: 'text', text: 'Hello' },
+      { type: 'extra', data: fields(bytes) },
+    ]),
+  ]),
+  'chat, deep part': twice(chat, (bytes) => [
+    user([
+      { type: 'text', text: 'Hello' },
+      ...fill(bytes, 900, 1_500, () => ({ type: 'extra', data: nested(50, 'x') })),
+    ]),
+  ]),
+  'chat, numbers': twice(chat, (bytes) => [
+    user([
+      { type: 'text', text: 'Hello' },
+      { type: 'extra', data: fill(bytes, 7, 490_000, (index) => index * 11) },
+    ]),
+  ]),
+  'chat, tool arguments of many names': twice(chat, (bytes) => [
+    user('Run it.'),
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [
+        {
+          id: 'c1',
+          type: 'function',
+          function: {
+            name: 'run',
+            arguments: JSON.stringify(
+              Object.fromEntries(repeat(Math.floor(bytes / 24), (index) => [`password${index}`, `v${index}`])),
+            ),
+          },
+        },
+      ],
+    },
+    { role: 'tool', tool_call_id: 'c1', content: 'done' },
+  ]),
+  'chat, one text': twice(chat, (bytes) => [user(words(bytes))]),
+  'chat, image': twice(chat, (bytes) => [
+    user([
+      { type: 'text', text: 'Look.' },
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${base64(bytes)}` } },
+    ]),
+  ]),
+  'chat, long reply': async (client, bytes, session) => {
+    client.setReply(words(Math.min(bytes, 16_000_000)))
+    await client
+      .post(chat(session), { model: 'gpt-4o', messages: [user('Hello')] })
+      .finally(() => client.setReply('Fine.'))
+  },
+  'chat, without memory': async (client, bytes) =>
+    client.post('/v1/chat/completions', { model: 'gpt-4o', messages: alternating(bytes) }),
+  'chat, stream': async (client, bytes, session) =>
+    client.post(chat(session), {
+      model: `stream-${Math.min(100_000, Math.floor(bytes / 10))}`,
+      stream: true,
+      messages: [user('Hello')],
+    }),
+  'responses, items': async (client, bytes, session) => {
+    const input = fill(bytes, 60, maxMessages - 1, (index, padding) => ({
+      type: 'message',
+      role: index % 2 === 0 ? 'user' : 'assistant',
+      content: `m${index}${padding}`,
+    }))
+    await client.post(`/v1/${session}/responses`, { model: 'gpt-4o', input })
+    await client.post(`/v1/${session}/responses`, { model: 'gpt-4o', input: [...input.slice(2), user('And then?')] })
+  },
+  'responses, calls': async (client, bytes, session) => {
+    const input = [user('Run them.'), ...calls(bytes)]
+    await client.post(`/v1/${session}/responses`, { model: 'gpt-4o', input })
+    await client.post(`/v1/${session}/responses`, { model: 'gpt-4o', input: [...input, user('And then?')] })
+  },
+  'messages, tiny': twice((session) => `/v1/${session}/messages`, alternating, { max_tokens: 100 }),
+  'messages, tool blocks': twice((session) => `/v1/${session}/messages`, toolBlocks, { max_tokens: 100 }),
+  'messages, document': twice(
+    (session) => `/v1/${session}/messages`,
+    (bytes) => [
+      user([
+        { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: base64(bytes) } },
+        { type: 'text', text: 'Read it.' },
+      ]),
+    ],
+    { max_tokens: 100 },
+  ),
+  embeddings: async (client, bytes) =>
+    client.post('/v1/embeddings', {
+      model: 'e',
+      input: fill(bytes, 12, 90_000, (index, padding) => `t${index}${padding}`),
+    }),
+  'api, knowledge': async (client, bytes, session) =>
+    client.post(`/api/scopes/${scopeOf(session)}/knowledge`, { category: 'note', key: 'wide', value: fields(bytes) }),
+  'api, knowledge, nested names': async (client, bytes, session) =>
+    client.post(`/api/scopes/${scopeOf(session)}/knowledge`, {
+      category: 'note',
+      key: 'deep',
+      value: fill(bytes, 700, 2_000, (index) => nested(40, `password${index}`)),
+    }),
+  'api, knowledge, secret names': async (client, bytes, session) =>
+    client.post(`/api/scopes/${scopeOf(session)}/knowledge`, {
+      category: 'note',
+      key: 'secrets',
+      value: Object.fromEntries(
+        fill(bytes, 26, 45_000, (index, padding) => [`password${index}`, `v${index}${padding}`]),
+      ),
+    }),
+  'mcp, save messages': async (client, bytes) => {
+    const messages = fill(bytes, 42, maxMessages, (index, padding) => ({
+      role: index % 2 === 0 ? 'user' : 'assistant',
+      content: `m${index}${padding}`,
+    }))
+    await client.callTool('save_session', { messages })
+    await client.callTool('restore_session', { tokenBudget: 2_000 })
+  },
+  'mcp, append messages': async (client, bytes) =>
+    client.callTool('append_messages', {
+      messages: fill(bytes, 34, maxMessages, (index, padding) => user(`m${index}${padding}`)),
+    }),
+  'mcp, entities': async (client, bytes, session) => {
+    await client.callTool('create_entities', {
+      entities: fill(bytes, 100, 10_000, (index, padding) => ({
+        name: `${scopeOf(session)} ${index}`,
+        entityType: 'note',
+        observations: [`o${index}${padding}`],
+      })),
+    })
+    await client.callTool('search_nodes', { query: 'o17' })
+  },
+  'mcp, observations': async (client, bytes, session) => {
+    const name = scopeOf(session)
+    await client.callTool('create_entities', { entities: [{ name, entityType: 'note', observations: ['first'] }] })
+    await client.callTool('add_observations', {
+      observations: [
+        { entityName: name, contents: fill(bytes, 12, 50_000, (index, padding) => `o${index}${padding}`) },
+      ],
+    })
+    await client.callTool('open_nodes', { names: [name] })
+  },
+  'mcp, relations': async (client, bytes, session) => {
+    const name = scopeOf(session)
+    await client.callTool('create_entities', {
+      entities: repeat(100, (index) => ({ name: `${name} ${index}`, entityType: 'note', observations: [] })),
+    })
+    await client.callTool('create_relations', {
+      relations: fill(bytes, 80, 10_000, (index) => ({
+        from: `${name} ${index % 100}`,
+        to: `${name} ${Math.floor(index / 100)}`,
+        relationType: 'knows',
+      })),
+    })
+  },
+}
