@@ -5,7 +5,7 @@ import type { DerivedEntry, Json, Message } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import { unpackPayload } from '../../src/domain/payload.ts'
 import { createEmptyHead } from '../../src/domain/session.ts'
-import { createSecretMasker, normalizeMessage, type SecretMasker } from '../../src/memory/secretMasker.ts'
+import { createSecretMasker, normalizeMessageInSteps, type SecretMasker } from '../../src/memory/secretMasker.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { findMasks } from '../../src/text/secrets.ts'
 
@@ -290,7 +290,14 @@ describe('maskMessages', () => {
   })
 })
 
-describe('normalizeMessage', () => {
+function normalizeMessage<T extends Parameters<typeof normalizeMessageInSteps>[0]>(message: T): T {
+  const steps = normalizeMessageInSteps(message)
+  let step = steps.next()
+  while (step.done !== true) step = steps.next()
+  return step.value
+}
+
+describe('normalizeMessageInSteps', () => {
   it('with secrets or masks in any text › makes both equal', () => {
     const build = (value: string) => ({
       content: `a ${value}`,
