@@ -45,7 +45,7 @@ const areas = {
   crypto: {
     mutate: ['src/stores/encrypted/**/*.ts', 'src/stores/sqlite/encryption.ts'],
     tests: [
-      'test/stores/encrypted/{fileKeys,format,loadKeyring,rotateKeys,tampering,vectors}.test.ts',
+      'test/stores/encrypted/{ciphers,fileKeys,format,loadKeyring,rotateKeys,tampering,vectors}.test.ts',
       'test/stores/encrypted.test.ts',
     ],
   },
