@@ -154,7 +154,10 @@ export class SecretMasker {
 
   /** Restores the secrets of a session's head for a prompt of the session. */
   restoreHead(head: SessionHead): SessionHead {
-    const restore = (message: Message): Message => this.restoreMessage(head.key, message)
+    // The first, the last and a recent message may be the same one.
+    const restored = new Map<number, Message>()
+    const restore = (message: Message): Message =>
+      getOrCompute(restored, message.sequence, () => this.restoreMessage(head.key, message))
     return {
       ...head,
       firstMessage: head.firstMessage && restore(head.firstMessage),
@@ -255,17 +258,22 @@ export class SecretMasker {
 }
 
 /** Replaces all secrets and masks of a message by one mask, in the places where the masker has put its masks. */
-export function normalizeMessage<T extends MaskableMessage>(message: T): T {
+export async function normalizeMessage<T extends MaskableMessage>(message: T, pause: Pause): Promise<T> {
   const scan = new SecretScan()
-  finishNow(scanMessages(scan, [message]))
-  const replaced = scan.hasSecrets ? finishNow(replaceInMessage(scan, message, () => formatMask(0))) : message
+  await runWithPauses(scanMessages(scan, [message]), pause)
+  const replaced = scan.hasSecrets
+    ? await runWithPauses(
+        replaceInMessage(scan, message, () => formatMask(0)),
+        pause,
+      )
+    : message
   return mapMessageTexts(replaced, (text) => unmaskSecrets(text, () => formatMask(0)))
 }
 
-/** Runs a generator to its end without pauses. */
-function finishNow<T>(steps: Generator<void, T>): T {
+/** Runs a generator to its end, pausing where it yields. */
+async function runWithPauses<T>(steps: Generator<void, T>, pause: Pause): Promise<T> {
   let step = steps.next()
-  while (step.done !== true) step = steps.next()
+  for (; step.done !== true; step = steps.next()) await pause()
   return step.value
 }
 

@@ -5,10 +5,12 @@ import { MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
 import type { ChatMessage, Ledger, LedgerLine } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import { runInSlices } from '../../domain/work.ts'
 import { normalizeMessage } from '../../memory/secretMasker.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import { countMessageTokens } from '../../text/cost.ts'
-import { normalizeSecrets } from '../../text/secrets.ts'
+import { normalizeSecretsInSteps } from '../../text/secrets.ts'
 import type { Preamble } from '../memoryRegistry.ts'
 import type { ClientMessage, ParsedRequest, Protocol, RequestBody } from '../protocols/protocol.ts'
 import { countInSlices, newestThatFit } from './longRequests.ts'
@@ -57,7 +59,7 @@ const newestTurn = ({ messages, turnStart }: ParsedRequest): readonly ClientMess
  * Builds the prompt. Without `stored`, the turn is not stored. `isHeldUpstream` says that the upstream has the
  * conversation, to which the request refers by ids.
  */
-export function buildPrompt(
+export async function buildPrompt(
   input: PromptInput,
   { stored: before, recent, newFrom, cutFrom, history }: ReconciledHistory,
   stored: { readonly appended: readonly Message[] } | undefined,
@@ -73,7 +75,7 @@ export function buildPrompt(
   if (history === 'full') {
     // Message for message, those that differ are other versions: the client has replaced them.
     const versions = kept.length === newFrom ? kept : []
-    const sentByClient = findSentMessages([...recent, ...(appended ?? [])], request.messages, new Set(versions))
+    const sentByClient = await findSentMessages([...recent, ...(appended ?? [])], request.messages, new Set(versions))
     return buildFullPrompt(input, { stored: kept, newFrom, appended, sentByClient })
   }
   if (appended === undefined) return buildUnstoredPrompt(input, before, newFrom)
@@ -84,17 +86,18 @@ export function buildPrompt(
  * Ranges of the stored messages that are among the sent ones, or are earlier versions of them. Secrets are stored
  * masked and not compared.
  */
-function findSentMessages(
+async function findSentMessages(
   stored: readonly Message[],
   sent: readonly ClientMessage[],
   versions: ReadonlySet<Message>,
-): readonly SequenceRange[] {
+): Promise<readonly SequenceRange[]> {
   const contents = new Set(sent.map(({ content }) => content.trim()))
-  if (stored.some(hasMask)) for (const message of sent) contents.add(normalizeMessage(message).content.trim())
+  if (stored.some(hasMask))
+    for (const message of sent) contents.add((await normalizeMessage(message, yieldToEventLoop)).content.trim())
   const ranges: [first: number, last: number][] = []
   for (const message of stored) {
     const { sequence, content } = message
-    const text = hasMask(message) ? normalizeSecrets(content) : content
+    const text = hasMask(message) ? await runInSlices(normalizeSecretsInSteps(content), yieldToEventLoop) : content
     if (!versions.has(message) && !contents.has(text.trim())) continue
     const last = ranges.at(-1)
     if (last?.[1] === sequence - 1) last[1] = sequence

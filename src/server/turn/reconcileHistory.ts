@@ -1,9 +1,11 @@
-import type { Message } from '../../domain/entry.ts'
+import type { Message, ToolCall } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
 import { isExpired, type SessionHead } from '../../domain/session.ts'
+import { runInSlices } from '../../domain/work.ts'
 import { normalizeMessage } from '../../memory/secretMasker.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
-import { findMasks, normalizeSecrets } from '../../text/secrets.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { findMasks, normalizeSecretsInSteps } from '../../text/secrets.ts'
 import type { ClientMessage } from '../protocols/protocol.ts'
 import { findReceipt, hasReceiptBetween, wasRefused } from '../receipts.ts'
 import { type ComparableMessage, isIdentical, isUser } from './messageEquality.ts'
@@ -359,8 +361,11 @@ async function reconcileWithPlaceholders(
   { stored, hasEarlier }: StoredHistory,
   sent: readonly ClientMessage[],
 ): Promise<HistoryChange> {
-  const withoutSecrets = <T extends ComparableMessage>(message: T): T => mapTexts(message, normalizeSecrets)
-  const change = reconcile(stored.map(withoutSecrets), sent.map(normalizeMessage), { hasEarlier })
+  const storedForms: Message[] = []
+  for (const message of stored) storedForms.push(await withoutSecrets(message))
+  const sentForms: ClientMessage[] = []
+  for (const message of sent) sentForms.push(await normalizeMessage(message, yieldToEventLoop))
+  const change = reconcile(storedForms, sentForms, { hasEarlier })
   const remaining = stored.filter(({ sequence }) => change.cutFrom === undefined || sequence < change.cutFrom)
   const matched = remaining.slice(Math.max(0, remaining.length - change.newFrom))
   const offset = change.newFrom - matched.length
@@ -370,7 +375,8 @@ async function reconcileWithPlaceholders(
     const other = sent[index]
     // A client may leave messages out or reword them; then these two are not a pair.
     if (other === undefined || !hasPlaceholder(message)) continue
-    if (!haveSameTexts(normalizeMessage(other), withoutSecrets(message))) continue
+    const form = storedForms[stored.indexOf(message)]
+    if (form === undefined || !haveSameTexts(sentForms[index] as ClientMessage, form)) continue
     const isSame = memory.knowsSecrets(key, textsOf(message).join('\n'))
       ? haveSameTexts(await memory.maskMessage(key, other), message)
       : index < sent.length - 1
@@ -393,18 +399,16 @@ const hasPlaceholder = (message: Message): boolean =>
 const haveSameTexts = (a: ComparableMessage, b: ComparableMessage): boolean =>
   JSON.stringify(textsOf(a)) === JSON.stringify(textsOf(b))
 
-function mapTexts<T extends ComparableMessage>(message: T, change: (text: string) => string): T {
+async function withoutSecrets<T extends ComparableMessage>(message: T): Promise<T> {
+  const normalize = (text: string): Promise<string> => runInSlices(normalizeSecretsInSteps(text), yieldToEventLoop)
   const { content, toolCalls, toolCallId } = message
+  const calls: ToolCall[] = []
+  for (const { id, name, arguments: args } of toolCalls ?? [])
+    calls.push({ id: await normalize(id), name: await normalize(name), arguments: await normalize(args) })
   return {
     ...message,
-    content: change(content),
-    ...(toolCalls && {
-      toolCalls: toolCalls.map((call) => ({
-        id: change(call.id),
-        name: change(call.name),
-        arguments: change(call.arguments),
-      })),
-    }),
-    ...(toolCallId !== undefined && { toolCallId: change(toolCallId) }),
+    content: await normalize(content),
+    ...(toolCalls && { toolCalls: calls }),
+    ...(toolCallId !== undefined && { toolCallId: await normalize(toolCallId) }),
   }
 }
