@@ -19,6 +19,7 @@ import {
 } from './allocation.ts'
 import { shareOf } from './bandShares.ts'
 import { isFullyExcluded } from './claimLimits.ts'
+import type { Rendering } from './entryText.ts'
 import { type ContextCandidates, isAfterTurn } from './gatherCandidates.ts'
 import { joinPassages, listBeginnings } from './joinPassages.ts'
 import { budgetTooSmall, recordSkippedUnits, reportedMisses, shorteningSteps } from './misses.ts'
@@ -32,7 +33,6 @@ import {
   turnMode,
   type Unit,
 } from './render.ts'
-import type { Rendering } from './rendering.ts'
 
 const whole: RenderStep = { as: 'whole' }
 /** The oldest message of a limited tail loses its beginning, so that the conversation goes on without a gap. */

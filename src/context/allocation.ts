@@ -1,8 +1,8 @@
 import type { DerivedEntry, Millis, SequenceRange, Tokens } from '../domain/entry.ts'
 import type { Band, RenderStep } from '../domain/profile.ts'
 import type { BandCandidates } from './claimLimits.ts'
+import type { Rendering } from './entryText.ts'
 import { firstSequence, type RenderMode, renderModeOf, type Unit } from './render.ts'
-import type { Rendering } from './rendering.ts'
 
 /**
  * Why a piece is shown: it is the newest turn, the opening system message, after the newest turn, or selected by a

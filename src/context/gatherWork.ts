@@ -1,8 +1,8 @@
-import { isBlank, type Message, type Tokens } from '../domain/entry.ts'
+import { isBlank, type Message } from '../domain/entry.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
 import { toSlices } from '../domain/work.ts'
-import type { WorkSelection } from '../selection/workSelection.ts'
+import type { MessageExcerpt, WorkSelection } from '../selection/workSelection.ts'
 import type { ClaimInput } from './claimLimits.ts'
 import { groupIntoUnits, singleUnit, type Unit } from './render.ts'
 import type { ContextQuery, SessionReader } from './sessionReader.ts'
@@ -38,17 +38,13 @@ export function* gatherWork(
   const messages = (yield* reader.readNewest(maxCharacters)).filter(
     ({ sequence, content }) => sequence < before && !isBlank(content),
   )
-  for (const _ of toSlices(work.prepare(messages))) yield { pause: true }
-  return selectCandidates(messages, question, available, work)
+  const selecting = toSlices(work.select(messages, question, available))
+  let step = selecting.next()
+  for (; step.done !== true; step = selecting.next()) yield { pause: true }
+  return toCandidates(messages, step.value)
 }
 
-function selectCandidates(
-  messages: readonly Message[],
-  question: string,
-  budget: Tokens,
-  work: WorkSelection,
-): WorkCandidates {
-  const excerpts = work.select(messages, question, budget)
+function toCandidates(messages: readonly Message[], excerpts: readonly MessageExcerpt[]): WorkCandidates {
   const offset = messages.length - excerpts.length
   const lastPartial = excerpts.findLastIndex(
     ({ message, isWhole }, index) => !isWhole || message !== messages[offset + index],

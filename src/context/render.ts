@@ -16,12 +16,13 @@ import {
   formatDerived,
   formatLine,
   hasMemoryTag,
+  type Rendering,
   toChatMessage,
   toMemoryLine,
+  VerbatimRendering,
   withContent,
   withSource,
 } from './entryText.ts'
-import { type Rendering, VerbatimRendering } from './rendering.ts'
 import { joinPassages, keepEnd, keepEnds, shorten, shortenInSteps } from './shorten.ts'
 
 /** Reason why a stored message cannot be sent as it is. */

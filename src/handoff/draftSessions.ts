@@ -1,7 +1,7 @@
 import type { Entity } from '../graph/types.ts'
 import { internalsOf } from '../memory.ts'
 import { draftMarkerId, metadataFromRow, readAllPages, type SavedSessionMetadata, textProperty } from './rows.ts'
-import { fingerprint, isDistinctive } from './save/newMessages.ts'
+import { fingerprintAll, isDistinctive } from './save/newMessages.ts'
 import {
   findSessionRow,
   hasMessages,
@@ -108,13 +108,14 @@ export async function listSessions(deps: HandoffDeps, workspace: string, page: P
 export async function findDraftByMessages(
   deps: HandoffDeps,
   workspace: string,
-  messages: readonly Parameters<typeof fingerprint>[0][],
+  messages: Parameters<typeof fingerprintAll>[0],
 ): Promise<string | undefined> {
-  const fingerprints = messages.map(fingerprint)
+  const fingerprints = await fingerprintAll(messages)
   for (const { sessionId, messageCount } of await listDraftSessions(deps, workspace)) {
     if (messageCount > messages.length) continue
     const stored = await deps.memory.transcript(sessionKey(workspace, sessionId))
-    const isPrefix = stored.every((message, index) => fingerprint(message) === fingerprints[index])
+    const storedFingerprints = await fingerprintAll(stored)
+    const isPrefix = storedFingerprints.every((fingerprint, index) => fingerprint === fingerprints[index])
     if (isPrefix && (stored.length > 1 || stored.some(isDistinctive))) return sessionId
   }
   return undefined

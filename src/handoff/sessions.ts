@@ -260,12 +260,22 @@ export function unsavedMetadata(
 
 const maxTitleChars = 80
 
+/** Joins the first words of a text, with more than `characters` if it has so many. Reads no more than that. */
+function startOfLine(text: string, characters: number): string {
+  let line = ''
+  for (const [word] of text.matchAll(/\S+/g)) {
+    line += line === '' ? word : ` ${word}`
+    if (line.length > characters) break
+  }
+  return line
+}
+
 /** Derives a title from the first user message; `source` is the id of that message. */
 export function deriveTitle(
   messages: readonly Message[],
 ): { readonly title: string; readonly source: string } | undefined {
   const first = messages.find(({ role, content }) => role === 'user' && !isBlank(content))
-  const line = (first?.content ?? '').trim().replaceAll(/\s+/g, ' ')
+  const line = startOfLine(first?.content ?? '', 2 * maxTitleChars)
   const title =
     line.length <= maxTitleChars
       ? line

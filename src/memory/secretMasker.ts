@@ -154,7 +154,10 @@ export class SecretMasker {
 
   /** Restores the secrets of a session's head for a prompt of the session. */
   restoreHead(head: SessionHead): SessionHead {
-    const restore = (message: Message): Message => this.restoreMessage(head.key, message)
+    // The first, the last and a recent message may be the same one.
+    const restored = new Map<number, Message>()
+    const restore = (message: Message): Message =>
+      getOrCompute(restored, message.sequence, () => this.restoreMessage(head.key, message))
     return {
       ...head,
       firstMessage: head.firstMessage && restore(head.firstMessage),

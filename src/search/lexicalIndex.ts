@@ -137,7 +137,7 @@ export class LexicalIndex {
       const row = this.addPassage(message, terms.length, cost, passage.markers, fingerprintOf(terms))
       for (const term of terms) this.addTerm(term, row)
       for (const term of dates) this.addTerm(term, row)
-      yield passage.characters
+      yield Math.max(passage.characters, terms.length * newTermWork)
     }
     return message
   }
@@ -277,6 +277,8 @@ export class LexicalIndex {
   }
 }
 
+/** Cost of a term that is new to the index, in characters: unbroken scripts have more terms than characters. */
+const newTermWork = 4
 /** Messages or terms restored between two pauses: a few milliseconds of work. */
 const rowsPerStep = 8_192
 

@@ -2,7 +2,7 @@ import { isBlank } from '../domain/entry.ts'
 import type { TermExtractor } from '../domain/ports.ts'
 import { runSync, type Work } from '../domain/work.ts'
 import { englishExtractor } from '../text/languages.ts'
-import { type PassageRange, splitPassages } from '../text/passages.ts'
+import { type PassageRange, splitPassagesInSteps } from '../text/passages.ts'
 import { countMatches, datePattern, isInterrogative, numberPattern } from '../text/sentences.ts'
 
 /** Properties of a passage that some questions look for, as bits. */
@@ -36,7 +36,7 @@ export const indexPassages = (content: string, extractor = englishExtractor): re
 export function* indexPassagesInSteps(content: string, extractor: TermExtractor): Work<readonly IndexedPassage[]> {
   if (isBlank(content)) return []
   const passages: IndexedPassage[] = []
-  for (const range of splitPassages(content)) {
+  for (const range of yield* splitPassagesInSteps(content)) {
     passages.push(indexPassage(content, range, extractor))
     yield range[1] - range[0]
   }

@@ -4,7 +4,7 @@ import { getOrCompute } from '../domain/keyed.ts'
 import { LruCache } from '../domain/lruCache.ts'
 import type { IndexChanges, IndexHit, IndexQuery, SearchTarget } from '../domain/ports.ts'
 import { runInSlices } from '../domain/work.ts'
-import { type PassageRange, splitPassages } from '../text/passages.ts'
+import { type PassageRange, splitPassagesInSteps } from '../text/passages.ts'
 import {
   ScopeIndex,
   type ScopeIndexSnapshot,
@@ -80,11 +80,16 @@ export class StoreSearch {
     const entries = await this.#source.readEntries([...found.values()])
     const byName = new Map([...found.keys()].map((name, at) => [name, entries[at]]))
     const passagesOf = new Map<Entry, readonly PassageRange[]>()
+    for (const entry of byName.values())
+      if (entry !== undefined) {
+        const work = splitPassagesInSteps(getEntryText(entry))
+        passagesOf.set(entry, await runInSlices(work, () => this.#source.pause()))
+      }
     return matches.flatMap((match) => {
       const entry = byName.get(entryName(match))
       if (entry === undefined) return []
       const { key, passage, score, why } = match
-      const range = getOrCompute(passagesOf, entry, () => splitPassages(getEntryText(entry)))[passage]
+      const range = passagesOf.get(entry)?.[passage]
       return [{ key, entry, score, why, ...(range && { passage: range }) }]
     })
   }

@@ -51,12 +51,17 @@ export class LineAnalyzer {
 
   /** Returns the lines of a conversation, given the texts of its messages. */
   analyze(texts: readonly string[]): ConversationLines {
+    return runSync(this.analyzeInSteps(texts))
+  }
+
+  /** `analyze` as interruptible work. */
+  *analyzeInSteps(texts: readonly string[]): Work<ConversationLines> {
     const lines: ConversationLine[] = []
     const dependencies: (LineDependencies | undefined)[] = []
     const starts: number[] = []
     for (const [message, text] of texts.entries()) {
       const start = lines.length
-      const analysis = runSync(this.#analyzeInSteps(text))
+      const analysis = yield* this.#analyzeInSteps(text)
       starts.push(start)
       for (const line of analysis.lines) lines.push({ ...line, message })
       for (const found of analysis.dependencies) dependencies.push(found && shift(found, start))
@@ -70,11 +75,6 @@ export class LineAnalyzer {
         isComplete: (texts[message]?.length ?? 0) <= maxMessageChars,
       }),
     }
-  }
-
-  /** Analyses texts in steps, so that `analyze` finds them in the cache. */
-  *prepare(texts: readonly string[]): Work<void> {
-    for (const text of texts) yield* this.#analyzeInSteps(text)
   }
 
   *#analyzeInSteps(text: string): Work<TextAnalysis> {

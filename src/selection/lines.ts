@@ -9,6 +9,7 @@ import { findIdentifiers } from './identifiers.ts'
 
 /** Longer lines of prose are split into sentences; longer sentences and lines of code are split at a space. */
 const maxLineChars = 240
+const minPieceChars = 3
 /** Longer info strings of fences are cut. */
 const maxFenceChars = 600
 const lineBreakTokens = 1
@@ -104,7 +105,12 @@ function findPieceEnd(line: string, start: number, sentenceEnd: number): number 
   if (sentenceEnd - start <= maxLineChars) return sentenceEnd
   // Only the piece is searched: without a space, a search of the whole line would make splitting quadratic.
   const space = start + line.slice(start, start + maxLineChars + 1).lastIndexOf(' ')
-  return space > start ? space : start + clip(line.slice(start, sentenceEnd), maxLineChars, '').length
+  if (space > start) return space
+  const length = clip(line.slice(start, sentenceEnd), maxLineChars, '').length
+  // A run of marks is one character to `clip`, which leaves its first mark: pieces of one mark would be too many.
+  if (length >= minPieceChars) return start + length
+  const end = start + maxLineChars
+  return /[\udc00-\udfff]/.test(line.charAt(end)) ? end - 1 : end
 }
 
 function createBlock(openingLine: string, tokenizer: Tokenizer): CodeBlock {

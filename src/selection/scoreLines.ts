@@ -1,4 +1,5 @@
 import type { Tokens } from '../domain/entry.ts'
+import type { Work } from '../domain/work.ts'
 import { extractTerms } from '../text/words.ts'
 import type { ConversationLine } from './conversationLines.ts'
 
@@ -50,20 +51,24 @@ export type LineScores = {
 /** Shorter terms are not counted as rare words. */
 const minRareWordChars = 4
 
+/** Lines per step; they are cheap, so that a slice has many. */
+const linesPerStep = 1_024
+
 /**
  * Scores lines. A name is worth more the later and the more often it is used: it is then likely to be used again.
+ * Interruptible work.
  */
-export function scoreLines(
+export function* scoreLinesInSteps(
   lines: readonly ConversationLine[],
   isUser: (message: number) => boolean,
   question: string,
   weights: SelectionWeights = selectionWeights,
-): LineScores {
+): Work<LineScores> {
   const tokensAfter = countTokensAfter(lines)
   const recency = (index: number): number => 1 / (1 + (tokensAfter[index] ?? 0) / weights.halfLifeTokens)
   const valueOfUse = ({ lastLine, lineCount }: Usage): number =>
     recency(lastLine) * (1 + weights.frequency * Math.log(lineCount))
-  const { lineMatch, messageMatch } = matchQuestion(lines, question)
+  const { lineMatch, messageMatch } = yield* matchQuestion(lines, question)
   const names = new UsageTable()
   const words = new UsageTable()
   const nameNumbers: number[][] = []
@@ -74,6 +79,7 @@ export function scoreLines(
     // Rare words of code are mostly parts of names.
     const plainWords = block === undefined ? terms.filter((term) => term.length >= minRareWordChars) : []
     wordNumbers[index] = plainWords.map((term) => words.count(term, index))
+    if (index % linesPerStep === 0) yield 8 * linesPerStep
   }
   const nameCount = names.usages.length
   const isRare = (word: number): boolean => (words.usages[word]?.lineCount ?? 0) <= weights.maxRareLines
@@ -128,12 +134,16 @@ type QuestionMatch = {
 }
 
 /** Matches lines with a question: shared terms count by their rarity, relative to the best line. */
-function matchQuestion(lines: readonly ConversationLine[], question: string): QuestionMatch {
+function* matchQuestion(lines: readonly ConversationLine[], question: string): Work<QuestionMatch> {
   const questionTerms = new Set(extractTerms(question))
   if (questionTerms.size === 0) return { lineMatch: () => 0, messageMatch: () => 0 }
   const lineCounts = new Map<string, number>()
-  const shared = lines.map(({ terms }) => terms.filter((term) => questionTerms.has(term)))
-  for (const terms of shared) for (const term of terms) lineCounts.set(term, (lineCounts.get(term) ?? 0) + 1)
+  const shared: (readonly string[])[] = []
+  for (const { terms } of lines) {
+    const own = terms.filter((term) => questionTerms.has(term))
+    for (const term of own) lineCounts.set(term, (lineCounts.get(term) ?? 0) + 1)
+    if (shared.push(own) % linesPerStep === 0) yield 4 * linesPerStep
+  }
   const rarity = (term: string): number => Math.log(1 + lines.length / (lineCounts.get(term) ?? 1))
   const matches = shared.map((terms) => terms.reduce((sum, term) => sum + rarity(term), 0))
   const best = matches.reduce((max, match) => Math.max(max, match), 0) || 1

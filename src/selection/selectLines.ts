@@ -1,5 +1,6 @@
 import type { Tokens } from '../domain/entry.ts'
 import { Heap } from '../domain/heap.ts'
+import type { Work } from '../domain/work.ts'
 import type { ConversationLine, ConversationLines } from './conversationLines.ts'
 import type { Mention } from './lines.ts'
 import { type LineScores, type SelectionWeights, selectionWeights } from './scoreLines.ts'
@@ -39,6 +40,8 @@ export type SelectionInput = {
 /** Sorted indexes of the selected lines, and the texts of those that are clipped. */
 export type LineSelection = { readonly indexes: readonly number[]; readonly clipped: ReadonlyMap<number, string> }
 
+/** Cost of computing the gain of a line, in characters. */
+const lineWork = 4
 /** Cheapest possible line: a word and a line break. */
 const minLineTokens = 2
 /** A line after others is not clipped to fewer tokens than this. */
@@ -58,16 +61,18 @@ const minLentFraction = 0.05
  * Selects lines: priority lines, recalled passages, the newest, those that match the question best, important items,
  * then the lines that add the most value per token. A name or word has a value once. The newest lines fill the rest.
  */
-export function selectLines(conversation: ConversationLines, input: SelectionInput): LineSelection {
+export function* selectLinesInSteps(conversation: ConversationLines, input: SelectionInput): Work<LineSelection> {
   const selector = new LineSelector(conversation, input)
   for (const { indexes, tokens } of input.priorityLines ?? []) selector.addPriorityLines(indexes, tokens)
   selector.addItems(input.recalled?.passages ?? [], input.recalled?.fraction ?? 0)
   selector.addNewest(selector.weights.tailShare)
   selector.addMatching(selector.weights.matchShare)
+  yield conversation.lines.length
   selector.addItems(input.items ?? [], itemsFraction)
-  selector.addBest()
+  yield* selector.addBest()
   selector.addNewest(1)
-  if (selector.lend('code', 'conversation') || selector.lend('conversation', 'code')) selector.addBest()
+  if (selector.lend('code', 'conversation') || selector.lend('conversation', 'code')) yield* selector.addBest()
+  yield conversation.lines.length
   return selector.selection
 }
 
@@ -176,17 +181,20 @@ class LineSelector {
    * Adds the lines with the highest value per token. An entry whose gain has fallen since it was queued is queued
    * again.
    */
-  addBest(): void {
+  *addBest(): Work<void> {
     const floor = this.#floor(1)
     const queue = new Heap(isBetter)
-    for (const index of this.#lines.keys())
+    for (const index of this.#lines.keys()) {
       if (this.#isSelectable(index)) queue.push({ index, gain: this.#gain(index) })
+      yield lineWork
+    }
     for (
       let next = queue.pop();
       next !== undefined && Math.max(this.#remaining.code, this.#remaining.conversation) >= minLineTokens;
       next = queue.pop()
     ) {
       const { index } = next
+      yield lineWork
       if (!this.#isSelectable(index)) continue
       const gain = this.#gain(index)
       if (gain <= 0) continue

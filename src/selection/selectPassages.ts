@@ -1,8 +1,9 @@
 import type { Role, Tokens } from '../domain/entry.ts'
+import { runSync, type Work } from '../domain/work.ts'
 import type { ConversationLine, ConversationLines, LineAnalyzer } from './conversationLines.ts'
 import { formatLines, groupByMessage, omissionMark } from './formatLines.ts'
-import { type SelectionWeights, scoreLines } from './scoreLines.ts'
-import { selectLines } from './selectLines.ts'
+import { type SelectionWeights, scoreLinesInSteps } from './scoreLines.ts'
+import { selectLinesInSteps } from './selectLines.ts'
 
 /** Message of a conversation reduced to its author and its text. */
 export type SelectableMessage = { readonly role: Role; readonly text: string }
@@ -41,6 +42,8 @@ const defaultOverheadTokens = 4
 /** Attempts to come within `maxSpareFraction` of the budget. */
 const maxAttempts = 3
 const maxSpareFraction = 0.01
+/** Cost of scoring a line, in characters. */
+const lineWork = 4
 
 /**
  * Selects passages of a work session, oldest first: the newest text, and the older lines with the most names, paths,
@@ -49,19 +52,33 @@ const maxSpareFraction = 0.01
  * @example
  * selectPassages([{ role: 'user', text: 'Fix src/app.ts' }], { budget: 1_000 }, new LineAnalyzer(tokenizer))[0]?.text // 'Fix src/app.ts'
  */
-export function selectPassages<M extends SelectableMessage>(
+export const selectPassages = <M extends SelectableMessage>(
   messages: readonly M[],
   options: PassageOptions,
   analyzer: LineAnalyzer,
-): readonly Excerpt<M>[] {
+): readonly Excerpt<M>[] => runSync(selectPassagesInSteps(messages, options, analyzer))
+
+/** `selectPassages` as interruptible work. */
+export function* selectPassagesInSteps<M extends SelectableMessage>(
+  messages: readonly M[],
+  options: PassageOptions,
+  analyzer: LineAnalyzer,
+): Work<readonly Excerpt<M>[]> {
   const { budget, question = '', overheadTokens = () => defaultOverheadTokens, weights } = options
   const first = findFirstConsidered(messages)
   const considered = messages.slice(first)
-  const conversation = analyzer.analyze(considered.map(({ text }) => text))
+  const conversation = yield* analyzer.analyzeInSteps(considered.map(({ text }) => text))
   const speakerTokens = considered.map((_, index) => overheadTokens(first + index))
-  const scores = scoreLines(conversation.lines, (index) => considered[index]?.role === 'user', question, weights)
-  const select = (target: Tokens): readonly Excerpt<M>[] => {
-    const { indexes } = selectLines(conversation, {
+  yield conversation.lines.length * lineWork
+  const scores = yield* scoreLinesInSteps(
+    conversation.lines,
+    (index) => considered[index]?.role === 'user',
+    question,
+    weights,
+  )
+  yield conversation.lines.length * lineWork
+  const select = function* (target: Tokens): Work<readonly Excerpt<M>[]> {
+    const { indexes } = yield* selectLinesInSteps(conversation, {
       budget: target,
       scores,
       speakerTokens,
@@ -77,11 +94,11 @@ export function selectPassages<M extends SelectableMessage>(
       }
     })
   }
-  return fitBudget(select, budget)
+  return yield* fitBudget(select, budget)
 }
 
 /** Returns the index of the oldest message that is considered. */
-export function findFirstConsidered(messages: readonly SelectableMessage[]): number {
+function findFirstConsidered(messages: readonly SelectableMessage[]): number {
   let chars = 0
   let first = messages.length
   while (first > 0 && chars < maxConsideredChars) chars += messages[--first]?.text.length ?? 0
@@ -89,15 +106,15 @@ export function findFirstConsidered(messages: readonly SelectableMessage[]): num
 }
 
 /** Selects for varying targets until the excerpts fill the budget: their exact cost is known only afterwards. */
-function fitBudget<E extends { readonly tokens: Tokens }>(
-  select: (target: Tokens) => readonly E[],
+function* fitBudget<E extends { readonly tokens: Tokens }>(
+  select: (target: Tokens) => Work<readonly E[]>,
   budget: Tokens,
-): readonly E[] {
+): Work<readonly E[]> {
   let best: readonly E[] = []
   let bestTokens = 0
   let target = budget
   for (let attempt = 1; attempt <= maxAttempts && target > 0; attempt++) {
-    const excerpts = select(target)
+    const excerpts = yield* select(target)
     const tokens = excerpts.reduce((sum, excerpt) => sum + excerpt.tokens, 0)
     if (tokens <= budget && tokens > bestTokens) [best, bestTokens] = [excerpts, tokens]
     const spare = budget - tokens

@@ -3,7 +3,7 @@ import type { Tokenizer } from '../domain/ports.ts'
 import type { Work } from '../domain/work.ts'
 import { LineAnalyzer } from './conversationLines.ts'
 import { isWork } from './isWork.ts'
-import { findFirstConsidered, selectPassages } from './selectPassages.ts'
+import { selectPassagesInSteps } from './selectPassages.ts'
 
 /** The part of a message that is shown. */
 export type MessageExcerpt = { readonly message: Message; readonly text: string; readonly isWhole: boolean }
@@ -12,10 +12,8 @@ export type MessageExcerpt = { readonly message: Message; readonly text: string;
 export type WorkSelection = {
   /** True if the messages are work rather than conversation, and the question is not about what was said before. */
   isWork(messages: readonly Message[], question: string): boolean
-  /** Analyses messages in steps before they are selected from. */
-  prepare(messages: readonly Message[]): Work<void>
   /** Selects excerpts of at most `budget` tokens, oldest first: the newest text, and lines that work refers to. */
-  select(messages: readonly Message[], question: string, budget: Tokens): readonly MessageExcerpt[]
+  select(messages: readonly Message[], question: string, budget: Tokens): Work<readonly MessageExcerpt[]>
   /** Forgets all text that it has analysed. */
   clear(): void
 }
@@ -26,16 +24,12 @@ export function createWorkSelection(tokenizer: Tokenizer): WorkSelection {
   let analyzer = new LineAnalyzer(tokenizer)
   return {
     isWork: (messages, question) => isWork(messages.map(toSelectable), question),
-    prepare: (messages) => {
-      const considered = messages.map(toSelectable)
-      return analyzer.prepare(considered.slice(findFirstConsidered(considered)).map(({ text }) => text))
+    *select(messages, question, budget) {
+      const overheadTokens = (index: number): Tokens => overheadOf(messages[index] as Message, tokenizer)
+      const options = { budget, question, overheadTokens }
+      const excerpts = yield* selectPassagesInSteps(messages.map(toSelectable), options, analyzer)
+      return excerpts.map(({ message: { message }, text, isWhole }) => ({ message, text, isWhole }))
     },
-    select: (messages, question, budget) =>
-      selectPassages(
-        messages.map(toSelectable),
-        { budget, question, overheadTokens: (index) => overheadOf(messages[index] as Message, tokenizer) },
-        analyzer,
-      ).map(({ message: { message }, text, isWhole }) => ({ message, text, isWhole })),
     clear: () => {
       analyzer = new LineAnalyzer(tokenizer)
     },

@@ -1,3 +1,4 @@
+import { runSync, type Work } from '../domain/work.ts'
 import { bySpan, findFacts, outermost } from './facts.ts'
 import { splitSentences } from './sentences.ts'
 
@@ -18,9 +19,20 @@ const maxSentenceCharacters = 1_200
  * @example
  * findAnchors('Never deploy src/app.ts on Fridays.').map((anchor) => anchor.text) // ['Never deploy src/app.ts on Fridays', 'src/app.ts']
  */
-export function findAnchors(text: string): readonly Anchor[] {
-  const exact = outermost([...findFactAnchors(text), ...findAmounts(text), ...findDates(text), ...findRuns(text)])
-  return [...exact, ...findNames(text, exact), ...findConstraints(text)].sort(bySpan)
+export const findAnchors = (text: string): readonly Anchor[] => runSync(findAnchorsInSteps(text))
+
+/** `findAnchors` as interruptible work: one step per kind of anchor. */
+export function* findAnchorsInSteps(text: string): Work<readonly Anchor[]> {
+  const found: Anchor[] = []
+  for (const find of [findFactAnchors, findAmounts, findDates, findRuns]) {
+    // One by one: a text may have more anchors than a call can have arguments.
+    for (const anchor of find(text)) found.push(anchor)
+    yield text.length
+  }
+  const exact = outermost(found)
+  const names = findNames(text, exact)
+  yield text.length
+  return [...exact, ...names, ...findConstraints(text)].sort(bySpan)
 }
 
 /**

@@ -46,6 +46,7 @@ const syntaxes = new Map(languages.flatMap(([names, syntax]) => names.split(' ')
  */
 export function stripComments(text: string, language?: string): string {
   if (language !== undefined) return uncomment(text, language)
+  if (!text.includes('```') && !text.includes('~~~')) return text
   const lines = splitFencedLines(text)
   const result: string[] = []
   for (let index = 0; index < lines.length; index++) {

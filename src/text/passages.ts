@@ -1,3 +1,5 @@
+import { runSync, type Work } from '../domain/work.ts'
+
 /** Part of a text: [start, end). */
 export type PassageRange = readonly [start: number, end: number]
 
@@ -21,9 +23,12 @@ type Cut = { readonly at: number; readonly value: number }
  * @example
  * splitPassages('short') // [[0, 5]]
  */
-export function splitPassages(text: string): readonly PassageRange[] {
+export const splitPassages = (text: string): readonly PassageRange[] => runSync(splitPassagesInSteps(text))
+
+/** `splitPassages` as interruptible work. */
+export function* splitPassagesInSteps(text: string): Work<readonly PassageRange[]> {
   if (text.length <= maxWholeCharacters) return [[0, text.length]]
-  const cuts = findCuts(text)
+  const cuts = yield* findCuts(text)
   const passages: PassageRange[] = []
   let start = 0
   let next = 0
@@ -46,12 +51,16 @@ export function splitPassages(text: string): readonly PassageRange[] {
 const worthOf = ({ at, value }: Cut, start: number): number =>
   value - Math.abs(at - start - preferredCharacters) / preferredCharacters
 
-function findCuts(text: string): Cut[] {
+/** Cuts per step; as many characters of other work take longer. */
+const cutsPerStep = 4_096
+
+function* findCuts(text: string): Work<Cut[]> {
   const cuts: Cut[] = []
   for (const { 0: space, index } of text.matchAll(boundary)) {
     const isParagraph = space.indexOf('\n') !== space.lastIndexOf('\n')
     const kind = isParagraph ? 'paragraph' : space.includes('\n') ? 'line' : 'sentence'
     cuts.push({ at: index + space.length, value: cutValues[kind] })
+    if (cuts.length % cutsPerStep === 0) yield cutsPerStep
   }
   return cuts
 }

@@ -1,3 +1,4 @@
+import { runSync, type Work } from '../domain/work.ts'
 import type { SecretMatch } from './secrets/rule.ts'
 import { scanRange } from './secrets/scan.ts'
 
@@ -15,6 +16,8 @@ const maxReach = 900
 
 /** Characters scanned per step: at most about 20 ms of CPU time, also for text that consists of secret names. */
 const stepCharacters = 100_000
+/** Cost of a step: a slice of work. */
+const stepWork = 8_192
 
 /**
  * Finds secrets in a text, in order and without overlaps; `text.slice(start, end)` is exactly what must be replaced.
@@ -22,16 +25,10 @@ const stepCharacters = 100_000
  * @example
  * findSecrets('my password is hunter2') // [{ kind: 'password', start: 15, end: 22 }]
  */
-export function findSecrets(text: string): readonly SecretMatch[] {
-  const steps = findSecretsInSteps(text)
-  for (;;) {
-    const step = steps.next()
-    if (step.done === true) return step.value
-  }
-}
+export const findSecrets = (text: string): readonly SecretMatch[] => runSync(findSecretsInSteps(text))
 
 /** Finds the same as `findSecrets`, but returns to the caller between parts of a long text, so that it can yield. */
-export function* findSecretsInSteps(text: string): Generator<undefined, readonly SecretMatch[]> {
+export function* findSecretsInSteps(text: string): Work<readonly SecretMatch[]> {
   let rest = text.includes('⟨') ? text.replace(maskPattern, ({ length }) => blank.repeat(length)) : text
   let found: readonly SecretMatch[] = []
   let ranges: readonly Range[] = [{ from: 0, to: rest.length }]
@@ -42,7 +39,7 @@ export function* findSecretsInSteps(text: string): Generator<undefined, readonly
       for (let at = from; at < to; at += stepCharacters) {
         if (scanned >= stepCharacters) {
           scanned = 0
-          yield
+          yield stepWork
         }
         const end = Math.min(to, at + stepCharacters)
         matches.push(...scanRange(rest, at, end))
@@ -106,9 +103,12 @@ export const findMasks = (text: string): readonly string[] =>
  * @example
  * maskSecrets('my password is hunter2', () => '⟨secret:7⟩') // 'my password is ⟨secret:7⟩'
  */
-export function maskSecrets(text: string, createMask: (secret: string) => string): string {
+export const maskSecrets = (text: string, createMask: (secret: string) => string): string =>
+  runSync(maskSecretsInSteps(text, createMask))
+
+function* maskSecretsInSteps(text: string, createMask: (secret: string) => string): Work<string> {
   let [result, from] = ['', 0]
-  for (const { start, end } of findSecrets(text)) {
+  for (const { start, end } of yield* findSecretsInSteps(text)) {
     result += text.slice(from, start) + createMask(text.slice(start, end))
     from = end
   }
@@ -120,5 +120,10 @@ export const unmaskSecrets = (text: string, lookup: (mask: string) => string | u
   text.replace(maskPattern, (mask) => lookup(mask) ?? mask)
 
 /** Replaces all secrets and all masks by the same mask, so that the text sent and the text stored compare equal. */
-export const normalizeSecrets = (text: string): string =>
-  maskSecrets(text, () => formatMask(0)).replace(maskPattern, formatMask(0))
+export const normalizeSecrets = (text: string): string => runSync(normalizeSecretsInSteps(text))
+
+/** `normalizeSecrets` as interruptible work. */
+export function* normalizeSecretsInSteps(text: string): Work<string> {
+  const masked = yield* maskSecretsInSteps(text, () => formatMask(0))
+  return masked.replace(maskPattern, formatMask(0))
+}

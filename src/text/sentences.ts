@@ -1,4 +1,5 @@
-import { splitFencedLines } from './fences.ts'
+import { runSync, type Work } from '../domain/work.ts'
+import { splitFencedLinesInSteps } from './fences.ts'
 
 /** Sentence, or a line without one: `text.slice(start, end)` of the split text. */
 export type Sentence = { readonly text: string; readonly start: number; readonly end: number }
@@ -13,12 +14,22 @@ const maxSentenceCharacters = 600
  * @example
  * splitSentences('Dr. Wu came. Did she?').map((sentence) => sentence.text) // ['Dr. Wu came.', 'Did she?']
  */
-export function splitSentences(text: string): Sentence[] {
+export const splitSentences = (text: string): Sentence[] => runSync(splitSentencesInSteps(text))
+
+/** Lines and sentences per step; they are cheap, so that a slice has many. */
+const sentencesPerStep = 2_048
+
+/** `splitSentences` as interruptible work. */
+export function* splitSentencesInSteps(text: string): Work<Sentence[]> {
   const sentences: Sentence[] = []
-  for (const line of splitFencedLines(text)) {
+  let stepEnd = sentencesPerStep
+  for (const line of yield* splitFencedLinesInSteps(text)) {
     if (line.fence === 'open' || line.fence === 'close') continue
     if (line.fence === 'inside') addLine(text, line.start, line.end, sentences)
     else splitLine(text, line.start, line.end, sentences)
+    if (sentences.length < stepEnd) continue
+    stepEnd = sentences.length + sentencesPerStep
+    yield 2 * sentencesPerStep
   }
   return sentences
 }

@@ -2,7 +2,7 @@ import { isBlank, parseMessageId, type SequenceRange, type Source } from '../dom
 import { isObject } from '../domain/error.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import { type Pause, runInSlices, runSync, type Work } from '../domain/work.ts'
-import { findAnchors } from '../text/anchors.ts'
+import { findAnchors, findAnchorsInSteps } from '../text/anchors.ts'
 import { repairJson } from '../text/json.ts'
 import { extractFactsInSteps } from './extract/extract.ts'
 import { type FactCandidate, factFields } from './extract/fields.ts'
@@ -184,7 +184,7 @@ function* findSources(text: string, { messages, previous }: SummaryInput): Work<
   const unsourced = new Set(findAnchors(text).map((anchor) => anchor.text))
   const cited = new Set<string>(previous?.sources.map(({ message }) => message))
   for (const { id, content } of messages) {
-    for (const anchor of findAnchors(content)) if (unsourced.delete(anchor.text)) cited.add(id)
+    for (const anchor of yield* findAnchorsInSteps(content)) if (unsourced.delete(anchor.text)) cited.add(id)
     yield content.length
   }
   return [...cited].map((message) => ({ message }))

@@ -1,6 +1,6 @@
 import type { Source } from '../domain/entry.ts'
 import { runSync, type Work } from '../domain/work.ts'
-import { type AnchorKind, findAnchors, isCompoundWord } from '../text/anchors.ts'
+import { type AnchorKind, findAnchors, findAnchorsInSteps, isCompoundWord } from '../text/anchors.ts'
 import { splitSentences } from '../text/sentences.ts'
 import { findClaimFaults } from './summarise/claims.ts'
 import {
@@ -83,7 +83,7 @@ export function* findLossesInSteps(text: string, messages: readonly SummaryMessa
   const seen = new Set<string>()
   const losses: Loss[] = []
   for (const message of messages) {
-    for (const { kind, text: anchor, start, end } of findAnchors(message.content)) {
+    for (const { kind, text: anchor, start, end } of yield* findAnchorsInSteps(message.content)) {
       const key = `${kind} ${anchor}`
       if (seen.has(key) || (kind === 'constraint' && !isBinding(message))) continue
       seen.add(key)
@@ -304,7 +304,7 @@ function* findMissingConstraints(
 function* countMentions(messages: readonly SummaryMessage[]): Work<ReadonlyMap<string, number>> {
   const mentions = new Map<string, number>()
   for (const message of messages) {
-    for (const anchor of findAnchors(message.content))
+    for (const anchor of yield* findAnchorsInSteps(message.content))
       if (isNameable(anchor) && !isCompoundWord(anchor))
         mentions.set(anchor.text, (mentions.get(anchor.text) ?? 0) + mentionWeight(message))
     yield message.content.length

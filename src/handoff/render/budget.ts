@@ -1,7 +1,8 @@
 import type { Tokens } from '../../domain/entry.ts'
+import { runSync, type Work } from '../../domain/work.ts'
 import { stripComments } from '../../text/comments.ts'
-import { squeezeSpace } from '../../text/compress.ts'
-import { findLargest } from '../../upkeep/summarise/select.ts'
+import { squeezeSpaceInSteps } from '../../text/compress.ts'
+import { findLargestInSteps } from '../../upkeep/summarise/select.ts'
 
 /** Tokens per part of a restored text. */
 export type BudgetSplit = { readonly code: Tokens; readonly conversation: Tokens; readonly metadata: Tokens }
@@ -61,17 +62,36 @@ export type CompressedTexts = { readonly texts: readonly string[]; readonly comp
  * @example
  * compressTexts(['a   b'], ([text]) => text.length < 4) // { texts: ['a b'], compression: 'whitespace' }
  */
-export function compressTexts(texts: readonly string[], fits: (texts: readonly string[]) => boolean): CompressedTexts {
+export const compressTexts = (texts: readonly string[], fits: (texts: readonly string[]) => boolean): CompressedTexts =>
+  runSync(compressTextsInSteps(texts, fits))
+
+/** `compressTexts` as interruptible work. */
+export function* compressTextsInSteps(
+  texts: readonly string[],
+  fits: (texts: readonly string[]) => boolean,
+): Work<CompressedTexts> {
   if (fits(texts)) return { texts, compression: 'none' }
-  const squeezed = texts.map(squeezeSpace)
+  const squeezed: string[] = []
+  for (const text of texts) {
+    squeezed.push(yield* squeezeSpaceInSteps(text))
+    yield text.length
+  }
   if (fits(squeezed)) return { texts: squeezed, compression: 'whitespace' }
-  const stripped = squeezed.map((text) => stripComments(text))
+  const stripped: string[] = []
+  for (const text of squeezed) {
+    yield text.length
+    stripped.push(stripComments(text))
+  }
+  yield stripped.reduce((sum, { length }) => sum + length, 0)
   if (!fits(stripped)) return { texts: stripped, compression: 'sections' }
-  return { texts: stripOldestComments(squeezed, fits), compression: 'comments' }
+  return { texts: yield* stripOldestComments(squeezed, fits), compression: 'comments' }
 }
 
 /** Strips comments from the first line on, only as far as needed for the rest to fit unchanged. */
-function stripOldestComments(texts: readonly string[], fits: (texts: readonly string[]) => boolean): readonly string[] {
+function* stripOldestComments(
+  texts: readonly string[],
+  fits: (texts: readonly string[]) => boolean,
+): Work<readonly string[]> {
   const linesPerText = texts.map((text) => text.split('\n'))
   const lineCount = linesPerText.reduce((sum, lines) => sum + lines.length, 0)
   const keepNewest = (unchangedLines: number): readonly string[] => {
@@ -83,5 +103,6 @@ function stripOldestComments(texts: readonly string[], fits: (texts: readonly st
       return [...stripped, ...lines.slice(older.length)].join('\n')
     })
   }
-  return keepNewest(findLargest(lineCount, (unchangedLines) => fits(keepNewest(unchangedLines))))
+  const characters = texts.reduce((sum, { length }) => sum + length, 0)
+  return keepNewest(yield* findLargestInSteps(lineCount, (unchanged) => fits(keepNewest(unchanged)), characters))
 }

@@ -1,9 +1,10 @@
 import type { Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import type { Work } from '../../domain/work.ts'
 import { type ConversationLine, LineAnalyzer } from '../../selection/conversationLines.ts'
 import { isWork } from '../../selection/isWork.ts'
-import { scoreLines } from '../../selection/scoreLines.ts'
-import { type LineBudget, lineKind, type PriorityLines, selectLines } from '../../selection/selectLines.ts'
+import { scoreLinesInSteps } from '../../selection/scoreLines.ts'
+import { type LineBudget, lineKind, type PriorityLines, selectLinesInSteps } from '../../selection/selectLines.ts'
 import { clip } from '../../text/clip.ts'
 import { splitFencedLines } from '../../text/fences.ts'
 import { findLargest } from '../../upkeep/summarise/select.ts'
@@ -42,6 +43,8 @@ export type ExtractiveInput = {
 export type ExtractiveOptions = { readonly budget: Tokens; readonly tokenizer: Tokenizer; readonly query?: string }
 
 const defaultCodeFraction = 2 / 3
+/** Cost of selecting from a line, in characters. */
+const lineWork = 8
 /**
  * Fractions of the conversation for passages recalled for the question of the new chat. Work depends on the newest
  * lines and on names more than on the question: 0.8 costs 8 points of future reference there, 0.2 none.
@@ -68,16 +71,17 @@ export class ExtractiveRenderer {
   /**
    * Renders for varying targets until the text fills the budget: the token count of a text is known only afterwards.
    */
-  render(): RenderedText {
+  *render(): Work<RenderedText> {
     const { budget, tokenizer } = this.#options
     if (budget < minBudgetWithLabels) return this.#renderMinimal()
-    const renderFor = this.#prepare()
+    const renderFor = yield* this.#prepare()
     let best: RenderedText | undefined
     // The largest target known to fit and the smallest known not to.
     let [low, high] = [0, Number.POSITIVE_INFINITY]
     let target = budget
     for (let attempt = 1; target > 0 && (attempt <= maxAttempts || best === undefined); attempt++) {
-      const rendered = renderFor(target)
+      const rendered = yield* renderFor(target)
+      yield rendered.text.length
       const spare = budget - tokenizer.count(rendered.text)
       const fits = spare >= 0
       if (fits && rendered.conversation.length >= (best?.conversation.length ?? 1)) best = rendered
@@ -93,12 +97,14 @@ export class ExtractiveRenderer {
   }
 
   /** Analyses the conversation once; the returned function renders about as many tokens as given. */
-  #prepare(): (target: Tokens) => RenderedText {
+  *#prepare(): Work<(target: Tokens) => Work<RenderedText>> {
     const { messages, items, recalled = [], isListed, metadata, frame } = this.#input
     const { codeFraction = defaultCodeFraction } = this.#input
     const { budget, tokenizer, query } = this.#options
-    const analyzed = new LineAnalyzer(tokenizer).analyze(messages.map(({ text }) => text))
+    const analyzed = yield* new LineAnalyzer(tokenizer).analyzeInSteps(messages.map(({ text }) => text))
     const { lines } = analyzed
+    const linesWork = lines.length * lineWork
+    yield linesWork
     const turns = findTurns(messages)
     const speakerTokens = messages.map(({ message }) => tokenizer.count(formatSpeaker(message)) + 1)
     const costOf = (indexes: readonly number[]): Tokens => {
@@ -116,8 +122,9 @@ export class ExtractiveRenderer {
         messages.map(({ message, text }) => ({ role: message.role, text })),
         query,
       )
+    yield linesWork
     const input = {
-      scores: scoreLines(lines, (index) => messages[index]?.message.role === 'user', query ?? ''),
+      scores: yield* scoreLinesInSteps(lines, (index) => messages[index]?.message.role === 'user', query ?? ''),
       recalled: {
         passages: findRecalledLines(recalled, lines, messages),
         fraction: isConversation ? recalledFractions.conversation : recalledFractions.work,
@@ -129,15 +136,16 @@ export class ExtractiveRenderer {
         clipToFit(text, Math.max(0, tokens) * maxCharsPerToken, (clipped) => tokenizer.count(clipped) <= tokens),
     }
     const frameTokens = tokenizer.count(joinParts(frame, '', '-').text)
-    return (target) => {
+    return function* (target) {
       const shares = splitTarget(target, frameTokens, demands.code > 0 ? codeFraction : 0)
       const allocated = allocate(shares, demands)
       const priorityLines = priorityLinesFor(allocated.code + allocated.conversation, budget)
-      const selection = selectLines(analyzed, {
+      const selection = yield* selectLinesInSteps(analyzed, {
         ...input,
         budget: isConversation ? allocated.code + allocated.conversation : allocated,
         priorityLines,
       })
+      yield linesWork
       const conversation = formatSelection(lines, selection, messages)
       return joinParts(frame, metadata.render(allocated.metadata, conversation), conversation)
     }

@@ -1,10 +1,11 @@
 import type { Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import { runSync, type Work } from '../../domain/work.ts'
 import { splitFencedLines } from '../../text/fences.ts'
 import { type ContextItem, compareByPriority } from '../item.ts'
 import { deriveTitle } from '../sessions.ts'
 import { type TextMessage, toTextMessages, withTexts } from '../textMessage.ts'
-import { type BudgetSplit, type Compression, compressTexts, splitBudget } from './budget.ts'
+import { type BudgetSplit, type Compression, compressTextsInSteps, splitBudget } from './budget.ts'
 import { type ExtractiveOptions, ExtractiveRenderer } from './extractiveRenderer.ts'
 import {
   addHeading,
@@ -59,7 +60,11 @@ const defaultMaxItems = 50
  * @example
  * renderHandoff({ title: 'Login', messages, items, files: [], summaries: [], earlier: [], provided: [] }, { budget: 4_000, tokenizer }).text
  */
-export function renderHandoff(material: HandoffMaterial, options: RenderOptions): RenderedHandoff {
+export const renderHandoff = (material: HandoffMaterial, options: RenderOptions): RenderedHandoff =>
+  runSync(renderHandoffInSteps(material, options))
+
+/** `renderHandoff` as interruptible work. */
+export function* renderHandoffInSteps(material: HandoffMaterial, options: RenderOptions): Work<RenderedHandoff> {
   const { minImportance = defaultMinImportance, maxItems = defaultMaxItems, tokenizer, budget } = options
   const items = material.items
     .filter(({ importance }) => importance >= minImportance)
@@ -69,16 +74,21 @@ export function renderHandoff(material: HandoffMaterial, options: RenderOptions)
   const { notes, itemMessages } = placeExtraItems(items, conversation, material.isShortened === true)
   const messages = [...itemMessages, ...conversation]
   const fullRenderer = new FullRenderer(material, notes, messages, options)
-  const { texts, compression } = compressTexts(
+  const characters = messages.reduce((sum, { text }) => sum + text.length, 0)
+  yield characters
+  const { texts, compression } = yield* compressTextsInSteps(
     messages.map(({ text }) => text),
     (compressed) => tokenizer.count(fullRenderer.render(withTexts(messages, compressed)).text) <= budget,
   )
   const compressedMessages = withTexts(messages, texts)
   const isShortened = compression === 'sections'
+  yield characters
   const own = isShortened
-    ? renderExtract(material, items, compressedMessages, options)
+    ? yield* renderExtract(material, items, compressedMessages, options)
     : fullRenderer.render(compressedMessages)
-  const rendered = isShortened ? own : fullRenderer.renderWithEarlier(compressedMessages)
+  yield characters
+  const rendered = isShortened ? own : yield* fullRenderer.renderWithEarlier(compressedMessages)
+  yield characters
   const shownIds = findShownItems(rendered.text, items)
   return {
     text: rendered.text,
@@ -112,12 +122,12 @@ function placeExtraItems(
 }
 
 /** Renders metadata and the best lines of a conversation that does not fit. */
-function renderExtract(
+function* renderExtract(
   material: HandoffMaterial,
   items: readonly ContextItem[],
   messages: readonly TextMessage[],
   options: RenderOptions,
-): RenderedText {
+): Work<RenderedText> {
   const notes = items.filter(isNote)
   const createSections = (listed: readonly ContextItem[]): MetadataSections =>
     new MetadataSections(material, listed, options.tokenizer)
@@ -130,7 +140,8 @@ function renderExtract(
   }
   const frame = buildFrame(material.title, { ...options, isComplete: false, isTitleQuoted: isTitleQuoted(material) })
   const { recalled } = material
-  return new ExtractiveRenderer({ messages, items, recalled, isListed: isNote, metadata, frame }, options).render()
+  const input = { messages, items, recalled, isListed: isNote, metadata, frame }
+  return yield* new ExtractiveRenderer(input, options).render()
 }
 
 /** Checks whether the title is the beginning of the first user message. */
@@ -174,7 +185,7 @@ class FullRenderer {
   }
 
   /** Renders with the messages of earlier sessions in the remaining budget. Sessions shown that way need no summary. */
-  renderWithEarlier(messages: readonly TextMessage[]): RenderedText {
+  *renderWithEarlier(messages: readonly TextMessage[]): Work<RenderedText> {
     const { earlier } = this.#material
     const { budget, tokenizer } = this.#options
     const withoutMessages = earlier.filter(({ messages: own = [] }) => own.length === 0)
@@ -186,7 +197,7 @@ class FullRenderer {
     const base = joinParts(incompleteFrame, this.#metadata(withoutMessages).render(metadataTokens), conversation)
     let available = budget - tokenizer.count(base.text) - 1
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
-      const { texts, sessions, isComplete } = renderEarlierSessions(earlier, available, this.#options)
+      const { texts, sessions, isComplete } = yield* renderEarlierSessions(earlier, available, this.#options)
       if (texts.length === 0) break
       const others = earlier.filter(({ session }) => !sessions.has(session))
       const frame = { ...(isComplete ? this.#frame : incompleteFrame), earlier: texts }
@@ -224,18 +235,18 @@ type RenderedEarlier = {
 }
 
 /** Renders earlier sessions from the newest back while there is room, each in full if it fits. */
-function renderEarlierSessions(
+function* renderEarlierSessions(
   earlier: readonly EarlierSession[],
   tokens: Tokens,
   options: Omit<ExtractiveOptions, 'budget'>,
-): RenderedEarlier {
+): Work<RenderedEarlier> {
   const texts: string[] = []
   const sessions = new Set<string>()
   let remaining = tokens
   let isComplete = true
   for (const session of [...earlier].reverse()) {
     if (remaining < minEarlierTokens) break
-    const rendered = renderEarlierSession(session, { ...options, budget: remaining })
+    const rendered = yield* renderEarlierSession(session, { ...options, budget: remaining })
     if (rendered.text === '') continue
     isComplete &&= !rendered.isShortened
     texts.unshift(rendered.text)
@@ -245,16 +256,16 @@ function renderEarlierSessions(
   return { texts, sessions, isComplete }
 }
 
-function renderEarlierSession(
+function* renderEarlierSession(
   { session, messages: storedMessages = [], items = [], recalled }: EarlierSession,
   options: ExtractiveOptions,
-): { readonly text: string; readonly isShortened: boolean } {
+): Work<{ readonly text: string; readonly isShortened: boolean }> {
   const messages = toTextMessages(storedMessages)
   if (messages.length === 0) return { text: '', isShortened: false }
   const heading = `${headings.before} (${toSingleLine(session)})`
   const renderAll = (texts: readonly string[]): string =>
     addHeading(heading, formatMessages(withTexts(messages, texts)))
-  const { texts, compression } = compressTexts(
+  const { texts, compression } = yield* compressTextsInSteps(
     messages.map(({ text }) => text),
     (compressed) => options.tokenizer.count(renderAll(compressed)) <= options.budget,
   )
@@ -269,7 +280,7 @@ function renderEarlierSession(
     metadata: { tokens: 0, render: () => '' },
     frame: { opening: '', heading, closing: '' },
   }
-  const { text } = new ExtractiveRenderer(input, options).render()
+  const { text } = yield* new ExtractiveRenderer(input, options).render()
   // Without its heading, the text could be mistaken for the current conversation.
   return { text: text.startsWith(heading) ? text : '', isShortened: true }
 }

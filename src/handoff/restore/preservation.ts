@@ -1,5 +1,6 @@
+import { runSync, type Work } from '../../domain/work.ts'
 import type { Entity } from '../../graph/types.ts'
-import { findAnchors } from '../../text/anchors.ts'
+import { findAnchorsInSteps } from '../../text/anchors.ts'
 import { clipMiddle } from '../../text/clip.ts'
 import { extractTerms } from '../../text/words.ts'
 import { createConstraintFinder, createTextFinder } from '../../upkeep/summarise/coverage.ts'
@@ -27,32 +28,43 @@ const clipForComparison = (text: string): string => clipMiddle(text, maxCompared
  * @example
  * measurePreservation('Deploy src/app.ts to port 8080.', 'We deploy to port 8080.') // { similarity: 0.70…, facts: 0.5 }
  */
-export function measurePreservation(original: string, restored: string): Preservation {
+export const measurePreservation = (original: string, restored: string): Preservation =>
+  runSync(measurePreservationInSteps(original, restored))
+
+/** `measurePreservation` as interruptible work. */
+export function* measurePreservationInSteps(original: string, restored: string): Work<Preservation> {
   const after = clipForComparison(restored)
-  return compareTexts(clipForComparison(original), countTerms(after), createFactFinder(after))
+  const { counts } = yield* readTerms(after)
+  return yield* compareTexts(clipForComparison(original), counts, createFactFinder(after))
 }
 
 /** Measures each category that has items. */
-export function measurePreservationByCategory(
+export const measurePreservationByCategory = (
   items: readonly ContextItem[],
   restored: string,
-): Partial<Record<Category, Preservation>> {
+): Partial<Record<Category, Preservation>> => runSync(measureCategoriesInSteps(items, restored))
+
+/** `measurePreservationByCategory` as interruptible work. */
+export function* measureCategoriesInSteps(
+  items: readonly ContextItem[],
+  restored: string,
+): Work<Partial<Record<Category, Preservation>>> {
   const after = clipForComparison(restored)
-  const shownCounts = countTerms(after)
+  const { counts: shownCounts } = yield* readTerms(after)
   const factFinder = createFactFinder(after)
   const byCategory: Partial<Record<Category, Preservation>> = {}
   for (const category of itemCategories) {
     const contents = items.filter((item) => item.category === category).map(({ content }) => content)
     if (contents.length === 0) continue
-    byCategory[category] = compareTexts(clipForComparison(contents.join('\n')), shownCounts, factFinder)
+    byCategory[category] = yield* compareTexts(clipForComparison(contents.join('\n')), shownCounts, factFinder)
   }
   return byCategory
 }
 
 type TermCounts = ReadonlyMap<string, number>
 
-function compareTexts(original: string, shownCounts: TermCounts, factFinder: FactFinder): Preservation {
-  const counts = countTerms(original)
+function* compareTexts(original: string, shownCounts: TermCounts, factFinder: FactFinder): Work<Preservation> {
+  const { counts, idf } = yield* readTerms(original)
   // Terms that occur more often than in the original come from other parts of the restored text.
   const preserved = new Map(
     [...counts].flatMap(([term, count]) => {
@@ -60,29 +72,49 @@ function compareTexts(original: string, shownCounts: TermCounts, factFinder: Fac
       return shown > 0 ? [[term, shown] as const] : []
     }),
   )
-  const idf = createIdf(original)
-  return {
-    similarity: cosineSimilarity(weighTerms(counts, idf), weighTerms(preserved, idf)),
-    facts: shareOfFacts(original, factFinder),
-  }
+  const similarity = cosineSimilarity(weighTerms(counts, idf), weighTerms(preserved, idf))
+  yield original.length
+  return { similarity, facts: yield* shareOfFacts(original, factFinder) }
 }
 
 /** Combines similarity and facts into one number. */
 export const averagePreservation = ({ similarity, facts }: Preservation): number => (similarity + facts) / 2
 
-/** Creates the inverse document frequency over the lines of a text; unknown terms get the maximum. */
-function createIdf(text: string): (term: string) => number {
-  const lines = text.split('\n')
-  const frequency = new Map<string, number>()
-  for (const line of lines)
-    for (const term of new Set(extractTerms(line))) frequency.set(term, (frequency.get(term) ?? 0) + 1)
-  return (term) => Math.log(1 + lines.length / (frequency.get(term) ?? 1))
+type TextTerms = {
+  readonly counts: TermCounts
+  /** Inverse document frequency over the lines of the text; unknown terms have the maximum. */
+  readonly idf: (term: string) => number
 }
 
-function countTerms(text: string): TermCounts {
+/** Counts the terms of a text. White space ends every term, so that a text is read line by line. */
+function* readTerms(text: string): Work<TextTerms> {
+  const lines = text.split('\n')
   const counts = new Map<string, number>()
-  for (const term of extractTerms(text)) counts.set(term, (counts.get(term) ?? 0) + 1)
-  return counts
+  const frequency = new Map<string, number>()
+  for (const line of lines) {
+    const lineTerms = new Set<string>()
+    for (const part of splitAtSpaces(line)) {
+      for (const term of extractTerms(part)) {
+        counts.set(term, (counts.get(term) ?? 0) + 1)
+        lineTerms.add(term)
+      }
+      yield part.length
+    }
+    for (const term of lineTerms) frequency.set(term, (frequency.get(term) ?? 0) + 1)
+  }
+  return { counts, idf: (term) => Math.log(1 + lines.length / (frequency.get(term) ?? 1)) }
+}
+
+const maxPartChars = 8_192
+
+/** Splits a line into parts of about `maxPartChars`; a longer run without a space stays whole. */
+function* splitAtSpaces(line: string): Generator<string> {
+  for (let start = 0; start < line.length; ) {
+    const space = start + maxPartChars < line.length ? line.indexOf(' ', start + maxPartChars) : -1
+    const end = space < 0 ? line.length : space
+    yield line.slice(start, end)
+    start = end
+  }
 }
 
 /** Weighs terms by logarithmic frequency: each repetition adds less than the previous one. */
@@ -110,12 +142,16 @@ const createFactFinder = (text: string): FactFinder => ({
 })
 
 /** Returns the share of a text's distinct facts that were found; 1 if it has none. */
-function shareOfFacts(text: string, { hasFact, hasConstraint }: FactFinder): number {
-  const facts = new Map(findAnchors(text).map((anchor) => [`${anchor.kind} ${anchor.text}`, anchor]))
+function* shareOfFacts(text: string, { hasFact, hasConstraint }: FactFinder): Work<number> {
+  const anchors = yield* findAnchorsInSteps(text)
+  const facts = new Map(anchors.map((anchor) => [`${anchor.kind} ${anchor.text}`, anchor]))
+  yield text.length
   if (facts.size === 0) return 1
   let found = 0
-  for (const { kind, text: fact } of facts.values())
+  for (const { kind, text: fact } of facts.values()) {
     if (kind === 'constraint' ? hasConstraint(fact) : hasFact(fact)) found++
+    yield fact.length
+  }
   return found / facts.size
 }
 

@@ -1,14 +1,16 @@
 import type { Json, Message, Tokens } from '../../domain/entry.ts'
 import { checkOption, MemoryError } from '../../domain/error.ts'
+import { runInSlices } from '../../domain/work.ts'
 import type { GraphChange } from '../../graph/types.ts'
 import { internalsOf } from '../../memory.ts'
 import { throwIfAborted } from '../../portable/abort.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import { formatCount } from '../../text/formatCount.ts'
 import { listSessions } from '../draftSessions.ts'
 import type { FileState } from '../fileReferences.ts'
 import type { CategoryWeights, ContextItem } from '../item.ts'
 import type { PendingWrites } from '../pendingWrites.ts'
-import { type RenderedHandoff, renderHandoff } from '../render/render.ts'
+import { type RenderedHandoff, renderHandoffInSteps } from '../render/render.ts'
 import {
   originId,
   type PreservationReport,
@@ -30,7 +32,7 @@ import {
 import type { HandoffDeps, OperationContext } from '../settings.ts'
 import { toTextMessages } from '../textMessage.ts'
 import { collectMaterial, findRelatedSessions, type RelatedSession } from './material.ts'
-import { learnWeights, measurePreservation, measurePreservationByCategory } from './preservation.ts'
+import { learnWeights, measureCategoriesInSteps, measurePreservationInSteps } from './preservation.ts'
 import { formatClosing, hashRecord, type SaveMethod } from './record.ts'
 
 export type RestoreRequest = {
@@ -94,22 +96,18 @@ export async function restoreSession(
   throwIfAborted(context.signal, 'Restoring was stopped by the caller. Nothing was changed.')
   context.progress?.(2, 3, `checked ${formatCount(material.files.length, 'file')}`)
   const newSessionId = deps.generateSessionId(clock())
-  const rendered = renderHandoff(material, {
+  const options = {
     budget,
     tokenizer: memory.tokenizer,
     closing: formatClosing({ session: newSessionId, from: metadata.sessionId }, method),
     minImportance: settings.importance,
     maxItems: settings.items,
     ...(query === undefined ? {} : { query }),
-  })
-  const preservation = createReport(messages, items, rendered, budget, toIsoTime(clock()))
-  const isDegraded = await createContinuation(deps, pending, workspace, {
-    session: newSessionId,
-    source,
-    rendered,
-    preservation,
-    related,
-  })
+  }
+  const rendered = await runInSlices(renderHandoffInSteps(material, options), yieldToEventLoop)
+  const preservation = await createReport(messages, items, rendered, budget, toIsoTime(clock()))
+  const continuation = { session: newSessionId, source, rendered, preservation, related }
+  const isDegraded = await createContinuation(deps, pending, workspace, continuation)
   context.progress?.(3, 3, 'restored')
   const shownIds = new Set(rendered.shownItems)
   return {
@@ -179,18 +177,20 @@ async function readUpToDate(
 }
 
 /** Measures how much of what could be shown the restored text shows, in total and per category. */
-function createReport(
+async function createReport(
   messages: readonly Message[],
   items: readonly ContextItem[],
   { ownText }: RenderedHandoff,
   budget: Tokens,
   at: string,
-): PreservationReport {
+): Promise<PreservationReport> {
   const texts = toTextMessages(messages).map(({ text }) => text)
   // Items sent by clients occur in no message.
   const clientItems = items.filter(({ sources }) => sources.length === 0).map(({ content }) => content)
-  const byCategory = measurePreservationByCategory(items, ownText)
-  return { ...measurePreservation([...texts, ...clientItems].join('\n'), ownText), budget, at, categories: byCategory }
+  const byCategory = await runInSlices(measureCategoriesInSteps(items, ownText), yieldToEventLoop)
+  const original = [...texts, ...clientItems].join('\n')
+  const total = await runInSlices(measurePreservationInSteps(original, ownText), yieldToEventLoop)
+  return { ...total, budget, at, categories: byCategory }
 }
 
 /** New session that continues a restored one. */

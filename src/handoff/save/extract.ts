@@ -1,7 +1,7 @@
 import type { Message, Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { runSync, type Work } from '../../domain/work.ts'
-import { type Anchor, findAnchors, isCompoundWord } from '../../text/anchors.ts'
+import { type Anchor, findAnchorsInSteps, isCompoundWord } from '../../text/anchors.ts'
 import { clip, clipMiddle } from '../../text/clip.ts'
 import { type FencedLine, splitFencedLines } from '../../text/fences.ts'
 import { splitSentences } from '../../text/sentences.ts'
@@ -20,7 +20,7 @@ import {
 } from '../item.ts'
 import { shortHash } from '../rows.ts'
 import { type TextMessage, toTextMessages } from '../textMessage.ts'
-import { findOutcomes, isFailure, type Outcomes } from './outcomes.ts'
+import { findOutcomesInSteps, isFailure, type Outcomes } from './outcomes.ts'
 
 export type ExtractOptions = {
   readonly tokenizer: Tokenizer
@@ -35,6 +35,8 @@ export type ExtractOptions = {
 const maxItems = 300
 /** Characters stored of a marked message. */
 const maxMarkedChars = 4_000
+/** Cost of an item, in characters. */
+const itemWork = 20
 
 /**
  * Extracts the context items of a conversation, most important first and without duplicates. Deterministic.
@@ -53,12 +55,12 @@ export function* extractItemsInSteps(
   const textMessages = toTextMessages(messages)
   const anchors: (readonly Anchor[])[] = []
   for (const { text } of textMessages) {
-    anchors.push(findAnchors(text))
+    anchors.push(yield* findAnchorsInSteps(text))
     yield text.length
   }
-  const outcomes = findOutcomes(textMessages.map(({ text }) => text))
+  const outcomes = yield* findOutcomesInSteps(textMessages.map(({ text }) => text))
   const mentionCounts = countMentions(anchors)
-  const tokensAfter = createTokensAfter(textMessages, options.tokenizer)
+  const tokensAfter = yield* createTokensAfter(textMessages, options.tokenizer)
   const drafts = new Map<string, ItemDraft>()
   for (const [index, textMessage] of textMessages.entries()) {
     const messageAnchors = anchors[index] ?? []
@@ -71,7 +73,9 @@ export function* extractItemsInSteps(
       ...findNewestResult(textMessage, index, outcomes, current),
       ...(isMarked ? [markedMessageItem(textMessage)] : []),
     ]
+    yield textMessage.text.length
     for (const item of found) {
+      yield itemWork
       const id = shortHash(`${item.category}\n${item.content}`)
       const { sources = new Set<string>(), marked = false } = drafts.get(id) ?? {}
       drafts.set(id, {
@@ -85,8 +89,12 @@ export function* extractItemsInSteps(
     }
     yield textMessage.text.length
   }
-  return [...drafts.values()]
-    .map((draft) => rankItem(draft, mentionCounts, options))
+  const ranked: Omit<ContextItem, 'tokens'>[] = []
+  for (const draft of drafts.values()) {
+    ranked.push(rankItem(draft, mentionCounts, options))
+    yield itemWork
+  }
+  return ranked
     .sort(compareByPriority)
     .slice(0, maxItems)
     .map((item) => ({ ...item, tokens: options.tokenizer.count(item.content) }))
@@ -157,11 +165,15 @@ function countMentions(anchors: readonly (readonly Anchor[])[]): ReadonlyMap<str
 }
 
 /** Creates a function that estimates the tokens between an offset in a message and the end of the conversation. */
-function createTokensAfter(
+function* createTokensAfter(
   textMessages: readonly TextMessage[],
   tokenizer: Tokenizer,
-): (index: number, offset: number) => Tokens {
-  const tokens = textMessages.map(({ text }) => tokenizer.count(text))
+): Work<(index: number, offset: number) => Tokens> {
+  const tokens: Tokens[] = []
+  for (const { text } of textMessages) {
+    tokens.push(tokenizer.count(text))
+    yield text.length
+  }
   const tokensAfterMessage: Tokens[] = []
   let sum = 0
   for (let index = textMessages.length - 1; index >= 0; index--) {

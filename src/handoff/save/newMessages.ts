@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto'
 import type { ParsedMessage } from '../../domain/chat.ts'
-import { normalizeSecrets } from '../../text/secrets.ts'
+import { runInSlices, type Work } from '../../domain/work.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { normalizeSecrets, normalizeSecretsInSteps } from '../../text/secrets.ts'
 
 type Fingerprinted = Omit<ParsedMessage, 'at'>
 
@@ -27,14 +29,14 @@ export function firstNewIndex(
 }
 
 /** Applies `firstNewIndex` to messages. `knownHashes` are those of the first stored messages before shortening. */
-export const indexOfFirstNewMessage = (
+export const indexOfFirstNewMessage = async (
   stored: readonly Fingerprinted[],
   sent: readonly Fingerprinted[],
   knownHashes: readonly string[] = [],
-): number =>
+): Promise<number> =>
   firstNewIndex(
-    hashMessages(stored, knownHashes),
-    hashMessages(sent),
+    await hashMessages(stored, knownHashes),
+    await hashMessages(sent),
     (index) => sent[index] !== undefined && isDistinctive(sent[index]),
   )
 
@@ -42,11 +44,14 @@ export const indexOfFirstNewMessage = (
 const hashDigits = 12
 
 /** Hashes messages; the first ones may be known from before their shortening. */
-export const hashMessages = (
+export async function hashMessages(
   messages: readonly Fingerprinted[],
   knownHashes: readonly string[] = [],
-): readonly string[] =>
-  messages.map((message, index) => knownHashes[index] ?? fingerprint(message).slice(0, hashDigits))
+): Promise<readonly string[]> {
+  const known = knownHashes.slice(0, messages.length)
+  const fingerprints = await fingerprintAll(messages.slice(known.length))
+  return [...known, ...fingerprints.map((fingerprint) => fingerprint.slice(0, hashDigits))]
+}
 
 const minDistinctiveChars = 40
 
@@ -89,8 +94,23 @@ function countOverlap(stored: readonly string[], sent: readonly string[]): numbe
 }
 
 /** Hashes a message by its content, ignoring its time and its secrets, which may be masked. */
-export function fingerprint({ role, content, name, toolCalls, toolCallId }: Fingerprinted): string {
-  const fields = [role, normalizeSecrets(content), normalizeSecrets(name ?? ''), toolCallId ?? '']
-  const callFields = (toolCalls ?? []).flatMap((call) => [call.name, normalizeSecrets(call.arguments)])
+function* fingerprint({ role, content, name, toolCalls, toolCallId }: Fingerprinted): Work<string> {
+  const fields = [role, yield* normalizeSecretsInSteps(content), normalizeSecrets(name ?? ''), toolCallId ?? '']
+  const callFields: string[] = []
+  for (const call of toolCalls ?? []) callFields.push(call.name, yield* normalizeSecretsInSteps(call.arguments))
+  yield Math.ceil(content.length / scanSpeed)
   return hash('sha256', JSON.stringify([fields, callFields]))
+}
+
+/** Looking for secrets is faster than the work that slices are made for. */
+const scanSpeed = 10
+
+/** Fingerprints messages, with pauses between many or long ones. */
+export const fingerprintAll = (messages: readonly Fingerprinted[]): Promise<readonly string[]> =>
+  runInSlices(fingerprintInSteps(messages), yieldToEventLoop)
+
+function* fingerprintInSteps(messages: readonly Fingerprinted[]): Work<readonly string[]> {
+  const fingerprints: string[] = []
+  for (const message of messages) fingerprints.push(yield* fingerprint(message))
+  return fingerprints
 }

@@ -1,3 +1,4 @@
+import { runSync, type Work } from '../../domain/work.ts'
 import { splitFencedLines } from '../../text/fences.ts'
 
 // Outcomes of test runs and states of tasks. A later outcome replaces an earlier one: a failure is open only if no
@@ -58,7 +59,13 @@ export type Outcomes = {
  * @example
  * findOutcomes(['3 tests failed', '33 pass, 0 fail']).isSettled({ message: 0, start: 0, end: 14 }) // true
  */
-export function findOutcomes(texts: readonly string[]): Outcomes {
+export const findOutcomes = (texts: readonly string[]): Outcomes => runSync(findOutcomesInSteps(texts))
+
+/** Cost of a line beside its characters. */
+const lineOverheadChars = 4
+
+/** `findOutcomes` as interruptible work. */
+export function* findOutcomesInSteps(texts: readonly string[]): Work<Outcomes> {
   const runs: Run[] = []
   const failures: Line[] = []
   const openTasks: Line[] = []
@@ -72,6 +79,7 @@ export function findOutcomes(texts: readonly string[]): Outcomes {
     const { box = '', task = '' } = checkbox.exec(text)?.groups ?? {}
     if (box === ' ') openTasks.push(line)
     else if (box !== '') succeeded.set(normalize(task), number)
+    yield text.length + lineOverheadChars
   }
   const newestRun = runs.at(-1)
   // Failures before the previous run's counts belong to an earlier run.

@@ -34,7 +34,7 @@ import {
 import type { HandoffDeps, OperationContext } from '../settings.ts'
 import { buildDraft, type DraftInput } from './draft.ts'
 import { type LeftOut, shortenedOperationId, shortenMessages, toMessages, toNeededDraft } from './keepNeeded.ts'
-import { fingerprint, hashMessages, indexOfFirstNewMessage } from './newMessages.ts'
+import { fingerprintAll, hashMessages, indexOfFirstNewMessage } from './newMessages.ts'
 import { isClientItem, type ParsedSave, parseSaveRequest, type SaveRequest } from './request.ts'
 
 export type SaveResult = {
@@ -146,7 +146,7 @@ async function writeNeeded(
   const stored = await memory.transcript(key)
   const knownHashes = await readMessageHashes(deps, workspace, id)
   const sent = parsed.messages.map((message, index) => parseMessage(message, index, parsed.at))
-  const added = sent.slice(indexOfFirstNewMessage(stored, sent, knownHashes))
+  const added = sent.slice(await indexOfFirstNewMessage(stored, sent, knownHashes))
   const messages = [...stored, ...(await toMessages(memory, key, stored, added))]
   const input = { parsed, before, messages, startedAt: startedAt || parsed.at }
   const { draft, warnings } = await buildDraft(deps, input, context)
@@ -160,7 +160,7 @@ async function writeNeeded(
   }
   const replaced = stored.slice(knownHashes.length).map((message) => message.id)
   if (replaced.length > 0) await memory.forget({ key: `${workspace}:${id}`, messageIds: replaced })
-  const needed = toNeededDraft(deps, draft, messages, { ids, hashes: hashMessages(messages, knownHashes) })
+  const needed = toNeededDraft(deps, draft, messages, { ids, hashes: await hashMessages(messages, knownHashes) })
   const newIds = new Map(messages.map((message, index) => [message.id, ids[index] ?? message.id]))
   const marks = (before?.markedMessages ?? []).flatMap((message) => newIds.get(message) ?? [])
   await writeRows(
@@ -243,8 +243,8 @@ async function appendNewMessages(
   const { lastSequence } = await internalsOf(memory).sessions.readHead(key, 0)
   const stored = await memory.transcript(key)
   const parsedMessages = messages.map((message, index) => parseMessage(message, index, at))
-  const fingerprints = parsedMessages.map(fingerprint)
-  const from = indexOfFirstNewMessage(stored, parsedMessages, await readMessageHashes(deps, workspace, id))
+  const fingerprints = await fingerprintAll(parsedMessages)
+  const from = await indexOfFirstNewMessage(stored, parsedMessages, await readMessageHashes(deps, workspace, id))
   for (let index = from; index < messages.length; index += messagesPerAppend) {
     throwIfAborted(
       signal,
@@ -276,7 +276,7 @@ async function previewSave(
       : await pendingPreview.readMessages()
   const parsedMessages = parsed.messages.map((message, index) => parseMessage(message, index, at))
   const knownHashes = await readMessageHashes(deps, workspace, id).catch(() => [])
-  const from = indexOfFirstNewMessage(stored, parsedMessages, knownHashes)
+  const from = await indexOfFirstNewMessage(stored, parsedMessages, knownHashes)
   const messages = [...stored, ...(await toMessages(memory, key, stored, parsedMessages.slice(from)))]
   const input: DraftInput = { parsed, before, messages, startedAt: at }
   // Uses no graph, providers or files: the store may be completely unavailable.

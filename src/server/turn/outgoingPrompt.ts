@@ -5,9 +5,11 @@ import { MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
 import type { ChatMessage, Ledger, LedgerLine } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import { runInSlices } from '../../domain/work.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import { countMessageTokens } from '../../text/cost.ts'
-import { normalizeSecrets } from '../../text/secrets.ts'
+import { normalizeSecretsInSteps } from '../../text/secrets.ts'
 import type { Preamble } from '../memoryRegistry.ts'
 import type { ClientMessage, ParsedRequest, Protocol, RequestBody } from '../protocols/protocol.ts'
 import { countInSlices, newestThatFit } from './longRequests.ts'
@@ -94,7 +96,7 @@ async function findSentMessages(
   const ranges: [first: number, last: number][] = []
   for (const message of stored) {
     const { sequence, content } = message
-    const text = hasMask(message) ? normalizeSecrets(content) : content
+    const text = hasMask(message) ? await runInSlices(normalizeSecretsInSteps(content), yieldToEventLoop) : content
     if (!versions.has(message) && !contents.has(text.trim())) continue
     const last = ranges.at(-1)
     if (last?.[1] === sequence - 1) last[1] = sequence

@@ -1,10 +1,10 @@
 import type { Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
-import { runInSlices, type Work } from '../../domain/work.ts'
+import { runInSlices, toSlices, type Work } from '../../domain/work.ts'
 import { normalizeMessageInSteps } from '../../memory/secretMasker.ts'
 import type { Memory } from '../../memory.ts'
 import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
-import { findMasks, findSecretsInSteps, formatMask, unmaskSecrets } from '../../text/secrets.ts'
+import { findMasks, normalizeSecretsInSteps } from '../../text/secrets.ts'
 import type { ClientMessage } from '../protocols/protocol.ts'
 import { type ComparableMessage, type NormalForms, normalizeInSteps } from './messageEquality.ts'
 import { type HistoryChange, reconcile } from './reconcile.ts'
@@ -86,17 +86,7 @@ const [replaceWork, replaceSpeed] = [100, 8]
 /** Replaces all secrets and masks of a stored message by one mask. */
 function* normalizeStored(message: Message): Generator<void, Message> {
   const texts = new Map<string, string>()
-  for (const text of textsOf(message)) {
-    let [result, from] = ['', 0]
-    for (const { start, end } of yield* findSecretsInSteps(text)) {
-      result += text.slice(from, start) + formatMask(0)
-      from = end
-    }
-    texts.set(
-      text,
-      unmaskSecrets(result + text.slice(from), () => formatMask(0)),
-    )
-  }
+  for (const text of textsOf(message)) texts.set(text, yield* toSlices(normalizeSecretsInSteps(text)))
   return mapTexts(message, (text) => texts.get(text) ?? text)
 }
 

@@ -1,31 +1,39 @@
-import { splitFencedLines } from '../../text/fences.ts'
-import { splitSentences } from '../../text/sentences.ts'
+import type { Work } from '../../domain/work.ts'
+import { splitFencedLinesInSteps } from '../../text/fences.ts'
+import { splitSentencesInSteps } from '../../text/sentences.ts'
 import type { Span } from './injectionCheck.ts'
 import { collapseWhitespace, countWords } from './summary.ts'
 
 /** Longer sentences are split into clauses. */
 const longSentenceWords = 20
+/** Cost of a sentence beside its characters. */
+const sentenceWork = 10
 
 /** `joint` is the text before a clause that continues a sentence. */
 type ClauseSpan = { readonly span: Span; readonly isCode: boolean; readonly joint: string }
 
 /** Spans of sentences, of clauses of long sentences, and of lines of fenced code. */
-export function splitIntoClauses(content: string): readonly ClauseSpan[] {
+export function* splitIntoClauses(content: string): Work<readonly ClauseSpan[]> {
   const code =
     content.includes('```') || content.includes('~~~')
-      ? splitFencedLines(content).filter(({ fence }) => fence === 'inside')
+      ? (yield* splitFencedLinesInSteps(content)).filter(({ fence }) => fence === 'inside')
       : []
   let next = 0
-  return splitSentences(content).flatMap(({ text, start, end }): ClauseSpan[] => {
+  const clauses: ClauseSpan[] = []
+  for (const { text, start, end } of yield* splitSentencesInSteps(content)) {
+    yield text.length + sentenceWork
     while (next < code.length && (code[next] as (typeof code)[number]).end <= start) next++
-    if ((code[next]?.start ?? Number.POSITIVE_INFINITY) <= start)
-      return [{ span: [start, end], isCode: true, joint: '' }]
-    return splitClauses(text).map(([from, to], at, all) => {
+    if ((code[next]?.start ?? Number.POSITIVE_INFINITY) <= start) {
+      clauses.push({ span: [start, end], isCode: true, joint: '' })
+      continue
+    }
+    for (const [at, [from, to], all] of splitClauses(text).map((span, index, spans) => [index, span, spans] as const)) {
       const gap = text.slice(all[at - 1]?.[1] ?? from, from)
       const isNew = at === 0 || gap.startsWith(';') || /[.!?"”»]/.test(text.charAt(from - gap.length - 1))
-      return { span: [start + from, start + to], isCode: false, joint: isNew ? '' : gap }
-    })
-  })
+      clauses.push({ span: [start + from, start + to], isCode: false, joint: isNew ? '' : gap })
+    }
+  }
+  return clauses
 }
 
 const clauseJoint =

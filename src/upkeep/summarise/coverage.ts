@@ -1,5 +1,5 @@
 import type { Work } from '../../domain/work.ts'
-import { type Anchor, findAnchors, isCompoundWord } from '../../text/anchors.ts'
+import { type Anchor, findAnchors, findAnchorsInSteps, isCompoundWord } from '../../text/anchors.ts'
 import { splitSentences } from '../../text/sentences.ts'
 import { findValues, phoneForms, type Value } from '../../text/values.ts'
 import { extractTerms } from '../../text/words.ts'
@@ -131,7 +131,7 @@ export function* rankNames(
   }
   for (const name of earlier) add(name, Math.max(0, ...findAnchors(name.text).map(anchorWeight)), mentionWeights.user)
   for (const message of messages) {
-    for (const anchor of findAnchors(message.content))
+    for (const anchor of yield* findAnchorsInSteps(message.content))
       if (isNameable(anchor))
         add(
           { text: anchor.text, sources: [{ message: message.id, span: [anchor.start, anchor.end] }] },

@@ -65,7 +65,7 @@ export function* splitIntoPieces(messages: readonly SummaryMessage[]): Work<Piec
       previous !== undefined && endsWithQuestion(previous.content) && speakerLabel(previous) !== speakerLabel(message)
     // The results of commands and changes of files are in lists.
     const isListed = message.role === 'tool' && listedCalls.has(message.toolCallId ?? '')
-    const own = isListed ? [] : withoutRepeats(splitMessage(message))
+    const own = isListed ? [] : withoutRepeats(yield* splitMessage(message))
     addMessagePieces(pieces, own, isAnswer)
     if (own.length > 0) previous = message
     yield message.content.length
@@ -94,13 +94,19 @@ function addMessagePieces(pieces: Piece[], own: readonly Piece[], isAnswer: bool
 
 const endsWithQuestion = (text: string): boolean => /\?["'”’)\]]*\s*$/.test(text.slice(-40))
 
-function splitMessage(message: SummaryMessage): Piece[] {
+function* splitMessage(message: SummaryMessage): Work<Piece[]> {
   const injections = findInjections(message.content)
-  if (message.role === 'tool') return splitToolOutput(message, injections)
+  yield message.content.length
+  if (message.role === 'tool') return yield* splitToolOutput(message, injections)
   const skipped = [injections, findTerminalOutput(message.content), findQuotations(message.content)]
-  return splitIntoClauses(message.content)
-    .filter(({ span, isCode }) => !isCode && !skipped.some((spans) => overlapsAny(spans, ...span)))
-    .flatMap(({ span, joint }) => sentencePiece(message, span, joint))
+  yield message.content.length
+  const pieces: Piece[] = []
+  for (const { span, joint, isCode } of yield* splitIntoClauses(message.content)) {
+    if (isCode || skipped.some((spans) => overlapsAny(spans, ...span))) continue
+    pieces.push(...sentencePiece(message, span, joint))
+    yield span[1] - span[0]
+  }
+  return pieces
 }
 
 function sentencePiece(message: SummaryMessage, [from, to]: Span, joint: string): Piece[] {
@@ -156,20 +162,22 @@ function formatDay(at: number): string {
 }
 
 /** Reduces tool output to its errors or counts; a short output is shown as it is. */
-function splitToolOutput(message: SummaryMessage, injections: readonly Span[]): Piece[] {
+function* splitToolOutput(message: SummaryMessage, injections: readonly Span[]): Work<Piece[]> {
   const { content } = message
   const isClear = (start: number, end: number): boolean => !overlapsAny(injections, start, end)
-  const errors = findFacts(content)
-    .filter(({ text, start, end }) => failure.test(text) && isClear(start, end))
-    .filter(({ text }, at, all) => all.findIndex((other) => other.text === text) === at)
-    .slice(0, maxToolErrors)
-  if (errors.length > 0)
-    return errors.map(({ text, start, end }) => messagePiece(message, 'output', [start, end], collapseWhitespace(text)))
+  const errors = new Map<string, Piece>()
+  for (const { text, start, end } of findFacts(content)) {
+    if (errors.size === maxToolErrors) break
+    if (failure.test(text) && isClear(start, end) && !errors.has(text))
+      errors.set(text, messagePiece(message, 'output', [start, end], collapseWhitespace(text)))
+  }
+  if (errors.size > 0) return [...errors.values()]
+  yield content.length
   const counts = findTally(content)
   if (counts !== undefined && injections.length === 0)
     return [messagePiece(message, 'output', [0, content.length], counts.text)]
   if (countWords(content) > maxBriefOutputWords) return []
-  return splitIntoClauses(content)
+  return (yield* splitIntoClauses(content))
     .filter(({ span }) => isClear(...span))
     .flatMap(({ span }) => sentencePiece(message, span, ''))
     .map((piece) => ({ ...piece, kind: 'output' as const, isFiller: false }))

@@ -1,4 +1,4 @@
-import type { Work } from '../../domain/work.ts'
+import { runSync, type Work } from '../../domain/work.ts'
 import { findAnchors } from '../../text/anchors.ts'
 import { markRedundant } from '../optimizer/redundancy.ts'
 import type { Actions } from './actions.ts'
@@ -344,7 +344,16 @@ export function pack<T>(items: readonly T[], fits: (taken: readonly T[]) => bool
 }
 
 /** Finds the largest count up to `limit` for which a monotonic condition holds, searching outwards from a guess. */
-export function findLargest(limit: number, holds: (count: number) => boolean, guess = 1): number {
+export const findLargest = (limit: number, holds: (count: number) => boolean, guess = 1): number =>
+  runSync(findLargestInSteps(limit, holds, 0, guess))
+
+/** `findLargest` as interruptible work; a call of `holds` costs `work`. */
+export function* findLargestInSteps(
+  limit: number,
+  holds: (count: number) => boolean,
+  work: number,
+  guess = 1,
+): Work<number> {
   let low = 0
   let high = limit + 1
   let step = Math.max(1, guess >> 4)
@@ -352,6 +361,7 @@ export function findLargest(limit: number, holds: (count: number) => boolean, gu
   while (high - low > 1) {
     if (holds(next)) low = next
     else high = next
+    if (work > 0) yield work
     const isBracketed = low > 0 && high <= limit
     step *= 2
     next = isBracketed ? (low + high) >> 1 : low > 0 ? Math.min(low + step, limit) : Math.max(high - step, 1)

@@ -1,5 +1,5 @@
 import type { Work } from '../../domain/work.ts'
-import { type Anchor, findAnchors } from '../../text/anchors.ts'
+import { type Anchor, findAnchorsInSteps } from '../../text/anchors.ts'
 import { isQuestion } from '../../text/sentences.ts'
 import { phoneForms, type Value } from '../../text/values.ts'
 import { splitWords } from '../../text/words.ts'
@@ -63,7 +63,7 @@ export function* indexSource(messages: readonly SummaryMessage[], previous: stri
   ]
   for (const [message, { text, speaker, isPerson }] of turns.entries()) {
     for (const word of splitWords(`${speaker} ${text}`)) words.add(word)
-    anchors.push(...findAnchors(text))
+    for (const anchor of yield* findAnchorsInSteps(text)) anchors.push(anchor)
     addClauses(clauses, splitClauses(text), { message, speaker, isPerson })
     yield 4 * text.length
   }
