@@ -97,6 +97,8 @@ export function joinPrefill(prefill: ClientMessage, { payload: _payload, ...repl
 
 /** Characters stored per batch; between batches other requests get their turn. */
 const batchCharacters = 262_144
+/** Characters that take as long to store as a message beside its text: a batch has up to 1,000 messages. */
+const messageCharacters = 262
 
 export type AppendTurnOptions = Pick<AppendOptions, 'branch' | 'reserve'> & {
   /** Original form of the message at a position of `messages`. */
@@ -122,7 +124,7 @@ export async function appendMessages(
   for (let from = 0, to = 0; from < messages.length; from = to) {
     if (from > 0) await new Promise((resolve) => setImmediate(resolve))
     for (let characters = 0; to < messages.length && (to === from || characters < batchCharacters); to++)
-      characters += messages[to]?.content.length ?? 0
+      characters += messageCharacters + (messages[to]?.content.length ?? 0)
     stored.push(...(await append(key, inputs.slice(from, to), batchOptions)).stored)
     // Further batches belong to the conversation that the first one began.
     const branch = stored[0]?.branch
