@@ -251,6 +251,7 @@ async function storeQuestion(
       ...(branch !== undefined && { branch }),
       ...(repliesDue > 0 && { reserve: repliesDue }),
       payloadOf: (position) => protocol.payloadOf(parsed, newFrom + position),
+      isLong: isLongRequest(context.request),
     },
     isHeadCurrent && cutRange === undefined ? head : undefined,
   )
