@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Message } from '../../src/domain/entry.ts'
+import { parseKey } from '../../src/domain/key.ts'
 import { noExpiry } from '../../src/domain/session.ts'
 import { type SqliteStore, sqliteStore } from '../../src/stores/sqlite.ts'
 
-const key = { scope: 'acme', id: 'long' }
+const key = parseKey('acme:long')
 const count = 2_500
 const unlimited = Number.MAX_SAFE_INTEGER
 
