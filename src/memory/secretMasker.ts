@@ -255,8 +255,8 @@ export class SecretMasker {
 }
 
 /**
- * Replaces all secrets and masks of a message by one mask, in the places where the masker has put its masks. Yields where
- * the caller may let other work run.
+ * Replaces all secrets and masks of a message by one mask, in the places where the masker has put its masks. Yields
+ * where the caller may let other work run.
  */
 export function* normalizeMessageInSteps<T extends MaskableMessage>(message: T): Generator<void, T> {
   const scan = new SecretScan()
