@@ -1,8 +1,8 @@
-import type { ParsedMessage, Payload } from '../domain/chat.ts'
+import type { ParsedMessage } from '../domain/chat.ts'
 import { type DerivedEntry, isBlank, type Message, type NewMessage, type Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
-import { packPayload, payloadText } from '../domain/payload.ts'
+import { packPayloadInSteps, payloadTextInSteps } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Band, RenderStep } from '../domain/profile.ts'
 import { runSync, type Work } from '../domain/work.ts'
@@ -385,28 +385,28 @@ export function measureMessage(
   message: ParsedMessage,
   maxWeight = Number.POSITIVE_INFINITY,
 ): NewMessage {
-  if (message.partEnds !== undefined) {
-    const { partEnds: _, ...withoutParts } = message
-    return measureMessage(tokenizer, withoutParts, maxWeight)
-  }
-  if (message.payload !== undefined) return measureWithPayload(tokenizer, message, message.payload, maxWeight)
+  if (message.partEnds !== undefined || message.payload !== undefined)
+    return runSync(measureInSteps(tokenizer, message, maxWeight))
   const [tokens, lineTokens] = fastTokenCounters.get(tokenizer)?.(message) ?? countMessage(tokenizer, message)
   return { ...message, tokens, lineTokens, tokenizer: tokenizer.name, weight: Math.min(tokens, maxWeight) }
 }
 
-/** Measures a message together with what its payload adds to its text, such as reasoning. */
-function measureWithPayload(
+/** Does the same as `measureMessage` in steps. What a payload adds to the text, such as reasoning, counts too. */
+export function* measureInSteps(
   tokenizer: Tokenizer,
-  { payload: _, ...message }: ParsedMessage,
-  payload: Payload,
-  maxWeight: Tokens,
-): NewMessage {
+  { partEnds: _ends, payload, ...message }: ParsedMessage,
+  maxWeight = Number.POSITIVE_INFINITY,
+): Work<NewMessage> {
+  if (payload === undefined) return measureMessage(tokenizer, message, maxWeight)
   const measured = measureMessage(tokenizer, message)
   const { content, name, toolCalls = [], toolCallId } = message
   const callTexts = toolCalls.flatMap((call) => [call.id, call.name, call.arguments])
-  const added = payloadText(payload, [content, name, toolCallId, ...callTexts].join('\n'))
+  yield content.length
+  const added = yield* payloadTextInSteps(payload, [content, name, toolCallId, ...callTexts].join('\n'))
   const tokens = measured.tokens + (added === '' ? 0 : tokenizer.count(added))
-  return { ...measured, packedPayload: packPayload(payload, content), tokens, weight: Math.min(tokens, maxWeight) }
+  yield added.length
+  const packedPayload = yield* packPayloadInSteps(payload, content)
+  return { ...measured, packedPayload, tokens, weight: Math.min(tokens, maxWeight) }
 }
 
 function countMessage(tokenizer: Tokenizer, message: ParsedMessage): MessageCosts {

@@ -1,4 +1,5 @@
 import { isObject } from './error.ts'
+import { runSync, type Work } from './work.ts'
 
 /** A message in the form in which a client or a model sent it. */
 export type Payload = {
@@ -26,9 +27,14 @@ const escapedKeyPattern = /^\$+content$/
  * @example
  * const packed = packPayload({ protocol: 'messages', items: [{ role: 'user', content }] }, content)
  */
-export function packPayload({ protocol, count, items }: Payload, content: string): string {
-  const find = createFinder(content)
-  return JSON.stringify({ protocol, count, items: items.map((item) => pack(item, find)) })
+export const packPayload = (payload: Payload, content: string): string => runSync(packPayloadInSteps(payload, content))
+
+/** Does the same as `packPayload` in steps. */
+export function* packPayloadInSteps({ protocol, count, items }: Payload, content: string): Work<string> {
+  const pieces: string[] = []
+  yield* pack(items, { find: createFinder(content), pieces, visited: 0 })
+  const start = JSON.stringify({ protocol, count })
+  return `${start.slice(0, -1)},"items":${pieces.join('')}}`
 }
 
 /** Restores the payload that `packPayload` was given; undefined if the packed text is damaged. */
@@ -60,10 +66,17 @@ export function describePayloadFault(value: unknown): { readonly field: string; 
  * Returns the strings of a payload that a model reads and that `content` does not contain, one per line. Identifiers,
  * types, links, signatures and encoded data are left out.
  */
-export function payloadText({ items }: Payload, content: string): string {
+export const payloadText = (payload: Payload, content: string): string => runSync(payloadTextInSteps(payload, content))
+
+/** Does the same as `payloadText` in steps. */
+export function* payloadTextInSteps({ items }: Payload, content: string): Work<string> {
   const texts: string[] = []
   const find = createFinder(content)
-  for (const text of stringsIn(items, unreadFieldPattern)) if (!isFound(find, text)) texts.push(text)
+  let visited = 0
+  for (const text of stringsIn(items, unreadFieldPattern)) {
+    if (!isFound(find, text)) texts.push(text)
+    if (++visited % valuesPerStep === 0) yield valuesPerStep * workPerValue
+  }
   return texts.join('\n')
 }
 
@@ -110,17 +123,40 @@ function createFinder(content: string): TextFinder {
   }
 }
 
-function pack(value: unknown, find: TextFinder): unknown {
-  if (typeof value === 'string') {
-    const offset = value.length < minReferenceCharacters ? -1 : find(value)
-    return offset < 0 ? value : { [referenceKey]: [offset, value.length] }
-  }
-  if (Array.isArray(value)) return value.map((item) => pack(item, find))
-  if (!isObject(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [escapedKeyPattern.test(name) ? `$${name}` : name, pack(inner, find)]),
-  )
+type Packing = { readonly find: TextFinder; readonly pieces: string[]; visited: number }
+
+/** Values packed in one step, and their work in units of other work on text. */
+const [valuesPerStep, workPerValue] = [256, 8]
+
+/** Writes a value as JSON. A wide object is never copied, which would take one long step. */
+function* pack(value: unknown, packing: Packing): Work<void> {
+  const { find, pieces } = packing
+  if (++packing.visited % valuesPerStep === 0) yield valuesPerStep * workPerValue
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      pieces.push(index === 0 ? '[' : ',')
+      yield* pack(value[index], packing)
+    }
+    pieces.push(value.length === 0 ? '[]' : ']')
+  } else if (isObject(value)) {
+    let separator = '{'
+    for (const name of Object.keys(value)) {
+      const inner = value[name]
+      if (!isJsonValue(inner)) continue
+      pieces.push(separator, JSON.stringify(escapedKeyPattern.test(name) ? `$${name}` : name), ':')
+      separator = ','
+      yield* pack(inner, packing)
+    }
+    pieces.push(separator === '{' ? '{}' : '}')
+  } else if (typeof value === 'string' && value.length >= minReferenceCharacters) {
+    const offset = find(value)
+    pieces.push(offset < 0 ? JSON.stringify(value) : `{"${referenceKey}":[${offset},${value.length}]}`)
+  } else pieces.push(isJsonValue(value) ? JSON.stringify(value) : 'null')
 }
+
+/** False for values that JSON has no form for: it leaves such fields out. */
+const isJsonValue = (value: unknown): boolean =>
+  value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
 
 function unpack(value: unknown, content: string): unknown {
   if (Array.isArray(value)) return value.map((item) => unpack(item, content))

@@ -1,7 +1,11 @@
 import type { Json } from '../domain/entry.ts'
 import { parseKey } from '../domain/key.ts'
 import type { SecretMasker } from '../memory/secretMasker.ts'
+import { yieldToEventLoop } from '../stores/yieldToEventLoop.ts'
 import type { EntityDraft, GraphChange, GraphNode, NodeGraph, RelationshipDraft } from './types.ts'
+
+/** Nodes, entities or relationships masked in a row: 10 ms of short ones. */
+const valuesBetweenPauses = 200
 
 /** Masks what is written to a graph and refuses workspaces that are named after a secret. */
 export type GraphMasker = Pick<SecretMasker, 'maskJson' | 'checkKey'>
@@ -30,6 +34,21 @@ export class GraphMasking {
     }
   }
 
+  /** Masks values one after another, with a pause after some of them. */
+  async maskEach<T, R>(values: readonly T[], mask: (value: T) => Promise<R>): Promise<R[]> {
+    this.running++
+    try {
+      const masked: R[] = []
+      for (const [index, value] of values.entries()) {
+        if (index > 0 && index % valuesBetweenPauses === 0) await yieldToEventLoop()
+        masked.push(await mask(value))
+      }
+      return masked
+    } finally {
+      this.running--
+    }
+  }
+
   /** Waits until all that was called before has reached the database. */
   async settled(): Promise<void> {
     // A call continues in the same turn of the event loop in which its masking ends.
@@ -41,16 +60,16 @@ export class GraphMasking {
     const { entities, relationships, ...others } = change
     return {
       ...(await this.mask(workspace, others)),
-      ...(entities && { entities: await Promise.all(entities.map((draft) => this.maskEntity(workspace, draft))) }),
+      ...(entities && { entities: await this.maskEach(entities, (draft) => this.maskEntity(workspace, draft)) }),
       ...(relationships && {
-        relationships: await Promise.all(relationships.map((draft) => this.maskRelationship(workspace, draft))),
+        relationships: await this.maskEach(relationships, (draft) => this.maskRelationship(workspace, draft)),
       }),
     }
   }
 
   async maskNodes({ entities, relations }: NodeGraph, workspace: string): Promise<NodeGraph> {
     return {
-      entities: await Promise.all(entities.map((node) => this.maskNode(workspace, node))),
+      entities: await this.maskEach(entities, (node) => this.maskNode(workspace, node)),
       relations: await this.mask(workspace, relations),
     }
   }

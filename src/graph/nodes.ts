@@ -59,12 +59,10 @@ export class SqliteNodeStore implements NodeStore {
     workspaceName: string,
     additions: Parameters<NodeStore['addObservations']>[1],
   ): ReturnType<NodeStore['addObservations']> {
-    const observations = await Promise.all(
-      additions.map(async ({ entityName, contents }) => ({
-        entityName: await this.masking.mask(workspaceName, entityName),
-        contents: await this.masking.maskNamed(workspaceName, entityName, contents),
-      })),
-    )
+    const observations = await this.masking.maskEach(additions, async ({ entityName, contents }) => ({
+      entityName: await this.masking.mask(workspaceName, entityName),
+      contents: await this.masking.maskNamed(workspaceName, entityName, contents),
+    }))
     return this.write(workspaceName, (workspace) =>
       observations.map(({ entityName, contents }) => {
         const node = this.findNode(workspace, entityName)
@@ -94,12 +92,10 @@ export class SqliteNodeStore implements NodeStore {
     unmasked: Parameters<NodeStore['deleteObservations']>[1],
   ): Promise<void> {
     this.hasDeletedTrigrams = true
-    const deletions = await Promise.all(
-      unmasked.map(async ({ entityName, observations }) => ({
-        entityName: await this.masking.mask(workspaceName, entityName),
-        observations: await this.masking.maskNamed(workspaceName, entityName, observations),
-      })),
-    )
+    const deletions = await this.masking.maskEach(unmasked, async ({ entityName, observations }) => ({
+      entityName: await this.masking.mask(workspaceName, entityName),
+      observations: await this.masking.maskNamed(workspaceName, entityName, observations),
+    }))
     return this.write(workspaceName, (workspace) => {
       for (const { entityName, observations } of deletions) {
         const node = this.findNode(workspace, entityName)

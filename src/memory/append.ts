@@ -1,4 +1,4 @@
-import { measureMessage } from '../context/render.ts'
+import { measureInSteps, measureMessage } from '../context/render.ts'
 import { type MessageInput, type ParsedMessage, parseMessage } from '../domain/chat.ts'
 import type { OptionChecks } from '../domain/checkOptions.ts'
 import type { Message, Millis, NewMessage } from '../domain/entry.ts'
@@ -25,7 +25,7 @@ import {
   type SessionChange,
   type SessionHead,
 } from '../domain/session.ts'
-import type { Pause } from '../domain/work.ts'
+import { type Pause, runInSlices, type Work } from '../domain/work.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { Upkeep } from '../upkeep/upkeep.ts'
 import type { EmbeddingQueue } from './embedding.ts'
@@ -130,7 +130,7 @@ async function appendParsed(
   const masked = masking instanceof Promise ? await masking : masking
   const append =
     deps.pause !== undefined && isLong(parsed)
-      ? await measureLongMessages(deps, deps.pause, masked)
+      ? await runInSlices(measureMessages(deps, masked), deps.pause)
       : masked.map((message) => measureMessage(tokenizer, message, profile.maxMessageTokens))
   const { operationId, epoch = head.epoch } = options
   const id = operationId && ((await masker?.maskText(key, operationId)) ?? operationId)
@@ -157,29 +157,50 @@ async function appendParsed(
 
 /** Characters of messages that take a noticeable part of the time in which other requests may wait. */
 const longCharacters = 65_536
+/** Characters that take as long as a message beside its text, or as a value of its payload. */
+const messageCharacters = 300
+const valueCharacters = 20
+/** Counting is faster than the work that slices are made for. */
+const countingSpeed = 8
 
-const isLong = (messages: readonly ParsedMessage[]): boolean =>
-  messages.reduce((sum, message) => sum + countCharacters(message), 0) > longCharacters
-
-const countCharacters = ({ content, toolCalls = [] }: ParsedMessage): number =>
-  toolCalls.reduce((sum, call) => sum + call.arguments.length, content.length)
-
-/** Counts the tokens of messages, with a pause after long ones. */
-async function measureLongMessages(
-  { tokenizer, profile }: AppendDeps,
-  pause: Pause,
-  messages: readonly ParsedMessage[],
-): Promise<readonly NewMessage[]> {
-  const measured: NewMessage[] = []
-  let characters = 0
+const isLong = (messages: readonly ParsedMessage[]): boolean => {
+  let size = 0
   for (const message of messages) {
-    characters += countCharacters(message)
-    measured.push(measureMessage(tokenizer, message, profile.maxMessageTokens))
-    if (characters < longCharacters) continue
-    characters = 0
-    await pause()
+    size += messageSize(message)
+    if (size > longCharacters) return true
   }
-  await pause()
+  return false
+}
+
+const messageSize = ({ content, toolCalls, payload }: ParsedMessage): number => {
+  let size = messageCharacters + content.length
+  for (const call of toolCalls ?? []) size += messageCharacters + call.arguments.length
+  return payload === undefined ? size : size + valueSize(payload.items, longCharacters)
+}
+
+/** Size of a JSON value in characters; stops at a maximum. */
+function valueSize(value: unknown, max: number): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return valueCharacters
+  let size = valueCharacters
+  for (const name in value) {
+    if (size >= max) break
+    size += name.length + valueSize((value as Record<string, unknown>)[name], max - size)
+  }
+  return size
+}
+
+/** Counts the tokens of messages in steps. */
+function* measureMessages(
+  { tokenizer, profile }: AppendDeps,
+  messages: readonly ParsedMessage[],
+): Work<readonly NewMessage[]> {
+  const measured: NewMessage[] = []
+  for (const message of messages) {
+    measured.push(yield* measureInSteps(tokenizer, message, profile.maxMessageTokens))
+    yield Math.ceil(messageSize(message) / countingSpeed)
+  }
+  yield Number.POSITIVE_INFINITY
   return measured
 }
 

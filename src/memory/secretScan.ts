@@ -10,10 +10,10 @@ export const maxJsonDepth = 100
 /** Work between two pauses, in characters: at most about 15 ms for hostile text. */
 const workPerSlice = 100_000
 /** Fixed costs of a visit, a search, a search with a label and a new field name, in characters. */
-const visitWork = 4
-const searchWork = 10
-const labelWork = 40
-const nameWork = 200
+const visitWork = 10
+const searchWork = 40
+const labelWork = 150
+const nameWork = 1_000
 /** Longer texts are searched in windows. A window repeats the end of the one before, so that no PEM block is cut. */
 const windowCharacters = 80_000
 const windowOverlap = 20_000

@@ -1,3 +1,5 @@
+import { runSync, type Work } from '../domain/work.ts'
+
 /** Limits of the structure of JSON. */
 export type JsonLimits = {
   /** Nested lists and objects. Recursive code could run out of stack. */
@@ -16,6 +18,8 @@ export type JsonFault = 'depth' | 'values' | 'fields' | 'digits'
 export const minScannedCharacters = 65_536
 /** Longer numbers take long to parse, and none that a program can use is as long. */
 const maxDigits = 4_096
+/** Characters scanned in a step: up to 10 ms. */
+const stepCharacters = 2_000_000
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
 const [openBracket, closeBracket, openBrace, closeBrace, zero, nine] = [0x5b, 0x5d, 0x7b, 0x7d, 0x30, 0x39]
 
@@ -26,10 +30,19 @@ const [openBracket, closeBracket, openBrace, closeBrace, zero, nine] = [0x5b, 0x
  * @example
  * findJsonFault('['.repeat(100_000), { depth: 64, values: 1_000, fields: 1_000 }) // 'depth'
  */
-export function findJsonFault(text: string, limits: JsonLimits): JsonFault | undefined {
+export const findJsonFault = (text: string, limits: JsonLimits): JsonFault | undefined =>
+  runSync(findJsonFaultInSteps(text, limits))
+
+/** Does the same as `findJsonFault` in steps. */
+export function* findJsonFaultInSteps(text: string, limits: JsonLimits): Work<JsonFault | undefined> {
   if (text.length <= minScannedCharacters) return undefined
   let [depth, values, fields, digits] = [0, 0, 0, 0]
+  let stepEnd = stepCharacters
   for (let index = 0; index < text.length; index++) {
+    if (index >= stepEnd) {
+      stepEnd = index + stepCharacters
+      yield Number.POSITIVE_INFINITY
+    }
     const code = text.charCodeAt(index)
     if (code >= zero && code <= nine) {
       if (++digits > maxDigits) return 'digits'

@@ -319,36 +319,35 @@ export class SqliteStore implements Store, SearchIndex {
   private async readPages(key: Key, range: PageOptions): Promise<readonly Message[]> {
     const { damagedRows } = this
     const page = await this.read(() => this.headCache.page(key, { ...range, limit: maxPageMessages }))
-    if (page.length < maxPageMessages && damagedRows === this.damagedRows) return page
+    if (page.length + this.damagedRows - damagedRows < maxPageMessages) return page
     return (await this.readRest(key, page, range)) ?? this.read(() => this.headCache.page(key, range))
   }
 
   /**
-   * Reads the messages after the first page of a range, with a pause before each page. Returns undefined if a row is
-   * damaged, or if the session changes meanwhile in more than its end.
+   * Reads the messages after the first page of a range, with a pause before each page. Returns undefined if the session
+   * changes meanwhile in more than its end.
    */
   private async readRest(
     key: Key,
     first: readonly Message[],
     range: PageOptions,
   ): Promise<readonly Message[] | undefined> {
-    const { damagedRows } = this
     const lineage = this.headCache.lineage(key)
     const isNewest = range.newest === true
     const pages = [first]
-    let count = first.length
-    for (let page = first; page.length === maxPageMessages && count < range.limit; count += page.length) {
+    let isLast = false
+    for (let [page, count] = [first, first.length]; !isLast && count < range.limit; count += page.length) {
       await yieldToEventLoop()
+      const { damagedRows } = this
       const limit = Math.min(maxPageMessages, range.limit - count)
-      const edge = (isNewest ? page[0] : page.at(-1)) as Message
+      const edge = isNewest ? page[0] : page.at(-1)
+      if (edge === undefined) return undefined
       const rest = isNewest ? { ...range, before: edge.sequence } : { ...range, after: edge.sequence }
       page = await this.read(() => this.headCache.page(key, { ...rest, limit }))
-      const isSame = lineage !== undefined && lineage === this.headCache.lineage(key)
-      if (!isSame || damagedRows !== this.damagedRows) return undefined
+      if (lineage === undefined || lineage !== this.headCache.lineage(key)) return undefined
+      isLast = page.length + this.damagedRows - damagedRows < limit
       pages.push(page)
     }
-    // A shorter first page has a damaged row.
-    if (first.length < maxPageMessages) return undefined
     return (isNewest ? pages.reverse() : pages).flat()
   }
 

@@ -1,7 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import type { Millis } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
-import { findJsonFault, type JsonFault, type JsonLimits, minScannedCharacters } from '../../providers/jsonStructure.ts'
+import { runInSlices } from '../../domain/work.ts'
+import {
+  findJsonFault,
+  findJsonFaultInSteps,
+  type JsonFault,
+  type JsonLimits,
+  minScannedCharacters,
+} from '../../providers/jsonStructure.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import { isDeeperThan } from '../../text/json.ts'
 import { HttpError } from './httpError.ts'
 import { isMultipart, parseMultipart, type Upload } from './multipart.ts'
@@ -41,7 +49,7 @@ export async function readJson(
   await afterPendingReads()
   // Most bodies arrive in one packet with their headers, and need no listeners or timers.
   const body = request.complete ? takeBufferedBody(request, limit) : await receiveBody(request, limit, minRate)
-  const value = parseJsonBody(body, limits)
+  const value = body.length > maxShortBodyBytes ? await parseLongBody(body, limits) : parseJsonBody(body, limits)
   if (isObject(value)) return value
   throw new HttpError(
     400,
@@ -149,21 +157,39 @@ function startTimer(after: Millis, onTimeout: () => void): () => void {
 }
 
 function parseJsonBody(bytes: Uint8Array, limits: JsonLimits): unknown {
-  let value: unknown
-  let isScanned = false
+  const text = decodeJson(bytes)
+  const fault = findJsonFault(text, limits)
+  if (fault !== undefined) throw structureError(fault, limits)
+  const value = parseJsonText(text)
+  if (text.length <= minScannedCharacters && isDeeperThan(value, limits.depth)) throw structureError('depth', limits)
+  return value
+}
+
+/** Larger bodies are decoded, scanned and parsed in separate turns of the event loop. */
+const maxShortBodyBytes = 524_288
+
+async function parseLongBody(bytes: Uint8Array, limits: JsonLimits): Promise<unknown> {
+  await yieldToEventLoop()
+  const text = decodeJson(bytes)
+  await yieldToEventLoop()
+  const fault = await runInSlices(findJsonFaultInSteps(text, limits), yieldToEventLoop)
+  if (fault !== undefined) throw structureError(fault, limits)
+  await yieldToEventLoop()
+  const value = parseJsonText(text)
+  await yieldToEventLoop()
+  return value
+}
+
+const decodeJson = (bytes: Uint8Array): string => orInvalidJson(() => utf8.decode(bytes))
+const parseJsonText = (text: string): unknown => orInvalidJson(() => JSON.parse(text))
+
+/** The platform's message would quote the body. */
+function orInvalidJson<T>(parse: () => T): T {
   try {
-    const text = utf8.decode(bytes)
-    isScanned = text.length > minScannedCharacters
-    const fault = findJsonFault(text, limits)
-    if (fault !== undefined) throw structureError(fault, limits)
-    value = JSON.parse(text)
-  } catch (error) {
-    if (error instanceof HttpError) throw error
-    // The platform's message would quote the body.
+    return parse()
+  } catch {
     throw new HttpError(400, 'invalid_json', 'The body is not valid JSON in UTF-8.')
   }
-  if (!isScanned && isDeeperThan(value, limits.depth)) throw structureError('depth', limits)
-  return value
 }
 
 function structureError(fault: JsonFault, { depth, values, fields }: JsonLimits): HttpError {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ContentPart, parseMessage, replaceLoneSurrogates } from '../../domain/chat.ts'
 import { isObject, MemoryError } from '../../domain/error.ts'
+import { findJsonFault, type JsonLimits } from '../../providers/jsonStructure.ts'
 import { HttpError } from '../http/httpError.ts'
 import type { ClientMessage, FilePart, ParsedRequest, RequestBody } from './protocol.ts'
 
@@ -100,7 +101,21 @@ export function parseClientMessage(message: unknown, index: number): ClientMessa
   const { at, role, content, name, toolCalls, toolCallId, partEnds } = parsed
   if (name === undefined && toolCalls === undefined && toolCallId === undefined && partEnds === undefined)
     return { at, role, content, index }
+  for (const call of toolCalls ?? []) limitArguments(call.arguments)
   return { ...parsed, index }
+}
+
+/** Limits of JSON inside the arguments of a tool call: masking and comparing parse them. */
+const argumentLimits: JsonLimits = { depth: Number.POSITIVE_INFINITY, values: 500_000, fields: 100_000 }
+
+function limitArguments(text: string): void {
+  const fault = findJsonFault(text, argumentLimits)
+  if (fault !== 'values' && fault !== 'fields') return
+  throw new HttpError(
+    413,
+    'too_many_values',
+    `The arguments of a tool call contain more than ${argumentLimits.values} values or ${argumentLimits.fields} fields. Send large data in the result of a tool.`,
+  )
 }
 
 /** Unvalidated fields of a chat message. */

@@ -4,6 +4,7 @@ import { formatKey, type Key, personKey } from '../../domain/key.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import type { SessionHead } from '../../domain/session.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import { countMessageTokens } from '../../text/cost.ts'
 import { resolveKey } from '../auth/identity.ts'
 import { readJson } from '../http/body.ts'
@@ -28,7 +29,7 @@ import {
   mayUseUpstreamIds,
   refersToUpstream,
 } from './conversation.ts'
-import { pauseIfLong } from './longRequests.ts'
+import { isLongRequest } from './longRequests.ts'
 import { buildPrompt, clientPrompt, type PromptInput } from './outgoingPrompt.ts'
 import { type ReconciledHistory, recentMessagesNeeded, reconcileHistory } from './reconcileHistory.ts'
 import { type RelayOptions, relayReply } from './relay.ts'
@@ -45,11 +46,12 @@ export async function handleTurn(context: RequestContext, protocol: Protocol): P
     return relayWithoutMemory(request, 'none')
   }
   const { memories, sessionLocks, activity } = context.server
+  const isLong = isLongRequest(context.request)
   const startedAt = performance.now()
   // Taken before anything else is awaited, so that turns are stored in the order in which they arrived.
   const release = await sessionLocks.acquire(formatKey(key))
   try {
-    await pauseIfLong(context.request)
+    if (isLong) await yieldToEventLoop()
     if (request.parsed.conversationId !== undefined) await checkConversationExists(memories, key)
     const resolved = await resolveMemory(request, key)
     const fileFaults = await ingestFiles(request, key, resolved)
@@ -58,7 +60,7 @@ export async function handleTurn(context: RequestContext, protocol: Protocol): P
       const closeQuestion =
         ingested?.epoch === undefined ? undefined : activity.openQuestion(formatKey(key), ingested.question)
       release()
-      await pauseIfLong(context.request)
+      if (isLong) await yieldToEventLoop()
       if (ingested === undefined) return relayWithoutMemory(request, 'auxiliary')
       const turn = startTurn(request, resolved, ingested, { fileFaults, startedAt })
       setTurnHeaders(turn)
@@ -144,6 +146,7 @@ async function resolveMemory({ context, headers, storeDisabled }: TurnRequest, k
 async function ingestTurn(request: TurnRequest, key: Key, resolved: ResolvedMemory): Promise<Ingested | undefined> {
   const { context, headers, storeDisabled, protocol } = request
   const { memory, preamble } = resolved
+  const isLong = isLongRequest(context.request)
   const head = await internalsOf(memory).sessions.readHead(key, recentMessagesNeeded(request.parsed.messages.length))
   if (!refersToUpstream(request.parsed) && isAuxiliaryRequest(request.parsed, head)) return undefined
   const metadata = findMetadata(head.derived)
@@ -158,10 +161,10 @@ async function ingestTurn(request: TurnRequest, key: Key, resolved: ResolvedMemo
     if (!mayUseUpstreamIds(context)) await checkReferences(memory, key, parsed.references)
     const previous = await findPrevious(memory, key, parsed.previousResponseId)
     const change = await reconcileTurn(request, key, { memory, parsed, previous }, head)
-    await pauseIfLong(context.request)
+    if (isLong) await yieldToEventLoop()
     const isHeldUpstream = previous?.isStoredUpstream === true || parsed.references.length > 0
     const stored = storeDisabled ? undefined : await storeQuestion(request, key, { memory, parsed, change }, head)
-    await pauseIfLong(context.request)
+    if (isLong) await yieldToEventLoop()
     const prompt = await buildPrompt(input, change, stored, isHeldUpstream)
     const { relation, history, resends } = change
     return { key, prefill, prompt, ...nothingStored, ...stored, relation, history, resends }
@@ -248,6 +251,7 @@ async function storeQuestion(
       ...(branch !== undefined && { branch }),
       ...(repliesDue > 0 && { reserve: repliesDue }),
       payloadOf: (position) => protocol.payloadOf(parsed, newFrom + position),
+      isLong: isLongRequest(context.request),
     },
     isHeadCurrent && cutRange === undefined ? head : undefined,
   )

@@ -9,10 +9,9 @@ import type { ClientMessage } from '../protocols/protocol.ts'
 /** Requests up to this size are handled without pauses between their steps. */
 const maxShortRequestBytes = 65_536
 
-/** Lets other requests run between two steps of a request that is long, or whose length is unknown. */
-export function pauseIfLong({ headers }: IncomingMessage): Promise<void> | undefined {
-  return Number(headers['content-length']) <= maxShortRequestBytes ? undefined : yieldToEventLoop()
-}
+/** True for a request that is long, or whose length is unknown: other requests run between its steps. */
+export const isLongRequest = ({ headers }: IncomingMessage): boolean =>
+  !(Number(headers['content-length']) <= maxShortRequestBytes)
 
 /** Counts messages, with pauses between many or long ones. `knownTokens` returns the cost of one that is known. */
 export const countInSlices = (

@@ -1,6 +1,6 @@
 import type { ParsedMessage } from '../../domain/chat.ts'
 import { getOrCompute } from '../../domain/keyed.ts'
-import type { Work } from '../../domain/work.ts'
+import { runSync, type Work } from '../../domain/work.ts'
 import { toCanonicalJson } from '../../portable/canonical.ts'
 
 /** The fields of a message that decide whether two messages are the same. */
@@ -53,7 +53,8 @@ export function compareMessages(
   sent: readonly ComparableMessage[],
   forms: NormalForms = new Map(),
 ): MessageEquality {
-  const formOf = (message: ComparableMessage): NormalForm => getOrCompute(forms, message, () => normalize(message))
+  const formOf = (message: ComparableMessage): NormalForm =>
+    getOrCompute(forms, message, () => runSync(normalizeMessage(message)))
   const storedForm = (index: number): NormalForm => formOf(stored[index] as ComparableMessage)
   const sentForm = (index: number): NormalForm => formOf(sent[index] as ComparableMessage)
   const isSame = (storedIndex: number, sentIndex: number): boolean => {
@@ -94,7 +95,7 @@ export type NormalForms = Map<ComparableMessage, NormalForm>
 /** Computes the normal forms of messages, so that comparing them takes little time. */
 export function* normalizeInSteps(messages: readonly ComparableMessage[], forms: NormalForms): Work<void> {
   for (const message of messages) {
-    if (!forms.has(message)) forms.set(message, normalize(message))
+    if (!forms.has(message)) forms.set(message, yield* normalizeMessage(message))
     yield normalizeWork + Math.ceil(message.content.length / normalizeSpeed)
   }
 }
@@ -106,18 +107,22 @@ const [normalizeWork, normalizeSpeed] = [20, 16]
  * Clients trim replies, merge their parts, drop the reasoning and rewrite the JSON of tool calls, so replies are
  * compared without white space. User text keeps its inner white space: a change there is an edit.
  */
-function normalize({ role, content, toolCalls, toolCallId }: ComparableMessage): NormalForm {
-  const callList = toolCalls?.map((call) => [call.id, call.name, normalizeJson(call.arguments)]) ?? []
+function* normalizeMessage({ role, content, toolCalls, toolCallId }: ComparableMessage): Work<NormalForm> {
+  const callList: (readonly string[])[] = []
+  for (const call of toolCalls ?? []) callList.push([call.id, call.name, yield* normalizeJson(call.arguments)])
   const header = JSON.stringify([role, toolCallId ?? '', callList])
   if (role === 'user') return { header, text: content.trim().replaceAll('\r\n', '\n') }
   return { header, text: (role === 'assistant' ? stripReasoning(content) : content).replace(/\s+/g, '') }
 }
 
 /** Canonical JSON of call arguments; missing arguments count as an empty object. */
-function normalizeJson(text: string): string {
+function* normalizeJson(text: string): Work<string> {
   if (text.trim() === '') return '{}'
   try {
-    return toCanonicalJson(JSON.parse(text))
+    yield Math.ceil(text.length / normalizeSpeed)
+    const value: unknown = JSON.parse(text)
+    yield Math.ceil(text.length / normalizeSpeed)
+    return toCanonicalJson(value)
   } catch {
     return text.trim()
   }

@@ -6,6 +6,7 @@ import type { Ledger } from '../../domain/ledger.ts'
 import { isInRanges, type SessionHead } from '../../domain/session.ts'
 import type { AppendOptions, AppendResult } from '../../memory/append.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import { describeFault } from '../http/httpError.ts'
 import type { ClientMessage } from '../protocols/protocol.ts'
 import { storeReceipt } from '../receipts.ts'
@@ -97,11 +98,18 @@ export function joinPrefill(prefill: ClientMessage, { payload: _payload, ...repl
 
 /** Characters stored per batch; between batches other requests get their turn. */
 const batchCharacters = 262_144
+/** Characters that take as long to store as a message beside its text: a batch has up to 1,000 messages. */
+const messageCharacters = 262
 
 export type AppendTurnOptions = Pick<AppendOptions, 'branch' | 'reserve'> & {
   /** Original form of the message at a position of `messages`. */
   readonly payloadOf: (position: number) => Payload | undefined
+  /** True for a long request, which is handled with pauses. */
+  readonly isLong: boolean
 }
+
+/** Messages whose original form is read in a row. */
+const messagesBetweenPauses = 200
 
 /**
  * Stores the new messages of a turn. A long history is stored in batches; after a crash the client resends what is
@@ -111,18 +119,22 @@ export async function appendMessages(
   memory: Memory,
   key: Key,
   messages: readonly ParsedMessage[],
-  { payloadOf, ...options }: AppendTurnOptions,
+  { payloadOf, isLong, ...options }: AppendTurnOptions,
   head: SessionHead | undefined,
 ): Promise<AppendResult> {
   const { append, sessions } = internalsOf(memory)
-  const inputs = messages.map((message, position) => toIncoming(message, payloadOf(position)))
+  const inputs: MessageInput[] = []
+  for (const [position, message] of messages.entries()) {
+    inputs.push(toIncoming(message, payloadOf(position)))
+    if (isLong && position % messagesBetweenPauses === 0) await yieldToEventLoop()
+  }
   if (messages.length === 1) return append(key, inputs, { replyFollows: true, ...options }, head)
   const stored: Message[] = []
   let batchOptions: AppendOptions = { replyFollows: true, ...options }
   for (let from = 0, to = 0; from < messages.length; from = to) {
-    if (from > 0) await new Promise((resolve) => setImmediate(resolve))
+    if (from > 0) await yieldToEventLoop()
     for (let characters = 0; to < messages.length && (to === from || characters < batchCharacters); to++)
-      characters += messages[to]?.content.length ?? 0
+      characters += messageCharacters + (messages[to]?.content.length ?? 0)
     stored.push(...(await append(key, inputs.slice(from, to), batchOptions)).stored)
     // Further batches belong to the conversation that the first one began.
     const branch = stored[0]?.branch

@@ -66,7 +66,7 @@ export class HeadCache {
     })
   }
 
-  /** Changes unless messages were only added at the end since the last read; undefined if the session is not cached. */
+  /** Stays the same while messages are only added at the end; undefined if the session is not cached. */
   lineage(key: Key): string | undefined {
     const row = this.sessions.get(formatKey(key))?.row
     return row && `${row.id} ${row.epoch} ${row.removals}`
