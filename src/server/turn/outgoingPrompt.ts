@@ -59,7 +59,7 @@ const newestTurn = ({ messages, turnStart }: ParsedRequest): readonly ClientMess
  * Builds the prompt. Without `stored`, the turn is not stored. `isHeldUpstream` says that the upstream has the
  * conversation, to which the request refers by ids.
  */
-export function buildPrompt(
+export async function buildPrompt(
   input: PromptInput,
   { stored: before, recent, newFrom, cutFrom, history }: ReconciledHistory,
   stored: { readonly appended: readonly Message[] } | undefined,
@@ -76,14 +76,8 @@ export function buildPrompt(
     // Message for message, those that differ are other versions: the client has replaced them.
     const versions = kept.length === newFrom ? kept : []
     const all = [...recent, ...(appended ?? [])]
-    const build = (sentByClient: readonly SequenceRange[]): Promise<OutgoingPrompt> =>
-      buildFullPrompt(input, { stored: kept, newFrom, appended, sentByClient })
-    const contents = new Set(request.messages.map(({ content }) => content.trim()))
-    if (!all.some(hasMask)) return build(findSentMessages(all, contents, new Set(versions)))
-    return normalizeSent(request.messages).then((normalized) => {
-      for (const { content } of normalized.values()) contents.add(content.trim())
-      return build(findSentMessages(all, contents, new Set(versions)))
-    })
+    const sentByClient = await findSentMessages(all, request.messages, new Set(versions))
+    return buildFullPrompt(input, { stored: kept, newFrom, appended, sentByClient })
   }
   if (appended === undefined) return buildUnstoredPrompt(input, before, newFrom)
   return buildThinPrompt(input, lastMessages(kept, appended, newestTurn(request).length))
@@ -93,11 +87,13 @@ export function buildPrompt(
  * Ranges of the stored messages that have one of the sent contents, or are earlier versions of sent messages. Secrets
  * are stored masked and not compared.
  */
-function findSentMessages(
+async function findSentMessages(
   stored: readonly Message[],
-  contents: ReadonlySet<string>,
+  sent: readonly ClientMessage[],
   versions: ReadonlySet<Message>,
-): readonly SequenceRange[] {
+): Promise<readonly SequenceRange[]> {
+  const contents = new Set(sent.map(({ content }) => content.trim()))
+  if (stored.some(hasMask)) for (const { content } of (await normalizeSent(sent)).values()) contents.add(content.trim())
   const ranges: [first: number, last: number][] = []
   for (const message of stored) {
     const { sequence, content } = message
