@@ -1,7 +1,6 @@
 import { isBlank } from '../domain/entry.ts'
 import type { TermExtractor } from '../domain/ports.ts'
-import { runSync, type Work } from '../domain/work.ts'
-import { englishExtractor } from '../text/languages.ts'
+import type { Work } from '../domain/work.ts'
 import { type PassageRange, splitPassagesInSteps } from '../text/passages.ts'
 import { countMatches, datePattern, isInterrogative, numberPattern } from '../text/sentences.ts'
 
@@ -28,11 +27,7 @@ export type IndexedPassage = {
 
 const negation = /\b(?:never|not|no longer|without|avoid|dislike|hate|stopped)\b|n['’]t\b/i
 
-/** Analyses a text for the index, passage by passage; a blank text has no passages. */
-export const indexPassages = (content: string, extractor = englishExtractor): readonly IndexedPassage[] =>
-  runSync(indexPassagesInSteps(content, extractor))
-
-/** `indexPassages` as interruptible work. */
+/** Analyses a text for the index, passage by passage; a blank text has no passages. Interruptible work. */
 export function* indexPassagesInSteps(content: string, extractor: TermExtractor): Work<readonly IndexedPassage[]> {
   if (isBlank(content)) return []
   const passages: IndexedPassage[] = []

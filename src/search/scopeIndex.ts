@@ -14,7 +14,7 @@ import { isUserSession } from '../domain/session.ts'
 import { runSync, type Work } from '../domain/work.ts'
 import { englishExtractor } from '../text/languages.ts'
 import type { IndexedText, LexicalIndexSnapshot } from './lexicalIndex.ts'
-import { indexPassages, indexPassagesInSteps, markers } from './passageTerms.ts'
+import { indexPassagesInSteps, markers } from './passageTerms.ts'
 import { noLimits, type RankedPassage, Ranker, type RankLimits } from './ranking.ts'
 import { SessionLanguages } from './sessionLanguages.ts'
 import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
@@ -191,6 +191,11 @@ export class ScopeIndex {
 
   /** Replaces the derived entries of a session, without inactive knowledge. Unchanged entries keep their rows. */
   setDerived(key: Key, entries: readonly DerivedEntry[]): void {
+    runSync(this.setDerivedInSteps(key, entries))
+  }
+
+  /** `setDerived` as interruptible work. */
+  *setDerivedInSteps(key: Key, entries: readonly DerivedEntry[]): Work<void> {
     const owner = this.ownerOf(key)
     const before = this.derived[owner] ?? new Map<string, DerivedRow>()
     const after = new Map<string, DerivedRow>()
@@ -204,7 +209,7 @@ export class ScopeIndex {
         old.entry.at === entry.at &&
         old.entry.kind === entry.kind &&
         getEntryText(old.entry) === getEntryText(entry)
-      after.set(entry.id, { row: isUnchanged ? old.row : this.addDerived(key, entry), entry })
+      after.set(entry.id, { row: isUnchanged ? old.row : yield* this.addDerived(key, entry), entry })
       if (isUnchanged) before.delete(entry.id)
       else if (old !== undefined) this.changed.push({ key, entry })
     }
@@ -301,22 +306,23 @@ export class ScopeIndex {
     this.derivedCharacters = 0
     for (const [owner, entries] of this.derived.entries())
       for (const [id, { entry }] of entries ?? [])
-        entries.set(id, { row: this.addDerived(this.keys[owner] as Key, entry), entry })
+        entries.set(id, { row: runSync(this.addDerived(this.keys[owner] as Key, entry)), entry })
   }
 
   /** Adds each derived entry under an owner of its own, so that entries do not raise each other as neighbours. */
-  private addDerived(key: Key, entry: DerivedEntry): number {
+  private *addDerived(key: Key, entry: DerivedEntry): Work<number> {
     this.derivedEntries.push({ key, entry })
     const text = getEntryText(entry)
     this.addedCharacters += text.length
     this.derivedCharacters += text.length
-    return this.derivedRanker.add({
+    const passages = yield* indexPassagesInSteps(text, englishExtractor)
+    return yield* this.derivedRanker.addInSteps({
       owner: this.derivedRanker.size,
       sequence: 0,
       at: entry.at,
       name: undefined,
       tokens: Math.ceil(text.length / 4),
-      passages: indexPassages(text),
+      passages,
     })
   }
 

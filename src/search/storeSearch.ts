@@ -147,7 +147,8 @@ export class StoreSearch {
       await runInSlices(index.addMessagesInSteps(key, messages), () => this.#source.pause())
       if (messages.length < messageBatch) break
     }
-    index.setDerived(key, await this.#source.readDerived(key))
+    const derived = index.setDerivedInSteps(key, await this.#source.readDerived(key))
+    await runInSlices(derived, () => this.#source.pause())
   }
 
   async #readVectors(index: ScopeIndex, where: SearchTarget, model: string): Promise<void> {
