@@ -212,7 +212,7 @@ const state =
 /** Values that a person has one of: a new one replaces the old one, whatever the words around it. */
 const personalValues: readonly (readonly [attribute: string, pattern: RegExp])[] = [
   ['=phone', /(?<![\d.,])(?:\+|00?)[1-9]\d{0,3}[ /-]?\d[\d /-]{4,14}\d(?![.,]?\d)/g],
-  ['=email', /[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{2,60}/g],
+  ['=email', /(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{2,60}/g],
   [
     '=address',
     /\b\d{1,5} (?:\p{Lu}\p{L}+ ){1,3}(?:Street|St|Road|Rd|Lane|Avenue|Ave|Drive|Way|Square|Court)\b|\p{Lu}\p{L}{2,30}(?:straße|strasse|weg|straat|platz|gasse|laan|allee|steenweg) \d{1,4}|\b(?:rue|avenue|boulevard|calle|rua|via|plaza|avenida) (?:\p{L}+ ){1,5}\d{1,4}/gu,
