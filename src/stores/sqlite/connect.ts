@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { MemoryError } from '../../domain/error.ts'
 import type { Keyring } from '../../domain/ports.ts'
 import { checkKeys, claimTask } from './encryption.ts'
-import { toMemoryError } from './errors.ts'
+import { needsRecovery, toMemoryError } from './errors.ts'
 import { checkIdentity, readIdentity, type StoreIdentity } from './fileGuard.ts'
 import { migrate, migrations, rejectForeignDatabase } from './schema.ts'
 
@@ -71,6 +71,8 @@ export function prepareFile(path: string, keyring?: Keyring): StoreIdentity {
   checkAccess(path, keyring)
   const database = connectWriter(path, 'checked')
   try {
+    // After a crash only this connection can recover the file, and with it the marker of an encrypted one.
+    checkKeys(database, path, keyring)
     migrate(database, path, migrations, claimTask(path, keyring))
     return readIdentity(database)
   } catch (error) {
@@ -82,7 +84,8 @@ export function prepareFile(path: string, keyring?: Keyring): StoreIdentity {
 
 /**
  * Throws `bad-store` for a database of another program, and `bad-secret` or `bad-store` for keys that do not fit.
- * Leaves every byte of the file as it is. A damaged file passes, so that it can be examined and repaired.
+ * Leaves every byte of the file as it is. A damaged file passes, so that it can be examined and repaired; so does one
+ * that must be recovered first, whose keys are checked when it is opened for writing.
  */
 export function checkAccess(path: string, keyring: Keyring | undefined, allowsDamage = false): void {
   let database: DatabaseSync | undefined
@@ -91,7 +94,7 @@ export function checkAccess(path: string, keyring: Keyring | undefined, allowsDa
     rejectForeignDatabase(database, path)
     checkKeys(database, path, keyring)
   } catch (error) {
-    if (allowsDamage && !(error instanceof MemoryError)) return
+    if (needsRecovery(error) || (allowsDamage && !(error instanceof MemoryError))) return
     throw toMemoryError(error, path)
   } finally {
     database?.close()

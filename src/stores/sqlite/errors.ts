@@ -21,6 +21,8 @@ export const isDiskError = (error: unknown): boolean =>
   [SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL, SQLITE_CORRUPT, SQLITE_CANTOPEN].includes(resultCodeOf(error))
 
 export const isBusy = (error: unknown): boolean => resultCodeOf(error) === SQLITE_BUSY
+/** True if a read-only connection would first have to roll back or recover what a crash left behind. */
+export const needsRecovery = (error: unknown): boolean => resultCodeOf(error) === SQLITE_READONLY
 export const isCorrupt = (error: unknown): boolean => resultCodeOf(error) === SQLITE_CORRUPT
 
 /** Converts a driver error: the message says whether anything was stored, and what to do. */
