@@ -121,10 +121,13 @@ export class UnifiedAIService {
 /** The shared instance, which uses `sessionMemory`. */
 export const unifiedAIService = new UnifiedAIService()
 
-/** Merges the prompt and all system messages into one, because many providers accept only one. */
+/**
+ * Merges the prompt and everything before the question into one system message, because many providers accept only one.
+ * The conversation is marked as data there; as a user message, a server with memory would store it as the user's words.
+ */
 function mergeSystemMessages(prompt: string, messages: readonly ChatMessage[]): ChatMessage[] {
-  const systemTexts = messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
-  const content = [prompt, ...systemTexts].filter((text) => text.trim() !== '').join('\n\n')
-  const conversation = messages.filter((message) => message.role !== 'system')
-  return content === '' ? conversation : [{ role: 'system', content }, ...conversation]
+  const earlier = messages.slice(0, -1).map((message) => message.content ?? '')
+  const content = [prompt, ...earlier].filter((text) => text.trim() !== '').join('\n\n')
+  const question = messages.slice(-1)
+  return content === '' ? question : [{ role: 'system', content }, ...question]
 }

@@ -25,7 +25,6 @@ const headers = [
     'x-portkey-custom-host',
     'helicone-target-url',
     'openai-base-url',
-    'x-threadkeep-upstream',
   ],
 ]
 /** Body fields that name an address in clients and gateways. */
