@@ -7,7 +7,8 @@ import { parseKey } from '../../src/domain/key.ts'
 import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import { noExpiry, type SessionChange } from '../../src/domain/session.ts'
 import { type Memory, openMemory } from '../../src/index.ts'
-import { openEncryptedStore } from '../../src/stores/encrypted.ts'
+import { loadKeyring } from '../../src/stores/encrypted/loadKeyring.ts'
+import { encryptedStore } from '../../src/stores/encrypted.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import type { Position } from './journal.ts'
@@ -18,9 +19,13 @@ export type OpenStore = { readonly memory: Memory; readonly store: Store & Searc
 
 /** Opens a store; it is encrypted if its key is in a file beside it. */
 export async function openStoreFile(file: string, onWarning?: (warning: string) => void): Promise<OpenStore> {
-  const plain = sqliteStore(file, onWarning === undefined ? {} : { onWarning })
+  const options = onWarning === undefined ? {} : { onWarning }
   const keyFile = keyFileOf(file)
-  const store = existsSync(keyFile) ? await openEncryptedStore(plain, `file:${keyFile}`) : plain
+  const keyring = existsSync(keyFile) ? await loadKeyring(`file:${keyFile}`) : undefined
+  const store =
+    keyring === undefined
+      ? sqliteStore(file, options)
+      : await encryptedStore(sqliteStore(file, { ...options, keyring }), keyring)
   return { store, memory: await openMemory({ store, tokenizer: chars4 }) }
 }
 
