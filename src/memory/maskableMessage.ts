@@ -71,9 +71,12 @@ function* replaceNested(scan: SecretScan, call: ToolCall, replace: Replace): Gen
   return isInText ? call : { ...call, arguments: json }
 }
 
-/** Parses arguments with a list or object inside; in flat ones, the text has each name beside its value. */
+/**
+ * Parses arguments with a list, an object or an escape such as `\\n` inside, which may hide the start of a secret; in
+ * others, the text has each name beside its value.
+ */
 function parseNested(text: string): Json | undefined {
-  if (text.indexOf('{', 1) < 0 && text.indexOf('[', 1) < 0) return undefined
+  if (text.indexOf('{', 1) < 0 && text.indexOf('[', 1) < 0 && !text.includes('\\')) return undefined
   const value = parseJson(text)
   const isContainer = typeof value === 'object' && value !== null
   return isContainer && !isDeeperThan(value, maxJsonDepth) ? (value as Json) : undefined

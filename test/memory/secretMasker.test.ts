@@ -273,6 +273,14 @@ describe('maskMessages', () => {
     expect(newMasker().maskMessages(ann, messages)).toBe(messages)
   })
 
+  it('with arguments in which an escape precedes a secret › masks it', async () => {
+    const masker = createSecretMasker('mask', chars4)
+    const text = JSON.stringify({ text: 'Here is my credit card:\n2204 2853 3268 8545\nThanks' })
+    const toolCalls = [{ id: 'c', name: 'n', arguments: text }]
+    const masked = await masker.maskMessage(ann, user('', { role: 'assistant', toolCalls }))
+    expect(masked.toolCalls?.[0]?.arguments).toMatch(/card:\\n⟨secret:\d+⟩\\nThanks/)
+  })
+
   it('with nested arguments in which only a name marks a secret › rewrites the arguments', async () => {
     const masker = newMasker()
     const mask = async (text: string): Promise<string> => {

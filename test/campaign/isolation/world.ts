@@ -108,7 +108,13 @@ export class World implements AsyncDisposable {
     const clock = (): number => world?.now ?? 0
     let world: World | undefined
     const url = store === 'ram' ? 'ram:' : `sqlite:${join(folder, 'a.db')}`
-    const memory = await openMemory({ profile, store: url, clock, ...(withUpkeep ? {} : { upkeep: false as const }) })
+    const memory = await openMemory({
+      profile,
+      clock,
+      // Profiles that live in RAM refuse a durable store.
+      ...(profile === 'ephemeral' ? {} : { store: url }),
+      ...(withUpkeep ? {} : { upkeep: false as const }),
+    })
     world = new World(memory, folder, withUpkeep)
     if (surface === 'tool')
       world.mcp = await openMcpServices({
