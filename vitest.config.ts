@@ -44,6 +44,8 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          // Files share the modules they import: loading them for each file takes longer than most of the tests.
+          isolate: false,
           setupFiles: ['test/seeded.ts'],
           include: [all],
           exclude: [...slow, ...configDefaults.exclude],
