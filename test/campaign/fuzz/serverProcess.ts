@@ -87,6 +87,7 @@ process.on('message', async (question: 'state' | 'close') => {
   process.send?.({ damage: damage.map((fault) => JSON.stringify(fault)) } satisfies ServerEnd)
   process.disconnect()
 })
-// Ends with its parent.
+// A terminal sends its signals to all processes of the campaign. This one ends with its parent.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
 process.on('disconnect', () => process.exit())
 process.send?.({ url: server.url, keys } satisfies ServerReady)

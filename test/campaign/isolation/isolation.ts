@@ -1,6 +1,6 @@
 import type { Json } from '../../../src/domain/entry.ts'
 import { profiles } from '../../../src/profiles/index.ts'
-import { Counter, type Finding, type Part, type RunOptions } from '../part.ts'
+import type { Finding, Part, RunOptions } from '../part.ts'
 import { Random, seedOf } from '../random.ts'
 import { operationOf } from './operations.ts'
 import { type Operation, type Tenant, World, type WorldOptions } from './world.ts'
@@ -85,10 +85,9 @@ function firstDifference(expected: string, actual: string): string {
   return `alone: …${part(expected)}… with the other tenant: …${part(actual)}…`
 }
 
-async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions) {
-  const counter = new Counter()
+async function run({ seed, inputs, isOver, counter, onProgress, onFinding }: RunOptions): Promise<number> {
   let done = 0
-  for (let number = 0; done < inputs && Date.now() < deadline; number++) {
+  for (let number = 0; done < inputs && !isOver(); number++) {
     const episode = createEpisode(seedOf(seed, number), inputs - done)
     counter.add('episodes')
     await runEpisode(
@@ -97,14 +96,14 @@ async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions
         counter.add(`${episode.surface} probes, ${episode.store} store`)
         done++
         if (done % 100 === 0) onProgress(done)
-        return done < inputs && Date.now() < deadline
+        return done < inputs && !isOver()
       },
       (kind, detail, upTo) =>
         onFinding({ kind, detail, input: toInput({ ...episode, steps: episode.steps.slice(0, upTo + 1) }) }),
     )
   }
   onProgress(done)
-  return { done, figures: counter.figures }
+  return done
 }
 
 const toInput = (episode: Episode): Json => episode as unknown as Json

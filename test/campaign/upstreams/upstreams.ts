@@ -5,7 +5,7 @@ import type { Json } from '../../../src/domain/entry.ts'
 import { isObject } from '../../../src/domain/error.ts'
 import { startServer, type TestServer } from '../../server/start.ts'
 import { HttpClient, type HttpResponse } from '../httpClient.ts'
-import { Counter, type Finding, type Part, type Replayer, type RunOptions } from '../part.ts'
+import type { Finding, Part, Replayer, RunOptions } from '../part.ts'
 import { Random, seedOf } from '../random.ts'
 import { createFault, type Protocol, respond, type UpstreamFault } from './faults.ts'
 
@@ -197,15 +197,14 @@ function parse(text: string): unknown {
   }
 }
 
-async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions) {
-  const counter = new Counter()
+async function run({ seed, inputs, isOver, counter, onProgress, onFinding }: RunOptions): Promise<number> {
   let done = 0
   let next = 0
-  while (next < inputs && Date.now() < deadline) {
+  while (next < inputs && !isOver()) {
     await using chain = await Chain.start()
     const end = Math.min(inputs, next + inputsPerServer)
     const work = async (): Promise<void> => {
-      while (next < end && Date.now() < deadline) {
+      while (next < end && !isOver()) {
         const fault = createFault(new Random(seedOf(seed, next++)))
         for (const { kind, detail } of await chain.run(fault))
           onFinding({ kind, detail, input: fault as unknown as Json })
@@ -215,7 +214,7 @@ async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions
     }
     await Promise.all(Array.from({ length: concurrency }, work))
   }
-  return { done, figures: counter.figures }
+  return done
 }
 
 async function openReplayer(): Promise<Replayer> {
