@@ -4,7 +4,12 @@ import type { Finding, Part, Replayer } from './part.ts'
 import { shrink } from './shrink.ts'
 
 /** A finding with the number of inputs that had it; `isRepeatable` if the shrunk input fails in a fresh environment. */
-export type ShrunkFinding = Omit<Finding, 'longInput'> & { readonly count: number; readonly isRepeatable: boolean }
+export type ShrunkFinding = Omit<Finding, 'longInput'> & {
+  readonly count: number
+  readonly isRepeatable: boolean
+  /** About how many inputs the process had tried when it found the first one. */
+  readonly firstAfter: number
+}
 
 const maxShrunkKinds = 40
 /** Most time for the input of one kind. */
@@ -12,19 +17,19 @@ const maxKindMs = 30_000
 
 /** Collects findings by kind and keeps the smallest input of each. */
 export class FindingCollector {
-  private readonly byKind = new Map<string, { finding: Finding; count: number; size: number }>()
-  private readonly onNewKind: (finding: Finding) => void
+  private readonly byKind = new Map<string, { finding: Finding; count: number; size: number; firstAfter: number }>()
+  private readonly onNewKind: (finding: Finding, firstAfter: number) => void
 
-  constructor(onNewKind: (finding: Finding) => void = () => undefined) {
+  constructor(onNewKind: (finding: Finding, firstAfter: number) => void = () => undefined) {
     this.onNewKind = onNewKind
   }
 
-  add(finding: Finding): void {
+  add(finding: Finding, firstAfter: number): void {
     const size = JSON.stringify(finding.input).length
     const known = this.byKind.get(finding.kind)
     if (known === undefined) {
-      this.byKind.set(finding.kind, { finding, count: 1, size })
-      this.onNewKind(finding)
+      this.byKind.set(finding.kind, { finding, count: 1, size, firstAfter })
+      this.onNewKind(finding, firstAfter)
     } else {
       known.count++
       if (size < known.size) Object.assign(known, { finding, size })
@@ -34,11 +39,15 @@ export class FindingCollector {
   /** Shrinks one input per kind until the deadline; the others stay as they are. */
   async shrinkAll(part: Part, deadline: number, isStopped: () => boolean): Promise<readonly ShrunkFinding[]> {
     const shrunk: ShrunkFinding[] = []
-    for (const { finding, count } of this.byKind.values())
+    for (const { finding, count, firstAfter } of this.byKind.values())
       shrunk.push(
         shrunk.length < maxShrunkKinds && Date.now() < deadline && !isStopped()
-          ? { ...(await shrinkFinding(part, finding, Math.min(deadline, Date.now() + maxKindMs), isStopped)), count }
-          : { ...withoutLongInput(finding), count, isRepeatable: false },
+          ? {
+              ...(await shrinkFinding(part, finding, Math.min(deadline, Date.now() + maxKindMs), isStopped)),
+              count,
+              firstAfter,
+            }
+          : { ...withoutLongInput(finding), count, firstAfter, isRepeatable: false },
       )
     return shrunk
   }
@@ -52,7 +61,7 @@ async function shrinkFinding(
   finding: Finding,
   deadline: number,
   isStopped: () => boolean,
-): Promise<Omit<ShrunkFinding, 'count'>> {
+): Promise<Omit<ShrunkFinding, 'count' | 'firstAfter'>> {
   await using environment = new Environment(part, deadline)
   const fails = async (input: Json): Promise<Finding | undefined> =>
     isStopped() ? undefined : (await environment.replay(input)).find(({ kind }) => kind === finding.kind)

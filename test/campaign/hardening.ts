@@ -29,6 +29,7 @@ export type PartFailure = {
   readonly detail: string
   readonly count: number
   readonly isRepeatable: boolean
+  readonly firstAfter: number
   /** File of the shrunk input, relative to the repository. */
   readonly file: string
 }
@@ -74,8 +75,9 @@ function writeFailures(part: Part, seed: number, findings: readonly ShrunkFindin
     const { detail, input, isRepeatable } =
       [first, ...others].find((finding) => finding?.isRepeatable) ?? (first as ShrunkFinding)
     const count = [first, ...others].reduce((sum, finding) => sum + (finding?.count ?? 0), 0)
+    const firstAfter = Math.min(...[first, ...others].map((finding) => finding?.firstAfter ?? 0))
     const file = writeFailure({ part: part.name, kind, detail, seed, input })
-    return { kind, detail, count, isRepeatable, file }
+    return { kind, detail, count, isRepeatable, firstAfter, file }
   })
 }
 
@@ -102,10 +104,10 @@ export function formatReports(reports: readonly PartReport[], seed: number): str
   const figures = reports.flatMap(({ part, figures: all }) =>
     Object.entries(all).map(([name, value]) => `${part}: ${name}: ${value}`),
   )
-  const failures = reports.flatMap(({ part, failures: all }) =>
+  const failures = reports.flatMap(({ part, unit, failures: all }) =>
     all.map(
-      ({ kind, detail, count, isRepeatable, file }) =>
-        `${part}: ${kind} (${count}×${isRepeatable ? '' : ', not repeated alone'}): ${detail.replaceAll(/\s+/g, ' ').slice(0, 300)}\n  ${file}`,
+      ({ kind, detail, count, isRepeatable, firstAfter, file }) =>
+        `${part}: ${kind} (${count}×, first after ${firstAfter} ${unit}${isRepeatable ? '' : ', not repeated alone'}): ${detail.replaceAll(/\s+/g, ' ').slice(0, 300)}\n  ${file}`,
     ),
   )
   return [`seed ${seed}`, ...table, '', ...figures, ...(failures.length === 0 ? [] : ['', ...failures])].join('\n')

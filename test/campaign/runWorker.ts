@@ -40,11 +40,11 @@ async function runWorker(
     execArgv: ['--no-sparkplug', '--max-old-space-size=6000'],
   })
   let [done, figures, shrunk]: [number, Figures, readonly ShrunkFinding[] | undefined] = [0, {}, undefined]
-  const known: Finding[] = []
+  const known: { readonly finding: Finding; readonly firstAfter: number }[] = []
   let heardAt = Date.now()
   child.on('message', (message: WorkerMessage) => {
     heardAt = Date.now()
-    if ('finding' in message) known.push(message.finding)
+    if ('finding' in message) known.push(message)
     else if ('shrunk' in message) shrunk = message.shrunk
     else {
       ;({ done, figures } = message)
@@ -66,12 +66,18 @@ async function runWorker(
   const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
   clearInterval(timer)
   if (shrunk !== undefined) return { done, figures, findings: shrunk, isComplete: true }
-  const findings = known.map((finding) => ({ ...withoutLongInput(finding), count: 1, isRepeatable: false }))
+  const findings = known.map(({ finding, firstAfter }) => ({
+    ...withoutLongInput(finding),
+    count: 1,
+    isRepeatable: false,
+    firstAfter,
+  }))
   // A worker that is stopped by its user may be in the middle of a long input.
   if (isHanging && stoppedAt !== undefined) return { done, figures, findings, isComplete: true }
   const ending = isHanging ? 'did not end' : `ended with ${code ?? signal}`
   const detail = `The process of seed ${task.seed} ${ending} after ${done} inputs`
-  const failure = { kind: isHanging ? 'hang' : 'crash', detail, input: { ...task }, count: 1, isRepeatable: false }
+  const kind = isHanging ? 'hang' : 'crash'
+  const failure = { kind, detail, input: { ...task }, count: 1, isRepeatable: false, firstAfter: done }
   return { done, figures, findings: [...findings, failure], isComplete: false }
 }
 

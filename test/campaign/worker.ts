@@ -16,7 +16,7 @@ export type WorkerTask = {
 /** Figures while the part runs, the first finding of each kind at once, and the shrunk findings at the end. */
 export type WorkerMessage =
   | { readonly done: number; readonly figures: Figures }
-  | { readonly finding: Finding }
+  | { readonly finding: Finding; readonly firstAfter: number }
   | { readonly shrunk: readonly ShrunkFinding[] }
 /** Asks the worker to end without trying or shrinking further inputs. */
 export type WorkerCommand = 'stop'
@@ -28,10 +28,12 @@ const part = parts.find(({ name }) => name === task.part)
 if (part === undefined) throw new Error(`Unknown part ${task.part}`)
 
 const send = (message: WorkerMessage): void => void process.send?.(message)
-const collector = new FindingCollector((finding) => send({ finding }))
+const collector = new FindingCollector((finding, firstAfter) => send({ finding, firstAfter }))
 const counter = new Counter()
 let isStopped = false
 let sentAt = 0
+let tried = 0
+const addFinding = (finding: Finding): void => collector.add(finding, tried)
 const isOver = (): boolean => isStopped || Date.now() >= task.deadline
 
 process.on('message', (command: WorkerCommand) => {
@@ -41,7 +43,7 @@ process.on('message', (command: WorkerCommand) => {
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
 process.on('disconnect', () => process.exit())
 process.on('unhandledRejection', (reason) =>
-  collector.add({
+  addFinding({
     kind: 'unhandled rejection',
     detail: reason instanceof Error ? `${reason.stack}` : String(reason),
     input: null,
@@ -53,11 +55,12 @@ const done = await part.run({
   isOver,
   counter,
   onProgress: (progress) => {
+    tried = progress
     if (Date.now() - sentAt < sendIntervalMs) return
     sentAt = Date.now()
     send({ done: progress, figures: counter.figures })
   },
-  onFinding: (finding) => collector.add(finding),
+  onFinding: addFinding,
 })
 send({ done, figures: counter.figures })
 const shrunk = await collector.shrinkAll(part, Date.now() + task.maxShrinkMs, () => isStopped)

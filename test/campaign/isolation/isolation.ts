@@ -56,7 +56,9 @@ async function runEpisode(
     const expected = await alone.perform('acme', own)
     const [actual] = await Promise.all([
       shared.perform('acme', own),
-      ...during.map((operation) => shared.perform('globex', operation)),
+      ...during.map(async (operation) =>
+        checkCanary('globex', operation, await shared.perform('globex', operation), index, onProblem),
+      ),
     ])
     if (actual !== expected)
       onProblem(`difference ${own.surface} ${own.name}`, firstDifference(expected, actual), index)
