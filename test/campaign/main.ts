@@ -25,7 +25,7 @@ ${parts.map(({ name, description, fullCount, unit }) => `  ${name.padEnd(10)} ${
 
 Each kind of failure is shrunk and written to test/campaign/failures; a committed file is replayed by npm test.
 SIGINT and SIGTERM end the run early; the result so far is printed.
-Exit codes: 0 no failure, 1 failures, 2 usage error, 130 interrupted without a failure.`
+Exit codes: 0 no failure, 1 failures or a part without inputs, 2 usage error, 130 interrupted without a failure.`
 
 function fail(problem: string): never {
   process.stderr.write(`${problem} See npm run campaign -- --help.\n`)
@@ -85,7 +85,9 @@ async function runHardening(args: readonly string[]): Promise<void> {
     if (values.out !== undefined) writeFileSync(values.out, `${toJson()}\n`)
   }
   process.stdout.write(`${values.json === true ? toJson() : formatReports(reports, options.seed)}\n`)
-  process.exitCode = reports.some(({ failures }) => failures.length > 0) ? 1 : isInterrupted ? 130 : 0
+  // A part that tried nothing has shown nothing.
+  const hasFailed = reports.some(({ failures, done }) => failures.length > 0 || (done === 0 && !isInterrupted))
+  process.exitCode = hasFailed ? 1 : isInterrupted ? 130 : 0
 }
 
 const [command, ...rest] = process.argv.slice(2)
