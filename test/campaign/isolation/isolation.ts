@@ -128,7 +128,7 @@ export const isolation: Part = {
   unit: 'probes',
   description: "responses to a tenant with and without another tenant's operations in between",
   fullCount: 1_000_000,
-  sliceCount: 1_000,
+  sliceCount: 300,
   maxWorkers: 16,
   maxShrinkTries: 120,
   run,
