@@ -3,6 +3,7 @@ import type { Knowledge } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { parseKey, type Scope } from '../domain/key.ts'
 import type { Memory } from '../memory.ts'
+import { normalizeSecrets } from '../text/secrets.ts'
 import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, openExistingStore, type StoreFlags } from './openStore.ts'
 import { formatStatement, formatTable, formatTime, printResult, truncateLine } from './output.ts'
@@ -57,7 +58,7 @@ async function list(text: string, flags: Flags): Promise<void> {
   await using memory = await openExistingMemory(flags)
   const listed = await memory.upkeep.knowledge(scope, { ...ownerOf(flags), archived: flags.archived === true })
   const items = [...listed].sort((a, b) => b.confidence - a.confidence)
-  const lines = items.length === 0 ? [`No knowledge in ${scope}.`] : formatTable(items.map(toRow))
+  const lines = items.length === 0 ? [normalizeSecrets(`No knowledge in ${scope}.`)] : formatTable(items.map(toRow))
   printResult(flags.json, { scope, items }, lines)
 }
 

@@ -63,11 +63,12 @@ async function run(scope: string, key: string, value: string, flags: Flags): Pro
     ...(flags.origin === undefined ? {} : { origin: flags.origin as KnowledgeOrigin }),
   })
   const details = `(${knowledge.category}, confidence ${Number(knowledge.confidence.toFixed(2))})`
-  const owner = flags.person === undefined ? scope : `the memory of ${flags.person} in ${scope}`
+  const { scope: tenant } = parseKey(scope)
+  const owner = flags.person === undefined ? tenant : `the memory of ${flags.person} in ${tenant}`
   const personFlag = flags.person === undefined ? '' : ` --person ${flags.person}`
-  const pending = `, pending approval. Approve it with threadkeep knowledge approve ${scope} ${knowledge.id}${personFlag}`
+  const pending = `, pending approval. Approve it with threadkeep knowledge approve ${tenant} ${knowledge.id}${personFlag}`
   printResult(flags.json, knowledge, [
-    `Stored ${key} in ${owner} ${details}${knowledge.pending === true ? pending : '.'}`,
+    `Stored ${knowledge.key} in ${owner} ${details}${knowledge.pending === true ? pending : '.'}`,
   ])
 }
 
