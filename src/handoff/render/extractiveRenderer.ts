@@ -134,10 +134,7 @@ export class ExtractiveRenderer {
     yield linesWork
     const input = {
       scores: yield* scoreLinesInSteps(lines, (index) => messages[index]?.message.role === 'user', query ?? ''),
-      recalled: {
-        passages,
-        fraction: isConversation ? recalledFractions.conversation : recalledFractions.work,
-      },
+      recalled: { passages, fraction: recalledFractions[isConversation ? 'conversation' : 'work'] },
       items: itemLines,
       excludedMessages: turns.empty,
       speakerTokens,
