@@ -273,6 +273,22 @@ describe('maskMessages', () => {
     expect(newMasker().maskMessages(ann, messages)).toBe(messages)
   })
 
+  it.each<[string, Partial<ParsedMessage>]>([
+    ['content', { content: secret }],
+    ['name', { name: secret }],
+    ['answered call', { role: 'tool', toolCallId: secret }],
+    ['id of a call', { role: 'assistant', toolCalls: [{ id: secret, name: 'n', arguments: '{}' }] }],
+    ['name of a call', { role: 'assistant', toolCalls: [{ id: 'c', name: secret, arguments: '{}' }] }],
+    ['arguments of a call', { role: 'assistant', toolCalls: [{ id: 'c', name: 'n', arguments: `{"a":"${secret}"}` }] }],
+    ['payload', { payload: { protocol: 'chat', items: [{ text: secret }] } }],
+  ])('with a secret only in the %s › masks it and nothing else', async (_, fields) => {
+    const message = user('Hello.', fields)
+    const masked = JSON.stringify(await newMasker().maskMessage(ann, message))
+    const [mark = ''] = findMasks(masked)
+    expect(masked).toBe(JSON.stringify(message).replace(secret, mark))
+    expect(mark).not.toBe('')
+  })
+
   it('with arguments in which an escape precedes a secret › masks it', async () => {
     const masker = createSecretMasker('mask', chars4)
     const text = JSON.stringify({ text: 'Here is my credit card:\n2204 2853 3268 8545\nThanks' })
