@@ -53,9 +53,8 @@ const areas = {
   import: {
     mutate: ['src/portable/{import,read,measure,chain,signature,compare,sessionWriter}.ts'],
     tests: [
-      'test/portable/{read,measure}.test.ts',
+      'test/portable/{read,import,measure}.test.ts',
       'test/portable/importSessions.test.ts',
-      'test/portable/import.test.ts',
       'test/portable/importGraph.test.ts',
     ],
   },

@@ -9,7 +9,8 @@ import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
 import { openChunks, readAll } from './byteStreams.ts'
-import { emptyResult } from './graphFixtures.ts'
+
+const emptyResult = { sessions: 0, messages: 0, entries: 0, unchanged: 0, skipped: [], replaced: [] }
 
 const newFile = createTempPaths()
 const entity = (id: string, city: string): GraphRow => ({

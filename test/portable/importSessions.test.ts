@@ -82,6 +82,35 @@ describe('importBundle', () => {
     expect(await importBundle(ramStore(), await openBundle(ramStore()))).toEqual(noResult)
   })
 
+  it('with a long session › reports progress after every 500 messages', async () => {
+    const source = await createStoreWith(
+      conversation(
+        'acme:ann',
+        Array.from({ length: 1_001 }, (_, index) => `${index}`),
+      ),
+    )
+    const progress: number[] = []
+    await importBundle(ramStore(), await openBundle(source), { onProgress: ({ messages }) => progress.push(messages) })
+    expect(progress).toEqual([0, 500, 1_000, 1_001])
+  })
+
+  it('that is aborted › says what was written', async () => {
+    const source = await createStoreWith(conversation('acme:ann', ['a']), conversation('acme:bob', ['b']))
+    const [store, controller] = [ramStore(), new AbortController()]
+    const attempt = async (onProgress?: () => void) =>
+      importBundle(store, await openBundle(source), { signal: controller.signal, ...(onProgress && { onProgress }) })
+    await expect(attempt(() => controller.abort())).rejects.toMatchObject({
+      code: 'aborted',
+      message:
+        'The import was stopped by the caller. What was written stays; import the same bundle again to continue.',
+    })
+    await expect(attempt()).rejects.toMatchObject({
+      code: 'aborted',
+      message: 'The import was stopped by the caller. Nothing was written.',
+    })
+    expect(await store.list({ limit: 9 })).toEqual([])
+  })
+
   it('with an existing session without messages but with the same times › leaves it', async () => {
     const [source, store] = [ramStore(), ramStore()]
     for (const each of [source, store]) await each.commit(change({}))
