@@ -37,7 +37,7 @@ const areas = {
     ],
     tests: [
       'test/text/secretMasks.test.ts',
-      'test/memory/{payload,secretMasker,secretRanges,secretScan}.test.ts',
+      'test/memory/{secretRanges,secretMasker,secretScan}.test.ts',
       'test/graph/maskedGraph.test.ts',
       'test/portable/maskRecords.test.ts',
     ],
