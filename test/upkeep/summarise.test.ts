@@ -98,6 +98,16 @@ describe('summarise', () => {
     )
     expect(text.split('\n').slice(0, 4)).toEqual([`User: ${first}`, ...others])
   })
+  it('takes texts with 90 % of their words in common for duplicates, and keeps texts with less', () => {
+    const words = Array.from('abcdefghijklmnopqrs', (letter) => `${letter}${letter}word`)
+    const linesOf = (count: number): number => {
+      const first = `${words.slice(0, count).join(' ')}.`
+      const other = first.replace('aaword', 'another')
+      return summarise(conversation(['user', first], ['user', other]), undefined, unlimited).text.split('\n').length
+    }
+    // 18 of 20 words, and 17 of 19.
+    expect([linesOf(19), linesOf(18)]).toEqual([1, 2])
+  })
   it('prefers errors in tool output', () => {
     const noise = Array.from({ length: 40 }, (_, line) => `step ${line} of the build went well and took some time`)
     const messages = conversation(
