@@ -52,7 +52,7 @@ export class SqliteGraph implements Graph {
   async write(workspaceName: string, change: GraphChange): ReturnType<Graph['write']> {
     this.masking.checkWorkspace(workspaceName)
     const masked = await this.masking.maskChange(workspaceName, change)
-    return this.database.write(() => {
+    return this.database.writeInSteps(() => {
       const at = this.clock()
       return writeChange(this.database, this.workspaces.findOrCreate(workspaceName, at), masked, at)
     })
