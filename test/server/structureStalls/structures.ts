@@ -220,19 +220,23 @@ export const structures: Readonly<Record<string, Structure>> = {
       input: fill(bytes, 12, 90_000, (index, padding) => `t${index}${padding}`),
     }),
   'api, knowledge': async (client, bytes, session) =>
-    client.post(`/api/scopes/${scopeOf(session)}/knowledge`, { category: 'note', key: 'wide', value: fields(bytes) }),
+    client.post(`/api/scopes/${scopeOf(session)}/knowledge`, {
+      category: 'note',
+      key: 'wide',
+      value: fields(bytes, 19_000),
+    }),
   'api, knowledge, nested names': async (client, bytes, session) =>
     client.post(`/api/scopes/${scopeOf(session)}/knowledge`, {
       category: 'note',
       key: 'deep',
-      value: fill(bytes, 700, 2_000, (index) => nested(40, `password${index}`)),
+      value: fill(bytes, 700, 450, (index, padding) => nested(40, `password${index}${padding}`)),
     }),
   'api, knowledge, secret names': async (client, bytes, session) =>
     client.post(`/api/scopes/${scopeOf(session)}/knowledge`, {
       category: 'note',
       key: 'secrets',
       value: Object.fromEntries(
-        fill(bytes, 26, 45_000, (index, padding) => [`password${index}`, `v${index}${padding}`]),
+        fill(bytes, 26, 19_000, (index, padding) => [`password${index}`, `v${index}${padding}`]),
       ),
     }),
   'mcp, save messages': async (client, bytes) => {
@@ -249,7 +253,7 @@ export const structures: Readonly<Record<string, Structure>> = {
     }),
   'mcp, entities': async (client, bytes, session) => {
     await client.callTool('create_entities', {
-      entities: fill(bytes, 100, 10_000, (index, padding) => ({
+      entities: fill(bytes, 100, 9_000, (index, padding) => ({
         name: `${scopeOf(session)} ${index}`,
         entityType: 'note',
         observations: [`o${index}${padding}`],
@@ -262,7 +266,7 @@ export const structures: Readonly<Record<string, Structure>> = {
     await client.callTool('create_entities', { entities: [{ name, entityType: 'note', observations: ['first'] }] })
     await client.callTool('add_observations', {
       observations: [
-        { entityName: name, contents: fill(bytes, 12, 50_000, (index, padding) => `o${index}${padding}`) },
+        { entityName: name, contents: fill(bytes, 12, 49_000, (index, padding) => `o${index}${padding}`) },
       ],
     })
     await client.callTool('open_nodes', { names: [name] })
