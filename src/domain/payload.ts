@@ -1,4 +1,5 @@
 import { isObject } from './error.ts'
+import { isJsonValue } from './stringify.ts'
 import { runSync, type Work } from './work.ts'
 
 /** A message in the form in which a client or a model sent it. */
@@ -153,10 +154,6 @@ function* pack(value: unknown, packing: Packing): Work<void> {
     pieces.push(offset < 0 ? JSON.stringify(value) : `{"${referenceKey}":[${offset},${value.length}]}`)
   } else pieces.push(isJsonValue(value) ? JSON.stringify(value) : 'null')
 }
-
-/** False for values that JSON has no form for: it leaves such fields out. */
-const isJsonValue = (value: unknown): boolean =>
-  value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
 
 function unpack(value: unknown, content: string): unknown {
   if (Array.isArray(value)) return value.map((item) => unpack(item, content))

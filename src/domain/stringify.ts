@@ -26,15 +26,27 @@ export function* stringifyInSteps(value: unknown): Work<string> {
   return pieces.join('')
 }
 
+/** Writes the start of what `JSON.stringify` writes, without writing the rest. */
+export function stringifyStart(value: unknown, maxCharacters: number): string {
+  const pieces: string[] = []
+  for (const _ of write(value, pieces)) if (pieces.join('').length >= maxCharacters) break
+  return pieces.join('').slice(0, maxCharacters)
+}
+
+/** False for values that JSON has no form for: it leaves such fields out. */
+export const isJsonValue = (value: unknown): boolean =>
+  value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
+
 function* write(value: unknown, pieces: string[]): Work<void> {
   if (typeof value === 'string' && value.length > maxStepCharacters) yield* writeText(value, pieces)
-  else if (typeof value !== 'object' || value === null) {
+  else if (typeof value !== 'object' || value === null || 'toJSON' in value) {
     const text = JSON.stringify(value) ?? 'null'
     pieces.push(text)
     yield Math.ceil((valueCharacters + text.length) / writingSpeed)
   } else if (Array.isArray(value)) {
     for (let index = 0; index < value.length; index++) {
       pieces.push(index === 0 ? '[' : ',')
+      yield 1
       yield* write(value[index], pieces)
     }
     pieces.push(value.length === 0 ? '[]' : ']')
@@ -43,9 +55,10 @@ function* write(value: unknown, pieces: string[]): Work<void> {
     const fields = value as Readonly<Record<string, unknown>>
     for (const name of Object.keys(fields)) {
       const field = fields[name]
-      if (field === undefined) continue
+      if (!isJsonValue(field)) continue
       pieces.push(separator, JSON.stringify(name), ':')
       separator = ','
+      yield 1
       yield* write(field, pieces)
     }
     pieces.push(separator === '{' ? '{}' : '}')

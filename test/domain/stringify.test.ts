@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { describeValue, shortenMessage } from '../../src/domain/error.ts'
 import { stringifyInSteps } from '../../src/domain/stringify.ts'
 import { runInSlices, runSync } from '../../src/domain/work.ts'
 
@@ -25,5 +26,40 @@ describe('stringifyInSteps', () => {
       await runInSlices(stringifyInSteps(value), async () => void pauses++)
       expect(pauses).toBeGreaterThan(5)
     }
+  })
+})
+
+describe('describeValue', () => {
+  it.each<readonly [string, unknown]>([
+    ['a text', `a"😀${'x'.repeat(100)}`],
+    ['nested lists', Array.from({ length: 50 }, () => [[], {}])],
+    ['a date', { at: new Date(0) }],
+    ['fields without a form', { a: () => 1, b: undefined, c: 1 }],
+  ])('of %s is the start of its JSON', (_, value) => {
+    for (let max = 1; max < 60; max++) expect(describeValue(value, max)).toBe(JSON.stringify(value).slice(0, max))
+  })
+
+  it('names what JSON has no form for', () => {
+    expect([undefined, () => 1, Symbol('x')].map((value) => describeValue(value, 20))).toEqual([
+      'missing',
+      'function',
+      'symbol',
+    ])
+  })
+
+  it('of a value that holds itself ends', () => {
+    const value: Record<string, unknown> = {}
+    value.self = value
+    expect(describeValue(value, 20)).toBe('{"self":{"self":{"se')
+  })
+})
+
+describe('shortenMessage', () => {
+  it('cuts a long message between words and keeps others', () => {
+    expect(shortenMessage('There is no such entity.')).toBe('There is no such entity.')
+    const short = shortenMessage(`Entity ${'abc '.repeat(5_000)}not found`)
+    expect(short.length).toBeLessThan(10_010)
+    expect(short.endsWith('abc …')).toBe(true)
+    expect(shortenMessage('x'.repeat(20_000))).toBe(' …')
   })
 })

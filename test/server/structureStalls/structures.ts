@@ -221,19 +221,19 @@ export const structures: Readonly<Record<string, Structure>> = {
     }),
   'api, knowledge': async (client, bytes, session) =>
     client.post(`/api/scopes/${scopeOf(session)}/knowledge`, {
-      category: 'note',
+      category: 'domain',
       key: 'wide',
       value: fields(bytes, 19_000),
     }),
   'api, knowledge, nested names': async (client, bytes, session) =>
     client.post(`/api/scopes/${scopeOf(session)}/knowledge`, {
-      category: 'note',
+      category: 'domain',
       key: 'deep',
       value: fill(bytes, 700, 450, (index, padding) => nested(40, `password${index}${padding}`)),
     }),
   'api, knowledge, secret names': async (client, bytes, session) =>
     client.post(`/api/scopes/${scopeOf(session)}/knowledge`, {
-      category: 'note',
+      category: 'domain',
       key: 'secrets',
       value: Object.fromEntries(
         fill(bytes, 26, 19_000, (index, padding) => [`password${index}`, `v${index}${padding}`]),
@@ -283,5 +283,33 @@ export const structures: Readonly<Record<string, Structure>> = {
         relationType: 'knows',
       })),
     })
+  },
+  'mcp, deletions': async (client, bytes, session) => {
+    const names = repeat(4_000, (index) => `${scopeOf(session)} ${index}`)
+    await client.callTool('create_entities', {
+      entities: names.map((name) => ({ name, entityType: 'note', observations: [`o ${name}`] })),
+    })
+    await client.callTool('delete_observations', {
+      deletions: names.map((name) => ({ entityName: name, observations: [`o ${name}`] })),
+    })
+    await client.callTool('delete_entities', {
+      entityNames: [...names, ...fill(bytes, 20, 40_000, (index, padding) => `other ${index}${padding}`)],
+    })
+  },
+  'errors, long values': async (client, bytes, session) => {
+    const long = '\ud83d'.repeat(bytes / 6)
+    await client.post(chat(session), { model: 'gpt-4o', messages: [{ role: long, content: 'Hello' }] })
+    await client.post(`/v1/${session}/responses`, { model: 'gpt-4o', input: [{ role: long, content: 'Hello' }] })
+    await client.post(`/v1/${session}/messages`, {
+      model: 'c',
+      max_tokens: 1,
+      messages: [{ role: long, content: 'x' }],
+    })
+    await client.post(chat(session), { model: words(bytes), messages: [user('Hello')] })
+  },
+  'mcp, errors': async (client, bytes) => {
+    await client.callTool('create_entities', { entities: fill(bytes, 2, 40_000, () => 1) })
+    await client.callTool('add_observations', { observations: [{ entityName: words(bytes), contents: ['x'] }] })
+    await client.callTool(words(bytes), {})
   },
 }
