@@ -100,7 +100,7 @@ export const createUnknownStoreError = (url: string, supported: string): MemoryE
   )
 
 /** Characters of a value that an error repeats. */
-const maxShownCharacters = 1_000
+const maxShownCharacters = 10_000
 
 /** Throws `bad-option` unless `isValid`; `expected` completes the sentence "it must be …". */
 export function checkOption(param: string, value: unknown, isValid: boolean, expected: string): void {
