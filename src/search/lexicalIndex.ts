@@ -164,6 +164,8 @@ export class LexicalIndex {
       at += posting.rows.length
       yield copiedTermWork
     }
+    // Encoding a large copy takes a turn of its own.
+    yield total
     const { owners, sequences, times, speakers, firstRows } = this.messages
     const { lengths, costs, markers, fingerprints } = this.passages
     return {

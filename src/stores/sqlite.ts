@@ -375,7 +375,6 @@ export class SqliteStore implements Store, SearchIndex {
     const { stamp, lineage } = index
     this.lastSnapshot = this.lastSnapshot.then(async () => {
       const snapshot = await runInSlices(index.snapshotInSteps(), yieldToEventLoop)
-      await yieldToEventLoop()
       this.queue.submit({ snapshot: where, stamp, lineage, data: encodeSnapshot(snapshot) }).catch(() => undefined)
     })
     await this.lastSnapshot
