@@ -40,6 +40,13 @@ export async function measureMs(operation: () => unknown): Promise<number> {
   return performance.now() - start
 }
 
+/** Chooses entries by names separated by `;`: parts of names, or `=name` for a whole one. Without names, all. */
+export const chooseByName = <T>(all: Readonly<Record<string, T>>, names?: string): (readonly [string, T])[] =>
+  Object.entries(all).filter(
+    ([name]) =>
+      names?.split(';').some((part) => (part.startsWith('=') ? name === part.slice(1) : name.includes(part))) ?? true,
+  )
+
 export const sorted = (values: readonly number[]): number[] => [...values].sort((a, b) => a - b)
 export const median = (values: readonly number[]): number => percentile(sorted(values), 0.5)
 

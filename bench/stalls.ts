@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { hostileTexts } from '../test/server/stalls/hostileTexts.ts'
 import { stallEndpoints } from '../test/server/stalls/stallEndpoints.ts'
 import { startStallProbe } from '../test/server/stalls/stallProbe.ts'
+import { chooseByName } from './measure.ts'
 
 const { values: flags } = parseArgs({
   args: process.argv.slice(3),
@@ -16,15 +17,9 @@ const { values: flags } = parseArgs({
     profiled: { type: 'boolean', default: false },
   },
 })
-const choose = <T>(all: Readonly<Record<string, T>>, names: string | undefined): (readonly [string, T])[] =>
-  Object.entries(all).filter(
-    ([name]) =>
-      names === undefined ||
-      names.split(';').some((part) => (part.startsWith('=') ? name === part.slice(1) : name.includes(part))),
-  )
 const sizes = flags.sizes.split(',').map(Number)
-const texts = choose(hostileTexts, flags.texts)
-const endpoints = choose(stallEndpoints, flags.endpoints)
+const texts = chooseByName(hostileTexts, flags.texts)
+const endpoints = chooseByName(stallEndpoints, flags.endpoints)
 const smallRequestBytes = 1_000_000
 const [maxSmallMs, maxLargeMs] = [50, 250]
 

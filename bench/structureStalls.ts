@@ -1,9 +1,10 @@
 // Longest time that a request of many parts holds the event loop: npm run bench -- structureStalls [--sizes 1000000]
-// [--only a,b] [--profile].
+// [--only 'a;b'] [--profile]. Names are parts of names, and `=name` is a whole one. Refused requests measure little.
 import { parseArgs } from 'node:util'
 import { startStallProbe } from '../test/server/stalls/stallProbe.ts'
 import { startStreamingModel } from '../test/server/structureStalls/streamingModel.ts'
 import { structures } from '../test/server/structureStalls/structures.ts'
+import { chooseByName } from './measure.ts'
 
 const { values: flags } = parseArgs({
   args: process.argv.slice(3),
@@ -14,9 +15,7 @@ const { values: flags } = parseArgs({
   },
 })
 const sizes = flags.sizes.split(',').map(Number)
-const chosen = Object.entries(structures).filter(
-  ([name]) => flags.only?.split(',').some((part) => name.includes(part)) ?? true,
-)
+const chosen = chooseByName(structures, flags.only)
 const smallRequestBytes = 1_000_000
 const [maxSmallMs, maxLargeMs] = [50, 250]
 
@@ -34,6 +33,7 @@ for (const [name, run] of chosen) {
     const first = await measure()
     const limit = size <= smallRequestBytes ? maxSmallMs : maxLargeMs
     const second = first.longestMs > limit ? await measure() : first
+    for (const refusal of second.refusals) console.log(`refused ${size} ${name}  ${refusal}`)
     row.push(Math.min(first.longestMs, second.longestMs))
     if (flags.profile) console.log(`${size} ${name}${second.hotSpots.map((spot) => `\n     ${spot}`).join('')}`)
   }

@@ -1,3 +1,5 @@
+import { isJsonValue, stringifyStart } from './stringify.ts'
+
 /** Codes of `MemoryError`. The set is closed: every error the engine throws carries one of them. */
 export type ErrorCode =
   | 'bad-key'
@@ -97,10 +99,14 @@ export const createUnknownStoreError = (url: string, supported: string): MemoryE
     { param: 'store' },
   )
 
+/** Characters of a value that an error repeats. */
+const maxShownCharacters = 10_000
+
 /** Throws `bad-option` unless `isValid`; `expected` completes the sentence "it must be …". */
 export function checkOption(param: string, value: unknown, isValid: boolean, expected: string): void {
-  if (!isValid)
-    throw new MemoryError('bad-option', `${param} is ${JSON.stringify(value)}; it must be ${expected}.`, { param })
+  if (isValid) return
+  const shown = value === undefined ? 'undefined' : describeValue(value, maxShownCharacters)
+  throw new MemoryError('bad-option', `${param} is ${shown}; it must be ${expected}.`, { param })
 }
 
 /** Validates a value; `path` names it in the error. */
@@ -110,8 +116,21 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Formats a value for an error message, shortened to `maxCharacters`. */
-export const describeValue = (value: unknown, maxCharacters: number): string =>
-  value === undefined ? 'missing' : (JSON.stringify(value)?.slice(0, maxCharacters) ?? typeof value)
+export const describeValue = (value: unknown, maxCharacters: number): string => {
+  if (value === undefined) return 'missing'
+  return isJsonValue(value) ? stringifyStart(value, maxCharacters) : typeof value
+}
+
+const maxMessageCharacters = 10_000
+
+/**
+ * Cuts the message of an error that repeats a long value. Cuts between words, because the start of a secret is not
+ * recognised as one.
+ */
+export function shortenMessage(message: string): string {
+  if (message.length <= maxMessageCharacters) return message
+  return `${message.slice(0, Math.max(0, message.lastIndexOf(' ', maxMessageCharacters)))} …`
+}
 
 /** Throws `bad-profile`; `expected` completes the sentence "it must be …". */
 export function rejectField(path: string, value: unknown, expected: string): never {

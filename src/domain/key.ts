@@ -1,4 +1,4 @@
-import { MemoryError } from './error.ts'
+import { describeValue, MemoryError } from './error.ts'
 
 declare const brand: unique symbol
 
@@ -75,9 +75,13 @@ const internalKey = /^([\w+\-.@]{1,64}):((?:[\w+\-.@]{0,128}:){1,2}[\w+\-.@]{1,1
 /** Checks a key object again: it may come from JSON or from an untyped caller. */
 function revalidateKey(key: Key): Key {
   if (typeof key?.scope !== 'string' || typeof key.id !== 'string') {
-    throw new MemoryError('bad-key', `The key is ${JSON.stringify(key)}; it must be text such as acme:+15551234567.`, {
-      param: 'key',
-    })
+    throw new MemoryError(
+      'bad-key',
+      `The key is ${describeValue(key, 80)}; it must be text such as acme:+15551234567.`,
+      {
+        param: 'key',
+      },
+    )
   }
   checkPart('scope', key.scope, key.scope)
   if (key.id !== '') checkPart('session', key.id, key.id)

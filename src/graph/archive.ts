@@ -1,5 +1,6 @@
 import type { Millis } from '../domain/entry.ts'
 import type { Clock } from '../domain/ports.ts'
+import type { Work } from '../domain/work.ts'
 import { deleteIndexed, deleteNodes } from '../stores/sqlite/graph.ts'
 import { listJsonTexts } from '../text/json.ts'
 import type { GraphDatabase } from './database.ts'
@@ -7,6 +8,7 @@ import {
   insertLink,
   insertNode,
   insertObservation,
+  rowWork,
   type StoredRow,
   selectLinks,
   selectNodes,
@@ -66,11 +68,9 @@ export class GraphArchive {
    * Passes all rows to `decide` and applies the writes it returns, in one transaction. Returns the number of writes.
    */
   update(workspaceName: string, decide: (stored: readonly StoredGraphRow[]) => readonly GraphWrite[]): Promise<number> {
-    return this.database.write(() => {
+    return this.database.writeInSteps(() => {
       const workspace = this.workspaces.findOrCreate(workspaceName, this.clock())
-      const writes = decide(this.selectAll(workspace))
-      for (const write of writes) this.put(workspace, write)
-      return writes.length
+      return this.putAll(workspace, decide(this.selectAll(workspace)))
     })
   }
 
@@ -146,6 +146,14 @@ export class GraphArchive {
       else known.push([session, message])
     }
     return origins
+  }
+
+  private *putAll(workspace: GraphWorkspace, writes: readonly GraphWrite[]): Work<number> {
+    for (const write of writes) {
+      this.put(workspace, write)
+      yield rowWork
+    }
+    return writes.length
   }
 
   private put(workspace: GraphWorkspace, { row, rowId }: GraphWrite): void {

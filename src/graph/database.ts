@@ -2,15 +2,17 @@ import { resolve } from 'node:path'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import { MemoryError } from '../domain/error.ts'
 import type { Keyring } from '../domain/ports.ts'
+import { runInSlices, type Work } from '../domain/work.ts'
 import { busyTimeoutMs, connectWriter, prepareFile, syncFile } from '../stores/sqlite/connect.ts'
 import { isBusy, isDiskError, toMemoryError } from '../stores/sqlite/errors.ts'
 import { FileGuard, type GuardedFile, guardFile, releaseFile, type StoreIdentity } from '../stores/sqlite/fileGuard.ts'
 import { prepareGraph } from '../stores/sqlite/graph.ts'
 import { DatabaseSync } from '../stores/sqlite/nodeSqlite.ts'
 import { migrate } from '../stores/sqlite/schema.ts'
+import { yieldToEventLoop } from '../stores/yieldToEventLoop.ts'
 
 type QueuedWrite = {
-  readonly work: () => unknown
+  readonly work: () => Work<unknown>
   readonly resolve: (result: never) => void
   readonly reject: (error: unknown) => void
 }
@@ -20,12 +22,17 @@ type Outcome = { readonly result: unknown } | { readonly error: unknown }
 const maxBlockingMs = 50
 /** Writes that share one transaction, and so one fsync. */
 const maxBatchWrites = 512
+/** Time after which a transaction takes no further write: meanwhile others wait for the lock on the file. */
+const maxBatchMs = 100
+/** Cost of a write without steps, in characters. */
+const writeWork = 400
 /** Prepared statements kept; the SQL of queries varies with their filters. */
 const maxStatements = 200
 
 /**
  * SQLite database of a graph, in a file or in memory. Reads run synchronously. Concurrent writes are batched into one
- * transaction, each in its own savepoint, and resolve after the commit is durable.
+ * transaction, each in its own savepoint, and resolve after the commit is durable. A transaction of many rows pauses;
+ * reads wait for its end, because they share its connection and would see uncommitted rows.
  */
 export class GraphDatabase {
   private readonly path: string | undefined
@@ -35,6 +42,8 @@ export class GraphDatabase {
   private readonly statements = new Map<string, StatementSync>()
   private connection: DatabaseSync | undefined
   private running: Promise<void> | undefined
+  /** Ends with the transaction in progress. */
+  private transaction: Promise<readonly Outcome[]> | undefined
   private isClosed = false
   private cached: { readonly version: string; readonly value: unknown } | undefined
 
@@ -77,6 +86,7 @@ export class GraphDatabase {
   /** Runs work on one consistent snapshot of the database. */
   async read<T>(work: () => T): Promise<T> {
     this.assertOpen()
+    if (this.transaction !== undefined) await this.transactionEnd()
     this.guarded?.guard.check()
     return this.translateErrors(() => {
       this.database.exec('BEGIN')
@@ -88,7 +98,15 @@ export class GraphDatabase {
     })
   }
 
-  async write<T>(work: () => T): Promise<T> {
+  write<T>(work: () => T): Promise<T> {
+    return this.writeInSteps(function* () {
+      yield writeWork
+      return work()
+    })
+  }
+
+  /** `write` for many rows: lets other requests run between steps. */
+  async writeInSteps<T>(work: () => Work<T>): Promise<T> {
     this.assertOpen()
     return new Promise<T>((resolve, reject) => {
       this.queue.push({ work, resolve, reject })
@@ -99,6 +117,7 @@ export class GraphDatabase {
   /** Truncates the write-ahead log, which still holds deleted content. Returns false while a reader blocks it. */
   async truncateWal(): Promise<boolean> {
     this.assertOpen()
+    if (this.transaction !== undefined) await this.transactionEnd()
     if (this.path === undefined) return true
     const { busy } = this.translateErrors(() =>
       this.withShortBusyTimeout(
@@ -114,6 +133,8 @@ export class GraphDatabase {
   async close(): Promise<void> {
     this.isClosed = true
     await this.running
+    // Reads that have waited for the last transaction come first.
+    await yieldToEventLoop()
     this.disconnect()
   }
 
@@ -135,10 +156,9 @@ export class GraphDatabase {
       try {
         for (const deadline = performance.now() + busyTimeoutMs; !this.tryBegin(deadline); )
           await new Promise((resolve) => setTimeout(resolve, 5))
-        this.guarded?.guard.checkAll()
-        // No await until COMMIT: reads share this connection and would see uncommitted rows.
-        this.cached = undefined
-        const outcomes = batch.map(({ work }) => this.attempt(work))
+        this.transaction = runInSlices(this.runBatch(batch), yieldToEventLoop)
+        const outcomes = await this.transaction
+        this.queue.unshift(...batch.splice(outcomes.length))
         this.database.exec('COMMIT')
         // A commit to a file that has lost its name would be missing after a restart, and is not acknowledged.
         this.guarded?.guard.checkAll()
@@ -147,8 +167,27 @@ export class GraphDatabase {
         this.rollback(error)
         for (const { reject } of batch) reject(toMemoryError(error, this.name))
       }
+      this.transaction = undefined
     }
     this.running = undefined
+  }
+
+  /** Runs writes until the time of a transaction is over, and returns their outcomes. */
+  private *runBatch(batch: readonly QueuedWrite[]): Work<readonly Outcome[]> {
+    this.guarded?.guard.checkAll()
+    this.cached = undefined
+    const outcomes: Outcome[] = []
+    const end = performance.now() + maxBatchMs
+    for (const { work } of batch) {
+      outcomes.push(yield* this.attempt(work))
+      if (performance.now() > end) break
+    }
+    return outcomes
+  }
+
+  /** Waits for the end of a transaction that has paused. */
+  private async transactionEnd(): Promise<void> {
+    while (this.transaction !== undefined) await this.transaction.catch(() => [])
   }
 
   /** Returns false while another process holds the write lock, so that the event loop can run meanwhile. */
@@ -172,10 +211,10 @@ export class GraphDatabase {
   }
 
   /** Runs one write in a savepoint: a rejected write leaves the others intact, a disk fault fails the whole batch. */
-  private attempt(work: () => unknown): Outcome {
+  private *attempt(work: () => Work<unknown>): Work<Outcome> {
     this.database.exec('SAVEPOINT one')
     try {
-      return { result: work() }
+      return { result: yield* work() }
     } catch (error) {
       if (isDiskError(error)) throw error
       this.database.exec('ROLLBACK TO one')

@@ -1,3 +1,4 @@
+import { runSync, type Work } from '../domain/work.ts'
 import { removeFromIndex } from '../stores/sqlite/graph.ts'
 import type { GraphCipher } from './cipher.ts'
 import type { GraphDatabase } from './database.ts'
@@ -12,20 +13,31 @@ export const nodeDigest = ({ cipher }: GraphWorkspace, name: string): string => 
 export const linkDigest = ({ cipher }: GraphWorkspace, { from, to, relationType }: GraphLink): string =>
   cipher.digest('link', from, to, relationType)
 
+/** Cost of inserting a row and of looking one up, in characters. */
+export const rowWork = 40
+export const lookupWork = 10
+
 /** Inserts a node with its observations. Call it inside a transaction. */
-export function insertNode(
+export function* insertNodeInSteps(
   database: GraphDatabase,
   workspace: GraphWorkspace,
   { name, entityType, observations }: GraphNode,
-): void {
+): Work<void> {
   const row = {
     home: workspace.id,
     ref: nodeDigest(workspace, name),
     body: encryptNode(workspace, { name, entityType }),
   }
   const rowId = insertIndexed(database, workspace, 'graph_node', row, searchTextOf(name, entityType))
-  for (const text of observations) insertObservation(database, workspace, { rowId, row: { name } }, text)
+  yield rowWork + name.length
+  for (const text of observations) {
+    insertObservation(database, workspace, { rowId, row: { name } }, text)
+    yield rowWork + text.length
+  }
 }
+
+/** `insertNodeInSteps` without pauses. */
+export const insertNode = (...args: Parameters<typeof insertNodeInSteps>): void => runSync(insertNodeInSteps(...args))
 
 /** Updates the type of a node if it differs. */
 export function updateNodeType(

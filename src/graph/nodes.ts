@@ -1,16 +1,19 @@
 import { MemoryError } from '../domain/error.ts'
 import type { Clock } from '../domain/ports.ts'
+import type { Work } from '../domain/work.ts'
 import { deleteIndexed, deleteNodes, wipeIndexes } from '../stores/sqlite/graph.ts'
 import type { GraphDatabase } from './database.ts'
 import type { GraphMasking } from './maskedGraph.ts'
 import {
   candidateCondition,
   insertLink,
-  insertNode,
+  insertNodeInSteps,
   insertObservation,
   linkDigest,
+  lookupWork,
   nodeContains,
   nodeDigest,
+  rowWork,
   selectLinks,
   selectNodes,
 } from './nodeRows.ts'
@@ -37,22 +40,12 @@ export class SqliteNodeStore implements NodeStore {
 
   async createEntities(workspaceName: string, nodes: readonly GraphNode[]): Promise<readonly GraphNode[]> {
     const { entities } = await this.masking.maskNodes({ entities: nodes, relations: [] }, workspaceName)
-    return this.write(workspaceName, (workspace) => {
-      // As in the reference server, entities are compared with those before the call: a name given twice makes two
-      // nodes.
-      const created = entities.filter(({ name }) => this.findNode(workspace, name) === undefined)
-      for (const node of created) insertNode(this.database, workspace, node)
-      return created
-    })
+    return this.writeInSteps(workspaceName, (workspace) => this.insertNodes(workspace, entities))
   }
 
   async createRelations(workspaceName: string, links: readonly GraphLink[]): Promise<readonly GraphLink[]> {
     const relations = await this.masking.mask(workspaceName, links)
-    return this.write(workspaceName, (workspace) => {
-      const created = relations.filter((link) => !this.hasLink(workspace, link))
-      for (const link of created) insertLink(this.database, workspace, link)
-      return created
-    })
+    return this.writeInSteps(workspaceName, (workspace) => this.insertLinks(workspace, relations))
   }
 
   async addObservations(
@@ -63,28 +56,13 @@ export class SqliteNodeStore implements NodeStore {
       entityName: await this.masking.mask(workspaceName, entityName),
       contents: await this.masking.maskNamed(workspaceName, entityName, contents),
     }))
-    return this.write(workspaceName, (workspace) =>
-      observations.map(({ entityName, contents }) => {
-        const node = this.findNode(workspace, entityName)
-        // The message is that of the reference server. Throwing rolls back the observations added before.
-        if (node === undefined)
-          throw new MemoryError('bad-option', `Entity with name ${entityName} not found`, { param: 'observations' })
-        const addedObservations = contents.filter((content) => !this.hasObservation(workspace, node, content))
-        for (const content of addedObservations)
-          insertObservation(this.database, workspace, { rowId: node, row: { name: entityName } }, content)
-        return { entityName, addedObservations }
-      }),
-    )
+    return this.writeInSteps(workspaceName, (workspace) => this.insertObservations(workspace, observations))
   }
 
   async deleteEntities(workspaceName: string, names: readonly string[]): Promise<void> {
     this.hasDeletedTrigrams = true
     const entityNames = await this.masking.mask(workspaceName, names)
-    return this.write(workspaceName, (workspace) => {
-      const digests = JSON.stringify(entityNames.map((name) => nodeDigest(workspace, name)))
-      deleteNodes(this.database.database, 'home = ? AND ref IN (SELECT value FROM json_each(?))', workspace.id, digests)
-      this.database.run(`DELETE FROM graph_link WHERE ${linksOfNodes}`, workspace.id, digests)
-    })
+    return this.writeInSteps(workspaceName, (workspace) => this.deleteNodes(workspace, entityNames))
   }
 
   async deleteObservations(
@@ -96,31 +74,12 @@ export class SqliteNodeStore implements NodeStore {
       entityName: await this.masking.mask(workspaceName, entityName),
       observations: await this.masking.maskNamed(workspaceName, entityName, observations),
     }))
-    return this.write(workspaceName, (workspace) => {
-      for (const { entityName, observations } of deletions) {
-        const node = this.findNode(workspace, entityName)
-        if (node === undefined) continue
-        deleteIndexed(
-          this.database.database,
-          'graph_observation',
-          'node = ? AND ref IN (SELECT value FROM json_each(?))',
-          node,
-          JSON.stringify(observations.map((text) => workspace.cipher.digest('observation', text))),
-        )
-      }
-    })
+    return this.writeInSteps(workspaceName, (workspace) => this.deleteTexts(workspace, deletions))
   }
 
   async deleteRelations(workspaceName: string, links: readonly GraphLink[]): Promise<void> {
     const relations = await this.masking.mask(workspaceName, links)
-    return this.write(workspaceName, (workspace) => {
-      const digests = JSON.stringify(relations.map((link) => linkDigest(workspace, link)))
-      this.database.run(
-        'DELETE FROM graph_link WHERE home = ? AND ref IN (SELECT value FROM json_each(?))',
-        workspace.id,
-        digests,
-      )
-    })
+    return this.writeInSteps(workspaceName, (workspace) => this.deleteLinks(workspace, relations))
   }
 
   readGraph(workspaceName: string): Promise<NodeGraph> {
@@ -158,16 +117,7 @@ export class SqliteNodeStore implements NodeStore {
 
   async importOnce(workspaceName: string, graph: NodeGraph): Promise<boolean> {
     const { entities, relations } = await this.masking.maskNodes(graph, workspaceName)
-    return this.write(workspaceName, (workspace) => {
-      const used = ['graph_adopted', 'graph_node', 'graph_link'].map(
-        (table) => `SELECT 1 FROM ${table} WHERE home = ?1`,
-      )
-      if (this.database.get(used.join(' UNION ALL '), workspace.id) !== undefined) return false
-      this.database.run('INSERT INTO graph_adopted (home, at) VALUES (?, ?)', workspace.id, this.clock())
-      for (const node of entities) insertNode(this.database, workspace, node)
-      for (const link of relations) insertLink(this.database, workspace, link)
-      return true
-    })
+    return this.writeInSteps(workspaceName, (workspace) => this.insertImport(workspace, entities, relations))
   }
 
   /** Removes the trigrams of deleted rows from the index. Runs once for many deletions: it is slow on a large graph. */
@@ -175,6 +125,114 @@ export class SqliteNodeStore implements NodeStore {
     if (!this.hasDeletedTrigrams) return
     this.hasDeletedTrigrams = false
     await this.database.write(() => wipeIndexes(this.database.database))
+  }
+
+  /**
+   * As in the reference server, entities are compared with those before the call: a name given twice makes two nodes.
+   */
+  private *insertNodes(workspace: GraphWorkspace, nodes: readonly GraphNode[]): Work<readonly GraphNode[]> {
+    const created: GraphNode[] = []
+    for (const node of nodes) {
+      if (this.findNode(workspace, node.name) === undefined) created.push(node)
+      yield lookupWork
+    }
+    for (const node of created) yield* insertNodeInSteps(this.database, workspace, node)
+    return created
+  }
+
+  private *insertLinks(workspace: GraphWorkspace, links: readonly GraphLink[]): Work<readonly GraphLink[]> {
+    const created: GraphLink[] = []
+    for (const link of links) {
+      if (!this.hasLink(workspace, link)) created.push(link)
+      yield lookupWork
+    }
+    for (const link of created) {
+      insertLink(this.database, workspace, link)
+      yield rowWork
+    }
+    return created
+  }
+
+  private *insertObservations(
+    workspace: GraphWorkspace,
+    additions: Parameters<NodeStore['addObservations']>[1],
+  ): Work<Awaited<ReturnType<NodeStore['addObservations']>>> {
+    const results: { entityName: string; addedObservations: readonly string[] }[] = []
+    for (const { entityName, contents } of additions) {
+      const node = this.findNode(workspace, entityName)
+      // The message is that of the reference server. Throwing rolls back the observations added before.
+      if (node === undefined)
+        throw new MemoryError('bad-option', `Entity with name ${entityName} not found`, { param: 'observations' })
+      const addedObservations: string[] = []
+      for (const content of contents) {
+        if (!this.hasObservation(workspace, node, content)) addedObservations.push(content)
+        yield lookupWork
+      }
+      for (const content of addedObservations) {
+        insertObservation(this.database, workspace, { rowId: node, row: { name: entityName } }, content)
+        yield rowWork + content.length
+      }
+      results.push({ entityName, addedObservations })
+    }
+    return results
+  }
+
+  private *deleteNodes(workspace: GraphWorkspace, names: readonly string[]): Work<void> {
+    for (const chunk of chunks(names)) {
+      const digests = JSON.stringify(chunk.map((name) => nodeDigest(workspace, name)))
+      deleteNodes(this.database.database, 'home = ? AND ref IN (SELECT value FROM json_each(?))', workspace.id, digests)
+      this.database.run(`DELETE FROM graph_link WHERE ${linksOfNodes}`, workspace.id, digests)
+      yield chunk.length * rowWork
+    }
+  }
+
+  private *deleteTexts(
+    workspace: GraphWorkspace,
+    deletions: Parameters<NodeStore['deleteObservations']>[1],
+  ): Work<void> {
+    for (const { entityName, observations } of deletions) {
+      yield lookupWork
+      const node = this.findNode(workspace, entityName)
+      if (node === undefined) continue
+      for (const chunk of chunks(observations)) {
+        deleteIndexed(
+          this.database.database,
+          'graph_observation',
+          'node = ? AND ref IN (SELECT value FROM json_each(?))',
+          node,
+          JSON.stringify(chunk.map((text) => workspace.cipher.digest('observation', text))),
+        )
+        yield chunk.length * rowWork
+      }
+    }
+  }
+
+  private *deleteLinks(workspace: GraphWorkspace, links: readonly GraphLink[]): Work<void> {
+    for (const chunk of chunks(links)) {
+      const digests = JSON.stringify(chunk.map((link) => linkDigest(workspace, link)))
+      this.database.run(
+        'DELETE FROM graph_link WHERE home = ? AND ref IN (SELECT value FROM json_each(?))',
+        workspace.id,
+        digests,
+      )
+      yield chunk.length * rowWork
+    }
+  }
+
+  private *insertImport(
+    workspace: GraphWorkspace,
+    nodes: readonly GraphNode[],
+    links: readonly GraphLink[],
+  ): Work<boolean> {
+    const used = ['graph_adopted', 'graph_node', 'graph_link'].map((table) => `SELECT 1 FROM ${table} WHERE home = ?1`)
+    if (this.database.get(used.join(' UNION ALL '), workspace.id) !== undefined) return false
+    this.database.run('INSERT INTO graph_adopted (home, at) VALUES (?, ?)', workspace.id, this.clock())
+    for (const node of nodes) yield* insertNodeInSteps(this.database, workspace, node)
+    for (const link of links) {
+      insertLink(this.database, workspace, link)
+      yield rowWork
+    }
+    return true
   }
 
   /** Adds every relation with at least one of the entities at an end, even if the other end does not exist. */
@@ -210,9 +268,9 @@ export class SqliteNodeStore implements NodeStore {
     return this.database.get(sql, node, cipher.digest('observation', text)) !== undefined
   }
 
-  private write<T>(workspaceName: string, work: (workspace: GraphWorkspace) => T): Promise<T> {
+  private writeInSteps<T>(workspaceName: string, work: (workspace: GraphWorkspace) => Work<T>): Promise<T> {
     this.masking.checkWorkspace(workspaceName)
-    return this.database.write(() => work(this.workspaces.findOrCreate(workspaceName, this.clock())))
+    return this.database.writeInSteps(() => work(this.workspaces.findOrCreate(workspaceName, this.clock())))
   }
 
   private read(workspaceName: string, work: (workspace: GraphWorkspace) => NodeGraph): Promise<NodeGraph> {
@@ -227,3 +285,10 @@ export class SqliteNodeStore implements NodeStore {
 const linksOfNodes = `place IN (
   SELECT place FROM graph_link WHERE home = ?1 AND source IN (SELECT value FROM json_each(?2))
   UNION SELECT place FROM graph_link WHERE home = ?1 AND target IN (SELECT value FROM json_each(?2)))`
+
+/** Rows deleted by one statement. */
+const rowsPerDeletion = 200
+
+function* chunks<T>(values: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < values.length; at += rowsPerDeletion) yield values.slice(at, at + rowsPerDeletion)
+}

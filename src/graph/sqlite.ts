@@ -22,6 +22,7 @@ import { writeChange } from './write.ts'
 
 /** Attempts to truncate the write-ahead log while other connections are active. */
 const maxTruncateAttempts = 10
+const truncateRetryMs = 50
 
 type QueryTarget<T> = {
   readonly table: string
@@ -52,7 +53,7 @@ export class SqliteGraph implements Graph {
   async write(workspaceName: string, change: GraphChange): ReturnType<Graph['write']> {
     this.masking.checkWorkspace(workspaceName)
     const masked = await this.masking.maskChange(workspaceName, change)
-    return this.database.write(() => {
+    return this.database.writeInSteps(() => {
       const at = this.clock()
       return writeChange(this.database, this.workspaces.findOrCreate(workspaceName, at), masked, at)
     })
@@ -153,6 +154,8 @@ export class SqliteGraph implements Graph {
           'busy',
           `The data is erased, but another reader blocks the cleanup of the log of ${workspaceName}. Erase it again in a moment.`,
         )
+      // A transaction of this process that has paused ends meanwhile.
+      await new Promise((resolve) => setTimeout(resolve, truncateRetryMs))
     }
   }
 

@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
+import type { Work } from '../domain/work.ts'
 import type { GraphDatabase } from './database.ts'
+import { rowWork } from './nodeRows.ts'
 import {
   columns,
   type EntityRow,
@@ -18,31 +20,39 @@ import type { GraphWorkspace } from './workspaces.ts'
 type ExpectedEntity = NonNullable<GraphChange['expected']>[number]
 
 /** Applies a change inside a transaction. Rows with unchanged content are not written. */
-export function writeChange(
+export function* writeChange(
   database: GraphDatabase,
   workspace: GraphWorkspace,
   change: GraphChange,
   at: Millis,
-): { written: number; unchanged: number; dropped: number } {
+): Work<{ written: number; unchanged: number; dropped: number }> {
   const { entities = [], relationships = [], deleteEntities = [], deleteRelationships = [], expected = [] } = change
   for (const entity of expected) assertUnchanged(database, workspace, entity)
-  const deleteRow = (kind: 'entity' | 'relationship') => (id: string) =>
+  const counts = { written: 0, unchanged: 0, dropped: 0 }
+  const deleteRow = (kind: 'entity' | 'relationship', id: string): boolean =>
     database.run(
       `DELETE FROM graph_${kind} WHERE home = ? AND ref = ?`,
       workspace.id,
       workspace.cipher.digest(kind, id),
     ).changes > 0
   // Relationships go first: those deleted along with their entities would not be counted.
-  const dropped = [
-    ...deleteRelationships.filter(deleteRow('relationship')),
-    ...deleteEntities.filter(deleteRow('entity')),
-  ].length
-  const results = [
-    ...entities.map((draft) => writeEntity(database, workspace, draft, at)),
-    ...relationships.map((draft) => writeRelationship(database, workspace, draft, at)),
-  ]
-  const written = results.filter(Boolean).length
-  return { written, unchanged: results.length - written, dropped }
+  for (const id of deleteRelationships) {
+    if (deleteRow('relationship', id)) counts.dropped++
+    yield rowWork
+  }
+  for (const id of deleteEntities) {
+    if (deleteRow('entity', id)) counts.dropped++
+    yield rowWork
+  }
+  for (const draft of entities) {
+    counts[writeEntity(database, workspace, draft, at) ? 'written' : 'unchanged']++
+    yield rowWork
+  }
+  for (const draft of relationships) {
+    counts[writeRelationship(database, workspace, draft, at) ? 'written' : 'unchanged']++
+    yield rowWork
+  }
+  return counts
 }
 
 function assertUnchanged(database: GraphDatabase, workspace: GraphWorkspace, { id, updatedAt }: ExpectedEntity): void {

@@ -1,5 +1,5 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import { describeStoreFault, type ErrorCode, MemoryError } from '../domain/error.ts'
+import { describeStoreFault, type ErrorCode, MemoryError, shortenMessage } from '../domain/error.ts'
 import { normalizeSecrets } from '../text/secrets.ts'
 
 /** Error as a client sees it, without internal details. */
@@ -8,7 +8,7 @@ export type ClientError = { readonly code: ErrorCode | 'internal'; readonly mess
 /** Converts an error for a client. The message of an unexpected error is hidden, because it may contain anything. */
 export function toClientError(error: unknown): ClientError {
   if (error instanceof MemoryError)
-    return { code: error.code, message: describeStoreFault(error) ?? normalizeSecrets(error.message) }
+    return { code: error.code, message: describeStoreFault(error) ?? normalizeSecrets(shortenMessage(error.message)) }
   return {
     code: 'internal',
     message: "Internal error in Threadkeep (internal). Try again; the server's log or standard error has the details.",

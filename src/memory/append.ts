@@ -25,6 +25,7 @@ import {
   type SessionChange,
   type SessionHead,
 } from '../domain/session.ts'
+import { estimateSize } from '../domain/stringify.ts'
 import { type Pause, runInSlices, type Work } from '../domain/work.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { Upkeep } from '../upkeep/upkeep.ts'
@@ -110,7 +111,11 @@ export async function appendToSession(
   // Later messages wait for those whose preparation takes several turns of the event loop.
   if (longAppends === undefined || !(isLong(parsed) || longAppends.isHeld(name)))
     return appendParsed(deps, key, parsed, { at, ...options }, current)
-  return longAppends.run(name, () => appendParsed(deps, key, parsed, { at, ...options }, current))
+  return longAppends.run(name, async () => {
+    // Checking the payloads has taken a turn of its own.
+    await deps.pause?.()
+    return appendParsed(deps, key, parsed, { at, ...options }, current)
+  })
 }
 
 async function appendParsed(
@@ -157,9 +162,8 @@ async function appendParsed(
 
 /** Characters of messages that take a noticeable part of the time in which other requests may wait. */
 const longCharacters = 65_536
-/** Characters that take as long as a message beside its text, or as a value of its payload. */
+/** Characters that take as long as a message beside its text. */
 const messageCharacters = 300
-const valueCharacters = 20
 /** Counting is faster than the work that slices are made for. */
 const countingSpeed = 8
 
@@ -175,19 +179,7 @@ const isLong = (messages: readonly ParsedMessage[]): boolean => {
 const messageSize = ({ content, toolCalls, payload }: ParsedMessage): number => {
   let size = messageCharacters + content.length
   for (const call of toolCalls ?? []) size += messageCharacters + call.arguments.length
-  return payload === undefined ? size : size + valueSize(payload.items, longCharacters)
-}
-
-/** Size of a JSON value in characters; stops at a maximum. */
-function valueSize(value: unknown, max: number): number {
-  if (typeof value === 'string') return value.length
-  if (typeof value !== 'object' || value === null) return valueCharacters
-  let size = valueCharacters
-  for (const name in value) {
-    if (size >= max) break
-    size += name.length + valueSize((value as Record<string, unknown>)[name], max - size)
-  }
-  return size
+  return payload === undefined ? size : size + estimateSize(payload.items, longCharacters)
 }
 
 /** Counts the tokens of messages in steps. */

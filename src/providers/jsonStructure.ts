@@ -20,6 +20,8 @@ export const minScannedCharacters = 65_536
 const maxDigits = 4_096
 /** Characters scanned in a step: up to 10 ms. */
 const stepCharacters = 2_000_000
+/** Cost of a quote, in characters that are scanned in the same time. */
+const quoteCharacters = 20
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
 const [openBracket, closeBracket, openBrace, closeBrace, zero, nine] = [0x5b, 0x5d, 0x7b, 0x7d, 0x30, 0x39]
 
@@ -38,10 +40,20 @@ export function* findJsonFaultInSteps(text: string, limits: JsonLimits): Work<Js
   if (text.length <= minScannedCharacters) return undefined
   let [depth, values, fields, digits] = [0, 0, 0, 0]
   let stepEnd = stepCharacters
+  let isInString = false
   for (let index = 0; index < text.length; index++) {
     if (index >= stepEnd) {
       stepEnd = index + stepCharacters
       yield Number.POSITIVE_INFINITY
+    }
+    if (isInString) {
+      // Searches natively: most of a large body is text.
+      const end = text.indexOf('"', index)
+      if (end < 0) return undefined
+      isInString = isEscaped(text, index, end)
+      index = end
+      stepEnd -= quoteCharacters
+      continue
     }
     const code = text.charCodeAt(index)
     if (code >= zero && code <= nine) {
@@ -49,7 +61,7 @@ export function* findJsonFaultInSteps(text: string, limits: JsonLimits): Work<Js
       continue
     }
     digits = 0
-    if (code === quote) index = endOfString(text, index + 1)
+    if (code === quote) isInString = true
     else if (code === openBracket || code === openBrace) {
       if (++depth > limits.depth) return 'depth'
       if (++values > limits.values) return 'values'
@@ -60,14 +72,9 @@ export function* findJsonFaultInSteps(text: string, limits: JsonLimits): Work<Js
   return undefined
 }
 
-/** Index of the quote that ends a string, or the end of the text. Searches natively: most of a large body is text. */
-function endOfString(text: string, start: number): number {
-  for (let from = start; ; ) {
-    const end = text.indexOf('"', from)
-    if (end < 0) return text.length
-    let first = end
-    while (first > from && text.charCodeAt(first - 1) === backslash) first--
-    if ((end - first) % 2 === 0) return end
-    from = end + 1
-  }
+/** True if a quote inside a string is escaped; `start` is the start of the string or follows a quote. */
+function isEscaped(text: string, start: number, quoteIndex: number): boolean {
+  let first = quoteIndex
+  while (first > start && text.charCodeAt(first - 1) === backslash) first--
+  return (quoteIndex - first) % 2 === 1
 }

@@ -151,16 +151,21 @@ export class LexicalIndex {
     }
   }
 
-  snapshot(): LexicalIndexSnapshot {
+  /** Copies the index to plain columns, as interruptible work. It must not change meanwhile. */
+  *snapshotInSteps(): Work<LexicalIndexSnapshot> {
     const postings = [...this.postings.values()]
     const total = postings.reduce((sum, { rows }) => sum + rows.length, 0)
     const [places, counts] = [new Uint32Array(total), new Uint16Array(total)]
+    yield postings.length
     let at = 0
     for (const posting of postings) {
       places.set(posting.rows.used, at)
       counts.set(posting.counts.used, at)
       at += posting.rows.length
+      yield copiedTermWork
     }
+    // Encoding a large copy takes a turn of its own.
+    yield total
     const { owners, sequences, times, speakers, firstRows } = this.messages
     const { lengths, costs, markers, fingerprints } = this.passages
     return {
@@ -277,6 +282,8 @@ export class LexicalIndex {
   }
 }
 
+/** Cost of copying a term with its postings, in characters. */
+const copiedTermWork = 4
 /** Cost of a term that is new to the index, in characters: unbroken scripts have more terms than characters. */
 const newTermWork = 4
 /** Messages or terms restored between two pauses: a few milliseconds of work. */

@@ -116,8 +116,8 @@ export class Ranker {
   }
 
   /** Valid only if nothing was removed. */
-  snapshot(): LexicalIndexSnapshot {
-    return this.index.snapshot()
+  snapshotInSteps(): Work<LexicalIndexSnapshot> {
+    return this.index.snapshotInSteps()
   }
 
   /** Fills an empty ranker from a snapshot, in steps after which other work may run. */

@@ -138,14 +138,16 @@ export class ScopeIndex {
     return this.messageRanker.size
   }
 
-  snapshot(): ScopeIndexSnapshot {
+  /** Copies the index without its vectors, as interruptible work. It must not change meanwhile. */
+  *snapshotInSteps(): Work<ScopeIndexSnapshot> {
+    const messageIndex = yield* this.messageRanker.snapshotInSteps()
     const sessions = this.keys.map((key, owner) => ({
       key,
       lastSequence: this.lastSequences[owner] ?? 0,
       language: this.languages.of(key),
       derived: [...(this.derived[owner]?.values() ?? [])].map(({ entry }) => entry),
     }))
-    return { stamp: this.stamp, lineage: this.lineage, sessions, messageIndex: this.messageRanker.snapshot() }
+    return { stamp: this.stamp, lineage: this.lineage, sessions, messageIndex }
   }
 
   /** Fills an empty index from a snapshot, in steps after which other work may run. */

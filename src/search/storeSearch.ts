@@ -34,8 +34,8 @@ export interface SearchSource {
   createVectorIndex(model: string): VectorIndex | undefined
   /** Loads the last saved snapshot, if there is one. */
   loadSnapshot(where: SearchTarget): Promise<ScopeIndexSnapshot | undefined>
-  /** Saves a snapshot for the next start if it is worth it. Runs in the background. */
-  saveSnapshot(where: SearchTarget, index: ScopeIndex): void
+  /** Saves a snapshot for the next start if it is worth it. The index does not change meanwhile. */
+  saveSnapshot(where: SearchTarget, index: ScopeIndex): void | Promise<void>
   /** Yields to other work between two batches. */
   pause(): Promise<void>
   readonly analysis?: TextAnalysis | undefined
@@ -46,6 +46,8 @@ export interface SearchSource {
 /** Messages and vectors read per batch, few enough not to block other work. */
 const messageBatch = 64
 const vectorBatch = 1_000
+/** Larger indexes are ranked in a turn of the event loop of their own. */
+const maxMessagesPerTurn = 1_000
 
 /** The index of a conversation of 60 messages takes about 1 MB, and 3 ms to build again after it was dropped. */
 const defaultMaxBytes = 64_000_000
@@ -75,7 +77,8 @@ export class StoreSearch {
     checkSearch(where, query)
     const index = getOrCompute(this.#indexes, indexName(where), () => new ScopeIndex(this.#source.analysis))
     const work = index.pending.then(() => this.#refreshAndSearch(index, where, query))
-    index.pending = work.catch(() => undefined)
+    // The result does not wait for the snapshot; the next search of this index does.
+    index.pending = work.then(() => this.#source.saveSnapshot(where, index)).catch(() => undefined)
     const matches = await work
     // A long entry matches with many passages; it is read and split once.
     const found = new Map(matches.map((match) => [entryName(match), match]))
@@ -125,7 +128,7 @@ export class StoreSearch {
     const name = indexName(where)
     // An index that was dropped meanwhile must not return.
     if (this.#indexes.peek(name) === index) this.#indexes.set(name, index, index.bytes)
-    this.#source.saveSnapshot(where, index)
+    if (index.messageCount > maxMessagesPerTurn) await this.#source.pause()
     return index.search(query)
   }
 
@@ -140,17 +143,28 @@ export class StoreSearch {
   }
 
   async #readSessions(index: ScopeIndex, where: SearchTarget, { sessions }: IndexChanges): Promise<void> {
-    for (const key of sessions) if (isSearchable(where, key)) await this.#readSession(index, key)
+    let messages = 0
+    for (const key of sessions) {
+      if (!isSearchable(where, key)) continue
+      messages += await this.#readSession(index, key)
+      if (messages < messageBatch) continue
+      await this.#source.pause()
+      messages = 0
+    }
   }
 
-  async #readSession(index: ScopeIndex, key: Key): Promise<void> {
+  /** Returns the number of messages read since the last pause, at least 1. */
+  async #readSession(index: ScopeIndex, key: Key): Promise<number> {
+    let messages: readonly SearchableMessage[]
     for (;;) {
-      const messages = await this.#source.readMessages(key, index.lastSequenceOf(key), messageBatch)
+      messages = await this.#source.readMessages(key, index.lastSequenceOf(key), messageBatch)
       await runInSlices(index.addMessagesInSteps(key, messages), () => this.#source.pause())
       if (messages.length < messageBatch) break
+      await this.#source.pause()
     }
     const derived = index.setDerivedInSteps(key, await this.#source.readDerived(key))
     await runInSlices(derived, () => this.#source.pause())
+    return messages.length + 1
   }
 
   async #readVectors(index: ScopeIndex, where: SearchTarget, model: string): Promise<void> {

@@ -26,6 +26,7 @@ import type {
   UnembeddedPage,
 } from '../domain/ports.ts'
 import type { SessionChange, SessionHead, SessionListItem } from '../domain/session.ts'
+import { runInSlices } from '../domain/work.ts'
 import type { ScopeIndex } from '../search/scopeIndex.ts'
 import { StoreSearch } from '../search/storeSearch.ts'
 import { VectorIndex } from '../search/vectorIndex.ts'
@@ -81,7 +82,7 @@ const optionChecks: OptionChecks<SqliteStoreOptions> = {
 }
 
 /** Messages read at a time: about 10 ms. */
-const maxPageMessages = 1_000
+const maxPageMessages = 250
 
 /** Reads on the calling thread, from the head cache or the file; writes in a worker thread. */
 export class SqliteStore implements Store, SearchIndex {
@@ -102,6 +103,8 @@ export class SqliteStore implements Store, SearchIndex {
   private readonly onWarning: (warning: string) => void
   private readonly minSnapshotMessages: number
   private damagedRows = 0
+  /** Snapshots are written one after the other. */
+  private lastSnapshot = Promise.resolve()
 
   constructor(path: string, options: SqliteStoreOptions) {
     checkOptions<SqliteStoreOptions>('sqliteStore', options, optionChecks)
@@ -234,6 +237,7 @@ export class SqliteStore implements Store, SearchIndex {
     // Closing the last connection moves the log into the database, which would damage what has overwritten it.
     if (this.database.isOpen && !hasLostName(this.file) && (await isOverwritten(this.guard)))
       setLogAside(this.path, this.onWarning)
+    await this.lastSnapshot
     await this.queue.close()
     await this.recovery
     this.finder.clear()
@@ -367,15 +371,17 @@ export class SqliteStore implements Store, SearchIndex {
 
   /**
    * Saves a search index once it has grown by a quarter. Failures are ignored: the index can be rebuilt from the
-   * messages.
+   * messages. The writer refuses an index of what was erased meanwhile.
    */
-  private saveSnapshot(where: SearchTarget, index: ScopeIndex): void {
+  private async saveSnapshot(where: SearchTarget, index: ScopeIndex): Promise<void> {
     if (index.messageCount < this.minSnapshotMessages || index.messageCount < index.savedMessageCount * 1.25) return
     index.savedMessageCount = index.messageCount
     const { stamp, lineage } = index
-    this.queue
-      .submit({ snapshot: where, stamp, lineage, data: encodeSnapshot(index.snapshot()) })
-      .catch(() => undefined)
+    this.lastSnapshot = this.lastSnapshot.then(async () => {
+      const snapshot = await runInSlices(index.snapshotInSteps(), yieldToEventLoop)
+      this.queue.submit({ snapshot: where, stamp, lineage, data: encodeSnapshot(snapshot) }).catch(() => undefined)
+    })
+    await this.lastSnapshot
   }
 
   private quarantine(key: Key, id: string): void {

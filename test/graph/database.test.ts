@@ -176,4 +176,60 @@ describe('graph database', () => {
       message: expect.not.stringContaining('secret'),
     })
   })
+
+  verifies(
+    'R-03',
+    'a write of thousands of nodes › while it runs › lets other work run, hides its rows, and keeps the order of writes',
+    async () => {
+      for (const store of ['ram:', `sqlite:${fresh()}`]) {
+        const graph = await openGraph(store)
+        const nodes = Array.from({ length: 3_000 }, (_, at) => node(`n${at}`))
+        let turns = 0
+        let isDone = false
+        const writing = graph.nodes.createEntities('acme', nodes).finally(() => (isDone = true))
+        let later: Promise<readonly { readonly name: string }[]> | undefined
+        const found: number[] = []
+        while (!isDone) {
+          if (++turns === 30) later = graph.nodes.createEntities('acme', [node('n7'), node('last')])
+          if (turns % 20 === 0) void graph.nodes.readGraph('acme').then(({ entities }) => found.push(entities.length))
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+        expect(turns).toBeGreaterThan(30)
+        expect(await writing).toHaveLength(3_000)
+        // A repeated name is known to the later write.
+        expect((await later)?.map(({ name }) => name)).toEqual(['last'])
+        expect(new Set([0, 3_000, 3_001, ...found])).toEqual(new Set([0, 3_000, 3_001]))
+        await graph.close()
+      }
+    },
+  )
+
+  verifies('R-03', 'a write of thousands of relations › with a fault in the middle › stores none of them', async () => {
+    const database = new GraphDatabase()
+    const workspaces = new GraphWorkspaces(database)
+    const graph = new SqliteGraph(database, workspaces, Date.now, new GraphMasking(new SecretMasker('keep', chars4)))
+    const entities = [...Array.from({ length: 2_000 }, (_, at) => person(`p${at}`)), person('')]
+    const failing = graph.write('acme', { entities })
+    const other = graph.write('acme', { entities: [person('ann')] })
+    await expect(failing).rejects.toThrow('id is empty')
+    await expect(other).resolves.toMatchObject({ written: 1 })
+    expect((await graph.queryEntities('acme')).total).toBe(1)
+    await graph.close()
+  })
+
+  it('closes after a long write and the reads that wait for it', async () => {
+    const graph = await openGraph(`sqlite:${fresh()}`)
+    const writing = graph.nodes.createEntities(
+      'acme',
+      Array.from({ length: 3_000 }, (_, at) => node(`n${at}`)),
+    )
+    for (let turn = 0; turn < 40; turn++) await new Promise((resolve) => setImmediate(resolve))
+    const reading = graph.nodes.readGraph('acme')
+    const closing = graph.close()
+    expect(await writing).toHaveLength(3_000)
+    expect((await reading).entities.length).toBe(3_000)
+    await closing
+  })
 })
+
+const node = (name: string) => ({ name, entityType: 'thing', observations: [`about ${name}`] })

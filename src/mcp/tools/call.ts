@@ -5,10 +5,14 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import { isObject, MemoryError } from '../../domain/error.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import type { McpContext } from '../context.ts'
 import { isServerError, toClientError } from '../errors.ts'
 import { resolveWorkspace } from '../principal.ts'
 import type { LogLevel, Tool, ToolInvocation } from './tool.ts'
+
+/** Characters of a result that is sent in the turn of the event loop in which it was made. */
+const maxShortText = 65_536
 
 /** Runs a tool and converts its result or error to an MCP result. */
 export async function callTool(
@@ -20,6 +24,8 @@ export async function callTool(
   try {
     const invocation = createInvocation(mcp, requestedWorkspace(workspace, input.workspaceId), context)
     const { text, structured } = await mcp.inFlightCalls.run(() => tool.run(input, invocation))
+    // Checking and serializing a long result takes a turn of its own.
+    if (text.length > maxShortText) await yieldToEventLoop()
     return { content: [{ type: 'text', text }], structuredContent: structured }
   } catch (error) {
     // The client does not wait for the result of a cancelled call.

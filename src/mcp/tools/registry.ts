@@ -36,8 +36,20 @@ function toClientSchema<T extends z.ZodObject>(
     output: memoize(() => toJsonSchema(published, 'output', dialect)),
   }
   const standard = schema['~standard'] as StandardSchemaWithJSON<z.input<T>, z.output<T>>['~standard']
-  return { '~standard': { ...standard, validate: (value) => standard.validate(value), jsonSchema } }
+  return {
+    '~standard': {
+      ...standard,
+      validate: async (value) => {
+        const result = await standard.validate(value)
+        return result.issues === undefined ? result : { issues: result.issues.slice(0, maxReportedIssues) }
+      },
+      jsonSchema,
+    },
+  }
 }
+
+/** Faults of the arguments that an error lists. */
+const maxReportedIssues = 20
 
 const toJsonSchema = (schema: z.ZodObject, io: 'input' | 'output', target: Dialect): JsonSchema =>
   expandAnyType(z.toJSONSchema(schema, { io, target }) as JsonSchema)

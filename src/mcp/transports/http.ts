@@ -42,10 +42,12 @@ export class McpHttpServer {
         streamEnd === undefined
           ? incoming
           : new Request(incoming, { signal: AbortSignal.any([incoming.signal, streamEnd]) }),
-        options,
+        { ...options, parsedBody: body },
       )
     const onerror = (error: Error): void => this.host.onError(error)
-    await toNodeHandler({ fetch }, { onerror })(request as NodeIncomingMessageLike, response, body)
+    // The adapter serializes the body that it is given, and needs only the id of the request.
+    const { jsonrpc, id, method } = body
+    await toNodeHandler({ fetch }, { onerror })(request as NodeIncomingMessageLike, response, { jsonrpc, id, method })
   }
 
   /** Ends a subscription stream on shutdown, and when the key of its client is revoked. */

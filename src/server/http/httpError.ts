@@ -1,4 +1,4 @@
-import { describeStoreFault, type ErrorCode, MemoryError } from '../../domain/error.ts'
+import { describeStoreFault, type ErrorCode, MemoryError, shortenMessage } from '../../domain/error.ts'
 import { normalizeSecrets } from '../../text/secrets.ts'
 
 /** A failed request as the client sees it, in OpenAI's shape. */
@@ -91,7 +91,7 @@ export const statusByCode: Readonly<Record<ErrorCode, readonly [status: number, 
 export function toErrorResponse(error: unknown): ErrorResponse {
   if (error instanceof HttpError) {
     const { status, message, type, param, code } = error
-    return { status, error: { message: normalizeSecrets(message), type, param, code } }
+    return { status, error: { message: normalizeSecrets(shortenMessage(message)), type, param, code } }
   }
   const fault = error instanceof MemoryError ? describeStoreFault(error) : undefined
   const [status, type] = error instanceof MemoryError ? statusByCode[error.code] : internal
@@ -100,7 +100,7 @@ export function toErrorResponse(error: unknown): ErrorResponse {
     return { status: 500, error: { message, type, param: null, code: 'internal' } }
   }
   if (fault !== undefined) return { status, error: { message: fault, type, param: null, code: error.code } }
-  const message = normalizeSecrets(error.message)
+  const message = normalizeSecrets(shortenMessage(error.message))
   return { status, error: { message, type, param: error.param ?? null, code: error.code } }
 }
 
@@ -122,7 +122,7 @@ export function errorHeaders(error: unknown): Record<string, string> {
 
 /** Describes a fault for the log: name and stack frames, but no message, because platform errors quote their input. */
 export function describeFault(error: unknown): string {
-  if (error instanceof MemoryError) return `${error.code}: ${normalizeSecrets(error.message)}`
+  if (error instanceof MemoryError) return `${error.code}: ${normalizeSecrets(shortenMessage(error.message))}`
   if (!(error instanceof Error)) return typeof error
   const frames = (error.stack ?? '').split('\n').filter((line) => line.startsWith('    at '))
   return [error.name, ...frames.slice(0, 5).map((frame) => frame.trim())].join(' ')

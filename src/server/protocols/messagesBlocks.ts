@@ -1,6 +1,6 @@
 import type { ContentPart, MessageInput } from '../../domain/chat.ts'
 import { isBlank } from '../../domain/entry.ts'
-import { isObject } from '../../domain/error.ts'
+import { describeValue, isObject } from '../../domain/error.ts'
 import { getArray, getPath, getString } from '../../text/json.ts'
 import type { FilePart } from './protocol.ts'
 import {
@@ -36,10 +36,7 @@ export function requireRawMessage(value: unknown, index: number): RawMessage {
   const param = `messages[${index}]`
   const { role, content } = requireObject(value, param, '{ "role": "user", "content": "Hello" }')
   if (typeof role !== 'string' || !roles.includes(role)) {
-    throw invalidField(
-      `${param}.role`,
-      `is ${JSON.stringify(role) ?? 'missing'}; it must be one of ${roles.join(', ')}`,
-    )
+    throw invalidField(`${param}.role`, `is ${describeValue(role, 40)}; it must be one of ${roles.join(', ')}`)
   }
   validateContent(content, `${param}.content`)
   return { role, content }

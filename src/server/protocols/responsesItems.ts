@@ -1,5 +1,6 @@
 import { type ContentPart, type MessageInput, parseMessage } from '../../domain/chat.ts'
 import { isBlank, type ToolCall } from '../../domain/entry.ts'
+import { describeValue } from '../../domain/error.ts'
 import { getPath, getString } from '../../text/json.ts'
 import type { FilePart } from './protocol.ts'
 import {
@@ -60,10 +61,7 @@ function validateItem(value: unknown, param: string): Item {
   const item = requireObject(value, param, '{ "role": "user", "content": "Hello" }')
   if (isMessage(item)) {
     if (!roles.includes(readRole(item)))
-      throw invalidField(
-        `${param}.role`,
-        `is ${JSON.stringify(item.role) ?? 'missing'}; it must be one of ${roles.join(', ')}`,
-      )
+      throw invalidField(`${param}.role`, `is ${describeValue(item.role, 40)}; it must be one of ${roles.join(', ')}`)
     requireParts(item.content ?? '', `${param}.content`, (type) => textTypes.includes(type))
   } else if (!isReference(item)) {
     requireText(item.type, `${param}.type`, 'says what the item is')

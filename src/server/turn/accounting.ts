@@ -1,3 +1,4 @@
+import { shortenMessage } from '../../domain/error.ts'
 import { formatKey } from '../../domain/key.ts'
 import { normalizeSecrets } from '../../text/secrets.ts'
 import { computeRequestCost, computeSaving, type PriceTable } from '../observability/prices.ts'
@@ -30,7 +31,7 @@ export function buildReceipt(
     response: reply?.id === undefined ? null : normalizeSecrets(reply.id),
     sequence: stored.sequence,
     protocol: request.protocol.name,
-    model: normalizeSecrets(request.parsed.model),
+    model: normalizeSecrets(shortenMessage(request.parsed.model)),
     upstream: turn.upstreamResponse?.upstream ?? '',
     relation: turn.relation,
     history: turn.history,

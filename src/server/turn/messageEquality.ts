@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { ParsedMessage } from '../../domain/chat.ts'
 import { getOrCompute } from '../../domain/keyed.ts'
 import { runSync, type Work } from '../../domain/work.ts'
@@ -74,20 +75,32 @@ export function compareMessages(
     const [short, long] = left.text.length < right.text.length ? [left.text, right.text] : [right.text, left.text]
     return short !== '' && (long.startsWith(short) || long.endsWith(short))
   }
-  const keyOf = ({ header, text }: NormalForm): string => `${header} ${text}`
   return {
     isSame,
     isPartOf,
-    storedKey: (index) => keyOf(storedForm(index)),
-    sentKey: (index) => keyOf(sentForm(index)),
+    storedKey: (index) => storedForm(index).key,
+    sentKey: (index) => sentForm(index).key,
   }
 }
 
 /** User text without surrounding white space is its own normal form. */
 const isTrimmed = (text: string): boolean => text === text.trim() && !text.includes('\r')
 
-/** A message without what clients change on their own: `header` is role, call ids and calls; `text` the words. */
-type NormalForm = { readonly header: string; readonly text: string }
+/**
+ * A message without what clients change on their own: `header` is role, call ids and calls; `text` the words; `key` is
+ * equal for equal forms.
+ */
+type NormalForm = { readonly header: string; readonly text: string; readonly key: string }
+
+/** Longer keys are replaced by their digest: looking up thousands of them would take long. */
+const maxKeyCharacters = 200
+
+function createForm(header: string, text: string): NormalForm {
+  const key = `${header} ${text}`
+  if (key.length <= maxKeyCharacters) return { header, text, key }
+  // UTF-8 has no lone surrogates.
+  return { header, text, key: hash('sha256', Buffer.from(key, 'utf16le'), 'base64') }
+}
 
 /** Normal forms of the messages of one request and its session. */
 export type NormalForms = Map<ComparableMessage, NormalForm>
@@ -111,8 +124,8 @@ function* normalizeMessage({ role, content, toolCalls, toolCallId }: ComparableM
   const callList: (readonly string[])[] = []
   for (const call of toolCalls ?? []) callList.push([call.id, call.name, yield* normalizeJson(call.arguments)])
   const header = JSON.stringify([role, toolCallId ?? '', callList])
-  if (role === 'user') return { header, text: content.trim().replaceAll('\r\n', '\n') }
-  return { header, text: (role === 'assistant' ? stripReasoning(content) : content).replace(/\s+/g, '') }
+  if (role === 'user') return createForm(header, content.trim().replaceAll('\r\n', '\n'))
+  return createForm(header, (role === 'assistant' ? stripReasoning(content) : content).replace(/\s+/g, ''))
 }
 
 /** Canonical JSON of call arguments; missing arguments count as an empty object. */

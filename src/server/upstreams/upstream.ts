@@ -1,6 +1,8 @@
 import { Agent, type Dispatcher } from 'undici'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
+import { estimateSize, stringifyInSteps } from '../../domain/stringify.ts'
+import { runInSlices } from '../../domain/work.ts'
 import type { Timeouts } from '../../providers/deadline.ts'
 import {
   connectionLostError,
@@ -10,6 +12,7 @@ import {
   unreachableError,
 } from '../../providers/errors.ts'
 import { buildEndpointUrl, stripQuery } from '../../providers/url.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import {
   buildClientKeyHeaders,
   buildRequestHeaders,
@@ -47,6 +50,8 @@ const paths: Readonly<Record<UpstreamRequest['endpoint'], string>> = {
   count_tokens: '/messages/count_tokens',
   embeddings: '/embeddings',
 }
+/** Characters of a request up to which it is written in one turn of the event loop. */
+const maxShortBody = 65_536
 const noUpstreams: readonly string[] = []
 const check: SettingNames = { baseUrl: '--upstream or OPENAI_BASE_URL', apiKey: 'OPENAI_API_KEY' }
 
@@ -98,12 +103,16 @@ export class Upstream {
     return this.options.models
   }
 
-  send(request: UpstreamRequest): Promise<UpstreamResponse> {
+  async send(request: UpstreamRequest): Promise<UpstreamResponse> {
     const { model } = request.body
     const ownName = typeof model === 'string' ? resolveModelName(this.options, model) : model
     const body = ownName === model ? request.body : { ...request.body, model: ownName }
     const path = paths[request.endpoint]
-    return this.dispatch('POST', path, JSON.stringify(body), request, upstreamProtocolFor(request.endpoint))
+    const text =
+      estimateSize(body, maxShortBody) < maxShortBody
+        ? JSON.stringify(body)
+        : await runInSlices(stringifyInSteps(body), yieldToEventLoop)
+    return this.dispatch('POST', path, text, request, upstreamProtocolFor(request.endpoint))
   }
 
   listModels(caller: UpstreamCaller): Promise<UpstreamResponse> {

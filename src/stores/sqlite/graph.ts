@@ -124,6 +124,9 @@ type Values = readonly (string | number)[]
 const rebuildIndex = (table: IndexedTable): string => `INSERT INTO ${table}_words (${table}_words) VALUES ('rebuild');`
 export const rebuildGraphIndexes = rebuildIndex('graph_node') + rebuildIndex('graph_observation')
 
+/** Deleted rows from which on it is worth counting those that remain. */
+const minRowsToRebuild = 500
+
 /**
  * Deletes rows of a table and of its index; returns their number. The index keeps deletion markers until `wipeIndexes`.
  */
@@ -132,7 +135,7 @@ export function deleteIndexed(database: DatabaseSync, table: IndexedTable, where
     Number(database.prepare(`SELECT count(*) AS count ${from}`).get(...values)?.count)
   const indexed = count(`FROM ${table} WHERE ${where} AND lower IS NOT NULL`, ...values)
   // Rebuilding the index of the remaining rows is then faster than writing that many markers.
-  const shouldRebuild = indexed > 0 && indexed * 2 > count(`FROM ${table}`)
+  const shouldRebuild = indexed >= minRowsToRebuild && indexed * 2 > count(`FROM ${table}`)
   if (indexed > 0 && !shouldRebuild) removeFromIndex(database, table, where, ...values)
   const { changes } = database.prepare(`DELETE FROM ${table} WHERE ${where}`).run(...values)
   if (shouldRebuild) database.exec(rebuildIndex(table))

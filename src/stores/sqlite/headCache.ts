@@ -3,6 +3,7 @@ import { formatKey, type Key } from '../../domain/key.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 import type { PageOptions } from '../../domain/ports.ts'
 import { createEmptyHead, findMessageIndex, type SessionHead } from '../../domain/session.ts'
+import { estimateSize } from '../../domain/stringify.ts'
 import type { Reader } from './read.ts'
 import type { SessionRow } from './rows.ts'
 
@@ -147,7 +148,7 @@ export class HeadCache {
   private readDerived(key: Key, session: CachedSession): readonly DerivedEntry[] {
     if (session.derived === undefined) {
       session.derived = session.row.derivedVersion === 0 ? [] : this.reader.derived(key, session.row.id)
-      session.derivedBytes = JSON.stringify(session.derived).length
+      session.derivedBytes = estimateSize(session.derived, Number.POSITIVE_INFINITY)
     }
     return session.derived
   }

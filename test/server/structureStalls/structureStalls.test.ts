@@ -8,8 +8,15 @@ import { structures } from './structures.ts'
 const maxLongestMs = 200
 const bytes = 950_000
 
-/** Cases with thousands of messages to compare, fields to mask, and calls to read and pack. */
-const cases = ['chat, other history', 'chat, wide part', 'responses, calls'] as const
+/** Cases with thousands of messages to compare, fields to mask, calls to read and pack, and rows of a graph. */
+const cases = [
+  'chat, other history',
+  'chat, wide part',
+  'responses, calls',
+  'mcp, entities',
+  'mcp, relations',
+  'mcp, deletions',
+] as const
 const timeoutMs = 600_000
 
 verifies(

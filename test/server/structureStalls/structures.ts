@@ -220,19 +220,23 @@ export const structures: Readonly<Record<string, Structure>> = {
       input: fill(bytes, 12, 90_000, (index, padding) => `t${index}${padding}`),
     }),
   'api, knowledge': async (client, bytes, session) =>
-    client.post(`/api/scopes/${scopeOf(session)}/knowledge`, { category: 'note', key: 'wide', value: fields(bytes) }),
+    client.post(`/api/scopes/${scopeOf(session)}/knowledge`, {
+      category: 'domain',
+      key: 'wide',
+      value: fields(bytes, 19_000),
+    }),
   'api, knowledge, nested names': async (client, bytes, session) =>
     client.post(`/api/scopes/${scopeOf(session)}/knowledge`, {
-      category: 'note',
+      category: 'domain',
       key: 'deep',
-      value: fill(bytes, 700, 2_000, (index) => nested(40, `password${index}`)),
+      value: fill(bytes, 700, 450, (index, padding) => nested(40, `password${index}${padding}`)),
     }),
   'api, knowledge, secret names': async (client, bytes, session) =>
     client.post(`/api/scopes/${scopeOf(session)}/knowledge`, {
-      category: 'note',
+      category: 'domain',
       key: 'secrets',
       value: Object.fromEntries(
-        fill(bytes, 26, 45_000, (index, padding) => [`password${index}`, `v${index}${padding}`]),
+        fill(bytes, 26, 19_000, (index, padding) => [`password${index}`, `v${index}${padding}`]),
       ),
     }),
   'mcp, save messages': async (client, bytes) => {
@@ -249,7 +253,7 @@ export const structures: Readonly<Record<string, Structure>> = {
     }),
   'mcp, entities': async (client, bytes, session) => {
     await client.callTool('create_entities', {
-      entities: fill(bytes, 100, 10_000, (index, padding) => ({
+      entities: fill(bytes, 100, 9_000, (index, padding) => ({
         name: `${scopeOf(session)} ${index}`,
         entityType: 'note',
         observations: [`o${index}${padding}`],
@@ -262,7 +266,7 @@ export const structures: Readonly<Record<string, Structure>> = {
     await client.callTool('create_entities', { entities: [{ name, entityType: 'note', observations: ['first'] }] })
     await client.callTool('add_observations', {
       observations: [
-        { entityName: name, contents: fill(bytes, 12, 50_000, (index, padding) => `o${index}${padding}`) },
+        { entityName: name, contents: fill(bytes, 12, 49_000, (index, padding) => `o${index}${padding}`) },
       ],
     })
     await client.callTool('open_nodes', { names: [name] })
@@ -279,5 +283,33 @@ export const structures: Readonly<Record<string, Structure>> = {
         relationType: 'knows',
       })),
     })
+  },
+  'mcp, deletions': async (client, bytes, session) => {
+    const names = repeat(4_000, (index) => `${scopeOf(session)} ${index}`)
+    await client.callTool('create_entities', {
+      entities: names.map((name) => ({ name, entityType: 'note', observations: [`o ${name}`] })),
+    })
+    await client.callTool('delete_observations', {
+      deletions: names.map((name) => ({ entityName: name, observations: [`o ${name}`] })),
+    })
+    await client.callTool('delete_entities', {
+      entityNames: [...names, ...fill(bytes, 20, 40_000, (index, padding) => `other ${index}${padding}`)],
+    })
+  },
+  'errors, long values': async (client, bytes, session) => {
+    const long = '\ud83d'.repeat(bytes / 6)
+    await client.post(chat(session), { model: 'gpt-4o', messages: [{ role: long, content: 'Hello' }] })
+    await client.post(`/v1/${session}/responses`, { model: 'gpt-4o', input: [{ role: long, content: 'Hello' }] })
+    await client.post(`/v1/${session}/messages`, {
+      model: 'c',
+      max_tokens: 1,
+      messages: [{ role: long, content: 'x' }],
+    })
+    await client.post(chat(session), { model: words(bytes), messages: [user('Hello')] })
+  },
+  'mcp, errors': async (client, bytes) => {
+    await client.callTool('create_entities', { entities: fill(bytes, 2, 40_000, () => 1) })
+    await client.callTool('add_observations', { observations: [{ entityName: words(bytes), contents: ['x'] }] })
+    await client.callTool(words(bytes), {})
   },
 }

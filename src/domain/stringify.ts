@@ -1,0 +1,80 @@
+import type { Work } from './work.ts'
+
+/** Size of a number or another short value, in characters. */
+const valueCharacters = 20
+/** Characters of a text that are written in one step. */
+const maxStepCharacters = 65_536
+/** Writing is faster than the work that slices are made for. */
+const writingSpeed = 8
+
+/** Estimates the size of a JSON value in characters; stops at a maximum. */
+export function estimateSize(value: unknown, max: number): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return valueCharacters
+  let size = valueCharacters
+  for (const name in value) {
+    if (size >= max) break
+    size += name.length + estimateSize((value as Record<string, unknown>)[name], max - size)
+  }
+  return size
+}
+
+/** Writes plain data as `JSON.stringify` does, in steps. */
+export function* stringifyInSteps(value: unknown): Work<string> {
+  const pieces: string[] = []
+  yield* write(value, pieces)
+  return pieces.join('')
+}
+
+/** Writes the start of what `JSON.stringify` writes, without writing the rest. */
+export function stringifyStart(value: unknown, maxCharacters: number): string {
+  const pieces: string[] = []
+  for (const _ of write(value, pieces)) if (pieces.join('').length >= maxCharacters) break
+  return pieces.join('').slice(0, maxCharacters)
+}
+
+/** False for values that JSON has no form for: it leaves such fields out. */
+export const isJsonValue = (value: unknown): boolean =>
+  value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
+
+function* write(value: unknown, pieces: string[]): Work<void> {
+  if (typeof value === 'string' && value.length > maxStepCharacters) yield* writeText(value, pieces)
+  else if (typeof value !== 'object' || value === null || 'toJSON' in value) {
+    const text = JSON.stringify(value) ?? 'null'
+    pieces.push(text)
+    yield Math.ceil((valueCharacters + text.length) / writingSpeed)
+  } else if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      pieces.push(index === 0 ? '[' : ',')
+      yield 1
+      yield* write(value[index], pieces)
+    }
+    pieces.push(value.length === 0 ? '[]' : ']')
+  } else {
+    let separator = '{'
+    const fields = value as Readonly<Record<string, unknown>>
+    for (const name of Object.keys(fields)) {
+      const field = fields[name]
+      if (!isJsonValue(field)) continue
+      pieces.push(separator, JSON.stringify(name), ':')
+      separator = ','
+      yield 1
+      yield* write(field, pieces)
+    }
+    pieces.push(separator === '{' ? '{}' : '}')
+  }
+}
+
+/** Never splits a surrogate pair, whose halves would be escaped. */
+function* writeText(text: string, pieces: string[]): Work<void> {
+  pieces.push('"')
+  for (let start = 0, end = 0; start < text.length; start = end) {
+    end = start + maxStepCharacters
+    if (isHighSurrogate(text.charCodeAt(end - 1))) end++
+    pieces.push(JSON.stringify(text.slice(start, end)).slice(1, -1))
+    yield Math.ceil(maxStepCharacters / writingSpeed)
+  }
+  pieces.push('"')
+}
+
+const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
