@@ -72,11 +72,13 @@ export { parseProfile } from './domain/parseProfile.ts'
 export { createLifecycle } from './lifecycle/lifecycle.ts'
 export { Memory } from './memory.ts'
 export { profiles } from './profiles/index.ts'
+export type { Timeouts } from './providers/deadline.ts'
 export { type EmbedderOptions, openaiEmbedder } from './providers/embedder.ts'
 export { createEmbedder } from './providers/namedEmbedder.ts'
 export { offlineModel } from './providers/offline.ts'
 export { ollamaEmbedder } from './providers/ollamaEmbedder.ts'
 export type { ModelOptions } from './providers/openai.ts'
+export type { RequestOptions, Sleep } from './providers/request.ts'
 export {
   type TransformersModule,
   type TransformersOptions,

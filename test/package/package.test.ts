@@ -2,25 +2,25 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { root } from '../shape/source.ts'
+import { packPackage } from './packed.ts'
 
 // Below node_modules, so that the unpacked package resolves its dependencies like an installed one.
 const testFolder = `${root}node_modules/.cache/package-test/`
 const installed = `${testFolder}node_modules/threadkeep/`
 const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
-  version: string
   exports: Record<string, unknown>
   bin: { threadkeep: string }
 }
-const tarball = `${testFolder}threadkeep-${manifest.version}.tgz`
+let tarball = ''
 
 const run = (command: string, ...args: string[]): string =>
   execFileSync(command, args, { cwd: testFolder, encoding: 'utf8' })
 
 describe('published package', () => {
-  beforeAll(() => {
+  beforeAll(async () => {
     rmSync(testFolder, { recursive: true, force: true })
     mkdirSync(installed, { recursive: true })
-    run('npm', 'pack', root, '--silent', '--pack-destination', testFolder)
+    tarball = await packPackage()
     run('tar', '-xzf', tarball, '-C', installed, '--strip-components', '1')
   })
 
