@@ -95,14 +95,10 @@ export function isExpressed(part: unknown): boolean {
   return readType(part) !== 'tool-result' || ['text', 'json'].includes(readType(part.output))
 }
 
-/** Returns a part as JSON, with URLs as text and a placeholder for bytes. */
+/** Returns a part with a placeholder for bytes. */
 export function toStoredPart(part: Part): Part {
   const type = readType(part)
-  const data = part.image ?? part.data
-  if (data !== undefined) {
-    if (isInline(data)) return { type: 'text', text: `[${type}]` }
-    return { ...part, [part.image === undefined ? 'data' : 'image']: toJson(data) }
-  }
+  if (isInline(part.image ?? part.data)) return { type: 'text', text: `[${type}]` }
   if (type !== 'tool-result' || !getArray(part, 'output', 'value').some((one) => isInline(getPath(one, 'data'))))
     return part
   return { ...part, output: { type: 'text', value: formatOutput(part.output) } }
@@ -115,9 +111,6 @@ function isInline(data: unknown): boolean {
   if (data instanceof ArrayBuffer || ArrayBuffer.isView(data)) return true
   return ['data', 'text'].includes(readType(data))
 }
-
-const toJson = (data: unknown): unknown =>
-  data instanceof URL ? data.href : isObject(data) && data.url instanceof URL ? { ...data, url: data.url.href } : data
 
 /** Converts a history for the AI SDK, with the original form of messages that have one. */
 export function toAiSdkContext(history: readonly SourcedChatMessage[]): {

@@ -104,7 +104,9 @@ const anthropicTypePattern =
 
 /** True for a part that only Anthropic's format has. */
 export const isAnthropicBlock = (part: unknown): boolean =>
-  anthropicTypePattern.test(readType(part)) || (readType(part) === 'image' && isObject(getPath(part, 'source')))
+  anthropicTypePattern.test(readType(part)) ||
+  getPath(part, 'citations') !== undefined ||
+  (readType(part) === 'image' && isObject(getPath(part, 'source')))
 
 /** Fields of each type of block that chat messages express; others need the original. */
 const expressedFields: Readonly<Record<string, readonly string[]>> = {

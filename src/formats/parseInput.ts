@@ -35,7 +35,7 @@ type Converted = {
 export function parseInput(value: unknown, index: number, now: Millis): readonly ParsedMessage[] {
   // Fast path: most messages are a role and a text.
   if (!isObject(value) || value.payload !== undefined || isPlain(value)) return [parseMessage(value, index, now)]
-  const { messages, protocol, original } = convert(value, index)
+  const { messages, protocol, original } = convertSafely(value, index)
   return messages.map((message, position) => {
     const items = position === 0 ? [original] : []
     const payload = original && { protocol, items, ...(items.length > 0 && { count: messages.length }) }
@@ -46,22 +46,26 @@ export function parseInput(value: unknown, index: number, now: Millis): readonly
 const isPlain = ({ role, content, providerOptions }: Fields): boolean =>
   typeof content === 'string' && (role === 'user' || role === 'system') && providerOptions === undefined
 
+/** Tool inputs and options are values of the caller: they may be circular, too deep or unknown to JSON. */
+function convertSafely(value: Fields, index: number): Converted {
+  try {
+    const converted = convert(value, index)
+    const { original } = converted
+    return original === undefined ? converted : { ...converted, original: JSON.parse(JSON.stringify(original)) }
+  } catch (error) {
+    if (error instanceof MemoryError) throw error
+    throw messageError(index, '', 'must be a value that JSON can express')
+  }
+}
+
 function convert(value: Fields, index: number): Converted {
   const parts = getArray(value, 'content')
   // Parts that are no objects are errors in any format.
   if (!parts.every(isObject)) return { messages: [value], protocol: 'chat' }
-  if (value.providerOptions !== undefined || parts.some(isAiSdkPart)) return convertAiSdk(value, parts, index)
-  if (parts.some(isAnthropicBlock) || isReplyText(value, parts)) return convertAnthropic(value, parts, index)
+  if (value.providerOptions !== undefined || parts.some(isAiSdkPart)) return convertAiSdk(value, parts)
+  if (value.type === 'message' || parts.some(isAnthropicBlock)) return convertAnthropic(value, parts, index)
   return convertOpenAI(value, parts)
 }
-
-/** True for the texts of a reply, which Anthropic and the AI SDK split mid-sentence; OpenAI never splits them. */
-const isReplyText = ({ role, tool_calls: calls, function_call: call }: Fields, parts: readonly Fields[]): boolean =>
-  role === 'assistant' &&
-  parts.length > 0 &&
-  isEmpty(calls) &&
-  isEmpty(call) &&
-  parts.every(({ type }) => type === 'text')
 
 /** Fields of an assistant message that servers want back and that text and tool calls do not express. */
 const reasoningFields = ['reasoning', 'reasoning_content', 'reasoning_details', 'extra_content']
@@ -130,7 +134,7 @@ function withoutMedia({ cache_control: _marker, ...part }: Fields): Fields {
   return hasInlineMedia(part) ? { type: 'text', text: `[${String(part.type).replace(/^input_|_url$/g, '')}]` } : part
 }
 
-function convertAiSdk(value: Fields, parts: readonly Fields[], index: number): Converted {
+function convertAiSdk(value: Fields, parts: readonly Fields[]): Converted {
   const { role, content, providerOptions } = value
   const stored = parts.map(toStoredPart)
   const original = {
@@ -140,17 +144,8 @@ function convertAiSdk(value: Fields, parts: readonly Fields[], index: number): C
   }
   const isExpressed = providerOptions === undefined && stored.every(isExpressedPart)
   return {
-    messages: typeof content === 'string' ? [{ role, content }] : readParts(role as MessageInput['role'], parts, index),
+    messages: typeof content === 'string' ? [{ role, content }] : fromAiSdk(role as MessageInput['role'], parts),
     protocol: aiSdkProtocol,
     original: isExpressed ? undefined : original,
-  }
-}
-
-function readParts(role: MessageInput['role'], parts: readonly Fields[], index: number): readonly MessageInput[] {
-  try {
-    return fromAiSdk(role, parts)
-  } catch (error) {
-    if (error instanceof MemoryError) throw error
-    throw messageError(index, '.content', 'must be values that JSON can express')
   }
 }

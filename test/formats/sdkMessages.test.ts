@@ -1,5 +1,8 @@
+import { modelMessageSchema } from 'ai'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Memory, type MessageInput, openMemory } from '../../src/index.ts'
+import { findAnthropicFaults, findOpenaiFaults } from '../context/providerRules.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const key = 'acme:ann'
@@ -229,10 +232,7 @@ describe('append of messages of the ai package', () => {
     },
     {
       role: 'assistant',
-      content: [
-        { type: 'text', text: 'Blue ' },
-        { type: 'text', text: 'in Bern.' },
-      ],
+      content: [{ type: 'text', text: 'Blue in Bern.' }],
     },
   ]
 
@@ -320,9 +320,72 @@ describe('append of messages of the ai package', () => {
     ])
   })
 
-  it('append › of input that JSON cannot express › is refused as bad-message', async () => {
-    const call = { type: 'tool-call', toolCallId: 'c1', toolName: 'count', input: { big: 1n } }
-    await expect(open({ role: 'assistant', content: [call] })).rejects.toMatchObject({ code: 'bad-message' })
+  it('append › of values that JSON cannot express › is refused as bad-message', async () => {
+    const circular: Record<string, unknown> = {}
+    circular.self = circular
+    const deep = JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`) as unknown
+    for (const input of [{ big: 1n }, circular, { deep }])
+      for (const block of [
+        { type: 'tool-call', toolCallId: 'c1', toolName: 'count', input, providerOptions: {} },
+        { type: 'tool_use', id: 'c1', name: 'count', input, caller: input },
+        { type: 'image_url', image_url: input },
+      ])
+        await expect(open({ role: 'assistant', content: [block] })).rejects.toMatchObject({ code: 'bad-message' })
+  })
+
+  it('append › of any values › stores them or is refused as bad-message', async () => {
+    const word = fc.constantFrom(
+      'text',
+      'image',
+      'file',
+      'tool_use',
+      'tool_result',
+      'thinking',
+      'tool-call',
+      'tool-result',
+    )
+    const part = fc.dictionary(
+      fc.constantFrom(
+        'type',
+        'text',
+        'id',
+        'name',
+        'input',
+        'source',
+        'content',
+        'toolCallId',
+        'output',
+        'data',
+        'image',
+      ),
+      fc.oneof(word, fc.jsonValue(), fc.array(fc.record({ type: word, text: fc.string() }))),
+    )
+    const message = fc.record(
+      {
+        role: fc.constantFrom('user', 'assistant', 'tool', 'system', 'function', 'developer'),
+        content: fc.oneof(fc.string(), fc.constant(null), fc.array(fc.oneof(part, fc.record({ type: word })))),
+        tool_calls: fc.oneof(fc.jsonValue(), fc.array(fc.record({ id: fc.string(), function: fc.jsonValue() }))),
+        refusal: fc.jsonValue(),
+        audio: fc.jsonValue(),
+        reasoning_content: fc.jsonValue(),
+        providerOptions: fc.jsonValue(),
+        tool_call_id: fc.string(),
+      },
+      { requiredKeys: ['role'] },
+    )
+    await using memory = await openMemory({ upkeep: false })
+    await fc.assert(
+      fc.asyncProperty(message, async (value) => {
+        try {
+          await memory.append(key, [value as object as MessageInput])
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'bad-message' })
+        }
+        for (const provider of [undefined, 'openai', 'anthropic', 'ai-sdk'] as const)
+          await memory.context(key, { provider, budget: 4_000 } as { provider: 'openai' })
+      }),
+      { numRuns: 100 },
+    )
   })
 })
 
@@ -345,6 +408,7 @@ describe('context', () => {
       await using memory = await open(...exchange)
       const build = (): Promise<{ readonly messages: readonly unknown[] }> =>
         memory.context(key, { provider } as { provider: 'openai' })
+      expect(JSON.stringify(await memory.transcript(key))).not.toContain('hunter22')
       const before = structuredClone((await build()).messages)
       const change = (value: unknown): void => {
         if (typeof value !== 'object' || value === null) return
@@ -356,6 +420,55 @@ describe('context', () => {
       expect((await build()).messages).toEqual(before)
     },
   )
+
+  verifies('P-01', 'context › of one session in the formats of three SDKs › is valid for each of them', async () => {
+    await using memory = await open(
+      { role: 'system', content: 'Be brief.' },
+      ...exchange,
+      { role: 'assistant', content: 'Sunny.' },
+      { role: 'user', content: [{ type: 'image_url', image_url: { url: imageUrl } }] },
+      {
+        role: 'assistant',
+        content: null,
+        reasoning_content: 'Look it up.',
+        tool_calls: [
+          { id: 'call.1', type: 'function', function: { name: 'look_up', arguments: '{"a":1}' } },
+          { id: 'call.2', type: 'custom', custom: { name: 'sql', input: 'SELECT 1' } },
+        ],
+      },
+      { role: 'tool', tool_call_id: 'call.1', content: 'one' },
+      { role: 'tool', tool_call_id: 'call.2', content: 'two' },
+      { role: 'assistant', content: 'Both found.' },
+      { role: 'user', content: 'And now?' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'reasoning', text: 'Again.' },
+          { type: 'tool-call', toolCallId: 'c1', toolName: 'weather', input: {} },
+        ],
+      },
+      {
+        role: 'tool',
+        content: [
+          { type: 'tool-result', toolCallId: 'c1', toolName: 'weather', output: { type: 'json', value: null } },
+        ],
+      },
+      { role: 'user', content: 'Thanks.' },
+    )
+    const openai = await memory.context(key, { provider: 'openai' })
+    const anthropic = await memory.context(key, { provider: 'anthropic' })
+    const { instructions, messages } = await memory.context(key, { provider: 'ai-sdk' })
+    expect(findOpenaiFaults((await memory.context(key)).messages)).toEqual([])
+    expect(findAnthropicFaults(anthropic)).toEqual([])
+    expect(JSON.stringify(anthropic.messages)).toContain('"signature":"EqQB"')
+    expect(
+      openai.messages
+        .flatMap((message) => ('tool_calls' in message ? message.tool_calls : []))
+        .map((call) => call?.type),
+    ).toEqual(['function', 'function', 'custom', 'function'])
+    for (const message of [...instructions, ...messages])
+      expect(modelMessageSchema.safeParse(message).success).toBe(true)
+  })
 
   it('of messages with reasoning › under a small budget › spends what the originals cost', async () => {
     await using memory = await open(...exchange)
