@@ -152,6 +152,7 @@ export class Memory implements AsyncDisposable {
 
   /**
    * Appends messages to a session and returns them with their ids and sequence numbers. An expired session begins anew.
+   * Messages of the packages openai, @anthropic-ai/sdk and ai are taken as they are; each tool result is stored as one.
    *
    * @throws {MemoryError} `bad-message` for a malformed message, `full` when a limit of the profile refuses it,
    * `erased` when the session was forgotten since `epoch`, `moved` when it was transferred.
@@ -168,7 +169,8 @@ export class Memory implements AsyncDisposable {
 
   /**
    * Builds what a model is shown now, inside the budget, with a receipt for every decision. Writes nothing but
-   * the session's time of expiry, which every use restarts.
+   * the session's time of expiry, which every use restarts. `provider` names the format: that of the package openai,
+   * @anthropic-ai/sdk or ai, with the original form of messages that came in it. Default: text in OpenAI's format.
    *
    * @throws {MemoryError} `budget-too-small` when not even the shortened question fits; the message names the minimum.
    */

@@ -108,6 +108,7 @@ const exportsWithoutOptions = [
   'parseKey',
   'profiles',
   'createEmbedder',
+  'offlineModel',
   'tokenizerFor',
 ]
 

@@ -24,6 +24,8 @@ export async function answersFitAppend(
   completion: OpenAI.Chat.ChatCompletion,
   params: readonly ChatParam[],
   reply: Anthropic.Message,
+  betaReply: Anthropic.Beta.BetaMessage,
+  betaTurns: readonly Anthropic.Beta.BetaMessageParam[],
   turns: readonly Anthropic.MessageParam[],
   result: GeneratedText,
   modelMessages: readonly ModelMessage[],
@@ -31,6 +33,7 @@ export async function answersFitAppend(
   for (const { message } of completion.choices) await memory.append('acme:ann', [message])
   await memory.append('acme:ann', params)
   await memory.append('acme:ann', [reply])
+  await memory.append('acme:ann', [betaReply, ...betaTurns])
   await memory.append('acme:ann', [{ role: 'assistant', content: reply.content }])
   await memory.append('acme:ann', turns)
   await memory.append('acme:ann', result.response.messages)
