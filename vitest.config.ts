@@ -8,6 +8,8 @@ const slow = [
     'server',
     'cli',
     'package',
+    'consumer',
+    'examples',
     'docs',
     'stores',
     'fault',

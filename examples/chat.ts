@@ -1,7 +1,7 @@
-// Chat with memory, in one process and without an API key. Run: node examples/chat.ts
-// In your own project, import from 'threadkeep'.
-import { openMemory } from '../src/index.ts'
-import { offlineModel } from '../src/providers/offline.ts'
+// Chat with memory in one process, without a server and without an API key.
+// Run: node chat.ts
+// Needs: npm install threadkeep. In a checkout: npm run build, then node examples/chat.ts.
+import { offlineModel, openMemory } from 'threadkeep'
 
 await using memory = await openMemory({ profile: 'thread' })
 // Stands in for a language model: replies by quoting the messages it is shown.

@@ -1,6 +1,7 @@
 // Memory in a SQLite file: it survives restarts, can be searched, and can be deleted permanently.
-// Run it twice: node examples/durable.ts
-import { openMemory } from '../src/index.ts'
+// Run it twice: node durable.ts
+// Needs: npm install threadkeep. In a checkout: npm run build, then node examples/durable.ts.
+import { openMemory } from 'threadkeep'
 
 await using memory = await openMemory({ store: `sqlite:${process.argv[2] ?? 'example.db'}` })
 

@@ -1,5 +1,7 @@
-// Upkeep: old messages become a summary, and facts are extracted from the user's messages. Run: node examples/upkeep.ts
-import { openMemory } from '../src/index.ts'
+// Upkeep: old messages become a summary, and facts are extracted from the user's messages.
+// Run: node upkeep.ts
+// Needs: npm install threadkeep. In a checkout: npm run build, then node examples/upkeep.ts.
+import { openMemory } from 'threadkeep'
 
 await using memory = await openMemory({ profile: 'summary' })
 const userMessages = [

@@ -71,5 +71,5 @@ export { parseKey } from './domain/key.ts'
 export { parseProfile } from './domain/parseProfile.ts'
 export { Memory } from './memory.ts'
 export { profiles } from './profiles/index.ts'
-export type { MemoryOptions }
+export type * from './types.ts'
 export { MemoryError }

@@ -67,33 +67,25 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
   return openMemoryOn(platform, options)
 }
 
-export type { ExportOptions, ImportOptions, ImportResult } from './domain/bundle.ts'
-export type { MessageInput } from './domain/chat.ts'
-export type { Entry, Fact, Knowledge, Message, SessionMetadata, Summary } from './domain/entry.ts'
 export { MemoryError } from './domain/error.ts'
-export { formatKey, type Key, parseKey } from './domain/key.ts'
-export type { AnthropicContext, Context, Ledger, LedgerLine } from './domain/ledger.ts'
+export { formatKey, parseKey } from './domain/key.ts'
 export { parseProfile } from './domain/parseProfile.ts'
-export type { Embedder, Model, SearchIndex, Store, Tokenizer } from './domain/ports.ts'
-export type { Profile } from './domain/profile.ts'
-export type { OnSessionEnd, SessionEnd, SessionEndMeta, SessionEndReason } from './lifecycle/endEvent.ts'
-export { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle/lifecycle.ts'
-export type { SessionMetadataUpdate } from './lifecycle/metadata.ts'
-export type { ContextOptions } from './memory/contextBuilder.ts'
-export type { EmbeddingProgress } from './memory/embedding.ts'
-export type { ForgetResult, ForgetTarget, Rederive } from './memory/forget.ts'
-export type { KnowledgeInput } from './memory/knowledge.ts'
-export type { SearchOptions, SearchQuery, SearchResult } from './memory/search.ts'
+export { createLifecycle } from './lifecycle/lifecycle.ts'
 export { Memory } from './memory.ts'
 export { profiles } from './profiles/index.ts'
+export type { Timeouts } from './providers/deadline.ts'
 export { type EmbedderOptions, openaiEmbedder } from './providers/embedder.ts'
 export { createEmbedder } from './providers/namedEmbedder.ts'
+export { offlineModel } from './providers/offline.ts'
 export { ollamaEmbedder } from './providers/ollamaEmbedder.ts'
-export { type TransformersOptions, transformersEmbedder } from './providers/transformersEmbedder.ts'
+export type { ModelOptions } from './providers/openai.ts'
+export type { RequestOptions, Sleep } from './providers/request.ts'
+export {
+  type TransformersModule,
+  type TransformersOptions,
+  transformersEmbedder,
+} from './providers/transformersEmbedder.ts'
 export { type Compressor, type RamStore, type RamStoreOptions, ramStore } from './stores/ram.ts'
 export { tokenizerFor } from './tokenizers/tokenizers.ts'
-export type { MemoryRecord } from './upkeep/record.ts'
-export type { UpkeepHealth } from './upkeep/scheduler.ts'
-export type { RecordUpdate } from './upkeep/updateRecord.ts'
-export { createUpkeep, type Upkeep, type UpkeepOptions } from './upkeep/upkeep.ts'
-export type { MemoryOptions }
+export type * from './types.ts'
+export { createUpkeep } from './upkeep/upkeep.ts'

@@ -1,5 +1,5 @@
-import { toAnthropic } from './context/anthropic.ts'
 import type { LazyContext } from './context/composeContext.ts'
+import { copyMessages } from './context/entryText.ts'
 import { Renderer, type Unit } from './context/render.ts'
 import type { Trace } from './context/replay.ts'
 import type { ExportOptions, ImportOptions, ImportResult } from './domain/bundle.ts'
@@ -9,11 +9,13 @@ import type { Json, Knowledge, Message, Millis, SessionMetadata, Tokens } from '
 import { anyValue, checkOption, integerAtLeast, isObject, MemoryError, trueOrFalse } from './domain/error.ts'
 import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from './domain/key.ts'
 import { KeyedMutex } from './domain/keyed.ts'
-import type { AnthropicContext, Context, Provider } from './domain/ledger.ts'
+import type { AiSdkContext, AnthropicContext, Context, OpenAIContext, Provider } from './domain/ledger.ts'
 import { parseProfile } from './domain/parseProfile.ts'
 import type { SearchIndex, Store, Tokenizer } from './domain/ports.ts'
 import type { Profile } from './domain/profile.ts'
 import { isExpired, type SessionHead } from './domain/session.ts'
+import { toAiSdkContext } from './formats/aiSdk.ts'
+import { toAnthropicContext, toOpenAIMessages } from './formats/originals.ts'
 import type { Lifecycle } from './lifecycle/lifecycle.ts'
 import type { SessionMetadataUpdate } from './lifecycle/metadata.ts'
 import { sweepSessions } from './lifecycle/sweep.ts'
@@ -150,6 +152,7 @@ export class Memory implements AsyncDisposable {
 
   /**
    * Appends messages to a session and returns them with their ids and sequence numbers. An expired session begins anew.
+   * Messages of the packages openai, @anthropic-ai/sdk and ai are taken as they are; each tool result is stored as one.
    *
    * @throws {MemoryError} `bad-message` for a malformed message, `full` when a limit of the profile refuses it,
    * `erased` when the session was forgotten since `epoch`, `moved` when it was transferred.
@@ -166,7 +169,8 @@ export class Memory implements AsyncDisposable {
 
   /**
    * Builds what a model is shown now, inside the budget, with a receipt for every decision. Writes nothing but
-   * the session's time of expiry, which every use restarts.
+   * the session's time of expiry, which every use restarts. `provider` names the format: that of the package openai,
+   * @anthropic-ai/sdk or ai, with the original form of messages that came in it. Default: text in OpenAI's format.
    *
    * @throws {MemoryError} `budget-too-small` when not even the shortened question fits; the message names the minimum.
    */
@@ -174,26 +178,27 @@ export class Memory implements AsyncDisposable {
     key: string | Key,
     options: ContextOptions & { readonly provider: 'anthropic' },
   ): Promise<AnthropicContext>
-  async context(key: string | Key, options?: ContextOptions & { readonly provider?: 'openai' }): Promise<Context>
+  async context(key: string | Key, options: ContextOptions & { readonly provider: 'ai-sdk' }): Promise<AiSdkContext>
+  async context(key: string | Key, options: ContextOptions & { readonly provider: 'openai' }): Promise<OpenAIContext>
+  async context(key: string | Key, options?: ContextOptions & { readonly provider?: undefined }): Promise<Context>
   async context(
     key: string | Key,
-    options: ContextOptions & { readonly provider?: Provider } = {},
-  ): Promise<Context | AnthropicContext> {
+    options: ContextOptions & { readonly provider?: Provider | undefined } = {},
+  ): Promise<Context | OpenAIContext | AnthropicContext | AiSdkContext> {
     checkOptions<ContextOptions & { provider?: Provider }>('context', options, {
       ...contextOptionChecks,
       provider: anyValue,
     })
     const { provider } = options
-    checkOption('provider', provider, [undefined, 'openai', 'anthropic'].includes(provider), 'openai or anthropic')
+    checkOption('provider', provider, isProvider(provider), 'openai, anthropic or ai-sdk')
     const { messages, text, ledger } = await this.#buildContext(this.#parseKey(key), options, provider)
-    const context: Context = {
-      messages,
+    return {
+      ...formatMessages(messages, provider),
       get text() {
         return text()
       },
       ledger,
     }
-    return provider === 'anthropic' ? { ...context, ...toAnthropic(messages) } : context
   }
 
   /** Reads the messages of a session, whole and in order. */
@@ -413,6 +418,15 @@ export class Memory implements AsyncDisposable {
   #checkOpen(): void {
     if (this.#closed) throw new MemoryError('closed', 'This memory is closed. Open it again with openMemory.')
   }
+}
+
+const isProvider = (value: unknown): boolean => [undefined, 'openai', 'anthropic', 'ai-sdk'].includes(value as Provider)
+
+/** Converts messages to the format of an SDK; without a provider, to text in OpenAI's format. */
+function formatMessages(messages: LazyContext['messages'], provider: Provider | undefined) {
+  if (provider === 'anthropic') return toAnthropicContext(messages)
+  if (provider === 'ai-sdk') return toAiSdkContext(messages)
+  return { messages: provider === 'openai' ? toOpenAIMessages(messages) : copyMessages(messages) }
 }
 
 function missing(param: string, message: string): never {

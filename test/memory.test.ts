@@ -128,7 +128,7 @@ describe('memory', () => {
     [{ budget: 0 }, 'budget is 0; it must be a whole number of tokens, 1 or more.'],
     [{ budget: 1.5 }, 'budget is 1.5; it must be a whole number of tokens, 1 or more.'],
     [{ framing: 'loud' }, 'framing is "loud"; it must be one of silent, open, sections.'],
-    [{ provider: 'acme' }, 'provider is "acme"; it must be openai or anthropic.'],
+    [{ provider: 'acme' }, 'provider is "acme"; it must be openai, anthropic or ai-sdk.'],
     [{ query: 7 }, 'query is 7; it must be text.'],
   ])('context › with %j › explains the error', async (options, message) => {
     await using memory = await openMemory()

@@ -210,7 +210,7 @@ export class PersistentSessions {
   }
 
   /** Returns the context for a model: the summary, then the messages that are not compressed. */
-  async getContextMessages(conversationId: string): Promise<readonly ChatMessage[]> {
+  async getContextMessages(conversationId: string): Promise<ChatMessage[]> {
     const key = this.key(conversationId)
     const stored = findSummary((await this.head(key)).derived)
     const summary = stored && (this.secretMasker.restoreEntry(key, stored) as Summary)

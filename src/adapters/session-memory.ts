@@ -1,4 +1,5 @@
 import { composeContext } from '../context/composeContext.ts'
+import { copyMessages } from '../context/entryText.ts'
 import { gatherCandidates } from '../context/gatherCandidates.ts'
 import { measureMessage, Renderer } from '../context/render.ts'
 import { runContextQuery } from '../context/replay.ts'
@@ -292,7 +293,7 @@ export class SessionMemory {
       framing,
       provider: 'openai',
     })
-    return { messages, text: text(), ledger }
+    return { messages: copyMessages(messages), text: text(), ledger }
   }
 
   /** Adds a message at the end, or under a sequence number that was kept free for it. */

@@ -1,6 +1,6 @@
 import type { Millis, Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/keyed.ts'
-import type { ChatMessage, Context, Ledger, Provider } from '../domain/ledger.ts'
+import type { ChatMessage, Ledger, Provider } from '../domain/ledger.ts'
 import type { Band, Framing, Profile } from '../domain/profile.ts'
 import { runSync, type Work } from '../domain/work.ts'
 import { monthNames } from '../search/terms.ts'
@@ -8,6 +8,7 @@ import { allocateBudgetInSteps } from './allocateBudget.ts'
 import type { Allocation, OverheadTable, Piece } from './allocation.ts'
 import { continuationNotice } from './anthropic.ts'
 import { findNotes } from './claimLimits.ts'
+import type { SourcedChatMessage } from './entryText.ts'
 import type { ContextCandidates } from './gatherCandidates.ts'
 import { buildReceipt } from './receipt.ts'
 import { firstSequence, type Renderer } from './render.ts'
@@ -18,7 +19,11 @@ export type ComposeOptions = { readonly budget: Tokens; readonly framing: Framin
  * A context whose text is built on demand. A function, because an accessor property would retain the input until a
  * major GC.
  */
-export type LazyContext = Pick<Context, 'messages' | 'ledger'> & { readonly text: () => string }
+export type LazyContext = {
+  readonly messages: readonly SourcedChatMessage[]
+  readonly text: () => string
+  readonly ledger: Ledger
+}
 
 /** Framing text may take at most this share of the budget; otherwise the context uses the `sections` framing. */
 const maxFramingShare = 0.25
@@ -334,7 +339,7 @@ function overheadTable(profile: Profile, renderer: Renderer, framing: Framing, p
   const tablesByProfile = getOrCompute(tablesByRenderer, renderer, () => new WeakMap())
   return getOrCompute(
     getOrCompute(tablesByProfile, profile, () => new Map<string, OverheadTable>()),
-    provider === 'anthropic' ? `${framing} ${provider}` : framing,
+    provider === 'openai' ? framing : `${framing} ${provider}`,
     () => computeOverheads(profile, renderer, framing, provider),
   )
 }
@@ -355,7 +360,7 @@ function computeOverheads(profile: Profile, renderer: Renderer, framing: Framing
     framingTokens: renderer.countFixed(words.before) + renderer.countFixed(words.after),
     reply: {
       name: 'reply',
-      tokens: reply + (provider === 'anthropic' ? messageTokens('user', continuationNotice) : 0),
+      tokens: reply + (provider === 'openai' ? 0 : messageTokens('user', continuationNotice)),
     },
     stable: { name: 'stable', tokens: memory },
     volatile: { name: 'volatile', tokens: messageTokens('user', words.recalled, memoryEnd) },

@@ -77,6 +77,14 @@ export type SourcedChatMessage = ChatMessage & { readonly [storedSource]?: Messa
 export const withSource = (chat: ChatMessage, message: Message): SourcedChatMessage =>
   message.packedPayload === undefined ? chat : { ...chat, [storedSource]: message }
 
+/** Copies the messages of a context: it is built from cached objects, which the caller must not be able to change. */
+export const copyMessages = (history: readonly SourcedChatMessage[]): ChatMessage[] => history.map(copyMessage)
+
+export function copyMessage({ [storedSource]: _source, ...message }: SourcedChatMessage): ChatMessage {
+  if (message.role !== 'assistant' || message.tool_calls === undefined) return message
+  return { ...message, tool_calls: message.tool_calls.map((call) => ({ ...call, function: { ...call.function } })) }
+}
+
 /**
  * Formats a derived entry, with `shorten` applied to each of its texts. Returns '' for entries that are never shown.
  */

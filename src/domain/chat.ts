@@ -4,24 +4,48 @@ import { describePayloadFault, type Payload } from './payload.ts'
 
 export type { Payload } from './payload.ts'
 
-/** Content part in OpenAI's format. */
-export type ContentPart = { readonly type: string; readonly text?: string; readonly [field: string]: unknown }
+/**
+ * Part or block of a message, such as `{ type: 'text', text: 'Hello' }`. The second form admits parts with any other
+ * fields as literals; the first one admits the interfaces of the SDKs, which have no index signature.
+ */
+export type ContentPart =
+  | { readonly type: string; readonly text?: string | undefined }
+  | { readonly type: string; readonly [field: string]: unknown }
 
-/** Message from a caller in OpenAI's format. */
+/** Tool call in OpenAI's format: of a function, or of a custom tool with text as input. */
+export type ToolCallInput =
+  | {
+      readonly id: string
+      readonly type?: string | undefined
+      readonly function: { readonly name: string; readonly arguments: string }
+    }
+  | { readonly id: string; readonly type: string; readonly custom: { readonly name: string; readonly input: string } }
+
+/**
+ * Message from a caller: in OpenAI's format, in Anthropic's, or in that of the AI SDK. The types of the packages
+ * `openai`, `@anthropic-ai/sdk` and `ai` are assignable to it, those of requests and of responses.
+ */
 export type MessageInput = {
-  readonly role: Role | 'developer'
-  readonly content?: string | null | readonly ContentPart[]
-  readonly name?: string
-  readonly tool_calls?: readonly {
-    readonly id: string
-    readonly type?: string
-    readonly function: { readonly name: string; readonly arguments: string }
-  }[]
-  readonly tool_call_id?: string
+  readonly role: Role | 'developer' | 'function'
+  readonly content?: string | null | readonly ContentPart[] | undefined
+  readonly name?: string | undefined
+  readonly tool_calls?: readonly ToolCallInput[] | undefined
+  /** Id of the call that a message with the role `tool` answers. */
+  readonly tool_call_id?: string | undefined
+  /** Stored as the content if there is no other. */
+  readonly refusal?: string | null | undefined
+  /** Spoken reply; its transcript is stored. */
+  readonly audio?: { readonly id: string; readonly transcript?: string } | null | undefined
+  /** Deprecated form of `tool_calls`. */
+  readonly function_call?: { readonly name: string; readonly arguments: string } | null | undefined
+  /** Reasoning, which some servers want back with the message. */
+  readonly reasoning_content?: string | null | undefined
+  /** Options of the AI SDK for the provider. */
+  readonly providerOptions?: object | undefined
   /** Time of the message in milliseconds. Default: now. */
-  readonly at?: Millis
+  readonly at?: Millis | undefined
   /** Original form, kept beside the message and returned unchanged to the protocol it came from. */
-  readonly payload?: Payload
+  readonly payload?: Payload | undefined
 }
 
 /** Validated message whose tokens are not counted yet. */
@@ -151,7 +175,7 @@ function parseText(
 /** Replaces lone surrogates by U+FFFD: they cannot be encoded as UTF-8. */
 export const replaceLoneSurrogates = (text: string): string => text.toWellFormed()
 
-function messageError(index: number, field: string, problem: string): MemoryError {
+export function messageError(index: number, field: string, problem: string): MemoryError {
   const param = `messages[${index}]${field}`
   return new MemoryError('bad-message', `${param} ${problem}.`, { param })
 }

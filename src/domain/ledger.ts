@@ -1,4 +1,7 @@
 import type { Tokens } from './entry.ts'
+import type { AiSdkInstruction, AiSdkMessage, AnthropicMessage, ChatMessage, OpenAIMessage } from './sdkMessages.ts'
+
+export type { AnthropicBlock, AnthropicMessage, ChatMessage, ChatToolCall } from './sdkMessages.ts'
 
 /** Treatment of an entry: shown in full, shown shortened, covered by a summary that is shown, or left out. */
 export type Verdict = 'whole' | 'shortened' | 'covered' | 'dropped'
@@ -44,40 +47,23 @@ export type Ledger = {
   readonly degraded: readonly Degradation[]
 }
 
-/** Message in the format of OpenAI's Chat Completions API. */
-export type ChatMessage =
-  | { readonly role: 'system' | 'user'; readonly content: string; readonly name?: string }
-  | {
-      readonly role: 'assistant'
-      readonly content: string | null
-      readonly name?: string
-      readonly tool_calls?: readonly ChatToolCall[]
-    }
-  | { readonly role: 'tool'; readonly content: string; readonly tool_call_id: string }
-export type ChatToolCall = {
-  readonly id: string
-  readonly type: 'function'
-  readonly function: { readonly name: string; readonly arguments: string }
-}
-
-/** Message in the format of Anthropic's Messages API. */
-export type AnthropicMessage = {
-  readonly role: 'user' | 'assistant'
-  readonly content: string | readonly AnthropicBlock[]
-}
-export type AnthropicBlock =
-  | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: Record<string, unknown> }
-  | { readonly type: 'tool_result'; readonly tool_use_id: string; readonly content: string }
-
-/** Context for a model: as a list of messages, and as one text; each of the two fits the budget on its own. */
-export type Context = { readonly messages: readonly ChatMessage[]; readonly text: string; readonly ledger: Ledger }
+/**
+ * Context for any model: as a list of messages in OpenAI's format, and as one text; each of the two fits the budget on
+ * its own. Contents are text: media are placeholders such as `[image]`.
+ */
+export type Context = { readonly messages: ChatMessage[]; readonly text: string; readonly ledger: Ledger }
+/** Context for OpenAI's API, with the original form of messages that text cannot express, such as images by URL. */
+export type OpenAIContext = Omit<Context, 'messages'> & { readonly messages: OpenAIMessage[] }
 /** Context for Anthropic's API, which takes the system text beside the messages. */
-export type AnthropicContext = {
+export type AnthropicContext = Omit<Context, 'messages'> & {
   readonly system: string
-  readonly messages: readonly AnthropicMessage[]
-  readonly text: string
-  readonly ledger: Ledger
+  readonly messages: AnthropicMessage[]
+}
+/** Context for the AI SDK, which takes the system messages beside the others. */
+export type AiSdkContext = Omit<Context, 'messages'> & {
+  readonly instructions: AiSdkInstruction[]
+  readonly messages: AiSdkMessage[]
 }
 
-export type Provider = 'openai' | 'anthropic'
+/** Format of a context: for the packages `openai`, `@anthropic-ai/sdk` or `ai`. */
+export type Provider = 'openai' | 'anthropic' | 'ai-sdk'

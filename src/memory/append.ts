@@ -1,5 +1,5 @@
 import { measureInSteps, measureMessage } from '../context/render.ts'
-import { type MessageInput, type ParsedMessage, parseMessage } from '../domain/chat.ts'
+import type { MessageInput, ParsedMessage } from '../domain/chat.ts'
 import type { OptionChecks } from '../domain/checkOptions.ts'
 import type { Message, Millis, NewMessage } from '../domain/entry.ts'
 import {
@@ -27,6 +27,7 @@ import {
 } from '../domain/session.ts'
 import { estimateSize } from '../domain/stringify.ts'
 import { type Pause, runInSlices, type Work } from '../domain/work.ts'
+import { parseInput } from '../formats/parseInput.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { Upkeep } from '../upkeep/upkeep.ts'
 import type { EmbeddingQueue } from './embedding.ts'
@@ -103,7 +104,7 @@ export async function appendToSession(
       param: 'messages',
     })
   const at = deps.clock()
-  const parsed = messages.map((message, index) => parseMessage(message, index, at))
+  const parsed = messages.flatMap((message, index) => parseInput(message, index, at))
   if (parsed.length === 0) return { stored: [], epoch: 0 }
   checkPlace(options, parsed.length)
   const { longAppends } = deps

@@ -1,4 +1,5 @@
 import { composeContext } from '../context/composeContext.ts'
+import { copyMessages } from '../context/entryText.ts'
 import { addPassages, gatherCandidates, isVisible, profileForBudget } from '../context/gatherCandidates.ts'
 import { compareLedgers, createReadResponder, type Difference, runContextQuery, type Trace } from '../context/replay.ts'
 import type { Message } from '../domain/entry.ts'
@@ -67,6 +68,11 @@ export const replayer: Replayer = {
       framing,
       provider: 'openai',
     })
-    return { messages, text: text(), ledger, differences: compareLedgers(trace.messages, trace.ledger, ledger) }
+    return {
+      messages: copyMessages(messages),
+      text: text(),
+      ledger,
+      differences: compareLedgers(trace.messages, trace.ledger, ledger),
+    }
   },
 }

@@ -35,7 +35,8 @@ export function checkAnthropicBudget({ system, messages, ledger }: AnthropicCont
   const { message, call, reply } = exact.overhead
   const blockCost = (block: AnthropicBlock): number => {
     if (block.type === 'text') return exact.count(block.text)
-    if (block.type === 'tool_result') return exact.count(block.content) + exact.count(block.tool_use_id)
+    if (block.type === 'tool_result') return exact.count(String(block.content)) + exact.count(block.tool_use_id)
+    if (block.type !== 'tool_use') throw new Error(`unexpected block ${block.type}`)
     return call + exact.count(block.name) + exact.count(JSON.stringify(block.input)) + exact.count(block.id)
   }
   const turns = messages.map(({ role, content }) => {

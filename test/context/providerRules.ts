@@ -103,7 +103,7 @@ function blockFaults(block: AnthropicBlock, role: 'user' | 'assistant'): string[
   const faults: string[] = []
   if (loneSurrogate.test(textIn(block))) faults.push(`contains a lone surrogate in ${block.type}`)
   if (block.type === 'text' && !visible.test(block.text)) faults.push('has a blank text block')
-  if (block.type === 'tool_result' && !visible.test(block.content)) faults.push('has a blank result')
+  if (block.type === 'tool_result' && !visible.test(String(block.content))) faults.push('has a blank result')
   if (block.type === 'tool_use' && !anthropicId.test(block.id))
     faults.push(`has a tool use with the invalid id ${JSON.stringify(block.id)}`)
   if (block.type === 'tool_use' && !anthropicToolName.test(block.name))

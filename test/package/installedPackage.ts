@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root } from '../shape/source.ts'
+import { packPackage } from './packed.ts'
 
 export const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
-  readonly version: string
   readonly exports: Readonly<Record<string, unknown>>
   readonly bin: { readonly threadkeep: string }
 }
@@ -18,13 +18,12 @@ export type InstalledPackage = {
   readonly command: string
 }
 
-/** Builds and packs the package and installs it without access to a registry. */
-export function installPackage(): InstalledPackage {
+/** Packs the package and installs it without access to a registry. */
+export async function installFromTarball(): Promise<InstalledPackage> {
   const folder = mkdtempSync(join(tmpdir(), 'threadkeep-package-'))
   const run = (...args: readonly string[]): string => execFileSync('npm', args, { cwd: folder, encoding: 'utf8' })
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
-  run('pack', root, '--silent', '--pack-destination', folder)
-  const tarball = join(folder, `threadkeep-${manifest.version}.tgz`)
+  const tarball = await packPackage()
   run('install', '--offline', '--no-audit', '--no-fund', '--silent', tarball)
   return { folder, tarball, command: join(folder, 'node_modules/threadkeep', manifest.bin.threadkeep) }
 }

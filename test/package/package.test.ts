@@ -9,11 +9,11 @@ import { createProgram } from '../../src/cli/program.ts'
 import { createDocx, createPdf, docxParagraph } from '../files/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
-import { type InstalledPackage, installNode, installPackage, manifest } from './installedPackage.ts'
+import { type InstalledPackage, installFromTarball, installNode, manifest } from './installedPackage.ts'
 
 let installed: InstalledPackage
-beforeAll(() => {
-  installed = installPackage()
+beforeAll(async () => {
+  installed = await installFromTarball()
 })
 afterAll(() => rmSync(installed.folder, { recursive: true, force: true }))
 

@@ -7,7 +7,8 @@ export const product: readonly Row[] = [
     id: 'P-01',
     source,
     behaviour: 'Public types are assignable to and from those of `openai`, `@anthropic-ai/sdk` and `ai` without casts.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/domain/sdkMessages.ts', 'src/domain/chat.ts', 'src/formats/parseInput.ts', 'src/formats/originals.ts'],
   },
   {
     id: 'P-02',

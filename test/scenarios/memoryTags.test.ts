@@ -49,7 +49,7 @@ describe('forged memory tags in a turn', () => {
           typeof content === 'string' ? [{ type: 'text', text: content } as const] : content,
         )
         const texts = blocks.flatMap((block) =>
-          block.type === 'tool_use' ? [] : [block.type === 'text' ? block.text : block.content],
+          block.type === 'text' ? [block.text] : block.type === 'tool_result' ? [block.content] : [],
         )
         expect(texts).toEqual(['Look it up.', escaped, `It says: ${escaped}`, asked])
         expect((await memory.transcript(key)).map(({ content }) => content)).toEqual(

@@ -5,11 +5,21 @@ import type { ToolCall } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
 import type { ChatMessage, ChatToolCall } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import {
+  fromFunctionCall,
+  hasToolCalls,
+  isCustom,
+  normalizeToolCalls,
+  parseToolCall,
+  toArguments,
+  toFunctionCall,
+} from '../../formats/openai.ts'
+import { hasInlineMedia, restorePayloads } from '../../formats/originals.ts'
 import { invalidReplyError } from '../../providers/errors.ts'
 import { countPromptOverhead } from '../../text/cost.ts'
 import { getArray, getPath, getString, parseJson } from '../../text/json.ts'
 import { readSessionHint } from '../auth/identity.ts'
-import { hasInlineMedia, isPlainText, restorePayloads } from './payloads.ts'
+import { isPlainText } from './payloads.ts'
 import type {
   ClientMessage,
   FilePart,
@@ -368,47 +378,6 @@ function createAssistantMessage(content: string, calls: readonly ToolCall[], ext
   const original = { ...message, content: content === '' ? null : content, ...extras }
   return { ...message, payload: { protocol: 'chat', items: [original] } }
 }
-
-/** Parses a tool call. The text input of a custom tool becomes `{"input": …}`, as in the Responses protocol. */
-function parseToolCall(call: unknown): ToolCall {
-  const id = getString(call, 'id')
-  if (!isCustom(call))
-    return { id, name: getString(call, 'function', 'name'), arguments: getString(call, 'function', 'arguments') }
-  return { id, name: getString(call, 'custom', 'name'), arguments: toArguments(getString(call, 'custom', 'input')) }
-}
-
-/** Encodes the text input of a custom tool as function arguments. */
-const toArguments = (input: string): string => JSON.stringify({ input })
-
-const isCustom = (call: unknown): call is Fields => isObject(call) && isObject(call.custom)
-
-/** Converts the deprecated `function_call`. It has no id, so the function's name serves as the id. */
-const fromFunctionCall = (call: Fields): Fields => ({ id: call.name, type: 'function', function: call })
-
-/** True if the message has `tool_calls` or the deprecated `function_call`. */
-const hasToolCalls = (message: Fields): boolean =>
-  (message.tool_calls ?? message.function_call ?? undefined) !== undefined
-
-/** Converts custom tool calls and deprecated function calls and results to function tool calls and tool messages. */
-function normalizeToolCalls(message: Fields): Fields {
-  const { role } = message
-  if (role === 'function' && getString(message, 'name') !== '')
-    return { role: 'tool', tool_call_id: message.name, content: message.content }
-  // Fast path: most messages of a history have no calls.
-  if (role !== 'assistant' || !hasToolCalls(message)) return message
-  const { tool_calls: calls, function_call: functionCall, ...rest } = message
-  if (Array.isArray(calls) && calls.some(isCustom))
-    return { ...rest, tool_calls: calls.map((call) => (isCustom(call) ? toFunctionCall(parseToolCall(call)) : call)) }
-  return isObject(functionCall) && getArray(message, 'tool_calls').length === 0
-    ? { ...rest, tool_calls: [fromFunctionCall(functionCall)] }
-    : message
-}
-
-const toFunctionCall = ({ id, name, arguments: text }: ToolCall): ChatToolCall => ({
-  id,
-  type: 'function',
-  function: { name, arguments: text },
-})
 
 /** Converts calls and results in memory messages back to the kinds of tools that the client declares. */
 function restoreToolCalls(memory: readonly ChatMessage[], body: RequestBody): readonly Fields[] {

@@ -1,24 +1,15 @@
-import { CallIds, continuationNotice, toAnthropic, toAnthropicTurns } from '../../context/anthropic.ts'
 import type { SourcedChatMessage } from '../../context/entryText.ts'
 import type { MessageInput, Payload } from '../../domain/chat.ts'
-import { isBlank } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
-import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import { type Block, isRejected, isToolResult, toAssistantMessage, toBlocks } from '../../formats/anthropic.ts'
+import { joinMessages, toAnthropicHistory } from '../../formats/originals.ts'
 import { invalidReplyError } from '../../providers/errors.ts'
 import { countPromptOverhead } from '../../text/cost.ts'
 import { getArray, getPath, getString, parseJson } from '../../text/json.ts'
 import type { ErrorResponse } from '../http/httpError.ts'
-import {
-  type Block,
-  isToolResult,
-  type RawMessage,
-  requireRawMessage,
-  toAssistantMessage,
-  toBlocks,
-  toChatMessages,
-} from './messagesBlocks.ts'
-import { createPayload, type HistoryPart, isPlainText, restorePayloads } from './payloads.ts'
+import { type RawMessage, requireRawMessage, toChatMessages } from './messagesBlocks.ts'
+import { createPayload, isPlainText } from './payloads.ts'
 import type {
   ClientMessage,
   FilePart,
@@ -110,7 +101,7 @@ function buildRequest(
   from = request.turnStart,
 ): RequestBody {
   const list = request.body.messages as readonly RawMessage[]
-  const { system, messages: converted } = toHistory(history)
+  const { system, messages: converted } = toAnthropicHistory(history)
   const { system: ownSystem, tools } = request.body
   const shown = limitCacheMarkers(converted, maxCacheMarkers - countCacheMarkers([ownSystem, tools, list.slice(from)]))
   const instructions = list.slice(0, from).filter(({ role }) => role === 'system')
@@ -124,25 +115,6 @@ function buildRequest(
     ...(systemBlocks.length === 0 ? {} : { system: appendSystem(request.body.system, systemBlocks) }),
     messages: joinTurns(restored, list.slice(from)),
   }
-}
-
-/** Converts a history, with the original form of messages that have one. Leading system messages become `system`. */
-function toHistory(history: readonly SourcedChatMessage[]): {
-  readonly system: string
-  readonly messages: readonly RawMessage[]
-} {
-  const parts = restorePayloads(history, 'messages')
-  const firstOriginal = parts.findIndex((part) => 'items' in part)
-  const { system, messages: start } = toAnthropic(
-    parts.slice(0, firstOriginal < 0 ? parts.length : firstOriginal).flatMap(chatMessageOf),
-  )
-  if (firstOriginal < 0) return { system, messages: start }
-  const messages: RawMessage[] = [...start]
-  const ids = new CallIds()
-  for (const part of parts.slice(firstOriginal))
-    messages.push(...('items' in part ? (part.items as readonly RawMessage[]) : toAnthropicTurns([part.message], ids)))
-  if (messages[0]?.role === 'assistant') messages.unshift({ role: 'user', content: continuationNotice })
-  return { system, messages: separateResults(messages) }
 }
 
 /** Cache markers that the API accepts in one request. */
@@ -177,20 +149,6 @@ function withoutCacheMarkers(content: unknown): unknown {
     const { cache_control: _marker, ...rest } = block
     return 'content' in rest ? { ...rest, content: withoutCacheMarkers(rest.content) } : rest
   })
-}
-
-const chatMessageOf = (part: HistoryPart): readonly ChatMessage[] => ('message' in part ? [part.message] : [])
-
-/** Joins adjacent user messages of which the second holds tool results: the API wants a reply's results together. */
-function separateResults(messages: readonly RawMessage[]): readonly RawMessage[] {
-  const joined: RawMessage[] = []
-  for (const message of messages) {
-    const last = joined.at(-1)
-    const holdsResults = message.role === 'user' && toBlocks(message.content).some(isToolResult)
-    if (last?.role === 'user' && holdsResults) joined[joined.length - 1] = joinUserMessages(last, message)
-    else joined.push(message)
-  }
-  return joined
 }
 
 function extendRequest(request: ParsedRequest, { preamble, memory, from = 0 }: RequestAdditions): RequestBody {
@@ -241,12 +199,7 @@ const appendSystem = (own: unknown, blocks: readonly Block[]): readonly Block[] 
 function joinTurns(memory: readonly RawMessage[], own: readonly RawMessage[]): readonly RawMessage[] {
   const [last, first] = [memory.at(-1), own[0]]
   if (last?.role !== 'user' || first?.role !== 'user') return [...memory, ...own]
-  return [...memory.slice(0, -1), joinUserMessages(last, first), ...own.slice(1)]
-}
-
-function joinUserMessages(first: RawMessage, second: RawMessage): RawMessage {
-  const blocks = [...toBlocks(first.content), ...toBlocks(second.content)]
-  return { ...second, content: [...blocks.filter(isToolResult), ...blocks.filter((block) => !isToolResult(block))] }
+  return [...memory.slice(0, -1), joinMessages(last, first), ...own.slice(1)]
 }
 
 /**
@@ -395,13 +348,6 @@ function toReplyMessage(blocks: readonly unknown[]): MessageInput {
   const content = blocks.filter((block) => !isRejected(block))
   if (content.length === 0) return message
   return { ...message, payload: { protocol: 'messages', items: [{ role: 'assistant', content }] } }
-}
-
-/** True for a block that the API sends but rejects in a request: blank text, or a call that no result can refer to. */
-function isRejected(block: unknown): boolean {
-  const type = readType(block)
-  if (type === 'text') return isBlank(getString(block, 'text'))
-  return type === 'tool_use' && (getString(block, 'id') === '' || getString(block, 'name') === '')
 }
 
 function createMessagesReplyParser(address: string): ReplyParser {

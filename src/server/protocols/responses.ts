@@ -4,12 +4,13 @@ import { isBlank } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
 import type { ChatMessage, ChatToolCall } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import { hasInlineMedia, restorePayloads } from '../../formats/originals.ts'
 import { invalidReplyError } from '../../providers/errors.ts'
 import { countPromptOverhead } from '../../text/cost.ts'
 import { getArray, getPath, getString, parseJson } from '../../text/json.ts'
 import { readSessionHint } from '../auth/identity.ts'
 import { type ErrorResponse, HttpError } from '../http/httpError.ts'
-import { hasInlineMedia, isPlainText, restorePayloads } from './payloads.ts'
+import { isPlainText } from './payloads.ts'
 import type {
   ClientMessage,
   FilePart,

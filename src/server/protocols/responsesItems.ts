@@ -112,7 +112,7 @@ export function toReplyMessage(output: readonly unknown[]): MessageInput {
 
 /** True for a reply without text and calls, for example one that broke off during reasoning. */
 const isEmptyReply = ({ parts, calls }: PartialReply): boolean =>
-  calls.length === 0 && parts.every(({ text }) => text !== undefined && isBlank(text))
+  calls.length === 0 && parts.every(({ text }) => typeof text === 'string' && isBlank(text))
 
 /** True for an assistant message or a call. */
 export const isAssistantItem = (item: unknown): boolean =>

@@ -82,7 +82,10 @@ describe('Responses reply', () => {
     expect(clientMessage).toMatchObject({
       role: assistantMessage.role,
       content: assistantMessage.content,
-      toolCalls: assistantMessage.tool_calls?.map(({ id, function: call }) => ({ id, ...call })),
+      toolCalls: assistantMessage.tool_calls?.map((call) => ({
+        id: call.id,
+        ...('function' in call && call.function),
+      })),
     })
   })
 

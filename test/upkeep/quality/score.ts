@@ -63,7 +63,10 @@ export const countText = async (text: string): Promise<number> => (await tokeniz
 const countConversation = (messages: readonly FixtureMessage[]): Promise<number> =>
   countText(
     messages
-      .flatMap(({ content, tool_calls: calls = [] }) => [content, ...calls.map((call) => call.function.arguments)])
+      .flatMap(({ content, tool_calls: calls = [] }) => [
+        content,
+        ...calls.map((call) => ('function' in call ? call.function.arguments : '')),
+      ])
       .join('\n'),
   )
 
