@@ -65,6 +65,9 @@ export class StoreSearch {
     this.#indexes = new LruCache({ maxTotalSize: maxBytes })
   }
 
+  /** Messages added to indexes so far. */
+  indexedMessages = 0
+
   /** Estimated memory of all indexes. */
   get bytes(): number {
     return this.#indexes.totalSize
@@ -145,6 +148,7 @@ export class StoreSearch {
     for (;;) {
       const messages = await this.#source.readMessages(key, index.lastSequenceOf(key), messageBatch)
       await runInSlices(index.addMessagesInSteps(key, messages), () => this.#source.pause())
+      this.indexedMessages += messages.length
       if (messages.length < messageBatch) break
     }
     const derived = index.setDerivedInSteps(key, await this.#source.readDerived(key))
