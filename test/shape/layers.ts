@@ -57,7 +57,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   mcp: [...library, 'graph', 'handoff'],
   server: [...library, 'files', 'graph', 'handoff', 'mcp'],
   evaluation: [...library, 'graph', 'handoff'],
-  cli: [...library, 'adapters', 'server', 'graph', 'handoff', 'mcp', 'evaluation'],
+  cli: [...library, 'adapters', 'server', 'graph', 'handoff', 'mcp', 'evaluation', 'files'],
 }
 
 /** Folders that run in a browser's worker. */
