@@ -1,4 +1,5 @@
 import { defineConfig } from 'tsdown'
+import { createVendorPlugin } from './scripts/vendor.ts'
 
 export default defineConfig({
   entry: [
@@ -26,8 +27,18 @@ export default defineConfig({
   // dist/ mirrors src/, so that every entry shares one copy of each module and paths relative to a module stay true.
   unbundle: true,
   format: 'esm',
-  platform: 'neutral',
-  target: 'node22.13',
+  platform: 'node',
+  fixedExtension: false,
+  // Old versions must be able to parse the code in order to say that they are too old.
+  target: 'node20',
   dts: true,
-  deps: { neverBundle: [/^node:/], onlyBundle: [] },
+  // Other packages are built into dist/vendor, which holds only the modules that are used: docs/decisions/0025.
+  // Optional peers are loaded from the application; another package's own copy of one is built in.
+  deps: { alwaysBundle: (_, importer) => importer?.includes('/node_modules/'), onlyBundle: false },
+  plugins: [createVendorPlugin()],
+  outputOptions: {
+    // npm leaves folders named node_modules out of a package.
+    entryFileNames: ({ name }) => `${name.replaceAll('node_modules', 'vendor')}.js`,
+    chunkFileNames: ({ name }) => `${name.replaceAll('node_modules', 'vendor')}.js`,
+  },
 })

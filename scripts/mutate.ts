@@ -1,12 +1,16 @@
 // Mutation tests of one area or of all: `npm run mutate -- keys`. Results of earlier runs are reused for unchanged code.
+// `--mutate FILE` and `--mutate FILE:FROM-TO` restrict the run of an area to files or lines; repeatable.
+import { parseArgs } from 'node:util'
 import { Stryker } from '@stryker-mutator/core'
 import { areaNames, findArea } from '../test/mutation/areas.ts'
 
 const minScorePercent = 90
 const folder = '.mutation'
 
-async function mutate(name: string, isForced: boolean): Promise<void> {
-  const { mutate: files } = findArea(name)
+type RunOptions = { readonly force: boolean; readonly mutate: readonly string[] }
+
+async function mutate(name: string, options: RunOptions): Promise<void> {
+  const files = options.mutate.length === 0 ? findArea(name).mutate : options.mutate
   process.env.THREADKEEP_MUTATION_AREA = name
   await new Stryker({
     mutate: [...files],
@@ -17,7 +21,7 @@ async function mutate(name: string, isForced: boolean): Promise<void> {
     coverageAnalysis: 'perTest',
     concurrency: 1,
     incremental: true,
-    force: isForced,
+    force: options.force,
     incrementalFile: `${folder}/${name}.json`,
     tempDirName: `${folder}/sandbox`,
     // Stryker rewrites a tsconfig.json with the compiler interface that TypeScript 7 does not have.
@@ -31,6 +35,8 @@ async function mutate(name: string, isForced: boolean): Promise<void> {
   }).runMutationTest()
 }
 
-const args = process.argv.slice(2)
-const names = args.filter((arg) => arg !== '--force')
-for (const name of names.length === 0 ? areaNames : names) await mutate(name, args.includes('--force'))
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { force: { type: 'boolean', default: false }, mutate: { type: 'string', multiple: true, default: [] } },
+})
+for (const name of positionals.length === 0 ? areaNames : positionals) await mutate(name, values)

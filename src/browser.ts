@@ -1,3 +1,4 @@
+import { checkOptions } from './domain/checkOptions.ts'
 import { createUnknownStoreError, MemoryError } from './domain/error.ts'
 import type { SearchIndex, Store } from './domain/ports.ts'
 import type { TokenizerName } from './domain/profile.ts'
@@ -17,7 +18,11 @@ const tokenizers: Readonly<Record<TokenizerName, typeof upperBound>> = {
 }
 
 /** A RAM store with lexical search. The larger store of `threadkeep/ram` also searches by vectors. */
-export const ramStore = (): Store & SearchIndex => createRamStore(new RamSessionTable())
+export function ramStore(options: Readonly<Record<string, never>> = {}): Store & SearchIndex {
+  // The larger store takes options, which this one must not ignore.
+  checkOptions('ramStore', options, {})
+  return createRamStore(new RamSessionTable())
+}
 
 const unsupported = (): never => {
   throw new MemoryError('bad-option', 'Export and import need Node; they do not work in a browser.')

@@ -1,3 +1,4 @@
+import './requireNode.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import { checkExportOptions, checkImportOptions } from './domain/bundle.ts'
 import { createLifecycle } from './lifecycle/lifecycle.ts'

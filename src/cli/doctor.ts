@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import type { Keyring } from '../domain/ports.ts'
 import type { StoreReport } from '../stores/sqlite/examine.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { toCliError } from './errors.ts'
 import {
   addEmbedderOption,
   addStoreOptions,
@@ -86,7 +85,7 @@ async function examineEmbedder(flags: Flags): Promise<EmbedderReport | undefined
     const counts = await store.countVectors(name)
     const probe = await embedder.embed(['Hello'], AbortSignal.timeout(embedderTimeoutMs)).then(
       ([vector]) => ({ dimensions: vector?.length ?? 0 }),
-      (error: unknown) => ({ fault: toCliError(error).message }),
+      async (error: unknown) => ({ fault: (await import('./errors.ts')).toCliError(error).message }),
     )
     return { name, ...counts, ...probe }
   } finally {

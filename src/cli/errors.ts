@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander'
 import { MemoryError } from '../domain/error.ts'
+import { normalizeSecrets } from '../text/secrets.ts'
 import { UsageError } from './terminal/help.ts'
 import { interruptedExitCode } from './terminal/interrupt.ts'
 import { toSingleLine } from './terminal/output.ts'
@@ -22,9 +23,14 @@ const listenErrors: Readonly<Record<string, string>> = {
 
 /**
  * Converts any error to one line for the user, never a stack trace. The message is empty when Commander has printed the
- * help already.
+ * help already. Secrets in it are masked: an argument may contain one, and standard error is often logged.
  */
 export function toCliError(error: unknown): CliError {
+  const { message, ...details } = describeError(error)
+  return { ...details, message: normalizeSecrets(message) }
+}
+
+function describeError(error: unknown): CliError {
   if (error instanceof CommanderError) return toUsageError(error)
   if (error instanceof MemoryError)
     return {

@@ -57,7 +57,7 @@ async function run(text: string, flags: Flags): Promise<void> {
     return printResult(flags.json, record, [JSON.stringify(record, null, 2)])
   }
   const facts = await sortFacts(await memory.upkeep.facts(key, { ...asOf, history: flags.history === true }))
-  const lines = facts.length === 0 ? [explainNoFacts(key, flags.asOf)] : formatTable(facts.map(toRow))
+  const lines = facts.length === 0 ? [await explainNoFacts(key, flags.asOf)] : formatTable(facts.map(toRow))
   printResult(flags.json, { key: text, items: facts }, lines)
 }
 

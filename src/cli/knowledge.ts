@@ -6,6 +6,7 @@ import type { Memory } from '../memory.ts'
 import { addStoreOptions, openExistingStore, type StoreFlags } from './openStore.ts'
 import { confirmOptions } from './options.ts'
 import { type ConfirmFlags, confirmOperation } from './terminal/confirm.ts'
+import { explainNoKnowledge } from './terminal/emptyResults.ts'
 import { setHelp } from './terminal/help.ts'
 import { formatStatement, formatTime, printResult } from './terminal/output.ts'
 import { formatTable } from './terminal/table.ts'
@@ -63,10 +64,7 @@ async function list(text: string, flags: Flags): Promise<void> {
   await using memory = await openExistingMemory(flags)
   const listed = await memory.upkeep.knowledge(scope, { ...ownerOf(flags), archived: flags.archived === true })
   const items = [...listed].sort((a, b) => b.confidence - a.confidence)
-  const lines =
-    items.length === 0
-      ? [`No knowledge in ${scope} yet. Add some: threadkeep remember ${scope} 'opening hours' 'nine to five'.`]
-      : formatTable(items.map(toRow))
+  const lines = items.length === 0 ? [await explainNoKnowledge(scope)] : formatTable(items.map(toRow))
   printResult(flags.json, { scope, items }, lines)
 }
 

@@ -1,8 +1,12 @@
 #!/usr/bin/env node
-import { runCli } from './run.ts'
-import { installInterruptHandler } from './terminal/interrupt.ts'
+import { describeOldNode } from '../nodeVersion.ts'
 
-// A closed pipe, as with `| head`, is not a failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
-installInterruptHandler()
-await runCli(process.argv.slice(2))
+// The rest is imported afterwards: modules that an old Node cannot load would fail before the check.
+const problem = describeOldNode(process.versions.node)
+if (problem === undefined) {
+  const { runCommand } = await import('./run.ts')
+  await runCommand()
+} else {
+  process.stderr.write(`${problem}\n`)
+  process.exitCode = 1
+}

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
 import type { Handoff } from '../handoff/handoff.ts'
-import { toCliError } from './errors.ts'
 import {
   addEmbedderOption,
   addStoreOptions,
@@ -12,6 +11,7 @@ import {
 } from './openStore.ts'
 import { collectValues, type Environment, readOption } from './options.ts'
 import { option } from './terminal/help.ts'
+import { printNote } from './terminal/output.ts'
 import type { Progress } from './terminal/progress.ts'
 
 export type HandoffFlags = StoreFlags &
@@ -79,12 +79,14 @@ export async function openHandoff(
   environment: Environment,
   { url, key }: StoreLocation,
 ): Promise<OpenHandoff> {
-  const [{ openMemory }, { openMcpServices }, { createPrincipal }, { resolveMcpConfig }] = await Promise.all([
-    import('../index.ts'),
-    import('../mcp/services.ts'),
-    import('../mcp/principal.ts'),
-    import('../server/config/mcpConfig.ts'),
-  ])
+  const [{ toCliError }, { openMemory }, { openMcpServices }, { createPrincipal }, { resolveMcpConfig }] =
+    await Promise.all([
+      import('./errors.ts'),
+      import('../index.ts'),
+      import('../mcp/services.ts'),
+      import('../mcp/principal.ts'),
+      import('../server/config/mcpConfig.ts'),
+    ])
   const { defaultWorkspace: workspace } = createPrincipal({
     workspace: readOption(flags.workspace, environment, 'THREADKEEP_WORKSPACE'),
   })
@@ -99,7 +101,7 @@ export async function openHandoff(
     settings: plan.settings,
     workspaces: [workspace],
     listReceipts: () => Promise.resolve([]),
-    onError: (error) => void process.stderr.write(`threadkeep: ${toCliError(error).message}\n`),
+    onError: (error) => printNote(`threadkeep: ${toCliError(error).message}`),
   })
   const close = async (): Promise<void> => {
     await host.close()

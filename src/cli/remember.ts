@@ -71,10 +71,11 @@ async function run(scope: string, key: string, value: string, flags: Flags): Pro
     ...(flags.origin === undefined ? {} : { origin: flags.origin as KnowledgeOrigin }),
   })
   const details = `(${knowledge.category}, confidence ${Number(knowledge.confidence.toFixed(2))})`
-  const owner = flags.person === undefined ? scope : `the memory of ${flags.person} in ${scope}`
+  const { scope: tenant } = parseKey(scope)
+  const owner = flags.person === undefined ? tenant : `the memory of ${flags.person} in ${tenant}`
   const personFlag = flags.person === undefined ? '' : ` --person ${flags.person}`
-  const pending = `, pending approval. Approve it with threadkeep knowledge approve ${scope} ${knowledge.id}${personFlag}`
-  const lines = [`Stored ${key} in ${owner} ${details}${knowledge.pending === true ? pending : '.'}`]
+  const pending = `, pending approval. Approve it with threadkeep knowledge approve ${tenant} ${knowledge.id}${personFlag}`
+  const lines = [`Stored ${knowledge.key} in ${owner} ${details}${knowledge.pending === true ? pending : '.'}`]
   printResult(flags.json, knowledge, lines)
 }
 

@@ -72,7 +72,7 @@ async function list(scope: string | undefined, flags: Flags): Promise<void> {
       `last written ${formatTime(touchedAt)}`,
       title,
     ])
-    const lines = items.length === 0 ? [explainNoSessions(scope)] : [...formatTable(rows), ...more]
+    const lines = items.length === 0 ? [await explainNoSessions(scope)] : [...formatTable(rows), ...more]
     printResult(flags.json, { items, next: next ?? null }, lines)
   } finally {
     await store.close()

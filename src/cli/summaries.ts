@@ -32,7 +32,7 @@ async function run(text: string, flags: Flags): Promise<void> {
   await using memory = await openMemory({ store })
   await requireSession(store, key)
   const items = await memory.upkeep.summaries(key)
-  if (items.length === 0) return printResult(flags.json, { key: text, items }, [explainNoSummaries(key)])
+  if (items.length === 0) return printResult(flags.json, { key: text, items }, [await explainNoSummaries(key)])
   if (flags.lost !== true) return printResult(flags.json, { key: text, items }, await formatSummaries(items))
   const losses = await memory.upkeep.losses(key)
   printResult(flags.json, { key: text, items: losses }, formatLosses(losses))

@@ -1,11 +1,12 @@
 import { resolve } from 'node:path'
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import { MemoryError } from '../domain/error.ts'
 import type { Keyring } from '../domain/ports.ts'
 import { busyTimeoutMs, connectWriter, prepareFile, syncFile } from '../stores/sqlite/connect.ts'
 import { isBusy, isDiskError, toMemoryError } from '../stores/sqlite/errors.ts'
 import { FileGuard, type GuardedFile, guardFile, releaseFile, type StoreIdentity } from '../stores/sqlite/fileGuard.ts'
 import { prepareGraph } from '../stores/sqlite/graph.ts'
+import { DatabaseSync } from '../stores/sqlite/nodeSqlite.ts'
 import { migrate } from '../stores/sqlite/schema.ts'
 
 type QueuedWrite = {

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Message, Millis } from '../domain/entry.ts'
 import { isObject } from '../domain/error.ts'
-import { findAnchors } from '../text/anchors.ts'
+import { runSync, type Work } from '../domain/work.ts'
+import { findAnchorsInSteps } from '../text/anchors.ts'
 import { clip } from '../text/clip.ts'
 
 /** Result of reading a file: its text, or the reason there is none. */
@@ -182,7 +183,11 @@ const pathField = /^(?:(?:file|target|absolute|relative|notebook|old|new)_?)?(?:
  * @example
  * findPaths([{ content: 'See src/app.ts:12 and https://example.com/a.ts.' }]) // ['src/app.ts']
  */
-export function findPaths(messages: readonly Pick<Message, 'content' | 'toolCalls'>[]): string[] {
+export const findPaths = (messages: readonly Pick<Message, 'content' | 'toolCalls'>[]): string[] =>
+  runSync(findPathsInSteps(messages))
+
+/** `findPaths` as interruptible work. */
+export function* findPathsInSteps(messages: readonly Pick<Message, 'content' | 'toolCalls'>[]): Work<string[]> {
   const paths = new Set<string>()
   let remainingChars = maxScannedChars
   for (const { content, toolCalls = [] } of messages.toReversed()) {
@@ -194,16 +199,17 @@ export function findPaths(messages: readonly Pick<Message, 'content' | 'toolCall
       remainingChars -= scanned.length
       return findPathsInArguments(scanned)
     })
-    for (const path of [...inArguments, ...findPathsInText(text).toReversed()]) paths.add(path)
+    for (const path of [...inArguments, ...(yield* findPathsInText(text)).toReversed()]) paths.add(path)
   }
   return [...paths].slice(0, maxPaths)
 }
 
-const findPathsInText = (text: string): string[] =>
-  findAnchors(text)
+function* findPathsInText(text: string): Work<string[]> {
+  return (yield* findAnchorsInSteps(text))
     .filter(({ kind }) => kind === 'path')
     .map((anchor) => anchor.text)
     .filter((path) => path.length <= maxPathChars && (/[/\\]/.test(path) ? filePath : bareFileName).test(path))
+}
 
 /** Paths in tool arguments are verbatim: they may contain spaces and letters of any script. */
 function findPathsInArguments(json: string): string[] {

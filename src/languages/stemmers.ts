@@ -1,4 +1,8 @@
-import { createRequire } from 'node:module'
+import { stemmer as stemDutch } from '@orama/stemmers/dutch'
+import { stemmer as stemFrench } from '@orama/stemmers/french'
+import { stemmer as stemGerman } from '@orama/stemmers/german'
+import { stemmer as stemPortuguese } from '@orama/stemmers/portuguese'
+import { stemmer as stemSpanish } from '@orama/stemmers/spanish'
 import { LruCache } from '../domain/lruCache.ts'
 import type { LanguageAnalyzer } from '../text/languages.ts'
 import { stopwordsByLanguage } from './stopwords.ts'
@@ -81,15 +85,12 @@ function correctDutchStem(stem: string): string {
   return single.replace(/v$/, 'f').replace(/z$/, 's')
 }
 
-type StemmerModule = { readonly stemmer: (word: string) => string }
-
-const require = createRequire(import.meta.url)
-const moduleNames: Readonly<Record<StemmedLanguage, string>> = {
-  de: '@orama/stemmers/german',
-  es: '@orama/stemmers/spanish',
-  fr: '@orama/stemmers/french',
-  nl: '@orama/stemmers/dutch',
-  pt: '@orama/stemmers/portuguese',
+const stemmers: Readonly<Record<StemmedLanguage, (word: string) => string>> = {
+  de: stemGerman,
+  es: stemSpanish,
+  fr: stemFrench,
+  nl: stemDutch,
+  pt: stemPortuguese,
 }
 
 /** Stemming takes about a microsecond per word, and a few thousand words make up most text. */
@@ -98,9 +99,7 @@ const maxCachedLetters = 32
 
 /** Loads the analyzers of all languages that have a stemmer. */
 export const loadAnalyzers = (): readonly LanguageAnalyzer[] =>
-  (Object.keys(moduleNames) as StemmedLanguage[]).map((language) =>
-    createAnalyzer(language, (require(moduleNames[language]) as StemmerModule).stemmer),
-  )
+  (Object.keys(stemmers) as StemmedLanguage[]).map((language) => createAnalyzer(language, stemmers[language]))
 
 function createAnalyzer(language: StemmedLanguage, stemmer: (word: string) => string): LanguageAnalyzer {
   const { endings, words = {}, correct } = rules[language]

@@ -44,15 +44,8 @@ export type CreateEmbeddingQueue = (
 ) => EmbeddingQueue
 
 /** Creates an embedding queue. In a browser, pass it to `openMemory` as `embedding`, beside `embedder`. */
-export const createEmbeddingQueue: CreateEmbeddingQueue = (store, embedder, options = {}) => {
-  checkOptions<EmbeddingQueueOptions>('createEmbeddingQueue', options, {
-    sleep: anyFunction,
-    clock: anyFunction,
-    queryTimeoutMs: positiveNumber,
-    maxPending: integerAtLeast(0),
-  })
-  return new EmbeddingQueue(store, embedder, options)
-}
+export const createEmbeddingQueue: CreateEmbeddingQueue = (store, embedder, options = {}) =>
+  new EmbeddingQueue(store, embedder, options)
 
 /** Share of an embedder that names none. */
 const defaultWeight = 0.2
@@ -95,6 +88,12 @@ export class EmbeddingQueue {
   private work: Promise<void> | undefined
 
   constructor(index: SearchIndex, embedder: Embedder, options: EmbeddingQueueOptions = {}) {
+    checkOptions<EmbeddingQueueOptions>('createEmbeddingQueue', options, {
+      sleep: anyFunction,
+      clock: anyFunction,
+      queryTimeoutMs: positiveNumber,
+      maxPending: integerAtLeast(0),
+    })
     const { weight = defaultWeight } = embedder
     checkOption('embedder.weight', weight, weight >= 0 && weight <= 1, 'a number from 0 to 1')
     this.index = index

@@ -228,7 +228,6 @@ export class ForgetOperation {
 
   /** Removes a session from the sources of the scope's knowledge. */
   private async removeAsSource({ scope, id }: Key): Promise<void> {
-    if (id === '') return
     await revise(this.stores.store, parseKey(scope), ({ derived }) => ({
       put: derived.flatMap((entry) =>
         entry.kind === 'knowledge' && namesSession(entry, id) ? [withoutSession(entry, id)] : [],

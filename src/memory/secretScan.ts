@@ -203,7 +203,7 @@ export class SecretScan {
 
   /** Returns the label that a field name is for the values below it. */
   private visitName(name: string): string | undefined {
-    this.fields.writeString(name.length > maxLabelledCharacters ? '' : name, '"', '":')
+    this.fields.writeName(name.length > maxLabelledCharacters ? '' : name)
     if (!this.labels.has(name)) {
       this.labels.set(name, this.labelOf(name))
       if (name.length > windowCharacters) this.longTexts.push(name)
@@ -228,7 +228,7 @@ export class SecretScan {
       if (!encodedDataPattern.test(value)) this.longTexts.push(value)
       return
     }
-    this.fields.writeString(value, '"', '",')
+    this.fields.writeValue(value, '"', '",')
     if (value.length >= minTextCharacters) this.add(value, this.find(value))
     this.scanLabelled(value, labels)
   }
@@ -237,7 +237,7 @@ export class SecretScan {
     // Numbers of one or two digits are no secrets, and the most frequent ones.
     if (Number.isInteger(value) && value > -10 && value < 100) return
     const text = `${value}`
-    this.fields.writeString(text, '', ',')
+    this.fields.writeValue(text, '', ',')
     if (text.length >= minNumberCharacters) this.add(text, this.find(text))
     this.scanLabelled(text, labels)
   }

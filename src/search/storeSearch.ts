@@ -1,3 +1,4 @@
+import { checkSearch } from '../domain/checkStoreOptions.ts'
 import { type DerivedEntry, type Entry, getEntryText } from '../domain/entry.ts'
 import { filesKey, formatKey, isInScope, isInternalKey, type Key } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
@@ -74,6 +75,7 @@ export class StoreSearch {
   }
 
   async search(where: SearchTarget, query: IndexQuery): Promise<readonly IndexHit[]> {
+    checkSearch(where, query)
     const index = getOrCompute(this.#indexes, indexName(where), () => new ScopeIndex(this.#source.analysis))
     const work = index.pending.then(() => this.#refreshAndSearch(index, where, query))
     index.pending = work.catch(() => undefined)

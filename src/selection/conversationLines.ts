@@ -31,6 +31,10 @@ const defaultMaxCachedBytes = 16_000_000
 /** Measured memory of an analysis: per character of prose, and per line. */
 const bytesPer = { character: 5, line: 400 } as const
 
+/** Cost of a message and of a line beside their analysis, in characters. */
+const messageWork = 20
+const lineWork = 4
+
 /**
  * Splits messages into lines. Each message is analysed on its own and the analysis is cached by its text, so that a
  * turn analyses only new messages.
@@ -63,8 +67,13 @@ export class LineAnalyzer {
       const start = lines.length
       const analysis = yield* this.#analyzeInSteps(text)
       starts.push(start)
-      for (const line of analysis.lines) lines.push({ ...line, message })
-      for (const found of analysis.dependencies) dependencies.push(found && shift(found, start))
+      yield messageWork
+      for (const [index, line] of analysis.lines.entries()) {
+        const found = analysis.dependencies[index]
+        lines.push({ ...line, message })
+        dependencies.push(found && shift(found, start))
+        yield lineWork
+      }
     }
     return {
       lines,
@@ -81,7 +90,7 @@ export class LineAnalyzer {
     const cached = this.#cache.get(text)
     if (cached !== undefined) return cached
     const lines = yield* splitLinesInSteps(text, this.tokenizer, Math.max(0, text.length - maxMessageChars))
-    const analysis = { lines, dependencies: findDependencies(lines) }
+    const analysis = { lines, dependencies: yield* findDependencies(lines) }
     this.#cache.set(text, analysis, text.length * bytesPer.character + lines.length * bytesPer.line)
     return analysis
   }

@@ -1,7 +1,10 @@
+import type { Work } from '../domain/work.ts'
 import type { Line } from './lines.ts'
 
 /** Maximum lines required by one line. */
 const maxRequiredLines = 4
+/** Cost of a line, in characters. */
+const lineWork = 4
 
 /** Lines to select together with a line: all `required`, including itself, and one of `neighbours`, best first. */
 export type LineDependencies = { readonly required: readonly number[]; readonly neighbours: readonly number[] }
@@ -11,17 +14,29 @@ export type LineDependencies = { readonly required: readonly number[]; readonly 
  * an open bracket the next one, a diff line the header of its hunk, and a line of code one neighbour. Undefined for a
  * line that contains no word even with its dependencies.
  */
-export function findDependencies(lines: readonly Line[]): readonly (LineDependencies | undefined)[] {
+export function* findDependencies(lines: readonly Line[]): Work<readonly (LineDependencies | undefined)[]> {
   const hunkHeaders = findHunkHeaders(lines)
   const wordless = lines.map(({ text }) => !/[\p{L}\p{N}]/u.test(text))
-  return lines.map((_, index) => {
+  yield lines.length * lineWork
+  const dependencies: (LineDependencies | undefined)[] = []
+  for (const index of lines.keys()) {
     const required = findRequired(lines, wordless, index)
-    if ([...required].every((at) => wordless[at])) return undefined
-    const code = [...required].filter((at) => lines[at]?.block !== undefined && !wordless[at])
-    const neighbours = code.length === 1 ? findNeighbours(lines, wordless, code[0] as number, required) : []
-    const header = hunkHeaders[index]
-    return { required: header === undefined ? [...required] : [...required, header], neighbours }
-  })
+    dependencies.push(toDependencies(lines, wordless, required, hunkHeaders[index]))
+    yield lineWork
+  }
+  return dependencies
+}
+
+function toDependencies(
+  lines: readonly Line[],
+  wordless: readonly boolean[],
+  required: ReadonlySet<number>,
+  header: number | undefined,
+): LineDependencies | undefined {
+  if ([...required].every((at) => wordless[at])) return undefined
+  const code = [...required].filter((at) => lines[at]?.block !== undefined && !wordless[at])
+  const neighbours = code.length === 1 ? findNeighbours(lines, wordless, code[0] as number, required) : []
+  return { required: header === undefined ? [...required] : [...required, header], neighbours }
 }
 
 function findRequired(lines: readonly Line[], wordless: readonly boolean[], index: number): Set<number> {

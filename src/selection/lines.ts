@@ -2,7 +2,7 @@ import type { Tokens } from '../domain/entry.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Work } from '../domain/work.ts'
 import { clip } from '../text/clip.ts'
-import { closingFence, splitFencedLines } from '../text/fences.ts'
+import { closingFence, splitFencedLinesInSteps } from '../text/fences.ts'
 import { splitSentences } from '../text/sentences.ts'
 import { extractTerms } from '../text/words.ts'
 import { findIdentifiers } from './identifiers.ts'
@@ -15,6 +15,8 @@ const maxFenceChars = 600
 const lineBreakTokens = 1
 /** Work per line beside its characters. */
 const lineOverheadChars = 16
+/** Work of finding a line. */
+const spanWork = 2
 
 /**
  * Name, path or number in a line. At the start or end of its line, it needs the previous or the next line as context.
@@ -66,7 +68,8 @@ type Span = Pick<Line, 'start' | 'end' | 'isContinuation' | 'block'>
 function* findSpans(text: string, tokenizer: Tokenizer): Work<readonly Span[]> {
   const spans: Span[] = []
   let block: CodeBlock | undefined
-  for (const { start, end, fence } of splitFencedLines(text)) {
+  for (const { start, end, fence } of yield* splitFencedLinesInSteps(text)) {
+    yield spanWork
     const line = text.slice(start, end).trimEnd()
     if (fence === 'open') block = createBlock(line.trim(), tokenizer)
     else if (fence === 'close') block = undefined

@@ -83,11 +83,18 @@ export function* scoreLinesInSteps(
   }
   const nameCount = names.usages.length
   const isRare = (word: number): boolean => (words.usages[word]?.lineCount ?? 0) <= weights.maxRareLines
-  const wordValues = words.usages.map((usage) => weights.rareWord * valueOfUse(usage))
+  const values = new Float64Array(nameCount + words.usages.length)
+  for (const [name, usage] of names.usages.entries()) values[name] = valueOfUse(usage)
+  for (const [word, usage] of words.usages.entries()) values[nameCount + word] = weights.rareWord * valueOfUse(usage)
+  yield values.length
+  const rareWords: (readonly number[])[] = []
+  for (const numbers of wordNumbers)
+    if (rareWords.push(numbers.filter(isRare).map((number) => nameCount + number)) % linesPerStep === 0)
+      yield 4 * linesPerStep
   return {
     names: nameNumbers,
-    words: wordNumbers.map((numbers) => numbers.filter(isRare).map((number) => nameCount + number)),
-    values: Float64Array.from([...names.usages.map(valueOfUse), ...wordValues]),
+    words: rareWords,
+    values,
     line: (index) => recency(index) * (isUser(lines[index]?.message ?? -1) ? weights.userLine : weights.otherLine),
     match: lineMatch,
     factor: (index) =>

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { JsonLimits } from '../providers/jsonStructure.ts'
 import { getArray, getString } from '../text/json.ts'
+import { checkQuery } from './api/input.ts'
 import { authenticate, resolveKey } from './auth/identity.ts'
 import { expectsAnthropicErrors, handleProbe } from './forward.ts'
 import { readJson } from './http/body.ts'
@@ -112,7 +113,8 @@ function checkKey({ params, request, credential }: RequestContext): void {
 /** Structure of a tool call, with room for a conversation of 10,000 messages. */
 const mcpLimits: JsonLimits = { depth: 64, values: 50_000, fields: 50_000 }
 
-async function handleMcp({ server, request, client, credential }: RequestContext): Promise<void> {
+async function handleMcp({ server, request, client, credential, query }: RequestContext): Promise<void> {
+  checkQuery(query, [])
   if (server.mcp === undefined) throw notFound()
   const body = await readJson(request, server.maxBytes.body, { limits: mcpLimits })
   const endpoint = await server.mcp.endpoint()

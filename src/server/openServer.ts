@@ -103,7 +103,7 @@ async function openStores({ store, storeKey, ramBytes: bytes }: ServerConfig): P
       analysis: textAnalysis,
       pause: yieldToEventLoop,
       ...(bytes !== undefined && { maxBytes: bytes }),
-      ...(zstdCompressor !== undefined && { compressor: zstdCompressor }),
+      compressor: zstdCompressor,
     }),
   )
   const durable = store === 'ram:' && storeKey === undefined ? ram : await openStore(store, storeKey)

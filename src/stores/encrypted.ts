@@ -1,3 +1,4 @@
+import '../requireNode.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Keyring, SearchIndex, Store } from '../domain/ports.ts'
 import { StoreSearch } from '../search/storeSearch.ts'

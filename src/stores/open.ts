@@ -38,7 +38,7 @@ export async function openStore(url: string, key?: string): Promise<Store & Sear
       ramStore({
         analysis: textAnalysis,
         pause: yieldToEventLoop,
-        ...(zstdCompressor !== undefined && { compressor: zstdCompressor }),
+        compressor: zstdCompressor,
       }),
     )
   if (file === undefined) throw createUnknownStoreError(url, 'ram: or sqlite:PATH')

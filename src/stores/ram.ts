@@ -1,4 +1,3 @@
-import { checkEraseFilter } from '../domain/checkEraseFilter.ts'
 import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
 import { anyFunction, anyObject, integerAtLeast, positiveNumber } from '../domain/error.ts'
 import type { MemoryLimit, SearchIndex, SessionCounter, Store, StoreCapabilities } from '../domain/ports.ts'
@@ -38,10 +37,6 @@ export function ramStore(options: RamStoreOptions = {}): RamStore {
   const store = createRamStore(table, new RamVectors(table), options.analysis, options.pause)
   return {
     ...store,
-    erase: async (key, only) => {
-      checkEraseFilter(only)
-      return store.erase(key, only)
-    },
     capabilities: {
       memoryLimit: cache,
       sessionCounter: cache,

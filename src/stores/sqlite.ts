@@ -1,8 +1,9 @@
+import '../requireNode.ts'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { backup, type DatabaseSync } from 'node:sqlite'
 import { checkEraseFilter } from '../domain/checkEraseFilter.ts'
-import { checkOptions } from '../domain/checkOptions.ts'
+import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
+import { checkListFilter, checkPage, checkRecordRange, checkTarget } from '../domain/checkStoreOptions.ts'
 import { formatMessageId, type Message } from '../domain/entry.ts'
 import { anyFunction, anyObject, integerAtLeast, MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
@@ -33,6 +34,7 @@ import { retireKeys } from './sqlite/encryption.ts'
 import { toMemoryError } from './sqlite/errors.ts'
 import { FileGuard, type GuardedFile, guardFile, hasLostName, releaseFile } from './sqlite/fileGuard.ts'
 import { HeadCache } from './sqlite/headCache.ts'
+import { backup, type DatabaseSync } from './sqlite/nodeSqlite.ts'
 import { isCiphertext, isEncryptedMessage } from './sqlite/plaintextRows.ts'
 import { Reader } from './sqlite/read.ts'
 import { isOverwritten, recoverFile, setLogAside } from './sqlite/recover.ts'
@@ -69,12 +71,13 @@ export type SqliteStoreOptions = {
  * const memory = await openMemory({ store: sqliteStore('memory.db') })
  */
 export function sqliteStore(file: string, options: SqliteStoreOptions = {}): SqliteStore {
-  checkOptions<SqliteStoreOptions>('sqliteStore', options, {
-    onWarning: anyFunction,
-    minSnapshotMessages: integerAtLeast(0),
-    keyring: anyObject,
-  })
   return new SqliteStore(resolve(file), options)
+}
+
+const optionChecks: OptionChecks<SqliteStoreOptions> = {
+  onWarning: anyFunction,
+  minSnapshotMessages: integerAtLeast(0),
+  keyring: anyObject,
 }
 
 /** Messages read at a time: about 10 ms. */
@@ -100,14 +103,10 @@ export class SqliteStore implements Store, SearchIndex {
   private readonly minSnapshotMessages: number
   private damagedRows = 0
 
-  constructor(
-    path: string,
-    {
-      onWarning = (warning) => process.emitWarning(warning, 'ThreadkeepWarning'),
-      minSnapshotMessages = 2_000,
-      keyring,
-    }: SqliteStoreOptions,
-  ) {
+  constructor(path: string, options: SqliteStoreOptions) {
+    checkOptions<SqliteStoreOptions>('sqliteStore', options, optionChecks)
+    const { minSnapshotMessages = 2_000, keyring } = options
+    const { onWarning = (warning) => process.emitWarning(warning, 'ThreadkeepWarning') } = options
     const identity = prepareFile(path, keyring)
     this.path = path
     this.onWarning = onWarning
@@ -131,11 +130,13 @@ export class SqliteStore implements Store, SearchIndex {
     return recent > maxPageMessages ? this.readLongHead(key, recent) : this.read(() => this.headCache.head(key, recent))
   }
 
-  readMessages(key: Key, range: PageOptions): Promise<readonly Message[]> {
+  async readMessages(key: Key, range: PageOptions): Promise<readonly Message[]> {
+    checkPage(range)
     return range.limit > maxPageMessages ? this.readPages(key, range) : this.read(() => this.headCache.page(key, range))
   }
 
-  list(filter: Parameters<Store['list']>[0]): Promise<readonly SessionListItem[]> {
+  async list(filter: Parameters<Store['list']>[0]): Promise<readonly SessionListItem[]> {
+    checkListFilter(filter)
     return this.read(() => this.reader.list(filter))
   }
 
@@ -178,7 +179,9 @@ export class SqliteStore implements Store, SearchIndex {
     return storedCount > 0
   }
 
-  records(key: Key, { before = Number.MAX_SAFE_INTEGER, limit }: RecordRange): Promise<readonly StoredRecord[]> {
+  async records(key: Key, range: RecordRange): Promise<readonly StoredRecord[]> {
+    checkRecordRange(range)
+    const { before = Number.MAX_SAFE_INTEGER, limit } = range
     return this.read(() => this.reader.records(key, before, limit))
   }
 
@@ -186,7 +189,8 @@ export class SqliteStore implements Store, SearchIndex {
     return this.finder.search(where, query)
   }
 
-  changesSince(where: SearchTarget, since: number): Promise<IndexChanges> {
+  async changesSince(where: SearchTarget, since: number): Promise<IndexChanges> {
+    checkTarget(where)
     return this.read(() => this.reader.changes(where, since))
   }
 

@@ -7,9 +7,8 @@ import type { Compressor } from './ram/compression.ts'
  */
 const chunkSizeFor = (bytes: number): number => Math.min(16_384, Math.max(1_024, bytes))
 
-/** Creates a Zstandard compressor; undefined on Node before 22.15, which has no Zstandard. */
-function createZstd(level: number): Compressor | undefined {
-  if (zlib.zstdCompressSync === undefined) return undefined
+/** Creates a Zstandard compressor. */
+function createZstd(level: number): Compressor {
   const params = { [zlib.constants.ZSTD_c_compressionLevel]: level }
   return {
     // pledgedSrcSize makes zstd allocate tables of the input's size instead of megabytes. The result is copied because

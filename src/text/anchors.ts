@@ -24,11 +24,12 @@ export const findAnchors = (text: string): readonly Anchor[] => runSync(findAnch
 /** `findAnchors` as interruptible work: one step per kind of anchor. */
 export function* findAnchorsInSteps(text: string): Work<readonly Anchor[]> {
   const found: Anchor[] = []
-  for (const find of [findFactAnchors, findAmounts, findDates, findRuns]) {
+  for (const find of [findFactAnchors, findAmounts, findDates]) {
     // One by one: a text may have more anchors than a call can have arguments.
     for (const anchor of find(text)) found.push(anchor)
     yield text.length
   }
+  for (const anchor of yield* findRuns(text)) found.push(anchor)
   const exact = outermost(found)
   const names = findNames(text, exact)
   yield text.length
@@ -95,9 +96,15 @@ const windowsPath = /(?<!\w)[A-Za-z]:\\(?:[\w.-]{1,80}\\){0,20}[\w.-]{1,80}/g
 const extension =
   /\w\.(?:[cm]?[jt]sx?|json|mdc?|txt|ya?ml|toml|ini|env|lock|py|rb|go|rs|java|kt|swift|c|h|cc|cpp|cs|php|sh|sql|html?|s?css|vue|svg|png|jpe?g|gif|pdf|csv|xml|log|zip|gz)$/i
 
-function findRuns(text: string): Anchor[] {
+/** Runs per step; they are cheap, so that a slice has many. */
+const runsPerStep = 512
+
+function* findRuns(text: string): Work<Anchor[]> {
   const found = Array.from(text.matchAll(windowsPath), ({ 0: path, index }) => createAnchor('path', path, index))
+  yield text.length
+  let runs = 0
   for (const { 0: whole, index } of text.matchAll(run)) {
+    if (++runs % runsPerStep === 0) yield 8 * runsPerStep
     if (whole.length > maxRunCharacters) continue
     const lead = countLeadCharacters(whole, text.charAt(index - 1))
     const name = whole.slice(lead).replace(/[-.@$~/]+$/, '')

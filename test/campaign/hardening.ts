@@ -1,11 +1,9 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFailure } from './failures.ts'
 import type { ShrunkFinding } from './findingCollector.ts'
 import type { Figures, Part } from './part.ts'
 import { Progress } from './progress.ts'
 import { seedOf } from './random.ts'
-import type { WorkerMessage, WorkerTask } from './worker.ts'
+import { mergeShares, runShare } from './runWorker.ts'
 
 export type HardeningOptions = {
   readonly seed: number
@@ -31,73 +29,44 @@ export type PartFailure = {
   readonly detail: string
   readonly count: number
   readonly isRepeatable: boolean
+  readonly firstAfter: number
   /** File of the shrunk input, relative to the repository. */
   readonly file: string
 }
 
+/** Time for shrinking after a part, as a share of its own time. */
+const shrinkShare = 0.5
+const maxShrinkMs = 150_000
+
 /** Runs a part with several processes and writes a file for each kind of failure. */
-export async function runPart(part: Part, options: HardeningOptions): Promise<PartReport> {
+export async function runPart(part: Part, options: HardeningOptions, isStopped: () => boolean): Promise<PartReport> {
   const planned = options.inputs ?? part.fullCount
   const workers = Math.max(1, Math.min(options.workers, part.maxWorkers, planned))
-  const progress = new Progress(part, planned)
   const startedAt = Date.now()
+  const deadline = startedAt + options.seconds * 1_000
+  using progress = new Progress(part, planned, deadline)
   const shares = await Promise.all(
     Array.from({ length: workers }, (_, index) => {
-      const inputs = Math.floor(planned / workers) + (index < planned % workers ? 1 : 0)
       const task = {
         part: part.name,
         seed: seedOf(options.seed, index),
-        inputs,
-        deadline: startedAt + options.seconds * 1_000,
+        inputs: Math.floor(planned / workers) + (index < planned % workers ? 1 : 0),
+        deadline,
+        maxShrinkMs: Math.min(maxShrinkMs, options.seconds * 1_000 * shrinkShare),
       }
-      return runWorker(task, (done) => progress.update(index, done))
+      return runShare(task, isStopped, (done) => progress.update(index, done))
     }),
   )
-  progress.finish()
+  const { done, figures, findings } = mergeShares(shares)
   return {
     part: part.name,
     unit: part.unit,
-    done: shares.reduce((sum, { done }) => sum + done, 0),
+    done,
     planned,
     seconds: Math.round((Date.now() - startedAt) / 1_000),
-    figures: mergeFigures(shares.map(({ figures }) => figures)),
-    failures: writeFailures(
-      part,
-      options.seed,
-      shares.flatMap(({ findings }) => findings),
-    ),
+    figures,
+    failures: writeFailures(part, options.seed, findings),
   }
-}
-
-type Share = { readonly done: number; readonly figures: Figures; readonly findings: readonly ShrunkFinding[] }
-
-async function runWorker(task: WorkerTask, onProgress: (done: number) => void): Promise<Share> {
-  const child = fork(new URL('./worker.ts', import.meta.url), [JSON.stringify(task)], {
-    execArgv: ['--no-sparkplug', '--max-old-space-size=6000'],
-  })
-  let share: Share | undefined
-  let progress = 0
-  child.on('message', (message: WorkerMessage) => {
-    if ('progress' in message) {
-      progress = message.progress
-      onProgress(progress)
-    } else share = { ...message.result, findings: message.findings }
-  })
-  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
-  if (share !== undefined) return share
-  const detail = `The process of seed ${task.seed} ended with ${code ?? signal} after ${progress} inputs`
-  const crash = { kind: 'crash', detail, input: { ...task }, count: 1, isRepeatable: false }
-  return { done: progress, figures: {}, findings: [crash] }
-}
-
-/** Adds up the figures of all processes; the largest counts for those that begin with `max` or `longest`. */
-function mergeFigures(all: readonly Figures[]): Figures {
-  const merged = new Map<string, number>()
-  for (const [name, value] of all.flatMap((figures) => Object.entries(figures))) {
-    const known = merged.get(name) ?? 0
-    merged.set(name, /^(?:max|longest)/.test(name) ? Math.max(known, value) : known + value)
-  }
-  return Object.fromEntries([...merged].sort(([a], [b]) => a.localeCompare(b)))
 }
 
 function writeFailures(part: Part, seed: number, findings: readonly ShrunkFinding[]): readonly PartFailure[] {
@@ -106,8 +75,9 @@ function writeFailures(part: Part, seed: number, findings: readonly ShrunkFindin
     const { detail, input, isRepeatable } =
       [first, ...others].find((finding) => finding?.isRepeatable) ?? (first as ShrunkFinding)
     const count = [first, ...others].reduce((sum, finding) => sum + (finding?.count ?? 0), 0)
+    const firstAfter = Math.min(...[first, ...others].map((finding) => finding?.firstAfter ?? 0))
     const file = writeFailure({ part: part.name, kind, detail, seed, input })
-    return { kind, detail, count, isRepeatable, file }
+    return { kind, detail, count, isRepeatable, firstAfter, file }
   })
 }
 
@@ -134,10 +104,10 @@ export function formatReports(reports: readonly PartReport[], seed: number): str
   const figures = reports.flatMap(({ part, figures: all }) =>
     Object.entries(all).map(([name, value]) => `${part}: ${name}: ${value}`),
   )
-  const failures = reports.flatMap(({ part, failures: all }) =>
+  const failures = reports.flatMap(({ part, unit, failures: all }) =>
     all.map(
-      ({ kind, detail, count, isRepeatable, file }) =>
-        `${part}: ${kind} (${count}×${isRepeatable ? '' : ', not repeated alone'}): ${detail.replaceAll(/\s+/g, ' ').slice(0, 300)}\n  ${file}`,
+      ({ kind, detail, count, isRepeatable, firstAfter, file }) =>
+        `${part}: ${kind} (${count}×, first after ${firstAfter} ${unit}${isRepeatable ? '' : ', not repeated alone'}): ${detail.replaceAll(/\s+/g, ' ').slice(0, 300)}\n  ${file}`,
     ),
   )
   return [`seed ${seed}`, ...table, '', ...figures, ...(failures.length === 0 ? [] : ['', ...failures])].join('\n')

@@ -157,7 +157,7 @@ class Connection {
 }
 
 /** Parses a response; returns the number of bytes to wait for if it is incomplete. */
-function parseResponse(
+export function parseResponse(
   data: Buffer,
   method: string,
   hasEnded: boolean,

@@ -1,5 +1,6 @@
 /** `npm run campaign`: without arguments, the property and fault tests with full counts; `hardening` searches for new failures. */
 import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { formatReports, type HardeningOptions, type PartReport, runPart } from './hardening.ts'
@@ -17,12 +18,14 @@ Options of hardening:
   --seed N       seed (a new one)
   --workers N    processes (the number of processors)
   --json         print the result as JSON
+  --out FILE     also write the result as JSON to a file, after each part
 
 Parts:
 ${parts.map(({ name, description, fullCount, unit }) => `  ${name.padEnd(10)} ${description}; ${fullCount} ${unit}`).join('\n')}
 
 Each kind of failure is shrunk and written to test/campaign/failures; a committed file is replayed by npm test.
-Exit codes: 0 no failure, 1 failures, 2 usage error.`
+SIGINT and SIGTERM end the run early; the result so far is printed.
+Exit codes: 0 no failure, 1 failures or a part without inputs, 2 usage error, 130 interrupted without a failure.`
 
 function fail(problem: string): never {
   process.stderr.write(`${problem} See npm run campaign -- --help.\n`)
@@ -48,6 +51,7 @@ function parseOptions(args: readonly string[]) {
         seed: text,
         workers: text,
         json: flag,
+        out: text,
         help: flag,
       },
     }).values
@@ -68,13 +72,22 @@ async function runHardening(args: readonly string[]): Promise<void> {
     workers: parseNumber('workers', values.workers) ?? availableParallelism(),
   }
   process.stderr.write(`seed ${options.seed}\n`)
+  let isInterrupted = false
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.on(signal, () => {
+      isInterrupted = true
+    })
   const reports: PartReport[] = []
-  for (const part of parts)
-    if (values.part === undefined || values.part.includes(part.name)) reports.push(await runPart(part, options))
-  const text =
-    values.json === true ? JSON.stringify({ seed: options.seed, reports }) : formatReports(reports, options.seed)
-  process.stdout.write(`${text}\n`)
-  process.exitCode = reports.some(({ failures }) => failures.length > 0) ? 1 : 0
+  const toJson = (): string => JSON.stringify({ seed: options.seed, isInterrupted, reports }, undefined, 2)
+  for (const part of parts) {
+    if (isInterrupted || values.part?.includes(part.name) === false) continue
+    reports.push(await runPart(part, options, () => isInterrupted))
+    if (values.out !== undefined) writeFileSync(values.out, `${toJson()}\n`)
+  }
+  process.stdout.write(`${values.json === true ? toJson() : formatReports(reports, options.seed)}\n`)
+  // A part that tried nothing has shown nothing.
+  const hasFailed = reports.some(({ failures, done }) => failures.length > 0 || (done === 0 && !isInterrupted))
+  process.exitCode = hasFailed ? 1 : isInterrupted ? 130 : 0
 }
 
 const [command, ...rest] = process.argv.slice(2)

@@ -19,15 +19,14 @@ export type RunOptions = {
   readonly seed: number
   /** Number of inputs to try. */
   readonly inputs: number
-  /** Time at which the run stops although inputs are left, as `Date.now()`. */
-  readonly deadline: number
+  /** True when the run must stop although inputs are left. */
+  readonly isOver: () => boolean
+  /** Receives the figures of the part while it runs. */
+  readonly counter: Counter
   /** Called with the number of inputs tried so far. */
   readonly onProgress: (done: number) => void
   readonly onFinding: (finding: Finding) => void
 }
-
-/** Inputs that were tried, and other figures of the part. */
-export type RunResult = { readonly done: number; readonly figures: Figures }
 
 /** One part of the campaign. */
 export type Part = {
@@ -42,7 +41,8 @@ export type Part = {
   readonly maxWorkers: number
   /** Attempts to reduce an input that fails; 0 if its parts do not fail alone. */
   readonly maxShrinkTries: number
-  run(options: RunOptions): Promise<RunResult>
+  /** Returns the number of inputs that were tried. */
+  run(options: RunOptions): Promise<number>
   openReplayer(): Promise<Replayer>
 }
 

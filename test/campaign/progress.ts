@@ -1,39 +1,45 @@
 import type { Part } from './part.ts'
 
-const intervalMs = 5_000
+const terminalIntervalMs = 1_000
+const logIntervalMs = 30_000
 
-/** Progress of a part on standard error: rate, and time left at that rate. */
-export class Progress {
+/** Progress of a part on standard error: count, rate, and time left at that rate. */
+export class Progress implements Disposable {
   private readonly part: Part
   private readonly planned: number
+  private readonly deadline: number
   private readonly doneByWorker = new Map<number, number>()
   private readonly startedAt = Date.now()
-  private shownAt = Date.now()
+  private readonly timer: NodeJS.Timeout
 
-  constructor(part: Part, planned: number) {
+  constructor(part: Part, planned: number, deadline: number) {
     this.part = part
     this.planned = planned
+    this.deadline = deadline
+    const { isTTY } = process.stderr
+    this.timer = setInterval(
+      () => process.stderr.write(isTTY ? `\r\x1b[K${this.line}` : `${this.line}\n`),
+      isTTY ? terminalIntervalMs : logIntervalMs,
+    )
   }
 
   update(worker: number, done: number): void {
     this.doneByWorker.set(worker, done)
-    if (Date.now() - this.shownAt < intervalMs) return
-    this.shownAt = Date.now()
-    this.show()
   }
 
-  finish(): void {
-    this.show()
+  [Symbol.dispose](): void {
+    clearInterval(this.timer)
+    process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${this.line}\n` : `${this.line}\n`)
   }
 
-  private show(): void {
+  private get line(): string {
     const done = [...this.doneByWorker.values()].reduce((sum, count) => sum + count, 0)
     const seconds = (Date.now() - this.startedAt) / 1_000
     const rate = done / Math.max(0.001, seconds)
-    const left = rate === 0 ? '?' : formatSeconds((this.planned - done) / rate)
-    process.stderr.write(
-      `${this.part.name}: ${done} of ${this.planned} ${this.part.unit}, ${Math.round(rate)}/s, ${formatSeconds(seconds)} so far, ${left} left\n`,
-    )
+    const limit = Math.max(0, this.deadline - Date.now()) / 1_000
+    const left = rate === 0 ? '?' : formatSeconds(Math.min(limit, (this.planned - done) / rate))
+    const shownRate = rate < 10 ? rate.toFixed(1) : Math.round(rate)
+    return `${this.part.name}: ${done} of ${this.planned} ${this.part.unit}, ${shownRate}/s, ${formatSeconds(seconds)} so far, ${left} left`
   }
 }
 

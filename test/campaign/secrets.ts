@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Json } from '../../src/domain/entry.ts'
 import { cardNumbers, keyFormats, namedSecrets, statedSecrets } from '../text/secretFormats.ts'
 import { startTarget, type Target } from './fuzz/target.ts'
-import { Counter, type Finding, type Part, type RunOptions } from './part.ts'
+import type { Finding, Part, RunOptions } from './part.ts'
 import { Random, seedOf } from './random.ts'
 import { baseEntityStep, textSurfaces, toStep } from './textSurfaces.ts'
 
@@ -90,13 +90,12 @@ const readFiles = ({ folder }: Target): Buffer =>
 
 const inputsPerServer = 3_000
 
-async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions) {
-  const counter = new Counter()
+async function run({ seed, inputs, isOver, counter, onProgress, onFinding }: RunOptions): Promise<number> {
   const forms = await loadForms()
   counter.max('max forms', forms.length)
   counter.max('max surfaces', textSurfaces.length)
   let done = 0
-  while (done < inputs && Date.now() < deadline) {
+  while (done < inputs && !isOver()) {
     const size = Math.min(inputsPerServer, inputs - done)
     const batch = Array.from({ length: size }, (_, at): SecretInput => {
       const random = new Random(seedOf(seed, done + at))
@@ -120,7 +119,7 @@ async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions
     done += size
     onProgress(done)
   }
-  return { done, figures: counter.figures }
+  return done
 }
 
 /** Secrets of all known forms through all surfaces into the store's file. */
@@ -129,7 +128,7 @@ export const secrets: Part = {
   unit: 'values',
   description: 'random secrets of every known form through every surface, searched in the files of the store',
   fullCount: 100_000,
-  sliceCount: 200,
+  sliceCount: 80,
   maxWorkers: 4,
   maxShrinkTries: 0,
   run,

@@ -10,7 +10,7 @@ import { fuzzedCommands } from './fuzz/cliCommands.ts'
 import { fuzzedRoutes, fuzzedTools } from './fuzz/httpRequests.ts'
 import { isolatedMethods } from './isolation/operations.ts'
 import { memoryMethods } from './isolation/world.ts'
-import type { Finding } from './part.ts'
+import { Counter, type Finding } from './part.ts'
 import { parts } from './parts.ts'
 import { shrink } from './shrink.ts'
 
@@ -23,10 +23,11 @@ describe('a slice of the hardening campaign', () => {
   for (const part of parts)
     it(`${part.name} › ${part.sliceCount} ${part.unit} › finds no failure`, async () => {
       const findings: Finding[] = []
-      const { done } = await part.run({
+      const done = await part.run({
         seed,
         inputs: part.sliceCount,
-        deadline: Date.now() + 100_000,
+        isOver: () => false,
+        counter: new Counter(),
         onProgress: () => undefined,
         onFinding: (finding) => findings.push(finding),
       })

@@ -1,5 +1,5 @@
 import { vi } from 'vitest'
-import { runCli } from '../../src/cli/run.ts'
+import { runArguments } from '../../src/cli/run.ts'
 import { cleanEnvironment, type ProcessResult } from './command.ts'
 
 /** Commands that read standard input or run until a signal. */
@@ -31,7 +31,7 @@ export async function runInProcess(
     process.env = cleanEnvironment(env)
     process.chdir(folder)
     process.exitCode = undefined
-    await runCli(args)
+    await runArguments(args)
     return { code: Number(process.exitCode ?? 0), stdout, stderr }
   } finally {
     for (const spy of spies) spy.mockRestore()

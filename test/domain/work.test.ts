@@ -1,9 +1,16 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { runInSlices, runSync, type Work } from '../../src/domain/work.ts'
+import { renderHandoffInSteps } from '../../src/handoff/render/render.ts'
 import { createUpkeep, type MessageInput, openMemory } from '../../src/index.ts'
+import { LineAnalyzer } from '../../src/selection/conversationLines.ts'
+import { selectPassagesInSteps } from '../../src/selection/selectPassages.ts'
+import { chars4 as tokenizer } from '../../src/text/estimators.ts'
 import { extractFacts, extractFactsInSteps } from '../../src/upkeep/extract/extract.ts'
+import { markRedundantInSteps } from '../../src/upkeep/optimizer/redundancy.ts'
 import { summarise, summariseInSteps } from '../../src/upkeep/summarise/summarise.ts'
 import type { SummaryMessage } from '../../src/upkeep/summarise/summary.ts'
+import { material, conversation as toMessages } from '../handoff/renderFixtures.ts'
 
 const key = 'acme:ann'
 
@@ -58,7 +65,68 @@ describe('runInSlices', () => {
     for (let step = work.next(); step.done !== true; step = work.next()) steps.push(step.value)
     expect(Math.max(...steps)).toBeLessThan(3_000)
   })
+
+  it('pauses in a conversation of short messages as in one of long ones', async () => {
+    const messages: readonly SummaryMessage[] = conversation(5_000).map((message, at) => ({
+      ...message,
+      content: `m${at} of ${(at * 7_919) % 4_999}.`,
+    }))
+    const counted = counter()
+    await runInSlices(summariseInSteps(messages, undefined, { words: [8, 40] }), counted.pause)
+    // At most 25 messages between two pauses in each of the steps.
+    expect(counted.pauses).toBeGreaterThan(200)
+  })
+
+  it('returns the same if several computations take turns', () => {
+    const texts = fc.array(
+      fc.constantFrom(
+        'We moved everything to 3 May.',
+        'MySQL instead of Postgres.',
+        'The build failed in src/app.ts.',
+        'The build works now. 300 euros remain.',
+        'Ana likes Oslo.',
+        '```ts\nconst port = 8080 // open\n```',
+        '$ npm test\n12 passed',
+        '\u8ca0\u8377\u304c\u9ad8\u3044',
+      ),
+      { minLength: 1, maxLength: 12 },
+    )
+    const create = (contents: readonly string[]): readonly (() => Work<unknown>)[] => {
+      const messages = toMessages(
+        ...contents.map((content, at) => [at % 2 === 0 ? 'user' : 'assistant', content] as const),
+      )
+      const analyzer = new LineAnalyzer(tokenizer)
+      const lines = messages.map(({ role, content }) => ({ role, text: content }))
+      return [
+        () => summariseInSteps(messages, undefined, { words: [8, 20] }),
+        () => markRedundantInSteps(contents, 0.5),
+        () => selectPassagesInSteps(lines, { budget: 40, question: 'Which port?' }, analyzer),
+        () => renderHandoffInSteps(material({ messages }), { budget: 120, tokenizer }),
+      ]
+    }
+    fc.assert(
+      fc.property(fc.array(texts, { minLength: 2, maxLength: 3 }), (conversations) => {
+        const works = conversations.flatMap(create)
+        expect(takeTurns(works.map((work) => work()))).toEqual(works.map((work) => runSync(work())))
+      }),
+      { seed: 18, numRuns: 40 },
+    )
+  })
 })
+
+/** Runs computations one step of each after the other. */
+function takeTurns(works: readonly Work<unknown>[]): readonly unknown[] {
+  const results: unknown[] = works.map(() => undefined)
+  const running = new Map(works.entries())
+  while (running.size > 0)
+    for (const [index, work] of running) {
+      const step = work.next()
+      if (step.done !== true) continue
+      results[index] = step.value
+      running.delete(index)
+    }
+  return results
+}
 
 describe('upkeep of a long conversation', () => {
   const incoming = (content: string, at: number): MessageInput => ({

@@ -15,6 +15,8 @@ export type KillPoint = {
   readonly when: number
   readonly isNew: boolean
   readonly isEncrypted?: boolean
+  /** Seed of the operations; default: that of the test run. */
+  readonly seed?: number
 }
 
 /** Calls that change a file, with their share of the kills. */
@@ -69,7 +71,10 @@ export async function killAndCheck(point: KillPoint): Promise<readonly string[]>
   if (!point.isNew) await createStoreFile(file)
   const { call, when } = point
   const kill = ['-o', '/dev/null', '-e', `trace=${call}`, '-e', `inject=${call}:signal=SIGKILL:when=${when}`]
-  const { journal, result } = await runWriter(standardScenario(file, seed), [...kill, ...onlyDatabaseFiles(file)])
+  const { journal, result } = await runWriter(standardScenario(file, point.seed ?? seed), [
+    ...kill,
+    ...onlyDatabaseFiles(file),
+  ])
   const violations = [
     ...journal.failures.map(({ failed, message }) => `${failed} failed: ${message}`),
     ...findErasedTexts(file, journal),

@@ -8,7 +8,10 @@ import { normalizeSecrets } from '../../src/text/secrets.ts'
 const secret = 'ghp_Ab3dE7fGh1jKlMn0pQrStUvWx2Yz34567890'
 const newMasking = (): GraphMasking => new GraphMasking(createSecretMasker('hide', chars4))
 /** Makes all masks equal. */
-const normalize = (value: unknown): unknown => JSON.parse(normalizeSecrets(JSON.stringify(value)))
+function normalize(value: unknown): unknown {
+  expect(JSON.stringify(value)).not.toMatch(/ghp_Ab3|wm7Fq2/)
+  return JSON.parse(normalizeSecrets(JSON.stringify(value)))
+}
 const mask = '⟨secret:0⟩'
 
 describe('GraphMasking', () => {
@@ -67,6 +70,30 @@ describe('GraphMasking', () => {
       ],
       relations: [{ from: 'Ann', to: mask, relationType: 'owns' }],
     })
+  })
+
+  it('maskEach › of many values › lets other work run after every 200, and settled waits for it', async () => {
+    const masking = newMasking()
+    const turnsOf = async (count: number): Promise<number> => {
+      let [turns, isDone] = [0, false]
+      const countTurns = (): void => {
+        turns++
+        if (!isDone) setImmediate(countTurns)
+      }
+      setImmediate(countTurns)
+      const values = Array.from({ length: count }, (_, index) => index)
+      const masked = masking
+        .maskEach(values, async (value) => value + 1)
+        .finally(() => {
+          isDone = true
+        })
+      await masking.settled()
+      expect(isDone).toBe(true)
+      expect((await masked).at(-1)).toBe(count)
+      return turns
+    }
+    const [few, many] = [await turnsOf(200), await turnsOf(1_001)]
+    expect([few <= 2, many > few + 2, many < 20]).toEqual([true, true, true])
   })
 
   it('settled › during masking › waits for its end, also when it fails', async () => {

@@ -1,4 +1,13 @@
-import { databaseFiles, findTraces } from '../stores/traces.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import { findEncodings } from '../fault/canary.ts'
+import { databaseFiles } from '../stores/traces.ts'
+
+/** Characters that all secrets of this class have in common, beside their number. */
+const commonText = 'Ab3dE7fGh1jK'
+const keyOf = (number: number): string => `sk-ant-api03-${numberText(number)}${commonText}lMn0pQrStUvWx2`
+const numberText = (number: number): string => String(number).padStart(5, '0')
+/** Part of a secret that tells it from the others; a shortened secret still contains it. */
+const coreOf = (number: number): string => numberText(number) + commonText
 
 /** Secrets that each name the surface they were sent to. */
 export class Canaries {
@@ -10,21 +19,30 @@ export class Canaries {
     return keyOf(this.surfaces.length - 1)
   }
 
-  /** Surfaces whose secret is in the files of a store, in any encoding, or in another file. */
+  /** Surfaces whose secret, or most of it, is in the files of a store, in any encoding, or in another file. */
   findIn(file: string, others: readonly string[] = []): readonly string[] {
+    return [...databaseFiles(file), ...others]
+      .filter((path) => existsSync(path))
+      .flatMap((path) =>
+        this.findInBytes(readFileSync(path)).map((found) => `${found} in ${path.replace(/^.*\//, '')}`),
+      )
+  }
+
+  /** Surfaces whose secret, or most of it, is in a text. */
+  findInText(text: string): readonly string[] {
+    return text.toLowerCase().includes(commonText.toLowerCase()) ? this.findInBytes(Buffer.from(text)) : []
+  }
+
+  private findInBytes(bytes: Buffer): readonly string[] {
+    // One search for all of them: most files contain none.
+    if (findEncodings(bytes, [commonText, commonText.toLowerCase()]).length === 0) return []
     return this.surfaces.flatMap((surface, number) => {
-      const traces = findTraces(keyOf(number), [...databaseFiles(file), ...others])
-      return traces.length === 0 ? [] : [`${surface}: ${traces.join(', ')}`]
+      const core = coreOf(number)
+      const encodings = findEncodings(bytes, [core, core.toLowerCase()])
+      return encodings.length === 0 ? [] : [`${surface}: ${encodings.join(', ')}`]
     })
   }
-
-  /** Surfaces whose secret is in a text. */
-  findInText(text: string): readonly string[] {
-    return this.surfaces.filter((_, number) => text.includes(keyOf(number)))
-  }
 }
-
-const keyOf = (number: number): string => `sk-ant-api03-${String(number).padStart(5, '0')}Ab3dE7fGh1jKlMn0pQrStUvWx2`
 
 type Schema = Readonly<Record<string, unknown>>
 

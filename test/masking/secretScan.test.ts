@@ -53,6 +53,57 @@ describe('masking of any JSON', () => {
   })
 })
 
+describe('field names below a secret name', () => {
+  const values: Readonly<Record<string, (secret: string) => unknown>> = {
+    'an object': (secret) => ({ password: { value: secret } }),
+    'an object with several fields': (secret) => ({ password: { value: secret, hint: 'a tree', expires_at: 1 } }),
+    'a nested object': (secret) => ({ login: { credentials: { password: { current: { plaintext: secret } } } } }),
+    'a list of objects': (secret) => ({ passwords: [{ username: 'ann', plaintext: secret }] }),
+    'an object after another field': (secret) => ({ user: 'ann', api_key: { production: secret, rotated: true } }),
+  }
+  const secret = 'hunter2abc!'
+
+  for (const [name, create] of Object.entries(values))
+    verifies(['R-02', 'X-08'], `of ${name} › are kept, and the value is masked`, async () => {
+      const masked = JSON.stringify(await newMasker().maskJson(key, create(secret) as never))
+      expect(masked.replaceAll(/⟨secret:\d+⟩/g, secret)).toBe(JSON.stringify(create(secret)))
+      expect(masked).not.toContain(secret)
+    })
+
+  for (const [form, write] of Object.entries({
+    compact: (value: unknown) => JSON.stringify(value),
+    indented: (value: unknown) => JSON.stringify(value, undefined, 2),
+    spaced: (value: unknown) => JSON.stringify(value).replaceAll(':', ': ').replaceAll(',', ', '),
+    'in a string': (value: unknown) => JSON.stringify({ stdout: JSON.stringify(value, undefined, 2) }),
+    'in code': (value: unknown) => `const config = ${JSON.stringify(value).replaceAll(/"(\w+)":/g, '$1: ')}`,
+  }))
+    verifies(['R-02', 'X-08'], `of JSON as text, ${form} › are kept, and the value is masked`, async () => {
+      for (const create of Object.values(values)) {
+        const text = write(create(secret))
+        const masked = await newMasker().maskText(key, text)
+        expect(masked.replaceAll(/⟨secret:\d+⟩/g, secret)).toBe(text)
+        expect(masked).not.toContain(secret)
+      }
+    })
+
+  verifies(['R-02', 'X-08'], 'of a schema or a state › are kept with their values', async () => {
+    for (const value of [
+      { password: { type: 'string', minLength: 8, description: 'At least 8 characters' } },
+      { password: { $ref: '#/components/schemas/Password' }, token: { expires_at: '2026-01-02T03:04:05Z' } },
+      { properties: { api_key: { type: 'string' }, passwords: { type: 'array', items: { type: 'string' } } } },
+    ])
+      expect(await newMasker().maskText(key, JSON.stringify(value))).toBe(JSON.stringify(value))
+  })
+
+  verifies(['R-02', 'X-08'], 'that are secrets themselves › are masked', async () => {
+    for (const token of secrets) {
+      const masked = JSON.stringify(await newMasker().maskJson(key, { password: { [token]: { note: token } } }))
+      expect(masked).not.toContain(token)
+      expect(masked).toContain('"note"')
+    }
+  })
+})
+
 describe('a secret that is split over content parts', () => {
   const secret = secrets[0] as string
   const halves = [`Use ${secret.slice(0, 25)}`, `${secret.slice(25)} for it.`]

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { measureMessage } from '../../src/context/render.ts'
 import type { ParsedMessage } from '../../src/domain/chat.ts'
 import type { DerivedEntry, Json, Message } from '../../src/domain/entry.ts'
@@ -93,6 +93,23 @@ describe('placeholders', () => {
     expect(masker.knowsAll(ann, '⟨secret:0⟩')).toBe(false)
   })
 
+  it('of two secrets with the same number › differ, and both are restored', async () => {
+    const masker = newMasker()
+    let signed = 0n
+    vi.spyOn(crypto.subtle, 'sign').mockImplementation(async () => {
+      const digest = new DataView(new ArrayBuffer(32))
+      digest.setUint32(0, 7_000_005)
+      digest.setBigUint64(8, 3_000_000_000_000n + ++signed)
+      return digest.buffer
+    })
+    const masked = (await masker.maskJson(ann, [secret, other, secret])) as string[]
+    expect(masked).toEqual(['⟨secret:5⟩', '⟨secret:2⟩', '⟨secret:5⟩'])
+    expect(masked.map((mark) => masker.placeholdersOf(ann, mark === masked[0] ? secret : other))).toEqual(
+      masked.map((mark) => [mark]),
+    )
+    vi.restoreAllMocks()
+  })
+
   it('with the policy keep › are not used', async () => {
     const masker = newMasker('keep')
     const messages = [user(secret)]
@@ -146,6 +163,10 @@ describe('the values of a session', () => {
     masker.move(ann, bob)
     masker.dropPlaceholders(bob, [one])
     expect([masker.knowsAll(bob, one), masker.knowsAll(bob, two)]).toEqual([false, true])
+  })
+
+  it('of a session without any › are dropped without an error', () => {
+    expect(() => newMasker().dropPlaceholders(ann, ['⟨secret:1⟩'])).not.toThrow()
   })
 
   it('are dropped with their session or scope', async () => {
@@ -271,6 +292,30 @@ describe('maskMessages', () => {
       user('', { role: 'assistant', toolCalls: [{ id: 'c', name: 'n', arguments: '{}' }] }),
     ]
     expect(newMasker().maskMessages(ann, messages)).toBe(messages)
+  })
+
+  it('with a long text without secrets › returns the same messages, after pauses', async () => {
+    let pauses = 0
+    const pause = async () => void pauses++
+    const messages = [user('My walrus is called Miso. '.repeat(8_000))]
+    expect(await createSecretMasker('mask', chars4, pause).maskMessages(ann, messages)).toBe(messages)
+    expect(pauses).toBeGreaterThan(1)
+  })
+
+  it.each<[string, Partial<ParsedMessage>]>([
+    ['content', { content: secret }],
+    ['name', { name: secret }],
+    ['answered call', { role: 'tool', toolCallId: secret }],
+    ['id of a call', { role: 'assistant', toolCalls: [{ id: secret, name: 'n', arguments: '{}' }] }],
+    ['name of a call', { role: 'assistant', toolCalls: [{ id: 'c', name: secret, arguments: '{}' }] }],
+    ['arguments of a call', { role: 'assistant', toolCalls: [{ id: 'c', name: 'n', arguments: `{"a":"${secret}"}` }] }],
+    ['payload', { payload: { protocol: 'chat', items: [{ text: secret }] } }],
+  ])('with a secret only in the %s › masks it and nothing else', async (_, fields) => {
+    const message = user('Hello.', fields)
+    const masked = JSON.stringify(await newMasker().maskMessage(ann, message))
+    const [mark = ''] = findMasks(masked)
+    expect(masked).toBe(JSON.stringify(message).replace(secret, mark))
+    expect(mark).not.toBe('')
   })
 
   it('with arguments in which an escape precedes a secret › masks it', async () => {

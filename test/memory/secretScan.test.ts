@@ -90,6 +90,38 @@ describe('scanText with parts', () => {
     expect(maskText(text, [text.indexOf('\n')])).toBe(`Use <${secret}>\nplease, now.`)
   })
 
+  it('with a name that two parts form together › masks nothing', () => {
+    expect(maskText('Please pass\nword: wm7Fq2!', [11])).toBe('Please pass\nword: wm7Fq2!')
+  })
+
+  it('with a password before a plain word › masks the password only; before more of it › masks both pieces', () => {
+    expect(maskText('password: wm7Fq2!\nplease', [17])).toBe('password: <wm7Fq2!>\nplease')
+    expect(maskText('password: hunter\n2x7! ok', [16])).toBe('password: <hunter>\n<2x7!> ok')
+    expect(maskText('My PIN is\n4829', [9])).toBe('My PIN is\n<4829>')
+  })
+
+  it('with several numbers that are split over parts in JSON › masks all pieces', () => {
+    const parts = ['4111111111', '111111 and 5500000000', '000004']
+    expect(maskJson(parts.map((text) => ({ text })))).toEqual([{ text: '*' }, { text: '* and *' }, { text: '*' }])
+    expect(maskJson([null, 'x', { text: null }, { text: 'My password:' }, 5, { text: 'wm7Fq2!' }])).toEqual([
+      null,
+      'x',
+      { text: null },
+      { text: 'My password:' },
+      5,
+      { text: '*' },
+    ])
+  })
+
+  it('with a long text in parts › masks the pieces, with pauses', () => {
+    const filler = 'My walrus is called Miso. '.repeat(4_000)
+    const [first, second] = [`${filler}Use ${secret.slice(0, 20)}`, `${secret.slice(20)} now.`]
+    const scan = new SecretScan()
+    const { pauses } = run(scan.scanText(`${first}\n${second}`, [first.length]))
+    expect(pauses).toBeGreaterThan(3)
+    expect(scan.replaceText(`${first}\n${second}`, () => '*')).toBe(`${filler}Use *\n* now.`)
+  })
+
   it('with parts in JSON › masks the pieces', () => {
     const halves = [secret.slice(0, 20), secret.slice(20)]
     expect(maskJson(halves.map((text) => ({ type: 'text', text })))).toEqual([
@@ -136,6 +168,63 @@ describe('scanJson', () => {
   it('with a very long name › masks the secrets in it', () => {
     const name = `${'My walrus is called Miso. '.repeat(4_000)}${secret}`
     expect(maskJson({ [name]: 1 })).toEqual({ [name.replace(secret, '*')]: 1 })
+  })
+
+  it('with names of any length › masks the secrets in them', () => {
+    for (const length of [0, 950, 1_000, 2_000, 79_000]) {
+      const name = `${'My walrus is called Miso. '.repeat(length / 26)}${secret}`
+      expect(maskJson({ [name]: 1 })).toEqual({ [name.replace(secret, '*')]: 1 })
+    }
+  })
+
+  it('with a long value below a name that marks values › takes it for a text', () => {
+    const [longest, text] = ['aB3!'.repeat(250), `${'aB3!'.repeat(250)}x`]
+    expect(maskJson({ password: longest })).toEqual({ password: '*' })
+    expect(maskJson({ password: text })).toEqual({ password: text })
+  })
+
+  it('with numbers below a name › masks those of three characters and more, except fractions', () => {
+    expect(maskJson({ cvv: [99, 100, 482, -9] })).toEqual({ cvv: [99, '*', '*', -9] })
+    expect(maskJson({ ssn: 219_099_999, note: 219_099_998 })).toEqual({ ssn: '*', note: 219_099_998 })
+    expect(maskJson([4_111_111_111_111_111, 411_111_111, 3.25])).toEqual(['*', 411_111_111, 3.25])
+  })
+
+  it('with a long text as the whole value › masks it', () => {
+    const text = `${'My walrus is called Miso. '.repeat(60)}${secret}`
+    expect(maskJson(text)).toBe(text.replace(secret, '*'))
+  })
+
+  it('with values that only a name marks › lists them as they are', () => {
+    const value = { pins: ['4829', 4_830], cvv: 482 }
+    const scan = new SecretScan()
+    run(scan.scanJson(value))
+    expect(scan.secrets(9).toSorted()).toEqual(['482', '4829', '4830'])
+    expect(scan.secrets(2)).toHaveLength(2)
+    expect(run(scan.replaceJson(value, (found) => `<${found}>`)).value).toEqual({
+      pins: ['<4829>', '<4830>'],
+      cvv: '<482>',
+    })
+  })
+
+  it('with few values › never pauses; with many › pauses once in 100,000 characters of work', () => {
+    const build = (length: number): readonly Json[] => [
+      Array.from({ length }, (_, index) => `value ${index}`),
+      Array.from({ length }, (_, index) => ({ note: `value ${index}` })),
+      Object.fromEntries(Array.from({ length }, (_, index) => [`note ${index}`, `value ${index}`])),
+    ]
+    const pausesOf = (value: Json): readonly number[] => {
+      const scan = new SecretScan()
+      return [run(scan.scanJson(value)).pauses, run(scan.replaceJson(value, () => '*')).pauses]
+    }
+    expect(build(9).map(pausesOf)).toEqual([
+      [0, 0],
+      [0, 0],
+      [0, 0],
+    ])
+    for (const pauses of build(5_000).flatMap(pausesOf)) {
+      expect(pauses).toBeGreaterThan(2)
+      expect(pauses).toBeLessThan(20)
+    }
   })
 
   it('with many values › pauses while scanning and while replacing', () => {

@@ -1,7 +1,7 @@
 /** A part of the source whose tests are themselves tested, and the test files that must notice a change in it. */
 export type MutationArea = {
   readonly mutate: readonly string[]
-  /** Fast tests that exercise the files; every mutant runs those that cover it. */
+  /** Fast tests that exercise the files, the fastest first; every mutant runs those that cover it until one fails. */
   readonly tests: readonly string[]
 }
 
@@ -36,8 +36,8 @@ const areas = {
       'src/text/secrets.ts',
     ],
     tests: [
-      'test/text/secrets.test.ts',
-      'test/memory/{payload,secretMasker,secretRanges,secretScan}.test.ts',
+      'test/text/secretMasks.test.ts',
+      'test/memory/{secretRanges,secretMasker,secretScan}.test.ts',
       'test/graph/maskedGraph.test.ts',
       'test/portable/maskRecords.test.ts',
     ],
@@ -45,14 +45,21 @@ const areas = {
   crypto: {
     mutate: ['src/stores/encrypted/**/*.ts', 'src/stores/sqlite/encryption.ts'],
     tests: [
-      'test/stores/encrypted/{ciphers,fileKeys,format,loadKeyring,rotateKeys,tampering,vectors}.test.ts',
+      'test/stores/encrypted/{ciphers,fileKeys,format,sessions,tampering}.test.ts',
+      'test/stores/encrypted/{loadKeyring,rotateKeys,vectors}.test.ts',
       'test/stores/encrypted.test.ts',
     ],
   },
   import: {
-    mutate: ['src/portable/{import,read,records,measure,chain,signature,compare,sessionWriter}.ts'],
-    tests: ['test/portable/{import,importSessions,measure,read,records}.test.ts'],
+    mutate: ['src/portable/{import,read,measure,chain,signature,compare,sessionWriter}.ts'],
+    tests: [
+      'test/portable/{read,import,measure}.test.ts',
+      'test/portable/importSessions.test.ts',
+      'test/portable/importGraph.test.ts',
+    ],
   },
+  // Part of `import`: each mutant of its constants loads all modules again, which takes long with the tests of imports.
+  importRecords: { mutate: ['src/portable/records.ts'], tests: ['test/portable/records.test.ts'] },
 } as const satisfies Record<string, MutationArea>
 
 type AreaName = keyof typeof areas

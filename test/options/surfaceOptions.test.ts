@@ -27,11 +27,24 @@ async function send(method: string, url: string, body?: object, headers: Record<
     })
     sent.on('error', reject).end(payload)
   })
+  return readAnswer(status, json)
+}
+
+function readAnswer(status: number, json: string): Answer {
   const { error } = JSON.parse(json.startsWith('{') ? json : '{}') as { error?: { code: string; message: string } }
   return { status, code: error?.code ?? '', message: error?.message ?? '' }
 }
 
-const ownRoutes = routes.filter(({ path }) => !path.startsWith('/v1') && path !== '/mcp')
+/** Sends a form with these text fields and files. */
+async function sendForm(url: string, fields: Record<string, string | File>): Promise<Answer> {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) form.set(name, value)
+  const response = await fetch(url, { method: 'POST', body: form })
+  return readAnswer(response.status, await response.text())
+}
+
+/** Routes under /v1 belong to the protocols of other services, which add parameters and fields. */
+const ownRoutes = routes.filter(({ path }) => !path.startsWith('/v1'))
 const samples = { '{key}': 'acme:ann', '{scope}': 'acme', '{branch}': '1', '{knowledge}': 'k1', '{file}': 'f1' }
 const urlOf = (server: string, { path }: Route): string =>
   server + path.replaceAll(/\{\w+\}/g, (name) => samples[name as keyof typeof samples] ?? 'x1')
@@ -45,7 +58,8 @@ const bodySchema = ({ method, path }: Route): JsonSchema | undefined => {
   const name = typeof schema?.$ref === 'string' ? schema.$ref.split('/').at(-1) : undefined
   return name === undefined ? schema : components.schemas[name]
 }
-const hasUpload = ({ path, method }: Route): boolean => method === 'POST' && path.endsWith('/files')
+const hasUpload = ({ method, path }: Route): boolean =>
+  paths[path]?.[method.toLowerCase()]?.requestBody?.content['multipart/form-data'] !== undefined
 
 async function withServer(use: (url: string) => Promise<void>): Promise<void> {
   await using server = await startServer({ upstream: 'http://127.0.0.1:9/v1' })
@@ -63,8 +77,8 @@ async function findAccepting(
   await withServer(async (server) => {
     for (const route of found) {
       const answer = await ask(route, urlOf(server, route))
-      // Anthropic's errors and those of MCP have no code.
-      const isRefused = answer.code === code || answer.message.startsWith('Unknown header')
+      // Anthropic's errors and those of MCP have no code of ours.
+      const isRefused = answer.code === code || /^Unknown (?:header|query parameter) /.test(answer.message)
       const isNamed = code === 'unexpected_body' || answer.message.includes('limitt')
       if (answer.status !== 400 || !isRefused || !isNamed)
         accepting.push(`${route.method} ${route.path}: ${answer.status} ${answer.code} ${answer.message}`)
@@ -82,7 +96,8 @@ describe('routes', () => {
   })
 
   verifies('R-06', 'own routes with a JSON body › with an unknown field › answer 400', async () => {
-    const withBody = ownRoutes.filter((route) => bodySchema(route) !== undefined)
+    // MCP messages are checked by their own protocol, and the arguments of tools below.
+    const withBody = ownRoutes.filter((route) => bodySchema(route) !== undefined && route.path !== '/mcp')
     expect(withBody.length).toBeGreaterThanOrEqual(5)
     const valid = { key: 'acme:bob', to: 'acme:bob', category: 'domain', value: 'b', scope: 'acme' }
     const accepting = await findAccepting(withBody, 'unknown_field', (route, url) => {
@@ -96,6 +111,30 @@ describe('routes', () => {
       schema?.additionalProperties === false || (schema?.oneOf as JsonSchema[] | undefined)?.every(isClosed) === true
     expect(withBody.filter((route) => !isClosed(bodySchema(route)))).toEqual([])
   })
+
+  verifies(
+    'R-06',
+    'routes with a form › with an unknown field or file › answer 400 and name the known ones',
+    async () => {
+      const uploads = routes.filter(hasUpload)
+      expect(uploads.map(({ path }) => path)).toContain('/api/scopes/{scope}/files')
+      const file = new File(['Refunds take 14 days.'], 'handbook.md', { type: 'text/markdown' })
+      for (const fields of [{ file, limitt: '1' }, { limitt: '1', file }, { limitt: file }, { file, limitt: file }]) {
+        // Sessions take no files, whatever their fields.
+        const accepting = await findAccepting(uploads.slice(-1), 'unknown_field', (_, url) => sendForm(url, fields))
+        expect(accepting).toEqual([])
+      }
+      await withServer(async (server) => {
+        const url = `${server}/api/scopes/acme/files`
+        expect((await sendForm(url, { file, purpose: 'x' })).message).toBe('Unknown field "purpose". Use one of: file.')
+        expect(await sendForm(url, { file })).toMatchObject({ status: 201 })
+      })
+      for (const { method, path } of uploads)
+        expect(paths[path]?.[method.toLowerCase()]?.requestBody?.content['multipart/form-data']?.schema).toMatchObject({
+          additionalProperties: false,
+        })
+    },
+  )
 
   verifies('R-06', 'own routes without a body › with a body › answer 400', async () => {
     const withoutBody = ownRoutes.filter(

@@ -58,6 +58,9 @@ async function importChanges(source: Store): Promise<readonly unknown[]> {
   await importBundle(store, openChunks(bundle))
   expect((await exportAll(store)).equals(bundle)).toBe(true)
   expect(new Set(changes.map(({ id }) => id)).size).toBe(changes.length)
+  expect(changes.flatMap(({ drop }) => drop)).toEqual([])
+  // The sessions are new, not written over erased ones.
+  for (const { key } of changes) expect((await store.readHead(key, 0)).epoch).toBe(0)
   return changes.map(({ at, append, put, base, from }) => [at, append.length, put.length, base, from])
 }
 
@@ -108,6 +111,35 @@ describe('importBundle', () => {
     const store = await createStoreWith(conversation('acme:ann', ['other']))
     expect(await findBundleConflicts(store, await openBundle(source))).toEqual(['acme:ann'])
     expect(await store.list({ limit: 9 })).toHaveLength(1)
+  })
+
+  it('with a long session › reports progress after every 500 messages', async () => {
+    const source = await createStoreWith(
+      conversation(
+        'acme:ann',
+        Array.from({ length: 1_001 }, (_, index) => `${index}`),
+      ),
+    )
+    const progress: number[] = []
+    await importBundle(ramStore(), await openBundle(source), { onProgress: ({ messages }) => progress.push(messages) })
+    expect(progress).toEqual([0, 500, 1_000, 1_001])
+  })
+
+  it('that is aborted › says what was written', async () => {
+    const source = await createStoreWith(conversation('acme:ann', ['a']), conversation('acme:bob', ['b']))
+    const [store, controller] = [ramStore(), new AbortController()]
+    const attempt = async (onProgress?: () => void) =>
+      importBundle(store, await openBundle(source), { signal: controller.signal, ...(onProgress && { onProgress }) })
+    await expect(attempt(() => controller.abort())).rejects.toMatchObject({
+      code: 'aborted',
+      message:
+        'The import was stopped by the caller. What was written stays; import the same bundle again to continue.',
+    })
+    await expect(attempt()).rejects.toMatchObject({
+      code: 'aborted',
+      message: 'The import was stopped by the caller. Nothing was written.',
+    })
+    expect(await store.list({ limit: 9 })).toEqual([])
   })
 
   it('with an existing session without messages but with the same times › leaves it', async () => {
@@ -204,6 +236,35 @@ describe('importBundle', () => {
     })
   })
 
+  it('with a session that was erased and written again meanwhile › keeps it', async () => {
+    const store = await createStoreWith(conversation('acme:ann', ['old']))
+    const source = await createStoreWith(conversation('acme:ann', ['new']))
+    const { revision } = await store.readHead(ann, 0)
+    let isFirst = true
+    const list: SessionChange[] = Array.from({ length: revision }, () =>
+      change({ epoch: 1, append: [newMessage('mine')] }),
+    )
+    const readHead: Store['readHead'] = async (key, recent) => {
+      const head = await store.readHead(key, recent)
+      if (!isFirst) return head
+      isFirst = false
+      await store.erase(ann)
+      for (const each of list) await store.commit(each)
+      return head
+    }
+    await expect(
+      importBundle({ ...store, readHead }, await openBundle(source), { onExisting: 'replace' }),
+    ).rejects.toMatchObject({ code: 'conflict' })
+    expect((await store.readMessages(ann, { limit: 9 })).map(({ content }) => content)).toEqual(list.map(() => 'mine'))
+  })
+
+  it('with a session that has entries only › compares them', async () => {
+    const [source, store] = [ramStore(), ramStore()]
+    await source.commit(change({ put: [fact('f1', 'new')] }))
+    await store.commit(change({ put: [fact('f1', 'old')] }))
+    await expect(importBundle(store, await openBundle(source))).rejects.toMatchObject({ code: 'conflict' })
+  })
+
   it('with a session that is replaced and one that was written to meanwhile › names the session', async () => {
     const store = await createStoreWith(conversation('acme:ann', ['old']))
     const source = await createStoreWith(conversation('acme:ann', ['new']))
@@ -237,6 +298,19 @@ describe('importBundle with auxiliary records', () => {
     await importBundle(store, await openBundle(await createSource(['r1', 'r2'])))
     await importBundle(store, await openBundle(await createSource(['r1', 'r2', 'r3'])))
     expect([await idsOf(store, 'acme:ann'), await idsOf(store, 'acme:bob')]).toEqual([['r3', 'r2', 'r1'], ['rb']])
+  })
+
+  it('of many sessions › reads the records of those that have some', async () => {
+    const store = ramStore()
+    const read: string[] = []
+    const records: Store['records'] = (key, range) => {
+      read.push(`${key.id} ${range.limit === Number.MAX_SAFE_INTEGER}`)
+      return store.records(key, range)
+    }
+    const source = await createStoreWith(conversation('acme:ann', ['a']), conversation('acme:eve', ['e']))
+    await source.appendRecord(ann, { id: 'r1', at: 5, body: '{}' }, 100)
+    await importBundle({ ...store, records }, await openBundle(source))
+    expect(read).toEqual(['ann true'])
   })
 
   it('of a session that is skipped › leaves them out', async () => {
@@ -291,6 +365,40 @@ describe('SessionWriter', () => {
       [1_000, 2, 0, 0, { sequence: 1, offset: 0 }],
       [1_000, 2, 0, 1, { sequence: 4, offset: 15 }],
     ])
+  })
+
+  it('with numbers that were reserved › keeps the positions of all messages', async () => {
+    const source = ramStore()
+    await source.commit(change({ append: messages(2), from: { sequence: 3 } }))
+    await source.commit(change({ append: messages(1), from: { sequence: 2 } }))
+    await source.commit(change({ append: messages(1) }))
+    expect(await importChanges(source)).toEqual([
+      [1_000, 1, 0, 0, { sequence: 2, offset: 0 }],
+      [1_000, 2, 0, 1, { sequence: 3, offset: 0 }],
+      [1_000, 1, 0, 2, { sequence: 5, offset: 15 }],
+    ])
+    const reserved = ramStore()
+    await reserved.commit(change({ append: messages(1) }))
+    await reserved.commit(change({ append: messages(1), from: { sequence: 3 } }))
+    expect(await importChanges(reserved)).toEqual([
+      [1_000, 1, 0, 0, { sequence: 1, offset: 0 }],
+      [1_000, 1, 0, 1, { sequence: 3, offset: 5 }],
+    ])
+  })
+
+  it('with a stored copy of which only the expiry differs › reads it page by page and commits once', async () => {
+    const { store, changes } = recordChanges()
+    await store.commit(change({ append: messages(501) }))
+    const source = ramStore()
+    await source.commit(change({ append: messages(501), expiresAt: 9_000 }))
+    let reads = 0
+    const readMessages: Store['readMessages'] = (key, range) => {
+      reads++
+      return store.readMessages(key, range)
+    }
+    await importBundle({ ...store, readMessages }, await openBundle(source))
+    expect([reads, changes.length]).toEqual([2, 2])
+    expect((await store.readHead(ann, 0)).expiresAt).toBe(9_000)
   })
 
   it('with the last message erased › restores the next sequence number', async () => {

@@ -45,6 +45,8 @@ async function maskAll(
 }
 const maskOne = async (record: BundleRecord): Promise<unknown> => {
   const [, masked] = await maskAll([session('acme:ann'), record])
+  // Equal masks, once it is certain that they are masks.
+  expect(JSON.stringify(masked)).not.toMatch(/ghp_Ab3|wm7Fq2|"4829"/)
   return JSON.parse(normalizeSecrets(JSON.stringify(masked)))
 }
 const base = { id: 'e', at: 1, sources: [] }

@@ -76,10 +76,12 @@ describe('measureRecords', () => {
     const items = [{ role: 'user', content: [{ type: 'text', text: 'It swims far out every day.' }] }]
     const variants: readonly Partial<MessageRecord>[] = [
       { name: 'Annabelle Walrusfriend' },
-      { role: 'assistant', toolCalls: [{ id: 'c1', name: 'look_up_the_walrus', arguments: '{"deep":true}' }] },
       { packedPayload: packPayload({ protocol: 'chat', items }, forged.content) },
     ]
     for (const variant of variants) expect((await measureMessage(variant)).tokens).toBeGreaterThan(tokens)
+    const assistant = await measureMessage({ role: 'assistant' })
+    const calls = [{ id: 'c1', name: 'look_up_the_walrus', arguments: '{"deep":true}' }]
+    expect((await measureMessage({ role: 'assistant', toolCalls: calls })).tokens).toBeGreaterThan(assistant.tokens)
     const short = await measureMessage({ role: 'tool', toolCallId: 'c' })
     const long = await measureMessage({ role: 'tool', toolCallId: 'c'.repeat(400) })
     expect(long.tokens).toBeGreaterThan(short.tokens)

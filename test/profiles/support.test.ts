@@ -153,9 +153,9 @@ describe('support', () => {
     },
   )
 
-  /** Stores a summary of messages before the conversation, and knowledge of the tenant. */
-  async function storeDerived(store: Store, tokensEach: number): Promise<void> {
-    const words = (word: string) => `${word} refunds. `.repeat(tokensEach / 3)
+  /** Stores a summary of messages before the conversation, a fact of the user, and knowledge of the tenant. */
+  async function storeDerived(store: Store, tokensEach: number, factTokens = 0): Promise<void> {
+    const words = (word: string, tokens = tokensEach) => `${word} refunds. `.repeat(tokens / 3)
     const put = async (at: Key, entries: readonly DerivedEntry[]) => {
       const { epoch } = await store.readHead(at, 0)
       await store.commit({ key: at, at: 1, epoch, append: [], put: entries, drop: [], expiresAt: noExpiry })
@@ -174,6 +174,15 @@ describe('support', () => {
         by: 'builtin',
         lossyRanges: [],
       },
+      ...(factTokens === 0
+        ? []
+        : [
+            {
+              ...shared,
+              ...{ kind: 'fact' as const, id: 'f1', field: 'preferences', key: 'refunds' },
+              ...{ value: words('Wants', factTokens), importance: 5 },
+            },
+          ]),
     ])
     await put(
       parseKey('acme'),
@@ -210,4 +219,22 @@ describe('support', () => {
       expect(shown).toEqual(['m1–m40 whole', 'm41–m41 whole', 's1–s1 whole', 'one–one whole', 'two–two dropped'])
     },
   )
+
+  verifies('T-13', 'with facts of the user › shows them beside the summary, and before older messages', async () => {
+    const shownAfter = async (contents: readonly string[], budget: number) => {
+      const store = ramStore()
+      await using memory = await openMemory({ profile: 'support', store, upkeep: false })
+      await appendMessages(memory, contents)
+      await storeDerived(store, 150, 45)
+      const { lines } = (await memory.context(key, { budget })).ledger
+      return lines.flatMap(({ entries, verdict }) => (entries === null ? [] : [`${entries[0]} ${verdict}`]))
+    }
+    const question = 'Where are my refunds? '
+    expect(await shownAfter([question.repeat(140)], 1_000)).toEqual(
+      expect.arrayContaining(['s1 whole', 'f1 whole', 'one dropped']),
+    )
+    expect(await shownAfter([question.repeat(160)], 1_000)).toEqual(expect.arrayContaining(['s1 whole', 'f1 dropped']))
+    const history = Array.from({ length: 181 }, (_, at) => `${at}: how long do refunds take for me here?`)
+    expect(await shownAfter(history, 2_000)).toEqual(expect.arrayContaining(['m1 dropped', 'f1 whole']))
+  })
 })

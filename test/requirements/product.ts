@@ -13,7 +13,8 @@ export const product: readonly Row[] = [
     id: 'P-02',
     source,
     behaviour: 'A wrong Node version produces one clear sentence from every entry point.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/nodeVersion.ts', 'src/requireNode.ts', 'src/cli/main.ts'],
   },
   {
     id: 'P-03',

@@ -30,6 +30,8 @@ const isomorphicLibrary = [
  * path starts with.
  */
 export const allowedImports: Readonly<Record<string, readonly string[]>> = {
+  nodeVersion: [],
+  requireNode: ['nodeVersion'],
   domain: [],
   text: ['domain'],
   profiles: ['domain'],
@@ -41,7 +43,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   'tokenizers/fastTokenCounters': ['domain'],
   tokenizers: ['domain', 'text', 'context'],
   'stores/ram': ['domain', 'text', 'search'],
-  stores: ['domain', 'text', 'search', 'context', 'languages'],
+  stores: ['domain', 'text', 'search', 'context', 'languages', 'requireNode'],
   lifecycle: ['domain', 'text', 'search', 'context', 'upkeep', 'profiles', 'stores/ram', 'memory'],
   memory: ['domain', 'text', 'selection', 'search', 'context', 'upkeep', 'profiles', 'stores/ram', 'lifecycle'],
   open: ['domain', 'text', 'selection', 'profiles', 'memory', 'lifecycle', 'upkeep'],
@@ -49,7 +51,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   files: ['domain', 'text', 'search', 'context', 'upkeep', 'memory'],
   portable: [...belowMemory, 'graph', 'tokenizers'],
   providers: belowMemory,
-  index: [...belowMemory, 'languages', 'tokenizers', 'graph', 'portable', 'providers', 'open'],
+  index: ['requireNode', ...belowMemory, 'languages', 'tokenizers', 'graph', 'portable', 'providers', 'open'],
   'adapters/session-memory': [...isomorphicLibrary, 'browser'],
   adapters: library,
   graph: belowMemory,
@@ -57,7 +59,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   mcp: [...library, 'graph', 'handoff'],
   server: [...library, 'files', 'graph', 'handoff', 'mcp'],
   evaluation: [...library, 'graph', 'handoff'],
-  cli: [...library, 'adapters', 'server', 'graph', 'handoff', 'mcp', 'evaluation', 'files'],
+  cli: ['nodeVersion', ...library, 'adapters', 'server', 'graph', 'handoff', 'mcp', 'evaluation', 'files'],
 }
 
 /** Folders that run in a browser's worker. */

@@ -32,7 +32,28 @@ const readManifest = (path: string): Manifest =>
 const shippedPackages = ({ dependencies, peerDependencies, optionalDependencies }: Manifest) =>
   Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies })
 const manifest = readManifest('package.json')
-const srcPackages = shippedPackages(manifest)
+/** Development dependencies that the build writes into the package. */
+const vendoredPackages = [
+  '@clack/prompts',
+  '@modelcontextprotocol/client',
+  '@modelcontextprotocol/node',
+  '@modelcontextprotocol/server',
+  '@orama/stemmers',
+  'busboy',
+  'commander',
+  'csv-parse',
+  'eventsource-parser',
+  'fast-string-width',
+  'gpt-tokenizer',
+  'htmlparser2',
+  'mammoth',
+  'pino',
+  'prom-client',
+  'undici',
+  'unpdf',
+  'zod',
+]
+const srcPackages = [...shippedPackages(manifest), ...vendoredPackages]
 const testPackages = [manifest.name, ...srcPackages, ...Object.keys(manifest.devDependencies ?? {})]
 const benchManifest = readManifest('bench/package.json')
 const benchPackages = [

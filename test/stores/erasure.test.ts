@@ -135,6 +135,8 @@ async function openContaminated(options?: Pick<MemoryOptions, 'rederive' | 'upke
   // Fills caches and search indexes.
   await memory.search('acme', `${canary} safe`, { limit: 5 })
   await memory.context('acme:ann')
+  // The index is stored in the background.
+  await expect.poll(() => countSnapshots(fixture.file)).toBe(1)
   return fixture
 }
 

@@ -39,6 +39,9 @@ const units = [
   ...[
     '-----BEGIN RSA PRIVATE KEY-----\nAAAAAAAAAAAAAAAAAAAAAAAA\n',
     '{"password":{"token":',
+    'password:["',
+    'password:{a:"',
+    '"password":{"a":"b"},',
     'password: "',
     'password="a ',
     'Cookie: a=b; ',

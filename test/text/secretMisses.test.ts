@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { generateDataset } from '../../src/evaluation/generate/generate.ts'
+import { mapJsonStrings } from '../../src/text/json.ts'
 import { findSecrets } from '../../src/text/secrets.ts'
 import { isCampaign, propertyTimeoutMs, seed } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -6,6 +8,7 @@ import { secretForms } from './namedSecretForms.ts'
 import { createRandomSource, type SecretForm } from './secretForms.ts'
 
 const valuesPerForm = isCampaign ? 100_000 : 300
+const maxFalseShare = 0.001
 const maxMissedShare = 0.0001
 
 /** True when every character of the secret is inside a match. */
@@ -31,11 +34,31 @@ function findMisses({ create, surroundings }: SecretForm, count: number, from: n
   return missed
 }
 
+describe('findSecrets › conversations without secrets', () => {
+  verifies(
+    ['R-02', 'X-08'],
+    'findSecrets › generated conversations › finds a secret in at most 0.1 % of the texts',
+    () => {
+      const texts: string[] = []
+      mapJsonStrings(
+        [1, 3, 5].map((seed) => generateDataset(seed, isCampaign ? 80_000 : 8_000).conversations),
+        (text) => {
+          texts.push(text)
+          return text
+        },
+      )
+      expect(texts.length).toBeGreaterThan(1_000)
+      const found = texts.filter((text) => findSecrets(text).length > 0)
+      expect([found.length <= texts.length * maxFalseShare, found]).toEqual([true, found])
+    },
+  )
+})
+
 describe('findSecrets › random values of known forms', () => {
   it('covers at least 60 forms', () => expect(secretForms.length).toBeGreaterThanOrEqual(60))
 
   verifies(
-    'X-08',
+    ['R-02', 'X-08'],
     `findSecrets › ${valuesPerForm} random values of each form › misses at most 0.01 %`,
     () => {
       const results = secretForms.map((form, number) => ({

@@ -98,6 +98,16 @@ describe('summarise', () => {
     )
     expect(text.split('\n').slice(0, 4)).toEqual([`User: ${first}`, ...others])
   })
+  it('takes texts with 90 % of their words in common for duplicates, and keeps texts with less', () => {
+    const words = Array.from('abcdefghijklmnopqrs', (letter) => `${letter}${letter}word`)
+    const linesOf = (count: number): number => {
+      const first = `${words.slice(0, count).join(' ')}.`
+      const other = first.replace('aaword', 'another')
+      return summarise(conversation(['user', first], ['user', other]), undefined, unlimited).text.split('\n').length
+    }
+    // 18 of 20 words, and 17 of 19.
+    expect([linesOf(19), linesOf(18)]).toEqual([1, 2])
+  })
   it('prefers errors in tool output', () => {
     const noise = Array.from({ length: 40 }, (_, line) => `step ${line} of the build went well and took some time`)
     const messages = conversation(
@@ -142,6 +152,20 @@ describe('summarise', () => {
     const long = `I told Ana about ${'the very long way home '.repeat(6)}on 3 May 2023 and it was good`
     const { text } = summarise(conversation(['user', long]), undefined, { words: [8, 9] })
     expect(text).toBe('User: I told Ana about the very long way…')
+  })
+})
+
+describe('summarise: with a run of more than 8,192 characters without a space', () => {
+  it('leaves it out, whatever the script', () => {
+    for (const letter of ['a', '0', '\u8ca0', 'e\u0301'])
+      expect(
+        summarise(conversation(['user', `I moved to Oslo.\n${letter.repeat(9_000)}`]), undefined, unlimited).text,
+      ).toBe('User: I moved to Oslo.')
+  })
+
+  it('shows a shorter one', () => {
+    const run = 'a'.repeat(8_000)
+    expect(summarise(conversation(['user', run]), undefined, unlimited).text).toBe(`User: ${run}`)
   })
 })
 

@@ -3,7 +3,6 @@ import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { parseKey } from '../../domain/key.ts'
 import type { Profile } from '../../domain/profile.ts'
-import { toCliError } from '../errors.ts'
 import {
   addEmbedderOption,
   addStoreLocation,
@@ -15,7 +14,7 @@ import {
 import { type Environment, readOption, resolveProfileOption } from '../options.ts'
 import { option, setHelp } from '../terminal/help.ts'
 import { interruptedExitCode, releaseInterruptHandler } from '../terminal/interrupt.ts'
-import { stripControlCharacters } from '../terminal/output.ts'
+import { printNote } from '../terminal/output.ts'
 import { terminalWidth } from '../terminal/table.ts'
 import { chatCommands } from './chatCommands.ts'
 import type { ChatSession, ChatSessionOptions } from './chatSession.ts'
@@ -116,7 +115,8 @@ async function readLines(session: ChatSession, lines: Interface, isTerminal: boo
     } catch (error) {
       // An interactive user can retry; a script must fail.
       if (!isTerminal) throw error
-      process.stderr.write(`${stripControlCharacters(toCliError(error).message)}\n`)
+      const { toCliError } = await import('../errors.ts')
+      printNote(toCliError(error).message)
     }
     if (isTerminal) {
       process.stdout.write('\n')

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
+import zlib from 'node:zlib'
 import type { Json } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 
@@ -73,13 +73,13 @@ export const hashText = (text: string): string => hash('sha256', text)
 export const maxFileBytes = 256 * 1_024 * 1_024
 
 export const compressText = (text: string): Promise<Uint8Array> =>
-  promisify<Buffer, object, Buffer>(zstdCompress)(Buffer.from(text), {
-    params: { [constants.ZSTD_c_compressionLevel]: 9, [constants.ZSTD_c_checksumFlag]: 1 },
+  promisify<Buffer, object, Buffer>(zlib.zstdCompress)(Buffer.from(text), {
+    params: { [zlib.constants.ZSTD_c_compressionLevel]: 9, [zlib.constants.ZSTD_c_checksumFlag]: 1 },
   })
 
 export async function decompressText(bytes: Uint8Array): Promise<string> {
   return decodeText(
-    await promisify<Uint8Array, object, Buffer>(zstdDecompress)(bytes, { maxOutputLength: maxFileBytes }),
+    await promisify<Uint8Array, object, Buffer>(zlib.zstdDecompress)(bytes, { maxOutputLength: maxFileBytes }),
   )
 }
 

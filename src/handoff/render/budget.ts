@@ -2,7 +2,7 @@ import type { Tokens } from '../../domain/entry.ts'
 import { runSync, type Work } from '../../domain/work.ts'
 import { stripComments } from '../../text/comments.ts'
 import { squeezeSpaceInSteps } from '../../text/compress.ts'
-import { findLargestInSteps } from '../../upkeep/summarise/select.ts'
+import { findLargestInSteps, toWork } from '../../upkeep/summarise/select.ts'
 
 /** Tokens per part of a restored text. */
 export type BudgetSplit = { readonly code: Tokens; readonly conversation: Tokens; readonly metadata: Tokens }
@@ -63,46 +63,51 @@ export type CompressedTexts = { readonly texts: readonly string[]; readonly comp
  * compressTexts(['a   b'], ([text]) => text.length < 4) // { texts: ['a b'], compression: 'whitespace' }
  */
 export const compressTexts = (texts: readonly string[], fits: (texts: readonly string[]) => boolean): CompressedTexts =>
-  runSync(compressTextsInSteps(texts, fits))
+  runSync(compressTextsInSteps(texts, toWork(fits)))
 
 /** `compressTexts` as interruptible work. */
 export function* compressTextsInSteps(
   texts: readonly string[],
-  fits: (texts: readonly string[]) => boolean,
+  fits: (texts: readonly string[]) => Work<boolean>,
 ): Work<CompressedTexts> {
-  if (fits(texts)) return { texts, compression: 'none' }
+  if (yield* fits(texts)) return { texts, compression: 'none' }
   const squeezed: string[] = []
   for (const text of texts) {
     squeezed.push(yield* squeezeSpaceInSteps(text))
     yield text.length
   }
-  if (fits(squeezed)) return { texts: squeezed, compression: 'whitespace' }
+  if (yield* fits(squeezed)) return { texts: squeezed, compression: 'whitespace' }
   const stripped: string[] = []
   for (const text of squeezed) {
     yield text.length
     stripped.push(stripComments(text))
   }
-  yield stripped.reduce((sum, { length }) => sum + length, 0)
-  if (!fits(stripped)) return { texts: stripped, compression: 'sections' }
+  if (!(yield* fits(stripped))) return { texts: stripped, compression: 'sections' }
   return { texts: yield* stripOldestComments(squeezed, fits), compression: 'comments' }
 }
 
 /** Strips comments from the first line on, only as far as needed for the rest to fit unchanged. */
 function* stripOldestComments(
   texts: readonly string[],
-  fits: (texts: readonly string[]) => boolean,
+  fits: (texts: readonly string[]) => Work<boolean>,
 ): Work<readonly string[]> {
   const linesPerText = texts.map((text) => text.split('\n'))
   const lineCount = linesPerText.reduce((sum, lines) => sum + lines.length, 0)
-  const keepNewest = (unchangedLines: number): readonly string[] => {
+  const keepNewest = function* (unchangedLines: number): Work<readonly string[]> {
     let remaining = lineCount - unchangedLines
-    return linesPerText.map((lines) => {
+    const kept: string[] = []
+    for (const lines of linesPerText) {
       const older = lines.slice(0, remaining)
       remaining -= older.length
       const stripped = older.length === 0 ? [] : [stripComments(older.join('\n'))]
-      return [...stripped, ...lines.slice(older.length)].join('\n')
-    })
+      const text = [...stripped, ...lines.slice(older.length)].join('\n')
+      kept.push(text)
+      yield text.length
+    }
+    return kept
   }
-  const characters = texts.reduce((sum, { length }) => sum + length, 0)
-  return keepNewest(yield* findLargestInSteps(lineCount, (unchanged) => fits(keepNewest(unchanged)), characters))
+  const holds = function* (unchangedLines: number): Work<boolean> {
+    return yield* fits(yield* keepNewest(unchangedLines))
+  }
+  return yield* keepNewest(yield* findLargestInSteps(lineCount, holds))
 }

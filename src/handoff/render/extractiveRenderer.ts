@@ -43,8 +43,9 @@ export type ExtractiveInput = {
 export type ExtractiveOptions = { readonly budget: Tokens; readonly tokenizer: Tokenizer; readonly query?: string }
 
 const defaultCodeFraction = 2 / 3
-/** Cost of selecting from a line, in characters. */
+/** Costs of selecting from a line, and of naming the speaker of a message, in characters. */
 const lineWork = 8
+const messageWork = 16
 /**
  * Fractions of the conversation for passages recalled for the question of the new chat. Work depends on the newest
  * lines and on names more than on the question: 0.8 costs 8 points of future reference there, 0.2 none.
@@ -106,14 +107,18 @@ export class ExtractiveRenderer {
     const linesWork = lines.length * lineWork
     yield linesWork
     const turns = findTurns(messages)
+    yield messages.length * messageWork
     const speakerTokens = messages.map(({ message }) => tokenizer.count(formatSpeaker(message)) + 1)
+    yield messages.length * messageWork
     const costOf = (indexes: readonly number[]): Tokens => {
       const selected = indexes.map((index) => lines[index] as ConversationLine)
       const { code, conversation } = sumCosts(selected, speakerTokens)
       return code + conversation
     }
     const demands = { ...sumCosts(lines, speakerTokens), metadata: metadata.tokens }
+    yield linesWork
     const priorityLinesFor = createPriorityLines(lines, turns, findMarkedLines(items, lines, messages), costOf)
+    yield linesWork
     const importantItems = items.filter((item) => !item.marked && !isListed(item))
     // The passages that answer a question may be prose or code, so they share one budget.
     const isConversation =
@@ -123,13 +128,14 @@ export class ExtractiveRenderer {
         query,
       )
     yield linesWork
+    const passages = findRecalledLines(recalled, lines, messages)
+    yield linesWork
+    const itemLines = findItemLines(importantItems, lines, messages)
+    yield linesWork
     const input = {
       scores: yield* scoreLinesInSteps(lines, (index) => messages[index]?.message.role === 'user', query ?? ''),
-      recalled: {
-        passages: findRecalledLines(recalled, lines, messages),
-        fraction: isConversation ? recalledFractions.conversation : recalledFractions.work,
-      },
-      items: findItemLines(importantItems, lines, messages),
+      recalled: { passages, fraction: recalledFractions[isConversation ? 'conversation' : 'work'] },
+      items: itemLines,
       excludedMessages: turns.empty,
       speakerTokens,
       clipTo: (text: string, tokens: Tokens) =>

@@ -1,16 +1,25 @@
 import type { Message, Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import type { Work } from '../../domain/work.ts'
 import type { ConversationLine } from '../../selection/conversationLines.ts'
 import { formatLines, groupByMessage, omissionMark } from '../../selection/formatLines.ts'
 import type { LineSelection } from '../../selection/selectLines.ts'
 import { clip } from '../../text/clip.ts'
-import { closingFence, escapeMemoryTags, type FencedLine, splitFencedLines } from '../../text/fences.ts'
+import {
+  closingFence,
+  escapeMemoryTags,
+  type FencedLine,
+  splitFencedLines,
+  splitFencedLinesInSteps,
+} from '../../text/fences.ts'
 import { splitSentences } from '../../text/sentences.ts'
 import type { TextMessage } from '../textMessage.ts'
 import type { BudgetSplit } from './budget.ts'
 import { ShownText } from './shownText.ts'
 
 const maxRowChars = 1_000
+/** Escaping is faster than the work that slices are made for. */
+const escapingSpeed = 8
 
 /** Headings of a restored text. Quoted text must not start a line with one of these. */
 export const headings = {
@@ -51,17 +60,29 @@ export const escapeForgedLines = (text: string): string => text.replace(forgedLi
 export const formatSpeaker = ({ role, name }: Pick<Message, 'role' | 'name'>): string =>
   name === undefined ? `[${role}]` : `[${role} ${toSingleLine(name.replace(/[[\]]/g, ' '))}]`
 
-/** Formats all messages in full. */
-export function formatMessages(messages: readonly TextMessage[]): string {
-  return messages.map(({ message, text }) => `${formatSpeaker(message)}\n${formatText(text)}`).join('\n\n')
+/** Cost of a message and of a line beside their characters. */
+const messageWork = 40
+const lineWork = 4
+
+/** Formats all messages in full. Interruptible work. */
+export function* formatMessages(messages: readonly TextMessage[]): Work<string> {
+  const texts: string[] = []
+  for (const { message, text } of messages) {
+    texts.push(`${formatSpeaker(message)}\n${yield* formatText(text)}`)
+    yield messageWork
+  }
+  return texts.join('\n\n')
 }
 
 /** Escapes a message text and closes its last fence, so that the following text is not code. */
-function formatText(text: string): string {
-  const lines = splitFencedLines(text)
-  const rows = lines.map(({ start, end, fence }) =>
-    fence === 'none' ? escapeForgedLines(text.slice(start, end)) : text.slice(start, end),
-  )
+function* formatText(text: string): Work<string> {
+  const lines = yield* splitFencedLinesInSteps(text)
+  const rows: string[] = []
+  for (const { start, end, fence } of lines) {
+    const line = text.slice(start, end)
+    rows.push(fence === 'none' ? escapeForgedLines(line) : line)
+    yield lineWork + line.length / escapingSpeed
+  }
   if (lines.at(-1)?.fence !== 'inside' && lines.at(-1)?.fence !== 'open') return rows.join('\n')
   const opening = lines.findLast(({ fence }) => fence === 'open') as FencedLine
   return [...rows, closingFence(text.slice(opening.start, opening.end))].join('\n')

@@ -25,6 +25,7 @@ export function findItemLines(
   lines: readonly ConversationLine[],
   messages: readonly TextMessage[],
 ): readonly (readonly number[])[] {
+  if (items.length === 0) return []
   const indexesByMessage = new Map<string, Map<string, number>>()
   for (const [index, line] of lines.entries()) {
     const { id } = (messages[line.message] as TextMessage).message

@@ -1,7 +1,7 @@
 import type { Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { runSync, type Work } from '../../domain/work.ts'
-import { splitFencedLines } from '../../text/fences.ts'
+import { splitFencedLinesInSteps } from '../../text/fences.ts'
 import { type ContextItem, compareByPriority } from '../item.ts'
 import { deriveTitle } from '../sessions.ts'
 import { type TextMessage, toTextMessages, withTexts } from '../textMessage.ts'
@@ -73,19 +73,24 @@ export function* renderHandoffInSteps(material: HandoffMaterial, options: Render
   const conversation = toTextMessages(material.messages)
   const { notes, itemMessages } = placeExtraItems(items, conversation, material.isShortened === true)
   const messages = [...itemMessages, ...conversation]
-  const fullRenderer = new FullRenderer(material, notes, messages, options)
+  const fullRenderer = new FullRenderer(material, notes, yield* findCode(messages), options)
+  const fits = function* (compressed: readonly string[]): Work<boolean> {
+    const { text } = yield* fullRenderer.render(withTexts(messages, compressed))
+    yield text.length
+    return tokenizer.count(text) <= budget
+  }
   const characters = messages.reduce((sum, { text }) => sum + text.length, 0)
   yield characters
   const { texts, compression } = yield* compressTextsInSteps(
     messages.map(({ text }) => text),
-    (compressed) => tokenizer.count(fullRenderer.render(withTexts(messages, compressed)).text) <= budget,
+    fits,
   )
   const compressedMessages = withTexts(messages, texts)
   const isShortened = compression === 'sections'
   yield characters
   const own = isShortened
     ? yield* renderExtract(material, items, compressedMessages, options)
-    : fullRenderer.render(compressedMessages)
+    : yield* fullRenderer.render(compressedMessages)
   yield characters
   const rendered = isShortened ? own : yield* fullRenderer.renderWithEarlier(compressedMessages)
   yield characters
@@ -147,6 +152,16 @@ function* renderExtract(
 /** Checks whether the title is the beginning of the first user message. */
 const isTitleQuoted = ({ title, messages }: HandoffMaterial): boolean => deriveTitle(messages)?.title === title
 
+/** Tells whether a conversation has fenced code; undefined for one without messages. */
+function* findCode(messages: readonly TextMessage[]): Work<boolean | undefined> {
+  for (const { text } of messages) {
+    const mayHaveCode = text.includes('```') || text.includes('~~~')
+    if (mayHaveCode && (yield* splitFencedLinesInSteps(text)).some(({ fence }) => fence === 'inside')) return true
+    yield 1
+  }
+  return messages.length === 0 ? undefined : false
+}
+
 /** Attempts to fit earlier sessions into the remaining budget. */
 const maxAttempts = 3
 
@@ -162,24 +177,25 @@ class FullRenderer {
   constructor(
     material: HandoffMaterial,
     notes: readonly ContextItem[],
-    messages: readonly TextMessage[],
+    hasCode: boolean | undefined,
     options: RenderOptions,
   ) {
-    this.#material = messages.length === 0 ? material : { ...material, summaries: [] }
+    this.#material = hasCode === undefined ? material : { ...material, summaries: [] }
     this.#notes = notes
     this.#options = options
     this.#frame = this.#buildFrame(material.isShortened !== true)
-    const hasCode = messages.some(({ text }) => splitFencedLines(text).some(({ fence }) => fence === 'inside'))
-    const metadataShare = splitBudget(options.budget, hasCode).metadata - this.#frame.tokens
+    const metadataShare = splitBudget(options.budget, hasCode === true).metadata - this.#frame.tokens
     this.#minMetadataTokens = Math.min(this.#metadata().tokens, metadataShare)
   }
 
   /**
    * Renders with as much metadata as fits. If that is less than its share, renders all of it, which exceeds the budget.
    */
-  render(messages: readonly TextMessage[]): RenderedText {
-    const conversation = formatMessages(messages)
+  *render(messages: readonly TextMessage[]): Work<RenderedText> {
+    const conversation = yield* formatMessages(messages)
+    yield conversation.length
     const remaining = this.#remainingTokens(conversation)
+    yield conversation.length
     const metadataTokens = remaining < this.#minMetadataTokens ? Number.POSITIVE_INFINITY : remaining
     return joinParts(this.#frame, this.#metadata().render(metadataTokens), conversation)
   }
@@ -189,8 +205,9 @@ class FullRenderer {
     const { earlier } = this.#material
     const { budget, tokenizer } = this.#options
     const withoutMessages = earlier.filter(({ messages: own = [] }) => own.length === 0)
-    if (withoutMessages.length === earlier.length) return this.render(messages)
-    const conversation = formatMessages(messages)
+    if (withoutMessages.length === earlier.length) return yield* this.render(messages)
+    const conversation = yield* formatMessages(messages)
+    yield conversation.length
     // At most half of the remaining tokens, so that provided context does not use up all of them.
     const metadataTokens = Math.max(this.#minMetadataTokens, Math.floor(this.#remainingTokens(conversation) / 2))
     const incompleteFrame = this.#buildFrame(false)
@@ -206,7 +223,7 @@ class FullRenderer {
       if (spare >= 0) return rendered
       available += spare
     }
-    return this.render(messages)
+    return yield* this.render(messages)
   }
 
   #buildFrame = (isComplete: boolean): Frame & { readonly tokens: Tokens } =>
@@ -263,13 +280,19 @@ function* renderEarlierSession(
   const messages = toTextMessages(storedMessages)
   if (messages.length === 0) return { text: '', isShortened: false }
   const heading = `${headings.before} (${toSingleLine(session)})`
-  const renderAll = (texts: readonly string[]): string =>
-    addHeading(heading, formatMessages(withTexts(messages, texts)))
+  const renderAll = function* (texts: readonly string[]): Work<string> {
+    return addHeading(heading, yield* formatMessages(withTexts(messages, texts)))
+  }
+  const fits = function* (compressed: readonly string[]): Work<boolean> {
+    const text = yield* renderAll(compressed)
+    yield text.length
+    return options.tokenizer.count(text) <= options.budget
+  }
   const { texts, compression } = yield* compressTextsInSteps(
     messages.map(({ text }) => text),
-    (compressed) => options.tokenizer.count(renderAll(compressed)) <= options.budget,
+    fits,
   )
-  if (compression !== 'sections') return { text: renderAll(texts), isShortened: false }
+  if (compression !== 'sections') return { text: yield* renderAll(texts), isShortened: false }
   const input = {
     messages: withTexts(messages, texts),
     items: [...items].sort(compareByPriority),

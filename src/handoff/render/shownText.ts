@@ -6,16 +6,24 @@ const cutMark = /(?:…|\.\.\.)$/
 
 /** Text that is already part of a restored text. White space does not matter. */
 export class ShownText {
-  readonly #text: string
+  readonly #original: string
+  #flattened: string | undefined
 
   constructor(...texts: readonly string[]) {
-    this.#text = flatten(texts.join('\n'))
+    this.#original = texts.join('\n')
+  }
+
+  /** Computed when needed: long texts mostly show what is searched as it is. */
+  get #flat(): string {
+    this.#flattened ??= flatten(this.#original)
+    return this.#flattened
   }
 
   /** Checks whether a text, or the part of it before its cut, is shown. */
   has(text: string): boolean {
     const quoted = flatten(text).replace(cutMark, '')
-    return quoted !== '' && this.#text.includes(quoted)
+    const isShownAsIs = !quoted.endsWith(' ') && this.#original.includes(quoted)
+    return quoted !== '' && (isShownAsIs || this.#flat.includes(quoted))
   }
 }
 

@@ -64,15 +64,7 @@ export function* measureCategoriesInSteps(
 type TermCounts = ReadonlyMap<string, number>
 
 function* compareTexts(original: string, shownCounts: TermCounts, factFinder: FactFinder): Work<Preservation> {
-  const { counts, idf } = yield* readTerms(original)
-  // Terms that occur more often than in the original come from other parts of the restored text.
-  const preserved = new Map(
-    [...counts].flatMap(([term, count]) => {
-      const shown = Math.min(count, shownCounts.get(term) ?? 0)
-      return shown > 0 ? [[term, shown] as const] : []
-    }),
-  )
-  const similarity = cosineSimilarity(weighTerms(counts, idf), weighTerms(preserved, idf))
+  const similarity = yield* compareTerms(yield* readTerms(original), shownCounts)
   yield original.length
   return { similarity, facts: yield* shareOfFacts(original, factFinder) }
 }
@@ -117,18 +109,23 @@ function* splitAtSpaces(line: string): Generator<string> {
   }
 }
 
-/** Weighs terms by logarithmic frequency: each repetition adds less than the previous one. */
-const weighTerms = (counts: TermCounts, idf: (term: string) => number): ReadonlyMap<string, number> =>
-  new Map([...counts].map(([term, count]) => [term, (1 + Math.log(count)) * idf(term)]))
+/** Weight of a term by logarithmic frequency: each repetition adds less than the previous one. */
+const weigh = (count: number, idf: number): number => (count === 0 ? 0 : (1 + Math.log(count)) * idf)
 
-/** Cosine of two vectors; exactly 1 for equal ones. */
-function cosineSimilarity(left: ReadonlyMap<string, number>, right: ReadonlyMap<string, number>): number {
+/**
+ * Cosine of the terms of a text and those of them that are shown; exactly 1 if all are. Terms that are shown more often
+ * than in the text come from other parts of the restored text.
+ */
+function* compareTerms({ counts, idf }: TextTerms, shownCounts: TermCounts): Work<number> {
   let [product, leftSquared, rightSquared] = [0, 0, 0]
-  for (const [term, weight] of left) {
-    const other = right.get(term) ?? 0
-    product += weight * other
+  for (const [term, count] of counts) {
+    const rarity = idf(term)
+    const weight = weigh(count, rarity)
+    const shown = weigh(Math.min(count, shownCounts.get(term) ?? 0), rarity)
+    product += weight * shown
     leftSquared += weight * weight
-    rightSquared += other * other
+    rightSquared += shown * shown
+    yield 1
   }
   if (product === leftSquared && leftSquared === rightSquared) return 1
   return product === 0 ? 0 : Math.min(1, product / Math.sqrt(leftSquared * rightSquared))

@@ -1,6 +1,7 @@
 import { type MessageInput, parseMessage } from '../../domain/chat.ts'
 import type { Millis } from '../../domain/entry.ts'
 import { isObject, MemoryError } from '../../domain/error.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import { parseJson } from '../../text/json.ts'
 import { type RecordSessions, stripRecords } from '../restore/record.ts'
 import { metadataFromRow, restorationFromRow } from '../rows.ts'
@@ -12,6 +13,8 @@ export type IngestedMessages = {
   readonly messages: readonly MessageInput[]
   readonly records: readonly RecordSessions[]
 }
+
+const messagesPerPause = 500
 
 /**
  * Validates messages, adds timestamps and removes restored texts that were pasted into them: those are not the words of
@@ -26,6 +29,7 @@ export async function ingestMessages(
   const messages: MessageInput[] = []
   const records: RecordSessions[] = []
   for (const [index, message] of incoming.entries()) {
+    if (index % messagesPerPause === messagesPerPause - 1) await yieldToEventLoop()
     assertHasContent(message, index)
     const { at, content } = parseMessage(message, index, now)
     const { text, found } = await stripRecords(content, (sessions) => findRecordHash(deps, workspace, sessions))

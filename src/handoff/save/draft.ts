@@ -7,7 +7,7 @@ import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import { formatCount } from '../../text/formatCount.ts'
 import { summariseInSteps } from '../../upkeep/summarise/summarise.ts'
 import { findNamedSessions } from '../chain.ts'
-import { createFileReference, type FileReference, findPaths } from '../fileReferences.ts'
+import { createFileReference, type FileReference, findPathsInSteps } from '../fileReferences.ts'
 import type { ContextItem } from '../item.ts'
 import { readWeights } from '../restore/preservation.ts'
 import { itemId, type ProvidedContext, type SessionDraft, type Summary } from '../rows.ts'
@@ -194,7 +194,7 @@ async function collectFiles(
 ): Promise<readonly FileReference[]> {
   const known = new Map((before?.files ?? []).map((file) => [file.path, file]))
   const sent = new Map(parsed.files.map((file) => [file.path, file]))
-  const mentioned = inspector === undefined ? [] : findPaths(messages)
+  const mentioned = inspector === undefined ? [] : await runInSlices(findPathsInSteps(messages), yieldToEventLoop)
   const paths = [...new Set([...sent.keys(), ...known.keys(), ...mentioned])].slice(0, maxFilesPerSession)
   const references = await Promise.all(
     paths.map(

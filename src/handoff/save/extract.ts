@@ -3,8 +3,8 @@ import type { Tokenizer } from '../../domain/ports.ts'
 import { runSync, type Work } from '../../domain/work.ts'
 import { type Anchor, findAnchorsInSteps, isCompoundWord } from '../../text/anchors.ts'
 import { clip, clipMiddle } from '../../text/clip.ts'
-import { type FencedLine, splitFencedLines } from '../../text/fences.ts'
-import { splitSentences } from '../../text/sentences.ts'
+import { type FencedLine, splitFencedLinesInSteps } from '../../text/fences.ts'
+import { splitSentencesInSteps } from '../../text/sentences.ts'
 import {
   type Category,
   type CategoryWeights,
@@ -37,6 +37,9 @@ const maxItems = 300
 const maxMarkedChars = 4_000
 /** Cost of an item, in characters. */
 const itemWork = 20
+/** Costs of a message and of a line beside their characters. */
+const messageWork = 40
+const lineWork = 4
 
 /**
  * Extracts the context items of a conversation, most important first and without duplicates. Deterministic.
@@ -56,7 +59,7 @@ export function* extractItemsInSteps(
   const anchors: (readonly Anchor[])[] = []
   for (const { text } of textMessages) {
     anchors.push(yield* findAnchorsInSteps(text))
-    yield text.length
+    yield text.length + messageWork
   }
   const outcomes = yield* findOutcomesInSteps(textMessages.map(({ text }) => text))
   const mentionCounts = countMentions(anchors)
@@ -67,13 +70,14 @@ export function* extractItemsInSteps(
     const { id: messageId } = textMessage.message
     const isMarked = options.marked?.has(messageId) === true
     const isLast = index === textMessages.length - 1
-    const current = findItems(textMessage, messageAnchors, isLast).filter((item) => isCurrent(item, index, outcomes))
+    const items = yield* findItems(textMessage, messageAnchors, isLast)
+    const current = items.filter((item) => isCurrent(item, index, outcomes))
     const found = [
       ...current,
       ...findNewestResult(textMessage, index, outcomes, current),
       ...(isMarked ? [markedMessageItem(textMessage)] : []),
     ]
-    yield textMessage.text.length
+    yield textMessage.text.length + messageWork
     for (const item of found) {
       yield itemWork
       const id = shortHash(`${item.category}\n${item.content}`)
@@ -110,16 +114,20 @@ type ItemDraft = {
   readonly marked: boolean
 }
 
-function findItems({ message, text }: TextMessage, anchors: readonly Anchor[], isLast: boolean): readonly FoundItem[] {
-  const { blocks, otherLines } = findBlocks(text)
+function* findItems(
+  { message, text }: TextMessage,
+  anchors: readonly Anchor[],
+  isLast: boolean,
+): Work<readonly FoundItem[]> {
+  const { blocks, otherLines } = yield* findBlocks(text)
   const isBinding = message.role === 'user' || message.role === 'system'
   return [
     ...blocks,
-    ...findNotes(text, otherLines, anchors, isBinding),
-    ...findFailures(text),
+    ...(yield* findNotes(text, otherLines, anchors, isBinding)),
+    ...(yield* findFailures(text)),
     ...findFiles(anchors),
     // Questions of earlier messages have been answered.
-    ...(isLast ? findQuestions(text) : []),
+    ...(isLast ? yield* findQuestions(text) : []),
   ]
 }
 
@@ -244,16 +252,17 @@ const dataLanguages = new Set(
 )
 
 /** Finds fenced code, diffs, tables, commands with their output, and JSON. `otherLines` are in none of these. */
-function findBlocks(text: string): {
+function* findBlocks(text: string): Work<{
   readonly blocks: readonly FoundItem[]
   readonly otherLines: readonly FencedLine[]
-} {
+}> {
   const json = findJson(text)
   if (json !== undefined) return { blocks: [json], otherLines: [] }
-  const lines = splitFencedLines(text)
+  const lines = yield* splitFencedLinesInSteps(text)
   const blocks: FoundItem[] = []
   const otherLines: FencedLine[] = []
   for (let index = 0; index < lines.length; ) {
+    yield lineWork
     const block = findBlockEnd(text, lines, index)
     if (block === undefined) otherLines.push(lines[index++] as FencedLine)
     else {
@@ -329,17 +338,18 @@ const decisionLine =
 const definitionLine = /^\s*(?:[-*+] |\d{1,3}[.)] )?(?:\*\*[^*\n]{2,60}\*\*|`[^`\n]{2,60}`)\s?(?::|[-–—] )\s?\S/
 
 /** Finds lines with tasks, decisions, definitions, or values such as figures, URLs and ids. */
-function findNotes(
+function* findNotes(
   text: string,
   lines: readonly FencedLine[],
   anchors: readonly Anchor[],
   isBinding: boolean,
-): readonly FoundItem[] {
+): Work<readonly FoundItem[]> {
   const found: FoundItem[] = []
   let isUnderTaskHeading = false
   let firstAnchor = 0
   for (const { start, end, fence } of lines) {
     const line = text.slice(start, end)
+    yield lineWork + Math.min(line.length, maxNoteChars)
     if (fence !== 'none' || line.length > maxNoteChars || !/\S/.test(line)) continue
     while (firstAnchor < anchors.length && (anchors[firstAnchor] as Anchor).start < start) firstAnchor++
     let endAnchor = firstAnchor
@@ -370,17 +380,19 @@ const isValue = ({ kind, text }: Anchor): boolean =>
   kind === 'url' || kind === 'number' || (kind === 'identifier' && /^#?\w*\d{2}/.test(text))
 
 /** Finds failure lines inside fenced output, such as that of a test run. */
-function findFailures(text: string): readonly FoundItem[] {
-  return splitFencedLines(text).flatMap(({ start, end, fence }): FoundItem[] => {
+function* findFailures(text: string): Work<readonly FoundItem[]> {
+  const found: FoundItem[] = []
+  for (const { start, end, fence } of yield* splitFencedLinesInSteps(text)) {
+    if (fence !== 'inside' || end - start > maxNoteChars) continue
     const line = text.slice(start, end)
-    return fence === 'inside' && line.length <= maxNoteChars && isFailure(line)
-      ? [{ category: 'data', content: line.trim(), start, end }]
-      : []
-  })
+    if (isFailure(line)) found.push({ category: 'data', content: line.trim(), start, end })
+    yield lineWork + line.length
+  }
+  return found
 }
 
-function findQuestions(text: string): readonly FoundItem[] {
-  return splitSentences(text)
+function* findQuestions(text: string): Work<readonly FoundItem[]> {
+  return (yield* splitSentencesInSteps(text))
     .filter(({ text: sentence }) => /\?["'”’)*_]*$/.test(sentence))
     .map(({ text: question, start, end }) => ({ category: 'task', content: clip(question, maxNoteChars), start, end }))
 }

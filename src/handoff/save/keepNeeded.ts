@@ -3,10 +3,11 @@ import { measureMessage } from '../../context/render.ts'
 import type { MessageInput, ParsedMessage } from '../../domain/chat.ts'
 import { formatMessageId, type Message, type Tokens } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
+import type { Work } from '../../domain/work.ts'
 import type { Memory } from '../../memory.ts'
 import { LineAnalyzer } from '../../selection/conversationLines.ts'
 import { omissionMark } from '../../selection/formatLines.ts'
-import { selectPassages } from '../../selection/selectPassages.ts'
+import { selectPassagesInSteps } from '../../selection/selectPassages.ts'
 import { formatCount } from '../../text/formatCount.ts'
 import type { SessionDraft, Summary } from '../rows.ts'
 import type { HandoffDeps } from '../settings.ts'
@@ -18,6 +19,9 @@ import { isClientItem } from './request.ts'
 
 /** Messages that are shortened by a save, and the tokens left out of them. */
 export type LeftOut = { readonly messages: number; readonly tokens: Tokens }
+
+/** Cost of a message beside its characters. */
+const messageWork = 20
 
 /** Formats the parts that a save left out as a sentence. */
 export const formatLeftOut = ({ messages, tokens }: LeftOut): string =>
@@ -44,21 +48,17 @@ export async function toMessages(
   )
 }
 
-/** Shortens messages to the lines that a restore with this budget would show. */
-export function shortenMessages(
+/** Shortens messages to the lines that a restore with this budget would show. Interruptible work. */
+export function* shortenMessages(
   { memory, settings }: Pick<HandoffDeps, 'memory' | 'settings'>,
   messages: readonly Message[],
-): { readonly shortened: readonly MessageInput[]; readonly leftOut: LeftOut } {
+): Work<{ readonly shortened: readonly MessageInput[]; readonly leftOut: LeftOut }> {
   const { tokenizer } = memory
   const selectable = messages.map((message) => ({ role: message.role, text: textOf(message) }))
-  const excerpts = new Map(
-    selectPassages(selectable, { budget: settings.budget }, new LineAnalyzer(tokenizer)).map((excerpt) => [
-      excerpt.index,
-      excerpt,
-    ]),
-  )
+  const selecting = selectPassagesInSteps(selectable, { budget: settings.budget }, new LineAnalyzer(tokenizer))
+  const excerpts = new Map((yield* selecting).map((excerpt) => [excerpt.index, excerpt]))
   const leftOut = { messages: 0, tokens: 0 }
-  const shortened = messages.map((message, index): MessageInput => {
+  const shorten = (message: Message, index: number): MessageInput => {
     const { role, name, at, content, toolCalls = [], toolCallId } = message
     const excerpt = excerpts.get(index)
     const common = { role, at, ...(name && { name }), ...(toolCallId && { tool_call_id: toolCallId }) }
@@ -73,7 +73,12 @@ export function shortenMessages(
     leftOut.messages++
     leftOut.tokens += Math.max(0, tokens)
     return { ...common, content: text }
-  })
+  }
+  const shortened: MessageInput[] = []
+  for (const [index, message] of messages.entries()) {
+    shortened.push(shorten(message, index))
+    yield message.content.length + messageWork
+  }
   return { shortened, leftOut }
 }
 

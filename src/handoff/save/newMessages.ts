@@ -98,12 +98,14 @@ function* fingerprint({ role, content, name, toolCalls, toolCallId }: Fingerprin
   const fields = [role, yield* normalizeSecretsInSteps(content), normalizeSecrets(name ?? ''), toolCallId ?? '']
   const callFields: string[] = []
   for (const call of toolCalls ?? []) callFields.push(call.name, yield* normalizeSecretsInSteps(call.arguments))
-  yield Math.ceil(content.length / scanSpeed)
+  yield messageWork + Math.ceil(content.length / scanSpeed)
   return hash('sha256', JSON.stringify([fields, callFields]))
 }
 
 /** Looking for secrets is faster than the work that slices are made for. */
 const scanSpeed = 10
+/** Cost of a message beside its characters. */
+const messageWork = 60
 
 /** Fingerprints messages, with pauses between many or long ones. */
 export const fingerprintAll = (messages: readonly Fingerprinted[]): Promise<readonly string[]> =>

@@ -94,10 +94,22 @@ export function* findOutcomesInSteps(texts: readonly string[]): Work<Outcomes> {
 }
 
 function createSettledCheck(lines: readonly Line[], open: ReadonlySet<Line>): Outcomes['isSettled'] {
-  const byMessage = Map.groupBy(lines, ({ message }) => message)
+  const byMessage = Map.groupBy(
+    lines.toSorted((left, right) => left.start - right.start),
+    ({ message }) => message,
+  )
   return ({ message, start, end }) => {
-    const within = (byMessage.get(message) ?? []).filter((line) => line.start >= start && line.end <= end)
-    return within.length > 0 && !within.some((line) => open.has(line))
+    const own = byMessage.get(message) ?? []
+    let [low, high] = [0, own.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((own[middle] as Line).start < start) low = middle + 1
+      else high = middle
+    }
+    // Lines do not overlap, so that those within the part follow each other.
+    const first = low
+    while (low < own.length && (own[low] as Line).end <= end) if (open.has(own[low++] as Line)) return false
+    return low > first
   }
 }
 

@@ -3,9 +3,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { parseMessage } from '../../domain/chat.ts'
 import type { Message, Tokens } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
+import { runInSlices } from '../../domain/work.ts'
 import type { EntityDraft } from '../../graph/types.ts'
 import { internalsOf } from '../../memory.ts'
 import { throwIfAborted } from '../../portable/abort.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import { formatCount } from '../../text/formatCount.ts'
 import { markDraftSession } from '../draftSessions.ts'
 import type { PendingWrites } from '../pendingWrites.ts'
@@ -115,7 +117,9 @@ async function writeSession(deps: HandoffDeps, parsed: ParsedSave, context: Oper
     const head = await sessions.readHead(key, 0)
     if (head.epoch !== epoch) await rollBackDeleted(deps, workspace, id)
     const before = await readSavedSession(deps, workspace, id)
+    await yieldToEventLoop()
     const messages = await memory.transcript(key)
+    await yieldToEventLoop()
     const { draft, warnings } = await buildDraft(deps, { parsed, before, messages, startedAt: head.startedAt }, context)
     // Optimistic concurrency: if a client changed its own fields or marks meanwhile, build the rows again.
     if (!isDeepStrictEqual(clientFields(before), clientFields(await readSavedSession(deps, workspace, id)))) continue
@@ -150,7 +154,8 @@ async function writeNeeded(
   const messages = [...stored, ...(await toMessages(memory, key, stored, added))]
   const input = { parsed, before, messages, startedAt: startedAt || parsed.at }
   const { draft, warnings } = await buildDraft(deps, input, context)
-  const { shortened, leftOut } = shortenMessages(deps, messages.slice(knownHashes.length))
+  const shortening = shortenMessages(deps, messages.slice(knownHashes.length))
+  const { shortened, leftOut } = await runInSlices(shortening, yieldToEventLoop)
   const ids = stored.slice(0, knownHashes.length).map((message) => message.id)
   for (let index = 0; index < shortened.length; index += messagesPerAppend) {
     throwIfAborted(context.signal, 'Saving was stopped by the caller. Save the same conversation again to finish.')

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Millis } from '../../domain/entry.ts'
 import { checkOption, MemoryError } from '../../domain/error.ts'
 import { parseKey, type Scope } from '../../domain/key.ts'
+import { findSecrets, normalizeSecrets } from '../../text/secrets.ts'
 
 /** `use` reads and writes the memory of its scopes; `admin` may also use the endpoints for operators. */
 export type Rights = 'use' | 'admin'
@@ -82,7 +83,18 @@ export function createCredential(
   const id = randomText(idLength)
   const key = `tk_${id}_${randomText(secretLength)}`
   const expiry = expiresAt === undefined ? {} : { expiresAt }
-  return { key, stored: { id, name, scopes, rights, createdAt: now, ...expiry, sha256: hash('sha256', key) } }
+  return {
+    key,
+    stored: {
+      id,
+      name: normalizeSecrets(name),
+      scopes,
+      rights,
+      createdAt: now,
+      ...expiry,
+      sha256: hash('sha256', key),
+    },
+  }
 }
 
 /** Removes the hash of the key. */
@@ -98,6 +110,7 @@ function checkScopes(scopes: readonly string[]): readonly Scope[] {
   for (const scope of scopes) {
     const isScope = scope === allScopes || parseKey(scope).id === ''
     checkOption('scope', scope, isScope, 'a scope such as acme, without a session, or * for all')
+    checkOption('scope', '…', findSecrets(scope).length === 0, 'a name without a key, password or card number')
   }
   return scopes.includes(allScopes) ? [allScopes] : [...new Set(scopes)]
 }

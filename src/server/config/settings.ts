@@ -1,6 +1,7 @@
 import { isObject } from '../../domain/error.ts'
 import type { Profile } from '../../domain/profile.ts'
 import { defaultStoreFile } from '../../stores/open.ts'
+import { normalizeSecrets } from '../../text/secrets.ts'
 import type { ProfileConfig } from '../memoryRegistry.ts'
 import { findConfigFile, readConfig, readConfigText } from './configFile.ts'
 import { type CompleteConfig, defaults } from './defaults.ts'
@@ -131,9 +132,10 @@ const redacted = '***'
 export const redactSettings = ({ values }: Settings): ReadonlyMap<string, Setting> =>
   new Map([...values].map(([field, setting]) => [field, { ...setting, value: redact(setting.value) }]))
 
-/** Replaces keys, secrets, and the passwords and queries of URLs. */
+/** Replaces keys, secrets, and the passwords and queries of URLs, and masks what looks like a secret elsewhere. */
 function redact(value: unknown, name = ''): unknown {
-  if (typeof value === 'string') return name === 'key' || name === 'secret' ? redacted : redactUrl(value)
+  if (typeof value === 'string')
+    return name === 'key' || name === 'secret' ? redacted : redactUrl(normalizeSecrets(value))
   if (Array.isArray(value)) return value.map((item) => redact(item))
   if (!isObject(value)) return value
   // Variables and headers of another program may all be secret.

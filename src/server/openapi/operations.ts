@@ -243,9 +243,12 @@ const fileBody = {
   required: true,
   content: {
     'multipart/form-data': {
-      schema: object('One file.', {
-        file: { type: 'string', format: 'binary', description: 'Text, Markdown, HTML, JSON, CSV, PDF or DOCX.' },
-      }),
+      schema: {
+        ...object('One file.', {
+          file: { type: 'string', format: 'binary', description: 'Text, Markdown, HTML, JSON, CSV, PDF or DOCX.' },
+        }),
+        additionalProperties: false,
+      },
     },
     'application/octet-stream': {
       schema: { type: 'string', format: 'binary', description: 'The file itself, with any content type.' },

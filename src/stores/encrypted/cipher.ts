@@ -46,7 +46,6 @@ export class Cipher {
   decrypt(ciphertext: string, associatedData: string): Buffer | undefined {
     const key = this.requireKey()
     const bytes = Buffer.from(ciphertext, 'base64')
-    if (bytes.length < nonceBytes + tagBytes) return undefined
     try {
       return decryptAesGcm(key, bytes.subarray(0, nonceBytes), bytes.subarray(nonceBytes), associatedData)
     } catch {

@@ -1,3 +1,5 @@
+import { checkEraseFilter } from '../../domain/checkEraseFilter.ts'
+import { checkListFilter, checkPage, checkRecordRange, checkTarget } from '../../domain/checkStoreOptions.ts'
 import { type Entry, getEntryText, isBlank, isInternal, type Message, parseMessageId } from '../../domain/entry.ts'
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
 import type { EntryVector, SearchIndex, SearchTarget, Store, UnembeddedPage } from '../../domain/ports.ts'
@@ -23,19 +25,32 @@ export function createRamStore(
     durability: 'ram',
     capabilities: { ...analysis },
     readHead: async (key, recent) => table.head(key, recent),
-    readMessages: async (key, range) => table.page(key, range),
+    readMessages: async (key, range) => {
+      checkPage(range)
+      return table.page(key, range)
+    },
     commit: async (change) => (vectors ?? table).commit(change),
-    list: async (filter) => table.list(filter),
+    list: async (filter) => {
+      checkListFilter(filter)
+      return table.list(filter)
+    },
     erase: async (key, only) => {
+      checkEraseFilter(only)
       finder.drop(key.scope)
       const erasedIds = table.erase(key, only)
       vectors?.delete(key, erasedIds)
       return erasedIds
     },
     appendRecord: async (key, record, keep) => table.appendRecord(key, record, keep),
-    records: async (key, { before = Number.POSITIVE_INFINITY, limit }) => table.records(key, before, limit),
+    records: async (key, range) => {
+      checkRecordRange(range)
+      return table.records(key, range.before ?? Number.POSITIVE_INFINITY, range.limit)
+    },
     search: (where, query) => finder.search(where, query),
-    changesSince: async (where, since) => table.changes(where, since),
+    changesSince: async (where, since) => {
+      checkTarget(where)
+      return table.changes(where, since)
+    },
     listUnembedded: async (model, after, limit) =>
       vectors?.unembedded(model, after, limit) ?? { entries: [], next: undefined },
     storeVectors: async (model, embedded) => vectors?.embed(model, embedded) ?? 0,

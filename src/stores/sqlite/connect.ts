@@ -1,12 +1,12 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { MemoryError } from '../../domain/error.ts'
 import type { Keyring } from '../../domain/ports.ts'
 import { checkKeys, claimTask } from './encryption.ts'
 import { needsRecovery, toMemoryError } from './errors.ts'
 import { checkIdentity, readIdentity, type StoreIdentity } from './fileGuard.ts'
+import { DatabaseSync } from './nodeSqlite.ts'
 import { migrate, migrations, rejectForeignDatabase } from './schema.ts'
 
 /** Time to wait for a writer in another process, in milliseconds. */

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
-import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { isBusy } from './errors.ts'
+import { DatabaseSync } from './nodeSqlite.ts'
 
 const timeoutMs: Millis = 10_000
 const pollIntervalMs: Millis = 5

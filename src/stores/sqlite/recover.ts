@@ -1,8 +1,8 @@
 import { closeSync, copyFileSync, existsSync, openSync, renameSync, rmSync, truncateSync } from 'node:fs'
-import { backup, type DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
 import { recoveredFile, syncFile } from './connect.ts'
 import type { FileGuard } from './fileGuard.ts'
+import { backup, type DatabaseSync } from './nodeSqlite.ts'
 
 /** Pages copied between two turns of the event loop. */
 const pagesPerStep = 500

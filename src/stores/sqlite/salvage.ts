@@ -1,7 +1,8 @@
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import { noExpiry } from '../../domain/session.ts'
 import { connectWriter } from './connect.ts'
 import { graphDataTables, graphKey, graphSchema, rebuildGraphIndexes } from './graph.ts'
+import { DatabaseSync } from './nodeSqlite.ts'
 
 /** Tables that are read row by row, referenced ones first, with their ordering column. */
 const orderedTables = [

@@ -1,5 +1,5 @@
 import { promisify } from 'node:util'
-import { crc32, zstdCompressSync, zstdDecompress } from 'node:zlib'
+import zlib, { crc32 } from 'node:zlib'
 import type { LexicalIndexSnapshot } from '../../search/lexicalIndex.ts'
 import type { ScopeIndexSnapshot } from '../../search/scopeIndex.ts'
 
@@ -65,9 +65,9 @@ export function encodeSnapshot({ messageIndex, ...rest }: ScopeIndexSnapshot): U
 }
 
 /** Compresses an encoded snapshot; runs in the worker thread, because it is slow. */
-export const compressSnapshot = (bytes: Uint8Array): Uint8Array => zstdCompressSync(bytes)
+export const compressSnapshot = (bytes: Uint8Array): Uint8Array => zlib.zstdCompressSync(bytes)
 
-const decompress = promisify(zstdDecompress)
+const decompress = promisify(zlib.zstdDecompress)
 
 /** Decompresses and decodes a snapshot; undefined if there is none or it is damaged. */
 export async function decodeSnapshot(bytes: Uint8Array | undefined): Promise<ScopeIndexSnapshot | undefined> {

@@ -1,10 +1,12 @@
+import { findMemberValues } from './memberValues.ts'
 import { noMatches, type SecretMatch, type SecretRule } from './rule.ts'
 import { isGenerated, isMixed, isPlaceholder } from './values.ts'
 
 const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|p\/?w|psw|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified by`
 const keyName =
   'secret|(?<!page[_-]?)token|(?<=(?:api|access|secret|private|auth|account|encryption|signing|master|service|admin|license|webhook|session)[_ -]?)key|authorization|bearer|basic'
-const nameSuffix = String.raw`(?:[_-]?(?:\d{1,3}|prod|live|test|dev|value))?`
+// A plural is the name of a list or object: `"passwords": [`.
+const nameSuffix = String.raw`(?:s(?=\\{0,3}["'\`]?[ \t]?[:=][ \t]?[[{])|[_-]?(?:\d{1,3}|prod|live|test|dev|value))?`
 // `": `, ` = `, `: str = `; a list entry such as `DB_PASSWORD", "value": `; `("`; `>`
 const assignment = String.raw`\\{0,3}["'\`]?\]?[ \t]{0,4}(?::[ \t]?[\w.<>|[\]]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\||\?\?)[ \t]{0,8}|(?:\\{0,3}["'],(?=\\{0,3}["'])|["']?,?(?:\s|\\n){1,20})\\{0,3}["']?value\\{0,3}["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
 const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|ist|lautet|es|est|é|è)(?: now| still)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] )[ ]?`
@@ -32,6 +34,12 @@ function findNamedValue(text: string, at: number): readonly SecretMatch[] {
   if (match === null) return noMatches
   const { 0: name, 1: password, 2: assigned, 3: stated } = match
   const place = findPlace(text, at, assigned)
+  const members = assigned && place === 'text' ? findMemberValues(text, at + name.length) : undefined
+  const kind = password ? 'password' : /key|secret/i.test(name) ? 'key' : 'token'
+  if (members !== undefined)
+    return members
+      .filter(({ start, end }) => isSecretMember(text.slice(start, end), password !== undefined))
+      .map((member) => ({ kind, ...member }))
   const span = readValue(text, at + name.length, place, assigned)
   const { start, end, isQuoted } = span
   const value = text.slice(start, end)
@@ -46,8 +54,16 @@ function findNamedValue(text: string, at: number): readonly SecretMatch[] {
   const isLiteral = isRandomKey || isQuoted || place !== 'text' || relation === 'stated'
   if (!isLiteral && isExpression.test(value)) return noMatches
   if (!isRandomKey && /\s/.test(value) && !(isQuoted && (isSet || /phrase/i.test(name)))) return noMatches
-  const kind = password ? 'password' : /key|secret/i.test(name) ? 'key' : 'token'
   return [{ kind, start, end: findValueEnd(text, span) }]
+}
+
+const isoDate = /^\d{4}-\d\d-\d\d/
+
+/** Judges a string of the object or list that a name has: besides the secret, it may have a type, a hint or a date. */
+function isSecretMember(value: string, isPasswordName: boolean): boolean {
+  if (value.length < minCharactersOf('assigned', true, isPasswordName)) return false
+  if (!isMixed(value) || /\s/.test(value) || isoDate.test(value) || isPlaceholder(value)) return false
+  return isPasswordName ? isPassword(value, 'assigned', true, false) : isKey(value, 'assigned', true)
 }
 
 function findPlace(text: string, at: number, assigned: string | undefined): Place {

@@ -1,10 +1,15 @@
 import { checkOption } from '../../domain/error.ts'
+import { runSync, type Work } from '../../domain/work.ts'
 import { splitWords } from '../../text/words.ts'
 
 /** Up to this many sets are compared pairwise: partitioning them would take longer. */
 const maxPairwiseSets = 12
 /** Comparisons per set below which grouping by first words is good enough: partitioning costs about as much. */
 const cheapComparisons = 4
+/** Cost of a text beside its characters, of a posting of a word, and of a comparison, in characters. */
+const textWork = 20
+const postingWork = 0.5
+const comparisonWork = 2
 
 /** Word sets of the distinct texts that have words, newest first. */
 type WordSets = {
@@ -48,22 +53,27 @@ type Search = WordSets & {
  * @example
  * markRedundant(['ok', 'Wait for it', 'ok', 'wait for IT!']) // [1, 1, 0, 0]
  */
-export function markRedundant(texts: readonly string[], threshold = 0.9): Uint8Array {
+export const markRedundant = (texts: readonly string[], threshold = 0.9): Uint8Array =>
+  runSync(markRedundantInSteps(texts, threshold))
+
+/** `markRedundant` as interruptible work. */
+export function* markRedundantInSteps(texts: readonly string[], threshold: number): Work<Uint8Array> {
   const redundant = new Uint8Array(texts.length)
-  const sets = buildWordSets(texts)
-  const isRedundantSet = findRedundantSets(sets, threshold)
+  const sets = yield* buildWordSets(texts)
+  const isRedundantSet = yield* findRedundantSets(sets, threshold)
   for (const [set, copies] of sets.copies.entries())
     for (const [at, index] of copies.entries()) if (at > 0 || isRedundantSet[set] === 1) redundant[index] = 1
   return redundant
 }
 
-function buildWordSets(texts: readonly string[]): WordSets {
+function* buildWordSets(texts: readonly string[]): Work<WordSets> {
   const copiesOf = new Map<string, number[]>()
   for (let index = texts.length - 1; index >= 0; index--) {
     const text = texts[index] as string
     if (copiesOf.get(text)?.push(index) === undefined) copiesOf.set(text, [index])
   }
-  const { words, starts } = numberWords([...copiesOf.keys()])
+  yield copiesOf.size * textWork
+  const { words, starts } = yield* numberWords([...copiesOf.keys()])
   const copies: number[][] = []
   let [start, end] = [0, 0]
   for (const [text, indexes] of [...copiesOf.values()].entries()) {
@@ -71,13 +81,14 @@ function buildWordSets(texts: readonly string[]): WordSets {
     start += own.length
     if (own.length > 0) starts[copies.push(indexes) - 1] = end
     for (let at = 0; at < own.length; at++) if (at === 0 || own[at] !== words[end - 1]) words[end++] = own[at] as number
+    yield textWork + own.length
   }
   starts[copies.length] = end
   return { words, starts, copies }
 }
 
 /** Concatenates the words of all texts as ids from the rarest to the most frequent word. */
-function numberWords(texts: readonly string[]): { readonly words: Uint32Array; readonly starts: Uint32Array } {
+function* numberWords(texts: readonly string[]): Work<{ readonly words: Uint32Array; readonly starts: Uint32Array }> {
   const ids = new Map<string, number>()
   let words = new Uint32Array(16 * texts.length)
   const starts = new Uint32Array(texts.length + 1)
@@ -95,6 +106,7 @@ function numberWords(texts: readonly string[]): { readonly words: Uint32Array; r
       words[end++] = id
     }
     starts[text + 1] = end
+    yield textWork + content.length
   }
   const uses = countEach(words.subarray(0, end), ids.size)
   const { ranks } = countingSort(uses, uses.reduce((max, count) => Math.max(max, count), 0) + 1)
@@ -131,13 +143,16 @@ function countingSort(
 
 const sizeOf = ({ starts }: WordSets, set: number): number => (starts[set + 1] as number) - (starts[set] as number)
 
-function findRedundantSets(sets: WordSets, threshold: number): Uint8Array {
+function* findRedundantSets(sets: WordSets, threshold: number): Work<Uint8Array> {
   checkOption('threshold', threshold, threshold > 0 && threshold <= 1, 'a number above 0 and at most 1')
   const largest = sets.copies.reduce((max, _, set) => Math.max(max, sizeOf(sets, set)), 0)
   const minShared = Uint32Array.from({ length: 2 * largest + 1 }, (_, sum) => minSharedWords(sum, threshold))
   const search = { ...sets, minShared, redundant: new Uint8Array(sets.copies.length) }
-  for (const sizeClass of sizeClasses(minShared))
-    compareMembers(search, membersOf(sizeClass, search, threshold), sizeClass.maxDiffering)
+  for (const sizeClass of sizeClasses(minShared)) {
+    const members = membersOf(sizeClass, search, threshold)
+    yield sets.copies.length * comparisonWork
+    yield* compareMembers(search, members, sizeClass.maxDiffering)
+  }
   return search.redundant
 }
 
@@ -185,25 +200,30 @@ function minSharedWords(sum: number, threshold: number): number {
 /**
  * Finds similar pairs among members, newest first: few are compared pairwise, many are grouped by the cheaper method.
  */
-function compareMembers(search: Search, members: readonly Member[], maxDiffering: number, depth = 0): void {
+function* compareMembers(search: Search, members: readonly Member[], maxDiffering: number, depth = 0): Work<void> {
   const sets = Uint32Array.from(members, ({ set }) => set)
   let open = 0
   for (let at = 1; at < sets.length; at++) {
     // Repeated lines resemble their neighbour, so this check settles most of them.
-    comparePairwise(search, sets, at - 1, at + 1)
+    compareWithNewer(search, sets, at - 1, at)
     open += 1 - (search.redundant[sets[at] as number] as number)
   }
+  yield sets.length * comparisonWork
   if (open === 0) return
   const byWords = groupByFirstWords(search, members)
+  yield byWords.keys.length * postingWork
   let [best, cost] = [byWords, comparisonsIn(search, byWords, sets)]
+  yield byWords.keys.length * postingWork
   if (cost > cheapComparisons * sets.length) {
     const byParts = groupByParts(search, members, maxDiffering + 1, depth)
+    yield byParts.keys.length * postingWork
     const partsCost = comparisonsIn(search, byParts, sets)
+    yield byParts.keys.length * postingWork
     if (partsCost < cost) [best, cost] = [byParts, partsCost]
   }
   // Grouping must save at least half of the comparisons; otherwise the recursion might not end.
-  if (4 * cost > open * sets.length) comparePairwise(search, sets, 0, sets.length)
-  else compareGroups(search, best, sets, (rest) => compareMembers(search, rest, maxDiffering, depth + 1))
+  if (4 * cost > open * sets.length) yield* comparePairwise(search, sets, 0, sets.length)
+  else yield* compareGroups(search, best, sets, (rest) => compareMembers(search, rest, maxDiffering, depth + 1))
 }
 
 /** Counts the comparisons between members with equal keys. */
@@ -216,34 +236,40 @@ function comparisonsIn({ redundant }: Search, { keys, keyLimit, owners }: Groupi
   return comparisons / 2
 }
 
-function compareGroups(
+function* compareGroups(
   search: Search,
   { keys, keyLimit, owners, rest }: Grouping,
   sets: Uint32Array,
-  recurse: (members: Member[]) => void,
-): void {
+  recurse: (members: Member[]) => Work<void>,
+): Work<void> {
   const { ranks, ends } = countingSort(keys, keyLimit)
   const [postings, sorted] = [new Uint32Array(ranks.length), new Uint32Array(ranks.length)]
   for (let posting = 0; posting < ranks.length; posting++) {
     postings[ranks[posting] as number] = posting
     sorted[ranks[posting] as number] = sets[owners[posting] as number] as number
   }
+  yield ranks.length * postingWork
   for (let key = 0, start = 0; key < keyLimit; key++) {
     const end = ends[key] as number
-    if (end - start > maxPairwiseSets) recurse(Array.from(postings.subarray(start, end), rest))
-    else comparePairwise(search, sorted, start, end)
+    if (end - start > maxPairwiseSets) yield* recurse(Array.from(postings.subarray(start, end), rest))
+    else if (end - start > 1) yield* comparePairwise(search, sorted, start, end)
     start = end
   }
 }
 
-function comparePairwise(search: Search, sets: Uint32Array, from: number, to: number): void {
-  for (let at = from + 1; at < to; at++) {
-    const older = sets[at] as number
-    for (let next = at - 1; next >= from && search.redundant[older] === 0; next--) {
-      const newer = sets[next] as number
-      if (older !== newer && isSimilar(search, older, newer)) search.redundant[older] = 1
-    }
+function* comparePairwise(search: Search, sets: Uint32Array, from: number, to: number): Work<void> {
+  for (let at = from + 1; at < to; at++) yield compareWithNewer(search, sets, from, at) * comparisonWork
+}
+
+/** Compares a set with the newer ones from an index on, until one is similar. Returns the number of comparisons. */
+function compareWithNewer(search: Search, sets: Uint32Array, from: number, at: number): number {
+  const older = sets[at] as number
+  let next = at - 1
+  for (; next >= from && search.redundant[older] === 0; next--) {
+    const newer = sets[next] as number
+    if (older !== newer && isSimilar(search, older, newer)) search.redundant[older] = 1
   }
+  return at - 1 - next
 }
 
 function isSimilar({ words, starts, minShared }: Search, one: number, another: number): boolean {

@@ -1,6 +1,6 @@
 import type { Source, ToolCall } from '../../domain/entry.ts'
 import type { Work } from '../../domain/work.ts'
-import { splitFencedLines } from '../../text/fences.ts'
+import { splitFencedLinesInSteps } from '../../text/fences.ts'
 import { getString, parseJson } from '../../text/json.ts'
 import { findInjections, type Span } from './injectionCheck.ts'
 import { findOutcome } from './outcomes.ts'
@@ -17,6 +17,9 @@ type Recorder = {
 
 const maxCommandChars = 100
 const maxPathChars = 200
+/** Cost of a message and of a line beside their characters. */
+const messageWork = 20
+const lineWork = 20
 /** Commands that only read. */
 const reading =
   /^(?:cat|ls|ll|cd|pwd|head|tail|grep|rg|find|echo|sed -n|wc|which|tree|less|more|type|env|git (?:status|diff|log|show|branch|rev-parse))(?![\w-])/
@@ -33,8 +36,8 @@ export function* collectActions(messages: readonly SummaryMessage[], earlier: Ac
   for (const message of messages) {
     for (const call of message.toolCalls ?? []) calls.set(call.id, call)
     if (message.role === 'tool') recordCall(calls.get(message.toolCallId ?? ''), message, recorder)
-    else if (message.role !== 'system') recordText(message, recorder)
-    yield message.content.length
+    else if (message.role !== 'system') yield* recordText(message, recorder)
+    yield message.content.length + messageWork
   }
   return { commands: [...commands.values()], files: [...files.values()] }
 }
@@ -132,10 +135,10 @@ const statesByVerb: Readonly<Record<string, FileState>> = {
 }
 
 /** Records commands with their output in a text, patches, and statements of an assistant about files. */
-function recordText(message: SummaryMessage, recorder: Recorder): void {
+function* recordText(message: SummaryMessage, recorder: Recorder): Work<void> {
   const { id, role, name, content } = message
   if (content.includes('```') || content.includes('~~~') || /^\s{0,4}\S{0,80}.{0,60}[$❯%] /m.test(content))
-    recordTranscript(message, recorder)
+    yield* recordTranscript(message, recorder)
   if (role !== 'assistant' || name !== undefined) return
   recordPatch(content, { message: id, span: [0, content.length] }, recorder)
   for (const { 0: whole, 1: verb = '', 2: between = '', 3: path = '', index } of content.matchAll(change)) {
@@ -152,11 +155,12 @@ function recordText(message: SummaryMessage, recorder: Recorder): void {
 }
 
 /** Spans of commands after a prompt and of their output, which ends at an empty line. */
-export function findTerminalOutput(content: string): readonly Span[] {
+export function* findTerminalOutput(content: string): Work<readonly Span[]> {
   if (!/[$❯%] /.test(content)) return []
   const spans: Span[] = []
   let start = -1
-  for (const { start: from, end } of splitFencedLines(content)) {
+  for (const { start: from, end } of yield* splitFencedLinesInSteps(content)) {
+    yield lineWork
     const isPrompt = promptLine.test(content.slice(from, Math.min(end, from + 400)))
     if (start < 0 && isPrompt) start = from
     if (start < 0) continue
@@ -170,7 +174,7 @@ export function findTerminalOutput(content: string): readonly Span[] {
 const outputLanguages = new Set(['', 'text', 'txt', 'output', 'plaintext', 'log', ...shellLanguages])
 
 /** Records commands of shell blocks and after prompts, if their output follows. */
-function recordTranscript({ id, content }: SummaryMessage, recorder: Recorder): void {
+function* recordTranscript({ id, content }: SummaryMessage, recorder: Recorder): Work<void> {
   let current: { readonly text: string; readonly start: number } | undefined
   let output: string[] = []
   let end = 0
@@ -180,7 +184,8 @@ function recordTranscript({ id, content }: SummaryMessage, recorder: Recorder): 
     current = undefined
     output = []
   }
-  for (const { start, end: lineEnd, fence, language } of splitFencedLines(content)) {
+  for (const { start, end: lineEnd, fence, language } of yield* splitFencedLinesInSteps(content)) {
+    yield lineWork
     const line = content.slice(start, Math.min(lineEnd, start + 400))
     const prompt = promptLine.exec(line)?.[1]
     if (fence === 'open' && (shellLanguages.has(language) || !outputLanguages.has(language))) finish()

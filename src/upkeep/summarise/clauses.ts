@@ -4,6 +4,8 @@ import { splitSentencesInSteps } from '../../text/sentences.ts'
 import type { Span } from './injectionCheck.ts'
 import { collapseWhitespace, countWords } from './summary.ts'
 
+/** Sentences are split at spaces, so that a longer one is a blob and not a statement. */
+const maxSentenceChars = 8_192
 /** Longer sentences are split into clauses. */
 const longSentenceWords = 20
 /** Cost of a sentence beside its characters. */
@@ -22,6 +24,7 @@ export function* splitIntoClauses(content: string): Work<readonly ClauseSpan[]> 
   const clauses: ClauseSpan[] = []
   for (const { text, start, end } of yield* splitSentencesInSteps(content)) {
     yield text.length + sentenceWork
+    if (text.length > maxSentenceChars) continue
     while (next < code.length && (code[next] as (typeof code)[number]).end <= start) next++
     if ((code[next]?.start ?? Number.POSITIVE_INFINITY) <= start) {
       clauses.push({ span: [start, end], isCode: true, joint: '' })

@@ -3,7 +3,7 @@ import { type Anchor, findAnchors } from '../../text/anchors.ts'
 import { isStopword } from '../../text/words.ts'
 import { isNameable, mentionWeight } from './coverage.ts'
 import { findInjections } from './injectionCheck.ts'
-import type { Piece } from './pieces.ts'
+import { type Piece, pieceWork } from './pieces.ts'
 import { collapseWhitespace, type NamedEntity } from './summary.ts'
 
 /** A name or number with the words around it that say what it is. */
@@ -36,7 +36,7 @@ export function* rankDetails(pieces: readonly Piece[]): Work<readonly Detail[]> 
       if (text !== anchor.text && text !== undefined)
         add({ text, name: anchor.text, sources: piece.sources }, weigh(piece))
     }
-    yield piece.text.length
+    yield pieceWork(piece)
   }
   return [...candidates.values()]
     .filter(({ detail, mentions }) => mentions >= (isCodeName(detail.name) ? minMentions : 1))

@@ -47,9 +47,10 @@ export function findInjections(text: string): readonly Span[] {
 
 /** Searches without invisible characters and maps the spans back to the original text. */
 function findHiddenInjections(text: string): readonly Span[] {
+  const spans = findInjections(text.replace(invisible, ''))
+  if (spans.length === 0) return spans
   const positions: number[] = []
   for (let at = 0; at < text.length; at++) if (text.charAt(at).search(invisible) < 0) positions.push(at)
-  const spans = findInjections(text.replace(invisible, ''))
   return spans.map(([from, to]) => [positions[from] ?? 0, (positions[to - 1] ?? text.length) + 1] as const)
 }
 

@@ -45,6 +45,11 @@ export type Piece = {
   readonly isFact?: boolean
 }
 
+/** Cost of a step that handles a piece, in characters. */
+export const pieceWork = ({ text }: Pick<Piece, 'text'>): number => text.length + 20
+/** Cost of a message beside its text, in characters. */
+const messageWork = 80
+
 /** Tool output up to this length is shown if it is prose. */
 const maxBriefOutputWords = 40
 /** An answer up to this length is unclear without its question. */
@@ -53,6 +58,8 @@ const maxShortAnswerWords = 12
 const longTurnChars = 1_000
 const maxToolErrors = 2
 const maxIntroductionWords = 6
+/** Cost of a sentence beside its characters. */
+const sentenceWork = 20
 
 /** Splits messages into pieces in conversation order. */
 export function* splitIntoPieces(messages: readonly SummaryMessage[]): Work<Piece[]> {
@@ -68,7 +75,7 @@ export function* splitIntoPieces(messages: readonly SummaryMessage[]): Work<Piec
     const own = isListed ? [] : withoutRepeats(yield* splitMessage(message))
     addMessagePieces(pieces, own, isAnswer)
     if (own.length > 0) previous = message
-    yield message.content.length
+    yield message.content.length + messageWork
   }
   return pieces
 }
@@ -98,13 +105,13 @@ function* splitMessage(message: SummaryMessage): Work<Piece[]> {
   const injections = findInjections(message.content)
   yield message.content.length
   if (message.role === 'tool') return yield* splitToolOutput(message, injections)
-  const skipped = [injections, findTerminalOutput(message.content), findQuotations(message.content)]
+  const skipped = [injections, yield* findTerminalOutput(message.content), findQuotations(message.content)]
   yield message.content.length
   const pieces: Piece[] = []
   for (const { span, joint, isCode } of yield* splitIntoClauses(message.content)) {
     if (isCode || skipped.some((spans) => overlapsAny(spans, ...span))) continue
-    pieces.push(...sentencePiece(message, span, joint))
-    yield span[1] - span[0]
+    for (const piece of sentencePiece(message, span, joint)) pieces.push(piece)
+    yield span[1] - span[0] + sentenceWork
   }
   return pieces
 }

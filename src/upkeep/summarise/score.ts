@@ -10,7 +10,7 @@ import {
 } from '../../text/sentences.ts'
 import { extractTerms } from '../../text/words.ts'
 import { type Cue, findCues, foreignDatePattern, foreignFirstPersonPattern } from './cues.ts'
-import type { Piece, PieceKind } from './pieces.ts'
+import { type Piece, type PieceKind, pieceWork } from './pieces.ts'
 
 // Weights measured on long dialogues by the content of later questions: answers and dates most, then events, numbers,
 // names. Cues mark the sentences that a reader would miss.
@@ -73,11 +73,11 @@ export type Content = {
 export function* measureContent(pieces: readonly Piece[]): Work<readonly Content[]> {
   const terms: ReadonlySet<string>[] = []
   const frequency = new Map<string, number>()
-  for (const { text } of pieces) {
-    const own = new Set(extractTerms(text))
+  for (const piece of pieces) {
+    const own = new Set(extractTerms(piece.text))
     for (const term of own) frequency.set(term, (frequency.get(term) ?? 0) + 1)
     terms.push(own)
-    yield text.length
+    yield pieceWork(piece)
   }
   const opening = pieces.findIndex(({ speaker }) => speaker === 'User')
   const contents: Content[] = []
@@ -89,7 +89,7 @@ export function* measureContent(pieces: readonly Piece[]): Work<readonly Content
       weights.set(`${owner} ${term}`, Math.log(1 + pieces.length / (frequency.get(term) ?? 1)))
     const factor = pieceFactor(piece) * (index === opening ? openingFactor : 1)
     contents.push({ words: piece.words, factor, terms: weights })
-    yield piece.text.length
+    yield pieceWork(piece)
   }
   return contents
 }
@@ -114,6 +114,8 @@ export function scoreContent({ words, factor, terms }: Content, covered: Readonl
 }
 
 const charsPerWord = 6
+/** Cost of putting a text into its place. */
+const rankWork = 10
 
 type Ranked = { readonly index: number; score: number }
 
@@ -129,7 +131,10 @@ export function* rankByGain(
   const isBefore = (one: Ranked, other: Ranked): boolean =>
     one.score > other.score || (one.score === other.score && one.index < other.index)
   const heap = new Heap<Ranked>(isBefore)
-  for (const [index, content] of contents.entries()) heap.push({ index, score: scoreContent(content, covered) })
+  for (const [index, content] of contents.entries()) {
+    heap.push({ index, score: scoreContent(content, covered) })
+    yield rankWork
+  }
   const order: number[] = []
   const ranked = new Set<number>()
   for (let top = heap.pop(); top !== undefined; top = heap.pop()) {
@@ -138,6 +143,7 @@ export function* rankByGain(
     const isReady = needed === undefined || ranked.has(needed)
     const score = isReady ? Math.min(top.score, scoreContent(content, covered)) : top.score * 0.6
     const next = heap.top
+    yield rankWork
     // Scores only fall, so a text that stays ahead of the next one's former score is the best.
     if (next !== undefined && isBefore(next, { index: top.index, score })) heap.push({ index: top.index, score })
     else {

@@ -1,10 +1,10 @@
 import { runSync, type Work } from '../../domain/work.ts'
 import { findAnchors } from '../../text/anchors.ts'
-import { markRedundant } from '../optimizer/redundancy.ts'
+import { markRedundantInSteps } from '../optimizer/redundancy.ts'
 import type { Actions } from './actions.ts'
 import { createTextFinder } from './coverage.ts'
 import type { Detail } from './details.ts'
-import { type Piece, renderPieces, type SummaryList } from './pieces.ts'
+import { type Piece, pieceWork, renderPieces, type SummaryList } from './pieces.ts'
 import { type Content, joinContents, measureContent, rankByGain, scoreContent } from './score.ts'
 import { countWords, fitsTarget, type NamedEntity, type SummaryTarget } from './summary.ts'
 
@@ -58,26 +58,36 @@ export function* selectContent(
   const render = (taken: readonly SelectionUnit[], shown: readonly NamedEntity[]): string =>
     renderPieces(inConversationOrder(taken), shown, lists)
   // Units longer than all available characters are excluded, because each one would count as a miss in `pack`.
+  yield units.length
   const fitting = units.filter((unit) => unitChars(unit) <= 1.25 * capacity.chars + 16).sort(byScore)
   const reserved = details.slice(0, countWithinChars(details, itemChars, detailShare * capacity.chars))
   const availableChars = capacity.chars - charsOf(reserved, itemChars)
   const ranked = limitEarlier(fitting, availableChars)
   const remaining = createRemainingDetails(reserved)
-  const fits = (taken: readonly SelectionUnit[]): boolean => fitsTarget(render(taken, remaining(taken)), target)
-  const packed = withoutOrphans(pack(ranked, fits, countWithinChars(ranked, unitChars, availableChars)), units)
-  const choose = (taken: readonly SelectionUnit[], maxChars: number): readonly NamedEntity[] =>
-    chooseDetails(details, render(taken, []), maxChars, (chosen) => fitsTarget(render(taken, chosen), target))
-  const first = choose(packed, 2 * detailShare * capacity.chars)
-  const filled = fillUp(packed, ranked, capacity.chars - charsOf(first, itemChars), (taken) =>
-    fitsTarget(render(taken, first), target),
+  const fits = function* (taken: readonly SelectionUnit[], shown: readonly NamedEntity[]): Work<boolean> {
+    const text = render(taken, shown)
+    yield text.length
+    return fitsTarget(text, target)
+  }
+  const fitsWithRemaining = function* (taken: readonly SelectionUnit[]): Work<boolean> {
+    return yield* fits(taken, yield* remaining(taken))
+  }
+  const expected = countWithinChars(ranked, unitChars, availableChars)
+  const packed = withoutOrphans(yield* packInSteps(ranked, fitsWithRemaining, expected), units)
+  const choose = (taken: readonly SelectionUnit[], maxChars: number): Work<readonly NamedEntity[]> =>
+    chooseDetails(details, render(taken, []), maxChars, (chosen) => fits(taken, chosen))
+  const first = yield* choose(packed, 2 * detailShare * capacity.chars)
+  const filled = yield* fillUp(packed, ranked, capacity.chars - charsOf(first, itemChars), (taken) =>
+    fits(taken, first),
   )
-  const shown = choose(filled, capacity.chars)
+  const shown = yield* choose(filled, capacity.chars)
   const reserve = isOnlyFiller
     ? []
     : pieces.flatMap((piece, position) =>
         piece.isFiller ? [{ pieces: [piece], position, score: Number.NEGATIVE_INFINITY }] : [],
       )
-  const taken = addPartialUnits(filled, [...units, ...reserve], shown, lists, target)
+  yield units.length
+  const taken = yield* addPartialUnits(filled, [...units, ...reserve], shown, lists, target)
   return { pieces: inConversationOrder(taken), lists: [...lists, { label: 'Details', items: shown }] }
 }
 
@@ -99,44 +109,48 @@ function limitActions(actions: Actions, capacity: SourceCapacity, target: Summar
 /** Returns a function that filters the details not shown by the taken units. Anchors of a unit are computed once. */
 function createRemainingDetails(
   details: readonly Detail[],
-): (taken: readonly SelectionUnit[]) => readonly NamedEntity[] {
+): (taken: readonly SelectionUnit[]) => Work<readonly NamedEntity[]> {
   const searched = new Set(details.map(({ name }) => name))
   const cache = new Map<SelectionUnit, readonly string[]>()
-  const shownBy = (unit: SelectionUnit): readonly string[] => {
-    const shown =
-      cache.get(unit) ??
-      unit.pieces
-        .flatMap((piece) => findAnchors(piece.text).map(({ text }) => text))
-        .filter((text) => searched.has(text))
+  const shownBy = function* (unit: SelectionUnit): Work<readonly string[]> {
+    const known = cache.get(unit)
+    if (known !== undefined) return known
+    const shown = unit.pieces
+      .flatMap((piece) => findAnchors(piece.text).map(({ text }) => text))
+      .filter((text) => searched.has(text))
     cache.set(unit, shown)
+    yield unitChars(unit)
     return shown
   }
-  return (taken) => {
-    const shown = new Set(taken.flatMap(shownBy))
+  return function* (taken) {
+    if (details.length === 0) return details
+    const shown = new Set<string>()
+    for (const unit of taken) for (const name of yield* shownBy(unit)) shown.add(name)
     return details.filter(({ name }) => !shown.has(name))
   }
 }
 
 /** Chooses details that the text lacks, as many as fit; none is shown twice. */
-function chooseDetails(
+function* chooseDetails(
   details: readonly Detail[],
   text: string,
   maxChars: number,
-  fits: (details: readonly NamedEntity[]) => boolean,
-): readonly NamedEntity[] {
+  fits: (details: readonly NamedEntity[]) => Work<boolean>,
+): Work<readonly NamedEntity[]> {
+  if (details.length === 0) return []
   const has = createTextFinder(text)
+  yield text.length
   const missing: Detail[] = []
   let chars = 0
   for (const detail of details) {
     if (chars > maxChars || missing.length > maxDetails) break
+    yield itemChars(detail)
     if (has(detail.name) || missing.some((other) => other.text.includes(detail.name))) continue
     missing.push(detail)
     chars += itemChars(detail)
   }
-  return missing.slice(
-    0,
-    findLargest(missing.length, (count) => fits(missing.slice(0, count)), missing.length),
-  )
+  const count = yield* findLargestInSteps(missing.length, (first) => fits(missing.slice(0, first)), missing.length)
+  return missing.slice(0, count)
 }
 
 const maxDetails = 200
@@ -169,12 +183,12 @@ function withoutOrphans(taken: readonly SelectionUnit[], all: readonly Selection
 }
 
 /** Adds further units in the room that is left. */
-function fillUp(
+function* fillUp(
   taken: readonly SelectionUnit[],
   ranked: readonly SelectionUnit[],
   chars: number,
-  fits: (taken: readonly SelectionUnit[]) => boolean,
-): readonly SelectionUnit[] {
+  fits: (taken: readonly SelectionUnit[]) => Work<boolean>,
+): Work<readonly SelectionUnit[]> {
   const isTaken = new Set(taken)
   const room = chars - charsOf(taken, unitChars)
   const positions = new Set(taken.map(({ position }) => position))
@@ -185,29 +199,33 @@ function fillUp(
       unitChars(unit) <= 1.2 * room + 16 &&
       (unit.needs === undefined || positions.has(unit.needs)),
   )
-  return [...taken, ...pack(rest, (more) => fits([...taken, ...more]), 1)]
+  yield ranked.length
+  return [...taken, ...(yield* packInSteps(rest, (more) => fits([...taken, ...more]), 1))]
 }
 
 /** Adds truncated units until the text has the minimum number of words. */
-function addPartialUnits(
+function* addPartialUnits(
   taken: readonly SelectionUnit[],
   all: readonly SelectionUnit[],
   details: readonly NamedEntity[],
   lists: readonly SummaryList[],
   target: SummaryTarget,
-): readonly SelectionUnit[] {
+): Work<readonly SelectionUnit[]> {
   const [minWords, maxWords] = target.words ?? [0, 0]
   const render = (units: readonly SelectionUnit[]): string => renderPieces(inConversationOrder(units), details, lists)
   let units = taken
   const isTaken = new Set(taken)
   for (const unit of [...all].sort(byScore).slice(0, taken.length + maxPartialUnits)) {
-    const words = countWords(render(units))
+    const text = render(units)
+    const words = countWords(text)
     if (words >= minWords) break
+    yield text.length
     const [piece] = unit.pieces
     if (isTaken.has(unit) || piece === undefined || piece.kind === 'series') continue
     const truncated = truncatePiece(piece, maxWords - words - countWords(`${piece.speaker} ${piece.day}`))
     const more = truncated === undefined ? units : [...units, { ...unit, pieces: [truncated] }]
     if (fitsTarget(render(more), target)) units = more
+    yield text.length + piece.text.length
   }
   return units
 }
@@ -265,6 +283,7 @@ function* groupIntoUnits(all: readonly Piece[], isTold: (piece: Piece) => boolea
   const contents = yield* measureContent(pieces)
   const groups: Group[] = []
   for (let next = 0; next < pieces.length; ) {
+    yield pieceWork(pieces[next] as Piece)
     const size = pieces[next]?.hasShortAnswer === true ? 2 : 1
     const own = pieces.slice(next, next + size)
     const content = joinContents(contents.slice(next, next + size))
@@ -307,18 +326,15 @@ function* withoutDuplicates(units: readonly Group[]): Work<readonly Group[]> {
     const group = groups.get(signature)
     if (group === undefined) groups.set(signature, [{ unit, text }])
     else group.push({ unit, text })
-    yield text.length
+    yield pieceWork({ text })
   }
   const distinct: Group[] = []
   for (const group of groups.values()) {
     // Reversed, because `markRedundant` keeps the newest.
     const reversed = group.reverse()
-    const duplicates = markRedundant(
-      reversed.map(({ text }) => text),
-      duplicateThreshold,
-    )
+    const texts = reversed.map(({ text }) => text)
+    const duplicates = yield* markRedundantInSteps(texts, duplicateThreshold)
     for (const [at, { unit }] of reversed.entries()) if (duplicates[at] !== 1) distinct.push(unit)
-    yield group.reduce((sum, { text }) => sum + text.length, 0)
   }
   return distinct.sort((left, right) => left.position - right.position)
 }
@@ -330,14 +346,22 @@ const maxMisses = 6
  * Takes items from the front as long as they fit together; skips a few that do not. `fits` must be monotonic and is
  * called rarely. `guess` is the expected number of items.
  */
-export function pack<T>(items: readonly T[], fits: (taken: readonly T[]) => boolean, guess: number): readonly T[] {
-  const count = findLargest(items.length, (taken) => fits(items.slice(0, taken)), guess)
+export const pack = <T>(items: readonly T[], fits: (taken: readonly T[]) => boolean, guess: number): readonly T[] =>
+  runSync(packInSteps(items, toWork(fits), guess))
+
+/** `pack` as interruptible work. */
+function* packInSteps<T>(
+  items: readonly T[],
+  fits: (taken: readonly T[]) => Work<boolean>,
+  guess: number,
+): Work<readonly T[]> {
+  const count = yield* findLargestInSteps(items.length, (taken) => fits(items.slice(0, taken)), guess)
   let packed = items.slice(0, count)
   let misses = 0
   for (const next of items.slice(count + 1)) {
     if (misses > maxMisses) break
     const more = [...packed, next]
-    if (fits(more)) packed = more
+    if (yield* fits(more)) packed = more
     else misses++
   }
   return packed
@@ -345,23 +369,17 @@ export function pack<T>(items: readonly T[], fits: (taken: readonly T[]) => bool
 
 /** Finds the largest count up to `limit` for which a monotonic condition holds, searching outwards from a guess. */
 export const findLargest = (limit: number, holds: (count: number) => boolean, guess = 1): number =>
-  runSync(findLargestInSteps(limit, holds, 0, guess))
+  runSync(findLargestInSteps(limit, toWork(holds), guess))
 
-/** `findLargest` as interruptible work; a call of `holds` costs `work`. */
-export function* findLargestInSteps(
-  limit: number,
-  holds: (count: number) => boolean,
-  work: number,
-  guess = 1,
-): Work<number> {
+/** `findLargest` as interruptible work. */
+export function* findLargestInSteps(limit: number, holds: (count: number) => Work<boolean>, guess = 1): Work<number> {
   let low = 0
   let high = limit + 1
   let step = Math.max(1, guess >> 4)
   let next = Math.min(Math.max(1, guess), limit)
   while (high - low > 1) {
-    if (holds(next)) low = next
+    if (yield* holds(next)) low = next
     else high = next
-    if (work > 0) yield work
     const isBracketed = low > 0 && high <= limit
     step *= 2
     next = isBracketed ? (low + high) >> 1 : low > 0 ? Math.min(low + step, limit) : Math.max(high - step, 1)
@@ -369,3 +387,11 @@ export function* findLargestInSteps(
   }
   return low
 }
+
+/** Turns a function into work of one step. */
+export const toWork = <A, R>(compute: (argument: A) => R): ((argument: A) => Work<R>) =>
+  function* (argument) {
+    const result = compute(argument)
+    yield 1
+    return result
+  }

@@ -1,5 +1,5 @@
 import type { Work } from '../../domain/work.ts'
-import { itemJoint, type Piece } from './pieces.ts'
+import { itemJoint, type Piece, pieceWork } from './pieces.ts'
 import { countWords } from './summary.ts'
 
 /** Sentences with the same words and other figures are merged from this many on. */
@@ -13,7 +13,7 @@ export function* mergeSeries(pieces: readonly Piece[]): Work<readonly Piece[]> {
   const groups = new Map<string, Piece[]>()
   for (const piece of pieces) {
     const frame = frameOf(piece)
-    yield piece.text.length
+    yield pieceWork(piece)
     if (frame === undefined) continue
     const group = groups.get(frame)
     if (group === undefined) groups.set(frame, [piece])

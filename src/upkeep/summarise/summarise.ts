@@ -33,12 +33,12 @@ export function* summariseInSteps(
   const sorted = [...messages].sort((left, right) => left.sequence - right.sequence)
   const earlier = splitEarlierSummary(previous)
   const actions = yield* collectActions(sorted, earlier.actions)
-  const all = [...earlier.pieces, ...markFacts(yield* splitIntoPieces(sorted), facts)]
+  const all = [...earlier.pieces, ...(yield* markFacts(yield* splitIntoPieces(sorted), facts))]
   const isWork = actions.commands.length + actions.files.length > 0 || sorted.some(({ role }) => role === 'tool')
   const current = yield* mergeSeries(yield* dropSuperseded(all, isWork))
   const details = yield* rankDetails(current)
   const pieces = current.filter(({ kind }) => kind !== 'detail')
-  const capacity = measureCapacity(pieces, target)
+  const capacity = yield* measureCapacity(pieces, target)
   const selection = withoutInjections(yield* selectContent({ pieces, details, actions }, capacity, target))
   return buildSummaryText(selection.pieces, selection.lists)
 }
@@ -47,19 +47,22 @@ export function* summariseInSteps(
 const minCitedShare = 0.7
 
 /** Marks the sentences that facts cite. Bare names say nothing, so they do not count. */
-function markFacts(pieces: readonly Piece[], facts: readonly FactCandidate[]): readonly Piece[] {
+function* markFacts(pieces: readonly Piece[], facts: readonly FactCandidate[]): Work<readonly Piece[]> {
   const spans = new Map<string, (readonly [start: number, end: number])[]>()
-  for (const { field, source } of facts)
-    if (field !== 'entities' && source.span !== undefined)
-      spans.set(source.message, [...(spans.get(source.message) ?? []), source.span])
-  return pieces.map((piece) => {
+  for (const { field, source } of facts) {
+    if (field === 'entities' || source.span === undefined) continue
+    if (spans.get(source.message)?.push(source.span) === undefined) spans.set(source.message, [source.span])
+  }
+  if (spans.size === 0) return pieces
+  const marked: Piece[] = []
+  for (const piece of pieces) {
     const { message = '', span: [start, end] = [0, 0] } = piece.sources[0] ?? {}
-    const cited = (spans.get(message) ?? []).reduce(
-      (sum, [from, to]) => sum + Math.max(0, Math.min(to, end) - Math.max(from, start)),
-      0,
-    )
-    return cited > 0 && cited >= minCitedShare * (end - start) ? { ...piece, isFact: true } : piece
-  })
+    const own = spans.get(message) ?? []
+    const cited = own.reduce((sum, [from, to]) => sum + Math.max(0, Math.min(to, end) - Math.max(from, start)), 0)
+    marked.push(cited > 0 && cited >= minCitedShare * (end - start) ? { ...piece, isFact: true } : piece)
+    yield 1 + own.length
+  }
+  return marked
 }
 
 /** Removes lines that form an injection together, although no single piece does. */
@@ -80,16 +83,20 @@ function withoutInjections(selection: Selection): Selection {
 }
 
 /** Measures how many characters of the source fit the target: the number of tokens depends on the text. */
-function measureCapacity(pieces: readonly Piece[], target: SummaryTarget): SourceCapacity {
+function* measureCapacity(pieces: readonly Piece[], target: SummaryTarget): Work<SourceCapacity> {
   const source = pieces.map(({ text }) => text).join('\n')
   let [low, high] = [0, 1_024]
-  while (low < source.length && fitsTarget(source.slice(0, high), target)) [low, high] = [high, 2 * high]
+  while (low < source.length && fitsTarget(source.slice(0, high), target)) {
+    ;[low, high] = [high, 2 * high]
+    yield low
+  }
   if (low >= source.length) low = source.length
   // A precision of 1/16 suffices: the selection is measured again.
   for (high = Math.min(high, source.length + 1); high - low > 1 + low / 16; ) {
     const middle = (low + high) >> 1
     if (fitsTarget(source.slice(0, middle), target)) low = middle
     else high = middle
+    yield middle
   }
   return { chars: low, share: low / Math.max(1, source.length) }
 }

@@ -2,8 +2,9 @@ import type { Work } from '../../domain/work.ts'
 import { type Anchor, type AnchorKind, findAnchors } from '../../text/anchors.ts'
 import { extractTerms } from '../../text/words.ts'
 import { type Cue, findAbsent, findCues, findRetracted, findRetraction, findStopped, shiftsAll } from './cues.ts'
+import type { Span } from './injectionCheck.ts'
 import { reportSubject, reportsSuccess } from './outcomes.ts'
-import type { Piece } from './pieces.ts'
+import { type Piece, pieceWork } from './pieces.ts'
 
 /** Pieces with the same term that a new one is compared with, newest first. */
 const maxComparedPieces = 24
@@ -22,18 +23,23 @@ type Statement = {
 /** Removes statements and results that a later one replaces, and the sentences that refer to them. */
 export function* dropSuperseded(pieces: readonly Piece[], isWork: boolean): Work<readonly Piece[]> {
   const dropped = new Set<number>()
-  if (isWork) dropOldReports(pieces, dropped)
-  dropSolvedFailures(pieces, dropped)
-  dropOldBalances(pieces, dropped)
-  const isLogged = createLogFinder(pieces)
+  if (isWork) yield* dropOldReports(pieces, dropped)
+  yield* dropSolvedFailures(pieces, dropped)
+  yield* dropOldBalances(pieces, dropped)
+  const isLogged = yield* createLogFinder(pieces)
   const byTerm = new Map<string, Statement[]>()
   const mentions = new Map<string, number[]>()
+  let schedulesEnd = 0
   for (const [at, piece] of pieces.entries()) {
     if (!piece.isFiller) dropRetracted(pieces, at, mentions, dropped)
-    if (shiftsAll(piece.text)) dropSchedules(pieces.slice(0, at), dropped)
+    if (shiftsAll(piece.text)) {
+      yield* dropSchedules(pieces, [schedulesEnd, at], dropped)
+      schedulesEnd = at
+    }
+    yield pieceWork(piece)
     const statement =
       piece.isFiller || piece.kind === 'output' || /\?$/.test(piece.text) ? undefined : parseStatement(piece, at)
-    yield piece.text.length
+    yield pieceWork(piece)
     if (statement === undefined) continue
     const mayReplace = (statement.retraction !== undefined || statement.isState) && !isLogged(piece)
     for (const earlier of mayReplace ? findRelated(statement, byTerm) : [])
@@ -50,10 +56,14 @@ export function* dropSuperseded(pieces: readonly Piece[], isWork: boolean): Work
 /** Sentences that differ in figures only are a log of events, not changes of one value, from this many on. */
 const minLogPieces = 4
 
-function createLogFinder(pieces: readonly Piece[]): (piece: Piece) => boolean {
+function* createLogFinder(pieces: readonly Piece[]): Work<(piece: Piece) => boolean> {
   const counts = new Map<string, number>()
   const formOf = ({ text }: Piece): string => text.replace(/\d+/g, '#')
-  for (const piece of pieces) counts.set(formOf(piece), (counts.get(formOf(piece)) ?? 0) + 1)
+  for (const piece of pieces) {
+    const form = formOf(piece)
+    counts.set(form, (counts.get(form) ?? 0) + 1)
+    yield pieceWork(piece)
+  }
   return (piece) => (counts.get(formOf(piece)) ?? 0) >= minLogPieces
 }
 
@@ -71,10 +81,11 @@ const failing =
   /\b(?:fail(?:s|ed|ing)|broken|breaks|does(?:n['’]t| not) work|crash(?:es|ed)|fehlgeschlagen|geht nicht|a échoué|falló|falhou|mislukt)\b/i
 
 /** Drops reports of failures of something that a later report says works. */
-function dropSolvedFailures(pieces: readonly Piece[], dropped: Set<number>): void {
+function* dropSolvedFailures(pieces: readonly Piece[], dropped: Set<number>): Work<void> {
   const working = new Set<string>()
   for (let at = pieces.length - 1; at >= 0; at--) {
     const { text, isFiller } = pieces[at] as Piece
+    yield pieceWork({ text })
     if (isFiller || /\?$/.test(text)) continue
     if (reportsSuccess(text)) for (const term of subjectTerms(text)) working.add(term)
     else if (working.size > 0 && failing.test(text) && subjectTerms(text).some((term) => working.has(term)))
@@ -86,10 +97,11 @@ const balance =
   /\d[\d.,' ]{0,12}(?:[\p{L}€$£]{1,12} ){0,4}(?:remain|(?:is|are) left)(?!\p{L})|(?<!\p{L})(?:leaves|remaining|left:|bleib(?:en|t)|restent|il reste|quedan?|restam?|sobram?|resteert|resteren|blijft|blijven) (?:\p{L}{1,12} ){0,3}[€$£]?\d/iu
 
 /** Keeps the last balance of each speaker: each `671 euros remain` replaces the one before. */
-function dropOldBalances(pieces: readonly Piece[], dropped: Set<number>): void {
+function* dropOldBalances(pieces: readonly Piece[], dropped: Set<number>): Work<void> {
   const reported = new Set<string>()
   for (let at = pieces.length - 1; at >= 0; at--) {
     const { text, speaker, isFiller } = pieces[at] as Piece
+    yield pieceWork({ text })
     const found = isFiller || /\?$/.test(text) ? undefined : balance.exec(text)?.[0]
     if (found === undefined) continue
     const key = `${speaker} ${balanceUnit.exec(found)?.[0].toLowerCase() ?? ''}`
@@ -101,10 +113,13 @@ function dropOldBalances(pieces: readonly Piece[], dropped: Set<number>): void {
 const balanceUnit = /euros?|dollars?|pounds?|hours?|days?|[€$£]/i
 
 /** Drops the dated statements of an assistant, because all dates have changed. */
-function dropSchedules(earlier: readonly Piece[], dropped: Set<number>): void {
-  for (const [at, { text, isPerson }] of earlier.entries())
+function* dropSchedules(pieces: readonly Piece[], [from, to]: Span, dropped: Set<number>): Work<void> {
+  for (let at = from; at < to; at++) {
+    const { text, isPerson } = pieces[at] as Piece
     if (!isPerson && (findAnchors(text).some(({ kind }) => kind === 'date') || text.search(foreignDay) >= 0))
       dropped.add(at)
+    yield pieceWork({ text })
+  }
 }
 
 const subjectTerms = (text: string): readonly string[] =>
@@ -114,11 +129,12 @@ const resultTerms = new Set(
 )
 
 /** Keeps the last report on tests or a build; an error is dropped if a later report says that all is well. */
-function dropOldReports(pieces: readonly Piece[], dropped: Set<number>): void {
+function* dropOldReports(pieces: readonly Piece[], dropped: Set<number>): Work<void> {
   const reported = new Set<string>()
   let isSolved = false
   for (let at = pieces.length - 1; at >= 0; at--) {
     const { text, isPerson, isFiller } = pieces[at] as Piece
+    yield pieceWork({ text })
     if (isFiller || /\?$/.test(text)) continue
     const subject = reportSubject(text)
     if (subject !== undefined && reported.has(subject)) dropped.add(at)

@@ -1,6 +1,6 @@
 import type { Json } from '../../../src/domain/entry.ts'
 import { MemoryError } from '../../../src/domain/error.ts'
-import { Counter, type Finding, type Part, type RunOptions } from '../part.ts'
+import type { Finding, Part, RunOptions } from '../part.ts'
 import { Random, seedOf } from '../random.ts'
 import { createHostileFile } from './mutations.ts'
 import { type FileInput, ImportProblem, Parsers } from './parsers.ts'
@@ -43,11 +43,10 @@ async function tryFile(
   return rssBytes > maxRssBytes ? problem('RSS', `${rssBytes} bytes`) : []
 }
 
-async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions) {
-  const counter = new Counter()
+async function run({ seed, inputs, isOver, counter, onProgress, onFinding }: RunOptions): Promise<number> {
   await using parsers = await Parsers.open()
   let done = 0
-  for (; done < inputs && Date.now() < deadline; done++) {
+  for (; done < inputs && !isOver(); done++) {
     const random = new Random(seedOf(seed, done))
     const format = random.weighted(weights)
     const input = { format, bytes: createHostileFile(format, parsers.samples[format], random) }
@@ -56,7 +55,7 @@ async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions
     if (done % 20 === 0) onProgress(done)
   }
   onProgress(done)
-  return { done, figures: counter.figures }
+  return done
 }
 
 /** Hostile files for every parser. */
@@ -65,7 +64,7 @@ export const files: Part = {
   unit: 'files',
   description: 'damaged files, bombs and forged bundles for every parser',
   fullCount: 20_000,
-  sliceCount: 120,
+  sliceCount: 50,
   maxWorkers: 16,
   maxShrinkTries: 250,
   run,

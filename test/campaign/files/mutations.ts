@@ -61,7 +61,9 @@ const mutateLines = (text: string, random: Random): string =>
 
 /** Changes records and computes the hash chain again. */
 function mutateBundle(sample: string, random: Random): string {
-  const changed = random.int(0, 3)
+  // Nothing else changes then, so that the records are still valid and are read.
+  const isForged = random.chance(0.4)
+  const changed = isForged ? -1 : random.int(0, 3)
   const bodies = toText(sample)
     .trimEnd()
     .split('\n')
@@ -71,7 +73,8 @@ function mutateBundle(sample: string, random: Random): string {
     const body = mutate(bodies[at] as Json, random)
     if (isObject(body)) bodies[at] = body as Record<string, Json>
   }
-  if (random.chance(0.1)) bodies.splice(random.int(0, bodies.length - 1), 1)
+  if (isForged) forgeNumbers(bodies, random)
+  else if (random.chance(0.1)) bodies.splice(random.int(0, bodies.length - 1), 1)
   let previous = chainStart
   return bodies
     .map(({ hash: _, ...body }) => {
@@ -80,6 +83,34 @@ function mutateBundle(sample: string, random: Random): string {
       return `${toBytes(line)}\n`
     })
     .join('')
+}
+
+/** Numbers that a reader could trust: too small ones let a context exceed its budget, too large ones end a session. */
+const forgedNumbers = [0, 0, 1, -1, 0.5, 1e9, 2 ** 53 - 1]
+
+/** Sets all numbers of some names in all records to the same value, at any depth. */
+function forgeNumbers(bodies: Record<string, Json>[], random: Random): void {
+  const names = new Set<string>()
+  const visit = (value: Json, change: (name: string, number: number) => number): Json => {
+    if (Array.isArray(value)) return value.map((child) => visit(child, change))
+    if (!isObject(value)) return value
+    return Object.fromEntries(
+      Object.entries(value as Record<string, Json>).map(([name, child]) => [
+        name,
+        typeof child === 'number' ? change(name, child) : visit(child, change),
+      ]),
+    )
+  }
+  const collect = (name: string, number: number): number => {
+    names.add(name)
+    return number
+  }
+  for (const body of bodies) visit(body, collect)
+  const value = random.pick(forgedNumbers)
+  const isSize = random.chance(0.6)
+  const forged = new Set([...names].filter((name) => (isSize ? /tokens|weight/i.test(name) : random.chance(0.15))))
+  for (const [at, body] of bodies.entries())
+    bodies[at] = visit(body, (name, number) => (forged.has(name) ? value : number)) as Record<string, Json>
 }
 
 /** Changes one file of a saved session; the hashes are computed when it is written. */

@@ -1,12 +1,12 @@
 import type { Json } from '../../../src/domain/entry.ts'
 import { largeValue } from '../hostile.ts'
-import { Counter, type Finding, type Part, type Replayer, type RunOptions } from '../part.ts'
+import type { Counter, Finding, Part, Replayer, RunOptions } from '../part.ts'
 import { Random, seedOf } from '../random.ts'
 import { textSurfaces, toStep } from '../textSurfaces.ts'
 import { CliTarget, cliCommand } from './cliCommands.ts'
 import { httpRequest, rawRequest, toolCall } from './httpRequests.ts'
 import type { Step } from './input.ts'
-import { checkAnswer, maxStretchMs, type Problem, sizeClassOf, sizeOf } from './oracle.ts'
+import { checkAnswer, isBusy, type Problem, type SizeClass, sizeClassOf, sizeOf } from './oracle.ts'
 import { startTarget, type Target } from './target.ts'
 import { ToolClient } from './toolClient.ts'
 
@@ -17,6 +17,12 @@ const maxConcurrentBytes = 20_000
 /** Inputs after which the server is stopped, its store checked, and a new one started. */
 const inputsPerServer = 40_000
 const maxRssBytes = 2_000_000_000
+/**
+ * A stretch that does not repeat contains compilation or garbage collection, and that of a batch the work of up to 16
+ * requests; those stay below these multiples of the limit.
+ */
+const maxSingleFactor = 5
+const maxBatchFactor = 20
 /** Earlier steps that are tried together with one that does not fail alone. */
 const historySize = 200
 
@@ -39,6 +45,8 @@ const largeRequest = (random: Random): Step => {
   return toStep(random.pick(textSurfaces), largeValue(random, bytes), random.int(0, 1_000))
 }
 
+const busyKind = 'busy without other requests'
+
 /** Everything that steps are run on. */
 class Targets implements AsyncDisposable {
   readonly server: Target
@@ -58,7 +66,12 @@ class Targets implements AsyncDisposable {
 
   /** Runs a step and returns its problems. */
   async run(step: Step): Promise<readonly Problem[]> {
-    if (step.surface === 'http') return checkAnswer(this.server, step, await this.server.send(step))
+    if (step.surface === 'http') {
+      const answer = await this.server.send(step)
+      return isBusy(answer)
+        ? [{ kind: `${busyKind} ${step.route}`, detail: answer.body.slice(0, 300) }]
+        : checkAnswer(this.server, step, answer)
+    }
     if (step.surface === 'cli') return this.cli.run(step)
     if (step.surface === 'tool') return this.tools.call(step)
     const { status, body } = await this.server.sendRaw(step)
@@ -75,14 +88,13 @@ class Targets implements AsyncDisposable {
     return { problems: [...problems, ...faults.map(faultProblem)], stretchMs }
   }
 
-  /** Confirms a long stretch: the shortest of three counts, because the first one includes compilation. */
-  async confirmStall(step: Step): Promise<Problem | undefined> {
-    const limitMs = maxStretchMs(sizeOf(step))
+  /** Returns the shortest stretch of up to three runs of a step: the first one includes compilation. */
+  async shortestStretch(step: Step): Promise<number> {
+    const { maxStretchMs } = sizeClassOf(step)
     let shortest = Number.POSITIVE_INFINITY
-    for (let times = 0; times < 3 && shortest > limitMs; times++)
+    for (let times = 0; times < 3 && shortest > maxStretchMs; times++)
       shortest = Math.min(shortest, (await this.runAlone(step)).stretchMs)
-    if (shortest <= limitMs) return undefined
-    return { kind: `stall ${nameOf(step)} ${sizeClassOf(sizeOf(step))}`, detail: `${Math.round(shortest)} ms of CPU` }
+    return shortest
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -100,64 +112,101 @@ const faultProblem = (fault: string): Problem => ({
   detail: fault.slice(0, 600),
 })
 
+/** Describes a stretch that is longer than allowed. */
+const stallProblem = (step: Step, stretchMs: number, kind = 'stall'): Problem => ({
+  kind: `${kind} ${nameOf(step)} ${sizeClassOf(step).name}`,
+  detail: `${Math.round(stretchMs)} ms`,
+})
+
 /** A run of steps on one server. */
 class FuzzRun {
   private readonly options: RunOptions
-  private readonly counter = new Counter()
+  private readonly counter: Counter
   private readonly targets: Targets
-  private history: Step[] = []
+  private readonly history: Step[] = []
 
-  constructor(targets: Targets, options: RunOptions, counter: Counter) {
+  constructor(targets: Targets, options: RunOptions) {
     this.targets = targets
     this.options = options
-    this.counter = counter
+    this.counter = options.counter
   }
 
   async runBatch(steps: readonly Step[]): Promise<void> {
     const small = steps.filter((step) => sizeOf(step) <= maxConcurrentBytes)
-    await Promise.all(small.map((step) => this.runOne(step)))
+    const busy: Step[] = []
+    await Promise.all(small.map((step) => this.runOne(step, busy)))
     const { stretchMs, faults, rssBytes } = await this.targets.server.state()
     for (const fault of faults) this.report(faultProblem(fault), small)
     this.counter.max('max RSS (MB)', Math.round(rssBytes / 1e6))
     if (rssBytes > maxRssBytes) this.report({ kind: 'RSS', detail: `${rssBytes} bytes` }, small)
-    if (stretchMs > maxStretchMs(0)) await this.findStall(small)
+    const [first] = small
+    if (first !== undefined) {
+      const sizeClass = sizeClassOf(first)
+      this.counter.add(`stalls ${sizeClass.name}: inputs`, small.length)
+      if (stretchMs > sizeClass.maxStretchMs) await this.findStall(small, stretchMs)
+      else this.countStretch(sizeClass, stretchMs)
+    }
+    for (const step of busy) for (const problem of await this.targets.run(step)) this.report(problem, [step])
     for (const step of steps) if (!small.includes(step)) await this.runLarge(step)
   }
 
-  private async runOne(step: Step): Promise<void> {
+  private async runOne(step: Step, busy: Step[]): Promise<void> {
     const problems = await this.targets.run(step)
     this.counter.add(`${step.surface} inputs`)
-    for (const problem of problems) this.report(problem, [step])
+    for (const problem of problems) {
+      if (!problem.kind.startsWith(busyKind)) this.report(problem, [step])
+      else {
+        this.counter.add('busy responses')
+        busy.push(step)
+      }
+    }
     this.history.push(step)
     if (this.history.length > historySize) this.history.shift()
   }
 
   private async runLarge(step: Step): Promise<void> {
     const { problems, stretchMs } = await this.targets.runAlone(step)
-    const sizeClass = sizeClassOf(sizeOf(step))
+    const sizeClass = sizeClassOf(step)
     this.counter.add(`${step.surface} inputs`)
-    this.counter.add(`inputs up to ${sizeClass}`)
-    this.counter.max(`longest stretch up to ${sizeClass} (ms)`, Math.round(stretchMs))
+    this.counter.add(`stalls ${sizeClass.name}: inputs`)
     for (const problem of problems) this.report(problem, [step])
-    if (stretchMs <= maxStretchMs(sizeOf(step))) return
-    const stall = await this.targets.confirmStall(step)
-    if (stall !== undefined) this.reportStall(stall, step)
+    if (stretchMs <= sizeClass.maxStretchMs) this.countStretch(sizeClass, stretchMs)
+    else if (!(await this.confirmStall(step))) this.countSingle([step], stretchMs)
   }
 
-  /** Looks for the step of a batch that took long alone. */
-  private async findStall(steps: readonly Step[]): Promise<void> {
+  /** Looks for the step of a batch that takes long alone. Stretches of steps at the same time add up. */
+  private async findStall(steps: readonly Step[], batchMs: number): Promise<void> {
     this.counter.add('batches run again')
+    let hasStall = false
     for (const step of steps) {
       const { stretchMs } = await this.targets.runAlone(step)
-      if (stretchMs <= maxStretchMs(sizeOf(step))) continue
-      const stall = await this.targets.confirmStall(step)
-      if (stall !== undefined) this.reportStall(stall, step)
+      if (stretchMs > sizeClassOf(step).maxStretchMs && (await this.confirmStall(step))) hasStall = true
     }
+    if (!hasStall) this.countSingle(steps, batchMs)
   }
 
-  private reportStall(stall: Problem, step: Step): void {
-    this.counter.add(`stalls up to ${sizeClassOf(sizeOf(step))}`)
-    this.report(stall, [step])
+  /** Runs a step again; reports it if it takes long each time. */
+  private async confirmStall(step: Step): Promise<boolean> {
+    const sizeClass = sizeClassOf(step)
+    const stretchMs = await this.targets.shortestStretch(step)
+    this.countStretch(sizeClass, stretchMs)
+    if (stretchMs <= sizeClass.maxStretchMs) return false
+    this.report(stallProblem(step, stretchMs), [step])
+    return true
+  }
+
+  private countStretch({ name }: SizeClass, stretchMs: number): void {
+    for (const limitMs of [50, 250]) this.counter.add(`stalls ${name}: over ${limitMs} ms`, stretchMs > limitMs ? 1 : 0)
+    this.counter.max(`stalls ${name}: longest (ms)`, Math.round(stretchMs))
+  }
+
+  /** Counts a long stretch that did not repeat; reports one that is too long for compilation and garbage collection. */
+  private countSingle(steps: readonly Step[], stretchMs: number): void {
+    const { name, maxStretchMs } = sizeClassOf(steps[0] as Step)
+    this.counter.add(`stalls ${name}: not repeated`)
+    this.counter.max(`stalls ${name}: longest not repeated (ms)`, Math.round(stretchMs))
+    if (stretchMs > (steps.length > 1 ? maxBatchFactor : maxSingleFactor) * maxStretchMs)
+      this.report(stallProblem(steps[0] as Step, stretchMs, `single stall in ${steps.length}`), steps)
   }
 
   private report({ kind, detail }: Problem, steps: readonly Step[]): void {
@@ -168,14 +217,14 @@ class FuzzRun {
 
 const toInput = (steps: readonly Step[]): Json => ({ steps: steps as unknown as Json[] })
 
-async function run(options: RunOptions) {
-  const counter = new Counter()
+async function run(options: RunOptions): Promise<number> {
+  const { counter } = options
   let done = 0
-  while (done < options.inputs && Date.now() < options.deadline) {
+  while (done < options.inputs && !options.isOver()) {
     await using targets = await Targets.start()
-    const fuzzRun = new FuzzRun(targets, options, counter)
+    const fuzzRun = new FuzzRun(targets, options)
     const end = Math.min(options.inputs, done + inputsPerServer)
-    while (done < end && Date.now() < options.deadline) {
+    while (done < end && !options.isOver()) {
       const size = Math.min(batchSize, end - done)
       const steps = Array.from({ length: size }, (_, at) => generateStep(new Random(seedOf(options.seed, done + at))))
       await fuzzRun.runBatch(steps)
@@ -188,7 +237,7 @@ async function run(options: RunOptions) {
   }
   const { user, system } = process.cpuUsage()
   counter.add('client CPU (ms)', Math.round((user + system) / 1_000))
-  return { done, figures: counter.figures }
+  return done
 }
 
 /** Runs the steps of an input in order and returns the problems of all. */
@@ -199,9 +248,10 @@ async function openReplayer(): Promise<Replayer> {
       const findings: Finding[] = []
       for (const step of parseSteps(input)) {
         const { problems, stretchMs } = await targets.runAlone(step)
-        const stall = stretchMs > maxStretchMs(sizeOf(step)) ? await targets.confirmStall(step) : undefined
-        for (const problem of [...problems, ...(stall === undefined ? [] : [stall])])
-          findings.push({ ...problem, input })
+        const { maxStretchMs } = sizeClassOf(step)
+        const shortestMs = stretchMs > maxStretchMs ? await targets.shortestStretch(step) : stretchMs
+        const stalls = shortestMs > maxStretchMs ? [stallProblem(step, shortestMs)] : []
+        for (const problem of [...problems, ...stalls]) findings.push({ ...problem, input })
       }
       return findings
     },
@@ -229,7 +279,7 @@ export const fuzz: Part = {
   unit: 'inputs',
   description: 'generated and changed requests to every route, MCP tool and command',
   fullCount: 1_000_000,
-  sliceCount: 600,
+  sliceCount: 192,
   maxWorkers: 16,
   maxShrinkTries: 250,
   run,

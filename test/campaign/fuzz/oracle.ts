@@ -13,17 +13,21 @@ const internals: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['engine error', /Cannot read propert|is not a function|is not iterable|Maximum call stack|Invalid string length/],
 ]
 
-/** True for documented refusals: the offline model lacks an endpoint, or the store is in use by another request. */
-const isDocumented = ({ status, body }: Answer): boolean =>
-  status === 501 || (status === 503 && body.includes('"code":"busy"'))
+/**
+ * True for the refusal of a request because another one holds the store or fills a queue: its client is told when to
+ * try again. The same request alone must not be refused.
+ */
+export const isBusy = ({ status, body, headers }: Answer): boolean =>
+  status === 503 && body.includes('"code":"busy"') && headers['retry-after'] !== undefined
 
 /** Checks the response to a request. */
 export function checkAnswer(target: Pick<Target, 'folder'>, step: HttpStep, answer: Answer): readonly Problem[] {
-  const { status, body, type, failure } = answer
+  const { status, body, headers, failure } = answer
+  const type = headers['content-type'] ?? ''
   const problems: Problem[] = []
   const add = (kind: string, detail: string): void => void problems.push({ kind: `${kind} ${step.route}`, detail })
   if (failure !== undefined) return [{ kind: `no response ${step.route}`, detail: failure }]
-  if (status >= 500 && !isDocumented(answer)) add(`status ${status}`, body.slice(0, 300))
+  if (status >= 500 && !isBusy(answer)) add(`status ${status}`, body.slice(0, 300))
   const sent = JSON.stringify(step)
   if (hasPath(target, body)) add('path in response', excerpt(body, target.folder))
   for (const [name, pattern] of internals) {
@@ -69,18 +73,16 @@ function hasErrorShape({ path }: HttpStep, body: unknown): boolean {
   return typeof error.type === 'string' && 'param' in error && 'code' in error
 }
 
-/** Longest stretch of the main thread that is allowed for an input of this size. */
-export const maxStretchMs = (bytes: number): number => (bytes <= 1_048_576 ? 50 : 250)
+/** Classes of inputs by their size, with the longest stretch of the main thread that is allowed. */
+const sizeClasses = [
+  { name: '≤ 100 kB', maxBytes: 100_000, maxStretchMs: 50 },
+  { name: '≤ 1 MB', maxBytes: 1_048_576, maxStretchMs: 50 },
+  { name: '≤ body limit', maxBytes: Number.POSITIVE_INFINITY, maxStretchMs: 250 },
+] as const
+export type SizeClass = (typeof sizeClasses)[number]
 
-const sizeClasses: readonly (readonly [name: string, maxBytes: number])[] = [
-  ['1 KB', 1_024],
-  ['64 KB', 65_536],
-  ['1 MB', 1_048_576],
-  ['8 MB', 8_388_608],
-  ['32 MB', 33_554_432],
-]
-
-export const sizeClassOf = (bytes: number): string => sizeClasses.find(([, max]) => bytes <= max)?.[0] ?? 'larger'
+export const sizeClassOf = (step: Step): SizeClass =>
+  sizeClasses.find(({ maxBytes }) => sizeOf(step) <= maxBytes) as SizeClass
 
 /** Size of a step in bytes, as far as the server reads it. */
 export const sizeOf = (step: Step): number =>

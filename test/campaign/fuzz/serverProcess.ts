@@ -2,7 +2,7 @@
  * A server under test in a process of its own, so that the CPU time of its main thread is not mixed with the client's.
  * Answers questions of its parent about its longest uninterrupted work, faults and memory.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, openSync, readSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Credentials } from '../../../src/server/auth/credentials.ts'
 import { parseConfig } from '../../../src/server/config/schema.ts'
@@ -18,7 +18,7 @@ export type ServerKeys = Readonly<Record<'acme' | 'globex' | 'operator', string>
 export type ServerReady = { readonly url: string; readonly keys: ServerKeys }
 /** State since the last question. */
 export type ServerState = {
-  /** CPU time of the main thread in its longest stretch without returning to the event loop. */
+  /** Time of the main thread in its longest stretch without returning to the event loop, without waits for a processor. */
   readonly stretchMs: number
   readonly faults: readonly string[]
   readonly rssBytes: number
@@ -32,12 +32,29 @@ const { folder, upstream, timeoutMs } = JSON.parse(process.argv[2] as string) as
 let faults: string[] = []
 let longestMs = 0
 
-/** Reads the clock once per millisecond: the time between two reads is that of one stretch at most, and a millisecond. */
-let lastCpu = process.threadCpuUsage()
+/**
+ * Time in which the main thread ran or was blocked, in ms: the time that passed without its waits for a processor, which
+ * other processes cause. Without the scheduler's statistics it is the CPU time, which leaves out blocking calls.
+ */
+const schedulerFile = '/proc/self/schedstat'
+const schedulerFd = existsSync(schedulerFile) ? openSync(schedulerFile, 'r') : undefined
+const schedulerText = Buffer.alloc(100)
+function ownTimeMs(): number {
+  if (schedulerFd === undefined) {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1_000
+  }
+  const bytes = readSync(schedulerFd, schedulerText, 0, schedulerText.length, 0)
+  const [, waitedNs = 0] = schedulerText.toString('latin1', 0, bytes).split(' ').map(Number)
+  return performance.now() - waitedNs / 1e6
+}
+
+/** Reads the time once per millisecond: the difference of two reads is that of one stretch at most, and a millisecond. */
+let lastMs = ownTimeMs()
 setInterval(() => {
-  const cpu = process.threadCpuUsage()
-  longestMs = Math.max(longestMs, (cpu.user + cpu.system - lastCpu.user - lastCpu.system) / 1_000)
-  lastCpu = cpu
+  const now = ownTimeMs()
+  longestMs = Math.max(longestMs, now - lastMs)
+  lastMs = now
 }, 1).unref()
 
 process.on('uncaughtException', (error) => faults.push(`uncaught: ${error.stack}`))
@@ -87,6 +104,7 @@ process.on('message', async (question: 'state' | 'close') => {
   process.send?.({ damage: damage.map((fault) => JSON.stringify(fault)) } satisfies ServerEnd)
   process.disconnect()
 })
-// Ends with its parent.
+// A terminal sends its signals to all processes of the campaign. This one ends with its parent.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
 process.on('disconnect', () => process.exit())
 process.send?.({ url: server.url, keys } satisfies ServerReady)

@@ -11,7 +11,7 @@ import type { ServerEnd, ServerReady, ServerSettings, ServerState } from './serv
 /** Response of the server; `failure` if none arrived. */
 export type Answer = {
   readonly status: number
-  readonly type: string
+  readonly headers: Readonly<Record<string, string>>
   readonly body: string
   readonly failure?: string
 }
@@ -102,9 +102,9 @@ async function send(client: HttpClient, keys: ServerReady['keys'], ids: Ids, ste
       headers: { ...step.headers, ...(key !== undefined && { authorization: `Bearer ${key}` }) },
       body,
     })
-    return { status, type: headers['content-type'] ?? '', body: bytes.toString() }
+    return { status, headers, body: bytes.toString() }
   } catch (error) {
-    return { status: 0, type: '', body: '', failure: (error as Error).message }
+    return { status: 0, headers: {}, body: '', failure: (error as Error).message }
   }
 }
 
@@ -120,7 +120,7 @@ async function sendRaw(url: string, { bytes }: RawStep): Promise<Answer> {
   clearTimeout(timer)
   const text = Buffer.concat(chunks).toString()
   const [, status = '0'] = /^HTTP\/1\.1 (\d{3}) /.exec(text) ?? []
-  return { status: Number(status), type: '', body: text.split('\r\n\r\n').slice(1).join('\r\n\r\n') }
+  return { status: Number(status), headers: {}, body: text.split('\r\n\r\n').slice(1).join('\r\n\r\n') }
 }
 
 /** Creates one resource of each kind for acme, and text of both tenants; returns the ids. */

@@ -1,6 +1,6 @@
 import type { Json } from '../../../src/domain/entry.ts'
 import { profiles } from '../../../src/profiles/index.ts'
-import { Counter, type Finding, type Part, type RunOptions } from '../part.ts'
+import type { Finding, Part, RunOptions } from '../part.ts'
 import { Random, seedOf } from '../random.ts'
 import { operationOf } from './operations.ts'
 import { type Operation, type Tenant, World, type WorldOptions } from './world.ts'
@@ -56,7 +56,9 @@ async function runEpisode(
     const expected = await alone.perform('acme', own)
     const [actual] = await Promise.all([
       shared.perform('acme', own),
-      ...during.map((operation) => shared.perform('globex', operation)),
+      ...during.map(async (operation) =>
+        checkCanary('globex', operation, await shared.perform('globex', operation), index, onProblem),
+      ),
     ])
     if (actual !== expected)
       onProblem(`difference ${own.surface} ${own.name}`, firstDifference(expected, actual), index)
@@ -85,10 +87,9 @@ function firstDifference(expected: string, actual: string): string {
   return `alone: …${part(expected)}… with the other tenant: …${part(actual)}…`
 }
 
-async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions) {
-  const counter = new Counter()
+async function run({ seed, inputs, isOver, counter, onProgress, onFinding }: RunOptions): Promise<number> {
   let done = 0
-  for (let number = 0; done < inputs && Date.now() < deadline; number++) {
+  for (let number = 0; done < inputs && !isOver(); number++) {
     const episode = createEpisode(seedOf(seed, number), inputs - done)
     counter.add('episodes')
     await runEpisode(
@@ -97,14 +98,14 @@ async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions
         counter.add(`${episode.surface} probes, ${episode.store} store`)
         done++
         if (done % 100 === 0) onProgress(done)
-        return done < inputs && Date.now() < deadline
+        return done < inputs && !isOver()
       },
       (kind, detail, upTo) =>
         onFinding({ kind, detail, input: toInput({ ...episode, steps: episode.steps.slice(0, upTo + 1) }) }),
     )
   }
   onProgress(done)
-  return { done, figures: counter.figures }
+  return done
 }
 
 const toInput = (episode: Episode): Json => episode as unknown as Json
@@ -127,7 +128,7 @@ export const isolation: Part = {
   unit: 'probes',
   description: "responses to a tenant with and without another tenant's operations in between",
   fullCount: 1_000_000,
-  sliceCount: 1_000,
+  sliceCount: 300,
   maxWorkers: 16,
   maxShrinkTries: 120,
   run,

@@ -87,6 +87,7 @@ const receiptDigits = /(?<=rc_[\w-]+_)[0-9a-f]{16}\b/g
 /** One engine with a clock that its user sets, so that two of them give the same responses to the same operations. */
 export class World implements AsyncDisposable {
   now = 1_772_000_000_000
+  private readonly openedAt = Date.now()
   private readonly receipts: Readonly<Record<Tenant, Map<string, string>>> = { acme: new Map(), globex: new Map() }
   private readonly randoms: Readonly<Record<Tenant, Random>> = { acme: new Random(1), globex: new Random(2) }
   private readonly folder: string
@@ -193,14 +194,29 @@ export class World implements AsyncDisposable {
     }
   }
 
-  /** Removes the times of the offline model, and numbers receipts in the order of their appearance. */
+  /**
+   * Replaces the only values that do not follow from the operations: times of the offline model, which reads the clock
+   * of the machine, and random digits of receipts. Receipts are numbered in the order of their appearance; one of the
+   * other tenant gets a name that occurs in no response of a tenant alone.
+   */
   private normalise(tenant: Tenant, text: string): string {
     const names = this.receipts[tenant]
-    return text.replaceAll(/"(created(?:_at)?|completed_at)":\s*\d+/g, '"$1":0').replaceAll(receiptDigits, (digits) => {
-      const known = names.get(digits) ?? `#${names.size + 1}`
-      names.set(digits, known)
-      return known
-    })
+    const foreign = this.receipts[tenant === 'acme' ? 'globex' : 'acme']
+    return text
+      .replaceAll(/"(created(?:_at)?|completed_at)":\s*(\d+)/g, (field, name: string, seconds: string) =>
+        this.isMachineTime(Number(seconds)) ? `"${name}":0` : field,
+      )
+      .replaceAll(receiptDigits, (digits) => {
+        if (foreign.has(digits)) return 'of the other tenant'
+        const known = names.get(digits) ?? `#${names.size + 1}`
+        names.set(digits, known)
+        return known
+      })
+  }
+
+  /** True for a time in seconds since this world was opened; times of its own clock are compared. */
+  private isMachineTime(seconds: number): boolean {
+    return seconds >= Math.floor(this.openedAt / 1_000) && seconds <= Date.now() / 1_000
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

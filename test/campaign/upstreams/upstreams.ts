@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Json } from '../../../src/domain/entry.ts'
 import { isObject } from '../../../src/domain/error.ts'
 import { startServer, type TestServer } from '../../server/start.ts'
-import { HttpClient, type HttpResponse } from '../httpClient.ts'
-import { Counter, type Finding, type Part, type Replayer, type RunOptions } from '../part.ts'
+import { HttpClient, type HttpResponse, parseResponse } from '../httpClient.ts'
+import type { Finding, Part, Replayer, RunOptions } from '../part.ts'
 import { Random, seedOf } from '../random.ts'
 import { createFault, type Protocol, respond, type UpstreamFault } from './faults.ts'
 
@@ -14,8 +14,9 @@ const paths: Readonly<Record<Protocol, string>> = {
   responses: 'responses',
   messages: 'messages',
 }
-const timeoutMs = 1_000
-const concurrency = 16
+/** Long enough for a busy machine; many responses wait at the same time. */
+const timeoutMs = 2_500
+const concurrency = 40
 /** Sessions end with their server, so that memory does not grow with the number of inputs. */
 const inputsPerServer = 2_000
 
@@ -116,8 +117,8 @@ class Chain implements AsyncDisposable {
       const problem = fault.isStream && first.status < 300 ? findStreamProblem(fault, first) : findReplyProblem(first)
       if (problem !== undefined) add(problem, describe(first))
     } catch (error) {
-      // A stream that has begun can only be closed when the upstream fails.
-      if (!fault.isStream) add('no response', (error as Error).message)
+      // Not even a stream that has begun may be cut off: it ends with an event that reports the failure.
+      add('no response', (error as Error).message)
     }
     const second = await this.ask(fault, name, 'good', 'Again').catch((error: Error) => error)
     if (second instanceof Error) add('no second response', second.message)
@@ -171,23 +172,37 @@ function findReplyProblem({ status, body }: HttpResponse): string | undefined {
   return error.code === 'internal' ? 'internal error' : undefined
 }
 
-/** Signs that a stream is complete or reports its failure. */
+/** Events that end a stream: the reply is complete, or its failure is reported. */
 const streamEnds: Readonly<Record<Protocol, RegExp>> = {
-  chat: /^\[DONE\]$|"finish_reason":\s?"|"error"/,
-  responses: /response\.(?:completed|failed|incomplete)|"error"/,
-  messages: /message_stop|"stop_reason":\s?"|"error"/,
+  chat: /^\[DONE\]$|"error"/,
+  responses: /"type":\s?"response\.(?:completed|failed|incomplete)"|"error"/,
+  messages: /"type":\s?"message_stop"|"error"/,
 }
+/** Sign of a complete reply. */
+const replyEnd = /"(?:finish|stop)_reason":\s?"/
 
-/** Events that the upstream did not send must contain JSON, and the reply must have an end or report an error. */
+/**
+ * Events that the upstream did not send must contain JSON, and the reply must have an end or report an error. The event
+ * that ends the stream may be missing after a complete reply, but only if the upstream did not send it, or sent it in a
+ * response whose framing is broken: then all of the reply has arrived, and clients have it.
+ */
 function findStreamProblem({ protocol, bytes }: UpstreamFault, response: HttpResponse): string | undefined {
   const { body, headers } = response
   if (!/event-stream/.test(headers['content-type'] ?? '')) return findReplyProblem(response)
-  const data = [...body.toString().matchAll(/^data: ?(.*)$/gm)].map(([, text = '']) => text)
+  const data = dataOf(body.toString())
   const sent = Buffer.from(bytes, 'latin1').toString()
   const invalid = data.find((text) => text !== '[DONE]' && !isObject(parse(text)) && !sent.includes(text))
   if (invalid !== undefined) return 'invalid event'
-  return data.some((text) => streamEnds[protocol].test(text)) ? undefined : 'stream without an end'
+  const hasEnd = (events: readonly string[]): boolean => events.some((text) => streamEnds[protocol].test(text))
+  if (hasEnd(data)) return undefined
+  const complete = parseResponse(Buffer.from(bytes, 'latin1'), 'POST', true)
+  if (typeof complete === 'object' && hasEnd(dataOf(complete.response.body.toString())))
+    return 'stream without the end that the upstream sent'
+  return data.some((text) => replyEnd.test(text)) ? undefined : 'stream without an end'
 }
+
+const dataOf = (text: string): readonly string[] =>
+  [...text.matchAll(/^data: ?(.*)$/gm)].map(([, content = '']) => content)
 
 function parse(text: string): unknown {
   try {
@@ -197,15 +212,14 @@ function parse(text: string): unknown {
   }
 }
 
-async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions) {
-  const counter = new Counter()
+async function run({ seed, inputs, isOver, counter, onProgress, onFinding }: RunOptions): Promise<number> {
   let done = 0
   let next = 0
-  while (next < inputs && Date.now() < deadline) {
+  while (next < inputs && !isOver()) {
     await using chain = await Chain.start()
     const end = Math.min(inputs, next + inputsPerServer)
     const work = async (): Promise<void> => {
-      while (next < end && Date.now() < deadline) {
+      while (next < end && !isOver()) {
         const fault = createFault(new Random(seedOf(seed, next++)))
         for (const { kind, detail } of await chain.run(fault))
           onFinding({ kind, detail, input: fault as unknown as Json })
@@ -215,7 +229,7 @@ async function run({ seed, inputs, deadline, onProgress, onFinding }: RunOptions
     }
     await Promise.all(Array.from({ length: concurrency }, work))
   }
-  return { done, figures: counter.figures }
+  return done
 }
 
 async function openReplayer(): Promise<Replayer> {
@@ -237,7 +251,7 @@ export const upstreams: Part = {
   unit: 'responses',
   description: 'model servers that send damaged, wrong, slow or endless responses',
   fullCount: 30_000,
-  sliceCount: 150,
+  sliceCount: 80,
   maxWorkers: 16,
   maxShrinkTries: 250,
   run,

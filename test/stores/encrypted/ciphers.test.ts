@@ -50,6 +50,11 @@ describe('encrypted records and entries', () => {
       )
   })
 
+  it('of a record that was stored before › can still be decrypted', () => {
+    const body = 'KOV5uzYM1DnC5DhkF7CVKs/4PzumX18NUxhxECh7fWDu6/s='
+    expect(decryptRecord({ ...record, body, number: 1 }, annKey, createCipher()).body).toBe(record.body)
+  })
+
   it('of an entry from another session › keeps its sources and is bound to them', () => {
     const entry = { ...factWithSpan('f1', 'x'), sources: [{ message: 'm1', session: 'bob' }] }
     const stored = encryptDerived(entry, annKey, createCipher())
@@ -83,7 +88,8 @@ describe('keys', () => {
 
   it('parseKeyring › with a key inside a longer word › rejects it', () => {
     const base64 = Buffer.from(hex.old, 'hex').toString('base64')
-    for (const word of [`!${base64}`, `${base64}!`]) expect(() => parseKeyring(word, 'x')).toThrow('Key 1 of x')
+    for (const word of [`!${base64}`, `${base64}!`, `!${hex.old}`, `${hex.old}!`])
+      expect(() => parseKeyring(word, 'x')).toThrow('Key 1 of x')
   })
 })
 
@@ -93,6 +99,33 @@ describe('loadKeyring', () => {
       await expect(loadKeyring('env:KEY', options as never)).rejects.toMatchObject({
         code: 'bad-option',
       })
+    await expect(loadKeyring('env:KEY', { timeout: 5 } as never)).rejects.toThrow('loadKeyring')
+  })
+
+  it('with a source inside other text › rejects it', async () => {
+    for (const source of [' env:KEY', 'the env:KEY', '\nenv:KEY'])
+      await expect(loadKeyring(source, { env: { KEY: hex.old } })).rejects.toThrow('The key source must be')
+  })
+
+  it.runIf(process.platform !== 'win32')('from a file or command with white space around › finds the key', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'threadkeep-'))
+    const path = join(folder, 'key')
+    writeFileSync(path, hex.old.padEnd(65_536), { mode: 0o600 })
+    for (const source of [`file:${path}`, `command:  cat   ${path}  `, `command: ${JSON.stringify(['cat', path])}`])
+      expect((await loadKeyring(source)).current.id).toBe(keyIds.old)
+    writeFileSync(path, hex.old.padEnd(65_537))
+    await expect(loadKeyring(`file:${path}`)).rejects.toThrow('has 65537 bytes, more than keys need')
+    rmSync(folder, { recursive: true })
+  })
+
+  it('from a command that fails › reports the first 200 characters of its error output, if there is any', async () => {
+    const failure = (output: string): Promise<unknown> => {
+      const script = `process.stderr.write(${JSON.stringify(output)}); process.exitCode = 3`
+      return loadKeyring(`command:${JSON.stringify([process.execPath, '-e', script])}`).catch(({ message }) => message)
+    }
+    const prefix = `The key command ${process.execPath} failed with code 3`
+    expect(await failure(' \n')).toBe(`${prefix}.`)
+    expect(await failure(`\n ${'x'.repeat(201)}`)).toBe(`${prefix}: ${'x'.repeat(200)}.`)
   })
 
   it.runIf(process.platform !== 'win32')('from a file of other users › prints a path that a shell reads', async () => {
@@ -111,6 +144,14 @@ describe('loadKeyring', () => {
 })
 
 describe('rotateKeys', () => {
+  it('with a session that no longer exists › counts it as not wrapped', async () => {
+    const inner = ramStore()
+    const listed = { key: annKey, messages: 0, lastSequence: 0, touchedAt: 1, startedAt: 1, expiresAt: 9 }
+    const list = async () => [listed] as never
+    expect(await rotateKeys({ ...inner, list }, testKeyring('new', 'old'))).toEqual({ sessions: 1, rewrapped: 0 })
+    expect((await inner.readHead(annKey, 0)).revision).toBe(0)
+  })
+
   it('with a session that is erased meanwhile › looks again; with another fault › throws it', async () => {
     for (const code of ['erased', 'closed'] as const) {
       const inner = ramStore()

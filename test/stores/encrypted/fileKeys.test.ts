@@ -148,6 +148,13 @@ describe('checkKeys', () => {
     )
   })
 
+  it('with the proof of an earlier process › accepts the key', () => {
+    const database = createDatabase(testKeyring('old'))
+    const proof = 'jNqs6qt6eUvtiBfWbjb3yfQ8dHDk+EdvcA6GJFnb/Y1vYjGYb8DBF4Q5F3vdmy88'
+    database.prepare('UPDATE master_key SET proof = ?').run(proof)
+    expect(() => checkKeys(database, path, testKeyring('old'))).not.toThrow()
+  })
+
   it('with another key under the id of the right one › throws', () => {
     const database = createDatabase(testKeyring('old'))
     const forged = { current: { id: keyIds.old, bytes: Buffer.from(hex.new, 'hex') }, others: [] }
@@ -182,6 +189,12 @@ describe('claimTask', () => {
     for (const names of [['old'], ['old'], ['foreign', 'old'], ['old', 'foreign']] as const)
       open(database, testKeyring(...names))
     expect([isMarked(database), proofIds(database)]).toEqual([1, [keyIds.foreign, keyIds.old]])
+  })
+
+  it('that runs again after another process has marked the file › adds nothing', () => {
+    const database = createDatabase(testKeyring('old'))
+    claimTask(path, testKeyring('old')).run(database)
+    expect([isMarked(database), proofIds(database)]).toEqual([1, [keyIds.old]])
   })
 
   it('without a keyring › is not due and leaves the file unmarked', () => {

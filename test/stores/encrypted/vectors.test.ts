@@ -163,7 +163,33 @@ describe('EncryptedStoreVectors.listVectors', () => {
   })
 })
 
+describe('EncryptedStoreVectors after an erasure', () => {
+  it('of a session that another process created again with the same message › lists no vector', async () => {
+    const store = await createStore()
+    const vectors = new EncryptedStoreVectors(store)
+    await vectors.embed(model, [vector(bobKey, 'm1', 'four')])
+    await store.erase(bobKey)
+    await store.commit(nextChange({ key: bobKey, epoch: 1, append: [newMessage('four')] }))
+    expect(await vectors.listVectors({ scope: bobKey.scope }, model, 0, 9)).toEqual({ vectors: [], next: 0 })
+  })
+})
+
 describe('readEntries', () => {
+  it('of several entries of a session › reads its head once', async () => {
+    const store = await createStore()
+    let reads = 0
+    const readHead: Store['readHead'] = (key, recent) => {
+      reads++
+      return store.readHead(key, recent)
+    }
+    await readEntries({ ...store, readHead }, [
+      { key: annKey, id: 'f1' },
+      { key: annKey, id: 'f3' },
+      { key: annKey, id: 'm1' },
+    ])
+    expect(reads).toBe(1)
+  })
+
   it('of messages and derived entries › returns them in order, undefined for those that do not exist', async () => {
     const store = await createStore()
     const entries = await readEntries(store, [

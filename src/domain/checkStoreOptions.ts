@@ -1,0 +1,39 @@
+import { checkOptions, type OptionChecks } from './checkOptions.ts'
+import { anyValue } from './error.ts'
+import type { IndexQuery, PageOptions, RecordRange, SearchTarget, Store } from './ports.ts'
+
+/** Names are checked, and not values: stores read on every turn, and callers have checked what users gave them. */
+const pageChecks: OptionChecks<PageOptions> = { after: anyValue, before: anyValue, limit: anyValue, newest: anyValue }
+const listChecks: OptionChecks<ListFilter> = { scope: anyValue, expiredBy: anyValue, after: anyValue, limit: anyValue }
+const recordChecks: OptionChecks<RecordRange> = { before: anyValue, limit: anyValue }
+const targetChecks: OptionChecks<SearchTarget> = { scope: anyValue, id: anyValue }
+const queryChecks: OptionChecks<IndexQuery> = {
+  text: anyValue,
+  vector: anyValue,
+  kinds: anyValue,
+  from: anyValue,
+  to: anyValue,
+  before: anyValue,
+  budget: anyValue,
+  broad: anyValue,
+  limit: anyValue,
+}
+type ListFilter = Parameters<Store['list']>[0]
+
+/** Throws `bad-option` for unknown options of `Store.readMessages`. */
+export const checkPage = (range: PageOptions): void => checkOptions('readMessages', range, pageChecks)
+
+/** Throws `bad-option` for unknown options of `Store.list`: without its scope, it lists the sessions of all tenants. */
+export const checkListFilter = (filter: ListFilter): void => checkOptions('list', filter, listChecks)
+
+/** Throws `bad-option` for unknown options of `Store.records`. */
+export const checkRecordRange = (range: RecordRange): void => checkOptions('records', range, recordChecks)
+
+/** Throws `bad-option` for unknown fields of a search target: without an id, it is a whole tenant. */
+export const checkTarget = (where: SearchTarget): void => checkOptions('a search target', where, targetChecks)
+
+/** Throws `bad-option` for unknown options of `SearchIndex.search`. */
+export function checkSearch(where: SearchTarget, query: IndexQuery): void {
+  checkTarget(where)
+  checkOptions('search', query, queryChecks)
+}
