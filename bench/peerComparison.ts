@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { formatTable } from '../src/cli/output.ts'
+import { formatTable } from '../src/cli/terminal/table.ts'
 import { type Dataset, readDataset } from '../src/evaluation/dataset.ts'
 import { evaluateEvidence, evaluateFutureReference } from '../src/evaluation/evaluate.ts'
 import { createProgressBar } from '../src/evaluation/progressBar.ts'
@@ -180,7 +180,7 @@ function printTables(rows: readonly Row[]): void {
       ])
       const header = ['', ...sample.map(({ budget }) => formatBudget(budget))]
       console.log(`\n${dataset}: ${title}`)
-      for (const line of formatTable([header, ...lines], new Set(sample.map((_, index) => index + 1))))
+      for (const line of formatTable([header, ...lines], { numeric: new Set(sample.map((_, index) => index + 1)) }))
         console.log(`  ${line}`)
     }
   }

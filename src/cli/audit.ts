@@ -3,46 +3,59 @@ import type { Command } from 'commander'
 import { checkOption, MemoryError } from '../domain/error.ts'
 import type { AuditLine } from '../mcp/files/auditChain.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, resolveStore, type StoreFlags } from './openStore.ts'
 import { type Environment, parseInteger, readOption } from './options.ts'
-import { formatTable, printResult } from './output.ts'
+import { option, setHelp } from './terminal/help.ts'
+import { printResult } from './terminal/output.ts'
+import { formatTable } from './terminal/table.ts'
 
 type Flags = StoreFlags & { readonly log?: string }
 type ShowFlags = Flags & { readonly limit: string; readonly user?: string; readonly outcome?: string }
 
-const help = `
-The audit log has one line for every file operation of an MCP client, allowed or refused. Each line contains the hash of
-the previous line, and the file with the suffix .head records the length of the log, so that changed, removed, moved or
-truncated lines are detected. Keep a copy of the last hash elsewhere to detect that the whole log was replaced.
-
-Examples:
-  threadkeep audit verify
-  threadkeep audit verify --log /var/lib/threadkeep/audit.log --json
-  threadkeep audit show --outcome refused --limit 20
-
-${exitCodesHelp} A log that fails verification is a failure.`
+const details = [
+  'The audit log has one line for every file operation of an MCP client, allowed or refused. Each line contains the hash of the previous line, and the file with the suffix .head records the length of the log, so that changed, removed, moved or truncated lines are detected. Keep a copy of the last hash elsewhere to detect that the whole log was replaced.',
+]
+const exitNote = 'A log that fails verification is a failure.'
 
 export function addAuditCommand(program: Command): void {
-  const audit = program
-    .command('audit')
-    .description('verify or show the log of file operations')
-    .addHelpText('after', help)
-  addLogOptions(audit.command('verify'))
-    .description('verify the hash chain of the log')
-    .action((flags: Flags) => verify(flags, process.env))
-  addLogOptions(audit.command('show'))
-    .description('show file operations, newest last')
-    .option('--limit <number>', 'maximum number of lines', '50')
-    .option('--user <name>', 'only operations of this user')
-    .option('--outcome <outcome>', 'only operations that were allowed, refused or failed')
-    .action((flags: ShowFlags) => show(flags, process.env))
+  const audit = setHelp(program.command('audit').description('verify or show the log of file operations'), {
+    details,
+    examples: ['threadkeep audit verify', 'threadkeep audit show --outcome refused --limit 20'],
+    exitNote,
+  })
+  setHelp(
+    addLogOptions(audit.command('verify'))
+      .description('verify the hash chain of the log')
+      .action((flags: Flags) => verify(flags, process.env)),
+    {
+      details,
+      examples: ['threadkeep audit verify', 'threadkeep audit verify --log /var/lib/threadkeep/audit.log --json'],
+      exitNote,
+    },
+  )
+  setHelp(
+    addLogOptions(audit.command('show'))
+      .description('show file operations, newest last')
+      .option('--limit <number>', 'maximum number of lines', '50')
+      .addOption(option('--user <name>', 'only operations of this user', { fallback: 'all users' }))
+      .addOption(
+        option('--outcome <outcome>', 'only operations that were allowed, refused or failed', { fallback: 'all' }),
+      )
+      .action((flags: ShowFlags) => show(flags, process.env)),
+    {
+      examples: ['threadkeep audit show --outcome refused --limit 20', 'threadkeep audit show --user ann --json'],
+      exitNote,
+    },
+  )
 }
 
 const addLogOptions = (command: Command): Command =>
-  addStoreOptions(command)
-    .option('--log <file>', 'audit log (THREADKEEP_AUDIT_LOG; threadkeep-audit.jsonl beside the store)')
-    .addHelpText('after', help)
+  addStoreOptions(command).addOption(
+    option('--log <file>', 'audit log', {
+      env: ['THREADKEEP_AUDIT_LOG'],
+      fallback: 'threadkeep-audit.jsonl beside the store',
+    }),
+  )
 
 async function verify(flags: Flags, environment: Environment): Promise<void> {
   const file = await requireLog(flags, environment)

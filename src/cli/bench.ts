@@ -3,9 +3,11 @@ import { MemoryError } from '../domain/error.ts'
 import type { BenchmarkStep, Metric, MetricReport } from '../evaluation/benchmark.ts'
 import type { Dataset } from '../evaluation/dataset.ts'
 import type { Table } from '../evaluation/tables.ts'
-import { exitCodesHelp } from './errors.ts'
-import { collectValues, parseInteger } from './options.ts'
-import { formatTable, printResult } from './output.ts'
+import { collectValues, jsonOption, parseInteger } from './options.ts'
+import { option, setHelp } from './terminal/help.ts'
+import { type Line, printResult } from './terminal/output.ts'
+import { createProgress } from './terminal/progress.ts'
+import { formatTable } from './terminal/table.ts'
 
 type Flags = {
   readonly metric?: readonly string[]
@@ -18,54 +20,53 @@ type Flags = {
   readonly markdown?: boolean
 }
 
-const help = `
-Measures how much of what a question needs is in the context, without calling a language model. Files have the format of
-docs/evaluation.md, as .json or .json.gz. Without a file, a generated dataset is used.
-
-Metrics (default: those that the questions of the file allow):
-  evidence   share of the evidence in the context, by turn and by word; p50 and p95 latency
-  future     share of the identifiers used soon after a cut that the context before the cut contains
-  update     contexts that show the newest value of a changed fact, and those that show only an old one
-  isolation  turns of other users in a context when all conversations share one store
-  prefix     share of a prompt that is a common prefix with the previous one (--limit counts conversations)
-
-Systems: the profiles thread, support, summary, agent, handoff and ephemeral; window (last tokens of the conversation);
-bm25 (BM25 with dates and neighbours); or the path of a module that exports a memory system.
-
-Examples:
-  threadkeep bench
-  threadkeep bench chats.json --budget 500 --budget 2000
-  threadkeep bench chats.json.gz --system thread --system ./peer.ts --markdown
-
-${exitCodesHelp}`
-
 /** Metrics that the generated dataset is made for. */
 const generatedMetrics: readonly Metric[] = ['evidence', 'update', 'future', 'isolation']
 
 export function addBenchCommand(program: Command): void {
-  program
+  const command = program
     .command('bench')
     .description('measure memory systems on conversations with questions')
-    .argument('[file...]', 'datasets (a generated one)')
+    .argument('[file...]', 'datasets, as .json or .json.gz (default: a generated one)')
     .option('--metric <name>', 'evidence, future, update, isolation or prefix; repeatable', collectValues)
     .option('--system <name>', 'system or module; repeatable (thread, bm25, window)', collectValues)
     .option('--budget <tokens>', "token budget; repeatable (the metric's)", collectValues)
-    .option('--limit <questions>', 'use at most this many questions, spread evenly over each file')
-    .option('--seed <number>', 'seed of the generated dataset (1)')
+    .addOption(
+      option('--limit <questions>', 'use at most this many questions, spread evenly over each file', {
+        fallback: 'all',
+      }),
+    )
+    .addOption(option('--seed <number>', 'seed of the generated dataset', { fallback: '1' }))
     .option('--categories', 'also print the evidence by category of question')
-    .option('--json', 'print JSON')
     .option('--markdown', 'print Markdown tables')
-    .addHelpText('after', help)
+    .addOption(jsonOption())
     .action(run)
+  setHelp(command, {
+    details: [
+      'Measures how much of what a question needs is in the context, without calling a language model. Files have the format of docs/evaluation.md. Metrics (default: those that the questions of the file allow):',
+      {
+        evidence: 'share of the evidence in the context, by turn and by word; p50 and p95 latency',
+        future: 'share of the identifiers used soon after a cut that the context before the cut contains',
+        update: 'contexts that show the newest value of a changed fact, and those that show only an old one',
+        isolation: 'turns of other users in a context when all conversations share one store',
+        prefix: 'share of a prompt that is a common prefix with the previous one (--limit counts conversations)',
+      },
+      'Systems: the profiles thread, support, summary, agent, handoff and ephemeral; window (last tokens of the conversation); bm25 (BM25 with dates and neighbours); or the path of a module that exports a memory system.',
+    ],
+    examples: [
+      'threadkeep bench',
+      'threadkeep bench chats.json --budget 500 --budget 2000',
+      'threadkeep bench chats.json.gz --system thread --system ./peer.ts --markdown',
+    ],
+  })
 }
 
 async function run(files: readonly string[], flags: Flags): Promise<void> {
   if (flags.json === true && flags.markdown === true)
     throw new MemoryError('bad-option', '--json and --markdown cannot be combined. Choose one.', { param: 'markdown' })
-  const [{ metrics, runBenchmark }, { resolveSystems }, { createProgressBar }] = await Promise.all([
+  const [{ metrics, runBenchmark }, { resolveSystems }] = await Promise.all([
     import('../evaluation/benchmark.ts'),
     import('../evaluation/systems/resolve.ts'),
-    import('../evaluation/progressBar.ts'),
   ])
   const options = {
     systems: await resolveSystems(flags.system ?? ['thread', 'bm25', 'window']),
@@ -76,15 +77,12 @@ async function run(files: readonly string[], flags: Flags): Promise<void> {
     limit: flags.limit === undefined ? undefined : parseInteger(flags.limit, 'limit', 1),
   }
   const datasets = await loadDatasets(files, flags.seed)
-  const bar = createProgressBar(process.stderr)
+  using progress = createProgress(flags)
   const onProgress = ({ dataset, metric, system, done, total }: BenchmarkStep): void =>
-    bar.update(done, total, `${dataset}, ${metric}, ${system}`)
+    progress.count(`${dataset}, ${metric}, ${system}:`, done, total)
   const reports: MetricReport[] = []
-  try {
-    for (const dataset of datasets) reports.push(...(await runBenchmark(dataset, { ...options, onProgress })))
-  } finally {
-    bar.clear()
-  }
+  for (const dataset of datasets) reports.push(...(await runBenchmark(dataset, { ...options, onProgress })))
+  progress.clear()
   await printReports(reports, flags)
 }
 
@@ -121,13 +119,14 @@ async function printReports(reports: readonly MetricReport[], flags: Flags): Pro
       ? [createTable(report), createCategoryTable(report)]
       : [createTable(report)],
   )
-  printResult(flags.json, { reports }, tables.flatMap(flags.markdown === true ? formatMarkdown : formatText))
+  const format: (table: Table) => Line[] = flags.markdown === true ? formatMarkdown : formatText
+  printResult(flags.json, { reports }, tables.flatMap(format))
 }
 
 /** Formats a table as a title and aligned columns, with an empty line after it. */
-const formatText = ({ title, header, rows }: Table): string[] => [
+const formatText = ({ title, header, rows }: Table): Line[] => [
   title,
-  ...formatTable([header, ...rows], numericColumnsOf(rows)),
+  ...formatTable([header, ...rows], { header: true, numeric: numericColumnsOf(rows) }),
   '',
 ]
 

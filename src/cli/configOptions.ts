@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { ConfigInput, ConfigSource, Setting } from '../server/config/settings.ts'
-import { type Environment, embedderHelp, parseInteger, readOption } from './options.ts'
+import { type Environment, embedderOption, parseInteger, readOption } from './options.ts'
+import { option } from './terminal/help.ts'
 
 /** Flags that set a field of the configuration. */
 export type ConfigFlags = Readonly<
@@ -54,37 +55,52 @@ const fieldSources: Readonly<Record<string, FieldSource>> = {
   'log.level': { flag: 'log', variables: ['THREADKEEP_LOG'] },
 }
 
+type ConfigOption = readonly [flags: string, description: string, env: readonly string[], fallback?: string]
+
+const configOptions: readonly ConfigOption[] = [
+  [
+    '--config <file>',
+    'configuration file, JSON or a module',
+    ['THREADKEEP_CONFIG'],
+    'threadkeep.config.json, .ts, .mjs or .js',
+  ],
+  ['--port <number>', 'port to listen on, 0 for a free port', ['THREADKEEP_PORT'], '4848'],
+  ['--host <address>', 'address to listen on', ['THREADKEEP_HOST'], '127.0.0.1'],
+  ['--store <url>', 'store: sqlite:PATH or ram:', ['THREADKEEP_STORE'], 'sqlite:threadkeep.db'],
+  [
+    '--store-key <source>',
+    'encrypt the store with the key from file:PATH, env:NAME or command:PROGRAM',
+    ['THREADKEEP_STORE_KEY'],
+  ],
+  [
+    '--upstream <url>',
+    'base URL of the model server, such as http://localhost:11434/v1',
+    ['THREADKEEP_UPSTREAM', 'OPENAI_BASE_URL'],
+    'the built-in offline model',
+  ],
+  [
+    '--profile <name>',
+    'profile: thread, support, summary, agent, handoff, ephemeral or one from the configuration',
+    ['THREADKEEP_PROFILE'],
+    'thread',
+  ],
+  ['--budget <tokens>', 'token budget of each prompt, or auto', ['THREADKEEP_BUDGET'], 'auto'],
+  [
+    '--upkeep <model>',
+    'model that summarises old messages: builtin, off, or a model of the upstream',
+    ['THREADKEEP_UPKEEP'],
+    "the client's model",
+  ],
+  ['--secrets <policy>', 'keys and passwords in messages: mask, hide or keep', ['THREADKEEP_SECRETS'], 'mask'],
+  ['--keys <file>', 'file with the API keys of clients', ['THREADKEEP_KEYS'], 'threadkeep-keys.json'],
+  ['--log <level>', 'log level: debug, info, warn, error or silent', ['THREADKEEP_LOG'], 'warn'],
+]
+
 /** Adds the options of every command that reads the server configuration. */
 export function addConfigOptions(command: Command): Command {
-  return command
-    .option(
-      '--config <file>',
-      'configuration file, JSON or a module (THREADKEEP_CONFIG; threadkeep.config.json, .ts, .mjs or .js)',
-    )
-    .option('--port <number>', 'port to listen on, 0 for a free port (THREADKEEP_PORT; 4848)')
-    .option('--host <address>', 'address to listen on (THREADKEEP_HOST; 127.0.0.1)')
-    .option('--store <url>', 'store: sqlite:PATH or ram: (THREADKEEP_STORE; sqlite:threadkeep.db)')
-    .option(
-      '--store-key <source>',
-      'encrypt the store with the key from file:PATH, env:NAME or command:PROGRAM (THREADKEEP_STORE_KEY)',
-    )
-    .option(
-      '--upstream <url>',
-      'base URL of the model server, such as http://localhost:11434/v1 (THREADKEEP_UPSTREAM, OPENAI_BASE_URL)',
-    )
-    .option(
-      '--profile <name>',
-      'profile: thread, support, summary, agent, handoff, ephemeral or one from the configuration (THREADKEEP_PROFILE; thread)',
-    )
-    .option('--budget <tokens>', 'token budget of each prompt, or auto (THREADKEEP_BUDGET; auto)')
-    .option(
-      '--upkeep <model>',
-      "model that summarises old messages: builtin, off, or a model of the upstream (THREADKEEP_UPKEEP; the client's model)",
-    )
-    .option('--embedder <name>', embedderHelp)
-    .option('--secrets <policy>', 'keys and passwords in messages: mask, hide or keep (THREADKEEP_SECRETS; mask)')
-    .option('--keys <file>', 'file with the API keys of clients (THREADKEEP_KEYS; threadkeep-keys.json)')
-    .option('--log <level>', 'log level: debug, info, warn, error or silent (THREADKEEP_LOG; warn)')
+  for (const [flags, description, env, fallback] of configOptions)
+    command.addOption(option(flags, description, { env, ...(fallback === undefined ? {} : { fallback }) }))
+  return command.addOption(embedderOption())
 }
 
 /** Reads the configuration fields set by flags and by the environment, and the configuration file they name. */

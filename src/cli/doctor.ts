@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import type { Keyring } from '../domain/ports.ts'
 import type { StoreReport } from '../stores/sqlite/examine.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { exitCodesHelp, toCliError } from './errors.ts'
 import {
   addEmbedderOption,
   addStoreOptions,
@@ -13,54 +12,52 @@ import {
   resolveStore,
   type StoreFlags,
 } from './openStore.ts'
-import { createProgressLine, printResult } from './output.ts'
+import { setHelp } from './terminal/help.ts'
+import { checkOutFile, createOutFile } from './terminal/outFile.ts'
+import { printResult } from './terminal/output.ts'
+import { createProgress, type Progress } from './terminal/progress.ts'
 
 type Flags = StoreFlags &
   EmbedderFlags & { readonly repair?: boolean; readonly backup?: string; readonly rotateKey?: boolean }
 
-const help = `
-Checks every entry of a store and reports damage. --repair moves damaged entries to quarantine, derives again what can be
-derived from messages, and copies the readable part of a corrupt file to a new one; the old file is kept. Stop all
-processes that use the store before a repair. --backup works while the store is in use.
-With --embedder, also checks that the embedder answers, and counts the entries it has embedded.
-
-Examples:
-  threadkeep doctor
-  threadkeep doctor --backup memory-$(date +%F).db
-  threadkeep doctor --store sqlite:memory.db --repair
-
-${exitCodesHelp} A damaged store is a failure.`
-
 export function addDoctorCommand(program: Command): void {
-  addEmbedderOption(addStoreOptions(program.command('doctor')))
+  const command = addEmbedderOption(addStoreOptions(program.command('doctor')))
     .description('check a store, repair it, or back it up while it is in use')
     .option('--repair', 'repair damaged entries')
-    .option('--backup <file>', 'copy the store to this file first')
+    .option('--backup <file>', 'copy the store to this new file first')
     .option('--rotate-key', 'wrap the keys of an encrypted store with the first key of --store-key')
-    .addHelpText('after', help)
     .action(run)
+  setHelp(command, {
+    details: [
+      'Checks every entry of a store and reports damage. --repair moves damaged entries to quarantine, derives again what can be derived from messages, and copies the readable part of a corrupt file to a new one; the old file is kept. Stop all processes that use the store before a repair. --backup works while the store is in use. With --embedder, also checks that the embedder answers, and counts the entries it has embedded.',
+    ],
+    examples: [
+      'threadkeep doctor',
+      'threadkeep doctor --backup memory-copy.db',
+      'threadkeep doctor --store sqlite:memory.db --repair',
+    ],
+    exitNote: 'A damaged store is a failure.',
+  })
 }
 
 async function run(flags: Flags): Promise<void> {
   const file = await requireStoreFile(flags, process.env)
+  if (flags.backup !== undefined) checkOutFile(flags.backup, 'backup', {})
   const keyring = await loadKeys(flags)
-  const progress = createProgressLine()
-  try {
-    if (flags.backup !== undefined) await backUp(file, keyring, flags.backup, progress.update)
-    if (flags.rotateKey === true) return await rotateKeys(file, keyring, flags, progress.update)
-    if (flags.repair === true) return await repairFile(file, keyring, flags, progress.update)
-    const { examineFile } = await import('../stores/sqlite/repair.ts')
-    const onProgress = (done: number, total: number): void => progress.update(`checked ${done} of ${total}`)
-    const findings = await examineFile(file, { keyring, onProgress })
-    const embedder = await examineEmbedder(flags)
-    progress.clear()
-    const copied = flags.backup === undefined ? [] : [`Copied the store to ${flags.backup}.`]
-    const lines = [...copied, ...formatFindings(findings), ...formatEmbedder(embedder)]
-    printResult(flags.json, { ...findings, ...(embedder && { embedder }) }, lines)
-    if (findings.faults.length > 0 || embedder?.fault !== undefined) process.exitCode = 1
-  } finally {
-    progress.clear()
-  }
+  using progress = createProgress(flags)
+  if (flags.backup !== undefined) await backUp(file, keyring, flags.backup, progress)
+  if (flags.rotateKey === true) return await rotateKeys(file, keyring, flags, progress)
+  if (flags.repair === true) return await repairFile(file, keyring, flags, progress)
+  const { examineFile } = await import('../stores/sqlite/repair.ts')
+  const onProgress = (done: number, total: number): void => progress.count('Checking entries', done, total)
+  const findings = await examineFile(file, { keyring, onProgress })
+  progress.step('Checking the embedder')
+  const embedder = await examineEmbedder(flags)
+  progress.clear()
+  const copied = flags.backup === undefined ? [] : [`Copied the store to ${flags.backup}.`]
+  const lines = [...copied, ...formatFindings(findings), ...formatEmbedder(embedder)]
+  printResult(flags.json, { ...findings, ...(embedder && { embedder }) }, lines)
+  if (findings.faults.length > 0 || embedder?.fault !== undefined) process.exitCode = 1
 }
 
 async function loadKeys(flags: Flags): Promise<Keyring | undefined> {
@@ -88,7 +85,7 @@ async function examineEmbedder(flags: Flags): Promise<EmbedderReport | undefined
     const counts = await store.countVectors(name)
     const probe = await embedder.embed(['Hello'], AbortSignal.timeout(embedderTimeoutMs)).then(
       ([vector]) => ({ dimensions: vector?.length ?? 0 }),
-      (error: unknown) => ({ fault: toCliError(error).message }),
+      async (error: unknown) => ({ fault: (await import('./errors.ts')).toCliError(error).message }),
     )
     return { name, ...counts, ...probe }
   } finally {
@@ -103,32 +100,25 @@ function formatEmbedder(report: EmbedderReport | undefined): readonly string[] {
   return [`Embedder ${name}: ${done} of ${formatCount(total, 'entry', 'entries')} embedded. It ${state}`]
 }
 
-async function backUp(
-  file: string,
-  keyring: Keyring | undefined,
-  target: string,
-  onProgress: (text: string) => void,
-): Promise<void> {
+async function backUp(file: string, keyring: Keyring | undefined, target: string, progress: Progress): Promise<void> {
   const { sqliteStore } = await import('../stores/sqlite.ts')
   const store = sqliteStore(file, keyring === undefined ? {} : { keyring })
   try {
-    await store.backup(target, (done, total) => onProgress(`copied ${done} of ${total} pages`))
+    await createOutFile(target, 'backup', {}, (temporary) =>
+      store.backup(temporary, (done, total) => progress.count('Copying pages', done, total)),
+    )
   } finally {
     await store.close()
   }
 }
 
-async function repairFile(
-  file: string,
-  keyring: Keyring | undefined,
-  flags: Flags,
-  onProgress: (text: string) => void,
-): Promise<void> {
+async function repairFile(file: string, keyring: Keyring | undefined, flags: Flags, progress: Progress): Promise<void> {
   const { repairFile: repair } = await import('../stores/sqlite/repair.ts')
   const repaired = await repair(file, {
     keyring,
-    onProgress: (done, total) => onProgress(`checked ${done} of ${total}`),
+    onProgress: (done, total) => progress.count('Checking entries', done, total),
   })
+  progress.clear()
   printResult(flags.json, repaired, [
     ...formatFindings(repaired.before),
     ...repaired.actions,
@@ -137,12 +127,7 @@ async function repairFile(
   if (repaired.after.faults.length > 0) process.exitCode = 1
 }
 
-async function rotateKeys(
-  file: string,
-  keyring: Keyring | undefined,
-  flags: Flags,
-  onProgress: (text: string) => void,
-): Promise<void> {
+async function rotateKeys(file: string, keyring: Keyring | undefined, flags: Flags, progress: Progress): Promise<void> {
   const [{ sqliteStore }, { rotateKeys: rotate }, { MemoryError }] = await Promise.all([
     import('../stores/sqlite.ts'),
     import('../stores/encrypted.ts'),
@@ -159,8 +144,9 @@ async function rotateKeys(
     let sessions = 0
     await rotate(store, keyring, (done) => {
       sessions = done.sessions
-      onProgress(`rotated the keys of ${formatCount(sessions, 'session')}`)
+      progress.count('Rotating keys of sessions', sessions)
     })
+    progress.clear()
     printResult(flags.json, { sessions }, [
       `Rotated the keys of ${formatCount(sessions, 'session')}. The old key is no longer needed.`,
     ])

@@ -1,6 +1,9 @@
 import { CommanderError } from 'commander'
 import { MemoryError } from '../domain/error.ts'
 import { normalizeSecrets } from '../text/secrets.ts'
+import { UsageError } from './terminal/help.ts'
+import { interruptedExitCode } from './terminal/interrupt.ts'
+import { toSingleLine } from './terminal/output.ts'
 
 /** An error as the command reports it, with the exit code of the process. */
 export type CliError = {
@@ -9,9 +12,6 @@ export type CliError = {
   readonly param: string | null
   readonly exitCode: number
 }
-
-/** Explains the exit codes at the end of every help text. */
-export const exitCodesHelp = 'Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.'
 
 const usageErrorCodes: ReadonlySet<string> = new Set(['bad-key', 'bad-option', 'bad-profile'])
 const listenErrors: Readonly<Record<string, string>> = {
@@ -37,7 +37,7 @@ function describeError(error: unknown): CliError {
       code: error.code,
       message: error.message,
       param: error.param ?? null,
-      exitCode: usageErrorCodes.has(error.code) ? 2 : 1,
+      exitCode: usageErrorCodes.has(error.code) ? 2 : error.code === 'aborted' ? interruptedExitCode : 1,
     }
   if (!(error instanceof Error)) return { code: 'internal', message: 'Internal error.', param: null, exitCode: 1 }
   const {
@@ -60,8 +60,7 @@ function describeError(error: unknown): CliError {
 function toUsageError(error: CommanderError): CliError {
   const isPrinted = error.exitCode === 0 || error.code === 'commander.help'
   const problem = toSingleLine(error.message.replace(/^error: /, '')).replace(/\.$/, '')
-  const message = isPrinted ? '' : `${problem}. See threadkeep --help.`
+  const command = error instanceof UsageError ? error.commandPath : 'threadkeep'
+  const message = isPrinted ? '' : `${problem}. See ${command} --help.`
   return { code: 'usage', message, param: null, exitCode: error.exitCode === 0 ? 0 : 2 }
 }
-
-const toSingleLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()

@@ -1,54 +1,63 @@
-import { createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import type { ExportOptions } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
+import { parseKey } from '../domain/key.ts'
+import type { Store } from '../domain/ports.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { exitCodesHelp } from './errors.ts'
-import { addStoreOptions, openExistingStore, requireStoreFile, resolveStore, type StoreFlags } from './openStore.ts'
+import {
+  addStoreOptions,
+  listSessions,
+  openExistingStore,
+  requireStoreFile,
+  resolveStore,
+  type StoreFlags,
+} from './openStore.ts'
 import { loadBundleKey, readPassphrase } from './options.ts'
-import { createProgressLine, printResult } from './output.ts'
+import { option, setHelp } from './terminal/help.ts'
+import { interruptible } from './terminal/interrupt.ts'
+import { checkOutFile, forceOption, type OutFlags, writeOutFile } from './terminal/outFile.ts'
+import { printResult } from './terminal/output.ts'
+import { createProgress } from './terminal/progress.ts'
 
-type Flags = StoreFlags & {
-  readonly format: string
-  readonly scope?: string
-  readonly key?: string
-  readonly out?: string
-  readonly passphraseFile?: string
-  readonly sign?: string
-}
-
-const help = `
-A bundle is JSON Lines. Each line contains a hash of the previous one, so that every change is detected, and the same
-memory always produces the same bytes. A passphrase encrypts the bundle. Vectors are not exported.
-
---format server-memory writes the file of the MCP reference memory server instead, with the graph nodes of one scope only.
-Set MEMORY_FILE_PATH to that file to go back to the reference server.
-
-Examples:
-  threadkeep export --out memory.jsonl
-  threadkeep export --scope acme | gzip > acme.jsonl.gz
-  threadkeep export --out memory.encrypted --passphrase-file secret.txt
-  threadkeep export --out memory.jsonl --sign file:/etc/threadkeep/bundle-key
-  threadkeep export --format server-memory --scope default --out memory.jsonl
-
-${exitCodesHelp}`
+type Flags = StoreFlags &
+  OutFlags & {
+    readonly format: string
+    readonly scope?: string
+    readonly key?: string
+    readonly out?: string
+    readonly passphraseFile?: string
+    readonly sign?: string
+  }
 
 export function addExportCommand(program: Command): void {
-  addStoreOptions(program.command('export'))
+  const command = addStoreOptions(program.command('export'))
     .description('export a store as a portable bundle')
     .option('--format <name>', 'bundle, or server-memory for the nodes of one scope', 'bundle')
-    .option('--scope <name>', 'only this scope (with --format server-memory: default)')
+    .addOption(option('--scope <name>', 'only this scope', { fallback: 'all; with --format server-memory, default' }))
     .option('--key <key>', 'only this session')
-    .option('--out <file>', 'write to this file instead of standard output')
+    .addOption(option('--out <file>', 'write to this file', { fallback: 'standard output' }))
+    .addOption(forceOption())
     .option('--sign <source>', 'sign with the key in file:PATH, env:NAME or command:PROGRAM')
-    .option('--passphrase-file <file>', 'encrypt with the passphrase in this file (THREADKEEP_PASSPHRASE)')
-    .addHelpText('after', help)
+    .option('--passphrase-file <file>', 'encrypt with the passphrase in this file')
     .action(run)
+  setHelp(command, {
+    details: [
+      'A bundle is JSON Lines. Each line contains a hash of the previous one, so that every change is detected, and the same memory always produces the same bytes. A passphrase encrypts the bundle. Vectors are not exported. An existing file is replaced only with --force.',
+      '--format server-memory writes the file of the MCP reference memory server instead, with the graph nodes of one scope only. Set MEMORY_FILE_PATH to that file to go back to the reference server.',
+    ],
+    variables: { THREADKEEP_PASSPHRASE: 'passphrase that encrypts the bundle' },
+    examples: [
+      'threadkeep export --out memory.jsonl',
+      'threadkeep export --scope acme | gzip > acme.jsonl.gz',
+      'threadkeep export --out memory.encrypted --passphrase-file secret.txt',
+      'threadkeep export --out memory.jsonl --sign file:/etc/threadkeep/bundle-key',
+    ],
+  })
 }
 
 async function run(flags: Flags): Promise<void> {
+  if (flags.out !== undefined) checkOutFile(flags.out, 'out', flags)
   const passphrase = await readPassphrase(flags.passphraseFile, process.env)
   if (flags.format === 'server-memory') return exportServerMemory(flags, passphrase)
   if (flags.format !== 'bundle')
@@ -64,31 +73,48 @@ async function exportToBundle(flags: Flags, passphrase: string | undefined): Pro
   const { exportBundle } = await import('../portable/export.ts')
   const signingKey = await loadBundleKey(flags.sign)
   const store = await openExistingStore(flags, process.env)
-  const progressLine = createProgressLine()
-  let done = { sessions: 0, messages: 0 }
-  const progress = (now: typeof done): void => {
-    done = now
-    progressLine.update(`exported ${formatCount(now.messages, 'message')} of ${formatCount(now.sessions, 'session')}`)
-  }
+  using progress = createProgress(flags)
   const encryption: Pick<ExportOptions, 'encryption'> = passphrase === undefined ? {} : { encryption: { passphrase } }
   try {
-    const bundle = exportBundle(store, {
-      onProgress: progress,
-      ...(flags.scope === undefined ? {} : { scope: flags.scope }),
-      ...(flags.key === undefined ? {} : { key: flags.key }),
-      ...encryption,
-      ...(signingKey === undefined ? {} : { signingKey }),
+    progress.step('Counting messages')
+    const total = await countExported(store, flags)
+    await interruptible(async (signal) => {
+      const bundle = exportBundle(store, {
+        onProgress: ({ messages }) => progress.count('Exporting messages', messages, total.messages),
+        signal,
+        ...(flags.scope === undefined ? {} : { scope: flags.scope }),
+        ...(flags.key === undefined ? {} : { key: flags.key }),
+        ...encryption,
+        ...(signingKey === undefined ? {} : { signingKey }),
+      })
+      if (flags.out === undefined) await pipeline(bundle, process.stdout, { end: false })
+      else await writeOutFile(bundle, flags.out, 'out', flags)
     })
-    if (flags.out === undefined) return await pipeline(bundle, process.stdout, { end: false })
-    await writeAtomically(bundle, flags.out)
-    progressLine.clear()
-    printResult(flags.json, { ...done, file: flags.out }, [
-      `Exported ${formatCount(done.messages, 'message')} of ${formatCount(done.sessions, 'session')} to ${flags.out}.`,
+    progress.clear()
+    if (flags.out === undefined) return
+    const value = { ...total, file: flags.out }
+    printResult(flags.json, value, [
+      `Exported ${formatCount(total.messages, 'message')} of ${formatCount(total.sessions, 'session')} to ${flags.out}.`,
     ])
   } finally {
-    progressLine.clear()
+    progress.clear()
     await store.close()
   }
+}
+
+/** Counts the messages and the sessions of users that are exported; internal sessions are exported and not counted. */
+async function countExported(
+  store: Store,
+  { scope, key }: Flags,
+): Promise<{ readonly sessions: number; readonly messages: number }> {
+  const { isUserSession } = await import('../domain/session.ts')
+  if (key !== undefined) return { sessions: 1, messages: (await store.readHead(parseKey(key), 0)).messages }
+  let [sessions, messages] = [0, 0]
+  for await (const session of listSessions(store, scope === undefined ? undefined : parseKey(scope).scope)) {
+    messages += session.messages
+    if (isUserSession(session)) sessions++
+  }
+  return { sessions, messages }
 }
 
 /** Exports the graph nodes of one scope in the format of the MCP reference memory server. */
@@ -119,20 +145,8 @@ async function exportServerMemory(flags: Flags, passphrase: string | undefined):
     throw new MemoryError('bad-option', `Scope ${scope} has no nodes. Choose another with --scope.`, { param: 'scope' })
   const bytes = [Buffer.from(serializeReferenceFile(nodes))]
   if (out === undefined) return pipeline(bytes, process.stdout, { end: false })
-  await writeAtomically(bytes, out)
+  await writeOutFile(bytes, out, 'out', flags)
   printResult(flags.json, { ...done, file: out }, [
     `Exported ${formatCount(done.entities, 'entity', 'entities')} and ${formatCount(done.relations, 'relation')} to ${out}.`,
   ])
-}
-
-/** Writes to a temporary file and renames it, so that the target never holds a partial export. */
-async function writeAtomically(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, file: string): Promise<void> {
-  const temporary = `${file}.unfinished`
-  try {
-    await pipeline(chunks, createWriteStream(temporary, { mode: 0o600, flush: true }))
-    await rename(temporary, file)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
 }

@@ -2,9 +2,11 @@ import type { Command } from 'commander'
 import { checkOption } from '../domain/error.ts'
 import type { Credential } from '../server/auth/credential.ts'
 import type { Credentials } from '../server/auth/credentials.ts'
-import { exitCodesHelp } from './errors.ts'
-import { collectValues, type Environment, parseDate, readOption } from './options.ts'
-import { formatTable, formatTime, printResult } from './output.ts'
+import { collectValues, confirmOptions, type Environment, jsonOption, parseDate, readOption } from './options.ts'
+import { type ConfirmFlags, confirmOperation } from './terminal/confirm.ts'
+import { option, setHelp } from './terminal/help.ts'
+import { formatTime, printResult } from './terminal/output.ts'
+import { formatTable } from './terminal/table.ts'
 
 type Flags = { readonly file?: string; readonly json?: boolean }
 type CreateFlags = Flags & {
@@ -16,45 +18,56 @@ type CreateFlags = Flags & {
 
 const defaultKeyFile = 'threadkeep-keys.json'
 
-const help = `
-Once the first key exists, the server requires a key from every client, and a client sees only the scopes of its key.
-Clients send keys as Authorization: Bearer tk_…, as x-api-key, or as x-threadkeep-api-key. A running server picks up
-changes within a second. The file stores only hashes: a key is shown once, when it is created.
-
-Examples:
-  threadkeep keys create --scope acme --name 'web shop' --expires 90d
-  threadkeep keys create --scope '*' --admin
-  threadkeep keys list
-  threadkeep keys revoke 7fK2mQ9x
-
-${exitCodesHelp}`
+const details = [
+  'Once the first key exists, the server requires a key from every client, and a client sees only the scopes of its key. Clients send keys as Authorization: Bearer tk_…, as x-api-key, or as x-threadkeep-api-key. A running server picks up changes within a second. The file stores only hashes: a key is shown once, when it is created.',
+]
 
 export function addKeysCommand(program: Command): void {
-  const keys = program
-    .command('keys')
-    .description('create, list and revoke the API keys of the server')
-    .addHelpText('after', help)
-  addFileOptions(keys.command('create'))
-    .description('create a key for one or more scopes')
-    .requiredOption('--scope <scope>', 'scope the key opens, or * for all; repeatable', collectValues)
-    .option('--name <text>', 'name of the key')
-    .option('--admin', 'also allow administration of the server')
-    .option('--expires <when>', 'expiry after 90d, 12h or 30m, or on a date such as 2027-01-31 (never)')
-    .action((flags: CreateFlags) => create(flags, process.env))
-  addFileOptions(keys.command('list'))
-    .description('list all keys')
-    .action((flags: Flags) => list(flags, process.env))
-  addFileOptions(keys.command('revoke'))
+  const keys = setHelp(program.command('keys').description('create, list and revoke the API keys of the server'), {
+    details,
+    examples: ['threadkeep keys create --scope acme', 'threadkeep keys list', 'threadkeep keys revoke 7fK2mQ9x'],
+  })
+  setHelp(
+    addFileOptions(keys.command('create'))
+      .description('create a key for one or more scopes')
+      .requiredOption('--scope <scope>', 'scope the key opens, or * for all; repeatable', collectValues)
+      .option('--name <text>', 'name of the key')
+      .option('--admin', 'also allow administration of the server')
+      .addOption(
+        option('--expires <when>', 'expiry after 90d, 12h or 30m, or on a date such as 2027-01-31', {
+          fallback: 'never',
+        }),
+      )
+      .action((flags: CreateFlags) => create(flags, process.env)),
+    {
+      details,
+      examples: [
+        "threadkeep keys create --scope acme --name 'web shop' --expires 90d",
+        "threadkeep keys create --scope '*' --admin",
+      ],
+    },
+  )
+  setHelp(
+    addFileOptions(keys.command('list'))
+      .description('list all keys')
+      .action((flags: Flags) => list(flags, process.env)),
+    { examples: ['threadkeep keys list', 'threadkeep keys list --file /etc/threadkeep/keys.json --json'] },
+  )
+  const revokeCommand = addFileOptions(keys.command('revoke'))
     .description('revoke a key permanently')
     .argument('<id>', 'id of the key: the part between tk_ and the next _')
-    .action((id: string, flags: Flags) => revoke(id, flags, process.env))
+    .action((id: string, flags: Flags & ConfirmFlags) => revoke(id, flags, process.env))
+  for (const confirmOption of confirmOptions()) revokeCommand.addOption(confirmOption)
+  setHelp(revokeCommand, {
+    details: ['Clients that use the key are refused from then on. Without --yes, you are asked first.'],
+    examples: ['threadkeep keys revoke 7fK2mQ9x', 'threadkeep keys revoke 7fK2mQ9x --yes'],
+  })
 }
 
 const addFileOptions = (command: Command): Command =>
   command
-    .option('--file <path>', `key file (THREADKEEP_KEYS; ${defaultKeyFile})`)
-    .option('--json', 'print JSON')
-    .addHelpText('after', help)
+    .addOption(option('--file <path>', 'key file', { env: ['THREADKEEP_KEYS'], fallback: defaultKeyFile }))
+    .addOption(jsonOption())
 
 async function create(flags: CreateFlags, environment: Environment): Promise<void> {
   const now = Date.now()
@@ -91,9 +104,21 @@ async function list(flags: Flags, environment: Environment): Promise<void> {
   printResult(flags.json, { items }, items.length === 0 ? [`No keys in ${credentials.file}.`] : lines)
 }
 
-async function revoke(id: string, flags: Flags, environment: Environment): Promise<void> {
+async function revoke(id: string, flags: Flags & ConfirmFlags, environment: Environment): Promise<void> {
+  const now = Date.now()
   const credentials = await openCredentials(flags, environment)
-  const revoked = await credentials.revoke(id, Date.now())
+  const known = credentials.list(now).find((credential) => credential.id === id)
+  if (known !== undefined) {
+    const name = known.name === '' ? '' : ` (${known.name})`
+    const confirmed = await confirmOperation(flags, {
+      value: { wouldRevoke: known },
+      lines: [`Would revoke key ${id}${name}: ${describeCredential(known)}, ${formatLastUse(known)}.`],
+      question: `Revoke key ${id} for good?`,
+      otherwise: 'The key was not revoked.',
+    })
+    if (!confirmed) return
+  }
+  const revoked = await credentials.revoke(id, now)
   printResult(flags.json, revoked, [`Revoked key ${id}.`])
 }
 

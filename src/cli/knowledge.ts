@@ -3,51 +3,57 @@ import type { Knowledge } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { parseKey, type Scope } from '../domain/key.ts'
 import type { Memory } from '../memory.ts'
-import { normalizeSecrets } from '../text/secrets.ts'
-import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, openExistingStore, type StoreFlags } from './openStore.ts'
-import { formatStatement, formatTable, formatTime, printResult, truncateLine } from './output.ts'
+import { confirmOptions } from './options.ts'
+import { type ConfirmFlags, confirmOperation } from './terminal/confirm.ts'
+import { explainNoKnowledge } from './terminal/emptyResults.ts'
+import { setHelp } from './terminal/help.ts'
+import { formatStatement, formatTime, printResult } from './terminal/output.ts'
+import { formatTable } from './terminal/table.ts'
 
-const help = `
-Knowledge stated by a model is pending, and not shown to any model until it is approved. Rejected knowledge is deleted
-permanently. Knowledge that was learned and has not been used for a long time is archived: neither shown nor found, until
-it is stated again or restored.
+const details = [
+  'Knowledge stated by a model is pending, and not shown to any model until it is approved. Rejected knowledge is deleted permanently. Knowledge that was learned and has not been used for a long time is archived: neither shown nor found, until it is stated again or restored.',
+]
 
-Examples:
-  threadkeep knowledge list acme
-  threadkeep knowledge list acme --archived
-  threadkeep knowledge approve acme k3
-  threadkeep knowledge restore acme k3
-  threadkeep knowledge reject acme k3 --person ann
-
-${exitCodesHelp}`
-
-type Flags = StoreFlags & { readonly person?: string; readonly archived?: boolean }
+type Flags = StoreFlags & ConfirmFlags & { readonly person?: string; readonly archived?: boolean }
 
 export function addKnowledgeCommand(program: Command): void {
-  const knowledge = program
-    .command('knowledge')
-    .description('list, approve, restore or reject the knowledge of a scope or a person')
-    .addHelpText('after', help)
-  const addCommand = (name: string, description: string): Command =>
-    addStoreOptions(knowledge.command(name))
+  const description = 'list, approve, restore or reject the knowledge of a scope or a person'
+  const knowledge = setHelp(program.command('knowledge').description(description), {
+    details,
+    examples: ['threadkeep knowledge list acme', 'threadkeep knowledge approve acme k3'],
+  })
+  const addCommand = (name: string, description: string, examples: readonly string[]): Command =>
+    setHelp(addStoreOptions(knowledge.command(name)), { details, examples })
       .description(description)
       .argument('<scope>', 'scope')
       .option('--person <id>', 'knowledge about this person of the scope')
-      .addHelpText('after', help)
-  addCommand('list', 'list the knowledge shared by all sessions of a scope, highest confidence first')
+  addCommand('list', 'list the knowledge shared by all sessions of a scope, highest confidence first', [
+    'threadkeep knowledge list acme',
+    'threadkeep knowledge list acme --archived',
+  ])
     .option('--archived', 'include archived knowledge')
     .action(list)
   const id = ['<id>', 'id shown by knowledge list'] as const
-  addCommand('approve', 'approve pending knowledge')
+  addCommand('approve', 'approve pending knowledge', [
+    'threadkeep knowledge approve acme k3',
+    'threadkeep knowledge approve acme k3 --person ann',
+  ])
     .argument(...id)
     .action(approve)
-  addCommand('restore', 'bring archived knowledge back')
+  addCommand('restore', 'bring archived knowledge back', [
+    'threadkeep knowledge restore acme k3',
+    'threadkeep knowledge restore acme k3 --json',
+  ])
     .argument(...id)
     .action(restore)
-  addCommand('reject', 'delete knowledge permanently')
+  const rejectCommand = addCommand('reject', 'delete knowledge permanently', [
+    'threadkeep knowledge reject acme k3',
+    'threadkeep knowledge reject acme k3 --person ann --yes',
+  ])
     .argument(...id)
     .action(reject)
+  for (const confirmOption of confirmOptions()) rejectCommand.addOption(confirmOption)
 }
 
 /** The person of the flags, as an option of the library. */
@@ -58,7 +64,7 @@ async function list(text: string, flags: Flags): Promise<void> {
   await using memory = await openExistingMemory(flags)
   const listed = await memory.upkeep.knowledge(scope, { ...ownerOf(flags), archived: flags.archived === true })
   const items = [...listed].sort((a, b) => b.confidence - a.confidence)
-  const lines = items.length === 0 ? [normalizeSecrets(`No knowledge in ${scope}.`)] : formatTable(items.map(toRow))
+  const lines = items.length === 0 ? [await explainNoKnowledge(scope)] : formatTable(items.map(toRow))
   printResult(flags.json, { scope, items }, lines)
 }
 
@@ -70,7 +76,7 @@ function toRow(knowledge: Knowledge): readonly string[] {
     knowledge.confidence.toFixed(2),
     knowledge.category,
     `last used ${formatTime(knowledge.usedAt)}`,
-    `${truncateLine(formatStatement(knowledge))}${pending}${archived}`,
+    `${formatStatement(knowledge)}${pending}${archived}`,
   ]
 }
 
@@ -101,6 +107,13 @@ async function reject(text: string, id: string, flags: Flags): Promise<void> {
     throw new MemoryError('bad-option', `No knowledge ${id} in ${scope}. Run threadkeep knowledge list ${scope}.`, {
       param: 'id',
     })
+  const confirmed = await confirmOperation(flags, {
+    value: { wouldForget: knowledge },
+    lines: [`Would delete from ${scope}:`, ...formatTable([toRow(knowledge)])],
+    question: 'Delete this knowledge for good?',
+    otherwise: 'Nothing was deleted.',
+  })
+  if (!confirmed) return
   const forgotten = await memory.forget({ key: scope, messageId: id, ...ownerOf(flags) })
   printResult(flags.json, forgotten, [`Rejected ${knowledge.key} and deleted it from ${scope}.`])
 }

@@ -1,11 +1,13 @@
-import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
-import { exitCodesHelp } from './errors.ts'
-import { parseInteger } from './options.ts'
-import { formatTable, printResult } from './output.ts'
+import { jsonOption, parseInteger } from './options.ts'
+import { option, setHelp } from './terminal/help.ts'
+import { checkOutFile, forceOption, type OutFlags, writeOutFile } from './terminal/outFile.ts'
+import { printResult } from './terminal/output.ts'
+import { createProgress } from './terminal/progress.ts'
+import { formatTable } from './terminal/table.ts'
 
-type Flags = {
+type Flags = OutFlags & {
   readonly sizes: string
   readonly types: string
   readonly compression: string
@@ -19,45 +21,46 @@ type Flags = {
 const namedSizes: Readonly<Record<string, number>> = { small: 1_000, medium: 5_000, large: 25_000 }
 const maxSize = 1_000_000
 
-const help = `
-For every combination of size, type, compression and algorithm, generates a conversation, saves it in a SQLite store,
-exports it, imports it into a new store, restores a text within the budget and compares it with the original. --out
-writes one HTML page with plots and tables that needs no script and no network.
-
-Sizes: tokens, or small (1000), medium (5000), large (25000).
-Types: chat, support, assistant, code, mixed.
-Compression: none, zstd.
-Algorithms: handoff (as threadkeep restore), the profiles thread, support, summary, agent and ephemeral, window (the last
-tokens of the conversation), bm25.
-
-Examples:
-  threadkeep lab --out report.html
-  threadkeep lab --sizes small,20000 --types code --algorithm handoff,thread,window
-  threadkeep lab --sizes small --json
-
-${exitCodesHelp}`
-
 export function addLabCommand(program: Command): void {
-  program
+  const command = program
     .command('lab')
     .description('compare sizes, types, compression and algorithms on generated conversations')
     .option('--sizes <list>', 'sizes of the conversations', 'small,medium')
     .option('--types <list>', 'types of conversations', 'chat,code,mixed')
     .option('--compression <list>', 'compression of the export', 'none,zstd')
     .option('--algorithm <list>', 'algorithms that restore', 'handoff,thread,window,bm25')
-    .option('--budget <tokens>', 'token budget of the restored text (a quarter of the conversation)')
+    .addOption(
+      option('--budget <tokens>', 'token budget of the restored text', { fallback: 'a quarter of the conversation' }),
+    )
     .option('--seed <number>', 'seed of the generated conversations', '1')
     .option('--out <file>', 'write an HTML report')
-    .option('--json', 'print JSON')
-    .addHelpText('after', help)
+    .addOption(forceOption())
+    .addOption(jsonOption())
     .action(run)
+  setHelp(command, {
+    details: [
+      'For every combination of size, type, compression and algorithm, generates a conversation, saves it in a SQLite store, exports it, imports it into a new store, restores a text within the budget and compares it with the original. --out writes one HTML page with plots and tables that needs no script and no network.',
+      {
+        Sizes: 'tokens, or small (1000), medium (5000), large (25000)',
+        Types: 'chat, support, assistant, code, mixed',
+        Compression: 'none, zstd',
+        Algorithms:
+          'handoff (as threadkeep restore), the profiles thread, support, summary, agent and ephemeral, window (the last tokens of the conversation), bm25',
+      },
+    ],
+    examples: [
+      'threadkeep lab --out report.html',
+      'threadkeep lab --sizes small,20000 --types code --algorithm handoff,thread',
+      'threadkeep lab --sizes small --json',
+    ],
+  })
 }
 
 async function run(flags: Flags): Promise<void> {
-  const [{ algorithms, compressions, runLab }, { conversationKinds }, { createProgressBar }] = await Promise.all([
+  if (flags.out !== undefined) checkOutFile(flags.out, 'out', flags)
+  const [{ algorithms, compressions, runLab }, { conversationKinds }] = await Promise.all([
     import('../evaluation/lab/lab.ts'),
     import('../evaluation/generate/generate.ts'),
-    import('../evaluation/progressBar.ts'),
   ])
   const seed = parseInteger(flags.seed, 'seed', 0, 1_000_000)
   const options = {
@@ -68,14 +71,19 @@ async function run(flags: Flags): Promise<void> {
     budget: flags.budget === undefined ? undefined : parseInteger(flags.budget, 'budget', 1),
     seed,
   }
-  const bar = createProgressBar(process.stderr)
-  const rows = await runLab({ ...options, onProgress: bar.update }).finally(bar.clear)
+  using progress = createProgress(flags)
+  const onProgress = (done: number, total: number, label: string): void => progress.count(`${label}:`, done, total)
+  const rows = await runLab({ ...options, onProgress })
+  progress.clear()
   const { createLabReport, labColumns } = await import('../evaluation/lab/report.ts')
-  if (flags.out !== undefined) await writeReport(flags.out, createLabReport(rows, seed))
+  if (flags.out !== undefined) await writeOutFile([Buffer.from(createLabReport(rows, seed))], flags.out, 'out', flags)
   const table = [labColumns.map(([title]) => title), ...rows.map((row) => labColumns.map(([, format]) => format(row)))]
   const written = flags.out === undefined ? [] : [`Wrote ${flags.out}.`]
   printResult(flags.json, { seed, rows, ...(flags.out === undefined ? {} : { report: flags.out }) }, [
-    ...formatTable(table, new Set([...labColumns.keys()].filter((column) => column === 0 || column > 3))),
+    ...formatTable(table, {
+      header: true,
+      numeric: new Set([...labColumns.keys()].filter((column) => column === 0 || column > 3)),
+    }),
     ...written,
   ])
 }
@@ -104,14 +112,4 @@ function parseNames<T extends string>(text: string, option: string, known: reado
     )
   })
   return [...new Set(names)]
-}
-
-async function writeReport(file: string, html: string): Promise<void> {
-  await writeFile(file, html).catch((cause: unknown) => {
-    const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error'
-    throw new MemoryError('bad-option', `Cannot write ${file} (${code}). Name a file in an existing folder.`, {
-      param: 'out',
-      cause,
-    })
-  })
 }

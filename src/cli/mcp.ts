@@ -4,19 +4,19 @@ import type { Key } from '../domain/key.ts'
 import type { Principal } from '../mcp/principal.ts'
 import type { McpServices } from '../mcp/services.ts'
 import type { StdioConnection } from '../mcp/transports/stdio.ts'
-import { internalsOf } from '../memory.ts'
 import type { Config } from '../server/config/schema.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { exitCodesHelp } from './errors.ts'
 import {
   addEmbedderOption,
-  addStoreOptions,
+  addStoreLocation,
   type EmbedderFlags,
   resolveEmbedder,
   resolveStore,
   type StoreFlags,
 } from './openStore.ts'
 import { collectValues, type Environment, readOption } from './options.ts'
+import { option, setHelp } from './terminal/help.ts'
+import { releaseInterruptHandler } from './terminal/interrupt.ts'
 
 type Flags = StoreFlags &
   EmbedderFlags & {
@@ -28,41 +28,48 @@ type Flags = StoreFlags &
     readonly write?: boolean
   }
 
-const help = `
-An MCP client starts this command and talks to it over standard input and output; logs go to standard error. Save chats
-with save_session and continue them elsewhere with restore_session. The nine tools of the MCP reference memory server
-behave as they do there. threadkeep serve offers the same tools at /mcp. --store accepts a path in the home folder, such
-as sqlite:~/threadkeep.db. The configuration file is read only when --config or THREADKEEP_CONFIG names it, because
-clients start this command in folders that may not be trusted.
-
-Examples:
-  threadkeep mcp
-  threadkeep mcp --store sqlite:~/threadkeep.db --workspace my-project
-  threadkeep mcp --allow ~/my-project --write
-  threadkeep mcp --import ~/memory.jsonl
-
-${exitCodesHelp}`
-
 export function addMcpCommand(program: Command): void {
-  addEmbedderOption(addStoreOptions(program.command('mcp')))
+  const command = addEmbedderOption(addStoreLocation(program.command('mcp'), 'sqlite:PATH or ram:'))
     .description('run an MCP server: save chats, continue them elsewhere, keep a knowledge graph')
-    .option(
-      '--config <file>',
-      'configuration file, of which store, embedder, secrets and the section mcp are used (THREADKEEP_CONFIG)',
+    .addOption(
+      option('--config <file>', 'configuration file, of which store, embedder, secrets and the section mcp are used', {
+        env: ['THREADKEEP_CONFIG'],
+        fallback: 'none',
+      }),
     )
-    .option('--workspace <name>', 'workspace of calls that name none (THREADKEEP_WORKSPACE; default)')
+    .addOption(
+      option('--workspace <name>', 'workspace of calls that name none', {
+        env: ['THREADKEEP_WORKSPACE'],
+        fallback: 'default',
+      }),
+    )
     .option('--only <name>', 'allow only this workspace; repeatable (all)', collectValues)
-    .option(
-      '--import <file>',
-      'import the file of the MCP reference memory server if the graph is empty (MEMORY_FILE_PATH)',
+    .addOption(
+      option('--import <file>', 'import the file of the MCP reference memory server if the graph is empty', {
+        env: ['MEMORY_FILE_PATH'],
+      }),
     )
     .option('--allow <folder>', 'folder in which files may be read and folders created; repeatable', collectValues)
     .option('--write', 'also allow writing files in these folders')
-    .addHelpText('after', help)
+    .option('--json', 'print the lines on standard error as JSON; standard output always carries the protocol')
     .action((flags: Flags) => run(flags, process.env))
+  setHelp(command, {
+    details: [
+      'An MCP client starts this command and talks to it over standard input and output; logs go to standard error. Save chats with save_session and continue them elsewhere with restore_session. The nine tools of the MCP reference memory server behave as they do there. threadkeep serve offers the same tools at /mcp.',
+      '--store accepts a path in the home folder, such as sqlite:~/threadkeep.db. The configuration file is read only when --config or THREADKEEP_CONFIG names it, because clients start this command in folders that may not be trusted.',
+    ],
+    variables: { THREADKEEP_AUDIT_LOG: 'log of file operations (threadkeep-audit.jsonl beside the store)' },
+    examples: [
+      'threadkeep mcp',
+      'threadkeep mcp --store sqlite:~/threadkeep.db --workspace my-project',
+      'threadkeep mcp --allow ~/my-project --write',
+      'threadkeep mcp --import ~/memory.jsonl',
+    ],
+  })
 }
 
 async function run(flags: Flags, environment: Environment): Promise<void> {
+  const logLine = createLog(flags.json === true)
   const config = await readMcpConfig(flags, environment)
   const [{ resolveMcpConfig }, { createPrincipal }] = await Promise.all([
     import('../server/config/mcpConfig.ts'),
@@ -72,14 +79,21 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   const principal = createPrincipal(plan)
   const location = { store: config.store, ...(config.storeKey === undefined ? {} : { storeKey: config.storeKey }) }
   // Loaded lazily, so that help and usage errors appear at once.
-  const [{ openMemory }, { openMcpServices }, { serveStdioClient }, { listReceipts }, { describeFault }] =
-    await Promise.all([
-      import('../index.ts'),
-      import('../mcp/services.ts'),
-      import('../mcp/transports/stdio.ts'),
-      import('../server/receipts.ts'),
-      import('../server/http/httpError.ts'),
-    ])
+  const [
+    { openMemory },
+    { internalsOf },
+    { openMcpServices },
+    { serveStdioClient },
+    { listReceipts },
+    { describeFault },
+  ] = await Promise.all([
+    import('../index.ts'),
+    import('../memory.ts'),
+    import('../mcp/services.ts'),
+    import('../mcp/transports/stdio.ts'),
+    import('../server/receipts.ts'),
+    import('../server/http/httpError.ts'),
+  ])
   const embedding = await resolveEmbedder(flags, environment, config.embedder)
   await using memory = await openMemory({ profile: plan.profile, ...location, ...embedding })
   await using host = await openMcpServices({
@@ -90,11 +104,8 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
     listReceipts: async (session: Key) => (await listReceipts(internalsOf(memory).sessions, session, 100)).items,
     onError: (error: unknown) => logLine(describeFault(error)),
   })
-  await importReferenceGraph(
-    host,
-    principal.defaultWorkspace,
-    readOption(flags.import, environment, 'MEMORY_FILE_PATH'),
-  )
+  const importFile = readOption(flags.import, environment, 'MEMORY_FILE_PATH')
+  if (importFile !== undefined) await importReferenceGraph(host, principal.defaultWorkspace, importFile, logLine)
   // A client that disconnects ends the connection, not the calls in flight.
   process.stdout.removeAllListeners('error')
   const connection = serveStdioClient(host, principal, { input: process.stdin, output: process.stdout })
@@ -146,9 +157,9 @@ const expandHome = (path: string): string => path.replace(/^~(?=[/\\])/, homedir
 async function importReferenceGraph(
   { toolContext }: McpServices,
   workspace: string,
-  file: string | undefined,
+  file: string,
+  logLine: LogLine,
 ): Promise<void> {
-  if (file === undefined) return
   const { importReferenceFile } = await import('../graph/reference.ts')
   const imported = await importReferenceFile(toolContext.graph.nodes, workspace, expandHome(file))
   if (imported !== undefined)
@@ -162,6 +173,7 @@ const describeWorkspaces = ({ defaultWorkspace, allowedWorkspaces }: Principal):
 
 /** Finishes the calls in flight on the first signal; the next one exits at once. */
 function finishOnSignal(connection: StdioConnection): void {
+  releaseInterruptHandler()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       process.once(signal, () => process.exit(130))
@@ -170,5 +182,10 @@ function finishOnSignal(connection: StdioConnection): void {
   }
 }
 
+type LogLine = (line: string) => void
+
 /** Logs to standard error, because standard output carries the protocol. */
-const logLine = (line: string): void => void process.stderr.write(`threadkeep: ${line}\n`)
+const createLog =
+  (json: boolean): LogLine =>
+  (line) =>
+    void process.stderr.write(json ? `${JSON.stringify({ message: line })}\n` : `threadkeep: ${line}\n`)

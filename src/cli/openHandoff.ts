@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
 import type { Handoff } from '../handoff/handoff.ts'
-import { toCliError } from './errors.ts'
 import {
   addEmbedderOption,
   addStoreOptions,
@@ -11,6 +10,9 @@ import {
   type StoreLocation,
 } from './openStore.ts'
 import { collectValues, type Environment, readOption } from './options.ts'
+import { option } from './terminal/help.ts'
+import { printNote } from './terminal/output.ts'
+import type { Progress } from './terminal/progress.ts'
 
 export type HandoffFlags = StoreFlags &
   EmbedderFlags & { readonly workspace?: string; readonly allow?: readonly string[] }
@@ -21,7 +23,7 @@ export type OpenHandoff = AsyncDisposable & { readonly handoff: Handoff; readonl
 /** Adds the options of `save` and `restore`. */
 export function addHandoffOptions(command: Command): Command {
   return addEmbedderOption(addStoreOptions(command))
-    .option('--workspace <name>', 'workspace (THREADKEEP_WORKSPACE; default)')
+    .addOption(option('--workspace <name>', 'workspace', { env: ['THREADKEEP_WORKSPACE'], fallback: 'default' }))
     .option(
       '--allow <folder>',
       'folder whose files are inspected when the conversation mentions them; repeatable',
@@ -34,6 +36,12 @@ export function withSessionWorkspace<F extends HandoffFlags>(flags: F, session: 
   const colon = session?.indexOf(':') ?? -1
   return colon < 1 || flags.workspace !== undefined ? flags : { ...flags, workspace: session?.slice(0, colon) }
 }
+
+/** Shows the steps of saving and restoring. */
+export const toStepProgress =
+  (progress: Progress) =>
+  (done: number, total: number, step: string): void =>
+    progress.count(`${step}:`, done, total)
 
 /** Replaces the remedies addressed to MCP clients by those for the command line. */
 const remedies: readonly (readonly [tool: string, command: string])[] = [
@@ -71,12 +79,14 @@ export async function openHandoff(
   environment: Environment,
   { url, key }: StoreLocation,
 ): Promise<OpenHandoff> {
-  const [{ openMemory }, { openMcpServices }, { createPrincipal }, { resolveMcpConfig }] = await Promise.all([
-    import('../index.ts'),
-    import('../mcp/services.ts'),
-    import('../mcp/principal.ts'),
-    import('../server/config/mcpConfig.ts'),
-  ])
+  const [{ toCliError }, { openMemory }, { openMcpServices }, { createPrincipal }, { resolveMcpConfig }] =
+    await Promise.all([
+      import('./errors.ts'),
+      import('../index.ts'),
+      import('../mcp/services.ts'),
+      import('../mcp/principal.ts'),
+      import('../server/config/mcpConfig.ts'),
+    ])
   const { defaultWorkspace: workspace } = createPrincipal({
     workspace: readOption(flags.workspace, environment, 'THREADKEEP_WORKSPACE'),
   })
@@ -91,7 +101,7 @@ export async function openHandoff(
     settings: plan.settings,
     workspaces: [workspace],
     listReceipts: () => Promise.resolve([]),
-    onError: (error) => void process.stderr.write(`threadkeep: ${toCliError(error).message}\n`),
+    onError: (error) => printNote(`threadkeep: ${toCliError(error).message}`),
   })
   const close = async (): Promise<void> => {
     await host.close()

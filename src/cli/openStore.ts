@@ -3,31 +3,40 @@ import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Embedder, SearchIndex, Store } from '../domain/ports.ts'
-import type { SessionHead } from '../domain/session.ts'
+import type { SessionHead, SessionListItem } from '../domain/session.ts'
 import type { Memory } from '../memory.ts'
-import { type Environment, embedderHelp, readOption } from './options.ts'
-import { createProgressLine } from './output.ts'
+import { type Environment, embedderOption, jsonOption, readOption } from './options.ts'
+import { option } from './terminal/help.ts'
+import type { Progress } from './terminal/progress.ts'
 
 export type StoreFlags = { readonly store?: string; readonly storeKey?: string; readonly json?: boolean }
 
 /** Flags of commands that search or build contexts. */
 export type EmbedderFlags = { readonly embedder?: string }
 
+/** Database file in the current folder that all commands share when none is named. */
+const defaultStoreFile = 'threadkeep.db'
+
 /** URL of a store and the source of its encryption key. */
 export type StoreLocation = { readonly url: string; readonly key: string | undefined }
 
 /** Adds the options of every command that works on a store. */
-export function addStoreOptions(command: Command): Command {
-  return command
-    .option('--store <url>', 'store: sqlite:PATH (THREADKEEP_STORE; sqlite:threadkeep.db)')
-    .option(
-      '--store-key <source>',
-      'key of an encrypted store: file:PATH, env:NAME or command:PROGRAM (THREADKEEP_STORE_KEY)',
-    )
-    .option('--json', 'print JSON')
-}
+export const addStoreOptions = (command: Command): Command =>
+  addStoreLocation(command, 'sqlite:PATH').addOption(jsonOption())
 
-export const addEmbedderOption = (command: Command): Command => command.option('--embedder <name>', embedderHelp)
+/** Adds the options that locate a store; `forms` are the URLs that the command accepts. */
+export const addStoreLocation = (command: Command, forms: string): Command =>
+  command
+    .addOption(
+      option('--store <url>', `store: ${forms}`, { env: ['THREADKEEP_STORE'], fallback: `sqlite:${defaultStoreFile}` }),
+    )
+    .addOption(
+      option('--store-key <source>', 'key of an encrypted store: file:PATH, env:NAME or command:PROGRAM', {
+        env: ['THREADKEEP_STORE_KEY'],
+      }),
+    )
+
+export const addEmbedderOption = (command: Command): Command => command.addOption(embedderOption())
 
 /** Creates the embedder that a flag, the environment or else the configuration names, as an option of `openMemory`. */
 export async function resolveEmbedder(
@@ -43,19 +52,18 @@ export async function resolveEmbedder(
 
 const progressIntervalMs = 200
 
-/** Waits until all entries have vectors, with progress on standard error. A fault is reported there and not thrown. */
-export async function finishEmbedding(memory: Memory): Promise<void> {
-  const { update, clear } = createProgressLine()
+/** Waits until all entries have vectors. A fault is reported by `warnOfEmbeddingFault` and not thrown. */
+export async function finishEmbedding(memory: Memory, progress: Progress): Promise<void> {
   const showProgress = async (): Promise<void> => {
-    const progress = await memory.embeddingProgress()
-    if (progress !== undefined) update(`embedded ${progress.done} of ${progress.total}`)
+    const { done, total } = (await memory.embeddingProgress()) ?? {}
+    if (done !== undefined) progress.count('Embedding entries', done, total)
   }
   const timer = setInterval(() => void showProgress().catch(() => undefined), progressIntervalMs)
   try {
     await memory.embeddingProgress({ settled: true })
   } finally {
     clearInterval(timer)
-    clear()
+    progress.clear()
   }
 }
 
@@ -68,7 +76,7 @@ export async function warnOfEmbeddingFault(memory: Memory): Promise<void> {
 
 export function resolveStore(flags: StoreFlags, environment: Environment): StoreLocation {
   return {
-    url: readOption(flags.store, environment, 'THREADKEEP_STORE') ?? 'sqlite:',
+    url: readOption(flags.store, environment, 'THREADKEEP_STORE') ?? `sqlite:${defaultStoreFile}`,
     key: readOption(flags.storeKey, environment, 'THREADKEEP_STORE_KEY'),
   }
 }
@@ -83,9 +91,11 @@ export async function requireStoreFile(flags: StoreFlags, environment: Environme
       param: 'store',
     })
   if (!existsSync(file))
-    throw new MemoryError('bad-option', `No store at ${file}. Set its path with --store sqlite:PATH.`, {
-      param: 'store',
-    })
+    throw new MemoryError(
+      'bad-option',
+      `No store at ${file}. Start one with threadkeep chat or threadkeep serve, or set its path with --store sqlite:PATH.`,
+      { param: 'store' },
+    )
   return file
 }
 
@@ -107,4 +117,24 @@ export async function requireSession(store: Store, key: Key): Promise<SessionHea
     `No session ${formatKey(key)}. Run threadkeep sessions list to see all sessions.`,
     { param: 'key' },
   )
+}
+
+const listPageSize = 1_000
+
+/** Lists all sessions of a scope, or of the store, page by page. */
+export async function* listSessions(store: Store, scope?: string, from = ''): AsyncGenerator<SessionListItem> {
+  for (let after = from; ; ) {
+    const page = await store.list({ ...(scope === undefined ? {} : { scope }), after, limit: listPageSize })
+    yield* page
+    const last = page.at(-1)
+    if (last === undefined || page.length < listPageSize) return
+    after = formatKey(last.key)
+  }
+}
+
+/** Counts the messages of a scope, or of the store. */
+export async function countMessages(store: Store, scope?: string): Promise<number> {
+  let count = 0
+  for await (const { messages } of listSessions(store, scope)) count += messages
+  return count
 }

@@ -4,29 +4,25 @@ import { MemoryError } from '../domain/error.ts'
 import { parseKey } from '../domain/key.ts'
 import type { SessionHead } from '../domain/session.ts'
 import type { OptimizerStatus } from '../upkeep/optimizer/optimizer.ts'
-import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, openExistingStore, requireSession, type StoreFlags } from './openStore.ts'
-import { formatTable, formatTime, printResult } from './output.ts'
+import { setHelp } from './terminal/help.ts'
+import { formatTime, type Line, printResult } from './terminal/output.ts'
+import { formatTable } from './terminal/table.ts'
 
 type Flags = StoreFlags & { readonly snapshots?: boolean }
 
-const help = `
-Shows the parameters of the session that was optimized last; a session that was never optimized has the defaults.
-
-Examples:
-  threadkeep optimizer
-  threadkeep optimizer acme --json
-  threadkeep optimizer acme:ann --snapshots
-
-${exitCodesHelp}`
-
 export function addOptimizerCommand(program: Command): void {
-  addStoreOptions(program.command('optimizer'))
+  const command = addStoreOptions(program.command('optimizer'))
     .description('show optimizer results of a session, a scope or the whole store')
     .argument('[key]', 'session, as scope:session, or a scope')
     .option('--snapshots', 'show every run in a session, newest last')
-    .addHelpText('after', help)
     .action(run)
+  setHelp(command, {
+    details: [
+      'The optimizer runs in sessions of the profile agent and decides which messages are shown in full. Shows the parameters of the session that was optimized last; a session that was never optimized has the defaults.',
+    ],
+    examples: ['threadkeep optimizer', 'threadkeep optimizer acme --json', 'threadkeep optimizer acme:ann --snapshots'],
+  })
 }
 
 async function run(text: string | undefined, flags: Flags): Promise<void> {
@@ -49,7 +45,7 @@ function formatStatus({
   totalTokensSaved,
   avgSavingsPerRun,
   currentParameters: parameters,
-}: OptimizerStatus): string[] {
+}: OptimizerStatus): Line[] {
   return formatTable([
     ['runs', `${totalOptimizations}`],
     ['tokens saved', `${totalTokensSaved}, ${avgSavingsPerRun} per run`],
@@ -66,12 +62,12 @@ const findSnapshots = ({ derived }: SessionHead): readonly TuningRun[] =>
 const columns = ['time', 'before', 'after', 'compressed', 'dropped', 'promoted', 'trigger', 'window', 'relevance']
 const numericColumns: ReadonlySet<number> = new Set(columns.map((_, column) => column).slice(1))
 
-function formatSnapshots(snapshots: readonly TuningRun[]): string[] {
+function formatSnapshots(snapshots: readonly TuningRun[]): Line[] {
   const rows = snapshots.map(
     ({ at, tokensBefore, tokensAfter, compressed, dropped, promoted, trigger, window, minRelevance }) => [
       formatTime(at),
       ...[tokensBefore, tokensAfter, compressed, dropped, promoted, trigger, window, minRelevance].map(String),
     ],
   )
-  return formatTable([columns, ...rows], numericColumns)
+  return formatTable([columns, ...rows], { header: true, numeric: numericColumns })
 }

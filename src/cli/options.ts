@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises'
+import type { Option } from 'commander'
 import { countEdits, describeUnknownName } from '../domain/checkOptions.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Profile } from '../domain/profile.ts'
+import { option } from './terminal/help.ts'
 
 /** Environment variables of the process. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -51,9 +53,20 @@ export function checkEnvironment(environment: Environment, args: readonly string
   }
 }
 
-/** Help of `--embedder`. */
-export const embedderHelp =
-  'embedder for search by meaning: ollama:MODEL, openai:MODEL or transformers:MODEL, with @URL or @FOLDER if needed (THREADKEEP_EMBEDDER; none)'
+export const embedderOption = (): Option =>
+  option(
+    '--embedder <name>',
+    'embedder for search by meaning: ollama:MODEL, openai:MODEL or transformers:MODEL, with @URL or @FOLDER if needed',
+    { env: ['THREADKEEP_EMBEDDER'], fallback: 'none' },
+  )
+
+export const jsonOption = (): Option => option('--json', 'print JSON')
+
+/** Options of commands that erase something. */
+export const confirmOptions = (): readonly Option[] => [
+  option('--yes', 'confirm without being asked'),
+  option('--dry-run', 'only print what would go'),
+]
 
 /** Returns the flag, or the first of these variables that is set; blank values count as unset. */
 export function readOption(

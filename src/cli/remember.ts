@@ -3,9 +3,9 @@ import type { Json, KnowledgeOrigin } from '../domain/entry.ts'
 import { parseKey } from '../domain/key.ts'
 import { type KnowledgeCategory, knowledgeCategories } from '../domain/knowledge.ts'
 import type { KnowledgePolicy } from '../domain/profile.ts'
-import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, resolveStore, type StoreFlags } from './openStore.ts'
-import { printResult } from './output.ts'
+import { option, setHelp } from './terminal/help.ts'
+import { printResult } from './terminal/output.ts'
 
 type Flags = StoreFlags & {
   readonly category: string
@@ -16,35 +16,43 @@ type Flags = StoreFlags & {
   readonly origin?: string
 }
 
-const help = `
-Examples:
-  threadkeep remember acme 'opening hours' 'nine to five'
-  threadkeep remember acme language '"German"' --category user_preference --confidence 0.9
-  threadkeep remember acme 'opening hours' 'ten to six' --by assistant --session ann
-  threadkeep remember acme language German --category user_preference --person ann
-
-${exitCodesHelp}`
-
 export function addRememberCommand(program: Command): void {
-  addStoreOptions(program.command('remember'))
+  const command = addStoreOptions(program.command('remember'))
     .description('store knowledge that all sessions of a scope share, or about a person')
     .argument('<scope>', 'scope')
     .argument('<key>', 'subject of the knowledge')
     .argument('<value>', 'text, or JSON')
     .option('--category <name>', knowledgeCategories.join(', '), 'domain')
-    .option('--confidence <number>', 'confidence from 0 to 1 (0.5, higher each time it is stated again)')
-    .option(
-      '--by <source>',
-      'source: user, assistant or tool; with the default policy, an assistant needs approval and a tool is refused (user)',
+    .addOption(
+      option('--confidence <number>', 'confidence from 0 to 1', {
+        fallback: '0.5, higher each time it is stated again',
+      }),
+    )
+    .addOption(
+      option(
+        '--by <source>',
+        'source: user, assistant or tool; with the default policy, an assistant needs approval and a tool is refused',
+        { fallback: 'user' },
+      ),
     )
     .option('--session <id>', 'session of the scope that states it; repeated statements of one session count once')
     .option('--person <id>', 'person it is about; stored in the memory of that person instead of the scope')
-    .option(
-      '--origin <origin>',
-      'operator (never fades) or learned (fades without use; default with --session or a model)',
+    .addOption(
+      option('--origin <origin>', 'operator (never fades) or learned (fades without use)', {
+        fallback: 'operator; learned with --session or a model',
+      }),
     )
-    .addHelpText('after', help)
     .action(run)
+  setHelp(command, {
+    details: [
+      'Takes effect at once: the next context of every session in the scope shows it when it matches the question, also in a running server on the same store.',
+    ],
+    examples: [
+      "threadkeep remember acme 'opening hours' 'nine to five'",
+      'threadkeep remember acme language German --category user_preference --person ann',
+      "threadkeep remember acme 'opening hours' 'ten to six' --by assistant --session ann",
+    ],
+  })
 }
 
 async function run(scope: string, key: string, value: string, flags: Flags): Promise<void> {
@@ -67,9 +75,8 @@ async function run(scope: string, key: string, value: string, flags: Flags): Pro
   const owner = flags.person === undefined ? tenant : `the memory of ${flags.person} in ${tenant}`
   const personFlag = flags.person === undefined ? '' : ` --person ${flags.person}`
   const pending = `, pending approval. Approve it with threadkeep knowledge approve ${tenant} ${knowledge.id}${personFlag}`
-  printResult(flags.json, knowledge, [
-    `Stored ${knowledge.key} in ${owner} ${details}${knowledge.pending === true ? pending : '.'}`,
-  ])
+  const lines = [`Stored ${knowledge.key} in ${owner} ${details}${knowledge.pending === true ? pending : '.'}`]
+  printResult(flags.json, knowledge, lines)
 }
 
 /** Parses JSON; anything else is text. */

@@ -6,10 +6,11 @@ import { parseKey } from '../domain/key.ts'
 import type { Ledger, Verdict } from '../domain/ledger.ts'
 import type { Profile } from '../domain/profile.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { exitCodesHelp } from './errors.ts'
 import { addStoreOptions, openExistingStore, requireSession, type StoreFlags } from './openStore.ts'
 import { parseInteger } from './options.ts'
-import { formatRange, formatTable, printResult } from './output.ts'
+import { option, setHelp } from './terminal/help.ts'
+import { formatRange, type Line, printResult } from './terminal/output.ts'
+import { formatTable } from './terminal/table.ts'
 
 type Flags = StoreFlags & {
   readonly profile: string
@@ -19,29 +20,26 @@ type Flags = StoreFlags & {
   readonly text?: boolean
 }
 
-const help = `
-Builds both contexts from the current session, with the query, budget and framing of the first profile unless options
-override them. The second profile sees only those scope entries that the first one sees. The table counts entries:
-messages, and other entries a profile shows, such as summaries and facts.
-
-Examples:
-  threadkeep replay acme:ann --profile summary
-  threadkeep replay acme:ann --from summary --profile ./mine.json --budget 4000
-  threadkeep replay acme:ann --profile agent --query 'what is my cat called?' --text
-
-${exitCodesHelp}`
-
 export function addReplayCommand(program: Command): void {
-  addStoreOptions(program.command('replay'))
+  const command = addStoreOptions(program.command('replay'))
     .description('compare the contexts that two profiles build from a session')
     .argument('<key>', 'session, as scope:session')
     .requiredOption('--profile <name>', 'second profile: a name, or a JSON file')
     .option('--from <name>', 'first profile: a name, or a JSON file', 'thread')
-    .option('--budget <tokens>', "token budget (the first profile's)")
-    .option('--query <text>', 'query (the last message of the user)')
+    .addOption(option('--budget <tokens>', 'token budget', { fallback: "the first profile's" }))
+    .addOption(option('--query <text>', 'query', { fallback: 'the last message of the user' }))
     .option('--text', 'also print the text of the second context')
-    .addHelpText('after', help)
     .action(run)
+  setHelp(command, {
+    details: [
+      'Builds both contexts from the current session, with the query, budget and framing of the first profile unless options override them. The second profile sees only those scope entries that the first one sees. The table counts entries: messages, and other entries a profile shows, such as summaries and facts.',
+    ],
+    examples: [
+      'threadkeep replay acme:ann --profile summary',
+      'threadkeep replay acme:ann --from summary --profile ./mine.json --budget 4000',
+      "threadkeep replay acme:ann --profile agent --query 'what is my cat called?' --text",
+    ],
+  })
 }
 
 async function run(text: string, flags: Flags): Promise<void> {
@@ -73,7 +71,7 @@ async function run(text: string, flags: Flags): Promise<void> {
 }
 
 /** Returns the built-in profile with this name, or reads a profile from a JSON file. */
-async function loadProfile(text: string, option: string): Promise<Profile> {
+export async function loadProfile(text: string, option: string): Promise<Profile> {
   const [{ profiles }, { resolveProfile }, { parseProfile }] = await Promise.all([
     import('../profiles/index.ts'),
     import('../open.ts'),
@@ -123,17 +121,20 @@ function countVerdicts({ profile, spent, lines }: Ledger): VerdictCounts {
 
 const numericColumns: ReadonlySet<number> = new Set([2, 3, 4, 5, 6])
 
-function formatCounts(was: VerdictCounts, is: VerdictCounts): string[] {
+function formatCounts(was: VerdictCounts, is: VerdictCounts): Line[] {
   const toRow = (label: string, counts: VerdictCounts): string[] => [
     label,
     counts.profile,
     `${counts.tokens}`,
     ...verdicts.map((verdict) => `${counts.verdicts[verdict]}`),
   ]
-  return formatTable([['', 'profile', 'tokens', ...verdicts], toRow('was', was), toRow('is', is)], numericColumns)
+  return formatTable([['', 'profile', 'tokens', ...verdicts], toRow('was', was), toRow('is', is)], {
+    header: true,
+    numeric: numericColumns,
+  })
 }
 
-function formatDifferences(differences: readonly Difference[]): string[] {
+function formatDifferences(differences: readonly Difference[]): Line[] {
   if (differences.length === 0) return ['No differences.']
   return formatTable(
     differences.map(({ entries: [first, last], count, was, is }) => [

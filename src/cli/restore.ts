@@ -2,44 +2,42 @@ import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
 import type { RestoreRequest, RestoreResult } from '../handoff/restore/restore.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { exitCodesHelp } from './errors.ts'
 import {
   addHandoffOptions,
   type HandoffFlags,
   type OpenHandoff,
   openHandoff,
+  toStepProgress,
   withCliErrors,
   withSessionWorkspace,
 } from './openHandoff.ts'
 import { requireStoreFile, resolveStore } from './openStore.ts'
 import { parseInteger } from './options.ts'
-import { createProgressLine, printResult, stripControlCharacters } from './output.ts'
+import { option, setHelp } from './terminal/help.ts'
+import { printNote, printResult } from './terminal/output.ts'
+import { createProgress, type Progress } from './terminal/progress.ts'
 
 type Flags = HandoffFlags & { readonly budget?: string; readonly query?: string; readonly directory?: string }
 
-const help = `
-Prints the text to standard output, never longer than the budget: paste it into a new chat. It ends with the session id
-of the new chat. Changes to files are reported on standard error; --json prints everything.
-
---directory imports sessions written by threadkeep save --directory into the store instead. Newer sessions in the store
-are kept; damaged sessions are skipped and reported.
-
-Examples:
-  threadkeep restore --workspace my-project --budget 4000
-  threadkeep restore session_1763236000000_1f0c2b3a --query 'the failing login test' | pbcopy
-  threadkeep restore --directory backup
-
-${exitCodesHelp}`
-
 export function addRestoreCommand(program: Command): void {
-  addHandoffOptions(program.command('restore'))
+  const command = addHandoffOptions(program.command('restore'))
     .description('print the context that continues a saved session, or import sessions from a directory')
-    .argument('[session]', 'session (the most recent one of the workspace)')
-    .option('--budget <tokens>', 'token budget of the text (8000)')
+    .argument('[session]', 'session (default: the most recent one of the workspace)')
+    .addOption(option('--budget <tokens>', 'token budget of the text', { fallback: '8000' }))
     .option('--query <text>', 'subject of the new chat')
     .option('--directory <folder>', 'import the sessions in this folder instead')
-    .addHelpText('after', help)
     .action(run)
+  setHelp(command, {
+    details: [
+      'Prints the text to standard output, never longer than the budget: paste it into a new chat. It ends with the session id of the new chat. Changes to files are reported on standard error; --json prints everything.',
+      '--directory imports sessions written by threadkeep save --directory into the store instead. Newer sessions in the store are kept; damaged sessions are skipped and reported.',
+    ],
+    examples: [
+      'threadkeep restore --workspace my-project --budget 4000',
+      "threadkeep restore session_1763236000000_1f0c2b3a --query 'the failing login test'",
+      'threadkeep restore --directory backup',
+    ],
+  })
 }
 
 async function run(session: string | undefined, rawFlags: Flags): Promise<void> {
@@ -53,24 +51,20 @@ async function run(session: string | undefined, rawFlags: Flags): Promise<void> 
   // Importing may create the store; restoring needs an existing one.
   const url = flags.directory === undefined ? `sqlite:${await requireStoreFile(flags, process.env)}` : location.url
   await using opened = await openHandoff(flags, process.env, { url, key: location.key })
-  const { update, clear } = createProgressLine()
-  const progress = (done: number, total: number, step: string): void => update(`${done} of ${total}: ${step}`)
-  try {
-    if (flags.directory !== undefined) return await importDirectory(opened, flags.directory, flags, progress, clear)
-    const request: RestoreRequest = {
-      ...(session === undefined ? {} : { sessionId: session }),
-      ...(budget === undefined ? {} : { budget }),
-      ...(flags.query === undefined ? {} : { query: flags.query }),
-      method: 'command',
-    }
-    const restored = await withCliErrors(() =>
-      opened.handoff.restore(opened.workspace, request, { client: 'cli', progress }),
-    )
-    clear()
-    printRestored(restored, flags)
-  } finally {
-    clear()
+  using progress = createProgress(flags)
+  if (flags.directory !== undefined) return await importDirectory(opened, flags.directory, flags, progress)
+  const request: RestoreRequest = {
+    ...(session === undefined ? {} : { sessionId: session }),
+    ...(budget === undefined ? {} : { budget }),
+    ...(flags.query === undefined ? {} : { query: flags.query }),
+    method: 'command',
   }
+  const onProgress = toStepProgress(progress)
+  const restored = await withCliErrors(() =>
+    opened.handoff.restore(opened.workspace, request, { client: 'cli', progress: onProgress }),
+  )
+  progress.clear()
+  printRestored(restored, flags)
 }
 
 function printRestored(restored: RestoreResult, { json, allow }: Flags): void {
@@ -89,19 +83,18 @@ function printRestored(restored: RestoreResult, { json, allow }: Flags): void {
     ...(allow === undefined ? uninspected : changed),
     ...warnings.map((warning) => `warning: ${warning}`),
   ]
-  process.stderr.write(lines.map((line) => `${stripControlCharacters(line)}\n`).join(''))
+  printNote(...lines)
 }
 
 async function importDirectory(
   { handoff }: OpenHandoff,
   directory: string,
   flags: Flags,
-  progress: (done: number, total: number, step: string) => void,
-  clearProgress: () => void,
+  progress: Progress,
 ): Promise<void> {
   const filter = flags.workspace === undefined ? {} : { workspace: flags.workspace }
-  const done = await handoff.import({ directory, progress, ...filter })
-  clearProgress()
+  const done = await handoff.import({ directory, progress: toStepProgress(progress), ...filter })
+  progress.clear()
   const unchanged = done.unchanged === 0 ? [] : [`${formatCount(done.unchanged, 'session')} unchanged.`]
   printResult(flags.json, done, [
     `Imported ${formatCount(done.messages, 'message')} of ${formatCount(done.sessions, 'session')}.`,

@@ -2,21 +2,21 @@ import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
-import { parseJsonMessages } from '../handoff/save/conversation.ts'
-import { formatLeftOut } from '../handoff/save/keepNeeded.ts'
 import type { Keep, SaveRequest } from '../handoff/save/request.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { exitCodesHelp } from './errors.ts'
 import {
   addHandoffOptions,
   type HandoffFlags,
   type OpenHandoff,
   openHandoff,
+  toStepProgress,
   withCliErrors,
   withSessionWorkspace,
 } from './openHandoff.ts'
 import { resolveStore } from './openStore.ts'
-import { createProgressLine, printResult } from './output.ts'
+import { option, setHelp } from './terminal/help.ts'
+import { printResult } from './terminal/output.ts'
+import { createProgress, type Progress } from './terminal/progress.ts'
 
 type Flags = HandoffFlags & {
   readonly session?: string
@@ -27,42 +27,35 @@ type Flags = HandoffFlags & {
   readonly compress: boolean
 }
 
-const help = `
-A transcript is text with a speaker at the start of lines (User: … Assistant: …), a JSON array of messages, or JSON Lines
-of messages. Without a file, it is read from standard input. Saving the same session again stores only new messages; text
-printed by threadkeep restore is left out.
-
---keep needed stores only the lines that restoring is likely to need, with the summary, the items and the files, and not the
-full transcript. A session keeps this choice when it is saved again.
-
---directory writes the sessions of the workspace as folders instead: sessions/WORKSPACE/SESSION with metadata, entities,
-relationships and transcript, compressed with zstd, and the files they share beside them. Import them elsewhere with
-threadkeep restore --directory.
-
-Examples:
-  threadkeep save chat.txt --workspace my-project
-  threadkeep save chat.jsonl --session session_1763236000000_1f0c2b3a
-  threadkeep save --directory backup
-  threadkeep save --directory backup --no-compress --session session_1763236000000_1f0c2b3a
-
-${exitCodesHelp}`
-
 export function addSaveCommand(program: Command): void {
-  addHandoffOptions(program.command('save'))
+  const command = addHandoffOptions(program.command('save'))
     .description('save a conversation to continue it elsewhere, or write saved sessions to a directory')
-    .argument('[file]', 'transcript (standard input)')
+    .argument('[file]', 'transcript (default: standard input)')
     .option('--session <id>', 'session to save again, or to write')
     .option('--continues <id>', 'session that this one continues')
     .option('--title <text>', 'title of the session')
-    .option('--keep <part>', 'part of the transcript to store: all or needed (as before, else all)')
+    .addOption(
+      option('--keep <part>', 'part of the transcript to store: all or needed', { fallback: 'as before, else all' }),
+    )
     .option('--directory <folder>', 'write saved sessions to this folder instead')
     .option('--no-compress', 'write plain JSON')
-    .addHelpText('after', help)
     .action(run)
+  setHelp(command, {
+    details: [
+      'A transcript is text with a speaker at the start of lines (User: … Assistant: …), a JSON array of messages, or JSON Lines of messages. Without a file, it is read from standard input. Saving the same session again stores only new messages; text printed by threadkeep restore is left out.',
+      '--keep needed stores only the lines that restoring is likely to need, with the summary, the items and the files, and not the full transcript. A session keeps this choice when it is saved again.',
+      '--directory writes the sessions of the workspace as folders instead: sessions/WORKSPACE/SESSION with metadata, entities, relationships and transcript, compressed with zstd, and the files they share beside them. Import them elsewhere with threadkeep restore --directory.',
+    ],
+    examples: [
+      'threadkeep save chat.txt --workspace my-project',
+      'threadkeep save chat.jsonl --session session_1763236000000_1f0c2b3a',
+      'threadkeep save --directory backup',
+      'threadkeep save --directory backup --no-compress',
+    ],
+  })
 }
 
 type Transcript = Pick<SaveRequest, 'conversationContext' | 'messages'>
-type OnProgress = (done: number, total: number, step: string) => void
 
 async function run(file: string | undefined, rawFlags: Flags): Promise<void> {
   const flags = withSessionWorkspace(rawFlags, rawFlags.session)
@@ -76,25 +69,19 @@ async function run(file: string | undefined, rawFlags: Flags): Promise<void> {
     throw new MemoryError('bad-option', 'store is "ram:", which is lost on exit. Use sqlite:PATH.', { param: 'store' })
   const transcript = directory === undefined ? await readTranscript(file) : {}
   await using opened = await openHandoff(flags, process.env, location)
-  const { update, clear } = createProgressLine()
-  const progress: OnProgress = (done, total, step) => update(`${done} of ${total}: ${step}`)
-  try {
-    await withCliErrors(() =>
-      directory === undefined
-        ? saveTranscript(opened, transcript, flags, progress, clear)
-        : writeDirectory(opened, directory, flags, progress, clear),
-    )
-  } finally {
-    clear()
-  }
+  using progress = createProgress(flags)
+  await withCliErrors(() =>
+    directory === undefined
+      ? saveTranscript(opened, transcript, flags, progress)
+      : writeDirectory(opened, directory, flags, progress),
+  )
 }
 
 async function saveTranscript(
   { handoff, workspace }: OpenHandoff,
   transcript: Transcript,
   flags: Flags,
-  progress: OnProgress,
-  clearProgress: () => void,
+  progress: Progress,
 ): Promise<void> {
   const { session, continues, title, keep } = flags
   const request = {
@@ -104,14 +91,15 @@ async function saveTranscript(
     ...(title === undefined ? {} : { title }),
     ...(keep === undefined ? {} : { keep: keep as Keep }),
   }
-  const saved = await handoff.save(workspace, request, { client: 'cli', progress })
+  const saved = await handoff.save(workspace, request, { client: 'cli', progress: toStepProgress(progress) })
   // Pending writes are held in RAM and lost when this process ends.
   if (saved.degraded !== undefined && ((await handoff.retry()) > 0 || handoff.getPendingWrites().length > 0))
     throw new MemoryError(
       'not-durable',
       `The store fails; nothing was saved. ${handoff.getPendingWrites()[0]?.reason ?? ''}`.trim(),
     )
-  clearProgress()
+  progress.clear()
+  const { formatLeftOut } = await import('../handoff/save/keepNeeded.ts')
   printResult(flags.json, saved, [
     `Saved ${workspace}:${saved.sessionId}: ${formatCount(saved.messages, 'message')} (${saved.added} new), ${formatCount(saved.items, 'item')}, ${formatCount(saved.files, 'file')}.`,
     ...(saved.leftOut === undefined ? [] : [formatLeftOut(saved.leftOut)]),
@@ -123,12 +111,16 @@ async function writeDirectory(
   { handoff, workspace }: OpenHandoff,
   directory: string,
   flags: Flags,
-  progress: OnProgress,
-  clearProgress: () => void,
+  progress: Progress,
 ): Promise<void> {
   const filter = flags.session === undefined ? {} : { sessionId: flags.session }
-  const done = await handoff.export(workspace, { directory, compress: flags.compress, progress, ...filter })
-  clearProgress()
+  const done = await handoff.export(workspace, {
+    directory,
+    compress: flags.compress,
+    progress: toStepProgress(progress),
+    ...filter,
+  })
+  progress.clear()
   printResult(flags.json, done, [
     `Exported ${formatCount(done.messages, 'message')} of ${formatCount(done.sessions, 'session')} to ${directory}.`,
   ])
@@ -142,6 +134,7 @@ async function readTranscript(file: string | undefined): Promise<Transcript> {
   })
   const text = decodeText(bytes, file)
   if (!/\.jsonl?$/i.test(file)) return { conversationContext: text }
+  const { parseJsonMessages } = await import('../handoff/save/conversation.ts')
   const messages = parseJsonMessages(text)
   if (messages !== undefined) return { messages }
   const expected =

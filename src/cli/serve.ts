@@ -3,35 +3,34 @@ import type { Profile } from '../domain/profile.ts'
 import type { ProfileConfig } from '../server/memoryRegistry.ts'
 import type { OpenedServer } from '../server/openServer.ts'
 import { addConfigOptions, type ConfigFlags, readConfigSources } from './configOptions.ts'
-import { exitCodesHelp } from './errors.ts'
 import type { Environment } from './options.ts'
+import { setHelp } from './terminal/help.ts'
+import { releaseInterruptHandler } from './terminal/interrupt.ts'
 
 type Flags = ConfigFlags & { readonly open?: boolean; readonly json?: boolean }
 
 /** Time for requests in flight to finish after the first signal. */
 const shutdownGraceMs = 30_000
 
-const help = `
-Precedence: flags, environment, file. Run threadkeep config print to see the effective settings. Clients send their own
-API keys; OPENAI_API_KEY is sent to the upstream for clients that send none. Without an upstream, the built-in offline
-model answers by quoting memory. Changes to profiles and templates in the file take effect at once. SIGTERM lets requests
-finish; a second SIGTERM stops at once.
-
-Examples:
-  threadkeep serve
-  threadkeep serve --upstream http://localhost:11434/v1 --profile support
-  threadkeep serve --config threadkeep.config.json --log info
-  threadkeep serve --port 0 --json
-
-${exitCodesHelp}`
-
 export function addServeCommand(program: Command): void {
-  addConfigOptions(program.command('serve'))
+  const command = addConfigOptions(program.command('serve'))
     .description('serve memory through the OpenAI and Anthropic protocols: POST /v1/{key}/chat/completions')
+    .summary('serve memory through the OpenAI and Anthropic protocols')
     .option('--open', 'allow a public address without API keys')
     .option('--json', 'print the address as JSON')
-    .addHelpText('after', help)
     .action((flags: Flags) => run(flags, process.env))
+  setHelp(command, {
+    details: [
+      'Precedence: flags, environment, file. Run threadkeep config print to see the effective settings. Clients send their own API keys. Without an upstream, the built-in offline model answers by quoting memory. Changes to profiles and templates in the file take effect at once. SIGTERM lets requests finish; a second SIGTERM stops at once.',
+    ],
+    variables: { OPENAI_API_KEY: 'key that is sent to the upstream for clients that send none' },
+    examples: [
+      'threadkeep serve',
+      'threadkeep serve --upstream http://localhost:11434/v1 --profile support',
+      'threadkeep serve --config threadkeep.config.json --log info',
+      'threadkeep serve --port 0 --json',
+    ],
+  })
 }
 
 async function run(flags: Flags, environment: Environment): Promise<void> {
@@ -78,6 +77,7 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
 
 /** Resolves on the first SIGINT or SIGTERM; the next one exits at once. */
 async function waitForSignal(): Promise<void> {
+  releaseInterruptHandler()
   await new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
   })

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
 import { formatKey, isInternalKey, type Key, parseKey } from '../domain/key.ts'
 import type { SearchIndex, Store } from '../domain/ports.ts'
+import type { SessionListItem } from '../domain/session.ts'
 import type { Graph } from '../graph/types.ts'
-import { formatChain } from '../handoff/chain.ts'
 import type { SessionDetails } from '../handoff/handoff.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { exitCodesHelp } from './errors.ts'
 import {
   addStoreOptions,
+  listSessions,
   openExistingStore,
   requireSession,
   requireStoreFile,
@@ -15,45 +15,45 @@ import {
   type StoreFlags,
 } from './openStore.ts'
 import { parseInteger, readOption } from './options.ts'
-import { formatTime, printResult, truncateLine } from './output.ts'
+import { explainNoSessions } from './terminal/emptyResults.ts'
+import { setHelp } from './terminal/help.ts'
+import { formatTime, type Line, printResult, toSingleLine } from './terminal/output.ts'
+import { fitLine, formatTable } from './terminal/table.ts'
 
 type Flags = StoreFlags & { readonly limit: string; readonly after?: string }
 
-const help = `
-Examples:
-  threadkeep sessions list acme
-  threadkeep sessions show acme:ann --limit 20
-
-${exitCodesHelp}`
-
 export function addSessionsCommand(program: Command): void {
-  const sessions = program.command('sessions').description('list sessions, or show one').addHelpText('after', help)
-  addStoreOptions(sessions.command('list'))
-    .description('list sessions sorted by key')
-    .argument('[scope]', 'only sessions of this scope')
-    .option('--limit <number>', 'maximum number of sessions', '100')
-    .option('--after <key>', 'continue after this key')
-    .addHelpText('after', help)
-    .action(list)
-  addStoreOptions(sessions.command('show'))
-    .description('show the messages of a session, newest last, and how much of it was preserved when it was restored')
-    .argument('<key>', 'session, as scope:session, or its id alone in the scope default; a scope shows its own memory')
-    .option('--limit <number>', 'maximum number of messages', '50')
-    .addHelpText('after', help)
-    .action(show)
+  const sessions = setHelp(program.command('sessions').description('list sessions, or show one'), {
+    examples: ['threadkeep sessions list acme', 'threadkeep sessions show acme:ann --limit 20'],
+  })
+  setHelp(
+    addStoreOptions(sessions.command('list'))
+      .description('list sessions sorted by key')
+      .argument('[scope]', 'only sessions of this scope')
+      .option('--limit <number>', 'maximum number of sessions', '100')
+      .option('--after <key>', 'continue after this key')
+      .action(list),
+    { examples: ['threadkeep sessions list', 'threadkeep sessions list acme --limit 20 --after acme:ann'] },
+  )
+  setHelp(
+    addStoreOptions(sessions.command('show'))
+      .description('show the messages of a session, newest last, and how much of it was preserved when it was restored')
+      .argument(
+        '<key>',
+        'session, as scope:session, or its id alone in the scope default; a scope shows its own memory',
+      )
+      .option('--limit <number>', 'maximum number of messages', '50')
+      .action(show),
+    { examples: ['threadkeep sessions show acme:ann', 'threadkeep sessions show acme:ann --limit 20 --json'] },
+  )
 }
 
 async function list(scope: string | undefined, flags: Flags): Promise<void> {
   const limit = parseInteger(flags.limit, 'limit', 1)
   const store = await openExistingStore(flags, process.env)
   try {
-    const page = await store.list({
-      ...(scope === undefined ? {} : { scope: parseKey(scope).scope }),
-      after: flags.after ?? '',
-      limit,
-    })
-    // Internal keys hold data of the engine, not sessions.
-    const sessions = page.filter(({ key }) => !isInternalKey(key))
+    const found = await findVisibleSessions(store, scope, flags.after ?? '', limit + 1)
+    const sessions = found.slice(0, limit)
     const titles = await findTitles(
       store,
       sessions.map(({ key }) => key),
@@ -61,20 +61,41 @@ async function list(scope: string | undefined, flags: Flags): Promise<void> {
     )
     const items = sessions.map(({ key, ...session }) => {
       const title = titles.get(formatKey(key))
-      return { key: formatKey(key), ...session, ...(title === undefined ? {} : { title: truncateLine(title) }) }
+      return { key: formatKey(key), ...session, ...(title === undefined ? {} : { title: toSingleLine(title) }) }
     })
-    const last = page.length === limit ? page.at(-1) : undefined
+    const last = found.length > limit ? sessions.at(-1) : undefined
     const next = last && formatKey(last.key)
     const more = next === undefined ? [] : [`Continue with --after ${next}`]
-    const lines = items.map(
-      ({ key, messages, touchedAt, title }) =>
-        `${key}  ${formatCount(messages, 'message')}, last written ${formatTime(touchedAt)}${title === undefined ? '' : `  ${title}`}`,
-    )
-    printResult(flags.json, { items, next: next ?? null }, items.length === 0 ? ['No sessions.'] : [...lines, ...more])
+    const rows = items.map(({ key, messages, touchedAt, title = '' }) => [
+      key,
+      formatCount(messages, 'message'),
+      `last written ${formatTime(touchedAt)}`,
+      title,
+    ])
+    const lines = items.length === 0 ? [await explainNoSessions(scope)] : [...formatTable(rows), ...more]
+    printResult(flags.json, { items, next: next ?? null }, lines)
   } finally {
     await store.close()
   }
 }
+
+/** Lists sessions, without the internal keys of the engine and without scopes that hold no messages of their own. */
+async function findVisibleSessions(
+  store: Store,
+  scope: string | undefined,
+  after: string,
+  limit: number,
+): Promise<readonly SessionListItem[]> {
+  const found: SessionListItem[] = []
+  for await (const session of listSessions(store, scope === undefined ? undefined : parseKey(scope).scope, after)) {
+    if (isVisible(session)) found.push(session)
+    if (found.length >= limit) break
+  }
+  return found
+}
+
+const isVisible = ({ key, messages }: SessionListItem): boolean =>
+  !isInternalKey(key) && (key.id !== '' || messages > 0)
 
 async function show(text: string, flags: Flags): Promise<void> {
   const limit = parseInteger(flags.limit, 'limit', 1)
@@ -96,8 +117,8 @@ async function show(text: string, flags: Flags): Promise<void> {
     printResult(flags.json, value, [
       `${formatKey(key)}: ${formatCount(messages, 'message')}, ${formatCount(derived.length, 'derived entry', 'derived entries')}, ${formatTime(startedAt)} to ${formatTime(touchedAt)}`,
       ...items.map(({ id, role, name, content }) => `${id} ${name ?? role}: ${content}`),
-      ...derived.map(({ kind, id, ...entry }) => `${kind} ${id}: ${truncateLine(JSON.stringify(entry))}`),
-      ...(saved === undefined ? [] : formatSavedSession(saved)),
+      ...derived.map(({ kind, id, ...entry }) => fitLine(`${kind} ${id}: ${JSON.stringify(entry)}`)),
+      ...(saved === undefined ? [] : await formatSavedSession(saved)),
     ])
   } finally {
     await store.close()
@@ -170,7 +191,8 @@ async function findSavedSession(
   })
 }
 
-function formatSavedSession({ preservation, chain, items, files }: SessionDetails): string[] {
+async function formatSavedSession({ preservation, chain, items, files }: SessionDetails): Promise<Line[]> {
+  const { formatChain } = await import('../handoff/chain.ts')
   const formatPercent = (share: number): string => `${Math.round(100 * share)} %`
   const formatScore = ({ similarity, facts }: { readonly similarity: number; readonly facts: number }): string =>
     `wording similarity ${formatPercent(similarity)}, facts preserved ${formatPercent(facts)}`

@@ -44,6 +44,8 @@ export type ImportOptions = TransferOptions & {
   readonly verifyKey?: Uint8Array
   /** Handling of a session that exists with other contents. Default: `refuse`, which imports nothing at all. */
   readonly onExisting?: ExistingSessionPolicy
+  /** Called when a session is complete, or found unchanged. Throwing stops the import there. */
+  readonly onSession?: (key: string, outcome: 'written' | 'unchanged') => void
 }
 
 export type BundleTotals = { readonly sessions: number; readonly messages: number; readonly entries: number }
@@ -84,4 +86,5 @@ export const checkImportOptions = (options: unknown): void =>
     passphrase: anyText,
     verifyKey: anyObject,
     onExisting: oneOf(...existingSessionPolicies),
+    onSession: anyFunction,
   })

@@ -94,6 +94,8 @@ export type StoreCapabilities = {
   readonly wordTable?: () => WordTable | undefined
   /** The languages that searches know. Default: English. */
   readonly languages?: () => Languages
+  /** Messages indexed for searches since the store was opened; grows while an index is built. */
+  readonly indexedMessages?: () => number
 }
 
 /** Storage of sessions. An adapter implements every method. */

@@ -19,7 +19,8 @@ import { measureRecords } from './measure.ts'
 import { readBundle, type VerifiedRecord } from './read.ts'
 import { SessionWriter, type StoredState } from './sessionWriter.ts'
 
-type WriteOptions = TransferOptions & { readonly scope: Scope | undefined; readonly onExisting: ExistingSessionPolicy }
+type WriteOptions = TransferOptions &
+  Pick<ImportOptions, 'onSession'> & { readonly scope: Scope | undefined; readonly onExisting: ExistingSessionPolicy }
 type MutableResult = {
   -readonly [K in keyof ImportResult]: ImportResult[K] extends readonly string[] ? string[] : ImportResult[K]
 }
@@ -62,6 +63,22 @@ export async function importBundle(
   return await writeRecords(store, graph, records, comparison, { ...options, onExisting, scope })
 }
 
+/**
+ * Lists the sessions and graph rows for which the store has other contents than the bundle. Reads the whole bundle and
+ * writes nothing.
+ */
+export async function findBundleConflicts(
+  store: Store,
+  open: () => ByteSource,
+  options: ImportOptions = {},
+  deps: ImportDeps = {},
+): Promise<readonly string[]> {
+  const scope = options.scope === undefined ? undefined : parseKey(options.scope).scope
+  const records = measureRecords(maskRecords(readBundle(open(), options), deps, scope), deps.tokenizer)
+  await using graph = new GraphAccess(store)
+  return listConflicts(await compareBundle(store, records, scope, graph))
+}
+
 async function* withAbort(
   records: AsyncGenerator<VerifiedRecord>,
   signal: AbortSignal | undefined,
@@ -97,9 +114,13 @@ const bundleChangedError = (cause?: unknown): MemoryError =>
     { cause },
   )
 
-function rejectConflicts({ sessions, graphConflicts }: BundleComparison): void {
-  const sessionConflicts = [...sessions].filter(([, { status }]) => status === 'other').map(([key]) => key)
-  const conflicts = [...sessionConflicts, ...graphConflicts]
+const listConflicts = ({ sessions, graphConflicts }: BundleComparison): readonly string[] => [
+  ...[...sessions].filter(([, { status }]) => status === 'other').map(([key]) => key),
+  ...graphConflicts,
+]
+
+function rejectConflicts(comparison: BundleComparison): void {
+  const conflicts = listConflicts(comparison)
   if (conflicts.length === 0) return
   const names =
     conflicts.length > 5 ? `${conflicts.slice(0, 5).join(', ')} and ${conflicts.length - 5} more` : conflicts.join(', ')
@@ -130,9 +151,11 @@ async function writeRecords(
         result.sessions++
       }
       await recordImporter.finish()
+      const written = writer
       writer = undefined
       const nextScope = 'session' in record ? targetKey(options.scope, record.session).scope : undefined
       countGraph(result, await graphImporter.finish(nextScope))
+      if (written instanceof SessionWriter) options.onSession?.(formatKey(written.key), 'written')
       reportProgress()
     }
     if ('session' in record) {
@@ -194,7 +217,7 @@ async function createWriter(
   store: Store,
   { record, hash }: VerifiedRecord,
   comparison: SessionComparison | undefined,
-  { scope, onExisting }: WriteOptions,
+  { scope, onExisting, onSession }: WriteOptions,
   result: MutableResult,
 ): Promise<SessionWriter | undefined> {
   if (!('session' in record)) return undefined
@@ -202,6 +225,7 @@ async function createWriter(
   const key = targetKey(scope, session)
   if (comparison?.status === 'same') {
     result.unchanged++
+    onSession?.(formatKey(key), 'unchanged')
     return undefined
   }
   if (comparison?.status === 'other' && onExisting !== 'replace') {

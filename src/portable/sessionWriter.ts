@@ -20,7 +20,7 @@ type MessagePosition = { readonly sequence: number; readonly offset: Tokens }
  */
 export class SessionWriter {
   private readonly store: Store
-  private readonly key: Key
+  readonly key: Key
   private readonly session: SessionRecord
   private readonly storedLast: number
   private readonly epoch: number

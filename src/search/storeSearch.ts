@@ -68,6 +68,9 @@ export class StoreSearch {
     this.#indexes = new LruCache({ maxTotalSize: maxBytes })
   }
 
+  /** Messages added to indexes so far. */
+  indexedMessages = 0
+
   /** Estimated memory of all indexes. */
   get bytes(): number {
     return this.#indexes.totalSize
@@ -159,6 +162,7 @@ export class StoreSearch {
     for (;;) {
       messages = await this.#source.readMessages(key, index.lastSequenceOf(key), messageBatch)
       await runInSlices(index.addMessagesInSteps(key, messages), () => this.#source.pause())
+      this.indexedMessages += messages.length
       if (messages.length < messageBatch) break
       await this.#source.pause()
     }

@@ -37,6 +37,7 @@ export async function encryptedStore(inner: Store & SearchIndex, keyring: Keyrin
       ...(inner.capabilities.file !== undefined && {
         file: { ...inner.capabilities.file, copyKeyring: () => sessions.copyKeyring() },
       }),
+      indexedMessages: () => finder.indexedMessages,
     },
     durability: inner.durability,
     readHead: (key, recent) => sessions.readHead(key, recent),

@@ -117,7 +117,11 @@ export class SqliteStore implements Store, SearchIndex {
     this.database = connectReader(path, identity)
     this.file = guardFile(this.database, path, identity)
     this.guard = new FileGuard(this.file)
-    this.capabilities = { file: this.createCapability(), ...textAnalysis }
+    this.capabilities = {
+      file: this.createCapability(),
+      ...textAnalysis,
+      indexedMessages: () => this.finder.indexedMessages,
+    }
     this.queue = new WriteQueue(this.file, (error) => this.handleFileChange(error))
     this.reader = new Reader(this.database, (key, id) => this.quarantine(key, id))
     this.vectors = new VectorReader(this.database)

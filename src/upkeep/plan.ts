@@ -182,6 +182,25 @@ function lastExchangeOffset(recent: readonly Message[], maxTokens: Tokens): Toke
   return (previous !== undefined && endOffset(newest) - previous.offset <= maxTokens ? previous : newest)?.offset ?? 0
 }
 
+/**
+ * Plans work before a rule makes it due: the facts of all messages, or a summary of all but the last exchange. Returns
+ * undefined if no rule of the profile asks for it, or nothing is left to do.
+ */
+export function planEarly(wanted: 'facts' | 'summary', head: SessionHead, { upkeep }: Profile): UpkeepStep | undefined {
+  const tasks = upkeep.map(({ do: task }) => task)
+  if (head.lastSequence === 0) return undefined
+  if (wanted === 'facts')
+    return tasks.some((task) => 'facts' in task && task.facts)
+      ? { kind: 'reextractFacts', last: head.lastSequence }
+      : undefined
+  const task = tasks.find((task) => 'summarise' in task && task.summarise === 'progressive')
+  if (task === undefined || !('words' in task)) return undefined
+  const { reach: startOffset } = findSummaryCoverage(head.derived)
+  const end = lastExchangeOffset(head.recent, Number.POSITIVE_INFINITY)
+  const [previous] = summariesOfTier(head.derived, 'progressive')
+  return end > startOffset ? { kind: 'compact', task, previous, startOffset, endOffset: end, minTokens: 1 } : undefined
+}
+
 function planHour(task: TaskOf<'hour'>, head: SessionHead): UpkeepStep[] {
   const after = findSummaryCoverage(head.derived).last
   const unsummarised = countExisting(head.gaps, after + 1, head.lastSequence)

@@ -23,6 +23,7 @@ import {
   type NextDue,
   needsTick,
   nextDueOf,
+  planEarly,
   planUpkeep,
   type UpkeepStep,
   type UpkeepTrigger,
@@ -119,7 +120,7 @@ export class UpkeepScheduler {
     if (!this.watched.has(name) && this.watched.size < maxTrackedSessions) this.watched.set(name, key)
     if ((trigger === 'asked' && !this.hasBlockingRule) || this.isNothingDue(name, newest, epoch)) return
     const run = this.runs.get(name)
-    if (run === undefined) this.startRun(name, key, trigger)
+    if (run === undefined) this.startRun(name, key, () => this.run(key, trigger))
     else
       run.rerun =
         upkeepTriggers[Math.max(upkeepTriggers.indexOf(trigger), upkeepTriggers.indexOf(run.rerun ?? 'asked'))]
@@ -215,19 +216,48 @@ export class UpkeepScheduler {
     )
   }
 
-  private startRun(name: string, key: Key, trigger: UpkeepTrigger): void {
+  /**
+   * Performs the due steps of a session now, then work before it is due: a summary if `summarise` is set, and the facts
+   * of all messages. Resolves to the faults of the session when all is done.
+   */
+  async runNow(key: Key, summarise: boolean): Promise<readonly Degradation[]> {
+    const name = formatKey(key)
+    this.notify(key, 'tick')
+    while (this.runs.has(name)) await this.waitForRun(name)
+    this.startRun(name, key, () => this.runEarly(key, summarise ? ['summary', 'facts'] : ['facts']))
+    await this.waitForRun(name)
+    return this.faults.get(name) ?? []
+  }
+
+  private startRun(name: string, key: Key, work: () => Promise<void>): void {
     const run: SessionRun = { done: Promise.resolve(), rerun: undefined }
     this.runs.set(name, run)
-    run.done = this.run(key, trigger).then(() => {
+    run.done = work().then(() => {
       this.runs.delete(name)
       if (run.rerun !== undefined) this.notify(key, run.rerun)
     })
   }
 
-  private async run(key: Key, trigger: UpkeepTrigger): Promise<void> {
-    try {
+  private run(key: Key, trigger: UpkeepTrigger): Promise<void> {
+    return this.recordFaults(key, async () => {
       for (let steps = 0; steps < maxStepsPerRun && !this.stopped.signal.aborted; steps++)
         if (!(await this.runNextStep(key, trigger))) return
+    })
+  }
+
+  private runEarly(key: Key, wanted: readonly ('facts' | 'summary')[]): Promise<void> {
+    return this.recordFaults(key, async () => {
+      for (const kind of wanted) {
+        const head = await this.deps.store.readHead(key, 2)
+        const step = planEarly(kind, head, this.deps.profile)
+        if (step !== undefined && !this.stopped.signal.aborted) await this.performLeased(step, head)
+      }
+    })
+  }
+
+  private async recordFaults(key: Key, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
     } catch (error) {
       // Only the code is recorded: the error message may quote user content.
       this.setFaults(key, [{ step: 'upkeep', why: error instanceof MemoryError ? error.code : 'failed' }])
@@ -249,10 +279,14 @@ export class UpkeepScheduler {
 
   /** Runs the next due step. Resolves to true if another one may be due. */
   private async runNextStep(key: Key, trigger: UpkeepTrigger): Promise<boolean> {
-    const modelCall = this.deps.modelCallFor(key)
     const head = await this.deps.store.readHead(key, 2)
     const step = this.nextStep(head, trigger)
-    if (step === undefined) return false
+    return step !== undefined && this.performLeased(step, head)
+  }
+
+  /** Performs a step, with a lease on the session if it calls a model. Resolves to true if another one may be due. */
+  private async performLeased(step: UpkeepStep, head: SessionHead): Promise<boolean> {
+    const modelCall = this.deps.modelCallFor(head.key)
     if (modelCall === undefined || !mayUseModel(step)) return this.performStep(step, head, modelCall)
     return this.withModelSlot(async () => {
       const lease = await this.lease(head, modelCall)

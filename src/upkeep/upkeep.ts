@@ -11,6 +11,7 @@ import {
   trueOrFalse,
 } from '../domain/error.ts'
 import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from '../domain/key.ts'
+import type { Degradation } from '../domain/ledger.ts'
 import type { Model, Store } from '../domain/ports.ts'
 import { isExpired, type SessionHead } from '../domain/session.ts'
 import type { Pause } from '../domain/work.ts'
@@ -77,6 +78,13 @@ const noPause: Pause = () => Promise.resolve()
 
 /** Content that a summary omits, each item with the message that still has it. */
 export type SummaryLosses = { readonly summary: string; readonly losses: readonly Loss[] }
+
+/** Facts and summaries that a run of upkeep has stored, and its faults. */
+export type UpkeepRunResult = {
+  readonly facts: readonly Fact[]
+  readonly summaries: readonly Summary[]
+  readonly degraded: readonly Degradation[]
+}
 
 /** Maintains the derived entries of a memory: summaries, facts, optimizer notes and knowledge. */
 export class Upkeep {
@@ -157,6 +165,28 @@ export class Upkeep {
     if (now < this.nextAgingAt && this.nextAgingAt <= now + every) return
     // At least once per interval, because new knowledge may have been added.
     this.nextAgingAt = Math.min(await ageKnowledge(this.deps.store, now), now + every)
+  }
+
+  /**
+   * Performs the upkeep of a session now, and extracts the facts of all its messages without waiting for the session to
+   * grow. With `summarise`, also summarises all but the last exchange, even if the session is short.
+   *
+   * @throws {MemoryError} `bad-option` if the session does not exist.
+   */
+  async run(key: string | Key, options: { readonly summarise?: boolean } = {}): Promise<UpkeepRunResult> {
+    const parsed = parseKey(key)
+    checkOptions<{ summarise?: boolean }>('run', options, { summarise: trueOrFalse })
+    const before = await this.head(parsed)
+    if (parsed.id === '' || before.revision === 0) throw missingSession(parsed)
+    const degraded = await this.scheduler.runNow(parsed, options.summarise === true)
+    const known = new Set(before.derived.map(entryVersion))
+    const { derived } = await this.head(parsed)
+    const stored = derived.filter((entry) => !known.has(entryVersion(entry)))
+    return {
+      facts: stored.filter((entry) => entry.kind === 'fact'),
+      summaries: stored.filter((entry) => entry.kind === 'summary'),
+      degraded,
+    }
   }
 
   /** Resolves when no upkeep is in progress. */
@@ -325,6 +355,9 @@ async function maskUpdate(masker: Masker, key: Key, update: RecordUpdate): Promi
     ...(text !== undefined && { conversation_summary: await masker.maskText(key, text) }),
   }
 }
+
+const entryVersion = (entry: DerivedEntry): string =>
+  `${entry.kind} ${entry.id} ${entry.kind === 'summary' ? entry.version : ''}`
 
 const missingSession = (key: Key): MemoryError =>
   new MemoryError('bad-option', `There is no session ${formatKey(key)}. Append a message to it first.`, {

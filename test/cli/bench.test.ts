@@ -134,7 +134,7 @@ describe('threadkeep bench', () => {
       ['transcript.json', '--metric', 'evidence'],
       'transcript has no questions with evidence, which metric evidence needs. Add some, or choose another --metric.',
     ],
-    [['--speed'], "unknown option '--speed' (Did you mean --seed?). See threadkeep --help."],
+    [['--speed'], "unknown option '--speed' (Did you mean --seed?). See threadkeep bench --help."],
   ]
   for (const [args, message] of invalid)
     verifies('S-02', `invalid input prints one line and exits with 2: bench ${args.join(' ')}`, async () =>

@@ -46,26 +46,28 @@ describe('threadkeep chat', () => {
     expect(lines.slice(2, -1)).toEqual(table)
   })
 
-  it('/forget deletes the session, /help lists the commands, /quit exits', async () => {
+  it('/forget --yes deletes the session, /help lists the commands, /exit exits', async () => {
     const { code, stdout } = await runCommand(
       ['chat'],
-      'My cat is called Miso.\n/forget\nWhat is my cat called?\n/help\n/quit\nNever said\n',
+      'My cat is called Miso.\n/forget --yes\nWhat is my cat called?\n/help\n/exit\nNever said\n',
     )
     const [first, forgotten, second, ...rest] = stdout.split('\n')
     expect(code).toBe(0)
     expect(forgotten).toBe('Deleted 2 entries.')
     expect(second).toBe(first)
-    expect(rest).toEqual([
-      '/receipt  show the receipt of the last turn',
-      '/forget   delete this session',
-      '/help     list the commands',
-      '/quit     exit',
+    expect(rest.map((line) => line.split(' ')[0])).toEqual([
+      '/receipt',
+      '/context',
+      '/facts',
+      '/forget',
+      '/help',
+      '/exit',
       '',
     ])
   })
 
   it('--json prints the results of slash commands as JSON', async () => {
-    const { stdout } = await runCommand(['chat', '--json'], '/receipt\nHello\n/forget\n/help\n')
+    const { stdout } = await runCommand(['chat', '--json'], '/receipt\nHello\n/forget --yes\n/help\n')
     const [receipt, , forgotten, help] = stdout
       .trim()
       .split('\n')
@@ -74,7 +76,7 @@ describe('threadkeep chat', () => {
     expect(forgotten).toEqual({
       forgotten: { at: expect.any(Number), sessions: [{ key: 'demo:me', entries: ['m1', 'm2'] }] },
     })
-    expect(Object.keys(help?.commands ?? {})).toEqual(['/receipt', '/forget', '/help', '/quit'])
+    expect(Object.keys(help?.commands ?? {})).toEqual(['/receipt', '/context', '/facts', '/forget', '/help', '/exit'])
   })
 
   it('rejects an unknown slash command, and accepts other text that starts with a slash', async () => {

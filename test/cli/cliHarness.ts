@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect } from 'vitest'
 import { type ProcessResult, startProgram } from './command.ts'
+import { runInProcess, runsInProcess } from './inProcess.ts'
 
 type Env = Readonly<Record<string, string>>
 
 export type CliHarness = {
   /** Working directory of the commands, removed after the test file. */
   readonly folder: string
-  /** Runs the command to its end. */
+  /** Runs the command to its end: in this process, or in one of its own if it needs standard input. */
   run(args: readonly string[], input?: string, env?: Env): Promise<ProcessResult>
   /** Runs the command, expects success and an empty standard error, and returns standard output. */
   output(...args: readonly string[]): Promise<string>
@@ -24,9 +25,12 @@ export type CliHarness = {
 export function createCliHarness(name: string, prefix: readonly string[] = [], env: Env = {}): CliHarness {
   const folder = mkdtempSync(join(realpathSync(tmpdir()), `threadkeep-${name}-`))
   afterAll(() => rmSync(folder, { recursive: true }))
-  const run: CliHarness['run'] = (args, input = '', extra = {}) =>
-    startProgram('src/cli/main.ts', [...prefix, ...args], { THREADKEEP_STORE: '', ...env, ...extra }, input, folder)
-      .result
+  const run: CliHarness['run'] = (args, input = '', extra = {}) => {
+    const all = [...prefix, ...args]
+    const variables = { THREADKEEP_STORE: '', ...env, ...extra }
+    if (input === '' && runsInProcess(all)) return runInProcess(all, variables, folder)
+    return startProgram('src/cli/main.ts', all, variables, input, folder).result
+  }
   const output: CliHarness['output'] = async (...args) => {
     const { code, stdout, stderr } = await run(args)
     expect([code, stderr]).toEqual([0, ''])

@@ -18,7 +18,7 @@ export type RunningProcess = {
 export const compileCacheEnv = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled') }
 
 /** Removes provider keys and Threadkeep settings of the developer from the environment; the default store is RAM. */
-const createEnvironment = (overrides: Readonly<Record<string, string>>): NodeJS.ProcessEnv => {
+export const cleanEnvironment = (overrides: Readonly<Record<string, string>>): NodeJS.ProcessEnv => {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(THREADKEEP|OPENAI|ANTHROPIC|GEMINI|XAI)_/.test(name),
   )
@@ -35,7 +35,7 @@ export function startProgram(
 ): RunningProcess {
   const child = spawn(process.execPath, [join(root, file), ...args], {
     cwd,
-    env: createEnvironment(env),
+    env: cleanEnvironment(env),
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   let [stdout, stderr] = ['', '']

@@ -36,7 +36,9 @@ describe('threadkeep facts', () => {
     expect(await output('facts', 'acme:ann', '--as-of', '2026-03-01T10:30:00Z')).toBe(
       lines(dark, decision, 'entities          m3  2026-03-01 10:00:00 UTC  PostgreSQL'),
     )
-    expect(await output('facts', 'acme:ann', '--as-of', '2026-03-01')).toBe('No facts.\n')
+    expect(await output('facts', 'acme:ann', '--as-of', '2026-03-01')).toBe(
+      'No facts of acme:ann were known on 2026-03-01.\n',
+    )
     const history = (await output('facts', 'acme:ann', '--history')).split('\n')
     expect(history.slice(0, 3)).toEqual([dark, 'user_preferences  m7  2026-03-01 12:00:00 UTC  theme: light', decision])
   })
@@ -71,7 +73,7 @@ describe('threadkeep facts', () => {
 
   it('--clear deletes facts and summaries and keeps messages', async () => {
     copyFileSync(file, join(folder, 'copy.db'))
-    const clear = ['facts', 'acme:ann', '--clear', '--store', 'sqlite:copy.db']
+    const clear = ['facts', 'acme:ann', '--clear', '--yes', '--store', 'sqlite:copy.db']
     expect(await output(...clear)).toBe('Deleted 8 facts and 1 summary of acme:ann. Messages are kept.\n')
     expect(await json(...clear)).toEqual({ key: 'acme:ann', facts: 0, summaries: 0 })
     expect(await json('sessions', 'show', 'acme:ann', '--store', 'sqlite:copy.db')).toMatchObject({
@@ -94,7 +96,7 @@ describe('threadkeep facts', () => {
     ],
     [
       ['facts', 'acme:ann', '--store', 'sqlite:nowhere.db'],
-      'No store at nowhere.db. Set its path with --store sqlite:PATH.',
+      'No store at nowhere.db. Start one with threadkeep chat or threadkeep serve, or set its path with --store sqlite:PATH.',
     ],
   ]
   for (const [args, message] of invalid)

@@ -31,7 +31,7 @@ describe('threadkeep keys', () => {
       name: 'web shop',
     })
     await server.settled()
-    expect(await output('revoke', id)).toBe(`Revoked key ${id}.\n`)
+    expect(await output('revoke', id, '--yes')).toBe(`Revoked key ${id}.\n`)
     expect(new Credentials(file).authenticate(key, Date.now())).toBeUndefined()
     const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`
     expect(await output('list')).toMatch(
@@ -54,7 +54,7 @@ describe('threadkeep keys', () => {
     expect(JSON.parse((await run(['list', '--json'], '', { THREADKEEP_KEYS: 'other.json' })).stdout)).toEqual({
       items: [credential],
     })
-    expect(await json('revoke', key.slice(3, 11), '--file', 'other.json')).toMatchObject({
+    expect(await json('revoke', key.slice(3, 11), '--file', 'other.json', '--yes')).toMatchObject({
       id: key.slice(3, 11),
       revokedAt: expect.any(Number),
     })
@@ -64,14 +64,14 @@ describe('threadkeep keys', () => {
     verifies('S-02', `--help prints usage, examples and exit codes: keys ${args.join(' ')}`, async () => {
       const help = await output(...args, '--help')
       expect(help).toMatch(/^Usage: threadkeep keys /)
-      expect(help).toContain('\nExamples:\n  threadkeep keys create ')
+      expect(help).toContain('\nExamples:\n  threadkeep keys ')
       expect(help).toContain(exitCodes)
     })
   }
 
   const expires = 'it must be in the future, such as 90d, 12h, 30m or a date.'
   const invalid: readonly (readonly [args: readonly string[], message: string])[] = [
-    [['create'], "required option '--scope <scope>' not specified. See threadkeep --help."],
+    [['create'], "required option '--scope <scope>' not specified. See threadkeep keys create --help."],
     [
       ['create', '--scope', 'acme:ann'],
       'scope is "acme:ann"; it must be a scope such as acme, without a session, or * for all.',

@@ -25,7 +25,7 @@ describe('threadkeep knowledge', () => {
       ),
     )
     expect(await output('knowledge', 'approve', 'zoo', 'k2')).toBe('Approved walrus in zoo (domain, confidence 0.3).\n')
-    expect(await output('knowledge', 'reject', 'zoo', 'k3')).toBe('Rejected diet and deleted it from zoo.\n')
+    expect(await output('knowledge', 'reject', 'zoo', 'k3', '--yes')).toBe('Rejected diet and deleted it from zoo.\n')
     const { items } = await json<{ items: { id: string; pending?: true }[] }>('knowledge', 'list', 'zoo')
     expect(items).toHaveLength(2)
     expect(items.filter(({ pending }) => pending === undefined).map(({ id }) => id)).toEqual(['k1', 'k2'])
@@ -50,7 +50,9 @@ describe('archived knowledge', () => {
       ),
     )
     expect(await output('knowledge', 'restore', 'lake', 'k1')).toBe('Restored seal in lake (domain, confidence 0.5).\n')
-    expect(await output('knowledge', 'reject', 'lake', 'k2')).toBe('Rejected otter and deleted it from lake.\n')
+    expect(await output('knowledge', 'reject', 'lake', 'k2', '--yes')).toBe(
+      'Rejected otter and deleted it from lake.\n',
+    )
     const { items } = await json<{ items: { id: string }[] }>('knowledge', 'list', 'lake', '--archived')
     expect(items.map(({ id }) => id)).toEqual(['k1', 'k3'])
   })
@@ -73,7 +75,7 @@ describe('threadkeep remember', () => {
         { key: 'hat', origin: 'learned' },
       ],
     })
-    expect(await output('knowledge', 'reject', 'farm', 'k2', '--person', 'ann')).toBe(
+    expect(await output('knowledge', 'reject', 'farm', 'k2', '--person', 'ann', '--yes')).toBe(
       'Rejected hat and deleted it from farm.\n',
     )
     expect(await json('knowledge', 'list', 'farm', '--person', 'bob')).toMatchObject({ items: [] })

@@ -43,13 +43,17 @@ describe('commands that only read, on a session with overdue upkeep', () => {
   })
 
   const reads: readonly (readonly [command: string, expected: RegExp])[] = [
-    ['facts acme:due', /^No facts\.\n$/],
+    ['facts acme:due', /^No facts yet: .* Run "threadkeep upkeep run acme:due"/],
     ['facts acme:due --record', /"summary_version": 0/],
-    ['summaries acme:due', /^No summaries\.\n$/],
-    ['summaries acme:due --lost', /^No summaries\.\n$/],
+    ['summaries acme:due', /^No summaries yet: .* Run "threadkeep upkeep run acme:due --force"/],
+    ['summaries acme:due --lost', /^No summaries yet: /],
     ['optimizer', /^runs {15}2\n/],
     ['optimizer acme:due --snapshots', /^No runs\.\n$/],
-    ['knowledge list acme', /^No knowledge in acme\.\n$/],
+    ['knowledge list acme', /^No knowledge in acme yet\./],
+    ['context acme:due', /\n\[user\]\n/],
+    ['context acme:due --receipt --budget 500', / of 500 tokens, /],
+    ['forget acme:due --dry-run', /acme:due: 60 messages\n/],
+    ['forget acme --scope --dry-run', /In total: 3 sessions, /],
     ['replay acme:due --profile thread', /\nNo differences\.\n$/],
     ['replay acme:due --from agent --profile support --text', /\n\n/],
   ]

@@ -88,7 +88,7 @@ describe('threadkeep replay', () => {
       ['replay', 'acme:eve', '--profile', 'summary'],
       'No session acme:eve. Run threadkeep sessions list to see all sessions.',
     ],
-    [['replay', 'acme:ann'], "required option '--profile <name>' not specified. See threadkeep --help."],
+    [['replay', 'acme:ann'], "required option '--profile <name>' not specified. See threadkeep replay --help."],
     [
       ['replay', 'acme:ann', '--profile', 'nope'],
       `Unknown profile "nope". Set --profile to one of: ${names}, or to a JSON file.`,

@@ -92,7 +92,10 @@ describe('threadkeep restore', () => {
       'No session was saved in this workspace yet. Save one with threadkeep save, or choose another workspace with --workspace.',
     ],
     [['session_1', '--directory', 'x'], 'A session and --directory cannot be combined. Choose one.'],
-    [['--store', 'sqlite:nowhere.db'], 'No store at nowhere.db. Set its path with --store sqlite:PATH.'],
+    [
+      ['--store', 'sqlite:nowhere.db'],
+      'No store at nowhere.db. Start one with threadkeep chat or threadkeep serve, or set its path with --store sqlite:PATH.',
+    ],
   ]
   for (const [args, message] of invalid)
     it(`invalid input prints one line and exits with 2: restore ${args.join(' ')}`, async () =>

@@ -44,7 +44,7 @@ describe('threadkeep save', () => {
       const shown = await run(['sessions', 'show', `billing:${id}`])
       expect(shown.stdout).toContain('m3 user: Fixed.\n')
       expect((await run(['sessions', 'list'])).stdout).toMatch(
-        new RegExp(`^billing:${id} {2}3 messages, last written .* UTC {2}The login page fails\\.\n$`),
+        new RegExp(`^billing:${id} {2}3 messages {2}last written .* UTC {2}The login page fails\\.\n$`),
       )
       // An id as printed contains its workspace.
       expect(

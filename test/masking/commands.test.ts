@@ -44,8 +44,12 @@ const runs: Readonly<Record<string, Run>> = {
   'knowledge list': { effect: 'reads', args: ['acme'] },
   'knowledge approve': { effect: 'writes', args: ['acme', 'k1'] },
   'knowledge restore': { effect: 'writes', args: ['acme', 'k1'] },
-  'knowledge reject': { effect: 'writes', args: ['acme', 'k2'] },
+  'knowledge reject': { effect: 'writes', args: ['acme', 'k2', '--yes'] },
   forget: { effect: 'writes', args: ['acme:gone', '--yes'] },
+  context: { effect: 'reads', args: ['acme:ann'] },
+  'upkeep run': { effect: 'writes', args: ['acme:ann'] },
+  completion: { effect: 'no store', args: ['bash'] },
+  complete: { effect: 'no store', args: ['ses'] },
   export: { effect: 'reads' },
   import: { effect: 'writes', args: [pathOf('import.jsonl')] },
   doctor: { effect: 'reads' },
@@ -207,7 +211,7 @@ describe('a secret in any argument', () => {
     ['R-02', 'X-08'],
     'of any other command › is in no file and not printed; commands that read write nothing',
     async () => {
-      expect(leaves.map(([name]) => name)).toEqual(Object.keys(runs))
+      expect(leaves.map(([name]) => name).sort()).toEqual(Object.keys(runs).sort())
       writeFileSync(pathOf('chat.jsonl'), `${JSON.stringify(user(`Use ${canaries.create('save file')}.`))}\n`)
       writeFileSync(pathOf('import.jsonl'), foreignFiles.openai(canaries.create('import file')))
       const problems: string[] = []

@@ -4,7 +4,7 @@ import { parseKey } from '../../src/domain/key.ts'
 import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import { noExpiry, type SessionChange } from '../../src/domain/session.ts'
 import { exportBundle } from '../../src/portable/export.ts'
-import { importBundle } from '../../src/portable/import.ts'
+import { findBundleConflicts, importBundle } from '../../src/portable/import.ts'
 import { newMessage } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { openChunks, readAll } from './byteStreams.ts'
@@ -83,6 +83,34 @@ describe('importBundle', () => {
     ])
     expect(await importBundle(store, await openBundle(source))).toEqual({ ...noResult, unchanged: 3 })
     expect(await importBundle(ramStore(), await openBundle(ramStore()))).toEqual(noResult)
+  })
+
+  it('onSession › is called for complete and unchanged sessions, and stops the import between two', async () => {
+    const source = await createStoreWith(
+      conversation('acme:ann', ['a', 'b']),
+      conversation('acme:bob', ['c']),
+      conversation('acme:eve', ['d']),
+    )
+    const store = ramStore()
+    const stopAfterFirst = (key: string): void => {
+      throw new Error(`stopped after ${key}`)
+    }
+    await expect(importBundle(store, await openBundle(source), { onSession: stopAfterFirst })).rejects.toThrow(
+      'stopped after acme:ann',
+    )
+    expect((await store.list({ limit: 9 })).map(({ key, messages }) => [key.id, messages])).toEqual([['ann', 2]])
+    const calls: string[] = []
+    await importBundle(store, await openBundle(source), {
+      onSession: (key, outcome) => calls.push(`${key} ${outcome}`),
+    })
+    expect(calls).toEqual(['acme:ann unchanged', 'acme:bob written', 'acme:eve written'])
+  })
+
+  it('findBundleConflicts › lists sessions with other contents and writes nothing', async () => {
+    const source = await createStoreWith(conversation('acme:ann', ['a']), conversation('acme:bob', ['c']))
+    const store = await createStoreWith(conversation('acme:ann', ['other']))
+    expect(await findBundleConflicts(store, await openBundle(source))).toEqual(['acme:ann'])
+    expect(await store.list({ limit: 9 })).toHaveLength(1)
   })
 
   it('with a long session › reports progress after every 500 messages', async () => {

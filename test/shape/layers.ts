@@ -74,7 +74,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   mcp: [...library, 'graph', 'handoff'],
   server: [...library, 'files', 'graph', 'handoff', 'mcp'],
   evaluation: [...library, 'graph', 'handoff'],
-  cli: ['nodeVersion', ...library, 'adapters', 'server', 'graph', 'handoff', 'mcp', 'evaluation'],
+  cli: ['nodeVersion', ...library, 'adapters', 'server', 'graph', 'handoff', 'mcp', 'evaluation', 'files'],
 }
 
 /** Folders that run in a browser's worker. */

@@ -34,6 +34,7 @@ const shippedPackages = ({ dependencies, peerDependencies, optionalDependencies 
 const manifest = readManifest('package.json')
 /** Development dependencies that the build writes into the package. */
 const vendoredPackages = [
+  '@clack/prompts',
   '@modelcontextprotocol/client',
   '@modelcontextprotocol/node',
   '@modelcontextprotocol/server',
@@ -42,6 +43,7 @@ const vendoredPackages = [
   'commander',
   'csv-parse',
   'eventsource-parser',
+  'fast-string-width',
   'gpt-tokenizer',
   'htmlparser2',
   'mammoth',

@@ -72,7 +72,8 @@ export async function examineDatabase(
     path,
     format: readSchemaVersion(database),
     bytes: statSync(path).size,
-    sessions: count('session'),
+    // Neither the memories of scopes nor internal sessions.
+    sessions: count("session WHERE name != '' AND instr(name, ':') = 0"),
     messages: count('message'),
     derived: count('derived'),
     vectors: count('vector'),

@@ -1,51 +1,59 @@
 import type { Command } from 'commander'
-import { MemoryError } from '../domain/error.ts'
-import { parseKey } from '../domain/key.ts'
-import type { Store } from '../domain/ports.ts'
-import type { ForgetResult, ForgetTarget } from '../memory/forget.ts'
-import { formatCount } from '../text/formatCount.ts'
-import { exitCodesHelp } from './errors.ts'
-import { addStoreOptions, openExistingStore, type StoreFlags } from './openStore.ts'
-import { printResult } from './output.ts'
+import { MemoryError } from '../../domain/error.ts'
+import { parseKey } from '../../domain/key.ts'
+import type { ForgetResult, ForgetTarget } from '../../memory/forget.ts'
+import { formatCount } from '../../text/formatCount.ts'
+import { addStoreOptions, openExistingStore, type StoreFlags } from '../openStore.ts'
+import { confirmOptions } from '../options.ts'
+import { type ConfirmFlags, confirmOperation } from '../terminal/confirm.ts'
+import { setHelp } from '../terminal/help.ts'
+import { printResult } from '../terminal/output.ts'
+import { createProgress } from '../terminal/progress.ts'
 
-type Flags = StoreFlags & {
-  readonly message?: string
-  readonly text?: string
-  readonly scope?: boolean
-  readonly yes?: boolean
-}
-
-const help = `
-Deletes permanently, together with every summary, fact, vector and search entry derived from the deleted messages: from
-the file, its log and its free pages. Earlier copies, such as backups and exports, are not changed.
-
-Examples:
-  threadkeep forget acme:ann --message m12 --yes
-  threadkeep forget acme:ann --yes
-  threadkeep forget acme --text 'walrus' --yes
-  threadkeep forget acme --scope --yes
-
-${exitCodesHelp}`
+type Flags = StoreFlags & ConfirmFlags & { readonly message?: string; readonly text?: string; readonly scope?: boolean }
 
 export function addForgetCommand(program: Command): void {
-  addStoreOptions(program.command('forget'))
+  const command = addStoreOptions(program.command('forget'))
     .description('permanently delete a message, a session, a scope, or every entry that contains a text')
+    .summary('delete a message, a session, a scope or a text for good')
     .argument('<key>', 'session, as scope:session, or a scope')
     .option('--message <id>', 'only this message of the session')
     .option('--text <text>', 'every entry that contains this text, in all sessions of the scope')
     .option('--scope', 'the scope with all its sessions')
-    .option('--yes', 'delete; without it, only show what would be deleted')
-    .addHelpText('after', help)
     .action(run)
+  for (const confirmOption of confirmOptions()) command.addOption(confirmOption)
+  setHelp(command, {
+    details: [
+      'Lists what would go and asks, unless --yes is given. Then deletes permanently, together with every summary, fact, vector and search entry derived from the deleted messages: from the file, its log and its free pages. Earlier copies, such as backups and exports, are not changed.',
+    ],
+    examples: [
+      'threadkeep forget acme:ann --message m12',
+      'threadkeep forget acme:ann --yes',
+      'threadkeep forget acme --text walrus --dry-run',
+      'threadkeep forget acme --scope --yes',
+    ],
+    exitNote: 'Without a terminal and without --yes, nothing is deleted and the exit code is 2.',
+  })
 }
 
 async function run(text: string, flags: Flags): Promise<void> {
   const target = parseTarget(text, flags)
   const store = await openExistingStore(flags, process.env)
-  const { openMemory } = await import('../index.ts')
+  const { openMemory } = await import('../../index.ts')
   await using memory = await openMemory({ store })
-  if (flags.yes !== true) return preview(store, text, target, flags)
+  using progress = createProgress(flags)
+  if (flags.yes !== true || flags.dryRun === true) {
+    progress.step('Listing what would go')
+    const { previewForget } = await import('./preview.ts')
+    const { value, lines, isEmpty } = await previewForget(store, target)
+    progress.clear()
+    if (isEmpty) return printResult(flags.json, value, lines)
+    const question = 'Delete all of this for good?'
+    if (!(await confirmOperation(flags, { value, lines, question, otherwise: 'Nothing was deleted.' }))) return
+  }
+  progress.step('Deleting')
   const forgotten = await memory.forget(target)
+  progress.clear()
   printResult(flags.json, forgotten, formatResult(forgotten))
 }
 
@@ -66,22 +74,6 @@ function parseTarget(text: string, flags: Flags): ForgetTarget {
 }
 
 const keyError = (message: string): MemoryError => new MemoryError('bad-option', message, { param: 'key' })
-
-async function preview(store: Store, text: string, target: ForgetTarget, flags: Flags): Promise<void> {
-  const sessions =
-    'key' in target ? 1 : (await store.list({ scope: target.scope, limit: Number.MAX_SAFE_INTEGER })).length
-  const description =
-    'messageId' in target
-      ? `message ${target.messageId} of ${text}`
-      : 'text' in target
-        ? `every entry that contains ${JSON.stringify(target.text)} in ${formatCount(sessions, 'session')} of ${text}`
-        : 'scope' in target
-          ? `${text} with ${formatCount(sessions, 'session')}`
-          : `${text} with ${formatCount((await store.readHead(parseKey(text), 0)).messages, 'message')}`
-  printResult(flags.json, { wouldForget: target, sessions }, [
-    `Would permanently delete ${description}. Add --yes to delete.`,
-  ])
-}
 
 function formatResult({ sessions }: ForgetResult): string[] {
   if (sessions.length === 0) return ['Nothing to delete.']
