@@ -110,6 +110,7 @@ const calls: Readonly<Record<string, Call>> = {
 
   'Upkeep.record': withMemory((memory, options) => memory.upkeep.record('acme:ann', options)),
   'Upkeep.update': withMemory((memory, options) => memory.upkeep.update('acme:ann', options)),
+  'Upkeep.run': withMemory((memory, options) => memory.upkeep.run('acme:ann', options)),
   'Upkeep.facts': withMemory((memory, options) => memory.upkeep.facts('acme:ann', options)),
   'Upkeep.knowledge': withMemory((memory, options) => memory.upkeep.knowledge('acme', options)),
   'Upkeep.approve': withMemory((memory, options) => memory.upkeep.approve('acme', 'k1', options)),
