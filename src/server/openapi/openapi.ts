@@ -12,7 +12,7 @@ type Manifest = { readonly version: string; readonly description: string }
 const manifest = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as Manifest
 
 /** Builds the OpenAPI 3.1 document of all routes. */
-export function buildOpenApi(): object {
+export function buildOpenApi(): Schema {
   return {
     openapi: '3.1.0',
     info: {
