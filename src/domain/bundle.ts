@@ -21,6 +21,7 @@ export type BundleEncryption = {
   readonly randomBytes?: (length: number) => Uint8Array
 }
 
+/** Options of `export`. */
 export type ExportOptions = TransferOptions & {
   /** Exports only this scope: its own memory and all its sessions. */
   readonly scope?: Scope
@@ -35,6 +36,7 @@ export type ExportOptions = TransferOptions & {
 export const existingSessionPolicies = ['refuse', 'skip', 'replace'] as const
 export type ExistingSessionPolicy = (typeof existingSessionPolicies)[number]
 
+/** Options of `import`. */
 export type ImportOptions = TransferOptions & {
   /** Imports a bundle of one scope into this scope. Default: the bundle's own scope. */
   readonly scope?: Scope

@@ -56,6 +56,7 @@ export type NewMessage = {
  */
 export type Message = EntryBase<'message'> & NewMessage & { readonly sequence: number; readonly offset: Tokens }
 
+/** Summary of a range of messages. */
 export type Summary = EntryBase<'summary'> & {
   readonly tier: 'progressive' | 'hour' | 'session' | 'batch'
   readonly text: string
@@ -70,6 +71,7 @@ export type Summary = EntryBase<'summary'> & {
   /** Messages with a name, number or constraint that the text does not repeat. */
   readonly lossyRanges: readonly SequenceRange[]
 }
+/** Statement of a user, with the message and span it comes from. */
 export type Fact = EntryBase<'fact'> & {
   readonly field: string
   readonly key: string
@@ -81,6 +83,7 @@ export type Fact = EntryBase<'fact'> & {
   /** Time at which a newer fact replaced this one. */
   readonly until?: Millis
 }
+/** Knowledge that all sessions of a scope share, or about one person. */
 export type Knowledge = EntryBase<'knowledge'> & {
   readonly category: string
   readonly key: string
@@ -186,6 +189,7 @@ export type SessionMetadata = EntryBase<'about'> & {
   readonly sources: readonly Source[]
 }
 export type DerivedEntry = Summary | Fact | Knowledge | Item | UpkeepNotes | SessionMetadata | EncryptedEntry
+/** Everything a session or scope stores. */
 export type Entry = Message | DerivedEntry
 
 /** Shared by all sessions, so that the most frequent ids are stored once per process. */

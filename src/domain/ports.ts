@@ -269,6 +269,7 @@ export type ModelRequest = {
   readonly temperature?: number
 }
 
+/** Language model for summaries and extraction. */
 export interface Model {
   readonly name: string
   /** Streams the reply as pieces of text. */
