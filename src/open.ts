@@ -95,6 +95,7 @@ const memoryOptionChecks: OptionChecks<MemoryOptions> = {
   clock: anyFunction,
 }
 
+/** Creates the secret masker of a profile. */
 export type CreateSecretMasker = (policy: Profile['secrets'], tokenizer: Tokenizer) => SecretMasker
 
 /** Defaults that differ between Node and browsers. */

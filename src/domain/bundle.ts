@@ -34,6 +34,7 @@ export type ExportOptions = TransferOptions & {
 }
 
 export const existingSessionPolicies = ['refuse', 'skip', 'replace'] as const
+/** Handling of sessions that an import would overwrite. */
 export type ExistingSessionPolicy = (typeof existingSessionPolicies)[number]
 
 /** Options of `import`. */
@@ -48,6 +49,7 @@ export type ImportOptions = TransferOptions & {
   readonly onExisting?: ExistingSessionPolicy
 }
 
+/** Size of a bundle. */
 export type BundleTotals = { readonly sessions: number; readonly messages: number; readonly entries: number }
 
 /** Result of an import; the totals count what was created or continued. */

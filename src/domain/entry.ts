@@ -2,7 +2,9 @@ import type { Key } from './key.ts'
 
 /** Milliseconds: a point in time counts from 1970-01-01 UTC. */
 export type Millis = number
+/** A number of tokens. */
 export type Tokens = number
+/** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
 /** Range of sequence numbers, both ends included. */
@@ -21,7 +23,9 @@ export type Source = {
   /** Start and end offset in the message's content; the end is exclusive. */
   readonly span?: readonly [from: number, to: number]
 }
+/** Role of a message. */
 export type Role = 'system' | 'user' | 'assistant' | 'tool'
+/** Call of a tool by the assistant; `arguments` is JSON. */
 export type ToolCall = { readonly id: string; readonly name: string; readonly arguments: string }
 
 /** Message to append; the store adds `id`, `sequence` and `offset`. */
@@ -104,7 +108,9 @@ export type Knowledge = EntryBase<'knowledge'> & {
   readonly archived?: true
   readonly sources: readonly Source[]
 }
+/** Stated by the operator, or learned from a session. */
 export type KnowledgeOrigin = 'operator' | 'learned'
+/** Part of a saved chat: code, a file, data, a concept or a task. */
 export type Item = EntryBase<'item'> & {
   readonly category: 'code' | 'file' | 'data' | 'concept' | 'task'
   readonly content: string
@@ -188,6 +194,7 @@ export type SessionMetadata = EntryBase<'about'> & {
   /** Always empty: no message is a source of metadata. */
   readonly sources: readonly Source[]
 }
+/** Everything a session or scope stores besides messages. */
 export type DerivedEntry = Summary | Fact | Knowledge | Item | UpkeepNotes | SessionMetadata | EncryptedEntry
 /** Everything a session or scope stores. */
 export type Entry = Message | DerivedEntry

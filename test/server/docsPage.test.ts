@@ -90,6 +90,26 @@ describe('the page of the HTTP reference', () => {
   })
 })
 
+describe('requests of the page', () => {
+  it('with an example as their body › sent to the server › are accepted', async () => {
+    await using server = await startServer()
+    const { schemas } = (buildOpenApi() as { components: { schemas: Record<string, { examples?: unknown[] }> } })
+      .components
+    const requests: Readonly<Record<string, string>> = {
+      ChatRequest: 'POST /v1/acme:ann/chat/completions',
+      ResponseRequest: 'POST /v1/acme:ann/responses',
+      MessagesRequest: 'POST /v1/acme:ann/messages',
+      NewSession: 'POST /api/sessions',
+      NewKnowledge: 'POST /api/scopes/acme/knowledge',
+      RecordUpdate: 'POST /api/sessions/acme:ann/record',
+    }
+    const statuses: unknown[] = []
+    for (const [name, request] of Object.entries(requests))
+      statuses.push([name, (await server.requestJson(request, schemas[name]?.examples?.[0])).status])
+    expect(statuses).toEqual(Object.keys(requests).map((name) => [name, /^New/.test(name) ? 201 : 200]))
+  })
+})
+
 describe('GET /docs', () => {
   it('without a key on a server with keys › answers the page with its policy', async () => {
     const credentials = new Credentials(join(createPath(), '..', 'keys.json'))

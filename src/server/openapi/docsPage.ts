@@ -136,7 +136,7 @@ function renderTable(rows: readonly (FieldRow | ParameterRow)[]): string {
 }
 
 /** Formats a request as a curl command with an example of its body. */
-export function formatRequest({ method, path, parameters, bodies }: OperationRow, resolve: Resolve): string {
+function formatRequest({ method, path, parameters, bodies }: OperationRow, resolve: Resolve): string {
   const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => pathExamples[name] ?? name)
   const query = parameters
     .filter(({ location, isRequired }) => location === 'query' && isRequired)

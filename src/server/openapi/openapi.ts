@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { addExamples } from './examples.ts'
 import { memorySchemas } from './memorySchemas.ts'
 import { type OperationName, operations } from './operations.ts'
 import { type ParameterName, parameters, responseHeaders } from './parameters.ts'
@@ -28,7 +29,7 @@ export function buildOpenApi(): Schema {
     security: [{ bearer: [] }, { apiKey: [] }, { ownHeader: [] }, {}],
     paths: buildPaths(),
     components: {
-      schemas: { ...memorySchemas, ...reportSchemas, ...protocolSchemas },
+      schemas: addExamples({ ...memorySchemas, ...reportSchemas, ...protocolSchemas }),
       parameters,
       headers: responseHeaders,
       responses: errorResponses,

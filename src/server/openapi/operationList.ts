@@ -126,7 +126,7 @@ function describeFields(schema: Schema, resolve: Resolve): readonly FieldRow[] {
 }
 
 /** Names the type of a schema, such as `list of Message` or `"user", "tool"`. */
-export function describeType(schema: unknown, resolve: Resolve): string {
+function describeType(schema: unknown, resolve: Resolve): string {
   if (!isObject(schema)) return 'any'
   const name = typeof schema.$ref === 'string' ? schema.$ref.split('/').at(-1) : undefined
   const { type, enum: choices, items, const: constant, oneOf, anyOf } = resolve(schema)
