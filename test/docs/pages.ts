@@ -18,8 +18,12 @@ export const pages: readonly Page[] = ['README.md', ...globSync('docs/**/*.md', 
   return { path, text, blocks: parseBlocks(path, text) }
 })
 
-/** Pages that `npm run docs` generates: their blocks are declarations, not programs. */
-export const generatedPages: ReadonlySet<string> = new Set(['docs/reference/library.md', 'docs/reference/http.md'])
+/** Pages that are generated from the sources: their blocks are declarations and usage, not programs. */
+export const generatedPages: ReadonlySet<string> = new Set([
+  'docs/cli.md',
+  'docs/reference/library.md',
+  'docs/reference/http.md',
+])
 
 export const blocksOf = (language: string): readonly Block[] =>
   pages

@@ -242,7 +242,8 @@ describe('environment reference', () => {
   )
 
   verifies('P-03', 'variables › compared with those that the sources read › are complete', () => {
-    const pattern = /'(THREADKEEP_[A-Z_]*[A-Z]|MEMORY_FILE_PATH|[A-Z]+_(?:API_KEY|BASE_URL)|NO_COLOR|CI)'/g
+    const pattern =
+      /['.](THREADKEEP_[A-Z_]*[A-Z]|MEMORY_FILE_PATH|[A-Z]+_(?:API_KEY|BASE_URL)|NO_COLOR|FORCE_COLOR|CI)\b/g
     const read = readSources('src').flatMap(({ text }) => [...text.matchAll(pattern)].map(([, name = '']) => name))
     const missing = [...new Set(read)].filter((name) => !documented.includes(name))
     expect(missing, 'Add these variables to docs/reference/environment.md.').toEqual([])

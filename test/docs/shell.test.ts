@@ -13,7 +13,7 @@ import { startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 import { commandsNotRun } from './exceptions.ts'
-import { blocksOf, pageAt, pages } from './pages.ts'
+import { blocksOf, generatedPages, pageAt, pages } from './pages.ts'
 
 const execute = promisify(execFile)
 const secrets = { OPENAI_API_KEY: 'sk-1', ANTHROPIC_API_KEY: 'sk-2', THREADKEEP_WEBHOOK_SECRET: 'sesame' }
@@ -133,7 +133,7 @@ async function runScript(script: string, cwd: string): Promise<string> {
 
 describe('sh blocks of the documentation', () => {
   const withCommands = pages.filter(
-    ({ path, blocks }) => blocks.some(({ language }) => language === 'sh') && path !== 'docs/cli.md',
+    ({ path, blocks }) => blocks.some(({ language }) => language === 'sh') && !generatedPages.has(path),
   )
 
   for (const { path } of withCommands) {
