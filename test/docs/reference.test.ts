@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import type { z } from 'zod'
@@ -13,7 +13,7 @@ import { configSchema, parseDuration } from '../../src/server/config/schema.ts'
 import { mergeSettings } from '../../src/server/config/settings.ts'
 import { statusByCode } from '../../src/server/http/httpError.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { readSources, root } from '../shape/source.ts'
+import { root } from '../shape/source.ts'
 import { pageAt } from './pages.ts'
 
 /** Rows of the tables below a heading of a page, as cells. */
@@ -244,7 +244,8 @@ describe('environment reference', () => {
   verifies('P-03', 'variables › compared with those that the sources read › are complete', () => {
     const pattern =
       /['.](THREADKEEP_[A-Z_]*[A-Z]|MEMORY_FILE_PATH|[A-Z]+_(?:API_KEY|BASE_URL)|NO_COLOR|FORCE_COLOR|CI)\b/g
-    const read = readSources('src').flatMap(({ text }) => [...text.matchAll(pattern)].map(([, name = '']) => name))
+    const sources = globSync('src/**/*.ts', { cwd: root }).map((path) => readFileSync(root + path, 'utf8'))
+    const read = sources.flatMap((text) => [...text.matchAll(pattern)].map(([, name = '']) => name))
     const missing = [...new Set(read)].filter((name) => !documented.includes(name))
     expect(missing, 'Add these variables to docs/reference/environment.md.').toEqual([])
   })

@@ -43,7 +43,9 @@ export const operatorRoutes: Handlers = {
   },
   'GET /docs': async ({ client, query }) => {
     checkQuery(query, [])
-    client.send(200, docsHeaders, Buffer.from(renderDocsPage(buildOpenApi())))
+    // The route needs no key, so a request must cost little.
+    docsPage ??= Buffer.from(renderDocsPage(buildOpenApi()))
+    client.send(200, docsHeaders, docsPage)
   },
   'GET /learning/optimizer/status': async (context) => {
     const key = readOptimizerKey(context)
@@ -54,6 +56,7 @@ export const operatorRoutes: Handlers = {
   },
 }
 
+let docsPage: Buffer | undefined
 const docsHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': docsPolicy,
