@@ -41,6 +41,7 @@ import { checkSearch, type SearchOptions, type SearchQuery, type SearchResult, s
 import type { UpkeepHealth } from './upkeep/scheduler.ts'
 import type { Upkeep } from './upkeep/upkeep.ts'
 
+/** Options of `transcript`. */
 export type TranscriptOptions = {
   /** Returns messages with a higher sequence number; default 0. */
   readonly after?: number

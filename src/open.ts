@@ -18,6 +18,7 @@ import type { WorkSelection } from './selection/workSelection.ts'
 import type { FindPeriod } from './text/dates.ts'
 import type { ModelChoice, Upkeep, UpkeepDeps } from './upkeep/upkeep.ts'
 
+/** Options of `openMemory`. */
 export type MemoryOptions = {
   /** A profile, or the name of a built-in one; default `thread`. */
   readonly profile?: ProfileName | Profile
@@ -94,6 +95,7 @@ const memoryOptionChecks: OptionChecks<MemoryOptions> = {
   clock: anyFunction,
 }
 
+/** Creates the secret masker of a profile. */
 export type CreateSecretMasker = (policy: Profile['secrets'], tokenizer: Tokenizer) => SecretMasker
 
 /** Defaults that differ between Node and browsers. */

@@ -13,6 +13,7 @@ export type ServiceSettings = ProviderSettings & {
   readonly systemPrompt?: string | undefined
 }
 
+/** A question to `processText`. */
 export type ServiceRequest = {
   /** The question, or the text a user has selected. */
   readonly text: string

@@ -21,6 +21,7 @@ import { ForgetOperation, type ForgetResult } from '../memory/forget.ts'
 import { SecretMasker } from '../memory/secretMasker.ts'
 import { upperBound } from '../text/upperBound.ts'
 
+/** Options of `PersistentSessions`. */
 export type PersistentSessionsOptions = {
   /** Its cache follows the writes of other processes. */
   readonly store: Store
@@ -45,6 +46,7 @@ const optionChecks: OptionChecks<PersistentSessionsOptions> = {
   secrets: oneOf('mask', 'hide', 'keep'),
 }
 
+/** A message of a conversation, or the summary that replaces older ones. */
 export type SessionMessage = {
   readonly id: string
   readonly role: Role
@@ -57,6 +59,7 @@ export type SessionMessage = {
   readonly isCompressed: boolean
 }
 
+/** A conversation without its messages. */
 export type SessionInfo = {
   readonly id: string
   readonly createdAt: string
@@ -64,6 +67,7 @@ export type SessionInfo = {
   readonly messageCount: number
 }
 
+/** A conversation with its messages and sizes. */
 export type PersistentSession = SessionInfo & {
   /** All messages in order; the summary follows the compressed ones. */
   readonly messages: readonly SessionMessage[]

@@ -16,6 +16,7 @@ import { ephemeral } from '../profiles/ephemeral.ts'
 import { RamSessionTable } from '../stores/ram/sessionTable.ts'
 import { upperBound } from '../text/upperBound.ts'
 
+/** Limits of a `SessionMemory`. */
 export type SessionMemoryConfig = {
   /** Messages stored per session; older ones are dropped. Default: 50. */
   readonly maxMessages: number
@@ -27,16 +28,19 @@ export type SessionMemoryConfig = {
   readonly tailSize: number
 }
 
+/** A message of a session. */
 export type SessionMessage = {
   readonly role: 'user' | 'assistant'
   readonly content: string
   readonly timestamp: Millis
 }
+/** A session with its messages. */
 export type SessionContext = {
   readonly messages: readonly SessionMessage[]
   readonly domain: string
   readonly startedAt: Millis
 }
+/** Token use of a context. */
 export type SessionMetrics = {
   /** Tokens of the current context. */
   readonly usedTokens: Tokens
@@ -46,6 +50,7 @@ export type SessionMetrics = {
   readonly isDistilled: boolean
 }
 
+/** Default limits of a `SessionMemory`. */
 export const defaultConfig: SessionMemoryConfig = {
   maxMessages: 50,
   maxTokens: 2_000,

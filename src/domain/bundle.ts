@@ -21,6 +21,7 @@ export type BundleEncryption = {
   readonly randomBytes?: (length: number) => Uint8Array
 }
 
+/** Options of `export`. */
 export type ExportOptions = TransferOptions & {
   /** Exports only this scope: its own memory and all its sessions. */
   readonly scope?: Scope
@@ -33,8 +34,10 @@ export type ExportOptions = TransferOptions & {
 }
 
 export const existingSessionPolicies = ['refuse', 'skip', 'replace'] as const
+/** Handling of sessions that an import would overwrite. */
 export type ExistingSessionPolicy = (typeof existingSessionPolicies)[number]
 
+/** Options of `import`. */
 export type ImportOptions = TransferOptions & {
   /** Imports a bundle of one scope into this scope. Default: the bundle's own scope. */
   readonly scope?: Scope
@@ -48,6 +51,7 @@ export type ImportOptions = TransferOptions & {
   readonly onSession?: (key: string, outcome: 'written' | 'unchanged') => void
 }
 
+/** Size of a bundle. */
 export type BundleTotals = { readonly sessions: number; readonly messages: number; readonly entries: number }
 
 /** Result of an import; the totals count what was created or continued. */

@@ -2,7 +2,9 @@ import type { Key } from './key.ts'
 
 /** Milliseconds: a point in time counts from 1970-01-01 UTC. */
 export type Millis = number
+/** A number of tokens. */
 export type Tokens = number
+/** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
 /** Range of sequence numbers, both ends included. */
@@ -21,7 +23,9 @@ export type Source = {
   /** Start and end offset in the message's content; the end is exclusive. */
   readonly span?: readonly [from: number, to: number]
 }
+/** Role of a message. */
 export type Role = 'system' | 'user' | 'assistant' | 'tool'
+/** Call of a tool by the assistant; `arguments` is JSON. */
 export type ToolCall = { readonly id: string; readonly name: string; readonly arguments: string }
 
 /** Message to append; the store adds `id`, `sequence` and `offset`. */
@@ -56,6 +60,7 @@ export type NewMessage = {
  */
 export type Message = EntryBase<'message'> & NewMessage & { readonly sequence: number; readonly offset: Tokens }
 
+/** Summary of a range of messages. */
 export type Summary = EntryBase<'summary'> & {
   readonly tier: 'progressive' | 'hour' | 'session' | 'batch'
   readonly text: string
@@ -70,6 +75,7 @@ export type Summary = EntryBase<'summary'> & {
   /** Messages with a name, number or constraint that the text does not repeat. */
   readonly lossyRanges: readonly SequenceRange[]
 }
+/** Statement of a user, with the message and span it comes from. */
 export type Fact = EntryBase<'fact'> & {
   readonly field: string
   readonly key: string
@@ -81,6 +87,7 @@ export type Fact = EntryBase<'fact'> & {
   /** Time at which a newer fact replaced this one. */
   readonly until?: Millis
 }
+/** Knowledge that all sessions of a scope share, or about one person. */
 export type Knowledge = EntryBase<'knowledge'> & {
   readonly category: string
   readonly key: string
@@ -101,7 +108,9 @@ export type Knowledge = EntryBase<'knowledge'> & {
   readonly archived?: true
   readonly sources: readonly Source[]
 }
+/** Stated by the operator, or learned from a session. */
 export type KnowledgeOrigin = 'operator' | 'learned'
+/** Part of a saved chat: code, a file, data, a concept or a task. */
 export type Item = EntryBase<'item'> & {
   readonly category: 'code' | 'file' | 'data' | 'concept' | 'task'
   readonly content: string
@@ -185,7 +194,9 @@ export type SessionMetadata = EntryBase<'about'> & {
   /** Always empty: no message is a source of metadata. */
   readonly sources: readonly Source[]
 }
+/** Everything a session or scope stores besides messages. */
 export type DerivedEntry = Summary | Fact | Knowledge | Item | UpkeepNotes | SessionMetadata | EncryptedEntry
+/** Everything a session or scope stores. */
 export type Entry = Message | DerivedEntry
 
 /** Shared by all sessions, so that the most frequent ids are stored once per process. */

@@ -8,6 +8,7 @@ export const knowledgeCategories = [
   'website_knowledge',
   'error_pattern',
 ] as const
+/** Category of knowledge. */
 export type KnowledgeCategory = (typeof knowledgeCategories)[number]
 
 type KnowledgeInput = {

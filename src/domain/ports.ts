@@ -35,6 +35,7 @@ export type AuxiliaryRecord = {
 }
 /** A stored record; numbers ascend within a session and may have gaps. */
 export type StoredRecord = AuxiliaryRecord & { readonly number: number }
+/** Page of auxiliary records, newest first. */
 export type RecordRange = { readonly before?: number; readonly limit: number }
 
 /**
@@ -166,6 +167,7 @@ export type IndexQuery = {
   readonly broad?: boolean
   readonly limit: number
 }
+/** Entry that an index found, with its score. */
 export type IndexHit = {
   readonly key: Key
   readonly entry: Entry
@@ -206,6 +208,7 @@ export type TermExtractor = {
   /** Returns the terms of a word of a query with their weights, which add up to 1 or less; none for a stopword. */
   weighWord(word: string): readonly WeightedTerm[]
 }
+/** Search term and its weight. */
 export type WeightedTerm = readonly [term: string, weight: number]
 
 /** Returns the ISO 639-1 code of a sample's language, or undefined if it is too short or uncertain. */
@@ -271,6 +274,7 @@ export type ModelRequest = {
   readonly temperature?: number
 }
 
+/** Language model for summaries and extraction. */
 export interface Model {
   readonly name: string
   /** Streams the reply as pieces of text. */

@@ -96,7 +96,9 @@ export type Band = {
   readonly volatile?: boolean
 }
 
+/** Wording around memory in a prompt. */
 export type Framing = 'silent' | 'open' | 'sections'
+/** Token counter of a profile. */
 export type TokenizerName = 'exact' | 'upper-bound' | 'ascii-3.5' | 'chars-4'
 
 export const framings: readonly Framing[] = ['silent', 'open', 'sections']
@@ -137,6 +139,7 @@ export type RuleCondition =
 /** Length limits of a summary in words, by version; the last pair applies to all later versions. */
 export type SummaryWordRanges = readonly (readonly [min: number, max: number])[]
 
+/** Task of an upkeep rule. */
 export type UpkeepTask =
   /**
    * Maintains one summary that grows with its versions and covers all but the newest messages. `keep` is the amount of

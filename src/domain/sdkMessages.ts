@@ -13,6 +13,7 @@ export type ChatMessage =
       readonly tool_calls?: ChatToolCall[]
     }
   | { readonly role: 'tool'; readonly content: string; readonly tool_call_id: string }
+/** Function call of an assistant message in OpenAI's format. */
 export type ChatToolCall = {
   readonly id: string
   readonly type: 'function'
@@ -29,6 +30,7 @@ export type OpenAIMessage =
       readonly name?: string
       readonly tool_calls: OpenAIToolCall[]
     }
+/** Content part of a user message for the `openai` package. */
 export type OpenAIContentPart =
   | { readonly type: 'text'; readonly text: string }
   | {
@@ -36,6 +38,7 @@ export type OpenAIContentPart =
       readonly image_url: { readonly url: string; readonly detail?: 'auto' | 'low' | 'high' }
     }
   | { readonly type: 'file'; readonly file: { readonly file_id: string } }
+/** Tool call of an assistant message for the `openai` package. */
 export type OpenAIToolCall =
   | ChatToolCall
   | {
@@ -46,6 +49,7 @@ export type OpenAIToolCall =
 
 /** Message of a context for `@anthropic-ai/sdk`, assignable to its `MessageParam`. */
 export type AnthropicMessage = { readonly role: 'user' | 'assistant'; readonly content: string | AnthropicBlock[] }
+/** Content block of a message for `@anthropic-ai/sdk`. */
 export type AnthropicBlock =
   | AnthropicTextBlock
   | AnthropicImageBlock
@@ -70,10 +74,12 @@ export type AiSdkMessage =
   | { readonly role: 'tool'; readonly content: AiSdkToolResult[] }
 /** System message for the `instructions` of the `ai` package, which refuses system messages among the others. */
 export type AiSdkInstruction = { readonly role: 'system'; readonly content: string }
+/** Content part of a user message for the `ai` package. */
 export type AiSdkUserPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly image: string; readonly mediaType?: string }
   | { readonly type: 'file'; readonly data: string; readonly mediaType: string; readonly filename?: string }
+/** Content part of an assistant message for the `ai` package. */
 export type AiSdkAssistantPart =
   | { readonly type: 'text' | 'reasoning'; readonly text: string }
   | {
@@ -84,6 +90,7 @@ export type AiSdkAssistantPart =
       readonly providerExecuted?: boolean
     }
   | AiSdkToolResult
+/** Result of a tool call for the `ai` package. */
 export type AiSdkToolResult = {
   readonly type: 'tool-result'
   readonly toolCallId: string

@@ -33,6 +33,7 @@ import { Outbox, pendingEntriesOf } from './outbox.ts'
 import { SessionEnder } from './sessionEnd.ts'
 import { SessionTransfer } from './transfer.ts'
 
+/** Options of `createLifecycle`. */
 export type LifecycleOptions = {
   /** Called once for every session that ends. Default: none. */
   readonly onSessionEnd?: OnSessionEnd | undefined

@@ -34,6 +34,7 @@ import type { EmbeddingQueue } from './embedding.ts'
 import { countKnowledgeUse } from './knowledge.ts'
 import type { SecretMasker } from './secretMasker.ts'
 
+/** Options of `append`. */
 export type AppendOptions = {
   /** Makes the call idempotent: repeated with the same id, it stores the messages once and returns the same result. */
   readonly operationId?: string

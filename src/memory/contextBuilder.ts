@@ -36,6 +36,7 @@ import { isQuestion } from '../text/sentences.ts'
 import type { QueryEmbedding } from './embedding.ts'
 import type { SecretMasker } from './secretMasker.ts'
 
+/** Options of `context` and `trace`. */
 export type ContextOptions = {
   /**
    * The question to build the context for. Default: the newest stored user message, which is then part of the context.

@@ -23,6 +23,7 @@ export type QueryEmbedding = { readonly vector?: Vector; readonly degraded?: rea
 /** Waits; rejects when the signal aborts. A `background` wait does not keep the process alive. */
 export type Sleep = (ms: Millis, signal: AbortSignal, options?: { readonly background?: boolean }) => Promise<void>
 
+/** Options of `createEmbeddingQueue`. */
 export type EmbeddingQueueOptions = {
   /** Timer; without one, questions have no time limit and failures are retried with the next entry. */
   readonly sleep?: Sleep | undefined

@@ -11,6 +11,7 @@ import type { EmbeddingQueue } from './embedding.ts'
 
 /** A question in words, or a vector. `model` names the embedder of the vector; default: this memory's. */
 export type SearchQuery = string | { readonly vector: ArrayLike<number>; readonly model?: string }
+/** Options of `search`. */
 export type SearchOptions = {
   /** Maximum number of results; default 10. */
   readonly limit?: number
@@ -44,6 +45,7 @@ export function checkSearch(query: unknown, options: unknown): void {
   else checkOption('query', query, typeof query === 'string', 'text, or an object with a vector')
 }
 
+/** An entry that a search found. */
 export type SearchResult = {
   readonly key: string
   readonly entry: Entry

@@ -7,4 +7,5 @@ import { thread } from './thread.ts'
 
 /** Built-in profiles by name. */
 export const profiles = { ephemeral, support, summary, agent, handoff, thread } as const
+/** Name of a built-in profile. */
 export type ProfileName = keyof typeof profiles

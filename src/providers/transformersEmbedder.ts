@@ -20,6 +20,7 @@ export type TransformersModule = {
   ) => Promise<Encoder>
 }
 
+/** Options of `transformersEmbedder`. */
 export type TransformersOptions = {
   /** Name of the model, such as `Xenova/all-MiniLM-L6-v2`: a folder with ONNX weights below `localModelPath`. */
   readonly model: string

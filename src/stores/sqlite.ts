@@ -52,6 +52,7 @@ const maxTruncateAttempts = 10
 /** Pages copied between two turns of the event loop during a backup. */
 const backupPagesPerStep = 500
 
+/** Options of `sqliteStore`. */
 export type SqliteStoreOptions = {
   /** Called for each damaged entry that is found and quarantined. Default: `process.emitWarning`. */
   readonly onWarning?: (warning: string) => void

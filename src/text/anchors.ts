@@ -2,6 +2,7 @@ import { runSync, type Work } from '../domain/work.ts'
 import { bySpan, findFacts, outermost } from './facts.ts'
 import { splitSentences } from './sentences.ts'
 
+/** Kind of a text that must be preserved. */
 export type AnchorKind = 'url' | 'path' | 'identifier' | 'number' | 'date' | 'name' | 'constraint'
 
 /** Text that must be preserved verbatim: `text.slice(start, end)`. */

@@ -49,6 +49,7 @@ type PlanInput = {
  * passed (`tick`). Each one includes the rules of those before it.
  */
 export const upkeepTriggers = ['asked', 'said', 'tick'] as const
+/** Event that makes upkeep look for due rules. */
 export type UpkeepTrigger = (typeof upkeepTriggers)[number]
 
 /** Lists the due steps of a session in the order of its profile's rules. */

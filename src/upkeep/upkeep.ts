@@ -54,6 +54,7 @@ type Masker = {
 /** One model for all sessions, or a function that returns the model of a session. */
 export type ModelChoice = Model | ((key: Key) => Model | undefined)
 
+/** Options of `createUpkeep`. */
 export type UpkeepOptions = {
   /** Model that writes summaries and extracts facts. Default: none, the built-in rules are used. */
   readonly model?: ModelChoice | undefined
@@ -69,6 +70,7 @@ export type UpkeepOptions = {
 
 /** The owner of knowledge: a person or, without one, the scope. */
 export type KnowledgeOwner = { readonly person?: string }
+/** Options of `knowledge`. */
 export type KnowledgeListOptions = KnowledgeOwner & {
   /** Includes archived entries; default false. */
   readonly archived?: boolean

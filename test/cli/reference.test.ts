@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import stringWidth from 'fast-string-width'
 import { describe, expect, it } from 'vitest'
-import { renderCliReference } from '../../scripts/cliReference.ts'
+import { renderCliReference } from '../../scripts/docs/cli.ts'
 import { checkEnvironment } from '../../src/cli/options.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { helpTextOf, listVariables } from '../../src/cli/terminal/help.ts'
@@ -72,7 +72,7 @@ describe('help of every command', () => {
 })
 
 describe('docs/cli.md', () => {
-  verifies('S-02', 'is generated from the commands (run npm run reference to update it)', () =>
+  verifies('S-02', 'is generated from the commands (run npm run docs to update it)', () =>
     expect(readFileSync(`${root}docs/cli.md`, 'utf8')).toBe(renderCliReference()),
   )
 })

@@ -131,10 +131,11 @@ describe('the OpenAPI document', () => {
     ])
   })
 
-  it('allows health checks without credentials, and nothing else', () =>
+  it('allows health checks and the documentation without credentials, and nothing else', () =>
     expect(all.filter(({ operation }) => operation.security?.length === 0).map(({ path }) => path)).toEqual([
       '/healthz',
       '/readyz',
+      '/docs',
     ]))
 
   it('has no dangling and no unused references', () => {

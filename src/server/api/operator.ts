@@ -5,6 +5,7 @@ import { allScopes, onlyScope } from '../auth/credential.ts'
 import { HttpError } from '../http/httpError.ts'
 import { checkAdmin, type Handlers, type RequestContext, requireOwnKey, sendJson } from '../http/requestContext.ts'
 import { checkReadiness } from '../observability/readiness.ts'
+import { docsPolicy, renderDocsPage } from '../openapi/docsPage.ts'
 import { buildOpenApi } from '../openapi/openapi.ts'
 import { sessionStores } from './access.ts'
 import { checkQuery } from './input.ts'
@@ -40,6 +41,12 @@ export const operatorRoutes: Handlers = {
     checkQuery(query, [])
     sendJson(client.response, 200, buildOpenApi())
   },
+  'GET /docs': async ({ client, query }) => {
+    checkQuery(query, [])
+    // The route needs no key, so a request must cost little.
+    docsPage ??= Buffer.from(renderDocsPage(buildOpenApi()))
+    client.send(200, docsHeaders, docsPage)
+  },
   'GET /learning/optimizer/status': async (context) => {
     const key = readOptimizerKey(context)
     checkQuery(context.query, ['key'])
@@ -47,6 +54,14 @@ export const operatorRoutes: Handlers = {
     const statuses = await Promise.all(memories.map((memory) => memory.upkeep.optimizerStatus(key)))
     sendJson(context.client.response, 200, mergeStatuses(statuses))
   },
+}
+
+let docsPage: Buffer | undefined
+const docsHeaders = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': docsPolicy,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
 }
 
 /** Removes addresses from a fault: the route is public, and they may be internal. */

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { addExamples } from './examples.ts'
 import { memorySchemas } from './memorySchemas.ts'
 import { type OperationName, operations } from './operations.ts'
 import { type ParameterName, parameters, responseHeaders } from './parameters.ts'
@@ -12,7 +13,7 @@ type Manifest = { readonly version: string; readonly description: string }
 const manifest = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as Manifest
 
 /** Builds the OpenAPI 3.1 document of all routes. */
-export function buildOpenApi(): object {
+export function buildOpenApi(): Schema {
   return {
     openapi: '3.1.0',
     info: {
@@ -28,7 +29,7 @@ export function buildOpenApi(): object {
     security: [{ bearer: [] }, { apiKey: [] }, { ownHeader: [] }, {}],
     paths: buildPaths(),
     components: {
-      schemas: { ...memorySchemas, ...reportSchemas, ...protocolSchemas },
+      schemas: addExamples({ ...memorySchemas, ...reportSchemas, ...protocolSchemas }),
       parameters,
       headers: responseHeaders,
       responses: errorResponses,

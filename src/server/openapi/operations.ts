@@ -381,6 +381,12 @@ const operatorOperations = {
     summary: 'Get this document',
     responses: { '200': json('The document.', { type: 'object' }) },
   },
+  getDocs: {
+    tag: 'Operator',
+    summary: 'Get this document as a page for people',
+    isPublic: true,
+    responses: { '200': { description: 'The page.', content: { 'text/html': { schema: { type: 'string' } } } } },
+  },
 } satisfies Record<string, Operation>
 
 /** All operations by id. */

@@ -85,6 +85,7 @@ const ownRoutes: RouteTable = [
   ['GET', '/readyz', 'getReadiness'],
   ['GET', '/metrics', 'getMetrics'],
   ['GET', '/openapi.json', 'getOpenApi'],
+  ['GET', '/docs', 'getDocs'],
 ]
 
 /** All routes. The server has a handler for each; all other paths under `/v1` are forwarded to an upstream. */

@@ -9,6 +9,7 @@ import type { Compressor } from './compression.ts'
 import { deserialize, serialize } from './serialize.ts'
 import type { Session, SessionContent } from './session.ts'
 import type { SessionCache, SessionFilter } from './sessionTable.ts'
+/** Options of `ramStore`. */
 export type RamStoreOptions = {
   /** Word table and languages for search. Default: search by the words of English. */
   readonly analysis?: TextAnalysis

@@ -10,6 +10,7 @@ export const factFields = [
   'entities',
   'custom_fields',
 ] as const
+/** Group of facts in the record of a session. */
 export type FactField = (typeof factFields)[number]
 
 const keyedFields: ReadonlySet<string> = new Set<FactField>(['user_preferences', 'document_structure', 'custom_fields'])

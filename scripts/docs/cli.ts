@@ -1,6 +1,6 @@
 // Renders docs/cli.md from the commands.
 import type { Command, Option } from 'commander'
-import { createProgram } from '../src/cli/program.ts'
+import { createProgram } from '../../src/cli/program.ts'
 import {
   commandPath,
   defaultOf,
@@ -9,7 +9,7 @@ import {
   helpTextOf,
   listOptions,
   variablesOf,
-} from '../src/cli/terminal/help.ts'
+} from '../../src/cli/terminal/help.ts'
 
 /** Renders the reference of the command line as Markdown. */
 export function renderCliReference(): string {
@@ -19,7 +19,7 @@ export function renderCliReference(): string {
   return [
     '# Command line',
     '',
-    '<!-- Generated from the commands by `npm run reference`. -->',
+    '<!-- Generated from the commands by `npm run docs`. -->',
     '',
     program.description(),
     ...details.flatMap(renderParagraph),
