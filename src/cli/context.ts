@@ -18,6 +18,8 @@ import { option, setHelp } from './terminal/help.ts'
 import { type Line, printResult } from './terminal/output.ts'
 import { createProgress } from './terminal/progress.ts'
 import { formatReceipt, formatSpending } from './terminal/receipt.ts'
+import { terminalWidth } from './terminal/table.ts'
+import { wrapWords } from './terminal/wordWrap.ts'
 
 type Flags = StoreFlags &
   EmbedderFlags & {
@@ -91,7 +93,7 @@ export const formatMessages = (messages: readonly ChatMessage[]): Line[] =>
   messages.flatMap((message, index) => [
     ...(index === 0 ? [] : ['']),
     { text: `[${formatRole(message)}]`, style: 'bold' as const },
-    ...(message.content === null ? [] : [message.content]),
+    ...(message.content === null ? [] : [wrapWords(message.content, terminalWidth())]),
     ...('tool_calls' in message
       ? (message.tool_calls ?? []).map(({ function: { name, arguments: input } }) => `calls ${name}(${input})`)
       : []),

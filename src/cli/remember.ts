@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
-import type { Json, KnowledgeOrigin } from '../domain/entry.ts'
+import type { Json, Knowledge, KnowledgeOrigin } from '../domain/entry.ts'
 import { parseKey } from '../domain/key.ts'
 import { type KnowledgeCategory, knowledgeCategories } from '../domain/knowledge.ts'
 import type { KnowledgePolicy } from '../domain/profile.ts'
+import type { Memory } from '../memory.ts'
 import { addStoreOptions, resolveStore, type StoreFlags } from './openStore.ts'
 import { option, setHelp } from './terminal/help.ts'
-import { printResult } from './terminal/output.ts'
+import { formatStatement, printResult } from './terminal/output.ts'
 
 type Flags = StoreFlags & {
   readonly category: string
@@ -60,6 +61,7 @@ async function run(scope: string, key: string, value: string, flags: Flags): Pro
   const { openMemory } = await import('../index.ts')
   const { url, key: storeKey } = resolveStore(flags, process.env)
   await using memory = await openMemory({ store: url, ...(storeKey === undefined ? {} : { storeKey }) })
+  const before = await findStatement(memory, scope, key, flags)
   const knowledge = await memory.remember(scope, {
     category: flags.category as KnowledgeCategory,
     key,
@@ -76,7 +78,16 @@ async function run(scope: string, key: string, value: string, flags: Flags): Pro
   const personFlag = flags.person === undefined ? '' : ` --person ${flags.person}`
   const pending = `, pending approval. Approve it with threadkeep knowledge approve ${tenant} ${knowledge.id}${personFlag}`
   const lines = [`Stored ${knowledge.key} in ${owner} ${details}${knowledge.pending === true ? pending : '.'}`]
+  if (before !== undefined && formatStatement(before) !== formatStatement(knowledge))
+    lines.push(`It replaces ${formatStatement(before)}`)
   printResult(flags.json, knowledge, lines)
+}
+
+/** Returns the knowledge that a statement with the same subject replaces. */
+async function findStatement(memory: Memory, scope: string, key: string, flags: Flags): Promise<Knowledge | undefined> {
+  const owner = flags.person === undefined ? {} : { person: flags.person }
+  const known = await memory.upkeep.knowledge(scope, owner)
+  return known.find((entry) => entry.category === flags.category && entry.key === key)
 }
 
 /** Parses JSON; anything else is text. */

@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
@@ -25,6 +27,7 @@ type Flags = HandoffFlags & {
   readonly keep?: string
   readonly directory?: string
   readonly compress: boolean
+  readonly force?: boolean
 }
 
 export function addSaveCommand(program: Command): void {
@@ -39,6 +42,7 @@ export function addSaveCommand(program: Command): void {
     )
     .option('--directory <folder>', 'write saved sessions to this folder instead')
     .option('--no-compress', 'write plain JSON')
+    .addOption(option('--force', 'with --directory, replace sessions that the folder has already'))
     .action(run)
   setHelp(command, {
     details: [
@@ -113,6 +117,7 @@ async function writeDirectory(
   flags: Flags,
   progress: Progress,
 ): Promise<void> {
+  checkDirectory(directory, workspace, flags)
   const filter = flags.session === undefined ? {} : { sessionId: flags.session }
   const done = await handoff.export(workspace, {
     directory,
@@ -124,6 +129,18 @@ async function writeDirectory(
   printResult(flags.json, done, [
     `Exported ${formatCount(done.messages, 'message')} of ${formatCount(done.sessions, 'session')} to ${directory}.`,
   ])
+}
+
+/** Throws `bad-option` if the folder has sessions that would be replaced. */
+function checkDirectory(directory: string, workspace: string, { session, force }: Flags): void {
+  const id = session?.split(':').at(-1)
+  const existing = join(directory, 'sessions', workspace, ...(id === undefined ? [] : [id]))
+  if (force === true || !existsSync(existing)) return
+  throw new MemoryError(
+    'bad-option',
+    `${existing} exists. Choose another folder with --directory, or replace what it has with --force.`,
+    { param: 'directory' },
+  )
 }
 
 /** Reads the conversation: messages from a .json or .jsonl file, text from any other source. */

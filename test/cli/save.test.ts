@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
 import { createCliHarness } from './cliHarness.ts'
 
-const { folder, run } = createCliHarness('save')
+const { folder, run, output } = createCliHarness('save')
 
 const runJson = async (args: readonly string[], input: string): Promise<Record<string, unknown>> => {
   const { code, stdout, stderr } = await run([...args, '--json'], input)
@@ -87,6 +87,19 @@ describe('threadkeep save', () => {
       stdout: '',
       stderr: 'threadkeep: messages[0].content is missing. Give it as text or as a list of parts.\n',
     })
+  })
+
+  verifies('P-04', '--directory › replaces sessions of the folder only with --force', async () => {
+    writeFileSync(join(folder, 'kept.txt'), 'User: Fix the login test.\nAssistant: Done.\n')
+    await output('save', 'kept.txt', '--workspace', 'folders')
+    const write = ['save', '--workspace', 'folders', '--directory', 'kept']
+    await output(...write)
+    expect(await run(write)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `threadkeep: ${join('kept', 'sessions', 'folders')} exists. Choose another folder with --directory, or replace what it has with --force.\n`,
+    })
+    await output(...write, '--force')
   })
 
   const invalid: readonly (readonly [args: readonly string[], message: string])[] = [

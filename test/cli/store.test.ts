@@ -47,7 +47,7 @@ describe('commands on a store', () => {
     expect(await output('search', 'acme', 'zebra')).toBe('No results.\n')
     expect(await output('search', 'acme', 'walrus', '--to', '2020-01-01')).toBe('No results.\n')
     expect(await output('remember', 'acme', 'opening hours', '{"from":9}')).toBe(
-      'Stored opening hours in acme (domain, confidence 0.6).\n',
+      'Stored opening hours in acme (domain, confidence 0.6).\nIt replaces opening hours: nine to five\n',
     )
   })
 

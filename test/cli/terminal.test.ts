@@ -7,6 +7,7 @@ import { confirmOperation } from '../../src/cli/terminal/confirm.ts'
 import { createOutFile, writeOutFile } from '../../src/cli/terminal/outFile.ts'
 import { createProgress, formatDuration } from '../../src/cli/terminal/progress.ts'
 import { formatTable, truncateText } from '../../src/cli/terminal/table.ts'
+import { wrapWords } from '../../src/cli/terminal/wordWrap.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const textOf = (lines: ReturnType<typeof formatTable>): string[] =>
@@ -65,6 +66,15 @@ describe('truncateText', () => {
     expect(truncateText('👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦', 5)).toBe('👩‍👩‍👧‍👦👩‍👩‍👧‍👦…')
     expect(truncateText('abc', 3)).toBe('abc')
     expect(truncateText('abcd', 3)).toBe('ab…')
+  })
+})
+
+describe('wrapWords', () => {
+  it('breaks lines between words and keeps its own line breaks', () => {
+    expect(wrapWords('one two three\n\nfour', 8)).toBe('one two \nthree\n\nfour')
+    expect(wrapWords('aaaaaaaaaaaa b', 5)).toBe('aaaaaaaaaaaa b')
+    expect(wrapWords('日本 日本', 6)).toBe('日本 \n日本')
+    expect(wrapWords('x  y\n', Number.POSITIVE_INFINITY)).toBe('x  y\n')
   })
 })
 

@@ -28,6 +28,12 @@ export const product: readonly Row[] = [
     id: 'P-04',
     source,
     behaviour: 'Long work shows progress. Nothing is overwritten or erased without a message that names it.',
-    status: 'planned',
+    status: 'kept',
+    in: [
+      'src/cli/terminal/progress.ts',
+      'src/cli/terminal/confirm.ts',
+      'src/cli/terminal/outFile.ts',
+      'src/cli/forget/preview.ts',
+    ],
   },
 ]

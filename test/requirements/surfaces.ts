@@ -16,7 +16,8 @@ export const surfaces: readonly Row[] = [
     source,
     behaviour:
       'Every subcommand of the command has `--help`, `--json`, documented exit codes, and progress on long work.',
-    status: 'planned',
+    status: 'kept',
+    in: ['src/cli/program.ts', 'src/cli/run.ts', 'src/cli/terminal/help.ts', 'src/cli/terminal/progress.ts'],
   },
   {
     id: 'S-03',

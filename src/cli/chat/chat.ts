@@ -81,7 +81,7 @@ async function run(key: string, flags: Flags, environment: Environment): Promise
   const session = new ChatSession(memory, model, parsedKey, options)
   if (isTerminal) {
     const place = store === 'ram:' ? 'in RAM, lost on exit' : store
-    options.write(`Chatting with ${model.name} as ${key}, profile ${profile.name}. Memory: ${place}\n`)
+    options.write(`Chatting with ${model.name} as ${key}, profile ${profile.name}.\nMemory: ${place}\n`)
     options.write('Type a message, or /help for the commands. Ctrl-D ends the chat.\n\n')
   }
   handleInterrupts(session, lines, isTerminal)

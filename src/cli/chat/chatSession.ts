@@ -10,8 +10,8 @@ import { previewForget } from '../forget/preview.ts'
 import { formatLines, formatStatement, type Line, stripControlCharacters } from '../terminal/output.ts'
 import { formatReceipt } from '../terminal/receipt.ts'
 import { formatTable } from '../terminal/table.ts'
+import { WordWrap } from '../terminal/wordWrap.ts'
 import { chatCommands } from './chatCommands.ts'
-import { WordWrap } from './wordWrap.ts'
 
 export type ChatSessionOptions = {
   /** Write one JSON object per turn instead of text. */

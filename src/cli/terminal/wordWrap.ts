@@ -56,3 +56,12 @@ export class WordWrap {
     this.word = ''
   }
 }
+
+/** Breaks the lines of a text between words. */
+export function wrapWords(text: string, columns: number): string {
+  const parts: string[] = []
+  const wrapped = new WordWrap(columns, (part) => parts.push(part))
+  wrapped.push(text)
+  wrapped.end()
+  return parts.join('').replace(/\n$/, '')
+}
