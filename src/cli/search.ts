@@ -67,8 +67,8 @@ async function run(scope: string, query: readonly string[], flags: Flags): Promi
   const results = await memory.search(scope, query.join(' '), options)
   await warnOfEmbeddingFault(memory)
   const lines = results.map(
-    ({ key, entry, score, passage }) =>
-      `${score.toFixed(2)}  ${key} ${entry.id}, ${formatTime(entry.at)}: ${truncateLine(getEntryText(entry).slice(...(passage ?? [])), 160)}`,
+    ({ key, entry, score, passage, repeats = [] }) =>
+      `${score.toFixed(2)}  ${key} ${entry.id}, ${formatTime(entry.at)}: ${truncateLine(getEntryText(entry).slice(...(passage ?? [])), 160)}${repeats.length === 0 ? '' : ` (and ${repeats.length} more with the same text)`}`,
   )
   printResult(flags.json, { items: results }, results.length === 0 ? ['No results.'] : lines)
 }
