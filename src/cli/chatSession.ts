@@ -105,7 +105,7 @@ export class ChatSession {
 const receiptColumns = ['band', 'entries', 'count', 'verdict', 'tokens', 'why']
 const numericReceiptColumns: ReadonlySet<number> = new Set([2, 4])
 
-function formatReceipt({ lines, spent, budget, cacheable }: Ledger): string {
+function formatReceipt({ lines, spent, budget, cacheable, degraded }: Ledger): string {
   const rows = lines.map(({ band, entries, count, verdict, tokens, why }) => [
     band,
     formatEntries(entries),
@@ -117,6 +117,7 @@ function formatReceipt({ lines, spent, budget, cacheable }: Ledger): string {
   return [
     ...formatTable([receiptColumns, ...rows], numericReceiptColumns),
     `${spent} of ${budget} tokens, ${cacheable.tokens} cacheable`,
+    ...degraded.map(({ message }) => message),
   ].join('\n')
 }
 

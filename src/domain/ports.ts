@@ -267,7 +267,12 @@ export type ModelRequest = {
   readonly model?: string
   readonly maxTokens?: number
   readonly temperature?: number
+  /** Receives the token counts that the provider reports, if it does. */
+  readonly onUsage?: (usage: ModelUsage) => void
 }
+
+/** Token counts of a model call as the provider reports them; `prompt` includes the cached tokens. */
+export type ModelUsage = { readonly prompt: Tokens; readonly completion: Tokens; readonly cached: Tokens }
 
 export interface Model {
   readonly name: string

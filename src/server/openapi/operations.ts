@@ -218,12 +218,12 @@ const sessionOperations = {
     tag: 'Receipts',
     summary: 'List the receipts of a session, newest first',
     parameters: ['limit', 'after'],
-    responses: { '200': page('Receipt') },
+    responses: { '200': page('StoredReceipt') },
   },
   getReceipt: {
     tag: 'Receipts',
     summary: 'Get a receipt',
-    responses: { '200': json('The receipt.', 'Receipt') },
+    responses: { '200': json('The receipt.', 'StoredReceipt') },
   },
   getSessionMetrics: {
     tag: 'Sessions',
