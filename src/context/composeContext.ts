@@ -66,7 +66,7 @@ export function* composeContextInSteps(
     knowledge: allocation.derived
       .filter(({ derived }) => derived.kind === 'knowledge' && (candidates.origins.get(derived) ?? 'scope') === 'scope')
       .map(({ derived }) => derived.id),
-    degraded: describeDegradations(degraded),
+    degraded: degraded.length === 0 ? [] : describeDegradations(degraded),
   }
   return { messages, text, ledger }
 }

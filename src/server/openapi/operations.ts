@@ -353,6 +353,21 @@ const operatorOperations = {
     parameters: ['optimizerKey'],
     responses: { '200': json('The status.', 'OptimizerStatus') },
   },
+  getHome: {
+    tag: 'Operator',
+    summary: 'Get the start page',
+    isPublic: true,
+    responses: {
+      '200': {
+        description: 'The page, as the `accept` header asks for it; plain text by default.',
+        content: {
+          'text/plain': { schema: { type: 'string' } },
+          'text/html': { schema: { type: 'string' } },
+          'application/json': { schema: { type: 'object' } },
+        },
+      },
+    },
+  },
   getHealth: {
     tag: 'Operator',
     summary: 'Check that the server is alive',
