@@ -51,13 +51,15 @@ function demoteQuestions(results: readonly SearchResult[], query: string): reado
   })
 }
 
-/** Merges results with the same text, and replies that only quote another result, into the best of them. */
+/** Merges results of one kind with the same text, and replies that only quote another result, into the best of them. */
 function mergeRepeats(results: readonly SearchResult[]): readonly SearchResult[] {
   const groups: { result: SearchResult; text: string }[] = []
   for (const result of results) {
     const text = normalize(getEntryText(result.entry))
     const group = groups.find(
-      (other) => other.text === text || quotes(other.result, other.text, text) || quotes(result, text, other.text),
+      (other) =>
+        other.result.entry.kind === result.entry.kind &&
+        (other.text === text || quotes(other.result, other.text, text) || quotes(result, text, other.text)),
     )
     if (group === undefined) groups.push({ result, text })
     else if (quotes(group.result, group.text, text)) {

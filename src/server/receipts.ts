@@ -39,7 +39,7 @@ export type Receipt = {
     /** Tokens of the client's whole conversation, as it would be sent without memory; minus `shown`, those saved. */
     readonly history: Tokens
     readonly saved: Tokens
-    /** Tokens at the beginning that the previous prompt of the session began with too, and their share of those shown. */
+    /** Tokens at the beginning that the previous prompt of the session began with too, and their share of `shown`. */
     readonly cacheable: Tokens
     readonly cacheableShare: number
     /** Counts reported by the upstream. */

@@ -41,8 +41,8 @@ export class SentPrompts {
   })
 
   /**
-   * Measures the beginning that a prompt shares with the previous one of its session: whole parts, and of the first part
-   * that differs its whole lines. `upstream` is the one that received the previous prompt.
+   * Measures the beginning that a prompt shares with the previous one of its session: whole parts, and of the first
+   * part that differs its whole lines. `upstream` is the one that received the previous prompt.
    */
   async measure(
     session: string,

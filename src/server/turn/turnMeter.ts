@@ -3,13 +3,27 @@ import { formatKey, isInScope, type Key } from '../../domain/key.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 import type { Store } from '../../domain/ports.ts'
 import { countExisting } from '../../domain/session.ts'
-import { internalsOf } from '../../memory.ts'
+import { internalsOf, type Memory } from '../../memory.ts'
 import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import { countPromptOverhead } from '../../text/cost.ts'
+import type { ParsedRequest } from '../protocols/protocol.ts'
 import { toSystemMessage } from '../protocols/request.ts'
 import type { UpstreamResponse } from '../upstreams/backend.ts'
+import type { OutgoingPrompt } from './outgoingPrompt.ts'
 import { type PromptDigest, SentPrompts } from './sentPrompts.ts'
-import type { Turn } from './turn.ts'
+
+/** The parts of a turn that are measured. */
+type MeasuredTurn = {
+  readonly request: { readonly parsed: ParsedRequest; readonly storeDisabled: boolean }
+  readonly key: Key
+  readonly resolved: { readonly memory: Memory }
+  readonly prompt: OutgoingPrompt
+  /** Conversation of the session, and the sequence number of the question in it. */
+  readonly branch: number | undefined
+  readonly question: number
+  /** Undefined when nothing was stored. */
+  readonly epoch: number | undefined
+}
 
 /** Token counts of a turn that are measured while its upstream works. */
 export type TurnMeasurement = {
@@ -44,7 +58,7 @@ export class TurnMeter {
   private readonly sizes = new LruCache<string, ConversationSize>({ maxEntries: maxConversations })
 
   /** Measures a turn whose prompt is being sent. */
-  async measure(turn: Turn): Promise<PendingMeasurement> {
+  async measure(turn: MeasuredTurn): Promise<PendingMeasurement> {
     const { prompt, key, resolved } = turn
     const { tokenizer } = resolved.memory
     const history = await this.measureHistory(turn)
@@ -54,7 +68,7 @@ export class TurnMeter {
   }
 
   /** Completes a measurement with the response to the prompt. A refused prompt is not in the provider's cache. */
-  complete({ request, key }: Turn, pending: PendingMeasurement, response: UpstreamResponse): TurnMeasurement {
+  complete({ request, key }: MeasuredTurn, pending: PendingMeasurement, response: UpstreamResponse): TurnMeasurement {
     const { history, cacheable, digest, upstream } = pending
     if (response.status < 400 && !request.storeDisabled) this.prompts.record(formatKey(key), digest, response.upstream)
     return { history, cacheable: upstream === response.upstream ? cacheable : 0 }
@@ -70,7 +84,7 @@ export class TurnMeter {
   }
 
   /** Tokens of the conversation in full. A client that leaves its history to memory would have to send all of it. */
-  private async measureHistory({ prompt, key, branch, question, epoch, resolved }: Turn): Promise<Tokens> {
+  private async measureHistory({ prompt, key, branch, question, epoch, resolved }: MeasuredTurn): Promise<Tokens> {
     const { tokens, ledger, history } = prompt
     if (history !== undefined || ledger === undefined) return history ?? tokens
     const { sessions } = internalsOf(resolved.memory)
@@ -107,7 +121,7 @@ export class TurnMeter {
 }
 
 /** Tokens of the tools: those of the request beyond its messages and instructions. */
-function countTools({ request: { parsed }, resolved }: Turn): Tokens {
+function countTools({ request: { parsed }, resolved }: MeasuredTurn): Tokens {
   if (!parsed.hasTools) return 0
   const instructions = parsed.instructions.map(toSystemMessage)
   return Math.max(0, parsed.promptOverheadTokens - countPromptOverhead(resolved.memory.tokenizer, instructions, []))
