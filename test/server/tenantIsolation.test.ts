@@ -100,7 +100,7 @@ const queries: Readonly<Record<string, string>> = {
   'GET /learning/optimizer/status': '?key=acme:ann',
 }
 /** Routes without tenant data. */
-const common: ReadonlySet<string> = new Set(['GET /v1', 'GET /healthz', 'GET /readyz', 'GET /openapi.json'])
+const common: ReadonlySet<string> = new Set(['GET /', 'GET /v1', 'GET /healthz', 'GET /readyz', 'GET /openapi.json'])
 /** Names its workspace in the message and uses another protocol: see mcp/http.test.ts. */
 const another = 'POST /mcp'
 const routes = Object.keys({ ...modelRoutes, ...apiRoutes }).filter((route) => !common.has(route) && route !== another)

@@ -1,5 +1,7 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect } from 'vitest'
+import { SentPrompts } from '../../../src/server/turn/sentPrompts.ts'
+import { exactTokenizer } from '../../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { sampleTurn } from '../../scenarios/sampleTurns.ts'
 import { createHarness, type Harness } from '../clients/harness.ts'
@@ -255,4 +257,65 @@ describe('upkeep', () => {
       expect(booked.every(({ cost }) => cost.isEstimated)).toBe(true)
     },
   )
+})
+
+describe('a prompt', () => {
+  verifies('S-10', 'to which memory adds more than it leaves out › has negative savings', async () => {
+    const client: Client = { protocol: 'chat', streams: false, history: 'full' }
+    await using harness = await openHarness(client, 'auto')
+    const knowledge = { category: 'domain', key: 'opening hours', value: 'Monday to Friday, nine to five' }
+    await fetch(`${harness.url}/api/scopes/acme/knowledge`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(knowledge),
+    })
+    const question = { role: 'user', content: 'What are the opening hours?' }
+    const id = await sendTurn(harness, client, [question])
+    const { tokens, cost } = await readJson<TurnReceipt>(harness, `/api/receipts/${id}`)
+    const [request] = harness.model.requests
+    const shown = request === undefined ? 0 : countPrompt(promptOf(request))
+    const history = countPrompt([{ role: 'system', content: instructions }, question])
+    expect(JSON.stringify(request?.body)).toContain('nine to five')
+    expect(tokens).toMatchObject({ shown, history, saved: history - shown })
+    expect(tokens.saved).toBeLessThan(0)
+    expect(cost.saved).toBeCloseTo((tokens.saved * price.input) / 1e6, 9)
+    const metrics = await readMetrics(harness, 'context_tokens_total')
+    expect(metrics['kind="added",profile="thread",scope="acme"']).toBe(-tokens.saved)
+  })
+
+  const bodyOf = (...messages: readonly unknown[]) => ({ model, messages })
+  const memory = (...lines: readonly string[]) => ({ role: 'system', content: ['<memory>', ...lines].join('\n') })
+  const hello = { role: 'user', content: 'Hello' }
+
+  async function measure(previous: object, body: object): Promise<number> {
+    const prompts = new SentPrompts()
+    const counters = { tokenizer: await exactTokenizer('o200k_base'), countTools: () => 100 }
+    const first = await prompts.measure(key, { ...counters, body: { ...previous } })
+    prompts.record(key, first.digest, 'openai')
+    return (await prompts.measure(key, { ...counters, body: { ...body } })).commonTokens
+  }
+
+  verifies('S-10', 'that differs within a message › shares the lines before the difference', async () => {
+    const lines = countMessage({ role: 'system', content: '<memory>\nMiso is a cat.\n' })
+    const [one, other] = [memory('Miso is a cat.', 'Rex'), memory('Miso is a cat.', 'Rex is a dog.')]
+    const tools = 100
+    expect(await measure(bodyOf(one, hello), bodyOf(other, hello))).toBe(tools + lines)
+    expect(await measure(bodyOf(one, hello), bodyOf(one, { role: 'user', content: 'Bye' }))).toBe(
+      tools + countMessage(one as Said),
+    )
+    expect(await measure(bodyOf(one, hello), bodyOf({ ...one, role: 'user' }, hello))).toBe(tools)
+  })
+
+  verifies('S-10', 'for another model or with other tools › shares nothing', async () => {
+    expect(await measure(bodyOf(hello), { ...bodyOf(hello), model: 'other' })).toBe(0)
+    expect(await measure(bodyOf(hello), { ...bodyOf(hello), tools: [{ type: 'function' }] })).toBe(0)
+  })
+
+  verifies('S-10', 'with moved cache markers › shares the marked messages', async () => {
+    const block = (text: string, marker: object) => ({ role: 'user', content: [{ type: 'text', text, ...marker }] })
+    const marker = { cache_control: { type: 'ephemeral' } }
+    const [marked, plain, text] = [block('Hello', marker), block('Hello', {}), hello]
+    for (const next of [plain, text])
+      expect(await measure(bodyOf(marked), bodyOf(next, block('More', marker)))).toBe(100 + countMessage(hello))
+  })
 })
