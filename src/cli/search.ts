@@ -74,11 +74,11 @@ async function run(scope: string, query: readonly string[], flags: Flags): Promi
   const results = await withIndexProgress(store, scope, progress, () => memory.search(scope, query.join(' '), options))
   progress.clear()
   await warnOfEmbeddingFault(memory)
-  const rows = results.map(({ key, entry, score, passage }) => [
+  const rows = results.map(({ key, entry, score, passage, repeats = [] }) => [
     score.toFixed(2),
     `${key} ${entry.id}`,
     formatTime(entry.at),
-    getEntryText(entry).slice(...(passage ?? [])),
+    `${getEntryText(entry).slice(...(passage ?? []))}${repeats.length === 0 ? '' : ` (and ${repeats.length} more with the same text)`}`,
   ])
   printResult(flags.json, { items: results }, results.length === 0 ? ['No results.'] : formatTable(rows))
 }

@@ -1,3 +1,4 @@
+import { describeDegradations } from '../domain/degradation.ts'
 import type { Millis, Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import type { ChatMessage, Ledger, Provider } from '../domain/ledger.ts'
@@ -70,7 +71,7 @@ export function* composeContextInSteps(
     knowledge: allocation.derived
       .filter(({ derived }) => derived.kind === 'knowledge' && (candidates.origins.get(derived) ?? 'scope') === 'scope')
       .map(({ derived }) => derived.id),
-    degraded,
+    degraded: degraded.length === 0 ? [] : describeDegradations(degraded),
   }
   return { messages, text, ledger }
 }

@@ -26,6 +26,9 @@ export type LedgerLine = {
 /** Step that failed, with the reason and the fallback that was used. */
 export type Degradation = { readonly step: string; readonly why: string }
 
+/** A step that fell back: a stable code for programs and a sentence for people. */
+export type DegradationNotice = { readonly code: string; readonly message: string }
+
 /** Account of one context: ids and numbers, never text. */
 export type Ledger = {
   readonly profile: string
@@ -44,7 +47,7 @@ export type Ledger = {
   readonly lines: readonly LedgerLine[]
   /** Ids of the scope knowledge that is shown; it counts as used once the reply is stored. */
   readonly knowledge: readonly string[]
-  readonly degraded: readonly Degradation[]
+  readonly degraded: readonly (Degradation & DegradationNotice)[]
 }
 
 /**

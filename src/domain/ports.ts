@@ -272,7 +272,12 @@ export type ModelRequest = {
   readonly model?: string
   readonly maxTokens?: number
   readonly temperature?: number
+  /** Receives the token counts that the provider reports, if it does. */
+  readonly onUsage?: (usage: ModelUsage) => void
 }
+
+/** Token counts of a model call as the provider reports them; `prompt` includes the cached tokens. */
+export type ModelUsage = { readonly prompt: Tokens; readonly completion: Tokens; readonly cached: Tokens }
 
 /** Language model for summaries and extraction. */
 export interface Model {

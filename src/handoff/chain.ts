@@ -245,10 +245,11 @@ export async function searchSessions(
 ): Promise<readonly SavedSessionMetadata[]> {
   const scores = new Map<string, number>()
   const hits = await deps.memory.search(workspace, text, { limit: maxSearchHits, kinds: ['message'] })
-  for (const { key, score } of hits) {
-    const session = key.slice(workspace.length + 1)
-    if (session !== '' && !except.has(session)) scores.set(session, (scores.get(session) ?? 0) + score)
-  }
+  for (const { key, score, repeats = [] } of hits)
+    for (const hit of [key, ...repeats.map((repeat) => repeat.key)]) {
+      const session = hit.slice(workspace.length + 1)
+      if (session !== '' && !except.has(session)) scores.set(session, (scores.get(session) ?? 0) + score)
+    }
   const bestScore = Math.max(0, ...scores.values())
   const ranked = [...scores]
     .filter(([, score]) => score >= minRelativeScore * bestScore)

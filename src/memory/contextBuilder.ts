@@ -14,6 +14,7 @@ import {
 import type { Renderer, Unit } from '../context/render.ts'
 import { type ContextQuery, type ReadRequest, type ReadResponse, SessionReader } from '../context/sessionReader.ts'
 import type { OptionChecks } from '../domain/checkOptions.ts'
+import { describeDegradations } from '../domain/degradation.ts'
 import {
   type DerivedEntry,
   isBlank,
@@ -304,7 +305,10 @@ const isLong = ({ recent }: SessionHead): boolean =>
 export const withDegraded = (context: LazyContext, degraded: readonly Degradation[]): LazyContext =>
   degraded.length === 0
     ? context
-    : { ...context, ledger: { ...context.ledger, degraded: [...context.ledger.degraded, ...degraded] } }
+    : {
+        ...context,
+        ledger: { ...context.ledger, degraded: [...context.ledger.degraded, ...describeDegradations(degraded)] },
+      }
 
 /** Key of a memory that a session reads from. */
 const sharedKey = (from: Origin, { key, person }: ReadState): Key =>

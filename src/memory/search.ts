@@ -8,6 +8,7 @@ import type { Lifetime } from '../domain/profile.ts'
 import { isExpired, type SessionHead } from '../domain/session.ts'
 import type { FindPeriod } from '../text/dates.ts'
 import type { EmbeddingQueue } from './embedding.ts'
+import { refineResults, type SearchResult } from './searchResults.ts'
 
 /** A question in words, or a vector. `model` names the embedder of the vector; default: this memory's. */
 export type SearchQuery = string | { readonly vector: ArrayLike<number>; readonly model?: string }
@@ -45,16 +46,7 @@ export function checkSearch(query: unknown, options: unknown): void {
   else checkOption('query', query, typeof query === 'string', 'text, or an object with a vector')
 }
 
-/** An entry that a search found. */
-export type SearchResult = {
-  readonly key: string
-  readonly entry: Entry
-  /** The passage of the entry's text that matches best: [start, end). */
-  readonly passage?: readonly [start: number, end: number]
-  readonly score: number
-  /** Contribution of each ranking feature. */
-  readonly why: Readonly<Record<string, number>>
-}
+export type { SearchResult }
 
 type SearchDeps = {
   readonly stores: readonly (Store & SearchIndex)[]
@@ -79,7 +71,12 @@ export async function searchStores(
   const { limit = 10, kinds, dates = true } = options
   checkOption('limit', limit, Number.isInteger(limit) && limit >= 1, 'a whole number, 1 or more')
   const { text, isPhrase, ...period } = splitPeriod(deps, query, { ...options, dates })
-  const request: IndexQuery = { limit, ...(await toTextAndVector(deps, text)), ...period, ...(kinds && { kinds }) }
+  const request: IndexQuery = {
+    limit: limit + spareResults,
+    ...(await toTextAndVector(deps, text)),
+    ...period,
+    ...(kinds && { kinds }),
+  }
   const target = options.session === undefined ? { scope: where.scope } : where
   const hits = await Promise.all(
     deps.stores.map(async (store) => withoutExpired(deps, store, await store.search(target, request))),
@@ -87,13 +84,15 @@ export async function searchStores(
   // The phrase may be misread, or mean something else.
   if (isPhrase && hits.every((found) => found.length === 0))
     return searchStores(deps, where, query, { ...options, dates: false })
-  return hits
+  const results = hits
     .flat()
     .filter(({ entry }) => isActive(entry))
-    .sort((a, b) => b.score - a.score)
-    .slice(0, limit)
     .map(({ key, ...hit }) => ({ key: formatKey(key), ...hit }))
+  return refineResults(results, typeof text === 'string' ? text : undefined, limit)
 }
+
+/** Results read beyond the limit, to replace those that repeat others. */
+const spareResults = 30
 
 /** Splits a date phrase off the question, unless the question consists of nothing else. */
 function splitPeriod(

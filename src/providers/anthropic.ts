@@ -3,7 +3,7 @@ import type { Model, ModelRequest } from '../domain/ports.ts'
 import { getArray, getPath, getString } from '../text/json.ts'
 import { type SettingNames, withheldReplyError } from './errors.ts'
 import type { ModelOptions } from './openai.ts'
-import { type ReplyDelta, type ReplyFormat, streamReply } from './reply.ts'
+import { type ReplyDelta, type ReplyFormat, type ReportedUsage, readTokens, streamReply } from './reply.ts'
 import { flattenToolCalls, post } from './request.ts'
 import { buildEndpointUrl } from './url.ts'
 
@@ -33,7 +33,7 @@ export function anthropicModel(options: ModelOptions): Model {
       const model = request.model ?? options.model
       const body = buildBody(request, model)
       const response = await post(url, { ...options, headers, body, model, settings, signal })
-      yield* streamReply(response, messagesFormat)
+      yield* streamReply(response, messagesFormat, request.onUsage)
     },
   }
 }
@@ -66,4 +66,19 @@ const messagesFormat: ReplyFormat = {
       .map((block) => getString(block, 'text'))
       .join('')
   },
+  // A stream reports the prompt in its first event and the completion in its last ones.
+  parseUsage: (json) => toUsage(getPath(json, 'message', 'usage') ?? getPath(json, 'usage')),
+}
+
+/** Converts Anthropic's counts, in which the prompt does not include the tokens that its cache reads and writes. */
+function toUsage(usage: unknown): ReportedUsage | undefined {
+  if (usage === undefined) return undefined
+  const uncached = readTokens(usage, 'input_tokens')
+  const completion = readTokens(usage, 'output_tokens')
+  const cached = readTokens(usage, 'cache_read_input_tokens') ?? 0
+  const written = readTokens(usage, 'cache_creation_input_tokens') ?? 0
+  return {
+    ...(uncached !== undefined && { prompt: uncached + cached + written, cached }),
+    ...(completion !== undefined && { completion }),
+  }
 }

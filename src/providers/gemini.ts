@@ -4,7 +4,7 @@ import type { Model, ModelRequest } from '../domain/ports.ts'
 import { getArray, getPath, getString } from '../text/json.ts'
 import { type SettingNames, withheldReplyError } from './errors.ts'
 import type { ModelOptions } from './openai.ts'
-import { type ReplyDelta, type ReplyFormat, streamReply } from './reply.ts'
+import { type ReplyDelta, type ReplyFormat, readTokens, streamReply } from './reply.ts'
 import { flattenToolCalls, post } from './request.ts'
 import { buildEndpointUrl } from './url.ts'
 
@@ -47,7 +47,7 @@ export function geminiModel(options: ModelOptions): Model {
         settings,
         signal,
       })
-      yield* streamReply(response, geminiFormat)
+      yield* streamReply(response, geminiFormat, request.onUsage)
     },
   }
 }
@@ -103,5 +103,17 @@ const geminiFormat: ReplyFormat = {
     return chunks.some((chunk) => getPath(chunk, 'candidates') !== undefined)
       ? deltas.map((delta) => delta.text).join('')
       : undefined
+  },
+  parseUsage(json) {
+    const prompt = readTokens(json, 'usageMetadata', 'promptTokenCount')
+    if (prompt === undefined) return undefined
+    const completion = readTokens(json, 'usageMetadata', 'candidatesTokenCount') ?? 0
+    // Thinking is billed as output.
+    const thinking = readTokens(json, 'usageMetadata', 'thoughtsTokenCount') ?? 0
+    return {
+      prompt,
+      completion: completion + thinking,
+      cached: readTokens(json, 'usageMetadata', 'cachedContentTokenCount') ?? 0,
+    }
   },
 }

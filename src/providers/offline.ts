@@ -6,17 +6,24 @@ import type { Model, ModelRequest } from '../domain/ports.ts'
 import { clip } from '../text/clip.ts'
 import { isQuestion, splitSentences } from '../text/sentences.ts'
 import { extractTerms } from '../text/words.ts'
+import { findSmallTalkReply, smallTalkReplies } from './smallTalk.ts'
 
 type Match = { readonly statement: Statement; readonly index: number; readonly score: number }
 
 const userQuoteIntro = 'From what you told me: '
 const mixedQuoteIntro = 'From this conversation: '
-const noMatchReply =
-  'No language model is configured, so I can only quote what I remember, and I remember nothing about this. I have noted your message. ' +
+/** Said in the first reply that is not a quote. */
+const noModelNotice =
+  'No language model is configured, so I can only quote what I remember. ' +
   'For real answers, name a model server with --upstream or OPENAI_BASE_URL.'
+const notedReply = 'Noted.'
+const unknownReply = 'I remember nothing about this.'
+const plainReplies: readonly string[] = [notedReply, unknownReply, ...smallTalkReplies]
 /** Opening words of this model's own replies, which are never quoted. */
-const ownIntros = [userQuoteIntro, mixedQuoteIntro, noMatchReply.slice(0, 32)]
-const isOwnReply = (line: string): boolean => ownIntros.some((intro) => line.startsWith(intro))
+const quoteIntros = [userQuoteIntro, mixedQuoteIntro]
+const isOwnReply = (line: string): boolean =>
+  quoteIntros.some((intro) => line.startsWith(intro)) || hasSaidNotice(line) || plainReplies.includes(line.trim())
+const hasSaidNotice = (line: string): boolean => line.includes(noModelNotice.slice(0, 32))
 
 const maxQuotes = 3
 /** Quotes must score at least this share of the best score. */
@@ -45,14 +52,49 @@ export function offlineModel(): Model {
 function composeReply(messages: readonly ChatMessage[]): string {
   const questionIndex = messages.findLastIndex((message) => message.role === 'user' && !isMemoryBlock(message))
   const question = messages[questionIndex]?.content ?? ''
+  const smallTalk = findSmallTalkReply(question)
+  if (smallTalk !== undefined) return withNotice(smallTalk, messages)
+  if (isTelling(question)) return withNotice(notedReply, messages)
   const statements = messages.flatMap((message, index) =>
     index === questionIndex ? [] : extractStatements(message, isOwnReply),
   )
   const quotes = selectQuotes(question, withoutRepeats(statements, question))
-  if (quotes.length === 0) return noMatchReply
+  if (quotes.length === 0 && aboutUser.test(question)) quotes.push(...newestStatements(statements))
+  if (quotes.length === 0) return withNotice(unknownReply, messages)
   const intro = quotes.every((quote) => quote.author === 'user') ? userQuoteIntro : mixedQuoteIntro
   return intro + quotes.map((quote) => `"${formatStatement(quote)}"`).join(' ')
 }
+
+/** A question about everything that the user has told. */
+const aboutUser = /\b(?:about me|über mich|sobre m(?:í|im)|sur moi|over mij)(?!\p{L})/iu
+
+const newestStatements = (statements: readonly Statement[]): readonly Statement[] =>
+  statements
+    .filter(({ author, isQuestion, text }) => author === 'user' && !isQuestion && isTelling(text))
+    .slice(-maxQuotes)
+    .toReversed()
+
+/** Adds the notice unless an earlier reply has it. Later replies stand for one that is out of sight. */
+function withNotice(reply: string, messages: readonly ChatMessage[]): string {
+  const isKnown = messages.some(({ role, content }) => {
+    const lines = role === 'user' && !content?.startsWith('<memory') ? [] : (content ?? '').split('\n')
+    return lines.some((line) => hasSaidNotice(line) || plainReplies.includes(line.replace(/^Assistant: /, '').trim()))
+  })
+  return isKnown ? reply : `${reply} ${noModelNotice}`
+}
+
+/** Verbs with which a message asks for something without a question mark. */
+const requestVerb =
+  /^(?:please |bitte |por favor |s'il te plaît )?(?:tell|show|remind|list|describe|summari[sz]e|give|repeat|recall|find|search|explain|name|quote|say|erzähl|sag|zeig|nenn|dime|cuéntame|muéstrame|dis|dites|raconte|montre|vertel|zeg|toon|noem|diga|diz|conta|mostra)\w*\b/iu
+/** A shorter message may be a search for its words. */
+const minToldWords = 3
+
+/** True for a message that tells something and asks for nothing. */
+const isTelling = (message: string): boolean =>
+  !isQuestion(message) &&
+  !message.includes('?') &&
+  !requestVerb.test(message.trim()) &&
+  message.trim().split(/\s+/).length >= minToldWords
 
 const formatStatement = ({ speaker, text }: Statement): string => (speaker === '' ? text : `${speaker}: ${text}`)
 
@@ -68,8 +110,12 @@ function withoutRepeats(statements: readonly Statement[], question: string): Sta
   })
 }
 
-/** Selects the statements that share the rarest words with the question, in their original order. */
-function selectQuotes(question: string, statements: readonly Statement[]): Statement[] {
+/**
+ * Selects the statements that share the rarest words with the question, newest first, because a later one may correct
+ * an earlier one.
+ */
+function selectQuotes(question: string, candidates: readonly Statement[]): Statement[] {
+  const statements = candidates.filter(({ text, isQuestion }) => !isQuestion && !requestVerb.test(text))
   const questionTerms = new Set(extractTerms(question))
   const sharedTerms = statements.map(
     (statement) => new Set(extractTerms(formatStatement(statement)).filter((term) => questionTerms.has(term))),
@@ -81,18 +127,40 @@ function selectQuotes(question: string, statements: readonly Statement[]): State
     const score = [...(sharedTerms[index] ?? [])].reduce((sum, term) => sum + rarity(term), 0)
     return { statement, index, score: score * weightOf(statement) }
   })
-  // Among equal scores the later statement wins, because it may correct the earlier one.
   const best = matches.filter(({ score }) => score > 0).sort((a, b) => b.score - a.score || b.index - a.index)
   const minScore = (best[0]?.score ?? 0) * minScoreRatio
-  return best
+  const quotes = best.slice(0, maxQuotes).filter(({ score }) => score >= minScore)
+  const newest = quotes.reduce((last, { index }) => Math.max(last, index), -1)
+  const correction = newest < 0 ? -1 : findCorrection(question, statements, newest)
+  const indexes = quotes.map(({ index }) => index).sort((a, b) => b - a)
+  return [...(correction < 0 ? [] : [correction]), ...indexes]
     .slice(0, maxQuotes)
-    .filter(({ score }) => score >= minScore)
-    .sort((a, b) => a.index - b.index)
-    .map(({ statement }) => statement)
+    .map((index) => statements[index] as Statement)
 }
 
-/** Weighs questions and model statements less than statements of the user. */
-const weightOf = ({ isQuestion, author }: Statement): number => (isQuestion ? 0.25 : author === 'model' ? 0.5 : 1)
+/** Statements after a quote among which its correction is looked for. */
+const maxCorrectionDistance = 12
+const namingWords = /\b(?:name|call)/i
+const renamingWords = /\brename/i
+const changeWords = /\b(?:now|instead|no longer|any ?more|actually|changed|switched|replaced|moved|sold)\b/i
+const pronounWords = /\b(?:he|him|his|she|her|hers|it|its|they|them|their)\b/i
+
+/** Finds the newest statement that may correct a quote without naming its subject, such as "We renamed her Tofu". */
+function findCorrection(question: string, statements: readonly Statement[], quoted: number): number {
+  const quote = statements[quoted]?.text ?? ''
+  const isAboutName = namingWords.test(question) || namingWords.test(quote)
+  return statements.findLastIndex(
+    ({ text, author }, index) =>
+      index > quoted &&
+      index <= quoted + maxCorrectionDistance &&
+      author === 'user' &&
+      pronounWords.test(text) &&
+      (changeWords.test(text) || (isAboutName && renamingWords.test(text))),
+  )
+}
+
+/** Weighs statements of the model less than those of the user. */
+const weightOf = ({ author }: Statement): number => (author === 'model' ? 0.5 : 1)
 
 /** A sentence of a message, together with following sentences that refer to it. */
 type Statement = {

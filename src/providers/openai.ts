@@ -1,10 +1,10 @@
 import type { OptionChecks } from '../domain/checkOptions.ts'
-import { anyObject, anyText } from '../domain/error.ts'
+import { anyObject, anyText, MemoryError } from '../domain/error.ts'
 import type { Model, ModelRequest } from '../domain/ports.ts'
 import { getPath, getString } from '../text/json.ts'
 import { type SettingNames, withheldReplyError } from './errors.ts'
-import { type ReplyFormat, streamReply } from './reply.ts'
-import { post, type RequestOptions, requestOptionChecks } from './request.ts'
+import { type ReplyFormat, readTokens, streamReply } from './reply.ts'
+import { type ModelResponse, post, type RequestOptions, requestOptionChecks } from './request.ts'
 import { buildEndpointUrl } from './url.ts'
 
 /** Connection to a model of a provider. */
@@ -79,10 +79,19 @@ function createChatModel(options: ModelOptions, { baseUrl, limitParam, settings 
   return {
     name: options.model,
     async *reply(request: ModelRequest, signal?: AbortSignal) {
-      const { messages, maxTokens, temperature, model = options.model } = request
+      const { messages, maxTokens, temperature, onUsage, model = options.model } = request
       const body = { model, messages, stream: true, [limitParam]: maxTokens, temperature }
-      const response = await post(url, { ...options, headers, body, model, settings, signal })
-      yield* streamReply(response, chatFormat)
+      const send = (extra: object): Promise<ModelResponse> =>
+        post(url, { ...options, headers, body: { ...body, ...extra }, model, settings, signal })
+      // Some servers reject the option; their calls are then made without token counts.
+      const response =
+        onUsage === undefined
+          ? await send({})
+          : await send({ stream_options: { include_usage: true } }).catch((error: unknown) => {
+              if (error instanceof MemoryError && (error.status === 400 || error.status === 422)) return send({})
+              throw error
+            })
+      yield* streamReply(response, chatFormat, onUsage)
     },
   }
 }
@@ -100,5 +109,14 @@ const chatFormat: ReplyFormat = {
     return getPath(json, 'choices', 0, 'message') === undefined
       ? undefined
       : getString(json, 'choices', 0, 'message', 'content')
+  },
+  parseUsage(json) {
+    const prompt = readTokens(json, 'usage', 'prompt_tokens')
+    if (prompt === undefined) return undefined
+    return {
+      prompt,
+      completion: readTokens(json, 'usage', 'completion_tokens') ?? 0,
+      cached: readTokens(json, 'usage', 'prompt_tokens_details', 'cached_tokens') ?? 0,
+    }
   },
 }

@@ -1,6 +1,7 @@
 import { createParser } from 'eventsource-parser'
 import { MemoryError } from '../domain/error.ts'
-import { parseJson } from '../text/json.ts'
+import type { ModelRequest, ModelUsage } from '../domain/ports.ts'
+import { getPath, parseJson } from '../text/json.ts'
 import { findReportedError, incompleteReplyError, invalidReplyError } from './errors.ts'
 import { findJsonFault, replyLimits } from './jsonStructure.ts'
 import { type ModelResponse, readText } from './request.ts'
@@ -11,46 +12,69 @@ import { type ModelResponse, readText } from './request.ts'
  */
 export type ReplyDelta = { readonly text: string; readonly state: 'streaming' | 'complete' | 'closed' }
 
+/** Token counts in an event or a reply; a stream may report them in several events. */
+export type ReportedUsage = Partial<ModelUsage>
+
 /** Parsers for the reply format of a provider; both throw when the provider withheld the reply. */
 export type ReplyFormat = {
   /** Parses one event of a stream. */
   readonly parseEvent: (event: unknown, url: string) => ReplyDelta
   /** Parses a reply that was sent as one JSON document; returns undefined when it is none. */
   readonly parseReply: (json: unknown, url: string) => string | undefined
+  /** Parses the token counts of an event or a reply; undefined when it has none. */
+  readonly parseUsage: (json: unknown) => ReportedUsage | undefined
 }
+
+type UsageListener = ModelRequest['onUsage']
 
 const doneEvent: ReplyDelta = { text: '', state: 'closed' }
 const maxReplyBytes = 16_777_216
 
 /** Streams the text of a reply. A server without streaming support may send it as one JSON document. */
-export async function* streamReply(response: ModelResponse, format: ReplyFormat): AsyncIterable<string> {
+export async function* streamReply(
+  response: ModelResponse,
+  format: ReplyFormat,
+  onUsage?: UsageListener,
+): AsyncIterable<string> {
   const contentType = response.contentType.toLowerCase()
   if (contentType.includes('html')) {
     await response.body.cancel()
     throw invalidReplyError(response.url, 'a web page')
   }
-  if (contentType.includes('json')) yield* readJsonReply(response, format)
-  else yield* readEventStream(response, format)
+  if (contentType.includes('json')) yield* readJsonReply(response, format, onUsage)
+  else yield* readEventStream(response, format, onUsage)
 }
 
-async function* readJsonReply({ url, body }: ModelResponse, format: ReplyFormat): AsyncIterable<string> {
+async function* readJsonReply(
+  { url, body }: ModelResponse,
+  format: ReplyFormat,
+  onUsage: UsageListener,
+): AsyncIterable<string> {
   const text = await readText(body, maxReplyBytes)
   if (text === undefined) throw invalidReplyError(url, `more than ${maxReplyBytes} bytes`)
   const json = parseSuccess(url, text, 'something that is not JSON')
   const reply = format.parseReply(json, url)
   if (reply === undefined) throw invalidReplyError(url, 'JSON of another kind')
+  reportUsage(format.parseUsage(json), onUsage)
   if (reply !== '') yield reply
 }
 
-async function* readEventStream({ url, body, drain }: ModelResponse, format: ReplyFormat): AsyncIterable<string> {
+async function* readEventStream(
+  { url, body, drain }: ModelResponse,
+  format: ReplyFormat,
+  onUsage: UsageListener,
+): AsyncIterable<string> {
+  let usage: ReportedUsage | undefined
   let state: ReplyDelta['state'] = 'streaming'
   let characters = 0
   try {
     for await (const { data } of readServerEvents(body)) {
       const event = data.trim()
       if (event === '' || state === 'closed') continue
-      const delta =
-        event === '[DONE]' ? doneEvent : format.parseEvent(parseSuccess(url, event, 'an event that is not JSON'), url)
+      const json = event === '[DONE]' ? undefined : parseSuccess(url, event, 'an event that is not JSON')
+      const delta = json === undefined ? doneEvent : format.parseEvent(json, url)
+      const reported = json === undefined ? undefined : format.parseUsage(json)
+      if (reported !== undefined) usage = { ...usage, ...reported }
       characters += delta.text.length
       if (characters > maxReplyBytes) throw invalidReplyError(url, `more than ${maxReplyBytes} characters`)
       if (delta.text !== '') yield delta.text
@@ -60,8 +84,21 @@ async function* readEventStream({ url, body, drain }: ModelResponse, format: Rep
   } catch (error) {
     // A connection error after a complete reply is ignored.
     if (state === 'streaming' || !(error instanceof MemoryError) || error.code === 'aborted') throw error
+  } finally {
+    reportUsage(usage, onUsage)
   }
   if (state === 'streaming') throw incompleteReplyError(url)
+}
+
+function reportUsage(usage: ReportedUsage | undefined, onUsage: UsageListener): void {
+  if (usage?.prompt === undefined || usage.completion === undefined) return
+  onUsage?.({ prompt: usage.prompt, completion: usage.completion, cached: usage.cached ?? 0 })
+}
+
+/** Reads a token count; undefined when there is none. */
+export function readTokens(json: unknown, ...path: readonly string[]): number | undefined {
+  const value = getPath(json, ...path)
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
 
 /** Parses JSON and throws when it is invalid or reports an error. */

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { Millis, Tokens } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey } from '../domain/key.ts'
-import type { Ledger } from '../domain/ledger.ts'
-import type { Store, StoredRecord } from '../domain/ports.ts'
+import type { DegradationNotice, Ledger } from '../domain/ledger.ts'
+import type { ModelUsage, Store, StoredRecord } from '../domain/ports.ts'
 
 /** Explains one reply: which entries its model was shown and why, and their cost. Ids and numbers, never text. */
 export type Receipt = {
@@ -36,10 +36,10 @@ export type Receipt = {
   readonly question?: number
   readonly tokens: {
     readonly shown: Tokens
-    /** Cost of the whole history, and the tokens saved against it. */
+    /** Tokens of the client's whole conversation, as it would be sent without memory; minus `shown`, those saved. */
     readonly history: Tokens
     readonly saved: Tokens
-    /** Tokens that a provider can cache, and their share of those shown. */
+    /** Tokens at the beginning that the previous prompt of the session began with too, and their share of `shown`. */
     readonly cacheable: Tokens
     readonly cacheableShare: number
     /** Counts reported by the upstream. */
@@ -48,9 +48,20 @@ export type Receipt = {
     readonly cached: Tokens | null
   }
   readonly cost: unknown
-  readonly degraded: readonly string[]
+  readonly degraded: readonly DegradationNotice[]
   readonly ledger: Ledger | null
 }
+
+/** Accounts for one call of the upkeep model. */
+export type UpkeepReceipt = Pick<Receipt, 'id' | 'key' | 'at' | 'model' | 'upstream' | 'cost'> & {
+  readonly purpose: 'upkeep'
+  readonly tokens: ModelUsage
+}
+
+/** A receipt of either kind. */
+export type StoredReceipt = Receipt | UpkeepReceipt
+
+const isTurnReceipt = (receipt: StoredReceipt): receipt is Receipt => !('purpose' in receipt)
 
 /** Receipts kept per session. */
 const maxReceipts = 1_000
@@ -88,28 +99,35 @@ export function keyOfReceipt(id: string): Key | undefined {
 }
 
 /** Stores a receipt beside its session; does nothing if the session was erased meanwhile. */
-export async function storeReceipt(store: Store, key: Key, receipt: Receipt): Promise<void> {
+export async function storeReceipt(store: Store, key: Key, receipt: StoredReceipt): Promise<void> {
   const { id, key: _key, at, ...body } = receipt
   await store.appendRecord(key, { id: id.slice(-suffixLength), at, body: JSON.stringify(body) }, maxReceipts)
 }
 
-/** Finds a receipt by its id, by the upstream's response id, or by the sequence number of the reply. */
+/** Finds a receipt by its id. */
+export async function findReceiptById(store: Store, key: Key, id: string): Promise<StoredReceipt | undefined> {
+  for await (const receipt of newestFirst(store, key)) if (receipt.id === id) return receipt
+  return undefined
+}
+
+/** Finds the receipt of a turn by the upstream's response id, or by the sequence number of the reply. */
 export async function findReceipt(
   store: Store,
   key: Key,
-  wanted: { readonly id: string } | { readonly response: string } | { readonly sequence: number },
+  wanted: { readonly response: string } | { readonly sequence: number },
 ): Promise<Receipt | undefined> {
   for await (const receipt of newestFirst(store, key)) {
+    if (!isTurnReceipt(receipt)) continue
     if ('sequence' in wanted && receipt.sequence === wanted.sequence) return receipt
     if ('response' in wanted && receipt.response === wanted.response) return receipt
-    if ('id' in wanted && receipt.id === wanted.id) return receipt
   }
   return undefined
 }
 
 /** True when a receipt belongs to a reply with `from <= sequence < before`. */
 export async function hasReceiptBetween(store: Store, key: Key, from: number, before: number): Promise<boolean> {
-  for await (const { sequence } of newestFirst(store, key)) {
+  for await (const receipt of newestFirst(store, key)) {
+    const sequence = isTurnReceipt(receipt) ? receipt.sequence : null
     if (sequence !== null && sequence >= from && sequence < before) return true
   }
   return false
@@ -121,13 +139,13 @@ const maxHabitReceipts = 64
 /** True when a recent receipt says that the client has resent its conversation in this session. */
 export async function hasResentHistory(store: Store, key: Key, client: string): Promise<boolean> {
   const { items } = await listReceipts(store, key, maxHabitReceipts)
-  return items.some((receipt) => receipt.client === client && receipt.resends === true)
+  return items.some((receipt) => isTurnReceipt(receipt) && receipt.client === client && receipt.resends === true)
 }
 
 /** True when the upstream refused the newest turn of a session. */
 export async function wasRefused(store: Store, key: Key): Promise<boolean> {
-  const { items } = await listReceipts(store, key, 1)
-  return items[0]?.refused !== undefined
+  for await (const receipt of newestFirst(store, key)) if (isTurnReceipt(receipt)) return receipt.refused !== undefined
+  return false
 }
 
 /** A page of receipts, newest first. `next` is the `before` of the next page. */
@@ -136,7 +154,7 @@ export async function listReceipts(
   key: Key,
   limit: number,
   before = Number.MAX_SAFE_INTEGER,
-): Promise<{ readonly items: readonly Receipt[]; readonly next: string | null }> {
+): Promise<{ readonly items: readonly StoredReceipt[]; readonly next: string | null }> {
   const records = await store.records(key, { before, limit })
   const last = records.at(-1)
   return {
@@ -145,7 +163,7 @@ export async function listReceipts(
   }
 }
 
-async function* newestFirst(store: Store, key: Key): AsyncIterable<Receipt> {
+async function* newestFirst(store: Store, key: Key): AsyncIterable<StoredReceipt> {
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
     const records = await store.records(key, { before, limit: pageSize })
     for (const record of records) yield toReceipt(key, record)
@@ -155,9 +173,9 @@ async function* newestFirst(store: Store, key: Key): AsyncIterable<Receipt> {
   }
 }
 
-function toReceipt(key: Key, { id, at, body }: StoredRecord): Receipt {
+function toReceipt(key: Key, { id, at, body }: StoredRecord): StoredReceipt {
   try {
-    const fields = JSON.parse(body) as Omit<Receipt, 'id' | 'key' | 'at'>
+    const fields = JSON.parse(body) as Omit<Receipt, 'id' | 'key' | 'at'> | Omit<UpkeepReceipt, 'id' | 'key' | 'at'>
     return { id: formatReceiptId(key, id), key: formatKey(key), at, ...fields }
   } catch (cause) {
     throw new MemoryError(

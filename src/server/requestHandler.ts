@@ -14,7 +14,7 @@ import type { TurnRecord } from './observability/usageStats.ts'
 import type { ServerContext } from './serverContext.ts'
 
 /** Routes without authentication: they reveal nothing that was said, and probes have no key. */
-const publicRoutes: ReadonlySet<string> = new Set(['GET /healthz', 'GET /readyz', 'GET /docs'])
+const publicRoutes: ReadonlySet<string> = new Set(['GET /', 'GET /healthz', 'GET /readyz', 'GET /docs'])
 
 /** Creates the HTTP server with its timeouts. */
 export function createHttpServer(context: ServerContext, handlers: Handlers): Server {

@@ -28,6 +28,8 @@ import { UsageStats } from './observability/usageStats.ts'
 import { createHttpServer } from './requestHandler.ts'
 import type { ServerContext } from './serverContext.ts'
 import { type HistoryMode, SessionActivity } from './turn/sessionActivity.ts'
+import { TurnMeter } from './turn/turnMeter.ts'
+import { recordUpkeepCall } from './upkeepAccounting.ts'
 import type { Backend } from './upstreams/backend.ts'
 import type { ContextWindows } from './upstreams/contextWindows.ts'
 import { createOfflineBackend } from './upstreams/offlineBackend.ts'
@@ -108,6 +110,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const memories = options.memory instanceof MemoryRegistry ? options.memory : MemoryRegistry.resolve(options.memory)
   const draining = { now: false }
   const context = createServerContext(options, memories, createBackend(options, memories, timeouts), draining)
+  if (options.upkeepModels !== undefined)
+    options.upkeepModels.onCall = (key, call) => recordUpkeepCall(context, key, call)
   const server = createHttpServer(context, { ...modelRoutes, ...apiRoutes })
   // A client that neither sends nor reads for longer than an upstream may stay silent is gone.
   server.timeout = Math.max(timeouts.firstByte, timeouts.idle) + 30_000
@@ -191,6 +195,7 @@ function createServerContext(
     prices: options.prices ?? publishedPrices,
     sessionLocks: new KeyedMutex(),
     activity: new SessionActivity(),
+    meter: new TurnMeter(),
     history: options.history,
     contextWindows: options.contextWindows ?? {},
     metrics: new Metrics({ readGauges: () => health.readGauges() }),

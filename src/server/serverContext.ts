@@ -13,6 +13,7 @@ import type { ServerHealth } from './observability/readiness.ts'
 import type { Tracing } from './observability/tracing.ts'
 import type { UsageStats } from './observability/usageStats.ts'
 import type { HistoryMode, SessionActivity } from './turn/sessionActivity.ts'
+import type { TurnMeter } from './turn/turnMeter.ts'
 import type { Backend } from './upstreams/backend.ts'
 import type { ContextWindows } from './upstreams/contextWindows.ts'
 import type { SessionModels } from './upstreams/sessionModels.ts'
@@ -31,6 +32,8 @@ export type ServerContext = {
   readonly sessionLocks: KeyedMutex
   /** Running turns and clients of each session. */
   readonly activity: SessionActivity
+  /** Measures turns against the prompts before them. */
+  readonly meter: TurnMeter
   /** Kind of client, if the configuration forces one. */
   readonly history: HistoryMode | undefined
   /** Configured context windows of models. */

@@ -243,8 +243,9 @@ describe('a question', () => {
     await fill(memory)
     const { text, ledger } = await recall(memory)
     expect([text.includes('Miso'), aborted, waits.at(-1)?.ms]).toEqual([false, true, 2_000])
-    expect(ledger.degraded).toEqual([
+    expect(ledger.degraded).toMatchObject([
       {
+        code: 'recall-by-words',
         step: 'recall',
         why: 'the embedder toy did not answer a question within 2000 ms; older messages were found by their words only',
       },
@@ -274,7 +275,7 @@ describe('a question', () => {
     await using memory = await open(embedder, {}, { profile })
     await fill(memory)
     const trace = await memory.trace(key, { query: 'grimalkin' })
-    expect(trace.ledger.degraded).toEqual([
+    expect(trace.ledger.degraded).toMatchObject([
       {
         step: 'recall',
         why: 'a trace is ranked without the embedder; older messages were found by their words only',

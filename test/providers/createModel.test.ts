@@ -42,7 +42,7 @@ describe('createModel', () => {
       '/v1/chat/completions',
     ])
     expect((await collectReply(createModel({ provider: 'offline' }))).join('')).toMatch(
-      /^No language model is configured/,
+      /No language model is configured/,
     )
   })
 

@@ -5,9 +5,11 @@ import type { ChatMessage } from '../../src/domain/ledger.ts'
 import { offlineModel } from '../../src/providers/offline.ts'
 import { collectFailure, collectReply } from './collectReply.ts'
 
-const noMatchReply =
-  'No language model is configured, so I can only quote what I remember, and I remember nothing about this. I have noted your message. ' +
+const notice =
+  'No language model is configured, so I can only quote what I remember. ' +
   'For real answers, name a model server with --upstream or OPENAI_BASE_URL.'
+const unknown = 'I remember nothing about this.'
+const noMatchReply = `${unknown} ${notice}`
 
 const user = (content: string): ChatMessage => ({ role: 'user', content })
 const assistant = (content: string): ChatMessage => ({ role: 'assistant', content })
@@ -48,7 +50,8 @@ describe('offlineModel', () => {
   it('reply › without a matching statement › explains that no model is configured and how to configure one', async () => {
     expect(await answer(user('What is my cat called?'))).toBe(noMatchReply)
     expect(await answer(user('I live in Oslo.'), user('What is my cat called?'))).toBe(noMatchReply)
-    expect(await answer(user('Hello'))).toBe(noMatchReply)
+    expect(await answer(user('Hello'))).toBe(`Hello! ${notice}`)
+    expect(await answer(user('My cat is called Miso.'))).toBe(`Noted. ${notice}`)
     expect(await answer(user(''))).toBe(noMatchReply)
     expect(await answer()).toBe(noMatchReply)
   })
@@ -62,10 +65,10 @@ describe('offlineModel', () => {
     )
   })
 
-  it('reply › with more than three matches › quotes the last three in their order', async () => {
+  it('reply › with more than three matches › quotes the last three, newest first', async () => {
     const messages = ['red', 'green', 'blue', 'grey'].map((colour) => user(`My bicycle is ${colour}.`))
     expect(await answer(...messages, user('Which bicycle?'))).toBe(
-      'From what you told me: "My bicycle is green." "My bicycle is blue." "My bicycle is grey."',
+      'From what you told me: "My bicycle is grey." "My bicycle is blue." "My bicycle is green."',
     )
   })
 
@@ -91,7 +94,11 @@ describe('offlineModel', () => {
   it('reply › with a repeated question › does not quote the question', async () => {
     const question = 'What is my cat called?'
     expect(await answer(user(question), assistant(noMatchReply), system(`User: ${question}`), user(question))).toBe(
-      noMatchReply,
+      unknown,
+    )
+    const told = [user('My cat is called Miso.'), user('My cat is grey, is she not?'), user(question)]
+    expect(await answer(...told, user('What is my cat called?'))).toBe(
+      'From what you told me: "My cat is called Miso."',
     )
     const both = 'My dog is Rex. What is my dog called?'
     expect(await answer(user(both), user(both))).toBe(noMatchReply)
@@ -100,7 +107,7 @@ describe('offlineModel', () => {
   it('reply › with its own earlier replies › does not quote them', async () => {
     const message = user('My cat is called Miso. My cat is grey.')
     const first = await answer(message, user('Tell me about my cat'))
-    expect(first).toBe('From what you told me: "My cat is called Miso." "My cat is grey."')
+    expect(first).toBe('From what you told me: "My cat is grey." "My cat is called Miso."')
     const recalled = system(`## Recalled\nAssistant: ${first}\nAssistant: ${noMatchReply}`)
     expect(
       await answer(
@@ -109,7 +116,7 @@ describe('offlineModel', () => {
         recalled,
         user('Which cat do I remember? Which model server is configured?'),
       ),
-    ).toBe(noMatchReply)
+    ).toBe(unknown)
   })
 
   it('reply › with a statement shown twice › quotes it once', async () => {
@@ -173,6 +180,60 @@ describe('offlineModel', () => {
     expect(await answer(user(`garage-${'🐈'.repeat(400)}`), user('garage?'))).toBe(
       `From what you told me: "garage-${'🐈'.repeat(146)}…"`,
     )
+  })
+
+  it('reply › with a correction that names no subject › quotes it first', async () => {
+    const messages = [user('My cat is called Miso.'), user('I live in Oslo.'), user('We renamed her Tofu.')]
+    expect(await answer(...messages, user('What is my cat called?'))).toBe(
+      'From what you told me: "We renamed her Tofu." "My cat is called Miso."',
+    )
+    expect(await answer(...messages, user('Where do I live?'))).toBe('From what you told me: "I live in Oslo."')
+    expect(await answer(...messages, user('What do you know about me?'))).toBe(
+      'From what you told me: "We renamed her Tofu." "I live in Oslo." "My cat is called Miso."',
+    )
+  })
+
+  it('reply › over a conversation of 30 turns › says once that no model is configured', async () => {
+    const told = ['My cat is called Miso.', 'I live in Oslo.', 'We meet at noon.', 'The door is green.']
+    const asked = ['hi', 'What is my cat called?', 'thanks', 'What is the time?', 'how are you?', 'Who painted it?']
+    const messages: ChatMessage[] = []
+    for (let turn = 0; turn < 30; turn++) {
+      messages.push(user((turn % 2 === 0 ? told : asked)[(turn >> 1) % (turn % 2 === 0 ? 4 : 6)] as string))
+      messages.push(assistant(await answer(...messages)))
+    }
+    const replies = messages.filter(({ role }) => role === 'assistant').map(({ content }) => content)
+    expect(replies.filter((reply) => reply?.includes('No language model'))).toEqual([`Noted. ${notice}`])
+    expect(new Set(replies.slice(1))).toEqual(
+      new Set([
+        'Noted.',
+        'Hello!',
+        'You are welcome.',
+        'All is well here. Tell me something to remember.',
+        'From what you told me: "My cat is called Miso."',
+        unknown,
+      ]),
+    )
+    // A context that shows only recalled messages.
+    const recalled = user(
+      `${framingTexts.open.recalled}7 May 2023:\nUser: I live in Oslo.\nAssistant: Noted.\n</memory>`,
+    )
+    expect(await answer(recalled, user('Who painted it?'))).toBe(unknown)
+  })
+
+  it.each([
+    ['Hi there!', 'Hello!'],
+    ['Hi! How are you?', 'All is well here. Tell me something to remember.'],
+    ["what's up", 'All is well here. Tell me something to remember.'],
+    ['Thanks a lot, bye 👋', 'Goodbye!'],
+    ['Guten Morgen', 'Hallo!'],
+    ['Vielen Dank!', 'Gern geschehen.'],
+    ['¿Qué tal?', 'Todo bien. Cuéntame algo para recordar.'],
+    ['Merci beaucoup', 'Je vous en prie.'],
+    ['Dank je wel.', 'Graag gedaan.'],
+    ['Obrigada!', 'De nada.'],
+  ])('reply › to the small talk %s › is %s', async (message, reply) => {
+    expect(await answer(user('I live in Oslo.'), assistant('Noted.'), user(message))).toBe(reply)
+    expect(await answer(user(`${message} My cat is called Miso.`), user('What is my cat called?'))).toContain('Miso')
   })
 
   it('reply › when aborted › throws', async () => {

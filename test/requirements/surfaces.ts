@@ -81,6 +81,12 @@ export const surfaces: readonly Row[] = [
     behaviour:
       'Cost: each receipt reports the tokens saved and cacheable, and the cost by a price table that the user can replace.',
     status: 'kept',
-    in: ['src/server/receipts.ts', 'src/server/observability/prices.ts', 'src/server/turn/accounting.ts'],
+    in: [
+      'src/server/receipts.ts',
+      'src/server/observability/prices.ts',
+      'src/server/turn/accounting.ts',
+      'src/server/turn/turnMeter.ts',
+      'src/server/upkeepAccounting.ts',
+    ],
   },
 ]

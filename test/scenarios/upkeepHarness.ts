@@ -1,6 +1,6 @@
 import type { MessageInput } from '../../src/domain/chat.ts'
 import type { Millis, Summary } from '../../src/domain/entry.ts'
-import type { Context, Ledger } from '../../src/domain/ledger.ts'
+import type { Context, Degradation } from '../../src/domain/ledger.ts'
 import type { Model } from '../../src/domain/ports.ts'
 import { createUpkeep, type Memory, type MemoryOptions, openMemory } from '../../src/index.ts'
 import { openaiModel } from '../../src/providers/openai.ts'
@@ -176,7 +176,7 @@ export async function runTurnsUntil(
 }
 
 /** Degradations of a receipt or of the health report, as `step reason`. */
-export const formatFaults = ({ degraded }: Pick<Ledger, 'degraded'>): string[] =>
+export const formatFaults = ({ degraded }: { readonly degraded: readonly Degradation[] }): string[] =>
   degraded.map(({ step, why }) => `${step} ${why}`)
 
 /** Timeout signals under the test's control: all of them fire once `requestCount` requests hang. */

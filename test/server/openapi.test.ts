@@ -131,8 +131,9 @@ describe('the OpenAPI document', () => {
     ])
   })
 
-  it('allows health checks and the documentation without credentials, and nothing else', () =>
+  it('allows the start page, health checks and the documentation without credentials, and nothing else', () =>
     expect(all.filter(({ operation }) => operation.security?.length === 0).map(({ path }) => path)).toEqual([
+      '/',
       '/healthz',
       '/readyz',
       '/docs',

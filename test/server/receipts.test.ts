@@ -6,6 +6,7 @@ import { noExpiry } from '../../src/domain/session.ts'
 import { openMemory } from '../../src/index.ts'
 import {
   findReceipt,
+  findReceiptById,
   hasReceiptBetween,
   keyOfReceipt,
   listReceipts,
@@ -44,7 +45,7 @@ const ledger: Ledger = {
     },
   ],
   knowledge: ['k4'],
-  degraded: [{ step: 'summary', why: 'timeout' }],
+  degraded: [{ step: 'summary', why: 'timeout', code: 'summary-timeout', message: 'No summary.' }],
 }
 
 const receiptOf = (number: number): Receipt => ({
@@ -70,8 +71,16 @@ const receiptOf = (number: number): Receipt => ({
     completion: 12,
     cached: null,
   },
-  cost: { input: 0.0005, output: 0.0001, total: 0.0006, currency: 'USD', isEstimated: false, saved: null },
-  degraded: ['summary timeout'],
+  cost: {
+    input: 0.0005,
+    output: 0.0001,
+    total: 0.0006,
+    currency: 'USD',
+    isEstimated: false,
+    saved: 0.0004,
+    cacheDiscount: 0,
+  },
+  degraded: [{ code: 'summary-timeout', message: 'No summary.' }],
   ledger,
 })
 
@@ -97,7 +106,7 @@ async function storeWithReceipts(count: number): Promise<{ readonly store: Store
 describe('a stored receipt', () => {
   it('reads back byte for byte', async () => {
     const { store, kept } = await storeWithReceipts(1)
-    expect(JSON.stringify(await findReceipt(store, ann, { id: kept[0]?.id ?? '' }))).toBe(JSON.stringify(kept[0]))
+    expect(JSON.stringify(await findReceiptById(store, ann, kept[0]?.id ?? ''))).toBe(JSON.stringify(kept[0]))
   })
 
   it('without ledger, response id and token counts reads back equal', async () => {
@@ -126,7 +135,9 @@ describe('a stored receipt', () => {
     await memory.transfer('acme:ann', 'acme:ben')
     const ben = parseKey('acme:ben')
     const { items } = await listReceipts(store, ben, 99)
-    expect(items.map(({ response }) => response)).toEqual(kept.map(({ response }) => response).reverse())
+    expect(items.map((item) => 'response' in item && item.response)).toEqual(
+      kept.map(({ response }) => response).reverse(),
+    )
     for (const { id, key } of items) expect([key, keyOfReceipt(id)]).toEqual(['acme:ben', ben])
     expect((await listReceipts(store, ann, 99)).items).toEqual([])
   })
@@ -150,7 +161,7 @@ describe('the receipts of a session', () => {
     )
     for (const index of [0, 7, 500, 999])
       expect(await findReceipt(store, ann, { response: newest[index]?.response ?? '' })).toEqual(newest[index])
-    expect(await findReceipt(store, ann, { id: kept[0]?.id ?? '' })).toBeUndefined()
+    expect(await findReceiptById(store, ann, kept[0]?.id ?? '')).toBeUndefined()
   })
 
   it('are listed page by page across compressed blocks', async () => {
@@ -158,7 +169,7 @@ describe('the receipts of a session', () => {
     const pages: string[][] = []
     for (let next: string | null = String(noExpiry); next !== null; ) {
       const page: Awaited<ReturnType<typeof listReceipts>> = await listReceipts(store, ann, 7, Number(next))
-      pages.push(page.items.map(({ request }) => request))
+      pages.push(page.items.map((item) => ('request' in item ? item.request : '')))
       next = page.next
     }
     expect(pages.map(({ length }) => length)).toEqual([7, 7, 7, 7, 2])
@@ -189,7 +200,7 @@ describe('the receipts of a session', () => {
     const { store } = await storeWithReceipts(0)
     await Promise.all(Array.from({ length: 300 }, (_, index) => storeReceipt(store, ann, receiptOf(index + 1))))
     const { items } = await listReceipts(store, ann, 999)
-    expect(new Set(items.map(({ request }) => request)).size).toBe(300)
+    expect(new Set(items.map((item) => 'request' in item && item.request)).size).toBe(300)
     expect(items).toHaveLength(300)
   })
 

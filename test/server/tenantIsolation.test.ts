@@ -101,6 +101,7 @@ const queries: Readonly<Record<string, string>> = {
 }
 /** Routes without tenant data. */
 const common: ReadonlySet<string> = new Set([
+  'GET /',
   'GET /v1',
   'GET /healthz',
   'GET /readyz',

@@ -15,7 +15,11 @@ export function formatReceipt(ledger: Ledger): Line[] {
     `${tokens}`,
     why,
   ])
-  return [...formatTable([columns, ...rows], { header: true, numeric }), formatSpending(ledger)]
+  return [
+    ...formatTable([columns, ...rows], { header: true, numeric }),
+    formatSpending(ledger),
+    ...ledger.degraded.map(({ message }) => message),
+  ]
 }
 
 /** Formats the tokens of a context: `74 of 16000 tokens, 61 cacheable`. */

@@ -118,8 +118,9 @@ export async function endSession(server: ServerContext, { key, memory }: Session
 }
 
 /** Drops the server's own state of a session that was ended or transferred. */
-export function dropSessionState({ usageStats, memories, upkeepModels }: ServerContext, key: Key): void {
+export function dropSessionState({ usageStats, meter, memories, upkeepModels }: ServerContext, key: Key): void {
   usageStats.forget({ key: formatKey(key) })
+  meter.forget({ key: formatKey(key) })
   upkeepModels?.forget(key.scope, key.id)
   memories.dropCached(key.scope)
 }

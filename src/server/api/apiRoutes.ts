@@ -2,6 +2,7 @@ import type { Handler, Handlers } from '../http/requestContext.ts'
 import { conversationRoutes } from './conversations.ts'
 import { fileRoutes } from './files.ts'
 import { forgetRoutes } from './forget.ts'
+import { homeRoutes } from './home.ts'
 import { checkNoBody } from './input.ts'
 import { knowledgeRoutes } from './knowledge.ts'
 import { operatorRoutes } from './operator.ts'
@@ -21,6 +22,7 @@ export const apiRoutes: Handlers = withBodyCheck({
   ...forgetRoutes,
   ...conversationRoutes,
   ...operatorRoutes,
+  ...homeRoutes,
 })
 
 /** Refuses the body of requests under `/api` that take none. */

@@ -47,9 +47,10 @@ async function memoriesOf(server: ServerContext, target: ForgetTarget): Promise<
   return new Set([first, ...server.memories.all()])
 }
 
-function dropServerState({ usageStats, memories, upkeepModels }: ServerContext, target: ForgetTarget): void {
-  if ('text' in target || 'messageId' in target) return
+function dropServerState({ usageStats, meter, memories, upkeepModels }: ServerContext, target: ForgetTarget): void {
   const { scope, id } = parseKey('scope' in target ? target.scope : target.key)
+  meter.forget('key' in target ? { key: target.key } : { scope })
+  if ('text' in target || 'messageId' in target) return
   usageStats.forget(target)
   memories.dropCached(scope)
   upkeepModels?.forget(scope, ...('scope' in target ? [] : [id]))

@@ -1,7 +1,7 @@
 import { internalsOf } from '../../memory.ts'
 import { notFound } from '../http/httpError.ts'
 import { checkScope, type Handlers, sendJson } from '../http/requestContext.ts'
-import { findReceipt, keyOfReceipt, listReceipts } from '../receipts.ts'
+import { findReceiptById, keyOfReceipt, listReceipts } from '../receipts.ts'
 import { sessionHandler, withSession } from './access.ts'
 import { checkQuery, readCursor, readLimit } from './input.ts'
 
@@ -15,7 +15,7 @@ export const receiptRoutes: Handlers = {
     if (key === undefined) throw notFound()
     checkScope(context, key.scope)
     const receipt = await withSession(server, key, ({ memory }) =>
-      findReceipt(internalsOf(memory).sessions, key, { id }),
+      findReceiptById(internalsOf(memory).sessions, key, id),
     )
     if (receipt === undefined) throw notFound()
     sendJson(client.response, 200, receipt)

@@ -2,6 +2,7 @@ import type { Entry } from '../../domain/entry.ts'
 import { isInternalKey, type Key, parseStoredKey, type Scope } from '../../domain/key.ts'
 import { isUserSession } from '../../domain/session.ts'
 import type { SearchOptions, SearchResult } from '../../memory/search.ts'
+import { refineResults } from '../../memory/searchResults.ts'
 import { type Handlers, sendJson } from '../http/requestContext.ts'
 import type { ServerContext } from '../serverContext.ts'
 import { scopeHandler, sessionExists } from './access.ts'
@@ -58,13 +59,19 @@ async function searchMemories(
     memories.all().map((memory) => memories.using(memory, () => memory.search(scope, q, options))),
   )
   const unique = [...new Map(found.flat().map((result) => [`${result.key} ${result.entry.id}`, result])).values()]
-  const keys = new Map(unique.map(({ key }) => [key, parseStoredKey(key)]))
+  const allKeys = unique.flatMap(({ key, repeats = [] }) => [key, ...repeats.map((repeat) => repeat.key)])
+  const keys = new Map(allKeys.map((key) => [key, parseStoredKey(key)]))
   const expired = new Set<string>()
   for (const [name, key] of keys) if (isUserSession({ key }) && !(await sessionExists(server, key))) expired.add(name)
-  return unique
+  const results = unique
     .filter((result) => !expired.has(result.key) && !isFileMetadata(result, keys.get(result.key)))
-    .sort((a, b) => b.score - a.score)
-    .slice(0, options.limit)
+    .map((result) => withoutRepeatsIn(expired, result))
+  return refineResults(results, q, options.limit)
+}
+
+function withoutRepeatsIn(sessions: ReadonlySet<string>, { repeats = [], ...result }: SearchResult): SearchResult {
+  const others = repeats.filter(({ key }) => !sessions.has(key))
+  return others.length === 0 ? result : { ...result, repeats: others }
 }
 
 /** True for entries about a file; only its text is searchable. */
@@ -72,13 +79,19 @@ const isFileMetadata = ({ entry }: SearchResult, key: Key | undefined): boolean 
   key !== undefined && isInternalKey(key) && entry.kind !== 'message'
 
 /** A result in a file is reported under the key of its tenant. */
-function resultView({ key, entry, score, why }: SearchResult) {
-  const { scope, ...rest } = parseStoredKey(key)
+function resultView({ key, entry, score, why, repeats = [] }: SearchResult) {
+  const own = parseStoredKey(key)
   return {
-    key: isInternalKey(rest) ? scope : key,
-    ...(isInternalKey(rest) ? { from: 'files' } : {}),
+    key: toPublicKey(key),
+    ...(isInternalKey(own) ? { from: 'files' } : {}),
     entry: entryView(entry),
     score,
     why,
+    ...(repeats.length > 0 && { repeats: repeats.map((repeat) => ({ key: toPublicKey(repeat.key), id: repeat.id })) }),
   }
+}
+
+function toPublicKey(key: string): string {
+  const { scope, ...rest } = parseStoredKey(key)
+  return isInternalKey(rest) ? scope : key
 }

@@ -115,7 +115,7 @@ function formatRequest(
     retries,
     aborted: isAborted,
     stored: isStored,
-    degraded,
+    degraded: degraded.map(({ code, message }) => ({ code, message })),
   }
 }
 

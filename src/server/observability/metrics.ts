@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { isAnswered, type TurnRecord } from './usageStats.ts'
+import { isAnswered, type TurnRecord, type UpkeepCallRecord } from './usageStats.ts'
 
 /** Values that are read when metrics are requested. */
 export type GaugeValues = {
@@ -35,15 +35,18 @@ type PendingCounts = {
   requests: number
   appended: number
   readonly billed: Record<'prompt' | 'completion' | 'cached', number>
+  dollars: number
   turns: number
-  readonly context: Record<'shown' | 'saved' | 'cacheable', number>
+  readonly context: Record<ContextKind, number>
 }
 
 const requestBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 const memoryBucketsSeconds = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
 
 const billedKinds = ['prompt', 'completion', 'cached'] as const
-const contextKinds = ['shown', 'saved', 'cacheable'] as const
+/** `saved` sums the turns with fewer tokens than their history, `added` those with more: counters never decrease. */
+const contextKinds = ['shown', 'history', 'saved', 'added', 'cacheable'] as const
+type ContextKind = (typeof contextKinds)[number]
 
 /** Prometheus metrics of one server. Labels have few, bounded values; none names a session. */
 export class Metrics {
@@ -63,11 +66,20 @@ export class Metrics {
   private readonly turns = this.counter('turns_total', 'Answered turns with memory', ['profile', 'scope'])
   private readonly contextTokens = this.counter(
     'context_tokens_total',
-    'Tokens sent to models, saved, and cacheable, by our own count',
+    'Tokens by our own count: sent, of the whole history, saved against it, added to it, and cacheable',
     ['kind', 'profile', 'scope'],
   )
   private readonly upstreamTokens = this.counter('upstream_tokens_total', 'Tokens as reported by upstreams', [
     'kind',
+    'upstream',
+  ])
+  private readonly upkeepCalls = this.counter('upkeep_calls_total', 'Calls of the upkeep model', ['upstream'])
+  private readonly upkeepTokens = this.counter('upkeep_tokens_total', 'Tokens of upkeep model calls', [
+    'kind',
+    'upstream',
+  ])
+  private readonly costs = this.counter('cost_dollars_total', 'Cost of model calls in US dollars by the price table', [
+    'purpose',
     'upstream',
   ])
   private readonly appends = this.counter('messages_appended_total', 'Messages stored', ['profile'])
@@ -127,10 +139,13 @@ export class Metrics {
     pending.billed.prompt += tokens.prompt ?? 0
     pending.billed.completion += tokens.completion ?? 0
     pending.billed.cached += tokens.cached ?? 0
+    pending.dollars += turn.dollars ?? 0
     if (isTurn) {
       pending.turns++
       pending.context.shown += tokens.shown
-      pending.context.saved += tokens.saved
+      pending.context.history += tokens.history
+      pending.context.saved += Math.max(0, tokens.saved)
+      pending.context.added += Math.max(0, -tokens.saved)
       pending.context.cacheable += tokens.cacheable
     }
     this.requestSeconds.observe({ protocol, upstream }, durationMs.total / 1_000)
@@ -141,7 +156,15 @@ export class Metrics {
     if (turn.isAborted) this.aborts.inc({ protocol })
     for (const from of turn.failedUpstreams)
       this.fallbacks.inc({ from: this.labels.upstream.bound(from), to: upstream })
-    for (const reason of turn.degraded) this.degradations.inc({ reason: this.labels.reason.bound(reason) })
+    for (const { code } of turn.degraded) this.degradations.inc({ reason: this.labels.reason.bound(code) })
+  }
+
+  /** Counts a call of the upkeep model. */
+  recordUpkeepCall({ upstream: name, tokens, dollars }: UpkeepCallRecord): void {
+    const upstream = this.labels.upstream.bound(name)
+    this.upkeepCalls.inc({ upstream })
+    for (const kind of billedKinds) this.upkeepTokens.inc({ kind, upstream }, tokens[kind])
+    this.costs.inc({ purpose: 'upkeep', upstream }, dollars)
   }
 
   recordSessionEnd(reason: EndReason): void {
@@ -205,8 +228,9 @@ export class Metrics {
         requests: 0,
         appended: 0,
         billed: { prompt: 0, completion: 0, cached: 0 },
+        dollars: 0,
         turns: 0,
-        context: { shown: 0, saved: 0, cacheable: 0 },
+        context: { shown: 0, history: 0, saved: 0, added: 0, cacheable: 0 },
       }
       this.pending.set(name, pending)
     }
@@ -219,6 +243,7 @@ export class Metrics {
       this.requests.inc({ protocol, status, upstream, profile }, counts.requests)
       if (counts.appended > 0) this.appends.inc({ profile }, counts.appended)
       for (const kind of billedKinds) this.upstreamTokens.inc({ kind, upstream }, counts.billed[kind])
+      if (counts.dollars > 0) this.costs.inc({ purpose: 'turn', upstream }, counts.dollars)
       if (counts.turns === 0) continue
       this.turns.inc({ profile, scope }, counts.turns)
       for (const kind of contextKinds) this.contextTokens.inc({ kind, profile, scope }, counts.context[kind])

@@ -5,7 +5,7 @@ import { MemoryError } from '../../domain/error.ts'
 /** US dollars per million tokens. Without `cached`, cached input costs as much as other input. */
 export type Rate = { readonly input: number; readonly cached?: number | undefined; readonly output: number }
 /**
- * With `countMatches`, the rate applies to prompts of at most that many tokens, and `beyond` to longer ones; their
+ * With `upTo`, the rate applies to prompts of at most that many tokens, and `beyond` to longer ones; their
  * price is unknown without it.
  */
 export type Price = Rate & { readonly upTo?: Tokens | undefined; readonly beyond?: Rate | undefined }
@@ -22,8 +22,6 @@ export type BilledTokens = {
   readonly completion?: Tokens | undefined
 }
 export type Cost = { readonly input: number; readonly output: number; readonly total: number; readonly currency: 'USD' }
-/** Savings by tokens that were not sent, and by tokens that the provider can serve from its cache. */
-export type Savings = { readonly unsent: number; readonly cacheable: number; readonly currency: 'USD' }
 
 const dollars = z.number().nonnegative()
 const rate = { input: dollars, cached: dollars.optional(), output: dollars }
@@ -76,16 +74,33 @@ export function computeRequestCost(
   return { input: toDollars(input), output: toDollars(output), total: toDollars(input + output), currency: 'USD' }
 }
 
-/** Computes the savings of memory. An upper bound: tokens that were not sent might have been cached as well. */
+/**
+ * Computes what the whole history would have cost as the prompt, minus what the prompt costs, both without caching.
+ * Negative when memory added more than it left out.
+ */
 export function computeSaving(
   prices: PriceTable,
   model: string,
-  saved: { readonly saved: Tokens; readonly cacheable: Tokens },
-): Savings | undefined {
-  const rates = findRate(prices, model, 0)
-  if (rates === undefined) return undefined
-  const cacheable = saved.cacheable * (rates.input - (rates.cached ?? rates.input))
-  return { unsent: toDollars(saved.saved * rates.input), cacheable: toDollars(cacheable), currency: 'USD' }
+  { history, shown }: { readonly history: Tokens; readonly shown: Tokens },
+): number | undefined {
+  const [full, sent] = [
+    computeRequestCost(prices, model, { prompt: history }),
+    computeRequestCost(prices, model, { prompt: shown }),
+  ]
+  return full === undefined || sent === undefined ? undefined : roundDollars(full.input - sent.input)
+}
+
+/** Computes how much less the prompt cost because of the tokens that the upstream reports as cached. */
+export function computeCacheDiscount(
+  prices: PriceTable,
+  model: string,
+  { prompt, cached }: BilledTokens,
+): number | undefined {
+  const [full, billed] = [
+    computeRequestCost(prices, model, { prompt }),
+    computeRequestCost(prices, model, { prompt, cached }),
+  ]
+  return full === undefined || billed === undefined ? undefined : roundDollars(full.input - billed.input)
 }
 
 /** Suffix of a dated snapshot: a date, a release number, or `latest`. */
@@ -123,5 +138,8 @@ function matchPrice({ models }: PriceTable, model: string): Price | undefined {
   return name === undefined ? undefined : models[name]
 }
 
-/** Converts tokens × dollars per million to dollars, rounded to 10 decimals to remove floating-point noise. */
-const toDollars = (micros: number): number => Math.round(micros * 1e4) / 1e10
+/** Converts tokens × dollars per million to dollars. */
+const toDollars = (micros: number): number => roundDollars(micros / 1e6)
+
+/** Rounds to 10 decimals to remove floating-point noise. */
+export const roundDollars = (dollars: number): number => Math.round(dollars * 1e10) / 1e10

@@ -1,3 +1,4 @@
+import { describeDegradation } from '../../domain/degradation.ts'
 import type { Degradation } from '../../domain/ledger.ts'
 import type { EmbeddingProgress } from '../../memory/embedding.ts'
 
@@ -26,6 +27,8 @@ export type Readiness = {
   readonly degraded: readonly {
     readonly part: 'server' | 'store' | 'upstream' | 'upkeep' | 'embedder' | 'memory' | 'outbox'
     readonly why: string
+    /** Stable code of a step that fell back, for upkeep. */
+    readonly code?: string
   }[]
 }
 
@@ -46,7 +49,10 @@ export function checkReadiness(state: ServerHealth): Readiness {
   if (store !== 'ok') degraded.push({ part: 'store', why: store.fault })
   for (const { name, state } of upstreams)
     if (state !== 'ok') degraded.push({ part: 'upstream', why: `${name} is ${state}` })
-  for (const { step, why } of upkeep) degraded.push({ part: 'upkeep', why: `${step} ${why}` })
+  for (const fault of upkeep) {
+    const { code, message } = describeDegradation(fault)
+    degraded.push({ part: 'upkeep', why: message, code })
+  }
   if (embedding?.fault !== undefined)
     degraded.push({ part: 'embedder', why: `${embedding.model} fails; search and recall use words only` })
   if (isRamFull) {

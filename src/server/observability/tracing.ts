@@ -177,7 +177,7 @@ function turnAttributes(turn: TurnRecord, pseudonym: Pseudonymize): Attributes {
     'threadkeep.retries': turn.retries,
     'threadkeep.aborted': turn.isAborted,
     'threadkeep.stored': turn.isStored,
-    'threadkeep.degraded': [...turn.degraded],
+    'threadkeep.degraded': turn.degraded.map(({ code }) => code),
   })
 }
 

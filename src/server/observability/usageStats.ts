@@ -1,7 +1,10 @@
 import type { Millis, Tokens } from '../../domain/entry.ts'
 import { isInScope } from '../../domain/key.ts'
 import { getOrCompute } from '../../domain/keyed.ts'
+import type { DegradationNotice } from '../../domain/ledger.ts'
 import { LruCache } from '../../domain/lruCache.ts'
+import type { ModelUsage } from '../../domain/ports.ts'
+import { roundDollars } from './prices.ts'
 
 /** Protocol of a request: OpenAI's chat completions or responses, or Anthropic's messages. */
 export type ProtocolName = 'chat' | 'responses' | 'messages'
@@ -23,7 +26,7 @@ export type TurnRecord = {
   readonly isStreaming: boolean
   /** Durations: the whole request, the part spent in memory, and the time to the first byte of the reply. */
   readonly durationMs: { readonly total: Millis; readonly memory: Millis; readonly firstByte?: Millis }
-  /** Our own counts (prompt sent, full history, their difference, stable prefix), then those the upstream reports. */
+  /** Our own counts (prompt sent, full history, their difference, repeated prefix), then those the upstream reports. */
   readonly tokens: {
     readonly shown: Tokens
     readonly history: Tokens
@@ -33,6 +36,8 @@ export type TurnRecord = {
     readonly completion?: Tokens
     readonly cached?: Tokens
   }
+  /** Cost in US dollars by the price table; undefined for a model without a price. */
+  readonly dollars?: number | undefined
   readonly retries: number
   readonly isAborted: boolean
   readonly isStored: boolean
@@ -40,7 +45,16 @@ export type TurnRecord = {
   readonly appendedMessages: number
   /** Upstreams that failed before the one that replied. */
   readonly failedUpstreams: readonly string[]
-  readonly degraded: readonly string[]
+  readonly degraded: readonly DegradationNotice[]
+}
+
+/** A call of the upkeep model, with the counts that its upstream reports or an estimate of them. */
+export type UpkeepCallRecord = {
+  readonly key: string
+  readonly scope: string
+  readonly upstream: string
+  readonly tokens: ModelUsage
+  readonly dollars: number
 }
 
 /** True when the client received a reply. */
@@ -59,6 +73,9 @@ export type UsageTotals = {
   completion: Tokens
   cached: Tokens
   readonly millis: { total: Millis; memory: Millis }
+  /** Cost of the turns in US dollars, for models with a price. */
+  dollars: number
+  readonly upkeep: { calls: number; prompt: Tokens; completion: Tokens; cached: Tokens; dollars: number }
 }
 
 /** Usage as the JSON API returns it; null where there is nothing to divide by. */
@@ -72,6 +89,15 @@ export type UsageReport = {
   readonly compression: number | null
   /** Share of the sent tokens that repeat the previous prompt, and of the prompt tokens that upstreams had cached. */
   readonly cache: { readonly cacheable: number | null; readonly cached: number | null }
+  /** Calls of the upkeep model. */
+  readonly upkeep: { readonly calls: number } & ModelUsage
+  /** Cost by the price table; models without a price add nothing. */
+  readonly cost: {
+    readonly turns: number
+    readonly upkeep: number
+    readonly total: number
+    readonly currency: 'USD'
+  }
 }
 
 export const createTotals = (): UsageTotals => ({
@@ -85,6 +111,8 @@ export const createTotals = (): UsageTotals => ({
   completion: 0,
   cached: 0,
   millis: { total: 0, memory: 0 },
+  dollars: 0,
+  upkeep: { calls: 0, prompt: 0, completion: 0, cached: 0, dollars: 0 },
 })
 
 /** Adds a turn to totals. */
@@ -104,9 +132,25 @@ export function addTurn(totals: UsageTotals, turn: TurnRecord): void {
   totals.cached += tokens.cached ?? 0
   totals.millis.total += durationMs.total
   totals.millis.memory += durationMs.memory
+  totals.dollars += turn.dollars ?? 0
 }
 
-export function reportUsage({ turns, failed, millis, ...tokens }: Readonly<UsageTotals>): UsageReport {
+function addUpkeepCall({ upkeep }: UsageTotals, { tokens, dollars }: UpkeepCallRecord): void {
+  upkeep.calls++
+  upkeep.prompt += tokens.prompt
+  upkeep.completion += tokens.completion
+  upkeep.cached += tokens.cached
+  upkeep.dollars += dollars
+}
+
+export function reportUsage({
+  turns,
+  failed,
+  millis,
+  dollars,
+  upkeep: { dollars: upkeepDollars, ...upkeep },
+  ...tokens
+}: Readonly<UsageTotals>): UsageReport {
   return {
     turns,
     failed,
@@ -114,6 +158,13 @@ export function reportUsage({ turns, failed, millis, ...tokens }: Readonly<Usage
     latency: turns === 0 ? null : { mean: millis.total / turns, memory: millis.memory / turns },
     compression: ratio(tokens.shown, tokens.history),
     cache: { cacheable: ratio(tokens.cacheable, tokens.shown), cached: ratio(tokens.cached, tokens.prompt) },
+    upkeep,
+    cost: {
+      turns: roundDollars(dollars),
+      upkeep: roundDollars(upkeepDollars),
+      total: roundDollars(dollars + upkeepDollars),
+      currency: 'USD',
+    },
   }
 }
 
@@ -135,6 +186,11 @@ export class UsageStats {
   recordTurn(turn: TurnRecord): void {
     if (turn.key !== undefined) addTurn(getOrCompute(this.sessions, turn.key, createTotals), turn)
     if (turn.scope !== undefined) addTurn(getOrCompute(this.scopes, turn.scope, createTotals), turn)
+  }
+
+  recordUpkeepCall(call: UpkeepCallRecord): void {
+    addUpkeepCall(getOrCompute(this.sessions, call.key, createTotals), call)
+    addUpkeepCall(getOrCompute(this.scopes, call.scope, createTotals), call)
   }
 
   session(key: string): UsageReport {

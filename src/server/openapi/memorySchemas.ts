@@ -147,5 +147,9 @@ export const memorySchemas: Readonly<Record<string, Schema>> = {
     },
     score: number('Relevance.'),
     why: { type: 'object', description: 'Parts of the score.', additionalProperties: { type: 'number' } },
+    'repeats?': list(
+      'Other entries with the same text.',
+      object('An entry.', { key: ref('Key'), id: text('Its id.') }),
+    ),
   }),
 }

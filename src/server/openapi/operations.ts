@@ -218,12 +218,12 @@ const sessionOperations = {
     tag: 'Receipts',
     summary: 'List the receipts of a session, newest first',
     parameters: ['limit', 'after'],
-    responses: { '200': page('Receipt') },
+    responses: { '200': page('StoredReceipt') },
   },
   getReceipt: {
     tag: 'Receipts',
     summary: 'Get a receipt',
-    responses: { '200': json('The receipt.', 'Receipt') },
+    responses: { '200': json('The receipt.', 'StoredReceipt') },
   },
   getSessionMetrics: {
     tag: 'Sessions',
@@ -355,6 +355,21 @@ const operatorOperations = {
     summary: 'Get the results of the optimizer for a session, a tenant or all',
     parameters: ['optimizerKey'],
     responses: { '200': json('The status.', 'OptimizerStatus') },
+  },
+  getHome: {
+    tag: 'Operator',
+    summary: 'Get the start page',
+    isPublic: true,
+    responses: {
+      '200': {
+        description: 'The page, as the `accept` header asks for it; plain text by default.',
+        content: {
+          'text/plain': { schema: { type: 'string' } },
+          'text/html': { schema: { type: 'string' } },
+          'application/json': { schema: { type: 'object' } },
+        },
+      },
+    },
   },
   getHealth: {
     tag: 'Operator',

@@ -116,7 +116,7 @@ export const responseHeaders = {
     'Kind of client.',
     oneOf('Its conversation was forwarded as sent, or memory supplied the history.', 'full', 'thin'),
   ),
-  'x-threadkeep-degraded': responseHeader('Steps that fell back; missing when there were none.'),
+  'x-threadkeep-degraded': responseHeader('Codes of steps that fell back; missing when there were none.'),
   'x-threadkeep-memory': responseHeader(
     'The part memory took in the request.',
     oneOf(

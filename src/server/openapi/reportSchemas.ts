@@ -3,14 +3,21 @@ import { flag, integer, list, nullable, number, object, oneOf, ref, type Schema,
 const upstreamTokens = nullable(integer('As reported by the upstream; null when it reports none.'))
 const ownTokens = {
   shown: integer('Tokens sent to the model.'),
-  history: integer('Tokens of the full history.'),
-  saved: integer('Tokens saved.'),
-  cacheable: integer('Tokens that the provider can serve from its cache.'),
+  history: integer("Tokens of the client's whole conversation, as it would be sent without memory."),
+  saved: { type: 'integer', description: '`history` minus `shown`; negative when memory added more than it left out.' },
+  cacheable: integer('Tokens at the beginning of the prompt that the previous prompt of the session began with too.'),
 }
 
 const health = {
   status: oneOf('Overall status.', 'ok', 'degraded', 'draining', 'unavailable'),
-  degraded: list('Degraded parts.', object('A degraded part.', { part: text('The part.'), why: text('The reason.') })),
+  degraded: list(
+    'Degraded parts.',
+    object('A degraded part.', {
+      part: text('The part.'),
+      why: text('The reason.'),
+      'code?': text('A stable code, for upkeep.'),
+    }),
+  ),
 }
 
 /** Contexts, receipts, usage, health and errors. */
@@ -50,6 +57,12 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
   Degradation: object('A step that fell back.', {
     step: text('The step.'),
     why: text('The reason.'),
+    code: text('A stable code for programs, such as `summary-timeout`.'),
+    message: text('What happened and what was used instead.'),
+  }),
+  DegradationNotice: object('A step that fell back.', {
+    code: text('A stable code for programs, such as `summary-timeout`.'),
+    message: text('What happened and what was used instead.'),
   }),
   Receipt: object('Explains a reply, in ids and numbers.', {
     id: text('The id, as in the header `x-threadkeep-receipt`.'),
@@ -77,9 +90,32 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
       cached: upstreamTokens,
     }),
     cost: nullable(ref('Cost')),
-    degraded: list('Steps that fell back.', text('The step and the reason.')),
+    degraded: list('Steps that fell back.', ref('DegradationNotice')),
     ledger: nullable(ref('Ledger')),
   }),
+  UpkeepReceipt: object('Accounts for a call of the upkeep model.', {
+    id: text('The id.'),
+    key: ref('Key'),
+    at: time('Time of the call.'),
+    purpose: { const: 'upkeep' },
+    model: text('The model.'),
+    upstream: text('The upstream that replied.'),
+    tokens: object('Token counts, as reported by the upstream or estimated.', {
+      prompt: integer('Prompt tokens.'),
+      completion: integer('Reply tokens.'),
+      cached: integer('Cached prompt tokens.'),
+    }),
+    cost: nullable(
+      object('Cost by the price table; null for a model without a price.', {
+        input: number('Cost of the prompt.'),
+        output: number('Cost of the reply.'),
+        total: number('Total cost.'),
+        currency: { const: 'USD' },
+        isEstimated: flag('True when the upstream reported no token counts.'),
+      }),
+    ),
+  }),
+  StoredReceipt: { anyOf: [ref('Receipt'), ref('UpkeepReceipt')] },
   Cost: object('Cost by the price table; null for a model without a price.', {
     input: number('Cost of the prompt.'),
     output: number('Cost of the reply.'),
@@ -87,12 +123,9 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
     currency: { const: 'USD' },
     isEstimated: flag('True when the upstream reported no token counts.'),
     saved: nullable(
-      object('Savings by memory; an upper bound.', {
-        unsent: number('By tokens that were not sent.'),
-        cacheable: number('By caches.'),
-        currency: { const: 'USD' },
-      }),
+      number('Cost of the whole history as the prompt minus that of the prompt sent, both without caching.'),
     ),
+    cacheDiscount: number('Reduction of the cost by the tokens that the upstream reports as cached.'),
   }),
   Usage: object('Usage of a session or a tenant.', {
     turns: integer('Answered turns.'),
@@ -110,6 +143,18 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
     cache: object('Cache shares.', {
       cacheable: nullable(number('Share of the sent tokens that can be cached.')),
       cached: nullable(number('Share of the prompt tokens that were cached, as reported by upstreams.')),
+    }),
+    upkeep: object('Calls of the upkeep model.', {
+      calls: integer('Number of calls.'),
+      prompt: integer('Prompt tokens.'),
+      completion: integer('Reply tokens.'),
+      cached: integer('Cached prompt tokens.'),
+    }),
+    cost: object('Cost by the price table; models without a price add nothing.', {
+      turns: number('Of the turns.'),
+      upkeep: number('Of the upkeep model.'),
+      total: number('Total.'),
+      currency: { const: 'USD' },
     }),
   }),
   ForgetResult: object('The deleted entries.', {

@@ -81,6 +81,7 @@ const ownRoutes: RouteTable = [
   ['GET', '/api/receipts/{receipt}', 'getReceipt'],
   ['POST', '/mcp', 'sendMcpMessage'],
   ['GET', '/learning/optimizer/status', 'getOptimizerStatus'],
+  ['GET', '/', 'getHome'],
   ['GET', '/healthz', 'getHealth'],
   ['GET', '/readyz', 'getReadiness'],
   ['GET', '/metrics', 'getMetrics'],

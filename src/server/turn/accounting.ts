@@ -1,12 +1,17 @@
 import { shortenMessage } from '../../domain/error.ts'
 import { formatKey } from '../../domain/key.ts'
 import { normalizeSecrets } from '../../text/secrets.ts'
-import { computeRequestCost, computeSaving, type PriceTable } from '../observability/prices.ts'
+import {
+  type Cost,
+  computeCacheDiscount,
+  computeRequestCost,
+  computeSaving,
+  type PriceTable,
+} from '../observability/prices.ts'
 import type { TurnRecord } from '../observability/usageStats.ts'
 import type { Usage } from '../protocols/protocol.ts'
 import type { Receipt } from '../receipts.ts'
 import type { UpstreamResponse } from '../upstreams/backend.ts'
-import type { OutgoingPrompt } from './outgoingPrompt.ts'
 import { setupDigest, type Turn, type TurnRequest } from './turn.ts'
 
 /** Token counts by our own tokenizer. */
@@ -21,7 +26,7 @@ export function buildReceipt(
   stored: { readonly sequence: number | null; readonly at: number },
 ): Receipt {
   const { request, prompt, reply } = turn
-  const counts = countTokens(prompt)
+  const counts = countTokens(turn)
   const usage = reply?.usage
   return {
     id: turn.receiptId,
@@ -48,7 +53,7 @@ export function buildReceipt(
       completion: usage?.completion ?? null,
       cached: usage?.cached ?? null,
     },
-    cost: computeCost(prices, request.parsed.model, counts, usage),
+    cost: describeCost(prices, turn, counts),
     degraded: turn.degraded,
     ledger: prompt.ledger ?? null,
   }
@@ -68,7 +73,8 @@ export function buildTurnRecord(turn: Turn): TurnRecord {
     scope: key.scope,
     profile: resolved.memory.profile.name,
     status: upstreamResponse?.status ?? 502,
-    tokens: withUsage(countTokens(turn.prompt), turn.reply?.usage),
+    tokens: withUsage(countTokens(turn), turn.reply?.usage),
+    dollars: computeTurnCost(request.context.server.prices, turn)?.total,
     isStored,
     appendedMessages: turn.appended.length + (isStored && turn.reply !== undefined ? 1 : 0),
     degraded: turn.degraded,
@@ -91,6 +97,7 @@ export const buildRelayRecord = (
   profile: 'none',
   status: response.status,
   tokens: withUsage(noTokens, usage),
+  dollars: usage && computeRequestCost(request.context.server.prices, request.parsed.model, usage)?.total,
   isStored: false,
   appendedMessages: 0,
   degraded: [],
@@ -119,14 +126,10 @@ function requestFields(
   }
 }
 
-function countTokens({ tokens, ledger }: OutgoingPrompt): TokenCounts {
-  const history = ledger === undefined ? tokens : tokens - ledger.spent + ledger.history
-  return {
-    shown: tokens,
-    history: Math.max(history, tokens),
-    saved: Math.max(0, history - tokens),
-    cacheable: ledger?.cacheable.tokens ?? 0,
-  }
+/** Counts of a turn; one whose upstream gave no response has no measurement. */
+function countTokens({ prompt: { tokens, history: own }, measurement }: Turn): TokenCounts {
+  const { history, cacheable } = measurement ?? { history: own ?? tokens, cacheable: 0 }
+  return { shown: tokens, history, saved: history - tokens, cacheable }
 }
 
 function withUsage(counts: TokenCounts, usage: Usage | undefined): TurnRecord['tokens'] {
@@ -135,9 +138,23 @@ function withUsage(counts: TokenCounts, usage: Usage | undefined): TurnRecord['t
   return { ...counts, prompt, completion, cached }
 }
 
-/** Cost by the upstream's token counts; estimated from our own where the upstream reports none. */
-function computeCost(prices: PriceTable, model: string, counts: TokenCounts, usage: Usage | undefined): unknown {
-  const cost = computeRequestCost(prices, model, usage ?? { prompt: counts.shown })
+/**
+ * Cost by the upstream's token counts; estimated from our own where the upstream reports none. Undefined without a
+ * reply or a price.
+ */
+function computeTurnCost(prices: PriceTable, { request, prompt, reply }: Turn): Cost | undefined {
+  return reply && computeRequestCost(prices, request.parsed.model, reply.usage ?? { prompt: prompt.tokens })
+}
+
+function describeCost(prices: PriceTable, turn: Turn, counts: TokenCounts): unknown {
+  const cost = computeTurnCost(prices, turn)
   if (cost === undefined) return null
-  return { ...cost, isEstimated: usage === undefined, saved: computeSaving(prices, model, counts) ?? null }
+  const { model } = turn.request.parsed
+  const usage = turn.reply?.usage
+  return {
+    ...cost,
+    isEstimated: usage === undefined,
+    saved: computeSaving(prices, model, counts) ?? null,
+    cacheDiscount: usage === undefined ? 0 : (computeCacheDiscount(prices, model, usage) ?? 0),
+  }
 }

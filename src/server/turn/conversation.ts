@@ -1,4 +1,4 @@
-import type { SessionMetadata } from '../../domain/entry.ts'
+import type { Message, SessionMetadata } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, parseKey } from '../../domain/key.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
@@ -7,6 +7,8 @@ import { HttpError } from '../http/httpError.ts'
 import type { RequestContext } from '../http/requestContext.ts'
 import type { MemoryRegistry } from '../memoryRegistry.ts'
 import type { ParsedRequest } from '../protocols/protocol.ts'
+import { findReceipt } from '../receipts.ts'
+import { readMessageAt } from './branches.ts'
 
 /** The session of a conversation: its id is the session half of the key. */
 export function conversationKey({ scope }: Key, id: string): Key {
@@ -81,3 +83,33 @@ export function checkNotTransferred(key: Key, metadata: SessionMetadata | undefi
     param: 'key',
   })
 }
+
+/** The reply that a request continues from. */
+export type PreviousReply = { readonly message: Message | undefined; readonly isStoredUpstream: boolean }
+
+/** Finds the stored reply that `previous_response_id` names. */
+export async function findPrevious(
+  memory: Memory,
+  key: Key,
+  responseId: string | undefined,
+): Promise<PreviousReply | undefined> {
+  if (responseId === undefined) return undefined
+  const receipt = await findReceipt(internalsOf(memory).sessions, key, { response: responseId })
+  const isStoredUpstream = receipt?.isStoredUpstream === true
+  const id = JSON.stringify(responseId.slice(0, 80))
+  // A response that ran in the background has no reply here; only the upstream can continue it.
+  if (receipt?.sequence == null && isStoredUpstream) return { message: undefined, isStoredUpstream }
+  if (receipt?.sequence == null)
+    throw responseNotFound(
+      `There is no response ${id} in this session. Continue from one of its own, or send the conversation as input.`,
+    )
+  // An edit of the conversation may have cut the reply into a branch.
+  const message = await readMessageAt(memory, key, receipt.sequence)
+  if (message !== undefined || isStoredUpstream) return { message, isStoredUpstream }
+  throw responseNotFound(
+    `Response ${id} is no longer part of this session: the conversation continued from an earlier one.`,
+  )
+}
+
+const responseNotFound = (message: string): HttpError =>
+  new HttpError(404, 'previous_response_not_found', message, 'previous_response_id')

@@ -1,6 +1,8 @@
-import { findMetadata, isBlank, type Message } from '../../domain/entry.ts'
+import { describeDegradation } from '../../domain/degradation.ts'
+import { findMetadata, isBlank } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, personKey } from '../../domain/key.ts'
+import type { Degradation } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import type { SessionHead } from '../../domain/session.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
@@ -14,19 +16,21 @@ import { queryStringOf, readPathKey } from '../http/router.ts'
 import type { ResolvedMemory } from '../memoryRegistry.ts'
 import type { ClientMessage, ModelReply, ParsedRequest, Protocol } from '../protocols/protocol.ts'
 import { overrideConversation } from '../protocols/request.ts'
-import { findReceipt, hasResentHistory, newReceiptId, storeReceipt } from '../receipts.ts'
+import { hasResentHistory, newReceiptId, storeReceipt } from '../receipts.ts'
 import type { UpstreamRequest, UpstreamResponse } from '../upstreams/backend.ts'
 import { contextWindowOf } from '../upstreams/contextWindows.ts'
 import { buildReceipt, buildRelayRecord, buildTurnRecord } from './accounting.ts'
 import { isAuxiliaryRequest } from './auxiliaryRequest.ts'
-import { branchOff, readMessageAt, reserveReplyTo } from './branches.ts'
+import { branchOff, reserveReplyTo } from './branches.ts'
 import {
   checkConversationExists,
   checkNotTransferred,
   checkReferences,
   conversationKey,
+  findPrevious,
   foreignIds,
   mayUseUpstreamIds,
+  type PreviousReply,
   refersToUpstream,
 } from './conversation.ts'
 import { isLongRequest } from './longRequests.ts'
@@ -111,7 +115,7 @@ async function ingestFiles(
   { context, parsed, storeDisabled }: TurnRequest,
   key: Key,
   { memory }: ResolvedMemory,
-): Promise<readonly string[]> {
+): Promise<readonly Degradation[]> {
   const { indexFile } = context.server
   if (parsed.files.length === 0) return []
   if (key.id !== '') {
@@ -119,14 +123,14 @@ async function ingestFiles(
     throw new HttpError(400, 'files_not_allowed', 'File uploads not allowed for ephemeral sessions', 'messages')
   }
   if (storeDisabled || indexFile === undefined) return []
-  const faults: string[] = []
+  const faults: Degradation[] = []
   for (const { name, mediaType, bytes } of parsed.files) {
     if (bytes === undefined) continue
     try {
       await indexFile(key.scope, { name, type: mediaType, bytes })
     } catch (error) {
       if (!(error instanceof MemoryError)) throw error
-      faults.push(`file ${error.code}`)
+      faults.push({ step: 'file', why: error.code })
     }
   }
   return faults
@@ -285,41 +289,11 @@ function splitPrefill(
   return { parsed: overrideConversation(request, { messages, promptOverheadTokens }), prefill }
 }
 
-/** The reply that a request continues from. */
-type PreviousReply = { readonly message: Message | undefined; readonly isStoredUpstream: boolean }
-
-/** Finds the stored reply that `previous_response_id` names. */
-async function findPrevious(
-  memory: Memory,
-  key: Key,
-  responseId: string | undefined,
-): Promise<PreviousReply | undefined> {
-  if (responseId === undefined) return undefined
-  const receipt = await findReceipt(internalsOf(memory).sessions, key, { response: responseId })
-  const isStoredUpstream = receipt?.isStoredUpstream === true
-  const id = JSON.stringify(responseId.slice(0, 80))
-  // A response that ran in the background has no reply here; only the upstream can continue it.
-  if (receipt?.sequence == null && isStoredUpstream) return { message: undefined, isStoredUpstream }
-  if (receipt?.sequence == null)
-    throw responseNotFound(
-      `There is no response ${id} in this session. Continue from one of its own, or send the conversation as input.`,
-    )
-  // An edit of the conversation may have cut the reply into a branch.
-  const message = await readMessageAt(memory, key, receipt.sequence)
-  if (message !== undefined || isStoredUpstream) return { message, isStoredUpstream }
-  throw responseNotFound(
-    `Response ${id} is no longer part of this session: the conversation continued from an earlier one.`,
-  )
-}
-
-const responseNotFound = (message: string): HttpError =>
-  new HttpError(404, 'previous_response_not_found', message, 'previous_response_id')
-
 function startTurn(
   request: TurnRequest,
   memory: ResolvedMemory,
   ingested: Ingested,
-  { fileFaults, startedAt }: { readonly fileFaults: readonly string[]; readonly startedAt: number },
+  { fileFaults, startedAt }: { readonly fileFaults: readonly Degradation[]; readonly startedAt: number },
 ): Turn {
   const { degraded, ledger, isShortened } = ingested.prompt
   return {
@@ -328,14 +302,15 @@ function startTurn(
     resolved: memory,
     receiptId: newReceiptId(ingested.key),
     degraded: [
-      ...(degraded === undefined ? [] : [degraded]),
-      ...(isShortened ? ['conversation shortened'] : []),
-      ...(ledger?.degraded.map(({ step, why }) => `${step} ${why}`) ?? []),
+      ...(degraded === undefined ? [] : [{ step: degraded, why: '' }]),
+      ...(isShortened ? [{ step: 'conversation', why: 'shortened' }] : []),
+      ...(ledger?.degraded ?? []),
       ...fileFaults,
-    ],
+    ].map(describeDegradation),
     memoryMs: performance.now() - startedAt,
     firstByteMs: undefined,
     upstreamResponse: undefined,
+    measurement: undefined,
     reply: undefined,
   }
 }
@@ -347,13 +322,19 @@ function setTurnHeaders({ request, resolved, prompt, history, epoch, receiptId, 
   client.setHeader('x-threadkeep-history', history)
   client.setHeader('x-threadkeep-profile', resolved.profileHeader)
   if (epoch !== undefined) client.setHeader('x-threadkeep-receipt', receiptId)
-  if (degraded.length > 0) client.setHeader('x-threadkeep-degraded', degraded.join('; ').replace(/[^\x20-\x7e]/g, '?'))
+  if (degraded.length > 0) client.setHeader('x-threadkeep-degraded', degraded.map(({ code }) => code).join(', '))
 }
 
-async function callUpstream({ request, key, prompt }: Turn): Promise<UpstreamResponse> {
+/** Sends the prompt, and measures the turn while the upstream works. */
+async function callUpstream(turn: Turn): Promise<UpstreamResponse> {
+  const { request, key, prompt } = turn
   const { context, parsed, storeDisabled } = request
   const { server, credential } = context
-  const response = await server.backend.send(upstreamCall(request, prompt.body, prompt.tokens))
+  const sending = server.backend.send(upstreamCall(request, prompt.body, prompt.tokens))
+  const measuring = server.meter.measure(turn).catch((error) => server.onFault(context.id, describeFault(error)))
+  const response = await sending
+  const measurement = await measuring
+  if (measurement) turn.measurement = server.meter.complete(turn, measurement, response)
   if (!storeDisabled)
     server.upkeepModels?.record(key, parsed.model, response.upstream, context.request.headers, credential !== undefined)
   return response

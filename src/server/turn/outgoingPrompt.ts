@@ -26,6 +26,8 @@ export type OutgoingPrompt = {
   readonly degraded?: 'budget' | 'messages'
   /** True when the oldest turns of the client's conversation were left out. */
   readonly isShortened?: boolean
+  /** Tokens of the client's own conversation in full; absent when memory supplied the history. */
+  readonly history?: Tokens
   /** Receipt of the context; absent when `degraded`. */
   readonly ledger?: Ledger
 }
@@ -136,13 +138,13 @@ async function buildFullPrompt(input: PromptInput, own: OwnConversation): Promis
   const { limit, memoryTokens } = promptLimits(input)
   const { sentByClient } = own
   const ownTokens = fixedTokens(input) + (await countConversation(input.memory.tokenizer, input.request.messages, own))
-  if (ownTokens > limit) return shortenConversation(input, own)
+  if (ownTokens > limit) return shortenConversation(input, own, ownTokens)
   // The upstream keeps what was added to an earlier response of the chain.
   if (input.isHeldUpstream && input.request.previousResponseId !== undefined)
     return { ...(await clientPrompt(input)), tokens: ownTokens }
   const budget = Math.min(memoryTokens, limit - ownTokens)
   if (budget < minAdditionTokens) return { ...(await clientPrompt(input, 'budget')), tokens: ownTokens }
-  return addMemory(input, { budget, ownTokens, sentByClient, from: 0 })
+  return addMemory(input, { budget, ownTokens, conversationTokens: ownTokens, sentByClient, from: 0 })
 }
 
 /** Builds the prompt for a thin client whose messages are stored; `stored` is the newest turn in its stored form. */
@@ -185,7 +187,9 @@ export async function clientPrompt(
 ): Promise<OutgoingPrompt> {
   const { protocol, memory, preamble, request, isHeldUpstream } = input
   const { limit } = promptLimits(input)
-  const kept = await fitToLimit(input, limit - fixedTokens(input))
+  const fixed = fixedTokens(input)
+  const total = await countInSlices(memory.tokenizer, request.messages)
+  const kept = fixed + total <= limit ? request.messages : await fitToLimit(input, limit - fixed)
   const isShortened = kept.length < request.messages.length
   return {
     body: protocol.extendRequest(request, {
@@ -193,20 +197,20 @@ export async function clientPrompt(
       isHeldUpstream,
       ...(isShortened && { from: kept[0]?.index }),
     }),
-    tokens: fixedTokens(input) + (await countInSlices(memory.tokenizer, kept)),
+    tokens: fixed + (isShortened ? await countInSlices(memory.tokenizer, kept) : total),
     limit,
+    history: fixed + total,
     ...(degraded !== undefined && { degraded }),
     ...(isShortened && { isShortened }),
   }
 }
 
-/** The newest messages within `room`; all messages if the newest turn alone takes more. */
+/** The newest messages of a longer conversation within `room`; all messages if the newest turn alone takes more. */
 async function fitToLimit(
   { memory: { tokenizer }, request }: PromptInput,
   room: Tokens,
 ): Promise<readonly ClientMessage[]> {
   const { messages } = request
-  if ((await countInSlices(tokenizer, messages)) <= room) return messages
   const turn = newestTurn(request)
   const isTooLong = (await countInSlices(tokenizer, turn)) > room
   return isTooLong ? messages : newestThatFit(tokenizer, messages, turn.length, room)
@@ -228,8 +232,9 @@ const fixedTokens = ({ request, preamble, memory: { tokenizer } }: PromptInput):
 
 type MemoryAddition = {
   readonly budget: Tokens
-  /** Tokens of the prompt without memory. */
+  /** Tokens of the prompt without memory, and those of the client's conversation before it was shortened. */
   readonly ownTokens: Tokens
+  readonly conversationTokens: Tokens
   readonly sentByClient: readonly SequenceRange[]
   /** Index in the client's list from which its conversation is sent. */
   readonly from: number
@@ -238,7 +243,7 @@ type MemoryAddition = {
 /** Sends the client's conversation with what memory knows beyond it. */
 async function addMemory(
   input: PromptInput,
-  { budget, ownTokens, sentByClient, from }: MemoryAddition,
+  { budget, ownTokens, conversationTokens, sentByClient, from }: MemoryAddition,
 ): Promise<OutgoingPrompt> {
   const { memory, key, person, protocol, request, preamble, isHeldUpstream } = input
   const { messages, ledger } = await internalsOf(memory).buildAdditions(key, {
@@ -259,12 +264,15 @@ async function addMemory(
     }),
     tokens,
     limit: promptLimits(input).limit,
+    history: conversationTokens,
     ...(from > 0 && { isShortened: true }),
     ledger: {
       ...ledger,
       budget: promptLimits(input).limit,
       spent: tokens,
-      history: Math.max(ledger.history, tokens),
+      history: conversationTokens,
+      // The next prompt of a client that resends its conversation begins with all of this one but the memory.
+      cacheable: { messages: request.messages.length, tokens: ownTokens - memory.tokenizer.overhead.reply },
       lines: addClientTokens(text === '' ? ledger.lines.filter(({ entries }) => entries !== null) : ledger.lines, {
         tokens: ownTokens,
         count: request.messages.length,
@@ -288,13 +296,17 @@ function addClientTokens(
  * is built as for a client that leaves its history to memory. Otherwise the oldest turns are left out, and memory
  * recalls from them what the question needs. The newest turn is always whole.
  */
-async function shortenConversation(input: PromptInput, own: OwnConversation): Promise<OutgoingPrompt> {
+async function shortenConversation(
+  input: PromptInput,
+  own: OwnConversation,
+  conversationTokens: Tokens,
+): Promise<OutgoingPrompt> {
   const { memory, request } = input
   if (memory.profile.budgetMode !== 'auto' && own.appended !== undefined && isStoredLiterally(request.messages, own)) {
     const stored = [...own.stored, ...own.appended].slice(-newestTurn(request).length)
     const prompt = await buildThinPrompt(input, stored)
     // Memory shows no blank turn; the client's own messages are then shortened.
-    if (prompt.degraded !== 'messages') return prompt
+    if (prompt.degraded !== 'messages') return { ...prompt, history: conversationTokens }
   }
   const { limit, memoryTokens } = promptLimits(input)
   const room = limit - fixedTokens(input)
@@ -307,6 +319,7 @@ async function shortenConversation(input: PromptInput, own: OwnConversation): Pr
   return addMemory(input, {
     budget: Math.max(1, Math.min(memoryTokens, room - keptTokens)),
     ownTokens: fixedTokens(input) + keptTokens,
+    conversationTokens,
     sentByClient: newestMessages(own.sentByClient, kept.length),
     from: kept[0]?.index ?? 0,
   })

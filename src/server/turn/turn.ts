@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Message } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
+import type { DegradationNotice } from '../../domain/ledger.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 import { HttpError } from '../http/httpError.ts'
 import type { RequestContext } from '../http/requestContext.ts'
@@ -11,6 +12,8 @@ import type { UpstreamResponse } from '../upstreams/backend.ts'
 import type { OutgoingPrompt } from './outgoingPrompt.ts'
 import type { HistoryRelation } from './reconcile.ts'
 import type { HistoryMode } from './sessionActivity.ts'
+import type { TurnMeasurement } from './turnMeter.ts'
+
 /** A parsed and authorized request for a model reply. */
 export type TurnRequest = {
   readonly context: RequestContext
@@ -52,10 +55,12 @@ export type Turn = {
   /** Start of the reply, sent by the client for the model to continue. */
   readonly prefill: ClientMessage | undefined
   readonly receiptId: string
-  readonly degraded: readonly string[]
+  readonly degraded: readonly DegradationNotice[]
   readonly memoryMs: number
   firstByteMs: number | undefined
   upstreamResponse: UpstreamResponse | undefined
+  /** Set once the upstream has responded. */
+  measurement: TurnMeasurement | undefined
   reply: ModelReply | undefined
 }
 

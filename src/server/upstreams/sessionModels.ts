@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, isInScope, type Key, type Scope } from '../../domain/key.ts'
 import { LruCache } from '../../domain/lruCache.ts'
-import type { Model } from '../../domain/ports.ts'
+import type { Model, ModelRequest, ModelUsage } from '../../domain/ports.ts'
 import { anthropicModel } from '../../providers/anthropic.ts'
 import { openaiModel } from '../../providers/openai.ts'
 import { buildClientKeyHeaders, type UpstreamProtocol } from '../auth/upstreamHeaders.ts'
@@ -28,6 +28,16 @@ type SessionModel = {
   readonly headers: Readonly<Record<string, string>> | undefined
 }
 
+/** A call of the upkeep model that brought a reply, or the beginning of one. */
+export type UpkeepCall = {
+  readonly model: string
+  readonly upstream: string
+  readonly messages: ModelRequest['messages']
+  readonly reply: string
+  /** As reported by the upstream; undefined when it reports none. */
+  readonly usage: ModelUsage | undefined
+}
+
 /** The least recently used sessions are evicted; their next request adds them again. */
 const maxSessions = 10_000
 const maxSessionBytes = 16_000_000
@@ -48,6 +58,9 @@ export class SessionModels {
     maxEntries: maxSessions,
     maxTotalSize: maxSessionBytes,
   })
+
+  /** Receives the calls of all models. */
+  onCall: ((key: Key, call: UpkeepCall) => void) | undefined
 
   /** Throws a `MemoryError` if no upstream serves the configured model. */
   constructor({ upstreams, model }: SessionModelOptions) {
@@ -83,13 +96,14 @@ export class SessionModels {
     const { model, upstream } = this.fixedModel ?? session ?? {}
     if (model === undefined || upstream === undefined) return undefined
     const headers = upstream === session?.upstream ? session.headers : undefined
-    return modelFactories[upstream.protocol]({
+    const caller = modelFactories[upstream.protocol]({
       baseUrl: upstream.base,
       model: resolveModelName(upstream, model),
       ...(headers === undefined ? { apiKey: upstream.key } : { headers }),
       // Upkeep has retries of its own.
       maxAttempts: 1,
     })
+    return withCallListener(caller, (call) => this.onCall?.(key, { model, upstream: upstream.name, ...call }))
   }
 
   /**
@@ -105,6 +119,32 @@ export class SessionModels {
     const protocol = headers['anthropic-version'] === undefined ? upstream.protocol : 'anthropic'
     const first = this.upstreamsByProtocol[protocol].find((one) => servesModel(one, model))
     return first === upstream ? buildClientKeyHeaders(upstream.protocol, headers, false, protocol) : undefined
+  }
+}
+
+/** Reports each call of a model when its reply ends. A call without any reply is taken as not billed. */
+function withCallListener(
+  model: Model,
+  onCall: (call: Pick<UpkeepCall, 'messages' | 'reply' | 'usage'>) => void,
+): Model {
+  return {
+    name: model.name,
+    async *reply(request, signal) {
+      let usage: ModelUsage | undefined
+      let reply = ''
+      const onUsage = (reported: ModelUsage): void => {
+        usage = reported
+        request.onUsage?.(reported)
+      }
+      try {
+        for await (const chunk of model.reply({ ...request, onUsage }, signal)) {
+          reply += chunk
+          yield chunk
+        }
+      } finally {
+        if (usage !== undefined || reply !== '') onCall({ messages: request.messages, reply, usage })
+      }
+    },
   }
 }
 

@@ -76,12 +76,16 @@ describe('upkeep with a failing model', () => {
         Array(2).fill([model, 'Bearer sk-client']),
       )
       expect(await harness.memory.upkeep.summaries(key)).toMatchObject([{ by: 'builtin', version: 1 }])
-      expect(await send(harness, 'What comes next?')).toContain('summary failed')
+      expect(await send(harness, 'What comes next?')).toContain('summary-failed')
       expect(await (await fetch(`${harness.url}/healthz`)).json()).toMatchObject({ status: 'degraded' })
       const receipts = (await (await fetch(`${harness.url}/api/sessions/${key}/receipts?limit=1`)).json()) as {
-        items: { degraded: string[] }[]
+        items: { degraded: { code: string; message: string }[] }[]
       }
-      expect(receipts.items[0]?.degraded).toContain('summary failed')
+      expect(receipts.items[0]?.degraded).toContainEqual({
+        code: 'summary-failed',
+        message:
+          'The summary from the model could not be created because the request failed; the built-in summary was used.',
+      })
     })
   }
 })

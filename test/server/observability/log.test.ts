@@ -94,7 +94,7 @@ describe('openLog', () => {
   it('derives the level from the status and degradations', () => {
     const { log, read } = openTestLog()
     for (const status of [200, 404, 500]) log.request({ ...entry, status })
-    log.request({ ...entry, turn: createTurnRecord({ degraded: ['budget'] }) })
+    log.request({ ...entry, turn: createTurnRecord({ degraded: [{ code: 'budget', message: 'No room.' }] }) })
     expect(read().map(({ level }) => level)).toEqual(['info', 'warn', 'error', 'warn'])
   })
 

@@ -42,7 +42,9 @@ describe('metrics', () => {
     metrics.recordTurn(createTurnRecord({ tokens: { shown: 100, history: 100, saved: 0, cacheable: 50 } }))
     expect(await readMetrics(metrics, 'context_tokens_total')).toEqual({
       '{kind="shown",profile="support",scope="acme"}': '500',
+      '{kind="history",profile="support",scope="acme"}': '1100',
       '{kind="saved",profile="support",scope="acme"}': '600',
+      '{kind="added",profile="support",scope="acme"}': '0',
       '{kind="cacheable",profile="support",scope="acme"}': '350',
     })
     expect(await readMetrics(metrics, 'upstream_tokens_total')).toEqual({
@@ -79,7 +81,10 @@ describe('metrics', () => {
     metrics.recordTurn(
       createTurnRecord({
         retries: 2,
-        degraded: ['budget', 'summary timeout'],
+        degraded: [
+          { code: 'budget', message: 'No room.' },
+          { code: 'summary-timeout', message: 'No summary.' },
+        ],
         appendedMessages: 3,
         failedUpstreams: ['local'],
       }),
@@ -99,7 +104,7 @@ describe('metrics', () => {
     const found = await Promise.all(names.map((name) => readMetrics(metrics, `${name}_total`)))
     expect(found).toEqual([
       { '{upstream="openai"}': '2' },
-      { '{reason="budget"}': '1', '{reason="summary timeout"}': '1' },
+      { '{reason="budget"}': '1', '{reason="summary-timeout"}': '1' },
       { '{profile="support"}': '3' },
       { '{reason="expired"}': '1' },
       { '{outcome="failed"}': '1' },
@@ -143,7 +148,7 @@ describe('metrics', () => {
           scope: `s${each}`,
           upstream: `u${each}`,
           profile: `p${each % 5}`,
-          degraded: [`r${each}`],
+          degraded: [{ code: `r${each}`, message: '' }],
         }),
       )
     }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import {
+  computeCacheDiscount,
   computeRequestCost,
   computeSaving,
   type PriceTable,
@@ -80,7 +81,7 @@ describe('computeRequestCost', () => {
     expect(unknown.map((name) => [name, computeRequestCost(table, name, { prompt: 1 })])).toEqual(
       unknown.map((name) => [name, undefined]),
     )
-    expect(computeSaving(table, 'sol', { saved: 1, cacheable: 1 })).toBeUndefined()
+    expect(computeSaving(table, 'sol', { history: 2, shown: 1 })).toBeUndefined()
   })
 
   it('uses the rate for long prompts, or none when it is unknown', () => {
@@ -95,20 +96,23 @@ describe('computeRequestCost', () => {
 })
 
 describe('computeSaving', () => {
-  verifies('S-10', 'returns the cost of unsent tokens and the discount of cacheable ones', () =>
-    expect(computeSaving(table, 'luna', { saved: million, cacheable: 100_000 })).toEqual({
-      unsent: 2,
-      cacheable: 0.15,
-      currency: 'USD',
-    }),
-  )
+  verifies('S-10', 'returns the cost of the history minus that of the prompt, which may be more', () => {
+    expect(computeSaving(table, 'luna', { history: 2 * million, shown: million })).toBe(2)
+    expect(computeSaving(table, 'luna', { history: million, shown: 2 * million })).toBe(-2)
+  })
 
-  it('is zero for a cache without a discount', () =>
-    expect(computeSaving(table, 'luna-mini', { saved: 0, cacheable: million })).toEqual({
-      unsent: 0,
-      cacheable: 0,
-      currency: 'USD',
-    }))
+  it('uses the rate of each length', () => {
+    expect(computeSaving(table, 'tiered', { history: 200_001, shown: 200_000 })).toBe(0.200002)
+    expect(computeSaving(table, 'short-only', { history: 200_001, shown: 200_000 })).toBeUndefined()
+  })
+})
+
+describe('computeCacheDiscount', () => {
+  it('is the difference to the price of uncached tokens', () => {
+    expect(computeCacheDiscount(table, 'luna', { prompt: million, cached: 100_000 })).toBe(0.15)
+    expect(computeCacheDiscount(table, 'luna-mini', { prompt: million, cached: million })).toBe(0)
+    expect(computeCacheDiscount(table, 'sol', { prompt: million, cached: million })).toBeUndefined()
+  })
 })
 
 describe('publishedPrices', () => {

@@ -55,7 +55,11 @@ describe('checkReadiness', () => {
       degraded: [
         { part: 'upstream', why: 'openai is down' },
         { part: 'upstream', why: 'claude is failing' },
-        { part: 'upkeep', why: 'summary timeout' },
+        {
+          part: 'upkeep',
+          why: 'The summary from the model did not arrive in time; the built-in summary was used.',
+          code: 'summary-timeout',
+        },
         { part: 'memory', why: '100 of 100 bytes are used; the least recently used sessions are ended' },
         { part: 'outbox', why: '3 session ends wait for delivery' },
       ],

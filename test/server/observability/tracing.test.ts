@@ -41,7 +41,7 @@ describe('openTracing', () => {
   verifies('S-07', 'records a span per request with the GenAI conventions', async () => {
     const { tracing, spans } = await openTestTracing()
     const reply = await tracing.traceRequest(requestWith(), async (trace) => {
-      trace.setTurn(createTurnRecord({ isStreaming: true, degraded: ['budget'] }))
+      trace.setTurn(createTurnRecord({ isStreaming: true, degraded: [{ code: 'budget', message: 'No room.' }] }))
       return 'a reply'
     })
     expect(reply).toBe('a reply')

@@ -32,6 +32,8 @@ describe('reportUsage', () => {
       latency: { mean: 600, memory: 3 },
       compression: 0.25,
       cache: { cacheable: 0.7, cached: 256 / 410 },
+      upkeep: { calls: 0, prompt: 0, completion: 0, cached: 0 },
+      cost: { turns: 0, upkeep: 0, total: 0, currency: 'USD' },
     })
   })
 

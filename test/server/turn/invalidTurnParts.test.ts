@@ -14,7 +14,7 @@ describe('a turn with invalid parts', () => {
     }
     const parts = [file, { type: 'text', text: 'What is in it?' }]
     const { status, headers } = await session.chat([{ role: 'user', content: parts }], {}, 'demo')
-    expect([status, headers.get('x-threadkeep-degraded')]).toEqual([200, 'file bad-message'])
+    expect([status, headers.get('x-threadkeep-degraded')]).toEqual([200, 'file-bad-message'])
     expect(session.model.requests.at(-1)?.body.messages).toEqual([{ role: 'user', content: parts }])
     expect((await session.transcript('demo')).at(-1)).toBe('assistant: Re: What is in it?')
     expect((await session.server.requestJson('GET /api/scopes/demo/files')).body).toEqual({ items: [], next: null })

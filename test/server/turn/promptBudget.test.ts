@@ -47,7 +47,7 @@ describe('a conversation that the client resends', () => {
       max_tokens: 800,
       messages: sent,
     })
-    expect(tokenHeaders(response)).toEqual([expect.stringMatching(/^\d+\/1000$/), 'conversation shortened'])
+    expect(tokenHeaders(response)).toEqual([expect.stringMatching(/^\d+\/1000$/), 'conversation-shortened'])
     expect(promptTokens(session)).toBeLessThanOrEqual(1_000)
     const received: readonly object[] = session.model.requests.at(-1)?.body.messages
     const kept = received.filter((message) => !isMemoryText(textOf((message as { content: unknown }).content)))
