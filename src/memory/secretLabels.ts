@@ -34,7 +34,6 @@ const separator = '\n⟨\n'
  * findLabel('passwords') // 'password: '
  */
 export function findLabel(name: string): string | undefined {
-  if (name.length < 2) return undefined
   if (name.length > maxCachedCharacters) return computeLabel(name)
   return getOrCompute(cache, name, () => ({ label: computeLabel(name) })).label
 }

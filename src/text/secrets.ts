@@ -112,7 +112,7 @@ function* maskSecretsInSteps(text: string, createMask: (secret: string) => strin
     result += text.slice(from, start) + createMask(text.slice(start, end))
     from = end
   }
-  return from === 0 ? text : result + text.slice(from)
+  return result + text.slice(from)
 }
 
 /** Replaces masks by their values; an unknown mask stays. */
