@@ -76,6 +76,6 @@ function* replaceNested(scan: SecretScan, call: ToolCall, replace: Replace): Gen
  */
 function parseNested(text: string): Json {
   if (!/.[[{]|\\/s.test(text)) return null
-  const value = parseJson(text) as Json | undefined
-  return value === undefined || isDeeperThan(value, maxJsonDepth) ? null : value
+  const value = (parseJson(text) ?? null) as Json
+  return isDeeperThan(value, maxJsonDepth) ? null : value
 }

@@ -215,7 +215,12 @@ describe('scanJson', () => {
 
   verifies(['R-02', 'X-08'], 'with a text around the value of a name › keeps the text', () => {
     expect(maskJson({ password: 'wm7Fq2! (old)' })).toEqual({ password: '* (old)' })
-    expect(maskJson({ [`${secret} password`]: 'wm7Fq2! (old)' })).toEqual({ '* password': '* (old)' })
+    for (const name of [secret, 'AKIAIOSFODNNWQMPVLEX'])
+      expect(maskJson({ [`${name} password`]: 'wm7Fq2! (old)' })).toEqual({ '* password': '* (old)' })
+  })
+
+  verifies(['R-02', 'X-08'], 'with a secret of a text as another whole value › masks both', () => {
+    expect(maskJson({ a: 'password: wm7F2!', note: 'wm7F2!' })).toEqual({ a: 'password: *', note: '*' })
   })
 
   verifies(['R-02', 'X-08'], 'with a name without a secret below it › has none', () => {
@@ -227,6 +232,7 @@ describe('scanJson', () => {
   verifies(['R-02', 'X-08'], 'with a short secret in a list or object › masks the value and keeps the names', () => {
     expect(maskJson({ secret: 'wm7Fq2!' })).toEqual({ secret: '*' })
     expect(maskJson({ secret: ['wm7Fq2!'] })).toEqual({ secret: ['*'] })
+    expect(maskJson({ secret: ['first', 'wm7Fq2!'] })).toEqual({ secret: ['first', '*'] })
     expect(maskJson({ secret: { text: 'wm7Fq2!' } })).toEqual({ secret: { text: '*' } })
     expect(maskJson({ password: { text: 'wm7Fq2!' } })).toEqual({ password: { text: '*' } })
   })
