@@ -155,5 +155,6 @@ describe('maskRecords', () => {
     const records = [session('acme:ann'), { message: message({ content: secret }) }]
     expect(await maskAll(records, {})).toEqual(records)
     expect(await maskAll(records, { tokenizer: chars4 })).toEqual(records)
+    expect(await maskAll(records, { masker: createSecretMasker('hide', chars4) })).toEqual(records)
   })
 })
