@@ -71,8 +71,8 @@ function* replaceNested(scan: SecretScan, call: ToolCall, replace: Replace): Gen
 }
 
 /**
- * Parses arguments with a list, an object or an escape such as `\\n` inside, which may hide the start of a secret. Returns
- * null for others, in which the text has each name beside its value.
+ * Parses arguments with a list, an object or an escape such as `\\n` inside, which may hide the start of a secret.
+ * Returns null for others, in which the text has each name beside its value.
  */
 function parseNested(text: string): Json {
   if (!/.[[{]|\\/s.test(text)) return null
