@@ -19,8 +19,7 @@ export function* scanMessages(scan: SecretScan, messages: readonly MaskableMessa
       yield* scan.scanText(call.id)
       yield* scan.scanText(call.name)
       yield* scan.scanText(call.arguments)
-      const value = parseNested(call.arguments)
-      if (value !== undefined) yield* scan.scanJson(value)
+      yield* scan.scanJson(parseNested(call.arguments))
     }
     if (payload !== undefined) yield* scan.scanJson(payload.items as Json[])
   }
@@ -64,20 +63,19 @@ export function mapMessageTexts<T extends MaskableMessage>(message: T, change: (
 /** Rewrites the arguments of a call if a name around a value, and not their text, marks it as a secret. */
 function* replaceNested(scan: SecretScan, call: ToolCall, replace: Replace): Generator<void, ToolCall> {
   const value = parseNested(call.arguments)
-  const replaced = value === undefined ? value : yield* scan.replaceJson(value, replace)
-  if (replaced === undefined || replaced === value) return call
+  const replaced = yield* scan.replaceJson(value, replace)
+  if (replaced === value) return call
   const json = JSON.stringify(replaced)
   const isInText = JSON.stringify(parseJson(scan.replaceText(call.arguments, replace))) === json
   return isInText ? call : { ...call, arguments: json }
 }
 
 /**
- * Parses arguments with a list, an object or an escape such as `\\n` inside, which may hide the start of a secret; in
- * others, the text has each name beside its value.
+ * Parses arguments with a list, an object or an escape such as `\\n` inside, which may hide the start of a secret.
+ * Returns null for others, in which the text has each name beside its value.
  */
-function parseNested(text: string): Json | undefined {
-  if (text.indexOf('{', 1) < 0 && text.indexOf('[', 1) < 0 && !text.includes('\\')) return undefined
-  const value = parseJson(text)
-  const isContainer = typeof value === 'object' && value !== null
-  return isContainer && !isDeeperThan(value, maxJsonDepth) ? (value as Json) : undefined
+function parseNested(text: string): Json {
+  if (!/.[[{]|\\/s.test(text)) return null
+  const value = (parseJson(text) ?? null) as Json
+  return isDeeperThan(value, maxJsonDepth) ? null : value
 }

@@ -14,8 +14,6 @@ const maxCachedCharacters = 32
 const cache = new LruCache<string, { readonly label: string | undefined }>({ maxEntries: 1_000 })
 /** Values that are secrets only after a name that says so: none of them is one by itself or contains such a name. */
 const probes = [
-  'k7Qz9wLm2Xv4Rt8B',
-  'wm7Fq2!',
   '482',
   '482913',
   '219099999',
@@ -34,14 +32,13 @@ const separator = '\n⟨\n'
  * findLabel('passwords') // 'password: '
  */
 export function findLabel(name: string): string | undefined {
-  if (name.length < 2) return undefined
   if (name.length > maxCachedCharacters) return computeLabel(name)
   return getOrCompute(cache, name, () => ({ label: computeLabel(name) })).label
 }
 
 function computeLabel(name: string): string | undefined {
   const singular = name.replace(/s$/i, '')
-  return [singular, ...(singular === name ? [] : [name])].map((form) => `${form}: `).find(marksSecrets)
+  return [...new Set([singular, name])].map((form) => `${form}: `).find(marksSecrets)
 }
 
 /** Adds a label before others. */

@@ -3,23 +3,20 @@ export type SecretRange = { readonly start: number; readonly end: number }
 
 /** Sorts ranges and merges those that overlap. */
 export function mergeRanges(ranges: readonly SecretRange[]): readonly SecretRange[] {
-  if (ranges.length < 2) return ranges
   const merged: SecretRange[] = []
   for (const { start, end } of [...ranges].sort((left, right) => left.start - right.start)) {
     const last = merged.at(-1)
     if (last === undefined || start >= last.end) merged.push({ start, end })
-    else if (end > last.end) merged[merged.length - 1] = { start: last.start, end }
+    else merged[merged.length - 1] = { start: last.start, end: Math.max(last.end, end) }
   }
   return merged
 }
 
 /** Adds the occurrences of a secret that overlap none of the ranges. */
 export function addOccurrences(ranges: readonly SecretRange[], text: string, secret: string): readonly SecretRange[] {
-  let index = text.indexOf(secret)
-  if (index < 0) return ranges
   const added: SecretRange[] = []
   let next = 0
-  for (; index >= 0; index = text.indexOf(secret, index + secret.length)) {
+  for (let index = text.indexOf(secret); index >= 0; index = text.indexOf(secret, index + secret.length)) {
     const end = index + secret.length
     while (next < ranges.length && (ranges[next] as SecretRange).end <= index) next++
     const following = ranges[next]
@@ -39,14 +36,14 @@ export function* splitByParts(
 ): Generator<readonly PartRange[]> {
   let [first, firstStart] = [0, 0]
   for (const range of ranges) {
-    while (firstStart + (parts[first]?.length ?? 0) <= range.start && first < parts.length)
-      firstStart += (parts[first++]?.length ?? 0) + joinerLength
     const pieces: PartRange[] = []
     for (let index = first, from = firstStart; index < parts.length && from < range.end; index++) {
-      const part = parts[index] ?? ''
+      const part = parts[index] as string
       const [start, end] = [Math.max(0, range.start - from), Math.min(part.length, range.end - from)]
       if (start < end) pieces.push({ part, start, end })
       from += part.length + joinerLength
+      // Ranges are in order: the next one begins after the parts that end here.
+      if (from <= range.end) [first, firstStart] = [index + 1, from]
     }
     yield pieces
   }

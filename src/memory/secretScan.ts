@@ -17,11 +17,8 @@ const nameWork = 1_000
 /** Longer texts are searched in windows. A window repeats the end of the one before, so that no PEM block is cut. */
 const windowCharacters = 80_000
 const windowOverlap = 20_000
-/** Shorter texts contain no secret of their own; shorter values are none even with a label. */
+/** Shorter texts contain no secret of their own. */
 const minTextCharacters = 5
-const minLabelledCharacters = 3
-/** Numbers with fewer digits are secrets only with a label. */
-const minNumberCharacters = 9
 /** Longer strings are texts, which field names around them do not turn into secrets. */
 const maxLabelledCharacters = 1_000
 /** Encoded data, such as an image: no detector recognises a secret in it, and scanning megabytes takes long. */
@@ -54,12 +51,13 @@ type Frame = {
  */
 export class SecretScan {
   private readonly ranges = new Map<string, readonly SecretRange[]>()
-  /** Ranges of values that are secrets because of their labels, by labels and value. */
-  private readonly labelledRanges = new Map<string, readonly SecretRange[]>()
+  /** Values that are secrets because of their labels, with the ranges, by labels and value. */
+  private readonly labelledRanges = new Map<string, readonly [value: string, ranges: readonly SecretRange[]]>()
   /** Labels by field name; undefined for a name that marks no secrets. */
   private readonly labels = new Map<string, string | undefined>()
   private readonly labelsByForm = new Map<string, string | undefined>()
-  private readonly longTexts: string[] = []
+  /** Texts that are scanned next, possibly with pauses. */
+  private readonly pendingTexts: string[] = []
   private readonly partLists: (readonly string[])[] = []
   private readonly fields = new FieldText()
   /** Secrets that are replaced wherever they occur, also without what marks them as secrets. */
@@ -73,12 +71,12 @@ export class SecretScan {
   /** The first distinct secrets, at most `limit`. */
   secrets(limit: number): readonly string[] {
     const secrets = new Set<string>()
-    for (const [text, ranges] of [this.ranges, this.labelledRanges].flatMap((found) =>
-      [...found.entries()].slice(0, limit),
-    )) {
-      const value = text.slice(text.lastIndexOf('\0') + 1)
-      for (const { start, end } of ranges) if (secrets.size < limit) secrets.add(value.slice(start, end))
-    }
+    for (const found of [this.ranges, this.labelledRanges.values()])
+      for (const [value, ranges] of found)
+        for (const { start, end } of ranges) {
+          if (secrets.size === limit) return [...secrets]
+          secrets.add(value.slice(start, end))
+        }
     return [...secrets]
   }
 
@@ -107,13 +105,18 @@ export class SecretScan {
     for (let frame = stack.at(-1); frame !== undefined; frame = stack.at(-1)) {
       this.visitNext(frame, stack)
       if (this.fields.isFull) this.scanFields()
-      for (let text = this.longTexts.pop(); text !== undefined; text = this.longTexts.pop()) yield* this.scanText(text)
+      yield* this.scanPending()
       if (this.work >= workPerSlice) yield* this.pause()
     }
     this.scanFields()
-    for (let text = this.longTexts.pop(); text !== undefined; text = this.longTexts.pop()) yield* this.scanText(text)
+    yield* this.scanPending()
     for (let parts = this.partLists.pop(); parts !== undefined; parts = this.partLists.pop())
       yield* this.scanParts(parts)
+  }
+
+  private *scanPending(): Generator<void, void> {
+    for (let text = this.pendingTexts.pop(); text !== undefined; text = this.pendingTexts.pop())
+      yield* this.scanText(text)
   }
 
   /** Replaces the secrets of a scanned text. */
@@ -206,8 +209,7 @@ export class SecretScan {
     this.fields.writeName(name.length > maxLabelledCharacters ? '' : name)
     if (!this.labels.has(name)) {
       this.labels.set(name, this.labelOf(name))
-      if (name.length > windowCharacters) this.longTexts.push(name)
-      else if (name.length >= minTextCharacters) this.add(name, this.find(name))
+      if (name.length >= minTextCharacters) this.pendingTexts.push(name)
     }
     return this.labels.get(name)
   }
@@ -225,7 +227,7 @@ export class SecretScan {
   private scanString(value: string, labels: SecretLabels): void {
     if (value.length > maxLabelledCharacters) {
       this.work += value.length / 10
-      if (!encodedDataPattern.test(value)) this.longTexts.push(value)
+      if (!encodedDataPattern.test(value)) this.pendingTexts.push(value)
       return
     }
     this.fields.writeValue(value, '"', '",')
@@ -238,20 +240,18 @@ export class SecretScan {
     if (Number.isInteger(value) && value > -10 && value < 100) return
     const text = `${value}`
     this.fields.writeValue(text, '', ',')
-    if (text.length >= minNumberCharacters) this.add(text, this.find(text))
     this.scanLabelled(text, labels)
   }
 
   /** Searches a value after each of its labels, which may be all that marks it as a secret: `{ "password": "…" }`. */
   private scanLabelled(value: string, labels: SecretLabels): void {
-    if (labels.length === 0 || value.length < minLabelledCharacters) return
     const found = labels.flatMap((label) => {
       this.work += labelWork
       return this.find(label + value).flatMap(({ start, end }) =>
         start < label.length ? [] : [{ start: start - label.length, end: end - label.length }],
       )
     })
-    if (found.length > 0) this.labelledRanges.set(labelledName(value, labels), mergeRanges(found))
+    if (found.length > 0) this.labelledRanges.set(labelledName(value, labels), [value, mergeRanges(found)])
   }
 
   /** Remembers the text parts of a message's content, such as `[{ "type": "text", "text": "…" }]`. */
@@ -291,7 +291,7 @@ export class SecretScan {
 
   private rangesOf(text: string, labels: SecretLabels): readonly SecretRange[] {
     const plain = this.ranges.get(text) ?? []
-    const labelled = labels.length === 0 ? undefined : this.labelledRanges.get(labelledName(text, labels))
+    const labelled = labels.length === 0 ? undefined : this.labelledRanges.get(labelledName(text, labels))?.[1]
     const found = labelled === undefined ? plain : mergeRanges([...plain, ...labelled])
     this.repeatable ??= this.secrets(maxRepeatable).filter(isDistinctive)
     if (text.length < minRepeatableCharacters) return found
@@ -309,7 +309,7 @@ export class SecretScan {
 
   private *findInWindows(text: string): Generator<void, readonly SecretRange[]> {
     const found: SecretRange[] = []
-    for (let from = 0; from === 0 || from + windowOverlap < text.length; from += windowCharacters - windowOverlap) {
+    for (let from = 0; from + windowOverlap < text.length; from += windowCharacters - windowOverlap) {
       if (this.work > 0) yield* this.pause()
       for (const { start, end } of this.find(text.slice(from, from + windowCharacters)))
         found.push({ start: from + start, end: from + end })
@@ -347,5 +347,5 @@ function replaceRanges(text: string, ranges: readonly SecretRange[], placeholder
     result += text.slice(reached, start) + placeholderOf(text.slice(start, end))
     reached = end
   }
-  return reached === 0 ? text : result + text.slice(reached)
+  return result + text.slice(reached)
 }

@@ -23,16 +23,16 @@ export async function* maskRecords(
   { masker, tokenizer }: ImportDeps,
   scope: Scope | undefined,
 ): AsyncGenerator<VerifiedRecord> {
-  const masking = masker && tokenizer && { masker, tokenizer }
+  if (masker === undefined || tokenizer === undefined) return yield* records
   let key: Key | undefined
   for await (const verified of records) {
     const { record } = verified
-    if (masking !== undefined && 'session' in record) {
+    if ('session' in record) {
       key = targetKey(scope, record.session)
-      masking.masker.checkKey(key)
+      masker.checkKey(key)
     }
-    if (masking === undefined || key === undefined) yield verified
-    else yield { ...verified, record: await maskRecord(masking, key, record) }
+    if (key === undefined) yield verified
+    else yield { ...verified, record: await maskRecord({ masker, tokenizer }, key, record) }
   }
 }
 

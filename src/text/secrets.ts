@@ -56,14 +56,13 @@ export function* findSecretsInSteps(text: string): Work<readonly SecretMatch[]> 
 
 type Range = { readonly from: number; readonly to: number }
 
-/** Ranges in which a rule may read one of the matches. */
+/** Ranges in which a rule may read one of the matches, which are in order. */
 function findSurroundings(matches: readonly SecretMatch[], length: number): readonly Range[] {
   const ranges: Range[] = []
   for (const { start, end } of matches) {
     const last = ranges.at(-1)
     const range = { from: Math.max(0, start - maxReach), to: Math.min(length, end + maxReach) }
-    if (last !== undefined && range.from <= last.to)
-      ranges[ranges.length - 1] = { from: last.from, to: Math.max(last.to, range.to) }
+    if (last !== undefined && range.from <= last.to) ranges[ranges.length - 1] = { from: last.from, to: range.to }
     else ranges.push(range)
   }
   return ranges
@@ -85,7 +84,7 @@ function mergeOverlapping(found: readonly SecretMatch[]): SecretMatch[] {
   for (const secret of [...found].sort((left, right) => left.start - right.start || right.end - left.end)) {
     const last = merged.at(-1)
     if (last === undefined || secret.start >= last.end) merged.push(secret)
-    else if (secret.end > last.end) merged[merged.length - 1] = { ...last, end: secret.end }
+    else merged[merged.length - 1] = { ...last, end: Math.max(last.end, secret.end) }
   }
   return merged
 }
@@ -112,7 +111,7 @@ function* maskSecretsInSteps(text: string, createMask: (secret: string) => strin
     result += text.slice(from, start) + createMask(text.slice(start, end))
     from = end
   }
-  return from === 0 ? text : result + text.slice(from)
+  return result + text.slice(from)
 }
 
 /** Replaces masks by their values; an unknown mask stays. */

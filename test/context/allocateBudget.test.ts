@@ -298,6 +298,20 @@ describe('recalled messages', () => {
     expect(shownMessages(small)).toEqual(['m2 passages 5', 'm5 passages 60'])
   })
 
+  verifies('K-02', 'that are begun › take the room of the band or the budget, whichever is less', () => {
+    const found = [passage(5, 0, 60), passage(4, 0, 90)]
+    const begun = (budget: number, ...bands: readonly BandCandidates[]) => {
+      const { messages, missedRecall } = allocate(budget, bands)
+      const [first] = messages.filter(({ unit }) => unit.messages[0]?.id === 'm4')
+      return [first?.rendering.tokens, missedRecall]
+    }
+    expect(begun(200, candidatesOf({ ...recalled, maxTokens: 100 }, found))).toEqual([40, true])
+    const recent = candidatesOf(recentBand, [createUnit(6, 20)])
+    expect(begun(120, recent, candidatesOf(recalled, found))).toEqual([40, true])
+    expect(begun(110, recent, candidatesOf(recalled, found))).toEqual([30, true])
+    expect(begun(109, recent, candidatesOf(recalled, found))).toEqual([undefined, true])
+  })
+
   verifies('K-02', 'of work sessions are shown as excerpts', () => {
     const excerpt = { ...createUnit(1, 100), excerpt: 'x'.repeat(40) }
     expect(shownMessages(allocate(50, [candidatesOf(recalled, [excerpt])]))).toEqual(['m1 passages 40'])
@@ -345,6 +359,21 @@ describe('a tail that is a share of the budget', () => {
     expect(shownMessages(allocate(79, [candidatesOf(tail, long, { limit: 50 })]))).toEqual(['m4 end 30', 'm5 whole 20'])
     expect(shownMessages(allocate(80, [candidatesOf(tail, long, { limit: 50 })]))).toEqual(['m4 end 60', 'm5 whole 20'])
     expect(shownMessages(allocate(100, [candidatesOf(tail, long)]))).toEqual(['m5 whole 20'])
+  })
+
+  verifies('K-02', 'keeps the form of its band for a message that gets more room', () => {
+    const forms = (renderAs: 'turns' | 'block') => {
+      const long = [createUnit(5, 20), createUnit(4, 90)]
+      const { messages } = allocate(100, [candidatesOf({ ...tail, renderAs }, long, { limit: 50 })])
+      return messages.map(({ rendering: { text } }) => text)
+    }
+    const [turns, block] = [forms('turns'), forms('block')]
+    expect([turns[0] === turns[1], block[0] === block[1], turns[0] === block[0]]).toEqual([true, true, false])
+  })
+
+  it('beside a band without a limit › makes the context slide', () => {
+    const bands = [candidatesOf(tail, units.slice(0, 1), { limit: 50 }), candidatesOf(recentBand, units.slice(1))]
+    expect(allocate(100, bands).hasSlidingBand).toBe(true)
   })
 
   it('does not lengthen a stable band', () => {

@@ -56,8 +56,9 @@ export const headOf = (messages: readonly Message[]): SessionHead => ({
 })
 
 const minCutTokens = 6
-const rendering = (tokens: number, shortened: boolean): Rendering => ({
-  text: '',
+/** A rendering; the text is the mode. */
+const rendering = (tokens: number, shortened: boolean, mode?: unknown): Rendering => ({
+  text: JSON.stringify(mode) ?? '',
   chat: [],
   tokens,
   shortened,
@@ -66,14 +67,14 @@ const rendering = (tokens: number, shortened: boolean): Rendering => ({
 
 /** A renderer in which every form has a round number of tokens: `squeeze` takes half, `fit` and `end` all they get. */
 const renderer = {
-  *renderUnitInSteps({ messages }: Unit, _mode: unknown, step: RenderStep, maxTokens: number): Work<Rendering | null> {
+  *renderUnitInSteps({ messages }: Unit, mode: unknown, step: RenderStep, maxTokens: number): Work<Rendering | null> {
     const whole = messages.reduce((sum, { tokens }) => sum + tokens, 0)
     const canBeWhole = step.as === 'whole' || step.as === 'fit' || step.as === 'end'
-    if (canBeWhole && whole <= maxTokens) return rendering(whole, false)
+    if (canBeWhole && whole <= maxTokens) return rendering(whole, false, mode)
     if (step.as === 'whole') return null
-    if (canBeWhole) return maxTokens < minCutTokens ? null : rendering(maxTokens, true)
+    if (canBeWhole) return maxTokens < minCutTokens ? null : rendering(maxTokens, true, mode)
     const tokens = step.as === 'clip' ? Math.min(whole, step.characters) : whole / 2
-    return tokens <= maxTokens ? rendering(tokens, true) : null
+    return tokens <= maxTokens ? rendering(tokens, true, mode) : null
   },
   // biome-ignore lint/correctness/useYield: these renderings need no pauses
   *renderShortest({ messages }: Unit): Work<Rendering> {

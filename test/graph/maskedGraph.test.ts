@@ -53,6 +53,8 @@ describe('GraphMasking', () => {
       ],
     })
     expect(await newMasking().maskChange('acme', {})).toEqual({})
+    const plain = { relationships: [{ from: 'a', to: 'b', type: 'KNOWS' }] } as unknown as GraphChange
+    expect(await newMasking().maskChange('acme', plain)).toStrictEqual(plain)
   })
 
   it('maskNodes › masks nodes, observations by the name of their node, and relations', async () => {

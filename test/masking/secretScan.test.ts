@@ -86,6 +86,39 @@ describe('field names below a secret name', () => {
       }
     })
 
+  verifies(['R-02', 'X-08'], 'with a short value that looks like a password › are kept, and it is masked', async () => {
+    for (const create of [
+      (value: string) => ({ password: { text: value } }),
+      (value: string) => ({ secret: value }),
+      (value: string) => ({ secret: [value] }),
+      (value: string) => ({ client_secrets: [{ text: value }] }),
+      (value: string) => ({ secret: { text: value } }),
+    ])
+      for (const value of ['wm7Fq2!', 'a1b2c#']) {
+        const [document, masker] = [create(value), newMasker()]
+        for (const masked of [
+          JSON.stringify(await masker.maskJson(key, document as never)),
+          await masker.maskText(key, JSON.stringify(document)),
+        ]) {
+          expect(masked).not.toContain(value)
+          expect(masked.replaceAll(/⟨secret:\d+⟩/g, value)).toBe(JSON.stringify(document))
+        }
+      }
+  })
+
+  verifies(
+    ['R-02', 'X-08'],
+    'of a secret with a short word, path or version › are kept with their values',
+    async () => {
+      for (const value of ['santa', 'db-1', 'k8s/db', 'v1.2.3', 'abc123', 'a b1 c!', 'what?!', '12345!', 'a1!'])
+        for (const document of [{ secret: value }, { secret: [value] }, { secret: { text: value } }])
+          expect(await newMasker().maskText(key, JSON.stringify(document))).toBe(JSON.stringify(document))
+      // Without quotes, code may stand in the place of the value; in data of a tokenizer, a token may have any signs.
+      for (const text of ['secret: a1 && b', 'secret: wm7Fq2!', '{"token": "$1.5bn"}'])
+        expect(await newMasker().maskText(key, text)).toBe(text)
+    },
+  )
+
   verifies(['R-02', 'X-08'], 'of a schema or a state › are kept with their values', async () => {
     for (const value of [
       { password: { type: 'string', minLength: 8, description: 'At least 8 characters' } },

@@ -8,10 +8,12 @@ import { createEmptyHead } from '../../src/domain/session.ts'
 import { createSecretMasker, normalizeMessageInSteps, type SecretMasker } from '../../src/memory/secretMasker.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { findMasks } from '../../src/text/secrets.ts'
+import { verifies } from '../requirements/verifies.ts'
 
 const [ann, bob, zeta] = [parseKey('acme:ann'), parseKey('acme:bob'), parseKey('zeta:ann')]
 const secret = 'ghp_Ab3dE7fGh1jKlMn0pQrStUvWx2Yz34567890'
 const other = 'AKIAIOSFODNN7Q2MPVLE'
+const longCard = '4111222233334444122'
 const newMasker = (policy: 'mask' | 'hide' | 'keep' = 'mask'): SecretMasker => createSecretMasker(policy, chars4)
 const user = (content: string, fields: Partial<ParsedMessage> = {}): ParsedMessage => ({
   at: 1,
@@ -178,6 +180,17 @@ describe('the values of a session', () => {
     expect([ann, bob, zeta].map((key) => masker.hasValues(key))).toEqual([false, false, true])
   })
 
+  it('of many sessions, every other one moved › are dropped for the oldest beyond 16 MB', async () => {
+    const masker = newMasker()
+    const keys = Array.from({ length: 130 }, (_, index) => parseKey(`acme:ann-${index}`))
+    for (const [index, key] of keys.entries()) {
+      const from = index % 2 === 0 ? key : bob
+      await masker.maskText(from, `token: k7Qz9wLm2Xv4Rt8B${'-'.repeat(63_000)}`)
+      if (from === bob) masker.move(from, key)
+    }
+    expect(keys.map((key) => masker.hasValues(key))).toEqual(keys.map((_, index) => index >= 5))
+  })
+
   it('that move to a session with values › are added to them', async () => {
     const masker = newMasker()
     const [one, two] = [await maskOf(masker, secret, ann), await maskOf(masker, other, bob)]
@@ -326,6 +339,23 @@ describe('maskMessages', () => {
     expect(masked.toolCalls?.[0]?.arguments).toMatch(/card:\\n⟨secret:\d+⟩\\nThanks/)
   })
 
+  verifies(
+    ['R-02', 'X-08'],
+    'with arguments that are one string with an escape before a secret › masks it',
+    async () => {
+      const text = JSON.stringify('Here is my credit card:\n2204 2853 3268 8545\nThanks')
+      const toolCalls = [{ id: 'c', name: 'n', arguments: text }]
+      const masked = await newMasker().maskMessage(ann, user('', { role: 'assistant', toolCalls }))
+      expect(masked.toolCalls?.[0]?.arguments).toMatch(/card:\\n⟨secret:\d+⟩\\nThanks/)
+    },
+  )
+
+  verifies(['R-02', 'X-08'], 'with a card number that JSON numbers cannot hold › masks its text', async () => {
+    const toolCalls = [{ id: 'c', name: 'n', arguments: `{"cards": [${longCard}]}` }]
+    const masked = await newMasker().maskMessage(ann, user('', { role: 'assistant', toolCalls }))
+    expect(masked.toolCalls?.[0]?.arguments).toMatch(/^\{"cards": \[⟨secret:\d+⟩\]\}$/)
+  })
+
   it('with nested arguments in which only a name marks a secret › rewrites the arguments', async () => {
     const masker = newMasker()
     const mask = async (text: string): Promise<string> => {
@@ -336,6 +366,12 @@ describe('maskMessages', () => {
     const nested = '{"pins": {"list": [{"owner": "ann", "detail": {"text": "4829"}}]}}'
     const masked = await mask(nested)
     expect(masked).toMatch(/^\{"pins":\{"list":\[\{"owner":"ann","detail":\{"text":"⟨secret:\d+⟩"\}\}\]\}\}$/)
+    const note = 'My walrus is called Miso. '.repeat(15)
+    for (const marked of [`{"pins": {"note": "${note}", "text": "4829"}}`, `{"pins": ["${note}", "4829"]}`]) {
+      const compact = JSON.stringify(JSON.parse(marked))
+      expect((await mask(marked)).replace(/⟨secret:\d+⟩/, '4829')).toBe(compact)
+      expect(await mask(marked)).not.toContain('4829')
+    }
     const spaced = `{"a": {"b": "${secret}"}}`
     expect(await mask(spaced)).toMatch(/^\{"a": \{"b": "⟨secret:\d+⟩"\}\}$/)
     for (const text of ['', '{', '[1, {"a": 2}]', '"text {"', `${'['.repeat(150)}${']'.repeat(150)}`])

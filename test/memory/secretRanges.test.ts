@@ -13,6 +13,7 @@ describe('mergeRanges', () => {
     expect(mergeRanges([range(0, 3), range(2, 5), range(4, 9)])).toEqual([range(0, 9)])
     expect(mergeRanges([range(0, 9), range(2, 5), range(3, 9)])).toEqual([range(0, 9)])
     expect(mergeRanges([range(1, 5), range(1, 5)])).toEqual([range(1, 5)])
+    expect(mergeRanges([range(0, 9), range(2, 5)])).toEqual([range(0, 9)])
   })
 })
 
@@ -66,6 +67,16 @@ describe('splitByParts', () => {
     expect(split(['abc', '', 'def'], 1, range(2, 6), range(6, 9))).toEqual([['c', 'd'], ['ef']])
   })
 
+  it('with several ranges in one part, after others › finds each', () => {
+    expect(split(['ab', 'cdefgh', 'ij'], 0, range(0, 1), range(2, 3), range(4, 5), range(7, 9))).toEqual([
+      ['a'],
+      ['c'],
+      ['e'],
+      ['h', 'i'],
+    ])
+    expect(split(['ab', 'cd', 'ef'], 1, range(0, 3), range(3, 5), range(6, 8))).toEqual([['ab'], ['cd'], ['ef']])
+  })
+
   it('with a range that starts at the end of a part, or after all parts › skips the parts before', () => {
     expect(split(['abc', 'def'], 0, range(3, 6))).toEqual([['def']])
     expect(split(['abc'], 0, range(5, 6))).toEqual([[]])
@@ -74,12 +85,21 @@ describe('splitByParts', () => {
 })
 
 describe('findLabel', () => {
-  it.each(['password', 'api_key', 'secret', 'pin', 'cvv', 'ssn', 'cookie', 'credentials', 'passphrase', 'seed phrase'])(
-    'of the name %s › is the name as a label',
-    (name) => {
-      expect([findLabel(name), findLabel(name)]).toEqual([`${name}: `, `${name}: `])
-    },
-  )
+  it.each([
+    'password',
+    'pw',
+    'api_key',
+    'secret',
+    'pin',
+    'cvv',
+    'ssn',
+    'cookie',
+    'credentials',
+    'passphrase',
+    'seed phrase',
+  ])('of the name %s › is the name as a label', (name) => {
+    expect([findLabel(name), findLabel(name)]).toEqual([`${name}: `, `${name}: `])
+  })
 
   it('of a plural › is the singular', () => {
     expect([findLabel('tokens'), findLabel('API_KEYS')]).toEqual(['token: ', 'API_KEY: '])
@@ -95,6 +115,8 @@ describe('findLabel', () => {
     'text',
     'descriptions',
     'a name that marks nothing at all here',
+    'ghp_Ab3dE7fGh1jKlMn0pQrStUvWx2Yz34567890',
+    'AKIAIOSFODNN7Q2MPVLE',
   ])('of the name %j › is undefined', (name) => {
     expect(findLabel(name)).toBeUndefined()
   })

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/domain/entry.ts'
 import { SecretScan } from '../../src/memory/secretScan.ts'
+import { verifies } from '../requirements/verifies.ts'
 
 const secret = 'ghp_Ab3dE7fGh1jKlMn0pQrStUvWx2Yz34567890'
 const other = 'AKIAIOSFODNN7Q2MPVLE'
+const filler = 'My walrus is called Miso. '
 
 /** Runs a generator; returns its result and the number of pauses. */
 function run<T>(steps: Generator<void, T>): { readonly value: T; readonly pauses: number } {
@@ -51,8 +53,28 @@ describe('scanText', () => {
     expect(maskText('pin: 4829. Order 4829.')).toBe('pin: <4829>. Order 4829.')
   })
 
+  verifies(
+    ['R-02', 'X-08'],
+    'with a secret that may be something else › replaces it only where a name marks it',
+    () => {
+      expect(maskText('My PIN is 482913. Order 482913.')).toBe('My PIN is <482913>. Order 482913.')
+      expect(maskText('The password is swordfish. A swordfish is a fish.')).toBe(
+        'The password is <swordfish>. A swordfish is a fish.',
+      )
+      expect(maskText('password: a1b2! and a1b2! again')).toBe('password: <a1b2!> and a1b2! again')
+      expect(maskText('password: wm7F2! and wm7F2!')).toBe('password: <wm7F2!> and <wm7F2!>')
+      expect(maskText('password: "ab1secret:9" and ab1secret:9')).toBe('password: "<ab1secret:9>" and <ab1secret:9>')
+    },
+  )
+
+  verifies('X-08', 'with control characters in a text or a value › lists the secrets as they are', () => {
+    const scan = new SecretScan()
+    run(scan.scanText(`a\0b ${secret} c\0d`))
+    run(scan.scanJson({ password: 'wm\x007Fq2!', pins: ['4829'] }))
+    expect(scan.secrets(9)).toEqual([secret, 'wm\x007Fq2!', '4829'])
+  })
+
   it('longer than a window › finds secrets at any place, also across the ends of windows', () => {
-    const filler = 'My walrus is called Miso. '
     for (const at of [0, 59_990, 79_980, 119_990, 139_985, 150_000]) {
       const before = filler
         .repeat(6_000)
@@ -68,6 +90,9 @@ describe('scanText', () => {
     expect(run(new SecretScan().scanText('x '.repeat(40_000))).pauses).toBe(0)
     expect(run(new SecretScan().scanText('x '.repeat(40_001))).pauses).toBe(1)
     expect(run(new SecretScan().scanText('x '.repeat(100_000))).pauses).toBe(2)
+    const scan = new SecretScan()
+    expect(['Hello.', 'x '.repeat(40_000)].map((text) => run(scan.scanText(text)).pauses)).toEqual([0, 0])
+    expect(run(scan.scanText('x '.repeat(40_001))).pauses).toBe(2)
   })
 })
 
@@ -103,6 +128,11 @@ describe('scanText with parts', () => {
   it('with several numbers that are split over parts in JSON › masks all pieces', () => {
     const parts = ['4111111111', '111111 and 5500000000', '000004']
     expect(maskJson(parts.map((text) => ({ text })))).toEqual([{ text: '*' }, { text: '* and *' }, { text: '*' }])
+    expect(maskJson([{ text: 12_345_678 }, { text: 'My password:' }, { text: 'wm7Fq2! is it.' }])).toEqual([
+      { text: 12_345_678 },
+      { text: 'My password:' },
+      { text: '* is it.' },
+    ])
     expect(maskJson([null, 'x', { text: null }, { text: 'My password:' }, 5, { text: 'wm7Fq2!' }])).toEqual([
       null,
       'x',
@@ -113,13 +143,35 @@ describe('scanText with parts', () => {
     ])
   })
 
+  verifies(
+    ['R-02', 'X-08'],
+    'with a complete secret before a sign, a digit or a word › masks what continues it',
+    () => {
+      expect(maskText('password: wm7Fq2!\nk9#x ok', [17])).toBe('password: <wm7Fq2!>\n<k9#x> ok')
+      expect(maskText('password: wm7Fq2!\nPlease now', [17])).toBe('password: <wm7Fq2!>\nPlease now')
+      expect(maskText("password: wm7Fq2!\n'tis it", [17])).toBe("password: <wm7Fq2!>\n'tis it")
+    },
+  )
+
+  verifies(['R-02', 'X-08'], 'with a secret whose second half looks like a word › masks both halves', () => {
+    expect(maskText('Use ghp_Ab3dE7fGh1jKl\nmnopqrstuvwxyzabcdefghi now', [21])).toBe(
+      'Use <ghp_Ab3dE7fGh1jKl>\n<mnopqrstuvwxyzabcdefghi> now',
+    )
+  })
+
+  it('with short parts › never pauses; with parts of a window together › searches them at once', () => {
+    expect(run(new SecretScan().scanText('My PIN\nis 4829', [6])).pauses).toBe(0)
+    const half = 'x '.repeat(20_000)
+    expect(run(new SecretScan().scanText(`${half}\n${half}`, [half.length])).pauses).toBe(3)
+  })
+
   it('with a long text in parts › masks the pieces, with pauses', () => {
-    const filler = 'My walrus is called Miso. '.repeat(4_000)
-    const [first, second] = [`${filler}Use ${secret.slice(0, 20)}`, `${secret.slice(20)} now.`]
+    const before = filler.repeat(4_000)
+    const [first, second] = [`${before}Use ${secret.slice(0, 20)}`, `${secret.slice(20)} now.`]
     const scan = new SecretScan()
     const { pauses } = run(scan.scanText(`${first}\n${second}`, [first.length]))
     expect(pauses).toBeGreaterThan(3)
-    expect(scan.replaceText(`${first}\n${second}`, () => '*')).toBe(`${filler}Use *\n* now.`)
+    expect(scan.replaceText(`${first}\n${second}`, () => '*')).toBe(`${before}Use *\n* now.`)
   })
 
   it('with parts in JSON › masks the pieces', () => {
@@ -151,28 +203,90 @@ describe('scanJson', () => {
     expect(maskJson({ pin: 4_829, cvv: 482, note: 4_830 })).toEqual({ pin: '*', cvv: '*', note: 4_830 })
     expect(maskJson({ cvv: '48', pins: ['4829', 99, -9, 'x'] })).toEqual({ cvv: '48', pins: ['*', 99, -9, 'x'] })
     expect(maskJson({ password_1: 'wm7Fq2!', note_1: '4829' })).toEqual({ password_1: '*', note_1: '4829' })
+    expect(maskJson({ password_2026: 'wm7Fq2!' })).toEqual({ password_2026: '*' })
+  })
+
+  verifies(['R-02', 'X-08'], 'with a value far below its name › masks it', () => {
+    const note = filler.repeat(20)
+    expect(maskJson({ pins: { note, text: '4829', detail: [4_830] } })).toEqual({
+      pins: { note, text: '*', detail: ['*'] },
+    })
+  })
+
+  verifies(['R-02', 'X-08'], 'with a text around the value of a name › keeps the text', () => {
+    expect(maskJson({ password: 'wm7Fq2! (old)' })).toEqual({ password: '* (old)' })
+    for (const name of [secret, 'AKIAIOSFODNNWQMPVLEX'])
+      expect(maskJson({ [`${name} password`]: 'wm7Fq2! (old)' })).toEqual({ '* password': '* (old)' })
+  })
+
+  verifies(['R-02', 'X-08'], 'with a secret of a text as another whole value › masks both', () => {
+    expect(maskJson({ a: 'password: wm7F2!', note: 'wm7F2!' })).toEqual({ a: 'password: *', note: '*' })
+  })
+
+  verifies(['R-02', 'X-08'], 'with a name without a secret below it › has none', () => {
+    const scan = new SecretScan()
+    run(scan.scanJson({ password: 'see below', pins: ['no', 12], list: [{ text: 'a' }, { text: 'b' }] }))
+    expect([scan.hasSecrets, scan.secrets(9)]).toEqual([false, []])
+  })
+
+  verifies(['R-02', 'X-08'], 'with a short secret in a list or object › masks the value and keeps the names', () => {
+    expect(maskJson({ secret: 'wm7Fq2!' })).toEqual({ secret: '*' })
+    expect(maskJson({ secret: ['wm7Fq2!'] })).toEqual({ secret: ['*'] })
+    expect(maskJson({ secret: ['first', 'wm7Fq2!'] })).toEqual({ secret: ['first', '*'] })
+    expect(maskJson({ secret: { text: 'wm7Fq2!' } })).toEqual({ secret: { text: '*' } })
+    expect(maskJson({ password: { text: 'wm7Fq2!' } })).toEqual({ password: { text: '*' } })
   })
 
   it('with a name and a value in neighbouring fields › masks the value', () => {
     expect(maskJson({ name: 'DB_PASSWORD', value: 'wm7Fq2!x' })).toEqual({ name: 'DB_PASSWORD', value: '*' })
+    expect(maskJson({ name: 'DB_PASSWORD', value: 48_291_234 })).toEqual({ name: 'DB_PASSWORD', value: '*' })
+  })
+
+  verifies('R-02', 'with a name and a value in different objects or lists › keeps the value', () => {
+    for (const value of [
+      { a: { name: 'DB_PASSWORD' }, value: 'wm7Fq2!x' },
+      { a: ['DB_PASSWORD'], value: 'wm7Fq2!x' },
+      [4_111_111_111, 111_111],
+    ])
+      expect(maskJson(value)).toBe(value)
   })
 
   it('with long texts › masks them; encoded data › stays', () => {
-    const text = `${'My walrus is called Miso. '.repeat(60)}${secret}`
+    const text = `${filler.repeat(60)}${secret}`
     expect(maskJson({ a: text })).toEqual({ a: text.replace(secret, '*') })
     const data = `data:image/png;base64,${'QUJD'.repeat(400)}`
     expect(maskJson({ a: data, b: 'QUJD'.repeat(400) })).toEqual({ a: data, b: 'QUJD'.repeat(400) })
     expect(maskJson({ password: text })).toEqual({ password: text.replace(secret, '*') })
   })
 
-  it('with a very long name › masks the secrets in it', () => {
-    const name = `${'My walrus is called Miso. '.repeat(4_000)}${secret}`
+  verifies(
+    'R-02',
+    'with encoded data that contains the form of a key › keeps it; with text beside it › does not',
+    () => {
+      const data = `${'QU+D'.repeat(200)}/${other}/${'QUJD'.repeat(100)}==`
+      for (const value of [data, `data:image/svg+xml;charset=utf-8;base64,${data}`, `data:,${data}`])
+        expect(maskJson([value])).toEqual([value])
+      for (const value of [`Use ${data}`, `${data} now`, `data:image/png base64,${data}`])
+        expect(maskJson([value])).toEqual([value.replace(other, '*')])
+      // Up to 1,000 characters are searched.
+      expect(maskJson([data.slice(300)])).toEqual([data.slice(300).replace(other, '*')])
+    },
+  )
+
+  it('with much encoded data › pauses once in 1,000,000 characters', () => {
+    const list = Array.from({ length: 25 }, () => 'QUJD'.repeat(25_000))
+    expect(run(new SecretScan().scanJson(list)).pauses).toBe(2)
+  })
+
+  it('with a very long name › masks the secrets in it, with pauses', () => {
+    const name = `${filler.repeat(4_000)}${secret}`
     expect(maskJson({ [name]: 1 })).toEqual({ [name.replace(secret, '*')]: 1 })
+    expect(run(new SecretScan().scanJson({ [name]: 1 })).pauses).toBe(2)
   })
 
   it('with names of any length › masks the secrets in them', () => {
     for (const length of [0, 950, 1_000, 2_000, 79_000]) {
-      const name = `${'My walrus is called Miso. '.repeat(length / 26)}${secret}`
+      const name = `${filler.repeat(length / 26)}${secret}`
       expect(maskJson({ [name]: 1 })).toEqual({ [name.replace(secret, '*')]: 1 })
     }
   })
@@ -189,8 +303,22 @@ describe('scanJson', () => {
     expect(maskJson([4_111_111_111_111_111, 411_111_111, 3.25])).toEqual(['*', 411_111_111, 3.25])
   })
 
+  verifies(['R-02', 'X-08'], 'with a negative number › has the same secret as the text', () => {
+    const scan = new SecretScan()
+    run(scan.scanJson([-4_111_111_111_111_111]))
+    expect(run(scan.replaceJson([-4_111_111_111_111_111], (found) => `<${found}>`)).value).toEqual([
+      '<4111111111111111>',
+    ])
+  })
+
+  it('with 100 levels › accepts any value in them', () => {
+    const nest = (levels: number, value: Json): Json => (levels === 0 ? value : [nest(levels - 1, value)])
+    for (const value of ['x', 5, true, null]) expect(maskJson(nest(100, value))).toEqual(nest(100, value))
+    for (const value of [[], {}]) expect(() => maskJson(nest(100, value))).toThrow('100 levels')
+  })
+
   it('with a long text as the whole value › masks it', () => {
-    const text = `${'My walrus is called Miso. '.repeat(60)}${secret}`
+    const text = `${filler.repeat(60)}${secret}`
     expect(maskJson(text)).toBe(text.replace(secret, '*'))
   })
 
@@ -225,6 +353,19 @@ describe('scanJson', () => {
       expect(pauses).toBeGreaterThan(2)
       expect(pauses).toBeLessThan(20)
     }
+  })
+
+  it('with small numbers › pauses after 10,000 values', () => {
+    const pausesOf = (length: number): number => run(new SecretScan().scanJson(Array.from({ length }, () => 1))).pauses
+    expect([pausesOf(9_998), pausesOf(9_999)]).toEqual([0, 1])
+  })
+
+  it('with many different names or many values below a name › pauses', () => {
+    const letters = [...'abcdefghijklmnopqrstuvwxyz']
+    const names = letters.flatMap((first) => letters.slice(0, 12).map((second) => `note ${first}${second}`))
+    const distinct = run(new SecretScan().scanJson(Object.fromEntries(names.map((name) => [name, 1])))).pauses
+    const labelled = run(new SecretScan().scanJson({ pins: Array.from({ length: 2_000 }, () => 'none') })).pauses
+    expect([distinct, labelled]).toEqual([3, 4])
   })
 
   it('with many values › pauses while scanning and while replacing', () => {

@@ -7,6 +7,7 @@ import { type ImportDeps, maskRecords } from '../../src/portable/maskRecords.ts'
 import type { BundleRecord, MessageRecord } from '../../src/portable/records.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { normalizeSecrets } from '../../src/text/secrets.ts'
+import { verifies } from '../requirements/verifies.ts'
 
 const secret = 'ghp_Ab3dE7fGh1jKlMn0pQrStUvWx2Yz34567890'
 const mask = '⟨secret:0⟩'
@@ -67,7 +68,7 @@ describe('maskRecords', () => {
       const [, masked] = await maskAll([session('acme:ann'), { message: record }], { masker, tokenizer: chars4 })
       const { tokens: _, lineTokens: __, tokenizer: ___, weight: ____, sequence, offset, ...texts } = record
       const expected = measureMessage(chars4, await masker.maskMessage(parseKey('acme:ann'), texts))
-      expect(masked).toEqual({ message: { ...expected, weight: 97, sequence, offset } })
+      expect(masked).toStrictEqual({ message: { ...expected, weight: 97, sequence, offset } })
       expect(JSON.stringify(masked)).not.toContain(secret)
     }
   })
@@ -113,6 +114,18 @@ describe('maskRecords', () => {
     expect(await maskOne({ entry: item })).toEqual({ entry: { ...item, content: mask } })
   })
 
+  verifies(
+    ['R-02', 'X-08'],
+    'with values before their keys › masks the values of facts and knowledge only',
+    async () => {
+      const fact = { ...base, kind: 'fact' as const, value: 'wm7Fq2!', key: 'wifi password', field: 'f', importance: 1 }
+      expect(await maskOne({ entry: fact })).toEqual({ entry: { ...fact, value: mask } })
+      const item = { ...base, kind: 'item' as const, category: 'task' as const, importance: 1, marked: false }
+      const records = [session('acme:ann'), { entry: { ...item, content: 'plain' } }]
+      expect(await maskAll(records)).toStrictEqual(records)
+    },
+  )
+
   it('with auxiliary records and graph rows › masks them; other records stay', async () => {
     expect(await maskOne({ record: { id: 'r', at: 1, body: `{"a":"${secret}"}` } })).toEqual({
       record: { id: 'r', at: 1, body: `{"a":"${mask}"}` },
@@ -142,5 +155,6 @@ describe('maskRecords', () => {
     const records = [session('acme:ann'), { message: message({ content: secret }) }]
     expect(await maskAll(records, {})).toEqual(records)
     expect(await maskAll(records, { tokenizer: chars4 })).toEqual(records)
+    expect(await maskAll(records, { masker: createSecretMasker('hide', chars4) })).toEqual(records)
   })
 })

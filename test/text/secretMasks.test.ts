@@ -12,6 +12,7 @@ import {
 import { verifies } from '../requirements/verifies.ts'
 
 const accessKey = 'ASIAHMLSGZTJBYKZLCZK'
+const pemBlock = `-----BEGIN RSA PRIVATE KEY-----\n${'MIIEowIBAAKCAQEA7Q2M'.repeat(3)}\n-----END RSA PRIVATE KEY-----`
 /** The password is seen only once the key behind it is hidden. */
 const neighbours = `the password is swordfish.${accessKey}`
 const found = (text: string): readonly string[] =>
@@ -43,6 +44,14 @@ describe('findSecrets', () => {
     expect(found(`PASSWORD="x1!${accessKey}"`)).toEqual([`password x1!${accessKey}`])
   })
 
+  verifies('X-08', 'with a secret that begins inside another and ends after it › returns both as one', () => {
+    expect(found(`PASSWORD="x1 ${pemBlock}" ok`)).toEqual([`password x1 ${pemBlock}`])
+  })
+
+  verifies('X-08', 'with a secret that begins at the end of another › returns both', () => {
+    expect(found(pemBlock + pemBlock)).toEqual([`pem ${pemBlock}`, `pem ${pemBlock}`])
+  })
+
   it('with masks of earlier secrets › takes none for a secret, and finds those beside it', () => {
     expect(found('password: ⟨secret:1⟩, token: ⟨secret:123456789012⟩')).toEqual([])
     expect(found(`⟨secret:1⟩${accessKey}⟨secret:2⟩`)).toEqual([`key ${accessKey}`])
@@ -59,6 +68,18 @@ describe('findSecretsInSteps', () => {
       [8_192],
       [8_192, 8_192],
     ])
+  })
+
+  it('with up to 100,000 characters of many hidden secrets › finds all of them at once', () => {
+    const count = 500
+    const { value, costs } = run(findSecretsInSteps(`${neighbours} ${'a '.repeat(60)}\n`.repeat(count)))
+    expect([value.length, costs]).toEqual([2 * count, []])
+  })
+
+  it('with a few secrets in a long text › searches again only around them', () => {
+    const filler = 'x '.repeat(60_000)
+    const { value, costs } = run(findSecretsInSteps(`${neighbours} ${filler}${neighbours} ${filler}${neighbours}`))
+    expect([value.length, costs]).toEqual([6, [8_192, 8_192]])
   })
 
   it('with a secret at the end of a step › finds it', () => {

@@ -76,6 +76,19 @@ describe('containsText', () => {
     expect(found(message(1, 'x', { packedPayload: 'damaged Kestrel' }), ['kestrel'])).toEqual(['kestrel'])
   })
 
+  verifies('X-05', 'searches texts with quotes and line breaks as they were written', () => {
+    const text = 'say "Hi"\nnow'
+    const packedPayload = packPayload({ protocol: 'chat', count: 1, items: [{ note: text }] } as Payload, '')
+    const known = { ...fact({ value: [text] }), kind: 'knowledge', category: 'domain' } as unknown as DerivedEntry
+    for (const entry of [message(1, '', { packedPayload }), fact({ value: { a: [text] } }), known])
+      expect(found(entry, ['"hi"\nnow', '\\n', 'a","b'])).toEqual(['"hi"\nnow'])
+  })
+
+  verifies('X-05', 'finds nothing in an entry without texts', () => {
+    const about = { kind: 'about', id: 'about', at: 1, sources: [] } as DerivedEntry
+    for (const entry of [message(1, ''), about]) expect(found(entry, [...'abcdefghijklmnopqrstuvwxyz '])).toEqual([])
+  })
+
   verifies('X-05', 'searches keys and values of facts and knowledge, metadata, and the text of other entries', () => {
     expect(found(fact({ value: { name: ['Miso', 7] } }), ['cat', 'miso', 'name', '7', 'preferences', 'f1'])).toEqual([
       'cat',
@@ -140,7 +153,26 @@ describe('rederive', () => {
   )
 
   verifies('X-05', 'keeps something of messages in which the rules find nothing to summarise', () => {
-    expect(rebuild(summary([1, 1]), [message(1, 'ok')])?.text).toContain('ok')
+    for (const content of ['ok', '?', '👍'])
+      expect(rebuild(summary([1, 1]), [message(1, content)])?.text).toContain(content)
+  })
+
+  verifies('X-05', 'keeps within the band that shows summaries, and an hour summary within a third of it', () => {
+    const sizeWith = (profile: Profile, tier: Summary['tier'], maxTokens: number): number => {
+      const bands = profile.bands.map(({ maxShare: _, ...band }) => ({ ...band, maxTokens }))
+      const rebuilt = rebuild(summary([1, 30], { tier, version: 3 }), facts, { ...profile, bands })
+      return chars4.count(rebuilt?.text ?? '')
+    }
+    // The heading and the framing take 48 tokens.
+    for (const maxTokens of [148, 300]) {
+      const room = maxTokens - 48
+      const [progressive, hour] = [
+        sizeWith(profiles.summary, 'progressive', maxTokens),
+        sizeWith(profiles.support, 'hour', maxTokens),
+      ]
+      expect([progressive <= room, hour <= room / 3]).toEqual([true, true])
+      expect(Math.min(progressive / room, (3 * hour) / room)).toBeGreaterThan(0.5)
+    }
   })
 
   verifies('X-05', 'keeps the size of the version of a progressive summary', () => {

@@ -38,15 +38,16 @@ function findNamedValue(text: string, at: number): readonly SecretMatch[] {
   const kind = password ? 'password' : /key|secret/i.test(name) ? 'key' : 'token'
   if (members !== undefined)
     return members
-      .filter(({ start, end }) => isSecretMember(text.slice(start, end), password !== undefined))
+      .filter(({ start, end }) => isSecretMember(text.slice(start, end), password !== undefined, name))
       .map((member) => ({ kind, ...member }))
   const span = readValue(text, at + name.length, place, assigned)
   const { start, end, isQuoted } = span
   const value = text.slice(start, end)
   const isSet = place === 'option' || (assigned === '=' && (!/[a-z]/.test(name) || isParameterValue(value, place)))
   const relation = isSet ? 'set' : assigned || isSqlName.test(name) ? 'assigned' : stated ? 'stated' : 'adjacent'
-  if (value.length < minCharactersOf(relation, isQuoted, password !== undefined)) return noMatches
-  const isSecret = password
+  const isPasswordValue = password !== undefined || (isQuoted && isShortSecret(value, name))
+  if (value.length < minCharactersOf(relation, isQuoted, isPasswordValue)) return noMatches
+  const isSecret = isPasswordValue
     ? isPassword(value, relation, isQuoted, /^(?:[.!,;)]|\s*$|\s*\n)/.test(text.slice(end, end + 3)))
     : isKey(value, relation, isQuoted)
   if (!isSecret || isPlaceholder(value)) return noMatches
@@ -60,11 +61,16 @@ function findNamedValue(text: string, at: number): readonly SecretMatch[] {
 const isoDate = /^\d{4}-\d\d-\d\d/
 
 /** Judges a string of the object or list that a name has: besides the secret, it may have a type, a hint or a date. */
-function isSecretMember(value: string, isPasswordName: boolean): boolean {
-  if (value.length < minCharactersOf('assigned', true, isPasswordName)) return false
+function isSecretMember(value: string, isPasswordName: boolean, name: string): boolean {
+  const isPasswordValue = isPasswordName || isShortSecret(value, name)
+  if (value.length < minCharactersOf('assigned', true, isPasswordValue)) return false
   if (!isMixed(value) || /\s/.test(value) || isoDate.test(value) || isPlaceholder(value)) return false
-  return isPasswordName ? isPassword(value, 'assigned', true, false) : isKey(value, 'assigned', true)
+  return isPasswordValue ? isPassword(value, 'assigned', true, false) : isKey(value, 'assigned', true)
 }
+
+/** A "secret" that is too short for a key is one if it looks like a password: `"secret": "wm7Fq2!"`. */
+const isShortSecret = (value: string, name: string): boolean =>
+  /secret/i.test(name) && /^\S{6,7}$/.test(value) && isMixed(value) && /[!@#$%^&*?~+=]/.test(value)
 
 function findPlace(text: string, at: number, assigned: string | undefined): Place {
   if (!/[\w?&;.-]/.test(text.charAt(at - 1))) return 'text'
