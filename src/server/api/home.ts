@@ -3,11 +3,13 @@ import type { IncomingMessage } from 'node:http'
 import { type Handlers, type RequestContext, sendJson } from '../http/requestContext.ts'
 import { checkReadiness } from '../observability/readiness.ts'
 import { routes } from '../openapi/routes.ts'
+import { checkQuery } from './input.ts'
 
 /** Start page of the server. It is public and shows nothing that was stored or configured. */
 export const homeRoutes: Handlers = {
   'GET /': async (context) => {
-    const { server, request, client } = context
+    const { server, request, client, query } = context
+    checkQuery(query, [])
     const { status } = checkReadiness(await server.readState())
     const home = describeHome(context, status)
     const type = negotiateType(request.headers.accept)
