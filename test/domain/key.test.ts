@@ -78,7 +78,9 @@ describe('parseKey', () => {
       { scope: 1, id: 'ann' },
       { scope: 'acme', id: 1 },
     ])
-      expect(parse(key)).toBe(`bad-key: The key is ${JSON.stringify(key) ?? 'missing'}; it must be text such as acme:+15551234567.`)
+      expect(parse(key)).toBe(
+        `bad-key: The key is ${JSON.stringify(key) ?? 'missing'}; it must be text such as acme:+15551234567.`,
+      )
     expect(() => parseKey({} as Key)).toThrow(expect.objectContaining({ param: 'key' }))
     expect(parse({ scope: '', id: '' })).toContain('The scope of key "" is empty')
     expect(parse({ scope: 'a:b', id: '' })).toContain('The scope of key "a:b" may hold only')
