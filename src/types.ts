@@ -44,6 +44,7 @@ export type {
   AnthropicContext,
   Context,
   Degradation,
+  DegradationNotice,
   Ledger,
   LedgerLine,
   OpenAIContext,
@@ -69,6 +70,7 @@ export type {
   MemoryLimit,
   Model,
   ModelRequest,
+  ModelUsage,
   PageOptions,
   RecordRange,
   SearchIndex,
@@ -151,5 +153,6 @@ export type {
   Upkeep,
   UpkeepDeps,
   UpkeepOptions,
+  UpkeepRunResult,
 } from './upkeep/upkeep.ts'
 export type { Loss } from './upkeep/verify.ts'

@@ -184,7 +184,7 @@ describe('other routes', () => {
   it("an unknown route › 404 in OpenAI's error format", async () => {
     await using server = await startServer()
     for (const [method, path] of [
-      ['GET', '/'],
+      ['GET', '/nowhere'],
       ['POST', '/v1/demo:me/chat/completions/'],
       ['POST', '/learning/images'],
       ['GET', '/v1//models/x'],
