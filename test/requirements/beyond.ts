@@ -40,7 +40,7 @@ export const beyond: readonly Row[] = [
     source,
     behaviour:
       'Erase with proof: forgetting a message, a session or a scope removes or re-derives everything derived from it (summaries, facts, vectors, search rows, snapshots, caches), also in the WAL and in free pages. It returns a receipt, and a tombstone rejects late writers.',
-    status: 'kept',
+    status: 'planned',
     in: ['src/memory/forget.ts', 'src/upkeep/rederive.ts', 'src/stores/sqlite/batchWriter.ts'],
   },
   {

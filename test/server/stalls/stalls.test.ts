@@ -15,8 +15,6 @@ const cases = [
   ['chat, resent', 'angle brackets'],
   ['chat, resent', 'secret-like words'],
   ['mcp save, text', 'angle brackets and spaces'],
-  ['mcp save, text', 'list items'],
-  ['mcp save, messages', 'chinese'],
 ] as const
 const timeoutMs = 600_000
 
