@@ -14,9 +14,18 @@ export async function readBody<S extends z.ZodObject>(
   { server, request }: RequestContext,
   schema: S,
 ): Promise<z.infer<S>> {
-  const { data, error } = schema.safeParse(await readJson(request, server.maxBytes.body, { limits: apiLimits }))
+  const { data, error } = validate(schema, await readJson(request, server.maxBytes.body, { limits: apiLimits }))
   if (error === undefined) return data
   throw bodyError(error.issues[0], Object.keys(schema.shape))
+}
+
+/** Validates a body. Zod compares the `length` of any object where it expects a text, which throws for some values. */
+function validate<S extends z.ZodObject>(schema: S, body: unknown): z.ZodSafeParseResult<z.infer<S>> {
+  try {
+    return schema.safeParse(body)
+  } catch {
+    throw new HttpError(400, 'bad_option', 'A field has a value of the wrong type. GET /docs lists all fields.')
+  }
 }
 
 function bodyError(issue: z.core.$ZodIssue | undefined, fields: readonly string[]): HttpError {
