@@ -37,8 +37,12 @@ export type ProfileConfig = {
   readonly templates: Readonly<Record<string, Template>>
 }
 
-/** MemoryRegistry of keys without a template; `isAll` when no templates are configured. */
-type DefaultMemories = { readonly scope: ResolvedMemory; readonly session: ResolvedMemory; readonly isAll: boolean }
+/** Memory of keys without a template; `isAll` when no templates are configured. */
+type DefaultMemory = {
+  readonly scope: ResolvedMemory
+  readonly session: ResolvedMemory
+  readonly isAll: boolean
+}
 
 const noPreamble: Preamble = { messages: [], tokens: 0 }
 const maxCachedSessions = 10_000
@@ -48,8 +52,8 @@ export class MemoryRegistry implements AsyncDisposable {
   private readonly open: (profile: Profile) => Promise<Memory>
   private config: ProfileConfig
   private byProfile: Map<string, Memory>
-  private defaults: DefaultMemories
-  /** Memories of sessions begun from a template, by key. */
+  private defaults: DefaultMemory
+  /** Memory of each session begun from a template, by key. */
   private readonly bySession = new LruCache<string, ResolvedMemory>({ maxEntries: maxCachedSessions })
   private readonly useCounts = new Map<Memory, number>()
   /** Replaced memories that are still in use. */
@@ -222,7 +226,7 @@ export class MemoryRegistry implements AsyncDisposable {
 function resolveDefaults(
   { scope, session = scope, templates }: ProfileConfig,
   byProfile: ReadonlyMap<string, Memory>,
-): DefaultMemories {
+): DefaultMemory {
   return {
     scope: resolveMemory(memoryOf(byProfile, scope)),
     session: resolveMemory(memoryOf(byProfile, session)),

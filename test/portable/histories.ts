@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { replaceLoneSurrogates } from '../../src/domain/chat.ts'
-import type { DerivedEntry, Json, NewMessage, Source } from '../../src/domain/entry.ts'
+import type { DerivedEntry, Fact, Json, NewMessage, Source } from '../../src/domain/entry.ts'
 import { formatMessageId } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import type { SearchIndex, Store } from '../../src/domain/ports.ts'
@@ -204,3 +204,15 @@ export const conversation = (
   erased,
   expiresAt: noExpiry,
 })
+
+/** A fact without sources. */
+export const fact: Fact = {
+  kind: 'fact',
+  id: 'f1',
+  at: 5,
+  field: 'key_decisions',
+  key: '',
+  value: 'x',
+  importance: 5,
+  sources: [],
+}

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { Fact } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import type { Store } from '../../src/domain/ports.ts'
 import { noExpiry } from '../../src/domain/session.ts'
@@ -7,18 +6,7 @@ import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { openChunks, readAll } from './byteStreams.ts'
-import { conversation, createStoreWith } from './histories.ts'
-
-const fact: Fact = {
-  kind: 'fact',
-  id: 'f1',
-  at: 5,
-  field: 'key_decisions',
-  key: '',
-  value: 'x',
-  importance: 5,
-  sources: [],
-}
+import { conversation, createStoreWith, fact } from './histories.ts'
 
 const exportAll = (store: Store) => readAll(exportBundle(store))
 const readContents = async (store: Store, key: string) =>

@@ -123,3 +123,22 @@ function geminiEvents(pieces: readonly string[]): EventStream {
     ],
   }
 }
+
+/** A complete reply of the Responses API. */
+export const createResponse = (text: string) => ({
+  id: 'resp_1',
+  object: 'response',
+  created_at: 1,
+  status: 'completed',
+  model: 'test',
+  output: [
+    {
+      type: 'message',
+      id: 'msg_1',
+      status: 'completed',
+      role: 'assistant',
+      content: [{ type: 'output_text', text, annotations: [] }],
+    },
+  ],
+  usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+})

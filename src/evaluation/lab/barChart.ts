@@ -1,3 +1,4 @@
+import { escapeHtml } from '../../text/escapeHtml.ts'
 /** Values by group and series: one bar for each. */
 export type BarChart = {
   readonly title: string
@@ -12,9 +13,6 @@ const labelHeight = 28
 const legendLineHeight = 18
 const legendColumns = 4
 const tickCount = 4
-
-export const escapeHtml = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
 /** Formats a number with at most three significant digits. */
 const formatNumber = (value: number): string =>

@@ -1,5 +1,6 @@
+import { escapeHtml } from '../../text/escapeHtml.ts'
 import { formatPercent, mean } from '../statistics.ts'
-import { drawBarChart, escapeHtml } from './barChart.ts'
+import { drawBarChart } from './barChart.ts'
 import type { LabRow } from './lab.ts'
 
 /** Colours of up to ten series, readable on a light and on a dark background. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { escapeHtml } from '../../text/escapeHtml.ts'
 import { type Handlers, type RequestContext, sendJson } from '../http/requestContext.ts'
 import { checkReadiness } from '../observability/readiness.ts'
 import { routes } from '../openapi/routes.ts'
@@ -135,15 +136,6 @@ const commonHeaders = {
   vary: 'accept',
   'x-content-type-options': 'nosniff',
 }
-
-const escapes: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => escapes[character] ?? '')
 
 const toHtml = ({ status, baseUrl, requiresKeys, commands, links }: Home): string => `<!doctype html>
 <html lang="en">

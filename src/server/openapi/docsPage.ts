@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { escapeHtml } from '../../text/escapeHtml.ts'
 import {
   type BodyRow,
   buildExample,
@@ -153,12 +154,3 @@ const pathExamples: Readonly<Record<string, string>> = { key: 'acme:ann', scope:
 
 /** Renders a description, in which backquotes mark code. */
 const renderText = (text = ''): string => escapeHtml(text).replaceAll(/`([^`]*)`/g, '<code>$1</code>')
-
-const escapes: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => escapes[character] ?? '')

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { encodeEventStream, encodeJsonReply } from '../../providers/protocols.ts'
+import { createResponse, encodeEventStream, encodeJsonReply } from '../../providers/protocols.ts'
 import { hostileText } from '../hostile.ts'
 import type { Random } from '../random.ts'
 
@@ -19,40 +19,22 @@ const pieces = ['Once ', 'upon ', 'a time.']
 
 /** A valid body of the protocol. */
 function bodyOf(protocol: Protocol, isStream: boolean, texts: readonly string[]): string {
-  if (protocol === 'responses') return isStream ? responseEvents(texts) : JSON.stringify(responseOf(texts.join('')))
+  if (protocol === 'responses') return isStream ? responseEvents(texts) : JSON.stringify(createResponse(texts.join('')))
   const name = protocol === 'chat' ? 'openai' : 'anthropic'
   return isStream ? encodeEventStream(name, texts, true) : encodeJsonReply(name, texts)
 }
 
-const responseOf = (text: string) => ({
-  id: 'resp_1',
-  object: 'response',
-  created_at: 1,
-  status: 'completed',
-  model: 'test',
-  output: [
-    {
-      type: 'message',
-      id: 'msg_1',
-      status: 'completed',
-      role: 'assistant',
-      content: [{ type: 'output_text', text, annotations: [] }],
-    },
-  ],
-  usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
-})
-
 function responseEvents(texts: readonly string[]): string {
-  const [item] = responseOf(texts.join('')).output
+  const [item] = createResponse(texts.join('')).output
   const at = { item_id: 'msg_1', output_index: 0, content_index: 0 }
   const events = [
-    { type: 'response.created', response: { ...responseOf(''), status: 'in_progress', output: [] } },
+    { type: 'response.created', response: { ...createResponse(''), status: 'in_progress', output: [] } },
     { type: 'response.output_item.added', output_index: 0, item: { ...item, content: [], status: 'in_progress' } },
     { type: 'response.content_part.added', ...at, part: { type: 'output_text', text: '', annotations: [] } },
     ...texts.map((delta) => ({ type: 'response.output_text.delta', ...at, delta })),
     { type: 'response.output_text.done', ...at, text: texts.join('') },
     { type: 'response.output_item.done', output_index: 0, item },
-    { type: 'response.completed', response: responseOf(texts.join('')) },
+    { type: 'response.completed', response: createResponse(texts.join('')) },
   ]
   return events
     .map(

@@ -1,13 +1,10 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text as readText } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
-import { detectProtocol, encodeJsonReply } from '../../providers/protocols.ts'
+import { startStreamingModel } from '../structureStalls/streamingModel.ts'
 import type { WatchdogCommand, WatchdogReport } from './watchdog.ts'
 
 /** Sends requests to the server under test and returns the last response. */
@@ -41,7 +38,7 @@ const smallBudget = 2_000
 /** Starts the server of `threadkeep serve` in a process of its own, with the watchdog. */
 export async function startStallProbe(settings: Readonly<Record<string, unknown>> = {}): Promise<StallProbe> {
   const folder = await mkdtemp(join(tmpdir(), 'stalls-'))
-  const model = await startModel()
+  const model = await startStreamingModel()
   const config = {
     store: `sqlite:${join(folder, 'memory.db')}`,
     upkeep: 'builtin',
@@ -91,7 +88,7 @@ export async function startStallProbe(settings: Readonly<Record<string, unknown>
       // The watchdog ends the process, without waiting for open connections.
       child.disconnect()
       await ended
-      await model.close()
+      await model[Symbol.asyncDispose]()
       await rm(folder, { recursive: true, force: true })
     },
   }
@@ -130,50 +127,5 @@ function createClient(
         { accept: 'application/json, text/event-stream' },
       ),
     setReply,
-  }
-}
-
-const encodeResponse = (text: string): string =>
-  JSON.stringify({
-    id: 'resp_1',
-    object: 'response',
-    created_at: 1,
-    status: 'completed',
-    model: 'test',
-    output: [
-      {
-        id: 'msg_1',
-        type: 'message',
-        status: 'completed',
-        role: 'assistant',
-        content: [{ type: 'output_text', text, annotations: [] }],
-      },
-    ],
-    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
-  })
-
-/** A model server whose replies are set by the caller. */
-async function startModel(): Promise<{ url: string; setReply(text: string): void; close(): Promise<void> }> {
-  let reply = 'Fine.'
-  const answer = async (request: IncomingMessage): Promise<string> => {
-    await readText(request)
-    if (request.url?.endsWith('/responses')) return encodeResponse(reply)
-    return encodeJsonReply(detectProtocol(request.url ?? ''), [reply])
-  }
-  const server = createServer(async (request, response) => {
-    const body = await answer(request)
-    response.writeHead(200, { 'content-type': 'application/json' }).end(body)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    setReply: (text) => {
-      reply = text
-    },
-    close: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
   }
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
-import { detectProtocol, encodeJsonReply } from '../../providers/protocols.ts'
+import { createResponse, detectProtocol, encodeJsonReply } from '../../providers/protocols.ts'
 
 /** A model server. The model `stream-N` replies with N events, all others with the text that was set. */
 export async function startStreamingModel(): Promise<AsyncDisposable & { url: string; setReply(text: string): void }> {
@@ -19,7 +19,7 @@ export async function startStreamingModel(): Promise<AsyncDisposable & { url: st
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end(
       request.url?.endsWith('/responses')
-        ? encodeResponse(reply)
+        ? JSON.stringify(createResponse(reply))
         : encodeJsonReply(detectProtocol(request.url ?? ''), [reply]),
     )
   }).listen(0, '127.0.0.1')
@@ -36,22 +36,3 @@ export async function startStreamingModel(): Promise<AsyncDisposable & { url: st
     },
   }
 }
-
-const encodeResponse = (text: string): string =>
-  JSON.stringify({
-    id: 'resp_1',
-    object: 'response',
-    created_at: 1,
-    status: 'completed',
-    model: 'test',
-    output: [
-      {
-        id: 'msg_1',
-        type: 'message',
-        status: 'completed',
-        role: 'assistant',
-        content: [{ type: 'output_text', text, annotations: [] }],
-      },
-    ],
-    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
-  })
