@@ -18,7 +18,9 @@ export default defineConfig({
     'src/stores/sqlite/writer.ts',
     // Started as a process.
     'src/files/readerProcess.ts',
+    'src/stores/redis.ts',
     'src/stores/encrypted.ts',
+    'src/stores/postgres.ts',
     'src/adapters/session-memory.ts',
     'src/adapters/persistent-sessions.ts',
     'src/adapters/ai-service.ts',

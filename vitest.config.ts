@@ -20,6 +20,8 @@ const slow = [
     'graph',
     'masking',
     'campaign',
+    'deploy',
+    'inspector',
   ].map((folder) => `test/${folder}/**/*.test.ts`),
   'test/handoff/{analytics,chain,layout,monitor,pending,references,restore,retention,save}*.test.ts',
   'test/handoff/{draftSessions,pastedRecords}.test.ts',
@@ -57,10 +59,13 @@ export default defineConfig({
       {
         test: {
           name: 'system',
+          globalSetup: ['test/support/postgresSetup.ts'],
           setupFiles: ['test/seeded.ts'],
           include: slow,
           testTimeout: campaign ? 1_800_000 : 120_000,
           hookTimeout: 120_000,
+          // A browser on a busy machine takes longer than the default of one second.
+          expect: { poll: { timeout: 15_000 } },
         },
       },
     ],
