@@ -4,6 +4,7 @@ import type { SearchIndex, Store } from './domain/ports.ts'
 import type { TokenizerName } from './domain/profile.ts'
 import type { Memory } from './memory.ts'
 import { type MemoryOptions, openMemoryOn, type Platform } from './open.ts'
+import { messageEdits } from './stores/ram/messageEdits.ts'
 import { RamSessionTable } from './stores/ram/sessionTable.ts'
 import { createRamStore } from './stores/ram/store.ts'
 import { ascii35, chars4 } from './text/estimators.ts'
@@ -21,7 +22,7 @@ const tokenizers: Readonly<Record<TokenizerName, typeof upperBound>> = {
 export function ramStore(options: Readonly<Record<string, never>> = {}): Store & SearchIndex {
   // The larger store takes options, which this one must not ignore.
   checkOptions('ramStore', options, {})
-  return createRamStore(new RamSessionTable())
+  return createRamStore(new RamSessionTable(undefined, messageEdits))
 }
 
 const unsupported = (): never => {

@@ -11,7 +11,7 @@ import type { Memory } from './memory.ts'
 import { type MemoryOptions, openMemoryOn, type Platform } from './open.ts'
 import { createWorkSelection } from './selection/workSelection.ts'
 import { openStore } from './stores/open.ts'
-import { yieldToEventLoop } from './stores/yieldToEventLoop.ts'
+import { yieldWhenLong } from './stores/yieldToEventLoop.ts'
 import { findPeriod } from './text/dates.ts'
 import { tokenizerNamed } from './tokenizers/tokenizers.ts'
 import { createUpkeep } from './upkeep/upkeep.ts'
@@ -52,15 +52,15 @@ export function openMemory(options: MemoryOptions = {}): Promise<Memory> {
     bundles,
     forgetAuxiliary,
     tokenizer: tokenizerNamed,
-    masker: (policy, tokenizer) => createSecretMasker(policy, tokenizer, yieldToEventLoop),
+    masker: (policy, tokenizer) => createSecretMasker(policy, tokenizer, yieldWhenLong),
     parseDates: findPeriod,
     embedding: createEmbeddingQueue,
     sleep: (ms, signal, { background = false } = {}) => delay(ms, undefined, { signal, ref: !background }),
     fileSearch,
     createWorkSelection,
     replayer,
-    upkeep: (model) => createUpkeep({ model, pause: yieldToEventLoop }),
-    pause: yieldToEventLoop,
+    upkeep: (model) => createUpkeep({ model, pause: yieldWhenLong }),
+    pause: yieldWhenLong,
     lifecycle: (onSessionEnd) => createLifecycle({ onSessionEnd }),
     clock: Date.now,
   }

@@ -1,77 +1,43 @@
 import type { LazyContext } from './context/composeContext.ts'
-import { copyMessages } from './context/entryText.ts'
-import { Renderer, type Unit } from './context/render.ts'
+import { Renderer } from './context/render.ts'
 import type { Trace } from './context/replay.ts'
 import type { ExportOptions, ImportOptions, ImportResult } from './domain/bundle.ts'
 import type { MessageInput, ParsedMessage } from './domain/chat.ts'
-import { checkOptions, type OptionChecks } from './domain/checkOptions.ts'
-import type { Json, Knowledge, Message, Millis, SessionMetadata, Tokens } from './domain/entry.ts'
-import { anyValue, checkOption, integerAtLeast, isObject, MemoryError, trueOrFalse } from './domain/error.ts'
+import { checkOptions } from './domain/checkOptions.ts'
+import type { Json, Knowledge, Message, Millis, SessionMetadata } from './domain/entry.ts'
+import { anyValue, checkOption, isObject, MemoryError, trueOrFalse } from './domain/error.ts'
 import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from './domain/key.ts'
 import { KeyedMutex } from './domain/keyed.ts'
 import type { AiSdkContext, AnthropicContext, Context, OpenAIContext, Provider } from './domain/ledger.ts'
 import { parseProfile } from './domain/parseProfile.ts'
-import type { SearchIndex, Store, Tokenizer } from './domain/ports.ts'
+import type { Store, Tokenizer } from './domain/ports.ts'
 import type { Profile } from './domain/profile.ts'
-import { isExpired, type SessionHead } from './domain/session.ts'
-import { toAiSdkContext } from './formats/aiSdk.ts'
-import { toAnthropicContext, toOpenAIMessages } from './formats/originals.ts'
+import type { SessionHead } from './domain/session.ts'
+import { formatMessages, isProvider } from './formats/formatMessages.ts'
 import type { Lifecycle } from './lifecycle/lifecycle.ts'
 import type { SessionMetadataUpdate } from './lifecycle/metadata.ts'
 import { sweepSessions } from './lifecycle/sweep.ts'
+import { type AppendDeps, type AppendOptions, appendOptionChecks, appendToSession } from './memory/append.ts'
 import {
-  type AppendDeps,
-  type AppendOptions,
-  type AppendResult,
-  appendOptionChecks,
-  appendToSession,
-} from './memory/append.ts'
-import {
-  type AdditionOptions,
   ContextBuilder,
   type ContextOptions,
   contextOptionChecks,
+  type StoredQuestionOptions,
 } from './memory/contextBuilder.ts'
 import { type EmbeddingProgress, type EmbeddingQueue, sumProgress } from './memory/embedding.ts'
-import { checkTarget, ForgetOperation, type ForgetResult, type ForgetTarget, type Rederive } from './memory/forget.ts'
+import { ForgetOperation, type ForgetOptions, type ForgetResult, type Rederive, wipeStores } from './memory/forget.ts'
+import { checkTarget, type ForgetTarget } from './memory/forgetTarget.ts'
+import type { MemoryInternals } from './memory/internals.ts'
 import { checkKnowledgeFields, type KnowledgeInput, remember } from './memory/knowledge.ts'
-import type { MemoryDeps } from './memory/memoryDeps.ts'
+import { listSessions, type SessionSummary, type SessionsOptions } from './memory/listSessions.ts'
+import { createEmbeddingQueues, listStores, type MemoryDeps, requirePortableStore } from './memory/memoryDeps.ts'
+import { type ReplaceOptions, replaceMessage, replaceOptionChecks, replaceSuffix } from './memory/replace.ts'
 import type { Replayer, ReplayResult } from './memory/replay.ts'
 import { checkSearch, type SearchOptions, type SearchQuery, type SearchResult, searchStores } from './memory/search.ts'
+import { MemoryTable } from './memory/table.ts'
+import { readTranscript, type TranscriptOptions } from './memory/transcript.ts'
 import type { UpkeepHealth } from './upkeep/scheduler.ts'
 import type { Upkeep } from './upkeep/upkeep.ts'
-
-/** Options of `transcript`. */
-export type TranscriptOptions = {
-  /** Returns messages with a higher sequence number; default 0. */
-  readonly after?: number
-  /** Maximum number of messages; default unlimited. */
-  readonly limit?: number
-  /** Returns the newest messages instead of the oldest; default false. */
-  readonly newest?: boolean
-}
-
-const transcriptOptionChecks: OptionChecks<TranscriptOptions> = {
-  after: integerAtLeast(0),
-  limit: integerAtLeast(0),
-  newest: trueOrFalse,
-}
-
-/** Internal access for the other parts of this package (server, MCP, handoff, CLI). The package does not export it. */
-export type MemoryInternals = MemoryDeps & {
-  /** Queues of the stores of sessions and scopes; none without an embedder. */
-  readonly embeddings: readonly EmbeddingQueue[]
-  /** Appends like `append`, returns the epoch too, and skips reading the session when `head` was read just now. */
-  append(key: Key, messages: readonly MessageInput[], options: AppendOptions, head?: SessionHead): Promise<AppendResult>
-  /** Appends without lifecycle limits, upkeep or vectors, for branches. */
-  appendRaw(key: Key, messages: readonly MessageInput[]): Promise<AppendResult>
-  /** Builds a context like `context`, with its text rendered on demand. */
-  buildContext(key: Key, options: ContextOptions, provider?: Provider): Promise<LazyContext>
-  /** Builds what memory knows beyond the conversation that a client sends itself. */
-  buildAdditions(key: Key, options: AdditionOptions): Promise<LazyContext>
-  /** Finds the messages of a session, or passages of them, that matter to a question, best first. */
-  recall(key: Key, question: string, budget: Tokens): Promise<readonly Unit[]>
-}
 
 let readInternals: (memory: Memory) => MemoryInternals
 
@@ -108,7 +74,7 @@ export class Memory implements AsyncDisposable {
       embeddings: this.#embeddings,
       append: (key, messages, options, head) =>
         appendToSession(this.#appendDeps, this.#parseKey(key), messages, options, head),
-      appendRaw: (key, messages) => appendToSession(deps, key, messages, {}),
+      appendRaw: (key, messages, options = {}) => appendToSession(deps, key, messages, options),
       buildContext: (key, options, provider) => this.#buildContext(this.#parseKey(key), options, provider),
       buildAdditions: (key, options) => this.#contexts.buildAdditions(this.#parseKey(key), options),
       recall: (key, question, budget) => this.#contexts.recall(key, question, budget),
@@ -126,18 +92,13 @@ export class Memory implements AsyncDisposable {
       onPut: (key, epoch, entries) => embedding?.enqueue(key, epoch, entries),
       remember: (scope, knowledge) => this.remember(scope, knowledge),
     })
-    this.#appendDeps = {
-      ...deps,
-      lifecycle: this.#lifecycle,
-      embedding,
-      upkeep: this.#upkeep,
-      longAppends: new KeyedMutex(),
-    }
+    const [lifecycle, upkeep] = [this.#lifecycle, this.#upkeep]
+    this.#appendDeps = { ...deps, lifecycle, embedding, upkeep, longAppends: new KeyedMutex() }
   }
 
   /** State of upkeep: its model, running and finished runs, and the latest faults. */
   health(): UpkeepHealth {
-    return this.#upkeep?.health() ?? { by: 'nobody', running: 0, done: 0, degraded: [] }
+    return this.#upkeep?.health() ?? { by: 'nobody', running: 0, done: 0, degraded: [], recent: [] }
   }
 
   /** Summaries, facts and the optimizer. Throws `bad-option` when the memory was opened without upkeep. */
@@ -204,15 +165,61 @@ export class Memory implements AsyncDisposable {
 
   /** Reads the messages of a session, whole and in order. */
   async transcript(key: string | Key, options: TranscriptOptions = {}): Promise<readonly Message[]> {
+    return readTranscript(this.#internals, this.#lifecycle, this.#parseKey(key), options)
+  }
+
+  /**
+   * Replaces a message, named by its id or the id that its caller gave it. It keeps its place and, unless they are
+   * given, its time and id. Summaries and facts that came from it are derived again.
+   *
+   * @throws {MemoryError} `bad-option` when there is no such message, `conflict` when the session has changed since
+   * `revision` or during the call.
+   */
+  replace(key: string | Key, id: string, message: MessageInput, options: ReplaceOptions = {}): Promise<Message> {
     const parsed = this.#parseKey(key)
-    checkOptions<TranscriptOptions>('transcript', options, transcriptOptionChecks)
-    const { after = 0, limit = Number.MAX_SAFE_INTEGER, newest = false } = options
-    const { sessions, clock } = this.#internals
-    const isTail = newest && after === 0
-    const head = await sessions.readHead(parsed, isTail ? limit : 0)
-    if (isExpired(head, clock())) return []
-    await this.#lifecycle?.refresh(head)
-    return isTail ? head.recent : sessions.readMessages(parsed, { after, limit, newest })
+    return this.#replace(parsed, options, (forgetting) =>
+      replaceMessage(this.#appendDeps, forgetting, parsed, id, message, options),
+    )
+  }
+
+  /**
+   * Replaces a message and all messages after it by others, which get new ids. Throws as `replace` does.
+   *
+   * @example
+   * await memory.replaceFrom('acme:ann', 'msg-7', [{ role: 'user', content: 'Rather a short answer, please.' }])
+   */
+  replaceFrom(
+    key: string | Key,
+    id: string,
+    messages: readonly MessageInput[],
+    options: ReplaceOptions = {},
+  ): Promise<readonly Message[]> {
+    const parsed = this.#parseKey(key)
+    return this.#replace(parsed, options, (forgetting) =>
+      replaceSuffix(this.#appendDeps, forgetting, parsed, id, messages, options),
+    )
+  }
+
+  /**
+   * Lists sessions in order of their keys. `after` continues with the last key of the previous list.
+   *
+   * @example
+   * await memory.sessions({ scope: 'acme', metadata: { channel: 'web' }, limit: 50 })
+   */
+  async sessions(options: SessionsOptions = {}): Promise<readonly SessionSummary[]> {
+    this.#checkOpen()
+    return listSessions(this.#internals.sessions, options, this.#internals.clock())
+  }
+
+  /**
+   * Rows of a scope, for programs that bring their own data model. They are stored verbatim: never masked, aged,
+   * searched or shown to a model.
+   *
+   * @example
+   * await memory.table('acme').put(['users', 'ann'], 'theme', { dark: true })
+   */
+  table(scope: Scope): MemoryTable {
+    return new MemoryTable(this.#parseKey(scope), this.#internals, () => this.#checkOpen())
   }
 
   /**
@@ -229,7 +236,7 @@ export class Memory implements AsyncDisposable {
     if (options.session) await this.#lifecycle?.refresh(await this.#internals.sessions.readHead(where, 0))
     const deps = {
       ...this.#internals,
-      stores: this.#stores(),
+      stores: listStores(this.#internals),
       embedding: this.#embeddings[0],
       lifetime: this.profile.lifetime,
     }
@@ -264,22 +271,18 @@ export class Memory implements AsyncDisposable {
   }
 
   /** Forgets a target for good, with everything derived from it, and returns a receipt. Late writers are refused. */
-  async forget(target: ForgetTarget): Promise<ForgetResult> {
+  async forget(target: ForgetTarget, options: ForgetOptions = {}): Promise<ForgetResult> {
     checkTarget(target)
+    checkOptions<ForgetOptions>('forget', options, { deferWipe: trueOrFalse })
     const { scope } = this.#parseKey('scope' in target ? target.scope : target.key)
     for (const embedding of this.#embeddings) embedding.drop(scope)
     const placeholders =
       'text' in target ? (this.#internals.masker?.placeholdersOf(parseKey(scope), target.text) ?? []) : []
-    const operation = new ForgetOperation({ ...this.#internals, lifecycle: this.#lifecycle }, this.#rederive())
-    const forgotten = await operation.forget(target, this.#internals.clock())
-    this.#upkeep?.invalidate(scope)
-    this.#internals.work?.clear()
-    // Entries written meanwhile may be gone too; the remaining and rebuilt ones need vectors.
-    for (const embedding of this.#embeddings) {
-      embedding.drop(scope)
-      embedding.catchUp()
-    }
-    return this.#internals.forgetAuxiliary?.(this.#stores(), target, forgotten, placeholders) ?? forgotten
+    const forgotten = await this.#createForgetting().forget(target, this.#internals.clock())
+    this.#dropCaches(scope)
+    const result = await this.#internals.forgetAuxiliary?.(listStores(this.#internals), target, forgotten, placeholders)
+    if (options.deferWipe !== true) await wipeStores(listStores(this.#internals))
+    return result ?? forgotten
   }
 
   /**
@@ -306,6 +309,7 @@ export class Memory implements AsyncDisposable {
     checkOption('now', now, Number.isFinite(now), 'a time in milliseconds')
     const ended = await (this.#lifecycle?.sweep(now) ?? sweepSessions(this.#internals, now))
     await this.#upkeep?.tick(now)
+    for (const store of listStores(this.#internals)) await store.capabilities.file?.wipeIfDue()
     return { ended: ended.map(formatKey) }
   }
 
@@ -378,14 +382,14 @@ export class Memory implements AsyncDisposable {
     await this.#upkeep?.stop()
     await this.#lifecycle?.stop()
     await Promise.all(this.#embeddings.map((embedding) => embedding.stop()))
-    for (const store of this.#stores()) await store.close()
+    for (const store of listStores(this.#internals)) await store.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
 
-  #buildContext(key: Key, options: ContextOptions, provider?: Provider): Promise<LazyContext> {
+  #buildContext(key: Key, options: ContextOptions & StoredQuestionOptions, provider?: Provider): Promise<LazyContext> {
     const upkeep = this.#upkeep?.whenReady(key, this.#contexts.budgetOf(options))
     const build = () => this.#contexts.build(key, options, provider)
     return upkeep === undefined ? build() : upkeep.then(build)
@@ -395,20 +399,33 @@ export class Memory implements AsyncDisposable {
     return this.#internals.replayer ?? missing('replayer', 'In a browser, pass replayer from threadkeep/replay.')
   }
 
-  #rederive(): Rederive {
-    return this.#internals.rederive ?? (async (entry, from) => this.#upkeep?.rederive(entry, from))
+  #createForgetting(): ForgetOperation {
+    const rederive: Rederive = this.#internals.rederive ?? (async (entry, from) => this.#upkeep?.rederive(entry, from))
+    return new ForgetOperation({ ...this.#internals, lifecycle: this.#lifecycle }, rederive)
+  }
+
+  /** Replaces messages, and drops what is known of the old ones. */
+  async #replace<T>(key: Key, options: ReplaceOptions, replace: (old: ForgetOperation) => Promise<T>): Promise<T> {
+    checkOptions<ReplaceOptions>('replace', options, replaceOptionChecks)
+    const replaced = await replace(this.#createForgetting())
+    this.#dropCaches(key.scope)
+    return replaced
+  }
+
+  /** Drops what is cached of a scope in which something was erased or replaced. */
+  #dropCaches(scope: Scope): void {
+    this.#upkeep?.invalidate(scope)
+    this.#internals.work?.clear()
+    // Entries written meanwhile may be gone too; the remaining and rebuilt ones need vectors.
+    for (const embedding of this.#embeddings) {
+      embedding.drop(scope)
+      embedding.catchUp()
+    }
   }
 
   #portableStore(): Store {
     this.#checkOpen()
-    const { sessions, store } = this.#internals
-    if (sessions !== store || this.profile.durability === 'durable') return store
-    return missing('profile', `Profile ${this.profile.name} is RAM-only: it cannot be exported or imported into.`)
-  }
-
-  /** The store of sessions, then the store of scopes if it is another one. */
-  #stores(): readonly (Store & SearchIndex)[] {
-    return listStores(this.#internals)
+    return requirePortableStore(this.#internals)
   }
 
   #parseKey(key: string | Key): Key {
@@ -421,26 +438,6 @@ export class Memory implements AsyncDisposable {
   }
 }
 
-const isProvider = (value: unknown): boolean => [undefined, 'openai', 'anthropic', 'ai-sdk'].includes(value as Provider)
-
-/** Converts messages to the format of an SDK; without a provider, to text in OpenAI's format. */
-function formatMessages(messages: LazyContext['messages'], provider: Provider | undefined) {
-  if (provider === 'anthropic') return toAnthropicContext(messages)
-  if (provider === 'ai-sdk') return toAiSdkContext(messages)
-  return { messages: provider === 'openai' ? toOpenAIMessages(messages) : copyMessages(messages) }
-}
-
 function missing(param: string, message: string): never {
   throw new MemoryError('bad-option', message, { param })
-}
-
-/** The stores of sessions and scopes, which may be one. */
-const listStores = ({ sessions, store }: MemoryDeps): readonly (Store & SearchIndex)[] => [
-  ...new Set([sessions, store]),
-]
-
-function createEmbeddingQueues(deps: MemoryDeps): readonly EmbeddingQueue[] {
-  const { embedder, createEmbeddingQueue, clock, sleep } = deps
-  if (embedder === undefined || createEmbeddingQueue === undefined) return []
-  return listStores(deps).map((store) => createEmbeddingQueue(store, embedder, { clock, sleep }))
 }

@@ -22,7 +22,7 @@ import type { ModelChoice, Upkeep, UpkeepDeps } from './upkeep/upkeep.ts'
 export type MemoryOptions = {
   /** A profile, or the name of a built-in one; default `thread`. */
   readonly profile?: ProfileName | Profile
-  /** A store or its URL (`ram:`, `sqlite:PATH`); default `ram:`. */
+  /** A store or its URL (`ram:`, `sqlite:PATH`, `postgres://…`, `pglite:PATH`, `redis://…`); default `ram:`. */
   readonly store?: string | (Store & SearchIndex)
   /**
    * Key for encryption at rest, with a store URL: `file:PATH`, `env:NAME` or `command:PROGRAM`. Default: no encryption.
@@ -126,7 +126,9 @@ export async function openMemoryOn(platform: Platform, options: MemoryOptions): 
   const isShared = profile.durability === 'durable' || (options.sessions === undefined && store.durability === 'ram')
   const sessions = isShared ? store : await resolveStore(platform, options.sessions ?? 'ram:')
   const tokenizer = options.tokenizer ?? (await platform.tokenizer(profile.tokenizer))
-  const { embedder, rederive, clock = platform.clock } = options
+  const { embedder, rederive } = options
+  const localClock = options.clock ?? platform.clock
+  const clock = sessions.capabilities.shared?.correctClock(localClock) ?? localClock
   const upkeep = options.upkeep === false ? undefined : (options.upkeep ?? platform.upkeep?.(options.model))
   const masker =
     profile.secrets === 'keep' ? undefined : (options.masker ?? platform.masker)?.(profile.secrets, tokenizer)
@@ -206,7 +208,7 @@ function checkDurability(profile: Profile, { store, sessions }: MemoryOptions): 
 }
 
 const isDurable = (store: string | Store | undefined): boolean =>
-  typeof store === 'string' ? store.startsWith('sqlite:') : store?.durability === 'durable'
+  typeof store === 'string' ? /^(sqlite|postgres(ql)?|pglite):/.test(store) : store?.durability === 'durable'
 
 /** Resolves a profile name, or validates a profile. */
 export function resolveProfile(profile: string | Profile): Profile {

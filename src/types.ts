@@ -60,6 +60,7 @@ export type {
   EntryVector,
   EraseFilter,
   EraseListener,
+  GraphStorage,
   IndexChanges,
   IndexHit,
   IndexQuery,
@@ -73,14 +74,26 @@ export type {
   ModelUsage,
   PageOptions,
   RecordRange,
+  RelatedStem,
+  RowRange,
   SearchIndex,
   SearchTarget,
   SessionCounter,
+  SessionFilter,
+  SharedTime,
+  SqlSession,
   Store,
   StoreCapabilities,
+  StoreDatabase,
   StoredRecord,
+  StoredVector,
   StoreFile,
+  StoreTable,
+  TableKey,
+  TableRow,
+  TableWrite,
   TermExtractor,
+  TokenBuckets,
   Tokenizer,
   UnembeddedPage,
   Vector,
@@ -118,7 +131,15 @@ export type {
   OpenAIMessage,
   OpenAIToolCall,
 } from './domain/sdkMessages.ts'
-export type { AppendPlan, Gap, SessionChange, SessionHead, SessionListItem } from './domain/session.ts'
+export type {
+  AppendPlan,
+  Gap,
+  MetadataFilter,
+  Replacement,
+  SessionChange,
+  SessionHead,
+  SessionListItem,
+} from './domain/session.ts'
 export type { Pause } from './domain/work.ts'
 export type { OnSessionEnd, SessionEnd, SessionEndMeta, SessionEndReason } from './lifecycle/endEvent.ts'
 export type { Lifecycle, LifecycleDeps, LifecycleOptions } from './lifecycle/lifecycle.ts'
@@ -126,13 +147,17 @@ export type { SessionMetadataUpdate } from './lifecycle/metadata.ts'
 export type { AppendOptions } from './memory/append.ts'
 export type { ContextBuilder, ContextOptions } from './memory/contextBuilder.ts'
 export type { CreateEmbeddingQueue, EmbeddingCounts, EmbeddingProgress } from './memory/embedding.ts'
-export type { ForgetResult, ForgetTarget, Rederive } from './memory/forget.ts'
+export type { ForgetOptions, ForgetResult, Rederive } from './memory/forget.ts'
+export type { ForgetTarget } from './memory/forgetTarget.ts'
 export type { KnowledgeInput } from './memory/knowledge.ts'
+export type { SessionSummary, SessionsOptions } from './memory/listSessions.ts'
 export type { MemoryDeps } from './memory/memoryDeps.ts'
+export type { ReplaceOptions } from './memory/replace.ts'
 export type { Replayer, ReplayResult } from './memory/replay.ts'
 export type { SearchOptions, SearchQuery, SearchResult } from './memory/search.ts'
 export type { SecretMasker } from './memory/secretMasker.ts'
-export type { TranscriptOptions } from './memory.ts'
+export type { MemoryTable, RowListOptions, RowWriteOptions } from './memory/table.ts'
+export type { TranscriptOptions } from './memory/transcript.ts'
 export type { CreateSecretMasker, MemoryOptions } from './open.ts'
 export type { ProfileName } from './profiles/index.ts'
 export type { TextAnalysis } from './search/scopeIndex.ts'
@@ -141,9 +166,9 @@ export type { TimeRange } from './text/calendar.ts'
 export type { FactField } from './upkeep/extract/fields.ts'
 export type { ModelCall } from './upkeep/modelCall.ts'
 export type { OptimizerStatus } from './upkeep/optimizer/optimizer.ts'
-export type { UpkeepTrigger } from './upkeep/plan.ts'
+export type { UpkeepStep, UpkeepTrigger } from './upkeep/plan.ts'
 export type { MemoryRecord } from './upkeep/record.ts'
-export type { NewestMessage, UpkeepHealth } from './upkeep/scheduler.ts'
+export type { FinishedStep, NewestMessage, UpkeepHealth } from './upkeep/scheduler.ts'
 export type { RecordUpdate } from './upkeep/updateRecord.ts'
 export type {
   KnowledgeListOptions,

@@ -1,4 +1,5 @@
-import { groupIntoUnits, lastSequence, measureMessage, Renderer, turnMode } from '../context/render.ts'
+import { measureMessage } from '../context/measureMessage.ts'
+import { groupIntoUnits, lastSequence, Renderer, turnMode } from '../context/render.ts'
 import { type MessageInput, parseMessage, replaceLoneSurrogates } from '../domain/chat.ts'
 import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
 import {
@@ -17,7 +18,7 @@ import type { ChatMessage } from '../domain/ledger.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { findMessageIndex, isExpired, noExpiry, type SessionHead } from '../domain/session.ts'
-import { ForgetOperation, type ForgetResult } from '../memory/forget.ts'
+import { ForgetOperation, type ForgetResult, wipeStores } from '../memory/forget.ts'
 import { SecretMasker } from '../memory/secretMasker.ts'
 import { upperBound } from '../text/upperBound.ts'
 
@@ -229,10 +230,10 @@ export class PersistentSessions {
   async delete(conversationId: string): Promise<ForgetResult> {
     const key = formatKey(this.key(conversationId))
     this.secretMasker.drop(this.scope, conversationId)
-    return new ForgetOperation({ sessions: this.store, store: this.store }, async () => undefined).forget(
-      { key },
-      this.clock(),
-    )
+    const operation = new ForgetOperation({ sessions: this.store, store: this.store }, async () => undefined)
+    const forgotten = await operation.forget({ key }, this.clock())
+    await wipeStores([this.store])
+    return forgotten
   }
 
   /** Lists all conversations of the scope in order of their ids. */

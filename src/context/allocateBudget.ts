@@ -304,7 +304,7 @@ class BudgetAllocator {
       if (maxTokens < minUsefulTokens) continue
       const rendering =
         unit === undefined
-          ? this.#renderer.renderDerived(derived as DerivedEntry, step, maxTokens)
+          ? yield* this.#renderer.renderDerived(derived as DerivedEntry, step, maxTokens)
           : yield* this.#renderCandidate(unit, mode, step, maxTokens)
       if (rendering === null) continue
       if (overhead !== noOverhead) {

@@ -1,9 +1,9 @@
 import { type ParsedMessage, replaceLoneSurrogates } from '../domain/chat.ts'
 import { type DerivedEntry, isBlank, isInternal, type Message, type Tokens } from '../domain/entry.ts'
-import { getOrCompute } from '../domain/keyed.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Tokenizer } from '../domain/ports.ts'
-import { escapeMemoryTags } from '../text/fences.ts'
+import { runSync, type Work } from '../domain/work.ts'
+import { escapeMemoryTags, escapeMemoryTagsInSteps } from '../text/fences.ts'
 
 const emptyToolOutput = '(no output)'
 /** A person named System must not seem to be the system. */
@@ -30,12 +30,20 @@ export function withContent(message: Message, content: string): Message {
   }
 }
 
-/** Formats a message as a line of text, without the newline. */
-export function formatLine(message: ParsedMessage, withCalls = true): string {
-  const { role, content, toolCalls } = message
-  const text = isBlank(content) ? (role === 'tool' ? emptyToolOutput : '') : content
-  const callText = (withCalls && toolCalls?.map((call) => `[calls ${call.name} ${call.arguments}]`).join(' ')) || ''
-  return escapeMemoryTags(`${speakerOf(message)}: ${text}${text && callText && ' '}${callText}`)
+/**
+ * Formats a message as a line of text, without the newline. `escaped` is its content without memory tags, which takes
+ * long to compute for a long one.
+ */
+export function formatLine(
+  message: ParsedMessage,
+  withCalls = true,
+  escaped = escapeMemoryTags(message.content),
+): string {
+  const { role, toolCalls } = message
+  const text = isBlank(escaped) ? (role === 'tool' ? emptyToolOutput : '') : escaped
+  const calls = (withCalls && toolCalls?.map((call) => `[calls ${call.name} ${call.arguments}]`).join(' ')) || ''
+  // The signs between speaker, text and calls end a tag.
+  return `${escapeMemoryTags(speakerOf(message))}: ${text}${text && calls && ' '}${escapeMemoryTags(calls)}`
 }
 
 /**
@@ -48,11 +56,11 @@ export function speakerOf(message: ParsedMessage): string {
   return isName ? name : roleTitles[message.role]
 }
 
-/** Converts a message to OpenAI's chat format. */
-export function toChatMessage(message: ParsedMessage, withCalls = true): ChatMessage {
+/** Converts a message to OpenAI's chat format. `escaped` is its content without memory tags. */
+export function toChatMessage(message: ParsedMessage, withCalls = true, escaped?: string): ChatMessage {
   const { role, toolCalls } = message
   // Tool output and model replies must not imitate the memory tags. User text is sent as it is.
-  const content = role === 'user' ? message.content : escapeMemoryTags(message.content)
+  const content = role === 'user' ? message.content : (escaped ?? escapeMemoryTags(message.content))
   if (role === 'tool')
     return { role, content: isBlank(content) ? emptyToolOutput : content, tool_call_id: message.toolCallId ?? '' }
   // The cut may split a surrogate pair, so the name is made well-formed afterwards.
@@ -85,14 +93,20 @@ export function copyMessage({ [storedSource]: _source, ...message }: SourcedChat
   return { ...message, tool_calls: message.tool_calls.map((call) => ({ ...call, function: { ...call.function } })) }
 }
 
-/**
- * Formats a derived entry, with `shorten` applied to each of its texts. Returns '' for entries that are never shown.
- */
+/** The text of a derived entry without its labels; '' for entries that are never shown. */
+export function textOfDerived(entry: DerivedEntry): string {
+  if (isInternal(entry)) return ''
+  if (entry.kind === 'summary') return entry.text
+  if (entry.kind === 'item') return entry.content
+  return typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value)
+}
+
+/** Formats a derived entry, with `shorten` applied to its text. Returns '' for entries that are never shown. */
 export function formatDerived(entry: DerivedEntry, shorten: (text: string) => string): string {
   if (isInternal(entry)) return ''
-  if (entry.kind === 'summary') return shorten(entry.text)
-  if (entry.kind === 'item') return `[${entry.category}] ${shorten(entry.content)}`
-  const value = shorten(typeof entry.value === 'string' ? entry.value : JSON.stringify(entry.value))
+  const value = shorten(textOfDerived(entry))
+  if (entry.kind === 'summary') return value
+  if (entry.kind === 'item') return `[${entry.category}] ${value}`
   if (entry.kind === 'fact') return `${factLabel(entry.field, entry.key, value)}${value}`
   return entry.key === '' ? `[${entry.category}] ${value}` : `${entry.category}, ${entry.key}: ${value}`
 }
@@ -126,16 +140,31 @@ export function toMemoryLine(text: string): string {
 
 /** Messages are asked about once per rendering, which takes long for a long one. */
 const memoryTags = new WeakMap<Message, boolean>()
-const minKnownCharacters = 4_096
+const minLongCharacters = 4_096
 
 /** True if part of the message looks like a memory tag. */
 export const hasMemoryTag = (message: Message): boolean =>
-  message.content.length < minKnownCharacters
-    ? findMemoryTag(message)
-    : getOrCompute(memoryTags, message, () => findMemoryTag(message))
+  isLong(message) ? runSync(findMemoryTag(message)) : textsOf(message).some(hasTag)
 
-const findMemoryTag = ({ content, name = '', toolCalls }: Message): boolean =>
-  hasTag(content) || hasTag(name) || toolCalls?.some((call) => hasTag(call.name) || hasTag(call.arguments)) === true
+/** Does the same as `hasMemoryTag` in steps, and remembers the result for the following calls. */
+export function* findMemoryTag(message: Message): Work<boolean> {
+  const known = memoryTags.get(message)
+  if (known !== undefined) return known
+  let isFound = false
+  for (const text of textsOf(message)) isFound ||= (yield* escapeMemoryTagsInSteps(text)) !== text
+  memoryTags.set(message, isFound)
+  return isFound
+}
+
+/** True if a message takes long to search. */
+export const isLong = ({ content, toolCalls }: Message): boolean =>
+  content.length > minLongCharacters || toolCalls?.some((call) => call.arguments.length > minLongCharacters) === true
+
+function textsOf({ content, name, toolCalls }: Message): readonly string[] {
+  if (name === undefined && toolCalls === undefined) return [content]
+  return [content, name ?? '', ...(toolCalls ?? []).flatMap((call) => [call.name, call.arguments])]
+}
+
 const hasTag = (text: string): boolean => escapeMemoryTags(text) !== text
 
 /**

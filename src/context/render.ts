@@ -1,29 +1,28 @@
-import type { ParsedMessage } from '../domain/chat.ts'
-import { type DerivedEntry, isBlank, type Message, type NewMessage, type Tokens } from '../domain/entry.ts'
+import { type DerivedEntry, isBlank, type Message, type Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/keyed.ts'
-import type { ChatMessage } from '../domain/ledger.ts'
-import { packPayloadInSteps, payloadTextInSteps } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Band, RenderStep } from '../domain/profile.ts'
 import { runSync, type Work } from '../domain/work.ts'
 import { clip } from '../text/clip.ts'
-import { countMessageTokens } from '../text/cost.ts'
+import { escapeMemoryTags, escapeMemoryTagsInSteps } from '../text/fences.ts'
 import type { PassageRange } from '../text/passages.ts'
-import { selectSentences } from '../text/selectSentences.ts'
-import { fastTokenCounters, type MessageCosts } from '../tokenizers/fastTokenCounters.ts'
-import { parseArguments } from './anthropic.ts'
+import { selectSentencesInSteps } from '../text/selectSentences.ts'
 import {
+  findMemoryTag,
   formatDerived,
   formatLine,
   hasMemoryTag,
+  isLong,
   type Rendering,
+  textOfDerived,
   toChatMessage,
   toMemoryLine,
   VerbatimRendering,
   withContent,
   withSource,
 } from './entryText.ts'
-import { joinPassages, keepEnd, keepEnds, shorten, shortenInSteps } from './shorten.ts'
+import { countRendering } from './measureMessage.ts'
+import { joinPassages, keepEnd, keepEnds, shortenInSteps } from './shorten.ts'
 
 /** Reason why a stored message cannot be sent as it is. */
 export type UnitFault = 'empty message' | 'tool result without its call' | 'tool call without its result'
@@ -105,6 +104,8 @@ const memoryLineOverheadTokens = 8
 const maxCachedFixedTexts = 4_096
 /** A longer text is shortest when it is cut to its first character. */
 const maxShortestCharacters = 16_384
+/** A longer text is not rewritten: hardly any budget has room for the result. */
+const maxRewrittenCharacters = 262_144
 /** Renderings of shorter texts need no pause after them. */
 const minPausedCharacters = 4_096
 
@@ -142,10 +143,14 @@ export class Renderer {
   *renderUnitInSteps(unit: Unit, mode: RenderMode, step: RenderStep, maxTokens: Tokens): Work<Rendering | null> {
     if (step.as === 'sections') return ifFits(yield* this.#renderSections(unit, mode, maxTokens), maxTokens)
     if (step.as === 'digest' && maxTokens < minDigestTokens) return null
+    if (isRewriting(step) && unit.messages.some(({ content }) => content.length > maxRewrittenCharacters)) return null
+    if (step.as === 'whole' && this.#isFarOver(unit, maxTokens)) return null
     if (step.as !== 'fit' && step.as !== 'end') return ifFits(yield* this.#renderStep(unit, mode, step), maxTokens)
-    const whole = yield* this.#renderStep(unit, mode, { as: 'whole' })
     const limit = step.as === 'end' ? maxTokens : Math.min(maxTokens, step.tokens ?? maxTokens)
-    if (whole === null || whole.tokens <= limit) return whole
+    if (!this.#isFarOver(unit, limit)) {
+      const whole = yield* this.#renderStep(unit, mode, { as: 'whole' })
+      if (whole === null || whole.tokens <= limit) return whole
+    }
     if (step.as === 'end') return yield* this.#renderToFit(unit, mode, limit, keepEnd)
     return step.tokens !== undefined && step.tokens <= maxTokens
       ? yield* this.#getOrRender(unit, mode, `fit ${step.tokens}`, () => this.#renderToFit(unit, mode, limit))
@@ -192,14 +197,21 @@ export class Renderer {
     return best
   }
 
-  /** Renders a derived entry with one render step in at most `maxTokens`, or returns null. */
-  renderDerived(entry: DerivedEntry, step: RenderStep, maxTokens: Tokens): Rendering | null {
+  /** Renders a derived entry with one render step in at most `maxTokens`, or returns null. Interruptible work. */
+  *renderDerived(entry: DerivedEntry, step: RenderStep, maxTokens: Tokens): Work<Rendering | null> {
     if (step.as === 'whole') return ifFits(this.#renderWholeDerived(entry), maxTokens)
-    const text =
+    const text = textOfDerived(entry)
+    const shortened =
       step.as === 'sections'
-        ? formatDerived(entry, (part) => this.#selectSentences(part, maxTokens - memoryLineOverheadTokens))
-        : formatDerived(entry, (part) => shorten(part, step, entry.kind))
-    return ifFits(this.#renderDerivedText(entry, text), maxTokens)
+        ? yield* this.#selectSentences(text, maxTokens - memoryLineOverheadTokens)
+        : yield* shortenInSteps(text, step, entry.kind)
+    return ifFits(
+      this.#renderDerivedText(
+        entry,
+        formatDerived(entry, () => shortened),
+      ),
+      maxTokens,
+    )
   }
 
   /** Returns the tokens of a derived entry shown whole; 0 if it has no text. */
@@ -229,6 +241,7 @@ export class Renderer {
   *#renderStep(unit: Unit, mode: RenderMode, step: RenderStep): Work<Rendering | null> {
     const isWhole = step.as === 'whole'
     const message = unit.messages[0] as Message
+    for (const each of unit.messages) if (isLong(each)) yield* findMemoryTag(each)
     // Most messages are sent verbatim at their stored cost. That rendering is as cheap to create as to look up, so it
     // is not cached.
     if (
@@ -274,16 +287,25 @@ export class Renderer {
       contents.push(typeof shortened === 'string' ? shortened : yield* shortened)
     }
     const messages = sendable.map((message, at) => withContent(message, contents[at] as string))
+    const escaped: string[] = []
+    for (const { content } of messages)
+      escaped.push(
+        content.length > minPausedCharacters ? yield* escapeMemoryTagsInSteps(content) : escapeMemoryTags(content),
+      )
     const withCalls = unit.fault === undefined
     const { label, separator } = mode
-    const text = messages.map((message) => `${label}${formatLine(message, withCalls)}${separator}`).join('')
+    const text = messages
+      .map((message, at) => `${label}${formatLine(message, withCalls, escaped[at])}${separator}`)
+      .join('')
     const isChanged =
       sendable.length < unit.messages.length ||
       unit.fault !== undefined ||
       sendable.some((message, at) => message.content !== contents[at])
-    const chat = mode.show === 'turns' ? messages.map((message) => toChatMessage(message, withCalls)) : []
+    const chat =
+      mode.show === 'turns' ? messages.map((message, at) => toChatMessage(message, withCalls, escaped[at])) : []
     const isOriginal = !isChanged && !sendable.some(hasMemoryTag)
-    const tokens = (isChanged ? undefined : this.#storedCost(unit, mode)) ?? countRendering(this.tokenizer, text, chat)
+    const tokens =
+      (isChanged ? undefined : this.#storedCost(unit, mode)) ?? (yield* countRendering(this.tokenizer, text, chat))
     if (text.length > minPausedCharacters) yield text.length
     const { tokenizer } = this
     return {
@@ -296,6 +318,16 @@ export class Renderer {
         return tokenizer.isExact(text)
       },
     }
+  }
+
+  /**
+   * True if long messages certainly do not fit whole, so that they need not be rendered to find out. Escaped memory
+   * tags change the stored cost a little.
+   */
+  #isFarOver(unit: Unit, maxTokens: Tokens): boolean {
+    if (unit.fault !== undefined || !unit.messages.some(isLong)) return false
+    const isMeasured = unit.messages.every(({ tokenizer }) => tokenizer === this.tokenizer.name)
+    return isMeasured && unit.messages.reduce((sum, { lineTokens }) => sum + lineTokens, 0) > 2 * maxTokens
   }
 
   /** Returns the cost that was computed when the messages were stored, if it applies to this mode. */
@@ -338,18 +370,23 @@ export class Renderer {
   }
 
   *#renderSections(unit: Unit, mode: RenderMode, maxTokens: Tokens): Work<Rendering | null> {
-    const whole = yield* this.#renderStep(unit, mode, { as: 'whole' })
-    if (whole === null || whole.tokens <= maxTokens) return whole
+    if (!this.#isFarOver(unit, maxTokens)) {
+      const whole = yield* this.#renderStep(unit, mode, { as: 'whole' })
+      if (whole === null || whole.tokens <= maxTokens) return whole
+    }
     const tokensPerMessage = Math.floor(maxTokens / unit.messages.length) - 16
-    const select = (content: string): string => this.#selectSentences(content, tokensPerMessage) || clip(content, 1)
-    return yield* this.#render(unit, mode, select)
+    const selectSentences = (text: string): Work<string> => this.#selectSentences(text, tokensPerMessage)
+    return yield* this.#render(unit, mode, function* (content) {
+      return (yield* selectSentences(content)) || clip(content, 1)
+    })
   }
 
-  #selectSentences(text: string, maxTokens: Tokens): string {
-    return selectSentences(text, (candidate) => this.tokenizer.count(candidate) <= maxTokens)
+  #selectSentences(text: string, maxTokens: Tokens): Work<string> {
+    return selectSentencesInSteps(text, (candidate) => this.tokenizer.count(candidate) <= maxTokens)
   }
 }
 
+const isRewriting = ({ as }: RenderStep): boolean => as === 'json' || as === 'uncomment'
 const isSingle = (unit: Unit): boolean => unit.messages.length === 1 && unit.fault === undefined
 const unchanged = (content: string): string => content
 
@@ -360,66 +397,4 @@ const ifFits = (rendering: Rendering | null, maxTokens: Tokens): Rendering | nul
 function sendableMessages(unit: Unit): readonly Message[] {
   if (!isSendable(unit)) return []
   return unit.fault === undefined ? unit.messages : unit.messages.slice(0, 1)
-}
-
-/** Counts a turn as text and as chat messages and returns the larger count, so that both forms fit. */
-function countRendering(tokenizer: Tokenizer, text: string, chat: readonly ChatMessage[]): Tokens {
-  let tokens = 0
-  for (const message of chat) tokens += countChatMessage(tokenizer, message) + anthropicSurcharge(tokenizer, message)
-  return Math.max(tokenizer.count(text), tokens)
-}
-
-/** Returns the extra tokens of tool calls in Anthropic's format: arguments become objects, and ids may be replaced. */
-function anthropicSurcharge(tokenizer: Tokenizer, message: ChatMessage): Tokens {
-  const extraForId = (id: string): Tokens => Math.max(0, 3 - tokenizer.count(id))
-  const extraForArguments = (json: string): Tokens =>
-    Math.max(0, tokenizer.count(JSON.stringify(parseArguments(json))) - tokenizer.count(json))
-  if (message.role === 'tool') return extraForId(message.tool_call_id)
-  const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : []
-  return calls.reduce((sum, call) => sum + extraForId(call.id) + extraForArguments(call.function.arguments), 0)
-}
-
-/** Adds the token costs to a message before it is stored, and packs its payload. `maxWeight` limits its weight. */
-export function measureMessage(
-  tokenizer: Tokenizer,
-  message: ParsedMessage,
-  maxWeight = Number.POSITIVE_INFINITY,
-): NewMessage {
-  if (message.partEnds !== undefined || message.payload !== undefined)
-    return runSync(measureInSteps(tokenizer, message, maxWeight))
-  const [tokens, lineTokens] = fastTokenCounters.get(tokenizer)?.(message) ?? countMessage(tokenizer, message)
-  return { ...message, tokens, lineTokens, tokenizer: tokenizer.name, weight: Math.min(tokens, maxWeight) }
-}
-
-/** Does the same as `measureMessage` in steps. What a payload adds to the text, such as reasoning, counts too. */
-export function* measureInSteps(
-  tokenizer: Tokenizer,
-  { partEnds: _ends, payload, ...message }: ParsedMessage,
-  maxWeight = Number.POSITIVE_INFINITY,
-): Work<NewMessage> {
-  if (payload === undefined) return measureMessage(tokenizer, message, maxWeight)
-  const measured = measureMessage(tokenizer, message)
-  const { content, name, toolCalls = [], toolCallId } = message
-  const callTexts = toolCalls.flatMap((call) => [call.id, call.name, call.arguments])
-  yield content.length
-  const added = yield* payloadTextInSteps(payload, [content, name, toolCallId, ...callTexts].join('\n'))
-  const tokens = measured.tokens + (added === '' ? 0 : tokenizer.count(added))
-  yield added.length
-  const packedPayload = yield* packPayloadInSteps(payload, content)
-  return { ...measured, packedPayload, tokens, weight: Math.min(tokens, maxWeight) }
-}
-
-function countMessage(tokenizer: Tokenizer, message: ParsedMessage): MessageCosts {
-  const text = `${formatLine(message)}\n\n`
-  return [countRendering(tokenizer, text, [toChatMessage(message)]), tokenizer.count(text.slice(0, -1))]
-}
-
-/** Counts a message exactly as it is sent to OpenAI. */
-export function countChatMessage(tokenizer: Tokenizer, message: ChatMessage): Tokens {
-  if (message.role === 'tool')
-    return countMessageTokens(tokenizer, { role: 'tool', content: message.content, toolCallId: message.tool_call_id })
-  const { role, content, name } = message
-  const calls =
-    role === 'assistant' ? message.tool_calls?.map((call) => ({ id: call.id, ...call.function })) : undefined
-  return countMessageTokens(tokenizer, { role, content, name, toolCalls: calls })
 }

@@ -1,5 +1,5 @@
 import type { RenderStep } from '../domain/profile.ts'
-import { runSync, type Work } from '../domain/work.ts'
+import type { Work } from '../domain/work.ts'
 import { clip, clipMiddle } from '../text/clip.ts'
 import { stripComments } from '../text/comments.ts'
 import { squeezeSpaceInSteps } from '../text/compress.ts'
@@ -33,10 +33,7 @@ export function joinPassages(content: string, passages: readonly PassageRange[])
   return `${first > 0 ? '… ' : ''}${text}${last < content.length ? ' …' : ''}`
 }
 
-export const shorten = (content: string, step: RenderStep, role: string): string =>
-  runSync(shortenInSteps(content, step, role))
-
-/** `shorten` as interruptible work. */
+/** Returns a content as a step renders it. */
 export function* shortenInSteps(content: string, step: RenderStep, role: string): Work<string> {
   if (step.as === 'squeeze') return yield* squeezeSpaceInSteps(content)
   if (step.as === 'json') return compactJson(content)

@@ -23,7 +23,7 @@ export type BundleEncryption = {
 
 /** Options of `export`. */
 export type ExportOptions = TransferOptions & {
-  /** Exports only this scope: its own memory and all its sessions. */
+  /** Exports only this scope: its own memory, all its sessions and the rows of its table. */
   readonly scope?: Scope
   /** Exports only this session. */
   readonly key?: string
@@ -52,15 +52,21 @@ export type ImportOptions = TransferOptions & {
 }
 
 /** Size of a bundle. */
-export type BundleTotals = { readonly sessions: number; readonly messages: number; readonly entries: number }
+export type BundleTotals = {
+  readonly sessions: number
+  readonly messages: number
+  readonly entries: number
+  /** Rows of tables; absent without any. */
+  readonly rows?: number
+}
 
 /** Result of an import; the totals count what was created or continued. */
 export type ImportResult = BundleTotals & {
   /** Number of sessions that already existed with the same contents. */
   readonly unchanged: number
-  /** Keys of existing sessions that were left alone. */
+  /** Keys of existing sessions that were left alone; also names of graph rows and table rows. */
   readonly skipped: readonly string[]
-  /** Keys of existing sessions that were overwritten. */
+  /** Keys of existing sessions that were overwritten; also names of graph rows and table rows. */
   readonly replaced: readonly string[]
 }
 

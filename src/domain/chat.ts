@@ -42,6 +42,11 @@ export type MessageInput = {
   readonly reasoning_content?: string | null | undefined
   /** Options of the AI SDK for the provider. */
   readonly providerOptions?: object | undefined
+  /**
+   * Id of the caller, unique within the session, by which the message can be replaced: 1 to 256 characters. A second
+   * message with it is refused. An empty one is ignored, and so is a number.
+   */
+  readonly id?: string | number | null | undefined
   /** Time of the message in milliseconds. Default: now. */
   readonly at?: Millis | undefined
   /** Original form, kept beside the message and returned unchanged to the protocol it came from. */

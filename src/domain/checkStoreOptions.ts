@@ -1,10 +1,22 @@
 import { checkOptions, type OptionChecks } from './checkOptions.ts'
 import { anyValue } from './error.ts'
-import type { IndexQuery, PageOptions, RecordRange, SearchTarget, Store } from './ports.ts'
+import type { IndexQuery, PageOptions, RecordRange, SearchTarget, SessionFilter } from './ports.ts'
 
 /** Names are checked, and not values: stores read on every turn, and callers have checked what users gave them. */
-const pageChecks: OptionChecks<PageOptions> = { after: anyValue, before: anyValue, limit: anyValue, newest: anyValue }
-const listChecks: OptionChecks<ListFilter> = { scope: anyValue, expiredBy: anyValue, after: anyValue, limit: anyValue }
+const pageChecks: OptionChecks<PageOptions> = {
+  after: anyValue,
+  before: anyValue,
+  limit: anyValue,
+  newest: anyValue,
+  revision: anyValue,
+}
+const listChecks: OptionChecks<SessionFilter> = {
+  scope: anyValue,
+  expiredBy: anyValue,
+  metadata: anyValue,
+  after: anyValue,
+  limit: anyValue,
+}
 const recordChecks: OptionChecks<RecordRange> = { before: anyValue, limit: anyValue }
 const targetChecks: OptionChecks<SearchTarget> = { scope: anyValue, id: anyValue }
 const queryChecks: OptionChecks<IndexQuery> = {
@@ -16,15 +28,15 @@ const queryChecks: OptionChecks<IndexQuery> = {
   before: anyValue,
   budget: anyValue,
   broad: anyValue,
+  revision: anyValue,
   limit: anyValue,
 }
-type ListFilter = Parameters<Store['list']>[0]
 
 /** Throws `bad-option` for unknown options of `Store.readMessages`. */
 export const checkPage = (range: PageOptions): void => checkOptions('readMessages', range, pageChecks)
 
 /** Throws `bad-option` for unknown options of `Store.list`: without its scope, it lists the sessions of all tenants. */
-export const checkListFilter = (filter: ListFilter): void => checkOptions('list', filter, listChecks)
+export const checkListFilter = (filter: SessionFilter): void => checkOptions('list', filter, listChecks)
 
 /** Throws `bad-option` for unknown options of `Store.records`. */
 export const checkRecordRange = (range: RecordRange): void => checkOptions('records', range, recordChecks)

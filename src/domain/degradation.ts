@@ -38,6 +38,8 @@ const modelFailures: Readonly<Record<string, string>> = {
 const promptNotices: Readonly<Record<string, string>> = {
   budget: 'The messages left no room for memory, so they were sent without it.',
   messages: 'Memory could not show the newest messages, so they were sent as they are, without memory.',
+  'secrets unknown here':
+    'The model was sent placeholders for secrets of this session: this server has not seen their values.',
   'conversation shortened': 'The conversation was longer than the limit, so its oldest turns were left out.',
 }
 

@@ -38,6 +38,8 @@ export type NewMessage = {
   readonly toolCalls?: readonly ToolCall[]
   /** Id of the tool call that a tool message answers. */
   readonly toolCallId?: string
+  /** Id given by the caller, unique within its session: 1 to 256 characters of well-formed text without U+0000. */
+  readonly externalId?: string
   /** Original form of the message, packed by `packPayload`; absent when the other fields say everything. */
   readonly packedPayload?: string
   /** First sequence number of its conversation, when a session holds several and this is not the first. */
@@ -55,8 +57,9 @@ export type NewMessage = {
  * Message of the transcript. `id` is unique within its session and never reused; `sequence` grows by one with each
  * appended message; `offset` is the sum of the weights of all earlier messages at the time of writing, so a position in
  * the history is found without reading the messages before it. A message that was stored later in a reserved slot
- * starts at the end of its predecessor and does not move its successors: offsets never fall behind that of a message
- * before the slot, but neighbouring ones may overlap.
+ * starts at the end of its predecessor, or where its successor starts if that is earlier, and does not move its
+ * successors. A replaced message keeps its offset. Offsets never decrease from one message to the next, but
+ * neighbouring messages may overlap.
  */
 export type Message = EntryBase<'message'> & NewMessage & { readonly sequence: number; readonly offset: Tokens }
 
@@ -174,6 +177,9 @@ export type TuningState = {
   readonly snapshots: readonly TuningRun[]
 }
 
+/** Id of the metadata of a session. */
+export const metadataId = 'about'
+
 /** Settings and description of a session; never shown to a model and never found by search. */
 export type SessionMetadata = EntryBase<'about'> & {
   /** Name of the template the session was created from. */
@@ -215,6 +221,10 @@ export const maxImportedSequence = 2 ** 40
 export function parseMessageId(id: string): number | undefined {
   return /^m[1-9][0-9]{0,14}$/.test(id) ? Number(id.slice(1)) : undefined
 }
+
+/** Tells whether a value can be the external id of a message. */
+export const isExternalId = (value: unknown): value is string =>
+  typeof value === 'string' && /^[^\0]{1,256}$/.test(value) && value.isWellFormed()
 
 /** Tells whether a text has nothing to show. Providers reject blank content, so it is stored but never sent. */
 export const isBlank = (text: string): boolean => text.trim() === ''

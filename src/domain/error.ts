@@ -66,13 +66,17 @@ export class MemoryError extends Error {
   }
 }
 
+/** True for an error of the engine with one of these codes. */
+export const hasErrorCode = (error: unknown, ...codes: readonly ErrorCode[]): error is MemoryError =>
+  error instanceof MemoryError && codes.includes(error.code)
+
 /**
  * Messages for clients of a server, by codes whose own messages are for its operator: they name local files, and quote
  * the database.
  */
 const clientMessages: Readonly<Partial<Record<ErrorCode, string>>> = {
   busy: 'The store is busy; the request may not be stored. Try again in a moment.',
-  'disk-full': 'The disk of the store is full; nothing was stored. The operator must free some space.',
+  'disk-full': 'The store is full; nothing was stored. The operator must free some space.',
   'file-changed':
     'The file of the store was deleted or replaced; nothing was stored. The operator must put it back or restart the server.',
   'not-durable': 'The store cannot be written to; the request may not be stored. Try again in a moment.',
@@ -92,12 +96,12 @@ export function describeStoreFault({ code, param, cause }: MemoryError): string 
 }
 
 /** Creates the error for a store URL that is not supported here; a password in the URL is not repeated. */
-export const createUnknownStoreError = (url: string, supported: string): MemoryError =>
-  new MemoryError(
-    'bad-option',
-    `store is ${JSON.stringify(url.replace(/\/\/[^@/]*@/, '//…@'))}; it must be ${supported}.`,
-    { param: 'store' },
-  )
+export const createUnknownStoreError = (url: string, supported: string, param = 'store'): MemoryError =>
+  new MemoryError('bad-option', `${param} is ${JSON.stringify(maskStoreUrl(url))}; it must be ${supported}.`, { param })
+
+/** Returns the URL of a store for messages: without user, password and parameters of a server. */
+export const maskStoreUrl = (url: string): string =>
+  /^\w+:\/\//.test(url) ? url.replace(/\?.*$/s, '').replace(/\/\/.*@/s, '//…@') : url
 
 /** Characters of a value that an error repeats. */
 const maxShownCharacters = 10_000

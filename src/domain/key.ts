@@ -50,10 +50,14 @@ export const isInScope = (key: string, scope: Scope): boolean => key === scope |
 /** Returns the key of the scope's own memory. */
 export const scopeKey = (key: Key): Key => makeKey(key.scope, '')
 
-// Keys of internal sessions: files and outbox of a scope, persons, and the branches of a session.
-// `parseKey` rejects a colon in the session part, so clients cannot name them.
+// Keys of internal sessions: files, outbox and graph of a scope, the key of its table, persons, and the branches of a
+// session. `parseKey` rejects a colon in the session part, so clients cannot name them.
 export const filesKey = (scope: Scope): Key => makeKey(scope, ':files')
+/** Session that holds the key of the encrypted rows of a scope, and nothing else. */
+export const encryptedTableKey = (scope: Scope): Key => makeKey(scope, ':table')
 export const outboxKey = (scope: Scope): Key => makeKey(scope, ':outbox')
+/** Returns the key of the session that owns the graph of a scope: erasing the session erases the graph. */
+export const graphKey = (scope: Scope): Key => makeKey(scope, ':graph')
 export const personKey = (scope: Scope, person: string): Key =>
   makeKey(scope, `:person:${checkPart('session', person, person)}`)
 /** Returns the key of the memory that holds the knowledge of a scope or, with `person`, of a person. */

@@ -1,7 +1,7 @@
-import type { Entry, Message, Millis, Tokens } from './entry.ts'
+import type { Entry, Json, Message, Millis, Tokens } from './entry.ts'
 import type { Key, Scope } from './key.ts'
 import type { ChatMessage } from './ledger.ts'
-import type { SessionChange, SessionHead, SessionListItem } from './session.ts'
+import type { MetadataFilter, SessionChange, SessionHead, SessionListItem } from './session.ts'
 
 /** Page of the transcript: messages with `after < sequence < before`, the oldest ones first unless `newest` is set. */
 export type PageOptions = {
@@ -10,6 +10,20 @@ export type PageOptions = {
   readonly limit: number
   /** Takes the newest messages of the range instead of the oldest; they are still returned in order. */
   readonly newest?: boolean
+  /** The caller has just read the session at this revision: the store may answer from a cache that has seen it. */
+  readonly revision?: number
+}
+
+/** Restricts the sessions that `Store.list` returns. */
+export type SessionFilter = {
+  readonly scope?: Scope
+  /** Only sessions that have expired at this time. */
+  readonly expiredBy?: Millis
+  /** Only sessions whose metadata is an object with these top-level fields. */
+  readonly metadata?: MetadataFilter
+  /** Starts after the session with this key. */
+  readonly after?: string
+  readonly limit: number
 }
 
 /** Restricts what `Store.erase` deletes. */
@@ -67,30 +81,88 @@ export type MemoryLimit = {
 }
 
 /** Counts the sessions of a scope, or of all, in constant time, including expired ones that are not erased yet. */
-export type SessionCounter = { countSessions(scope?: Scope): number }
+export type SessionCounter = { countSessions(scope?: Scope): number | Promise<number> }
 
-/**
- * The file of a store; the graph of its sessions is stored in it too. An encrypted store hands out a copy of its keys,
- * which the caller wipes after use.
- */
+/** The file of a store. */
 export type StoreFile = {
   readonly path: string
   /** The file was opened with keys and accepts only encrypted content. */
   readonly isEncrypted: boolean
-  /** Throws `file-changed` if the file was deleted or replaced; takes microseconds. */
+  /** Throws `closed`, or `file-changed` if the file was deleted or replaced; takes microseconds. */
   check(): void
+  /**
+   * Overwrites copies of erased content in unused parts of the file. Resolves when nothing that was erased before the
+   * call is in the file or its log.
+   */
+  wipe(): Promise<void>
+  /** Does the same if something was erased since the last time, but not too often, because it reads the whole file. */
+  wipeIfDue(): Promise<void>
   /** Forgets all keys of the file but this one, after all sessions were wrapped with it. */
   retireKeys(current: string): void
-  readonly copyKeyring?: () => Keyring
 }
+
+/** Of a store that other processes use at the same time and that outlives this one. */
+export type SharedTime = {
+  /** Returns a clock that all these processes agree on; it advances as `local` does. */
+  correctClock(local: Clock): Clock
+}
+
+/** Token buckets that all processes on a store share. They follow the clock of the store. */
+export interface TokenBuckets {
+  /**
+   * Takes a token from a bucket, which is full at first, holds `perMinute` tokens and refills evenly within a minute.
+   * Resolves to 0, or to the time until there is a token.
+   */
+  take(bucket: string, perMinute: number): Promise<Millis>
+}
+
+/** Statements on a database server, in a transaction that has entered a scope. Rows are arrays of columns. */
+export type SqlSession = {
+  /** Runs one statement. `bigint` columns are numbers, `json` columns text. */
+  query(
+    sql: string,
+    values?: readonly (null | boolean | number | string | Uint8Array)[],
+  ): Promise<readonly (readonly unknown[])[]>
+  /** Runs several statements without values. */
+  run(sql: string): Promise<void>
+}
+
+/** Database of a store on a server. */
+export type StoreDatabase = {
+  /** Address for messages, without password. */
+  readonly name: string
+  readonly schema: string
+  /**
+   * Runs statements in one transaction that sees only rows of the scope. It is repeated after a fault that may pass if
+   * nothing was applied, or with `always` in any case.
+   */
+  transaction<T>(
+    scope: Scope,
+    work: (session: SqlSession) => Promise<T>,
+    options?: { readonly repeat?: 'always' | 'if-not-applied'; readonly readOnly?: boolean },
+  ): Promise<T>
+}
+
+/** Storage of the graphs of a store's scopes: in the database of the store, so that they are erased with it. */
+export type GraphStorage = {
+  /** Returns a copy of the keys of an encrypted store, which the caller wipes after use. */
+  readonly copyKeyring?: () => Keyring
+} & (
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'postgres'; readonly database: StoreDatabase }
+)
 
 /** Optional abilities, declared by the store that has them. A store that wraps another one forwards them. */
 export type StoreCapabilities = {
   readonly file?: StoreFile
+  readonly graph?: GraphStorage
   /** Listeners to be called after each erasure. */
   readonly eraseListeners?: Set<EraseListener>
   readonly memoryLimit?: MemoryLimit
   readonly sessionCounter?: SessionCounter
+  /** Rate limits across processes. Default: each process limits on its own. */
+  readonly tokenBuckets?: TokenBuckets
+  readonly shared?: SharedTime
   /** The word table that searches use; undefined if there is none. */
   readonly wordTable?: () => WordTable | undefined
   /** The languages that searches know. Default: English. */
@@ -99,33 +171,80 @@ export type StoreCapabilities = {
   readonly indexedMessages?: () => number
 }
 
+/**
+ * Name of a row: a namespace of up to 16 parts, each of 1 to 256 characters without U+0000, and a key of 1 to 512
+ * characters.
+ */
+export type TableKey = { readonly namespace: readonly string[]; readonly key: string }
+/**
+ * A value stored verbatim beside sessions, for programs that bring their own data model: never masked, aged, searched
+ * or shown to a model.
+ */
+export type TableRow = TableKey & {
+  readonly value: Json | Uint8Array
+  readonly createdAt: Millis
+  readonly updatedAt: Millis
+  /** 1 for a new row; grows by one with every write. A row that was deleted and written again is a new one. */
+  readonly revision: number
+}
+/** Change of one row. */
+export type TableWrite = TableKey & {
+  /** `undefined` deletes the row. */
+  readonly value: Json | Uint8Array | undefined
+  /** Revision that the row must have, 0 if it must not exist; otherwise all writes are rejected with `conflict`. */
+  readonly expected?: number
+  /** Time of creation of a row that is copied from elsewhere. Default: that of the existing row, or now. */
+  readonly createdAt?: Millis
+}
+/** Rows whose namespace begins with `prefix`, after the row `after`. */
+export type RowRange = { readonly prefix: readonly string[]; readonly after?: TableKey; readonly limit: number }
+
+/**
+ * Rows by scope, namespace and key. Rows are ordered by namespace, part by part, then by key; texts are ordered by
+ * UTF-16 code units, and a namespace comes before its extensions.
+ */
+export interface StoreTable {
+  /** Reads rows in the order of the keys; undefined for rows that do not exist. */
+  readRows(scope: Scope, keys: readonly TableKey[]): Promise<readonly (TableRow | undefined)[]>
+  /** Writes all rows or none; each row at most once. Durable when the promise resolves. */
+  writeRows(scope: Scope, at: Millis, writes: readonly TableWrite[]): Promise<void>
+  listRows(scope: Scope, range: RowRange): Promise<readonly TableRow[]>
+  /** Lists the scopes that have rows, in order of UTF-16 code units, after the scope `after`. */
+  listScopes(after: Scope, limit: number): Promise<readonly Scope[]>
+  /** Deletes all rows of a scope permanently. Resolves to their number. */
+  eraseRows(scope: Scope): Promise<number>
+}
+
 /** Storage of sessions. An adapter implements every method. */
 export interface Store {
   readonly capabilities: StoreCapabilities
   /** `ram` stores never write anywhere else. */
   readonly durability: 'ram' | 'durable'
-  /** Reads the state of a session with its `recent` newest messages; an unknown session has an empty head. */
-  readHead(key: Key, recent: number): Promise<SessionHead>
+  /**
+   * Reads the state of a session with its `recent` newest messages; an unknown session has an empty head. With
+   * `revision`, which the caller has read before, a store may answer from a cache that has seen that revision and all
+   * writes of this process.
+   */
+  readHead(key: Key, recent: number, revision?: number): Promise<SessionHead>
   /** Reads messages in order of their sequence numbers. */
   readMessages(key: Key, range: PageOptions): Promise<readonly Message[]>
+  /** Reads the messages with these external ids, in order of their sequence numbers. */
+  findMessages(key: Key, externalIds: readonly string[]): Promise<readonly Message[]>
   /**
    * Applies a change atomically; it is durable when the promise resolves. Committing the same change again has no
    * effect and gives the same result. Resolves to the appended messages.
    *
-   * @throws MemoryError `conflict` for an outdated `base`, `erased` for an outdated `epoch`.
+   * @throws MemoryError `conflict` for an outdated `base`, a message to replace that does not exist, or an external id
+   * that another message has; `erased` for an outdated `epoch`.
    */
   commit(change: SessionChange): Promise<readonly Message[]>
-  /** Lists sessions ordered by scope and id, starting after the key `after`; `expiredBy` lists only expired ones. */
-  list(filter: {
-    readonly scope?: Scope
-    readonly expiredBy?: Millis
-    readonly after?: string
-    readonly limit: number
-  }): Promise<readonly SessionListItem[]>
+  /** Lists sessions ordered by scope and id. */
+  list(filter: SessionFilter): Promise<readonly SessionListItem[]>
   /**
    * Erases the session, or only some entries of it, permanently. Writers that read the session before are rejected:
    * by its epoch when the whole session was erased, by its revision when entries were, even if none of them existed.
-   * With `expiredBy`, does nothing if the session was started again in the meantime. Resolves to the erased ids.
+   * With `expiredBy`, does nothing if the session was started again in the meantime. Resolves to the erased ids. A
+   * store in a file may keep unreachable copies until `capabilities.file.wipe`.
    */
   erase(key: Key, only?: EraseFilter): Promise<readonly string[]>
   /**
@@ -135,6 +254,7 @@ export interface Store {
   appendRecord(key: Key, record: AuxiliaryRecord, keep: number): Promise<boolean>
   /** Reads records, newest first, that are older than the one with the number `before`. */
   records(key: Key, range: RecordRange): Promise<readonly StoredRecord[]>
+  readonly table: StoreTable
   close(): Promise<void>
 }
 
@@ -165,6 +285,11 @@ export type IndexQuery = {
   readonly budget?: Tokens
   /** Also returns texts that match only by a word of somewhat related meaning. */
   readonly broad?: boolean
+  /**
+   * The caller has just read the searched session at this revision: the index need not ask the store for newer changes
+   * if it has seen this one. Applies only to a search within one session.
+   */
+  readonly revision?: number
   readonly limit: number
 }
 /** Entry that an index found, with its score. */
@@ -178,6 +303,9 @@ export type IndexHit = {
   readonly why: Readonly<Record<string, number>>
 }
 
+/** Stem with a related meaning, its number in the table and its cosine. */
+export type RelatedStem = { readonly row: number; readonly stem: string; readonly similarity: number }
+
 /** Vectors of English word stems, of similar direction for stems of related meaning. */
 export interface WordTable {
   readonly dimensions: number
@@ -185,8 +313,8 @@ export interface WordTable {
   rowOf(stem: string): number | undefined
   /** Adds the vector of a stem, times `factor`, to the vector of a text. */
   addTo(sum: Float32Array, row: number, factor?: number): void
-  /** Stems with a related meaning and their cosines, without the stem itself. */
-  relatedStems(stem: string): Iterable<{ readonly stem: string; readonly similarity: number }>
+  /** Stems with a related meaning, without the stem itself. */
+  relatedStems(stem: string): Iterable<RelatedStem>
   /** Creates an empty list of vectors of this length. */
   createVectors(): VectorList
 }
@@ -221,7 +349,10 @@ export type Languages = {
   extractorFor(language: string | undefined): TermExtractor
 }
 
-/** Changes since a stamp. `lineage` differs once anything has been erased; `sessions` are those written to. */
+/**
+ * Changes since a stamp. `lineage` differs once anything has been erased, replaced, or stored before the newest
+ * message; `sessions` are those written to.
+ */
 export type IndexChanges = { readonly stamp: number; readonly lineage: string; readonly sessions: readonly Key[] }
 
 /** Page of entries without a vector of a model; `next` is the cursor of the next page. */
@@ -231,6 +362,8 @@ export type UnembeddedPage = {
 }
 /** Vector of an entry with the text it was computed from; rejected if the entry's text has changed since. */
 export type EntryVector = UnembeddedPage['entries'][number] & { readonly values: Float32Array }
+/** Vector of an entry, and the name of the embedder that computed it. */
+export type StoredVector = Pick<Vector, 'model' | 'values'>
 
 /**
  * Search over entries by words and by vectors. Ranking uses statistics of the searched scope only, so data of another
@@ -250,6 +383,8 @@ export interface SearchIndex {
    * Stores vectors and replaces older ones; skips entries that were erased or changed. Resolves to the number stored.
    */
   storeVectors(model: string, vectors: readonly EntryVector[]): Promise<number>
+  /** Returns the vectors of entries of a session, undefined for an entry without one. */
+  readVectors(key: Key, ids: readonly string[]): Promise<readonly (StoredVector | undefined)[]>
   /** Counts entries with a vector of this model (`done`) and all entries (`total`). */
   countVectors(model: string): Promise<{ readonly done: number; readonly total: number }>
 }

@@ -2,13 +2,14 @@ import {
   type DerivedEntry,
   findMetadata,
   formatMessageId,
+  type Json,
   type Message,
   type Millis,
   type NewMessage,
   type SequenceRange,
   type Tokens,
 } from './entry.ts'
-import { MemoryError } from './error.ts'
+import { isObject, MemoryError } from './error.ts'
 import { formatKey, isInternalKey, type Key } from './key.ts'
 import type { Lifetime } from './profile.ts'
 /** Range of sequence numbers without messages: deleted, skipped, or reserved for replies still on their way. */
@@ -48,8 +49,7 @@ export type SessionChange = {
   readonly at: Millis
   readonly epoch: number
   /**
-   * Revision that `put` and `drop` of derived entries are based on; rejected with `conflict` if the session has
-   * changed.
+   * Revision that `replace`, `put` and `drop` are based on; rejected with `conflict` if the session has changed.
    */
   readonly base?: number
   /**
@@ -58,6 +58,11 @@ export type SessionChange = {
    * the weights continue where they are; a message in a gap always gets the offset of its place.
    */
   readonly from?: { readonly sequence: number; readonly offset?: Tokens }
+  /**
+   * Messages that take the place of stored ones, before `append`: id, sequence and offset stay, vectors are deleted.
+   * Needs `base`.
+   */
+  readonly replace?: readonly Replacement[]
   readonly append: readonly NewMessage[]
   readonly put: readonly DerivedEntry[]
   /** Ids of entries to remove from working memory. */
@@ -65,8 +70,22 @@ export type SessionChange = {
   readonly expiresAt: Millis
 }
 
+/** New content of the stored message with this id. */
+export type Replacement = { readonly id: string; readonly message: NewMessage }
+
 /** Session as returned by `Store.list`. */
-export type SessionListItem = Pick<SessionHead, 'key' | 'startedAt' | 'touchedAt' | 'expiresAt' | 'messages'>
+export type SessionListItem = Pick<SessionHead, 'key' | 'startedAt' | 'touchedAt' | 'expiresAt' | 'messages'> & {
+  /** Field `metadata` of the session's metadata. */
+  readonly metadata?: Json
+}
+
+/** Values that top-level fields of a session's metadata must have. */
+export type MetadataFilter = Readonly<Record<string, string | number | boolean | null>>
+
+/** Tells whether metadata is an object with all fields of a filter. */
+export const matchesMetadata = (metadata: Json | undefined, filter: MetadataFilter): boolean =>
+  isObject(metadata) &&
+  Object.entries(filter).every(([name, value]) => Object.hasOwn(metadata, name) && metadata[name] === value)
 
 /** Value of `expiresAt` for a session that never expires. */
 export const noExpiry: Millis = Number.MAX_SAFE_INTEGER
@@ -161,6 +180,40 @@ export function findFilledSequence(
     `Message ${from.sequence} of ${formatKey(key)} cannot be added: the last message is number ${lastSequence}. Use a higher number.`,
   )
 }
+
+/** Messages of a session, as far as `checkMessageIds` needs them. */
+export type MessageLookup = {
+  hasMessage(id: string): boolean
+  /** Returns the id of the message with this external id. */
+  findExternalId(externalId: string): string | undefined
+}
+
+/**
+ * Checks the ids of a change that is about to be applied.
+ *
+ * @throws MemoryError `conflict` if a message to replace does not exist or `base` is missing, or if an external id
+ * would not be unique.
+ */
+export function checkMessageIds(
+  { key, base, replace = [], append, drop }: SessionChange,
+  { hasMessage, findExternalId }: MessageLookup,
+): void {
+  const freed = new Set(replace.map(({ id }) => id))
+  if (replace.length > 0 && (base === undefined || freed.size < replace.length || ![...freed].every(hasMessage)))
+    throw createConflict(key, 'each message to replace must exist, be named once, and base must be set')
+  for (const id of drop) freed.add(id)
+  const given = new Set<string>()
+  for (const { externalId } of [...replace.map(({ message }) => message), ...append]) {
+    if (externalId === undefined) continue
+    const owner = findExternalId(externalId) ?? ''
+    if (given.has(externalId) || (owner !== '' && !freed.has(owner)))
+      throw createConflict(key, `a message has the id ${JSON.stringify(externalId)} already`)
+    given.add(externalId)
+  }
+}
+
+const createConflict = (key: Key, problem: string): MemoryError =>
+  new MemoryError('conflict', `Session ${formatKey(key)} was not changed: ${problem}.`)
 
 /** Consequences of appending to a session. */
 export type AppendPlan = {

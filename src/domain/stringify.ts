@@ -19,10 +19,10 @@ export function estimateSize(value: unknown, max: number): number {
   return size
 }
 
-/** Writes plain data as `JSON.stringify` does, in steps. */
-export function* stringifyInSteps(value: unknown): Work<string> {
+/** Writes plain data as `JSON.stringify` does, in steps. Leaves out the fields of a name. */
+export function* stringifyInSteps(value: unknown, omittedName?: string): Work<string> {
   const pieces: string[] = []
-  yield* write(value, pieces)
+  yield* write(value, pieces, omittedName)
   return pieces.join('')
 }
 
@@ -37,7 +37,7 @@ export function stringifyStart(value: unknown, maxCharacters: number): string {
 export const isJsonValue = (value: unknown): boolean =>
   value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
 
-function* write(value: unknown, pieces: string[]): Work<void> {
+function* write(value: unknown, pieces: string[], omittedName?: string): Work<void> {
   if (typeof value === 'string' && value.length > maxStepCharacters) yield* writeText(value, pieces)
   else if (typeof value !== 'object' || value === null || 'toJSON' in value) {
     const text = JSON.stringify(value) ?? 'null'
@@ -47,7 +47,7 @@ function* write(value: unknown, pieces: string[]): Work<void> {
     for (let index = 0; index < value.length; index++) {
       pieces.push(index === 0 ? '[' : ',')
       yield 1
-      yield* write(value[index], pieces)
+      yield* write(value[index], pieces, omittedName)
     }
     pieces.push(value.length === 0 ? '[]' : ']')
   } else {
@@ -55,11 +55,11 @@ function* write(value: unknown, pieces: string[]): Work<void> {
     const fields = value as Readonly<Record<string, unknown>>
     for (const name of Object.keys(fields)) {
       const field = fields[name]
-      if (!isJsonValue(field)) continue
+      if (!isJsonValue(field) || name === omittedName) continue
       pieces.push(separator, JSON.stringify(name), ':')
       separator = ','
       yield 1
-      yield* write(field, pieces)
+      yield* write(field, pieces, omittedName)
     }
     pieces.push(separator === '{' ? '{}' : '}')
   }

@@ -1,11 +1,11 @@
 /** A computation in steps; each step yields the number of characters it has processed. */
 export type Work<T> = Generator<number, T, void>
 
-/** Yields to other work on the event loop. */
-export type Pause = () => Promise<void>
+/** Yields to other work on the event loop, or returns undefined if that is not due yet. */
+export type Pause = () => Promise<void> | undefined
 
-/** Characters processed between two pauses: 10 to 20 ms of the slowest work. */
-const sliceChars = 8_192
+/** Characters processed between two pauses: 1 to 2 ms of the slowest work. */
+const sliceChars = 1_024
 
 /**
  * Runs a computation with a pause after each slice.
@@ -18,7 +18,8 @@ export async function runInSlices<T>(work: Work<T>, pause: Pause): Promise<T> {
   for (;;) {
     const step = slices.next()
     if (step.done === true) return step.value
-    await pause()
+    const waiting = pause()
+    if (waiting !== undefined) await waiting
   }
 }
 

@@ -3,6 +3,7 @@ import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Clock, Store } from '../domain/ports.ts'
 import { noExpiry, type SessionHead } from '../domain/session.ts'
+import { wipeStores } from '../memory/forget.ts'
 import { revise } from '../upkeep/revise.ts'
 import {
   appendRun,
@@ -161,6 +162,7 @@ export class FileCatalog {
     const record = findRecord(await this.head(key), id)
     // Erases even without a record: an open reader may have kept traces of an earlier removal from being cleaned up.
     await this.deps.store.erase(key, { entries: [...(record === undefined ? [] : chunkIds(record)), recordId(id)] })
+    await wipeStores([this.deps.store])
     return removed !== undefined
   }
 

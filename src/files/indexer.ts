@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
-import { measureMessage } from '../context/render.ts'
+import { measureMessage } from '../context/measureMessage.ts'
 import type { NewMessage } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'

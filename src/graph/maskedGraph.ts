@@ -1,8 +1,25 @@
 import type { Json } from '../domain/entry.ts'
 import { parseKey } from '../domain/key.ts'
+import type { Store } from '../domain/ports.ts'
+import type { ForgetOptions } from '../memory/forget.ts'
 import type { SecretMasker } from '../memory/secretMasker.ts'
 import { yieldToEventLoop } from '../stores/yieldToEventLoop.ts'
-import type { EntityDraft, GraphChange, GraphNode, NodeGraph, RelationshipDraft } from './types.ts'
+import type {
+  Entity,
+  EntityDraft,
+  EntityQuery,
+  Graph,
+  GraphArchive,
+  GraphChange,
+  GraphLink,
+  GraphNode,
+  NodeGraph,
+  NodeReadOptions,
+  NodeStore,
+  RelationshipDraft,
+  RelationshipQuery,
+  StoreGraph,
+} from './types.ts'
 
 /** Nodes, entities or relationships masked in a row: 10 ms of short ones. */
 const valuesBetweenPauses = 200
@@ -100,5 +117,124 @@ export class GraphMasking {
   async maskNamed<T>(workspace: string, name: string, value: T): Promise<T> {
     const [masked] = Object.values(await this.mask(workspace, { [name]: value }))
     return masked as T
+  }
+}
+
+/** Masks what is written to a graph, and what is looked up in it. */
+export class MaskedGraph implements StoreGraph {
+  readonly nodes: NodeStore
+  readonly archive: GraphArchive
+  private readonly graph: StoreGraph
+  private readonly masking: GraphMasking
+  private readonly store: Pick<Store, 'close'> | undefined
+
+  /** `store` is closed with the graph. */
+  constructor(graph: StoreGraph, masking: GraphMasking, store?: Pick<Store, 'close'>) {
+    this.graph = graph
+    this.masking = masking
+    this.store = store
+    this.nodes = new MaskedNodeStore(graph.nodes, masking)
+    // Bundles are masked record by record on import.
+    this.archive = graph.archive
+  }
+
+  async write(workspace: string, change: GraphChange): ReturnType<Graph['write']> {
+    this.masking.checkWorkspace(workspace)
+    return this.graph.write(workspace, await this.masking.maskChange(workspace, change))
+  }
+
+  async getEntity(workspace: string, id: string): Promise<Entity | undefined> {
+    return this.graph.getEntity(workspace, await this.masking.mask(workspace, id))
+  }
+
+  async queryEntities(workspace: string, query: EntityQuery = {}): ReturnType<Graph['queryEntities']> {
+    return this.graph.queryEntities(workspace, await this.masking.mask(workspace, query))
+  }
+
+  async queryRelationships(workspace: string, query: RelationshipQuery = {}): ReturnType<Graph['queryRelationships']> {
+    return this.graph.queryRelationships(workspace, await this.masking.mask(workspace, query))
+  }
+
+  erase(workspace: string, session?: string, options?: ForgetOptions): Promise<number> {
+    return this.graph.erase(workspace, session, options)
+  }
+
+  forget(workspace: string, texts: readonly string[], options?: ForgetOptions): Promise<readonly string[]> {
+    return this.graph.forget(workspace, texts, options)
+  }
+
+  async close(): Promise<void> {
+    await this.masking.settled()
+    await this.graph.close()
+    await this.store?.close()
+  }
+}
+
+class MaskedNodeStore implements NodeStore {
+  private readonly nodes: NodeStore
+  private readonly masking: GraphMasking
+
+  constructor(nodes: NodeStore, masking: GraphMasking) {
+    this.nodes = nodes
+    this.masking = masking
+  }
+
+  async createEntities(workspace: string, nodes: readonly GraphNode[]): Promise<readonly GraphNode[]> {
+    this.masking.checkWorkspace(workspace)
+    const { entities } = await this.masking.maskNodes({ entities: nodes, relations: [] }, workspace)
+    return this.nodes.createEntities(workspace, entities)
+  }
+
+  async createRelations(workspace: string, links: readonly GraphLink[]): Promise<readonly GraphLink[]> {
+    this.masking.checkWorkspace(workspace)
+    return this.nodes.createRelations(workspace, await this.masking.mask(workspace, links))
+  }
+
+  async addObservations(
+    workspace: string,
+    additions: Parameters<NodeStore['addObservations']>[1],
+  ): ReturnType<NodeStore['addObservations']> {
+    this.masking.checkWorkspace(workspace)
+    const observations = await this.masking.maskEach(additions, async ({ entityName, contents }) => ({
+      entityName: await this.masking.mask(workspace, entityName),
+      contents: await this.masking.maskNamed(workspace, entityName, contents),
+    }))
+    return this.nodes.addObservations(workspace, observations)
+  }
+
+  async deleteEntities(workspace: string, names: readonly string[]): Promise<void> {
+    this.masking.checkWorkspace(workspace)
+    return this.nodes.deleteEntities(workspace, await this.masking.mask(workspace, names))
+  }
+
+  async deleteObservations(workspace: string, unmasked: Parameters<NodeStore['deleteObservations']>[1]): Promise<void> {
+    this.masking.checkWorkspace(workspace)
+    const deletions = await this.masking.maskEach(unmasked, async ({ entityName, observations }) => ({
+      entityName: await this.masking.mask(workspace, entityName),
+      observations: await this.masking.maskNamed(workspace, entityName, observations),
+    }))
+    return this.nodes.deleteObservations(workspace, deletions)
+  }
+
+  async deleteRelations(workspace: string, links: readonly GraphLink[]): Promise<void> {
+    this.masking.checkWorkspace(workspace)
+    return this.nodes.deleteRelations(workspace, await this.masking.mask(workspace, links))
+  }
+
+  readGraph(workspace: string, options?: NodeReadOptions): Promise<NodeGraph> {
+    return this.nodes.readGraph(workspace, options)
+  }
+
+  async searchNodes(workspace: string, query: string, options?: NodeReadOptions): Promise<NodeGraph> {
+    return this.nodes.searchNodes(workspace, await this.masking.mask(workspace, query), options)
+  }
+
+  async openNodes(workspace: string, names: readonly string[], options?: NodeReadOptions): Promise<NodeGraph> {
+    return this.nodes.openNodes(workspace, await this.masking.mask(workspace, names), options)
+  }
+
+  async importOnce(workspace: string, graph: NodeGraph): Promise<boolean> {
+    this.masking.checkWorkspace(workspace)
+    return this.nodes.importOnce(workspace, await this.masking.maskNodes(graph, workspace))
   }
 }

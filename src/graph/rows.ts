@@ -1,18 +1,11 @@
 import { hash } from 'node:crypto'
+import { MemoryError } from '../domain/error.ts'
 import type { GraphCipher } from './cipher.ts'
-import type { Entity, EntityDraft, Relationship, RelationshipDraft } from './types.ts'
+import type { Entity, EntityDraft, Relationship, RelationshipDraft, RelationshipRow } from './types.ts'
 
 /** Row of `graph_entity` or `graph_relationship`: lookup digest, JSON body, times of the first and the last write. */
 export type Row = readonly [rowId: number, digest: string, body: string, created: number, updated: number]
 export const columns = 'place, ref, body, created, updated'
-
-/** Message an entity was derived from; an empty message id stands for the session as a whole. */
-export type Origin = readonly [session: string, message: string]
-
-/** Entity with the messages it was derived from. */
-export type EntityRow = Entity & { readonly origins: readonly Origin[] }
-/** Relationship with the session it belongs to. */
-export type RelationshipRow = Omit<Relationship, 'id'> & { readonly session?: string }
 
 export const serializeEntity = ({ type, id, properties }: EntityDraft): string =>
   JSON.stringify({ type, id, properties })
@@ -34,3 +27,21 @@ export function parseRelationship([, digest, body, createdAt, updatedAt]: Row, c
   const { id, from, to, type, properties } = JSON.parse(cipher.decrypt(body, digest)) as Relationship
   return { id, from, to, type, properties, createdAt, updatedAt }
 }
+
+export type RowWithSession = readonly [...Row, session: string | null]
+
+export function parseRelationshipRow(
+  [rowId, digest, body, created, updated, session]: RowWithSession,
+  cipher: GraphCipher,
+): RelationshipRow {
+  const { id: _, ...relationship } = parseRelationship([rowId, digest, body, created, updated], cipher)
+  return session === null ? relationship : { ...relationship, session }
+}
+
+/** Error for a row that is not valid JSON; `database` is the name of its database. */
+export const createDamagedRowError = (database: string, cause: SyntaxError): MemoryError =>
+  new MemoryError(
+    'corrupt',
+    `A row of the graph in ${database} is damaged. Restore a backup, or write the row again.`,
+    { cause },
+  )

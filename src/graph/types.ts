@@ -1,4 +1,5 @@
 import type { Json, Millis } from '../domain/entry.ts'
+import type { ForgetOptions } from '../memory/forget.ts'
 
 export type Entity = {
   readonly type: string
@@ -96,7 +97,7 @@ export interface Graph {
    * Erases everything of a session, or the whole workspace with its nodes. Returns the number of erased entities and
    * nodes.
    */
-  erase(workspace: string, session?: string): Promise<number>
+  erase(workspace: string, session?: string, options?: ForgetOptions): Promise<number>
   close(): Promise<void>
 }
 
@@ -105,6 +106,11 @@ export type GraphNode = { readonly name: string; readonly entityType: string; re
 /** Relation in the format of the reference memory server. */
 export type GraphLink = { readonly from: string; readonly to: string; readonly relationType: string }
 export type NodeGraph = { readonly entities: readonly GraphNode[]; readonly relations: readonly GraphLink[] }
+
+export type NodeReadOptions = {
+  /** Rejects with `bad-option` if the texts of the result have more characters as JSON. Unlimited by default. */
+  readonly maxCharacters?: number | undefined
+}
 
 /**
  * Graph behind the nine tools of the reference memory server (@modelcontextprotocol/server-memory), with identical
@@ -125,12 +131,56 @@ export interface NodeStore {
     deletions: readonly { readonly entityName: string; readonly observations: readonly string[] }[],
   ): Promise<void>
   deleteRelations(workspace: string, relations: readonly GraphLink[]): Promise<void>
-  readGraph(workspace: string): Promise<NodeGraph>
-  searchNodes(workspace: string, query: string): Promise<NodeGraph>
-  openNodes(workspace: string, names: readonly string[]): Promise<NodeGraph>
+  readGraph(workspace: string, options?: NodeReadOptions): Promise<NodeGraph>
+  searchNodes(workspace: string, query: string, options?: NodeReadOptions): Promise<NodeGraph>
+  openNodes(workspace: string, names: readonly string[], options?: NodeReadOptions): Promise<NodeGraph>
   /**
    * Imports a graph into a workspace without nodes, at most once, so that later deletions are final. Returns whether it
    * did.
    */
   importOnce(workspace: string, graph: NodeGraph): Promise<boolean>
+}
+
+/** Message an entity was derived from; an empty message id stands for the session as a whole. */
+export type Origin = readonly [session: string, message: string]
+/** Entity with the messages it was derived from. */
+export type EntityRow = Entity & { readonly origins: readonly Origin[] }
+/** Relationship with the session it belongs to. */
+export type RelationshipRow = Omit<Relationship, 'id'> & { readonly session?: string }
+
+/** Exported piece of a graph. `adopted` is the time at which a file of the reference memory server was imported. */
+export type GraphRow =
+  | { readonly entity: EntityRow }
+  | { readonly relationship: RelationshipRow }
+  | { readonly node: GraphNode }
+  | { readonly link: GraphLink }
+  | { readonly adopted: Millis }
+
+/** Stored row with its id, which increases with every inserted row. */
+export type StoredRow<T> = { readonly rowId: number; readonly row: T }
+export type StoredGraphRow = StoredRow<GraphRow>
+
+/**
+ * Row to insert or, with a row id, to replace. Replacing a node sets its type and adds the observations to the existing
+ * ones.
+ */
+export type GraphWrite = { readonly row: GraphRow; readonly rowId?: number }
+
+/** Reads and writes the whole graph of a workspace, for export and import. */
+export interface GraphArchive {
+  /** Returns a consistent snapshot, each kind of row in insertion order. */
+  readAll(workspace: string): Promise<readonly StoredGraphRow[]>
+  /**
+   * Passes all rows to `decide` and applies the writes it returns, in one transaction. Returns the number of writes.
+   * `decide` is called again if the transaction has to be repeated.
+   */
+  update(workspace: string, decide: (stored: readonly StoredGraphRow[]) => readonly GraphWrite[]): Promise<number>
+}
+
+/** Graph of a store: entities and relationships, nodes of the reference memory server, and the archive of both. */
+export interface StoreGraph extends Graph {
+  readonly nodes: NodeStore
+  readonly archive: GraphArchive
+  /** Erases the rows that contain one of the texts, ignoring case. Returns them as kind and row id. */
+  forget(workspace: string, texts: readonly string[], options?: ForgetOptions): Promise<readonly string[]>
 }

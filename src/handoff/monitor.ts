@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { measureMessage } from '../context/render.ts'
+import { measureMessage } from '../context/measureMessage.ts'
 import { type MessageInput, parseMessage } from '../domain/chat.ts'
 import type { Message, Millis, Tokens } from '../domain/entry.ts'
 import { checkOption, MemoryError } from '../domain/error.ts'

@@ -1,6 +1,9 @@
 import type { Millis } from '../domain/entry.ts'
 import type { Lifetime } from '../domain/profile.ts'
 import type { Graph } from '../graph/types.ts'
+import { type ForgetOptions, wipeStores } from '../memory/forget.ts'
+import { listStores } from '../memory/memoryDeps.ts'
+import { internalsOf } from '../memory.ts'
 import { conversationId, originId, stateId, textProperty } from './rows.ts'
 import type { HandoffDeps } from './settings.ts'
 
@@ -27,16 +30,17 @@ export async function sweepExpired(
   for (const key of ended) {
     const [workspace, session, inner] = key.split(':')
     if (workspace !== undefined && session !== undefined && inner === undefined)
-      await deleteSessionRows(graph, workspace, session)
+      await deleteSessionRows(graph, workspace, session, { deferWipe: true })
   }
   const cutoff = expiryCutoff(memory.profile.lifetime, now)
   for (const workspace of cutoff === undefined ? [] : workspaces) {
     for (const session of await findExpired(deps, workspace, cutoff as Millis)) {
-      await memory.forget({ key: `${workspace}:${session}` })
-      await deleteSessionRows(graph, workspace, session)
+      await memory.forget({ key: `${workspace}:${session}` }, { deferWipe: true })
+      await deleteSessionRows(graph, workspace, session, { deferWipe: true })
       ended.add(`${workspace}:${session}`)
     }
   }
+  if (ended.size > 0) await wipeStores(listStores(internalsOf(memory)))
   return { ended: [...ended].sort() }
 }
 
@@ -55,10 +59,15 @@ async function findExpired({ graph }: HandoffDeps, workspace: string, cutoff: Mi
 /**
  * Deletes all rows of a session. Rows overwritten by a client no longer name their session, so they are deleted by id.
  */
-export async function deleteSessionRows(graph: Graph, workspace: string, session: string): Promise<void> {
+export async function deleteSessionRows(
+  graph: Graph,
+  workspace: string,
+  session: string,
+  options?: ForgetOptions,
+): Promise<void> {
   const sessionRow = (await graph.getEntity(workspace, session))?.type === 'session' ? [session] : []
   await graph.write(workspace, {
     deleteEntities: [...sessionRow, originId(session), conversationId(session), stateId(session)],
   })
-  await graph.erase(workspace, session)
+  await graph.erase(workspace, session, options)
 }

@@ -1,6 +1,6 @@
 import type { Millis } from '../domain/entry.ts'
 import type { Scope } from '../domain/key.ts'
-import type { Clock, Store } from '../domain/ports.ts'
+import type { Clock } from '../domain/ports.ts'
 import { backoffDelay } from '../domain/retry.ts'
 import { rejectOnAbort } from '../upkeep/modelCall.ts'
 import type { OnSessionEnd } from './endEvent.ts'
@@ -8,7 +8,8 @@ import type { Outbox, PendingEnd, SessionEndEvent } from './outbox.ts'
 
 type DeliveryDeps = {
   readonly outbox: Outbox
-  readonly durability: Store['durability']
+  /** False for a store that ends with this process. */
+  readonly outlivesProcess: boolean
   readonly onSessionEnd: OnSessionEnd
   readonly clock: Clock
   /** Creates a signal that aborts after a delay. */
@@ -45,6 +46,11 @@ export class SessionEndDelivery {
     this.runInBackground(`${scope} `, () => this.collect(scope, this.deps.clock()))
   }
 
+  /** Looks for pending events of a scope on the next tick. */
+  watch(scope: Scope): void {
+    this.scopes.add(scope)
+  }
+
   /** Starts the due deliveries and resolves when they have started. */
   async tick(now: Millis): Promise<void> {
     await this.scanScopes(now)
@@ -67,9 +73,9 @@ export class SessionEndDelivery {
     await this.whenIdle()
   }
 
-  /** Finds scopes with pending events in a durable store, which another process may have left behind. */
+  /** Finds scopes with pending events which another process may have left behind. */
   private async scanScopes(now: Millis): Promise<void> {
-    if (this.deps.durability === 'ram' || now < this.scannedAt + scopeScanIntervalMs) return
+    if (!this.deps.outlivesProcess || now < this.scannedAt + scopeScanIntervalMs) return
     this.scannedAt = now
     for await (const scope of this.deps.outbox.scopes()) this.scopes.add(scope)
   }
@@ -105,12 +111,9 @@ export class SessionEndDelivery {
     const event = await outbox.read(pending)
     if (event === undefined) return void this.failing.delete(deliveryId(pending))
     const attempts = pending.attempts + 1
-    // Rescheduled before the attempt, so that another process does not deliver it at the same time, nor this one after
-    // a crash.
-    await outbox.reschedule(
-      { ...pending, attempts, nextAttemptAt: clock() + deliveryTimeoutMs + deliveryDelay(attempts) },
-      clock(),
-    )
+    // Claimed before the attempt, so that no other process delivers it at the same time, nor this one after a crash.
+    const nextAttemptAt = clock() + deliveryTimeoutMs + deliveryDelay(attempts)
+    if (!(await outbox.claim(pending, nextAttemptAt, clock()))) return
     const isDelivered = await this.deliver(event)
     if (isDelivered) this.failing.delete(deliveryId(pending))
     else this.failing.add(deliveryId(pending))

@@ -51,6 +51,9 @@ export type LifecycleDeps = {
 }
 
 const noLimit = Number.MAX_SAFE_INTEGER
+/** True if an interrupted process leaves its work in the store. */
+const outlivesProcess = ({ durability, capabilities }: Store): boolean =>
+  durability === 'durable' || capabilities.shared !== undefined
 const ignore = (): void => undefined
 /** Part of the idle time by which a session may expire early, so that not every read is a write: 86 s of 24 h. */
 const refreshTolerance = 0.001
@@ -75,7 +78,14 @@ export class Lifecycle {
     this.deps = deps
     const outbox = onSessionEnd && new Outbox(sessions)
     this.delivery =
-      outbox && new SessionEndDelivery({ outbox, onSessionEnd, durability: sessions.durability, clock, timeoutSignal })
+      outbox &&
+      new SessionEndDelivery({
+        outbox,
+        onSessionEnd,
+        outlivesProcess: outlivesProcess(sessions),
+        clock,
+        timeoutSignal,
+      })
     this.ender = new SessionEnder({ ...deps, outbox })
     this.limits = new SessionLimits({ sessions, lifetime: profile.lifetime, evict: (key) => this.end(key, 'evicted') })
     this.sessionTransfer = new SessionTransfer(deps)
@@ -128,6 +138,8 @@ export class Lifecycle {
    * later.
    */
   async end(key: Key, reason: SessionEndReason, now: Millis = this.deps.clock()): Promise<boolean> {
+    // The event is stored before the session is erased; if that fails, the next tick delivers it.
+    this.delivery?.watch(key.scope)
     const isEnded = await this.ender.end(key, reason, now)
     if (isEnded) this.delivery?.notify(key.scope)
     return isEnded
@@ -230,6 +242,7 @@ export class Lifecycle {
     for (const { key } of expired) {
       const bySession = byScope.get(key.scope) ?? (await this.auxiliaryKeysIn(key.scope))
       byScope.set(key.scope, bySession)
+      this.delivery?.watch(key.scope)
       if (await this.ender.end(key, 'expired', now, bySession.get(key.id) ?? [])) ended.push(key)
     }
     return ended
@@ -246,10 +259,10 @@ export class Lifecycle {
     return bySession
   }
 
-  /** Erases orphans of one scan page, which keeps a sweep short. RAM stores have no orphans. */
+  /** Erases orphans of one scan page, which keeps a sweep short. A store that ends with this process has none. */
   private async eraseOrphans(): Promise<void> {
     const { sessions } = this.deps
-    if (sessions.durability === 'ram') return
+    if (!outlivesProcess(sessions)) return
     const { found, next = '' } = await findOrphans(sessions, this.orphanScanAfter, orphanScanKeys)
     for (const key of found) await sessions.erase(key)
     this.orphanScanAfter = next
@@ -346,7 +359,7 @@ class SessionLimits {
   private async commitNewSession<T>(key: Key, now: Millis, commit: () => Promise<T>): Promise<T> {
     const { sessions, lifetime, evict } = this.deps
     const maxSessions = lifetime.sessionsPerScope as number
-    const count = sessions.capabilities.sessionCounter?.countSessions(key.scope)
+    const count = await sessions.capabilities.sessionCounter?.countSessions(key.scope)
     if (count !== undefined && count < maxSessions) return commit()
     const others = await this.otherSessions(key, now)
     if (lifetime.whenFull === 'refuse' && others.length >= maxSessions) {

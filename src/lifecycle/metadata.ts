@@ -1,5 +1,5 @@
 import { checkOptions } from '../domain/checkOptions.ts'
-import type { Json, Millis, SessionMetadata } from '../domain/entry.ts'
+import { type Json, type Millis, metadataId, type SessionMetadata } from '../domain/entry.ts'
 import { anyText, anyValue, checkOption } from '../domain/error.ts'
 import { type Key, personKey } from '../domain/key.ts'
 
@@ -48,5 +48,5 @@ export function applyMetadataUpdate(
   at: Millis,
 ): SessionMetadata {
   const all = Object.entries({ ...before, ...update }).filter(([, value]) => value !== undefined)
-  return { ...(Object.fromEntries(all) as Partial<SessionMetadata>), kind: 'about', id: 'about', at, sources: [] }
+  return { ...(Object.fromEntries(all) as Partial<SessionMetadata>), kind: 'about', id: metadataId, at, sources: [] }
 }

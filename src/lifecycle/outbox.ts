@@ -1,8 +1,9 @@
-import type { Message, Millis, NewMessage, SessionMetadata } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import type { DerivedEntry, Message, Millis, NewMessage, SessionMetadata } from '../domain/entry.ts'
+import { hasErrorCode, MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, outboxKey, parseKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import type { Gap, SessionHead } from '../domain/session.ts'
+import { type Gap, isInRanges, type SessionHead } from '../domain/session.ts'
+import { revise } from '../upkeep/revise.ts'
 import { type SessionEnd, type SessionEndReason, sessionEndId } from './endEvent.ts'
 
 /** A pending end event: its location in the outbox, the attempts so far and the time of the next one. */
@@ -61,7 +62,7 @@ export class Outbox {
         // An earlier event with this id was removed because the session had not ended after all.
         id = `${sessionEndId(session)}:${session.revision}`
       } catch (error) {
-        if (!(error instanceof MemoryError && (error.code === 'conflict' || error.code === 'erased'))) throw error
+        if (!hasErrorCode(error, 'conflict', 'erased')) throw error
       }
     }
     throw new MemoryError('conflict', `Too many concurrent writes to the outbox of ${session.key.scope}. Try again.`)
@@ -75,12 +76,10 @@ export class Outbox {
   /** Lists the pending events of a scope. */
   async pending(scope: Scope): Promise<readonly PendingEnd[]> {
     const { epoch, lastSequence, gaps, derived } = await this.store.readHead(outboxKey(scope), 0)
-    const attempts = new Map(
-      derived.flatMap((entry) => (entry.kind === 'about' ? [[entry.id, attemptsOf(entry)] as const] : [])),
-    )
+    const attempts = new Map(derived.map((entry) => [entry.id, entry]))
     return presentSequences(gaps, lastSequence).map((sequence) => {
       const message = `m${sequence}`
-      return { scope, epoch, message, ...(attempts.get(attemptsId(message)) ?? { attempts: 0, nextAttemptAt: 0 }) }
+      return { scope, epoch, message, ...readAttempts(attempts.get(attemptsId(message))) }
     })
   }
 
@@ -100,12 +99,26 @@ export class Outbox {
     return revision > 0 && epoch === event.epoch ? undefined : event
   }
 
+  /**
+   * Counts an attempt to deliver an event before it is made. False if another process has counted one since `pending`
+   * was read, or if the event is gone.
+   */
+  async claim(pending: PendingEnd, nextAttemptAt: Millis, now: Millis): Promise<boolean> {
+    const { scope, message, attempts } = pending
+    const claimed = await revise(this.store, outboxKey(scope), (outbox) => {
+      const sequence = Number(message.slice(1))
+      const isGone = outbox.epoch !== pending.epoch || isInRanges(outbox.gaps, sequence)
+      if (isGone || findAttempts(outbox, message).attempts !== attempts) return undefined
+      return { put: [toAttemptsEntry({ ...pending, attempts: attempts + 1, nextAttemptAt }, now)], drop: [] }
+    })
+    return claimed !== undefined
+  }
+
   /** Stores the number of attempts and the time of the next one. */
   async reschedule(pending: PendingEnd, now: Millis): Promise<void> {
-    const { scope, epoch, message, attempts, nextAttemptAt } = pending
-    const metadata = { attempts, nextAttemptAt }
-    const entry: SessionMetadata = { kind: 'about', id: attemptsId(message), at: now, metadata, sources: [] }
-    await this.store.commit({ ...emptyChange({ key: outboxKey(scope), epoch }, now), put: [entry] })
+    const { scope, epoch } = pending
+    const change = emptyChange({ key: outboxKey(scope), epoch }, now)
+    await this.store.commit({ ...change, put: [toAttemptsEntry(pending, now)] })
   }
 
   /** Deletes a delivered event. */
@@ -177,8 +190,19 @@ function fromMessage({ toolCalls: [call] = [] }: Message): SessionEndEvent | und
 }
 
 const attemptsId = (message: string): string => `${message}:attempts`
-const attemptsOf = ({ metadata }: SessionMetadata): Pick<PendingEnd, 'attempts' | 'nextAttemptAt'> =>
-  metadata as Pick<PendingEnd, 'attempts' | 'nextAttemptAt'>
+
+type Attempts = Pick<PendingEnd, 'attempts' | 'nextAttemptAt'>
+
+const readAttempts = (entry: DerivedEntry | undefined): Attempts =>
+  entry?.kind === 'about' ? (entry.metadata as Attempts) : { attempts: 0, nextAttemptAt: 0 }
+
+const findAttempts = ({ derived }: SessionHead, message: string): Attempts =>
+  readAttempts(derived.find(({ id }) => id === attemptsId(message)))
+
+const toAttemptsEntry = ({ message, attempts, nextAttemptAt }: PendingEnd, at: Millis): SessionMetadata => ({
+  ...{ kind: 'about', id: attemptsId(message), at, sources: [] },
+  metadata: { attempts, nextAttemptAt },
+})
 
 /** Lists the sequence numbers of existing messages. */
 function presentSequences(gaps: readonly Gap[], last: number): readonly number[] {

@@ -62,14 +62,15 @@ export class SessionEnder {
     // No event for a session that was transferred, or that has no messages.
     const hasEvent = isUserSession(head) && head.lastSequence > 0 && findMetadata(head.derived)?.movedTo === undefined
     const eventId = hasEvent ? await outbox?.enqueue(head, reason, now) : undefined
-    await sessions.erase(key, { expiredBy: now })
+    const erasedIds = await sessions.erase(key, { expiredBy: now })
     if ((await sessions.readHead(key, 0)).epoch === epoch) {
       if (eventId !== undefined) await outbox?.remove(key, eventId)
       return false
     }
     masker?.drop(key.scope, key.id)
     for (const auxiliaryKey of auxiliaryKeys) await sessions.erase(auxiliaryKey)
-    return true
+    // Of several processes that end a session at once, one erases its entries.
+    return erasedIds.length > 0 || head.messages + head.derived.length === 0
   }
 
   /** Erases auxiliary data without an event: never before its session, and an outbox only when it is empty. */

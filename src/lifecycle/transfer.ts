@@ -6,7 +6,7 @@ import {
   type Millis,
   type NewMessage,
 } from '../domain/entry.ts'
-import { checkOption, MemoryError } from '../domain/error.ts'
+import { checkOption, hasErrorCode, MemoryError } from '../domain/error.ts'
 import { formatKey, isInternalKey, type Key, parseStoredKey, scopeKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import { isExpired, isInRanges, type SessionChange, type SessionHead } from '../domain/session.ts'
@@ -81,7 +81,7 @@ export class SessionTransfer {
       const about = { ...applyMetadataUpdate(undefined, {}, startedAt), movedFrom: from.id }
       await sessions.commit({ ...change, epoch: before.epoch + 1, put: [about], expiresAt })
     } catch (error) {
-      if (!(error instanceof MemoryError && (error.code === 'conflict' || error.code === 'erased'))) throw error
+      if (!hasErrorCode(error, 'conflict', 'erased')) throw error
       throw new MemoryError(
         'conflict',
         `Session ${formatKey(to)} exists already. Transfer ${formatKey(from)} to an unused key.`,
@@ -160,7 +160,7 @@ export class SessionTransfer {
       for (const [step, change] of changesFor(head, target, messages, put).entries())
         await sessions.commit({ ...change, base: target.revision + step })
     } catch (error) {
-      if (error instanceof MemoryError && error.code === 'conflict') return undefined
+      if (hasErrorCode(error, 'conflict')) return undefined
       throw error
     }
     return [...messages, ...put].map(({ id }) => id)

@@ -1,13 +1,13 @@
-import { measureInSteps, measureMessage } from '../context/render.ts'
-import type { MessageInput, ParsedMessage } from '../domain/chat.ts'
+import { measureInSteps, measureMessage } from '../context/measureMessage.ts'
+import { type MessageInput, messageError, type ParsedMessage } from '../domain/chat.ts'
 import type { OptionChecks } from '../domain/checkOptions.ts'
-import type { Message, Millis, NewMessage } from '../domain/entry.ts'
+import { isExternalId, type Message, type Millis, type NewMessage } from '../domain/entry.ts'
 import {
   anyObject,
   anyText,
   anyValue,
   checkOption,
-  type ErrorCode,
+  hasErrorCode,
   integerAtLeast,
   MemoryError,
   trueOrFalse,
@@ -49,8 +49,7 @@ export type AppendOptions = {
   /** Leaves that many sequence numbers before the messages unused, for replies still on their way; default 0. */
   readonly reserve?: number
   /**
-   * Stores a single message under this reserved sequence number instead of at the end. If the number is taken or was
-   * never reserved, the message is appended at the end.
+   * Stores a single message under this sequence number if it is reserved or the next one; otherwise at the end.
    */
   readonly sequence?: number
 }
@@ -83,6 +82,12 @@ export type AppendDeps = {
   readonly longAppends?: KeyedMutex | undefined
 }
 
+/** Options of an append that depends on the state of the session. */
+export type InternalAppendOptions = AppendOptions & {
+  /** Rejects with `conflict` if the session has changed since `current` was read; default false. */
+  readonly ifUnchanged?: boolean
+}
+
 /** Stored messages, and the epoch they were stored in. */
 export type AppendResult = { readonly stored: readonly Message[]; readonly epoch: number }
 
@@ -97,15 +102,11 @@ export async function appendToSession(
   deps: AppendDeps,
   key: Key,
   messages: readonly MessageInput[],
-  options: AppendOptions,
+  options: InternalAppendOptions,
   current?: SessionHead,
 ): Promise<AppendResult> {
-  if (!Array.isArray(messages))
-    throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', {
-      param: 'messages',
-    })
   const at = deps.clock()
-  const parsed = messages.flatMap((message, index) => parseInput(message, index, at))
+  const parsed = parseMessages(messages, at)
   if (parsed.length === 0) return { stored: [], epoch: 0 }
   checkPlace(options, parsed.length)
   const { longAppends } = deps
@@ -120,11 +121,31 @@ export async function appendToSession(
   })
 }
 
+/**
+ * Validates messages from a caller. The id of one becomes the external id of its first message: a message with several
+ * tool results is stored as one for each.
+ */
+export function parseMessages(messages: readonly MessageInput[], at: Millis): readonly ParsedMessage[] {
+  if (!Array.isArray(messages))
+    throw new MemoryError('bad-message', 'messages must be a list such as [{ role: "user", content: "Hello" }].', {
+      param: 'messages',
+    })
+  return messages.flatMap((message: MessageInput, index) => {
+    const parsed = parseInput(message, index, at)
+    const { id: externalId } = message
+    // Some SDKs leave the id of a new message empty, and some programs number their messages.
+    if (typeof externalId !== 'string' || externalId === '') return parsed
+    if (!isExternalId(externalId))
+      throw messageError(index, '.id', 'must be a text of 1 to 256 characters without U+0000')
+    return parsed.map((one, position) => (position === 0 ? { ...one, externalId } : one))
+  })
+}
+
 async function appendParsed(
   deps: AppendDeps,
   key: Key,
   parsed: readonly ParsedMessage[],
-  options: AppendOptions & { readonly at: Millis },
+  options: InternalAppendOptions & { readonly at: Millis },
   current: SessionHead | undefined,
 ): Promise<AppendResult> {
   const { sessions, profile, tokenizer, masker } = deps
@@ -133,6 +154,7 @@ async function appendParsed(
   // Awaiting only promises saves a microtask on the common path.
   const head = live instanceof Promise ? await live : live
   if (head.revision === 0) masker?.checkKey(key)
+  masker?.checkExternalIds(parsed)
   const masking = masker?.maskMessages(key, parsed) ?? parsed
   const masked = masking instanceof Promise ? await masking : masking
   const append =
@@ -147,7 +169,7 @@ async function appendParsed(
     const eviction = deps.lifecycle?.evictOverflow()
     if (eviction !== undefined) await eviction
   } catch (error) {
-    const repeated = hasCode(error, 'full') ? await findOperation(sessions, head, id) : undefined
+    const repeated = hasErrorCode(error, 'full') ? await findOperation(sessions, head, id) : undefined
     if (repeated === undefined) throw error
     return { stored: repeated, epoch }
   }
@@ -209,7 +231,7 @@ function checkPlace({ branch, reserve, sequence }: AppendOptions, count: number)
 }
 
 /** Returns the head to write to: an expired session begins anew, one that has moved is rejected. */
-const prepareHead = (deps: AppendDeps, head: SessionHead, at: Millis): SessionHead | Promise<SessionHead> =>
+export const prepareHead = (deps: AppendDeps, head: SessionHead, at: Millis): SessionHead | Promise<SessionHead> =>
   deps.lifecycle?.prepareForWrite(head, at) ?? (isExpired(head, at) ? restartExpired(deps, head.key, at) : head)
 
 type Operation = Pick<SessionChange, 'at' | 'epoch' | 'append'> & { readonly id: string | undefined }
@@ -219,18 +241,25 @@ async function commitInPlace(
   deps: AppendDeps,
   head: SessionHead,
   operation: Operation,
-  options: AppendOptions,
+  options: InternalAppendOptions,
 ): Promise<readonly Message[]> {
-  const { branch, reserve = 0, sequence } = options
+  const { branch, reserve = 0, sequence, ifUnchanged = false } = options
+  if (ifUnchanged) {
+    const { admittedTo, append, ...place } = placeMessages(head, operation.append, options)
+    return commitMessages(deps, admittedTo, { ...operation, append }, { ...place, base: head.revision })
+  }
   if (branch === undefined && reserve === 0 && sequence === undefined) return commitMessages(deps, head, operation)
   for (let current = head, attempts = 1; ; attempts++) {
     const { admittedTo, append, ...place } = placeMessages(current, operation.append, options)
     try {
       return await commitMessages(deps, admittedTo, { ...operation, append }, place)
     } catch (error) {
-      if (!hasCode(error, 'conflict') || attempts === maxPlaceAttempts) throw error
+      if (!hasErrorCode(error, 'conflict') || attempts === maxPlaceAttempts) throw error
+      const { revision } = current
+      current = await prepareHead(deps, await deps.sessions.readHead(head.key, 0), operation.at)
+      // Another message has the id of one of these.
+      if (current.revision === revision) throw error
     }
-    current = await prepareHead(deps, await deps.sessions.readHead(head.key, 0), operation.at)
   }
 }
 
@@ -247,7 +276,8 @@ function placeMessages(
 ): Place {
   const withBranch = (first: number): readonly NewMessage[] =>
     branch === undefined ? append : append.map((message) => ({ ...message, branch: branch === 'new' ? first : branch }))
-  if (sequence !== undefined && isInRanges(head.gaps, sequence))
+  // The number after the newest message stays valid when another process appends and leaves it free for a reply.
+  if (sequence !== undefined && (isInRanges(head.gaps, sequence) || sequence === head.lastSequence + 1))
     return { from: { sequence }, append: withBranch(sequence), admittedTo: head }
   const first = head.lastSequence + reserve + 1
   if (reserve === 0)
@@ -261,16 +291,16 @@ function placeMessages(
 }
 
 /** Commits messages within the limits of the profile. */
-async function commitMessages(
+export async function commitMessages(
   { sessions, profile, lifecycle }: AppendDeps,
   head: SessionHead,
   { id, at, epoch, append }: Operation,
-  place: Pick<SessionChange, 'from' | 'base'> = {},
+  { drop = [], ...place }: Pick<SessionChange, 'from' | 'base' | 'replace'> & Partial<Pick<SessionChange, 'drop'>> = {},
 ): Promise<readonly Message[]> {
   const { key } = head
   const admission = lifecycle?.admit(head, append, at) ?? planAppend(head, append, profile.lifetime, at)
   const { evictedIds, expiresAt } = admission instanceof Promise ? await admission : admission
-  const change: SessionChange = { key, at, epoch, append, put: [], drop: evictedIds, expiresAt, ...place }
+  const change: SessionChange = { key, at, epoch, append, put: [], drop: [...drop, ...evictedIds], expiresAt, ...place }
   const commit = () => sessions.commit(id === undefined ? change : { id, ...change })
   return lifecycle?.write(head, at, commit) ?? commit()
 }
@@ -292,9 +322,7 @@ async function findOperation(
   try {
     return await store.commit({ id, key, at: touchedAt, epoch, base: -1, append: [], put: [], drop: [], expiresAt })
   } catch (error) {
-    if (hasCode(error, 'conflict')) return undefined
+    if (hasErrorCode(error, 'conflict')) return undefined
     throw error
   }
 }
-
-const hasCode = (error: unknown, code: ErrorCode): boolean => error instanceof MemoryError && error.code === code

@@ -17,6 +17,7 @@ import type { OptionChecks } from '../domain/checkOptions.ts'
 import { describeDegradations } from '../domain/degradation.ts'
 import {
   type DerivedEntry,
+  type Entry,
   isBlank,
   type Message,
   type Millis,
@@ -25,11 +26,10 @@ import {
 } from '../domain/entry.ts'
 import { anyText, anyValue, checkOption } from '../domain/error.ts'
 import { filesKey, type Key, personKey, scopeKey } from '../domain/key.ts'
-import { getOrCompute } from '../domain/keyed.ts'
 import type { Degradation, Origin, Provider } from '../domain/ledger.ts'
 import type { Clock, SearchIndex, Store } from '../domain/ports.ts'
 import { type Framing, framings, type Profile } from '../domain/profile.ts'
-import { createEmptyHead, isExpired, type SessionHead } from '../domain/session.ts'
+import { countExisting, createEmptyHead, isExpired, type SessionHead } from '../domain/session.ts'
 import { type Pause, runInSlices, runSync, type Work } from '../domain/work.ts'
 import type { WorkSelection } from '../selection/workSelection.ts'
 import type { FindPeriod, Period } from '../text/dates.ts'
@@ -60,13 +60,22 @@ export const contextOptionChecks: OptionChecks<ContextOptions> = {
   person: anyText,
 }
 
-/** Options of a context that completes a conversation which the client sends itself. */
-export type AdditionOptions = Pick<ContextOptions, 'person'> & {
-  readonly budget: Tokens
-  readonly query: string
-  /** Stored messages that are part of the client's conversation, in order. */
-  readonly sentByClient: readonly SequenceRange[]
+/** Options of a context for a stored question. */
+export type StoredQuestionOptions = {
+  /** Sequence number of the newest message to show; other processes may have appended more. Default: the newest. */
+  readonly until?: number | undefined
+  /** Revision of the session that the caller has read, so that a cache may answer. Default: it is read again. */
+  readonly revision?: number | undefined
 }
+
+/** Options of a context that completes a conversation which the client sends itself. */
+export type AdditionOptions = Pick<ContextOptions, 'person'> &
+  StoredQuestionOptions & {
+    readonly budget: Tokens
+    readonly query: string
+    /** Stored messages that are part of the client's conversation, in order. */
+    readonly sentByClient: readonly SequenceRange[]
+  }
 
 export type ContextBuilderDeps = {
   readonly profile: Profile
@@ -104,6 +113,8 @@ type GatheredContext = {
 type ReadState = {
   readonly key: Key
   readonly person: string | undefined
+  /** Revisions of the heads that were read for the context, of the session and by origin. */
+  readonly revisions: Readonly<Partial<Record<Origin | 'session', number>>>
   readonly masker: SecretMasker | undefined
   readonly embedQuestion: () => Promise<QueryEmbedding | undefined>
   embedding?: Promise<QueryEmbedding | undefined>
@@ -125,7 +136,11 @@ export class ContextBuilder {
     this.deps = deps
   }
 
-  build(key: Key, options: ContextOptions, provider: Provider = 'openai'): Promise<LazyContext> {
+  build(
+    key: Key,
+    options: ContextOptions & StoredQuestionOptions,
+    provider: Provider = 'openai',
+  ): Promise<LazyContext> {
     const { profile, renderer } = this.deps
     return this.gather(key, options, ({ candidates, budget, framing, degraded }) => {
       const composeOptions = { budget, framing, provider }
@@ -150,8 +165,15 @@ export class ContextBuilder {
 
   /** Composes a context, with pauses if its messages are long. */
   async #run(work: Work<LazyContext>, degraded: readonly Degradation[]): Promise<LazyContext> {
+    const context = await this.#runWithPauses(work)
+    // Memory blocks hold entries of other sessions, whose secrets stay masked.
+    const isMasked = this.deps.masker?.lacksValues(context.messages.filter(({ role }) => role !== 'system')) === true
+    return withDegraded(context, isMasked ? [...degraded, { step: 'secrets', why: 'unknown here' }] : degraded)
+  }
+
+  #runWithPauses<T>(work: Work<T>): T | Promise<T> {
     const { pause } = this.deps
-    return withDegraded(pause === undefined ? runSync(work) : await runInSlices(work, pause), degraded)
+    return pause === undefined ? runSync(work) : runInSlices(work, pause)
   }
 
   /**
@@ -159,11 +181,13 @@ export class ContextBuilder {
    * first. Secrets stay masked.
    */
   async recall(key: Key, question: string, budget: Tokens): Promise<readonly Unit[]> {
-    const reader = new SessionReader(await this.deps.sessions.readHead(key, 0))
+    const head = await this.deps.sessions.readHead(key, 0)
+    const reader = new SessionReader(head)
     const findPeriod = () => this.#parsePeriod(question)
     const recalled = reader.recall(question, { limit: maxRecalled, findPeriod, budget })
     const embedQuestion = () => this.#embedQuestion(key, question)
-    const reads = { key, person: undefined, masker: undefined, embedQuestion, restored: new Map() }
+    const revisions = { session: head.revision }
+    const reads = { key, person: undefined, revisions, masker: undefined, embedQuestion, restored: new Map() }
     return this.#finishQuery(recalled, recalled.next(), reads)
   }
 
@@ -179,11 +203,12 @@ export class ContextBuilder {
    */
   async gather<T>(
     key: Key,
-    options: ContextOptions & { readonly traced?: boolean } & Partial<Pick<AdditionOptions, 'sentByClient'>>,
+    options: ContextOptions &
+      StoredQuestionOptions & { readonly traced?: boolean } & Partial<Pick<AdditionOptions, 'sentByClient'>>,
     make: (found: GatheredContext) => T | Promise<T>,
   ): Promise<T> {
     const { renderer, fileSearch, store } = this.deps
-    const { sentByClient } = options
+    const { person, sentByClient } = options
     const budget = this.budgetOf(options)
     const profile =
       sentByClient === undefined ? profileForBudget(this.deps.profile, budget) : profileBeyond(this.deps.profile)
@@ -191,12 +216,12 @@ export class ContextBuilder {
     const { framing = profile.framing } = options
     checkOption('framing', framing, framings.includes(framing), framingNames)
     checkOption('query', options.query, options.query === undefined || typeof options.query === 'string', 'text')
-    const { origins, heads } = await this.#readHeads(key, options.person)
-    const session = heads[0] as SessionHead
+    const { origins, heads } = await this.#readHeads(key, options)
+    const session = await this.#readAsOf(heads[0] as SessionHead, options.until)
     const refreshed = options.traced === true ? undefined : this.deps.refresh?.(session)
     const stored = isExpired(session, this.deps.clock()) ? createEmptyHead(key, session.epoch) : session
     const known = origins.map((from, index) => shareKnowledge(from, heads[index + 1] as SessionHead))
-    const head = masker?.restoreHead(stored) ?? stored
+    const head = masker === undefined ? stored : await this.#runWithPauses(masker.restoreHead(stored))
     const isStored = [undefined, head.lastUserMessage?.content, stored.lastUserMessage?.content].includes(options.query)
     const query = isStored && sentByClient === undefined ? undefined : options.query
     const question = query ?? head.lastUserMessage?.content ?? ''
@@ -216,7 +241,8 @@ export class ContextBuilder {
     const files = fileSearch?.filesKeyFor(profile, key)
     const search = files && fileSearch?.findPassages(store, files, question)
     const embedQuestion = () => this.#embedQuestion(key, query ?? stored.lastUserMessage?.content ?? '', options.traced)
-    const reads: ReadState = { key, person: options.person, masker, embedQuestion, restored: new Map() }
+    const revisions = Object.fromEntries(['session', ...origins].map((from, at) => [from, heads[at]?.revision]))
+    const reads: ReadState = { key, person, revisions, masker, embedQuestion, restored: new Map() }
     const [found, passages = []] =
       step.done === true && search === undefined
         ? [step.value]
@@ -259,10 +285,10 @@ export class ContextBuilder {
   /** Reads the heads of the session and, where the profile allows, of its scope and of the person. */
   async #readHeads(
     key: Key,
-    person: string | undefined,
+    { person, revision: seen }: Pick<ContextOptions, 'person'> & StoredQuestionOptions,
   ): Promise<{ readonly origins: readonly Origin[]; readonly heads: readonly SessionHead[] }> {
     const { profile, sessions, store } = this.deps
-    const reads = [sessions.readHead(key, recentMessages)]
+    const reads = [sessions.readHead(key, recentMessages, seen)]
     const origins: Origin[] = []
     // The scope's own session already contains the scope's knowledge.
     if (isVisible(profile, 'scope') && (key.id !== '' || sessions !== store))
@@ -272,26 +298,54 @@ export class ContextBuilder {
     return { origins, heads: await Promise.all(reads) }
   }
 
+  /** Returns the head of a session without the messages after `until`. */
+  async #readAsOf(head: SessionHead, until = head.lastSequence): Promise<SessionHead> {
+    if (head.lastSequence <= until) return head
+    const range = { before: until + 1, limit: recentMessages, newest: true }
+    const recent = await this.deps.sessions.readMessages(head.key, range)
+    return {
+      ...head,
+      recent,
+      lastUserMessage: recent.findLast(({ role, content }) => role === 'user' && !isBlank(content)),
+      lastSequence: until,
+      messages: head.messages - countExisting(head.gaps, until + 1, head.lastSequence),
+      gaps: head.gaps.flatMap(([first, last]) => (first > until ? [] : [[first, Math.min(last, until)] as const])),
+    }
+  }
+
   async #read(request: ReadRequest, reads: ReadState): Promise<ReadResponse> {
-    const { key, masker } = reads
+    const { key, revisions } = reads
     if ('pause' in request) {
       await this.deps.pause?.()
       return { messages: [], hits: [] }
     }
-    // Several passages of a message have the same message.
-    const unmask = (message: Message): Message =>
-      masker === undefined ? message : getOrCompute(reads.restored, message, () => masker.restoreMessage(key, message))
-    if ('page' in request)
-      return { messages: (await this.deps.sessions.readMessages(key, request.page)).map(unmask), hits: [] }
+    if ('page' in request) {
+      const page = { ...request.page, ...revisionOf(revisions.session) }
+      const messages = await this.deps.sessions.readMessages(key, page)
+      await this.#restoreMessages(messages, reads)
+      return { messages: messages.map((message) => reads.restored.get(message) ?? message), hits: [] }
+    }
     reads.embedding ??= reads.embedQuestion()
     const vector = (await reads.embedding)?.vector
     const { sessions, store } = this.deps
     const [index, target] = request.in === undefined ? [sessions, key] : [store, sharedKey(request.in, reads)]
-    const hits = await index.search(target, vector ? { ...request.search, vector } : request.search)
-    return {
-      messages: [],
-      hits: hits.map((hit) => (hit.entry.kind === 'message' ? { ...hit, entry: unmask(hit.entry) } : hit)),
-    }
+    const hits = await index.search(target, {
+      ...request.search,
+      ...(vector && { vector }),
+      ...revisionOf(revisions[request.in ?? 'session']),
+    })
+    const found = hits.flatMap(({ entry }) => (entry.kind === 'message' ? [entry] : []))
+    await this.#restoreMessages(found, reads)
+    const restore = (entry: Entry): Entry => (entry.kind === 'message' ? (reads.restored.get(entry) ?? entry) : entry)
+    return { messages: [], hits: hits.map((hit) => ({ ...hit, entry: restore(hit.entry) })) }
+  }
+
+  /** Restores the secrets of messages. Several passages of a message have the same message. */
+  async #restoreMessages(messages: readonly Message[], { key, masker, restored }: ReadState): Promise<void> {
+    if (masker === undefined) return
+    for (const message of messages)
+      if (!restored.has(message))
+        restored.set(message, await this.#runWithPauses(masker.restoreMessageInSteps(key, message)))
   }
 }
 
@@ -341,3 +395,6 @@ export const fileSearch: FileSearch = {
   },
   addPassages,
 }
+
+const revisionOf = (revision: number | undefined): { readonly revision?: number } =>
+  revision === undefined ? {} : { revision }

@@ -1,64 +1,28 @@
-import { checkOptions } from '../domain/checkOptions.ts'
 import type { DerivedEntry, Fact, Knowledge, Message, Millis } from '../domain/entry.ts'
-import { anyText, listOf, MemoryError, nonEmptyText } from '../domain/error.ts'
-import { formatKey, type Key, parseKey, parseStoredKey, personKey, type Scope, scopeKey } from '../domain/key.ts'
+import { MemoryError } from '../domain/error.ts'
+import { formatKey, type Key, parseKey, parseStoredKey, personKey, scopeKey } from '../domain/key.ts'
 import type { EraseFilter, Store } from '../domain/ports.ts'
+import type { SessionHead } from '../domain/session.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import { findMasks } from '../text/secrets.ts'
 import { summariesOverlap } from '../upkeep/outcome.ts'
 import { containsText, type DeletionsBySession, findAffected } from '../upkeep/rederive.ts'
-import { revise } from '../upkeep/revise.ts'
+import { revise, tryCommit } from '../upkeep/revise.ts'
+import { checkTarget, type ForgetTarget } from './forgetTarget.ts'
 import type { SecretMasker } from './secretMasker.ts'
 
-/**
- * Target of `forget`: a session, one or several of its messages, a scope with all its sessions, or a text in a scope.
- * With `person`, the entry belongs to that person of the scope.
- */
-export type ForgetTarget =
-  | { readonly key: string }
-  | { readonly key: string; readonly messageId: string; readonly person?: string }
-  | { readonly key: string; readonly messageIds: readonly string[] }
-  | { readonly scope: Scope }
-  | { readonly scope: Scope; readonly text: string }
-
-/** All fields of a target. */
-type TargetFields = {
-  readonly key: string
-  readonly messageId: string
-  readonly messageIds: readonly string[]
-  readonly person: string
-  readonly scope: Scope
-  readonly text: string
+/** Options of `forget`. */
+export type ForgetOptions = {
+  /**
+   * Leaves unreachable copies in the file to the next `forget` or `sweep`. Overwriting them reads the whole file; when
+   * you forget many targets in a row, do it with the last one only. Default: false.
+   */
+  readonly deferWipe?: boolean
 }
 
-/** Combinations of fields that name a target. */
-const targetForms = ['key', 'key, messageId', 'key, messageId, person', 'key, messageIds', 'scope', 'scope, text']
-
-/**
- * Throws `bad-option` unless a target has exactly the fields of one form, each with a value: a selector that is
- * misspelt or undefined must not widen the target to the whole session.
- */
-export function checkTarget(target: unknown): asserts target is ForgetTarget {
-  checkOptions<TargetFields>('forget', target, {
-    key: anyText,
-    messageId: nonEmptyText,
-    messageIds: listOf(nonEmptyText),
-    person: anyText,
-    scope: anyText,
-    text: nonEmptyText,
-  })
-  const fields = Object.entries(target as object)
-  const [missing] = fields.filter(([, value]) => value === undefined)
-  const isForm = targetForms.includes(
-    fields
-      .map(([name]) => name)
-      .sort()
-      .join(', '),
-  )
-  if (missing === undefined && isForm) return
-  throw new MemoryError('bad-option', `Invalid target. Use one of: { ${targetForms.join(' }, { ')} }.`, {
-    param: missing?.[0] ?? 'target',
-  })
+/** Overwrites unreachable copies of erased content in the files of stores. */
+export async function wipeStores(stores: Iterable<Store>): Promise<void> {
+  for (const store of stores) await store.capabilities.file?.wipe()
 }
 
 /** Receipt of `forget`: the erased entries by session, and the derived entries rebuilt without them. */
@@ -69,6 +33,8 @@ export type ForgetResult = {
     readonly entries: readonly string[]
     readonly rebuilt?: readonly string[]
   }[]
+  /** Number of erased rows of the scope's table; absent if there were none. */
+  readonly rows?: number
 }
 
 /** Rebuilds a derived entry from the remaining messages of its sources; undefined when nothing remains. */
@@ -79,6 +45,12 @@ type ForgetDeps = {
   readonly store: Store
   readonly masker?: SecretMasker | undefined
   readonly lifecycle?: Lifecycle | undefined
+}
+
+/** Takes the erasure of a session for a change of it; the caller reads the session again. */
+function rejectUnlessErased(error: unknown): false {
+  if (error instanceof MemoryError && error.code === 'erased') return false
+  throw error
 }
 
 /** Deletions in one session. */
@@ -92,6 +64,7 @@ type DependentEntry = {
   readonly gone: DeletionsBySession
 }
 
+const noDeletions: DeletionsBySession = new Map()
 const noLimit = Number.MAX_SAFE_INTEGER
 const pageSize = 500
 
@@ -103,6 +76,7 @@ export class ForgetOperation {
   private readonly stores: ForgetDeps
   private readonly rederive: Rederive
   private readonly deletions = new Map<string, Deletions>()
+  private erasedRows = 0
   private cleanupError: MemoryError | undefined
 
   constructor(stores: ForgetDeps, rederive: Rederive) {
@@ -130,13 +104,17 @@ export class ForgetOperation {
       entries,
       ...(rebuilt.length > 0 && { rebuilt }),
     }))
-    return { at, sessions: sessions.filter(({ entries }) => entries.length > 0) }
+    const result = { at, sessions: sessions.filter(({ entries }) => entries.length > 0) }
+    return this.erasedRows === 0 ? result : { ...result, rows: this.erasedRows }
   }
 
   private async forgetScope({ scope }: Key): Promise<void> {
     this.stores.masker?.drop(scope)
     for (const store of this.allStores()) {
       for (const { key } of await store.list({ scope, limit: noLimit })) await this.erase(store, key)
+      await this.tolerateBusy(async () => {
+        this.erasedRows += await store.table.eraseRows(scope)
+      })
     }
   }
 
@@ -147,7 +125,7 @@ export class ForgetOperation {
     await this.erase(store, key)
     await this.eraseInnerSessions(store, key)
     await this.removeAsSource(key)
-    // Upkeep may have derived more until the session was erased.
+    // Upkeep and other calls may have derived more until the session was erased.
     dependents.push(...(await this.eraseScopeDependents(key, gone)))
     await this.rebuild(dependents)
   }
@@ -161,17 +139,44 @@ export class ForgetOperation {
   private async forgetMessages(store: Store, key: Key, ids: readonly string[]): Promise<void> {
     const gone = new Map([[key.id, new Set(ids)]])
     await this.dropSecretsOf(store, key, ids)
-    const scopeDependents = await this.eraseScopeDependents(key, gone)
+    const scopeDependents = [...(await this.eraseScopeDependents(key, gone))]
     const dependents: DependentEntry[] = []
-    // Upkeep may derive more entries until the messages are erased; afterwards it cannot.
+    // Upkeep and other calls may derive more entries until the messages are erased; afterwards they cannot.
     for (let isFirst = true; ; isFirst = false) {
       const found = findAffected((await store.readHead(key, 0)).derived, key.id, gone)
       if (!isFirst && found.length === 0) break
       await this.erase(store, key, { entries: [...ids, ...found.map(({ id }) => id)] })
       dependents.push(...found.map((entry) => ({ store, key, entry, gone })))
     }
+    scopeDependents.push(...(await this.eraseScopeDependents(key, gone)))
     await this.rebuild([...dependents, ...scopeDependents])
     await this.recountFacts(store, key)
+  }
+
+  /**
+   * Commits a change that replaces or drops messages of a session as it was read, without the entries derived from
+   * them, and derives these again from the messages that are there then.
+   */
+  async replaceSources<T>(
+    store: Store,
+    { key, derived }: SessionHead,
+    ids: readonly string[],
+    commit: (drop: readonly string[]) => Promise<T>,
+  ): Promise<T> {
+    const gone = new Map([[key.id, new Set(ids)]])
+    const found = findAffected(derived, key.id, gone)
+    const result = await commit(found.map(({ id }) => id))
+    const dependents = [
+      ...found.map((entry) => ({ store, key, entry, gone })),
+      ...(await this.eraseScopeDependents(key, gone)),
+    ]
+    // A new text is a source like any other.
+    const sourced = dependents.map((dependent) =>
+      isStatedKnowledge(dependent.entry) ? dependent : { ...dependent, gone: noDeletions },
+    )
+    await this.rebuild(sourced)
+    await this.recountFacts(store, key)
+    return result
   }
 
   private async forgetText({ scope }: Key, text: string): Promise<void> {
@@ -239,15 +244,33 @@ export class ForgetOperation {
   private async rebuild(all: readonly DependentEntry[]): Promise<void> {
     // Oldest first, so that the newest value supersedes the others again.
     const dependents = [...all].sort((left, right) => left.entry.at - right.entry.at)
-    for (const { store, key, entry, gone } of dependents) {
-      const rebuilt = isStatedKnowledge(entry)
-        ? withoutSessions(entry, gone)
-        : await this.rederive(entry, await this.remainingSources(store, key, entry, gone))
-      const revised = await revise(store, key, ({ revision, derived }) => {
-        if (revision === 0 || isCoveredMeanwhile(rebuilt, derived)) return undefined
-        return { put: rebuilt === undefined ? restoreSuperseded(entry, derived, dependents) : [rebuilt], drop: [] }
-      })
-      this.deletionsOf(key).rebuilt.push(...(revised?.put.map(({ id }) => id) ?? []))
+    for (const dependent of dependents) {
+      const rebuilt = await this.rebuildEntry(dependent, dependents)
+      this.deletionsOf(dependent.key).rebuilt.push(...rebuilt.map(({ id }) => id))
+    }
+  }
+
+  /**
+   * Rebuilds an entry and stores it if its session has not changed since its sources were read; otherwise reads them
+   * again, because another call may have forgotten one. Resolves to the stored entries.
+   */
+  private async rebuildEntry(
+    { store, key, entry, gone }: DependentEntry,
+    dependents: readonly DependentEntry[],
+  ): Promise<readonly DerivedEntry[]> {
+    let last: { readonly sources: string; readonly rebuilt: DerivedEntry | undefined } | undefined
+    for (;;) {
+      const head = await store.readHead(key, 0)
+      const messages = isStatedKnowledge(entry) ? [] : await this.remainingSources(store, key, entry, gone)
+      const sources = messages.map(({ id }) => id).join()
+      if (last?.sources !== sources) {
+        const rebuilt = isStatedKnowledge(entry) ? withoutSessions(entry, gone) : await this.rederive(entry, messages)
+        last = { sources, rebuilt }
+      }
+      const { rebuilt } = last
+      if (head.revision === 0 || isCoveredMeanwhile(rebuilt, head.derived)) return []
+      const put = rebuilt === undefined ? restoreSuperseded(entry, head.derived, dependents) : [rebuilt]
+      if (put.length === 0 || (await tryCommit(store, head, { put, drop: [] }).catch(rejectUnlessErased))) return put
     }
   }
 
@@ -281,9 +304,15 @@ export class ForgetOperation {
   }
 
   /** Erases a session or entries of it. A failed clean-up of free pages is reported at the end, after rebuilding. */
-  private async erase(store: Store, key: Key, only?: EraseFilter): Promise<void> {
-    try {
+  private erase(store: Store, key: Key, only?: EraseFilter): Promise<void> {
+    return this.tolerateBusy(async () => {
       this.deletionsOf(key).entries.push(...(await store.erase(key, only)))
+    })
+  }
+
+  private async tolerateBusy(erase: () => Promise<void>): Promise<void> {
+    try {
+      await erase()
     } catch (error) {
       if (!(error instanceof MemoryError && error.code === 'busy')) throw error
       this.cleanupError = error
@@ -360,7 +389,7 @@ const omitUndefined = <T extends object>(entry: { [K in keyof T]: T[K] | undefin
   Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined)) as T
 
 /** Reads the messages of a session page by page. */
-async function* readAll(store: Store, key: Key, from = 0, before = noLimit): AsyncIterable<Message> {
+export async function* readAll(store: Store, key: Key, from = 0, before = noLimit): AsyncIterable<Message> {
   for (let after = from; ; ) {
     const page = await store.readMessages(key, { after, before, limit: pageSize })
     yield* page

@@ -1,4 +1,5 @@
 import type { ExportOptions, ImportOptions, ImportResult } from '../domain/bundle.ts'
+import { MemoryError } from '../domain/error.ts'
 import type { Clock, Embedder, SearchIndex, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Pause } from '../domain/work.ts'
@@ -7,8 +8,9 @@ import type { WorkSelection } from '../selection/workSelection.ts'
 import type { FindPeriod } from '../text/dates.ts'
 import type { Upkeep, UpkeepDeps } from '../upkeep/upkeep.ts'
 import type { FileSearch } from './contextBuilder.ts'
-import type { CreateEmbeddingQueue, Sleep } from './embedding.ts'
-import type { ForgetResult, ForgetTarget, Rederive } from './forget.ts'
+import type { CreateEmbeddingQueue, EmbeddingQueue, Sleep } from './embedding.ts'
+import type { ForgetResult, Rederive } from './forget.ts'
+import type { ForgetTarget } from './forgetTarget.ts'
 import type { Replayer } from './replay.ts'
 import type { SecretMasker } from './secretMasker.ts'
 
@@ -63,4 +65,24 @@ export type BundleIo = {
     options: ImportOptions,
     deps: { readonly masker?: SecretMasker | undefined; readonly tokenizer: Tokenizer },
   ): Promise<ImportResult>
+}
+
+/** The stores of sessions and scopes, which may be one. */
+export const listStores = ({ sessions, store }: MemoryDeps): readonly (Store & SearchIndex)[] => [
+  ...new Set([sessions, store]),
+]
+
+/** Creates a queue for each store; none without an embedder. */
+export function createEmbeddingQueues(deps: MemoryDeps): readonly EmbeddingQueue[] {
+  const { embedder, createEmbeddingQueue, clock, sleep } = deps
+  if (embedder === undefined || createEmbeddingQueue === undefined) return []
+  return listStores(deps).map((store) => createEmbeddingQueue(store, embedder, { clock, sleep }))
+}
+
+/** Returns the store whose content can be exported; throws `bad-option` if the profile keeps everything in RAM. */
+export function requirePortableStore({ sessions, store, profile }: MemoryDeps): Store & SearchIndex {
+  if (sessions !== store || profile.durability === 'durable') return store
+  throw new MemoryError('bad-option', `Profile ${profile.name} is RAM-only: it cannot be exported or imported into.`, {
+    param: 'profile',
+  })
 }

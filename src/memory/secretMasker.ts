@@ -1,6 +1,6 @@
-import { measureMessage } from '../context/render.ts'
+import { measureInSteps } from '../context/measureMessage.ts'
 import type { ParsedMessage } from '../domain/chat.ts'
-import type { DerivedEntry, Json, Message, ToolCall } from '../domain/entry.ts'
+import type { DerivedEntry, Json, Message, NewMessage, ToolCall } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, isInScope, type Key, type Scope } from '../domain/key.ts'
 import { getOrCompute } from '../domain/keyed.ts'
@@ -9,6 +9,7 @@ import { unpackPayload } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
+import { type Pause, runSync, type Work } from '../domain/work.ts'
 import { mapJsonStrings } from '../text/json.ts'
 import { findMasks, findSecrets, formatMask, unmaskSecrets } from '../text/secrets.ts'
 import { type MaskableMessage, mapMessageTexts, replaceInMessage, scanMessages } from './maskableMessage.ts'
@@ -26,8 +27,7 @@ const sharedPlaceholder = formatMask(0)
 /** Digests computed at a time. */
 const digestBatchSize = 128
 
-/** Lets other work run; the platform provides it, because the core has no timers. */
-export type Pause = () => Promise<void>
+export type { Pause }
 
 /**
  * Replaces secrets in everything that is stored or passed on by placeholders, the same one for the same secret. Values
@@ -110,18 +110,46 @@ export class SecretMasker {
     )
   }
 
+  /**
+   * Rejects external ids that contain a secret: they are stored unmasked.
+   *
+   * @throws MemoryError `bad-message`, without the id.
+   */
+  checkExternalIds(messages: readonly Pick<NewMessage, 'externalId'>[]): void {
+    if (this.policy === 'keep') return
+    for (const { externalId } of messages)
+      if (externalId !== undefined && findSecrets(externalId).length > 0)
+        throw new MemoryError(
+          'bad-message',
+          'The id of a message looks like a secret. Ids are stored unmasked: use one without a key, password or card number.',
+          { param: 'id' },
+        )
+  }
+
   /** True when the session has values to restore in its prompts. */
   hasValues(key: Key): boolean {
     return this.restorableValues(key) !== undefined
   }
 
+  /**
+   * True if messages of a prompt show placeholders where its session should see its secrets: another process has seen
+   * the values, or they were dropped.
+   */
+  lacksValues(messages: readonly { readonly content: string | null }[]): boolean {
+    return this.policy === 'mask' && messages.some(({ content }) => findMasks(content ?? '').length > 0)
+  }
+
   /** Restores the secrets of a message for a prompt of its session, and counts its tokens again. */
   restoreMessage(key: Key, message: Message): Message {
+    return runSync(this.restoreMessageInSteps(key, message))
+  }
+
+  /** `restoreMessage` as interruptible work. */
+  *restoreMessageInSteps(key: Key, message: Message): Work<Message> {
     const values = this.restorableValues(key)
-    if (values === undefined) return message
+    if (values === undefined || !hasMasks(message)) return message
     const restore = (text: string): string =>
       findMasks(text).length === 0 ? text : unmaskSecrets(text, (mark) => values.get(mark))
-    if (findMasks(JSON.stringify(message)).length === 0) return message
     const { content, toolCalls, toolCallId, packedPayload, weight, ...rest } = message
     // A packed payload refers to the masked content.
     const payload = packedPayload === undefined ? undefined : unpackPayload(packedPayload, content)
@@ -139,7 +167,8 @@ export class SecretMasker {
         payload: { ...payload, items: mapJsonStrings(payload.items as Json[], restore) as Json[] },
       }),
     }
-    return { ...rest, ...measureMessage(this.tokenizer, restored), weight }
+    yield content.length
+    return { ...rest, ...(yield* measureInSteps(this.tokenizer, restored)), weight }
   }
 
   /** Restores the secrets of a derived entry for a prompt of its session. */
@@ -153,16 +182,21 @@ export class SecretMasker {
   }
 
   /** Restores the secrets of a session's head for a prompt of the session. */
-  restoreHead(head: SessionHead): SessionHead {
+  *restoreHead(head: SessionHead): Work<SessionHead> {
+    const { firstMessage, lastUserMessage, recent } = head
     // The first, the last and a recent message may be the same one.
     const restored = new Map<number, Message>()
-    const restore = (message: Message): Message =>
-      getOrCompute(restored, message.sequence, () => this.restoreMessage(head.key, message))
+    for (const message of [firstMessage, lastUserMessage, ...recent])
+      if (message !== undefined && !restored.has(message.sequence)) {
+        restored.set(message.sequence, yield* this.restoreMessageInSteps(head.key, message))
+        yield 1
+      }
+    const restore = (message: Message): Message => restored.get(message.sequence) ?? message
     return {
       ...head,
-      firstMessage: head.firstMessage && restore(head.firstMessage),
-      lastUserMessage: head.lastUserMessage && restore(head.lastUserMessage),
-      recent: head.recent.map(restore),
+      firstMessage: firstMessage && restore(firstMessage),
+      lastUserMessage: lastUserMessage && restore(lastUserMessage),
+      recent: recent.map(restore),
       derived: head.derived.map((entry) => this.restoreEntry(head.key, entry)),
     }
   }
@@ -256,6 +290,12 @@ export class SecretMasker {
     return mark
   }
 }
+
+const hasMasks = ({ content, name = '', toolCalls = [], toolCallId = '', packedPayload }: Message): boolean =>
+  [content, name, toolCallId, ...toolCalls.flatMap((call) => [call.id, call.name, call.arguments])].some(
+    (text) => findMasks(text).length > 0,
+  ) ||
+  (packedPayload !== undefined && findMasks(JSON.stringify(packedPayload)).length > 0)
 
 /**
  * Replaces all secrets and masks of a message by one mask, in the places where the masker has put its masks. Yields

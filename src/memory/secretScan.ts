@@ -1,14 +1,14 @@
 import type { Json } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { findSecrets } from '../text/secrets.ts'
+import { findSecrets, findSecretsInSteps } from '../text/secrets.ts'
 import { FieldText } from './fieldText.ts'
 import { addLabel, findLabel, maxLabelCharacters, type SecretLabels } from './secretLabels.ts'
 import { addOccurrences, mergeRanges, type SecretRange, splitByParts } from './secretRanges.ts'
 
 /** Levels of lists and objects that JSON may have. */
 export const maxJsonDepth = 100
-/** Work between two pauses, in characters: at most about 15 ms for hostile text. */
-const workPerSlice = 100_000
+/** Work between two pauses, in characters: about 2 ms for hostile text. */
+const workPerSlice = 12_000
 /** Fixed costs of a visit, a search, a search with a label and a new field name, in characters. */
 const visitWork = 10
 const searchWork = 40
@@ -271,7 +271,8 @@ export class SecretScan {
       for (const pieces of splitByParts(parts, joiner.length, ranges)) {
         // Context from the part before counts only if a space separates them.
         if (pieces.length === 1 && joiner === '') continue
-        const isComplete = joiner === '' && endsWithSecret(pieces[0]?.part ?? '')
+        const isComplete = joiner === '' && this.endsWithSecret(pieces[0]?.part ?? '')
+        if (this.work >= workPerSlice) yield* this.pause()
         for (const [index, { part, ...range }] of pieces.entries()) {
           if (index > 0 && isComplete && plainWordPattern.test(part.slice(range.start, range.end))) continue
           const known = found.get(part)
@@ -302,6 +303,11 @@ export class SecretScan {
     if (found.length > 0) this.ranges.set(text, mergeRanges([...(this.ranges.get(text) ?? []), ...found]))
   }
 
+  private endsWithSecret(part: string): boolean {
+    const tail = part.slice(-maxTailCharacters)
+    return this.find(tail).at(-1)?.end === tail.length
+  }
+
   private find(text: string): readonly SecretRange[] {
     this.work += text.length + searchWork
     return findSecrets(text)
@@ -310,9 +316,11 @@ export class SecretScan {
   private *findInWindows(text: string): Generator<void, readonly SecretRange[]> {
     const found: SecretRange[] = []
     for (let from = 0; from + windowOverlap < text.length; from += windowCharacters - windowOverlap) {
-      if (this.work > 0) yield* this.pause()
-      for (const { start, end } of this.find(text.slice(from, from + windowCharacters)))
-        found.push({ start: from + start, end: from + end })
+      const search = findSecretsInSteps(text.slice(from, from + windowCharacters))
+      let step = search.next()
+      for (; step.done !== true; step = search.next()) yield* this.pause()
+      for (const { start, end } of step.value) found.push({ start: from + start, end: from + end })
+      yield* this.pause()
     }
     return mergeRanges(found)
   }
@@ -335,11 +343,6 @@ const isDistinctive = (secret: string): boolean =>
 
 /** Labels end with `: `, so the name is unique. */
 const labelledName = (value: string, labels: SecretLabels): string => `${labels.join('\0')}\0${value}`
-
-const endsWithSecret = (part: string): boolean => {
-  const tail = part.slice(-maxTailCharacters)
-  return findSecrets(tail).at(-1)?.end === tail.length
-}
 
 function replaceRanges(text: string, ranges: readonly SecretRange[], placeholderOf: Replace): string {
   let [result, reached] = ['', 0]

@@ -3,13 +3,14 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseStoredKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
-import type { GraphRow } from '../graph/archive.ts'
+import type { GraphRow } from '../graph/types.ts'
 import { formatMask, unmaskSecrets } from '../text/secrets.ts'
 import { toCanonicalJson } from './canonical.ts'
 import { type GraphAccess, isGraphKey } from './graphAccess.ts'
 import { formatConflicts, mergeGraphs } from './graphMerge.ts'
 import type { VerifiedRecord } from './read.ts'
 import { type BundleRecord, type MessageRecord, type SessionRecord, toMessageRecord } from './records.ts'
+import { formatRow, RowCollector } from './rowRecords.ts'
 import type { StoredState } from './sessionWriter.ts'
 
 /**
@@ -26,8 +27,8 @@ export type BundleComparison = {
   readonly hash: string
   /** Sessions that exist in the store, by their key there. */
   readonly sessions: ReadonlyMap<string, SessionComparison>
-  /** Names of graph rows that the store has with different contents. */
-  readonly graphConflicts: readonly string[]
+  /** Names of graph rows and table rows that the store has with different contents. */
+  readonly rowConflicts: readonly string[]
 }
 
 /** Reads a bundle to its end, which verifies it, and compares it with the store. Writes nothing. */
@@ -39,28 +40,40 @@ export async function compareBundle(
 ): Promise<BundleComparison> {
   const sessions = new Map<string, SessionComparison>()
   const graphs = new GraphComparer(graph)
+  const rowConflicts: string[] = []
+  const rows = new RowCollector(store, async (target, compared) => {
+    const others = compared.filter(({ stored, isSame }) => stored !== undefined && !isSame)
+    rowConflicts.push(...others.map(({ record }) => formatRow(target, record)))
+  })
   let comparer: SessionComparer | undefined
   let bundleScope: Scope | undefined
   let lastHash = ''
   for await (const { record, hash } of records) {
     lastHash = hash
-    if ('session' in record || 'end' in record) {
+    if (endsSession(record)) {
       if (comparer !== undefined) sessions.set(formatKey(comparer.head.key), comparer.result())
       comparer = undefined
       await graphs.finish()
     }
     if ('session' in record) {
-      bundleScope = requireOneScope(bundleScope, record.session, scope)
+      bundleScope = requireOneScope(bundleScope, parseStoredKey(record.session.key).scope, scope)
       const key = targetKey(scope, record.session)
       const head = await store.readHead(key, 0)
       if (head.revision === 0) continue
       if (isGraphKey(key)) graphs.begin(key)
       else comparer = new SessionComparer(store, head, record.session)
     } else if ('graph' in record) graphs.add(record.graph)
-    else await comparer?.add(record)
+    else if ('row' in record) {
+      bundleScope = requireOneScope(bundleScope, record.row.scope, scope)
+      await rows.add(scope ?? record.row.scope, record.row)
+    } else await comparer?.add(record)
   }
-  return { hash: lastHash, sessions, graphConflicts: graphs.conflicts }
+  await rows.flush()
+  return { hash: lastHash, sessions, rowConflicts: [...graphs.conflicts, ...rowConflicts] }
 }
+
+/** True for a record that follows the last record of a session. */
+export const endsSession = (record: BundleRecord): boolean => 'session' in record || 'row' in record || 'end' in record
 
 /** Returns the key of a session in the scope it is imported into. */
 export function targetKey(scope: Scope | undefined, session: SessionRecord): Key {
@@ -70,8 +83,7 @@ export function targetKey(scope: Scope | undefined, session: SessionRecord): Key
 }
 
 /** Throws when several scopes would be renamed to one, because their sessions could collide. */
-function requireOneScope(previous: Scope | undefined, session: SessionRecord, target: Scope | undefined): Scope {
-  const { scope } = parseStoredKey(session.key)
+function requireOneScope(previous: Scope | undefined, scope: Scope, target: Scope | undefined): Scope {
   if (target === undefined || previous === undefined || previous === scope) return scope
   throw new MemoryError(
     'bad-option',

@@ -1,22 +1,25 @@
 import type { ExportOptions, TransferOptions, TransferProgress } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key, parseKey } from '../domain/key.ts'
-import type { Store } from '../domain/ports.ts'
+import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
+import type { Store, TableKey } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
 import { throwIfAborted } from './abort.ts'
 import { chainStart, createChainLine, type LineBody } from './chain.ts'
 import { encryptBundle } from './encrypt.ts'
 import { GraphAccess, isGraphKey } from './graphAccess.ts'
 import { bundleHeader, type SessionRecord, toMessageRecord } from './records.ts'
+import { toRowRecord } from './rowRecords.ts'
 import { checkSigningKey, signHash } from './signature.ts'
 
 /** Messages, sessions or graph rows held in memory at a time. */
 const pageSize = 500
+/** Rows of a table held in memory at a time; each may have 16 MB. */
+const tablePageSize = 20
 
 /**
  * Exports the contents of a store as a bundle: sessions in the order of their keys, each with its messages, derived
- * entries, auxiliary records and graph rows, as of the moment it is read. Expired sessions that are not yet erased are
- * included.
+ * entries, auxiliary records and graph rows, then the rows of tables, as of the moment each is read. Expired sessions
+ * that are not yet erased are included.
  *
  * @throws MemoryError `conflict` when messages are erased during the export, `aborted`, or `bad-option`/`bad-secret`
  * for an invalid lock.
@@ -74,7 +77,37 @@ async function* createBodies(store: Store, options: ExportOptions): AsyncGenerat
     totals.entries += derived.length + rows.length
     reportProgress(options, totals)
   }
-  yield [{ end: totals }]
+  let rowCount = 0
+  for await (const rows of readTables(store, options)) {
+    yield rows
+    rowCount += rows.length
+    reportProgress(options, totals)
+  }
+  yield [{ end: { ...totals, ...(rowCount > 0 && { rows: rowCount }) } }]
+}
+
+/** Reads the rows of tables by scope, namespace and key. */
+async function* readTables(store: Store, options: ExportOptions): AsyncGenerator<readonly LineBody[]> {
+  for await (const scope of listTableScopes(store, options)) {
+    for (let after: TableKey | undefined; ; ) {
+      const rows = await store.table.listRows(scope, { prefix: [], limit: tablePageSize, ...(after && { after }) })
+      if (rows.length > 0) yield rows.map((row) => ({ row: toRowRecord(scope, row) }))
+      if (rows.length < tablePageSize) break
+      after = rows.at(-1)
+    }
+  }
+}
+
+/** Lists the scopes that have rows in tables. */
+export async function* listTableScopes(store: Store, { scope, key }: ExportOptions): AsyncGenerator<Scope> {
+  if (key !== undefined) return
+  if (scope !== undefined) return yield parseKey(scope).scope
+  for (let after = ''; ; ) {
+    const scopes = await store.table.listScopes(after, pageSize)
+    yield* scopes
+    if (scopes.length < pageSize) return
+    after = scopes.at(-1) as Scope
+  }
 }
 
 function reportProgress({ signal, onProgress }: TransferOptions, { sessions, messages }: TransferProgress): void {
@@ -82,7 +115,8 @@ function reportProgress({ signal, onProgress }: TransferOptions, { sessions, mes
   onProgress?.({ sessions, messages })
 }
 
-async function* listKeys(store: Store, { scope, key }: ExportOptions): AsyncGenerator<Key> {
+/** Lists the sessions of an export in order. */
+export async function* listKeys(store: Store, { scope, key }: ExportOptions): AsyncGenerator<Key> {
   if (key !== undefined) return yield parseKey(key)
   const filter = scope === undefined ? {} : { scope: parseKey(scope).scope }
   let after = ''

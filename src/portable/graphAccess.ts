@@ -1,7 +1,6 @@
-import type { Key } from '../domain/key.ts'
+import { graphKey, type Key } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
-import type { GraphArchive } from '../graph/archive.ts'
-import { graphKey } from '../stores/sqlite/graph.ts'
+import type { GraphArchive } from '../graph/types.ts'
 
 /** Checks for the session that holds the graph of its scope. */
 export const isGraphKey = (key: Key): boolean => key.id === graphKey(key.scope).id

@@ -1,7 +1,5 @@
 import type { Scope } from '../domain/key.ts'
-import type { GraphRow, GraphWrite, StoredGraphRow } from '../graph/archive.ts'
-import type { EntityRow, RelationshipRow } from '../graph/rows.ts'
-import type { GraphNode } from '../graph/types.ts'
+import type { EntityRow, GraphNode, GraphRow, GraphWrite, RelationshipRow, StoredGraphRow } from '../graph/types.ts'
 import { toCanonicalJson } from './canonical.ts'
 
 /** The result of merging two graphs: rows to write, and rows that the store has with different contents. */

@@ -10,16 +10,17 @@ import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
 import type { AuxiliaryRecord, Store } from '../domain/ports.ts'
 import { createEmptyHead } from '../domain/session.ts'
 import { throwIfAborted } from './abort.ts'
-import { type BundleComparison, compareBundle, type SessionComparison, targetKey } from './compare.ts'
+import { type BundleComparison, compareBundle, endsSession, type SessionComparison, targetKey } from './compare.ts'
 import { GraphAccess, isGraphKey } from './graphAccess.ts'
 import { GraphImporter, type GraphImportResult } from './graphImporter.ts'
 import type { ByteSource } from './lines.ts'
 import { type ImportDeps, maskRecords } from './maskRecords.ts'
 import { measureRecords } from './measure.ts'
 import { readBundle, type VerifiedRecord } from './read.ts'
+import { type ComparedRow, formatRow, RowCollector } from './rowRecords.ts'
 import { SessionWriter, type StoredState } from './sessionWriter.ts'
 
-type WriteOptions = TransferOptions &
+export type WriteOptions = TransferOptions &
   Pick<ImportOptions, 'onSession'> & { readonly scope: Scope | undefined; readonly onExisting: ExistingSessionPolicy }
 type MutableResult = {
   -readonly [K in keyof ImportResult]: ImportResult[K] extends readonly string[] ? string[] : ImportResult[K]
@@ -45,7 +46,7 @@ export async function importBundle(
   options: ImportOptions = {},
   deps: ImportDeps = {},
 ): Promise<ImportResult> {
-  const { onExisting = 'refuse', signal } = options
+  const { onExisting = 'refuse' } = options
   if (!onExistingChoices.includes(onExisting))
     throw new MemoryError(
       'bad-option',
@@ -54,13 +55,23 @@ export async function importBundle(
     )
   const scope = options.scope === undefined ? undefined : parseKey(options.scope).scope
   const read = () => measureRecords(maskRecords(readBundle(open(), options), deps, scope), deps.tokenizer)
+  return importRecords(store, read, { ...options, onExisting, scope })
+}
+
+/** Reads records twice: to compare them with the store, then to write those that it lacks. */
+export async function importRecords(
+  store: Store,
+  read: () => AsyncGenerator<VerifiedRecord>,
+  options: WriteOptions,
+): Promise<ImportResult> {
+  const { signal, scope, onExisting } = options
   const firstPass = withAbort(read(), signal, 'Nothing was written.')
   await using graph = new GraphAccess(store)
   const comparison = await compareBundle(store, firstPass, scope, graph)
   if (onExisting === 'refuse') rejectConflicts(comparison)
   const secondPass = withAbort(read(), signal, 'What was written stays; import the same bundle again to continue.')
   const records = requireHash(secondPass, comparison.hash)
-  return await writeRecords(store, graph, records, comparison, { ...options, onExisting, scope })
+  return await writeRecords(store, graph, records, comparison, options)
 }
 
 /**
@@ -114,9 +125,9 @@ const bundleChangedError = (cause?: unknown): MemoryError =>
     { cause },
   )
 
-const listConflicts = ({ sessions, graphConflicts }: BundleComparison): readonly string[] => [
+const listConflicts = ({ sessions, rowConflicts }: BundleComparison): readonly string[] => [
   ...[...sessions].filter(([, { status }]) => status === 'other').map(([key]) => key),
-  ...graphConflicts,
+  ...rowConflicts,
 ]
 
 function rejectConflicts(comparison: BundleComparison): void {
@@ -142,10 +153,11 @@ async function writeRecords(
   const reportProgress = () => options.onProgress?.({ sessions: result.sessions, messages: result.messages })
   const graphImporter = new GraphImporter(store, graph, options.onExisting)
   const recordImporter = new RecordImporter(store)
+  const rows = new RowCollector(store, (scope, compared) => writeRows(store, scope, compared, options, result))
   let writer: SessionWriter | GraphImporter | undefined
   for await (const verified of records) {
     const { record } = verified
-    if ('session' in record || 'end' in record) {
+    if (endsSession(record)) {
       if (writer instanceof SessionWriter) {
         await writer.finish()
         result.sessions++
@@ -165,12 +177,37 @@ async function writeRecords(
         : await createWriter(store, verified, sessions.get(formatKey(key)), options, result)
       if (!result.skipped.includes(formatKey(key))) recordImporter.begin(key)
     } else if ('record' in record) recordImporter.add(record.record)
+    else if ('row' in record) await rows.add(options.scope ?? record.row.scope, record.row)
     else await writer?.add(verified)
     if (!(writer instanceof SessionWriter)) continue
     if ('message' in record && ++result.messages % progressInterval === 0) reportProgress()
     if ('entry' in record) result.entries++
   }
+  await rows.flush()
   return result
+}
+
+/** Writes the rows that the store lacks, or has with other contents if these are to be replaced. */
+async function writeRows(
+  store: Store,
+  scope: Scope,
+  rows: readonly ComparedRow[],
+  { onExisting }: WriteOptions,
+  result: MutableResult,
+): Promise<void> {
+  const changed = rows.filter(({ isSame }) => !isSame)
+  const existing = changed.filter(({ stored }) => stored !== undefined).map(({ record }) => formatRow(scope, record))
+  result[onExisting === 'skip' ? 'skipped' : 'replaced'].push(...existing)
+  const written = onExisting === 'skip' ? changed.filter(({ stored }) => stored === undefined) : changed
+  // The store may write what it is given at once in one transaction.
+  await Promise.all(
+    written.map(({ record, write, stored }) =>
+      store.table.writeRows(scope, record.updatedAt, [
+        { ...write, expected: onExisting === 'refuse' ? 0 : (stored?.revision ?? 0) },
+      ]),
+    ),
+  )
+  if (written.length > 0) result.rows = (result.rows ?? 0) + written.length
 }
 
 /** Appends the auxiliary records of a session that the store lacks, also to a session that was imported before. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { TransferOptions } from '../domain/bundle.ts'
-import { type MessageInput, parseMessage } from '../domain/chat.ts'
+import { type MessageInput, type ParsedMessage, parseMessage } from '../domain/chat.ts'
 import type { Knowledge, Message, Millis, ToolCall } from '../domain/entry.ts'
 import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
@@ -79,28 +79,27 @@ async function countExistingMessages(
 }
 
 function isSameMessage(stored: Message, incoming: MessageInput): boolean {
-  const parsed = parseMessage(incoming, 0, stored.at)
-  const { at, role, content, name, toolCalls, toolCallId } = stored
-  return (
-    toCanonicalJson(withoutSecrets({ at, role, content, name, calls: toolCalls, answers: toolCallId })) ===
-    toCanonicalJson(withoutSecrets(parsed))
-  )
+  return identityOf(stored) === identityOf(parseMessage(incoming, 0, stored.at))
 }
+
+/** Text that is equal for a stored message and the message it was imported from. */
+const identityOf = ({ at, role, content, name, toolCalls, toolCallId }: ParsedMessage): string =>
+  toCanonicalJson(withoutSecrets({ at, role, content, name, toolCalls, toolCallId }))
 
 /** Removes secrets for comparisons, because stored messages do not contain them. */
 function withoutSecrets<
   M extends {
     readonly content: string
     readonly name?: string | undefined
-    readonly calls?: readonly ToolCall[] | undefined
+    readonly toolCalls?: readonly ToolCall[] | undefined
   },
 >(message: M): M {
-  const { content, name, calls } = message
+  const { content, name, toolCalls } = message
   return {
     ...message,
     content: normalizeSecrets(content),
     name: name === undefined ? undefined : normalizeSecrets(name),
-    calls: calls?.map((call) => ({ ...call, arguments: normalizeSecrets(call.arguments) })),
+    toolCalls: toolCalls?.map((call) => ({ ...call, arguments: normalizeSecrets(call.arguments) })),
   }
 }
 

@@ -1,4 +1,4 @@
-import { measureMessage } from '../context/render.ts'
+import { measureMessage } from '../context/measureMessage.ts'
 import type { DerivedEntry, Json } from '../domain/entry.ts'
 import { type Key, type Scope, scopeKey } from '../domain/key.ts'
 import { unpackPayload } from '../domain/payload.ts'
@@ -16,7 +16,7 @@ type Masking = { readonly masker: SecretMasker; readonly tokenizer: Tokenizer }
 /**
  * Masks the secrets of records: a bundle may come from a memory with `secrets: 'keep'`, or from anyone.
  *
- * @throws MemoryError `bad-key` for a session whose key contains a secret.
+ * @throws MemoryError `bad-key` for a session whose key contains a secret, `bad-message` for a message whose id does.
  */
 export async function* maskRecords(
   records: AsyncIterable<VerifiedRecord>,
@@ -51,6 +51,7 @@ async function maskMessageRecord(
   key: Key,
   record: MessageRecord,
 ): Promise<MessageRecord> {
+  masker.checkExternalIds([record])
   const { at, role, content, name, toolCalls, toolCallId, packedPayload } = record
   // A packed payload refers to the unmasked content.
   const payload = packedPayload === undefined ? undefined : unpackPayload(packedPayload, content)

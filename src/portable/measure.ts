@@ -1,4 +1,4 @@
-import { measureMessage } from '../context/render.ts'
+import { measureMessage } from '../context/measureMessage.ts'
 import type { Payload } from '../domain/chat.ts'
 import { unpackPayload } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'

@@ -1,11 +1,14 @@
 import type { BundleTotals, ImportOptions } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { type Key, parseStoredKey } from '../domain/key.ts'
+import { formatTableKey, parseDescribedKey } from '../domain/tableRows.ts'
+import { toCanonicalJson } from './canonical.ts'
 import { chainStart, damagedBundleError, verifyChainLine } from './chain.ts'
 import { decryptBundle } from './encrypt.ts'
 import { isGraphKey } from './graphAccess.ts'
 import { type ByteSource, prepend, readLines, splitFirstLine } from './lines.ts'
 import { type BundleRecord, bundleHeader, type MessageRecord, parseRecord, type SessionRecord } from './records.ts'
+import type { RowRecord } from './rowRecords.ts'
 import { checkSigningKey, unsignedError, verifySignature } from './signature.ts'
 
 /** A record whose hash chain is verified; the hash covers all lines up to it. */
@@ -58,7 +61,7 @@ function parseHeader(line: string): { readonly cipher: unknown; readonly hash: s
 }
 
 async function* readRecords(bytes: ByteSource, verifyKey: Uint8Array | undefined): AsyncGenerator<VerifiedRecord> {
-  let state = initialState
+  let state = createState(0)
   let previousHash = chainStart
   for await (const line of readLines(bytes)) {
     state = { ...state, lineNumber: state.lineNumber + 1 }
@@ -91,12 +94,15 @@ type ReaderState = {
   /** Counts of the whole bundle so far. */
   readonly totals: BundleTotals
   readonly lastOffset: number
+  /** External ids of the current session. */
+  readonly externalIds: Set<string>
+  readonly lastRow: RowRecord | undefined
   readonly isEnded: boolean
   readonly isSigned: boolean
 }
 
-const initialState: ReaderState = {
-  lineNumber: 0,
+const createState = (lineNumber: number): ReaderState => ({
+  lineNumber,
   session: undefined,
   messages: 0,
   entries: 0,
@@ -104,9 +110,11 @@ const initialState: ReaderState = {
   lastEntryId: '',
   totals: { sessions: 0, messages: 0, entries: 0 },
   lastOffset: 0,
+  externalIds: new Set(),
+  lastRow: undefined,
   isEnded: false,
   isSigned: false,
-}
+})
 
 /** Returns the state after a record; throws if the record is not allowed at its position. */
 function advance(state: ReaderState, record: BundleRecord): ReaderState {
@@ -143,29 +151,27 @@ function advance(state: ReaderState, record: BundleRecord): ReaderState {
     (session.messages === state.messages &&
       session.entries ===
         state.entries), `comes too early: session ${session?.key} should have ${session?.messages} messages and ${session?.entries} entries`)
+  if ('row' in record) return advanceRow(state, record.row, require)
   if ('session' in record) {
+    require(state.lastRow === undefined, 'is a session after the rows of tables')
     require(session === undefined ||
       isAfter(
         parseStoredKey(record.session.key),
         parseStoredKey(session.key),
       ), `has the session ${record.session.key}, which is out of order`)
     return {
-      ...initialState,
-      lineNumber: state.lineNumber,
+      ...createState(state.lineNumber),
       session: record.session,
       totals: { ...totals, sessions: totals.sessions + 1 },
     }
   }
-  const { sessions, messages, entries } = record.end
-  require(sessions === totals.sessions &&
-    messages === totals.messages &&
-    entries === totals.entries, 'counts other lines than there are')
+  require(toCanonicalJson(record.end) === toCanonicalJson(totals), 'counts other lines than there are')
   return { ...state, isEnded: true }
 }
 
 function advanceMessage(
   state: ReaderState,
-  { sequence, offset }: MessageRecord,
+  { sequence, offset, externalId }: MessageRecord,
   require: (condition: boolean, problem: string) => void,
 ): ReaderState {
   const { session, totals } = state
@@ -173,6 +179,10 @@ function advanceMessage(
   const isInOrder = sequence > state.lastSequence && sequence <= (session?.last ?? 0)
   require(isInOrder, `has the message number ${sequence}, which is out of order`)
   require(offset >= state.lastOffset, `has the offset ${offset}, which is lower than that of the message before`)
+  if (externalId !== undefined) {
+    require(!state.externalIds.has(externalId), `repeats the message id ${JSON.stringify(externalId)}`)
+    state.externalIds.add(externalId)
+  }
   return {
     ...state,
     lastSequence: sequence,
@@ -181,6 +191,22 @@ function advanceMessage(
     totals: { ...totals, messages: totals.messages + 1 },
   }
 }
+
+function advanceRow(
+  state: ReaderState,
+  row: RowRecord,
+  require: (condition: boolean, problem: string) => void,
+): ReaderState {
+  const { lastRow, totals } = state
+  const isInOrder =
+    lastRow === undefined ||
+    row.scope > lastRow.scope ||
+    (row.scope === lastRow.scope && sortableName(row) > sortableName(lastRow))
+  require(isInOrder, `has the row ${row.name}, which is out of order`)
+  return { ...state, session: undefined, lastRow: row, totals: { ...totals, rows: (totals.rows ?? 0) + 1 } }
+}
+
+const sortableName = ({ name }: RowRecord): string => formatTableKey(parseDescribedKey(name))
 
 /** Compares keys in the order in which a store lists them. */
 const isAfter = (a: Key, b: Key): boolean => a.scope > b.scope || (a.scope === b.scope && a.id > b.id)

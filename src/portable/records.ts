@@ -1,6 +1,7 @@
 import type { BundleTotals } from '../domain/bundle.ts'
 import {
   type DerivedEntry,
+  isExternalId,
   type Message,
   type Millis,
   maxImportedSequence,
@@ -29,11 +30,10 @@ import type { Degradation } from '../domain/ledger.ts'
 import { exceedsDepth, unpackPayload } from '../domain/payload.ts'
 import type { AuxiliaryRecord } from '../domain/ports.ts'
 import { noExpiry } from '../domain/session.ts'
-import type { GraphRow } from '../graph/archive.ts'
-import type { EntityRow, RelationshipRow } from '../graph/rows.ts'
-import type { GraphLink, GraphNode } from '../graph/types.ts'
+import type { EntityRow, GraphLink, GraphNode, GraphRow, RelationshipRow } from '../graph/types.ts'
 import { isKeyEntry } from '../stores/encrypted/keyEntry.ts'
 import { damagedBundleError, type LineBody } from './chain.ts'
+import { type RowRecord, rowBytes, rowJson, rowName } from './rowRecords.ts'
 
 /** The first line of every bundle. */
 export const bundleHeader = { bundle: 'threadkeep', version: 1 } as const
@@ -61,6 +61,7 @@ export type BundleRecord =
   | { readonly entry: DerivedEntry }
   | { readonly record: AuxiliaryRecord }
   | { readonly graph: GraphRow }
+  | { readonly row: RowRecord }
   | { readonly end: BundleTotals }
   /** HMAC-SHA-256 of the hash of the line before. */
   | { readonly signature: string }
@@ -140,6 +141,10 @@ const range: Check = (value, at) => {
 }
 const sources = listOf(shaped<Source>({ message: anyText, 'session?': anyText, 'span?': range }))
 
+const externalId: Check = (value, at) => {
+  if (!isExternalId(value)) rejectField(at, value, 'a text of 1 to 256 characters without U+0000')
+}
+
 const session = shaped<SessionRecord>({
   key,
   startedAt: time,
@@ -156,6 +161,7 @@ const messageFields = shaped<MessageRecord>({
   content: anyText,
   'toolCalls?': listOf(shaped<ToolCall>({ id: anyText, name: anyText, arguments: anyText })),
   'toolCallId?': anyText,
+  'externalId?': externalId,
   'packedPayload?': nonEmptyText,
   'branch?': integerBetween(1, maxImportedSequence),
   tokens: tokenCount,
@@ -173,7 +179,7 @@ const message: Check = (value, at) => {
   if (packedPayload !== undefined && unpackPayload(packedPayload, content) === undefined)
     rejectField(`${at}.packedPayload`, packedPayload, 'the original form of the message')
 }
-const end = shaped<BundleTotals>({ sessions: count, messages: count, entries: count })
+const end = shaped<BundleTotals>({ sessions: count, messages: count, entries: count, 'rows?': count })
 
 const runs = listOf(range)
 const parameters = {
@@ -303,7 +309,25 @@ const record = shaped<AuxiliaryRecord>({ id: nonEmptyText, at: time, body: jsonT
 const signature: Check = (value, at) => {
   if (typeof value !== 'string' || !/^[0-9a-f]{64}$/.test(value)) rejectField(at, value, 'an HMAC-SHA-256')
 }
-const records: Readonly<Record<string, Check>> = { session, message, entry, record, graph, end, signature }
+const scope: Check = (value, at) => {
+  anyText(value, at)
+  if (parseStoredKey(value as string).id !== '') rejectField(at, value, 'a scope')
+}
+const rowFields = shaped<RowRecord>({
+  scope,
+  name: rowName,
+  createdAt: time,
+  updatedAt: time,
+  'json?': rowJson,
+  'bytes?': rowBytes,
+})
+const row: Check = (value, at) => {
+  rowFields(value, at)
+  const { json: text, bytes } = value as RowRecord
+  if (text === undefined && bytes === undefined) rejectField(`${at}.json`, text, 'JSON, unless there are bytes')
+  if (text !== undefined && bytes !== undefined) rejectField(`${at}.bytes`, bytes, 'absent beside JSON')
+}
+const records: Readonly<Record<string, Check>> = { session, message, entry, record, graph, row, end, signature }
 
 /** Validates the body of a line. */
 export function parseRecord(body: LineBody, lineNumber: number): BundleRecord {

@@ -6,15 +6,14 @@ export class Column<T extends TypedArray> {
   length = 0
   private readonly allocate: (length: number) => T
 
-  constructor(allocate: (length: number) => T, capacity = 4) {
+  constructor(allocate: (length: number) => T, values = allocate(4)) {
     this.allocate = allocate
-    this.values = allocate(capacity)
+    this.values = values
   }
 
   /** Wraps an array without copying it. The first push copies. */
   static from<T extends TypedArray>(allocate: (length: number) => T, values: T): Column<T> {
-    const column = new Column(allocate, 0)
-    column.values = values
+    const column = new Column(allocate, values)
     column.length = values.length
     return column
   }

@@ -1,6 +1,8 @@
 import type { VectorList, WordTable } from '../domain/ports.ts'
-import type { LexicalIndex, Posting } from './lexicalIndex.ts'
+import type { KnownStems } from './knownStems.ts'
+import type { LexicalIndex } from './lexicalIndex.ts'
 import { markers } from './passageTerms.ts'
+import type { Posting } from './postingTable.ts'
 import type { ParsedQuery } from './query.ts'
 import { bm25, decay, type FeatureName, minSimilarity, strongSimilarity } from './rankingWeights.ts'
 
@@ -59,11 +61,17 @@ export class FeatureExtractor {
   }
 
   /** Computes the features of the first `endRow` passages, all scaled to at most 1. */
-  extract(query: ParsedQuery, endRow: number, table: WordTable | undefined, topics: VectorList | undefined): Features {
+  extract(
+    query: ParsedQuery,
+    endRow: number,
+    table: WordTable | undefined,
+    knownStems: KnownStems | undefined,
+    topics: VectorList | undefined,
+  ): Features {
     this.reset()
     const terms = this.selectTerms(query.terms)
     this.addWords(terms, endRow)
-    if (table !== undefined) this.addMeaning(query, table, endRow)
+    if (table !== undefined && knownStems !== undefined) this.addMeaning(query, table, knownStems, endRow)
     if (table !== undefined && topics !== undefined) this.addTopic(query, table, topics, endRow)
     const strength = Math.max(scale(this.byPassage.words, endRow), 0.5 * scale(this.byPassage.meaning, endRow))
     const { messages } = this.index.passages
@@ -170,7 +178,7 @@ export class FeatureExtractor {
    * Adds, for each word of the query, the similarity of the most similar word of each passage. The related words come
    * from the table and are looked up in the index, so that the cost grows with the matches.
    */
-  private addMeaning({ terms }: ParsedQuery, table: WordTable, endRow: number): void {
+  private addMeaning({ terms }: ParsedQuery, table: WordTable, knownStems: KnownStems, endRow: number): void {
     const { meaning } = this.byPassage
     const { index, similarities, similarRows } = this
     const maxDocuments = index.rowCount / commonTermDivisor
@@ -180,8 +188,8 @@ export class FeatureExtractor {
       if (index.names.has(term) || (own !== undefined && own.rows.length > maxDocuments)) continue
       const ownIdf = own === undefined ? unknownIdf : this.idfOf(own)
       let count = own === undefined ? 0 : this.raise(own, ownIdf, endRow, 0)
-      for (const { stem, similarity } of table.relatedStems(term)) {
-        const posting = index.postings.get(stem)
+      for (const { row, stem, similarity } of table.relatedStems(term)) {
+        const posting = knownStems.has(row) ? index.postings.get(stem) : undefined
         if (posting === undefined) continue
         const value = ((similarity - minSimilarity) / (1 - minSimilarity)) * Math.min(ownIdf, this.idfOf(posting))
         count = this.raise(posting, value, endRow, count)

@@ -1,10 +1,10 @@
-import { copyText } from '../domain/copyText.ts'
 import type { Millis, Tokens } from '../domain/entry.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import type { Work } from '../domain/work.ts'
 import { splitWords, stem } from '../text/words.ts'
 import { Column, float64Array, uint16Array, uint32Array } from './column.ts'
 import type { IndexedPassage } from './passageTerms.ts'
+import { PostingTable } from './postingTable.ts'
 import { dateTerms } from './terms.ts'
 
 /** A message to index. `owner` is the number of its session within the index, `name` its speaker. */
@@ -40,14 +40,9 @@ export type LexicalIndexSnapshot = {
   readonly counts: Uint16Array
 }
 
-/** Posting list of a term: passages in ascending order, and the term frequency in each. */
-export type Posting = { readonly rows: Column<Uint32Array>; readonly counts: Column<Uint16Array> }
-
-const emptyPosting = (): Posting => ({ rows: new Column(uint32Array), counts: new Column(uint16Array) })
-
 /** Measured memory of an index: without content, and of its parts. */
 const indexBytes = 20_000
-const bytesPer = { term: 570, occurrence: 9, message: 100, passage: 80 } as const
+const bytesPer = { term: 70, list: 500, occurrence: 9, message: 100, passage: 80 } as const
 
 /** A longer pause between two messages of a session starts a new burst. */
 const maxBurstGapMs: Millis = 3_600_000
@@ -85,13 +80,12 @@ class PassageColumns {
  * of messages of one session without a pause of over an hour.
  */
 export class LexicalIndex {
-  readonly postings = new Map<string, Posting>()
+  readonly postings = new PostingTable()
   readonly messages = new MessageColumns()
   readonly passages = new PassageColumns()
   /** Stemmed first names of the speakers, with their numbers. */
   readonly names = new Map<string, number>([['', 0]])
   totalTerms = 0
-  private termCharacters = 0
   burstCount = 0
   /** Newest message plus one, by owner. */
   private readonly newestMessages: number[] = []
@@ -114,7 +108,8 @@ export class LexicalIndex {
     return (
       indexBytes +
       this.postings.size * bytesPer.term +
-      this.termCharacters +
+      this.postings.listCount * bytesPer.list +
+      this.postings.characters +
       this.totalTerms * bytesPer.occurrence +
       this.messageCount * bytesPer.message +
       this.rowCount * bytesPer.passage
@@ -135,8 +130,8 @@ export class LexicalIndex {
       const { terms } = passage
       const cost = Math.ceil((tokens * passage.characters) / characters)
       const row = this.addPassage(message, terms.length, cost, passage.markers, fingerprintOf(terms))
-      for (const term of terms) this.addTerm(term, row)
-      for (const term of dates) this.addTerm(term, row)
+      for (const term of terms) this.postings.add(term, row)
+      for (const term of dates) this.postings.add(term, row)
       yield Math.max(passage.characters, terms.length * newTermWork)
     }
     return message
@@ -153,24 +148,25 @@ export class LexicalIndex {
 
   /** Copies the index to plain columns, as interruptible work. It must not change meanwhile. */
   *snapshotInSteps(): Work<LexicalIndexSnapshot> {
-    const postings = [...this.postings.values()]
-    const total = postings.reduce((sum, { rows }) => sum + rows.length, 0)
-    const [places, counts] = [new Uint32Array(total), new Uint16Array(total)]
-    yield postings.length
-    let at = 0
-    for (const posting of postings) {
-      places.set(posting.rows.used, at)
-      counts.set(posting.counts.used, at)
-      at += posting.rows.length
-      yield copiedTermWork
+    const places = new Column(uint32Array)
+    const counts = new Column(uint16Array)
+    const sizes = new Column(uint32Array)
+    for (const [, posting] of this.postings) {
+      const { length } = posting.rows
+      for (let at = 0; at < length; at++) {
+        places.push(posting.rows.values[at] as number)
+        counts.push(posting.counts.values[at] as number)
+      }
+      sizes.push(length)
+      yield copiedTermWork + (length >> 4)
     }
     // Encoding a large copy takes a turn of its own.
-    yield total
+    yield Number.POSITIVE_INFINITY
     const { owners, sequences, times, speakers, firstRows } = this.messages
     const { lengths, costs, markers, fingerprints } = this.passages
     return {
       names: [...this.names.keys()],
-      terms: [...this.postings.keys()],
+      terms: this.postings.listTerms(),
       owners: owners.used,
       sequences: sequences.used,
       times: times.used,
@@ -180,9 +176,9 @@ export class LexicalIndex {
       costs: costs.used,
       markers: markers.used,
       fingerprints: fingerprints.used,
-      sizes: Uint32Array.from(postings, ({ rows }) => rows.length),
-      places,
-      counts,
+      sizes: sizes.used,
+      places: places.used,
+      counts: counts.used,
     }
   }
 
@@ -194,11 +190,7 @@ export class LexicalIndex {
     let from = 0
     for (const [at, term] of terms.entries()) {
       const to = from + (sizes[at] as number)
-      this.termCharacters += term.length
-      this.postings.set(term, {
-        rows: Column.from(uint32Array, places.subarray(from, to)),
-        counts: Column.from(uint16Array, counts.subarray(from, to)),
-      })
+      this.postings.restore(term, places.subarray(from, to), counts.subarray(from, to))
       from = to
       if (at % rowsPerStep === rowsPerStep - 1) yield
     }
@@ -260,22 +252,6 @@ export class LexicalIndex {
     return this.rowCount - 1
   }
 
-  private addTerm(term: string, row: number): void {
-    let posting = this.postings.get(term)
-    if (posting === undefined) {
-      posting = emptyPosting()
-      this.postings.set(copyText(term), posting)
-      this.termCharacters += term.length
-    }
-    const last = posting.rows.length - 1
-    if (last >= 0 && posting.rows.values[last] === row) {
-      posting.counts.values[last] = Math.min(65_535, (posting.counts.values[last] as number) + 1)
-    } else {
-      posting.rows.push(row)
-      posting.counts.push(1)
-    }
-  }
-
   private speakerNumber(name: string | undefined): number {
     const firstName = name === undefined ? '' : stem(splitWords(name)[0] ?? '')
     return getOrCompute(this.names, firstName, () => this.names.size)
@@ -285,7 +261,7 @@ export class LexicalIndex {
 /** Cost of copying a term with its postings, in characters. */
 const copiedTermWork = 4
 /** Cost of a term that is new to the index, in characters: unbroken scripts have more terms than characters. */
-const newTermWork = 4
+const newTermWork = 2
 /** Messages or terms restored between two pauses: a few milliseconds of work. */
 const rowsPerStep = 8_192
 

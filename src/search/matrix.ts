@@ -46,6 +46,12 @@ export class Matrix {
     return this.length++
   }
 
+  /** Replaces the vector of a row. */
+  replace(row: number, values: Float32Array): void {
+    this.check(values)
+    this.write(1 + row, values)
+  }
+
   /** Returns the cosine of each row with the query. The result is valid until the next call. */
   scores(query: Float32Array): Float32Array {
     this.check(query)

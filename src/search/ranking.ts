@@ -3,6 +3,7 @@ import type { TermExtractor, VectorList, WordTable } from '../domain/ports.ts'
 import { runSync, type Work } from '../domain/work.ts'
 import { Column, float64Array } from './column.ts'
 import { FeatureExtractor, type Features, weighFeatures } from './features.ts'
+import { KnownStems } from './knownStems.ts'
 import { type IndexedText, LexicalIndex, type LexicalIndexSnapshot } from './lexicalIndex.ts'
 import { markers } from './passageTerms.ts'
 import { type ParsedQuery, parseQuery, splitQuestion } from './query.ts'
@@ -67,6 +68,7 @@ export class Ranker {
   private readonly table: WordTable | undefined
   /** Sum of the word vectors of each passage. */
   private readonly topics: VectorList | undefined
+  private readonly knownStems: KnownStems | undefined
   private scores = new Float32Array()
   /** Match of the best passage with the last query, by which the scores of two rankers are compared. */
   strength = 0
@@ -77,6 +79,7 @@ export class Ranker {
   constructor(table?: WordTable) {
     this.table = table
     this.topics = table?.createVectors()
+    this.knownStems = table && new KnownStems(table)
   }
 
   /** Number of messages. */
@@ -107,9 +110,9 @@ export class Ranker {
   *addInSteps(text: IndexedText): Work<number> {
     const message = yield* this.index.addInSteps(text)
     this.addDensities()
-    if (this.table === undefined) return message
+    if (this.knownStems === undefined) return message
     for (const { terms, characters } of text.passages) {
-      this.topics?.add(sumVectors(this.table, terms))
+      this.topics?.add(this.knownStems.addTerms(terms))
       yield characters
     }
     return message
@@ -194,7 +197,7 @@ export class Ranker {
 
   /** Computes the features of the first passages; `bench/fit.ts` reads them. */
   extract(query: ParsedQuery, endRow: number): Features {
-    return this.extractor.extract(query, endRow, this.table, this.topics)
+    return this.extractor.extract(query, endRow, this.table, this.knownStems, this.topics)
   }
 
   /** Combines the features of each passage into its score. */
@@ -405,6 +408,7 @@ export class Ranker {
     for (const [term, { rows, counts }] of this.index.postings) {
       const tableRow = table.rowOf(term)
       if (tableRow === undefined) continue
+      this.knownStems?.add(tableRow)
       for (let at = 0; at < rows.length; at++) {
         const from = (rows.values[at] as number) * dimensions
         table.addTo(sums.subarray(from, from + dimensions), tableRow, counts.values[at])
@@ -437,12 +441,3 @@ const maxPlacesMoved = 200
 const justBelow = 0.999_999
 /** Vectors added between two pauses: a few milliseconds of work. */
 const vectorsPerStep = 20_000
-
-function sumVectors(table: WordTable, terms: readonly string[]): Float32Array {
-  const sum = new Float32Array(table.dimensions)
-  for (const term of terms) {
-    const row = table.rowOf(term)
-    if (row !== undefined) table.addTo(sum, row)
-  }
-  return sum
-}

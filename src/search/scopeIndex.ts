@@ -54,6 +54,9 @@ export type SearchMatch = {
   readonly why: Readonly<Record<string, number>>
 }
 
+/** Entry near the vector of a query, with its cosine. */
+export type NearestEntry = Pick<SearchMatch, 'key' | 'id' | 'score'>
+
 /** Snapshot of an index, without vectors. `lastSequence` is the last indexed one of a session. */
 export type ScopeIndexSnapshot = {
   readonly stamp: number
@@ -73,6 +76,9 @@ type DerivedRow = { readonly row: number; readonly entry: DerivedEntry }
 
 /** Entries that the vector of a query can raise. */
 const maxSimilarEntries = 1_000
+
+/** Number of nearest entries that a query needs. */
+export const vectorLimitOf = ({ text = '', limit }: IndexQuery): number => (text === '' ? limit : maxSimilarEntries)
 /** Strength of an index in which only the vector of the query matches. */
 const minStrength = 0.5
 /** Weight of an embedder's similarity in the score, unless it names another one. */
@@ -86,6 +92,8 @@ const derivedEntryBytes = 500
 export class ScopeIndex {
   stamp = 0
   lineage = ''
+  /** State that the source of the index has attached to its last answer. */
+  sourceState: unknown
   /** Tail of the queue of operations on this index, which run one after the other. */
   pending: Promise<unknown> = Promise.resolve()
   vectors: VectorIndex | undefined
@@ -235,10 +243,13 @@ export class ScopeIndex {
     for (const vector of vectors) this.vectors?.add(vector)
   }
 
-  /** Returns the matches, best first. The order of ties depends on the entries alone. */
-  search(query: IndexQuery): readonly SearchMatch[] {
+  /**
+   * Returns the matches, best first. The order of ties depends on the entries alone. `given` are the entries nearest to
+   * the query's vector if they were found elsewhere.
+   */
+  search(query: IndexQuery, given?: readonly NearestEntry[]): readonly SearchMatch[] {
     const { text = '', vector, limit } = query
-    const nearest = vector === undefined ? [] : this.rankByVector(query, text === '' ? limit : maxSimilarEntries)
+    const nearest = vector === undefined ? [] : this.rankByVector(query, given)
     return selectBest(text === '' && vector !== undefined ? nearest : this.rankByWords(text, query, nearest), limit)
   }
 
@@ -285,9 +296,9 @@ export class ScopeIndex {
     return matches.map((match) => ({ ...match, score: match.score * strengthOf(match) }))
   }
 
-  private rankByVector(query: IndexQuery, maxResults: number): SearchMatch[] {
-    const nearest =
-      this.vectors?.rank(query.vector?.values ?? new Float32Array(0), query.kinds, limitsOf(query, maxResults)) ?? []
+  private rankByVector(query: IndexQuery, given: readonly NearestEntry[] | undefined): SearchMatch[] {
+    const limits = limitsOf(query, vectorLimitOf(query))
+    const nearest = given ?? this.vectors?.rank(query.vector?.values ?? new Float32Array(0), query.kinds, limits) ?? []
     return nearest.map(({ key, id, score }) => ({
       key,
       id,

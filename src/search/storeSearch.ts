@@ -4,20 +4,50 @@ import { filesKey, formatKey, isInScope, isInternalKey, type Key } from '../doma
 import { getOrCompute } from '../domain/keyed.ts'
 import { LruCache } from '../domain/lruCache.ts'
 import type { IndexChanges, IndexHit, IndexQuery, SearchTarget } from '../domain/ports.ts'
-import { runInSlices } from '../domain/work.ts'
+import { type Pause, runInSlices } from '../domain/work.ts'
 import { type PassageRange, splitPassagesInSteps } from '../text/passages.ts'
 import {
+  type NearestEntry,
   ScopeIndex,
   type ScopeIndexSnapshot,
   type SearchableMessage,
   type SearchMatch,
   type TextAnalysis,
+  vectorLimitOf,
 } from './scopeIndex.ts'
 import type { IndexedVector, VectorIndex } from './vectorIndex.ts'
 
+/** Progress of an index. */
+export type IndexState = {
+  /** Stamp of the last answer; 0 for a new index. */
+  readonly stamp: number
+  /** Last indexed sequence number of a searched session. */
+  readonly lastSequence: number
+  /** Revision at which the caller has just read the searched session. */
+  readonly revision: number | undefined
+  /** State that the source attached to its last answer. */
+  readonly sourceState: unknown
+}
+
+/** Content of a changed session that a source has read along with the changes. */
+export type ReadAlong = {
+  /** All messages that the index lacks; absent if they are too many. */
+  readonly messages?: readonly SearchableMessage[] | undefined
+  /** All derived entries; null if they have not changed. */
+  readonly derived: readonly DerivedEntry[] | null
+}
+
+/** Changes since a stamp; a source that is far away reads the content of changed sessions along with them. */
+export type SourceChanges = IndexChanges & {
+  /** By formatted key. */
+  readonly contents?: ReadonlyMap<string, ReadAlong>
+  /** Handed back with the next request for the same index. */
+  readonly sourceState?: unknown
+}
+
 /** Read access that `Finder` needs from a store. */
 export interface SearchSource {
-  changes(where: SearchTarget, since: number): Promise<IndexChanges>
+  changes(where: SearchTarget, state: IndexState): Promise<SourceChanges>
   /** Reads up to `limit` messages after a sequence number, in order. */
   readMessages(key: Key, after: number, limit: number): Promise<readonly SearchableMessage[]>
   readDerived(key: Key): Promise<readonly DerivedEntry[]>
@@ -32,15 +62,23 @@ export interface SearchSource {
   readVector(key: Key, id: string, model: string): Promise<Float32Array | undefined>
   /** Creates a vector index for a model, or returns undefined if the store has no vectors. */
   createVectorIndex(model: string): VectorIndex | undefined
-  /** Loads the last saved snapshot, if there is one. */
-  loadSnapshot(where: SearchTarget): Promise<ScopeIndexSnapshot | undefined>
+  /** Loads the last saved snapshot, if there is one. The caller has just read the session at the given revision. */
+  loadSnapshot(where: SearchTarget, revision: number | undefined): Promise<ScopeIndexSnapshot | undefined>
   /** Saves a snapshot for the next start if it is worth it. The index does not change meanwhile. */
   saveSnapshot(where: SearchTarget, index: ScopeIndex): void | Promise<void>
   /** Yields to other work between two batches. */
-  pause(): Promise<void>
+  readonly pause: Pause
   readonly analysis?: TextAnalysis | undefined
-  /** Reads entries by id; undefined for those that no longer exist. */
-  readEntries(found: readonly SearchMatch[]): Promise<readonly (Entry | undefined)[]>
+  /**
+   * Finds the entries that are nearest to the query's vector, nearest first, if the source does so better than a
+   * comparison of all vectors. Undefined if it does not.
+   */
+  findNearest?(where: SearchTarget, query: IndexQuery, limit: number): Promise<readonly NearestEntry[] | undefined>
+  /**
+   * Reads entries by id; undefined for those that no longer exist. The caller has just read the searched session at the
+   * given revision.
+   */
+  readEntries(found: readonly SearchMatch[], revision: number | undefined): Promise<readonly (Entry | undefined)[]>
 }
 
 /** Messages and vectors read per batch, few enough not to block other work. */
@@ -85,7 +123,7 @@ export class StoreSearch {
     const matches = await work
     // A long entry matches with many passages; it is read and split once.
     const found = new Map(matches.map((match) => [entryName(match), match]))
-    const entries = await this.#source.readEntries([...found.values()])
+    const entries = await this.#source.readEntries([...found.values()], query.revision)
     const byName = new Map([...found.keys()].map((name, at) => [name, entries[at]]))
     const passagesOf = new Map<Entry, readonly PassageRange[]>()
     for (const entry of byName.values())
@@ -113,17 +151,20 @@ export class StoreSearch {
 
   /** Updates the index from the store and searches it. Clears it on an error, so that no partial index remains. */
   async #refreshAndSearch(index: ScopeIndex, where: SearchTarget, query: IndexQuery): Promise<readonly SearchMatch[]> {
+    let nearest: readonly NearestEntry[] | undefined
     try {
-      let changes = await this.#readChanges(index, where)
+      let changes = await this.#readChanges(index, where, query.revision)
       await this.#readSessions(index, where, changes)
       if (index.takeLanguageChange()) {
         index.clear()
-        changes = await this.#source.changes(where, 0)
+        changes = await this.#source.changes(where, stateOf(index, where, query.revision))
         await this.#readSessions(index, where, changes)
       }
       index.stamp = changes.stamp
       index.lineage = changes.lineage
-      if (query.vector !== undefined) await this.#readVectors(index, where, query.vector.model)
+      index.sourceState = changes.sourceState
+      nearest = query.vector && (await this.#source.findNearest?.(where, query, vectorLimitOf(query)))
+      if (query.vector !== undefined && nearest === undefined) await this.#readVectors(index, where, query.vector.model)
     } catch (error) {
       index.clear()
       throw error
@@ -132,24 +173,24 @@ export class StoreSearch {
     // An index that was dropped meanwhile must not return.
     if (this.#indexes.peek(name) === index) this.#indexes.set(name, index, index.bytes)
     if (index.messageCount > maxMessagesPerTurn) await this.#source.pause()
-    return index.search(query)
+    return index.search(query, nearest)
   }
 
   /** Returns what to read: everything for a new index, or if the lineage shows that something was erased. */
-  async #readChanges(index: ScopeIndex, where: SearchTarget): Promise<IndexChanges> {
-    const snapshot = index.stamp === 0 ? await this.#source.loadSnapshot(where) : undefined
+  async #readChanges(index: ScopeIndex, where: SearchTarget, revision: number | undefined): Promise<SourceChanges> {
+    const snapshot = index.stamp === 0 ? await this.#source.loadSnapshot(where, revision) : undefined
     if (snapshot !== undefined) for (const _ of index.restore(snapshot)) await this.#source.pause()
-    const changes = await this.#source.changes(where, index.stamp)
+    const changes = await this.#source.changes(where, stateOf(index, where, revision))
     if (index.stamp === 0 || changes.lineage === index.lineage) return changes
     index.clear()
-    return this.#source.changes(where, 0)
+    return this.#source.changes(where, stateOf(index, where, revision))
   }
 
-  async #readSessions(index: ScopeIndex, where: SearchTarget, { sessions }: IndexChanges): Promise<void> {
+  async #readSessions(index: ScopeIndex, where: SearchTarget, { sessions, contents }: SourceChanges): Promise<void> {
     let messages = 0
     for (const key of sessions) {
       if (!isSearchable(where, key)) continue
-      messages += await this.#readSession(index, key)
+      messages += await this.#readSession(index, key, contents?.get(formatKey(key)))
       if (messages < messageBatch) continue
       await this.#source.pause()
       messages = 0
@@ -157,17 +198,20 @@ export class StoreSearch {
   }
 
   /** Returns the number of messages read since the last pause, at least 1. */
-  async #readSession(index: ScopeIndex, key: Key): Promise<number> {
+  async #readSession(index: ScopeIndex, key: Key, content: ReadAlong | undefined): Promise<number> {
     let messages: readonly SearchableMessage[]
     for (;;) {
-      messages = await this.#source.readMessages(key, index.lastSequenceOf(key), messageBatch)
+      const last = index.lastSequenceOf(key)
+      messages =
+        content?.messages?.filter(({ sequence }) => sequence > last) ??
+        (await this.#source.readMessages(key, last, messageBatch))
       await runInSlices(index.addMessagesInSteps(key, messages), () => this.#source.pause())
       this.indexedMessages += messages.length
-      if (messages.length < messageBatch) break
+      if (content?.messages !== undefined || messages.length < messageBatch) break
       await this.#source.pause()
     }
-    const derived = index.setDerivedInSteps(key, await this.#source.readDerived(key))
-    await runInSlices(derived, () => this.#source.pause())
+    const derived = content === undefined ? await this.#source.readDerived(key) : content.derived
+    if (derived !== null) await runInSlices(index.setDerivedInSteps(key, derived), () => this.#source.pause())
     return messages.length + 1
   }
 
@@ -180,12 +224,20 @@ export class StoreSearch {
     while (index.vectors !== undefined) {
       const { vectors, next } = await this.#source.readVectors(where, model, index.vectors.cursor, vectorBatch)
       index.addVectors(vectors.filter(({ key }) => isSearchable(where, key)))
+      const isAtEnd = vectors.length < vectorBatch || next === index.vectors.cursor
       index.vectors.cursor = next
-      if (vectors.length < vectorBatch) break
+      if (isAtEnd) break
       await this.#source.pause()
     }
   }
 }
+
+const stateOf = (index: ScopeIndex, { scope, id }: SearchTarget, revision: number | undefined): IndexState => ({
+  stamp: index.stamp,
+  lastSequence: id === undefined ? 0 : index.lastSequenceOf({ scope, id } as Key),
+  revision: id === undefined ? undefined : revision,
+  sourceState: index.sourceState,
+})
 
 const entryName = ({ key, id }: SearchMatch): string => `${formatKey(key)} ${id}`
 

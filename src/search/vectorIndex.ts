@@ -56,7 +56,13 @@ export class VectorIndex {
     if (values.length !== this.matrix.dimensions) return
     const name = `${formatKey(key)} ${id}`
     const before = this.rows.get(name)
-    if (before !== undefined) this.removed.add(before)
+    if (before !== undefined) {
+      this.matrix.replace(before, values)
+      this.times.values[before] = at
+      this.kinds.values[before] = kinds.indexOf(kind)
+      this.removed.delete(before)
+      return
+    }
     this.rows.set(name, this.matrix.add(values))
     this.entries.push({ key, id })
     this.times.push(at)

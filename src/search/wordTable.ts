@@ -1,6 +1,6 @@
 import { MemoryError } from '../domain/error.ts'
 import { LruCache } from '../domain/lruCache.ts'
-import type { VectorList, WordTable } from '../domain/ports.ts'
+import type { RelatedStem, VectorList, WordTable } from '../domain/ports.ts'
 import { Matrix, scalarKernel } from './matrix.ts'
 import { minSimilarity } from './rankingWeights.ts'
 
@@ -70,12 +70,14 @@ export class PackedWordTable implements WordTable {
     return this.related.totalSize
   }
 
-  *relatedStems(stem: string): Generator<{ readonly stem: string; readonly similarity: number }> {
+  *relatedStems(stem: string): Generator<RelatedStem> {
     const row = this.rows.get(stem)
     if (row === undefined) return
     const { rows, similarities } = this.relatedRows(stem, row)
-    for (let at = 0; at < rows.length; at++)
-      yield { stem: this.stems[rows[at] as number] as string, similarity: similarities[at] as number }
+    for (let at = 0; at < rows.length; at++) {
+      const other = rows[at] as number
+      yield { row: other, stem: this.stems[other] as string, similarity: similarities[at] as number }
+    }
   }
 
   createVectors(): VectorList {

@@ -1,8 +1,12 @@
 import type { SearchIndex, Store } from '../domain/ports.ts'
+import { externalIdChecks, replacementChecks } from './conformance/messageIds.ts'
+import { metadataChecks } from './conformance/metadata.ts'
 import { recordChecks } from './conformance/records.ts'
+import { withRelativeEpochs } from './conformance/relativeEpochs.ts'
 import { searchChecks } from './conformance/search.ts'
 import { erasureChecks, sessionChecks } from './conformance/sessions.ts'
 import { payloadChecks, slotChecks } from './conformance/slots.ts'
+import { tableChecks } from './conformance/table.ts'
 
 /** One check of the `Store` and `Index` contracts; `run` throws if the store violates it. */
 export type ConformanceCheck = { readonly name: string; readonly run: () => Promise<void> }
@@ -20,6 +24,10 @@ export function storeConformance(open: () => Promise<Store & SearchIndex>): read
     ...erasureChecks,
     ...payloadChecks,
     ...slotChecks,
+    ...externalIdChecks,
+    ...replacementChecks,
+    ...metadataChecks,
+    ...tableChecks,
     ...recordChecks,
     ...searchChecks,
   }
@@ -28,7 +36,7 @@ export function storeConformance(open: () => Promise<Store & SearchIndex>): read
     run: async () => {
       const store = await open()
       try {
-        await check(store)
+        await check(withRelativeEpochs(store))
       } finally {
         await store.close()
       }

@@ -6,9 +6,10 @@ import { VectorIndex } from '../search/vectorIndex.ts'
 import { wipeKeyring } from './encrypted/keyring.ts'
 import { loadKeyring } from './encrypted/loadKeyring.ts'
 import { EncryptedSessions } from './encrypted/sessions.ts'
+import { EncryptedTable } from './encrypted/table.ts'
 import { EncryptedStoreVectors, readEntries } from './encrypted/vectors.ts'
 import { textAnalysis } from './textAnalysis.ts'
-import { yieldToEventLoop } from './yieldToEventLoop.ts'
+import { yieldWhenLong } from './yieldToEventLoop.ts'
 
 /**
  * Encrypts the content of any store with AES-256-GCM: one key per session, wrapped by a key per scope.
@@ -34,17 +35,18 @@ export async function encryptedStore(inner: Store & SearchIndex, keyring: Keyrin
     capabilities: {
       ...inner.capabilities,
       ...textAnalysis,
-      ...(inner.capabilities.file !== undefined && {
-        file: { ...inner.capabilities.file, copyKeyring: () => sessions.copyKeyring() },
+      ...(inner.capabilities.graph !== undefined && {
+        graph: { ...inner.capabilities.graph, copyKeyring: () => sessions.copyKeyring() },
       }),
       indexedMessages: () => finder.indexedMessages,
     },
     durability: inner.durability,
     readHead: (key, recent) => sessions.readHead(key, recent),
     readMessages: (key, range) => sessions.readMessages(key, range),
+    findMessages: (key, externalIds) => sessions.findMessages(key, externalIds),
     commit: async (change) => {
       const messages = await sessions.commit(change)
-      vectors.delete(change.key, [...change.put.map(({ id }) => id), ...change.drop])
+      vectors.delete(change.key, [...[...(change.replace ?? []), ...change.put].map(({ id }) => id), ...change.drop])
       return messages
     },
     list: (filter) => sessions.list(filter),
@@ -56,10 +58,12 @@ export async function encryptedStore(inner: Store & SearchIndex, keyring: Keyrin
     },
     appendRecord: (key, record, keep) => sessions.appendRecord(key, record, keep),
     records: (key, range) => sessions.records(key, range),
+    table: new EncryptedTable(inner, sessions),
     search: (where, query) => finder.search(where, query),
-    changesSince: (where, since) => inner.changesSince(where, since),
+    changesSince: (where, since) => sessions.changesSince(inner, where, since),
     listUnembedded: (model, after, limit) => vectors.unembedded(model, after, limit),
     storeVectors: (model, embedded) => vectors.embed(model, embedded),
+    readVectors: async (key, ids) => ids.map((id) => vectors.readVector(key, id)),
     countVectors: (model) => vectors.embedded(model),
     close: async () => {
       finder.clear()
@@ -87,14 +91,14 @@ export async function openEncryptedStore(inner: Store & SearchIndex, source: str
 
 function createFinder(inner: SearchIndex, sessions: EncryptedSessions, vectors: EncryptedStoreVectors): StoreSearch {
   return new StoreSearch({
-    changes: (where, since) => inner.changesSince(where, since),
+    changes: (where, { stamp }) => sessions.changesSince(inner, where, stamp),
     readMessages: (key, after, limit) => sessions.readMessages(key, { after, limit }),
     readDerived: async (key) => (await sessions.readHead(key, 0)).derived,
     readVectors: (where, model, after, limit) => vectors.listVectors(where, model, after, limit),
     // A search index reveals the content, so no snapshot of it is stored.
     loadSnapshot: async () => undefined,
     saveSnapshot: () => undefined,
-    pause: yieldToEventLoop,
+    pause: yieldWhenLong,
     readVector: async (key, id, model) => vectors.getVector(key, id, model),
     createVectorIndex: (model) => new VectorIndex(model),
     analysis: textAnalysis,

@@ -1,6 +1,7 @@
 import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
 import { anyFunction, anyObject, integerAtLeast, positiveNumber } from '../domain/error.ts'
 import type { MemoryLimit, SearchIndex, SessionCounter, Store, StoreCapabilities } from '../domain/ports.ts'
+import { messageEdits } from './ram/messageEdits.ts'
 import { RamSessionCache, type RamStoreOptions } from './ram/sessionCache.ts'
 import { RamSessionTable } from './ram/sessionTable.ts'
 import { createRamStore, RamVectors } from './ram/store.ts'
@@ -33,7 +34,7 @@ const ramOptionChecks: OptionChecks<RamStoreOptions> = {
 export function ramStore(options: RamStoreOptions = {}): RamStore {
   checkOptions<RamStoreOptions>('ramStore', options, ramOptionChecks)
   const cache = new RamSessionCache(options)
-  const table = new RamSessionTable(cache)
+  const table = new RamSessionTable(cache, messageEdits)
   const store = createRamStore(table, new RamVectors(table), options.analysis, options.pause)
   return {
     ...store,

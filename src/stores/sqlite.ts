@@ -1,10 +1,9 @@
 import '../requireNode.ts'
-import { closeSync, existsSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { checkEraseFilter } from '../domain/checkEraseFilter.ts'
 import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
 import { checkListFilter, checkPage, checkRecordRange, checkTarget } from '../domain/checkStoreOptions.ts'
-import { formatMessageId, type Message } from '../domain/entry.ts'
+import type { Message } from '../domain/entry.ts'
 import { anyFunction, anyObject, integerAtLeast, MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type {
@@ -19,38 +18,45 @@ import type {
   RecordRange,
   SearchIndex,
   SearchTarget,
+  SessionFilter,
   Store,
   StoreCapabilities,
   StoredRecord,
+  StoredVector,
   StoreFile,
+  StoreTable,
   UnembeddedPage,
 } from '../domain/ports.ts'
 import type { SessionChange, SessionHead, SessionListItem } from '../domain/session.ts'
+import { describeTableKey, parseTableKey } from '../domain/tableRows.ts'
 import { runInSlices } from '../domain/work.ts'
 import type { ScopeIndex } from '../search/scopeIndex.ts'
 import { StoreSearch } from '../search/storeSearch.ts'
 import { VectorIndex } from '../search/vectorIndex.ts'
+import { listByMetadata } from './listByMetadata.ts'
+import { backupDatabase } from './sqlite/backup.ts'
+import type { WriteTask } from './sqlite/batchWriter.ts'
 import { connectReader, connectWriter, prepareFile } from './sqlite/connect.ts'
 import { retireKeys } from './sqlite/encryption.ts'
 import { toMemoryError } from './sqlite/errors.ts'
 import { FileGuard, type GuardedFile, guardFile, hasLostName, releaseFile } from './sqlite/fileGuard.ts'
 import { HeadCache } from './sqlite/headCache.ts'
-import { backup, type DatabaseSync } from './sqlite/nodeSqlite.ts'
-import { isCiphertext, isEncryptedMessage } from './sqlite/plaintextRows.ts'
+import type { DatabaseSync } from './sqlite/nodeSqlite.ts'
+import { isCiphertext, plaintextError, requireEncrypted, requireEncryptedValues } from './sqlite/plaintextRows.ts'
 import { Reader } from './sqlite/read.ts'
 import { isOverwritten, recoverFile, setLogAside } from './sqlite/recover.ts'
+import { buildMessages } from './sqlite/rows.ts'
 import { decodeSnapshot, encodeSnapshot } from './sqlite/snapshot.ts'
+import { SqliteTable } from './sqlite/table/sqliteTable.ts'
 import { VectorReader } from './sqlite/vectors.ts'
+import { WipeRunner } from './sqlite/wipe/wipeRunner.ts'
 import type { CommitResult } from './sqlite/write.ts'
 import { WriteQueue } from './sqlite/writeQueue.ts'
 import { textAnalysis } from './textAnalysis.ts'
-import { yieldToEventLoop } from './yieldToEventLoop.ts'
+import { isTurnLong, yieldToEventLoop, yieldWhenLong } from './yieldToEventLoop.ts'
 
 /** Attempts to truncate the log while other connections read it; each attempt waits for a while. */
 const maxTruncateAttempts = 10
-
-/** Pages copied between two turns of the event loop during a backup. */
-const backupPagesPerStep = 500
 
 /** Options of `sqliteStore`. */
 export type SqliteStoreOptions = {
@@ -90,6 +96,7 @@ export class SqliteStore implements Store, SearchIndex {
   readonly durability = 'durable'
   readonly path: string
   readonly capabilities: StoreCapabilities
+  readonly table: StoreTable
   private readonly file: GuardedFile
   private readonly guard: FileGuard
   private recovery: Promise<void> | undefined
@@ -97,6 +104,7 @@ export class SqliteStore implements Store, SearchIndex {
   private isSuspect = false
   private readonly database: DatabaseSync
   private readonly queue: WriteQueue
+  private readonly wipeRunner: WipeRunner
   private readonly reader: Reader
   private readonly vectors: VectorReader
   private readonly headCache: HeadCache
@@ -120,14 +128,28 @@ export class SqliteStore implements Store, SearchIndex {
     this.guard = new FileGuard(this.file)
     this.capabilities = {
       file: this.createCapability(),
+      graph: { kind: 'sqlite', path },
       ...textAnalysis,
       indexedMessages: () => this.finder.indexedMessages,
     }
     this.queue = new WriteQueue(this.file, (error) => this.handleFileChange(error))
+    this.wipeRunner = new WipeRunner(this.queue)
     this.reader = new Reader(this.database, (key, id) => this.quarantine(key, id))
     this.vectors = new VectorReader(this.database)
     this.headCache = new HeadCache(this.reader)
     this.finder = this.createFinder()
+    this.table = new SqliteTable(this.database, {
+      read: (query) => this.read(query),
+      submit: (task) => this.queue.submit(task),
+      submitErasure: (task) => this.submitErasure(task),
+      checkValues: (values) => this.file.identity.isEncrypted && requireEncryptedValues(values),
+      onDamage: (scope, name) =>
+        this.submitQuarantine(`Row ${describeTableKey(parseTableKey(name))} of ${scope}`, 'table', {
+          quarantineRows: [name],
+          scope,
+          reason,
+        }),
+    })
   }
 
   readHead(key: Key, recent: number): Promise<SessionHead> {
@@ -139,9 +161,13 @@ export class SqliteStore implements Store, SearchIndex {
     return range.limit > maxPageMessages ? this.readPages(key, range) : this.read(() => this.headCache.page(key, range))
   }
 
-  async list(filter: Parameters<Store['list']>[0]): Promise<readonly SessionListItem[]> {
+  findMessages(key: Key, externalIds: readonly string[]): Promise<readonly Message[]> {
+    return this.read(() => this.reader.findMessages(key, externalIds))
+  }
+
+  async list(filter: SessionFilter): Promise<readonly SessionListItem[]> {
     checkListFilter(filter)
-    return this.read(() => this.reader.list(filter))
+    return listByMetadata(filter, (page) => this.read(() => this.reader.list(page)))
   }
 
   async commit(change: SessionChange): Promise<readonly Message[]> {
@@ -151,7 +177,7 @@ export class SqliteStore implements Store, SearchIndex {
     // A repeated change returns the messages of the first time.
     if (row === undefined)
       return this.readMessages(change.key, { after: first - 1, before: last + 1, limit: last - first + 1 })
-    const messages = toMessages(change, committed)
+    const messages = buildMessages(change.append, first, committed.offset)
     this.headCache.applyWrite(change.key, row, messages)
     return messages
   }
@@ -159,18 +185,7 @@ export class SqliteStore implements Store, SearchIndex {
   async erase(key: Key, only?: EraseFilter): Promise<readonly string[]> {
     checkEraseFilter(only)
     try {
-      const { erasedIds, isLogTruncated } = (await this.queue.submit({ erase: key, only })) as {
-        erasedIds: readonly string[]
-        isLogTruncated: boolean
-      }
-      for (let attempts = 1; !isLogTruncated && !(await this.truncateLog()); attempts++) {
-        if (attempts === maxTruncateAttempts)
-          throw new MemoryError(
-            'busy',
-            `The data is erased, but a reader of ${this.path} keeps it in the log. Repeat the erasure in a moment.`,
-          )
-      }
-      return erasedIds
+      return (await this.submitErasure({ erase: key, only })).erasedIds
     } finally {
       this.finder.drop(key.scope)
       this.headCache.drop(key)
@@ -202,12 +217,16 @@ export class SqliteStore implements Store, SearchIndex {
     return this.read(() => this.vectors.unembedded(model, after, limit))
   }
 
+  readVectors(key: Key, ids: readonly string[]): Promise<readonly (StoredVector | undefined)[]> {
+    return this.read(() => ids.map((id) => this.vectors.readVector(key, id)))
+  }
+
   async countVectors(model: string): Promise<{ readonly done: number; readonly total: number }> {
     const count = this.vectors.count(model)
     for (;;) {
       const { done, value } = await this.read(() => count.next())
       if (done) return value
-      await pause()
+      await yieldToEventLoop()
     }
   }
 
@@ -221,21 +240,7 @@ export class SqliteStore implements Store, SearchIndex {
    * target exists.
    */
   async backup(file: string, onProgress: (done: number, total: number) => void = () => undefined): Promise<void> {
-    const target = resolve(file)
-    if (existsSync(target))
-      throw new MemoryError('bad-option', `${target} already exists. Choose another file for the backup.`, {
-        param: 'backup',
-      })
-    try {
-      // Created first with owner-only permissions, so that nobody else can ever read it.
-      closeSync(openSync(target, 'wx', 0o600))
-      await backup(this.database, target, {
-        rate: backupPagesPerStep,
-        progress: ({ totalPages, remainingPages }) => onProgress(totalPages - remainingPages, totalPages),
-      })
-    } catch (error) {
-      throw toMemoryError(error, this.path)
-    }
+    await backupDatabase(this.database, this.path, file, onProgress)
   }
 
   async close(): Promise<void> {
@@ -243,6 +248,7 @@ export class SqliteStore implements Store, SearchIndex {
     if (this.database.isOpen && !hasLostName(this.file) && (await isOverwritten(this.guard)))
       setLogAside(this.path, this.onWarning)
     await this.lastSnapshot
+    await this.wipeRunner.settled()
     await this.queue.close()
     await this.recovery
     this.finder.clear()
@@ -257,6 +263,8 @@ export class SqliteStore implements Store, SearchIndex {
       path,
       isEncrypted: file.identity.isEncrypted,
       check: () => void this.checkFile(true),
+      wipe: () => this.wipeRunner.wipe(),
+      wipeIfDue: () => this.wipeRunner.wipeIfDue(),
       retireKeys: (current) => {
         this.checkFile()
         const database = connectWriter(path, file.identity)
@@ -271,6 +279,7 @@ export class SqliteStore implements Store, SearchIndex {
 
   /** Reads check the database only; after a fault, and for the health of the store, the log is checked too. */
   private checkFile(checksAll = this.isSuspect): void {
+    if (!this.database.isOpen) throw new MemoryError('closed', `${this.path} is closed. Open it again.`)
     try {
       if (checksAll) {
         this.guard.checkAll()
@@ -303,14 +312,14 @@ export class SqliteStore implements Store, SearchIndex {
 
   private createFinder(): StoreSearch {
     return new StoreSearch({
-      changes: (where, since) => this.changesSince(where, since),
+      changes: (where, { stamp }) => this.changesSince(where, stamp),
       readMessages: (key, after, limit) => this.read(() => this.reader.indexed(key, after, limit)),
       readDerived: (key) => this.read(() => this.reader.derivedOf(key)),
       readVectors: (where, model, after, limit) =>
         this.read(() => this.vectors.listVectors(where, model, after, limit)),
       loadSnapshot: async (where) => decodeSnapshot(await this.read(() => this.reader.snapshot(where))),
       saveSnapshot: (where, index) => this.saveSnapshot(where, index),
-      pause: yieldToEventLoop,
+      pause: yieldWhenLong,
       readVector: (key, id, model) => this.read(() => this.vectors.getVector(key, id, model)),
       createVectorIndex: (model) => new VectorIndex(model),
       analysis: textAnalysis,
@@ -318,8 +327,22 @@ export class SqliteStore implements Store, SearchIndex {
     })
   }
 
-  private async truncateLog(): Promise<boolean> {
-    return ((await this.queue.submit({ truncateLog: true })) as { isLogTruncated: boolean }).isLogTruncated
+  /** Submits an erasure and waits until the log has nothing of the erased data. */
+  private async submitErasure(task: WriteTask): Promise<ErasureResult> {
+    this.wipeRunner.noteErasure()
+    const result = (await this.queue.submit(task)) as ErasureResult
+    let { isLogTruncated } = result
+    for (let attempts = 1; !isLogTruncated; attempts++) {
+      // A pass keeps the log until its end.
+      await this.wipeRunner.settled()
+      isLogTruncated = ((await this.queue.submit({ truncateLog: true })) as ErasureResult).isLogTruncated
+      if (!isLogTruncated && attempts === maxTruncateAttempts)
+        throw new MemoryError(
+          'busy',
+          `The data is erased, but a reader of ${this.path} keeps it in the log. Repeat the erasure in a moment.`,
+        )
+    }
+    return result
   }
 
   private async readLongHead(key: Key, recent: number): Promise<SessionHead> {
@@ -365,6 +388,7 @@ export class SqliteStore implements Store, SearchIndex {
   }
 
   private async read<T>(query: () => T): Promise<T> {
+    while (isTurnLong()) await yieldToEventLoop()
     if (!this.database.isOpen) throw new MemoryError('closed', `${this.path} is closed. Open it again.`)
     this.checkFile()
     try {
@@ -383,7 +407,7 @@ export class SqliteStore implements Store, SearchIndex {
     index.savedMessageCount = index.messageCount
     const { stamp, lineage } = index
     this.lastSnapshot = this.lastSnapshot.then(async () => {
-      const snapshot = await runInSlices(index.snapshotInSteps(), yieldToEventLoop)
+      const snapshot = await runInSlices(index.snapshotInSteps(), yieldWhenLong)
       this.queue.submit({ snapshot: where, stamp, lineage, data: encodeSnapshot(snapshot) }).catch(() => undefined)
     })
     await this.lastSnapshot
@@ -391,47 +415,24 @@ export class SqliteStore implements Store, SearchIndex {
 
   private quarantine(key: Key, id: string): void {
     this.damagedRows++
-    this.onWarning(
-      `${id} of ${formatKey(key)} in ${this.path} is damaged and was quarantined; the rest of the session is intact. Run threadkeep doctor for details.`,
-    )
     this.headCache.drop(key)
-    this.queue
-      .submit({ quarantine: [id], key, reason: 'its checksum differs' })
-      .catch((error: unknown) => this.onWarning(toMemoryError(error, this.path).message))
+    this.submitQuarantine(`${id} of ${formatKey(key)}`, 'session', { quarantine: [id], key, reason })
   }
+
+  private submitQuarantine(name: string, container: string, task: WriteTask): void {
+    this.onWarning(
+      `${name} in ${this.path} is damaged and was quarantined; the rest of the ${container} is intact. Run threadkeep doctor for details.`,
+    )
+    this.queue.submit(task).catch((error: unknown) => this.onWarning(toMemoryError(error, this.path).message))
+  }
+}
+
+const reason = 'its checksum differs'
+type ErasureResult = {
+  readonly erasedIds: readonly string[]
+  readonly erasedRows?: number
+  readonly isLogTruncated: boolean
 }
 
 const recoveryRemedy =
   'Stop this process, move the file that is at its place away, and rename the copy; or put the original file back.'
-
-const plaintextError = (): MemoryError =>
-  new MemoryError(
-    'bad-option',
-    'This file is encrypted and accepts only encrypted content. Wrap it in encryptedStore.',
-    {
-      param: 'store',
-    },
-  )
-
-function requireEncrypted({ append, put }: SessionChange): void {
-  if (!append.every(isEncryptedMessage) || put.some(({ kind }) => kind !== 'encrypted')) throw plaintextError()
-}
-
-/** Builds the stored messages of a change from its input and the positions the writer assigned. */
-function toMessages({ append }: SessionChange, { first, offset }: CommitResult): readonly Message[] {
-  let nextOffset = offset
-  return append.map((input, index) => {
-    const message: Message = Object.freeze({
-      ...input,
-      kind: 'message',
-      id: formatMessageId(first + index),
-      sequence: first + index,
-      offset: nextOffset,
-    })
-    nextOffset += input.weight
-    return message
-  })
-}
-
-/** Lets other work run. */
-const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -15,17 +15,28 @@ export function extractFactTexts(text: string): string[] {
   return [...new Set(findFacts(text).map((fact) => fact.text))]
 }
 
+/** Characters of a long text that are searched. */
+const maxReadCharacters = 65_536
+
+/** Leaves the beginning and end of a very long text, so that searching it takes a few milliseconds. */
+export const cutLongText = (text: string): string =>
+  text.length <= maxReadCharacters
+    ? text
+    : `${text.slice(0, maxReadCharacters / 2)}\n${text.slice(-maxReadCharacters / 2)}`.toWellFormed()
+
 /**
- * Shortens a text to its first line, its last line and every fact that the two do not show. Returns the text unchanged
- * if it has at most 200 characters or the digest would not be shorter.
+ * Shortens a text to its first line, its last line and every fact that the two do not show; of a text of more than
+ * 65,536 characters, the facts at its beginning and end. Returns the text unchanged if it has at most 200 characters or
+ * the digest would not be shorter.
  */
 export function digest(text: string, role: string): string {
   if (text.length <= maxLineCharacters) return text
-  const first = findFirstLine(text)
-  const last = findLastLine(text)
+  const read = cutLongText(text)
+  const first = findFirstLine(read)
+  const last = findLastLine(read)
   const lines = [`[${role}] ${clip(first.text, maxLineCharacters, '')}`]
   if (last.start > first.start) lines.push(`... ${clip(last.text, maxLineCharacters, '')}`)
-  const facts = outermost(findFacts(text)).filter((fact) => !lines.some((line) => showsFact(line, fact.text)))
+  const facts = outermost(findFacts(read)).filter((fact) => !lines.some((line) => showsFact(line, fact.text)))
   if (facts.length > 0) lines.push(`[preserved: ${[...new Set(facts.map((fact) => fact.text))].join(', ')}]`)
   const result = lines.join('\n')
   return result.length < text.length ? result : text

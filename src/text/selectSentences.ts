@@ -1,3 +1,4 @@
+import { runSync, type Work } from '../domain/work.ts'
 import {
   countMatches,
   datePattern,
@@ -6,7 +7,7 @@ import {
   namePattern,
   numberPattern,
   type Sentence,
-  splitSentences,
+  splitSentencesInSteps,
 } from './sentences.ts'
 import { extractTerms } from './words.ts'
 
@@ -21,17 +22,27 @@ const maxMisses = 4
  * @example
  * selectSentences('Hello there. My flight is on 3 May. Nice weather.', (text) => text.length < 40) // '... My flight is on 3 May. ...'
  */
-export function selectSentences(text: string, fits: (candidate: string) => boolean): string {
-  const sentences = splitSentences(text)
-  const holds = (indexes: readonly number[]): boolean => fits(joinSentences(text, sentences, indexes))
-  const ranked = rankSentences(sentences)
-  let chosen = pack(ranked, holds)
+export const selectSentences = (text: string, fits: Fits): string => runSync(selectSentencesInSteps(text, fits))
+
+type Fits = (candidate: string) => boolean
+type Holds = (indexes: readonly number[]) => Work<boolean>
+
+/** `selectSentences` as interruptible work. */
+export function* selectSentencesInSteps(text: string, fits: Fits): Work<string> {
+  const sentences = yield* splitSentencesInSteps(text)
+  const holds: Holds = function* (indexes) {
+    const candidate = joinSentences(text, sentences, indexes)
+    yield candidate.length
+    return fits(candidate)
+  }
+  const ranked = yield* rankSentences(sentences)
+  let chosen = yield* pack(ranked, holds)
   if (chosen.length === 0) {
     // The best sentences do not fit even alone: nothing longer than the longest one that fits alone can be selected.
     const sorted = [...ranked].sort((left, right) => lengthOf(sentences, left) - lengthOf(sentences, right))
-    const longest = sorted[findLargest(sorted.length, (count) => holds(sorted.slice(count - 1, count))) - 1]
+    const longest = sorted[(yield* findLargest(sorted.length, (count) => holds(sorted.slice(count - 1, count)))) - 1]
     if (longest === undefined) return ''
-    const packed = pack(
+    const packed = yield* pack(
       ranked.filter((index) => lengthOf(sentences, index) <= lengthOf(sentences, longest)),
       holds,
     )
@@ -41,11 +52,11 @@ export function selectSentences(text: string, fits: (candidate: string) => boole
 }
 
 /** Takes as many as fit together from the front; skips a few that do not fit. */
-function pack(order: readonly number[], holds: (indexes: readonly number[]) => boolean): readonly number[] {
+function* pack(order: readonly number[], holds: Holds): Work<readonly number[]> {
   let chosen: readonly number[] = []
   let rest = order
   for (let misses = 0; misses <= maxMisses && rest.length > 0; misses++) {
-    const count = findLargest(rest.length, (taken) => holds([...chosen, ...rest.slice(0, taken)]))
+    const count = yield* findLargest(rest.length, (taken) => holds([...chosen, ...rest.slice(0, taken)]))
     chosen = [...chosen, ...rest.slice(0, count)]
     rest = rest.slice(count + 1)
   }
@@ -55,17 +66,17 @@ function pack(order: readonly number[], holds: (indexes: readonly number[]) => b
 const lengthOf = (sentences: readonly Sentence[], index: number): number => sentences[index]?.text.length ?? 0
 
 /** Finds the largest count up to a limit for which a monotone condition holds; tries small counts first. */
-function findLargest(limit: number, holds: (count: number) => boolean): number {
+function* findLargest(limit: number, holds: (count: number) => Work<boolean>): Work<number> {
   let low = 0
   let high = 1
-  while (high <= limit && holds(high)) {
+  while (high <= limit && (yield* holds(high))) {
     low = high
     high *= 2
   }
   high = Math.min(high, limit + 1)
   while (high - low > 1) {
     const middle = (low + high) >> 1
-    if (holds(middle)) low = middle
+    if (yield* holds(middle)) low = middle
     else high = middle
   }
   return low
@@ -90,16 +101,27 @@ function gapBetween(text: string, before: Sentence, after: Sentence): string {
   return /\S/.test(gap) ? '\n' : gap
 }
 
+/** Characters of a sentence that determine its rank: a longer one, such as a text without stops, hardly ever fits. */
+const maxRankedCharacters = 8_192
+
 /** Returns the indexes of the sentences, best first, without repeated sentences. */
-function rankSentences(sentences: readonly Sentence[]): number[] {
-  const terms = sentences.map((sentence) => new Set(extractTerms(sentence.text)))
+function* rankSentences(sentences: readonly Sentence[]): Work<number[]> {
+  const terms: ReadonlySet<string>[] = []
   const frequency = new Map<string, number>()
-  for (const set of terms) for (const term of set) frequency.set(term, (frequency.get(term) ?? 0) + 1)
-  const scores = sentences.map((sentence, index) => {
+  const starts = sentences.map(({ text }) => text.slice(0, maxRankedCharacters))
+  for (const text of starts) {
+    const own = new Set(extractTerms(text))
+    for (const term of own) frequency.set(term, (frequency.get(term) ?? 0) + 1)
+    terms.push(own)
+    yield text.length
+  }
+  const scores: number[] = []
+  for (const [index, text] of starts.entries()) {
     let rarity = 0
     for (const term of terms[index] ?? []) rarity += Math.log(1 + sentences.length / (frequency.get(term) ?? 1))
-    return (rarity / (countWords(sentence.text) + 5)) * weighSentence(sentence.text)
-  })
+    scores.push((rarity / (countWords(text) + 5)) * weighSentence(text))
+    yield text.length
+  }
   const firstIndexes = new Map<string, number>()
   for (const [index, { text }] of sentences.entries()) if (!firstIndexes.has(text)) firstIndexes.set(text, index)
   return [...firstIndexes.values()].sort((left, right) => (scores[right] ?? 0) - (scores[left] ?? 0))

@@ -142,17 +142,18 @@ export function extractTerms(text: string): string[] {
   return terms
 }
 
-/** Characters looked at first; natural text has some words in them. */
-const firstTermsCharacters = 1_024
+/** Characters looked at first, since natural text has some words in them, and at most. */
+const [firstTermsCharacters, maxTermsCharacters] = [1_024, 32_768]
 
 /**
- * Tells whether a text has at least `count` search terms. Reads no more of it than needed: white space ends every word,
- * so that the terms before it are those of the whole text.
+ * Tells whether the beginning of a text has at least `count` search terms. Reads no more of it than needed: white space
+ * ends every word, so that the terms before it are those of the whole text.
  */
 export function hasTerms(text: string, count: number): boolean {
-  for (let length = firstTermsCharacters; length < text.length; length *= 4) {
+  const longest = Math.min(text.length, maxTermsCharacters)
+  for (let length = firstTermsCharacters; length < longest; length *= 4) {
     const end = text.slice(0, length).search(/\s\S*$/)
     if (end > 0 && extractTerms(text.slice(0, end)).length >= count) return true
   }
-  return extractTerms(text).length >= count
+  return extractTerms(text.slice(0, longest)).length >= count
 }

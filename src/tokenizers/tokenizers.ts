@@ -104,7 +104,9 @@ class MessageCounter {
     if (role === 'tool' || name !== undefined || toolCalls !== undefined || isBlank(content) || content.includes('<'))
       return undefined
     const { label, tokens } = this.#overheadOf(role, message)
-    const [alone, line, paragraph] = this.#counter.countLine(label, content)
+    const counts = this.#counter.countLine(label, content)
+    if (counts === undefined) return undefined
+    const [alone, line, paragraph] = counts
     return [Math.max(paragraph, tokens + alone), line]
   }
 
@@ -234,9 +236,9 @@ export class TokenCounter {
 
   /**
    * Counts a text alone, as a line and as a paragraph. Only the first word and the characters after the last word
-   * differ.
+   * differ. Returns undefined for a long text without words: the three counts would take long in a row.
    */
-  countLine({ text: label, tokens }: LineLabel, text: string): LineCounts {
+  countLine({ text: label, tokens }: LineLabel, text: string): LineCounts | undefined {
     if (text.length > shortTextCache.maxCharacters) return this.#countLongLine({ text: label, tokens }, text)
     const first = firstSplitPoint(text)
     if (first < 0) return this.#countWith(label, text)
@@ -284,9 +286,9 @@ export class TokenCounter {
   }
 
   /** Counts a long text once: a label changes its first segment only, and a line break its last one. */
-  #countLongLine({ text: label }: LineLabel, text: string): LineCounts {
+  #countLongLine({ text: label }: LineLabel, text: string): LineCounts | undefined {
     const { total, head, first, last, isBounded } = this.#countSegments(text)
-    if (first < 0) return this.#countWith(label, text)
+    if (first < 0) return text.length > minLongTextCharacters ? undefined : this.#countWith(label, text)
     const start = total - head + this.#countWhole(`${label} ${text.slice(0, first)}`)
     if (isBounded) {
       const bound = maxTokensOf(text, last, text.length)
@@ -318,7 +320,7 @@ export class TokenCounter {
     for (
       let at = text.indexOf(' ', 1);
       at > 0 && at < end && total < maxCountedTokens;
-      at = text.indexOf(' ', at + 1)
+      at = text.charCodeAt(at + 1) === space ? at + 1 : text.indexOf(' ', at + 1)
     ) {
       if (!isSegmentBoundary(text, at)) continue
       total += this.#countSegment(text, start, at, maxCountedTokens - total)

@@ -2,7 +2,7 @@ import { isBlank, parseMessageId, type SequenceRange, type Source } from '../dom
 import { isObject } from '../domain/error.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import { type Pause, runInSlices, runSync, type Work } from '../domain/work.ts'
-import { findAnchors, findAnchorsInSteps } from '../text/anchors.ts'
+import { findAnchorsInSteps } from '../text/anchors.ts'
 import { repairJson } from '../text/json.ts'
 import { extractFactsInSteps } from './extract/extract.ts'
 import { type FactCandidate, factFields } from './extract/fields.ts'
@@ -181,7 +181,7 @@ function* buildPromptInput({ messages, previous }: SummaryInput): Work<PromptInp
 
 /** Finds the sources of a model's text: for each name or number in it, the first message that contains it. */
 function* findSources(text: string, { messages, previous }: SummaryInput): Work<readonly Source[]> {
-  const unsourced = new Set(findAnchors(text).map((anchor) => anchor.text))
+  const unsourced = new Set((yield* findAnchorsInSteps(text)).map((anchor) => anchor.text))
   const cited = new Set<string>(previous?.sources.map(({ message }) => message))
   for (const { id, content } of messages) {
     for (const anchor of yield* findAnchorsInSteps(content)) if (unsourced.delete(anchor.text)) cited.add(id)
@@ -198,8 +198,9 @@ export const findLostRuns = (text: string, input: SummaryInput): readonly Sequen
   runSync(findLostRunsInSteps(text, input))
 
 function* findLostRunsInSteps(text: string, { messages, previous }: SummaryInput): Work<readonly SequenceRange[]> {
-  const anchors = new Set(findAnchors(text).map((anchor) => anchor.text))
-  const omitsPrevious = previous !== undefined && findAnchors(previous.text).some((anchor) => !anchors.has(anchor.text))
+  const anchors = new Set((yield* findAnchorsInSteps(text)).map((anchor) => anchor.text))
+  const earlierAnchors = previous === undefined ? [] : yield* findAnchorsInSteps(previous.text)
+  const omitsPrevious = previous !== undefined && earlierAnchors.some((anchor) => !anchors.has(anchor.text))
   const earlier = omitsPrevious ? previous.sources : []
   const losses = yield* findLossesInSteps(text, truncateMessages(messages))
   const truncated = messages

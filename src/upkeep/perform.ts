@@ -12,6 +12,7 @@ import type { Degradation } from '../domain/ledger.ts'
 import type { Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
+import { runInSlices } from '../domain/work.ts'
 import { combineCalls } from './combinedCall.ts'
 import {
   type DraftDeps,
@@ -23,7 +24,7 @@ import {
 } from './draft.ts'
 import { proposeKnowledge } from './learn/learn.ts'
 import { isModelFault } from './modelCall.ts'
-import { optimize } from './optimizer/optimizer.ts'
+import { optimizeInSteps } from './optimizer/optimizer.ts'
 import { optimizerRuns, type StepOutcome } from './outcome.ts'
 import { hourOfSummary, hourSummaryId, maxSummaryTokens, summariesOfTier, type UpkeepStep } from './plan.ts'
 import { extractionInstructions } from './prompts.ts'
@@ -212,11 +213,12 @@ async function adoptTuning(head: SessionHead, { scopeTuning }: PerformDeps): Pro
 
 async function optimizeSession(
   head: SessionHead,
-  { store, profile, tokenizer }: PerformDeps,
+  { store, profile, tokenizer, pause }: PerformDeps,
   now: Millis,
 ): Promise<StepOutcome | undefined> {
   const messages = await store.readMessages(head.key, { limit: maxOptimizedMessages, newest: true })
-  const { items, notes } = optimize(messages, head, { budget: profile.budget, tokenizer, now })
+  const work = optimizeInSteps(messages, head, { budget: profile.budget, tokenizer, now })
+  const { items, notes } = await runInSlices(work, pause)
   const basis = {
     epoch: head.epoch,
     messages: items.map(({ id }) => parseMessageId(id.slice(1)) ?? 0),

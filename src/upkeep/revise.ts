@@ -1,5 +1,5 @@
 import type { DerivedEntry, Millis } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import { hasErrorCode, MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
@@ -43,7 +43,7 @@ export async function tryCommit(
     await store.commit({ key, at: touchedAt, epoch, base: revision, append: [], put, drop, expiresAt })
     return true
   } catch (error) {
-    if (error instanceof MemoryError && error.code === 'conflict') return false
+    if (hasErrorCode(error, 'conflict')) return false
     throw error
   }
 }

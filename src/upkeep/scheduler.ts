@@ -67,6 +67,19 @@ export type UpkeepHealth = {
   readonly done: number
   /** Latest fault of each kind and its time. A fault is removed when its step succeeds again. */
   readonly degraded: readonly TimedDegradation[]
+  /** Latest finished steps, newest first. */
+  readonly recent: readonly FinishedStep[]
+}
+
+/** A step of upkeep that was committed, with what it stored. */
+export type FinishedStep = {
+  readonly key: string
+  readonly at: Millis
+  readonly step: UpkeepStep['kind']
+  readonly summaries: number
+  /** Facts that were found, including those that were known. */
+  readonly facts: number
+  readonly faults: readonly Degradation[]
 }
 
 /** Position of the newest message of a session. */
@@ -77,6 +90,7 @@ const maxStepsPerRun = 1_000
 /** Sessions checked on each tick; any beyond this are checked on their next use. */
 const maxTrackedSessions = 100_000
 const maxSessionsWithFaults = 1_000
+const maxRecentSteps = 50
 
 /** A session being worked on, and the trigger to check it for once more afterwards. */
 type SessionRun = { done: Promise<void>; rerun: UpkeepTrigger | undefined }
@@ -98,8 +112,10 @@ export class UpkeepScheduler {
   private readonly nextDue = new Map<string, NextDue>()
   /** Latest faults by session. */
   private readonly faults = new LruCache<string, readonly TimedDegradation[]>({ maxEntries: maxSessionsWithFaults })
+  private recentSteps: readonly FinishedStep[] = []
   private readonly stopped = new AbortController()
   private readonly waitingForSlot: (() => void)[] = []
+  private lastTick = Promise.resolve()
   private modelCalls = 0
   private completedSteps = 0
   private lastSummaryBy = 'builtin'
@@ -158,19 +174,26 @@ export class UpkeepScheduler {
     limit.dispose()
   }
 
-  /** Checks all watched sessions for rules that depend on time. */
+  /** Checks all watched sessions for rules that depend on time, each in a turn of the event loop of its own. */
   tick(): void {
-    for (const key of [...this.watched.values()]) this.notify(key, 'tick')
+    this.lastTick = this.lastTick.then(async () => {
+      for (const key of [...this.watched.values()]) {
+        this.notify(key, 'tick')
+        await this.deps.pause()
+      }
+    })
   }
 
   /** Discards cached state of a scope's sessions after some of them were changed or erased. */
   invalidate(scope: Scope): void {
     for (const name of this.nextDue.keys()) if (isInScope(name, scope)) this.nextDue.delete(name)
     this.faults.deleteWhere((name) => isInScope(name, scope))
+    this.recentSteps = this.recentSteps.filter(({ key }) => !isInScope(key, scope))
   }
 
   /** Resolves when no work is in progress. */
   async whenIdle(): Promise<void> {
+    await this.lastTick
     while (this.runs.size > 0) await Promise.all([...this.runs.values()].map(({ done }) => done))
   }
 
@@ -180,6 +203,7 @@ export class UpkeepScheduler {
       running: this.runs.size,
       done: this.completedSteps,
       degraded: latestFaults([...this.faults].flatMap(([, faults]) => faults)),
+      recent: this.recentSteps,
     }
   }
 
@@ -306,7 +330,15 @@ export class UpkeepScheduler {
     }
     if (outcome === undefined || signal.aborted) return false
     await this.commit(head.key, outcome)
+    this.recordStep(head.key, step, outcome)
     return true
+  }
+
+  private recordStep(key: Key, { kind }: UpkeepStep, { put, facts, notes }: StepOutcome): void {
+    const at = this.deps.clock()
+    const summaries = put.filter((entry) => entry.kind === 'summary').length
+    const finished = { key: formatKey(key), at, step: kind, summaries, facts: facts.length }
+    this.recentSteps = [{ ...finished, faults: notes.faults ?? [] }, ...this.recentSteps].slice(0, maxRecentSteps)
   }
 
   private nextStep(head: SessionHead, trigger: UpkeepTrigger): UpkeepStep | undefined {

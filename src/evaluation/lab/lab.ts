@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openGraph } from '../../graph/graph.ts'
-import type { SqliteGraph } from '../../graph/sqlite.ts'
+import type { StoreGraph } from '../../graph/types.ts'
 import { Handoff } from '../../handoff/handoff.ts'
 import { measurePreservation } from '../../handoff/restore/preservation.ts'
 import { sessionKey } from '../../handoff/sessions.ts'
@@ -138,7 +138,7 @@ async function* runTrial(trial: Trial, { algorithms: names, budget: wanted }: La
 
 type Workspace = {
   readonly memory: Memory
-  readonly graph: SqliteGraph
+  readonly graph: StoreGraph
   readonly handoff: Handoff
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-import { measureMessage } from '../../context/render.ts'
+import { measureMessage } from '../../context/measureMessage.ts'
 import { type MessageInput, parseMessage } from '../../domain/chat.ts'
 import { formatMessageId, type Message, maxImportedSequence, parseMessageId } from '../../domain/entry.ts'
 import { isObject, MemoryError } from '../../domain/error.ts'

@@ -4,7 +4,7 @@ import { runInSlices } from '../../domain/work.ts'
 import type { GraphChange } from '../../graph/types.ts'
 import { internalsOf } from '../../memory.ts'
 import { throwIfAborted } from '../../portable/abort.ts'
-import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { formatCount } from '../../text/formatCount.ts'
 import { listSessions } from '../draftSessions.ts'
 import type { FileState } from '../fileReferences.ts'
@@ -104,7 +104,7 @@ export async function restoreSession(
     maxItems: settings.items,
     ...(query === undefined ? {} : { query }),
   }
-  const rendered = await runInSlices(renderHandoffInSteps(material, options), yieldToEventLoop)
+  const rendered = await runInSlices(renderHandoffInSteps(material, options), yieldWhenLong)
   const preservation = await createReport(messages, items, rendered, budget, toIsoTime(clock()))
   const continuation = { session: newSessionId, source, rendered, preservation, related }
   const isDegraded = await createContinuation(deps, pending, workspace, continuation)
@@ -187,9 +187,9 @@ async function createReport(
   const texts = toTextMessages(messages).map(({ text }) => text)
   // Items sent by clients occur in no message.
   const clientItems = items.filter(({ sources }) => sources.length === 0).map(({ content }) => content)
-  const byCategory = await runInSlices(measureCategoriesInSteps(items, ownText), yieldToEventLoop)
+  const byCategory = await runInSlices(measureCategoriesInSteps(items, ownText), yieldWhenLong)
   const original = [...texts, ...clientItems].join('\n')
-  const total = await runInSlices(measurePreservationInSteps(original, ownText), yieldToEventLoop)
+  const total = await runInSlices(measurePreservationInSteps(original, ownText), yieldWhenLong)
   return { ...total, budget, at, categories: byCategory }
 }
 

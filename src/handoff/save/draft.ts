@@ -1,9 +1,9 @@
 import type { Json, Message, Millis } from '../../domain/entry.ts'
 import type { Embedder } from '../../domain/ports.ts'
-import { runInSlices } from '../../domain/work.ts'
+import { type Pause, runInSlices } from '../../domain/work.ts'
 import { cacheOf } from '../../memory/embeddingCache.ts'
 import { throwIfAborted } from '../../portable/abort.ts'
-import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { formatCount } from '../../text/formatCount.ts'
 import { summariseInSteps } from '../../upkeep/summarise/summarise.ts'
 import { findNamedSessions } from '../chain.ts'
@@ -103,9 +103,9 @@ const summaryWordRanges: readonly (readonly [min: number, max: number])[] = [
 
 /** Summarises a conversation at several levels of detail, shortest first. Identical levels are merged. */
 async function summarise(messages: readonly Message[], signal: AbortSignal | undefined): Promise<readonly Summary[]> {
-  const pause = async (): Promise<void> => {
-    await yieldToEventLoop()
+  const pause: Pause = () => {
     throwIfAborted(signal, stoppedMessage)
+    return yieldWhenLong()
   }
   const summaries: Summary[] = []
   for (const words of summaryWordRanges) {
@@ -128,7 +128,7 @@ async function collectItems(
     weights: await readWeights(deps, workspace),
     marked: new Set(before?.markedMessages),
   }
-  const extracted = await runInSlices(extractItemsInSteps(messages, options), yieldToEventLoop)
+  const extracted = await runInSlices(extractItemsInSteps(messages, options), yieldWhenLong)
   const similarity =
     embedder === undefined
       ? undefined
@@ -138,7 +138,7 @@ async function collectItems(
   const ranked =
     similarity === undefined
       ? extracted
-      : await runInSlices(extractItemsInSteps(messages, { ...options, similarity }), yieldToEventLoop)
+      : await runInSlices(extractItemsInSteps(messages, { ...options, similarity }), yieldWhenLong)
   const all = new Map<string, ContextItem>()
   for (const item of before?.items ?? []) if (isClientItem(id, item)) all.set(item.id, item)
   for (const item of items) all.set(item.id, item)
@@ -194,7 +194,7 @@ async function collectFiles(
 ): Promise<readonly FileReference[]> {
   const known = new Map((before?.files ?? []).map((file) => [file.path, file]))
   const sent = new Map(parsed.files.map((file) => [file.path, file]))
-  const mentioned = inspector === undefined ? [] : await runInSlices(findPathsInSteps(messages), yieldToEventLoop)
+  const mentioned = inspector === undefined ? [] : await runInSlices(findPathsInSteps(messages), yieldWhenLong)
   const paths = [...new Set([...sent.keys(), ...known.keys(), ...mentioned])].slice(0, maxFilesPerSession)
   const references = await Promise.all(
     paths.map(

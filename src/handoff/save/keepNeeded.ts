@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { measureMessage } from '../../context/render.ts'
+import { measureMessage } from '../../context/measureMessage.ts'
 import type { MessageInput, ParsedMessage } from '../../domain/chat.ts'
 import { formatMessageId, type Message, type Tokens } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'

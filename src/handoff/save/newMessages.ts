@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { ParsedMessage } from '../../domain/chat.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
-import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { normalizeSecrets, normalizeSecretsInSteps } from '../../text/secrets.ts'
 
 type Fingerprinted = Omit<ParsedMessage, 'at'>
@@ -109,7 +109,7 @@ const messageWork = 60
 
 /** Fingerprints messages, with pauses between many or long ones. */
 export const fingerprintAll = (messages: readonly Fingerprinted[]): Promise<readonly string[]> =>
-  runInSlices(fingerprintInSteps(messages), yieldToEventLoop)
+  runInSlices(fingerprintInSteps(messages), yieldWhenLong)
 
 function* fingerprintInSteps(messages: readonly Fingerprinted[]): Work<readonly string[]> {
   const fingerprints: string[] = []

@@ -7,7 +7,7 @@ import { runInSlices } from '../../domain/work.ts'
 import type { EntityDraft } from '../../graph/types.ts'
 import { internalsOf } from '../../memory.ts'
 import { throwIfAborted } from '../../portable/abort.ts'
-import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { formatCount } from '../../text/formatCount.ts'
 import { markDraftSession } from '../draftSessions.ts'
 import type { PendingWrites } from '../pendingWrites.ts'
@@ -155,7 +155,7 @@ async function writeNeeded(
   const input = { parsed, before, messages, startedAt: startedAt || parsed.at }
   const { draft, warnings } = await buildDraft(deps, input, context)
   const shortening = shortenMessages(deps, messages.slice(knownHashes.length))
-  const { shortened, leftOut } = await runInSlices(shortening, yieldToEventLoop)
+  const { shortened, leftOut } = await runInSlices(shortening, yieldWhenLong)
   const ids = stored.slice(0, knownHashes.length).map((message) => message.id)
   for (let index = 0; index < shortened.length; index += messagesPerAppend) {
     throwIfAborted(context.signal, 'Saving was stopped by the caller. Save the same conversation again to finish.')
@@ -164,7 +164,7 @@ async function writeNeeded(
     ids.push(...(await memory.append(key, batch, { operationId, epoch })).map((message) => message.id))
   }
   const replaced = stored.slice(knownHashes.length).map((message) => message.id)
-  if (replaced.length > 0) await memory.forget({ key: `${workspace}:${id}`, messageIds: replaced })
+  if (replaced.length > 0) await memory.forget({ key: `${workspace}:${id}`, messageIds: replaced }, { deferWipe: true })
   const needed = toNeededDraft(deps, draft, messages, { ids, hashes: await hashMessages(messages, knownHashes) })
   const newIds = new Map(messages.map((message, index) => [message.id, ids[index] ?? message.id]))
   const marks = (before?.markedMessages ?? []).flatMap((message) => newIds.get(message) ?? [])

@@ -152,6 +152,12 @@ export const searchChecks: ConformanceChecks = {
       3,
     )
     expectEqual(await store.countVectors('e'), { done: 3, total: 3 })
+    const read = await store.readVectors(key, ['f1', 'm1', 'm3', 'm9'])
+    expectEqual(
+      read.map((vector) => vector && [vector.model, ...vector.values]),
+      [['e', 1, 1], ['e', 1, 0], undefined, undefined],
+    )
+    expectEqual(await store.readVectors(otherSession, ['m1']), [undefined])
     const near = async (model: string, more: Partial<IndexQuery> = {}) =>
       (
         await store.search({ scope: 'acme' }, { vector: { model, values: Float32Array.of(2, 0.2) }, limit: 9, ...more })

@@ -163,6 +163,43 @@ export const slotChecks: ConformanceChecks = {
     expectEqual(await found({ scope: key.scope }), ['m1', 'm3'])
     expectEqual((await store.listUnembedded('e', '', 9)).entries.map(({ id }) => id).sort(), ['m1', 'm3', 'm4'])
   },
+  'commit › into a slot between messages that overlap › never starts after its successor': async (store) => {
+    await store.commit(newChange('a', { append: [newMessage('2'), newMessage('3')], from: { sequence: 2 } }))
+    await store.commit(newChange('b', { append: [newMessage('1', { weight: 9 })], from: { sequence: 1 } }))
+    await store.commit(newChange('c', { drop: ['m2'] }))
+    const [filled] = await store.commit(newChange('d', { append: [newMessage('two')], from: { sequence: 2 } }))
+    expectEqual(filled && summarizeMessage(filled), 'm2 2 5 two')
+    expectEqual(
+      (await store.readMessages(key, { limit: 9 })).map(({ offset }) => offset),
+      [0, 5, 5],
+    )
+  },
+  'commit › into a slot after which no message exists › is an append and keeps the lineage': async (store) => {
+    await store.commit(newChange('a', { append: [newMessage('one walrus')] }))
+    // Reserves 2, 3 and 4.
+    await store.commit(newChange('b', { from: { sequence: 5 } }))
+    const lineages = async () => [
+      (await store.changesSince(key, 0)).lineage,
+      (await store.changesSince({ scope: key.scope }, 0)).lineage,
+    ]
+    const found = async () =>
+      (await store.search(key, { text: 'walrus', limit: 5 })).map(({ entry }) => entry.id).sort()
+    const fill = (sequence: number) =>
+      store.commit(newChange(`c ${sequence}`, { append: [newMessage(`walrus ${sequence}`)], from: { sequence } }))
+    const before = await lineages()
+    expectEqual([await found(), (await store.readHead(key, 9)).recent.map(contentOf)], [['m1'], ['one walrus']])
+    for (const sequence of [2, 4]) await fill(sequence)
+    expectEqual([await lineages(), await found()], [before, ['m1', 'm2', 'm4']])
+    expectEqual((await describeSession(store)).all, ['one walrus', 'walrus 2', 'walrus 4'])
+    expectEqual((await describeSession(store)).recent, ['one walrus', 'walrus 2', 'walrus 4'])
+    await fill(3)
+    const after = await lineages()
+    expectEqual(
+      [after[0] === before[0], after[1] === before[1], await found()],
+      [false, false, ['m1', 'm2', 'm3', 'm4']],
+    )
+    expectEqual((await describeSession(store)).all, ['one walrus', 'walrus 2', 'walrus 3', 'walrus 4'])
+  },
   'commit › with random appends, reservations, fills and drops › matches a simple model': async (store) => {
     for (let seed = 1; seed <= 12; seed++) {
       await compareWithModel(store, seed)

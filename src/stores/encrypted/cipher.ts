@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { MemoryError } from '../../domain/error.ts'
 
 const algorithm = 'aes-256-gcm'
@@ -28,6 +28,7 @@ export function decryptAesGcm(key: Uint8Array, nonce: Uint8Array, bytes: Uint8Ar
  */
 export class Cipher {
   private readonly key: Uint8Array
+  private digestKey: Uint8Array | undefined
   private isWiped = false
 
   /** Takes ownership of the key: `wipe` overwrites it. */
@@ -37,15 +38,22 @@ export class Cipher {
 
   /** Encrypts content. The ciphertext decrypts only with the same associated data, which it does not contain. */
   encrypt(content: string | Uint8Array, associatedData: string): string {
+    return this.encryptBytes(Buffer.from(content), associatedData).toString('base64')
+  }
+
+  /** Encrypts content to the bytes of a ciphertext. */
+  encryptBytes(content: Uint8Array, associatedData: string): Buffer {
     const nonce = randomBytes(nonceBytes)
-    const encrypted = encryptAesGcm(this.requireKey(), nonce, Buffer.from(content), associatedData)
-    return Buffer.concat([nonce, encrypted]).toString('base64')
+    return Buffer.concat([nonce, encryptAesGcm(this.requireKey(), nonce, content, associatedData)])
   }
 
   /** Decrypts a ciphertext; undefined if it was modified, or belongs to another key or other associated data. */
   decrypt(ciphertext: string, associatedData: string): Buffer | undefined {
+    return this.decryptBytes(Buffer.from(ciphertext, 'base64'), associatedData)
+  }
+
+  decryptBytes(bytes: Uint8Array, associatedData: string): Buffer | undefined {
     const key = this.requireKey()
-    const bytes = Buffer.from(ciphertext, 'base64')
     try {
       return decryptAesGcm(key, bytes.subarray(0, nonceBytes), bytes.subarray(nonceBytes), associatedData)
     } catch {
@@ -53,10 +61,21 @@ export class Cipher {
     }
   }
 
+  /**
+   * Returns a keyed digest of a text, by which it can be found without being readable: 43 characters of base64url. The
+   * digest has a key of its own.
+   */
+  digest(text: string): string {
+    this.digestKey ??= new Uint8Array(hkdfSync('sha256', this.requireKey(), '', 'threadkeep digest 1', keyLengthBytes))
+    return createHmac('sha256', this.digestKey).update(text).digest('base64url')
+  }
+
   /** Overwrites the key. Later calls throw, so that nothing is ever encrypted with a zero key. */
   wipe(): void {
     this.isWiped = true
     this.key.fill(0)
+    this.digestKey?.fill(0)
+    this.digestKey = undefined
   }
 
   private requireKey(): Uint8Array {

@@ -7,24 +7,28 @@ import {
   type Source,
 } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { formatKey, type Key } from '../../domain/key.ts'
-import type { AuxiliaryRecord, StoredRecord } from '../../domain/ports.ts'
-import type { Cipher } from './cipher.ts'
+import { formatKey, type Key, type Scope } from '../../domain/key.ts'
+import type { AuxiliaryRecord, StoredRecord, TableKey, TableRow } from '../../domain/ports.ts'
+import type { PackedValue } from '../../domain/tableRows.ts'
+import { type Cipher, nonceBytes, tagBytes } from './cipher.ts'
 
 /** Fields of a message that are encrypted. */
-type EncryptedFields = Partial<Pick<NewMessage, 'content' | 'name' | 'toolCalls' | 'toolCallId' | 'packedPayload'>>
+type EncryptedFields = Partial<
+  Pick<NewMessage, 'content' | 'name' | 'toolCalls' | 'toolCallId' | 'externalId' | 'packedPayload'>
+>
 
 /**
- * Encrypts content, name, calls, answers and payload of a message into one ciphertext, stored as its content. Blank
- * content stays in the clear, because stores must tell messages with visible text from others; its ciphertext is stored
- * as the name.
+ * Encrypts content, name, calls, answers, external id and payload of a message into one ciphertext, stored as its
+ * content. Blank content stays in the clear, because stores must tell messages with visible text from others; its
+ * ciphertext is stored as the name. The external id is stored as a keyed digest.
  */
 export function encryptMessage(message: NewMessage, key: Key, cipher: Cipher): NewMessage {
-  const { content, name, toolCalls, toolCallId, packedPayload, ...clear } = message
+  const { content, name, toolCalls, toolCallId, externalId, packedPayload, ...rest } = message
   const hidden: EncryptedFields = {
     ...(isBlank(content) ? {} : { content }),
-    ...omitUndefined({ name, toolCalls, toolCallId, packedPayload }),
+    ...omitUndefined({ name, toolCalls, toolCallId, externalId, packedPayload }),
   }
+  const clear = externalId === undefined ? rest : { ...rest, externalId: cipher.digest(externalId) }
   if (Object.keys(hidden).length === 0) return message
   const blank = isBlank(content) ? content : null
   const ciphertext = cipher.encrypt(JSON.stringify(hidden), messageAssociatedData(key, clear, blank))
@@ -77,6 +81,38 @@ export function decryptRecord(record: StoredRecord, key: Key, cipher: Cipher): S
 const recordAssociatedData = (key: Key, { id, at }: AuxiliaryRecord): string =>
   JSON.stringify(['record', key.scope, key.id, id, at])
 
+/** Marks an encrypted value of a row; the ciphertext follows. */
+const valueMark = Buffer.from('tke1')
+
+/** Encrypts the value of a row. Its first byte in the ciphertext tells JSON (0) from bytes (1). */
+export function encryptValue(value: PackedValue, scope: Scope, row: TableKey, cipher: Cipher): Uint8Array {
+  const content =
+    typeof value === 'string' ? Buffer.concat([Buffer.of(0), Buffer.from(value)]) : Buffer.concat([Buffer.of(1), value])
+  return Buffer.concat([valueMark, cipher.encryptBytes(content, rowAssociatedData(scope, row))])
+}
+
+/** Restores the value that `encryptValue` was given; undefined if it was modified or belongs to another key. */
+export function decryptValue(
+  value: TableRow['value'],
+  scope: Scope,
+  row: TableKey,
+  cipher: Cipher,
+): PackedValue | undefined {
+  if (!isEncryptedValue(value)) return undefined
+  const content = cipher.decryptBytes(value.subarray(valueMark.length), rowAssociatedData(scope, row))
+  if (content === undefined) return undefined
+  return content[0] === 0 ? content.toString('utf8', 1) : content.subarray(1)
+}
+
+/** True for a value that may have been written by `encryptValue`. */
+export const isEncryptedValue = (value: unknown): value is Uint8Array =>
+  value instanceof Uint8Array &&
+  value.length > valueMark.length + nonceBytes + tagBytes &&
+  valueMark.equals(value.subarray(0, valueMark.length))
+
+const rowAssociatedData = (scope: Scope, { namespace, key }: TableKey): string =>
+  JSON.stringify(['row', scope, namespace, key])
+
 /**
  * Binds a ciphertext to its session and to all fields in the clear beside it: it cannot be moved to another session,
  * given another role or other token counts. The position in the session is unknown before the write, so somebody with
@@ -85,11 +121,12 @@ const recordAssociatedData = (key: Key, { id, at }: AuxiliaryRecord): string =>
  */
 function messageAssociatedData(
   key: Key,
-  { role, at, tokens, lineTokens, tokenizer, weight, branch }: Omit<NewMessage, 'content'>,
+  { role, at, tokens, lineTokens, tokenizer, weight, branch, externalId }: Omit<NewMessage, 'content'>,
   blank: string | null,
 ): string {
   const fields = ['message', key.scope, key.id, role, at, tokens, lineTokens, tokenizer, weight, blank]
-  // Messages without a branch keep the associated data that they had before branches existed.
+  // Messages without a branch or an external id keep the associated data that they had before these existed.
+  if (externalId !== undefined) return JSON.stringify([...fields, branch ?? null, externalId])
   return JSON.stringify(branch === undefined ? fields : [...fields, branch])
 }
 

@@ -35,6 +35,8 @@ export async function rotateKeys(
     }
     if (listed.length < pageSize) {
       inner.capabilities.file?.retireKeys(keyring.current.id)
+      // Copies of the keys of sessions are still wrapped by the former key.
+      await inner.capabilities.file?.wipe()
       return progress
     }
   }

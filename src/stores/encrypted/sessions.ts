@@ -1,19 +1,25 @@
 import { randomBytes } from 'node:crypto'
 import { checkEraseFilter } from '../../domain/checkEraseFilter.ts'
-import type { Message } from '../../domain/entry.ts'
+import { checkListFilter } from '../../domain/checkStoreOptions.ts'
+import { type Message, type Millis, metadataId } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { formatKey, type Key } from '../../domain/key.ts'
+import { encryptedTableKey, formatKey, type Key } from '../../domain/key.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 import type {
   AuxiliaryRecord,
   EraseFilter,
+  IndexChanges,
   Keyring,
   PageOptions,
   RecordRange,
+  SearchIndex,
+  SearchTarget,
+  SessionFilter,
   Store,
   StoredRecord,
 } from '../../domain/ports.ts'
-import type { SessionChange, SessionHead } from '../../domain/session.ts'
+import { noExpiry, type SessionChange, type SessionHead, type SessionListItem } from '../../domain/session.ts'
+import { listByMetadata } from '../listByMetadata.ts'
 import { Cipher, keyLengthBytes, storeClosedError } from './cipher.ts'
 import {
   decryptDerived,
@@ -26,13 +32,16 @@ import {
 import { findKeyEntry, isKeyEntry, unwrapKey, wrapKey } from './keyEntry.ts'
 import { copyKeyring, wipeKeyring } from './keyring.ts'
 
+/** True for the session that holds the key of the rows of a scope. */
+const isTableKey = (key: Key): boolean => key.id === encryptedTableKey(key.scope).id
+
 /** Cipher of a session, which stays the same until the session is erased. */
-type SessionCipher = { readonly epoch: number; readonly cipher: Cipher }
+export type SessionCipher = { readonly epoch: number; readonly cipher: Cipher }
 
 const maxCachedCiphers = 10_000
 
 /** Encrypts what is written to a store and decrypts what is read from it. */
-export class EncryptedSessions implements Omit<Store, 'durability' | 'capabilities'> {
+export class EncryptedSessions implements Omit<Store, 'durability' | 'capabilities' | 'table'> {
   private readonly inner: Store
   private readonly keyring: Keyring
   private readonly ciphers = new LruCache<string, SessionCipher>({ maxEntries: maxCachedCiphers })
@@ -79,6 +88,17 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     }
   }
 
+  async findMessages(key: Key, externalIds: readonly string[]): Promise<readonly Message[]> {
+    const head = await this.openInner().readHead(key, 0)
+    const cipher = this.cipherFor(head)?.cipher
+    if (cipher === undefined) return []
+    const found = await this.openInner().findMessages(
+      key,
+      externalIds.map((id) => cipher.digest(id)),
+    )
+    return found.map((message) => decryptMessage(message, key, cipher))
+  }
+
   async commit(change: SessionChange): Promise<readonly Message[]> {
     if (change.put.some(isKeyEntry))
       throw new MemoryError(
@@ -92,8 +112,30 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     return current?.epoch === change.epoch ? this.write(change, current) : this.createSession(change, head.revision)
   }
 
-  list(filter: Parameters<Store['list']>[0]): ReturnType<Store['list']> {
-    return this.openInner().list(filter)
+  async list(filter: SessionFilter): Promise<readonly SessionListItem[]> {
+    checkListFilter(filter)
+    return listByMetadata(filter, (page) => this.listPage(page))
+  }
+
+  /** Lists sessions with their decrypted metadata, without those that hold only a key. */
+  private async listPage(filter: SessionFilter): Promise<readonly SessionListItem[]> {
+    const found: SessionListItem[] = []
+    for (let { after = '' } = filter; ; ) {
+      const limit = filter.limit - found.length
+      const page = await this.openInner().list({ ...filter, after, limit })
+      for (const item of page) if (!isTableKey(item.key)) found.push(await this.withMetadata(item))
+      const last = page.at(-1)
+      if (last === undefined || page.length < limit || found.length >= filter.limit) return found
+      after = formatKey(last.key)
+    }
+  }
+
+  private async withMetadata(item: SessionListItem): Promise<SessionListItem> {
+    const head = await this.openInner().readHead(item.key, 0)
+    const entry = head.derived.find(({ id }) => id === metadataId)
+    const cipher = entry && this.cipherFor(head)?.cipher
+    const about = cipher && decryptDerived(entry, item.key, cipher)
+    return about?.kind === 'about' && about.metadata !== undefined ? { ...item, metadata: about.metadata } : item
   }
 
   async erase(key: Key, only?: EraseFilter): Promise<readonly string[]> {
@@ -107,6 +149,12 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     return erasedIds.filter((id) => !isKeyEntry({ id }))
   }
 
+  /** Lists changed sessions without those that hold only a key. */
+  async changesSince(inner: SearchIndex, where: SearchTarget, since: number): Promise<IndexChanges> {
+    const changes = await inner.changesSince(where, since)
+    return { ...changes, sessions: changes.sessions.filter((key) => !isTableKey(key)) }
+  }
+
   async appendRecord(key: Key, record: AuxiliaryRecord, keep: number): Promise<boolean> {
     const { cipher } = this.ciphers.get(formatKey(key)) ?? (await this.loadCipher(key)) ?? {}
     if (cipher === undefined) return false
@@ -118,6 +166,20 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     // Loaded after the read: a session that was erased and created again has another key.
     const cipher = records.length === 0 ? undefined : (await this.loadCipher(key))?.cipher
     return cipher === undefined ? [] : records.map((record) => decryptRecord(record, key, cipher))
+  }
+
+  /** Loads the cipher of a session that holds only a key; creates the session if it does not exist. */
+  async requireCipher(key: Key, at: Millis): Promise<SessionCipher> {
+    for (;;) {
+      const head = await this.openInner().readHead(key, 0)
+      const existing = this.cipherFor(head)
+      if (existing !== undefined) return existing
+      const change = { key, at, epoch: head.epoch, append: [], put: [], drop: [], expiresAt: noExpiry }
+      // Another process may have erased the session meanwhile, or created it.
+      await this.createSession(change, 0).catch((error: unknown) => {
+        if (!(error instanceof MemoryError) || (error.code !== 'erased' && error.code !== 'conflict')) throw error
+      })
+    }
   }
 
   /** Copies the keys for data stored beside the sessions; the caller wipes the copy. */
@@ -160,6 +222,9 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     const { key } = change
     const messages = await this.openInner().commit({
       ...change,
+      ...(change.replace !== undefined && {
+        replace: change.replace.map(({ id, message }) => ({ id, message: encryptMessage(message, key, cipher) })),
+      }),
       append: change.append.map((message) => encryptMessage(message, key, cipher)),
       put: [...keyEntry, ...change.put.map((entry) => encryptDerived(entry, key, cipher))],
       drop: change.drop.filter((id) => !isKeyEntry({ id })),
@@ -167,7 +232,8 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     return messages.map((message) => decryptMessage(message, key, cipher))
   }
 
-  private async loadCipher(key: Key): Promise<SessionCipher | undefined> {
+  /** Loads the cipher of a session; undefined if the session does not exist. */
+  async loadCipher(key: Key): Promise<SessionCipher | undefined> {
     return this.cipherFor(await this.openInner().readHead(key, 0))
   }
 

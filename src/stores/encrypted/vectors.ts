@@ -7,14 +7,14 @@ import {
   parseMessageId,
 } from '../../domain/entry.ts'
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
-import type { EntryVector, SearchTarget, Store, UnembeddedPage } from '../../domain/ports.ts'
+import type { EntryVector, SearchTarget, Store, StoredVector, UnembeddedPage } from '../../domain/ports.ts'
 import { countExisting, type SessionHead } from '../../domain/session.ts'
 import type { IndexedVector } from '../../search/vectorIndex.ts'
 
 /** Read methods of a store whose entries are decrypted. */
 export type DecryptedStore = Pick<Store, 'readHead' | 'readMessages' | 'list'>
 
-type StoredVector = IndexedVector & { readonly model: string; readonly epoch: number; readonly position: number }
+type VectorRow = IndexedVector & { readonly model: string; readonly epoch: number; readonly position: number }
 /** An entry, and the cursor that continues after it: key, last sequence number, number of derived entries seen. */
 type WalkStep = { readonly key: Key; readonly epoch: number; readonly entry: Entry; readonly next: string }
 
@@ -26,7 +26,7 @@ const pageSize = 1_000
  */
 export class EncryptedStoreVectors {
   private readonly store: DecryptedStore
-  private readonly vectors = new Map<string, StoredVector>()
+  private readonly vectors = new Map<string, VectorRow>()
   private lastPosition = 0
 
   constructor(store: DecryptedStore) {
@@ -65,6 +65,11 @@ export class EncryptedStoreVectors {
       stored++
     }
     return stored
+  }
+
+  readVector(key: Key, id: string): StoredVector | undefined {
+    const vector = this.vectors.get(vectorKey(key, id))
+    return vector && { model: vector.model, values: Float32Array.from(vector.values) }
   }
 
   getVector(key: Key, id: string, model: string): Float32Array | undefined {
@@ -189,7 +194,7 @@ function createHeadReader(store: DecryptedStore): (key: Key) => Promise<SessionH
   }
 }
 
-function isCurrent({ epoch, lastSequence, gaps, derived }: SessionHead, vector: StoredVector): boolean {
+function isCurrent({ epoch, lastSequence, gaps, derived }: SessionHead, vector: VectorRow): boolean {
   if (epoch !== vector.epoch) return false
   const sequence = parseMessageId(vector.id)
   if (sequence !== undefined && vector.kind === 'message')

@@ -1,10 +1,10 @@
 import type { DerivedEntry, Message, NewMessage } from '../../domain/entry.ts'
 import type { Gap } from '../../domain/session.ts'
 import { type Compressor, compressText, decompressText } from './compression.ts'
-import { createMessage, isVisibleUserMessage, type SessionContent } from './session.ts'
+import { addExternalId, createMessage, isVisibleUserMessage, type SessionContent } from './session.ts'
 
 /** Fields that few messages have. */
-type OptionalFields = Pick<NewMessage, 'name' | 'toolCalls' | 'toolCallId' | 'packedPayload' | 'branch'>
+type OptionalFields = Pick<NewMessage, 'name' | 'toolCalls' | 'toolCallId' | 'externalId' | 'packedPayload' | 'branch'>
 
 /** A message as a tuple, without field names and without the id, which follows from the sequence number. */
 type MessageRow = readonly [
@@ -42,8 +42,11 @@ export function serialize({ messages, gaps, derived, appliedChanges }: SessionCo
 export function deserialize(text: string, compressor: Compressor): SessionContent {
   const [rows, gaps, derived, appliedChanges] = JSON.parse(decompressText(text, compressor)) as SerializedSession
   const messages = rows.map(fromRow)
+  const index: Pick<SessionContent, 'externalIds'> = { externalIds: undefined }
+  for (const message of messages) addExternalId(index, message)
   return {
     messages,
+    ...index,
     gaps,
     lastUserMessage: messages.findLast(isVisibleUserMessage),
     derived: derived.length === 0 ? undefined : new Map(derived.map((entry) => [entry.id, entry])),
@@ -53,12 +56,12 @@ export function deserialize(text: string, compressor: Compressor): SessionConten
 
 function toRow(message: Message): MessageRow {
   const { sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight } = message
-  const { name, toolCalls, toolCallId, packedPayload, branch } = message
+  const { name, toolCalls, toolCallId, externalId, packedPayload, branch } = message
   const row = [sequence, offset, at, role, content, tokens, lineTokens, tokenizer, weight] as const
   // JSON omits undefined fields.
-  return (name ?? toolCalls ?? toolCallId ?? packedPayload ?? branch) === undefined
+  return (name ?? toolCalls ?? toolCallId ?? externalId ?? packedPayload ?? branch) === undefined
     ? row
-    : [...row, { name, toolCalls, toolCallId, packedPayload, branch } as OptionalFields]
+    : [...row, { name, toolCalls, toolCallId, externalId, packedPayload, branch } as OptionalFields]
 }
 
 const fromRow = ([

@@ -3,8 +3,10 @@ import {
   type Entry,
   formatMessageId,
   isBlank,
+  type Json,
   type Message,
   type Millis,
+  metadataId,
   type NewMessage,
   parseMessageId,
   utf8Length,
@@ -24,6 +26,8 @@ import { type Compressor, compressText, decompressText } from './compression.ts'
 export type SessionContent = {
   /** By sequence number. */
   messages: Message[]
+  /** Sequence numbers by external id. */
+  externalIds: Map<string, number> | undefined
   gaps: readonly Gap[]
   lastUserMessage: Message | undefined
   derived: Map<string, DerivedEntry> | undefined
@@ -43,8 +47,10 @@ export type Session = {
   messageCount: number
   /** Value of the table's change counter at the last change. */
   stamp: number
-  /** Number of changes that removed entries or filled a gap. */
+  /** Number of changes that removed or replaced entries, or filled a gap before the newest message. */
   removals: number
+  /** Kept beside the content, so that listing does not decompress it. */
+  metadata: Json | undefined
   /** Maintained by the session cache: position in the expiry heap, and estimated size. */
   heapIndex: number
   bytes: number
@@ -60,6 +66,7 @@ const maxRememberedChanges = 1_000
 
 const emptyContent = (): SessionContent => ({
   messages: [],
+  externalIds: undefined,
   gaps: [],
   lastUserMessage: undefined,
   derived: undefined,
@@ -78,6 +85,7 @@ export const createSession = ({ key, epoch, at, expiresAt }: SessionChange): Ses
   messageCount: 0,
   stamp: 0,
   removals: 0,
+  metadata: undefined,
   heapIndex: 0,
   bytes: 0,
   records: undefined,
@@ -97,6 +105,7 @@ export function appendMessages(
     session.totalWeight += input.weight
     if (isVisibleUserMessage(message)) content.lastUserMessage = message
     content.messages.push(message)
+    addExternalId(content, message)
     return message
   })
   session.messageCount = content.messages.length
@@ -113,18 +122,38 @@ export function fillGap(
 ): readonly Message[] {
   const [input] = append as readonly [NewMessage]
   const index = findMessageIndex(content.messages, sequence)
-  const previous = content.messages[index - 1]
-  const message = createMessage(input, sequence, previous === undefined ? 0 : previous.offset + previous.weight)
+  const [previous, next] = [content.messages[index - 1], content.messages[index]]
+  const end = previous === undefined ? 0 : previous.offset + previous.weight
+  const message = createMessage(input, sequence, Math.min(end, next?.offset ?? end))
+  // Search indexes read only what follows the last message they know; a changed lineage makes them start again.
+  if (next !== undefined) session.removals++
   content.messages.splice(index, 0, message)
+  addExternalId(content, message)
   content.gaps = removeFromGaps(content.gaps, sequence)
   if (isVisibleUserMessage(message) && sequence > (content.lastUserMessage?.sequence ?? 0))
     content.lastUserMessage = message
   session.totalWeight += input.weight
   session.messageCount = content.messages.length
-  // Search indexes read only what follows the last message they know; a changed lineage makes them start again.
-  session.removals++
   if (id !== undefined) rememberChange(content, id, [sequence, sequence])
   return [message]
+}
+
+/** Makes a message findable by its external id. */
+export function addExternalId(content: Pick<SessionContent, 'externalIds'>, { externalId, sequence }: Message): void {
+  if (externalId === undefined) return
+  content.externalIds ??= new Map()
+  content.externalIds.set(externalId, sequence)
+}
+
+/** Another message of the same change may have taken the external id over. */
+export function removeExternalId({ externalIds }: SessionContent, { externalId, sequence }: Message): void {
+  if (externalId !== undefined && externalIds?.get(externalId) === sequence) externalIds.delete(externalId)
+}
+
+/** Updates the metadata of a session after its derived entries changed. */
+export function updateMetadata(session: Session, { derived }: SessionContent): void {
+  const entry = derived?.get(metadataId)
+  session.metadata = entry?.kind === 'about' ? entry.metadata : undefined
 }
 
 /**
@@ -143,6 +172,7 @@ export function createMessage(input: NewMessage, sequence: number, offset: numbe
     name,
     toolCalls,
     toolCallId,
+    externalId,
     packedPayload,
     branch,
   } = input
@@ -163,6 +193,7 @@ export function createMessage(input: NewMessage, sequence: number, offset: numbe
   if (name !== undefined) message.name = name
   if (toolCalls !== undefined) message.toolCalls = toolCalls
   if (toolCallId !== undefined) message.toolCallId = toolCallId
+  if (externalId !== undefined) message.externalId = externalId
   if (packedPayload !== undefined) message.packedPayload = packedPayload
   if (branch !== undefined) message.branch = branch
   return Object.freeze(message)
@@ -199,8 +230,10 @@ export function removeEntries(session: Session, content: SessionContent, ids: re
   }
   if (removed.size === 0) return []
   for (const entry of removed.values()) {
-    if (entry.kind === 'message') content.gaps = addGap(content.gaps, entry.sequence)
-    else content.derived?.delete(entry.id)
+    if (entry.kind === 'message') {
+      content.gaps = addGap(content.gaps, entry.sequence)
+      removeExternalId(content, entry)
+    } else content.derived?.delete(entry.id)
   }
   content.messages = content.messages.filter(({ id }) => !removed.has(id))
   if (content.lastUserMessage && removed.has(content.lastUserMessage.id))
@@ -210,7 +243,8 @@ export function removeEntries(session: Session, content: SessionContent, ids: re
   return [...removed.values()]
 }
 
-function findMessage(content: SessionContent, id: string): Message | undefined {
+/** Finds the message with this id. */
+export function findMessage(content: SessionContent, id: string): Message | undefined {
   const sequence = parseMessageId(id)
   return sequence === undefined ? undefined : messageAt(content, sequence)
 }

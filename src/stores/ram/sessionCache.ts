@@ -8,7 +8,7 @@ import type { TextAnalysis } from '../../search/scopeIndex.ts'
 import type { Compressor } from './compression.ts'
 import { deserialize, serialize } from './serialize.ts'
 import type { Session, SessionContent } from './session.ts'
-import type { SessionCache, SessionFilter } from './sessionTable.ts'
+import type { CandidateFilter, SessionCache } from './sessionTable.ts'
 /** Options of `ramStore`. */
 export type RamStoreOptions = {
   /** Word table and languages for search. Default: search by the words of English. */
@@ -108,7 +108,7 @@ export class RamSessionCache implements SessionCache, MemoryLimit, SessionCounte
     return this.options.compressor
   }
 
-  candidates({ scope, expiredBy }: SessionFilter): Iterable<Session> {
+  candidates({ scope, expiredBy }: CandidateFilter): Iterable<Session> {
     if (expiredBy !== undefined) return this.expiries.listWhile(({ expiresAt }) => expiresAt <= expiredBy)
     return scope === undefined ? this.allSessions() : (this.scopes.get(scope) ?? [])
   }

@@ -7,7 +7,7 @@ import type {
   IndexChanges,
   PageOptions,
   SearchTarget,
-  Store,
+  SessionFilter,
   StoredRecord,
 } from '../../domain/ports.ts'
 import {
@@ -15,6 +15,8 @@ import {
   findFilledSequence,
   findMessageIndex,
   isExpired,
+  matchesMetadata,
+  type Replacement,
   type SessionChange,
   type SessionHead,
   type SessionListItem,
@@ -31,6 +33,7 @@ import {
   removeEntries,
   type Session,
   type SessionContent,
+  updateMetadata,
 } from './session.ts'
 
 /**
@@ -43,7 +46,7 @@ export interface SessionCache {
   onWritten(session: Session, added: readonly Entry[], removed: readonly Entry[], isUse: boolean): void
   onErased(session: Session): void
   /** Returns at least the sessions that match the filter. */
-  candidates(filter: SessionFilter): Iterable<Session>
+  candidates(filter: CandidateFilter): Iterable<Session>
   /** Called after the records of a session changed. */
   onRecordsChanged(session: Session, bytesBefore: number): void
   /** Reads the content of a compressed session, which stays compressed. */
@@ -52,21 +55,38 @@ export interface SessionCache {
   readonly compressor: Compressor | undefined
 }
 
-export type SessionFilter = { readonly scope?: Scope | undefined; readonly expiredBy?: Millis | undefined }
+/**
+ * Checks, finds and replaces messages by id. A table to which nobody gives external ids or replacements
+ * (session-memory) works without it.
+ */
+export interface MessageEdits {
+  /** Throws `conflict` unless the ids of a change are free and the messages to replace exist. */
+  check(change: SessionChange, content: SessionContent | undefined): void
+  replace(
+    session: Session,
+    content: SessionContent,
+    replace: readonly Replacement[],
+  ): { readonly old: readonly Message[]; readonly added: readonly Message[] }
+  find(content: SessionContent, externalIds: readonly string[]): readonly Message[]
+}
+
+export type CandidateFilter = { readonly scope?: Scope | undefined; readonly expiredBy?: Millis | undefined }
 
 /** Sessions in the memory of this process. All methods are synchronous; `ramStore` adapts it to the `Store` port. */
 export class RamSessionTable {
   private readonly cache: SessionCache | undefined
+  private readonly edits: MessageEdits | undefined
   private readonly sessions = new Map<string, Session>()
   /** Number of erasures by session. */
   private readonly epochs = new EventCounts()
-  /** Number of removals and filled gaps by scope. */
+  /** Number of changes by scope that changed the lineage of a session. */
   private readonly removals = new EventCounts()
   /** Change counter. */
   private stamp = 0
 
-  constructor(cache?: SessionCache) {
+  constructor(cache?: SessionCache, edits?: MessageEdits) {
     this.cache = cache
+    this.edits = edits
   }
 
   head(key: Key, recent: number): SessionHead {
@@ -104,6 +124,11 @@ export class RamSessionTable {
     return newest ? messages.slice(Math.max(from, to - limit), to) : messages.slice(from, Math.min(to, from + limit))
   }
 
+  findMessages(key: Key, externalIds: readonly string[]): readonly Message[] {
+    const session = this.sessions.get(formatKey(key))
+    return (session && this.edits?.find(this.contentOf(session), externalIds)) ?? []
+  }
+
   commit(change: SessionChange): readonly Message[] {
     const name = formatKey(change.key)
     const session = this.sessions.get(name)
@@ -132,18 +157,21 @@ export class RamSessionTable {
       session === undefined || change.from === undefined
         ? undefined
         : findFilledSequence(change, { lastSequence, gaps: this.contentOf(session).gaps })
+    this.edits?.check(change, session && this.contentOf(session))
     return this.apply(session ?? this.create(name, change), change, filled)
   }
 
-  list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly SessionListItem[] {
+  list({ scope, expiredBy, metadata: filter, after = '', limit }: SessionFilter): readonly SessionListItem[] {
     const [afterScope = '', id = ''] = after.split(/:(.*)/s)
     const start = { scope: afterScope, id }
     const matches: SessionListItem[] = []
     for (const session of this.candidates({ scope, expiredBy })) {
-      const { key, startedAt, touchedAt, expiresAt, messageCount } = session
+      const { key, startedAt, touchedAt, expiresAt, messageCount, metadata } = session
       if (!isAfter(key, start) || (scope !== undefined && key.scope !== scope)) continue
       if (expiredBy !== undefined && !isExpired(session, expiredBy)) continue
-      matches.push({ key, startedAt, touchedAt, expiresAt, messages: messageCount })
+      if (filter !== undefined && !matchesMetadata(metadata, filter)) continue
+      const item = { key, startedAt, touchedAt, expiresAt, messages: messageCount }
+      matches.push(metadata === undefined ? item : { ...item, metadata })
     }
     return matches.sort((a, b) => (isAfter(a.key, b.key) ? 1 : -1)).slice(0, limit)
   }
@@ -188,7 +216,9 @@ export class RamSessionTable {
   }
 
   private eraseEntries(session: Session, entries: readonly string[]): readonly string[] {
-    const removed = removeEntries(session, this.writableContent(session), entries)
+    const content = this.writableContent(session)
+    const removed = removeEntries(session, content, entries)
+    updateMetadata(session, content)
     if (removed.length > 0) this.recordRemoval(session.key.scope)
     // Increments the revision even if nothing was removed: a writer that read the session earlier may hold the erased
     // text.
@@ -234,16 +264,24 @@ export class RamSessionTable {
   /** `filled` is the sequence number of the change's only message if it is inside a gap. */
   private apply(session: Session, change: SessionChange, filled: number | undefined): readonly Message[] {
     const content = this.writableContent(session)
+    const { removals } = session
+    const { old = [], added: renewed = [] } = this.edits?.replace(session, content, change.replace ?? []) ?? {}
     const added =
       filled === undefined ? appendMessages(session, content, change) : fillGap(session, content, change, filled)
     const replaced = putDerived(content, change.put)
     const removed = removeEntries(session, content, change.drop)
-    if (removed.length > 0 || filled !== undefined) this.recordRemoval(session.key.scope)
+    if (session.removals !== removals) this.recordRemoval(session.key.scope)
+    updateMetadata(session, content)
     // Upkeep writes with the time of the last use, so it does not count as one.
     const isUse = added.length > 0 || change.at > session.touchedAt
     session.touchedAt = change.at
     session.expiresAt = change.expiresAt
-    this.recordChange(session, concat(added, change.put), concat(replaced, removed), isUse)
+    this.recordChange(
+      session,
+      concat(concat(added, change.put), renewed),
+      concat(concat(replaced, removed), old),
+      isUse,
+    )
     return added
   }
 
@@ -258,7 +296,7 @@ export class RamSessionTable {
     return this.epochs.get(name)
   }
 
-  private candidates(filter: SessionFilter): Iterable<Session> {
+  private candidates(filter: CandidateFilter): Iterable<Session> {
     return this.cache?.candidates(filter) ?? this.sessions.values()
   }
 

@@ -2,13 +2,14 @@ import { checkEraseFilter } from '../../domain/checkEraseFilter.ts'
 import { checkListFilter, checkPage, checkRecordRange, checkTarget } from '../../domain/checkStoreOptions.ts'
 import { type Entry, getEntryText, isBlank, isInternal, type Message, parseMessageId } from '../../domain/entry.ts'
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
-import type { EntryVector, SearchIndex, SearchTarget, Store, UnembeddedPage } from '../../domain/ports.ts'
+import type { EntryVector, SearchIndex, SearchTarget, Store, StoredVector, UnembeddedPage } from '../../domain/ports.ts'
 import type { SessionChange } from '../../domain/session.ts'
 import type { Pause } from '../../domain/work.ts'
 import type { TextAnalysis } from '../../search/scopeIndex.ts'
 import { StoreSearch } from '../../search/storeSearch.ts'
 import { type IndexedVector, VectorIndex } from '../../search/vectorIndex.ts'
 import type { RamSessionTable } from './sessionTable.ts'
+import { RamTable } from './table.ts'
 
 /**
  * Adapts a session table to the `Store` and `Index` ports. Without vectors only lexical search works; the browser build
@@ -21,6 +22,7 @@ export function createRamStore(
   pause: Pause = async () => undefined,
 ): Store & SearchIndex {
   const finder = createFinder(table, vectors, analysis, pause)
+  const rows = new RamTable()
   return {
     durability: 'ram',
     capabilities: { ...analysis },
@@ -29,6 +31,7 @@ export function createRamStore(
       checkPage(range)
       return table.page(key, range)
     },
+    findMessages: async (key, externalIds) => table.findMessages(key, externalIds),
     commit: async (change) => (vectors ?? table).commit(change),
     list: async (filter) => {
       checkListFilter(filter)
@@ -46,6 +49,7 @@ export function createRamStore(
       checkRecordRange(range)
       return table.records(key, range.before ?? Number.POSITIVE_INFINITY, range.limit)
     },
+    table: rows,
     search: (where, query) => finder.search(where, query),
     changesSince: async (where, since) => {
       checkTarget(where)
@@ -54,11 +58,13 @@ export function createRamStore(
     listUnembedded: async (model, after, limit) =>
       vectors?.unembedded(model, after, limit) ?? { entries: [], next: undefined },
     storeVectors: async (model, embedded) => vectors?.embed(model, embedded) ?? 0,
+    readVectors: async (key, ids) => ids.map((id) => vectors?.readVector(key, id)),
     countVectors: async (model) => vectors?.embedded(model) ?? { done: 0, total: 0 },
     close: async () => {
       finder.clear()
       table.clear()
       vectors?.clear()
+      rows.clear()
     },
   }
 }
@@ -70,7 +76,7 @@ function createFinder(
   pause: Pause,
 ): StoreSearch {
   return new StoreSearch({
-    changes: async (where, since) => table.changes(where, since),
+    changes: async (where, { stamp }) => table.changes(where, stamp),
     readMessages: async (key, after, limit) => table.page(key, { after, limit }),
     readDerived: async (key) => table.head(key, 0).derived,
     readVectors: async (where, model, after, limit) =>
@@ -86,7 +92,7 @@ function createFinder(
   })
 }
 
-type StoredVector = {
+type VectorRow = {
   readonly key: Key
   readonly id: string
   readonly model: string
@@ -98,7 +104,7 @@ type StoredVector = {
 /** Vectors of the entries of a session table, newest last. */
 export class RamVectors {
   private readonly table: RamSessionTable
-  private readonly vectors = new Map<string, StoredVector>()
+  private readonly vectors = new Map<string, VectorRow>()
   private lastPosition = 0
 
   constructor(table: RamSessionTable) {
@@ -164,6 +170,11 @@ export class RamVectors {
     return { vectors, next }
   }
 
+  readVector(key: Key, id: string): StoredVector | undefined {
+    const vector = this.vectors.get(vectorKey(key, id))
+    return vector && { model: vector.model, values: Float32Array.from(vector.values) }
+  }
+
   getVector(key: Key, id: string, model: string): Float32Array | undefined {
     const vector = this.vectors.get(vectorKey(key, id))
     return vector?.model === model ? vector.values : undefined
@@ -175,13 +186,13 @@ export class RamVectors {
 
   /** Commits a change to the table and deletes the vectors of the entries it replaces or drops. */
   commit(change: SessionChange): readonly Message[] {
-    const { key, put, drop } = change
-    if (this.vectors.size === 0 || put.length + drop.length === 0) return this.table.commit(change)
+    const { key, replace = [], put, drop } = change
+    if (this.vectors.size === 0 || replace.length + put.length + drop.length === 0) return this.table.commit(change)
     const { revision } = this.table.head(key, 0)
     const messages = this.table.commit(change)
     // A repeated change was applied earlier, and its entries may have new vectors by now.
     if (this.table.head(key, 0).revision === revision) return messages
-    for (const { id } of put) this.vectors.delete(vectorKey(key, id))
+    for (const { id } of [...replace, ...put]) this.vectors.delete(vectorKey(key, id))
     this.delete(key, drop)
     return messages
   }

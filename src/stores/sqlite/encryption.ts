@@ -8,9 +8,9 @@ import { type findKeyEntry, unwrapKey } from '../encrypted/keyEntry.ts'
 import { badKeyError } from '../encrypted/keyring.ts'
 import { findPlaintextRows } from './plaintextRows.ts'
 import { type Cells, parseDerivedRow } from './rows.ts'
-import { type MigrationTask, markedFormat, readSchemaVersion } from './schema.ts'
+import { type MigrationTask, markedFormat, readSchemaVersion, tableFormat } from './schema.ts'
 
-/** Encryption of a file: `unused` if it has no sessions and can still become either. */
+/** Encryption of a file: `unused` if it has no content and can still become either. */
 type FileEncryption = 'unused' | 'plaintext' | 'encrypted'
 
 /** Reads the marker of a file, or recognizes an encrypted file of an earlier format by the keys of its sessions. */
@@ -22,7 +22,9 @@ export function readEncryption(database: DatabaseSync): FileEncryption {
       ? database.prepare("SELECT 1 FROM meta WHERE name = 'encrypted' AND value = 1").get() !== undefined
       : findAnyKeyEntry(database) !== undefined
   if (isEncrypted) return 'encrypted'
-  return database.prepare('SELECT 1 FROM session LIMIT 1').get() === undefined ? 'unused' : 'plaintext'
+  const tables = version >= tableFormat ? ['session', 'table_row'] : ['session']
+  const isUsed = tables.some((table) => database.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get() !== undefined)
+  return isUsed ? 'plaintext' : 'unused'
 }
 
 /**

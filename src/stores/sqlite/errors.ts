@@ -25,12 +25,15 @@ export const isBusy = (error: unknown): boolean => resultCodeOf(error) === SQLIT
 export const needsRecovery = (error: unknown): boolean => resultCodeOf(error) === SQLITE_READONLY
 export const isCorrupt = (error: unknown): boolean => resultCodeOf(error) === SQLITE_CORRUPT
 
+/** True for an error of the file system, as opposed to SQLite's, on a full disk. */
+const isOutOfSpace = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOSPC'
+
 /** Converts a driver error: the message says whether anything was stored, and what to do. */
 export function toMemoryError(error: unknown, path: string): MemoryError {
   if (error instanceof MemoryError) return error
   const cause = { cause: error }
   const text = error instanceof Error ? error.message : String(error)
-  switch (resultCodeOf(error)) {
+  switch (isOutOfSpace(error) ? SQLITE_FULL : resultCodeOf(error)) {
     case SQLITE_BUSY:
       return new MemoryError('busy', `${path} is locked by another process; nothing was stored. Try again.`, cause)
     case SQLITE_FULL:

@@ -3,16 +3,20 @@ import type { DatabaseSync } from 'node:sqlite'
 import { formatMessageId, isBlank } from '../../domain/entry.ts'
 import { formatKey, type Key } from '../../domain/key.ts'
 import { addGap, type Gap } from '../../domain/session.ts'
+import { describeTableKey, parseTableKey } from '../../domain/tableRows.ts'
 import { readEncryption } from './encryption.ts'
 import { toMemoryError } from './errors.ts'
 import { findPlaintextRows } from './plaintextRows.ts'
 import { type Cells, derivedColumns, messageColumns, parseDerivedRow, parseMessageRow, qualifyColumns } from './rows.ts'
-import { readSchemaVersion } from './schema.ts'
+import { readSchemaVersion, tableFormat } from './schema.ts'
+import { decodeRowName, parseRow, rowColumns } from './table/tableWriter.ts'
 
 /** A defect of a database file. */
 export type StoreFault = {
-  readonly kind: 'structure' | 'message' | 'derived' | 'session' | 'plaintext'
+  readonly kind: 'structure' | 'message' | 'derived' | 'session' | 'row' | 'plaintext'
+  /** Key of the session; the scope of a row. */
   readonly key?: string
+  /** Id of the entry; namespace and key of a row as a JSON list. */
   readonly id?: string
   readonly reason: string
 }
@@ -26,6 +30,8 @@ export type StoreReport = {
   readonly messages: number
   readonly derived: number
   readonly vectors: number
+  /** Rows of tables. */
+  readonly rows: number
   /** Number of damaged entries in the quarantine table. */
   readonly quarantined: number
   readonly faults: readonly StoreFault[]
@@ -44,6 +50,8 @@ export type SessionTotals = {
 
 /** Rows checked between two turns of the event loop. */
 const batchSize = 1_000
+/** Rows of tables may have 16 MB each. */
+const rowBatchSize = 10
 
 /** Checks everything in a database without changing it. */
 export async function examineDatabase(
@@ -58,10 +66,10 @@ export async function examineDatabase(
       return 0
     }
   }
-  const total = count('message') + count('derived') + count('session')
+  const total = count('message') + count('derived') + count('session') + count('table_row')
   const faults = [...checkStructure(database, path), ...checkEncryption(database)]
   let done = 0
-  for (const check of [checkMessages, checkDerived, checkSessions]) {
+  for (const check of [checkMessages, checkDerived, checkSessions, checkRows]) {
     for await (const batch of check(database, path)) {
       faults.push(...batch.faults)
       done += batch.rows
@@ -77,7 +85,8 @@ export async function examineDatabase(
     messages: count('message'),
     derived: count('derived'),
     vectors: count('vector'),
-    quarantined: count('quarantine'),
+    rows: count('table_row'),
+    quarantined: count('quarantine') + count('row_quarantine'),
     faults,
   }
 }
@@ -98,7 +107,7 @@ function* checkStructure(database: DatabaseSync, path: string): Iterable<StoreFa
 /** Names content of an encrypted file that was written without its key. */
 function* checkEncryption(database: DatabaseSync): Iterable<StoreFault> {
   try {
-    if (!hasPayloads(database) || readEncryption(database) !== 'encrypted') return
+    if (!hasColumn(database, 'payload') || readEncryption(database) !== 'encrypted') return
     for (const { kind, key, id, isRepairable } of findPlaintextRows(database)) {
       const reason = isRepairable ? 'it was written without the key' : 'it was written without the key; forget it'
       yield { kind: 'plaintext', key: formatKey(key), ...(id !== '' && { id }), reason: `${kind}: ${reason}` }
@@ -111,7 +120,10 @@ function* checkEncryption(database: DatabaseSync): Iterable<StoreFault> {
 async function* checkMessages(database: DatabaseSync, path: string): AsyncIterable<CheckedBatch> {
   const columns = qualifyColumns('m', messageColumns)
   // A file that is only examined is not migrated.
-  const known = hasPayloads(database) ? columns : columns.replace('m.payload, m.branch', 'NULL, NULL')
+  const known = ['payload', 'branch', 'external_id'].reduce(
+    (all, column) => (hasColumn(database, column) ? all : all.replace(`m.${column}`, 'NULL')),
+    columns,
+  )
   const select = `SELECT m.place, s.scope, s.name, ${known} FROM message m JOIN session s ON s.id = m.session WHERE m.place > ? ORDER BY m.place LIMIT ${batchSize}`
   yield* checkTable(database, path, select, ([scope, name, ...row]) => {
     const key = keyName(scope, name)
@@ -126,10 +138,10 @@ async function* checkMessages(database: DatabaseSync, path: string): AsyncIterab
   })
 }
 
-function hasPayloads(database: DatabaseSync): boolean {
+function hasColumn(database: DatabaseSync, column: string): boolean {
   try {
     const columns = database.prepare('PRAGMA table_info(message)').all() as { name: string }[]
-    return columns.some(({ name }) => name === 'payload')
+    return columns.some(({ name }) => name === column)
   } catch {
     // The check of the table reports that it is unreadable.
     return true
@@ -164,6 +176,26 @@ async function* checkSessions(database: DatabaseSync, path: string): AsyncIterab
       ? undefined
       : { kind: 'session', key: keyName(scope, name), reason: 'its counters do not match its messages' }
   })
+}
+
+async function* checkRows(database: DatabaseSync, path: string): AsyncIterable<CheckedBatch> {
+  if (readSchemaVersion(database) < tableFormat) return
+  const select = `SELECT place, scope, ${rowColumns} FROM table_row WHERE place > ? ORDER BY place LIMIT ${rowBatchSize}`
+  yield* checkTable(
+    database,
+    path,
+    select,
+    ([scope, ...row]) =>
+      parseRow(row) === undefined
+        ? {
+            kind: 'row',
+            key: String(scope),
+            id: describeTableKey(parseTableKey(decodeRowName(row[0] as Uint8Array))),
+            reason: 'its checksum differs from what was written',
+          }
+        : undefined,
+    rowBatchSize,
+  )
 }
 
 /**
@@ -207,6 +239,7 @@ async function* checkTable(
   path: string,
   select: string,
   faultIn: (row: Cells) => StoreFault | undefined,
+  rowLimit = batchSize,
 ): AsyncIterable<CheckedBatch> {
   try {
     const statement = database.prepare(select)
@@ -214,7 +247,7 @@ async function* checkTable(
     for (let after = 0; ; ) {
       const rows = statement.all(after) as unknown as Cells[]
       yield { rows: rows.length, faults: rows.flatMap(([, ...row]) => faultIn(row) ?? []) }
-      if (rows.length < batchSize) return
+      if (rows.length < rowLimit) return
       after = rows.at(-1)?.[0] as number
       await new Promise((resolve) => setImmediate(resolve))
     }

@@ -57,7 +57,7 @@ function retainDescriptor(path: string): { readonly descriptor: number; readonly
     known.users++
     return { descriptor: known.descriptor, inode }
   }
-  const descriptor = openSync(path, 'r')
+  const descriptor = openSync(path, 'r+')
   const { dev, ino } = fstatSync(descriptor)
   descriptors.set(formatInode({ dev, ino }), { descriptor, users: 1 })
   return { descriptor, inode: { dev, ino } }
@@ -150,7 +150,10 @@ export class FileGuard {
     return found?.store !== identity.store || found.stamp < (checkpointStamp[0] ?? 0)
   }
 
-  /** Only checkpoints write to the database in WAL mode. They keep the id of the store and never lower its stamp. */
+  /**
+   * Only checkpoints and `wipeFile` write to the database in WAL mode. They keep the id of the store and never lower
+   * its stamp.
+   */
   private checkContent({ size, mtimeMs, ctimeMs }: Stats): void {
     const last = this.checkedState
     if (last?.mtimeMs === mtimeMs && last.ctimeMs === ctimeMs && last.size === size) return

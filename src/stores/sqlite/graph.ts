@@ -1,10 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
-import { type Key, parseStoredKey, type Scope } from '../../domain/key.ts'
+import { graphKey, type Key, type Scope } from '../../domain/key.ts'
+import { runSync, type Work } from '../../domain/work.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
-
-/** Key of the internal session that owns a scope's graph: erasing the scope erases it, and the graph with it. */
-export const graphKey = (scope: Scope): Key => parseStoredKey(`${scope}::graph`)
 
 /** Newest format of the graph tables; every schema change increments it. */
 const graphFormat = 2
@@ -142,10 +140,30 @@ export function deleteIndexed(database: DatabaseSync, table: IndexedTable, where
   return Number(changes)
 }
 
+/** Pages of an index merged by one statement: about a millisecond of work. */
+const mergedPages = 16
+/** Cost of merging them, and of deleting a row, in characters. */
+const mergeWork = 500
+const deletionWork = 40
+
 /** Removes the trigrams of deleted rows from the indexes by merging each into a single segment. */
-export function wipeIndexes(database: DatabaseSync): void {
-  for (const table of ['graph_node', 'graph_observation'])
-    database.exec(`INSERT INTO ${table}_words (${table}_words) VALUES ('optimize')`)
+const wipeIndexes = (database: DatabaseSync): void => runSync(wipeIndexesInSteps(database))
+
+/** `wipeIndexes` as interruptible work. */
+export function* wipeIndexesInSteps(database: DatabaseSync): Work<void> {
+  for (const table of ['graph_node', 'graph_observation']) {
+    const merge = database.prepare(`INSERT INTO ${table}_words (${table}_words, rank) VALUES ('merge', ?)`)
+    const total = database.prepare('SELECT total_changes() AS changes')
+    const countChanges = (): number => Number(total.get()?.changes)
+    // A negative number begins a merge of all segments, a positive one continues it. The statement itself is a change.
+    let pages = -mergedPages
+    for (let before = Number.NEGATIVE_INFINITY; countChanges() - before >= 2; ) {
+      before = countChanges()
+      merge.run(pages)
+      pages = mergedPages
+      yield mergeWork
+    }
+  }
 }
 
 /** Removes rows from a table's index; must be called before they are deleted or their text changes. */
@@ -154,6 +172,31 @@ export function removeFromIndex(database: DatabaseSync, table: IndexedTable, whe
   database
     .prepare(`INSERT INTO ${table}_words (${table}_words, rowid, lower) SELECT 'delete', place, lower ${rows}`)
     .run(...values)
+}
+
+/** Rows deleted by one statement. */
+const rowsPerDeletion = 200
+
+/** Deletes nodes with their observations in steps; returns the number of nodes. */
+export function* deleteNodesInSteps(database: DatabaseSync, where: string, ...values: Values): Work<number> {
+  const select = (sql: string, ...values: Values): readonly number[] =>
+    database
+      .prepare(`${sql} LIMIT ${rowsPerDeletion}`)
+      .all(...values)
+      .map(({ place }) => Number(place))
+  const remove = (table: IndexedTable, rowIds: readonly number[]): number =>
+    deleteIndexed(database, table, 'place IN (SELECT value FROM json_each(?))', JSON.stringify(rowIds))
+  let deleted = 0
+  for (;;) {
+    const nodes = select(`SELECT place FROM graph_node WHERE ${where}`, ...values)
+    if (nodes.length === 0) return deleted
+    const ofNodes = 'SELECT place FROM graph_observation WHERE node IN (SELECT value FROM json_each(?))'
+    const selectObservations = () => select(ofNodes, JSON.stringify(nodes))
+    for (let some = selectObservations(); some.length > 0; some = selectObservations())
+      yield remove('graph_observation', some) * deletionWork
+    deleted += remove('graph_node', nodes)
+    yield nodes.length * deletionWork
+  }
 }
 
 /** Deletes nodes with their observations; returns the number of nodes. */
@@ -227,7 +270,12 @@ export class GraphEraser {
   /**
    * Erases data extracted from a session, or only from these messages of it; returns the number of deleted entities.
    */
-  erase({ scope, id }: Key, messages?: readonly string[]): number {
+  erase(key: Key, messages?: readonly string[]): number {
+    return runSync(this.eraseInSteps(key, messages))
+  }
+
+  /** `erase` as interruptible work. */
+  *eraseInSteps({ scope, id }: Key, messages?: readonly string[]): Work<number> {
     const sql = this.statements()
     if (sql === undefined) return 0
     const graph = graphKey(scope).id
@@ -239,7 +287,12 @@ export class GraphEraser {
       sql.deleteSessionOrigins.run(...where)
       sql.deleteRelationships.run(...where)
     } else for (const message of messages) sql.deleteMessageOrigins.run(...where, message)
-    return entities.reduce((count, [place]) => count + Number(sql.deleteWithoutOrigin.run(place).changes), 0)
+    let deleted = 0
+    for (const [place] of entities) {
+      deleted += Number(sql.deleteWithoutOrigin.run(place).changes)
+      yield deletionWork
+    }
+    return deleted
   }
 
   private eraseNodes(scope: Scope, graph: string): number {

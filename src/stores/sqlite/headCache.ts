@@ -4,6 +4,7 @@ import { LruCache } from '../../domain/lruCache.ts'
 import type { PageOptions } from '../../domain/ports.ts'
 import { createEmptyHead, findMessageIndex, type SessionHead } from '../../domain/session.ts'
 import { estimateSize } from '../../domain/stringify.ts'
+import { estimateMessageBytes, sliceTail } from '../messageTail.ts'
 import type { Reader } from './read.ts'
 import type { SessionRow } from './rows.ts'
 
@@ -56,7 +57,7 @@ export class HeadCache {
 
   page(key: Key, range: PageOptions): readonly Message[] {
     const cached = this.getUnchanged(key)
-    const slice = cached && sliceTail(cached, range)
+    const slice = cached && sliceCached(cached, range)
     if (slice !== undefined) return slice
     return this.reader.snapshotRead(() => {
       const session = this.refresh(key)
@@ -123,7 +124,7 @@ export class HeadCache {
     const tailLength = Math.min(range.limit, maxTailMessages, row.messageCount)
     if (isNewest && session.tail.length < tailLength)
       session.tail = this.reader.messages(key, row.id, { limit: tailLength, newest: true })
-    return sliceTail(session, range) ?? this.reader.messages(key, row.id, range)
+    return sliceCached(session, range) ?? this.reader.messages(key, row.id, range)
   }
 
   private readFirst(key: Key, session: CachedSession): Message | undefined {
@@ -179,10 +180,10 @@ export class HeadCache {
   /** Reads only the messages that other processes have added, and only if the tail before them is cached. */
   private catchUp(key: Key, session: CachedSession, row: SessionRow): CachedSession {
     if (row.revision === session.row.revision) return session
-    const added =
-      session.tail.length === 0
-        ? []
-        : this.reader.messages(key, row.id, { after: session.row.lastSequence, limit: maxTailMessages })
+    const after = session.tail.at(-1)?.sequence
+    const added = after === undefined ? [] : this.reader.messages(key, row.id, { after, limit: maxTailMessages })
+    // There may be more: reserved numbers after the tail may have been used as well.
+    if (added.length === maxTailMessages) session.tail = []
     applyRow(session, row, added)
     return session
   }
@@ -198,31 +199,15 @@ function applyRow(session: CachedSession, row: SessionRow, added: readonly Messa
   session.row = row
 }
 
-/** Estimated size of a message besides its text. */
-const messageOverheadBytes = 200
-
 const estimateBytes = ({ tail, first, lastUserMessage, derivedBytes }: CachedSession): number =>
   [...tail, first, lastUserMessage].reduce(
-    (bytes, message) => bytes + (message === undefined ? 0 : messageOverheadBytes + textLength(message)),
+    (bytes, message) => bytes + (message === undefined ? 0 : estimateMessageBytes(message)),
     derivedBytes,
   )
 
-const textLength = ({ content, packedPayload = '', toolCalls = [] }: Message): number =>
-  toolCalls.reduce(
-    (length, { name, arguments: text }) => length + name.length + text.length,
-    content.length + packedPayload.length,
-  )
-
-/** Returns a range from the cached tail; undefined if the tail does not cover it. */
-function sliceTail(
-  { tail, row }: CachedSession,
-  { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: PageOptions,
-): readonly Message[] | undefined {
-  const [from, to] = [findMessageIndex(tail, after + 1), findMessageIndex(tail, before)]
-  const coversStart = tail.length === row.messageCount || (tail[0] !== undefined && after + 1 >= tail[0].sequence)
-  if (!newest) return coversStart ? tail.slice(from, Math.min(to, from + limit)) : undefined
-  return coversStart || to >= limit ? tail.slice(Math.max(from, to - limit), to) : undefined
-}
+/** Returns a range from the cached messages; undefined if they do not cover it. */
+const sliceCached = ({ tail, row }: CachedSession, range: PageOptions): readonly Message[] | undefined =>
+  sliceTail({ tail, messageCount: row.messageCount }, range)
 
 /** True if a head can be built without reading the database. */
 function isComplete({ row, tail, first, lastUserMessage, derived }: CachedSession, recent: number): boolean {
@@ -232,7 +217,7 @@ function isComplete({ row, tail, first, lastUserMessage, derived }: CachedSessio
   return hasEnds && derived !== undefined && (tail.length >= recent || tail.length === row.messageCount)
 }
 
-/** True if nothing was removed or filled in between, and few enough messages were added to read only those. */
+/** True if messages were only added at the end, and few enough messages were added to read only those. */
 const isContinuation = (previous: SessionRow, current: SessionRow): boolean =>
   previous.id === current.id &&
   previous.epoch === current.epoch &&

@@ -1,12 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { formatMessageId, isBlank, type NewMessage } from '../../domain/entry.ts'
-import { formatKey, type Key } from '../../domain/key.ts'
+import { MemoryError } from '../../domain/error.ts'
+import { formatKey, graphKey, type Key } from '../../domain/key.ts'
 import type { Keyring } from '../../domain/ports.ts'
+import type { SessionChange } from '../../domain/session.ts'
+import type { PackedValue } from '../../domain/tableRows.ts'
 import { Cipher, keyLengthBytes, nonceBytes, tagBytes } from '../encrypted/cipher.ts'
-import { decryptMessage, encryptDerived, encryptMessage, encryptRecord } from '../encrypted/entryCipher.ts'
+import {
+  decryptMessage,
+  encryptDerived,
+  encryptMessage,
+  encryptRecord,
+  isEncryptedValue,
+} from '../encrypted/entryCipher.ts'
 import { isKeyEntry, unwrapKey, wrapKey } from '../encrypted/keyEntry.ts'
-import { graphKey } from './graph.ts'
 import {
   type Cells,
   derivedColumns,
@@ -15,6 +23,7 @@ import {
   parseMessageRow,
   toDerivedRow,
   toMessageRow,
+  updateMessage,
 } from './rows.ts'
 
 /** Content of an encrypted file that was written without its key. Graphs cannot be repaired. */
@@ -34,16 +43,41 @@ const looksEncrypted = (column: string): string =>
 export const isCiphertext = (text: string): boolean =>
   text.length >= minCiphertextChars && text.length % 4 === 0 && !/[^A-Za-z0-9+/=]/.test(text)
 
+const isDigest = /^[\w-]{43}$/
+
 /** True for a message as the encrypted store writes it. */
-export function isEncryptedMessage({
+function isEncryptedMessage({
   content,
   name,
   toolCalls,
   toolCallId,
+  externalId,
   packedPayload,
-}: Pick<NewMessage, 'content' | 'name' | 'toolCalls' | 'toolCallId' | 'packedPayload'>): boolean {
+}: Pick<NewMessage, 'content' | 'name' | 'toolCalls' | 'toolCallId' | 'externalId' | 'packedPayload'>): boolean {
   if (toolCalls !== undefined || toolCallId !== undefined || packedPayload !== undefined) return false
+  if (externalId !== undefined && !isDigest.test(externalId)) return false
   return isBlank(content) ? name === undefined || isCiphertext(name) : name === undefined && isCiphertext(content)
+}
+
+/** Error for content that must not be written to an encrypted file. */
+export const plaintextError = (): MemoryError =>
+  new MemoryError(
+    'bad-option',
+    'This file is encrypted and accepts only encrypted content. Wrap it in encryptedStore.',
+    {
+      param: 'store',
+    },
+  )
+
+/** Throws `bad-option` for a change of a session that the encrypted store did not write. */
+export function requireEncrypted({ replace = [], append, put }: SessionChange): void {
+  const messages = [...replace.map(({ message }) => message), ...append]
+  if (!messages.every(isEncryptedMessage) || put.some(({ kind }) => kind !== 'encrypted')) throw plaintextError()
+}
+
+/** Throws `bad-option` for values of rows that the encrypted store did not write. */
+export function requireEncryptedValues(values: readonly (PackedValue | null)[]): void {
+  if (!values.every((value) => value === null || isEncryptedValue(value))) throw plaintextError()
 }
 
 /** Finds sessions without a key, and messages and entries without encryption. The schema must be the newest. */
@@ -131,10 +165,7 @@ function encryptSession(database: DatabaseSync, session: number, key: Key, keyri
 }
 
 function encryptMessages(database: DatabaseSync, session: number, key: Key, cipher: Cipher): void {
-  const columns = messageColumns.split(', ')
-  const update = database.prepare(
-    `UPDATE message SET ${columns.map((column) => `${column} = ?`).join(', ')} WHERE session = ? AND sequence = ?`,
-  )
+  const update = database.prepare(updateMessage)
   for (const row of select(database, `SELECT ${messageColumns} FROM message WHERE session = ?`, session)) {
     const message = parseMessageRow(row)
     if (message === undefined || isAuthentic(() => decryptMessage(message, key, cipher))) continue

@@ -10,7 +10,7 @@ import {
   type Tokens,
 } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
-import type { IndexChanges, PageOptions, SearchTarget, Store, StoredRecord } from '../../domain/ports.ts'
+import type { IndexChanges, PageOptions, SearchTarget, SessionFilter, StoredRecord } from '../../domain/ports.ts'
 import type { SessionListItem } from '../../domain/session.ts'
 import type { SearchableMessage } from '../../search/scopeIndex.ts'
 import { indexName } from '../../search/storeSearch.ts'
@@ -39,6 +39,7 @@ const statements = {
   stamp: "SELECT value FROM meta WHERE name = 'stamp'",
   forward: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence > ? AND sequence < ? ORDER BY sequence LIMIT ?`,
   backward: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence > ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
+  externalId: `SELECT ${messageColumns} FROM message WHERE session = ? AND external_id = ?`,
   derived: `SELECT ${derivedColumns} FROM derived WHERE session = ? ORDER BY place`,
   oneMessage: `SELECT ${qualifyColumns('m', messageColumns)} FROM session s JOIN message m ON m.session = s.id WHERE s.scope = ? AND s.name = ? AND m.sequence = ?`,
   oneDerived: `SELECT ${qualifyColumns('d', derivedColumns)} FROM session s JOIN derived d ON d.session = s.id WHERE s.scope = ? AND s.name = ? AND d.id = ?`,
@@ -105,13 +106,25 @@ export class Reader {
       clampInteger(before),
       clampInteger(limit),
     ) as unknown as Cells[]
-    const messages: Message[] = []
-    for (const row of rows) {
+    const messages = this.parseMessages(key, rows)
+    return newest ? messages.reverse() : messages
+  }
+
+  findMessages(key: Key, externalIds: readonly string[]): readonly Message[] {
+    const session = this.session(key)
+    if (session === undefined) return []
+    const rows = [...new Set(externalIds)].flatMap(
+      (id) => this.sql.externalId.all(session.id, id) as unknown as Cells[],
+    )
+    return this.parseMessages(key, rows).sort((a, b) => a.sequence - b.sequence)
+  }
+
+  private parseMessages(key: Key, rows: readonly Cells[]): Message[] {
+    return rows.flatMap((row) => {
       const message = parseMessageRow(row)
       if (message === undefined) this.onDamage(key, formatMessageId(row[0] as number))
-      else messages.push(message)
-    }
-    return newest ? messages.reverse() : messages
+      return message ?? []
+    })
   }
 
   derivedOf(key: Key): DerivedEntry[] {
@@ -135,7 +148,7 @@ export class Reader {
     return entry
   }
 
-  list({ scope, expiredBy, after = '', limit }: Parameters<Store['list']>[0]): readonly SessionListItem[] {
+  list({ scope, expiredBy, after = '', limit }: Omit<SessionFilter, 'metadata'>): readonly SessionListItem[] {
     const [afterScope = '', afterName = ''] = after.split(/:(.*)/s)
     const maxRows = clampInteger(limit)
     const rows =

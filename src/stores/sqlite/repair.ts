@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
 import { parseStoredKey } from '../../domain/key.ts'
 import type { Keyring } from '../../domain/ports.ts'
+import { formatTableKey, parseDescribedKey } from '../../domain/tableRows.ts'
 import { checkAccess, connectReader, connectWriter, prepareFile } from './connect.ts'
 import { claimTask, readEncryption } from './encryption.ts'
 import { isBusy, isCorrupt, toMemoryError } from './errors.ts'
@@ -144,7 +145,12 @@ function fixFaults(database: DatabaseSync, faults: readonly StoreFault[]): strin
 
 function* quarantineDamaged(writer: Writer, faults: readonly StoreFault[]): Iterable<string> {
   for (const { kind, key, id, reason } of faults) {
-    if ((kind !== 'message' && kind !== 'derived') || key === undefined || id === undefined) continue
+    if (key === undefined || id === undefined) continue
+    if (kind === 'row') {
+      writer.table.quarantine(key, [formatTableKey(parseDescribedKey(id))], reason)
+      yield `row ${id} of ${key} was quarantined`
+    }
+    if (kind !== 'message' && kind !== 'derived') continue
     writer.quarantine(parseStoredKey(key), [id], reason)
     yield `${id} of ${key} was quarantined`
   }

@@ -3,9 +3,12 @@ import { crc32 } from 'node:zlib'
 import {
   type DerivedEntry,
   formatMessageId,
+  type Json,
   type Message,
+  metadataId,
   type NewMessage,
   type Role,
+  type SessionMetadata,
   type ToolCall,
 } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
@@ -77,25 +80,57 @@ function parseGaps(text: Cell | undefined): readonly Gap[] {
   }
 }
 
-/** Columns in the order `parseListedRow` expects. */
-export const listedColumns = 'scope, name, started, touched, expires, messages'
+/** Columns in the order `parseListedRow` expects; the last one is the body of the session's metadata. */
+export const listedColumns = `scope, name, started, touched, expires, messages,
+  (SELECT body FROM derived WHERE session = session.id AND id = '${metadataId}' AND kind = 'about')`
 
 export function parseListedRow(cells: Cells): SessionListItem {
-  const [scope, id, startedAt, touchedAt, expiresAt, messages] = cells
-  return { key: { scope, id }, startedAt, touchedAt, expiresAt, messages } as SessionListItem
+  const [scope, id, startedAt, touchedAt, expiresAt, messages, body] = cells
+  const item = { key: { scope, id }, startedAt, touchedAt, expiresAt, messages } as SessionListItem
+  const metadata = typeof body === 'string' ? parseMetadata(body) : undefined
+  return metadata === undefined ? item : { ...item, metadata }
+}
+
+/** Damaged metadata is missing from the list; reading the session quarantines it. */
+function parseMetadata(body: string): Json | undefined {
+  try {
+    return (JSON.parse(body) as SessionMetadata).metadata
+  } catch {
+    return undefined
+  }
 }
 
 /** Columns in the order `parseMessageRow` expects. */
 export const messageColumns =
-  'sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, payload, branch, sum'
+  'sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, payload, branch, external_id, sum'
+
+/** Updates all `messageColumns` of the message with a session and a sequence number. */
+export const updateMessage = `UPDATE message SET ${messageColumns.replaceAll(/"?\w+"?/g, '$& = ?')} WHERE session = ? AND sequence = ?`
 
 /** Returns the values of `messageColumns`. */
 export function toMessageRow(message: NewMessage, sequence: number, offset: number): Cell[] {
   const { at, role, name = null, tokens, lineTokens, tokenizer, weight, toolCallId = null, content } = message
-  const { packedPayload = null, branch = null } = message
+  const { packedPayload = null, branch = null, externalId = null } = message
   const calls = message.toolCalls === undefined ? null : JSON.stringify(message.toolCalls)
   const cells = [sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, toolCallId, content]
-  return [...cells, packedPayload, branch, messageChecksum([...cells, packedPayload, branch])]
+  const all = [...cells, packedPayload, branch, externalId]
+  return [...all, messageChecksum(all)]
+}
+
+/** Builds the stored messages of a change from its input and the position of the first one. */
+export function buildMessages(append: readonly NewMessage[], first: number, offset: number): readonly Message[] {
+  let nextOffset = offset
+  return append.map((input, index) => {
+    const message: Message = Object.freeze({
+      ...input,
+      kind: 'message',
+      id: formatMessageId(first + index),
+      sequence: first + index,
+      offset: nextOffset,
+    })
+    nextOffset += input.weight
+    return message
+  })
 }
 
 type MessageCells = readonly [
@@ -113,6 +148,7 @@ type MessageCells = readonly [
   content: string,
   payload: string | null,
   branch: number | null,
+  externalId: string | null,
   sum: number,
 ]
 
@@ -120,7 +156,7 @@ type MessageCells = readonly [
 export function parseMessageRow(cells: Cells): Message | undefined {
   const [sequence, at, role, name, tokens, lineTokens, tokenizer, weight, offset, calls, answers, content, ...rest] =
     cells as unknown as MessageCells
-  const [payload, branch, sum] = rest
+  const [payload, branch, externalId, sum] = rest
   if (sum !== messageChecksum(cells.slice(0, -1))) return undefined
   return Object.freeze({
     at,
@@ -129,6 +165,7 @@ export function parseMessageRow(cells: Cells): Message | undefined {
     content,
     ...(calls === null ? {} : { toolCalls: JSON.parse(calls) as ToolCall[] }),
     ...(answers === null ? {} : { toolCallId: answers }),
+    ...(externalId === null ? {} : { externalId }),
     ...(payload === null ? {} : { packedPayload: payload }),
     ...(branch === null ? {} : { branch }),
     tokens,
@@ -142,10 +179,11 @@ export function parseMessageRow(cells: Cells): Message | undefined {
   })
 }
 
-/** Checksum of all cells but the last two if these are null, so that rows without them keep the checksum they had. */
+/** Leaves out columns of later formats that are null, so that rows without them keep the checksum they had. */
 function messageChecksum(cells: Cells): number {
-  const [payload, branch] = cells.slice(-2)
-  return checksum(payload === null && branch === null ? cells.slice(0, -2) : cells)
+  const [payload, branch, externalId] = cells.slice(-3)
+  if (externalId !== null) return checksum(cells)
+  return checksum(cells.slice(0, payload === null && branch === null ? -3 : -1))
 }
 
 /** Detects rows that a failing disk has changed silently. */

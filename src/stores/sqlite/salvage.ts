@@ -1,7 +1,8 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
+import { graphKey } from '../../domain/key.ts'
 import { noExpiry } from '../../domain/session.ts'
 import { connectWriter } from './connect.ts'
-import { graphDataTables, graphKey, graphSchema, rebuildGraphIndexes } from './graph.ts'
+import { graphDataTables, graphSchema, rebuildGraphIndexes } from './graph.ts'
 import { DatabaseSync } from './nodeSqlite.ts'
 
 /** Tables that are read row by row, referenced ones first, with their ordering column. */
@@ -30,6 +31,12 @@ export function salvage(from: string, to: string): SalvageResult {
       unreadable += result.unreadableRanges
     }
     for (const table of unorderedTables) copied += copyReadableRows(source, target, table)
+    if (tryPrepare(source, 'SELECT 1 FROM table_row') !== undefined)
+      for (const table of ['table_row', 'row_quarantine']) {
+        const result = salvageTable(source, target, table, 'place')
+        copied += result.copiedRows
+        unreadable += result.unreadableRanges
+      }
     for (const [table] of orderedTables.slice(1)) target.exec(restoreSessions(table))
     for (const result of salvageGraph(source, target)) {
       copied += result.copiedRows

@@ -141,10 +141,38 @@ export const migrations: readonly string[] = [
   INSERT INTO meta SELECT 'encrypted', EXISTS (
     SELECT 1 FROM session s WHERE EXISTS (SELECT 1 FROM derived d WHERE d.session = s.id AND d.id = '#key' AND d.kind = 'encrypted'));
   `,
+  `
+  -- Ids that callers gave to messages; they count towards \`sum\` if not NULL. Unique within a session after each change.
+  ALTER TABLE message ADD COLUMN external_id TEXT;
+  CREATE INDEX message_external_id ON message (session, external_id) WHERE external_id IS NOT NULL;
+
+  -- Rows beside sessions. \`name\` is the namespace and the key in UTF-16BE, so that it sorts by code units; \`value\` is
+  -- JSON text or bytes.
+  CREATE TABLE table_row (
+    place INTEGER PRIMARY KEY,
+    scope TEXT NOT NULL,
+    name BLOB NOT NULL,
+    created REAL NOT NULL,
+    updated REAL NOT NULL,
+    revision INTEGER NOT NULL,
+    value ANY NOT NULL,
+    sum INTEGER NOT NULL,
+    UNIQUE (scope, name)
+  ) STRICT;
+  CREATE TABLE row_quarantine (
+    place INTEGER PRIMARY KEY,
+    scope TEXT NOT NULL,
+    name BLOB NOT NULL,
+    why TEXT NOT NULL,
+    value ANY NOT NULL
+  ) STRICT;
+  `,
 ]
 
 /** First format with a store id and an encryption marker. */
 export const markedFormat = 6
+/** First format with rows beside sessions. */
+export const tableFormat = 7
 
 /** Further work of a migration; `isDue` tells whether it is needed on a file of the newest schema. */
 export type MigrationTask = {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type Entry, formatMessageId, getEntryText, internalKinds } from '../../domain/entry.ts'
 import type { Key } from '../../domain/key.ts'
-import type { SearchTarget, UnembeddedPage } from '../../domain/ports.ts'
+import type { SearchTarget, StoredVector, UnembeddedPage } from '../../domain/ports.ts'
 import type { IndexedVector } from '../../search/vectorIndex.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
 import { type Cells, derivedColumns, parseDerivedRow, qualifyColumns } from './rows.ts'
@@ -18,7 +18,7 @@ const statements = {
   vectorsInScope: `SELECT ${vectorColumns} FROM vector v CROSS JOIN session s ON s.id = v.session
     WHERE s.scope = ? AND v.place > ? AND v.model = ? ORDER BY v.place LIMIT ?`,
   vectorOfEntry:
-    'SELECT v.data FROM session s JOIN vector v ON v.session = s.id WHERE s.scope = ? AND s.name = ? AND v.id = ? AND v.model = ?',
+    'SELECT v.model, v.data FROM session s JOIN vector v ON v.session = s.id WHERE s.scope = ? AND s.name = ? AND v.id = ?',
   newest: 'SELECT coalesce(max(place), 0) FROM vector',
   unembeddedMessages: `SELECT m.place, s.scope, s.name, s.epoch, m.sequence, m.content FROM message m JOIN session s ON s.id = m.session
     LEFT JOIN vector v ON v.session = m.session AND v.id = 'm' || m.sequence
@@ -66,9 +66,14 @@ export class VectorReader {
     return { vectors, next: rows.length === limit && last !== undefined ? last : Math.max(newest, last ?? after) }
   }
 
-  getVector({ scope, id: name }: Key, id: string, model: string): Float32Array | undefined {
-    const row = this.sql.vectorOfEntry.get(scope, name, id, model) as unknown as [Uint8Array] | undefined
-    return row === undefined ? undefined : toFloats(row[0])
+  readVector({ scope, id: name }: Key, id: string): StoredVector | undefined {
+    const row = this.sql.vectorOfEntry.get(scope, name, id) as unknown as [string, Uint8Array] | undefined
+    return row && { model: row[0], values: toFloats(row[1]) }
+  }
+
+  getVector(key: Key, id: string, model: string): Float32Array | undefined {
+    const vector = this.readVector(key, id)
+    return vector?.model === model ? vector.values : undefined
   }
 
   /** Lists messages first, then derived entries, in insertion order. Cursors are `m` or `d` and a row number. */

@@ -13,8 +13,10 @@ import type { AuxiliaryRecord, EntryVector, EraseFilter, SearchTarget } from '..
 import {
   addGap,
   addGapRange,
+  checkMessageIds,
   findFilledSequence,
   isExpired,
+  type Replacement,
   removeFromGaps,
   type SessionChange,
 } from '../../domain/session.ts'
@@ -23,19 +25,18 @@ import { GraphEraser } from './graph.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
 import {
   type Cells,
-  derivedColumns,
   hashName,
   hashSessionKey,
-  messageColumns,
   parseDerivedRow,
   parseMessageRow,
   parseSessionRow,
   type SessionRow,
-  sessionColumns,
   toDerivedRow,
   toMessageRow,
 } from './rows.ts'
 import { compressSnapshot } from './snapshot.ts'
+import { TableWriter } from './table/tableWriter.ts'
+import { writeStatements } from './writeStatements.ts'
 
 /**
  * Sequence numbers of the first and last message of a change; `offset` is that of the first. `row` is the session after
@@ -54,59 +55,13 @@ const pruneEveryRevisions = 256
 
 const maxCachedSessions = 10_000
 
-const statements = {
-  session: `SELECT ${sessionColumns} FROM session WHERE scope = ? AND name = ?`,
-  epoch: 'SELECT epoch FROM tombstone WHERE key = ?',
-  insertSession: `INSERT INTO session (scope, name, epoch, revision, stamp, removals, learnt, started, touched, expires, messages, last, weight, asked, gaps)
-    VALUES (?, ?, ?, 0, 0, 0, 0, ?, ?, ?, 0, 0, 0, NULL, '[]')`,
-  updateSession: `UPDATE session SET revision = ?, stamp = ?, removals = ?, learnt = ?, touched = ?, expires = ?, messages = ?, last = ?, weight = ?, asked = ?, gaps = ? WHERE id = ?`,
-  findOperation: 'SELECT first, last FROM operation WHERE session = ? AND id = ?',
-  insertOperation: 'INSERT INTO operation (session, id, revision, first, last) VALUES (?, ?, ?, ?, ?)',
-  pruneOperations: 'DELETE FROM operation WHERE session = ? AND revision <= ?',
-  insertMessage: `INSERT INTO message (session, sequence, at, role, name, tokens, line_tokens, tokenizer, weight, "offset", calls, answers, content, payload, branch, sum)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  putDerived: `INSERT INTO derived (session, id, kind, at, body, sum) VALUES (?, ?, ?, ?, ?, ?)
-    ON CONFLICT (session, id) DO UPDATE SET kind = excluded.kind, at = excluded.at, body = excluded.body, sum = excluded.sum`,
-  insertRecord: `INSERT INTO record (session, number, id, at, body)
-    SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4 FROM record WHERE session = ?1`,
-  pruneRecords:
-    'DELETE FROM record WHERE session = ?1 AND number <= (SELECT max(number) FROM record WHERE session = ?1) - ?2',
-  deleteRecords: 'DELETE FROM record WHERE session = ?',
-  deleteMessage: 'DELETE FROM message WHERE session = ? AND sequence = ?',
-  deleteDerived: 'DELETE FROM derived WHERE session = ? AND id = ?',
-  deleteVector: 'DELETE FROM vector WHERE session = ? AND id = ?',
-  userMessagesBefore:
-    "SELECT sequence, content FROM message WHERE session = ? AND role = 'user' AND sequence < ? ORDER BY sequence DESC LIMIT 64",
-  endBefore: 'SELECT "offset" + weight FROM message WHERE session = ? AND sequence < ? ORDER BY sequence DESC LIMIT 1',
-  messageIds: 'SELECT sequence FROM message WHERE session = ? ORDER BY sequence',
-  derivedIds: 'SELECT id FROM derived WHERE session = ? ORDER BY place',
-  message: `SELECT ${messageColumns} FROM message WHERE session = ? AND sequence = ?`,
-  derived: `SELECT ${derivedColumns} FROM derived WHERE session = ? AND id = ?`,
-  insertVector: 'INSERT INTO vector (session, id, kind, at, model, dimensions, data) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  quarantineMessage: `INSERT INTO quarantine (session, id, why, row)
-    SELECT session, ?, ?, json_object('at', at, 'role', role, 'name', name, 'calls', calls, 'answers', answers, 'content', content, 'payload', payload)
-    FROM message WHERE session = ? AND sequence = ?`,
-  quarantineDerived: `INSERT INTO quarantine (session, id, why, row)
-    SELECT session, id, ?, json_object('kind', kind, 'at', at, 'body', body) FROM derived WHERE session = ? AND id = ?`,
-  purgeQuarantine: 'DELETE FROM quarantine WHERE session = ?',
-  purgeScopeQuarantine: 'DELETE FROM quarantine WHERE session IN (SELECT id FROM session WHERE scope = ?)',
-  deleteSession: 'DELETE FROM session WHERE id = ?',
-  putTombstone: 'INSERT INTO tombstone (key, epoch) VALUES (?, ?) ON CONFLICT DO UPDATE SET epoch = excluded.epoch',
-  putSnapshot: 'INSERT OR REPLACE INTO snapshot (name, scope, stamp, lineage, data) VALUES (?, ?, ?, ?, ?)',
-  deleteSnapshots: 'DELETE FROM snapshot WHERE scope = ?',
-  removals: 'SELECT count FROM removal WHERE scope = ?',
-  countRemoval: 'INSERT INTO removal (scope, count) VALUES (?, 1) ON CONFLICT DO UPDATE SET count = count + 1',
-  readStamp: "SELECT value FROM meta WHERE name = 'stamp'",
-  writeStamp: "UPDATE meta SET value = ? WHERE name = 'stamp'",
-  version: 'PRAGMA data_version',
-} as const
-
 /**
  * Writes to one database. The caller begins and ends the transactions. Session rows are cached between transactions as
  * long as no other process writes, and written once per transaction.
  */
 export class Writer {
-  private readonly sql: PreparedStatements<typeof statements>
+  private readonly sql: PreparedStatements<typeof writeStatements>
+  readonly table: TableWriter
   private readonly graph: GraphEraser
   private readonly sessions = new Map<string, SessionRow>()
   private readonly dirty = new Set<SessionRow>()
@@ -114,7 +69,8 @@ export class Writer {
   private stamp = 0
 
   constructor(database: DatabaseSync) {
-    this.sql = prepareStatements(database, statements)
+    this.sql = prepareStatements(database, writeStatements)
+    this.table = new TableWriter(database)
     this.graph = new GraphEraser(database)
   }
 
@@ -181,6 +137,10 @@ export class Writer {
       )
     }
     const filled = row && findFilledSequence(change, row)
+    checkMessageIds(change, {
+      hasMessage: (message) => row !== undefined && this.positionOf(row, message) !== undefined,
+      findExternalId: (externalId) => row && this.findExternalId(row, externalId),
+    })
     return this.apply(row ?? this.insertSession(change), change, filled)
   }
 
@@ -189,6 +149,7 @@ export class Writer {
     const row = this.findSession(key)
     if (only !== undefined && 'remains' in only) {
       this.sql.purgeScopeQuarantine.run(key.scope)
+      this.table.purgeQuarantine(key.scope)
       this.recordRemoval(key)
       return []
     }
@@ -296,6 +257,7 @@ export class Writer {
 
   /** `filled` is the sequence number of the change's only message if it is inside a gap. */
   private apply(row: SessionRow, change: SessionChange, filled: number | undefined): CommitResult {
+    this.replaceMessages(row, change.key, change.replace ?? [])
     const position = filled === undefined ? this.append(row, change) : this.fillGap(row, change, filled)
     row.revision++
     for (const entry of change.put) {
@@ -327,14 +289,14 @@ export class Writer {
 
   /** Stores the only message of a change under a sequence number inside a gap. */
   private fillGap(row: SessionRow, { key, append }: SessionChange, sequence: number): Omit<CommitResult, 'row'> {
-    const end = this.sql.endBefore.get(row.id, sequence)
-    const offset = end === undefined ? 0 : (this.cells(end)[0] as number)
+    const [end = 0] = this.cells(this.sql.endBefore.get(row.id, sequence) ?? []) as number[]
+    const [next] = this.cells(this.sql.offsetAfter.get(row.id, sequence) ?? []) as number[]
+    const offset = Math.min(end, next ?? end)
     this.insertMessage(row, append[0] as NewMessage, sequence, offset)
     row.gaps = removeFromGaps(row.gaps, sequence)
     // Caches and search indexes read only what follows the last message they know; a changed lineage makes them start
     // again.
-    row.removals++
-    this.recordRemoval(key)
+    if (next !== undefined) this.recordLineageChange(row, key)
     return { first: sequence, last: sequence, offset }
   }
 
@@ -342,8 +304,44 @@ export class Writer {
     this.sql.insertMessage.run(row.id, ...toMessageRow(message, sequence, offset))
     row.totalWeight += message.weight
     row.messageCount++
-    if (message.role === 'user' && !isBlank(message.content) && sequence > (row.lastUserSequence ?? 0))
-      row.lastUserSequence = sequence
+    if (isVisibleUserMessage(message)) row.lastUserSequence = Math.max(sequence, row.lastUserSequence ?? 0)
+  }
+
+  /** Replaces messages, which must exist. */
+  private replaceMessages(row: SessionRow, key: Key, replace: readonly Replacement[]): void {
+    for (const { id, message } of replace) {
+      const sequence = parseMessageId(id) as number
+      const [offset, weight] = this.positionOf(row, id) as readonly [number, number]
+      this.sql.replaceMessage.run(...toMessageRow(message, sequence, offset), row.id, sequence)
+      this.sql.deleteVector.run(row.id, id)
+      // Positions of later messages never move back.
+      row.totalWeight += Math.max(0, message.weight - weight)
+      if (isVisibleUserMessage(message)) row.lastUserSequence = Math.max(sequence, row.lastUserSequence ?? 0)
+      else if (row.lastUserSequence === sequence) row.lastUserSequence = this.lastUserSequenceBefore(row, sequence)
+    }
+    if (replace.length === 0) return
+    this.recordLineageChange(row, key)
+    this.graph.erase(
+      key,
+      replace.map(({ id }) => id),
+    )
+  }
+
+  private positionOf(row: SessionRow, id: string): readonly [offset: number, weight: number] | undefined {
+    const sequence = parseMessageId(id)
+    return sequence === undefined
+      ? undefined
+      : (this.sql.messagePosition.get(row.id, sequence) as unknown as [number, number] | undefined)
+  }
+
+  private findExternalId(row: SessionRow, externalId: string): string | undefined {
+    const cells = this.sql.findExternalId.get(row.id, externalId)
+    return cells === undefined ? undefined : formatMessageId(this.cells(cells)[0] as number)
+  }
+
+  private recordLineageChange(row: SessionRow, key: Key): void {
+    row.removals++
+    this.recordRemoval(key)
   }
 
   private eraseEntries(row: SessionRow, key: Key, entries: readonly string[]): readonly string[] {
@@ -374,10 +372,7 @@ export class Writer {
       }
       return true
     })
-    if (removedIds.length > 0) {
-      row.removals++
-      this.recordRemoval(key)
-    }
+    if (removedIds.length > 0) this.recordLineageChange(row, key)
     return removedIds
   }
 
@@ -433,3 +428,5 @@ export class Writer {
     return row as Cells
   }
 }
+
+const isVisibleUserMessage = ({ role, content }: NewMessage): boolean => role === 'user' && !isBlank(content)

@@ -5,7 +5,10 @@ import type { GuardedFile } from './fileGuard.ts'
 
 /** JSON crosses threads faster than structured clones do; tasks with large binary data are sent as they are. */
 type EncodedTask = string | WriteTask
-const hasBinaryData = (task: WriteTask): boolean => 'embed' in task || 'snapshot' in task
+const hasBinaryData = (task: WriteTask): boolean =>
+  'embed' in task ||
+  'snapshot' in task ||
+  ('writeRows' in task && task.writeRows.some(({ value }) => value !== null && typeof value !== 'string'))
 
 type PendingTask = {
   readonly encoded: EncodedTask
@@ -59,8 +62,8 @@ export class WriteQueue {
     return new Promise((resolve, reject) => {
       // A task that cannot be serialized throws here, before it could fail a whole batch.
       const encoded = hasBinaryData(task) ? task : JSON.stringify(task)
-      // Snapshots are large and optional: their failure must not affect other tasks.
-      this.pending.push({ encoded, isExclusive: 'snapshot' in task, resolve, reject })
+      // Snapshots are large and optional: their failure must not affect other tasks. A wipe is no transaction.
+      this.pending.push({ encoded, isExclusive: 'snapshot' in task || 'wipe' in task, resolve, reject })
       if (this.pending.length >= immediateBatchTasks) return this.flush()
       if (this.isFlushScheduled) return
       this.isFlushScheduled = true

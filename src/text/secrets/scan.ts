@@ -45,22 +45,36 @@ function indexTriggers(): readonly (readonly Trigger[] | undefined)[] {
 
 const isDigit = (code: number): boolean => code >= 48 && code <= 57
 
-/** Position before which each rule is not tried again. */
-const reached = new Float64Array(secretRules.length)
+/** State of a scan that continues from range to range. */
+export class ScanState {
+  /** Position before which each rule is not tried again. */
+  readonly reached = new Float64Array(secretRules.length)
+  /** End of the last card number. */
+  cardEnd = 0
+
+  reset(): this {
+    this.reached.fill(0)
+    this.cardEnd = 0
+    return this
+  }
+}
+
+/** State of scans that are not interrupted. */
+const sharedState = new ScanState()
 
 /** Finds the secrets whose trigger begins in a range of a text; they may overlap. */
-export function scanRange(text: string, from: number, to: number): readonly SecretMatch[] {
+export function scanRange(text: string, from: number, to: number, state = sharedState.reset()): readonly SecretMatch[] {
   const found: SecretMatch[] = []
-  reached.fill(0)
-  let [hash, cardEnd, previous] = [0, 0, from > 0 ? text.charCodeAt(from - 1) : 0]
+  const { reached } = state
+  let [hash, previous] = [0, from > 0 ? text.charCodeAt(from - 1) : 0]
   const end = Math.min(text.length, to + 2)
   for (let index = from; index < end; index++) {
     const current = text.charCodeAt(index)
     hash = ((hash << 5) | (current & hashedBits)) & hashMask
-    if (isDigit(current) && !isDigit(previous) && index >= cardEnd && index < to) {
+    if (isDigit(current) && !isDigit(previous) && index >= state.cardEnd && index < to) {
       const numbers = findNumber(text, index)
       found.push(...numbers)
-      cardEnd = numbers[0]?.end ?? 0
+      state.cardEnd = numbers[0]?.end ?? 0
     }
     previous = current
     const triggers = triggersByHash[hash]

@@ -97,9 +97,8 @@ type ReadMessage = {
 
 /** Finds the facts of a message. With `isReminded`, all its statements are to be remembered. */
 function* readMessage(content: string, expected: LanguageRules, isReminded = false): Work<ReadMessage> {
-  const lines = userLines(content)
-  yield content.length
-  const sentences = userSentences(lines)
+  const lines = yield* userLines(content)
+  const sentences = yield* userSentences(lines)
   const structures = findStructures(lines)
   yield content.length
   const readings: ReadMessage[] = []

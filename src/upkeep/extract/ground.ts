@@ -1,5 +1,6 @@
 import type { Json } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
+import { runSync } from '../../domain/work.ts'
 import { findFacts } from '../../text/facts.ts'
 import type { Sentence } from '../../text/sentences.ts'
 import { extractTerms, splitWords } from '../../text/words.ts'
@@ -70,7 +71,7 @@ type MessageParts = {
 }
 
 function splitMessage(message: FactMessage, expected: LanguageRules): MessageParts {
-  const sentences = userSentences(userLines(message.content))
+  const sentences = runSync(userSentences(runSync(userLines(message.content))))
   const [language = expected] = likelyLanguages(foldText(sentences.map(({ text }) => text).join(' ')), expected)
   const parts = sentences.flatMap((sentence, index) => splitSentence(sentence, index, message.content, language))
   return { message, language, parts, terms: new Set(parts.flatMap(({ terms }) => [...terms])) }

@@ -1,3 +1,4 @@
+import type { Work } from '../../domain/work.ts'
 import { splitFencedLines } from '../../text/fences.ts'
 import { type Sentence, splitSentences } from '../../text/sentences.ts'
 import { languages } from './languages/languages.ts'
@@ -6,8 +7,11 @@ import { foldText } from './phrases.ts'
 /** A line of a message; `isOwn` is false for text that the user quotes or has pasted. Quotations in it are blanked. */
 export type UserLine = { readonly text: string; readonly start: number; readonly isOwn: boolean }
 
+/** Work per line beside its characters: dozens of patterns are tried on it. */
+const lineChars = 40
+
 /** Splits a message into lines and marks those in the user's own words. Positions are those of the message. */
-export function userLines(content: string): readonly UserLine[] {
+export function* userLines(content: string): Work<readonly UserLine[]> {
   const text = blankQuotations(blankBlocks(blankTagged(content)))
   const fenced = splitFencedLines(text)
   const separated = separatedLines(text, fenced)
@@ -24,6 +28,7 @@ export function userLines(content: string): readonly UserLine[] {
     isOutput = line.trim() !== '' && (isOutput || shellPrompt.test(line))
     lines.push({ text: own, start, isOwn: !isQuotedRest && !isOutput && isOutside && !isPasted(line) })
     isQuotedRest ||= quoted?.isRest === true
+    yield lineChars + line.length
   }
   return lines
 }
@@ -34,14 +39,17 @@ const maxSentenceChars = 2_000
 const maxSentences = 2_000
 
 /** Lists the sentences of the user's own lines with their positions in the message. */
-export const userSentences = (lines: readonly UserLine[]): readonly Sentence[] =>
-  lines
-    .filter(({ isOwn }) => isOwn)
-    .flatMap(({ text, start: offset }) =>
-      splitSentences(text).map(({ text, start, end }) => ({ text, start: start + offset, end: end + offset })),
-    )
-    .filter(({ text }) => text.length <= maxSentenceChars)
-    .slice(0, maxSentences)
+export function* userSentences(lines: readonly UserLine[]): Work<readonly Sentence[]> {
+  const sentences: Sentence[] = []
+  for (const { text: line, start: offset, isOwn } of lines) {
+    if (sentences.length >= maxSentences) break
+    if (!isOwn) continue
+    for (const { text, start, end } of splitSentences(line))
+      if (text.length <= maxSentenceChars) sentences.push({ text, start: start + offset, end: end + offset })
+    yield lineChars + line.length
+  }
+  return sentences.slice(0, maxSentences)
+}
 
 /** Replaces a text from a position on, except line breaks. */
 const blank = (text: string, from = 0): string => text.slice(0, from) + text.slice(from).replace(/[^\n]/g, ' ')

@@ -9,9 +9,10 @@ import {
 } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { isInRanges, type SessionHead } from '../../domain/session.ts'
+import type { Work } from '../../domain/work.ts'
 import { digest } from '../../text/digest.ts'
 import { addToRuns } from '../runs.ts'
-import { type TriageActions, type TriageMarks, triage } from './triage.ts'
+import { type TriageActions, type TriageMarks, triageInSteps } from './triage.ts'
 
 type OptimizeOptions = { readonly budget: Tokens; readonly tokenizer: Tokenizer; readonly now: Millis }
 
@@ -20,24 +21,24 @@ const noMarks: TriageMarks = { compressed: [], dropped: [], promoted: [] }
 /**
  * Runs the optimizer over the newest messages: marks them, promotes some to long-term memory and tunes the parameters.
  */
-export function optimize(
+export function* optimizeInSteps(
   messages: readonly Message[],
   head: SessionHead,
   { budget, tokenizer, now }: OptimizeOptions,
-): { readonly items: readonly Item[]; readonly notes: Pick<UpkeepNotes, 'triage' | 'tuning'> } {
+): Work<{ readonly items: readonly Item[]; readonly notes: Pick<UpkeepNotes, 'triage' | 'tuning'> }> {
   const { triage: marks = noMarks, tuning } = head.derived.find((entry) => entry.kind === 'notes') ?? {}
   const parameters = tuning?.parameters ?? initialParameters
-  const actions = triage(messages, marks, parameters, now)
+  const actions = yield* triageInSteps(messages, marks, parameters, now)
   const after = addMarks(marks, actions)
   const costs = new TokenCosts(messages, tokenizer)
-  const [tokensBefore, tokensAfter] = [costs.totalWith(marks), costs.totalWith(after)]
+  const [tokensBefore, tokensAfter] = [yield* costs.totalWith(marks), yield* costs.totalWith(after)]
   const saved = tokensBefore === 0 ? 0 : Math.max(0, tokensBefore - tokensAfter) / tokensBefore
   const { compress, drop, promote } = actions
   const counts = { compressed: compress.length, dropped: drop.length, promoted: promote.length }
   const next = tuneParameters(parameters, { usage: tokensBefore / budget, saved })
   const snapshot = { at: now, tokensBefore, tokensAfter, ...counts, ...next }
   const tuned = recordRun(tuning, snapshot, next)
-  return { items: promoteMessages(messages, promote, now), notes: { triage: after, tuning: tuned } }
+  return { items: yield* promoteMessages(messages, promote, now), notes: { triage: after, tuning: tuned } }
 }
 
 function addMarks(marks: TriageMarks, { compress, drop, promote }: TriageActions): TriageMarks {
@@ -49,11 +50,16 @@ function addMarks(marks: TriageMarks, { compress, drop, promote }: TriageActions
 }
 
 /** Creates long-term items from messages, in their own words. */
-function promoteMessages(messages: readonly Message[], sequences: readonly number[], now: Millis): readonly Item[] {
+function* promoteMessages(
+  messages: readonly Message[],
+  sequences: readonly number[],
+  now: Millis,
+): Work<readonly Item[]> {
   const chosen = new Set(sequences)
-  return messages
-    .filter(({ sequence }) => chosen.has(sequence))
-    .map(({ id, role, content }) => ({
+  const items: Item[] = []
+  for (const { id, role, content, sequence } of messages) {
+    if (!chosen.has(sequence)) continue
+    items.push({
       kind: 'item',
       id: formatPromotedId(id),
       at: now,
@@ -62,7 +68,10 @@ function promoteMessages(messages: readonly Message[], sequences: readonly numbe
       importance: 10,
       marked: false,
       sources: [{ message: id }],
-    }))
+    })
+    yield content.length
+  }
+  return items
 }
 
 /** Computes the tokens of messages under given marks; each digest is counted once. */
@@ -76,11 +85,15 @@ class TokenCosts {
     this.tokenizer = tokenizer
   }
 
-  totalWith({ compressed, dropped }: TriageMarks): Tokens {
-    return this.messages.reduce((sum, message) => {
-      if (isInRanges(dropped, message.sequence)) return sum
-      return sum + (isInRanges(compressed, message.sequence) ? this.tokensOfDigest(message) : message.tokens)
-    }, 0)
+  *totalWith({ compressed, dropped }: TriageMarks): Work<Tokens> {
+    let total = 0
+    for (const message of this.messages) {
+      if (isInRanges(dropped, message.sequence)) continue
+      const isCompressed = isInRanges(compressed, message.sequence)
+      total += isCompressed ? this.tokensOfDigest(message) : message.tokens
+      if (isCompressed) yield message.content.length
+    }
+    return total
   }
 
   private tokensOfDigest({ sequence, content, role, tokens }: Message): Tokens {

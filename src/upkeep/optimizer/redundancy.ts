@@ -94,7 +94,7 @@ function* numberWords(texts: readonly string[]): Work<{ readonly words: Uint32Ar
   const starts = new Uint32Array(texts.length + 1)
   let end = 0
   for (const [text, content] of texts.entries()) {
-    const found = splitWords(content)
+    const found = yield* splitWordsInSteps(content)
     if (end + found.length > words.length) {
       const larger = new Uint32Array(2 * (end + found.length))
       larger.set(words)
@@ -104,14 +104,32 @@ function* numberWords(texts: readonly string[]): Work<{ readonly words: Uint32Ar
       const id = ids.get(word) ?? ids.size
       if (id === ids.size) ids.set(word, id)
       words[end++] = id
+      if (end % wordsPerStep === 0) yield wordsPerStep
     }
     starts[text + 1] = end
-    yield textWork + content.length
+    yield textWork
   }
   const uses = countEach(words.subarray(0, end), ids.size)
   const { ranks } = countingSort(uses, uses.reduce((max, count) => Math.max(max, count), 0) + 1)
   for (let at = 0; at < end; at++) words[at] = ranks[words[at] as number] as number
   return { words, starts }
+}
+
+/** Characters split and words numbered in one step. */
+const charactersPerStep = 8_192
+const wordsPerStep = 2_048
+
+/** Splits a long text at spaces into parts, and each of them into words. */
+function* splitWordsInSteps(text: string): Work<readonly string[]> {
+  const words: string[] = []
+  for (let [start, end] = [0, 0]; start < text.length; start = end) {
+    end = Math.min(start + charactersPerStep, text.length)
+    const space = end < text.length ? text.lastIndexOf(' ', end) : -1
+    if (space > start) end = space
+    words.push(...splitWords(text.slice(start, end)))
+    yield end - start
+  }
+  return words
 }
 
 /** Counts the occurrences of each number below a limit. */

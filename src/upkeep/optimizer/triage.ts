@@ -1,6 +1,8 @@
 import type { Message, Millis, Role, TuningParameters, UpkeepNotes } from '../../domain/entry.ts'
 import { isInRanges } from '../../domain/session.ts'
-import { markRedundant } from './redundancy.ts'
+import { runSync, type Work } from '../../domain/work.ts'
+import { cutLongText } from '../../text/digest.ts'
+import { markRedundantInSteps } from './redundancy.ts'
 
 /** Messages marked by earlier runs. */
 export type TriageMarks = NonNullable<UpkeepNotes['triage']>
@@ -13,6 +15,8 @@ export type TriageActions = {
 }
 
 const minPromoteRelevance = 0.8
+/** Share of common words from which a newer message makes an older one redundant. */
+const minSimilarity = 0.9
 
 /**
  * Decides how each message is shown. The transcript itself is never changed.
@@ -21,21 +25,29 @@ const minPromoteRelevance = 0.8
  * triage([{ role: 'user', content: 'ok', at: now, sequence: 7 }], noMarks, initialParameters, now)
  * // { compress: [7], drop: [], promote: [] }
  */
-export function triage(
+export const triage = (...input: Parameters<typeof triageInSteps>): TriageActions => runSync(triageInSteps(...input))
+
+/** `triage` as interruptible work. */
+export function* triageInSteps(
   messages: readonly TriageMessage[],
   marks: TriageMarks,
   { minRelevance }: Pick<TuningParameters, 'minRelevance'>,
   now: Millis,
-): TriageActions {
+): Work<TriageActions> {
   // Hidden messages do not make others redundant.
   const shown = messages
     .filter(({ sequence }) => !isInRanges(marks.dropped, sequence))
     .sort((left, right) => left.sequence - right.sequence)
-  const redundant = markRedundant(shown.map(({ content }) => content))
+    .map((message) => ({ ...message, content: cutLongText(message.content) }))
+  const redundant = yield* markRedundantInSteps(
+    shown.map(({ content }) => content),
+    minSimilarity,
+  )
   const actions = { compress: [] as number[], drop: [] as number[], promote: [] as number[] }
   for (const [index, message] of shown.entries()) {
     const action = chooseAction(message, marks, { minRelevance, now, isRedundant: redundant[index] === 1 })
     if (action !== undefined) actions[action].push(message.sequence)
+    yield message.content.length
   }
   return actions
 }

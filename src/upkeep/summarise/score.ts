@@ -113,8 +113,7 @@ export function scoreContent({ words, factor, terms }: Content, covered: Readonl
   return (sum ** 0.6 / (words + 5)) * factor
 }
 
-const charsPerWord = 6
-/** Cost of putting a text into its place. */
+/** Cost of putting a text into its place, in characters; each of its terms costs one more. */
 const rankWork = 10
 
 type Ranked = { readonly index: number; score: number }
@@ -133,7 +132,7 @@ export function* rankByGain(
   const heap = new Heap<Ranked>(isBefore)
   for (const [index, content] of contents.entries()) {
     heap.push({ index, score: scoreContent(content, covered) })
-    yield rankWork
+    yield rankWork + content.terms.size
   }
   const order: number[] = []
   const ranked = new Set<number>()
@@ -143,14 +142,14 @@ export function* rankByGain(
     const isReady = needed === undefined || ranked.has(needed)
     const score = isReady ? Math.min(top.score, scoreContent(content, covered)) : top.score * 0.6
     const next = heap.top
-    yield rankWork
+    yield rankWork + content.terms.size
     // Scores only fall, so a text that stays ahead of the next one's former score is the best.
     if (next !== undefined && isBefore(next, { index: top.index, score })) heap.push({ index: top.index, score })
     else {
       order.push(top.index)
       ranked.add(top.index)
       for (const term of content.terms.keys()) covered.add(term)
-      yield charsPerWord * content.words
+      yield content.terms.size
     }
   }
   return order

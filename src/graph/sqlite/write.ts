@@ -1,20 +1,10 @@
-import { isDeepStrictEqual } from 'node:util'
-import type { Millis } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
-import type { Work } from '../domain/work.ts'
+import type { Millis } from '../../domain/entry.ts'
+import type { Work } from '../../domain/work.ts'
+import { createConflictError, planEntity, planRelationship } from '../plan.ts'
+import { columns, type Row, relationshipId, serializeEntity, serializeRelationship } from '../rows.ts'
+import type { EntityDraft, EntityRow, GraphChange, Origin, RelationshipDraft, RelationshipRow } from '../types.ts'
 import type { GraphDatabase } from './database.ts'
 import { rowWork } from './nodeRows.ts'
-import {
-  columns,
-  type EntityRow,
-  type Origin,
-  type RelationshipRow,
-  type Row,
-  relationshipId,
-  serializeEntity,
-  serializeRelationship,
-} from './rows.ts'
-import type { EntityDraft, GraphChange, RelationshipDraft } from './types.ts'
 import type { GraphWorkspace } from './workspaces.ts'
 
 type ExpectedEntity = NonNullable<GraphChange['expected']>[number]
@@ -62,31 +52,19 @@ function assertUnchanged(database: GraphDatabase, workspace: GraphWorkspace, { i
       workspace.id,
       workspace.cipher.digest('entity', id),
     ) ?? []
-  if (updated === updatedAt) return
-  throw new MemoryError(
-    'conflict',
-    `Entity ${id} was changed by another writer since it was read. Read it again and repeat the change.`,
-  )
+  if (updated !== updatedAt) throw createConflictError(id)
 }
 
 /** Returns whether anything had to be written. */
 function writeEntity(database: GraphDatabase, workspace: GraphWorkspace, draft: EntityDraft, at: Millis): boolean {
-  assertNotEmpty('id', draft.id)
-  assertNotEmpty('type', draft.type)
   const { cipher } = workspace
-  const draftOrigins = originsOf(draft)
   const digest = cipher.digest('entity', draft.id)
   const row = database.get<Row>(`SELECT ${columns} FROM graph_entity WHERE home = ? AND ref = ?`, workspace.id, digest)
-  if (row !== undefined && isSameJson(cipher.decrypt(row[2], digest), serializeEntity(draft))) {
-    // An entity derived from two sessions stays until both are erased.
-    insertOrigins(database, row[0], draftOrigins)
-    return false
-  }
-  // An update without a session keeps the origins, so that erasing them still erases the entity.
-  const origins = row !== undefined && draft.session === undefined ? selectOrigins(database, row[0]) : draftOrigins
-  const entity = { ...draft, createdAt: row?.[3] ?? at, updatedAt: nextUpdateTime(row, at), origins }
-  putEntity(database, workspace, entity, row?.[0])
-  return true
+  const stored = row && { ...parseBody(row, workspace), selectOrigins: () => selectOrigins(database, row[0]) }
+  const plan = planEntity(draft, stored, at)
+  if ('put' in plan) putEntity(database, workspace, plan.put, row?.[0])
+  else if (row !== undefined) insertOrigins(database, row[0], plan.addOrigins)
+  return 'put' in plan
 }
 
 /** Inserts an entity, or replaces the row with the given id. */
@@ -125,30 +103,13 @@ function writeRelationship(
   draft: RelationshipDraft,
   at: Millis,
 ): boolean {
-  const { from, to, type } = draft
-  for (const [name, value] of Object.entries({ from, to, type })) assertNotEmpty(name, value)
-  const { cipher } = workspace
-  const digest = cipher.digest('relationship', relationshipId(draft))
+  const digest = workspace.cipher.digest('relationship', relationshipId(draft))
   const where = 'FROM graph_relationship WHERE home = ? AND ref = ?'
   const row = database.get<Row>(`SELECT ${columns} ${where}`, workspace.id, digest)
-  const [storedSession] = database.get<[string | null]>(`SELECT session ${where}`, workspace.id, digest) ?? [null]
-  const session = draft.session ?? storedSession
-  if (
-    row !== undefined &&
-    storedSession === session &&
-    isSameJson(cipher.decrypt(row[2], digest), serializeRelationship(draft))
-  )
-    return false
-  const relationship = {
-    from,
-    to,
-    type,
-    properties: draft.properties ?? {},
-    createdAt: row?.[3] ?? at,
-    updatedAt: nextUpdateTime(row, at),
-  }
-  putRelationship(database, workspace, session === null ? relationship : { ...relationship, session }, row?.[0])
-  return true
+  const [session] = database.get<[string | null]>(`SELECT session ${where}`, workspace.id, digest) ?? [null]
+  const relationship = planRelationship(draft, row && { ...parseBody(row, workspace), session }, at)
+  if (relationship !== undefined) putRelationship(database, workspace, relationship, row?.[0])
+  return relationship !== undefined
 }
 
 /** Inserts a relationship, or replaces the row with the given id. */
@@ -180,14 +141,6 @@ export function putRelationship(
   )
 }
 
-function originsOf({ id, session, sources = [] }: EntityDraft): readonly Origin[] {
-  if (session !== undefined) return (sources.length === 0 ? [''] : sources).map((message) => [session, message])
-  if (sources.length === 0) return []
-  throw new MemoryError('bad-option', `Entity ${id} has sources but no session. Give the session of the messages.`, {
-    param: 'session',
-  })
-}
-
 function insertOrigins(database: GraphDatabase, entityRowId: number, origins: readonly Origin[]): void {
   for (const origin of origins)
     database.run(
@@ -200,15 +153,8 @@ function insertOrigins(database: GraphDatabase, entityRowId: number, origins: re
 const selectOrigins = (database: GraphDatabase, entityRowId: number): readonly Origin[] =>
   database.all<Origin>('SELECT session, message FROM graph_origin WHERE entity = ?', entityRowId)
 
-/**
- * Increases with every change, also within a millisecond or when the clock goes back, because `expected` compares it.
- */
-const nextUpdateTime = (row: Row | undefined, at: Millis): Millis => (row === undefined ? at : Math.max(at, row[4] + 1))
-
-/** Ignores the order of properties. */
-const isSameJson = (stored: string, text: string): boolean =>
-  stored === text || isDeepStrictEqual(JSON.parse(stored), JSON.parse(text))
-
-function assertNotEmpty(param: string, value: string): void {
-  if (value === '') throw new MemoryError('bad-option', `${param} is empty. Give a name.`, { param })
-}
+const parseBody = ([, digest, body, createdAt, updatedAt]: Row, { cipher }: GraphWorkspace) => ({
+  body: cipher.decrypt(body, digest),
+  createdAt,
+  updatedAt,
+})

@@ -1,15 +1,24 @@
 import { resolve } from 'node:path'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
-import { MemoryError } from '../domain/error.ts'
-import type { Keyring } from '../domain/ports.ts'
-import { runInSlices, type Work } from '../domain/work.ts'
-import { busyTimeoutMs, connectWriter, prepareFile, syncFile } from '../stores/sqlite/connect.ts'
-import { isBusy, isDiskError, toMemoryError } from '../stores/sqlite/errors.ts'
-import { FileGuard, type GuardedFile, guardFile, releaseFile, type StoreIdentity } from '../stores/sqlite/fileGuard.ts'
-import { prepareGraph } from '../stores/sqlite/graph.ts'
-import { DatabaseSync } from '../stores/sqlite/nodeSqlite.ts'
-import { migrate } from '../stores/sqlite/schema.ts'
-import { yieldToEventLoop } from '../stores/yieldToEventLoop.ts'
+import { MemoryError } from '../../domain/error.ts'
+import type { Keyring } from '../../domain/ports.ts'
+import { runInSlices, type Work } from '../../domain/work.ts'
+import { busyTimeoutMs, connectWriter, prepareFile } from '../../stores/sqlite/connect.ts'
+import { isBusy, isDiskError, toMemoryError } from '../../stores/sqlite/errors.ts'
+import {
+  FileGuard,
+  type GuardedFile,
+  guardFile,
+  releaseFile,
+  type StoreIdentity,
+} from '../../stores/sqlite/fileGuard.ts'
+import { prepareGraph } from '../../stores/sqlite/graph.ts'
+import { DatabaseSync } from '../../stores/sqlite/nodeSqlite.ts'
+import { migrate } from '../../stores/sqlite/schema.ts'
+import { WipeRunner } from '../../stores/sqlite/wipe/wipeRunner.ts'
+import { WriteQueue } from '../../stores/sqlite/writeQueue.ts'
+import { isTurnLong, yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
+import { createDamagedRowError } from '../rows.ts'
 
 type QueuedWrite = {
   readonly work: () => Work<unknown>
@@ -24,6 +33,8 @@ const maxBlockingMs = 50
 const maxBatchWrites = 512
 /** Time after which a transaction takes no further write: meanwhile others wait for the lock on the file. */
 const maxBatchMs = 100
+/** Attempts to read many rows while others write, before writes wait for the read. */
+const maxReadAttempts = 4
 /** Cost of a write without steps, in characters. */
 const writeWork = 400
 /** Prepared statements kept; the SQL of queries varies with their filters. */
@@ -44,8 +55,13 @@ export class GraphDatabase {
   private running: Promise<void> | undefined
   /** Ends with the transaction in progress. */
   private transaction: Promise<readonly Outcome[]> | undefined
+  /** Ends with the passes of `wipe` in progress. */
+  private wiping: Promise<unknown> | undefined
   private isClosed = false
   private cached: { readonly version: string; readonly value: unknown } | undefined
+  /** Transactions of this connection, which `PRAGMA data_version` does not count. */
+  private transactionCount = 0
+  private readonly readsInSteps = new Set<Promise<unknown>>()
 
   /** Without a path the database is in memory. Throws `bad-secret` if the keys do not fit the file. */
   constructor(path?: string, keyring?: Keyring) {
@@ -65,6 +81,20 @@ export class GraphDatabase {
     return this.prepare(sql).all(...values) as T[]
   }
 
+  /** Returns rows as arrays up to the first one for which `isEnough` is true, and whether these are all. */
+  take<T>(
+    isEnough: (row: T) => boolean,
+    sql: string,
+    ...values: readonly SQLInputValue[]
+  ): { readonly rows: readonly T[]; readonly isComplete: boolean } {
+    const rows: T[] = []
+    for (const row of this.prepare(sql).iterate(...values) as Iterable<unknown> as Iterable<T>) {
+      rows.push(row)
+      if (isEnough(row)) return { rows, isComplete: false }
+    }
+    return { rows, isComplete: true }
+  }
+
   get<T>(sql: string, ...values: readonly SQLInputValue[]): T | undefined {
     return this.prepare(sql).get(...values) as T | undefined
   }
@@ -75,17 +105,58 @@ export class GraphDatabase {
     return { changes: Number(changes), rowId: Number(lastInsertRowid) }
   }
 
-  /** Caches the latest computed value until this or another connection writes. Call it inside `read`. */
-  getOrCompute<T>(name: string, compute: () => T): T {
+  /** Caches the latest computed value until this or another connection writes. Call it inside `readInSteps`. */
+  *getOrCompute<T>(name: string, compute: () => Work<T>): Work<T> {
+    const version = `${name} ${this.readVersion()}`
+    if (this.cached?.version === version) return this.cached.value as T
+    const value = yield* compute()
+    this.cached = { version, value }
+    return value
+  }
+
+  /** Changes whenever this or another connection has written. */
+  private readVersion(): string {
     const [dataVersion] = this.get<[number]>('PRAGMA data_version') ?? []
-    const version = `${name} ${dataVersion}`
-    if (this.cached?.version !== version) this.cached = { version, value: compute() }
-    return this.cached.value as T
+    return `${this.transactionCount} ${dataVersion}`
   }
 
   /** Runs work on one consistent snapshot of the database. */
   async read<T>(work: () => T): Promise<T> {
     this.assertOpen()
+    return this.readAtOnce(work)
+  }
+
+  /** `read` for many rows: lets other requests run between steps. */
+  async readInSteps<T>(work: () => Work<T>): Promise<T> {
+    this.assertOpen()
+    const reading = this.repeatRead(work)
+    this.readsInSteps.add(reading)
+    try {
+      return await reading
+    } finally {
+      this.readsInSteps.delete(reading)
+    }
+  }
+
+  /** Reads again from the start if something was written meanwhile. In the last attempt writes wait for the read. */
+  private async repeatRead<T>(work: () => Work<T>): Promise<T> {
+    for (let attempt = 1; attempt < maxReadAttempts; attempt++) {
+      const steps = work()
+      let version: string | undefined
+      for (;;) {
+        const step = await this.readAtOnce(() => {
+          version ??= this.readVersion()
+          return version === this.readVersion() ? runTurn(steps) : undefined
+        })
+        if (step === undefined) break
+        if (step.done === true) return step.value
+        await yieldToEventLoop()
+      }
+    }
+    return this.enqueue(work)
+  }
+
+  private async readAtOnce<T>(work: () => T): Promise<T> {
     if (this.transaction !== undefined) await this.transactionEnd()
     this.guarded?.guard.check()
     return this.translateErrors(() => {
@@ -108,31 +179,33 @@ export class GraphDatabase {
   /** `write` for many rows: lets other requests run between steps. */
   async writeInSteps<T>(work: () => Work<T>): Promise<T> {
     this.assertOpen()
+    return this.enqueue(work)
+  }
+
+  private enqueue<T>(work: () => Work<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.queue.push({ work, resolve, reject })
       this.running ??= this.runQueue()
     })
   }
 
-  /** Truncates the write-ahead log, which still holds deleted content. Returns false while a reader blocks it. */
-  async truncateWal(): Promise<boolean> {
+  /** Removes deleted content from unused parts of the file and from its log, in a thread of its own. */
+  async wipe(): Promise<void> {
     this.assertOpen()
-    if (this.transaction !== undefined) await this.transactionEnd()
-    if (this.path === undefined) return true
-    const { busy } = this.translateErrors(() =>
-      this.withShortBusyTimeout(
-        () => this.database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number },
-      ),
-    )
-    // Without fsync, a power failure could restore the previous content of the log.
-    if (busy === 0) syncFile(`${this.path}-wal`)
-    return busy === 0
+    if (this.guarded === undefined) return
+    const queue = new WriteQueue(this.guarded.file, (error) => error)
+    const wiping = new WipeRunner(queue).wipe().finally(() => queue.close())
+    const previous = this.wiping
+    this.wiping = Promise.allSettled([previous, wiping])
+    await wiping
   }
 
-  /** Waits for queued writes, then closes the connection. */
+  /** Waits for reads in steps and queued writes, then closes the connection. */
   async close(): Promise<void> {
     this.isClosed = true
+    await Promise.allSettled(this.readsInSteps)
     await this.running
+    await this.wiping
     // Reads that have waited for the last transaction come first.
     await yieldToEventLoop()
     this.disconnect()
@@ -156,7 +229,7 @@ export class GraphDatabase {
       try {
         for (const deadline = performance.now() + busyTimeoutMs; !this.tryBegin(deadline); )
           await new Promise((resolve) => setTimeout(resolve, 5))
-        this.transaction = runInSlices(this.runBatch(batch), yieldToEventLoop)
+        this.transaction = runInSlices(this.runBatch(batch), yieldWhenLong)
         const outcomes = await this.transaction
         this.queue.unshift(...batch.splice(outcomes.length))
         this.database.exec('COMMIT')
@@ -176,6 +249,7 @@ export class GraphDatabase {
   private *runBatch(batch: readonly QueuedWrite[]): Work<readonly Outcome[]> {
     this.guarded?.guard.checkAll()
     this.cached = undefined
+    this.transactionCount++
     const outcomes: Outcome[] = []
     const end = performance.now() + maxBatchMs
     for (const { work } of batch) {
@@ -270,12 +344,7 @@ export class GraphDatabase {
   /** Maps driver errors to `MemoryError`; a row that is not valid JSON is `corrupt`. */
   private translateError(error: unknown): unknown {
     if (error instanceof Error && 'errcode' in error) return toMemoryError(error, this.name)
-    if (!(error instanceof SyntaxError)) return error
-    return new MemoryError(
-      'corrupt',
-      `A row of the graph in ${this.name} is damaged. Restore a backup, or write the row again.`,
-      { cause: error },
-    )
+    return error instanceof SyntaxError ? createDamagedRowError(this.name, error) : error
   }
 
   private assertOpen(): void {
@@ -285,6 +354,13 @@ export class GraphDatabase {
   private get name(): string {
     return this.path ?? 'ram:'
   }
+}
+
+/** Runs work until it is done or the turn of the event loop has taken long. */
+function runTurn<T>(work: Work<T>): IteratorResult<number, T> {
+  let step = work.next()
+  while (step.done !== true && !isTurnLong()) step = work.next()
+  return step
 }
 
 function settle({ resolve, reject }: QueuedWrite, outcome: Outcome): void {

@@ -1,122 +1,84 @@
-import { MemoryError } from '../domain/error.ts'
-import type { Clock } from '../domain/ports.ts'
-import type { Work } from '../domain/work.ts'
-import { deleteIndexed, deleteNodes, wipeIndexes } from '../stores/sqlite/graph.ts'
+import { MemoryError } from '../../domain/error.ts'
+import type { Clock } from '../../domain/ports.ts'
+import type { Work } from '../../domain/work.ts'
+import { deleteIndexed, deleteNodesInSteps, wipeIndexesInSteps } from '../../stores/sqlite/graph.ts'
+import { linkDigest, nodeDigest, observationDigest, ResultLimit } from '../nodeRows.ts'
+import type { GraphLink, GraphNode, NodeGraph, NodeReadOptions, NodeStore, StoredRow } from '../types.ts'
 import type { GraphDatabase } from './database.ts'
-import type { GraphMasking } from './maskedGraph.ts'
 import {
   candidateCondition,
   insertLink,
   insertNodeInSteps,
   insertObservation,
-  linkDigest,
   lookupWork,
-  nodeContains,
-  nodeDigest,
   rowWork,
-  selectLinks,
-  selectNodes,
+  selectLinksInSteps,
+  selectNodesInSteps,
 } from './nodeRows.ts'
-import type { GraphLink, GraphNode, NodeGraph, NodeStore } from './types.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
-
-type Values = readonly (string | number)[]
 
 /** SQLite implementation of `NodeStore`, with one row per node, observation and link. */
 export class SqliteNodeStore implements NodeStore {
   private readonly database: GraphDatabase
   private readonly workspaces: GraphWorkspaces
   private readonly clock: Clock
-  private readonly masking: GraphMasking
   /** True if the index may still hold trigrams of deleted rows. */
   private hasDeletedTrigrams = false
 
-  constructor(database: GraphDatabase, workspaces: GraphWorkspaces, clock: Clock, masking: GraphMasking) {
+  constructor(database: GraphDatabase, workspaces: GraphWorkspaces, clock: Clock) {
     this.database = database
     this.workspaces = workspaces
     this.clock = clock
-    this.masking = masking
   }
 
-  async createEntities(workspaceName: string, nodes: readonly GraphNode[]): Promise<readonly GraphNode[]> {
-    const { entities } = await this.masking.maskNodes({ entities: nodes, relations: [] }, workspaceName)
-    return this.writeInSteps(workspaceName, (workspace) => this.insertNodes(workspace, entities))
+  createEntities(workspaceName: string, nodes: readonly GraphNode[]): Promise<readonly GraphNode[]> {
+    return this.writeInSteps(workspaceName, (workspace) => this.insertNodes(workspace, nodes))
   }
 
-  async createRelations(workspaceName: string, links: readonly GraphLink[]): Promise<readonly GraphLink[]> {
-    const relations = await this.masking.mask(workspaceName, links)
-    return this.writeInSteps(workspaceName, (workspace) => this.insertLinks(workspace, relations))
+  createRelations(workspaceName: string, links: readonly GraphLink[]): Promise<readonly GraphLink[]> {
+    return this.writeInSteps(workspaceName, (workspace) => this.insertLinks(workspace, links))
   }
 
-  async addObservations(
+  addObservations(
     workspaceName: string,
     additions: Parameters<NodeStore['addObservations']>[1],
   ): ReturnType<NodeStore['addObservations']> {
-    const observations = await this.masking.maskEach(additions, async ({ entityName, contents }) => ({
-      entityName: await this.masking.mask(workspaceName, entityName),
-      contents: await this.masking.maskNamed(workspaceName, entityName, contents),
-    }))
-    return this.writeInSteps(workspaceName, (workspace) => this.insertObservations(workspace, observations))
+    return this.writeInSteps(workspaceName, (workspace) => this.insertObservations(workspace, additions))
   }
 
-  async deleteEntities(workspaceName: string, names: readonly string[]): Promise<void> {
+  deleteEntities(workspaceName: string, names: readonly string[]): Promise<void> {
     this.hasDeletedTrigrams = true
-    const entityNames = await this.masking.mask(workspaceName, names)
-    return this.writeInSteps(workspaceName, (workspace) => this.deleteNodes(workspace, entityNames))
+    return this.writeInSteps(workspaceName, (workspace) => this.deleteNodes(workspace, names))
   }
 
-  async deleteObservations(
-    workspaceName: string,
-    unmasked: Parameters<NodeStore['deleteObservations']>[1],
-  ): Promise<void> {
+  deleteObservations(workspaceName: string, deletions: Parameters<NodeStore['deleteObservations']>[1]): Promise<void> {
     this.hasDeletedTrigrams = true
-    const deletions = await this.masking.maskEach(unmasked, async ({ entityName, observations }) => ({
-      entityName: await this.masking.mask(workspaceName, entityName),
-      observations: await this.masking.maskNamed(workspaceName, entityName, observations),
-    }))
     return this.writeInSteps(workspaceName, (workspace) => this.deleteTexts(workspace, deletions))
   }
 
-  async deleteRelations(workspaceName: string, links: readonly GraphLink[]): Promise<void> {
-    const relations = await this.masking.mask(workspaceName, links)
-    return this.writeInSteps(workspaceName, (workspace) => this.deleteLinks(workspace, relations))
+  deleteRelations(workspaceName: string, links: readonly GraphLink[]): Promise<void> {
+    return this.writeInSteps(workspaceName, (workspace) => this.deleteLinks(workspace, links))
   }
 
-  readGraph(workspaceName: string): Promise<NodeGraph> {
+  readGraph(workspaceName: string, options: NodeReadOptions = {}): Promise<NodeGraph> {
     return this.read(workspaceName, (workspace) => {
-      const readAll = (): NodeGraph => ({
-        entities: this.selectNodes(workspace, 'home = ?', workspace.id),
-        relations: this.selectLinks(workspace, 'home = ?', workspace.id),
-      })
+      const readAll = () => this.selectAll(workspace, new ResultLimit(options))
       // Decrypted content is not cached.
-      return workspace.cipher.isPlaintext ? this.database.getOrCompute(`nodes ${workspace.id}`, readAll) : readAll()
+      if (!workspace.cipher.isPlaintext) return readAll()
+      return this.database.getOrCompute(`nodes ${workspace.id} ${options.maxCharacters}`, readAll)
     })
   }
 
-  async searchNodes(workspaceName: string, query: string): Promise<NodeGraph> {
-    const lowerCaseQuery = (await this.masking.mask(workspaceName, query)).toLowerCase()
-    return this.read(workspaceName, (workspace) => {
-      // Encrypted nodes have no index; all of them are decrypted and searched.
-      const { where, values } = candidateCondition(workspace.cipher.isPlaintext ? lowerCaseQuery : '')
-      const candidates = this.selectNodes(workspace, where, workspace.id, ...values)
-      return this.withLinks(
-        workspace,
-        candidates.filter((node) => nodeContains(node, lowerCaseQuery)),
-      )
-    })
+  searchNodes(workspaceName: string, query: string, options: NodeReadOptions = {}): Promise<NodeGraph> {
+    const text = query.toLowerCase()
+    return this.read(workspaceName, (workspace) => this.search(workspace, text, new ResultLimit(options)))
   }
 
-  async openNodes(workspaceName: string, unmasked: readonly string[]): Promise<NodeGraph> {
-    const names = await this.masking.mask(workspaceName, unmasked)
-    return this.read(workspaceName, (workspace) => {
-      const digests = JSON.stringify(names.map((name) => nodeDigest(workspace, name)))
-      const where = 'home = ? AND ref IN (SELECT value FROM json_each(?))'
-      return this.withLinks(workspace, this.selectNodes(workspace, where, workspace.id, digests))
-    })
+  openNodes(workspaceName: string, names: readonly string[], options: NodeReadOptions = {}): Promise<NodeGraph> {
+    return this.read(workspaceName, (workspace) => this.open(workspace, names, new ResultLimit(options)))
   }
 
-  async importOnce(workspaceName: string, graph: NodeGraph): Promise<boolean> {
-    const { entities, relations } = await this.masking.maskNodes(graph, workspaceName)
+  importOnce(workspaceName: string, { entities, relations }: NodeGraph): Promise<boolean> {
     return this.writeInSteps(workspaceName, (workspace) => this.insertImport(workspace, entities, relations))
   }
 
@@ -124,7 +86,7 @@ export class SqliteNodeStore implements NodeStore {
   async wipe(): Promise<void> {
     if (!this.hasDeletedTrigrams) return
     this.hasDeletedTrigrams = false
-    await this.database.write(() => wipeIndexes(this.database.database))
+    await this.database.writeInSteps(() => wipeIndexesInSteps(this.database.database))
   }
 
   /**
@@ -179,8 +141,8 @@ export class SqliteNodeStore implements NodeStore {
 
   private *deleteNodes(workspace: GraphWorkspace, names: readonly string[]): Work<void> {
     for (const chunk of chunks(names)) {
-      const digests = JSON.stringify(chunk.map((name) => nodeDigest(workspace, name)))
-      deleteNodes(this.database.database, 'home = ? AND ref IN (SELECT value FROM json_each(?))', workspace.id, digests)
+      const digests = JSON.stringify(chunk.map((name) => nodeDigest(workspace.cipher, name)))
+      yield* deleteNodesInSteps(this.database.database, hasDigest, workspace.id, digests)
       this.database.run(`DELETE FROM graph_link WHERE ${linksOfNodes}`, workspace.id, digests)
       yield chunk.length * rowWork
     }
@@ -200,7 +162,7 @@ export class SqliteNodeStore implements NodeStore {
           'graph_observation',
           'node = ? AND ref IN (SELECT value FROM json_each(?))',
           node,
-          JSON.stringify(chunk.map((text) => workspace.cipher.digest('observation', text))),
+          JSON.stringify(chunk.map((text) => observationDigest(workspace.cipher, text))),
         )
         yield chunk.length * rowWork
       }
@@ -209,7 +171,7 @@ export class SqliteNodeStore implements NodeStore {
 
   private *deleteLinks(workspace: GraphWorkspace, links: readonly GraphLink[]): Work<void> {
     for (const chunk of chunks(links)) {
-      const digests = JSON.stringify(chunk.map((link) => linkDigest(workspace, link)))
+      const digests = JSON.stringify(chunk.map((link) => linkDigest(workspace.cipher, link)))
       this.database.run(
         'DELETE FROM graph_link WHERE home = ? AND ref IN (SELECT value FROM json_each(?))',
         workspace.id,
@@ -235,18 +197,39 @@ export class SqliteNodeStore implements NodeStore {
     return true
   }
 
+  private *selectAll(workspace: GraphWorkspace, limit: ResultLimit): Work<NodeGraph> {
+    const all = { where: 'home = ?', values: [workspace.id], limit }
+    const nodes = yield* selectNodesInSteps(this.database, workspace, all)
+    const links = yield* selectLinksInSteps(this.database, workspace, all)
+    return { entities: nodes.map(({ row }) => row), relations: links.map(({ row }) => row) }
+  }
+
+  private *search(workspace: GraphWorkspace, text: string, limit: ResultLimit): Work<NodeGraph> {
+    // Encrypted nodes have no index; all of them are decrypted and searched.
+    const { where, values } = candidateCondition(workspace.cipher.isPlaintext ? text : '')
+    const selection = { where, values: [workspace.id, ...values], text, limit }
+    return yield* this.withLinks(workspace, yield* selectNodesInSteps(this.database, workspace, selection), limit)
+  }
+
+  private *open(workspace: GraphWorkspace, names: readonly string[], limit: ResultLimit): Work<NodeGraph> {
+    const selection = { where: hasDigest, values: [workspace.id, yield* digestNames(workspace, names)], limit }
+    return yield* this.withLinks(workspace, yield* selectNodesInSteps(this.database, workspace, selection), limit)
+  }
+
   /** Adds every relation with at least one of the entities at an end, even if the other end does not exist. */
-  private withLinks(workspace: GraphWorkspace, entities: readonly GraphNode[]): NodeGraph {
-    const digests = JSON.stringify(entities.map(({ name }) => nodeDigest(workspace, name)))
-    return { entities, relations: this.selectLinks(workspace, linksOfNodes, workspace.id, digests) }
-  }
-
-  private selectNodes(workspace: GraphWorkspace, where: string, ...values: Values): readonly GraphNode[] {
-    return selectNodes(this.database, workspace, where, ...values).map(({ row }) => row)
-  }
-
-  private selectLinks(workspace: GraphWorkspace, where: string, ...values: Values): readonly GraphLink[] {
-    return selectLinks(this.database, workspace, where, ...values).map(({ row }) => row)
+  private *withLinks(
+    workspace: GraphWorkspace,
+    nodes: readonly StoredRow<GraphNode>[],
+    limit: ResultLimit,
+  ): Work<NodeGraph> {
+    const entities = nodes.map(({ row }) => row)
+    const digests = yield* digestNames(
+      workspace,
+      entities.map(({ name }) => name),
+    )
+    const selection = { where: linksOfNodes, values: [workspace.id, digests], limit }
+    const links = yield* selectLinksInSteps(this.database, workspace, selection)
+    return { entities, relations: links.map(({ row }) => row) }
   }
 
   /** Returns the row id of the first node with a name. */
@@ -254,32 +237,45 @@ export class SqliteNodeStore implements NodeStore {
     return this.database.get<[number]>(
       'SELECT place FROM graph_node WHERE home = ? AND ref = ? ORDER BY place LIMIT 1',
       workspace.id,
-      nodeDigest(workspace, name),
+      nodeDigest(workspace.cipher, name),
     )?.[0]
   }
 
   private hasLink(workspace: GraphWorkspace, link: GraphLink): boolean {
     const sql = 'SELECT 1 FROM graph_link WHERE home = ? AND ref = ?'
-    return this.database.get(sql, workspace.id, linkDigest(workspace, link)) !== undefined
+    return this.database.get(sql, workspace.id, linkDigest(workspace.cipher, link)) !== undefined
   }
 
   private hasObservation({ cipher }: GraphWorkspace, node: number, text: string): boolean {
     const sql = 'SELECT 1 FROM graph_observation WHERE node = ? AND ref = ?'
-    return this.database.get(sql, node, cipher.digest('observation', text)) !== undefined
+    return this.database.get(sql, node, observationDigest(cipher, text)) !== undefined
   }
 
   private writeInSteps<T>(workspaceName: string, work: (workspace: GraphWorkspace) => Work<T>): Promise<T> {
-    this.masking.checkWorkspace(workspaceName)
     return this.database.writeInSteps(() => work(this.workspaces.findOrCreate(workspaceName, this.clock())))
   }
 
-  private read(workspaceName: string, work: (workspace: GraphWorkspace) => NodeGraph): Promise<NodeGraph> {
-    return this.database.read(() => {
-      const workspace = this.workspaces.find(workspaceName)
-      return workspace === undefined ? { entities: [], relations: [] } : work(workspace)
+  private read(workspaceName: string, work: (workspace: GraphWorkspace) => Work<NodeGraph>): Promise<NodeGraph> {
+    const { workspaces } = this
+    return this.database.readInSteps(function* () {
+      const workspace = workspaces.find(workspaceName)
+      return workspace === undefined ? { entities: [], relations: [] } : yield* work(workspace)
     })
   }
 }
+
+/** Returns the digests of names as a JSON list. */
+function* digestNames({ cipher }: GraphWorkspace, names: readonly string[]): Work<string> {
+  const digests: string[] = []
+  for (const name of names) {
+    digests.push(nodeDigest(cipher, name))
+    yield lookupWork
+  }
+  return JSON.stringify(digests)
+}
+
+/** Nodes with one of the digests, given as a JSON list. */
+const hasDigest = 'home = ? AND ref IN (SELECT value FROM json_each(?))'
 
 /** Links with one of the nodes, given as a JSON list of digests, at an end. */
 const linksOfNodes = `place IN (

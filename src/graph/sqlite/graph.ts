@@ -1,13 +1,11 @@
-import { MemoryError } from '../domain/error.ts'
-import type { Clock, EraseListener } from '../domain/ports.ts'
-import { deleteNodes, GraphEraser, graphKey, wipeIndexes } from '../stores/sqlite/graph.ts'
-import { GraphArchive } from './archive.ts'
-import type { GraphCipher } from './cipher.ts'
-import type { GraphDatabase } from './database.ts'
-import type { GraphMasking } from './maskedGraph.ts'
-import { SqliteNodeStore } from './nodes.ts'
-import { type Clause, filterCondition, joinWithAnd, matchesFilter, orderBy, parsePage, sortRows } from './query.ts'
-import { columns, parseEntity, parseRelationship, type Row } from './rows.ts'
+import { graphKey } from '../../domain/key.ts'
+import type { Clock, EraseListener } from '../../domain/ports.ts'
+import type { Work } from '../../domain/work.ts'
+import type { ForgetOptions } from '../../memory/forget.ts'
+import { deleteNodesInSteps, GraphEraser, wipeIndexesInSteps } from '../../stores/sqlite/graph.ts'
+import type { GraphCipher } from '../cipher.ts'
+import { matchesFilter, parsePage, sortRows } from '../query.ts'
+import { columns, parseEntity, parseRelationship, type Row } from '../rows.ts'
 import type {
   Entity,
   EntityQuery,
@@ -16,13 +14,17 @@ import type {
   GraphPageOptions,
   Relationship,
   RelationshipQuery,
-} from './types.ts'
+  StoreGraph,
+} from '../types.ts'
+import { SqliteGraphArchive } from './archive.ts'
+import type { GraphDatabase } from './database.ts'
+import { SqliteNodeStore } from './nodes.ts'
+import { type Clause, filterCondition, joinWithAnd, orderBy } from './query.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 import { writeChange } from './write.ts'
 
-/** Attempts to truncate the write-ahead log while other connections are active. */
-const maxTruncateAttempts = 10
-const truncateRetryMs = 50
+/** Rows deleted by one statement. */
+const rowsPerDeletion = 500
 
 type QueryTarget<T> = {
   readonly table: string
@@ -32,49 +34,43 @@ type QueryTarget<T> = {
 }
 
 /** Graph in the SQLite file of a store, or in memory. */
-export class SqliteGraph implements Graph {
+export class SqliteGraph implements StoreGraph {
   readonly nodes: SqliteNodeStore
-  readonly archive: GraphArchive
+  readonly archive: SqliteGraphArchive
   private readonly database: GraphDatabase
   private readonly workspaces: GraphWorkspaces
   private readonly clock: Clock
-  private readonly masking: GraphMasking
   private unsubscribe: () => void = () => undefined
 
-  constructor(database: GraphDatabase, workspaces: GraphWorkspaces, clock: Clock, masking: GraphMasking) {
+  constructor(database: GraphDatabase, workspaces: GraphWorkspaces, clock: Clock) {
     this.database = database
     this.workspaces = workspaces
     this.clock = clock
-    this.masking = masking
-    this.nodes = new SqliteNodeStore(database, workspaces, clock, masking)
-    this.archive = new GraphArchive(database, workspaces, clock)
+    this.nodes = new SqliteNodeStore(database, workspaces, clock)
+    this.archive = new SqliteGraphArchive(database, workspaces, clock)
   }
 
-  async write(workspaceName: string, change: GraphChange): ReturnType<Graph['write']> {
-    this.masking.checkWorkspace(workspaceName)
-    const masked = await this.masking.maskChange(workspaceName, change)
+  write(workspaceName: string, change: GraphChange): ReturnType<Graph['write']> {
     return this.database.writeInSteps(() => {
       const at = this.clock()
-      return writeChange(this.database, this.workspaces.findOrCreate(workspaceName, at), masked, at)
+      return writeChange(this.database, this.workspaces.findOrCreate(workspaceName, at), change, at)
     })
   }
 
-  async getEntity(workspaceName: string, id: string): Promise<Entity | undefined> {
-    const maskedId = await this.masking.mask(workspaceName, id)
+  getEntity(workspaceName: string, id: string): Promise<Entity | undefined> {
     return this.database.read(() => {
       const workspace = this.workspaces.find(workspaceName)
       if (workspace === undefined) return undefined
       const row = this.database.get<Row>(
         `SELECT ${columns} FROM graph_entity WHERE home = ? AND ref = ?`,
         workspace.id,
-        workspace.cipher.digest('entity', maskedId),
+        workspace.cipher.digest('entity', id),
       )
       return row && parseEntity(row, workspace.cipher)
     })
   }
 
-  async queryEntities(workspaceName: string, unmasked: EntityQuery = {}): ReturnType<Graph['queryEntities']> {
-    const query = await this.masking.mask(workspaceName, unmasked)
+  async queryEntities(workspaceName: string, query: EntityQuery = {}): ReturnType<Graph['queryEntities']> {
     const { rows, total } = await this.query(workspaceName, query, {
       table: 'graph_entity',
       parse: parseEntity,
@@ -85,9 +81,8 @@ export class SqliteGraph implements Graph {
 
   async queryRelationships(
     workspaceName: string,
-    unmasked: RelationshipQuery = {},
+    query: RelationshipQuery = {},
   ): ReturnType<Graph['queryRelationships']> {
-    const query = await this.masking.mask(workspaceName, unmasked)
     const { rows, total } = await this.query(workspaceName, query, {
       table: 'graph_relationship',
       parse: parseRelationship,
@@ -96,36 +91,30 @@ export class SqliteGraph implements Graph {
     return { relationships: rows, total }
   }
 
-  async erase(workspaceName: string, session?: string): Promise<number> {
-    const erased = await this.database.write(() => {
-      const workspace = this.workspaces.find(workspaceName)
-      if (workspace === undefined) return 0
-      return session === undefined
-        ? this.eraseAll(workspace)
-        : new GraphEraser(this.database.database).erase({ ...graphKey(workspaceName), id: session })
-    })
-    await this.truncateWal(workspaceName)
+  async erase(workspaceName: string, session?: string, { deferWipe }: ForgetOptions = {}): Promise<number> {
+    const erased = await this.database.writeInSteps(() => this.eraseInSteps(workspaceName, session))
+    if (deferWipe !== true) await this.database.wipe()
     return erased
   }
 
   /** Erases the rows that contain one of the texts, ignoring case. Returns them as kind and row id. */
-  async forget(workspaceName: string, texts: readonly string[]): Promise<readonly string[]> {
-    const deleted = await this.database.write(() => {
-      const workspace = this.workspaces.find(workspaceName)
-      if (workspace === undefined) return []
-      const deletedRows = this.archive.deleteContaining(workspace, texts)
-      wipeIndexes(this.database.database)
-      return deletedRows
-    })
-    await this.truncateWal(workspaceName)
+  async forget(
+    workspaceName: string,
+    texts: readonly string[],
+    { deferWipe }: ForgetOptions = {},
+  ): Promise<readonly string[]> {
+    const deleted = await this.database.writeInSteps(() => this.forgetInSteps(workspaceName, texts))
+    if (deferWipe !== true) await this.database.wipe()
     return deleted
   }
 
   /** Erases whatever a store erases, for a graph that is not in the store's file. */
   followErasures(eraseListeners: Set<EraseListener>): void {
     const listener: EraseListener = {
-      onErase: (key, entries) =>
-        this.database.write(() => void new GraphEraser(this.database.database).erase(key, entries)),
+      onErase: async (key, entries) =>
+        void (await this.database.writeInSteps(() =>
+          new GraphEraser(this.database.database).eraseInSteps(key, entries),
+        )),
       forget: async (scope, texts) => {
         if (texts !== undefined) return this.forget(scope, texts)
         return (await this.erase(scope)) === 0 ? [] : ['graph']
@@ -137,7 +126,6 @@ export class SqliteGraph implements Graph {
 
   async close(): Promise<void> {
     this.unsubscribe()
-    await this.masking.settled()
     try {
       await this.nodes.wipe()
     } finally {
@@ -146,26 +134,36 @@ export class SqliteGraph implements Graph {
     }
   }
 
-  /** Removes erased content from the write-ahead log. */
-  private async truncateWal(workspaceName: string): Promise<void> {
-    for (let attempts = 1; !(await this.database.truncateWal()); attempts++) {
-      if (attempts === maxTruncateAttempts)
-        throw new MemoryError(
-          'busy',
-          `The data is erased, but another reader blocks the cleanup of the log of ${workspaceName}. Erase it again in a moment.`,
-        )
-      // A transaction of this process that has paused ends meanwhile.
-      await new Promise((resolve) => setTimeout(resolve, truncateRetryMs))
-    }
+  private *forgetInSteps(workspaceName: string, texts: readonly string[]): Work<readonly string[]> {
+    const workspace = this.workspaces.find(workspaceName)
+    if (workspace === undefined) return []
+    const deleted = yield* this.archive.deleteContaining(workspace, texts)
+    yield* wipeIndexesInSteps(this.database.database)
+    return deleted
   }
 
-  private eraseAll({ id }: GraphWorkspace): number {
-    const nodes = deleteNodes(this.database.database, 'home = ?', id)
-    wipeIndexes(this.database.database)
-    const [entities] = ['graph_entity', 'graph_relationship', 'graph_link'].map(
-      (table) => this.database.run(`DELETE FROM ${table} WHERE home = ?`, id).changes,
-    )
-    return nodes + (entities as number)
+  private *eraseInSteps(workspaceName: string, session: string | undefined): Work<number> {
+    const workspace = this.workspaces.find(workspaceName)
+    if (workspace === undefined) return 0
+    const { database } = this.database
+    if (session !== undefined)
+      return yield* new GraphEraser(database).eraseInSteps({ ...graphKey(workspaceName), id: session })
+    const { id } = workspace
+    const nodes = yield* deleteNodesInSteps(database, 'home = ?', id)
+    yield* wipeIndexesInSteps(database)
+    yield* this.deleteRowsInSteps('graph_relationship', id)
+    yield* this.deleteRowsInSteps('graph_link', id)
+    return nodes + (yield* this.deleteRowsInSteps('graph_entity', id))
+  }
+
+  private *deleteRowsInSteps(table: string, workspaceId: number): Work<number> {
+    const some = `SELECT place FROM ${table} WHERE home = ? LIMIT ${rowsPerDeletion}`
+    for (let deleted = 0; ; ) {
+      const { changes } = this.database.run(`DELETE FROM ${table} WHERE place IN (${some})`, workspaceId)
+      deleted += changes
+      if (changes < rowsPerDeletion) return deleted
+      yield changes
+    }
   }
 
   /** Filters and sorts by properties in SQL, or in JavaScript after decryption if the workspace is encrypted. */

@@ -1,0 +1,27 @@
+import type { Message } from '../domain/entry.ts'
+import type { PageOptions } from '../domain/ports.ts'
+import { findMessageIndex } from '../domain/session.ts'
+
+/** The newest messages of a session, without a hole, and the number of all its messages. */
+export type MessageTail = { readonly tail: readonly Message[]; readonly messageCount: number }
+
+/** Returns a range from the newest messages; undefined if they do not cover it. */
+export function sliceTail(
+  { tail, messageCount }: MessageTail,
+  { after = 0, before = Number.MAX_SAFE_INTEGER, limit, newest = false }: PageOptions,
+): readonly Message[] | undefined {
+  const [from, to] = [findMessageIndex(tail, after + 1), findMessageIndex(tail, before)]
+  const coversStart = tail.length === messageCount || (tail[0] !== undefined && after + 1 >= tail[0].sequence)
+  if (!newest) return coversStart ? tail.slice(from, Math.min(to, from + limit)) : undefined
+  return coversStart || to >= limit ? tail.slice(Math.max(from, to - limit), to) : undefined
+}
+
+/** Estimated size of a message besides its text. */
+const messageOverheadBytes = 200
+
+/** Estimates the memory of a message. */
+export const estimateMessageBytes = ({ content, packedPayload = '', toolCalls = [] }: Message): number =>
+  toolCalls.reduce(
+    (length, { name, arguments: text }) => length + name.length + text.length,
+    messageOverheadBytes + content.length + packedPayload.length,
+  )

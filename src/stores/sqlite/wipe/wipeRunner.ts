@@ -1,0 +1,76 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Millis } from '../../../domain/entry.ts'
+import { MemoryError } from '../../../domain/error.ts'
+import type { WriteQueue } from '../writeQueue.ts'
+
+/** Passes that nobody waits for take at most one part in this many of the time. */
+const idleTimesPassDuration = 20
+
+/** Runs passes of `wipeFile` in the worker thread, one at a time. */
+export class WipeRunner {
+  private readonly queue: WriteQueue
+  private running: Promise<void> | undefined
+  /** Pass that begins after the running one, for all that have asked for it since. */
+  private next: Promise<void> | undefined
+  /** Something may have been erased since the last pass: true at first, because an earlier process may have failed. */
+  private isNeeded = true
+  private dueAt: Millis = 0
+
+  constructor(queue: WriteQueue) {
+    this.queue = queue
+  }
+
+  /** Tells that something is about to be erased. */
+  noteErasure(): void {
+    this.isNeeded = true
+  }
+
+  /** Resolves after a pass that began after the call. Calls during a pass share the next one. */
+  wipe(): Promise<void> {
+    if (this.running === undefined) return this.start()
+    this.next ??= this.settled().then(() => {
+      this.next = undefined
+      return this.running ?? this.start()
+    })
+    return this.next
+  }
+
+  /** Runs a pass if something was erased since the last one, unless that was too recently or others use the file. */
+  async wipeIfDue(): Promise<void> {
+    if (!this.isNeeded || this.running !== undefined || performance.now() < this.dueAt) return
+    await this.start().catch((error: unknown) => {
+      if (!(error instanceof MemoryError && error.code === 'busy')) throw error
+    })
+  }
+
+  /** Resolves at the end of the running pass, whether it fails or not. */
+  async settled(): Promise<void> {
+    await this.running?.catch(() => undefined)
+  }
+
+  private start(): Promise<void> {
+    this.isNeeded = false
+    const running = this.run().finally(() => {
+      this.running = undefined
+    })
+    this.running = running
+    return running
+  }
+
+  private async run(): Promise<void> {
+    const startedAt = performance.now()
+    try {
+      for (;;) {
+        const result = await this.queue.submit({ wipe: true })
+        if (!('isWiped' in result) || result.isWiped) return
+        if (result.waitMs > 0) await wait(result.waitMs)
+      }
+    } catch (error) {
+      this.isNeeded = true
+      throw error
+    } finally {
+      const now = performance.now()
+      this.dueAt = now + (now - startedAt) * idleTimesPassDuration
+    }
+  }
+}
