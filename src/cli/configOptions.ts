@@ -12,6 +12,7 @@ export type ConfigFlags = Readonly<
       | 'host'
       | 'store'
       | 'storeKey'
+      | 'sessions'
       | 'upstream'
       | 'profile'
       | 'budget'
@@ -31,6 +32,9 @@ type FieldSource = {
   readonly parse?: (text: string, environment: Environment) => unknown
 }
 
+/** Parses the same values as the configuration file: true, false or a URL. */
+const parseSessions = (text: string): unknown => (text === 'true' || text === 'false' ? text === 'true' : text)
+
 /** Flag and environment variables of each configuration field. */
 const fieldSources: Readonly<Record<string, FieldSource>> = {
   'listen.host': { flag: 'host', variables: ['THREADKEEP_HOST'] },
@@ -41,6 +45,7 @@ const fieldSources: Readonly<Record<string, FieldSource>> = {
   },
   store: { flag: 'store', variables: ['THREADKEEP_STORE'] },
   storeKey: { flag: 'storeKey', variables: ['THREADKEEP_STORE_KEY'] },
+  sessions: { flag: 'sessions', variables: ['THREADKEEP_SESSIONS'], parse: parseSessions },
   profile: { flag: 'profile', variables: ['THREADKEEP_PROFILE'] },
   budget: {
     flag: 'budget',
@@ -66,11 +71,22 @@ const configOptions: readonly ConfigOption[] = [
   ],
   ['--port <number>', 'port to listen on, 0 for a free port', ['THREADKEEP_PORT'], '4848'],
   ['--host <address>', 'address to listen on', ['THREADKEEP_HOST'], '127.0.0.1'],
-  ['--store <url>', 'store: sqlite:PATH or ram:', ['THREADKEEP_STORE'], 'sqlite:threadkeep.db'],
+  [
+    '--store <url>',
+    'store: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE, pglite:PATH or ram:',
+    ['THREADKEEP_STORE'],
+    'sqlite:threadkeep.db',
+  ],
   [
     '--store-key <source>',
     'encrypt the store with the key from file:PATH, env:NAME or command:PROGRAM',
     ['THREADKEEP_STORE_KEY'],
+  ],
+  [
+    '--sessions <url>',
+    'store for sessions of RAM-only profiles that several servers share: redis://HOST:PORT',
+    ['THREADKEEP_SESSIONS'],
+    'ram:',
   ],
   [
     '--upstream <url>',

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Keyring } from '../domain/ports.ts'
+import type { Keyring, Store } from '../domain/ports.ts'
 import type { StoreReport } from '../stores/sqlite/examine.ts'
 import { formatCount } from '../text/formatCount.ts'
 import {
@@ -8,28 +8,40 @@ import {
   type EmbedderFlags,
   openExistingStore,
   requireStoreFile,
+  requireStoreUrl,
   resolveEmbedder,
   resolveStore,
   type StoreFlags,
 } from './openStore.ts'
-import { setHelp } from './terminal/help.ts'
+import { readOption } from './options.ts'
+import { option, setHelp } from './terminal/help.ts'
 import { checkOutFile, createOutFile } from './terminal/outFile.ts'
 import { printResult } from './terminal/output.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
 
 type Flags = StoreFlags &
-  EmbedderFlags & { readonly repair?: boolean; readonly backup?: string; readonly rotateKey?: boolean }
+  EmbedderFlags & {
+    readonly sessions?: string
+    readonly repair?: boolean
+    readonly backup?: string
+    readonly rotateKey?: boolean
+  }
 
 export function addDoctorCommand(program: Command): void {
   const command = addEmbedderOption(addStoreOptions(program.command('doctor')))
     .description('check a store, repair it, or back it up while it is in use')
+    .addOption(
+      option('--sessions <url>', 'also check the Redis store of sessions: redis://HOST:PORT', {
+        env: ['THREADKEEP_SESSIONS'],
+      }),
+    )
     .option('--repair', 'repair damaged entries')
     .option('--backup <file>', 'copy the store to this new file first')
     .option('--rotate-key', 'wrap the keys of an encrypted store with the first key of --store-key')
     .action(run)
   setHelp(command, {
     details: [
-      'Checks every entry of a store and reports damage. --repair moves damaged entries to quarantine, derives again what can be derived from messages, and copies the readable part of a corrupt file to a new one; the old file is kept. Stop all processes that use the store before a repair. --backup works while the store is in use. With --embedder, also checks that the embedder answers, and counts the entries it has embedded.',
+      'Checks every entry of a store and reports damage; of a PostgreSQL database, which checks its pages itself, the counts of each session and the settings of the server. --repair moves damaged entries to quarantine, derives again what can be derived from messages, and copies the readable part of a corrupt file to a new one; the old file is kept. Stop all processes that use the store before a repair. --backup works while the store is in use. With --embedder, also checks that the embedder answers, and counts the entries it has embedded.',
     ],
     examples: [
       'threadkeep doctor',
@@ -41,6 +53,8 @@ export function addDoctorCommand(program: Command): void {
 }
 
 async function run(flags: Flags): Promise<void> {
+  const { isDatabaseUrl } = await import('../stores/postgres/url.ts')
+  if (isDatabaseUrl(resolveStore(flags, process.env).url)) return examineDatabase(flags)
   const file = await requireStoreFile(flags, process.env)
   if (flags.backup !== undefined) checkOutFile(flags.backup, 'backup', {})
   const keyring = await loadKeys(flags)
@@ -53,11 +67,46 @@ async function run(flags: Flags): Promise<void> {
   const findings = await examineFile(file, { keyring, onProgress })
   progress.step('Checking the embedder')
   const embedder = await examineEmbedder(flags)
+  progress.step('Checking the store of sessions')
+  const sessions = await examineSessions(flags)
   progress.clear()
   const copied = flags.backup === undefined ? [] : [`Copied the store to ${flags.backup}.`]
-  const lines = [...copied, ...formatFindings(findings), ...formatEmbedder(embedder)]
-  printResult(flags.json, { ...findings, ...(embedder && { embedder }) }, lines)
-  if (findings.faults.length > 0 || embedder?.fault !== undefined) process.exitCode = 1
+  const lines = [...copied, ...formatFindings(findings), ...formatEmbedder(embedder), ...formatSessions(sessions)]
+  const report = { ...findings, ...(embedder && { embedder }), ...(sessions && { sessionStore: sessions }) }
+  printResult(flags.json, report, lines)
+  const isFaulty = [embedder, sessions].some((part) => part?.fault !== undefined)
+  if (findings.faults.length > 0 || isFaulty) process.exitCode = 1
+}
+
+/** Checks a PostgreSQL database, whose server repairs and backs up by itself. */
+async function examineDatabase(flags: Flags): Promise<void> {
+  const { MemoryError } = await import('../domain/error.ts')
+  if (flags.repair === true || flags.backup !== undefined)
+    throw new MemoryError(
+      'bad-option',
+      `--${flags.repair === true ? 'repair' : 'backup'} needs sqlite:PATH. Use pg_dump and pg_restore for a database; see docs/postgres.md.`,
+      { param: flags.repair === true ? 'repair' : 'backup' },
+    )
+  const [url, keyring] = [await requireStoreUrl(flags, process.env), await loadKeys(flags)]
+  using progress = createProgress(flags)
+  const { postgresStore } = await import('../stores/postgres.ts')
+  const warnings: string[] = []
+  const store = await postgresStore(url, {
+    encrypted: keyring !== undefined,
+    onWarning: (warning) => warnings.push(warning),
+  })
+  try {
+    if (flags.rotateKey === true) return await rotateStoreKeys(store, keyring, flags, progress)
+    progress.step('Counting entries')
+    const report = { ...(await store.examine()), warnings }
+    const embedder = await examineEmbedder(flags)
+    progress.clear()
+    const lines = [...formatFindings({ ...report, quarantined: 0 }), ...warnings, ...formatEmbedder(embedder)]
+    printResult(flags.json, { ...report, ...(embedder && { embedder }) }, lines)
+    if (report.faults.length > 0 || embedder?.fault !== undefined) process.exitCode = 1
+  } finally {
+    await store.close()
+  }
 }
 
 async function loadKeys(flags: Flags): Promise<Keyring | undefined> {
@@ -91,6 +140,33 @@ async function examineEmbedder(flags: Flags): Promise<EmbedderReport | undefined
   } finally {
     await store.close()
   }
+}
+
+/** State of the Redis store of sessions: their number, or the reason why it cannot be used. */
+type SessionStoreReport = { readonly address: string; readonly sessions?: number; readonly fault?: string }
+
+async function examineSessions(flags: Flags): Promise<SessionStoreReport | undefined> {
+  const url = readOption(flags.sessions, process.env, 'THREADKEEP_SESSIONS')
+  const { describeRedis, isRedisUrl } = await import('../stores/redis/url.ts')
+  if (url === undefined || !isRedisUrl(url)) return undefined
+  const address = describeRedis(url)
+  try {
+    const { openStore } = await import('../stores/open.ts')
+    const store = await openStore(url)
+    try {
+      return { address, sessions: (await store.capabilities.sessionCounter?.countSessions()) ?? 0 }
+    } finally {
+      await store.close()
+    }
+  } catch (error) {
+    return { address, fault: (await import('./errors.ts')).toCliError(error).message }
+  }
+}
+
+function formatSessions(report: SessionStoreReport | undefined): readonly string[] {
+  if (report === undefined) return []
+  const { address, sessions = 0, fault } = report
+  return [fault === undefined ? `${address}: ${formatCount(sessions, 'session')}, its settings are right.` : fault]
 }
 
 function formatEmbedder(report: EmbedderReport | undefined): readonly string[] {
@@ -128,8 +204,22 @@ async function repairFile(file: string, keyring: Keyring | undefined, flags: Fla
 }
 
 async function rotateKeys(file: string, keyring: Keyring | undefined, flags: Flags, progress: Progress): Promise<void> {
-  const [{ sqliteStore }, { rotateKeys: rotate }, { MemoryError }] = await Promise.all([
-    import('../stores/sqlite.ts'),
+  const { sqliteStore } = await import('../stores/sqlite.ts')
+  const store = sqliteStore(file, keyring === undefined ? {} : { keyring })
+  try {
+    await rotateStoreKeys(store, keyring, flags, progress)
+  } finally {
+    await store.close()
+  }
+}
+
+async function rotateStoreKeys(
+  store: Store,
+  keyring: Keyring | undefined,
+  flags: Flags,
+  progress: Progress,
+): Promise<void> {
+  const [{ rotateKeys: rotate }, { MemoryError }] = await Promise.all([
     import('../stores/encrypted.ts'),
     import('../domain/error.ts'),
   ])
@@ -139,20 +229,15 @@ async function rotateKeys(file: string, keyring: Keyring | undefined, flags: Fla
       '--rotate-key needs both keys. Pass --store-key with the new key first, then the old one.',
       { param: 'store-key' },
     )
-  const store = sqliteStore(file, { keyring })
-  try {
-    let sessions = 0
-    await rotate(store, keyring, (done) => {
-      sessions = done.sessions
-      progress.count('Rotating keys of sessions', sessions)
-    })
-    progress.clear()
-    printResult(flags.json, { sessions }, [
-      `Rotated the keys of ${formatCount(sessions, 'session')}. The old key is no longer needed.`,
-    ])
-  } finally {
-    await store.close()
-  }
+  let sessions = 0
+  await rotate(store, keyring, (done) => {
+    sessions = done.sessions
+    progress.count('Rotating keys of sessions', sessions)
+  })
+  progress.clear()
+  printResult(flags.json, { sessions }, [
+    `Rotated the keys of ${formatCount(sessions, 'session')}. The old key is no longer needed.`,
+  ])
 }
 
 function formatFindings({
@@ -163,6 +248,7 @@ function formatFindings({
   messages,
   derived,
   vectors,
+  rows,
   quarantined,
   faults,
 }: StoreReport): string[] {
@@ -171,6 +257,7 @@ function formatFindings({
     formatCount(messages, 'message'),
     formatCount(derived, 'derived entry', 'derived entries'),
     formatCount(vectors, 'vector'),
+    ...(rows === 0 ? [] : [formatCount(rows, 'table row')]),
   ]
   const quarantine =
     quarantined === 0

@@ -4,15 +4,9 @@ import type { ExportOptions } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { parseKey } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
+import type { NodeGraph } from '../graph/types.ts'
 import { formatCount } from '../text/formatCount.ts'
-import {
-  addStoreOptions,
-  listSessions,
-  openExistingStore,
-  requireStoreFile,
-  resolveStore,
-  type StoreFlags,
-} from './openStore.ts'
+import { addStoreOptions, listSessions, openExistingStore, type StoreFlags } from './openStore.ts'
 import { loadBundleKey, readPassphrase } from './options.ts'
 import { option, setHelp } from './terminal/help.ts'
 import { interruptible } from './terminal/interrupt.ts'
@@ -130,15 +124,9 @@ async function exportServerMemory(flags: Flags, passphrase: string | undefined):
     throw new MemoryError('bad-option', '--key needs --format bundle: nodes belong to a scope. Use --scope.', {
       param: 'key',
     })
-  const { key: storeKey } = resolveStore(flags, process.env)
-  const url = `sqlite:${await requireStoreFile(flags, process.env)}`
-  const [{ openGraph }, { serializeReferenceFile }] = await Promise.all([
-    import('../graph/graph.ts'),
-    import('../graph/reference.ts'),
-  ])
   const { scope = 'default', out } = flags
-  const graph = await openGraph(url, storeKey === undefined ? {} : { storeKey })
-  const nodes = await graph.nodes.readGraph(scope).finally(() => graph.close())
+  const { serializeReferenceFile } = await import('../graph/reference.ts')
+  const nodes = await readNodes(scope, flags)
   const done = { entities: nodes.entities.length, relations: nodes.relations.length }
   // A misspelled scope must not produce an empty file.
   if (done.entities + done.relations === 0)
@@ -149,4 +137,16 @@ async function exportServerMemory(flags: Flags, passphrase: string | undefined):
   printResult(flags.json, { ...done, file: out }, [
     `Exported ${formatCount(done.entities, 'entity', 'entities')} and ${formatCount(done.relations, 'relation')} to ${out}.`,
   ])
+}
+
+async function readNodes(scope: string, flags: Flags): Promise<NodeGraph> {
+  const store = await openExistingStore(flags, process.env)
+  try {
+    const { openStoreGraph } = await import('../graph/graph.ts')
+    const graph = await openStoreGraph(store)
+    if (graph === undefined) return { entities: [], relations: [] }
+    return await graph.nodes.readGraph(scope).finally(() => graph.close())
+  } finally {
+    await store.close()
+  }
 }

@@ -1,5 +1,6 @@
 import { homedir } from 'node:os'
 import type { Command } from 'commander'
+import { maskStoreUrl } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Principal } from '../mcp/principal.ts'
 import type { McpServices } from '../mcp/services.ts'
@@ -9,6 +10,7 @@ import { formatCount } from '../text/formatCount.ts'
 import {
   addEmbedderOption,
   addStoreLocation,
+  durableStoreForms,
   type EmbedderFlags,
   resolveEmbedder,
   resolveStore,
@@ -29,7 +31,7 @@ type Flags = StoreFlags &
   }
 
 export function addMcpCommand(program: Command): void {
-  const command = addEmbedderOption(addStoreLocation(program.command('mcp'), 'sqlite:PATH or ram:'))
+  const command = addEmbedderOption(addStoreLocation(program.command('mcp'), `${durableStoreForms}, or ram:`))
     .description('run an MCP server: save chats, continue them elsewhere, keep a knowledge graph')
     .addOption(
       option('--config <file>', 'configuration file, of which store, embedder, secrets and the section mcp are used', {
@@ -109,7 +111,9 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   // A client that disconnects ends the connection, not the calls in flight.
   process.stdout.removeAllListeners('error')
   const connection = serveStdioClient(host, principal, { input: process.stdin, output: process.stdout })
-  logLine(`MCP server ready on standard input and output. ${describeWorkspaces(principal)} Store: ${config.store}.`)
+  logLine(
+    `MCP server ready on standard input and output. ${describeWorkspaces(principal)} Store: ${maskStoreUrl(config.store)}.`,
+  )
   finishOnSignal(connection)
   await connection.ended
 }

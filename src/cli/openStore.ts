@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { MemoryError } from '../domain/error.ts'
+import { MemoryError, maskStoreUrl } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import type { Embedder, SearchIndex, Store } from '../domain/ports.ts'
 import type { SessionHead, SessionListItem } from '../domain/session.ts'
@@ -17,12 +17,15 @@ export type EmbedderFlags = { readonly embedder?: string }
 /** Database file in the current folder that all commands share when none is named. */
 const defaultStoreFile = 'threadkeep.db'
 
+/** URLs of stores that outlive the process. */
+export const durableStoreForms = 'sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or pglite:PATH'
+
 /** URL of a store and the source of its encryption key. */
 export type StoreLocation = { readonly url: string; readonly key: string | undefined }
 
 /** Adds the options of every command that works on a store. */
 export const addStoreOptions = (command: Command): Command =>
-  addStoreLocation(command, 'sqlite:PATH').addOption(jsonOption())
+  addStoreLocation(command, durableStoreForms).addOption(jsonOption())
 
 /** Adds the options that locate a store; `forms` are the URLs that the command accepts. */
 export const addStoreLocation = (command: Command, forms: string): Command =>
@@ -87,22 +90,38 @@ export async function requireStoreFile(flags: StoreFlags, environment: Environme
   const { url } = resolveStore(flags, environment)
   const file = parseSqliteUrl(url)
   if (file === undefined)
-    throw new MemoryError('bad-option', `store is ${JSON.stringify(url)}; this command needs sqlite:PATH.`, {
-      param: 'store',
-    })
-  if (!existsSync(file))
     throw new MemoryError(
       'bad-option',
-      `No store at ${file}. Start one with threadkeep chat or threadkeep serve, or set its path with --store sqlite:PATH.`,
+      `store is ${JSON.stringify(maskStoreUrl(url))}; this command needs sqlite:PATH.`,
       { param: 'store' },
     )
+  requirePath(file, 'sqlite:PATH')
   return file
 }
 
+function requirePath(path: string, form: string): void {
+  if (existsSync(path)) return
+  throw new MemoryError(
+    'bad-option',
+    `No store at ${path}. Start one with threadkeep chat or threadkeep serve, or set its path with --store ${form}.`,
+    { param: 'store' },
+  )
+}
+
+/** Returns the URL of an existing store. Throws when its file or folder is missing. */
+export async function requireStoreUrl(flags: StoreFlags, environment: Environment): Promise<string> {
+  const { isDatabaseUrl, parsePgliteUrl } = await import('../stores/postgres/url.ts')
+  const { url } = resolveStore(flags, environment)
+  if (!isDatabaseUrl(url)) return `sqlite:${await requireStoreFile(flags, environment)}`
+  const folder = parsePgliteUrl(url)
+  if (folder !== undefined) requirePath(folder, 'pglite:PATH')
+  return url
+}
+
 export async function openExistingStore(flags: StoreFlags, environment: Environment): Promise<Store & SearchIndex> {
-  const file = await requireStoreFile(flags, environment)
+  const url = await requireStoreUrl(flags, environment)
   const { openStore } = await import('../stores/open.ts')
-  return openStore(`sqlite:${file}`, resolveStore(flags, environment).key)
+  return openStore(url, resolveStore(flags, environment).key)
 }
 
 /**

@@ -26,6 +26,7 @@ const knownVariables = [
   'SECRETS',
   'STORE',
   'STORE_KEY',
+  'SESSIONS',
   'UPKEEP',
   'UPSTREAM',
   'WORKSPACE',

@@ -15,6 +15,7 @@ import { addKeysCommand } from './keys.ts'
 import { addKnowledgeCommand } from './knowledge.ts'
 import { addLabCommand } from './lab.ts'
 import { addMcpCommand } from './mcp.ts'
+import { addMigrateCommand } from './migrate.ts'
 import { addOptimizerCommand } from './optimizer.ts'
 import { addRememberCommand } from './remember.ts'
 import { addReplayCommand } from './replay.ts'
@@ -45,7 +46,7 @@ const groups: Readonly<Record<string, readonly AddCommand[]>> = {
     addOptimizerCommand,
   ],
   'Change memory:': [addRememberCommand, addKnowledgeCommand, addForgetCommand, addUpkeepCommand],
-  'Move memory:': [addSaveCommand, addRestoreCommand, addExportCommand, addImportCommand],
+  'Move memory:': [addSaveCommand, addRestoreCommand, addExportCommand, addImportCommand, addMigrateCommand],
   'Operate:': [addDoctorCommand, addKeysCommand, addConfigCommand, addAuditCommand, addCompletionCommands],
   'Measure:': [addBenchCommand, addLabCommand],
 }

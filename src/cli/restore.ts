@@ -11,7 +11,7 @@ import {
   withCliErrors,
   withSessionWorkspace,
 } from './openHandoff.ts'
-import { requireStoreFile, resolveStore } from './openStore.ts'
+import { requireStoreUrl, resolveStore } from './openStore.ts'
 import { parseInteger } from './options.ts'
 import { option, setHelp } from './terminal/help.ts'
 import { printNote, printResult } from './terminal/output.ts'
@@ -49,7 +49,7 @@ async function run(session: string | undefined, rawFlags: Flags): Promise<void> 
   const budget = flags.budget === undefined ? undefined : parseInteger(flags.budget, 'budget', 1)
   const location = resolveStore(flags, process.env)
   // Importing may create the store; restoring needs an existing one.
-  const url = flags.directory === undefined ? `sqlite:${await requireStoreFile(flags, process.env)}` : location.url
+  const url = flags.directory === undefined ? await requireStoreUrl(flags, process.env) : location.url
   await using opened = await openHandoff(flags, process.env, { url, key: location.key })
   using progress = createProgress(flags)
   if (flags.directory !== undefined) return await importDirectory(opened, flags.directory, flags, progress)

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { maskStoreUrl } from '../domain/error.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { ProfileConfig } from '../server/memoryRegistry.ts'
 import type { OpenedServer } from '../server/openServer.ts'
@@ -8,9 +9,6 @@ import { setHelp } from './terminal/help.ts'
 import { releaseInterruptHandler } from './terminal/interrupt.ts'
 
 type Flags = ConfigFlags & { readonly open?: boolean; readonly json?: boolean }
-
-/** Time for requests in flight to finish after the first signal. */
-const shutdownGraceMs = 30_000
 
 export function addServeCommand(program: Command): void {
   const command = addConfigOptions(program.command('serve'))
@@ -42,10 +40,11 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   ])
   const loaded = await loadSettings(sources)
   const plan = resolveServerConfig(loaded.settings, environment)
-  const [{ openServer }, { ConfigWatcher }, { openLog }] = await Promise.all([
+  const [{ openServer }, { ConfigWatcher }, { openLog }, { describeRedis }] = await Promise.all([
     import('../server/openServer.ts'),
     import('../server/config/configWatcher.ts'),
     import('../server/observability/log.ts'),
+    import('../stores/redis/url.ts'),
   ])
   const log = openLog({ level: plan.logLevel, destination: process.stderr })
   const isOpen = flags.open === true
@@ -63,7 +62,8 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   const info: ServerInfo = {
     server,
     profileConfig: plan.profiles,
-    store: plan.store,
+    store: maskStoreUrl(plan.store),
+    sessions: plan.sessions === undefined ? undefined : describeRedis(plan.sessions),
     embedder: plan.embedder?.name,
     isOpen,
   }
@@ -72,7 +72,7 @@ async function run(flags: Flags, environment: Environment): Promise<void> {
   await waitForSignal()
   log.event('stopping')
   unwatch()
-  await server.close(shutdownGraceMs)
+  await server.close(plan.shutdown.grace)
 }
 
 /** Resolves on the first SIGINT or SIGTERM; the next one exits at once. */
@@ -89,6 +89,8 @@ type ServerInfo = {
   readonly server: OpenedServer
   readonly profileConfig: ProfileConfig
   readonly store: string
+  /** Address of the Redis store of sessions, without credentials; undefined when they are in RAM. */
+  readonly sessions: string | undefined
   readonly embedder: string | undefined
   readonly isOpen: boolean
 }
@@ -97,11 +99,13 @@ function toJson({
   server: { url, backend },
   profileConfig,
   store,
+  sessions,
   embedder,
 }: ServerInfo): Readonly<Record<string, string | number>> {
   const { name, budget, budgetMode } = profileConfig.session ?? profileConfig.scope
   return {
     ...{ url, answers: backend, store, profile: name, budget: budgetMode === 'auto' ? 'auto' : budget },
+    ...(sessions !== undefined && { sessions }),
     ...(embedder !== undefined && { embedder }),
   }
 }
@@ -128,13 +132,17 @@ function formatBanner(info: ServerInfo): string {
   return `${lines.join('\n')}\n`
 }
 
-function describeStorage({ store, profileConfig }: ServerInfo, { durability }: Profile): string {
+function describeStorage({ store, sessions, profileConfig }: ServerInfo, { durability }: Profile): string {
+  if (sessions !== undefined) return `Sessions of RAM-only profiles are in ${sessions}. ${describeTenantStorage(store)}`
   if (store === 'ram:') return 'Memory is in RAM and lost on exit.'
-  if (profileConfig.session === undefined) return `Session memory is off. Tenant memory is stored in ${store}.`
+  if (profileConfig.session === undefined) return `Session memory is off. ${describeTenantStorage(store)}`
   return durability === 'ram'
-    ? `Session memory is in RAM and lost on exit. Tenant memory is stored in ${store}.`
+    ? `Session memory is in RAM and lost on exit. ${describeTenantStorage(store)}`
     : `Memory is stored in ${store}.`
 }
+
+const describeTenantStorage = (store: string): string =>
+  store === 'ram:' ? 'Tenant memory is in RAM and lost on exit.' : `Tenant memory is stored in ${store}.`
 
 function findWarnings({ server, isOpen, profileConfig }: ServerInfo): readonly string[] {
   const isPublic = !/^http:\/\/(?:127\.|\[::1\])/.test(server.url)

@@ -1,19 +1,11 @@
 import type { Command } from 'commander'
-import { formatKey, isInternalKey, type Key, parseKey } from '../domain/key.ts'
+import { formatKey, graphKey, isInternalKey, type Key, parseKey } from '../domain/key.ts'
 import type { SearchIndex, Store } from '../domain/ports.ts'
 import type { SessionListItem } from '../domain/session.ts'
 import type { Graph } from '../graph/types.ts'
 import type { SessionDetails } from '../handoff/handoff.ts'
 import { formatCount } from '../text/formatCount.ts'
-import {
-  addStoreOptions,
-  listSessions,
-  openExistingStore,
-  requireSession,
-  requireStoreFile,
-  resolveStore,
-  type StoreFlags,
-} from './openStore.ts'
+import { addStoreOptions, listSessions, openExistingStore, requireSession, type StoreFlags } from './openStore.ts'
 import { parseInteger, readOption } from './options.ts'
 import { explainNoSessions } from './terminal/emptyResults.ts'
 import { setHelp } from './terminal/help.ts'
@@ -57,7 +49,6 @@ async function list(scope: string | undefined, flags: Flags): Promise<void> {
     const titles = await findTitles(
       store,
       sessions.map(({ key }) => key),
-      flags,
     )
     const items = sessions.map(({ key, ...session }) => {
       const title = titles.get(formatKey(key))
@@ -104,7 +95,7 @@ async function show(text: string, flags: Flags): Promise<void> {
     const key = await resolveSessionKey(store, text)
     const { derived, messages, startedAt, touchedAt } = await requireSession(store, key)
     const items = await store.readMessages(key, { limit, newest: true })
-    const saved = await findSavedSession(store, key, flags)
+    const saved = await findSavedSession(store, key)
     const value = {
       key: formatKey(key),
       messages,
@@ -135,13 +126,9 @@ async function resolveSessionKey(store: Store, text: string): Promise<Key> {
 }
 
 /** Returns the titles of saved sessions by key. */
-async function findTitles(
-  store: Store & SearchIndex,
-  keys: readonly Key[],
-  flags: Flags,
-): Promise<ReadonlyMap<string, string>> {
+async function findTitles(store: Store & SearchIndex, keys: readonly Key[]): Promise<ReadonlyMap<string, string>> {
   const titles = new Map<string, string>()
-  await withGraph(store, new Set(keys.map(({ scope }) => scope)), flags, async (graph, scopes) => {
+  await withGraph(store, new Set(keys.map(({ scope }) => scope)), async (graph, scopes) => {
     for (const key of keys) {
       const row = scopes.has(key.scope) && key.id !== '' ? await graph.getEntity(key.scope, key.id) : undefined
       const title = row?.type === 'session' ? row.properties.title : undefined
@@ -155,19 +142,14 @@ async function findTitles(
 async function withGraph<T>(
   store: Store & SearchIndex,
   scopes: ReadonlySet<string>,
-  flags: Flags,
   read: (graph: Graph, scopes: ReadonlySet<string>) => Promise<T>,
 ): Promise<T | undefined> {
-  const { graphKey } = await import('../stores/sqlite/graph.ts')
   const scopesWithGraph = new Set<string>()
   for (const scope of scopes) if ((await store.readHead(graphKey(scope), 0)).revision > 0) scopesWithGraph.add(scope)
   if (scopesWithGraph.size === 0) return undefined
-  const { openGraph } = await import('../graph/graph.ts')
-  const { key: storeKey } = resolveStore(flags, process.env)
-  const graph = await openGraph(
-    `sqlite:${await requireStoreFile(flags, process.env)}`,
-    storeKey === undefined ? {} : { storeKey },
-  )
+  const { openStoreGraph } = await import('../graph/graph.ts')
+  const graph = await openStoreGraph(store)
+  if (graph === undefined) return undefined
   try {
     return await read(graph, scopesWithGraph)
   } finally {
@@ -176,13 +158,9 @@ async function withGraph<T>(
 }
 
 /** Returns the handoff details of a session: preservation, chain, items and files. Undefined if it was never saved. */
-async function findSavedSession(
-  store: Store & SearchIndex,
-  key: Key,
-  flags: Flags,
-): Promise<SessionDetails | undefined> {
+async function findSavedSession(store: Store & SearchIndex, key: Key): Promise<SessionDetails | undefined> {
   if (key.id === '') return undefined
-  return withGraph(store, new Set([key.scope]), flags, async (graph) => {
+  return withGraph(store, new Set([key.scope]), async (graph) => {
     if ((await graph.getEntity(key.scope, key.id))?.type !== 'session') return undefined
     const [{ openMemory }, { Handoff }] = await Promise.all([import('../index.ts'), import('../handoff/handoff.ts')])
     // Not closed here: that would close the store of the caller.

@@ -1,7 +1,7 @@
 import type { Millis } from '../domain/entry.ts'
 import type { Key } from '../domain/key.ts'
 import type { Clock } from '../domain/ports.ts'
-import { openGraph } from '../graph/graph.ts'
+import { openGraph, openStoreGraph } from '../graph/graph.ts'
 import { Handoff } from '../handoff/handoff.ts'
 import type { HandoffSettings } from '../handoff/settings.ts'
 import { SecretMasker } from '../memory/secretMasker.ts'
@@ -31,7 +31,7 @@ export type McpSettings = {
 
 export type McpServicesOptions = {
   readonly memory: Memory
-  /** URL of the memory's store; the graph is in the same place. */
+  /** URL of the memory's store, and the source of its key: no client may read their files. */
   readonly store: string
   readonly storeKey?: string | undefined
   readonly settings: McpSettings
@@ -63,12 +63,9 @@ const sweepIntervalMs: Millis = 3_600_000
  */
 export async function openMcpServices(options: McpServicesOptions): Promise<McpServices> {
   const { memory, store, storeKey, settings, listReceipts, onError, clock = Date.now } = options
-  const graph = await openGraph(store, {
-    clock,
-    memoryStore: internalsOf(memory).store,
-    masker: internalsOf(memory).masker ?? new SecretMasker('keep', memory.tokenizer),
-    ...(storeKey === undefined ? {} : { storeKey }),
-  })
+  const { store: memoryStore, masker = new SecretMasker('keep', memory.tokenizer) } = internalsOf(memory)
+  const graph =
+    (await openStoreGraph(memoryStore, { clock, masker })) ?? (await openGraph('ram:', { clock, masker, memoryStore }))
   const { allow = [], users = {}, write = false, audit } = settings
   const protectedPaths = [...(settings.protectedPaths ?? []), ...storeFiles(store, storeKey)]
   const files = new FileAccess({ allow, users, write, protectedPaths, audit: new AuditLog(audit), clock })

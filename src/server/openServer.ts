@@ -1,6 +1,6 @@
 import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
-import type { Clock, SearchIndex, Store } from '../domain/ports.ts'
+import type { Clock, SearchIndex, Store, TokenBuckets } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { openMemory } from '../index.ts'
 import { createPrincipal } from '../mcp/principal.ts'
@@ -8,17 +8,20 @@ import type { McpHttpServer } from '../mcp/transports/http.ts'
 import { createSecretMasker, type SecretMasker } from '../memory/secretMasker.ts'
 import { internalsOf, type Memory } from '../memory.ts'
 import type { CreateSecretMasker } from '../open.ts'
+import { type StoreChange, withChangeListener } from '../stores/changeListener.ts'
 import { withEraseListeners } from '../stores/eraseListeners.ts'
 import { openStore } from '../stores/open.ts'
 import { ramStore } from '../stores/ram.ts'
 import { sharedStore } from '../stores/sharedStore.ts'
 import { textAnalysis } from '../stores/textAnalysis.ts'
-import { yieldToEventLoop } from '../stores/yieldToEventLoop.ts'
+import { yieldWhenLong } from '../stores/yieldToEventLoop.ts'
 import { zstdCompressor } from '../stores/zstd.ts'
 import { Credentials } from './auth/credentials.ts'
 import type { ServerConfig } from './config/serverConfig.ts'
 import { isLoopback } from './http/hostPolicy.ts'
 import { describeFault } from './http/httpError.ts'
+import { inspectorFolder } from './inspector/assets.ts'
+import { SessionEvents } from './inspector/sessionEvents.ts'
 import { MemoryRegistry } from './memoryRegistry.ts'
 import { type Log, silentLog } from './observability/log.ts'
 import { openTracing } from './observability/tracing.ts'
@@ -43,7 +46,7 @@ export type OpenedServer = RunningServer & {
 
 /**
  * Opens stores, memories, keys and upstreams as configured, and starts the server. All profiles share one durable store
- * and one RAM store.
+ * and one store of ephemeral sessions.
  *
  * @throws {MemoryError} `bad-option` for a public address without keys, unless `isOpen`.
  *
@@ -52,19 +55,23 @@ export type OpenedServer = RunningServer & {
  * await using server = await openServer(resolveServerConfig(settings, process.env))
  */
 export async function openServer(plan: ServerConfig, options: OpenServerOptions = {}): Promise<OpenedServer> {
-  const { log = silentLog, clock = Date.now } = options
+  const { log = silentLog, clock: localClock = Date.now } = options
   const credentials = new Credentials(plan.keys.file, {
     fileExpected: plan.keys.isExpected,
     onFault: (error) => log.fault('keys', describeFault(error)),
   })
-  const asksForKeys = credentials.isRequired(clock())
+  const asksForKeys = credentials.isRequired(localClock())
   checkExposure(plan.listen.host, asksForKeys || options.allowPublic === true)
-  const stores = await openStores(plan)
+  const sessionEvents = new SessionEvents()
+  const stores = await openStores(plan, (change) => sessionEvents.publish(change, clock()))
+  const clock = stores.ephemeral.capabilities.shared?.correctClock(localClock) ?? localClock
   try {
     const upkeepModels = createSessionModels(plan)
     const open = memoryOpener(plan, { stores, upkeepModels, clock })
     const memories = await MemoryRegistry.open(open, plan.profiles)
-    const server = await startServer(plan, { memories, upkeepModels, credentials, log, clock, open })
+    const { tokenBuckets } = { ...stores.durable.capabilities, ...stores.ephemeral.capabilities }
+    const deps = { memories, upkeepModels, credentials, sessionEvents, log, clock, open, tokenBuckets }
+    const server = await startServer(plan, deps)
     const shutDown = async (grace?: number): Promise<void> => {
       await server.close(grace)
       await memories[Symbol.asyncDispose]()
@@ -94,26 +101,48 @@ function checkExposure(host: string, isAllowed: boolean): void {
   )
 }
 
-type Stores = { readonly durable: Store & SearchIndex; readonly ram: Store & SearchIndex; close(): Promise<void> }
+type Stores = {
+  readonly durable: Store & SearchIndex
+  /** Sessions of RAM-only profiles. */
+  readonly ephemeral: Store & SearchIndex
+  close(): Promise<void>
+}
 
-/** Opens the durable store and the RAM store, which are one when the durable store is `ram:`. */
-async function openStores({ store, storeKey, ramBytes: bytes }: ServerConfig): Promise<Stores> {
-  const ram = withEraseListeners(
+/**
+ * Opens the durable store and the store of ephemeral sessions, which are one when both are in RAM. Sessions are opened
+ * first, because the durable store may be a new file.
+ */
+async function openStores(
+  { store, storeKey, sessions, ramBytes }: ServerConfig,
+  onChange: (change: StoreChange) => void,
+): Promise<Stores> {
+  const ephemeral = sessions === undefined ? openRamStore(ramBytes) : await openStore(sessions)
+  const isRam = store === 'ram:' && storeKey === undefined
+  try {
+    const inRam = sessions === undefined ? ephemeral : openRamStore(ramBytes)
+    const durable = isRam ? inRam : await openStore(store, storeKey)
+    const close = async (): Promise<void> => {
+      for (const opened of new Set([ephemeral, durable])) await opened.close()
+    }
+    const share = (opened: Store & SearchIndex): Store & SearchIndex =>
+      withChangeListener(sharedStore(opened), onChange)
+    const shared = share(ephemeral)
+    return { ephemeral: shared, durable: durable === ephemeral ? shared : share(durable), close }
+  } catch (error) {
+    await ephemeral.close()
+    throw error
+  }
+}
+
+const openRamStore = (maxBytes: number | undefined): Store & SearchIndex =>
+  withEraseListeners(
     ramStore({
       analysis: textAnalysis,
-      pause: yieldToEventLoop,
-      ...(bytes !== undefined && { maxBytes: bytes }),
+      pause: yieldWhenLong,
+      ...(maxBytes !== undefined && { maxBytes }),
       compressor: zstdCompressor,
     }),
   )
-  const durable = store === 'ram:' && storeKey === undefined ? ram : await openStore(store, storeKey)
-  const sharedRam = sharedStore(ram)
-  const close = async (): Promise<void> => {
-    await ram.close()
-    if (durable !== ram) await durable.close()
-  }
-  return { ram: sharedRam, durable: durable === ram ? sharedRam : sharedStore(durable), close }
-}
 
 /** The upkeep models of sessions; undefined when the built-in rules do the upkeep. */
 function createSessionModels({ upstreams, upkeep }: ServerConfig): SessionModels | undefined {
@@ -133,11 +162,11 @@ function memoryOpener(plan: ServerConfig, { stores, upkeepModels, clock }: Opene
   const onSessionEnd = plan.onSessionEnd && deliverOnce(plan.onSessionEnd)
   return (profile) => {
     // A RAM profile that does not read its scope's memory refuses a durable store.
-    const store = profile.durability === 'ram' && !profile.scopes.includes('scope') ? stores.ram : stores.durable
+    const store = profile.durability === 'ram' && !profile.scopes.includes('scope') ? stores.ephemeral : stores.durable
     return openMemory({
       profile,
       store,
-      sessions: stores.ram,
+      sessions: stores.ephemeral,
       masker,
       clock,
       ...(plan.embedder !== undefined && { embedder: plan.embedder }),
@@ -148,15 +177,12 @@ function memoryOpener(plan: ServerConfig, { stores, upkeepModels, clock }: Opene
   }
 }
 
-/** Lets other requests run. */
-const pause = (): Promise<void> => new Promise((resume) => setImmediate(resume))
-
 /** One masker per policy and tokenizer: the secrets are in its RAM only and must outlive a replaced memory. */
 function shareMaskers(): CreateSecretMasker {
   const maskers = new Map<string, SecretMasker>()
   return (policy, tokenizer) => {
     const name = `${policy} ${tokenizer.name}`
-    const masker = maskers.get(name) ?? createSecretMasker(policy, tokenizer, pause)
+    const masker = maskers.get(name) ?? createSecretMasker(policy, tokenizer, yieldWhenLong)
     maskers.set(name, masker)
     return masker
   }
@@ -165,8 +191,10 @@ function shareMaskers(): CreateSecretMasker {
 type ServerDeps = Pick<OpenerDeps, 'upkeepModels' | 'clock'> & {
   readonly memories: MemoryRegistry
   readonly credentials: Credentials
+  readonly sessionEvents: SessionEvents
   readonly log: Log
   readonly open: OpenMemoryFor
+  readonly tokenBuckets: TokenBuckets | undefined
 }
 
 async function startServer(plan: ServerConfig, { memories, log, open, ...deps }: ServerDeps): Promise<RunningServer> {
@@ -181,6 +209,7 @@ async function startServer(plan: ServerConfig, { memories, log, open, ...deps }:
       ...deps,
       ...plan.listen,
       memory: memories,
+      inspectorFolder,
       log,
       mcp: { visitor, open: openMcp },
       upstream: plan.upstreams,
@@ -197,6 +226,7 @@ async function startServer(plan: ServerConfig, { memories, log, open, ...deps }:
       prices: plan.prices,
       tracing: await openTracing(),
       sweepIntervalMs: plan.sweepInterval,
+      drainMs: plan.shutdown.delay,
       onFault: (id, trace) => log.fault(id, trace),
     })
   } catch (error) {

@@ -14,13 +14,21 @@ import type { TurnRecord } from './observability/usageStats.ts'
 import type { ServerContext } from './serverContext.ts'
 
 /** Routes without authentication: they reveal nothing that was said, and probes have no key. */
-const publicRoutes: ReadonlySet<string> = new Set(['GET /', 'GET /healthz', 'GET /readyz', 'GET /docs'])
+const publicRoutes: ReadonlySet<string> = new Set([
+  'GET /',
+  'GET /assets/{asset}',
+  'GET /healthz',
+  'GET /readyz',
+  'GET /docs',
+])
 
 /** Creates the HTTP server with its timeouts. */
-export function createHttpServer(context: ServerContext, handlers: Handlers): Server {
+export function createHttpServer(context: ServerContext, handlers: Handlers, isDraining: () => boolean): Server {
   const handle = createRequestHandler(context, handlers)
   const timeouts = { headersTimeout: 30_000, requestTimeout: 300_000, keepAliveTimeout: 65_000 }
   const server = createServer(timeouts, (request, response) => {
+    // The client connects again for its next request, to another server if there is one.
+    if (isDraining()) response.shouldKeepAlive = false
     response.on('close', () => {
       if (!server.listening) server.closeIdleConnections()
     })
@@ -58,7 +66,7 @@ function createRequestHandler(
       const isPublic = publicRoutes.has(name)
       const credential = isPublic ? undefined : authenticate(server.credentials, request.headers, server.clock())
       if (!isPublic && server.limits.isLimited)
-        releaseLimit = server.limits.acquire(rateLimitKey(credential, request.socket.remoteAddress), server.clock())
+        releaseLimit = await acquireLimit(server, response, rateLimitKey(credential, request.socket.remoteAddress))
       checkOwnHeaders(request.headers)
       const incoming = { method: request.method ?? '', route, headers: request.headers }
       await server.tracing.traceRequest(incoming, async (trace) => {
@@ -68,6 +76,7 @@ function createRequestHandler(
           trace.setTurn(record)
           server.metrics.recordTurn(record)
           server.usageStats.recordTurn(record)
+          server.usageSeries.recordTurn(record, server.clock())
         }
         await handler({ server, id, request, params, query, credential, startedAt, trace, onTurn, client })
         if (turn === undefined) trace.setStatus(response.statusCode)
@@ -80,6 +89,14 @@ function createRequestHandler(
       server.log.request({ id, method, route, status: response.statusCode, durationMs, turn })
     }
   }
+}
+
+/** Counts a request against the rate limits, until its end. */
+async function acquireLimit(server: ServerContext, response: ServerResponse, client: string): Promise<() => void> {
+  const release = await server.limits.acquireShared(client, server.clock())
+  // The client may have disconnected while shared counters were asked.
+  if (response.closed) release()
+  return release
 }
 
 /** Refuses unknown hosts and origins. Answers CORS preflight requests and returns true for them. */

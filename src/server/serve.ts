@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Millis } from '../domain/entry.ts'
 import { KeyedMutex } from '../domain/keyed.ts'
-import type { Clock } from '../domain/ports.ts'
+import type { Clock, TokenBuckets } from '../domain/ports.ts'
 import type { RetryPolicy } from '../domain/retry.ts'
 import { FileService } from '../files/files.ts'
 import { internalsOf, type Memory } from '../memory.ts'
@@ -15,6 +15,8 @@ import { RateLimiter, type RateLimits } from './auth/rateLimiter.ts'
 import { defaultRetries, defaults, defaultTimeouts } from './config/defaults.ts'
 import { parseHostPolicy } from './http/hostPolicy.ts'
 import { describeFault } from './http/httpError.ts'
+import { inspectorReader } from './inspector/assets.ts'
+import { SessionEvents } from './inspector/sessionEvents.ts'
 import { createMcpEndpoint, type OpenMcp } from './mcpEndpoint.ts'
 import { MemoryRegistry } from './memoryRegistry.ts'
 import { modelRoutes } from './modelRoutes.ts'
@@ -24,6 +26,7 @@ import { Metrics } from './observability/metrics.ts'
 import type { PriceTable } from './observability/prices.ts'
 import { publishedPrices } from './observability/publishedPrices.ts'
 import { noopTracing, type Tracing } from './observability/tracing.ts'
+import { UsageSeries } from './observability/usageSeries.ts'
 import { UsageStats } from './observability/usageStats.ts'
 import { createHttpServer } from './requestHandler.ts'
 import type { ServerContext } from './serverContext.ts'
@@ -59,6 +62,8 @@ export type ServeOptions = {
   /** Scope of sessions that are named without one. */
   readonly defaultScope?: string | undefined
   readonly rateLimits?: RateLimits | undefined
+  /** Counters of rate limits that several servers share. Default: each server limits on its own. */
+  readonly tokenBuckets?: TokenBuckets | undefined
   /** Maximum size of a request body in bytes. */
   readonly maxBodyBytes?: number | undefined
   /** Maximum size of a file in bytes. */
@@ -84,8 +89,17 @@ export type ServeOptions = {
   readonly clock?: Clock | undefined
   /** Opens the MCP endpoint with its first request; without it, `/mcp` answers 404. */
   readonly mcp?: OpenMcp | undefined
+  /** Folder of the built inspector page; without it, browsers get a start page. */
+  readonly inspectorFolder?: string | undefined
+  /** Changes of the stores; without it, event streams carry no events. */
+  readonly sessionEvents?: SessionEvents | undefined
   /** Interval of the sweep for expired sessions. */
   readonly sweepIntervalMs?: Millis | undefined
+  /**
+   * Time between the start of a shutdown, when `/readyz` answers 503, and the end of listening: a load balancer that
+   * polls stops sending requests meanwhile. Default 0.
+   */
+  readonly drainMs?: Millis | undefined
   /** Reports internal faults. The trace never contains message text. */
   readonly onFault?: ((requestId: string, trace: string) => void) | undefined
 }
@@ -95,7 +109,10 @@ export type RunningServer = AsyncDisposable & {
   readonly url: string
   /** Address of the upstream, or name of the built-in model. */
   readonly backend: string
-  /** Stops accepting requests, waits up to `grace` for running ones (default 30 s), then closes their connections. */
+  /**
+   * Reports itself as not ready, stops accepting requests after `drainMs`, waits up to `grace` for running ones
+   * (default 30 s), then closes their connections.
+   */
   close(grace?: Millis): Promise<void>
 }
 
@@ -112,7 +129,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const context = createServerContext(options, memories, createBackend(options, memories, timeouts), draining)
   if (options.upkeepModels !== undefined)
     options.upkeepModels.onCall = (key, call) => recordUpkeepCall(context, key, call)
-  const server = createHttpServer(context, { ...modelRoutes, ...apiRoutes })
+  const server = createHttpServer(context, { ...modelRoutes, ...apiRoutes }, () => draining.now)
   // A client that neither sends nor reads for longer than an upstream may stay silent is gone.
   server.timeout = Math.max(timeouts.firstByte, timeouts.idle) + 30_000
   server.listen(options.port ?? 4848, options.host ?? '127.0.0.1')
@@ -128,7 +145,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     draining.now = true
     clearInterval(sweepTimer)
     context.mcp?.drain()
-    closed ??= shutDown(server, grace).then(async () => {
+    context.sessionEvents.close()
+    closed ??= shutDown(server, options.drainMs ?? 0, grace).then(async () => {
       await context.mcp?.close()
       await context.files.close()
       await context.backend.close()
@@ -161,7 +179,7 @@ function createServerContext(
   backend: Backend,
   draining: { readonly now: boolean },
 ): ServerContext {
-  const clock = options.clock ?? Date.now
+  const { clock = Date.now, onFault = () => undefined } = options
   const health = new HealthReader(memories, backend)
   const files = new FileService({
     ...internalsOf(memories.scopes),
@@ -185,7 +203,13 @@ function createServerContext(
       hosts: options.allowedHosts ?? [],
       origins: options.allowedOrigins ?? [],
     }),
-    limits: new RateLimiter(options.rateLimits ?? {}),
+    limits: new RateLimiter(
+      options.rateLimits ?? {},
+      options.tokenBuckets && {
+        buckets: options.tokenBuckets,
+        onFault: (error) => onFault('limits', `Each server limits the rate on its own. ${describeFault(error)}`),
+      },
+    ),
     maxBytes: {
       body: options.maxBodyBytes ?? defaults.limits.bodyBytes,
       file: options.maxFileBytes ?? defaults.limits.fileBytes,
@@ -200,9 +224,12 @@ function createServerContext(
     contextWindows: options.contextWindows ?? {},
     metrics: new Metrics({ readGauges: () => health.readGauges() }),
     usageStats: new UsageStats(),
+    usageSeries: new UsageSeries(),
     tracing: options.tracing ?? noopTracing,
     log: options.log ?? silentLog,
-    onFault: options.onFault ?? (() => undefined),
+    onFault,
+    readInspector: inspectorReader(options.inspectorFolder),
+    sessionEvents: options.sessionEvents ?? new SessionEvents(),
   }
 }
 
@@ -211,8 +238,9 @@ function urlOf(server: Server): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-async function shutDown(server: Server, grace: Millis): Promise<void> {
+async function shutDown(server: Server, drainMs: Millis, grace: Millis): Promise<void> {
   const closed = once(server, 'close')
+  if (drainMs > 0) await delay(drainMs)
   server.close()
   const timer = setTimeout(() => server.closeAllConnections(), grace)
   await closed

@@ -4,6 +4,8 @@ import type { FileService } from '../files/files.ts'
 import type { Credentials } from './auth/credentials.ts'
 import type { RateLimiter } from './auth/rateLimiter.ts'
 import type { HostPolicy } from './http/hostPolicy.ts'
+import type { Inspector } from './inspector/assets.ts'
+import type { SessionEvents } from './inspector/sessionEvents.ts'
 import type { McpEndpoint } from './mcpEndpoint.ts'
 import type { MemoryRegistry } from './memoryRegistry.ts'
 import type { Log } from './observability/log.ts'
@@ -11,6 +13,7 @@ import type { Metrics } from './observability/metrics.ts'
 import type { PriceTable } from './observability/prices.ts'
 import type { ServerHealth } from './observability/readiness.ts'
 import type { Tracing } from './observability/tracing.ts'
+import type { UsageSeries } from './observability/usageSeries.ts'
 import type { UsageStats } from './observability/usageStats.ts'
 import type { HistoryMode, SessionActivity } from './turn/sessionActivity.ts'
 import type { TurnMeter } from './turn/turnMeter.ts'
@@ -59,6 +62,7 @@ export type ServerContext = {
   readonly sharesUpstreamAccount: boolean
   readonly metrics: Metrics
   readonly usageStats: UsageStats
+  readonly usageSeries: UsageSeries
   readonly tracing: Tracing
   readonly log: Log
   readonly clock: Clock
@@ -66,4 +70,8 @@ export type ServerContext = {
   readonly readState: () => Promise<ServerHealth>
   /** Reports internal faults. The trace never contains message text. */
   readonly onFault: (requestId: string, trace: string) => void
+  /** The built inspector page; undefined if there is none. */
+  readonly readInspector: () => Promise<Inspector | undefined>
+  /** Changes of sessions, for event streams. */
+  readonly sessionEvents: SessionEvents
 }

@@ -1,11 +1,13 @@
 import { createInterface, type Interface } from 'node:readline'
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
+import { maskStoreUrl } from '../../domain/error.ts'
 import { parseKey } from '../../domain/key.ts'
 import type { Profile } from '../../domain/profile.ts'
 import {
   addEmbedderOption,
   addStoreLocation,
+  durableStoreForms,
   type EmbedderFlags,
   resolveEmbedder,
   resolveStore,
@@ -26,7 +28,7 @@ type Flags = EmbedderFlags &
 
 export function addChatCommand(program: Command): void {
   const chat = addEmbedderOption(
-    addStoreLocation(program.command('chat'), 'sqlite:PATH, or ram: for a throw-away chat'),
+    addStoreLocation(program.command('chat'), `${durableStoreForms}, or ram: for a throw-away chat`),
   )
   const command = addProviderOptions(chat, 'openai with an upstream, else offline')
     .description('chat with a model in the terminal, with memory')
@@ -80,7 +82,7 @@ async function run(key: string, flags: Flags, environment: Environment): Promise
   }
   const session = new ChatSession(memory, model, parsedKey, options)
   if (isTerminal) {
-    const place = store === 'ram:' ? 'in RAM, lost on exit' : store
+    const place = store === 'ram:' ? 'in RAM, lost on exit' : maskStoreUrl(store)
     options.write(`Chatting with ${model.name} as ${key}, profile ${profile.name}.\nMemory: ${place}\n`)
     options.write('Type a message, or /help for the commands. Ctrl-D ends the chat.\n\n')
   }

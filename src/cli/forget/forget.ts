@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { MemoryError } from '../../domain/error.ts'
 import { parseKey } from '../../domain/key.ts'
-import type { ForgetResult, ForgetTarget } from '../../memory/forget.ts'
+import type { ForgetResult } from '../../memory/forget.ts'
+import type { ForgetTarget } from '../../memory/forgetTarget.ts'
 import { formatCount } from '../../text/formatCount.ts'
 import { addStoreOptions, openExistingStore, type StoreFlags } from '../openStore.ts'
 import { confirmOptions } from '../options.ts'
@@ -75,13 +76,15 @@ function parseTarget(text: string, flags: Flags): ForgetTarget {
 
 const keyError = (message: string): MemoryError => new MemoryError('bad-option', message, { param: 'key' })
 
-function formatResult({ sessions }: ForgetResult): string[] {
-  if (sessions.length === 0) return ['Nothing to delete.']
-  return sessions.map(({ key, entries, rebuilt = [] }) => {
+function formatResult({ sessions, rows = 0 }: ForgetResult): string[] {
+  if (sessions.length === 0 && rows === 0) return ['Nothing to delete.']
+  const deletedRows = rows === 0 ? [] : [`deleted ${formatCount(rows, 'table row')}`]
+  const lines = sessions.map(({ key, entries, rebuilt = [] }) => {
     const rederived =
       rebuilt.length === 0
         ? ''
         : `, ${formatCount(rebuilt.length, 'derived entry', 'derived entries')} rebuilt without it`
     return `${key}: deleted ${formatCount(entries.length, 'entry', 'entries')}${rederived}`
   })
+  return [...lines, ...deletedRows]
 }

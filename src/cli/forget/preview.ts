@@ -1,21 +1,14 @@
-import type { DerivedEntry, Message } from '../../domain/entry.ts'
-import { filesKey, formatKey, isInternalKey, type Key, outboxKey, parseKey } from '../../domain/key.ts'
 import type { SearchIndex, Store } from '../../domain/ports.ts'
-import type { GraphRow } from '../../graph/archive.ts'
-import type { ForgetTarget } from '../../memory/forget.ts'
+import type { ForgetTarget } from '../../memory/forgetTarget.ts'
+import { type ForgetPreview as ForgetData, type PreviewCounts, rehearseForget } from '../../server/forget/preview.ts'
 import { formatCount } from '../../text/formatCount.ts'
-import { formatStatement, type Line } from '../terminal/output.ts'
+import type { Line } from '../terminal/output.ts'
 import { fitLine } from '../terminal/table.ts'
-import { createDryRun, type Erasure } from './dryRunStore.ts'
 
 /** Entries that forgetting a target would erase, as JSON and as lines. */
 export type ForgetPreview = {
   readonly isEmpty: boolean
-  readonly value: {
-    readonly wouldForget: ForgetTarget
-    readonly counts: Counts
-    readonly sessions: readonly SessionPreview[]
-  }
+  readonly value: Pick<ForgetData, 'counts' | 'sessions'> & { readonly wouldForget: ForgetTarget }
   readonly lines: readonly Line[]
 }
 
@@ -28,160 +21,22 @@ const countNames = {
   files: ['file'],
   branches: ['branch', 'branches'],
   entities: ['graph entity', 'graph entities'],
+  rows: ['table row'],
   other: ['other entry', 'other entries'],
-} as const satisfies Readonly<Record<string, readonly [string, string?]>>
+} as const satisfies Readonly<Record<keyof PreviewCounts, readonly [string, string?]>>
 
-type Counts = Record<keyof typeof countNames, number>
-
-type SessionPreview = {
-  readonly key: string
-  readonly messages: number
-  readonly facts: number
-  readonly summaries: number
-  /** The first messages that would go. */
-  readonly first: readonly { readonly id: string; readonly text: string }[]
-}
-
-/** Messages that are shown of each session, and sessions that are shown. */
-const maxShownMessages = 5
+/** Sessions that are shown. */
 const maxShownSessions = 20
-const maxShownCharacters = 200
 
 /** Finds everything that forgetting a target would erase, by rehearsing it. Nothing is changed. */
 export async function previewForget(store: Store & SearchIndex, target: ForgetTarget): Promise<ForgetPreview> {
-  const rehearsal = createDryRun(store)
-  const { openMemory } = await import('../../index.ts')
-  const memory = await openMemory({ store: rehearsal.store, upkeep: false })
-  await memory.forget(target)
-  await memory.close()
-  const erasures = [...rehearsal.erasures.values()]
-  const graph = await findGraphRows(store, target, erasures)
-  const counts = createCounts()
-  const sessions: SessionPreview[] = []
-  const others: string[] = []
-  for (const erasure of erasures) {
-    if (isSession(erasure.key)) sessions.push(await previewSession(store, erasure, counts))
-    else others.push(...(await previewInternal(store, erasure, counts)))
-  }
-  counts.entities = graph.length
-  others.push(...graph.map((name) => `graph: ${name}`))
+  const { counts, sessions, others } = await rehearseForget(store, target)
   const isEmpty = Object.values(counts).every((count) => count === 0)
   const lines = isEmpty ? ['Nothing to delete.'] : formatPreview(sessions, others, counts)
   return { isEmpty, value: { wouldForget: target, counts, sessions }, lines }
 }
 
-const createCounts = (): Counts =>
-  Object.fromEntries(Object.keys(countNames).map((name) => [name, 0])) as Record<keyof typeof countNames, number>
-
-/** True for a conversation: a session, or the messages in the own memory of a scope. */
-const isSession = (key: Key): boolean => !isInternalKey(key)
-
-async function previewSession(store: Store, erasure: Erasure, counts: Counts): Promise<SessionPreview> {
-  const { key, isWhole } = erasure
-  const messages = isWhole ? (await store.readHead(key, 0)).messages : erasure.messages.size
-  const first = isWhole
-    ? await store.readMessages(key, { limit: maxShownMessages })
-    : [...erasure.messages.values()].slice(0, maxShownMessages)
-  const derived = [...erasure.derived.values()]
-  const [facts, summaries] = [countKind(derived, 'fact'), countKind(derived, 'summary')]
-  const knowledge = derived.filter((entry) => entry.kind === 'knowledge')
-  if (isWhole && key.id !== '') counts.sessions++
-  counts.messages += messages
-  counts.facts += facts
-  counts.summaries += summaries
-  counts.knowledge += knowledge.length
-  counts.other += countKind(derived, 'item')
-  return {
-    key: formatKey(key),
-    messages,
-    facts,
-    summaries,
-    first: [
-      ...first.map((message) => ({ id: message.id, text: formatMessage(message) })),
-      ...knowledge.slice(0, maxShownMessages).map((entry) => ({ id: entry.id, text: formatStatement(entry) })),
-    ],
-  }
-}
-
-const countKind = (derived: readonly DerivedEntry[], kind: DerivedEntry['kind']): number =>
-  derived.filter((entry) => entry.kind === kind).length
-
-const formatMessage = ({ role, name, content }: Message): string =>
-  `${name ?? role}: ${content.slice(0, maxShownCharacters)}`
-
-/** Counts an internal session: files, knowledge about a person, a branch, end events that wait for delivery. */
-async function previewInternal(
-  store: Store,
-  { key, isWhole, derived, messages }: Erasure,
-  counts: Counts,
-): Promise<string[]> {
-  if (key.id === filesKey(key.scope).id) {
-    const names = await listFileNames(store, key.scope)
-    if (isWhole) counts.files += names.length
-    else counts.other += messages.size
-    return isWhole ? names.map((name) => `file ${name}`) : [`${formatCount(messages.size, 'passage')} of files`]
-  }
-  const person = /^:person:(.+)$/.exec(key.id)?.[1]
-  if (person !== undefined) {
-    const knowledge = [...derived.values()].filter((entry) => entry.kind === 'knowledge')
-    counts.knowledge += knowledge.length
-    return knowledge.map((entry) => `knowledge about ${person}: ${formatStatement(entry)}`)
-  }
-  if (/^[^:]+:\d+$/.test(key.id)) {
-    counts.branches++
-    return [`branch of ${key.scope}:${key.id.split(':')[0]}`]
-  }
-  if (key.id !== outboxKey(key.scope).id || derived.size === 0) return []
-  counts.other += derived.size
-  return [`${formatCount(derived.size, 'end event')} waiting for delivery`]
-}
-
-async function listFileNames(store: Store, scope: string): Promise<readonly string[]> {
-  const { readRecords } = await import('../../files/record.ts')
-  return readRecords(await store.readHead(filesKey(scope), 0)).map(({ info }) => info.name)
-}
-
-/** Names the graph rows that would go: those of the scope, with the text, or extracted from erased messages only. */
-async function findGraphRows(store: Store, target: ForgetTarget, erasures: readonly Erasure[]): Promise<string[]> {
-  const { graphKey } = await import('../../stores/sqlite/graph.ts')
-  const { scope } = parseKey('scope' in target ? target.scope : target.key)
-  if (store.capabilities.file === undefined || (await store.readHead(graphKey(scope), 0)).revision === 0) return []
-  const { openStoreGraph } = await import('../../graph/graph.ts')
-  const graph = await openStoreGraph(store)
-  try {
-    const rows = ((await graph?.archive.readAll(scope)) ?? []).map(({ row }) => row)
-    const bySession = new Map(erasures.map((erasure) => [erasure.key.id, erasure]))
-    return rows
-      .filter((row) =>
-        'scope' in target ? !('text' in target) || containsText(row, target.text) : isDerived(row, bySession),
-      )
-      .flatMap(nameGraphRow)
-  } finally {
-    await graph?.close()
-  }
-}
-
-const containsText = (row: GraphRow, text: string): boolean =>
-  JSON.stringify(row).toLowerCase().includes(JSON.stringify(text).slice(1, -1).toLowerCase())
-
-/** An entity goes when every message that it was extracted from goes; a relationship goes with its session. */
-function isDerived(row: GraphRow, erasures: ReadonlyMap<string, Erasure>): boolean {
-  if ('relationship' in row) return erasures.get(row.relationship.session ?? ':')?.isWhole === true
-  if (!('entity' in row) || row.entity.origins.length === 0) return false
-  return row.entity.origins.every(([session, message]) => {
-    const erasure = erasures.get(session)
-    return erasure?.isWhole === true || erasure?.messages.has(message) === true
-  })
-}
-
-function nameGraphRow(row: GraphRow): string[] {
-  if ('entity' in row) return [`${row.entity.type} ${row.entity.id}`]
-  if ('node' in row) return [`${row.node.entityType} ${row.node.name}`]
-  if ('relationship' in row) return [`${row.relationship.from} ${row.relationship.type} ${row.relationship.to}`]
-  return 'link' in row ? [`${row.link.from} ${row.link.relationType} ${row.link.to}`] : []
-}
-
-function formatPreview(sessions: readonly SessionPreview[], others: readonly string[], counts: Counts): Line[] {
+function formatPreview(sessions: ForgetData['sessions'], others: readonly string[], counts: PreviewCounts): Line[] {
   const more = (shown: number, total: number, one: string): string[] =>
     total > shown ? [`… and ${formatCount(total - shown, one)} more`] : []
   return [
@@ -201,11 +56,11 @@ function formatPreview(sessions: readonly SessionPreview[], others: readonly str
 }
 
 /** Formats the counts that are not zero: `1 session, 4 messages, 2 facts`. */
-function formatCounts(counts: Partial<Counts>): string {
+function formatCounts(counts: Partial<PreviewCounts>): string {
   const parts = Object.entries(counts)
     .filter(([, count]) => count > 0)
     .map(([name, count]) => {
-      const [one, many] = countNames[name as keyof Counts] as readonly [string, string?]
+      const [one, many] = countNames[name as keyof PreviewCounts] as readonly [string, string?]
       return formatCount(count, one, many)
     })
   return parts.length === 0 ? 'no messages' : parts.join(', ')

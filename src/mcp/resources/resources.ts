@@ -11,6 +11,7 @@ import { parseKey } from '../../domain/key.ts'
 import { completeSessionId, completeWorkspace, type McpContext } from '../context.ts'
 import { withProtocolErrors } from '../errors.ts'
 import { resolveWorkspace } from '../principal.ts'
+import { resultLimit } from '../tools/reference.ts'
 import { graphUri, sessionsUri, sessionUri, transcriptUri } from './changes.ts'
 
 const mimeType = 'application/json'
@@ -67,7 +68,9 @@ export function registerResources(mcp: McpContext): void {
     mimeType,
   }
   server.registerResource('knowledge-graph', graphUri, graph, (uri) =>
-    readAsJson(mcp, uri, async () => toolContext.graph.nodes.readGraph(resolveWorkspace(principal, undefined))),
+    readAsJson(mcp, uri, async () =>
+      toolContext.graph.nodes.readGraph(resolveWorkspace(principal, undefined), resultLimit),
+    ),
   )
   for (const { name, template, title, description, read } of sessionResources) {
     const complete = {
@@ -94,7 +97,10 @@ function readAsJson({ onError }: McpContext, uri: URL, read: () => Promise<unkno
     try {
       return await read()
     } catch (error) {
-      const isNotFound = error instanceof MemoryError && (error.code === 'bad-option' || error.code === 'bad-key')
+      const isNotFound =
+        error instanceof MemoryError &&
+        (error.code === 'bad-option' || error.code === 'bad-key') &&
+        error.param !== 'maxCharacters'
       throw isNotFound ? new ResourceNotFoundError(uri.href) : error
     }
   }

@@ -127,7 +127,7 @@ const readGraph = defineTool({
   output: graph,
   annotations: readOnly,
   isReferenceTool: true,
-  run: async (_, invocation) => graphResult(await nodesOf(invocation).readGraph(invocation.workspace)),
+  run: async (_, invocation) => graphResult(await nodesOf(invocation).readGraph(invocation.workspace, resultLimit)),
 })
 
 const searchNodes = defineTool({
@@ -140,7 +140,8 @@ const searchNodes = defineTool({
   output: graph,
   annotations: readOnly,
   isReferenceTool: true,
-  run: async ({ query }, invocation) => graphResult(await nodesOf(invocation).searchNodes(invocation.workspace, query)),
+  run: async ({ query }, invocation) =>
+    graphResult(await nodesOf(invocation).searchNodes(invocation.workspace, query, resultLimit)),
 })
 
 const openNodes = defineTool({
@@ -151,7 +152,8 @@ const openNodes = defineTool({
   output: graph,
   annotations: readOnly,
   isReferenceTool: true,
-  run: async ({ names }, invocation) => graphResult(await nodesOf(invocation).openNodes(invocation.workspace, names)),
+  run: async ({ names }, invocation) =>
+    graphResult(await nodesOf(invocation).openNodes(invocation.workspace, names, resultLimit)),
 })
 
 /** The nine tools of the reference memory server. */
@@ -166,6 +168,9 @@ export const referenceTools: readonly Tool[] = [
   searchNodes,
   openNodes,
 ]
+
+/** Texts of a result: more than any model reads at once, and sending them would keep other requests waiting. */
+export const resultLimit = { maxCharacters: 1_000_000 } as const
 
 const nodesOf = ({ context }: ToolInvocation): NodeStore => context.graph.nodes
 

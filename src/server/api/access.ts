@@ -66,7 +66,7 @@ export async function withSession<T>(
   if (!(await sessionExists(server, key))) throw notFound()
   const { memory } = await server.memories.resolve(key)
   return server.memories.using(memory, async () => {
-    const head = await internalsOf(memory).sessions.readHead(key, 0)
+    const head = await internalsOf(memory).sessions.readHead(key, 1)
     if (head.revision === 0) throw notFound()
     const metadata = findMetadata(head.derived)
     if (metadata?.movedTo === undefined) return work({ key, memory, head, metadata })

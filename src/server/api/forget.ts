@@ -1,7 +1,9 @@
 import type { z } from 'zod'
 import { parseKey } from '../../domain/key.ts'
-import type { ForgetResult, ForgetTarget } from '../../memory/forget.ts'
-import type { Memory } from '../../memory.ts'
+import type { ForgetResult } from '../../memory/forget.ts'
+import type { ForgetTarget } from '../../memory/forgetTarget.ts'
+import { internalsOf, type Memory } from '../../memory.ts'
+import type { ForgetPreview, PreviewCounts } from '../forget/preview.ts'
 import { HttpError } from '../http/httpError.ts'
 import { type Handlers, type RequestContext, requireOwnKey, sendJson } from '../http/requestContext.ts'
 import type { ServerContext } from '../serverContext.ts'
@@ -20,6 +22,18 @@ export const forgetRoutes: Handlers = {
       results.push(await server.memories.using(memory, () => memory.forget(target)))
     dropServerState(server, target)
     sendJson(client.response, 200, mergeResults(results))
+  },
+  'POST /api/forget/preview': async (context) => {
+    const { server, client, query } = context
+    checkQuery(query, [])
+    const target = checkTarget(context, await readBody(context, forgetTarget))
+    const { rehearseForget } = await import('../forget/preview.ts')
+    const stores = new Set(
+      server.memories.all().flatMap((memory) => [internalsOf(memory).sessions, internalsOf(memory).store]),
+    )
+    const previews: ForgetPreview[] = []
+    for (const store of stores) previews.push(await rehearseForget(store, target))
+    sendJson(client.response, 200, mergePreviews(previews))
   },
 }
 
@@ -47,11 +61,15 @@ async function memoriesOf(server: ServerContext, target: ForgetTarget): Promise<
   return new Set([first, ...server.memories.all()])
 }
 
-function dropServerState({ usageStats, meter, memories, upkeepModels }: ServerContext, target: ForgetTarget): void {
+function dropServerState(
+  { usageStats, usageSeries, meter, memories, upkeepModels }: ServerContext,
+  target: ForgetTarget,
+): void {
   const { scope, id } = parseKey('scope' in target ? target.scope : target.key)
   meter.forget('key' in target ? { key: target.key } : { scope })
   if ('text' in target || 'messageId' in target) return
   usageStats.forget(target)
+  if ('scope' in target) usageSeries.forget(scope)
   memories.dropCached(scope)
   upkeepModels?.forget(scope, ...('scope' in target ? [] : [id]))
 }
@@ -68,5 +86,18 @@ function mergeResults(results: readonly ForgetResult[]): ForgetResult {
       ...(renewed.length === 0 ? {} : { rebuilt: renewed }),
     })
   }
-  return { at: Math.max(...results.map(({ at }) => at)), sessions: [...sessions.values()] }
+  const rows = results.reduce((sum, { rows: erased = 0 }) => sum + erased, 0)
+  const at = Math.max(...results.map((result) => result.at))
+  return { at, sessions: [...sessions.values()], ...(rows > 0 && { rows }) }
+}
+
+/** Adds up the previews of several stores. */
+function mergePreviews(previews: readonly ForgetPreview[]): ForgetPreview {
+  const names = Object.keys(previews[0]?.counts ?? {}) as (keyof PreviewCounts)[]
+  const total = (name: keyof PreviewCounts): number => previews.reduce((sum, { counts }) => sum + counts[name], 0)
+  return {
+    counts: Object.fromEntries(names.map((name) => [name, total(name)])) as PreviewCounts,
+    sessions: previews.flatMap(({ sessions }) => sessions),
+    others: [...new Set(previews.flatMap(({ others }) => others))],
+  }
 }

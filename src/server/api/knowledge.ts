@@ -36,6 +36,16 @@ export const knowledgeRoutes: Handlers = {
       sendJson(client.response, 200, knowledgeView(restored))
     },
   ),
+  'POST /api/scopes/{scope}/knowledge/{knowledge}/approve': scopeHandler(
+    ['person'],
+    async ({ server, client, query, params }, scope) => {
+      const person = readPerson(query)
+      const { id } = await findKnowledge(server.memories.scopes, scope, person, params.knowledge)
+      const owner = person === undefined ? {} : { person }
+      const approved = await server.memories.scopes.upkeep.approve(scope, id, owner)
+      sendJson(client.response, 200, knowledgeView(approved))
+    },
+  ),
   'DELETE /api/scopes/{scope}/knowledge/{knowledge}': scopeHandler(
     ['person'],
     async ({ server, client, query, params }, scope) => {

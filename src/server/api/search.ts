@@ -79,12 +79,13 @@ const isFileMetadata = ({ entry }: SearchResult, key: Key | undefined): boolean 
   key !== undefined && isInternalKey(key) && entry.kind !== 'message'
 
 /** A result in a file is reported under the key of its tenant. */
-function resultView({ key, entry, score, why, repeats = [] }: SearchResult) {
+function resultView({ key, entry, passage, score, why, repeats = [] }: SearchResult) {
   const own = parseStoredKey(key)
   return {
     key: toPublicKey(key),
     ...(isInternalKey(own) ? { from: 'files' } : {}),
     entry: entryView(entry),
+    ...(passage !== undefined && { passage }),
     score,
     why,
     ...(repeats.length > 0 && { repeats: repeats.map((repeat) => ({ key: toPublicKey(repeat.key), id: repeat.id })) }),

@@ -1,8 +1,9 @@
 import { findMetadata } from '../../domain/entry.ts'
 import { formatKey, isInternalKey, parseKey, type Scope } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
-import type { SessionListItem } from '../../domain/session.ts'
+import type { MetadataFilter, SessionListItem } from '../../domain/session.ts'
 import { internalsOf } from '../../memory.ts'
+import { parseJson } from '../../text/json.ts'
 import { allScopes } from '../auth/credential.ts'
 import { HttpError } from '../http/httpError.ts'
 import { type Handlers, type RequestContext, requireOwnKey, sendJson } from '../http/requestContext.ts'
@@ -75,11 +76,19 @@ async function transferSession(context: RequestContext, { key, memory }: Session
 async function listSessions(context: RequestContext): Promise<void> {
   const { server, client, query } = context
   const scopes = readScopes(context)
-  checkQuery(query, ['scope', 'after', 'limit'])
+  const metadata = readMetadataFilter(query)
+  const fields = Object.keys(metadata ?? {}).map((name) => metadataPrefix + name)
+  checkQuery(query, ['scope', 'after', 'limit', 'q', 'template', ...fields])
   const [limit, after] = [readLimit(query), query.get('after') ?? '']
-  const found = await findSessions(server, scopes, after === '' ? '' : formatKey(parseKey(after)), limit + 1)
+  const range = {
+    scopes,
+    after: after === '' ? '' : formatKey(parseKey(after)),
+    limit: limit + 1,
+    ...(metadata !== undefined && { metadata }),
+  }
+  const found = await findSessions(server, range, { q: query.get('q') ?? '', template: query.get('template') ?? '' })
   const { items, next } = toPage(found, limit, ({ key }) => formatKey(key))
-  const heads = await Promise.all(items.map(({ store, key }) => store.readHead(key, 0)))
+  const heads = await Promise.all(items.map(({ store, key }) => store.readHead(key, 1)))
   // A transferred session is listed under its new key only.
   const sessions = heads
     .filter(({ revision, derived }) => revision > 0 && findMetadata(derived)?.movedTo === undefined)
@@ -97,39 +106,85 @@ function readScopes(context: RequestContext): readonly Scope[] | undefined {
 }
 
 type StoredSession = SessionListItem & { readonly store: Store }
+type ListRange = {
+  readonly scopes: readonly Scope[] | undefined
+  readonly after: string
+  readonly limit: number
+  readonly metadata?: MetadataFilter
+}
+/** Text in the key, and template; empty ones match all sessions. */
+type ListFilter = { readonly q: string; readonly template: string }
+type SessionMatcher = {
+  readonly matches: (session: SessionListItem) => boolean | Promise<boolean>
+  /** Minimum number of sessions to read at once. */
+  readonly pageSize: number
+}
+
+/** Sessions read at once while few of them may match. */
+const searchPageSize = 2_000
 
 /** The first sessions after a key, of all stores, in order of scope and id. */
 async function findSessions(
   server: ServerContext,
-  scopes: readonly Scope[] | undefined,
-  after: string,
-  limit: number,
+  { scopes, limit, ...range }: ListRange,
+  filter: ListFilter,
 ): Promise<readonly StoredSession[]> {
   const found = new Map<string, StoredSession>()
   for (const [store, memory] of sessionStores(server)) {
-    for (const filter of scopes?.map((scope) => ({ scope })) ?? [{}]) {
-      for (const session of await findLiveSessions(store, { ...filter, after }, internalsOf(memory).clock(), limit))
+    const matches = createMatcher(store, internalsOf(memory).clock(), filter)
+    for (const where of scopes?.map((scope) => ({ scope })) ?? [{}]) {
+      for (const session of await findMatchingSessions(store, { ...where, ...range }, matches, limit))
         found.set(formatKey(session.key), { ...session, store })
     }
   }
   return [...found.values()].sort(compareKeys).slice(0, limit)
 }
 
-async function findLiveSessions(
+const metadataPrefix = 'metadata.'
+
+/** Reads parameters such as `metadata.channel=web`. A JSON number, true, false or null is compared as such. */
+function readMetadataFilter(query: URLSearchParams): MetadataFilter | undefined {
+  const fields = [...query].filter(([name]) => name.startsWith(metadataPrefix) && name.length > metadataPrefix.length)
+  if (fields.length === 0) return undefined
+  return Object.fromEntries(fields.map(([name, value]) => [name.slice(metadataPrefix.length), parseFilterValue(value)]))
+}
+
+function parseFilterValue(text: string): MetadataFilter[string] {
+  const value: unknown = /^(?:true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|".*")$/s.test(text)
+    ? parseJson(text)
+    : text
+  return (value ?? (text === 'null' ? null : text)) as MetadataFilter[string]
+}
+
+async function findMatchingSessions(
   store: Store,
-  filter: { readonly scope?: Scope; readonly after: string },
-  now: number,
+  range: { readonly scope?: Scope; readonly after: string; readonly metadata?: MetadataFilter },
+  { matches, pageSize }: SessionMatcher,
   limit: number,
 ): Promise<readonly SessionListItem[]> {
   const found: SessionListItem[] = []
-  for (let { after } = filter; found.length < limit; ) {
-    const page = await store.list({ ...filter, after, limit })
-    found.push(...page.filter((session) => isVisible(session) && session.expiresAt > now))
+  for (let { after } = range; found.length < limit; ) {
+    const page = await store.list({ ...range, after, limit: Math.max(limit, pageSize) })
+    for (const session of page) if (found.length < limit && (await matches(session))) found.push(session)
     const last = page.at(-1)
     if (last === undefined) break
     after = formatKey(last.key)
   }
   return found.slice(0, limit)
+}
+
+/** Creates the test for the sessions of a list: visible, not expired, with the text in their key and the template. */
+function createMatcher(store: Store, now: number, { q, template }: ListFilter): SessionMatcher {
+  const text = q.toLowerCase()
+  const isListed = (session: SessionListItem): boolean =>
+    isVisible(session) && session.expiresAt > now && formatKey(session.key).toLowerCase().includes(text)
+  const isFiltered = text !== '' || template !== ''
+  return {
+    pageSize: isFiltered ? searchPageSize : 0,
+    matches: async (session) =>
+      isListed(session) &&
+      (template === '' || findMetadata((await store.readHead(session.key, 0)).derived)?.template === template),
+  }
 }
 
 /** Hides the engine's internal keys, and tenants without messages. */

@@ -3,7 +3,7 @@ import { type Handlers, type RequestContext, readNumber, sendJson } from '../htt
 import { listBranches, readBranch } from '../turn/branches.ts'
 import { type SessionAccess, sessionHandler } from './access.ts'
 import { recordUpdate } from './bodies.ts'
-import { pageById, readBody, readCursor, readLimit, readTime, toPage } from './input.ts'
+import { pageById, readBody, readCursor, readFlag, readLimit, readTime, toPage } from './input.ts'
 import { factView, messageView, summaryView } from './views.ts'
 
 const pageParameters = ['after', 'limit'] as const
@@ -25,10 +25,11 @@ export const transcriptRoutes: Handlers = {
     sendJson(client.response, 200, pageById(summaries.map(summaryView), query))
   }),
   'GET /api/sessions/{key}/facts': sessionHandler(
-    ['as_of', ...pageParameters],
+    ['as_of', 'history', ...pageParameters],
     async ({ client, query }, { key, memory }) => {
       const asOf = readTime(query, 'as_of')
-      const facts = await memory.upkeep.facts(key, asOf === undefined ? {} : { asOf })
+      const history = readFlag(query, 'history', false)
+      const facts = await memory.upkeep.facts(key, asOf === undefined ? { history } : { asOf })
       sendJson(client.response, 200, pageById(facts.map(factView), query))
     },
   ),
@@ -62,7 +63,7 @@ export const transcriptRoutes: Handlers = {
 }
 
 /** Options of a context; the person comes from a header, or from the session's metadata. */
-function readContextOptions({ query, request }: RequestContext, { metadata }: SessionAccess) {
+export function readContextOptions({ query, request }: RequestContext, { metadata }: SessionAccess) {
   const [question, header] = [query.get('query'), request.headers['x-threadkeep-person']]
   const person = typeof header === 'string' && header.trim() !== '' ? header.trim() : metadata?.person
   return {

@@ -2,8 +2,21 @@ import { type Entry, type Fact, findMetadata, type Knowledge, type Message, type
 import { formatKey } from '../../domain/key.ts'
 import { noExpiry, type SessionHead } from '../../domain/session.ts'
 
-/** A session in the API; `expiresAt` is null when it does not expire. */
-export function sessionView({ key, startedAt, touchedAt, expiresAt, messages, derived }: SessionHead) {
+/**
+ * A session in the API; `expiresAt` is null when it does not expire. `tokens` comes from the position of the newest
+ * message, which costs nothing to read: erased messages still count.
+ */
+export function sessionView({
+  key,
+  startedAt,
+  touchedAt,
+  expiresAt,
+  messages,
+  lastSequence,
+  recent,
+  derived,
+}: SessionHead) {
+  const newest = recent.at(-1)
   const { template, idle, age, person, metadata } = findMetadata(derived) ?? {}
   const optional = Object.entries({ template, idle, age, person, metadata }).filter(([, value]) => value !== undefined)
   return {
@@ -12,6 +25,8 @@ export function sessionView({ key, startedAt, touchedAt, expiresAt, messages, de
     touchedAt,
     expiresAt: expiresAt === noExpiry ? null : expiresAt,
     messages,
+    lastSequence,
+    ...(newest !== undefined && { tokens: newest.offset + newest.weight }),
     ...Object.fromEntries(optional),
   }
 }

@@ -3,6 +3,8 @@ import type { Millis } from '../../domain/entry.ts'
 import { checkOption } from '../../domain/error.ts'
 import { getOrCompute } from '../../domain/keyed.ts'
 import { LruCache } from '../../domain/lruCache.ts'
+import type { TokenBuckets } from '../../domain/ports.ts'
+import { rejectOnAbort } from '../../upkeep/modelCall.ts'
 import { HttpError } from '../http/httpError.ts'
 import type { Credential } from './credential.ts'
 
@@ -16,10 +18,21 @@ export type RateLimits = {
   readonly totalConcurrency?: number | undefined
 }
 
+/** Counters that several servers share; without them, each server limits the rate on its own. */
+export type SharedLimits = {
+  readonly buckets: TokenBuckets
+  /** Creates a signal that aborts after a delay. Default: `AbortSignal.timeout`. */
+  readonly timeoutSignal?: (after: Millis) => AbortSignal
+  /** Called when the shared counters fail, at most once a minute. */
+  readonly onFault: (error: unknown) => void
+}
+
 /** Token bucket of one client as of `updatedAt`, and its number of running requests. */
 type RateLimitBucket = { tokens: number; updatedAt: Millis; running: number }
 
 const minuteMs: Millis = 60_000
+/** A request waits this long for shared counters, then the server's own ones decide. */
+const sharedTimeoutMs: Millis = 1_000
 /** The least recently used buckets beyond this number are dropped. */
 const maxBuckets = 10_000
 
@@ -37,8 +50,11 @@ export class RateLimiter {
   /** Without a limit of its own: a bucket with running requests is never dropped. */
   private readonly buckets = new LruCache<string, RateLimitBucket>()
   private running = 0
+  private readonly shared: SharedLimits | undefined
+  private reportedAt: Millis = Number.NEGATIVE_INFINITY
 
-  constructor(limits: RateLimits) {
+  constructor(limits: RateLimits, shared?: SharedLimits) {
+    this.shared = limits.requestsPerMinute === undefined ? undefined : shared
     for (const [name, limit] of Object.entries(limits))
       checkOption(
         name,
@@ -56,17 +72,63 @@ export class RateLimiter {
   }
 
   /**
-   * Admits a request and returns the function to call when it ends.
+   * Admits a request by the server's own counters and returns the function to call when it ends.
    *
    * @throws {HttpError} 429 with `retry-after` when a limit is reached.
    */
   acquire(client: string, now: Millis): () => void {
     if (!this.isLimited) return releaseNothing
-    const {
-      requestsPerMinute = Number.POSITIVE_INFINITY,
-      concurrency = Number.POSITIVE_INFINITY,
-      totalConcurrency = Number.POSITIVE_INFINITY,
-    } = this.limits
+    const bucket = this.checkConcurrency(client, now)
+    takeToken(bucket, this.limits.requestsPerMinute)
+    return this.start(bucket)
+  }
+
+  /**
+   * Admits a request by the shared counters, if there are any. Concurrent requests are counted per server.
+   *
+   * @throws {HttpError} as `acquire`.
+   */
+  async acquireShared(client: string, now: Millis): Promise<() => void> {
+    if (this.shared === undefined) return this.acquire(client, now)
+    const bucket = this.checkConcurrency(client, now)
+    const release = this.start(bucket)
+    try {
+      await this.takeShared(this.shared, client, bucket, now)
+      return release
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  /** Takes a token from the shared bucket; if that fails, from the server's own one. */
+  private async takeShared(
+    { buckets, timeoutSignal = (after) => AbortSignal.timeout(after), onFault }: SharedLimits,
+    client: string,
+    bucket: RateLimitBucket,
+    now: Millis,
+  ): Promise<void> {
+    const { requestsPerMinute = Number.POSITIVE_INFINITY } = this.limits
+    const timeout = rejectOnAbort(timeoutSignal(sharedTimeoutMs))
+    let waitMs: Millis
+    try {
+      waitMs = await Promise.race([buckets.take(client, requestsPerMinute), timeout.promise])
+    } catch (error) {
+      if (now >= this.reportedAt + minuteMs) {
+        this.reportedAt = now
+        onFault(error)
+      }
+      takeToken(bucket, requestsPerMinute)
+      return
+    } finally {
+      timeout.dispose()
+    }
+    if (waitMs > 0) throw rateExceeded(requestsPerMinute, waitMs / 1_000)
+  }
+
+  /** Returns the bucket of a client unless too many requests are in progress. */
+  private checkConcurrency(client: string, now: Millis): RateLimitBucket {
+    const { concurrency = Number.POSITIVE_INFINITY, totalConcurrency = Number.POSITIVE_INFINITY } = this.limits
     if (this.running >= totalConcurrency)
       throw tooManyRequests('server_busy', 'This server has too many requests in progress.', 1)
     const bucket = this.refillBucket(client, now)
@@ -74,17 +136,13 @@ export class RateLimiter {
       const message = `At most ${concurrency} concurrent requests are allowed.`
       throw tooManyRequests('too_many_concurrent_requests', message, 1)
     }
-    if (bucket.tokens < 1) {
-      const message = `At most ${requestsPerMinute} requests per minute are allowed.`
-      throw tooManyRequests('rate_limit_exceeded', message, (1 - bucket.tokens) * (60 / requestsPerMinute))
-    }
-    bucket.tokens--
-    bucket.running++
-    this.running++
-    return this.releaseOnce(bucket)
+    return bucket
   }
 
-  private releaseOnce(bucket: RateLimitBucket): () => void {
+  /** Counts a running request until the returned function is called. */
+  private start(bucket: RateLimitBucket): () => void {
+    bucket.running++
+    this.running++
     let isRunning = true
     return () => {
       if (!isRunning) return
@@ -126,6 +184,14 @@ export class RateLimiter {
     }
   }
 }
+
+function takeToken(bucket: RateLimitBucket, perMinute = Number.POSITIVE_INFINITY): void {
+  if (bucket.tokens < 1) throw rateExceeded(perMinute, (1 - bucket.tokens) * (60 / perMinute))
+  bucket.tokens--
+}
+
+const rateExceeded = (perMinute: number, seconds: number): HttpError =>
+  tooManyRequests('rate_limit_exceeded', `At most ${perMinute} requests per minute are allowed.`, seconds)
 
 const releaseNothing = (): void => undefined
 

@@ -18,7 +18,7 @@ export type ConfigWatcherOptions = {
 
 const pollIntervalMs: Millis = 1_000
 /** Fields that take effect at once; all others need a restart. */
-const reloadableFields = /^(?:profiles|templates|profile|tenantProfile|budget|sessions|secrets)$/
+const reloadableFields = /^(?:profiles|templates|profile|tenantProfile|budget|secrets)$/
 
 /** Watches the configuration file and applies changed profiles and templates. An invalid file is logged once. */
 export class ConfigWatcher {
@@ -59,9 +59,8 @@ export class ConfigWatcher {
       this.text = text
       const { settings } = await loadSettings({ ...input, file })
       await applyProfiles(settings.profiles)
-      const needRestart = changedFields(this.settings.values, settings.values).filter(
-        (field) => !reloadableFields.test(field),
-      )
+      const [before, after] = [this.settings.values, settings.values]
+      const needRestart = changedFields(before, after).filter((field) => !isReloadable(field, before, after))
       if (needRestart.length > 0) log.fault('config', `${file}: restart the server to apply ${needRestart.join(', ')}.`)
       const { profiles, templates } = settings.config
       log.event('configured', { profiles: Object.keys(profiles).length, templates: Object.keys(templates).length })
@@ -73,6 +72,11 @@ export class ConfigWatcher {
     }
   }
 }
+
+/** Session memory can be turned on and off; another store needs a restart. */
+const isReloadable = (field: string, before: ConfigSource, after: ConfigSource): boolean =>
+  reloadableFields.test(field) ||
+  (field === 'sessions' && [before, after].every((source) => typeof source.get(field)?.value === 'boolean'))
 
 const changedFields = (before: ConfigSource, after: ConfigSource): readonly string[] =>
   [...new Set([...before.keys(), ...after.keys()])].filter(

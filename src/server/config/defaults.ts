@@ -25,6 +25,7 @@ export type CompleteConfig = With<
   readonly timeouts: With<Sections['timeouts']>
   readonly retries: With<Sections['retries']>
   readonly log: With<Sections['log']>
+  readonly shutdown: With<Sections['shutdown'], 'grace'>
   readonly mcp?: Sections['mcp'] | undefined
 }
 
@@ -48,4 +49,5 @@ export const defaults: CompleteConfig = {
   retries: { attempts: defaultRetries.tries, baseDelay: defaultRetries.baseDelay, maxDelay: defaultRetries.maxDelay },
   log: { level: 'warn' },
   sweepInterval: 10_000,
+  shutdown: { grace: 30_000 },
 }

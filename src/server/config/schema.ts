@@ -109,6 +109,7 @@ export const sections = {
   timeouts: fields({ firstByte: duration.optional(), idle: duration.optional(), total: duration.optional() }),
   retries: fields({ attempts: integer(1).optional(), baseDelay: duration.optional(), maxDelay: duration.optional() }),
   log: fields({ level: oneOf(...logLevels).optional() }),
+  shutdown: fields({ delay: duration.optional(), grace: duration.optional() }),
   mcp: fields({
     workspace: workspace.optional(),
     only: z.array(workspace).min(1).optional(),
@@ -139,7 +140,7 @@ export const configSchema = fields({
   history: oneOf('auto', 'full', 'thin').optional(),
   contextWindows: z.record(z.string(), integer(1), 'an object of tokens by model').optional(),
   tenantProfile: text.optional(),
-  sessions: flag.optional(),
+  sessions: z.union([z.boolean(), text], 'true, false, ram: or the URL of a Redis store').optional(),
   profiles: byName(object).optional(),
   templates: byName(template).optional(),
   upstreams: z.array(upstream, 'a list of upstreams').optional(),
@@ -159,6 +160,7 @@ export const configSchema = fields({
   log: sections.log.optional(),
   mcp: sections.mcp.optional(),
   sweepInterval: duration.optional(),
+  shutdown: sections.shutdown.optional(),
 })
 
 export type Config = z.output<typeof configSchema>

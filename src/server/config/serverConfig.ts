@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { createUnknownStoreError, MemoryError } from '../../domain/error.ts'
 import type { Embedder } from '../../domain/ports.ts'
 import type { RetryPolicy } from '../../domain/retry.ts'
 import type { OnSessionEnd } from '../../lifecycle/endEvent.ts'
@@ -8,6 +8,7 @@ import type { Timeouts } from '../../providers/deadline.ts'
 import { createEmbedder } from '../../providers/namedEmbedder.ts'
 import { buildEndpointUrl } from '../../providers/url.ts'
 import { parseSqliteUrl } from '../../stores/open.ts'
+import { isRedisUrl, parseRedisUrl, redisUrlForms } from '../../stores/redis/url.ts'
 import { parseJson } from '../../text/json.ts'
 import type { RateLimits } from '../auth/rateLimiter.ts'
 import { parseHostPolicy } from '../http/hostPolicy.ts'
@@ -33,6 +34,8 @@ export type ServerConfig = {
   }
   readonly store: string
   readonly storeKey: string | undefined
+  /** URL of the Redis store for sessions of RAM-only profiles; undefined when they are in the RAM of this process. */
+  readonly sessions: string | undefined
   /** Maximum size of all sessions in RAM, in bytes. */
   readonly ramBytes: number | undefined
   readonly profiles: ProfileConfig
@@ -59,6 +62,8 @@ export type ServerConfig = {
   readonly logLevel: LogLevel
   /** Interval of the sweep for expired sessions. */
   readonly sweepInterval: Millis
+  /** Time before a stopping server refuses connections, and time for its running requests to finish. */
+  readonly shutdown: { readonly delay: Millis; readonly grace: Millis }
   /** Configuration of `/mcp`. */
   readonly mcp: McpConfig
 }
@@ -81,6 +86,7 @@ export function resolveServerConfig({ config, values, profiles }: Settings, envi
     listen: { host, port, allowedHosts: names, allowedOrigins: origins },
     store: file === undefined ? config.store : `sqlite:${file}`,
     storeKey: config.storeKey,
+    sessions: resolveSessions(config.sessions, profiles),
     ramBytes: limits.ramBytes,
     profiles,
     upstreams,
@@ -104,18 +110,34 @@ export function resolveServerConfig({ config, values, profiles }: Settings, envi
     prices: resolvePrices(config.prices),
     logLevel: config.log.level,
     sweepInterval: config.sweepInterval,
+    shutdown: { delay: config.shutdown.delay ?? 0, grace: config.shutdown.grace },
     mcp: resolveMcpConfig(config),
   }
 }
 
 /** Refuses a file for a server that stores everything in RAM: it would stay empty. */
 function checkStore(store: string, profiles: ProfileConfig, values: ConfigSource): void {
-  if (parseSqliteUrl(store) === undefined || needsDurableStore(profiles, values)) return
+  if (store === 'ram:' || needsDurableStore(profiles, values)) return
   const { name } = profiles.session ?? profiles.scope
   throw new MemoryError(
     'bad-option',
     `Profile ${name} is RAM-only and refuses a durable store. Omit store, or choose a durable profile such as thread.`,
     { param: 'store' },
+  )
+}
+
+/** Checks the URL of the store of sessions. Refuses one that no profile would use. */
+function resolveSessions(sessions: boolean | string, profiles: ProfileConfig): string | undefined {
+  if (typeof sessions === 'boolean' || sessions === 'ram:') return undefined
+  if (!isRedisUrl(sessions)) throw createUnknownStoreError(sessions, `ram:, ${redisUrlForms}`, 'sessions')
+  parseRedisUrl(sessions)
+  const { scope, session = scope, templates } = profiles
+  const used = [session, ...Object.values(templates).map(({ profile }) => profile)]
+  if (used.some(({ durability }) => durability === 'ram')) return sessions
+  throw new MemoryError(
+    'bad-option',
+    `Profile ${session.name} keeps its sessions in the store and not in Redis. Omit sessions, or choose a RAM-only profile such as support.`,
+    { param: 'sessions' },
   )
 }
 

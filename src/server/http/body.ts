@@ -9,7 +9,7 @@ import {
   type JsonLimits,
   minScannedCharacters,
 } from '../../providers/jsonStructure.ts'
-import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { isDeeperThan } from '../../text/json.ts'
 import { HttpError } from './httpError.ts'
 import { isMultipart, parseMultipart, type Upload } from './multipart.ts'
@@ -172,7 +172,7 @@ async function parseLongBody(bytes: Uint8Array, limits: JsonLimits): Promise<unk
   await yieldToEventLoop()
   const text = decodeJson(bytes)
   await yieldToEventLoop()
-  const fault = await runInSlices(findJsonFaultInSteps(text, limits), yieldToEventLoop)
+  const fault = await runInSlices(findJsonFaultInSteps(text, limits), yieldWhenLong)
   if (fault !== undefined) throw structureError(fault, limits)
   await yieldToEventLoop()
   const value = parseJsonText(text)

@@ -1,8 +1,9 @@
 import { forgetTarget, transferTarget } from '../api/bodies.ts'
+import { inspectorOperations } from './inspectorOperations.ts'
 import { deletedResponse, json, type Operation, page, reply } from './responses.ts'
 import { anything, fromZod, object, ref, type Schema } from './schema.ts'
 
-const turnParameters = ['store', 'template', 'person', 'body', 'history'] as const
+const turnParameters = ['store', 'template', 'person', 'body', 'history', 'idempotencyKey'] as const
 const historyNote =
   'Memory stores the new messages. The model gets them as they were sent, with what memory adds: the history if the client does not send it, and what is known beyond it.'
 
@@ -142,7 +143,7 @@ const sessionOperations = {
   listSessions: {
     tag: 'Sessions',
     summary: 'List sessions in order of their keys',
-    parameters: ['inScope', 'limit', 'after'],
+    parameters: ['inScope', 'keyText', 'inTemplate', 'metadataField', 'limit', 'after'],
     responses: { '200': page('Session') },
   },
   createSession: {
@@ -180,7 +181,7 @@ const sessionOperations = {
   listFacts: {
     tag: 'Sessions',
     summary: 'List the facts of a session',
-    parameters: ['asOf', 'limit', 'after'],
+    parameters: ['asOf', 'factHistory', 'limit', 'after'],
     responses: { '200': page('Fact') },
   },
   getRecord: {
@@ -217,7 +218,7 @@ const sessionOperations = {
   listReceipts: {
     tag: 'Receipts',
     summary: 'List the receipts of a session, newest first',
-    parameters: ['limit', 'after'],
+    parameters: ['withLedger', 'limit', 'after'],
     responses: { '200': page('StoredReceipt') },
   },
   getReceipt: {
@@ -291,6 +292,12 @@ const scopeOperations = {
     parameters: ['knowledgePerson'],
     responses: { '200': json('The restored knowledge.', 'Knowledge') },
   },
+  approveKnowledge: {
+    tag: 'Scopes',
+    summary: 'Approve pending knowledge of a tenant, so that models see it',
+    parameters: ['knowledgePerson'],
+    responses: { '200': json('The approved knowledge.', 'Knowledge') },
+  },
   deleteKnowledge: {
     tag: 'Scopes',
     summary: 'Delete knowledge of a tenant permanently',
@@ -347,6 +354,12 @@ const scopeOperations = {
     body: jsonBody(forgetBody),
     responses: { '200': json('The deleted entries.', 'ForgetResult') },
   },
+  previewForget: {
+    tag: 'Scopes',
+    summary: 'List what a deletion would delete, without deleting it',
+    body: jsonBody(forgetBody),
+    responses: { '200': json('Everything that would go.', 'ForgetPreview') },
+  },
 } satisfies Record<string, Operation>
 
 const operatorOperations = {
@@ -358,11 +371,11 @@ const operatorOperations = {
   },
   getHome: {
     tag: 'Operator',
-    summary: 'Get the start page',
+    summary: 'Get the inspector, or a description of the server',
     isPublic: true,
     responses: {
       '200': {
-        description: 'The page, as the `accept` header asks for it; plain text by default.',
+        description: 'A page for browsers, JSON or plain text, as the `accept` header asks; plain text by default.',
         content: {
           'text/plain': { schema: { type: 'string' } },
           'text/html': { schema: { type: 'string' } },
@@ -410,6 +423,7 @@ export const operations = {
   ...conversationOperations,
   ...sessionOperations,
   ...scopeOperations,
+  ...inspectorOperations,
   ...operatorOperations,
 } satisfies Record<string, Operation>
 

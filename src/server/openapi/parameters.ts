@@ -1,3 +1,4 @@
+import { existingSessionPolicies } from '../../domain/bundle.ts'
 import { oneOf, ref, type Schema, text } from './schema.ts'
 
 type Location = 'header' | 'query' | 'path'
@@ -31,6 +32,7 @@ export const parameters = {
   key: path('key', 'The session or tenant.', ref('Key')),
   scope: path('scope', 'The tenant.', ref('Scope')),
   conversation: path('conversation', 'Id of the conversation.', { type: 'string', pattern: '^conv_[\\w-]{1,120}$' }),
+  asset: path('asset', 'Name of the file.', string),
   item: path('item', 'Id of the item.', string),
   branch: path('branch', 'Number of the branch.', positive),
   knowledge: path('knowledge', 'Id of the knowledge.', string),
@@ -61,6 +63,10 @@ export const parameters = {
       enum: ['full', 'thin', 'auto'],
     },
   ),
+  idempotencyKey: header('idempotency-key', 'Requests with the same key store their messages once, on any server.', {
+    type: 'string',
+    maxLength: 255,
+  }),
   requestId: header('x-request-id', 'Id of the request; generated when missing.', {
     type: 'string',
     pattern: '^[\\w.:-]{1,128}$',
@@ -74,7 +80,20 @@ export const parameters = {
   itemLimit: query('limit', 'Maximum number of items: default 20, at most 100.', positive),
   order: query('order', 'Newest or oldest first.', { type: 'string', enum: ['desc', 'asc'], default: 'desc' }),
   after: query('after', 'Cursor: `next` of the previous page.', string),
+  metadataField: query(
+    'metadata.NAME',
+    'Only sessions whose metadata has this value in the field NAME. Numbers, `true`, `false` and `null` are compared as such, in quotes as texts.',
+    string,
+  ),
   inScope: query('scope', 'Only sessions of this tenant.', ref('Scope')),
+  profile: query('profile', 'Name of the profile.', string, { required: true }),
+  withLedger: query('ledger', '`false` leaves out the ledgers.', { type: 'boolean', default: true }),
+  factHistory: query('history', '`true` includes facts that newer ones have replaced.', {
+    type: 'boolean',
+    default: false,
+  }),
+  keyText: query('q', 'Only sessions whose key contains this text, in upper or lower case.', string),
+  inTemplate: query('template', 'Only sessions of this template.', string),
   optimizerKey: query('key', 'Only this session or tenant.', ref('Key')),
   question: query('query', "The question; default: the user's newest message.", string),
   budget: query('budget', 'Token budget of the context.', positive),
@@ -93,6 +112,11 @@ export const parameters = {
   wait: query('wait', '`false` responds at once and indexes the file in the background.', {
     type: 'boolean',
     default: true,
+  }),
+  existing: query('existing', 'Treatment of sessions that exist with other contents.', {
+    type: 'string',
+    enum: existingSessionPolicies,
+    default: 'refuse',
   }),
   session: query('session', 'Only this session of the tenant.', string),
 } satisfies Record<string, Schema>

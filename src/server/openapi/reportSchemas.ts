@@ -1,4 +1,17 @@
-import { flag, integer, list, nullable, number, object, oneOf, ref, type Schema, text, time } from './schema.ts'
+import {
+  anything,
+  flag,
+  integer,
+  list,
+  nullable,
+  number,
+  object,
+  oneOf,
+  ref,
+  type Schema,
+  text,
+  time,
+} from './schema.ts'
 
 const upstreamTokens = nullable(integer('As reported by the upstream; null when it reports none.'))
 const ownTokens = {
@@ -26,6 +39,21 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
     messages: list("Messages in the format of OpenAI's chat API.", { type: 'object' }),
     text: text('The same context as one text.'),
     ledger: ref('Ledger'),
+  }),
+  Replay: object('A context under another profile.', {
+    messages: list("Messages in the format of OpenAI's chat API.", { type: 'object' }),
+    text: text('The same context as one text.'),
+    ledger: ref('Ledger'),
+    was: ref('Ledger'),
+    differences: list(
+      'Messages with another verdict.',
+      object('A run of messages.', {
+        entries: list('Ids of the first and the last message.', text('An id.')),
+        count: integer('Number of messages.'),
+        was: text('The verdict of the profile of the session.'),
+        is: text('The verdict of the other profile.'),
+      }),
+    ),
   }),
   Ledger: object('Which entries were shown, how and why, in ids and numbers.', {
     profile: text('The profile.'),
@@ -167,6 +195,112 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
         'renewed?': list('Ids of entries that were derived again.', text('An id.')),
       }),
     ),
+    'rows?': integer('Deleted rows of the table of the tenant.'),
+  }),
+  Access: object('Rights of a key.', {
+    scopes: list('The tenants it may use; `*` stands for all.', text('A tenant.')),
+    isOperator: flag('True if it may use the endpoints for operators.'),
+    hasKey: flag('True if the request had a key; false on a server that requires none.'),
+    profiles: list('Profiles that a context can be replayed with.', text('A name.')),
+    templates: list('Configured templates.', text('A name.')),
+  }),
+  ImportResult: object('The imported sessions.', {
+    sessions: integer('Sessions written.'),
+    messages: integer('Messages written.'),
+    entries: integer('Derived entries written.'),
+    unchanged: integer('Sessions that existed with the same contents.'),
+    skipped: list('Existing sessions that were left as they are.', text('A key.')),
+    replaced: list('Existing sessions that were replaced.', text('A key.')),
+  }),
+  ForgetPreview: object('Everything that a deletion would delete.', {
+    counts: object('Number of entries by kind.', {
+      sessions: integer('Whole sessions.'),
+      messages: integer('Messages.'),
+      facts: integer('Facts.'),
+      summaries: integer('Summaries.'),
+      knowledge: integer('Pieces of knowledge.'),
+      files: integer('Files.'),
+      branches: integer('Branches.'),
+      entities: integer('Rows of the graph.'),
+      other: integer('Other entries.'),
+    }),
+    sessions: list(
+      'The affected sessions.',
+      object('A session.', {
+        key: text('Its key.'),
+        messages: integer('Messages that would go.'),
+        facts: integer('Facts that would go.'),
+        summaries: integer('Summaries that would go.'),
+        first: list('The first of them.', object('An entry.', { id: text('Its id.'), text: text('Its text.') })),
+      }),
+    ),
+    others: list('Other affected data, in words.', text('A description.')),
+  }),
+  Graph: object('A knowledge graph.', {
+    nodes: list(
+      'Its nodes.',
+      object('A node.', {
+        id: text('Its name.'),
+        type: text('Its type.'),
+        properties: anything('Its properties or observations.'),
+        sources: list(
+          'Messages it comes from.',
+          object('A message.', { session: text('Its session.'), message: text('Its id.') }),
+        ),
+      }),
+    ),
+    links: list(
+      'Its links.',
+      object('A link.', { from: text('A node.'), to: text('A node.'), type: text('Its type.') }),
+    ),
+    total: integer('Number of all nodes.'),
+  }),
+  UsageSeries: object('Usage over time.', {
+    intervalMs: integer('Length of an interval in milliseconds.'),
+    points: list(
+      'Intervals with turns, oldest first.',
+      object('Sums of an interval.', {
+        at: time('Its start.'),
+        turns: integer('Answered turns.'),
+        failed: integer('Failed turns.'),
+        shown: integer('Tokens sent.'),
+        saved: number('Tokens of the whole history minus the tokens sent.'),
+        cached: integer('Cached prompt tokens, as reported by upstreams.'),
+        completion: integer('Reply tokens.'),
+        millis: object('Sums of durations.', { total: number('Of turns.'), memory: number('Of their memory part.') }),
+        dollars: number('Cost by the price table.'),
+      }),
+    ),
+  }),
+  OperationsReport: object('State of the server.', {
+    ready: flag('True when it accepts requests.'),
+    ...health,
+    upstreams: list(
+      'Upstreams.',
+      object('An upstream.', { name: text('Its name.'), state: text('ok, failing or down.') }),
+    ),
+    upkeep: list(
+      'Upkeep by profile.',
+      object('Upkeep of a profile.', {
+        profile: text('The profile.'),
+        by: text('`builtin`, `nobody` or a model.'),
+        running: integer('Running tasks.'),
+        done: integer('Finished tasks.'),
+      }),
+    ),
+    steps: list(
+      'Latest finished steps of upkeep, newest first.',
+      object('A step.', {
+        key: ref('Key'),
+        at: time('Its end.'),
+        step: text('compact, summariseHour, summariseSession, reextractFacts, optimize, learn or adoptTuning.'),
+        summaries: integer('Summaries that it wrote.'),
+        facts: integer('Facts that it found, including those that were known.'),
+        faults: list('What fell back to the built-in rules, in words.', text('A fault.')),
+      }),
+    ),
+    ram: object('Bytes of sessions in RAM.', { used: integer('Used.'), 'limit?': integer('The limit.') }),
+    pendingDeliveries: integer('Session ends whose delivery failed and will be retried.'),
   }),
   OptimizerStatus: object('Results of the optimizer.', {
     totalOptimizations: integer('Runs.'),

@@ -1,8 +1,9 @@
 import type { MessageInput } from '../../domain/chat.ts'
 import { formatMessageId, type Message, type SequenceRange, type SessionMetadata } from '../../domain/entry.ts'
+import { hasErrorCode } from '../../domain/error.ts'
 import { branchKey, formatKey, type Key } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
-import { noExpiry } from '../../domain/session.ts'
+import { noExpiry, type SessionHead } from '../../domain/session.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 
 /**
@@ -47,7 +48,9 @@ export async function branchOff(
       expiresAt: noExpiry,
     })
   }
-  await memory.forget({ key: formatKey(key), messageIds: cut.map(({ sequence }) => formatMessageId(sequence)) })
+  // The messages are still in the branch.
+  const messageIds = cut.map(({ sequence }) => formatMessageId(sequence))
+  await memory.forget({ key: formatKey(key), messageIds }, { deferWipe: true })
 }
 
 /** Moves messages back that `branchOff` has just moved into a branch, for a turn that was refused. */
@@ -86,34 +89,33 @@ export async function appendLate(
   reply: MessageInput,
 ): Promise<Message | undefined> {
   const { sessions, appendRaw } = internalsOf(memory)
-  const sequence = (await sessions.readHead(key, 0)).lastSequence + 1
-  await reserveSequencesBelow(sessions, key, sequence + 1)
-  await reserveSequencesBelow(sessions, branch, sequence)
-  return (await appendRaw(branch, [reply])).stored[0]
+  const sequence = (await skipNumbers(sessions, key, ({ lastSequence }) => lastSequence + 2)) - 1
+  await skipNumbers(sessions, branch, () => sequence)
+  return (await appendRaw(branch, [reply], { sequence })).stored[0]
 }
 
-/** Keeps the number after the newest question free for its reply, which arrives later. */
-export async function reserveReplyTo(store: Store, key: Key, question: number): Promise<void> {
-  const { lastSequence } = await store.readHead(key, 0)
-  if (lastSequence === question) await reserveSequencesBelow(store, key, question + 2)
-}
+const maxSkipAttempts = 1_000
 
-/** Makes `sequence` the next number of a session; lower unused numbers stay unused. */
-async function reserveSequencesBelow(store: Store, key: Key, sequence: number): Promise<void> {
-  const { epoch, lastSequence, touchedAt, expiresAt, recent } = await store.readHead(key, 1)
-  if (sequence <= lastSequence + 1) return
-  const [newest] = recent
-  const offset = newest === undefined ? 0 : newest.offset + newest.weight
-  await store.commit({
-    key,
-    at: touchedAt,
-    epoch,
-    from: { sequence, offset },
-    append: [],
-    put: [],
-    drop: [],
-    expiresAt,
-  })
+/**
+ * Chooses the next number of a session and returns it; lower unused numbers stay unused. Chooses again if the session
+ * changes meanwhile.
+ */
+async function skipNumbers(store: Store, key: Key, choose: (head: SessionHead) => number): Promise<number> {
+  for (let attempts = 1; ; attempts++) {
+    const head = await store.readHead(key, 1)
+    const { epoch, revision, lastSequence, touchedAt, expiresAt, recent } = head
+    const sequence = choose(head)
+    if (sequence <= lastSequence + 1) return sequence
+    const [newest] = recent
+    const offset = newest === undefined ? 0 : newest.offset + newest.weight
+    const change = { key, at: touchedAt, epoch, base: revision, append: [], put: [], drop: [], expiresAt }
+    try {
+      await store.commit({ ...change, from: { sequence, offset } })
+      return sequence
+    } catch (error) {
+      if (!hasErrorCode(error, 'conflict') || attempts === maxSkipAttempts) throw error
+    }
+  }
 }
 
 export type BranchSummary = { readonly branch: number; readonly messages: number; readonly cutAt: number }

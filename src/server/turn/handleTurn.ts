@@ -1,6 +1,6 @@
 import { describeDegradation } from '../../domain/degradation.ts'
 import { findMetadata, isBlank } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { hasErrorCode, MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, personKey } from '../../domain/key.ts'
 import type { Degradation } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
@@ -21,7 +21,6 @@ import type { UpstreamRequest, UpstreamResponse } from '../upstreams/backend.ts'
 import { contextWindowOf } from '../upstreams/contextWindows.ts'
 import { buildReceipt, buildRelayRecord, buildTurnRecord } from './accounting.ts'
 import { isAuxiliaryRequest } from './auxiliaryRequest.ts'
-import { branchOff, reserveReplyTo } from './branches.ts'
 import {
   checkConversationExists,
   checkNotTransferred,
@@ -37,7 +36,14 @@ import { isLongRequest } from './longRequests.ts'
 import { buildPrompt, clientPrompt, type PromptInput } from './outgoingPrompt.ts'
 import { type ReconciledHistory, recentMessagesNeeded, reconcileHistory } from './reconcileHistory.ts'
 import { type RelayOptions, relayReply } from './relay.ts'
-import { appendMessages, joinPrefill, rollBackIfRefused, storeReply } from './storeMessages.ts'
+import {
+  joinPrefill,
+  type ReconciledTurn,
+  resumeQuestion,
+  rollBackIfRefused,
+  storeQuestion,
+  storeReply,
+} from './storeMessages.ts'
 import type { Turn, TurnRequest } from './turn.ts'
 import { readHeader, readTurnHeaders, setupDigest } from './turn.ts'
 
@@ -158,16 +164,15 @@ async function ingestTurn(request: TurnRequest, key: Key, resolved: ResolvedMemo
   const person = resolvePerson(memory, key, headers.person ?? metadata?.person)
   const { parsed, prefill } = splitPrefill(request.parsed, memory.tokenizer)
   const contextWindow = contextWindowOf(parsed.model, context.server.contextWindows)
-  const input: PromptInput = { memory, key, protocol, request: parsed, preamble, person, contextWindow }
+  const { revision } = head
+  const input: PromptInput = { memory, key, protocol, request: parsed, preamble, person, contextWindow, revision }
   return context.trace.recordOperation('search_memory', key.scope, async (): Promise<Ingested> => {
     if (parsed.messages.length === 0)
       return { key, prefill, prompt: await clientPrompt(input, 'messages'), relation: 'exact', ...nothingStored }
     if (!mayUseUpstreamIds(context)) await checkReferences(memory, key, parsed.references)
     const previous = await findPrevious(memory, key, parsed.previousResponseId)
-    const change = await reconcileTurn(request, key, { memory, parsed, previous }, head)
-    if (isLong) await yieldToEventLoop()
+    const { change, stored } = await reconcileAndStore(request, key, { memory, parsed, previous }, head)
     const isHeldUpstream = previous?.isStoredUpstream === true || parsed.references.length > 0
-    const stored = storeDisabled ? undefined : await storeQuestion(request, key, { memory, parsed, change }, head)
     if (isLong) await yieldToEventLoop()
     const prompt = await buildPrompt(input, change, stored, isHeldUpstream)
     const { relation, history, resends } = change
@@ -190,8 +195,6 @@ type Ingested = Pick<
   | 'question'
   | 'appended'
 >
-type StoredQuestion = Pick<Turn, 'branch' | 'cutFrom' | 'epoch' | 'question' | 'appended'>
-
 const nothingStored = {
   history: 'full',
   resends: false,
@@ -202,11 +205,50 @@ const nothingStored = {
   appended: [],
 } as const
 
+/** Turns that lose to other servers this often in a row fail; each loss means that another turn was stored. */
+const maxStoreAttempts = 200
+
+type TurnToStore = {
+  readonly memory: Memory
+  readonly parsed: ParsedRequest
+  readonly previous: PreviousReply | undefined
+}
+
+/**
+ * Decides which messages are new and stores them, unless the session has changed since `head` was read: another server
+ * may have stored a turn, or ended the session. Then both steps are repeated with the new state.
+ */
+async function reconcileAndStore(
+  request: TurnRequest,
+  key: Key,
+  turn: TurnToStore,
+  head: SessionHead,
+): Promise<ReconciledTurn> {
+  const { memory, parsed } = turn
+  let cutFrom: number | undefined
+  for (let current = head, attempts = 1; ; attempts++) {
+    const change = await reconcileTurn(request, key, turn, current)
+    if (isLongRequest(request.context.request)) await yieldToEventLoop()
+    if (request.storeDisabled) return { change, stored: undefined }
+    cutFrom ??= change.cutFrom
+    try {
+      const stored = await storeQuestion(request, key, { memory, parsed, change }, current)
+      const isRepeated = stored.appended.length > 0 && stored.question <= current.lastSequence
+      return isRepeated
+        ? await resumeQuestion(request, key, { memory, parsed, change }, stored)
+        : { change, stored: { ...stored, cutFrom } }
+    } catch (error) {
+      if (!hasErrorCode(error, 'conflict', 'erased') || attempts === maxStoreAttempts) throw error
+    }
+    current = await internalsOf(memory).sessions.readHead(key, recentMessagesNeeded(parsed.messages.length))
+  }
+}
+
 /** Decides which messages are new, and remembers whether the client resends its conversation. */
 async function reconcileTurn(
   { context, headers, isSessionFromBody }: TurnRequest,
   key: Key,
-  { memory, parsed, previous }: { memory: Memory; parsed: ParsedRequest; previous: PreviousReply | undefined },
+  { memory, parsed, previous }: TurnToStore,
   head: SessionHead,
 ): Promise<ReconciledHistory> {
   const { activity, history } = context.server
@@ -218,7 +260,8 @@ async function reconcileTurn(
       key,
       messages: parsed.messages,
       continuesAfter: previous?.message,
-      isRetry: headers.isRetry,
+      // With a key, a retry is recognised for certain when it is stored.
+      isRetry: headers.isRetry && headers.idempotencyKey === undefined,
       isSingleConversation: !isSessionFromBody,
       forcedHistory: headers.history ?? history,
       refersToStored: parsed.references.length > 0,
@@ -233,40 +276,6 @@ async function reconcileTurn(
   if (change.resends || resends !== undefined)
     activity.rememberHabit(session, headers.client, change.resends || resends === true)
   return change
-}
-
-/** Stores the new messages of a turn and moves those that the client has taken back into a branch. */
-async function storeQuestion(
-  { context, protocol }: TurnRequest,
-  key: Key,
-  { memory, parsed, change }: { memory: Memory; parsed: ParsedRequest; change: ReconciledHistory },
-  head: SessionHead,
-): Promise<StoredQuestion> {
-  const { newFrom, cutFrom, branch, stored, isHeadCurrent } = change
-  const conversation = branch === 'new' ? undefined : branch
-  const cutRange = cutFrom === undefined ? undefined : ([cutFrom, head.lastSequence] as const)
-  if (cutRange !== undefined) await branchOff(memory, key, cutRange, conversation)
-  const repliesDue = context.server.activity.reserveReplies(formatKey(key), head.lastSequence)
-  const appended = await appendMessages(
-    memory,
-    key,
-    parsed.messages.slice(newFrom),
-    {
-      ...(branch !== undefined && { branch }),
-      ...(repliesDue > 0 && { reserve: repliesDue }),
-      payloadOf: (position) => protocol.payloadOf(parsed, newFrom + position),
-      isLong: isLongRequest(context.request),
-    },
-    isHeadCurrent && cutRange === undefined ? head : undefined,
-  )
-  const kept = cutFrom === undefined ? stored : stored.filter(({ sequence }) => sequence < cutFrom)
-  return {
-    branch: appended.stored[0]?.branch ?? conversation,
-    cutFrom,
-    epoch: appended.epoch,
-    question: (appended.stored.at(-1) ?? kept.at(-1))?.sequence ?? 0,
-    appended: appended.stored,
-  }
 }
 
 /** The person speaking, when the profile reads a person's memory; throws for an invalid name. */
@@ -380,10 +389,7 @@ async function storeReplyAndReceipt(turn: Turn, reply: ModelReply): Promise<void
   try {
     // A response that runs in the background has no reply yet; the receipt tells where to find it.
     if (reply.isFinished === false)
-      return await server.sessionLocks.run(session, async () => {
-        await reserveReplyTo(sessions, key, question)
-        await storeReceipt(sessions, key, buildReceipt(server.prices, turn, { sequence: null, at: clock() }))
-      })
+      return await storeReceipt(sessions, key, buildReceipt(server.prices, turn, { sequence: null, at: clock() }))
     const stored = await trace.recordOperation('create_memory', key.scope, () =>
       server.sessionLocks.run(session, () => {
         const reserved = server.activity.reservedReplies(session, question)

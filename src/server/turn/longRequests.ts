@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import type { Tokens } from '../../domain/entry.ts'
+import type { SequenceRange, Tokens } from '../../domain/entry.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
-import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { countMessageTokens } from '../../text/cost.ts'
 import type { ClientMessage } from '../protocols/protocol.ts'
 
@@ -18,7 +18,7 @@ export const countInSlices = (
   tokenizer: Tokenizer,
   messages: readonly ClientMessage[],
   knownTokens: (message: ClientMessage, position: number) => Tokens | undefined = () => undefined,
-): Promise<Tokens> => runInSlices(countInSteps(tokenizer, messages, knownTokens), yieldToEventLoop)
+): Promise<Tokens> => runInSlices(countInSteps(tokenizer, messages, knownTokens), yieldWhenLong)
 
 function* countInSteps(
   tokenizer: Tokenizer,
@@ -41,19 +41,42 @@ const countingSpeed = 8
  * The newest messages within `maxTokens`, at least `minCount`. Starts with a question that is an element of the list by
  * itself: a reply or a tool result needs what precedes it.
  */
-export function newestThatFit(
+export const newestThatFit = (
   tokenizer: Tokenizer,
   messages: readonly ClientMessage[],
   minCount: number,
   maxTokens: Tokens,
-): readonly ClientMessage[] {
+): Promise<readonly ClientMessage[]> =>
+  runInSlices(newestInSteps(tokenizer, messages, minCount, maxTokens), yieldWhenLong)
+
+function* newestInSteps(
+  tokenizer: Tokenizer,
+  messages: readonly ClientMessage[],
+  minCount: number,
+  maxTokens: Tokens,
+): Work<readonly ClientMessage[]> {
   let tokens = 0
   let first = messages.length - minCount
   for (let position = messages.length - 1; position >= 0; position--) {
-    tokens += countMessageTokens(tokenizer, messages[position] as ClientMessage)
+    const message = messages[position] as ClientMessage
+    tokens += countMessageTokens(tokenizer, message)
     if (tokens > maxTokens) break
-    const isStart = messages[position]?.role === 'user' && messages[position - 1]?.index !== messages[position]?.index
+    const isStart = message.role === 'user' && messages[position - 1]?.index !== message.index
     if (position < first && isStart) first = position
+    yield Math.floor(message.content.length / countingSpeed)
   }
   return messages.slice(first)
+}
+
+/** The last `count` messages of ordered ranges. */
+export function newestMessages(ranges: readonly SequenceRange[], count: number): readonly SequenceRange[] {
+  const found: SequenceRange[] = []
+  let missing = count
+  for (const [first, last] of ranges.toReversed()) {
+    if (missing <= 0) break
+    const from = Math.max(first, last - missing + 1)
+    found.unshift([from, last])
+    missing -= last - from + 1
+  }
+  return found
 }

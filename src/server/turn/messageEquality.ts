@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { ParsedMessage } from '../../domain/chat.ts'
 import { getOrCompute } from '../../domain/keyed.ts'
 import { runSync, type Work } from '../../domain/work.ts'
-import { toCanonicalJson } from '../../portable/canonical.ts'
+import { toCanonicalJsonInSteps } from '../../portable/canonical.ts'
 
 /** The fields of a message that decide whether two messages are the same. */
 export type ComparableMessage = Pick<ParsedMessage, 'role' | 'content' | 'toolCalls' | 'toolCallId'>
@@ -135,7 +135,7 @@ function* normalizeJson(text: string): Work<string> {
     yield Math.ceil(text.length / normalizeSpeed)
     const value: unknown = JSON.parse(text)
     yield Math.ceil(text.length / normalizeSpeed)
-    return toCanonicalJson(value)
+    return yield* toCanonicalJsonInSteps(value)
   } catch {
     return text.trim()
   }

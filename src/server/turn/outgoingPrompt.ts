@@ -1,3 +1,4 @@
+import { continuationNotice } from '../../context/anthropic.ts'
 import type { LazyContext } from '../../context/composeContext.ts'
 import { clientBand, isSpaceReason } from '../../context/receipt.ts'
 import { type Message, parseMessageId, type SequenceRange, type Tokens } from '../../domain/entry.ts'
@@ -7,12 +8,12 @@ import type { ChatMessage, Ledger, LedgerLine } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
 import { runInSlices } from '../../domain/work.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
-import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { countMessageTokens } from '../../text/cost.ts'
 import { normalizeSecretsInSteps } from '../../text/secrets.ts'
 import type { Preamble } from '../memoryRegistry.ts'
 import type { ClientMessage, ParsedRequest, Protocol, RequestBody } from '../protocols/protocol.ts'
-import { countInSlices, newestThatFit } from './longRequests.ts'
+import { countInSlices, newestMessages, newestThatFit } from './longRequests.ts'
 import type { ReconciledHistory } from './reconcileHistory.ts'
 import { normalizeSent } from './reconcileMasked.ts'
 
@@ -44,6 +45,10 @@ export type PromptInput = {
   readonly contextWindow: Tokens
   /** True if the upstream holds the conversation; default false. */
   readonly isHeldUpstream?: boolean
+  /** Sequence number of the stored question; later messages are not shown. Default: none is stored. */
+  readonly question?: number | undefined
+  /** Revision at which the turn has read the session. */
+  readonly revision?: number
 }
 
 /** The reply never takes more than this share of the window, whatever the client asks for. */
@@ -62,12 +67,13 @@ const newestTurn = ({ messages, turnStart }: ParsedRequest): readonly ClientMess
  * conversation, to which the request refers by ids.
  */
 export async function buildPrompt(
-  input: PromptInput,
+  client: PromptInput,
   { stored: before, recent, newFrom, cutFrom, history }: ReconciledHistory,
-  stored: { readonly appended: readonly Message[] } | undefined,
+  stored: { readonly appended: readonly Message[]; readonly question: number } | undefined,
   isHeldUpstream: boolean,
 ): Promise<OutgoingPrompt> {
-  const { request } = input
+  const { request } = client
+  const input = { ...client, question: stored?.question || undefined }
   const kept = cutFrom === undefined ? before : before.filter(({ sequence }) => sequence < cutFrom)
   const appended = stored?.appended
   if (isHeldUpstream) {
@@ -99,7 +105,8 @@ async function findSentMessages(
   const ranges: [first: number, last: number][] = []
   for (const message of stored) {
     const { sequence, content } = message
-    const text = hasMask(message) ? await runInSlices(normalizeSecretsInSteps(content), yieldToEventLoop) : content
+    const text = hasMask(message) ? await runInSlices(normalizeSecretsInSteps(content), yieldWhenLong) : content
+    await yieldWhenLong()
     if (!versions.has(message) && !contents.has(text.trim())) continue
     const last = ranges.at(-1)
     if (last?.[1] === sequence - 1) last[1] = sequence
@@ -245,11 +252,13 @@ async function addMemory(
   input: PromptInput,
   { budget, ownTokens, conversationTokens, sentByClient, from }: MemoryAddition,
 ): Promise<OutgoingPrompt> {
-  const { memory, key, person, protocol, request, preamble, isHeldUpstream } = input
+  const { memory, key, person, protocol, request, preamble, isHeldUpstream, question, revision } = input
   const { messages, ledger } = await internalsOf(memory).buildAdditions(key, {
     budget,
     query: questionOf(request.messages),
     sentByClient,
+    until: question,
+    revision,
     ...(person !== undefined && { person }),
   })
   const text = messages.map(({ content }) => content).join('\n')
@@ -314,7 +323,7 @@ async function shortenConversation(
   const turnTokens = await countInSlices(memory.tokenizer, turn)
   if (turnTokens > room) return clientPrompt(input, 'budget')
   const share = Math.min(memoryTokens, Math.floor(room * minMemoryShare), room - turnTokens)
-  const kept = newestThatFit(memory.tokenizer, request.messages, turn.length, room - share)
+  const kept = await newestThatFit(memory.tokenizer, request.messages, turn.length, room - share)
   const keptTokens = await countInSlices(memory.tokenizer, kept)
   return addMemory(input, {
     budget: Math.max(1, Math.min(memoryTokens, room - keptTokens)),
@@ -330,19 +339,6 @@ const isStoredLiterally = (messages: readonly ClientMessage[], { stored, newFrom
   stored.length === newFrom &&
   stored.every(({ role, content }, index) => role === messages[index]?.role && content === messages[index]?.content)
 
-/** The last `count` messages of ordered ranges. */
-function newestMessages(ranges: readonly SequenceRange[], count: number): readonly SequenceRange[] {
-  const found: SequenceRange[] = []
-  let missing = count
-  for (const [first, last] of ranges.toReversed()) {
-    if (missing <= 0) break
-    const from = Math.max(first, last - missing + 1)
-    found.unshift([from, last])
-    missing -= last - from + 1
-  }
-  return found
-}
-
 const questionOf = (messages: readonly ClientMessage[]): string =>
   messages.findLast(({ role }) => role === 'user')?.content ?? ''
 
@@ -356,13 +352,18 @@ async function buildWithinBudget(
   query: string | undefined,
   write: (context: LazyContext) => OutgoingPrompt | Promise<OutgoingPrompt>,
 ): Promise<OutgoingPrompt> {
-  const { memory, request, preamble, key, person } = input
+  const { memory, protocol, request, preamble, key, person, question, revision } = input
   const { limit, memoryTokens } = promptLimits(input)
-  const budget = Math.min(memoryTokens, limit - request.promptOverheadTokens - preamble.tokens - extra)
+  // Anthropic's format has a notice before a conversation that begins with a reply.
+  const notice = { role: 'user', content: continuationNotice } as const
+  const noticeTokens = protocol.name === 'messages' ? countMessageTokens(memory.tokenizer, notice) : 0
+  const budget = Math.min(memoryTokens, limit - request.promptOverheadTokens - preamble.tokens - extra - noticeTokens)
   if (budget < 1) return clientPrompt(input, 'budget')
   try {
     const context = await internalsOf(memory).buildContext(key, {
       budget,
+      until: question,
+      revision,
       ...(query !== undefined && { query }),
       ...(person !== undefined && { person }),
     })

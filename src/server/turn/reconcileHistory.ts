@@ -3,7 +3,7 @@ import type { Key } from '../../domain/key.ts'
 import { isExpired, type SessionHead } from '../../domain/session.ts'
 import { runInSlices } from '../../domain/work.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
-import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import type { ClientMessage } from '../protocols/protocol.ts'
 import { findReceipt, hasReceiptBetween, wasRefused } from '../receipts.ts'
 import { type ComparableMessage, isIdentical, isUser, type NormalForms, normalizeInSteps } from './messageEquality.ts'
@@ -36,8 +36,6 @@ export type ReconciledHistory = HistoryChange & {
   readonly stored: readonly Message[]
   /** The newest messages of all conversations of the session. */
   readonly recent: readonly Message[]
-  /** True when the session was not read again since `head`. */
-  readonly isHeadCurrent: boolean
   /** Kind of the client. */
   readonly history: HistoryMode
   /** True when the request shows that the client resends its conversation. */
@@ -77,8 +75,8 @@ type ConversationChange = Omit<ReconciledHistory, 'history' | 'resends' | 'branc
   readonly overlap?: 'no reply' | 'another conversation'
 }
 
-/** A change before it is known whether the session must be read again. */
-type MatchedConversation = Omit<ConversationChange, 'isHeadCurrent' | 'recent'>
+/** A change without the messages of other conversations. */
+type MatchedConversation = Omit<ConversationChange, 'recent'>
 
 async function reconcileFromStore(options: ReconcileOptions, forms: NormalForms): Promise<ConversationChange> {
   const { memory, key, messages, isSingleConversation } = options
@@ -90,14 +88,14 @@ async function reconcileFromStore(options: ReconcileOptions, forms: NormalForms)
     const found = retried ?? (await reconcileConversations(memory, key, history, messages))
     if (found.relation === 'disjoint' && history.hasEarlier && limit <= maxMessagesRead) continue
     const change = { ...found, recent: history.stored }
-    if (change.cutFrom === undefined || retried !== undefined) return { ...change, isHeadCurrent: false }
+    if (change.cutFrom === undefined || retried !== undefined) return change
     const sharesReply =
       (await containsOwnReply(memory, key, change.stored, change.cutFrom, change.newFrom)) ||
       ((messages[change.newFrom]?.role ?? 'assistant') === 'assistant' &&
         (await isOwnReply(memory, key, change.cutFrom)))
-    if (sharesReply && isSingleConversation) return { ...change, isHeadCurrent: false }
+    if (sharesReply && isSingleConversation) return change
     const overlap = sharesReply ? 'another conversation' : 'no reply'
-    return { ...change, isHeadCurrent: false, cutFrom: undefined, overlap }
+    return { ...change, cutFrom: undefined, overlap }
   }
 }
 
@@ -188,7 +186,6 @@ function reconcileFromHead(
       cutFrom: undefined,
       relation: 'continued',
       recent: all,
-      isHeadCurrent: true,
       branch: undefined,
     }
   const limit = recentMessagesNeeded(messages.length)
@@ -199,7 +196,7 @@ function reconcileFromHead(
   const decide = (): ConversationChange | undefined => {
     const change = reconcile(stored, messages, history)
     if (change.relation === 'disjoint' || change.cutFrom !== undefined) return undefined
-    return { ...change, stored, branch: undefined, recent: stored, isHeadCurrent: true }
+    return { ...change, stored, branch: undefined, recent: stored }
   }
   return isLongHistory(history, messages) ? normalizeInSlices(history, messages).then(decide) : decide()
 }
@@ -212,7 +209,7 @@ const isLongHistory = ({ stored }: StoredHistory, sent: readonly ClientMessage[]
 
 /** Computes the normal forms of messages, with pauses. */
 const normalizeInSlices = ({ stored, forms }: StoredHistory, sent: readonly ClientMessage[]): Promise<void> =>
-  runInSlices(normalizeInSteps([...stored, ...sent], forms), yieldToEventLoop)
+  runInSlices(normalizeInSteps([...stored, ...sent], forms), yieldWhenLong)
 
 /** Reconciles with each conversation of the session and returns the change that fits best. */
 async function reconcileConversations(
@@ -285,7 +282,6 @@ async function continueAfter(
     newFrom: 0,
     cutFrom: next?.sequence,
     relation: next === undefined ? 'continued' : 'regenerated',
-    isHeadCurrent: false,
     history: 'thin',
     resends: false,
     branch,

@@ -3,7 +3,7 @@ import type { Key } from '../../domain/key.ts'
 import { runInSlices, toSlices, type Work } from '../../domain/work.ts'
 import { normalizeMessageInSteps } from '../../memory/secretMasker.ts'
 import type { Memory } from '../../memory.ts'
-import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { findMasks, normalizeSecretsInSteps } from '../../text/secrets.ts'
 import type { ClientMessage } from '../protocols/protocol.ts'
 import { type ComparableMessage, type NormalForms, normalizeInSteps } from './messageEquality.ts'
@@ -37,10 +37,10 @@ async function reconcileWithPlaceholders(
   { stored, hasEarlier }: StoredHistory,
   sent: readonly ClientMessage[],
 ): Promise<HistoryChange> {
-  const withoutMasks = await runInSlices(replaceSecrets(stored, normalizeStored), yieldToEventLoop)
+  const withoutMasks = await runInSlices(replaceSecrets(stored, normalizeStored), yieldWhenLong)
   const withoutSecrets = await normalizeSent(sent)
   const forms: NormalForms = new Map()
-  await runInSlices(normalizeInSteps([...withoutMasks.values(), ...withoutSecrets.values()], forms), yieldToEventLoop)
+  await runInSlices(normalizeInSteps([...withoutMasks.values(), ...withoutSecrets.values()], forms), yieldWhenLong)
   const change = reconcile([...withoutMasks.values()], [...withoutSecrets.values()], { hasEarlier, forms })
   const remaining = stored.filter(({ sequence }) => change.cutFrom === undefined || sequence < change.cutFrom)
   const matched = remaining.slice(Math.max(0, remaining.length - change.newFrom))
@@ -62,7 +62,7 @@ async function reconcileWithPlaceholders(
 
 /** Replaces all secrets and masks of sent messages by one mask. */
 export const normalizeSent = (sent: readonly ClientMessage[]): Promise<ReadonlyMap<ClientMessage, ClientMessage>> =>
-  runInSlices(replaceSecrets(sent, normalizeMessageInSteps), yieldToEventLoop)
+  runInSlices(replaceSecrets(sent, normalizeMessageInSteps), yieldWhenLong)
 
 /** Replaces the secrets of messages in steps; the result is in the order of the messages. */
 function* replaceSecrets<T extends ComparableMessage>(

@@ -3,8 +3,10 @@ import { isObject } from '../../domain/error.ts'
 import { isInScope } from '../../domain/key.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import { estimateSize, stringifyInSteps } from '../../domain/stringify.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
-import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { Column, uint32Array } from '../../search/column.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import type { RequestBody } from '../protocols/protocol.ts'
 import { asArray } from '../protocols/request.ts'
 
@@ -49,12 +51,12 @@ export class SentPrompts {
     prompt: PromptToMeasure,
   ): Promise<{ readonly digest: PromptDigest; readonly commonTokens: Tokens; readonly upstream: string | undefined }> {
     const parts = readParts(prompt.body)
-    const { lines, partEnds } = await runInSlices(digestInSteps(parts), yieldToEventLoop)
+    const { lines, partEnds } = await runInSlices(digestInSteps(parts), yieldWhenLong)
     const partTokens = new Int32Array(parts.length).fill(-1)
     const digest = { lines, partEnds, partTokens }
     const previous = this.sessions.get(session)
     if (previous === undefined) return { digest, commonTokens: 0, upstream: undefined }
-    const commonTokens = await runInSlices(countCommonInSteps(parts, prompt, digest, previous), yieldToEventLoop)
+    const commonTokens = await runInSlices(countCommonInSteps(parts, prompt, digest, previous), yieldWhenLong)
     return { digest, commonTokens, upstream: previous.upstream }
   }
 
@@ -87,25 +89,38 @@ const partMark = 0xff_ff
 const newline = 10
 const hashPrime = 0x01_00_01_93
 
+/** Characters hashed in one step: about as fast as a slice of other work. */
+const charactersPerStep = 262_144
+const [hashingSpeed, countingSpeed] = [32, 8]
+
 /** Hashes the prompt line by line, each hash over everything before it (FNV-1a). */
 function* digestInSteps(parts: readonly unknown[]): Work<Pick<PromptDigest, 'lines' | 'partEnds'>> {
-  const lines: number[] = []
+  const lines = new Column(uint32Array)
   const partEnds = new Uint32Array(parts.length)
   let hash = 0x81_1c_9d_c5
   for (const [index, part] of parts.entries()) {
-    const text = renderPart(part)
-    for (let at = 0; at < text.length; at++) {
-      const code = text.charCodeAt(at)
-      hash = Math.imul(hash ^ code, hashPrime)
-      if (code === newline) lines.push(hash >>> 0)
+    const text = yield* renderPart(part)
+    for (let start = 0, end = 0; start < text.length; start = end) {
+      end = Math.min(start + charactersPerStep, text.length)
+      hash = hashLines(text, start, end, hash, lines)
+      yield Math.ceil((end - start) / hashingSpeed)
     }
     hash = Math.imul(hash ^ partMark, hashPrime)
     lines.push(hash >>> 0)
     partEnds[index] = lines.length
-    // Hashing is much faster than the work that slices are made for.
-    yield text.length >> 6
   }
-  return { lines: Uint32Array.from(lines), partEnds }
+  return { lines: lines.used.slice(), partEnds }
+}
+
+/** Continues a hash over part of a text, and adds the hash at the end of each line. */
+function hashLines(text: string, from: number, to: number, before: number, lines: Column<Uint32Array>): number {
+  let hash = before
+  for (let at = from; at < to; at++) {
+    const code = text.charCodeAt(at)
+    hash = Math.imul(hash ^ code, hashPrime)
+    if (code === newline) lines.push(hash >>> 0)
+  }
+  return hash
 }
 
 function* countCommonInSteps(
@@ -121,22 +136,31 @@ function* countCommonInSteps(
     const start = index === 0 ? 0 : (partEnds[index - 1] ?? 0)
     if ((partEnds[index] ?? 0) > common) {
       // Another model or other tools: the provider has cached nothing for this prompt.
-      return index === 0 ? 0 : tokens + countLines(tokenizer, part, common - start)
+      return index === 0 ? 0 : tokens + (yield* countLines(tokenizer, part, common - start))
     }
     const known = previous.partTokens[index] ?? -1
     partTokens[index] = known >= 0 ? known : index === 0 ? countTools() : countPart(tokenizer, part)
     tokens += partTokens[index] as number
-    if (known < 0) yield 512
+    if (known < 0) yield 512 + Math.ceil(estimateSize(part, charactersPerStep) / countingSpeed)
   }
   return tokens
 }
 
 /** The text of a part. Markers of cache breakpoints move from turn to turn and are no part of it. */
-function renderPart(part: unknown): string {
+function* renderPart(part: unknown): Work<string> {
   if (!isObject(part)) return toJson(part)
   const { role, content, cache_control: _marker, ...rest } = part
-  const more = Object.keys(rest).length === 0 ? '' : `\n${toJson(rest)}`
-  return `${typeof role === 'string' ? role : ''}\n${renderContent(content)}${more}`
+  const more = Object.keys(rest).length === 0 ? '' : `\n${yield* stringifyInSteps(rest, cacheMarker)}`
+  const text = isObject(content) || Array.isArray(content) ? yield* renderBlocks(content) : renderContent(content)
+  return `${typeof role === 'string' ? role : ''}\n${text}${more}`
+}
+
+/** Does the same as `renderContent` in steps. */
+function* renderBlocks(content: unknown): Work<string> {
+  if (!Array.isArray(content)) return yield* stringifyInSteps(content, cacheMarker)
+  const texts: string[] = []
+  for (const block of content) texts.push(readBlockText(block) ?? (yield* stringifyInSteps(block, cacheMarker)))
+  return texts.join('\n')
 }
 
 function renderContent(content: unknown): string {
@@ -145,8 +169,9 @@ function renderContent(content: unknown): string {
   return content.map((block: unknown) => readBlockText(block) ?? toJson(block)).join('\n')
 }
 
+const cacheMarker = 'cache_control'
 const toJson = (value: unknown): string =>
-  JSON.stringify(value, (name, field: unknown) => (name === 'cache_control' ? undefined : field)) ?? ''
+  JSON.stringify(value, (name, field: unknown) => (name === cacheMarker ? undefined : field)) ?? ''
 
 const blockTextTypes: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text'])
 
@@ -154,10 +179,21 @@ const readBlockText = (block: unknown): string | undefined =>
   isObject(block) && blockTextTypes.has(block.type) && typeof block.text === 'string' ? block.text : undefined
 
 /** Tokens of the first lines of a part; its first line is the role. */
-function countLines(tokenizer: Tokenizer, part: unknown, lines: number): Tokens {
+function* countLines(tokenizer: Tokenizer, part: unknown, lines: number): Work<Tokens> {
   if (lines < 2) return 0
-  const [role = '', ...content] = renderPart(part).split('\n', lines)
-  return tokenizer.overhead.message + tokenizer.count(role) + tokenizer.count(`${content.join('\n')}\n`)
+  const text = yield* renderPart(part)
+  const roleEnd = text.indexOf('\n')
+  let end = roleEnd
+  for (let line = 1; line < lines; line++) {
+    end = text.indexOf('\n', end + 1)
+    yield 1
+  }
+  yield Math.ceil(end / countingSpeed)
+  return (
+    tokenizer.overhead.message +
+    tokenizer.count(text.slice(0, roleEnd)) +
+    tokenizer.count(text.slice(roleEnd + 1, end + 1))
+  )
 }
 
 /** Counts a part like a message: text, tool calls and tool results. Media are not counted. */

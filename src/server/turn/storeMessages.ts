@@ -1,19 +1,119 @@
 import type { MessageInput, ParsedMessage, Payload } from '../../domain/chat.ts'
 import type { Message } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { hasErrorCode, MemoryError } from '../../domain/error.ts'
 import { formatKey, isInternalKey, type Key, parseKey } from '../../domain/key.ts'
 import type { Ledger } from '../../domain/ledger.ts'
-import { isInRanges, type SessionHead } from '../../domain/session.ts'
-import type { AppendOptions, AppendResult } from '../../memory/append.ts'
+import { isExpired, isInRanges, type SessionHead } from '../../domain/session.ts'
+import type { AppendOptions, AppendResult, InternalAppendOptions } from '../../memory/append.ts'
+import { wipeStores } from '../../memory/forget.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
 import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import { describeFault } from '../http/httpError.ts'
-import type { ClientMessage } from '../protocols/protocol.ts'
+import type { ClientMessage, ParsedRequest } from '../protocols/protocol.ts'
 import { storeReceipt } from '../receipts.ts'
 import type { UpstreamResponse } from '../upstreams/backend.ts'
 import { buildReceipt, isRefusal } from './accounting.ts'
-import { appendLate, findBranchWith, readMessageAt, restoreBranch } from './branches.ts'
-import type { Turn } from './turn.ts'
+import { appendLate, branchOff, findBranchWith, readMessageAt, restoreBranch } from './branches.ts'
+import { isLongRequest } from './longRequests.ts'
+import { type ReconciledHistory, recentMessagesNeeded } from './reconcileHistory.ts'
+import type { Turn, TurnRequest } from './turn.ts'
+
+/** Part of a turn that is known once its question is stored. */
+export type StoredQuestion = Pick<Turn, 'branch' | 'cutFrom' | 'epoch' | 'question' | 'appended'>
+
+/** A turn whose messages were compared with the stored ones; `stored` is undefined if storage is disabled. */
+export type ReconciledTurn = { readonly change: ReconciledHistory; readonly stored: StoredQuestion | undefined }
+
+type TurnToStore = { readonly memory: Memory; readonly parsed: ParsedRequest; readonly change: ReconciledHistory }
+
+/**
+ * Stores the new messages of a turn and moves those that the client has taken back into a branch.
+ *
+ * @throws MemoryError `conflict` if the session has changed since `head` was read.
+ */
+export async function storeQuestion(
+  { context, protocol, headers }: TurnRequest,
+  key: Key,
+  { memory, parsed, change }: TurnToStore,
+  head: SessionHead,
+): Promise<StoredQuestion> {
+  const { newFrom, cutFrom, branch, stored } = change
+  const conversation = branch === 'new' ? undefined : branch
+  const messages = parsed.messages.slice(newFrom)
+  const base = cutFrom === undefined ? head : await cutConversation(memory, key, head, cutFrom, conversation)
+  const openReplies = context.server.activity.reserveReplies(formatKey(key), head.lastSequence)
+  const isDue = messages[0]?.role !== 'assistant' && isReplyDue(base) && !isExpired(base, context.server.clock())
+  const reserve = Math.max(openReplies, isDue ? 1 : 0)
+  const appended = await appendMessages(
+    memory,
+    key,
+    messages,
+    {
+      ...(branch !== undefined && { branch }),
+      ...(reserve > 0 && { reserve }),
+      // A retry finds fewer new messages if only some of them were stored.
+      ...(headers.idempotencyKey !== undefined && { operationId: `turn ${newFrom} ${headers.idempotencyKey}` }),
+      payloadOf: (position) => protocol.payloadOf(parsed, newFrom + position),
+      isLong: isLongRequest(context.request),
+    },
+    base,
+  )
+  const kept = cutFrom === undefined ? stored : stored.filter(({ sequence }) => sequence < cutFrom)
+  return {
+    branch: appended.stored[0]?.branch ?? conversation,
+    cutFrom,
+    epoch: appended.epoch,
+    question: (appended.stored.at(-1) ?? kept.at(-1))?.sequence ?? 0,
+    appended: appended.stored,
+  }
+}
+
+/**
+ * Continues a turn whose messages an earlier request with the same idempotency key has stored, perhaps on another
+ * server. If they were answered, the reply moves into a branch, because its client has not received it.
+ */
+export async function resumeQuestion(
+  { parsed: { messages } }: TurnRequest,
+  key: Key,
+  { memory, change }: TurnToStore,
+  { question, appended, epoch }: StoredQuestion,
+): Promise<ReconciledTurn> {
+  const { sessions } = internalsOf(memory)
+  const branch = appended[0]?.branch
+  const range = { before: question + 2, limit: recentMessagesNeeded(messages.length) + 1, newest: true }
+  const recent = await sessions.readMessages(key, range)
+  const reply = recent.find((message) => message.sequence > question && message.branch === branch)
+  const cutFrom = reply?.role === 'assistant' ? reply.sequence : undefined
+  if (cutFrom !== undefined) await branchOff(memory, key, [cutFrom, cutFrom], branch)
+  const stored = recent.filter((message) => message.branch === branch && message.sequence <= question)
+  return {
+    change: { ...change, stored, recent, newFrom: messages.length, cutFrom, relation: 'regenerated', branch },
+    stored: { branch, cutFrom, epoch, question, appended: [] },
+  }
+}
+
+/** Moves the end of a conversation into a branch and returns the session without it. */
+async function cutConversation(
+  memory: Memory,
+  key: Key,
+  { lastSequence, epoch }: SessionHead,
+  cutFrom: number,
+  conversation: number | undefined,
+): Promise<SessionHead> {
+  await branchOff(memory, key, [cutFrom, lastSequence], conversation)
+  const head = await internalsOf(memory).sessions.readHead(key, 1)
+  if (head.lastSequence === lastSequence && head.epoch === epoch) return head
+  throw new MemoryError('conflict', `Session ${formatKey(key)} has changed. Try again.`)
+}
+
+/**
+ * True if the newest message waits for a reply, perhaps on another server: the number after it is then left free. Gaps
+ * do no harm if the reply never comes.
+ */
+function isReplyDue({ recent, lastSequence }: SessionHead): boolean {
+  const newest = recent.at(-1)
+  return newest?.sequence === lastSequence && (newest.role === 'user' || newest.role === 'tool')
+}
 
 /** A reply and the question it answers, by sequence number, in the epoch in which it was asked. */
 export type ReplyToStore = {
@@ -38,6 +138,8 @@ export async function storeReply(memory: Memory, key: Key, input: ReplyToStore):
   const { reply, question, epoch, ledger, branch, reserved } = input
   const internals = internalsOf(memory)
   try {
+    const direct = await storeNextMessage(memory, key, input)
+    if (direct !== undefined) return direct
     const head = await internals.sessions.readHead(key, 1)
     const isNewest = head.recent[0]?.sequence === question
     const isCut = !isNewest && (await readMessageAt(memory, key, question)) === undefined
@@ -45,7 +147,7 @@ export async function storeReply(memory: Memory, key: Key, input: ReplyToStore):
     if (target === undefined) return await storeInTransferredSession(memory, key, input)
     const options = {
       epoch,
-      ...(reserved > 0 && { sequence: findReservedSequence(head, question, reserved) }),
+      ...placeOfReply(head, question, reserved),
       ...(branch !== undefined && { branch }),
       ...(ledger !== undefined && { answers: ledger }),
     }
@@ -56,7 +158,7 @@ export async function storeReply(memory: Memory, key: Key, input: ReplyToStore):
     if (await isQuestionStored(memory, key, question)) return { key, message }
     // `forget` does not wait for replies: a question erased while its reply was being stored takes the reply with it.
     await (isCut
-      ? internals.sessions.erase(target, { entries: [message.id] })
+      ? internals.sessions.erase(target, { entries: [message.id] }).then(() => wipeStores([internals.sessions]))
       : memory.forget({ key: formatKey(key), messageId: message.id }))
     return undefined
   } catch (error) {
@@ -67,11 +169,45 @@ export async function storeReply(memory: Memory, key: Key, input: ReplyToStore):
   }
 }
 
-/** The first number after a question that is still kept for one of its replies. */
-function findReservedSequence({ gaps }: SessionHead, question: number, reserved: number): number {
-  for (let sequence = question + 1; sequence <= question + reserved; sequence++)
-    if (isInRanges(gaps, sequence)) return sequence
-  return question + 1
+/**
+ * Stores a reply if the session is as the store has cached it and ends with the question; undefined otherwise. Needs
+ * neither a read before nor a check afterwards.
+ */
+async function storeNextMessage(
+  memory: Memory,
+  key: Key,
+  { reply, question, epoch, ledger, branch }: ReplyToStore,
+): Promise<StoredReply | undefined> {
+  const { sessions, append } = internalsOf(memory)
+  const head = await sessions.readHead(key, 1, 0)
+  if (head.epoch !== epoch || head.recent[0]?.sequence !== question || head.lastSequence !== question) return undefined
+  const options = {
+    epoch,
+    ifUnchanged: true,
+    ...(branch !== undefined && { branch }),
+    ...(ledger !== undefined && { answers: ledger }),
+  }
+  try {
+    const [message] = (await append(key, [reply], options, head)).stored
+    return message && { key, message }
+  } catch (error) {
+    if (hasErrorCode(error, 'conflict')) return undefined
+    throw error
+  }
+}
+
+/**
+ * The first number after a question that is left for one of its replies. A reply whose number is taken goes to the end,
+ * but not between another question and its reply.
+ */
+function placeOfReply(
+  head: SessionHead,
+  question: number,
+  reserved: number,
+): Pick<AppendOptions, 'sequence' | 'reserve'> {
+  for (let sequence = question + 1; sequence <= question + Math.max(1, reserved); sequence++)
+    if (isInRanges(head.gaps, sequence) || sequence === head.lastSequence + 1) return { sequence }
+  return isReplyDue(head) ? { reserve: 1 } : {}
 }
 
 async function isQuestionStored(memory: Memory, key: Key, question: number): Promise<boolean> {
@@ -101,7 +237,7 @@ const batchCharacters = 262_144
 /** Characters that take as long to store as a message beside its text: a batch has up to 1,000 messages. */
 const messageCharacters = 262
 
-export type AppendTurnOptions = Pick<AppendOptions, 'branch' | 'reserve'> & {
+type AppendTurnOptions = Pick<AppendOptions, 'branch' | 'reserve' | 'operationId'> & {
   /** Original form of the message at a position of `messages`. */
   readonly payloadOf: (position: number) => Payload | undefined
   /** True for a long request, which is handled with pauses. */
@@ -112,15 +248,15 @@ export type AppendTurnOptions = Pick<AppendOptions, 'branch' | 'reserve'> & {
 const messagesBetweenPauses = 200
 
 /**
- * Stores the new messages of a turn. A long history is stored in batches; after a crash the client resends what is
- * missing. `head` spares reading the session again; it must have been read just now.
+ * Stores the new messages of a turn if the session is still as it was read in `head`. A long history is stored in
+ * batches; after a crash the client resends what is missing.
  */
-export async function appendMessages(
+async function appendMessages(
   memory: Memory,
   key: Key,
   messages: readonly ParsedMessage[],
-  { payloadOf, isLong, ...options }: AppendTurnOptions,
-  head: SessionHead | undefined,
+  { payloadOf, isLong, operationId, ...options }: AppendTurnOptions,
+  head: SessionHead,
 ): Promise<AppendResult> {
   const { append, sessions } = internalsOf(memory)
   const inputs: MessageInput[] = []
@@ -128,14 +264,17 @@ export async function appendMessages(
     inputs.push(toIncoming(message, payloadOf(position)))
     if (isLong && position % messagesBetweenPauses === 0) await yieldToEventLoop()
   }
-  if (messages.length === 1) return append(key, inputs, { replyFollows: true, ...options }, head)
   const stored: Message[] = []
-  let batchOptions: AppendOptions = { replyFollows: true, ...options }
+  let batchOptions: InternalAppendOptions = { replyFollows: true, ifUnchanged: true, ...options }
+  const idOf = (from: number) => operationId !== undefined && { operationId: `${operationId} ${from}` }
+  if (messages.length === 1) return append(key, inputs, { ...batchOptions, ...idOf(0) }, head)
   for (let from = 0, to = 0; from < messages.length; from = to) {
     if (from > 0) await yieldToEventLoop()
     for (let characters = 0; to < messages.length && (to === from || characters < batchCharacters); to++)
       characters += messageCharacters + (messages[to]?.content.length ?? 0)
-    stored.push(...(await append(key, inputs.slice(from, to), batchOptions)).stored)
+    const batchHead = from === 0 ? head : undefined
+    const batch = await append(key, inputs.slice(from, to), { ...batchOptions, ...idOf(from) }, batchHead)
+    stored.push(...batch.stored)
     // Further batches belong to the conversation that the first one began.
     const branch = stored[0]?.branch
     batchOptions = { replyFollows: true, ...(branch !== undefined && { branch }) }

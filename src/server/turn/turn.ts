@@ -74,6 +74,8 @@ export type TurnHeaders = {
   readonly person: string | undefined
   /** The SDKs of OpenAI and Anthropic count their retries in `x-stainless-retry-count`. */
   readonly isRetry: boolean
+  /** `idempotency-key`: repeated requests with the same key store their messages once. */
+  readonly idempotencyKey: string | undefined
   /** `x-threadkeep-body: receipt`: add the receipt's id to the response body. */
   readonly addReceiptToBody: boolean
   /** `x-threadkeep-history`: the kind of client; undefined to tell it from the request. */
@@ -88,10 +90,20 @@ export const readTurnHeaders = (headers: IncomingHttpHeaders): TurnHeaders => ({
   template: readHeader(headers, 'x-threadkeep-template'),
   person: readHeader(headers, 'x-threadkeep-person'),
   isRetry: Number(headers['x-stainless-retry-count'] ?? 0) > 0,
+  idempotencyKey: readIdempotencyKey(headers),
   addReceiptToBody: isReceiptRequested(headers['x-threadkeep-body']),
   history: readHistoryMode(headers['x-threadkeep-history']),
   client: clientDigest(headers['user-agent'] ?? ''),
 })
+
+const maxIdempotencyKeyLength = 255
+
+function readIdempotencyKey(headers: IncomingHttpHeaders): string | undefined {
+  const key = readHeader(headers, 'idempotency-key')
+  if (key === undefined || key.length <= maxIdempotencyKeyLength) return key
+  const message = `idempotency-key has ${key.length} characters; the maximum is ${maxIdempotencyKeyLength}.`
+  throw new HttpError(400, 'bad_header', message, 'idempotency-key')
+}
 
 function isReceiptRequested(value: string | readonly string[] | undefined): boolean {
   if (value === undefined || value === 'receipt') return value === 'receipt'

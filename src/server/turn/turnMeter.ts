@@ -96,7 +96,9 @@ export class TurnMeter {
   /** Sums the messages of a conversation up to a sequence number, from where the last turn has stopped. */
   private async countMessages(store: Store, key: Key, branch: number | undefined, last: number): Promise<Tokens> {
     const name = `${formatKey(key)}\n${branch ?? ''}`
-    const { epoch, gaps, lastSequence } = await store.readHead(key, 0)
+    // The turn has read the session and stored its question: whatever the store has cached is new enough.
+    const revision = 0
+    const { epoch, gaps, lastSequence } = await store.readHead(key, 0, revision)
     const known = this.sizes.get(name)
     // A late reply fills the gap that was kept for it.
     const isCurrent =
@@ -106,7 +108,12 @@ export class TurnMeter {
       countExisting(gaps, 1, known.last) <= known.messages
     let size = isCurrent ? known : { epoch, last: 0, messages: 0, tokens: 0 }
     for (const end = Math.min(last, lastSequence); size.last < end; await yieldToEventLoop()) {
-      const page = await store.readMessages(key, { after: size.last, before: end + 1, limit: messagesPerPage })
+      const page = await store.readMessages(key, {
+        after: size.last,
+        before: end + 1,
+        limit: messagesPerPage,
+        revision,
+      })
       const own = page.filter((message) => message.branch === branch)
       size = {
         epoch,

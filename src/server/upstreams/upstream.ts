@@ -12,7 +12,7 @@ import {
   unreachableError,
 } from '../../providers/errors.ts'
 import { buildEndpointUrl, stripQuery } from '../../providers/url.ts'
-import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import {
   buildClientKeyHeaders,
   buildRequestHeaders,
@@ -111,7 +111,7 @@ export class Upstream {
     const text =
       estimateSize(body, maxShortBody) < maxShortBody
         ? JSON.stringify(body)
-        : await runInSlices(stringifyInSteps(body), yieldToEventLoop)
+        : await runInSlices(stringifyInSteps(body), yieldWhenLong)
     return this.dispatch('POST', path, text, request, upstreamProtocolFor(request.endpoint))
   }
 

@@ -1,6 +1,6 @@
 import { type DerivedEntry, type Message, parseMessageId } from '../../domain/entry.ts'
-import { formatKey, type Key } from '../../domain/key.ts'
-import type { EraseFilter, SearchIndex, Store } from '../../domain/ports.ts'
+import { formatKey, type Key, type Scope } from '../../domain/key.ts'
+import type { EraseFilter, SearchIndex, Store, TableKey } from '../../domain/ports.ts'
 import { createEmptyHead, type SessionHead } from '../../domain/session.ts'
 
 /** Erasure of a session: of everything, or of these entries. */
@@ -30,6 +30,7 @@ export function createDryRun(store: Store & SearchIndex): DryRun {
       if (erasure?.isWhole === true) return []
       return readRemaining(store, key, range, erasure)
     },
+    findMessages: (key, externalIds) => store.findMessages(key, externalIds),
     commit: () => Promise.resolve([]),
     list: (filter) => store.list(filter),
     async erase(key, only) {
@@ -40,16 +41,27 @@ export function createDryRun(store: Store & SearchIndex): DryRun {
     },
     appendRecord: () => Promise.resolve(false),
     records: (key, range) => store.records(key, range),
+    table: {
+      readRows: (scope, keys) => store.table.readRows(scope, keys),
+      writeRows: () => Promise.resolve(),
+      listRows: (scope, range) => store.table.listRows(scope, range),
+      listScopes: (after, limit) => store.table.listScopes(after, limit),
+      eraseRows: (scope) => countRows(store, scope),
+    },
     search: (where, query) => store.search(where, query),
     changesSince: (where, since) => store.changesSince(where, since),
     listUnembedded: (model, after, limit) => store.listUnembedded(model, after, limit),
     storeVectors: () => Promise.resolve(0),
+    readVectors: (key, ids) => store.readVectors(key, ids),
     countVectors: (model) => store.countVectors(model),
     // The caller closes the store itself.
     close: () => Promise.resolve(),
   }
   return { store: rehearsal, erasures }
 }
+
+/** Rows read at a time; each may have 16 MB. */
+const rowPageSize = 20
 
 const createErasure = (key: Key): Erasure => ({ key, isWhole: false, messages: new Map(), derived: new Map() })
 
@@ -72,6 +84,16 @@ async function findErased(store: Store, key: Key, only: EraseFilter | undefined,
     if (entry !== undefined || message !== undefined) found.push(id)
   }
   return found
+}
+
+async function countRows({ table }: Store, scope: Scope): Promise<number> {
+  let count = 0
+  for (let after: TableKey | undefined; ; ) {
+    const rows = await table.listRows(scope, { prefix: [], limit: rowPageSize, ...(after && { after }) })
+    count += rows.length
+    if (rows.length < rowPageSize) return count
+    after = rows.at(-1)
+  }
 }
 
 async function findMessage(store: Store, key: Key, id: string): Promise<Message | undefined> {

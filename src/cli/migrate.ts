@@ -1,0 +1,119 @@
+import type { Command } from 'commander'
+import { MemoryError, maskStoreUrl } from '../domain/error.ts'
+import { parseKey, parseStoredKey } from '../domain/key.ts'
+import type { SearchIndex, Store } from '../domain/ports.ts'
+import { isUserSession } from '../domain/session.ts'
+import type { MigrationStep } from '../portable/migrate.ts'
+import { formatCount } from '../text/formatCount.ts'
+import { countMessages, requireStoreFile } from './openStore.ts'
+import { jsonOption } from './options.ts'
+import { setHelp } from './terminal/help.ts'
+import { interruptedError, interruptible } from './terminal/interrupt.ts'
+import { printResult } from './terminal/output.ts'
+import { createProgress } from './terminal/progress.ts'
+
+type Flags = {
+  readonly scope?: string
+  readonly fromKey?: string
+  readonly toKey?: string
+  readonly json?: boolean
+}
+
+const keyForms = 'file:PATH, env:NAME or command:PROGRAM'
+const stepLabels: Readonly<Record<MigrationStep, string>> = {
+  compare: 'Comparing messages',
+  copy: 'Copying messages',
+  vectors: 'Copying vectors of messages',
+  verify: 'Verifying messages',
+}
+
+export function addMigrateCommand(program: Command): void {
+  const command = program
+    .command('migrate')
+    .description('copy a store to another one and verify the copy')
+    .argument('<from>', 'store to copy, such as sqlite:threadkeep.db')
+    .argument('<to>', 'store to copy to, such as postgres://HOST/DATABASE')
+    .option('--scope <name>', 'only this scope')
+    .option('--from-key <source>', `key of an encrypted source: ${keyForms}`)
+    .option('--to-key <source>', `key of an encrypted target: ${keyForms}`)
+    .addOption(jsonOption())
+    .action(run)
+  setHelp(command, {
+    details: [
+      'Copies all sessions with their messages, summaries, facts, knowledge, files, receipts, graphs, rows and vectors, and then compares the exports of both stores by their hashes. The source is not changed. Stop the servers that write to it first.',
+      'What the target has already stays; the command stops if it has other contents for a session. Ctrl-C completes the session that is being written and stops; run the same command again to continue.',
+    ],
+    variables: {},
+    examples: [
+      'threadkeep migrate sqlite:threadkeep.db postgres://db.example.com/threadkeep',
+      'threadkeep migrate sqlite:plain.db sqlite:encrypted.db --to-key file:/etc/threadkeep/key',
+      'threadkeep migrate postgres://db.example.com/threadkeep sqlite:acme.db --scope acme',
+    ],
+  })
+}
+
+async function run(from: string, to: string, flags: Flags): Promise<void> {
+  if (from === to)
+    throw new MemoryError('bad-option', 'Source and target are the same store. Name another target.', { param: 'to' })
+  const scope = flags.scope === undefined ? undefined : parseKey(flags.scope).scope
+  await using source = await openSource(from, flags.fromKey)
+  await using target = await openDurable(to, flags.toKey, 'to')
+  using progress = createProgress(flags)
+  progress.step('Counting messages')
+  const total = await countMessages(source.store, scope)
+  const counts = { written: 0, unchanged: 0 }
+  const { migrateStore } = await import('../portable/migrate.ts')
+  const { hashes, ...result } = await interruptible((signal) => {
+    let isCopying = false
+    const verification = new AbortController()
+    signal.addEventListener('abort', () => {
+      if (!isCopying) verification.abort()
+    })
+    return migrateStore(source.store, target.store, {
+      ...(scope !== undefined && { scope }),
+      signal: verification.signal,
+      onProgress: (step, messages) => {
+        isCopying = step === 'copy'
+        progress.count(stepLabels[step], messages, total)
+      },
+      onSession: (name, outcome) => {
+        if (isUserSession({ key: parseStoredKey(name) })) counts[outcome]++
+        if (signal.aborted)
+          throw interruptedError(
+            undefined,
+            `Interrupted after ${formatCount(counts.written, 'session')}, which are complete. Run the same command again to continue.`,
+          )
+      },
+    })
+  })
+  progress.clear()
+  printResult(flags.json, { ...result, sessions: counts.written, unchanged: counts.unchanged, hashes }, [
+    `Copied ${formatCount(result.messages, 'message')} of ${formatCount(counts.written, 'session')}.`,
+    ...(result.vectors === 0 ? [] : [`Copied ${formatCount(result.vectors, 'vector')}.`]),
+    ...(counts.unchanged === 0 ? [] : [`${formatCount(counts.unchanged, 'session')} unchanged.`]),
+    `The exports of ${formatCount(Object.keys(hashes).length, 'scope')} are identical in both stores.`,
+  ])
+}
+
+type OpenedStore = AsyncDisposable & { readonly store: Store & SearchIndex }
+
+/** Opens the source; a missing file is an error and not created. */
+async function openSource(url: string, key: string | undefined): Promise<OpenedStore> {
+  if (url.startsWith('sqlite:')) await requireStoreFile({ store: url }, {})
+  return openDurable(url, key, 'from')
+}
+
+async function openDurable(url: string, key: string | undefined, param: string): Promise<OpenedStore> {
+  const { openStore } = await import('../stores/open.ts')
+  const store = await openStore(url, key)
+  const close = () => store.close()
+  if (store.durability === 'durable') return { store, [Symbol.asyncDispose]: close }
+  await close()
+  throw new MemoryError(
+    'bad-option',
+    `${maskStoreUrl(url)} keeps nothing on disk. Name a durable store, such as sqlite:PATH.`,
+    {
+      param,
+    },
+  )
+}

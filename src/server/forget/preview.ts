@@ -1,0 +1,179 @@
+import type { DerivedEntry, Json, Message } from '../../domain/entry.ts'
+import { filesKey, formatKey, graphKey, isInternalKey, type Key, outboxKey, parseKey } from '../../domain/key.ts'
+import type { SearchIndex, Store } from '../../domain/ports.ts'
+import type { GraphRow } from '../../graph/types.ts'
+import type { ForgetTarget } from '../../memory/forgetTarget.ts'
+import { clip } from '../../text/clip.ts'
+import { formatCount } from '../../text/formatCount.ts'
+import { createDryRun, type Erasure } from './dryRunStore.ts'
+
+/** Entries that forgetting a target would erase. */
+export type ForgetPreview = {
+  readonly counts: PreviewCounts
+  readonly sessions: readonly SessionPreview[]
+  /** Everything outside of conversations, in words. */
+  readonly others: readonly string[]
+}
+
+const countNames = [
+  'sessions',
+  'messages',
+  'facts',
+  'summaries',
+  'knowledge',
+  'files',
+  'branches',
+  'entities',
+  'rows',
+  'other',
+] as const
+
+/** Number of entries by kind. */
+export type PreviewCounts = Record<(typeof countNames)[number], number>
+
+export type SessionPreview = {
+  readonly key: string
+  readonly messages: number
+  readonly facts: number
+  readonly summaries: number
+  /** The first messages that would go. */
+  readonly first: readonly { readonly id: string; readonly text: string }[]
+}
+
+/** Messages that are shown of each session. */
+const maxShownMessages = 5
+const maxShownCharacters = 200
+
+/** Finds everything that forgetting a target would erase, by rehearsing it. Nothing is changed. */
+export async function rehearseForget(store: Store & SearchIndex, target: ForgetTarget): Promise<ForgetPreview> {
+  const rehearsal = createDryRun(store)
+  const { openMemory } = await import('../../index.ts')
+  const memory = await openMemory({ store: rehearsal.store, upkeep: false })
+  const { rows = 0 } = await memory.forget(target)
+  await memory.close()
+  const erasures = [...rehearsal.erasures.values()]
+  const graph = await findGraphRows(store, target, erasures)
+  const counts = createCounts()
+  const sessions: SessionPreview[] = []
+  const others: string[] = []
+  for (const erasure of erasures) {
+    if (isSession(erasure.key)) sessions.push(await previewSession(store, erasure, counts))
+    else others.push(...(await previewInternal(store, erasure, counts)))
+  }
+  counts.entities = graph.length
+  counts.rows = rows
+  others.push(...graph.map((name) => `graph: ${name}`))
+  return { counts, sessions, others }
+}
+
+const createCounts = (): PreviewCounts => Object.fromEntries(countNames.map((name) => [name, 0])) as PreviewCounts
+
+/** True for a conversation: a session, or the messages in the own memory of a scope. */
+const isSession = (key: Key): boolean => !isInternalKey(key)
+
+async function previewSession(store: Store, erasure: Erasure, counts: PreviewCounts): Promise<SessionPreview> {
+  const { key, isWhole } = erasure
+  const messages = isWhole ? (await store.readHead(key, 0)).messages : erasure.messages.size
+  const first = isWhole
+    ? await store.readMessages(key, { limit: maxShownMessages })
+    : [...erasure.messages.values()].slice(0, maxShownMessages)
+  const derived = [...erasure.derived.values()]
+  const [facts, summaries] = [countKind(derived, 'fact'), countKind(derived, 'summary')]
+  const knowledge = derived.filter((entry) => entry.kind === 'knowledge')
+  if (isWhole && key.id !== '') counts.sessions++
+  counts.messages += messages
+  counts.facts += facts
+  counts.summaries += summaries
+  counts.knowledge += knowledge.length
+  counts.other += countKind(derived, 'item')
+  return {
+    key: formatKey(key),
+    messages,
+    facts,
+    summaries,
+    first: [
+      ...first.map((message) => ({ id: message.id, text: formatMessage(message) })),
+      ...knowledge.slice(0, maxShownMessages).map((entry) => ({ id: entry.id, text: formatStatement(entry) })),
+    ],
+  }
+}
+
+const formatStatement = ({ key, value }: { readonly key: string; readonly value: Json }): string =>
+  `${key === '' ? '' : `${key}: `}${typeof value === 'string' ? value : JSON.stringify(value)}`
+
+const countKind = (derived: readonly DerivedEntry[], kind: DerivedEntry['kind']): number =>
+  derived.filter((entry) => entry.kind === kind).length
+
+const formatMessage = ({ role, name, content }: Message): string =>
+  `${name ?? role}: ${clip(content, maxShownCharacters, '…')}`
+
+/** Counts an internal session: files, knowledge about a person, a branch, end events that wait for delivery. */
+async function previewInternal(
+  store: Store,
+  { key, isWhole, derived, messages }: Erasure,
+  counts: PreviewCounts,
+): Promise<string[]> {
+  if (key.id === filesKey(key.scope).id) {
+    const names = await listFileNames(store, key.scope)
+    if (isWhole) counts.files += names.length
+    else counts.other += messages.size
+    return isWhole ? names.map((name) => `file ${name}`) : [`${formatCount(messages.size, 'passage')} of files`]
+  }
+  const person = /^:person:(.+)$/.exec(key.id)?.[1]
+  if (person !== undefined) {
+    const knowledge = [...derived.values()].filter((entry) => entry.kind === 'knowledge')
+    counts.knowledge += knowledge.length
+    return knowledge.map((entry) => `knowledge about ${person}: ${formatStatement(entry)}`)
+  }
+  if (/^[^:]+:\d+$/.test(key.id)) {
+    counts.branches++
+    return [`branch of ${key.scope}:${key.id.split(':')[0]}`]
+  }
+  if (key.id !== outboxKey(key.scope).id || derived.size === 0) return []
+  counts.other += derived.size
+  return [`${formatCount(derived.size, 'end event')} waiting for delivery`]
+}
+
+async function listFileNames(store: Store, scope: string): Promise<readonly string[]> {
+  const { readRecords } = await import('../../files/record.ts')
+  return readRecords(await store.readHead(filesKey(scope), 0)).map(({ info }) => info.name)
+}
+
+/** Names the graph rows that would go: those of the scope, with the text, or extracted from erased messages only. */
+async function findGraphRows(store: Store, target: ForgetTarget, erasures: readonly Erasure[]): Promise<string[]> {
+  const { scope } = parseKey('scope' in target ? target.scope : target.key)
+  if (store.capabilities.graph === undefined || (await store.readHead(graphKey(scope), 0)).revision === 0) return []
+  const { openStoreGraph } = await import('../../graph/graph.ts')
+  const graph = await openStoreGraph(store)
+  try {
+    const rows = ((await graph?.archive.readAll(scope)) ?? []).map(({ row }) => row)
+    const bySession = new Map(erasures.map((erasure) => [erasure.key.id, erasure]))
+    return rows
+      .filter((row) =>
+        'scope' in target ? !('text' in target) || containsText(row, target.text) : isDerived(row, bySession),
+      )
+      .flatMap(nameGraphRow)
+  } finally {
+    await graph?.close()
+  }
+}
+
+const containsText = (row: GraphRow, text: string): boolean =>
+  JSON.stringify(row).toLowerCase().includes(JSON.stringify(text).slice(1, -1).toLowerCase())
+
+/** An entity goes when every message that it was extracted from goes; a relationship goes with its session. */
+function isDerived(row: GraphRow, erasures: ReadonlyMap<string, Erasure>): boolean {
+  if ('relationship' in row) return erasures.get(row.relationship.session ?? ':')?.isWhole === true
+  if (!('entity' in row) || row.entity.origins.length === 0) return false
+  return row.entity.origins.every(([session, message]) => {
+    const erasure = erasures.get(session)
+    return erasure?.isWhole === true || erasure?.messages.has(message) === true
+  })
+}
+
+function nameGraphRow(row: GraphRow): string[] {
+  if ('entity' in row) return [`${row.entity.type} ${row.entity.id}`]
+  if ('node' in row) return [`${row.node.entityType} ${row.node.name}`]
+  if ('relationship' in row) return [`${row.relationship.from} ${row.relationship.type} ${row.relationship.to}`]
+  return 'link' in row ? [`${row.link.from} ${row.link.relationType} ${row.link.to}`] : []
+}
