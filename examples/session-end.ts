@@ -5,7 +5,6 @@ import { openMemory } from 'threadkeep'
 
 const hourMs = 3_600_000
 let now = Date.parse('2026-01-05T09:00:00Z')
-const feedback: string[] = []
 
 await using memory = await openMemory({
   profile: 'support',
@@ -14,7 +13,7 @@ await using memory = await openMemory({
   onSessionEnd: async (key, { messages }, { reason }) => {
     const [tenant] = key.split(':')
     const wishes = messages.filter(({ role, content }) => role === 'user' && /\b(?:love|wish|hate)\b/.test(content))
-    for (const { content } of wishes) feedback.push(`${tenant} (${reason}): ${content}`)
+    for (const { content } of wishes) console.log(`${tenant} (${reason}): ${content}`)
   },
 })
 
@@ -27,5 +26,5 @@ await memory.append('acme:customer@example.com', [{ role: 'user', content: 'I lo
 // One conversation is ended by the bot, the other one expires after 24 hours without a message.
 await memory.end('acme:+15551234567')
 now += 25 * hourMs
+// Starts the calls; closing the memory waits for them.
 await memory.sweep()
-console.log(feedback.join('\n'))
