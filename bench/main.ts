@@ -18,6 +18,8 @@ const modules: Readonly<Record<string, string>> = {
   peers: './peerComparison.ts',
   stalls: './stalls.ts',
   structureStalls: './structureStalls.ts',
+  browser: './browser.ts',
+  scale: './scale.ts',
 }
 const module = modules[process.argv[2] ?? '']
 if (module === undefined) {

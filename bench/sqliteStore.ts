@@ -1,5 +1,5 @@
 // SQLite store on a real disk, compared with the bare driver and with peers.
-// npm run bench -- store [--only appends|cold|text|vectors|open] [--quick] [--folder DIR]
+// npm run bench -- store [--only appends|cold|text|vectors|open|erasure] [--quick] [--folder DIR]
 
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benchAppendThroughput } from './appendThroughput.ts'
 import { benchColdReads } from './coldReads.ts'
+import { benchErasure } from './erasure.ts'
 import { benchOpenTime } from './openTime.ts'
 import { benchTextSearch } from './textSearch.ts'
 import { benchVectorSearch } from './vectorSearch.ts'
@@ -19,6 +20,7 @@ const benchmarks: Readonly<Record<string, StoreBenchmark>> = {
   text: benchTextSearch,
   vectors: benchVectorSearch,
   open: benchOpenTime,
+  erasure: benchErasure,
 }
 
 const {

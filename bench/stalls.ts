@@ -1,9 +1,10 @@
 // Longest time that a request holds the event loop: npm run bench -- stalls [--sizes 100000,1000000] [--texts 'a;b']
+// Sizes are bytes of a request.
 // [--endpoints 'a;b'] [--profile 1]. Texts and endpoints are parts of names, and `=name` is a whole one. Prints one line
 // per stretch over the limit and per refused request, which measures little, then the table.
 import { parseArgs } from 'node:util'
-import { hostileTexts } from '../test/server/stalls/hostileTexts.ts'
-import { stallEndpoints } from '../test/server/stalls/stallEndpoints.ts'
+import { createText, hostileTexts } from '../test/server/stalls/hostileTexts.ts'
+import { encodingOf, stallEndpoints } from '../test/server/stalls/stallEndpoints.ts'
 import { startStallProbe } from '../test/server/stalls/stallProbe.ts'
 import { chooseByName } from './measure.ts'
 
@@ -40,15 +41,17 @@ let cases = 0
 for (const size of sizes)
   for (const [endpoint, run] of endpoints)
     for (const [name, create] of texts) {
-      const text = create(size)
+      const text = createText(create, size, encodingOf(endpoint))
       const session = `t${++cases}:s`
       let stall = await probe.measure((client) => run(client, text, session), { profile: flags.profiled })
       const limit = size <= smallRequestBytes ? maxSmallMs : maxLargeMs
-      if (stall.longestMs > limit * 0.8 && !flags.profiled)
+      if (stall.longestMs > limit && !flags.profiled) {
         // Compilation and garbage of earlier cases do not count: a stall repeats.
-        stall = await probe.measure((client) => run(client, text, `${session.slice(0, -2)}r:s`), {
+        const repeated = await probe.measure((client) => run(client, text, `${session.slice(0, -2)}r:s`), {
           profile: flags.profile !== undefined,
         })
+        if (repeated.longestMs < stall.longestMs || flags.profile !== undefined) stall = repeated
+      }
       if (stall.longestMs > limit) over++
       if (stall.longestMs > limit || flags.profiled)
         console.log(

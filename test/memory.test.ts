@@ -146,8 +146,8 @@ describe('memory', () => {
     await expect(openMemory({ profile: 'fast' as never })).rejects.toThrow(
       'Unknown profile "fast". Use one of: ephemeral, support, summary, agent, handoff, thread.',
     )
-    await expect(openMemory({ store: 'redis://me:secret@host' })).rejects.toThrow(
-      'store is "redis://…@host"; it must be ram: or sqlite:PATH.',
+    await expect(openMemory({ store: 'mysql://me:secret@host' })).rejects.toThrow(
+      'store is "mysql://…@host"; it must be ram:, sqlite:PATH, postgres://…, pglite:PATH or redis://….',
     )
     await expect(openMemory({ store: 'sqlite::memory:' })).rejects.toThrow(
       'store is "sqlite::memory:"; it must be ram: or sqlite:PATH.',

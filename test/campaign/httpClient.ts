@@ -180,6 +180,12 @@ export function parseResponse(
   )
   const complete = (body: Buffer, end: number) => ({ response: { status, headers, body }, end })
   if (method === 'HEAD' || status === 204 || status === 304) return complete(Buffer.alloc(0), start)
+  // A stream of changes has no end: its headers are the response, and the connection is closed.
+  if (method === 'GET' && headers['content-type']?.startsWith('text/event-stream') === true)
+    return {
+      response: { status, headers: { ...headers, connection: 'close' }, body: Buffer.alloc(0) },
+      end: data.length,
+    }
   if (headers['content-length'] !== undefined) {
     const end = start + Number(headers['content-length'])
     return data.length < end ? end : complete(data.subarray(start, end), end)

@@ -1,15 +1,19 @@
-/** `npm run campaign`: without arguments, the property and fault tests with full counts; `hardening` searches for new failures. */
+/** `npm run campaign`: without arguments, the property and fault tests with full counts; `hardening` searches for new failures; `servers` runs a cluster. */
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import { startPostgres } from '../support/postgresServer.ts'
+import { startRedisServer } from '../support/redisServer.ts'
 import { formatReports, type HardeningOptions, type PartReport, runPart } from './hardening.ts'
 import { parts } from './parts.ts'
+import { formatPhase, runServers } from './servers.ts'
 
 const partNames = parts.map(({ name }) => name).join(', ')
 
 const help = `Usage: npm run campaign                       property, crash and fault tests with full counts
        npm run campaign -- hardening [options]  search for new failures
+       npm run campaign -- servers [options]    four server processes on one store, with restarts and kills
 
 Options of hardening:
   --part NAME    only this part, repeatable: ${partNames}
@@ -19,6 +23,15 @@ Options of hardening:
   --workers N    processes (the number of processors)
   --json         print the result as JSON
   --out FILE     also write the result as JSON to a file, after each part
+
+Options of servers:
+  --store URL    store of the servers (a new SQLite file); postgres starts a new server
+  --sessions URL store of the sessions of RAM-only profiles, such as support; redis starts a new server
+  --profile NAME profile of the servers (thread)
+  --parallel N   parallel requests on one session (1000)
+  --inputs N     sessions of ten turns (10000)
+  --workers N    clients at once (64)
+  --seconds N    seconds of load with a kill every five seconds (60)
 
 Parts:
 ${parts.map(({ name, description, fullCount, unit }) => `  ${name.padEnd(10)} ${description}; ${fullCount} ${unit}`).join('\n')}
@@ -52,6 +65,10 @@ function parseOptions(args: readonly string[]) {
         workers: text,
         json: flag,
         out: text,
+        store: text,
+        sessions: text,
+        profile: text,
+        parallel: text,
         help: flag,
       },
     }).values
@@ -90,11 +107,41 @@ async function runHardening(args: readonly string[]): Promise<void> {
   process.exitCode = hasFailed ? 1 : isInterrupted ? 130 : 0
 }
 
+async function runServerCampaign(args: readonly string[]): Promise<void> {
+  const values = parseOptions(args)
+  if (values.help === true) return void process.stdout.write(`${help}\n`)
+  const postgres = values.store === 'postgres' ? await startPostgres() : undefined
+  const redis = values.sessions === 'redis' ? await startRedisServer() : undefined
+  const store = (await postgres?.createDatabase()) ?? values.store
+  const sessions = redis?.url ?? values.sessions
+  const { profile } = values
+  const config = Object.entries({ store, sessions, profile }).filter((entry): entry is [string, string] => !!entry[1])
+  const options = {
+    config: Object.fromEntries(config),
+    servers: 4,
+    parallel: parseNumber('parallel', values.parallel) ?? 1_000,
+    sessions: parseNumber('inputs', values.inputs) ?? 10_000,
+    turns: 10,
+    clients: parseNumber('workers', values.workers) ?? 64,
+    killSeconds: parseNumber('seconds', values.seconds) ?? 60,
+  }
+  try {
+    await runServers(options, (phase) => {
+      process.stdout.write(`${formatPhase(phase)}\n`)
+      if (phase.deviations.length > 0) process.exitCode = 1
+    })
+  } finally {
+    await redis?.remove()
+    await postgres?.remove()
+  }
+}
+
 const [command, ...rest] = process.argv.slice(2)
 if (command === '--help') process.stdout.write(`${help}\n`)
 else if (command === 'hardening') await runHardening(rest)
+else if (command === 'servers') await runServerCampaign(rest)
 else if (command !== undefined && !command.startsWith('-') && !command.startsWith('test/'))
-  fail(`Unknown campaign ${JSON.stringify(command)}. Use hardening, or none.`)
+  fail(`Unknown campaign ${JSON.stringify(command)}. Use hardening, servers, or none.`)
 else {
   const env = { ...process.env, THREADKEEP_CAMPAIGN: '1' }
   const { status } = spawnSync('vitest', ['run', ...process.argv.slice(2)], { env, stdio: 'inherit' })

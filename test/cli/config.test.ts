@@ -60,6 +60,7 @@ describe('threadkeep config', () => {
       'retries.maxDelay       default  20000',
       'log.level              default  "warn"',
       'sweepInterval          default  10000',
+      'shutdown.grace         default  30000',
       '',
     ])
   })

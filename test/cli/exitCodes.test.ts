@@ -41,6 +41,10 @@ const cases: Readonly<Record<string, Case>> = {
   save: { success: ['chat.txt'], failure: ['chat.txt', ...damaged] },
   restore: { success: [], failure: [...damaged] },
   export: { success: ['--out', 'out.jsonl'], failure: [...damaged] },
+  migrate: {
+    success: ['sqlite:threadkeep.db', 'sqlite:copy.db'],
+    failure: ['sqlite:threadkeep.db', 'sqlite:damaged.db'],
+  },
   import: { success: ['talk.jsonl'], failure: ['broken.jsonl'] },
   doctor: { success: [], failure: [...damaged] },
   'keys create': { success: ['--scope', 'acme'], failure: ['--scope', 'acme', '--file', 'broken.jsonl'] },

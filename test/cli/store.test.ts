@@ -137,7 +137,7 @@ describe('commands on a store', () => {
 
   it('doctor checks, backs up and repairs', async () => {
     expect(await output('doctor', '--backup', 'backup.db')).toMatch(
-      /^Copied the store to backup\.db\.\nthreadkeep\.db: format 6, .*\nNo damage found\.\n$/,
+      /^Copied the store to backup\.db\.\nthreadkeep\.db: format 7, .*\nNo damage found\.\n$/,
     )
     const bytes = readFileSync(join(folder, 'backup.db'))
     bytes.write('Brunz', bytes.indexOf('is called Bruno') + 10)

@@ -49,7 +49,10 @@ describe('threadkeep', () => {
       ['serve', '--profile', 'nope'],
       'profile is "nope"; it must be one of ephemeral, support, summary, agent, handoff, thread.',
     ],
-    [['serve', '--store', 'redis://me:secret@host'], 'store is "redis://…@host"; it must be ram: or sqlite:PATH.'],
+    [
+      ['serve', '--store', 'mysql://me:secret@host'],
+      'store is "mysql://…@host"; it must be ram:, sqlite:PATH, postgres://…, pglite:PATH or redis://….',
+    ],
     [
       ['serve', '--upstream', 'localhost'],
       'upstream must be an http:// or https:// address without a user name and password, such as http://localhost:11434/v1.',

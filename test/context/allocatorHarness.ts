@@ -80,7 +80,8 @@ const renderer = {
   *renderShortest({ messages }: Unit): Work<Rendering> {
     return rendering(Math.min(minCutTokens, messages[0]?.tokens ?? 0), true)
   },
-  renderDerived: (entry: DerivedEntry, step: RenderStep, maxTokens: number): Rendering | null => {
+  // biome-ignore lint/correctness/useYield: these renderings need no pauses
+  *renderDerived(entry: DerivedEntry, step: RenderStep, maxTokens: number): Work<Rendering | null> {
     const whole = (entry as Summary).version
     if (whole === 0) return null
     if (step.as === 'whole' || whole <= maxTokens) return whole <= maxTokens ? rendering(whole, false) : null

@@ -1,5 +1,6 @@
 import { speakerOf } from '../../src/context/entryText.ts'
-import { countChatMessage, groupIntoUnits } from '../../src/context/render.ts'
+import { countChatMessage } from '../../src/context/measureMessage.ts'
+import { groupIntoUnits } from '../../src/context/render.ts'
 import { replaceLoneSurrogates } from '../../src/domain/chat.ts'
 import { type DerivedEntry, getEntryText, isBlank, type Message, parseMessageId } from '../../src/domain/entry.ts'
 import type {

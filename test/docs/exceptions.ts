@@ -32,6 +32,8 @@ export const commandsNotRun: Readonly<Record<string, string>> = {
   'sudo cp deploy/threadkeep.service /etc/systemd/system/': 'changes the machine',
   'sudo systemctl enable --now threadkeep': 'changes the machine',
   'journalctl --unit threadkeep': 'needs the service',
+  'createdb memory': 'changes the databases of the machine; test/stores/postgres starts a server of its own',
+  'threadkeep serve --store postgres://threadkeep@db.example/memory': 'another machine; test/server/cluster starts it',
 }
 
 /** Blocks in languages without an interpreter here, by page and language, with the test that covers them or a reason. */
@@ -41,6 +43,8 @@ export const blocksNotRun: Readonly<Record<string, string>> = {
   'docs/mcp.md toml': 'test/mcp/docs.test.ts starts it',
   'docs/mcp.md yaml': 'test/mcp/docs.test.ts starts it',
   'docs/evaluation.md json': 'a dataset; test/docs/shell.test.ts measures it',
+  'docs/postgres.md sql': 'settings of an administrator; test/stores/postgres runs its own',
+  'docs/redis.md text': 'settings of another program; test/stores/redis starts it with them',
   'docs/guides/operator.md caddyfile': 'needs Caddy',
   'docs/guides/operator.md nginx': 'needs nginx',
 }

@@ -40,7 +40,7 @@ if [ "$1" = serve ]; then shift; exec ${main} config check "$@"; fi\nexec ${main
     npx: 'if [ "$1" = -y ]; then shift; fi\nexec "$@"',
     npm: `if [ "$1" = start ]; then shift; [ "$1" = -- ] && shift; exec threadkeep serve "$@"; fi\n${skip}`,
     curl: 'PATH=$REAL_PATH exec curl -sS --fail-with-body -w "\\n" "$@"',
-    ...Object.fromEntries(['claude', 'ollama', 'docker', 'sudo', 'journalctl'].map((name) => [name, skip])),
+    ...Object.fromEntries(['claude', 'ollama', 'docker', 'sudo', 'journalctl', 'createdb'].map((name) => [name, skip])),
   }
   for (const [name, text] of Object.entries(shims)) {
     writeFileSync(join(path, name), `#!/bin/sh\n${text}\n`)

@@ -28,16 +28,16 @@ const counter = () => {
 }
 
 describe('runInSlices', () => {
-  it('pauses after every 8,192 characters', async () => {
+  it('pauses after every 1,024 characters', async () => {
     function* steps(...characters: number[]): Work<string> {
       for (const some of characters) yield some
       return 'done'
     }
     for (const [characters, pauses] of [
       [[], 0],
-      [[8_191], 0],
-      [[8_191, 1], 1],
-      [[5_000, 5_000, 5_000, 5_000], 2],
+      [[1_023], 0],
+      [[1_023, 1], 1],
+      [[600, 600, 600, 600], 2],
       [[1_000_000, 1], 1],
     ] as const) {
       const counted = counter()
@@ -45,6 +45,21 @@ describe('runInSlices', () => {
       expect([characters, counted.pauses]).toEqual([characters, pauses])
       expect(runSync(steps(...characters))).toBe('done')
     }
+  })
+
+  it('waits for a pause that is due, and continues at once otherwise', async () => {
+    const events: string[] = []
+    function* work(name: string): Work<void> {
+      for (const step of [1, 2]) {
+        events.push(`${name} ${step}`)
+        yield 2_000
+      }
+    }
+    const resting = runInSlices(work('resting'), async () => undefined)
+    const busy = runInSlices(work('busy'), () => undefined)
+    expect(events).toEqual(['resting 1', 'busy 1', 'busy 2'])
+    await Promise.all([resting, busy])
+    expect(events).toEqual(['resting 1', 'busy 1', 'busy 2', 'resting 2'])
   })
 
   it('returns the same summary and facts as the synchronous functions', async () => {

@@ -1,9 +1,13 @@
 import { availableParallelism } from 'node:os'
 
-/** Maps items with one task per processor; returns the results in order. Items are taken lazily, because they may be large. */
+/**
+ * Maps items with several tasks at once, by default one per processor; returns the results in order. Items are taken
+ * lazily, because they may be large.
+ */
 export async function mapConcurrently<T, R>(
   items: Iterable<T>,
   map: (item: T, index: number) => Promise<R>,
+  concurrency = availableParallelism(),
 ): Promise<readonly R[]> {
   const results: R[] = []
   const iterator = items[Symbol.iterator]()
@@ -14,6 +18,6 @@ export async function mapConcurrently<T, R>(
       results[index] = await map(next.value, index)
     }
   }
-  await Promise.all(Array.from({ length: availableParallelism() }, work))
+  await Promise.all(Array.from({ length: concurrency }, work))
   return results
 }

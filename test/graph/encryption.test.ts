@@ -3,10 +3,12 @@ import { openGraph } from '../../src/graph/graph.ts'
 import type { Graph } from '../../src/graph/types.ts'
 import { openMemory } from '../../src/index.ts'
 import { loadKeyring, rotateKeys } from '../../src/stores/encrypted.ts'
+import { postgresStore } from '../../src/stores/postgres.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
 import { databaseFiles, findTraces } from '../stores/traces.ts'
+import { getPostgres } from '../support/postgres.ts'
 import { type GraphWithNodes, person, writeKeyFile } from './fixtures.ts'
 
 const fresh = createTempPaths()
@@ -35,6 +37,7 @@ async function writeCanary(graph: GraphWithNodes): Promise<void> {
   await graph.nodes.searchNodes('acme', canary)
 }
 
+const createDatabase = async (): Promise<string> => (await getPostgres()).createDatabase()
 const typesOf = async (graph: Graph): Promise<readonly string[]> =>
   (await graph.queryEntities('acme')).entities.map(({ type }) => type)
 
@@ -100,4 +103,50 @@ describe('encrypted graph', () => {
     expect(await typesOf(again)).toEqual([`type ${canary}`, 'person'])
     await again.close()
   })
+
+  verifies('H-09', 'whose first write fails › is readable with the key of a later write', async () => {
+    const storeKey = writeKeyFile(fresh('.key'))
+    const file = `sqlite:${fresh()}`
+    const database = await createDatabase()
+    for (const url of [file, database]) {
+      const graph = await openGraph(url, { storeKey })
+      await expect(graph.write('acme', { entities: [person('')] })).rejects.toMatchObject({ code: 'bad-option' })
+      await graph.write('acme', { entities: [person('ann', { city: 'Oslo' })] })
+      await graph.close()
+      const again = await openGraph(url, { storeKey })
+      expect(await again.getEntity('acme', 'ann')).toMatchObject({ properties: { city: 'Oslo' } })
+      await again.close()
+    }
+  })
+
+  verifies(
+    ['H-09', 'X-06'],
+    'in PostgreSQL › has no plaintext in its rows, and is opened with its key only',
+    async () => {
+      const url = await createDatabase()
+      const [old, both, other] = [
+        writeKeyFile(fresh('.key')),
+        writeKeyFile(fresh('.key'), `${'b2'.repeat(32)} ${'a1'.repeat(32)}`),
+        writeKeyFile(fresh('.key'), 'b2'.repeat(32)),
+      ]
+      const graph = await openGraph(url, { storeKey: old })
+      await writeCanary(graph)
+      expect((await graph.nodes.searchNodes('acme', 'ZK93-CANARY')).entities).toHaveLength(1)
+      await graph.close()
+      await expect(openGraph(url)).rejects.toMatchObject({ code: 'bad-secret' })
+      await expect(openGraph(url, { storeKey: other })).rejects.toMatchObject({ code: 'bad-secret' })
+      const inner = await postgresStore(url, { encrypted: true })
+      const { schema } = inner.database
+      const rows = await inner.database.transaction('*', ({ query }) =>
+        query(`SELECT t::text FROM ${schema}.graph_row t UNION ALL SELECT t::text FROM ${schema}.derived t`),
+      )
+      expect(rows).toHaveLength(2 + 1 + 1 + 2 + 1 + 1)
+      expect(rows.filter(([text]) => String(text).toLowerCase().includes('walrus'))).toEqual([])
+      expect(await rotateKeys(inner, await loadKeyring(both))).toEqual({ sessions: 1, rewrapped: 1 })
+      await inner.close()
+      const again = await openGraph(url, { storeKey: other })
+      expect(await typesOf(again)).toEqual([`type ${canary}`, 'person'])
+      await again.close()
+    },
+  )
 })

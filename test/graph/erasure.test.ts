@@ -1,33 +1,51 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
+import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import { noExpiry } from '../../src/domain/session.ts'
-import { openGraph } from '../../src/graph/graph.ts'
 import { type Memory, openMemory } from '../../src/index.ts'
-import { type SqliteStore, sqliteStore } from '../../src/stores/sqlite.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
 import { databaseFiles, findTraces } from '../stores/traces.ts'
-import { type GraphWithNodes, person } from './fixtures.ts'
+import { createEmptyStores } from '../support/postgres.ts'
+import { type GraphWithNodes, person, requireGraph } from './fixtures.ts'
 
 const fresh = createTempPaths()
 const canary = 'Qx7-walrus-Zk93-canary'
 
-type Fixture = {
-  readonly file: string
-  readonly store: SqliteStore
+/** New store, and a function that finds the canary in it. */
+type OpenedStore = { readonly store: Store & SearchIndex; readonly traces: () => Promise<readonly string[]> }
+type Fixture = OpenedStore & {
   readonly memory: Memory
   readonly graph: GraphWithNodes
-  readonly traces: () => readonly string[]
   readonly close: () => Promise<void>
 }
 
+const openFile = async (file = fresh()): Promise<OpenedStore> => ({
+  store: sqliteStore(file),
+  traces: async () => findTraces(canary, databaseFiles(file)),
+})
+
+const openEmpty = createEmptyStores()
+async function openPostgres(): Promise<OpenedStore> {
+  const store = await openEmpty()
+  const { database } = store
+  const tables = ['message', 'derived', 'graph_row', 'graph_origin']
+  const selectTraces = tables.map(
+    (table) => `SELECT '${table}' FROM ${database.schema}.${table} t WHERE strpos(lower(t::text), lower($1)) > 0`,
+  )
+  const traces = async (): Promise<readonly string[]> => {
+    const rows = await database.transaction('*', ({ query }) => query(selectTraces.join(' UNION ALL '), [canary]))
+    return rows.map(String)
+  }
+  return { store, traces }
+}
+
 /** Creates a conversation about the canary and a graph derived from it; `others` more nodes enlarge the index. */
-async function createFixture(others = 0): Promise<Fixture> {
-  const file = fresh()
-  const store = sqliteStore(file)
+async function createFixture({ store, traces }: OpenedStore, others = 0): Promise<Fixture> {
   const memory = await openMemory({ store, clock: () => 1_000 })
-  const graph = await openGraph(`sqlite:${file}`, { clock: () => 1_000 })
+  const graph = await requireGraph(store, () => 1_000)
   await memory.append('acme:s1', [
     { role: 'user', content: 'My cat is called Miso.' },
     { role: 'user', content: `The code of the safe is ${canary}.` },
@@ -63,7 +81,7 @@ async function createFixture(others = 0): Promise<Fixture> {
     })),
   )
   const close = async (): Promise<void> => void (await Promise.all([memory.close(), graph.close()]))
-  return { file, store, memory, graph, traces: () => findTraces(canary, databaseFiles(file)), close }
+  return { store, memory, graph, traces, close }
 }
 
 const idsOf = async (graph: GraphWithNodes): Promise<readonly string[]> =>
@@ -95,36 +113,39 @@ function isIndexed(file: string, letters: string): boolean {
   }
 }
 
-describe('erasure of derived graph rows', () => {
-  verifies(['X-05', 'H-01'], 'follows a forgotten message and leaves no trace in the file', async () => {
-    const { memory, graph, traces, close } = await createFixture()
-    expect(traces().length).toBeGreaterThan(0)
+describe.each([
+  ['a file', openFile],
+  ['PostgreSQL', openPostgres],
+])('erasure of derived graph rows in %s', (_, open) => {
+  verifies(['X-05', 'H-01'], 'follows a forgotten message and leaves no trace', async () => {
+    const { memory, graph, traces, close } = await createFixture(await open())
+    expect((await traces()).length).toBeGreaterThan(0)
     await memory.forget({ key: 'acme:s1', messageId: 'm2' })
     expect(await idsOf(graph)).toEqual(['cat', 's2', 'alone'])
     expect(await endsOf(graph)).toEqual(['s2>alone', 'cat>s2'])
-    expect(traces()).toEqual([])
+    expect(await traces()).toEqual([])
     await close()
   })
 
   verifies('X-05', 'follows a forgotten text', async () => {
-    const { memory, graph, traces, close } = await createFixture()
+    const { memory, graph, traces, close } = await createFixture(await open())
     await memory.forget({ scope: 'acme', text: canary })
     expect(await idsOf(graph)).toEqual(['cat', 's2', 'alone'])
-    expect(traces()).toEqual([])
+    expect(await traces()).toEqual([])
     await close()
   })
 
   verifies(['X-05', 'H-01'], 'follows a forgotten session', async () => {
-    const { memory, graph, traces, close } = await createFixture()
+    const { memory, graph, traces, close } = await createFixture(await open())
     await memory.forget({ key: 'acme:s1' })
     expect(await idsOf(graph)).toEqual(['s2', 'alone'])
     expect(await endsOf(graph)).toEqual([])
-    expect(traces()).toEqual([])
+    expect(await traces()).toEqual([])
     await close()
   })
 
   verifies('X-05', 'follows an expired session', async () => {
-    const { store, graph, close } = await createFixture()
+    const { store, graph, close } = await createFixture(await open())
     await store.erase(parseKey('acme:s1'), { expiredBy: 1_000 })
     expect(await idsOf(graph)).toEqual(['cat', 'safe', 'both', 's2', 'alone'])
     await store.erase(parseKey('acme:s1'), { expiredBy: noExpiry })
@@ -134,7 +155,7 @@ describe('erasure of derived graph rows', () => {
 
   verifies(['X-05', 'H-09'], 'follows a forgotten scope, with many or few nodes, and leaves other scopes', async () => {
     for (const others of [0, 150]) {
-      const { memory, graph, traces, close } = await createFixture(others)
+      const { memory, graph, traces, close } = await createFixture(await open(), others)
       const node = { name: canary, entityType: canary, observations: [`The code is ${canary}.`] }
       await graph.nodes.createEntities('acme', [node])
       await graph.nodes.createRelations('acme', [{ from: canary, to: 'n1', relationType: canary }])
@@ -143,7 +164,7 @@ describe('erasure of derived graph rows', () => {
       expect(await idsOf(graph)).toEqual([])
       expect(await graph.nodes.readGraph('acme')).toEqual({ entities: [], relations: [] })
       expect((await graph.nodes.searchNodes('other', 'kept')).entities).toHaveLength(1)
-      expect(traces()).toEqual([])
+      expect(await traces()).toEqual([])
       // The workspace can be created again.
       await graph.nodes.createEntities('acme', [node])
       expect((await graph.nodes.searchNodes('acme', canary)).entities).toEqual([node])
@@ -151,9 +172,9 @@ describe('erasure of derived graph rows', () => {
     }
   })
 
-  verifies('X-05', 'of nodes by their own tools or by erasing the workspace includes the index', async () => {
+  verifies('X-05', 'of nodes by their own tools or by erasing the workspace includes the search text', async () => {
     for (const others of [0, 150]) {
-      const { file, memory, graph, traces, close } = await createFixture(others)
+      const { memory, graph, traces, close } = await createFixture(await open(), others)
       await memory.forget({ key: 'acme:s1' })
       const node = { name: 'safe', entityType: 'thing', observations: ['it is grey', `The code is ${canary}.`] }
       await graph.nodes.createEntities('acme', [node, { ...node, name: canary }])
@@ -161,25 +182,37 @@ describe('erasure of derived graph rows', () => {
       await graph.nodes.deleteEntities('acme', [canary])
       // The write-ahead log holds the deleted content until `erase` truncates it.
       expect(await graph.erase('acme', 'nobody')).toBe(0)
-      expect(traces()).toEqual([])
+      expect(await traces()).toEqual([])
       expect((await graph.nodes.searchNodes('acme', 'grey')).entities).toEqual([
         { ...node, observations: ['it is grey'] },
       ])
       await graph.nodes.createEntities('acme', [{ ...node, name: canary }])
       expect(await graph.erase('acme')).toBe(2 + 2 + others)
-      expect(traces()).toEqual([])
+      expect(await traces()).toEqual([])
       expect((await graph.nodes.searchNodes('acme', 'grey')).entities).toEqual([])
-      expect(countIndexBlocks(file)).toBe(0)
       await close()
     }
   })
+})
 
-  verifies('X-05', 'removes deleted trigrams from the index with the next forget, or on close', async () => {
+describe('trigram index of a file', () => {
+  verifies('X-05', 'of an erased workspace is empty', async () => {
+    const file = fresh()
+    const { memory, graph, close } = await createFixture(await openFile(file), 150)
+    await memory.forget({ key: 'acme:s1' })
+    expect(countIndexBlocks(file)).toBeGreaterThan(0)
+    await graph.erase('acme')
+    expect(countIndexBlocks(file)).toBe(0)
+    await close()
+  })
+
+  verifies('X-05', 'loses deleted trigrams with the next forget, or on close', async () => {
     // A trigram that occurs nowhere else in the file.
     const letters = '\u{10348}\u{10349}\u{1034a}'
     const node = { name: 'safe', entityType: 'thing', observations: [`it says ${letters}`] }
     for (const wiped of ['by forgetting', 'by closing'] as const) {
-      const { file, memory, graph, close } = await createFixture(50)
+      const file = fresh()
+      const { memory, graph, close } = await createFixture(await openFile(file), 50)
       await graph.nodes.createEntities('acme', [node])
       await graph.nodes.deleteEntities('acme', ['safe'])
       expect((await graph.nodes.searchNodes('acme', letters)).entities).toEqual([])

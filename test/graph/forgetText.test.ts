@@ -1,10 +1,12 @@
+import { existsSync, rmSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
 import type { Store } from '../../src/domain/ports.ts'
 import { noExpiry } from '../../src/domain/session.ts'
-import { forgetInGraphs, openGraph } from '../../src/graph/graph.ts'
+import { forgetInGraphs, openGraph, openStoreGraph } from '../../src/graph/graph.ts'
 import { openMemory } from '../../src/index.ts'
 import { internalsOf } from '../../src/memory.ts'
+import { openEncryptedStore } from '../../src/stores/encrypted.ts'
 import { withEraseListeners } from '../../src/stores/eraseListeners.ts'
 import { openStore } from '../../src/stores/open.ts'
 import { ramStore } from '../../src/stores/ram.ts'
@@ -13,6 +15,7 @@ import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
 import { databaseFiles, findTraces } from '../stores/traces.ts'
+import { createEmptyStores } from '../support/postgres.ts'
 import { type GraphWithNodes, person, writeKeyFile } from './fixtures.ts'
 
 const fresh = createTempPaths()
@@ -65,6 +68,7 @@ async function expectOtherRows(graph: GraphWithNodes): Promise<void> {
   expect((await graph.nodes.readGraph('other')).entities).toEqual([{ ...safe, name: canary }])
 }
 
+const openPostgres = createEmptyStores()
 const emptyResult = { at: 1, sessions: [] }
 const forgetIn = async (store: Store, text?: string): Promise<readonly string[]> =>
   (
@@ -81,6 +85,7 @@ describe('forgetting a text', () => {
     await graph.erase('other')
     expect(findTraces(canary, databaseFiles(file)).length).toBeGreaterThan(0)
     expect(await forgetIn(store, canary.toLowerCase())).toHaveLength(canaryRows)
+    await store.capabilities.file?.wipe()
     expect(findTraces(canary, databaseFiles(file))).toEqual([])
     expect(findTraces(canary.toUpperCase(), databaseFiles(file))).toEqual([])
     await graph.nodes.createEntities('other', [{ ...safe, name: canary }])
@@ -96,15 +101,27 @@ describe('forgetting a text', () => {
     await store.close()
   })
 
-  verifies('X-05', 'through a memory includes the graph in its file, plain or encrypted, and in RAM', async () => {
+  it('in a store that was closed and deleted › fails with closed and creates no file', async () => {
+    const file = fresh()
+    const store = sqliteStore(file)
+    await store.close()
+    rmSync(file)
+    await expect(forgetIn(store, canary)).rejects.toMatchObject({ code: 'closed' })
+    expect(databaseFiles(file).filter((path) => existsSync(path))).toEqual([])
+  })
+
+  verifies('X-05', 'through a memory includes the graph in its database, plain or encrypted, and in RAM', async () => {
     const storeKey = writeKeyFile(fresh('.key'))
-    for (const [url, options] of [
-      [`sqlite:${fresh()}`, {}],
-      [`sqlite:${fresh()}`, { storeKey }],
-      ['ram:', {}],
-    ] as const) {
-      const memory = await openMemory({ store: url, ...options })
-      const graph = await openGraph(url, { ...options, memoryStore: internalsOf(memory).store })
+    for (const open of [
+      () => openStore(`sqlite:${fresh()}`),
+      () => openStore(`sqlite:${fresh()}`, storeKey),
+      () => openPostgres(),
+      async () => openEncryptedStore(await openPostgres(), storeKey),
+      () => openStore('ram:'),
+    ]) {
+      const store = await open()
+      const memory = await openMemory({ store })
+      const graph = (await openStoreGraph(store)) ?? (await openGraph('ram:', { memoryStore: store }))
       await fillGraph(graph)
       const { sessions } = await memory.forget({ scope: 'acme', text: canary })
       expect(sessions).toEqual([{ key: 'acme::graph', entries: expect.any(Array) }])

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { graphBackends, person } from './fixtures.ts'
+import { graphBackends, person, pgliteBackend } from './fixtures.ts'
 
-describe.each(graphBackends())('graph in $name', ({ open }) => {
+describe.each([...graphBackends(), pgliteBackend()])('graph in $name', ({ open }) => {
   verifies('H-06', 'returns an entity as it was written, with its times', async () => {
     const graph = await open()
     const properties = { city: 'Oslo', age: 41, tags: ['a', 'ü😀'], nested: { deep: [null, true] }, empty: '' }

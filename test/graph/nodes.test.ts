@@ -99,6 +99,47 @@ describe.each(graphBackends())('nodes in $name', ({ open }) => {
     expect((await nodes.searchNodes('w', `${long}2`)).entities).toEqual([node('b', `${long}2`)])
     await close()
   })
+
+  it('with more observations than one statement reads › return all of them in order', async () => {
+    const { nodes, close } = await openNodes(open)
+    const texts = (count: number) => Array.from({ length: count }, (_, at) => `text ${at}`)
+    const stored = [node('a', ...texts(150)), node('b'), node('c', ...texts(450)), node('d', 'x'.repeat(70_000), 'end')]
+    await nodes.createEntities('w', stored)
+    await nodes.createEntities('other', [node('a', 'hidden')])
+    await nodes.addObservations('w', [{ entityName: 'a', contents: ['later'] }])
+    const [first, ...rest] = stored
+    const all = [{ ...first, observations: [...(first?.observations ?? []), 'later'] }, ...rest]
+    expect((await nodes.readGraph('w')).entities).toEqual(all)
+    expect((await nodes.openNodes('w', ['d', 'a', 'c'])).entities).toEqual([all[0], all[2], all[3]])
+    expect((await nodes.searchNodes('w', 'text 4')).entities).toEqual([all[0], all[2]])
+    await close()
+  })
+
+  verifies('R-03', 'with more characters than the result may have › are not returned', async () => {
+    const { nodes, close } = await openNodes(open)
+    await nodes.createEntities('w', [node('a', 'green'), node('b', 'x'.repeat(300)), node('c', 'green')])
+    await nodes.createRelations('w', [link('c', 'y'.repeat(300))])
+    const error = {
+      code: 'bad-option',
+      param: 'maxCharacters',
+      message:
+        'The result has more than 200 characters. Use search_nodes with a longer query, or open_nodes with fewer names.',
+    }
+    const limit = { maxCharacters: 200 }
+    await expect(nodes.readGraph('w', limit)).rejects.toMatchObject(error)
+    await expect(nodes.openNodes('w', ['b'], limit)).rejects.toMatchObject(error)
+    await expect(nodes.openNodes('w', ['c'], limit)).rejects.toMatchObject(error)
+    await expect(nodes.searchNodes('w', 'xx', limit)).rejects.toMatchObject(error)
+    await expect(nodes.searchNodes('w', 'green', limit)).rejects.toMatchObject(error)
+    expect(await nodes.openNodes('w', ['a'], limit)).toEqual({ entities: [node('a', 'green')], relations: [] })
+    // What was read to search does not count.
+    expect(await nodes.searchNodes('w', 'a', limit)).toEqual({ entities: [node('a', 'green')], relations: [] })
+    await nodes.deleteEntities('w', ['b', 'c'])
+    // Texts of 1, 5 and 5 characters, with three characters around each.
+    expect((await nodes.readGraph('w', { maxCharacters: 20 })).entities).toHaveLength(1)
+    await expect(nodes.readGraph('w', { maxCharacters: 19 })).rejects.toMatchObject({ code: 'bad-option' })
+    await close()
+  })
 })
 
 async function openNodes(open: ReturnType<typeof graphBackends>[number]['open']) {

@@ -52,6 +52,7 @@ const runs: Readonly<Record<string, Run>> = {
   complete: { effect: 'no store', args: ['ses'] },
   export: { effect: 'reads' },
   import: { effect: 'writes', args: [pathOf('import.jsonl')] },
+  migrate: { effect: 'reads', args: [`sqlite:${file}`, `sqlite:${pathOf('copy.db')}`] },
   doctor: { effect: 'reads' },
   'audit verify': { effect: 'reads', args: ['--log', audit] },
   'audit show': { effect: 'reads', args: ['--log', audit] },

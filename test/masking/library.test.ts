@@ -48,6 +48,7 @@ const calls: Readonly<Record<string, (memory: Memory, secret: string) => Attempt
         },
         { role: 'tool', tool_call_id: secret, content: secret },
       ]),
+    () => memory.append('acme:known', [{ ...user('Hello.'), id: secret }]),
     () => memory.append(`acme:${secret}`, [user('Hello.')]),
     () => memory.append(`${secret}:known`, [user('Hello.')]),
     () =>
@@ -61,6 +62,18 @@ const calls: Readonly<Record<string, (memory: Memory, secret: string) => Attempt
         },
       ]),
   ],
+  replace: (memory, secret) => [
+    () => memory.replace('acme:known', 'm1', { ...user(`see ${secret}`), name: secret }),
+    () => memory.replace('acme:known', 'm1', { ...user('Hello.'), id: secret }),
+    () => memory.replace('acme:known', secret, user('Hello.')),
+  ],
+  replaceFrom: (memory, secret) => [
+    () => memory.replaceFrom('acme:known', 'm1', [user('Hello.'), { ...user(`see ${secret}`), name: secret }]),
+    () => memory.replaceFrom('acme:known', secret, [user('Hello.')]),
+  ],
+  sessions: (memory, secret) => [() => memory.sessions({ metadata: { [secret]: secret }, after: secret })],
+  // Rows are verbatim by specification: what a program puts into its table is not masked. Only the scope is checked.
+  table: (memory, secret) => [() => memory.table(secret).put([], 'a', 1)],
   context: (memory, secret) => [() => memory.context('acme:known', { query: secret, person: secret })],
   remember: (memory, secret) => [
     () => memory.remember('acme', { category: 'domain', key: secret, value: { [secret]: secret }, messages: [secret] }),
@@ -253,6 +266,8 @@ const withoutText: Readonly<Record<string, string>> = {
   './replay': 'is called by a memory and stores nothing',
   './ram': 'is a store, which keeps what a memory has masked',
   './sqlite': 'is a store, which keeps what a memory has masked',
+  './postgres': 'is a store, which keeps what a memory has masked',
+  './redis': 'is a store, which keeps what a memory has masked',
   './encrypted': 'is a store, which keeps what a memory has masked',
 }
 

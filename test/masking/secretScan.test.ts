@@ -227,7 +227,8 @@ describe('hostile JSON', () => {
       finishSlice()
       // About ten times the usual time, because machines differ and code is compiled during the first slices.
       expect(sliceMs.toSorted((a, b) => a - b).at(Math.floor(sliceMs.length * 0.9))).toBeLessThan(150)
-      expect(slices).toBeLessThan(1_000)
+      // A server pauses only where a turn of the event loop has taken long.
+      expect(slices).toBeLessThan(2_000)
     })
 
   for (const [name, levels, isRefused] of [

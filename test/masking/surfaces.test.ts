@@ -84,7 +84,8 @@ const refusedTools: readonly string[] = [
 ]
 /**
  * Operations without a success: the model server of these tests does not speak Responses (the question is stored
- * nevertheless), sessions take no files, and no knowledge is archived. MCP messages are tested as tools.
+ * nevertheless), sessions take no files, and no knowledge is archived or pending. MCP messages are tested as tools,
+ * bundles as those of the library.
  */
 const refusedOperations: readonly string[] = [
   'createResponse',
@@ -92,6 +93,8 @@ const refusedOperations: readonly string[] = [
   'createResponseUnderV1',
   'uploadFileByKey',
   'restoreKnowledge',
+  'approveKnowledge',
+  'importSessions',
   'sendMcpMessage',
 ]
 
@@ -193,7 +196,9 @@ async function sendSecret(server: MaskedServer, operation: ListedOperation, secr
       headers,
       ...(body !== undefined && { body: content }),
     })
-    await response.text()
+    // A stream of events has no end.
+    const isEndless = method === 'GET' && response.headers.get('content-type')?.startsWith('text/event-stream') === true
+    await (isEndless ? response.body?.cancel() : response.text())
     return response.ok
   }
   await server.send('POST', '/v1/acme:known/chat/completions', { model: 'any', messages: [user('Hello.')] })

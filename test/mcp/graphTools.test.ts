@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import type { Clock } from '../../src/domain/ports.ts'
 import { openGraph } from '../../src/graph/graph.ts'
+import type { Graph } from '../../src/graph/types.ts'
 import { graphTools } from '../../src/mcp/tools/graph.ts'
 import type { ToolInvocation } from '../../src/mcp/tools/tool.ts'
+import { requireGraph } from '../graph/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { createEmptyStores } from '../support/postgres.ts'
 
 type CallTool = (
   name: string,
@@ -11,10 +15,12 @@ type CallTool = (
   workspace?: string,
 ) => Promise<Record<string, unknown>>
 
-/** Creates a graph in RAM; `callTool` checks every result against the output schema. */
-async function createHarness(): Promise<{ readonly callTool: CallTool; readonly close: () => Promise<void> }> {
+/** Opens a graph with a clock; `callTool` checks every result against the output schema. */
+async function createHarness(
+  open: (clock: Clock) => Promise<Graph>,
+): Promise<{ readonly callTool: CallTool; readonly close: () => Promise<void> }> {
   let now = Date.UTC(2026, 0, 1)
-  const graph = await openGraph('ram:', { clock: () => (now += 1_000) })
+  const graph = await open(() => (now += 1_000))
   const callTool: CallTool = async (name, input, workspace = 'acme') => {
     const tool = graphTools.find((one) => one.name === name)
     if (tool === undefined) throw new Error(`There is no tool ${name}.`)
@@ -30,7 +36,12 @@ async function createHarness(): Promise<{ readonly callTool: CallTool; readonly 
   return { callTool, close: () => graph.close() }
 }
 
-describe('graph tools', () => {
+const openPostgres = createEmptyStores()
+
+describe.each([
+  { name: 'RAM', open: (clock: Clock) => openGraph('ram:', { clock }) },
+  { name: 'PostgreSQL', open: async (clock: Clock) => requireGraph(await openPostgres(), clock) },
+])('graph tools on $name', ({ open }) => {
   verifies(
     'H-06',
     'are upsert_entity, create_relationship, query_entities and query_relationships, with titles, hints and schemas without $ref',
@@ -54,7 +65,7 @@ describe('graph tools', () => {
   )
 
   verifies('H-06', 'store an entity, replace it, and report when nothing changed', async () => {
-    const { callTool, close } = await createHarness()
+    const { callTool, close } = await createHarness(open)
     const ann = { type: 'person', id: 'ann', properties: { city: 'Oslo' } }
     expect(await callTool('upsert_entity', ann)).toEqual({ id: 'ann', changed: true })
     expect(await callTool('upsert_entity', ann)).toEqual({ id: 'ann', changed: false })
@@ -75,7 +86,7 @@ describe('graph tools', () => {
   })
 
   verifies('H-06', 'do not change the type of a saved session', async () => {
-    const { callTool, close } = await createHarness()
+    const { callTool, close } = await createHarness(open)
     await callTool('upsert_entity', { type: 'session', id: 'session_1', properties: { title: 'One' } })
     await expect(callTool('upsert_entity', { type: 'note', id: 'session_1', properties: {} })).rejects.toThrow(
       '"session_1" is a saved session, whose type cannot be changed. Choose another id.',
@@ -90,7 +101,7 @@ describe('graph tools', () => {
   })
 
   verifies('H-06', 'relate entities of one workspace only', async () => {
-    const { callTool, close } = await createHarness()
+    const { callTool, close } = await createHarness(open)
     for (const id of ['ann', 'oslo']) await callTool('upsert_entity', { type: 'thing', id, properties: {} })
     await callTool('upsert_entity', { type: 'thing', id: 'secret', properties: {} }, 'other')
     const lives = { from_id: 'ann', to_id: 'oslo', type: 'LIVES_IN', properties: { since: 2020 } }
@@ -119,7 +130,7 @@ describe('graph tools', () => {
   })
 
   verifies('H-06', 'filter by type and properties, sort, page and count', async () => {
-    const { callTool, close } = await createHarness()
+    const { callTool, close } = await createHarness(open)
     for (const [at, age] of [30, 10, 20].entries())
       await callTool('upsert_entity', { type: 'person', id: `p${at}`, properties: { age } })
     await callTool('upsert_entity', { type: 'place', id: 'oslo', properties: { age: 900 } })
@@ -141,7 +152,7 @@ describe('graph tools', () => {
   })
 
   it('reject arguments that do not match their schemas', async () => {
-    const { callTool, close } = await createHarness()
+    const { callTool, close } = await createHarness(open)
     await expect(callTool('query_entities', { limit: 1_001 })).rejects.toThrow('1000')
     await expect(callTool('query_entities', { filters: [{ property: 'a', op: 'like', value: 'b' }] })).rejects.toThrow(
       'op',

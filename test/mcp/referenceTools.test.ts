@@ -9,6 +9,7 @@ import { isCampaign, propertyTimeoutMs } from '../context/campaign.ts'
 import { type GraphWithNodes, writeKeyFile } from '../graph/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
+import { getPostgres } from '../support/postgres.ts'
 import { type Operation, operations } from './referenceOperations.ts'
 import { referenceServer, type ToolAnswer } from './referenceServer.ts'
 
@@ -80,6 +81,7 @@ describe('reference tools', () => {
     ['in a file', () => openGraph(`sqlite:${fresh()}`)],
     ['in an encrypted file', () => openGraph(`sqlite:${fresh()}`, { storeKey: writeKeyFile(fresh('.key')) })],
     ['in RAM', () => openGraph('ram:')],
+    ['in PostgreSQL', async () => openGraph(await (await getPostgres()).createDatabase())],
   ] as const
   for (const [where, open] of backends) {
     verifies(

@@ -49,6 +49,22 @@ describe('resources', () => {
     expect(await read('memory://knowledge-graph')).toEqual({ entities: [], relations: [] })
   })
 
+  verifies('R-03', 'and read_graph with a graph of over a million characters › say what to read instead', async () => {
+    const own = await connectHttp(server.url)
+    const call = (name: string, args = {}) => own.client.callTool({ name, arguments: args })
+    const entities = ['a', 'b'].map((name) => ({ name, entityType: 't', observations: [name.repeat(600_000)] }))
+    await call('create_entities', { entities })
+    const message = /more than 1000000 characters\. Use search_nodes with a longer query/
+    await expect(read('memory://knowledge-graph', own.client)).rejects.toThrow(message)
+    expect(await call('read_graph')).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(message) }],
+    })
+    expect(await call('open_nodes', { names: ['a'] })).not.toMatchObject({ isError: true })
+    await call('delete_entities', { entityNames: ['a', 'b'] })
+    await own.close()
+  })
+
   verifies('S-04', 'return receipts with ids and numbers, and without message text', async () => {
     const id = await save('receipts')
     const body = JSON.stringify({ model: 'any', messages: [{ role: 'user', content: `Is it ${secretWord}?` }] })

@@ -227,7 +227,7 @@ describe('tool', () => {
 
   for (const [code, message] of [
     ['busy', 'The store is busy'],
-    ['disk-full', 'disk'],
+    ['disk-full', 'full'],
     ['not-durable', 'The store cannot be written to'],
   ] as const)
     it(`with a store failure (${code}) does not reveal its path and reports it to the operator`, () =>

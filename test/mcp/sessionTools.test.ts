@@ -10,6 +10,7 @@ import type { ToolContext, ToolInvocation } from '../../src/mcp/tools/tool.ts'
 import { createTempFolder } from '../fault/tempFolder.ts'
 import { codingConversation, createHarness, type HandoffHarness, noon } from '../handoff/harness.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { getPostgres } from '../support/postgres.ts'
 import { connectStdio, textOf } from './harness.ts'
 
 /** Runs tools as the server does, and collects log messages and changed URIs. */
@@ -74,107 +75,112 @@ describe('session tools', () => {
     },
   )
 
-  verifies(
-    ['H-04', 'S-04'],
-    'save, list, show, restore and delete sessions over the protocol',
-    async () => {
-      using folder = createTempFolder()
-      const store = ['--store', `sqlite:${join(folder.path, 'a.db')}`]
-      await using first = await connectStdio('2026-07-28', store)
-      const call = async (client: Client, name: string, input: Record<string, unknown>): Promise<CallToolResult> =>
-        (await client.callTool({ name, arguments: input })) as CallToolResult
-      const { tools } = await first.client.listTools()
-      for (const { name } of [...sessionTools, ...messageTools]) {
-        const tool = tools.find((one) => one.name === name)
-        expect([
-          name,
-          tool?.title !== undefined,
-          tool?.annotations !== undefined,
-          tool?.outputSchema !== undefined,
-        ]).toEqual([name, true, true, true])
-      }
-      // The reference tools have the schemas of the reference server.
-      for (const { name, inputSchema } of tools.filter(
-        (one) => !referenceTools.some(({ name: known }) => known === one.name),
-      )) {
-        const undescribed = Object.entries(inputSchema.properties ?? {}).filter(
-          ([, schema]) => (schema as { description?: string }).description === undefined,
+  const stores = {
+    'a file': async (folder: string) => `sqlite:${join(folder, 'a.db')}`,
+    PostgreSQL: async () => (await getPostgres()).createDatabase(),
+  }
+  for (const [name, createUrl] of Object.entries(stores))
+    verifies(
+      ['H-04', 'S-04'],
+      `save, list, show, restore and delete sessions over the protocol, in ${name}`,
+      async () => {
+        using folder = createTempFolder()
+        const store = ['--store', await createUrl(folder.path)]
+        await using first = await connectStdio('2026-07-28', store)
+        const call = async (client: Client, name: string, input: Record<string, unknown>): Promise<CallToolResult> =>
+          (await client.callTool({ name, arguments: input })) as CallToolResult
+        const { tools } = await first.client.listTools()
+        for (const { name } of [...sessionTools, ...messageTools]) {
+          const tool = tools.find((one) => one.name === name)
+          expect([
+            name,
+            tool?.title !== undefined,
+            tool?.annotations !== undefined,
+            tool?.outputSchema !== undefined,
+          ]).toEqual([name, true, true, true])
+        }
+        // The reference tools have the schemas of the reference server.
+        for (const { name, inputSchema } of tools.filter(
+          (one) => !referenceTools.some(({ name: known }) => known === one.name),
+        )) {
+          const undescribed = Object.entries(inputSchema.properties ?? {}).filter(
+            ([, schema]) => (schema as { description?: string }).description === undefined,
+          )
+          expect([name, undescribed, inputSchema.additionalProperties]).toEqual([name, [], false])
+        }
+        const saved = await call(first.client, 'save_session', {
+          conversationContext: text,
+          tokenCount: 40,
+          workspaceState: { activeProject: 'portal' },
+        })
+        const { sessionId } = saved.structuredContent as { sessionId: string }
+        expect(saved.structuredContent).toMatchObject({
+          sessionId: expect.stringMatching(/^session_\d{13}_[0-9a-f]{8}$/),
+          workspaceId: 'default',
+          messages: 2,
+          added: 2,
+          tokenCount: 40,
+        })
+        const elsewhere = await call(first.client, 'save_session', { conversationContext: text, workspaceId: 'portal' })
+        expect(elsewhere.structuredContent).toMatchObject({ workspaceId: 'portal' })
+        await first.close()
+        // Another process continues.
+        await using second = await connectStdio('2025-06-18', store)
+        await second.client.listTools()
+        expect((await call(second.client, 'list_sessions', {})).structuredContent).toMatchObject({
+          total: 1,
+          sessions: [{ sessionId, messageCount: 2 }],
+        })
+        const restored = await call(second.client, 'restore_session', { tokenBudget: 2_000 })
+        expect(restored.structuredContent).toMatchObject({
+          continues: sessionId,
+          budget: 2_000,
+          workspaceState: { activeProject: 'portal' },
+          fileReferences: [],
+        })
+        const { context, sessionId: next } = restored.structuredContent as { context: string; sessionId: string }
+        expect(textOf(restored)).toBe(context)
+        expect(
+          context.endsWith(
+            `\nThis chat is session ${next}, which goes on from ${sessionId}. Save it with save_session and this sessionId.`,
+          ),
+        ).toBe(true)
+        expect((await call(second.client, 'get_session', { sessionId })).structuredContent).toMatchObject({
+          sessionId,
+          chain: [{ sessionId }],
+          preservation: { facts: 1 },
+        })
+        await call(second.client, 'save_session', {
+          sessionId: `default:${next}`,
+          conversationContext: 'User: On we go.',
+        })
+        expect((await call(second.client, 'session_analytics', { sessionId })).structuredContent).toMatchObject({
+          sessions: [sessionId, next],
+        })
+        const details = textOf(await call(second.client, 'get_session', { sessionId }))
+        expect(details).toContain(`\nChain: ${sessionId} → ${next}\nRestored `)
+        const misspelled = await call(second.client, 'restore_session', { sessionID: sessionId }).catch(
+          (error: unknown) => ({
+            isError: true,
+            message: String(error),
+          }),
         )
-        expect([name, undescribed, inputSchema.additionalProperties]).toEqual([name, [], false])
-      }
-      const saved = await call(first.client, 'save_session', {
-        conversationContext: text,
-        tokenCount: 40,
-        workspaceState: { activeProject: 'portal' },
-      })
-      const { sessionId } = saved.structuredContent as { sessionId: string }
-      expect(saved.structuredContent).toMatchObject({
-        sessionId: expect.stringMatching(/^session_\d{13}_[0-9a-f]{8}$/),
-        workspaceId: 'default',
-        messages: 2,
-        added: 2,
-        tokenCount: 40,
-      })
-      const elsewhere = await call(first.client, 'save_session', { conversationContext: text, workspaceId: 'portal' })
-      expect(elsewhere.structuredContent).toMatchObject({ workspaceId: 'portal' })
-      await first.close()
-      // Another process continues.
-      await using second = await connectStdio('2025-06-18', store)
-      await second.client.listTools()
-      expect((await call(second.client, 'list_sessions', {})).structuredContent).toMatchObject({
-        total: 1,
-        sessions: [{ sessionId, messageCount: 2 }],
-      })
-      const restored = await call(second.client, 'restore_session', { tokenBudget: 2_000 })
-      expect(restored.structuredContent).toMatchObject({
-        continues: sessionId,
-        budget: 2_000,
-        workspaceState: { activeProject: 'portal' },
-        fileReferences: [],
-      })
-      const { context, sessionId: next } = restored.structuredContent as { context: string; sessionId: string }
-      expect(textOf(restored)).toBe(context)
-      expect(
-        context.endsWith(
-          `\nThis chat is session ${next}, which goes on from ${sessionId}. Save it with save_session and this sessionId.`,
-        ),
-      ).toBe(true)
-      expect((await call(second.client, 'get_session', { sessionId })).structuredContent).toMatchObject({
-        sessionId,
-        chain: [{ sessionId }],
-        preservation: { facts: 1 },
-      })
-      await call(second.client, 'save_session', {
-        sessionId: `default:${next}`,
-        conversationContext: 'User: On we go.',
-      })
-      expect((await call(second.client, 'session_analytics', { sessionId })).structuredContent).toMatchObject({
-        sessions: [sessionId, next],
-      })
-      const details = textOf(await call(second.client, 'get_session', { sessionId }))
-      expect(details).toContain(`\nChain: ${sessionId} → ${next}\nRestored `)
-      const misspelled = await call(second.client, 'restore_session', { sessionID: sessionId }).catch(
-        (error: unknown) => ({
-          isError: true,
-          message: String(error),
-        }),
-      )
-      expect([misspelled.isError, JSON.stringify(misspelled).includes('sessionID')]).toEqual([true, true])
-      const two = await call(second.client, 'list_sessions', { workspace: 'default', workspaceId: 'portal' })
-      expect(textOf(two)).toBe('workspace and workspaceId name different workspaces. Give only one of them.')
-      const stranger = await call(second.client, 'get_session', { sessionId, workspace: 'other' })
-      const nowhere = await call(second.client, 'get_session', { sessionId: 'session_1', workspace: 'other' })
-      expect([stranger.isError, textOf(stranger).replace(sessionId, 'session_1')]).toEqual([true, textOf(nowhere)])
-      expect((await call(second.client, 'delete_session', { sessionId })).structuredContent).toEqual({
-        sessionId,
-        deleted: true,
-      })
-      expect(textOf(await call(second.client, 'get_session', { sessionId }))).toBe(
-        `There is no session "${sessionId}" in this workspace. list_sessions tells which there are.`,
-      )
-    },
-    60_000,
-  )
+        expect([misspelled.isError, JSON.stringify(misspelled).includes('sessionID')]).toEqual([true, true])
+        const two = await call(second.client, 'list_sessions', { workspace: 'default', workspaceId: 'portal' })
+        expect(textOf(two)).toBe('workspace and workspaceId name different workspaces. Give only one of them.')
+        const stranger = await call(second.client, 'get_session', { sessionId, workspace: 'other' })
+        const nowhere = await call(second.client, 'get_session', { sessionId: 'session_1', workspace: 'other' })
+        expect([stranger.isError, textOf(stranger).replace(sessionId, 'session_1')]).toEqual([true, textOf(nowhere)])
+        expect((await call(second.client, 'delete_session', { sessionId })).structuredContent).toEqual({
+          sessionId,
+          deleted: true,
+        })
+        expect(textOf(await call(second.client, 'get_session', { sessionId }))).toBe(
+          `There is no session "${sessionId}" in this workspace. list_sessions tells which there are.`,
+        )
+      },
+      60_000,
+    )
 
   verifies('H-05', 'restore a text within the token budget, including the session note', async () => {
     using folder = createTempFolder()

@@ -221,7 +221,10 @@ describe('threadkeep mcp', () => {
   it('rejects invalid options', async () => {
     const wrong: readonly (readonly [args: readonly string[], message: string])[] = [
       [['--workspace', 'a b'], 'mcp.workspace is "a b"; it must be a workspace such as my-project, without a session.'],
-      [['--store', 'redis://x'], 'store is "redis://x"; it must be ram: or sqlite:PATH.'],
+      [
+        ['--store', 'mysql://x'],
+        'store is "mysql://x"; it must be ram:, sqlite:PATH, postgres://…, pglite:PATH or redis://….',
+      ],
       [
         ['--config', '/no/such/file.json'],
         'The configuration /no/such/file.json cannot be used: it cannot be opened. Check the path and permissions.',

@@ -55,10 +55,10 @@ describe('a cache', () => {
 
   it('of search indexes › stays below its bytes, and each is estimated within a third', async () => {
     const source: SearchSource = {
-      changes: async ({ scope, id = '' }, since) => ({
+      changes: async ({ scope, id = '' }, { stamp }) => ({
         stamp: 1,
         lineage: '0',
-        sessions: since === 0 ? [parseKey(`${scope}:${id}`)] : [],
+        sessions: stamp === 0 ? [parseKey(`${scope}:${id}`)] : [],
       }),
       readMessages: async (_, after) => (after === 0 ? [createMessage(1, createText(200))] : []),
       readDerived: async () => [],
@@ -78,7 +78,7 @@ describe('a cache', () => {
     expect(finder.bytes).toBeLessThanOrEqual(5 * megabyte)
     const indexes: ScopeIndex[] = []
     const retained = await measureRetained(() => {
-      for (let count = 0; count < 30; count++) {
+      for (let count = 0; count < 300; count++) {
         const index = new ScopeIndex(textAnalysis)
         index.addMessages(parseKey('acme:ann'), [createMessage(1, createText(500))])
         indexes.push(index)

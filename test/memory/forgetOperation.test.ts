@@ -4,7 +4,8 @@ import { MemoryError } from '../../src/domain/error.ts'
 import { branchKey, parseKey, personKey } from '../../src/domain/key.ts'
 import type { EraseFilter, Store } from '../../src/domain/ports.ts'
 import type { Lifecycle } from '../../src/lifecycle/lifecycle.ts'
-import { ForgetOperation, type ForgetTarget, type Rederive } from '../../src/memory/forget.ts'
+import { ForgetOperation, type Rederive } from '../../src/memory/forget.ts'
+import type { ForgetTarget } from '../../src/memory/forgetTarget.ts'
 import type { SecretMasker } from '../../src/memory/secretMasker.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -156,6 +157,24 @@ describe('forgetting messages', () => {
       await harness.forget({ key: 'acme:ann', messageId: 'm2' })
       expect((await harness.derived('acme:ann')).map(({ id }) => id)).toEqual(ids)
     }
+  })
+
+  verifies('X-05', 'rebuilds entries without messages that another call forgets meanwhile', async () => {
+    const harness = await open()
+    const sources = ['m1', 'm2', 'm3'].map((message) => ({ session: 'ann', message }))
+    await harness.put('acme:ann', summary('s1', [1, 3]))
+    await harness.put('acme', knowledge('k1', { sources }))
+    harness.onRederive = async () => {
+      harness.onRederive = async () => undefined
+      await harness.forget({ key: 'acme:ann', messageId: 'm2' })
+    }
+    await harness.forget({ key: 'acme:ann', messageId: 'm1' })
+    expect(new Map(harness.rebuilds)).toEqual(
+      new Map([
+        ['s1', ['three']],
+        ['k1', ['three']],
+      ]),
+    )
   })
 
   verifies('X-05', 'rebuilds nothing in a session that is erased meanwhile', async () => {

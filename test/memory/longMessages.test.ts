@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { measureMessage } from '../../src/context/render.ts'
+import { measureMessage } from '../../src/context/measureMessage.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import { openMemory } from '../../src/index.ts'
 import { ScopeIndex } from '../../src/search/scopeIndex.ts'
@@ -55,7 +55,7 @@ describe('long messages', () => {
       if (!isDone) setImmediate(countTurns)
     }
     setImmediate(countTurns)
-    await memory.append('acme:bob', [{ role: 'user', content: longText }])
+    await memory.append('acme:bob', [{ role: 'user', content: hostileTexts['secret-like words']?.(500_000) ?? '' }])
     isDone = true
     expect(turns).toBeGreaterThan(2)
   })

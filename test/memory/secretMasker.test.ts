@@ -1,10 +1,11 @@
 import { describe, expect, it, vi } from 'vitest'
-import { measureMessage } from '../../src/context/render.ts'
+import { measureMessage } from '../../src/context/measureMessage.ts'
 import type { ParsedMessage } from '../../src/domain/chat.ts'
 import type { DerivedEntry, Json, Message } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import { unpackPayload } from '../../src/domain/payload.ts'
 import { createEmptyHead } from '../../src/domain/session.ts'
+import { runSync } from '../../src/domain/work.ts'
 import { createSecretMasker, normalizeMessageInSteps, type SecretMasker } from '../../src/memory/secretMasker.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { findMasks } from '../../src/text/secrets.ts'
@@ -286,15 +287,17 @@ describe('restoring', () => {
     const [masked, message] = [toMessage(await masker.maskMessage(ann, original)), toMessage(original)]
     const head = createEmptyHead(ann, 0)
     expect(
-      masker.restoreHead({
-        ...head,
-        firstMessage: masked,
-        lastUserMessage: masked,
-        recent: [masked],
-        derived: entries(mark),
-      }),
+      runSync(
+        masker.restoreHead({
+          ...head,
+          firstMessage: masked,
+          lastUserMessage: masked,
+          recent: [masked],
+          derived: entries(mark),
+        }),
+      ),
     ).toEqual({ ...head, firstMessage: message, lastUserMessage: message, recent: [message], derived: entries(secret) })
-    expect(masker.restoreHead(head)).toEqual(head)
+    expect(runSync(masker.restoreHead(head))).toEqual(head)
   })
 })
 

@@ -86,13 +86,15 @@ describe('scanText', () => {
     }
   })
 
-  it('longer than a window › pauses between windows; a short one › never pauses', () => {
+  it('longer than a window › pauses after every 8,192 characters and each window; a short one › never pauses', () => {
     expect(run(new SecretScan().scanText('x '.repeat(40_000))).pauses).toBe(0)
-    expect(run(new SecretScan().scanText('x '.repeat(40_001))).pauses).toBe(1)
-    expect(run(new SecretScan().scanText('x '.repeat(100_000))).pauses).toBe(2)
+    // Two windows of 80,000 and 20,002 characters.
+    expect(run(new SecretScan().scanText('x '.repeat(40_001))).pauses).toBe(9 + 1 + 2 + 1)
+    // Three windows of 80,000 characters.
+    expect(run(new SecretScan().scanText('x '.repeat(100_000))).pauses).toBe(3 * (9 + 1))
     const scan = new SecretScan()
     expect(['Hello.', 'x '.repeat(40_000)].map((text) => run(scan.scanText(text)).pauses)).toEqual([0, 0])
-    expect(run(scan.scanText('x '.repeat(40_001))).pauses).toBe(2)
+    expect(run(scan.scanText('x '.repeat(40_001))).pauses).toBe(9 + 1 + 2 + 1)
   })
 })
 
@@ -159,10 +161,11 @@ describe('scanText with parts', () => {
     )
   })
 
-  it('with short parts › never pauses; with parts of a window together › searches them at once', () => {
+  it('with short parts › never pauses; with parts longer than a window together › pauses', () => {
     expect(run(new SecretScan().scanText('My PIN\nis 4829', [6])).pauses).toBe(0)
     const half = 'x '.repeat(20_000)
-    expect(run(new SecretScan().scanText(`${half}\n${half}`, [half.length])).pauses).toBe(3)
+    // The whole text and the parts joined by a space are longer than a window; the parts without a space are not.
+    expect(run(new SecretScan().scanText(`${half}\n${half}`, [half.length])).pauses).toBe(2 * (9 + 1 + 2 + 1))
   })
 
   it('with a long text in parts › masks the pieces, with pauses', () => {
@@ -273,15 +276,16 @@ describe('scanJson', () => {
     },
   )
 
-  it('with much encoded data › pauses once in 1,000,000 characters', () => {
+  it('with much encoded data › pauses once in 200,000 characters', () => {
     const list = Array.from({ length: 25 }, () => 'QUJD'.repeat(25_000))
-    expect(run(new SecretScan().scanJson(list)).pauses).toBe(2)
+    expect(run(new SecretScan().scanJson(list)).pauses).toBe(12)
   })
 
   it('with a very long name › masks the secrets in it, with pauses', () => {
     const name = `${filler.repeat(4_000)}${secret}`
     expect(maskJson({ [name]: 1 })).toEqual({ [name.replace(secret, '*')]: 1 })
-    expect(run(new SecretScan().scanJson({ [name]: 1 })).pauses).toBe(2)
+    // Two windows of 80,000 and 44,040 characters.
+    expect(run(new SecretScan().scanJson({ [name]: 1 })).pauses).toBe(9 + 1 + 5 + 1)
   })
 
   it('with names of any length › masks the secrets in them', () => {
@@ -334,7 +338,7 @@ describe('scanJson', () => {
     })
   })
 
-  it('with few values › never pauses; with many › pauses once in 100,000 characters of work', () => {
+  it('with few values › never pauses; with many › pauses once in 12,000 characters of work', () => {
     const build = (length: number): readonly Json[] => [
       Array.from({ length }, (_, index) => `value ${index}`),
       Array.from({ length }, (_, index) => ({ note: `value ${index}` })),
@@ -350,14 +354,14 @@ describe('scanJson', () => {
       [0, 0],
     ])
     for (const pauses of build(5_000).flatMap(pausesOf)) {
-      expect(pauses).toBeGreaterThan(2)
-      expect(pauses).toBeLessThan(20)
+      expect(pauses).toBeGreaterThan(20)
+      expect(pauses).toBeLessThan(160)
     }
   })
 
-  it('with small numbers › pauses after 10,000 values', () => {
+  it('with small numbers › pauses after 1,200 values', () => {
     const pausesOf = (length: number): number => run(new SecretScan().scanJson(Array.from({ length }, () => 1))).pauses
-    expect([pausesOf(9_998), pausesOf(9_999)]).toEqual([0, 1])
+    expect([pausesOf(1_198), pausesOf(1_199)]).toEqual([0, 1])
   })
 
   it('with many different names or many values below a name › pauses', () => {
@@ -365,7 +369,7 @@ describe('scanJson', () => {
     const names = letters.flatMap((first) => letters.slice(0, 12).map((second) => `note ${first}${second}`))
     const distinct = run(new SecretScan().scanJson(Object.fromEntries(names.map((name) => [name, 1])))).pauses
     const labelled = run(new SecretScan().scanJson({ pins: Array.from({ length: 2_000 }, () => 'none') })).pauses
-    expect([distinct, labelled]).toEqual([3, 4])
+    expect([distinct, labelled]).toEqual([26, 34])
   })
 
   it('with many values › pauses while scanning and while replacing', () => {

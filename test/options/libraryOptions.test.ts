@@ -8,6 +8,8 @@ import * as library from '../../src/index.ts'
 import { createEmbeddingQueue, EmbeddingQueue } from '../../src/memory/embedding.ts'
 import type { Memory } from '../../src/memory.ts'
 import { encryptedStore, loadKeyring, parseKeyring } from '../../src/stores/encrypted.ts'
+import { PostgresStore, postgresStore } from '../../src/stores/postgres.ts'
+import { redisStore } from '../../src/stores/redis.ts'
 import { SqliteStore, sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
@@ -46,6 +48,8 @@ const stores: Readonly<Record<string, () => Promise<Store & SearchIndex>>> = {
   ramStore: async () => ramStore(),
   'ramStore in a browser': async () => browser.ramStore(),
   sqliteStore: async () => sqliteStore(fresh()),
+  // Options are checked before the server is asked.
+  postgresStore: async () => new PostgresStore(as({ close: async () => undefined }), as({})),
   encryptedStore: async () =>
     encryptedStore(ramStore(), parseKeyring(Buffer.alloc(32, 1).toString('base64'), 'env:NAME')),
 }
@@ -101,6 +105,11 @@ const calls: Readonly<Record<string, Call>> = {
     for await (const _ of memory.export({ encryption: { passphrase: 'long enough', ...options } }));
   }),
   'Memory.import': withMemory((memory, options) => memory.import(() => memory.export(), options)),
+  'Memory.replace': withMemory((memory, options) =>
+    memory.replace('acme:ann', 'm1', { role: 'user', content: 'Hi' }, options),
+  ),
+  'Memory.replaceFrom': withMemory((memory, options) => memory.replaceFrom('acme:ann', 'm1', [], options)),
+  'Memory.sessions': withMemory((memory, options) => memory.sessions(options)),
   'Memory.setMetadata': withMemory((memory, options) => memory.setMetadata('acme:ann', options)),
   'Memory.trace': withMemory((memory, options) => memory.trace('acme:ann', options)),
   'Memory.replay': withMemory(async (memory, options) =>
@@ -127,6 +136,8 @@ const calls: Readonly<Record<string, Call>> = {
   'SqliteStore.changesSince': withStores((store, options) => store.changesSince({ scope: 'acme', ...options }, 0)),
 
   SessionMemory: (options) => new SessionMemory(as(options)),
+  postgresStore: (options) => postgresStore('postgres://127.0.0.1:1/none', as(options)),
+  redisStore: (options) => redisStore('redis://127.0.0.1:1', as(options)),
   'SessionMemory with dependencies': (options) => new SessionMemory({}, as(options)),
   PersistentSessions: (options) => new PersistentSessions(as({ store: ramStore(), scope: 'acme', ...options })),
   'PersistentSessions.addMessage': (options) => sessions().addMessage('a', 'user', 'Hi', as(options)),
@@ -145,6 +156,13 @@ const withoutOptions: Readonly<Record<string, string>> = {
   'replayer.trace': 'is called by Memory.trace, which checks the options',
   'replayer.replay': 'is called by Memory.replay, which checks the profile',
   MemoryError: 'is thrown by the library',
+  PostgresStore: 'is created by postgresStore, which checks the options',
+  'PostgresStore.changesSince': 'is called with those of SqliteStore',
+  'PostgresStore.erase': 'is called with those of SqliteStore',
+  'PostgresStore.list': 'is called with those of SqliteStore',
+  'PostgresStore.readMessages': 'is called with those of SqliteStore',
+  'PostgresStore.records': 'is called with those of SqliteStore',
+  'PostgresStore.search': 'is called with those of SqliteStore',
 }
 
 /** Types of parameters that are values, not options: texts, numbers, functions, entries, and objects with methods. */
@@ -152,6 +170,8 @@ const valueTypes: ReadonlySet<string> = new Set([
   ...['string', 'number', 'boolean', 'string | Key', 'number | string', 'Key', 'Scope', 'Millis', 'Framing'],
   ...[
     "Pick<Key, 'scope' | 'id'>",
+    "Pick<NewMessage, 'externalId'>",
+    '{ readonly content: string | null }',
     'ErrorCode',
     'UpkeepTrigger',
     'SessionEndReason',

@@ -69,18 +69,18 @@ describe('core bundle for a service worker', () => {
     expect(core.code).not.toMatch(/\brequire\(|\bimport\(['"`]|node:/)
   })
 
-  it('is at most 68 kB gzipped without the word list, 102 kB with it, and 39 kB for session-memory alone', async () => {
+  it('is at most 73 kB gzipped without the word list, 107 kB with it, and 40 kB for session-memory alone', async () => {
     const engine = await bundle('src/browser.ts', withoutWordList)
     const tab = await bundle('src/adapters/session-memory.ts', withoutWordList)
-    expect(gzipSync(engine.code).length).toBeLessThanOrEqual(68_000)
-    expect(gzipSync(core.code).length).toBeLessThanOrEqual(102_000)
-    expect(gzipSync(tab.code).length).toBeLessThanOrEqual(39_000)
+    expect(gzipSync(engine.code).length).toBeLessThanOrEqual(73_000)
+    expect(gzipSync(core.code).length).toBeLessThanOrEqual(107_000)
+    expect(gzipSync(tab.code).length).toBeLessThanOrEqual(40_000)
   })
 
-  it('adds at most 20 kB gzipped for the masker', async () => {
+  it('adds at most 21 kB gzipped for the masker', async () => {
     const masker = await bundle('src/memory/secretMasker.ts')
     expect(masker.packages).toEqual([])
-    expect(gzipSync(masker.code).length).toBeLessThanOrEqual(20_000)
+    expect(gzipSync(masker.code).length).toBeLessThanOrEqual(21_000)
   })
 
   it('builds a context without process, Buffer and require', async () => {

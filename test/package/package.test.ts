@@ -172,7 +172,10 @@ describe('deployment files', () => {
 })
 
 describe('published package on old versions of Node', () => {
-  const needNode = new Set(['threadkeep', 'threadkeep/sqlite', 'threadkeep/encrypted'])
+  const needNode = new Set([
+    'threadkeep',
+    ...['sqlite', 'postgres', 'redis', 'encrypted'].map((store) => `threadkeep/${store}`),
+  ])
 
   for (const version of ['20.20.2', '22.14.0']) {
     const sentence = `Threadkeep needs Node 24 or newer; this is Node ${version}. Install a newer version from https://nodejs.org or with your version manager.`

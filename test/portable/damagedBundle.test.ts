@@ -244,10 +244,10 @@ describe('importBundle with a forged bundle', () => {
       unreadable('entry.kind is "x"'),
     )
     expect(await importForged(header, { session, end })).toBe(
-      '2 must hold one of session, message, entry, record, graph, end, signature',
+      '2 must hold one of session, message, entry, record, graph, row, end, signature',
     )
     expect(await importForged(header, { cipher: {} })).toBe(
-      '2 must hold one of session, message, entry, record, graph, end, signature',
+      '2 must hold one of session, message, entry, record, graph, row, end, signature',
     )
     expect(await importForged({ ...header, cipher: { name: 'rot13' } })).toEqual(
       unreadable('cipher.name is "rot13"; it must be one of aes-256-gcm'),

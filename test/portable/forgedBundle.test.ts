@@ -6,6 +6,7 @@ import { noExpiry } from '../../src/domain/session.ts'
 import { type Memory, openMemory } from '../../src/index.ts'
 import { internalsOf } from '../../src/memory.ts'
 import { chainStart, createChainLine, type LineBody } from '../../src/portable/chain.ts'
+import { newMessage } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { isCampaign } from '../context/campaign.ts'
@@ -67,8 +68,16 @@ async function createBodies(): Promise<LineBody[]> {
   ])
   const key = parseKey('acme:ann')
   const { epoch } = await store.readHead(key, 0)
-  await store.commit({ key, at, epoch, append: [], put: entries, drop: [], expiresAt: noExpiry })
+  const append = [
+    newMessage('Named.', { at, externalId: 'named-1' }),
+    newMessage('Named.', { at, externalId: 'named-2' }),
+  ]
+  await store.commit({ key, at, epoch, append, put: entries, drop: [], expiresAt: noExpiry })
   await store.appendRecord(key, { id: 'r1', at, body: '{"a":1}' }, 9)
+  await store.table.writeRows('acme', at, [
+    { namespace: ['cats'], key: 'Miso', value: { age: 3 } },
+    { namespace: ['cats', 'photos'], key: 'Miso', value: Uint8Array.of(1, 2) },
+  ])
   const lines = (await readAll(memory.export())).toString().trimEnd().split('\n')
   return lines.map((line) => {
     const { hash: _, ...body } = JSON.parse(line)
@@ -97,6 +106,8 @@ const texts = [
   'beta:bob',
   '\u0000',
   'o200k_base',
+  'named-1',
+  '["cats","photos","Miso"]',
   'x'.repeat(9_999),
   7,
   null,
@@ -211,7 +222,8 @@ describe('importBundle with a forged bundle', () => {
           outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
         }
       expect(failures).toEqual([])
-      expect([...outcomes.keys()].toSorted()).toEqual(['bad-bundle', 'imported'])
+      // A session that is renamed to an existing one is a conflict.
+      expect([...outcomes.keys()].toSorted()).toEqual(['bad-bundle', 'conflict', 'imported'])
       expect(outcomes.get('imported')).toBeGreaterThan(50)
     },
   )

@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest'
+import { graphKey } from '../../src/domain/key.ts'
 import { openMemory } from '../../src/index.ts'
 import { chainStart, createChainLine } from '../../src/portable/chain.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
 import { ramStore } from '../../src/stores/ram.ts'
-import { graphKey } from '../../src/stores/sqlite/graph.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { person, writeKeyFile } from '../graph/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
+import { getPostgres } from '../support/postgres.ts'
 import { openChunks, readAll } from './byteStreams.ts'
 import {
   emptyResult,
@@ -28,6 +29,32 @@ const newFile = createTempPaths()
 const storeKey = writeKeyFile(newFile('.key'))
 const plain = (): StoreLocation => ({ url: `sqlite:${newFile()}` })
 const encrypted = (): StoreLocation => ({ url: `sqlite:${newFile()}`, storeKey })
+
+describe('exportBundle and importBundle with graphs, through PostgreSQL', () => {
+  verifies('X-12', 'round trip › keeps every byte, plain and encrypted', async () => {
+    const server = await getPostgres()
+    const from = plain()
+    await fillGraph(from)
+    await withGraph(from, (graph) =>
+      graph.write('acme', {
+        entities: [{ ...person('odd \0 \ud83d', { of: ['\0', '\ud83d'] }), session: 's1', sources: ['m1', ''] }],
+      }),
+    )
+    const bundle = await exportFrom(from)
+    for (const key of [{}, { storeKey }]) {
+      const [through, to] = [{ url: await server.createDatabase(), ...key }, plain()]
+      expect(await importInto(through, bundle)).toEqual({ ...emptyResult, sessions: 3, messages: 1, entries: 12 })
+      expect(await importInto(through, bundle)).toEqual({ ...emptyResult, unchanged: 3 })
+      const exported = await exportFrom(through)
+      expect(exported.equals(bundle)).toBe(true)
+      await importInto(to, exported)
+      expect((await exportFrom(to)).equals(bundle)).toBe(true)
+      expect(await withGraph(through, (graph) => graph.nodes.importOnce('acme', { entities: [], relations: [] }))).toBe(
+        false,
+      )
+    }
+  })
+})
 
 describe.each([
   { from: 'a file', to: 'a file', createSource: plain, createTarget: plain },

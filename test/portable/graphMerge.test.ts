@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { GraphRow } from '../../src/graph/archive.ts'
+import type { GraphRow } from '../../src/graph/types.ts'
 import { openMemory } from '../../src/index.ts'
 import { mergeGraphs } from '../../src/portable/graphMerge.ts'
 import { person, writeKeyFile } from '../graph/fixtures.ts'

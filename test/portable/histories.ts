@@ -3,7 +3,7 @@ import { replaceLoneSurrogates } from '../../src/domain/chat.ts'
 import type { DerivedEntry, Fact, Json, NewMessage, Source } from '../../src/domain/entry.ts'
 import { formatMessageId } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import type { SearchIndex, Store } from '../../src/domain/ports.ts'
+import type { SearchIndex, Store, TableWrite } from '../../src/domain/ports.ts'
 import { noExpiry } from '../../src/domain/session.ts'
 import { newMessage as line } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
@@ -18,13 +18,16 @@ type Step = {
   /** Sequence numbers to reserve before the messages, and a reply that is stored in the first gap afterwards. */
   readonly reserve?: number
   readonly reply?: NewMessage
+  /** Replaces the newest message after the commit. */
+  readonly replacement?: NewMessage
 }
-/** The commits of a session; the messages in `erased` are erased at the end. */
+/** The commits of a session, and rows of its scope; the messages in `erased` are erased at the end. */
 export type History = {
   readonly key: string
   readonly steps: readonly Step[]
   readonly erased: readonly number[]
   readonly expiresAt: number
+  readonly rows?: readonly (TableWrite & { readonly at: number })[]
 }
 
 const time = fc.integer({ min: 1_700_000_000_000, max: 1_800_000_000_000 })
@@ -44,6 +47,7 @@ const tokenFields = {
 const optionalFields = {
   packedPayload: oddText.map((text) => JSON.stringify({ protocol: 'chat', items: [text] })),
   branch: fc.integer({ min: 1, max: 9 }),
+  externalId: fc.constant('ü'),
 }
 const requiredKeys = ['at', 'tokens', 'lineTokens', 'tokenizer', 'weight', 'role', 'content'] as const
 const call = fc.record({
@@ -149,34 +153,65 @@ const step: fc.Arbitrary<Step> = fc.record(
     drop: fc.array(sequence, { maxLength: 2 }),
     reserve: fc.integer({ min: 0, max: 2 }),
     reply: message,
+    replacement: message,
   },
   { requiredKeys: ['at', 'append', 'put', 'drop'] },
 )
+const nameText = fc
+  .array(fc.constantFrom('a', 'b', '!', 'Zoë', '\u{1f642}', '\ufb01', '\ud800', '\uffff'), {
+    minLength: 1,
+    maxLength: 3,
+  })
+  .map((parts) => parts.join(''))
+const tableWrite = fc.record({
+  at: time,
+  namespace: fc.array(nameText, { maxLength: 3 }),
+  key: nameText,
+  value: fc.oneof(json, fc.uint8Array({ maxLength: 40 }), fc.constant(undefined)),
+})
 const history: fc.Arbitrary<History> = fc.record({
   key: fc.constantFrom('acme', 'acme:ann', 'acme:Bob', 'acme-x:ann', 'zeta:+1555', 'acme:a.b@c'),
   steps: fc.array(step, { minLength: 1, maxLength: 4 }),
   erased: fc.array(sequence, { maxLength: 3 }),
   expiresAt: fc.oneof(fc.constant(noExpiry), time),
+  rows: fc.array(tableWrite, { maxLength: 5 }),
 })
 
-/** Generates sessions with gaps, tool calls, names, derived entries of all kinds and odd text. */
+/** Generates sessions with gaps, tool calls, names, replaced messages, derived entries of all kinds, rows and odd text. */
 export const historiesArbitrary: fc.Arbitrary<readonly History[]> = fc.uniqueArray(history, {
   maxLength: 4,
   selector: ({ key }) => key,
 })
 
+const unnamed = ({ externalId: _, ...message }: NewMessage): NewMessage => message
+
 /** Applies the histories to an empty store. */
 export async function applyHistories(store: Store, histories: readonly History[]): Promise<void> {
-  for (const { key: name, steps, erased, expiresAt } of histories) {
+  for (const { key: name, steps, erased, expiresAt, rows = [] } of histories) {
     const key = parseKey(name)
-    for (const [index, { at, append, put, drop, reserve, reply }] of steps.entries()) {
+    for (const { at, ...write } of rows) await store.table.writeRows(key.scope, at, [write])
+    for (const [index, { at, append, put, drop, reserve, reply, replacement }] of steps.entries()) {
       const change = { key, at, epoch: 0, append: [], put: [], drop: [], expiresAt }
       const { lastSequence } = await store.readHead(key, 0)
       const from = reserve === undefined ? {} : { from: { sequence: lastSequence + 1 + reserve } }
-      await store.commit({ ...change, ...from, id: `step ${index}`, append, put, drop: drop.map(formatMessageId) })
+      const named = append.map((message, position) =>
+        message.externalId === undefined ? message : { ...message, externalId: `ü ${index} ${position}` },
+      )
+      await store.commit({
+        ...change,
+        ...from,
+        id: `step ${index}`,
+        append: named,
+        put,
+        drop: drop.map(formatMessageId),
+      })
       const [gap] = (await store.readHead(key, 0)).gaps
       if (reply !== undefined && gap !== undefined)
-        await store.commit({ ...change, id: `reply ${index}`, append: [reply], from: { sequence: gap[1] } })
+        await store.commit({ ...change, id: `reply ${index}`, append: [unnamed(reply)], from: { sequence: gap[1] } })
+      if (replacement === undefined) continue
+      const { revision, recent } = await store.readHead(key, 1)
+      const replace = recent.map(({ id }) => ({ id, message: { ...replacement, externalId: `replaced ${index}` } }))
+      await store.commit({ ...change, id: `replace ${index}`, base: revision, replace })
     }
     await store.erase(key, { entries: erased.map(formatMessageId) })
   }

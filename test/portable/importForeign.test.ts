@@ -274,6 +274,19 @@ describe('importForeign', () => {
     ])
   })
 
+  it('twice with tool calls and results › imports everything once', async () => {
+    const into = await opened()
+    const call = { name: 'look', arguments: '{"password":"hunter2-Xk9!"}' }
+    const messages = [
+      { role: 'user', content: 'Who is this?' },
+      { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'function', function: call }] },
+      { role: 'tool', tool_call_id: 'c1', content: 'a cat' },
+    ]
+    const foreign = parseForeign('openai', JSON.stringify({ messages }))
+    expect(await importForeign(into, foreign, { now })).toMatchObject({ sessions: 1, messages: 3, skipped: [] })
+    expect(await importForeign(into, foreign, { now })).toMatchObject({ sessions: 0, unchanged: 1, skipped: [] })
+  })
+
   it('twice concurrently › imports everything once', async () => {
     const into = await opened()
     await Promise.all([importForeign(into, lines('a', 'b'), { now }), importForeign(into, lines('a', 'b'), { now })])

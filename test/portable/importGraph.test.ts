@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import type { GraphRow } from '../../src/graph/archive.ts'
+import type { GraphRow } from '../../src/graph/types.ts'
 import { chainStart, createChainLine, type LineBody } from '../../src/portable/chain.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { measureMessage } from '../../src/context/render.ts'
+import { measureMessage } from '../../src/context/measureMessage.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import { packPayload, unpackPayload } from '../../src/domain/payload.ts'
 import { createSecretMasker } from '../../src/memory/secretMasker.ts'

@@ -46,6 +46,7 @@ const samples: Readonly<Record<string, LineBody>> = {
       ...message,
       name: 'Ann',
       branch: 1,
+      externalId: 'msg-1',
       packedPayload: packPayload({ protocol: 'chat', items: [] }, 'Hello.'),
     },
   },
@@ -130,13 +131,14 @@ const samples: Readonly<Record<string, LineBody>> = {
   node: { graph: { node: { name: 'Miso', entityType: 'walrus', observations: ['swims'] } } },
   link: { graph: { link: { from: 'Ann', to: 'Miso', relationType: 'owns' } } },
   adopted: { graph: { adopted: at } },
-  end: { end: { sessions: 1, messages: 2, entries: 3 } },
+  end: { end: { sessions: 1, messages: 2, entries: 3, rows: 4 } },
   signature: { signature: '0123456789abcdef'.repeat(4) },
+  row: { row: { scope: 'acme', name: '["cats","Miso"]', createdAt: at, updatedAt: at, json: '{"age":3}' } },
 }
 const optionalFields = new Set(
-  `message.name message.branch message.packedPayload message.toolCalls entry.supersedes entry.until entry.agedAt
+  `message.name message.branch message.externalId message.packedPayload message.toolCalls entry.supersedes entry.until entry.agedAt
   entry.statedBy entry.usedBy entry.pending entry.origin entry.archived entry.lease entry.faults entry.facts entry.learned
-  entry.triage entry.tuning entry.template entry.idle entry.age entry.person entry.metadata entry.movedTo entry.movedFrom
+  entry.triage end.rows entry.tuning entry.template entry.idle entry.age entry.person entry.metadata entry.movedTo entry.movedFrom
   entry.branchOf entry.sources[0].session entry.sources[0].span graph.relationship.session`.split(/\s+/),
 )
 
@@ -220,6 +222,8 @@ describe('parseRecord', () => {
   it.each([
     ['session', 'session.startedAt', -maxTime, maxTime],
     ['session', 'session.touchedAt', -maxTime, maxTime],
+    ['row', 'row.createdAt', -maxTime, maxTime],
+    ['row', 'row.updatedAt', -maxTime, maxTime],
     ['session', 'session.expiresAt', -maxTime, noExpiry],
     ['user message', 'message.at', -maxTime, maxTime],
     ['fact', 'entry.importance', 0, 10],
@@ -258,6 +262,7 @@ describe('parseRecord', () => {
     ['notes', 'entry.tuning.snapshots[0].tokensBefore', 0, maxTokens],
     ['about', 'entry.branchOf.after', 0, maxSequence],
     ['end', 'end.sessions', 0, maxSequence],
+    ['end', 'end.rows', 0, maxSequence],
   ])('with a %s › accepts %s as a whole number from %d to %d', (name, path, min, max) => {
     const expected = `a whole number from ${min} to ${max}`
     for (const value of [min, max]) expect(problemOf(withField(name, path, value))).toBe('accepted')
@@ -451,7 +456,7 @@ describe('parseRecord with a signature', () => {
 })
 
 describe('parseRecord with a body', () => {
-  const kinds = 'must hold one of session, message, entry, record, graph, end, signature'
+  const kinds = 'must hold one of session, message, entry, record, graph, row, end, signature'
 
   it.each([
     ['no kind', {}],

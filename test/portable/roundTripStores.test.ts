@@ -1,8 +1,10 @@
 import { describe } from 'vitest'
+import { encryptedStore } from '../../src/stores/encrypted.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { isCampaign } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { testKeyring } from '../stores/encrypted/fixtures.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
 import { expectRoundTrip } from './roundTrip.ts'
 
@@ -21,6 +23,13 @@ describe('exportBundle and importBundle', () => {
     expectRoundTrip(
       async () => sqliteStore(newFile()),
       async () => ramStore(),
+      runs,
+    ),
+  )
+  verifies('X-12', 'round trip › from RAM to an encrypted store › keeps every byte', () =>
+    expectRoundTrip(
+      async () => ramStore(),
+      () => encryptedStore(ramStore(), testKeyring('old')),
       runs,
     ),
   )

@@ -58,7 +58,7 @@ export const handoff: readonly Row[] = [
     behaviour:
       '`upsert_entity`, `create_relationship`, `query_entities`, `query_relationships` with filters, sort, limit, offset and totals.',
     status: 'kept',
-    in: ['src/graph/sqlite.ts', 'src/graph/query.ts', 'src/mcp/tools/graph.ts'],
+    in: ['src/graph/sqlite/graph.ts', 'src/graph/query.ts', 'src/mcp/tools/graph.ts'],
   },
   {
     id: 'H-07',
@@ -74,7 +74,7 @@ export const handoff: readonly Row[] = [
     behaviour:
       'Retention 30 days; storage directory and summarising configurable; incremental updates (only changed entities are written); lazy loading; caching; long work in the background with progress.',
     status: 'kept',
-    in: ['src/handoff/retention.ts', 'src/handoff/settings.ts', 'src/handoff/save/save.ts', 'src/graph/write.ts'],
+    in: ['src/handoff/retention.ts', 'src/handoff/settings.ts', 'src/handoff/save/save.ts', 'src/graph/plan.ts'],
   },
   {
     id: 'H-09',
@@ -103,7 +103,7 @@ export const handoff: readonly Row[] = [
     behaviour:
       'On a storage failure the data stays in memory and is retried; the result is `degraded: not durable`, never "saved". A corrupt session is skipped with a warning; a missing memory server degrades the result; older formats are migrated, newer ones refused; concurrent writers lose no updates.',
     status: 'kept',
-    in: ['src/handoff/pendingWrites.ts', 'src/handoff/layout/read.ts', 'src/graph/write.ts'],
+    in: ['src/handoff/pendingWrites.ts', 'src/handoff/layout/read.ts', 'src/graph/plan.ts'],
   },
   {
     id: 'H-12',

@@ -25,6 +25,7 @@ export const reliability: readonly Row[] = [
     behaviour:
       'No request of up to 1 MB blocks the event loop for more than 50 ms, and none up to the body limit for more than 250 ms.',
     status: 'planned',
+    in: ['src/domain/work.ts', 'src/stores/yieldToEventLoop.ts', 'src/graph/sqlite/database.ts'],
   },
   {
     id: 'R-04',

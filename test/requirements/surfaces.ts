@@ -33,9 +33,15 @@ export const surfaces: readonly Row[] = [
     behaviour:
       'The MCP server passes the conformance suite and the strict inspector, and is a drop-in replacement for the reference memory server.',
     status: 'kept',
-    in: ['src/mcp/server.ts', 'src/mcp/tools/reference.ts', 'src/graph/nodes.ts'],
+    in: ['src/mcp/server.ts', 'src/mcp/tools/reference.ts', 'src/graph/sqlite/nodes.ts'],
   },
-  { id: 'S-05', source, behaviour: 'An inspector page at `/`.', status: 'planned' },
+  {
+    id: 'S-05',
+    source,
+    behaviour: 'An inspector page at `/`.',
+    status: 'kept',
+    in: ['inspector/src/app.tsx', 'src/server/api/inspector.ts', 'src/server/api/events.ts'],
+  },
   {
     id: 'S-06',
     source,

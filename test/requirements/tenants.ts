@@ -150,6 +150,12 @@ export const tenants: readonly Row[] = [
     behaviour:
       'The future work of the document is required: Redis for multiple instances, session transfer between channels, conversation metrics, TTL per session, session templates.',
     status: 'planned',
+    in: [
+      'src/stores/redis.ts',
+      'src/lifecycle/transfer.ts',
+      'src/lifecycle/lifecycle.ts',
+      'src/server/turn/storeMessages.ts',
+    ],
   },
   {
     id: 'T-18',

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { countChatMessage, measureMessage } from '../../src/context/render.ts'
+import { countChatMessage, measureMessage } from '../../src/context/measureMessage.ts'
 import type { ParsedMessage } from '../../src/domain/chat.ts'
 import type { NewMessage } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'

@@ -1,6 +1,8 @@
 import { appendFileSync } from 'node:fs'
+import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import type { Profile } from '../../src/domain/profile.ts'
 import { openMemory, profiles } from '../../src/index.ts'
+import { redisStore } from '../../src/stores/redis.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { interceptStore } from '../memory/storeFixtures.ts'
 
@@ -13,11 +15,15 @@ export const shortLived: Profile = {
 }
 export const start = 1_800_000_000_000
 
+/** Opens a SQLite file, or a Redis store by its URL. */
+export const openTestedStore = async (location: string): Promise<Store & SearchIndex> =>
+  location.startsWith('redis:') ? redisStore(location) : sqliteStore(location)
+
 /**
  * Begins and ends sessions in every way, logs stored sessions and reported ends, and kills itself at the given step:
- * `node sessionEndWriter.ts DATABASE LOG STEP`.
+ * `node sessionEndWriter.ts DATABASE LOG STEP`, with a file or the URL of a Redis store.
  */
-async function runWriter(file: string, log: string, killAtStep: number): Promise<void> {
+async function runWriter(location: string, log: string, killAtStep: number): Promise<void> {
   let steps = 0
   const before = (): void => {
     if (++steps === killAtStep) process.kill(process.pid, 'SIGKILL')
@@ -25,7 +31,10 @@ async function runWriter(file: string, log: string, killAtStep: number): Promise
   let now = start
   const memory = await openMemory({
     profile: shortLived,
-    store: interceptStore(sqliteStore(file), { commit: async () => before(), erase: async () => before() }),
+    store: interceptStore(await openTestedStore(location), {
+      commit: async () => before(),
+      erase: async () => before(),
+    }),
     clock: () => now,
     onSessionEnd: (key, { messages }, { id }) => {
       before()

@@ -163,7 +163,7 @@ for (const by of [modelName, 'builtin']) {
       })
       expect([upkeepModel.requests.length, memory.health()]).toEqual([
         0,
-        { by: 'builtin', running: 0, done: 0, degraded: [] },
+        { by: 'builtin', running: 0, done: 0, degraded: [], recent: [] },
       ])
     })
 

@@ -131,9 +131,10 @@ describe('the OpenAPI document', () => {
     ])
   })
 
-  it('allows the start page, health checks and the documentation without credentials, and nothing else', () =>
+  it('allows the inspector page, health checks and the documentation without credentials, and nothing else', () =>
     expect(all.filter(({ operation }) => operation.security?.length === 0).map(({ path }) => path)).toEqual([
       '/',
+      '/assets/{asset}',
       '/healthz',
       '/readyz',
       '/docs',

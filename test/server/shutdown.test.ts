@@ -134,6 +134,20 @@ describe('close', () => {
     await closed
   })
 
+  verifies('X-07', 'with a delay › reports itself as not ready first and still answers', async () => {
+    await using server = await startServer({ drainMs: 2_000 })
+    const closed = server.close()
+    const ready = await fetch(`${server.url}/readyz`)
+    expect([ready.status, ready.headers.get('connection'), await ready.json()]).toMatchObject([
+      503,
+      'close',
+      { status: 'draining' },
+    ])
+    expect((await server.postChat('demo:me', { messages: [user('Hello')] })).status).toBe(200)
+    await closed
+    await expect(fetch(`${server.url}/readyz`)).rejects.toThrow()
+  })
+
   it('aborts requests that exceed the grace period', async () => {
     await using upstream = await startUpstream({ does: 'stall', pieces: ['One'] })
     await using server = await startServer({ upstream: upstream.url })

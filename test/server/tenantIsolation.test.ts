@@ -28,6 +28,11 @@ function sendRaw({ url }: TestServer, { method, path, body, headers }: Request):
     { hostname, port, method, path, headers: { 'content-type': 'application/json', ...headers } },
     (incoming) => {
       const chunks: Buffer[] = []
+      // A stream of events has no end.
+      if (/^\/api\/events/.test(path) && incoming.statusCode === 200) {
+        resolve({ status: 200, body: '' })
+        outgoing.destroy()
+      }
       incoming
         .on('data', (chunk: Buffer) => chunks.push(chunk))
         .on('end', () => resolve({ status: incoming.statusCode, body: Buffer.concat(chunks).toString() }))
@@ -92,16 +97,22 @@ const bodies: Readonly<Record<string, unknown>> = {
   'POST /api/sessions': { key: 'acme:new' },
   'POST /api/sessions/{key}/transfer': { to: 'acme:moved' },
   'POST /api/forget': { key: 'acme:ann' },
+  'POST /api/forget/preview': { key: 'acme:ann' },
 }
 const spoken = { model: 'any', messages: [user('Hello')], input: 'Hello', items: [], metadata: {}, max_tokens: 5 }
 const queries: Readonly<Record<string, string>> = {
   'GET /api/sessions': '?scope=acme',
   'GET /api/scopes/{scope}/search': '?q=cat',
+  'GET /api/events': '?scope=acme',
+  'GET /api/usage': '?scope=acme',
+  'GET /api/sessions/{key}/replay': '?profile=summary',
   'GET /learning/optimizer/status': '?key=acme:ann',
 }
 /** Routes without tenant data. */
 const common: ReadonlySet<string> = new Set([
   'GET /',
+  'GET /assets/{asset}',
+  'GET /api/access',
   'GET /v1',
   'GET /healthz',
   'GET /readyz',
@@ -154,12 +165,12 @@ describe('tenant isolation', () => {
     const isLast = (route: string): boolean => route.startsWith('DELETE') || /forget|transfer/.test(route)
     const answered: (readonly [string, unknown])[] = []
     for (const route of routes.filter(
-      (one) => !isLast(one) && !/branches\/|embeddings|count_tokens|cancel$|files$/.test(one),
+      (one) => !isLast(one) && !/branches\/|embeddings|count_tokens|cancel$|files$|import$/.test(one),
     )) {
       const asked = requestTo(route, names)
       const { status } = await sendRaw(server, {
         ...asked,
-        headers: { ...asked.headers, ...as(route === 'GET /metrics' ? operator : acme) },
+        headers: { ...asked.headers, ...as(['GET /metrics', 'GET /api/operations'].includes(route) ? operator : acme) },
       })
       answered.push([route, status === 201 ? 200 : status])
     }

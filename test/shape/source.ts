@@ -27,7 +27,7 @@ export function parseSource(path: string, text: string): Source {
 /** Parses all TypeScript files below these folders, sorted by path. */
 export function readSources(...folders: readonly string[]): readonly Source[] {
   const paths = folders.flatMap((folder) =>
-    globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root, exclude: ['**/node_modules/**'] }),
+    globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root, exclude: ['**/node_modules/**', '**/dist/**'] }),
   )
   return paths
     .map((path) => path.replaceAll('\\', '/'))

@@ -10,6 +10,7 @@ import { repairFile } from '../../src/stores/sqlite/repair.ts'
 import { migrate, migrations } from '../../src/stores/sqlite/schema.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { undoFormat4 } from './oldFormats.ts'
 import { createTempPaths } from './tempPaths.ts'
 
 const newPath = createTempPaths()
@@ -218,9 +219,7 @@ describe('the file format', () => {
   it('of version 1 is read completely', async () => {
     const file = await createFilledStore()
     const database = new DatabaseSync(file)
-    database.exec(
-      "DROP TABLE snapshot; DROP TABLE record; DROP TABLE master_key; DELETE FROM meta WHERE name IN ('store', 'encrypted'); ALTER TABLE message DROP COLUMN payload; ALTER TABLE message DROP COLUMN branch; ALTER TABLE message ADD COLUMN terms TEXT NOT NULL DEFAULT ''; PRAGMA user_version = 1",
-    )
+    database.exec(`${undoFormat4} DROP TABLE snapshot; DROP TABLE record; PRAGMA user_version = 1`)
     database.close()
     await using memory = await openMemory({ store: sqliteStore(file, { minSnapshotMessages: 1 }) })
     expect((await memory.search('acme', 'walrus', { session: 'ann' })).map(({ entry }) => entry.id)).toEqual([

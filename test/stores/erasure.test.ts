@@ -231,6 +231,30 @@ describe('forget', () => {
     }
   })
 
+  verifies('X-05', 'with a scope removes the rows of its table, their names and damaged copies', async () => {
+    const { memory, store, file } = await openFixture()
+    await store.table.writeRows('acme', 1_000, [
+      { namespace: [canary], key: 'json', value: { note: canary } },
+      { namespace: [], key: canary, value: Buffer.from(canary.repeat(500)) },
+      { namespace: [], key: 'damaged', value: `${canary} in a damaged row` },
+    ])
+    await store.table.writeRows('acme', 2_000, [{ namespace: [], key: 'old', value: canary }])
+    await store.table.writeRows('acme', 3_000, [{ namespace: [], key: 'old', value: 'new' }])
+    await store.table.writeRows('zeta', 1_000, [{ namespace: [], key: 'kept', value: 'kept' }])
+    const database = new DatabaseSync(file)
+    database.exec("UPDATE table_row SET sum = sum + 1 WHERE value LIKE '%damaged%'")
+    database.close()
+    expect(await store.table.readRows('acme', [{ namespace: [], key: 'damaged' }])).toEqual([undefined])
+    const named = Buffer.from(canary, 'utf16le').swap16()
+    const hasName = () => databaseFiles(file).some((path) => existsSync(path) && readFileSync(path).includes(named))
+    expect([traces(file).length > 0, hasName()]).toEqual([true, true])
+    expect(await memory.forget({ scope: 'acme' })).toMatchObject({ sessions: [], rows: 3 })
+    expect([traces(file), hasName()]).toEqual([[], false])
+    expect(await store.table.listScopes('', 9)).toEqual(['zeta'])
+    await memory.close()
+    expect([traces(file), hasName()]).toEqual([[], false])
+  })
+
   verifies('X-05', 'rejects changes that were in progress', async () => {
     const { memory, store, file } = await openContaminated()
     const read = await store.readHead(ann, 9)
@@ -279,6 +303,8 @@ describe('forget', () => {
           sources: source,
         }
       }
+      // Upkeep of the appended message writes to the session too.
+      await memory.upkeep.whenIdle()
       await put(store, key, [entry(), entry()])
     }
     expect(traces(file).length).toBeGreaterThan(0)

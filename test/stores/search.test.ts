@@ -61,10 +61,10 @@ describe('the search index', () => {
     const keys = [parseKey('acme:a'), parseKey('acme:b')]
     let fails = true
     const source: SearchSource = {
-      changes: async (_, since): Promise<IndexChanges> => ({
+      changes: async (_, { stamp }): Promise<IndexChanges> => ({
         stamp: 1,
         lineage: '0',
-        sessions: since === 0 ? keys : [],
+        sessions: stamp === 0 ? keys : [],
       }),
       readMessages: async (key: Key, after) => {
         if (key.id === 'b' && fails) throw new Error('disk unavailable')
@@ -131,7 +131,7 @@ describe('a vector search', () => {
     }
     let changeDuringSearch = (): void => put('another text')
     const finder = new StoreSearch({
-      changes: async (where, since) => table.changes(where, since),
+      changes: async (where, { stamp }) => table.changes(where, stamp),
       readMessages: async () => [],
       readDerived: async (sessionKey) => table.head(sessionKey, 0).derived,
       readVectors: async (where, model, after, limit) => {

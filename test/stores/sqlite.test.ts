@@ -5,6 +5,7 @@ import { key, newChange, newMessage } from '../../src/stores/conformance/fixture
 import { storeConformance } from '../../src/stores/conformance.ts'
 import { examineFile, repairFile } from '../../src/stores/sqlite/repair.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { undoFormat4 } from './oldFormats.ts'
 import { createTempPaths } from './tempPaths.ts'
 
 const newPath = createTempPaths()
@@ -75,10 +76,7 @@ describe('sqliteStore', () => {
       const store = sqliteStore(path)
       await store.commit(newChange('a', { append: [newMessage('one walrus'), newMessage('two')] }))
       await store.close()
-      runSql(
-        path,
-        "DROP TABLE master_key; DELETE FROM meta WHERE name IN ('store', 'encrypted'); ALTER TABLE message DROP COLUMN payload; ALTER TABLE message DROP COLUMN branch; ALTER TABLE message ADD COLUMN terms TEXT NOT NULL DEFAULT ''; PRAGMA user_version = 3",
-      )
+      runSql(path, undoFormat4)
       return path
     }
     const [examined, damaged] = [await createOldFile(), await createOldFile()]

@@ -38,7 +38,7 @@ export function checkAnswer(target: Pick<Target, 'folder'>, step: HttpStep, answ
   for (const [tenant, canary] of Object.entries(canaries))
     if (step.caller !== tenant && step.caller !== 'operator' && body.includes(canary) && !sent.includes(canary))
       add(`text of ${tenant} for ${step.caller}`, excerpt(body, canary))
-  if (step.method !== 'HEAD' && /^application\/json/.test(type)) {
+  if (step.method !== 'HEAD' && /^application\/json(?:;|$)/.test(type)) {
     const value = parse(body)
     if (value === undefined) add('invalid JSON', body.slice(0, 200))
     else if (status >= 400 && !hasErrorShape(step, value)) add('error shape', body.slice(0, 300))

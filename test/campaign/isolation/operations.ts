@@ -32,8 +32,41 @@ const memoryOperations: Readonly<Record<string, readonly [weight: number, args: 
       random.list(1, 3, (index) => ({
         role: index % 2 === 0 ? 'user' : 'assistant',
         content: sentence(tenant, random),
+        ...(random.chance(0.3) && { id: `id ${random.int(1, 20)}` }),
       })),
     ],
+  ],
+  replace: [
+    3,
+    (tenant, random) => [
+      session(random),
+      random.chance(0.5) ? `m${random.int(1, 9)}` : `id ${random.int(1, 20)}`,
+      { role: 'user', content: sentence(tenant, random) },
+    ],
+  ],
+  replaceFrom: [
+    1,
+    (tenant, random) => [
+      session(random),
+      `m${random.int(1, 9)}`,
+      random.list(0, 2, () => ({ role: 'user', content: sentence(tenant, random) })),
+    ],
+  ],
+  sessions: [3, (tenant, random) => [{ scope: '{scope}', metadata: { note: canaryOf(tenant, random) }, limit: 3 }]],
+  putRow: [
+    4,
+    (tenant, random) => [
+      '{scope}',
+      random.list(0, 2, () => random.pick(subjects)),
+      random.pick(subjects),
+      canaryOf(tenant, random),
+    ],
+  ],
+  getRow: [2, (_, random) => ['{scope}', random.list(0, 2, () => random.pick(subjects)), random.pick(subjects)]],
+  deleteRow: [1, (_, random) => ['{scope}', [], random.pick(subjects)]],
+  listRows: [
+    2,
+    (_, random) => ['{scope}', random.list(0, 1, () => random.pick(subjects)), { limit: random.int(1, 9) }],
   ],
   context: [
     15,
@@ -104,8 +137,8 @@ export const isolatedMethods: readonly string[] = Object.keys(memoryOperations)
 
 /** Tools that act on folders, which the operator shares among tenants. */
 const fileTools = /^(?:read_file|list_directory|write_file|create_directory)$/
-/** Routes for the operator, and uploads, which take a process each. */
-const sharedRoutes = /\/metrics|healthz|readyz|openapi|\/mcp|files$|optimizer/
+/** Routes for the operator, uploads, which take a process each, and responses with measured times. */
+const sharedRoutes = /\/metrics|healthz|readyz|openapi|\/mcp|files$|optimizer|export$|api\/usage$/
 
 /** An operation of a tenant on a surface. */
 export function operationOf(surface: Operation['surface'], tenant: Tenant, random: Random): Operation {

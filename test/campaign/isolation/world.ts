@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Json } from '../../../src/domain/entry.ts'
 import { MemoryError } from '../../../src/domain/error.ts'
-import { type Memory, openMemory } from '../../../src/index.ts'
+import { type Memory, type MemoryTable, openMemory } from '../../../src/index.ts'
 import { type McpServices, openMcpServices } from '../../../src/mcp/services.ts'
 import { registeredTools } from '../../../src/mcp/tools/registry.ts'
 import type { ProfileName } from '../../../src/profiles/index.ts'
@@ -44,6 +44,13 @@ const callUpkeep =
   (memory, _, args) =>
     (memory.upkeep[name] as (...all: Json[]) => unknown).apply(memory.upkeep, [...args])
 
+const callTable =
+  (name: keyof MemoryTable): MemoryMethod =>
+  (memory, _, [scope, ...args]) => {
+    const table = memory.table(scope as string)
+    return (table[name] as (...all: Json[]) => unknown).apply(table, args)
+  }
+
 /** Every operation of the library that belongs to one tenant. */
 export const memoryMethods: Readonly<Record<string, MemoryMethod>> = {
   append: call('append'),
@@ -51,6 +58,13 @@ export const memoryMethods: Readonly<Record<string, MemoryMethod>> = {
     const { messages, text, ledger } = await memory.context(key as string, options as object)
     return { messages, text, ledger }
   },
+  replace: call('replace'),
+  replaceFrom: call('replaceFrom'),
+  sessions: call('sessions'),
+  putRow: callTable('put'),
+  getRow: callTable('get'),
+  deleteRow: callTable('delete'),
+  listRows: callTable('list'),
   transcript: call('transcript'),
   search: call('search'),
   remember: call('remember'),

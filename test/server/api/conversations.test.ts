@@ -143,7 +143,8 @@ describe('conversations API', () => {
     expect(reply.output_text).toContain('Miso')
     const items = await collectAll(client.conversations.items.list(id, { order: 'asc' }))
     expect(items.map((item) => ('role' in item ? item.role : item.type))).toEqual(['user', 'user', 'assistant'])
-    expect(items[2]).toEqual(messageItem('msg_3', 'assistant', reply.output_text))
+    // Number 2 is left to a reply to the first message, which another server may be waiting for.
+    expect(items[2]).toEqual(messageItem('msg_4', 'assistant', reply.output_text))
   })
 
   it('takes the tenant from the path or a header, and hides conversations from others', async () => {

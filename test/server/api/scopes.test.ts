@@ -59,6 +59,29 @@ describe.each(testStores)('knowledge API with %s', (_, store) => {
     })
   })
 
+  it('pending knowledge › is approved › is shown to models, and an unknown id is not found', async () => {
+    await using server = await startServer({ memory: { store: store() } })
+    const claim = { category: 'domain', key: 'hours', value: '9 to 5' } as const
+    await server.memory.remember('acme', { ...claim, by: 'assistant' })
+    const list = async () => (await server.requestJson('GET /api/scopes/acme/knowledge')).body
+    expect(await list()).toMatchObject({ items: [{ id: 'k1', pending: true }] })
+    expect(await server.requestJson('POST /api/scopes/acme/knowledge/k9/approve')).toMatchObject({ status: 404 })
+    const approved = await server.requestJson('POST /api/scopes/acme/knowledge/k1/approve')
+    expect(approved).toMatchObject({ status: 200, body: { id: 'k1', value: '9 to 5' } })
+    expect(approved.body).not.toHaveProperty('pending')
+    expect((await list()) as object).not.toHaveProperty('items.0.pending')
+  })
+
+  it('search › of a long message › tells the passage that matches', async () => {
+    await using server = await startServer({ memory: { store: store() } })
+    const text = `${'We spoke about the weather for a while. '.repeat(40)}The walrus sleeps in the cellar.`
+    await server.memory.append('acme:ann', [{ role: 'user', content: text }])
+    const { body } = await server.requestJson('GET /api/scopes/acme/search?q=walrus')
+    const [{ passage }] = (body as { items: [{ passage: [number, number] }] }).items
+    expect(text.slice(...passage)).toContain('The walrus sleeps')
+    expect(passage[1] - passage[0]).toBeLessThan(text.length)
+  })
+
   verifies('K-01', 'lists archived knowledge on request, and restores it', async () => {
     let now = startedAt
     await using server = await startServer({ memory: { store: store(), clock: () => now } })

@@ -38,7 +38,14 @@ describe.each(testStores)('sessions API with %s', (_, store) => {
       person: 'ann@example.com',
       metadata: { channel: 'sms' },
     }
-    const view = { ...session, startedAt: now, touchedAt: now, expiresAt: now + 3_600_000, messages: 0 }
+    const view = {
+      ...session,
+      startedAt: now,
+      touchedAt: now,
+      expiresAt: now + 3_600_000,
+      messages: 0,
+      lastSequence: 0,
+    }
     expect(await server.requestJson('POST /api/sessions', session)).toEqual({ status: 201, body: view })
     expect(await server.requestJson('GET /api/sessions/acme:ann')).toEqual({ status: 200, body: view })
     expect(await server.requestJson('POST /api/sessions', { key: 'acme:ann' })).toEqual({
@@ -66,7 +73,8 @@ describe.each(testStores)('sessions API with %s', (_, store) => {
     await using server = await start(store())
     expect(await server.requestJson('GET /api/sessions/acme:ann')).toEqual(notFound)
     await server.memory.append('acme:ann', [user('My cat is called Miso.')])
-    const view = { key: 'acme:ann', startedAt: now, touchedAt: now, expiresAt: null, messages: 1 }
+    const times = { startedAt: now, touchedAt: now, expiresAt: null }
+    const view = { key: 'acme:ann', ...times, messages: 1, lastSequence: 1, tokens: 11 }
     expect(await server.requestJson('GET /api/sessions/acme:ann')).toEqual({ status: 200, body: view })
     expect(await server.requestJson('GET /api/sessions')).toEqual({ status: 200, body: { items: [view], next: null } })
   })
@@ -158,7 +166,7 @@ describe('sessions API', () => {
         badRequest(
           'unknown_parameter',
           'limt',
-          'Unknown query parameter "limt". Did you mean limit? Use one of: scope, after, limit.',
+          'Unknown query parameter "limt". Did you mean limit? Use one of: scope, after, limit, q, template.',
         ),
       ],
       [

@@ -82,7 +82,7 @@ describe('parseConfig', () => {
 
   it('lists all fields when one is unknown', () =>
     expect(errorOf({ upstream: [] })).toBe(
-      'upstream is not a field of the configuration. Use one of: listen, store, storeKey, profile, budget, history, contextWindows, tenantProfile, sessions, profiles, templates, upstreams, forward, upkeep, embedder, secrets, defaultScope, keys, limits, timeouts, retries, webhook, prices, log, mcp, sweepInterval.',
+      'upstream is not a field of the configuration. Use one of: listen, store, storeKey, profile, budget, history, contextWindows, tenantProfile, sessions, profiles, templates, upstreams, forward, upkeep, embedder, secrets, defaultScope, keys, limits, timeouts, retries, webhook, prices, log, mcp, sweepInterval, shutdown.',
     ))
 
   it('shows no secret in errors', () => {

@@ -79,6 +79,16 @@ export const hostileTexts: Readonly<Record<string, (size: number) => string>> = 
   'same line': (size) => 'The build failed in src/app.ts because of a missing import.\n'.repeat(size / 60),
 }
 
+/** Creates a hostile text that takes about `bytes` bytes in a request: `encode` is its form there. */
+export function createText(
+  create: (size: number) => string,
+  bytes: number,
+  encode: (text: string) => string = JSON.stringify,
+): string {
+  const sample = create(10_000)
+  return create(Math.floor((bytes * sample.length) / Math.max(sample.length, Buffer.byteLength(encode(sample)))))
+}
+
 type Random = (below: number) => number
 
 /** Joins pieces up to a size. The sequence is the same in every run. */

@@ -38,6 +38,12 @@ const converse =
     await client.post(chat(session), ask(user(question)), { ...headers, ...thin })
   }
 
+/** Form of a text in the request of an endpoint. */
+export const encodingOf = (endpoint: string): ((text: string) => string) => {
+  if (endpoint === 'file') return (text) => text
+  return endpoint.startsWith('chat, tool arguments') ? (text) => JSON.stringify(JSON.stringify(text)) : JSON.stringify
+}
+
 export const stallEndpoints: Readonly<Record<string, StallEndpoint>> = {
   'chat, user': converse(undefined, (text) => [user(text)]),
   'chat, user, small budget': converse('small', (text) => [user(text)]),

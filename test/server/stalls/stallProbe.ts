@@ -42,6 +42,7 @@ export async function startStallProbe(settings: Readonly<Record<string, unknown>
   const config = {
     store: `sqlite:${join(folder, 'memory.db')}`,
     upkeep: 'builtin',
+    log: { level: 'error' },
     upstreams: [{ name: 'model', base: model.url }],
     profiles: {
       small: { extends: 'thread', budget: smallBudget },

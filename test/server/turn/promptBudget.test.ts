@@ -70,3 +70,25 @@ describe('a conversation that the client resends', () => {
     expect(response.headers.get('x-threadkeep-tokens')).toBe(`${promptTokens(session)}/128000`)
   })
 })
+
+describe('a conversation that memory keeps, in the format of Anthropic', () => {
+  verifies('X-01', 'with a reply at its start › stays within a fixed budget, with the notice before it', async () => {
+    const starts: string[] = []
+    for (let budget = 60; budget < 80; budget += 2) {
+      const memory = { profile: { ...profiles.support, budget } }
+      await using session = await openTestSession({ reply: () => ({ text: 'Well.' }), memory })
+      for (let turn = 1; turn <= 8; turn++)
+        await session.server.memory.append('demo:ann', [
+          { role: 'user', content: `Is it ${turn}?` },
+          { role: 'assistant', content: `Yes, it is ${turn}.` },
+        ])
+      await session.send('POST /v1/demo:ann/messages', {
+        ...{ model: 'claude-sonnet-4', max_tokens: 100 },
+        messages: [user('And now?')],
+      })
+      expect([budget, promptTokens(session) <= budget]).toEqual([budget, true])
+      starts.push(JSON.stringify(session.model.requests.at(-1)?.body.messages[0].content))
+    }
+    expect(starts.filter((start) => start.includes('(The conversation continues.)'))).not.toEqual([])
+  })
+})

@@ -89,7 +89,7 @@ export const replyText = ({ body }: TestResponse): string => body.choices[0].mes
 
 type PromptMessage = {
   readonly role: string
-  readonly content: string | null
+  readonly content: string | null | readonly { readonly type: string; readonly text?: string }[]
   readonly tool_calls?: readonly {
     readonly id: string
     readonly function: { readonly name: string; readonly arguments: string }
@@ -103,7 +103,8 @@ export function promptTokens({ model, server }: TestSession): number {
   const messages: readonly PromptMessage[] = model.requests.at(-1)?.body.messages ?? []
   const costs = messages.map(({ role, content, tool_calls: made, tool_call_id: answers }) =>
     countMessageTokens(tokenizer, {
-      ...{ role, content },
+      role,
+      content: Array.isArray(content) ? content.map(({ text = '' }) => text).join('\n') : (content as string | null),
       ...(made === undefined ? {} : { toolCalls: made.map((call) => ({ id: call.id, ...call.function })) }),
       ...(answers === undefined ? {} : { toolCallId: answers }),
     }),

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
-import { type Key, parseKey } from '../../../src/domain/key.ts'
+import { graphKey, type Key, parseKey } from '../../../src/domain/key.ts'
 import type { Keyring } from '../../../src/domain/ports.ts'
 import type { SessionChange } from '../../../src/domain/session.ts'
 import { newMessage } from '../../../src/stores/conformance/fixtures.ts'
@@ -8,9 +8,9 @@ import { Cipher } from '../../../src/stores/encrypted/cipher.ts'
 import { encryptMessage } from '../../../src/stores/encrypted/entryCipher.ts'
 import { wrapKey } from '../../../src/stores/encrypted/keyEntry.ts'
 import { checkKeys, claimTask, readEncryption, retireKeys } from '../../../src/stores/sqlite/encryption.ts'
-import { graphKey } from '../../../src/stores/sqlite/graph.ts'
 import { migrate, migrations } from '../../../src/stores/sqlite/schema.ts'
 import { Writer } from '../../../src/stores/sqlite/write.ts'
+import { undoFormat6 } from '../oldFormats.ts'
 import { annKey, bobKey, factWithSpan, hex, keyIds, nextChange, testKeyring } from './fixtures.ts'
 
 const path = 'memory.db'
@@ -39,8 +39,15 @@ function writeSession(database: DatabaseSync, key: Key, name: keyof typeof hex):
 }
 
 /** Turns the database into one of the format before the marker. */
-const removeMarker = (database: DatabaseSync): void =>
-  database.exec("DROP TABLE master_key; DELETE FROM meta WHERE name IN ('store', 'encrypted'); PRAGMA user_version = 5")
+const removeMarker = (database: DatabaseSync): void => database.exec(undoFormat6)
+
+/** Creates a database of the format before the marker. */
+function createOldDatabase(...writes: readonly ((database: DatabaseSync) => void)[]): DatabaseSync {
+  const database = createDatabase(testKeyring('old'))
+  for (const run of writes) run(database)
+  removeMarker(database)
+  return database
+}
 
 const open = (database: DatabaseSync, keyring?: Keyring): void =>
   migrate(database, path, migrations, claimTask(path, keyring))
@@ -94,22 +101,24 @@ describe('readEncryption', () => {
   })
 
   it('of the earlier format with the key of a session › is encrypted', () => {
-    const database = createDatabase(testKeyring('old'))
-    write(database, { key: bobKey, append: [newMessage('plain')] })
-    removeMarker(database)
-    const before = readEncryption(database)
-    writeSession(database, annKey, 'old')
-    expect([before, readEncryption(database)]).toEqual(['plaintext', 'encrypted'])
+    const writePlain = (database: DatabaseSync) => write(database, { key: bobKey, append: [newMessage('plain')] })
+    const writeEncrypted = (database: DatabaseSync) => writeSession(database, annKey, 'old')
+    expect([
+      readEncryption(createOldDatabase(writePlain)),
+      readEncryption(createOldDatabase(writePlain, writeEncrypted)),
+    ]).toEqual(['plaintext', 'encrypted'])
   })
 
   it('of the earlier format › ignores a damaged key and uses the next one', () => {
-    const database = createDatabase(testKeyring('old'))
-    writeSession(database, annKey, 'foreign')
-    database.exec("UPDATE derived SET sum = sum + 1 WHERE id = '#key'")
-    removeMarker(database)
-    const before = readEncryption(database)
-    writeSession(database, bobKey, 'old')
-    expect([before, readEncryption(database)]).toEqual(['plaintext', 'encrypted'])
+    const writeDamaged = (old: DatabaseSync) => {
+      writeSession(old, annKey, 'foreign')
+      old.exec("UPDATE derived SET sum = sum + 1 WHERE id = '#key'")
+    }
+    const database = createOldDatabase(writeDamaged, (old) => writeSession(old, bobKey, 'old'))
+    expect([readEncryption(createOldDatabase(writeDamaged)), readEncryption(database)]).toEqual([
+      'plaintext',
+      'encrypted',
+    ])
     expect(() => checkKeys(database, path, testKeyring('old'))).not.toThrow()
     expect(() => checkKeys(database, path, testKeyring('foreign'))).toThrow(
       `Session acme:bob is encrypted under key ${keyIds.old}`,

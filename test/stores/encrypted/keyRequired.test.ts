@@ -13,6 +13,7 @@ import { sqliteStore } from '../../../src/stores/sqlite.ts'
 import { createCliHarness } from '../../cli/cliHarness.ts'
 import { readAll } from '../../portable/byteStreams.ts'
 import { verifies } from '../../requirements/verifies.ts'
+import { undoFormat6 } from '../oldFormats.ts'
 import { createTempPaths } from '../tempPaths.ts'
 import { annKey, contentsOf, factWithSpan, hex, nextChange, testKeyring } from './fixtures.ts'
 
@@ -40,9 +41,7 @@ const stateOf = (path: string): readonly unknown[] => [
 /** Turns a file into one of the format before the marker. */
 function removeMarker(path: string): void {
   const database = new DatabaseSync(path)
-  database.exec(
-    "DROP TABLE master_key; DELETE FROM meta WHERE name IN ('store', 'encrypted'); PRAGMA user_version = 5; PRAGMA wal_checkpoint(TRUNCATE)",
-  )
+  database.exec(`${undoFormat6} PRAGMA wal_checkpoint(TRUNCATE)`)
   database.close()
 }
 
@@ -183,8 +182,8 @@ describe('an encrypted file', () => {
 
   it('of the earlier format with content written without the key › is named by doctor and encrypted by a repair', async () => {
     const { path, storeKey } = await createEncrypted()
-    removeMarker(path)
     writePlaintext(path)
+    removeMarker(path)
     const before = stateOf(path)
     await expect(openMemory({ store: `sqlite:${path}`, storeKey })).rejects.toMatchObject({
       code: 'bad-store',

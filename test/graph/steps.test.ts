@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import { isDeepStrictEqual } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { openGraph } from '../../src/graph/graph.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { createTempPaths } from '../stores/tempPaths.ts'
+import { person, writeKeyFile } from './fixtures.ts'
+
+const fresh = createTempPaths()
+const node = (name: string, observations: readonly string[] = [`about ${name}`]) => ({
+  name,
+  entityType: 'thing',
+  observations,
+})
+const createNodes = (count: number) => Array.from({ length: count }, (_, at) => node(`n${at}`))
+
+/** Waits for a promise; returns its value and the number of turns of the event loop meanwhile. */
+async function countTurns<T>(promise: Promise<T>): Promise<{ readonly value: T; readonly turns: number }> {
+  let isDone = false
+  let turns = 0
+  const waiting = promise.finally(() => (isDone = true))
+  for (; !isDone; turns++) await new Promise((resolve) => setImmediate(resolve))
+  return { value: await waiting, turns }
+}
+
+describe('a large graph', () => {
+  verifies('R-03', 'while it is read, searched or opened › lets other work run', async () => {
+    for (const [options, count] of [
+      [{}, 6_000],
+      [{ storeKey: writeKeyFile(fresh('.key')) }, 1_500],
+    ] as const) {
+      const graph = await openGraph(`sqlite:${fresh()}`, options)
+      const stored = createNodes(count)
+      await graph.nodes.createEntities('acme', stored)
+      const relations = stored.slice(1).map(({ name }) => ({ from: 'n0', to: name, relationType: 'knows' }))
+      await graph.nodes.createRelations('acme', relations)
+      const names = stored.map(({ name }) => name)
+      for (const read of [
+        () => graph.nodes.readGraph('acme'),
+        () => graph.nodes.searchNodes('acme', 'about'),
+        () => graph.nodes.searchNodes('acme', 'n'),
+        () => graph.nodes.openNodes('acme', names),
+      ]) {
+        const { value, turns } = await countTurns(read())
+        expect([isDeepStrictEqual(value, { entities: stored, relations }), turns > 3]).toEqual([true, true])
+      }
+      const { value, turns } = await countTurns(graph.archive.readAll('acme'))
+      expect([value.length, turns > 3]).toEqual([stored.length + relations.length, true])
+      await graph.close()
+    }
+  })
+
+  verifies('R-03', 'written to while it is read › is read again, and never in parts', async () => {
+    const file = fresh()
+    const graph = await openGraph(`sqlite:${file}`)
+    await graph.nodes.createEntities('acme', createNodes(12_000))
+    const other = new DatabaseSync(file)
+    for (const [write, count] of [
+      [() => graph.nodes.deleteEntities('acme', ['n7']), 11_999],
+      [() => other.exec('DELETE FROM graph_node WHERE place = (SELECT max(place) FROM graph_node)'), 11_998],
+    ] as const) {
+      const reading = graph.nodes.searchNodes('acme', 'about')
+      for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+      await write()
+      const { entities } = await reading
+      expect(entities).toHaveLength(count)
+      expect(entities.every(({ observations }) => observations.length === 1)).toBe(true)
+    }
+    other.close()
+    await graph.close()
+  })
+
+  verifies('R-03', 'written to all the time › is read nevertheless, with pauses', async () => {
+    const graph = await openGraph('ram:')
+    await graph.nodes.createEntities('acme', createNodes(12_000))
+    let isRead = false
+    const reading = countTurns(graph.nodes.readGraph('acme').finally(() => (isRead = true)))
+    let writes = 0
+    for (; !isRead; writes++) await graph.nodes.createEntities('acme', [node(`new ${writes}`)])
+    const { value, turns } = await reading
+    expect([value.entities.length > 12_000, turns > 10, writes > 3]).toEqual([true, true, true])
+    await graph.close()
+  })
+
+  verifies('R-03', 'while it is erased › lets other work run, and leaves other graphs as they are', async () => {
+    const file = fresh()
+    const graph = await openGraph(`sqlite:${file}`)
+    await graph.nodes.createEntities('acme', [
+      ...createNodes(3_000),
+      node(
+        'one',
+        Array.from({ length: 3_000 }, (_, at) => `fact ${at}`),
+      ),
+    ])
+    const entities = Array.from({ length: 2_000 }, (_, at) => ({ ...person(`p${at}`), session: 's1' }))
+    await graph.write('acme', { entities: [...entities, person('p')] })
+    const hash = (text: string) => createHash('sha512').update(text).digest('hex')
+    const others = createNodes(300).map((each) => ({
+      ...each,
+      observations: [1, 2, 3, 4].map((n) => hash(each.name + n)),
+    }))
+    await graph.nodes.createEntities('other', others)
+    const session = await countTurns(graph.erase('acme', 's1'))
+    expect([session.value, session.turns > 3]).toEqual([2_000, true])
+    const all = await countTurns(graph.erase('acme'))
+    expect([all.value, all.turns > 10]).toEqual([3_002, true])
+    expect(await graph.nodes.readGraph('acme')).toEqual({ entities: [], relations: [] })
+    const sought = others[299]
+    expect((await graph.nodes.searchNodes('other', sought?.observations[2] ?? '')).entities).toEqual([sought])
+    await graph.close()
+    const database = new DatabaseSync(file, { readOnly: true })
+    for (const table of ['graph_node', 'graph_observation'])
+      expect(database.prepare(`SELECT count(DISTINCT segid) AS segments FROM ${table}_words_idx`).get()).toEqual({
+        segments: 1,
+      })
+    database.close()
+  })
+
+  it('closed while it is read › is read to its end', async () => {
+    // A database in memory is lost with its connection.
+    const graph = await openGraph('ram:')
+    await graph.nodes.createEntities('acme', createNodes(12_000))
+    const reading = graph.nodes.readGraph('acme')
+    await new Promise((resolve) => setImmediate(resolve))
+    await graph.close()
+    expect((await reading).entities).toHaveLength(12_000)
+    await expect(graph.nodes.readGraph('acme')).rejects.toMatchObject({ code: 'closed' })
+  })
+})

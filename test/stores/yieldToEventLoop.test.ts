@@ -1,0 +1,40 @@
+import { performance } from 'node:perf_hooks'
+import { describe, expect, it } from 'vitest'
+import { isTurnLong, yieldToEventLoop, yieldWhenLong } from '../../src/stores/yieldToEventLoop.ts'
+
+/** Keeps the thread busy until the current turn of the event loop has taken a while. */
+function work(milliseconds: number): void {
+  for (const end = performance.now() + milliseconds; performance.now() < end; );
+}
+
+describe('yieldWhenLong', () => {
+  it('in a short turn › continues at once; in a long one › lets others run first', async () => {
+    await yieldToEventLoop()
+    expect([yieldWhenLong(), isTurnLong()]).toEqual([undefined, false])
+    work(10)
+    expect(isTurnLong()).toBe(true)
+    const order: string[] = []
+    setImmediate(() => order.push('other request'))
+    await yieldWhenLong()
+    order.push('long work')
+    expect(order).toEqual(['other request', 'long work'])
+  })
+
+  it('after a yield › counts the time of the new turn', async () => {
+    await yieldToEventLoop()
+    isTurnLong()
+    work(10)
+    await yieldWhenLong()
+    expect(isTurnLong()).toBe(false)
+  })
+
+  it('after awaits that resolve at once › still counts the same turn', async () => {
+    await yieldToEventLoop()
+    isTurnLong()
+    for (let read = 0; read < 5; read++) {
+      await Promise.resolve()
+      work(2)
+    }
+    expect(isTurnLong()).toBe(true)
+  })
+})
