@@ -6,6 +6,7 @@ import { LruCache } from '../domain/lruCache.ts'
 import type { IndexChanges, IndexHit, IndexQuery, SearchTarget } from '../domain/ports.ts'
 import { type Pause, runInSlices } from '../domain/work.ts'
 import { type PassageRange, splitPassagesInSteps } from '../text/passages.ts'
+import { indexName } from './indexName.ts'
 import {
   type NearestEntry,
   ScopeIndex,
@@ -244,6 +245,3 @@ const entryName = ({ key, id }: SearchMatch): string => `${formatKey(key)} ${id}
 /** A scope search covers its sessions, its own memory and its files, but no other internal session of the engine. */
 const isSearchable = (where: SearchTarget, key: Key): boolean =>
   where.id !== undefined || !isInternalKey(key) || key.id === filesKey(key.scope).id
-
-/** Name of a search target. The scope's own memory has an empty id and differs from the scope with all its sessions. */
-export const indexName = ({ scope, id }: SearchTarget): string => (id === undefined ? scope : `${scope}:${id}`)

@@ -3,6 +3,7 @@ import { formatKey, type Key } from '../../domain/key.ts'
 import type { IndexQuery, SearchTarget } from '../../domain/ports.ts'
 import { findMessageIndex } from '../../domain/session.ts'
 import { runInSlices } from '../../domain/work.ts'
+import { indexName } from '../../search/indexName.ts'
 import type {
   NearestEntry,
   ScopeIndex,
@@ -10,13 +11,7 @@ import type {
   SearchableMessage,
   SearchMatch,
 } from '../../search/scopeIndex.ts'
-import {
-  type IndexState,
-  indexName,
-  type ReadAlong,
-  type SearchSource,
-  type SourceChanges,
-} from '../../search/storeSearch.ts'
+import type { IndexState, ReadAlong, SearchSource, SourceChanges } from '../../search/storeSearch.ts'
 import { VectorIndex } from '../../search/vectorIndex.ts'
 import { compressSnapshot, decodeSnapshot, encodeSnapshot } from '../sqlite/snapshot.ts'
 import { textAnalysis } from '../textAnalysis.ts'

@@ -12,8 +12,8 @@ import {
 import type { Key } from '../../domain/key.ts'
 import type { IndexChanges, PageOptions, SearchTarget, SessionFilter, StoredRecord } from '../../domain/ports.ts'
 import type { SessionListItem } from '../../domain/session.ts'
+import { indexName } from '../../search/indexName.ts'
 import type { SearchableMessage } from '../../search/scopeIndex.ts'
-import { indexName } from '../../search/storeSearch.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
 import {
   type Cells,

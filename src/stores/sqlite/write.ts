@@ -20,7 +20,7 @@ import {
   removeFromGaps,
   type SessionChange,
 } from '../../domain/session.ts'
-import { indexName } from '../../search/storeSearch.ts'
+import { indexName } from '../../search/indexName.ts'
 import { GraphEraser } from './graph.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
 import {
