@@ -1,5 +1,6 @@
 import '../requireNode.ts'
 import { resolve } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { checkEraseFilter } from '../domain/checkEraseFilter.ts'
 import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
 import { checkListFilter, checkPage, checkRecordRange, checkTarget } from '../domain/checkStoreOptions.ts'
@@ -55,8 +56,10 @@ import { WriteQueue } from './sqlite/writeQueue.ts'
 import { textAnalysis } from './textAnalysis.ts'
 import { isTurnLong, yieldToEventLoop, yieldWhenLong } from './yieldToEventLoop.ts'
 
-/** Attempts to truncate the log while other connections read it; each attempt waits for a while. */
-const maxTruncateAttempts = 10
+/** Attempts to truncate the log while other connections read it. */
+const maxTruncateAttempts = 50
+/** Pause between two attempts, in which others can write: a pass of another process needs that to end. */
+const truncateRetryMs = 50
 
 /** Options of `sqliteStore`. */
 export type SqliteStoreOptions = {
@@ -332,15 +335,16 @@ export class SqliteStore implements Store, SearchIndex {
     this.wipeRunner.noteErasure()
     const result = (await this.queue.submit(task)) as ErasureResult
     let { isLogTruncated } = result
-    for (let attempts = 1; !isLogTruncated; attempts++) {
-      // A pass keeps the log until its end.
-      await this.wipeRunner.settled()
-      isLogTruncated = ((await this.queue.submit({ truncateLog: true })) as ErasureResult).isLogTruncated
-      if (!isLogTruncated && attempts === maxTruncateAttempts)
+    for (let attempts = 0; !isLogTruncated; attempts++) {
+      if (attempts === maxTruncateAttempts)
         throw new MemoryError(
           'busy',
           `The data is erased, but a reader of ${this.path} keeps it in the log. Repeat the erasure in a moment.`,
         )
+      await wait(truncateRetryMs)
+      // A pass keeps the log until its end.
+      await this.wipeRunner.settled()
+      isLogTruncated = ((await this.queue.submit({ truncateLog: true })) as ErasureResult).isLogTruncated
     }
     return result
   }

@@ -3,7 +3,6 @@
  * file and its log for all texts that it has erased so far, and writes what it finds to stdout.
  */
 import { openSync, readFileSync, readSync } from 'node:fs'
-import { MemoryError } from '../../src/domain/error.ts'
 import { seededRandom } from './random.ts'
 import { openStoreFile } from './runOperation.ts'
 
@@ -51,24 +50,13 @@ async function erase(): Promise<void> {
   if (target === undefined) return
   const isSession = target.session !== 'fault:shared' && random() < 0.3
   const others = isSession ? stored.filter(({ session }) => session === target.session) : []
-  await forget(isSession ? { key: target.session } : { key: target.session, messageId: target.id })
+  await memory.forget(isSession ? { key: target.session } : { key: target.session, messageId: target.id })
   for (const other of others) stored.splice(stored.indexOf(other), 1)
   const markers = [target, ...others].map(({ marker }) => marker)
   // The operation id of a single message stays, because it prevents that the message is stored again.
   erased.push(...markers.flatMap((marker) => [`${marker} so`, ...(isSession ? [`${marker} id`] : [])]))
   const bytes = readBytes()
   for (const text of erased) if (bytes.includes(text)) process.stdout.write(`${text}\n`)
-}
-
-async function forget(target: Parameters<typeof memory.forget>[0]): Promise<void> {
-  for (;;) {
-    try {
-      await memory.forget(target)
-      return
-    } catch (error) {
-      if (!(error instanceof MemoryError) || error.code !== 'busy') throw error
-    }
-  }
 }
 
 for (let step = 0; step < steps; step++) await (random() < 0.7 ? append(step) : erase())

@@ -18,7 +18,7 @@ describe('two processes that append and forget', () => {
       const file = join(folder.path, 'a.db')
       await createStoreFile(file)
       const runs = ['ann', 'bob'].map((name, index) => {
-        const options: EraserOptions = { file, name, seed: seed + index, steps: 4 * runCounts.steps }
+        const options: EraserOptions = { file, name, seed: seed + index, steps: 2 * runCounts.steps }
         return startProgram('test/fault/eraserProcess.ts', [JSON.stringify(options)]).result
       })
       expect(await Promise.all(runs), seedHint).toEqual(runs.map(() => ({ code: 0, stdout: '', stderr: '' })))

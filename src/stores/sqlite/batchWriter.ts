@@ -179,9 +179,12 @@ function runTask(writer: Writer, task: Statement): WriteResult {
   }
 }
 
-/** Empties the log; false if a reader blocked it for longer than the other tasks should wait. */
+/** SQLite holds the write lock while it waits for readers of the log. */
+const maxTruncateMs = 50
+
+/** Empties the log; false if a reader blocked it for longer than other writers should wait. */
 function truncateLog(database: DatabaseSync): boolean {
-  database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs / 20}`)
+  database.exec(`PRAGMA busy_timeout = ${maxTruncateMs}`)
   try {
     return (database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }).busy === 0
   } finally {
