@@ -1,9 +1,13 @@
+import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 
 // Worker threads and commands that tests start load the sources: compiled code from an earlier start saves most of the time.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
+
+// Most tests wait for the disk to sync; files in memory take the same path without the wait.
+if (process.env.TMPDIR === undefined && existsSync('/dev/shm')) process.env.TMPDIR = '/dev/shm'
 
 const all = 'test/**/*.test.ts'
 /** Tests that start processes, servers or builds, and those that try thousands of cases or megabytes of text. */

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest'
 import type { Fact, Knowledge } from '../../src/domain/entry.ts'
 import { type Memory, type MessageInput, openMemory, profiles } from '../../src/index.ts'
 import type { ProfileName } from '../../src/profiles/index.ts'
-import { propertyTimeoutMs } from '../context/campaign.ts'
+import { isCampaign, propertyTimeoutMs } from '../context/campaign.ts'
 import { replyWith, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
@@ -48,10 +48,9 @@ const statements = [
 
 const policy = { category: 'domain', key: 'opening hours', value: 'The office opens at nine.' } as const
 
-/** 1,000 turns exceed the default timeout on a busy machine. */
-const timeoutMs = 3 * propertyTimeoutMs
+const turns = isCampaign ? 1_000 : 250
 
-describe('an assistant that repeats its context for 1,000 turns', () => {
+describe('an assistant that repeats its context for hundreds of turns', () => {
   for (const profile of ['thread', 'agent'] as const) {
     verifies(
       ['X-09', 'A-03'],
@@ -63,7 +62,7 @@ describe('an assistant that repeats its context for 1,000 turns', () => {
         await appendFiller(memory)
         const before = await memory.upkeep.facts(key, { history: true })
         let echoes = 0
-        for (let turn = 0; turn < 1_000; turn++) {
+        for (let turn = 0; turn < turns; turn++) {
           now += 60_000
           await memory.append(key, [user('What do you know about me and about opening hours?')])
           const { messages, ledger } = await memory.context(key)
@@ -77,10 +76,10 @@ describe('an assistant that repeats its context for 1,000 turns', () => {
           if (turn % 50 === 0) await memory.sweep(now)
           await memory.upkeep.whenIdle()
         }
-        expect(echoes).toBe(1_000)
+        expect(echoes).toBe(turns)
         expect(await memory.upkeep.facts(key, { history: true })).toEqual(before)
         // The thread profile has scanned most repetitions for facts; the agent profile extracts none.
-        expect([before.length > 0, ((await memory.upkeep.summaries(key))[0]?.covers[1] ?? 0) > 1_500]).toEqual(
+        expect([before.length > 0, ((await memory.upkeep.summaries(key))[0]?.covers[1] ?? 0) > 1.5 * turns]).toEqual(
           profile === 'thread' ? [true, true] : [false, false],
         )
         // The agent learns what the user states, once; one session counts as one use.
@@ -90,7 +89,7 @@ describe('an assistant that repeats its context for 1,000 turns', () => {
           (await memory.upkeep.knowledge('acme')).map(({ value, confidence, usedBy }) => [value, confidence, usedBy]),
         ).toEqual([[policy.value, 0.55, ['ann']], ...learned])
       },
-      timeoutMs,
+      propertyTimeoutMs,
     )
   }
 
