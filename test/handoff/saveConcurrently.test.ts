@@ -108,7 +108,7 @@ describe('concurrent saves of one session', () => {
       })
       const readContents = async (): Promise<readonly string[]> =>
         (await harness.memory.transcript(`${workspace}:${session}`)).map(({ content }) => content)
-      for (let round = 0; round < 6; round++) {
+      for (let round = 0; round < 3; round++) {
         const child = startProgram('test/handoff/saver.ts', [harness.file, workspace, session, `Ann ${round}`, '1000'])
         await child.waitForOutput(`\n${2 + 3 * round}\n`)
         child.process.kill('SIGKILL')
