@@ -1,10 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { isCampaign } from '../../context/campaign.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { replyTo, startEchoModel } from './echoModel.ts'
 import { createLoadClients, createLoadSessions, type LoadClients, runConcurrently } from './loadClients.ts'
 import { startServerProcess } from './serverProcess.ts'
 
-const [empty, sessionCount, turns, tenants, clients] = [2_000, 300, 10, 100, 20]
+const [empty, sessionCount, turns, tenants, clients] = isCampaign ? [2_000, 300, 10, 100, 20] : [1_000, 120, 10, 50, 20]
 /** More sessions than the uncompressed cache holds here: its size does not grow with the number of sessions. */
 const cachedSessions = 180
 
@@ -58,9 +59,9 @@ async function measureCached(): Promise<number> {
     maxUncompressedBytes: unlimitedBytes,
   })
   await using loadClients = createLoadClients(server.url, clients, 2)
-  await runTurns(loadClients, 'w', sessionCount / 2, 20)
+  await runTurns(loadClients, 'w', 100, 20)
   const warm = await server.measure()
-  const text = await runTurns(loadClients, 's', sessionCount, 20)
+  const text = await runTurns(loadClients, 's', 240, 20)
   return ((await server.measure()).heapBytes - warm.heapBytes) / text
 }
 
