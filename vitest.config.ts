@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
@@ -7,7 +7,12 @@ import { configDefaults, defineConfig } from 'vitest/config'
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
 
 // Most tests wait for the disk to sync; files in memory take the same path without the wait.
-if (process.env.TMPDIR === undefined && existsSync('/dev/shm')) process.env.TMPDIR = '/dev/shm'
+const memoryFolder = '/dev/shm'
+const minMemoryFolderBytes = 4_000_000_000
+if (process.env.TMPDIR === undefined && existsSync(memoryFolder)) {
+  const { bavail, bsize } = statfsSync(memoryFolder)
+  if (bavail * bsize >= minMemoryFolderBytes) process.env.TMPDIR = memoryFolder
+}
 
 const all = 'test/**/*.test.ts'
 /** Tests that start processes, servers or builds, and those that try thousands of cases or megabytes of text. */
