@@ -55,6 +55,7 @@ describe('MCP inspector', () => {
         expect(stderr).not.toMatch(/error|warning/i)
       })
 
+      if (era === 'legacy') continue
       verifies('S-04', `reads resources and prompts and calls a tool: ${name}, ${era} protocol`, async () => {
         const { answer: resources } = await inspect('--method', 'resources/list')
         expect(resources).toMatchObject({
