@@ -51,7 +51,7 @@ async function run(text: string, flags: Flags): Promise<void> {
   const { openMemory } = await import('../index.ts')
   await using memory = await openMemory({ store })
   await requireSession(store, key)
-  if (flags.clear === true) return clearFacts(memory, text, flags)
+  if (flags.clear === true) return await clearFacts(memory, text, flags)
   if (flags.record === true) {
     const record = await memory.upkeep.record(key, asOf)
     return printResult(flags.json, record, [JSON.stringify(record, null, 2)])

@@ -111,7 +111,7 @@ describe('a different secret in the same sentence, after a restart', () => {
     const sent = upkeepModel.requestsFor('chat').at(-1)?.body.messages
     if (!isDown) expect(sent.slice(-messages.length)).toEqual(messages)
     expect(server.faults).toEqual([])
-    return server.transcriptLines(key)
+    return await server.transcriptLines(key)
   }
 
   const first = user('my password is hunter2aaa')

@@ -171,3 +171,31 @@ export const runsEveryTest: Rule = (source) => {
   }).visit(source.program)
   return violations
 }
+
+/** A call that uses an `await using` resource is awaited before it is returned: otherwise the resource is closed first. */
+export const awaitsBeforeDisposal: Rule = (source) => {
+  const violations: string[] = []
+  const resources: string[][] = []
+  const enter = () => void resources.push([])
+  const leave = () => void resources.pop()
+  new Visitor({
+    FunctionDeclaration: enter,
+    FunctionExpression: enter,
+    ArrowFunctionExpression: enter,
+    'FunctionDeclaration:exit': leave,
+    'FunctionExpression:exit': leave,
+    'ArrowFunctionExpression:exit': leave,
+    VariableDeclaration({ kind, declarations }) {
+      if (kind !== 'await using') return
+      for (const { id } of declarations) resources.at(-1)?.push(source.text.slice(id.start, id.end))
+    },
+    ReturnStatement({ argument }) {
+      if (argument?.type !== 'CallExpression') return
+      const used = [argument.callee, ...argument.arguments].map(({ start, end }) => source.text.slice(start, end))
+      const resource = resources.at(-1)?.find((name) => used.some((text) => new RegExp(`^${name}\\b`).test(text)))
+      if (resource !== undefined)
+        violations.push(`line ${lineAt(source, argument.start)}: returns a call with ${resource} without await`)
+    },
+  }).visit(source.program)
+  return violations
+}

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { hasConventionalFormat, readCommitSubjects } from './commits.ts'
 import { findCycles } from './cycles.ts'
 import {
+  awaitsBeforeDisposal,
   coreImportsNoPackages,
   coreTakesTimeAsArgument,
   exportsNoParticiples,
@@ -113,6 +114,8 @@ describe('the repository', () => {
   it('has no comments that open with a relative clause', () =>
     expect(check([...src, ...page], opensCommentsPlainly)).toEqual([]))
   it('exports no participles', () => expect(check([...src, ...page], exportsNoParticiples)).toEqual([]))
+  it('closes resources only after the calls that use them', () =>
+    expect(check([...src, ...page, ...tests, ...others, ...bench], awaitsBeforeDisposal)).toEqual([]))
   it('runs every test', () => expect(check(tests, runsEveryTest)).toEqual([]))
   it('has commit messages of the form type(scope): summary', () =>
     expect((readCommitSubjects() ?? []).filter((subject) => !hasConventionalFormat(subject))).toEqual([]))
@@ -211,6 +214,20 @@ describe('the rules find', () => {
       'line 2: exports the participle gathered',
       'line 3: exports the participle resting',
       'line 5: exports the participle kept',
+    ])
+  })
+  it('a call with a resource that is returned without await, but not an awaited one or one in a callback', () => {
+    const text = `async function a() {
+      await using memory = await open()
+      if (x) return clear(memory)
+      if (y) return memory.context(key)
+      if (z) return await clear(memory)
+      use(() => { return clear(memory) })
+      return print(text)
+    }`
+    expect(run(awaitsBeforeDisposal, 'src/a.ts', text)).toEqual([
+      'line 3: returns a call with memory without await',
+      'line 4: returns a call with memory without await',
     ])
   })
   it('a test that is skipped', () =>
