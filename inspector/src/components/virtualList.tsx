@@ -1,5 +1,6 @@
 import type { ComponentChildren, Ref } from 'preact'
 import { useImperativeHandle, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { RowOffsets } from './rowOffsets.ts'
 
 /** Rows rendered above and below the visible ones. */
 const overscanRows = 6
@@ -10,7 +11,7 @@ type VirtualListProps = {
   label: string
   count: number
   /** Height of a row in pixels before it was measured. */
-  estimateHeight: (index: number) => number
+  estimatedHeight: number
   renderRow: (index: number) => ComponentChildren
   /** Receives the range of rows that are on the screen: [first, last]. */
   onVisible?: (first: number, last: number) => void
@@ -19,121 +20,126 @@ type VirtualListProps = {
   handle?: Ref<VirtualListHandle>
 }
 
-/** Row at the top of the screen, and the pixels of it that are above. */
-type Anchor = { index: number; offset: number }
-
-/** A list that renders only the rows on the screen. Heights are measured, and the row at the top keeps its place. */
+/**
+ * A list that renders only the rows on the screen, one below the other. The browser reports their heights after its own
+ * layout; reading them from a script would force a second layout in each frame.
+ */
 export function VirtualList(props: VirtualListProps) {
   const { label, count, renderRow, onVisible } = props
-  const { frame, offsets, first, last, readPosition } = useRows(props)
+  const { frame, rows, range, readPosition, observer } = useRows(props)
+  const [first, last] = [range.first, Math.min(range.last, count - 1)]
   useLayoutEffect(() => {
-    if (count > 0) onVisible?.(first, last)
-  }, [first, last, count])
-  const rows = Array.from({ length: Math.max(0, last - first + 1) }, (_, row) => first + row)
+    if (last >= first) onVisible?.(first, last)
+  }, [first, last])
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
     <section ref={frame} class="virtual" aria-label={label} tabIndex={0} onScroll={readPosition}>
-      <ul class="virtual-space" style={{ height: `${offsets[count] ?? 0}px` }}>
-        {rows.map((index) => (
-          <li
-            key={index}
-            class="virtual-row"
-            aria-posinset={index + 1}
-            aria-setsize={count}
-            data-row={index}
-            style={{ transform: `translateY(${offsets[index] ?? 0}px)` }}
-          >
-            {renderRow(index)}
-          </li>
-        ))}
-      </ul>
+      <div class="virtual-space" style={{ height: `${rows.at(count)}px` }}>
+        <ul style={{ transform: `translateY(${rows.at(first)}px)` }}>
+          {Array.from({ length: Math.max(0, last - first + 1) }, (_, row) => (
+            <Row key={first + row} index={first + row} count={count} observer={observer}>
+              {renderRow(first + row)}
+            </Row>
+          ))}
+        </ul>
+      </div>
     </section>
   )
 }
 
-/** Follows the position of the list, and finds the rows on the screen. */
-function useRows({ count, estimateHeight, initialIndex, handle }: VirtualListProps) {
+type RowProps = { index: number; count: number; observer: ResizeObserver; children: ComponentChildren }
+
+function Row({ index, count, observer, children }: RowProps) {
+  const element = useRef<HTMLLIElement>(null)
+  useLayoutEffect(() => {
+    const row = element.current as HTMLLIElement
+    observer.observe(row)
+    return () => observer.unobserve(row)
+  }, [])
+  return (
+    <li ref={element} class="virtual-row" aria-posinset={index + 1} aria-setsize={count} data-row={index}>
+      {children}
+    </li>
+  )
+}
+
+/** A row that keeps its distance from the top or the bottom of the frame. The row count stands for the end of the list. */
+type Anchor = { index: number; edge: 'top' | 'bottom'; offset: number }
+
+/** Follows the position of the list. The anchor keeps its place while rows are measured. */
+function useRows({ count, estimatedHeight, initialIndex, handle }: VirtualListProps) {
   const frame = useRef<HTMLElement>(null)
-  const anchor = useRef<Anchor>({ index: 0, offset: 0 })
-  const [view, setView] = useState({ top: 0, height: 600 })
-  const offsets = useOffsets(frame, count, estimateHeight)
-  const scrollTo = (index: number, align: 'center' | 'end' = 'center'): void => {
-    const element = frame.current
-    if (element === null) return
-    const [start, end] = [offsets[index] ?? 0, offsets[index + 1] ?? 0]
-    const top = align === 'end' ? end - element.clientHeight : start - (element.clientHeight - (end - start)) / 2
-    anchor.current = { index, offset: top - start }
-    element.scrollTop = top
-    setView({ top: element.scrollTop, height: element.clientHeight })
+  const anchor = useRef<Anchor>({ index: 0, edge: 'top', offset: 0 })
+  const rows = useMemo(() => new RowOffsets(estimatedHeight), [])
+  const [range, setRange] = useState({ first: 0, last: -1 })
+  const [version, setVersion] = useState(0)
+  if (rows.count !== count) {
+    if (anchor.current.index === rows.count && rows.count > 0) anchor.current.index = count
+    rows.resize(count)
   }
-  useImperativeHandle(handle ?? null, () => ({ scrollTo }))
+  const readTop = ({ clientHeight }: HTMLElement): number => {
+    const { index, edge, offset } = anchor.current
+    return rows.at(index) + offset - (edge === 'bottom' ? clientHeight : 0)
+  }
+  const findRange = ({ scrollTop, clientHeight }: HTMLElement): void => {
+    const first = Math.max(0, rows.find(scrollTop) - overscanRows)
+    const last = rows.find(scrollTop + clientHeight) + overscanRows
+    setRange((current) => (current.first === first && current.last === last ? current : { first, last }))
+  }
+  /** Scrolls to the anchor. A hidden list has no position. */
+  const place = (): void => {
+    const element = frame.current
+    if (element === null || element.clientHeight === 0) return
+    const top = readTop(element)
+    if (Math.abs(element.scrollTop - top) > 1) element.scrollTop = top
+    findRange(element)
+  }
+  const scrollTo = (index: number, align: 'center' | 'end' = 'center'): void => {
+    const height = frame.current?.clientHeight ?? 0
+    const rowHeight = rows.at(index + 1) - rows.at(index)
+    anchor.current =
+      align === 'end'
+        ? { index: index + 1, edge: 'bottom', offset: 0 }
+        : { index, edge: 'top', offset: -(height - rowHeight) / 2 }
+    place()
+  }
   const readPosition = (): void => {
     const element = frame.current
-    if (element === null) return
-    const { scrollTop: top, clientHeight: height } = element
-    const index = findRow(offsets, top)
-    anchor.current = { index, offset: top - (offsets[index] ?? 0) }
-    setView((current) => (current.top === top && current.height === height ? current : { top, height }))
+    if (element === null || element.clientHeight === 0) return
+    const { scrollTop: top, clientHeight, scrollHeight } = element
+    const expected = Math.min(Math.max(0, readTop(element)), scrollHeight - clientHeight)
+    // The list itself scrolled to the anchor; everything else was done by the reader.
+    if (Math.abs(top - expected) > 1) anchor.current = findAnchor(rows, element)
+    findRange(element)
   }
+  const observer = useMemo(
+    () =>
+      new ResizeObserver((entries) => {
+        const changes = entries.map(({ target, borderBoxSize: [box], contentRect }) => {
+          if (target === frame.current) return true
+          // Rows of a hidden list have no size.
+          return (
+            contentRect.width > 0 && rows.setHeight(Number((target as HTMLElement).dataset.row), box?.blockSize ?? 0)
+          )
+        })
+        if (changes.includes(true)) setVersion((current) => current + 1)
+      }),
+    [],
+  )
+  useImperativeHandle(handle ?? null, () => ({ scrollTo }))
   useLayoutEffect(() => {
-    const element = frame.current
-    if (element === null) return
-    const observer = new ResizeObserver(() => setView(({ top }) => ({ top, height: element.clientHeight })))
-    observer.observe(element)
+    observer.observe(frame.current as HTMLElement)
     if (initialIndex !== undefined) scrollTo(initialIndex, 'end')
     return () => observer.disconnect()
   }, [])
-  // Rows above were measured: the row at the top keeps its place.
-  useLayoutEffect(() => {
-    const { index, offset } = anchor.current
-    const top = (offsets[index] ?? 0) + offset
-    if (frame.current !== null && Math.abs(frame.current.scrollTop - top) > 1) frame.current.scrollTop = top
-  }, [offsets])
-  const first = Math.max(0, findRow(offsets, view.top) - overscanRows)
-  const last = Math.min(count - 1, findRow(offsets, view.top + view.height) + overscanRows)
-  return { frame, offsets, first, last, readPosition }
+  useLayoutEffect(place, [version, count])
+  return { frame, rows, range, readPosition, observer }
 }
 
-/** Measures the rendered rows after each render, and sums the heights of all rows. */
-function useOffsets(
-  frame: { readonly current: HTMLElement | null },
-  count: number,
-  estimateHeight: (index: number) => number,
-): Float64Array {
-  const heights = useRef(new Map<number, number>())
-  const [version, setVersion] = useState(0)
-  useLayoutEffect(() => {
-    let hasChanged = false
-    for (const row of frame.current?.querySelectorAll<HTMLElement>('[data-row]') ?? []) {
-      const [index, height] = [Number(row.dataset.row), row.offsetHeight]
-      if (heights.current.get(index) === height) continue
-      heights.current.set(index, height)
-      hasChanged = true
-    }
-    if (hasChanged) setVersion((current) => current + 1)
-  })
-  return useMemo(() => sumHeights(count, heights.current, estimateHeight), [count, version])
-}
-
-/** Offset of each row from the top, and of the end of the last one. */
-function sumHeights(
-  count: number,
-  heights: ReadonlyMap<number, number>,
-  estimateHeight: (index: number) => number,
-): Float64Array {
-  const offsets = new Float64Array(count + 1)
-  for (let index = 0; index < count; index++)
-    offsets[index + 1] = (offsets[index] as number) + (heights.get(index) ?? estimateHeight(index))
-  return offsets
-}
-
-/** Row at an offset, by binary search. */
-function findRow(offsets: Float64Array, offset: number): number {
-  let [low, high] = [0, offsets.length - 1]
-  while (low < high) {
-    const middle = (low + high + 1) >> 1
-    if ((offsets[middle] as number) <= offset) low = middle
-    else high = middle - 1
-  }
-  return Math.min(low, Math.max(0, offsets.length - 2))
+/** The row at the top of the screen, or the end of the list if that is on the screen. */
+function findAnchor(rows: RowOffsets, { scrollTop, clientHeight, scrollHeight }: HTMLElement): Anchor {
+  if (scrollTop > 0 && scrollTop + clientHeight >= scrollHeight - 1)
+    return { index: rows.count, edge: 'bottom', offset: 0 }
+  const index = rows.find(scrollTop)
+  return { index, edge: 'top', offset: scrollTop - rows.at(index) }
 }

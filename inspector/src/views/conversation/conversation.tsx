@@ -74,7 +74,7 @@ function ConversationContent({ session, turns, route }: ContentProps) {
   const [selected, setSelected] = useState<LedgerLine>()
   const { ledger, index, isLoading, prompt } = useSelectedContext(session.key, turns, turnId)
   const lineOf = useMemo(() => (ledger === undefined ? () => undefined : lineLookup(ledger)), [ledger])
-  const target = readTarget(message, span)
+  const target = useMemo(() => readTarget(message, span), [message, span])
   const show = (sequence: number): void => list.current?.scrollTo(sequence - 1)
   const select = (line: LedgerLine | undefined): void => {
     setSelected(line)
@@ -99,7 +99,7 @@ function ConversationContent({ session, turns, route }: ContentProps) {
       <PaneSwitch pane={pane} />
       <div class="panes">
         <section class="pane transcript-pane" aria-label="Transcript">
-          <h2>Transcript</h2>
+          <h2>{branch === undefined ? 'Transcript' : 'Transcript of the branch that an edit cut off'}</h2>
           <Transcript
             messages={messages}
             lastSequence={session.lastSequence}
@@ -187,7 +187,9 @@ function Controls({ session, turns, index, compare, branch }: ControlsProps) {
   return (
     <div class="conversation-controls">
       {turns.length === 0 ? (
-        <p class="muted">No turn went through this server yet; this is the context that a model would get now.</p>
+        <p class="muted turn-slider">
+          No turn went through this server yet; this is the context that a model would get now.
+        </p>
       ) : (
         <TurnSlider
           turns={turns}

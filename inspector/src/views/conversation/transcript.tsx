@@ -1,5 +1,6 @@
 import type { Ref } from 'preact'
 import type { LedgerLine, TranscriptMessage } from '../../api/types.ts'
+import { memo } from '../../components/memo.ts'
 import { MessageText } from '../../components/messageText.tsx'
 import { VirtualList, type VirtualListHandle } from '../../components/virtualList.tsx'
 import { formatNumber, formatShortTime, formatTime } from '../../format.ts'
@@ -41,7 +42,7 @@ export function Transcript({ messages, lastSequence, lineOf, selected, target, h
     <VirtualList
       label="Messages"
       count={lastSequence}
-      estimateHeight={(index) => (messages.get(index + 1) === 'missing' ? 0 : estimatedRowPx)}
+      estimatedHeight={estimatedRowPx}
       renderRow={renderRow}
       onVisible={(first, last) => messages.ensure(first + 1, last + 1)}
       initialIndex={(target?.sequence ?? lastSequence) - 1}
@@ -57,7 +58,7 @@ type MessageRowProps = {
   span?: readonly [number, number] | undefined
 }
 
-function MessageRow({ message, line, isHighlighted = false, span }: MessageRowProps) {
+const MessageRow = memo(({ message, line, isHighlighted = false, span }: MessageRowProps) => {
   const { id, role, name, at, tokens, content, toolCalls = [], toolCallId } = message
   return (
     <article
@@ -86,4 +87,4 @@ function MessageRow({ message, line, isHighlighted = false, span }: MessageRowPr
       ))}
     </article>
   )
-}
+})
