@@ -92,6 +92,7 @@ async function take(
       () => document.querySelector('h1') !== null && document.querySelector('.loading') === null,
     )
     await prepare?.(page)
+    await page.waitForFunction(() => document.querySelector('.loading, .loading-message') === null)
     await page.screenshot({ path: `${folder}/${name}-${size}-${colorScheme}.png` })
     if (name === 'turn' && size === 'wide' && colorScheme === 'light')
       await page.screenshot({ path: `${root}docs/images/inspector.png` })

@@ -83,6 +83,13 @@ function CurrentView({ route }: { route: Route }) {
   return <Component key={isFilteredBySubject ? view : `${view} ${route.subject}`} route={route} />
 }
 
+/** The subject that another view takes over, so that a reader stays with a session or a tenant. */
+function subjectFor(view: ViewName, subject: string): string {
+  if (view === 'chat' || view === 'forget') return subject.includes(':') ? subject : ''
+  if (view === 'memory') return subject
+  return view === 'search' ? (subject.split(':')[0] ?? '') : ''
+}
+
 type NavigationProps = { route: Route; live: LiveUpdates; onSignOut: (() => void) | undefined }
 
 function Navigation({ route, live, onSignOut }: NavigationProps) {
@@ -95,7 +102,7 @@ function Navigation({ route, live, onSignOut }: NavigationProps) {
           <li key={name}>
             <a
               class="nav-link"
-              href={formatRoute(name as ViewName)}
+              href={formatRoute(name as ViewName, subjectFor(name as ViewName, route.subject))}
               aria-current={
                 name === route.view || (name === 'sessions' && route.view === 'conversation') ? 'page' : undefined
               }

@@ -9,7 +9,8 @@ export const formatNumber = (value: number): string => integers.format(Math.roun
 /** A number of at most five characters, such as `12.4K`. */
 export const formatCompact = (value: number): string => compact.format(value)
 
-export const formatPercent = (share: number): string => `${Math.round(share * 100)} %`
+export const formatPercent = (share: number): string =>
+  share > 0 && share < 0.005 ? '<1 %' : `${Math.round(share * 100)} %`
 
 /** A count with its noun: `1 message`, `2 messages`. */
 export const formatCount = (count: number, one: string, many = `${one}s`): string =>
@@ -53,7 +54,7 @@ export function formatDuration(milliseconds: number): string {
 /** A duration in milliseconds, or in seconds from one second on. */
 export const formatLatency = (milliseconds: number): string =>
   milliseconds < 1_000
-    ? `${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms`
+    ? `${milliseconds > 0 && milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms`
     : `${(milliseconds / 1_000).toFixed(1)} s`
 
 export const formatAge = (at: number, now = Date.now()): string => {

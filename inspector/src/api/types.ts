@@ -51,6 +51,7 @@ export type SearchHit = {
     readonly text?: string
     readonly key?: string
     readonly value?: unknown
+    readonly sources?: readonly Source[]
   }
   /** Part of the text that matches best: [start, end). */
   readonly passage?: readonly [start: number, end: number]

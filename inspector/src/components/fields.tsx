@@ -1,16 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 
-type FieldProps = { label: string; hint?: string; isLabelHidden?: boolean; children: (id: string) => ComponentChildren }
+type FieldProps = { label: string; hint?: string; children: (id: string) => ComponentChildren }
 
 /** A labelled control. */
-function Field({ label, hint, isLabelHidden = false, children }: FieldProps) {
+function Field({ label, hint, children }: FieldProps) {
   const id = useId()
   return (
     <div class="field">
-      <label for={id} class={isLabelHidden ? 'visually-hidden' : undefined}>
-        {label}
-      </label>
+      <label for={id}>{label}</label>
       {children(id)}
       {hint !== undefined && <p class="hint">{hint}</p>}
     </div>
@@ -25,8 +23,6 @@ type TextFieldProps = {
   placeholder?: string
   hint?: string
   isRequired?: boolean
-  /** Keeps the label for screen readers only; the placeholder must tell the same. */
-  isLabelHidden?: boolean
   type?: 'text' | 'search' | 'password' | 'date' | 'number'
   onInput?: (value: string) => void
 }
@@ -38,11 +34,10 @@ export const TextField = ({
   placeholder,
   hint,
   isRequired = false,
-  isLabelHidden = false,
   type = 'text',
   onInput,
 }: TextFieldProps) => (
-  <Field label={label} isLabelHidden={isLabelHidden} {...(hint !== undefined && { hint })}>
+  <Field label={label} {...(hint !== undefined && { hint })}>
     {(id) => (
       <input
         id={id}

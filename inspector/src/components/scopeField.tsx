@@ -8,12 +8,13 @@ export function useScope(subject: string): string {
   return (subject === '' ? first : subject).split(':')[0] ?? ''
 }
 
-type ScopeFieldProps = { scope: string; onChange: (scope: string) => void }
+type ScopeFieldProps = { scope: string; placeholder?: string; onChange: (scope: string) => void }
 
 /** Chooses a tenant: from those of the key, or by name with a key of all tenants. */
-export function ScopeField({ scope, onChange }: ScopeFieldProps) {
+export function ScopeField({ scope, placeholder = 'acme', onChange }: ScopeFieldProps) {
   const { scopes } = useApp().access
-  if (scopes.includes('*')) return <TextField label="Tenant" value={scope} placeholder="acme" onInput={onChange} />
+  if (scopes.includes('*'))
+    return <TextField label="Tenant" value={scope} placeholder={placeholder} onInput={onChange} />
   return (
     <SelectField
       label="Tenant"

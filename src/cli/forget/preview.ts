@@ -43,10 +43,11 @@ function formatPreview(sessions: ForgetData['sessions'], others: readonly string
     { text: 'Would delete for good:', style: 'bold' },
     ...sessions
       .slice(0, maxShownSessions)
-      .flatMap(({ key, messages, facts, summaries, first }) => [
+      .flatMap(({ key, messages, facts, summaries, first, derived }) => [
         `  ${key}: ${formatCounts({ messages, facts, summaries })}`,
         ...first.map(({ id, text }) => fitLine(`${id} ${text}`, 4)),
-        ...more(Math.min(first.length, messages), messages, 'message').map((text) => `    ${text}`),
+        ...more(first.length, messages, 'message').map((text) => `    ${text}`),
+        ...derived.map(({ text }) => fitLine(text, 4)),
       ]),
     ...more(maxShownSessions, sessions.length, 'session').map((text) => `  ${text}`),
     ...others.slice(0, maxShownSessions).map((text) => fitLine(text, 2)),

@@ -37,11 +37,15 @@ export type SessionPreview = {
   readonly facts: number
   readonly summaries: number
   /** The first messages that would go. */
-  readonly first: readonly { readonly id: string; readonly text: string }[]
+  readonly first: readonly EntryPreview[]
+  /** The first facts, summaries and pieces of knowledge that would go with them. */
+  readonly derived: readonly EntryPreview[]
 }
 
-/** Messages that are shown of each session. */
-const maxShownMessages = 5
+type EntryPreview = { readonly id: string; readonly text: string }
+
+/** Messages that are shown of each session, and derived entries of each kind. */
+const maxShownEntries = 5
 const maxShownCharacters = 200
 
 /** Finds everything that forgetting a target would erase, by rehearsing it. Nothing is changed. */
@@ -75,28 +79,33 @@ async function previewSession(store: Store, erasure: Erasure, counts: PreviewCou
   const { key, isWhole } = erasure
   const messages = isWhole ? (await store.readHead(key, 0)).messages : erasure.messages.size
   const first = isWhole
-    ? await store.readMessages(key, { limit: maxShownMessages })
-    : [...erasure.messages.values()].slice(0, maxShownMessages)
+    ? await store.readMessages(key, { limit: maxShownEntries })
+    : [...erasure.messages.values()].slice(0, maxShownEntries)
   const derived = [...erasure.derived.values()]
   const [facts, summaries] = [countKind(derived, 'fact'), countKind(derived, 'summary')]
-  const knowledge = derived.filter((entry) => entry.kind === 'knowledge')
   if (isWhole && key.id !== '') counts.sessions++
   counts.messages += messages
   counts.facts += facts
   counts.summaries += summaries
-  counts.knowledge += knowledge.length
+  counts.knowledge += countKind(derived, 'knowledge')
   counts.other += countKind(derived, 'item')
   return {
     key: formatKey(key),
     messages,
     facts,
     summaries,
-    first: [
-      ...first.map((message) => ({ id: message.id, text: formatMessage(message) })),
-      ...knowledge.slice(0, maxShownMessages).map((entry) => ({ id: entry.id, text: formatStatement(entry) })),
-    ],
+    first: first.map((message) => ({ id: message.id, text: formatMessage(message) })),
+    derived: (['fact', 'summary', 'knowledge'] as const).flatMap((kind) =>
+      derived
+        .filter((entry) => entry.kind === kind)
+        .slice(0, maxShownEntries)
+        .map((entry) => ({ id: entry.id, text: formatDerived(entry) })),
+    ),
   }
 }
+
+const formatDerived = (entry: DerivedEntry): string =>
+  `${entry.kind}: ${clip(entry.kind === 'summary' ? entry.text : 'value' in entry ? formatStatement(entry) : '', maxShownCharacters, '…')}`
 
 const formatStatement = ({ key, value }: { readonly key: string; readonly value: Json }): string =>
   `${key === '' ? '' : `${key}: `}${typeof value === 'string' ? value : JSON.stringify(value)}`

@@ -222,6 +222,7 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
       files: integer('Files.'),
       branches: integer('Branches.'),
       entities: integer('Rows of the graph.'),
+      rows: integer('Rows of tables.'),
       other: integer('Other entries.'),
     }),
     sessions: list(
@@ -231,11 +232,13 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
         messages: integer('Messages that would go.'),
         facts: integer('Facts that would go.'),
         summaries: integer('Summaries that would go.'),
-        first: list('The first of them.', object('An entry.', { id: text('Its id.'), text: text('Its text.') })),
+        first: list('The first messages.', ref('EntryPreview')),
+        derived: list('The first facts, summaries and pieces of knowledge.', ref('EntryPreview')),
       }),
     ),
     others: list('Other affected data, in words.', text('A description.')),
   }),
+  EntryPreview: object('An entry that would go.', { id: text('Its id.'), text: text('Its kind and text.') }),
   Graph: object('A knowledge graph.', {
     nodes: list(
       'Its nodes.',

@@ -120,15 +120,8 @@ function ChatSettings({ session, model }: { session: string; model: string }) {
         navigate(formatRoute('chat', String(form.get('key')), { model: String(form.get('model')) }))
       }}
     >
-      <TextField label="Key" name="key" value={session} placeholder="Key: acme:ann" isRequired isLabelHidden />
-      <TextField
-        label="Model"
-        name="model"
-        value={model}
-        placeholder="Model"
-        isLabelHidden
-        onInput={(name) => replaceSettings({ model: name })}
-      />
+      <TextField label="Key" name="key" value={session} placeholder="acme:ann" isRequired />
+      <TextField label="Model" name="model" value={model} onInput={(name) => replaceSettings({ model: name })} />
       <button type="submit" class="button">
         Switch
       </button>
@@ -243,7 +236,7 @@ function ReceiptCard({ id }: { id: string }) {
           <Stats>
             <Stat label="Shown" value={formatNumber(tokens.shown)} note="tokens" />
             <Stat label="Saved" value={formatNumber(tokens.saved)} note={`of ${formatNumber(tokens.history)}`} />
-            <Stat label="Cacheable" value={formatNumber(tokens.cacheable)} note="tokens" />
+            <Stat label="Repeated" value={formatNumber(tokens.cacheable)} note="tokens of the prompt before" />
             <Stat
               label="Cost"
               value={cost === null ? '–' : formatDollars((cost as { total: number }).total)}

@@ -141,8 +141,8 @@ function Legend({ ledger, isEnlarged }: { ledger: Ledger; isEnlarged: boolean })
           cacheable prefix <b>{formatNumber(ledger.cacheable.tokens)}</b>
         </li>
       )}
-      {isEnlarged && <li>enlarged</li>}
-      <li class="push">
+      {isEnlarged && <li>the bar is enlarged</li>}
+      <li class="push budget-total">
         <b>{formatNumber(ledger.spent)}</b> of {formatNumber(ledger.budget)} tokens (
         {formatPercent(ledger.spent / Math.max(1, ledger.budget))}), {formatNumber(ledger.history)} in the whole history
       </li>

@@ -47,7 +47,11 @@ export function TurnSlider({ turns, index, onSelect }: TurnSliderProps) {
       >
         ›
       </button>
-      {turn !== undefined && <TurnFacts turn={turn} />}
+      {turn === undefined ? (
+        <p class="turn-facts muted">The context that a model would get now.</p>
+      ) : (
+        <TurnFacts turn={turn} />
+      )}
     </div>
   )
 }

@@ -125,6 +125,7 @@ const countNames = [
   ['files', 'Files'],
   ['branches', 'Branches'],
   ['entities', 'Graph'],
+  ['rows', 'Table rows'],
   ['other', 'Other'],
 ] as const
 
@@ -145,7 +146,7 @@ function Preview({ preview: { counts, sessions, others }, message, onForget, onC
         </Stats>
         {message !== undefined && message !== '' && <blockquote class="card message-text">{message}</blockquote>}
         <ul class="results">
-          {sessions.map(({ key, messages, facts, summaries, first }) => (
+          {sessions.map(({ key, messages, facts, summaries, first, derived }) => (
             <li key={key} class="result">
               <header class="row muted">
                 <a class="mono" href={formatRoute(key.includes(':') ? 'conversation' : 'memory', key)}>
@@ -159,11 +160,24 @@ function Preview({ preview: { counts, sessions, others }, message, onForget, onC
                   ].join(', ')}
                 </span>
               </header>
-              {first.map(({ id, text }) => (
-                <p key={id} class="message-text">
-                  <span class="mono muted">{id}</span> {text}
-                </p>
-              ))}
+              <ul class="dependants">
+                {first.map(({ id, text }) => (
+                  <li key={id} class="message-text">
+                    <a class="mono" href={formatRoute('conversation', key, { message: id })}>
+                      {id}
+                    </a>{' '}
+                    {text}
+                  </li>
+                ))}
+                {messages > first.length && (
+                  <li class="muted">… and {formatCount(messages - first.length, 'other message')}</li>
+                )}
+                {derived.map(({ id, text }) => (
+                  <li key={id} class="message-text">
+                    {text}
+                  </li>
+                ))}
+              </ul>
             </li>
           ))}
           {others.map((text) => (

@@ -28,7 +28,7 @@ export function FactsTab({ sessionKey }: { sessionKey: string }) {
             <Section
               key={field}
               title={formatField(field)}
-              note={`${formatCount(histories.length, 'fact')}, ${formatCount(group.length - histories.length, 'earlier value')}`}
+              note={formatNote(histories.length, group.length - histories.length)}
             >
               <ul class={areNames ? 'names' : 'results'}>
                 {histories.map((history) => (
@@ -46,6 +46,9 @@ export function FactsTab({ sessionKey }: { sessionKey: string }) {
 /** Names of people and places come last: there are many of them. */
 const compareFields = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number =>
   Number(a === 'entities') - Number(b === 'entities')
+
+const formatNote = (facts: number, earlier: number): string =>
+  formatCount(facts, 'fact') + (earlier === 0 ? '' : `, ${formatCount(earlier, 'earlier value')}`)
 
 const formatField = (field: string): string => capitalise(field.replaceAll('_', ' '))
 

@@ -97,7 +97,7 @@ type TableProps = {
 
 const FileTable = ({ scope, items, onChange, onError }: TableProps) => (
   <div class="table-frame">
-    <table>
+    <table class="stacked">
       <thead>
         <tr>
           <th scope="col">Name</th>
@@ -124,7 +124,9 @@ const FileTable = ({ scope, items, onChange, onError }: TableProps) => (
               <FileState file={file} />
             </td>
             <td class="number">{formatBytes(file.bytes)}</td>
-            <td class="number">{formatNumber(file.chunks)}</td>
+            <td class="number" data-label="Chunks">
+              {formatNumber(file.chunks)}
+            </td>
             <td class="number">{formatTime(file.at)}</td>
             <td class="shrink">
               <button

@@ -5,11 +5,13 @@ export type Point = { x: number; y: number }
 export type Layout = ReadonlyMap<string, Point>
 
 /** Length that links tend to, in pixels. */
-const linkLength = 130
+const linkLength = 120
 const iterations = 160
 /** Nodes are wider than high, so the picture is stretched. */
-const stretch = 1.45
+const stretch = 1.4
 const maxStep = 24
+/** Distance that nodes keep from the links of others. */
+const clearance = 42
 
 /**
  * Places nodes so that linked ones are close and others apart, the same for the same input. Nodes that were placed
@@ -27,6 +29,7 @@ export function layoutGraph(ids: readonly string[], links: readonly GraphLink[],
     const forces = new Map(all.map((point) => [point, { x: -point.x * 0.01, y: -point.y * 0.01 }]))
     repel(all, forces)
     attract(edges, forces)
+    if (step > iterations / 4) avoidLinks(all, edges, forces)
     const limit = maxStep * (1 - step / iterations)
     for (const [point, { x, y }] of forces) {
       const length = Math.hypot(x, y)
@@ -46,7 +49,9 @@ function startOf(id: string, index: number, links: readonly GraphLink[], before:
   if (old !== undefined) return { x: old.x / stretch, y: old.y }
   const neighbour = links.find(({ from, to }) => (from === id && placed.has(to)) || (to === id && placed.has(from)))
   const at = neighbour && placed.get(neighbour.from === id ? neighbour.to : neighbour.from)
-  const angle = index * goldenAngle
+  // Neighbours of a node at the edge begin outside of the others, where no link crosses them.
+  const isCentral = at === undefined || Math.hypot(at.x, at.y) < linkLength / 2
+  const angle = isCentral ? index * goldenAngle : Math.atan2(at.y, at.x) + ((index * goldenAngle) % 2) - 1
   return { x: (at?.x ?? 0) + 60 * Math.cos(angle), y: (at?.y ?? 0) + 60 * Math.sin(angle) }
 }
 
@@ -69,12 +74,30 @@ function attract(edges: readonly (readonly [Point, Point])[], forces: Forces): v
   }
 }
 
+/** Moves nodes away from links that would cross them. */
+function avoidLinks(points: readonly Point[], edges: readonly (readonly [Point, Point])[], forces: Forces): void {
+  for (const [a, b] of edges) {
+    const [x, y] = [b.x - a.x, b.y - a.y]
+    const squared = Math.max(1, x * x + y * y)
+    for (const point of points) {
+      if (point === a || point === b) continue
+      const share = Math.min(1, Math.max(0, ((point.x - a.x) * x + (point.y - a.y) * y) / squared))
+      const [dx, dy] = [point.x - a.x - share * x, point.y - a.y - share * y]
+      const distance = Math.max(1, Math.hypot(dx, dy))
+      if (distance < clearance) push(forces.get(point), undefined, dx, dy, (0.8 * (clearance - distance)) / distance)
+    }
+  }
+}
+
 function push(a: Point | undefined, b: Point | undefined, x: number, y: number, strength: number): void {
-  if (a === undefined || b === undefined) return
-  a.x += x * strength
-  a.y += y * strength
-  b.x -= x * strength
-  b.y -= y * strength
+  if (a !== undefined) {
+    a.x += x * strength
+    a.y += y * strength
+  }
+  if (b !== undefined) {
+    b.x -= x * strength
+    b.y -= y * strength
+  }
 }
 
 /** The nearest other node in the direction of an arrow key. */

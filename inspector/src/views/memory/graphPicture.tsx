@@ -7,6 +7,8 @@ const nodeHeight = 28
 const padding = 28
 const minWidth = 480
 const minHeight = 440
+/** A larger picture is made smaller until it fits, but not below this scale; then it scrolls. */
+const minScale = 0.85
 const maxLabel = 22
 const maxLinkLabel = 20
 
@@ -33,7 +35,8 @@ export function GraphPicture({ nodes, links, focus, countHidden, typeIndex, onSh
     const element = frame.current
     if (element === null) return
     const { x, y } = placeOf(focus)
-    element.scrollTo({ left: x - element.clientWidth / 2, top: y - element.clientHeight / 2 })
+    const scale = (element.firstElementChild?.clientWidth ?? width) / width
+    element.scrollTo({ left: x * scale - element.clientWidth / 2, top: y * scale - element.clientHeight / 2 })
   }, [focus, nodes.length])
   const move = (event: KeyboardEvent, id: string): void => {
     const next = nodeInDirection(layout, id, event.key)
@@ -45,7 +48,12 @@ export function GraphPicture({ nodes, links, focus, countHidden, typeIndex, onSh
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
     <section ref={frame} class="graph-frame" aria-label="Picture of the graph" tabIndex={0}>
       {/* biome-ignore lint/a11y/useSemanticElements: a picture with buttons in it */}
-      <svg width={width} height={height} role="group" aria-label="Entities and their relationships">
+      <svg
+        viewBox={`0 0 ${width} ${height}`}
+        style={{ width: `clamp(${minScale * width}px, 100%, ${width}px)` }}
+        role="group"
+        aria-label="Entities and their relationships"
+      >
         <defs>
           <marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">
             <path d="M0 0 8 4 0 8z" class="graph-arrow" />
@@ -86,7 +94,7 @@ function useLayout(nodes: readonly GraphNode[], links: readonly GraphLink[]): La
 function measure(layout: Layout) {
   const points = [...layout.values()]
   const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)]
-  const edge = labelWidth('m'.repeat(maxLabel)) / 2
+  const edge = Math.max(...[...layout.keys()].map(labelWidth)) / 2 + 8
   const span = (values: readonly number[], margin: number, least: number) => {
     const [low, high] = [Math.min(...values) - margin, Math.max(...values) + margin]
     const size = Math.max(least, high - low)

@@ -102,7 +102,7 @@ type TableProps = {
 
 const KnowledgeTable = ({ owner, items, onEdit, onPerform }: TableProps) => (
   <div class="table-frame">
-    <table class="knowledge">
+    <table class="knowledge stacked">
       <thead>
         <tr>
           <th scope="col">Name</th>
@@ -133,25 +133,27 @@ function KnowledgeRow({ owner, known, onEdit, onPerform }: RowProps) {
   const { key, value, category, confidence, usedAt, origin, sources } = known
   return (
     <tr>
-      <td>
+      <td class="lead">
         <span class="message-text">{key}</span>
       </td>
-      <td>
+      <td class="lead">
         <span class="message-text">{formatValue(value)}</span>
       </td>
       <td class="muted">{category.replaceAll('_', ' ')}</td>
       <td class="shrink">
         <Confidence value={confidence} />
       </td>
-      <td class="number">{formatAge(usedAt)}</td>
-      <td>
+      <td class="number" data-label="Used">
+        {formatAge(usedAt)}
+      </td>
+      <td data-label="Source">
         {origin === 'operator' ? (
           <span class="muted">operator</span>
         ) : (
           <SourceLinks sessionKey={owner.scope} sources={sources} />
         )}
       </td>
-      <td class="shrink">
+      <td class="shrink lead">
         <KnowledgeActions owner={owner} known={known} onEdit={onEdit} onPerform={onPerform} />
       </td>
     </tr>
@@ -198,7 +200,7 @@ function KnowledgeActions({ owner, known, onEdit, onPerform }: RowProps) {
 const Confidence = ({ value }: { value: number }) => (
   <span class="confidence">
     <span class="progress">
-      <span style={{ width: formatPercent(value).replace(' ', '') }} />
+      <span style={{ width: `${100 * value}%` }} />
     </span>
     {formatPercent(value)}
   </span>

@@ -3,6 +3,7 @@ import { useApp } from '../../appContext.ts'
 import { TextField } from '../../components/fields.tsx'
 import { Tabs, View } from '../../components/layout.tsx'
 import { EmptyState } from '../../components/states.tsx'
+import { TenantLinks } from '../../components/tenantLinks.tsx'
 import { formatRoute, navigate, type Route, replaceSettings } from '../../router.ts'
 import { FactsTab } from './facts.tsx'
 import { FilesTab } from './files.tsx'
@@ -37,7 +38,10 @@ export function MemoryView({ route }: { route: Route }) {
       actions={<SubjectForm subject={key} tab={tab} />}
     >
       {key === '' ? (
-        <EmptyState title="Choose a tenant or a session">Write its key above, such as acme or acme:ann.</EmptyState>
+        <EmptyState title="Choose a tenant or a session">
+          <p>Write its key above, such as acme or acme:ann.</p>
+          <TenantLinks view="memory" />
+        </EmptyState>
       ) : (
         <>
           <Tabs
@@ -65,14 +69,7 @@ const SubjectForm = ({ subject, tab }: { subject: string; tab: string }) => (
       navigate(formatRoute('memory', String(new FormData(event.currentTarget).get('key')).trim(), { tab }))
     }}
   >
-    <TextField
-      label="Tenant or session"
-      name="key"
-      value={subject}
-      placeholder="Tenant or session: acme:ann"
-      isRequired
-      isLabelHidden
-    />
+    <TextField label="Tenant or session" name="key" value={subject} placeholder="acme:ann" isRequired />
     <button type="submit" class="button">
       Show
     </button>

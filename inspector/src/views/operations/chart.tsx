@@ -16,12 +16,14 @@ type ChartProps = {
   times: readonly number[]
   series: readonly Series[]
   format: (value: number) => string
+  /** True for numbers of things, which have no fractions. */
+  isCount?: boolean
 }
 
 const chartHeightPx = 150
 
 /** A chart over time. The figures are also in a table for screen readers. */
-export function Chart({ title, times, series, format }: ChartProps) {
+export function Chart({ title, times, series, format, isCount = false }: ChartProps) {
   const element = useRef<HTMLDivElement>(null)
   useEffect(() => {
     const target = element.current
@@ -30,7 +32,7 @@ export function Chart({ title, times, series, format }: ChartProps) {
     const draw = (): void => {
       plot?.destroy()
       plot = new uPlot(
-        createOptions(target, series, format),
+        createOptions(target, series, format, isCount),
         [[...times], ...series.map(({ values }) => [...values])],
         target,
       )
@@ -71,6 +73,16 @@ const formatLast = (values: readonly (number | null)[], format: (value: number) 
   return last === undefined || last === null ? '–' : format(last)
 }
 
+/** Distances of the lines of a chart of things: 1, 2, 5, 10 and so on. */
+const countSteps = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
+
+/** Values between gaps have no line, only a point. */
+function findIsolated({ data }: uPlot, index: number): number[] {
+  const values = data[index] ?? []
+  const isGap = (at: number): boolean => (values[at] ?? null) === null
+  return [...values.keys()].filter((at) => !isGap(at) && isGap(at - 1) && isGap(at + 1))
+}
+
 /** Canvases need resolved colours. */
 function resolveColor(target: HTMLElement, token: string): string {
   const probe = document.createElement('span')
@@ -85,9 +97,16 @@ function createOptions(
   target: HTMLElement,
   series: readonly Series[],
   format: (value: number) => string,
+  isCount: boolean,
 ): uPlot.Options {
   const [muted, border] = [resolveColor(target, '--muted'), resolveColor(target, '--border')]
-  const axis = { stroke: muted, grid: { stroke: border, width: 1 }, ticks: { stroke: border, width: 1 } }
+  const { fontFamily } = getComputedStyle(target)
+  const axis = {
+    stroke: muted,
+    font: `11px ${fontFamily}`,
+    grid: { stroke: border, width: 1 },
+    ticks: { stroke: border, width: 1 },
+  }
   return {
     width: target.clientWidth,
     height: chartHeightPx,
@@ -96,14 +115,20 @@ function createOptions(
     cursor: { drag: { x: false, y: false } },
     axes: [
       { ...axis, size: 28, values: (_, splits) => splits.map((seconds) => formatClock(seconds * 1_000)) },
-      { ...axis, size: 68, values: (_, splits) => splits.map(format) },
+      {
+        ...axis,
+        size: 58,
+        values: (_, splits) => splits.map(format),
+        ...(isCount && { incrs: countSteps }),
+      },
     ],
     scales: { y: { range: (_, min, max) => [Math.min(0, min), max <= 0 ? 1 : max * 1.1] } },
     series: [
       {},
       ...series.map(({ label, color }) => {
         const stroke = resolveColor(target, `--series-${color}`)
-        return { label, stroke, width: 1.5, points: { size: 4, fill: stroke }, spanGaps: false }
+        const points = { size: 4, fill: stroke, show: true, filter: findIsolated }
+        return { label, stroke, width: 1.5, points, spanGaps: false }
       }),
     ],
   }

@@ -38,7 +38,7 @@ export function OperationsView({ route }: { route: Route }) {
   return (
     <View title="Operations" subtitle="The last six hours, since the server started.">
       <search class="filters">
-        <ScopeField scope={route.subject === '' ? only : route.subject} onChange={replaceSubject} />
+        <ScopeField scope={route.subject === '' ? only : route.subject} placeholder="All" onChange={replaceSubject} />
       </search>
       <ResourceView resource={usage}>
         {({ points, intervalMs }) =>
@@ -132,6 +132,7 @@ function toCharts(intervals: readonly Totals[]) {
     {
       title: `Turns per ${unit}`,
       times,
+      isCount: true,
       format: formatCompact,
       series: [
         { label: 'answered', color: 1 as const, values: values(({ turns }) => turns) },
@@ -150,6 +151,7 @@ function toCharts(intervals: readonly Totals[]) {
     {
       title: `Tokens per ${unit}`,
       times,
+      isCount: true,
       format: formatCompact,
       series: [
         { label: 'sent', color: 1 as const, values: values(({ shown }) => shown) },
@@ -255,7 +257,7 @@ function UpkeepSteps({ report: { upkeep, steps } }: { report: OperationsReport }
 
 const StepTable = ({ steps }: Pick<OperationsReport, 'steps'>) => (
   <div class="table-frame">
-    <table>
+    <table class="stacked">
       <thead>
         <tr>
           <th scope="col">Step</th>
@@ -281,9 +283,13 @@ const StepTable = ({ steps }: Pick<OperationsReport, 'steps'>) => (
                 {key}
               </a>
             </td>
-            <td class="number">{formatNumber(summaries)}</td>
-            <td class="number">{formatNumber(facts)}</td>
-            <td class="faults-cell">
+            <td class="number" data-label="Summaries">
+              {formatNumber(summaries)}
+            </td>
+            <td class="number" data-label="Facts">
+              {formatNumber(facts)}
+            </td>
+            <td class="faults-cell lead">
               {faults.length === 0 ? <span class="muted">none</span> : faults.map((why) => <p key={why}>{why}</p>)}
             </td>
             <td class="number">

@@ -5,9 +5,11 @@ import { SelectField, TextField } from '../../components/fields.tsx'
 import { Badge, View } from '../../components/layout.tsx'
 import { ScopeField, useScope } from '../../components/scopeField.tsx'
 import { EmptyState, ResourceView } from '../../components/states.tsx'
+import { TenantLinks } from '../../components/tenantLinks.tsx'
 import { formatCount, formatTime, formatValue } from '../../format.ts'
 import { formatRoute, type Route, replaceSettings, replaceSubject } from '../../router.ts'
 import { useDelayed, useResource } from '../../useResource.ts'
+import { SourceLinks } from '../memory/sources.tsx'
 import { highlightTerms, type TextPart } from './highlightTerms.ts'
 
 const kinds = [
@@ -59,7 +61,7 @@ export function SearchView({ route }: { route: Route }) {
       <ResourceView resource={results}>
         {(page) =>
           page === null ? (
-            <SearchHelp />
+            <SearchHelp hasTenant={tenant !== ''} />
           ) : page.items.length === 0 ? (
             <EmptyState title="Nothing was found.">Try other words, or fewer filters.</EmptyState>
           ) : (
@@ -77,11 +79,15 @@ export function SearchView({ route }: { route: Route }) {
   )
 }
 
-const SearchHelp = () => (
+const SearchHelp = ({ hasTenant }: { hasTenant: boolean }) => (
   <EmptyState title="Search the memory of a tenant">
-    Names, numbers and related words are found. Phrases such as “yesterday” or “in March” restrict the time.
+    <p>Names, numbers and related words are found. Phrases such as “yesterday” or “in March” restrict the time.</p>
+    {!hasTenant && <TenantLinks view="search" />}
   </EmptyState>
 )
+
+/** Tab of the memory view that shows the entries of a kind. */
+const tabOf: Readonly<Record<string, string>> = { fact: 'facts', summary: 'summaries', knowledge: 'knowledge' }
 
 function Result({ hit: { key, from, entry, passage, score, repeats = [] }, query }: { hit: SearchHit; query: string }) {
   const isMessage = entry.kind === 'message' && from === undefined && key.includes(':')
@@ -98,14 +104,17 @@ function Result({ hit: { key, from, entry, passage, score, repeats = [] }, query
           href={
             isMessage
               ? formatRoute('conversation', key, { message: entry.id, span: marked?.join('-') })
-              : formatRoute('memory', key)
+              : formatRoute('memory', key, { tab: from === 'files' ? 'files' : tabOf[entry.kind] })
           }
         >
           {isMessage ? `${key} ${entry.id}` : from === 'files' ? (entry.name ?? key) : key}
         </a>
         <time dateTime={new Date(entry.at).toISOString()}>{formatTime(entry.at)}</time>
+        {entry.kind === 'fact' && <SourceLinks sessionKey={key} sources={entry.sources ?? []} />}
         {repeats.length > 0 && <span>also in {formatCount(repeats.length, 'other place')}</span>}
-        <span class="push">{score.toFixed(2)}</span>
+        <span class="push score" title="Score: higher is more relevant">
+          {score.toFixed(2)}
+        </span>
       </header>
       <p class="message-text">
         {highlightTerms(text, query, marked).map((part, index) => (

@@ -140,7 +140,7 @@ function SessionTable({ sessions, isFiltered, onChange }: TableProps) {
   return (
     <>
       <div class="table-frame">
-        <table>
+        <table class="stacked">
           <thead>
             <tr>
               <th scope="col">Session</th>
@@ -187,17 +187,21 @@ function SessionRow({ session, now, onAction }: RowProps) {
           {key}
         </a>
       </td>
-      <td class="number">{formatNumber(messages)}</td>
-      <td class="number">{tokens === undefined ? '–' : formatNumber(tokens)}</td>
-      <td class="number">
+      <td class="number" data-label="Messages">
+        {formatNumber(messages)}
+      </td>
+      <td class="number" data-label="Tokens">
+        {tokens === undefined ? '–' : formatNumber(tokens)}
+      </td>
+      <td class="number" data-label="Last write">
         <time dateTime={new Date(touchedAt).toISOString()} title={formatTime(touchedAt)}>
           {formatAge(touchedAt, now)}
         </time>
       </td>
-      <td class="number">
+      <td class="number" data-label="Expires in">
         <Expiry expiresAt={expiresAt} now={now} />
       </td>
-      <td>
+      <td class="details">
         <span class="row">
           {template !== undefined && <Badge>{template}</Badge>}
           {person !== undefined && <Badge>{person}</Badge>}
@@ -268,20 +272,32 @@ function Expiry({ expiresAt, now }: { expiresAt: number | null; now: number }) {
   )
 }
 
+/** The page before each page that this tab has shown. A page that was opened by its address leads to the first one. */
+const pagesBefore = new Map<string, string>()
+
 function Pager({ after, next }: { after: string; next: string | null }) {
   if (after === '' && next === null) return null
+  const show = (cursor: string): void =>
+    navigate(formatRoute('sessions', '', { ...parseRoute(window.location.hash).settings, after: cursor }))
   return (
     <nav class="row pager" aria-label="Pages">
-      <button type="button" class="button" disabled={after === ''} onClick={() => window.history.back()}>
+      <button
+        type="button"
+        class="button"
+        disabled={after === ''}
+        onClick={() => show(pagesBefore.get(after) ?? '')}
+      >
         Previous
       </button>
       <button
         type="button"
         class="button"
         disabled={next === null}
-        onClick={() =>
-          navigate(formatRoute('sessions', '', { ...parseRoute(window.location.hash).settings, after: next ?? '' }))
-        }
+        onClick={() => {
+          if (next === null) return
+          pagesBefore.set(next, after)
+          show(next)
+        }}
       >
         Next
       </button>
