@@ -1,3 +1,4 @@
+import type { Json } from '../../domain/entry.ts'
 import { notFound } from '../http/httpError.ts'
 import { type Handlers, type RequestContext, readNumber, sendJson } from '../http/requestContext.ts'
 import { listBranches, readBranch } from '../turn/branches.ts'
@@ -16,9 +17,12 @@ export const transcriptRoutes: Handlers = {
     const page = toPage(messages.map(messageView), limit, ({ sequence }) => sequence)
     sendJson(client.response, 200, page)
   }),
-  'GET /api/sessions/{key}/context': sessionHandler(['query', 'budget'], async (context, session) => {
-    const options = readContextOptions(context, session)
-    sendJson(context.client.response, 200, await session.memory.context(session.key, options))
+  'GET /api/sessions/{key}/context': sessionHandler(['query', 'budget', 'masked'], async (context, session) => {
+    const { key, memory } = session
+    const built = await memory.context(key, readContextOptions(context, session))
+    const { messages, text } = built
+    const masked = readFlag(context.query, 'masked', false) && (await memory.mask(key, { messages, text } as Json))
+    sendJson(context.client.response, 200, { ...built, ...(masked as object) })
   }),
   'GET /api/sessions/{key}/summaries': sessionHandler(pageParameters, async ({ client, query }, { key, memory }) => {
     const summaries = await memory.upkeep.summaries(key)

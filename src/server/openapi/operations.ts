@@ -169,7 +169,7 @@ const sessionOperations = {
   getContext: {
     tag: 'Sessions',
     summary: 'Get the context a model would get now',
-    parameters: ['question', 'budget', 'person'],
+    parameters: ['question', 'budget', 'person', 'masked'],
     responses: { '200': json('The context.', 'Context') },
   },
   listSummaries: {

@@ -87,6 +87,7 @@ export const parameters = {
   ),
   inScope: query('scope', 'Only sessions of this tenant.', ref('Scope')),
   profile: query('profile', 'Name of the profile.', string, { required: true }),
+  masked: query('masked', '`true` shows placeholders in the place of secrets.', { type: 'boolean', default: false }),
   withLedger: query('ledger', '`false` leaves out the ledgers.', { type: 'boolean', default: true }),
   factHistory: query('history', '`true` includes facts that newer ones have replaced.', {
     type: 'boolean',

@@ -105,6 +105,25 @@ describe('replay, export, import and preview', () => {
     expect(await server.transcriptLines('acme:ann')).toHaveLength(2)
   })
 
+  it('forget preview › for a session › names the summaries that go with it', async () => {
+    await using server = await startServer()
+    await server.postChat('acme:ann', { messages: [user('Hello')] })
+    await server.requestJson('POST /api/sessions/acme:ann/record', { conversation_summary: 'They greeted.' })
+    const { body } = await server.requestJson('POST /api/forget/preview', { key: 'acme:ann' })
+    expect(body).toMatchObject({ sessions: [{ summaries: 1, derived: [{ text: 'summary: They greeted.' }] }] })
+  })
+
+  it('context › with masked=true › has placeholders in the place of secrets', async () => {
+    await using server = await startServer()
+    await server.postChat('acme:ann', { messages: [user('My API key is sk-proj-4f9aK2mQ7xLw0ZbT8vRn3yUe.')] })
+    const read = async (query: string) =>
+      JSON.stringify((await server.requestJson(`GET /api/sessions/acme:ann/context${query}`)).body)
+    expect(await read('')).toContain('sk-proj-4f9aK2mQ7xLw0ZbT8vRn3yUe')
+    const masked = await read('?masked=true')
+    expect(masked).toMatch(/My API key is ⟨secret:\d+⟩/)
+    expect(masked).not.toContain('sk-proj')
+  })
+
   it('receipts › without ledgers › have everything else', async () => {
     await using server = await startServer()
     await server.postChat('acme:ann', { messages: [user('Hello')] })

@@ -30,11 +30,13 @@ export const useReceipt = (id: string | undefined): Resource<Receipt | undefined
     [id],
   )
 
-/** The context that a model would get now; undefined unless it is wanted. */
+/** The context that a model would get now, with placeholders for secrets; undefined unless it is wanted. */
 export const useContextNow = (key: string, isWanted: boolean): Resource<Context | undefined> =>
   useResource(
     async (signal) =>
-      isWanted ? request<Context>(apiPath(['api', 'sessions', key, 'context']), { signal }) : undefined,
+      isWanted
+        ? request<Context>(apiPath(['api', 'sessions', key, 'context'], { masked: true }), { signal })
+        : undefined,
     [key, isWanted],
     (event) => isWanted && event.key === key,
   )

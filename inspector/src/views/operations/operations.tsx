@@ -8,7 +8,6 @@ import { Badge, Section, Stat, Stats, View } from '../../components/layout.tsx'
 import { ScopeField } from '../../components/scopeField.tsx'
 import { EmptyState, ResourceView } from '../../components/states.tsx'
 import {
-  capitalise,
   formatBytes,
   formatCompact,
   formatCount,
@@ -225,8 +224,8 @@ const Health = ({ report: { status, degraded, upstreams, ram, pendingDeliveries 
   </div>
 )
 
-/** Health reports phrases and sentences; both are shown as sentences. */
-const toSentence = (text: string): string => capitalise(text).replace(/\.?$/, '.')
+/** Health reports phrases and sentences. A phrase may begin with the name of an upstream, which stays as it is. */
+const toSentence = (text: string): string => text.replace(/\.?$/, '.')
 
 const stepTexts: Readonly<Record<OperationsReport['steps'][number]['step'], string>> = {
   compact: 'Continued the summary',

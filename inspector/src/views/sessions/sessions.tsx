@@ -281,12 +281,7 @@ function Pager({ after, next }: { after: string; next: string | null }) {
     navigate(formatRoute('sessions', '', { ...parseRoute(window.location.hash).settings, after: cursor }))
   return (
     <nav class="row pager" aria-label="Pages">
-      <button
-        type="button"
-        class="button"
-        disabled={after === ''}
-        onClick={() => show(pagesBefore.get(after) ?? '')}
-      >
+      <button type="button" class="button" disabled={after === ''} onClick={() => show(pagesBefore.get(after) ?? '')}>
         Previous
       </button>
       <button
