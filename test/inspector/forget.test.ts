@@ -1,26 +1,18 @@
-import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { verifies } from '../requirements/verifies.ts'
-import { closeBrowser, type InspectedServer, openTab, openView, startInspected } from './harness.ts'
+import { useInspector } from './useInspector.ts'
 
 const dayMs = 86_400_000
 const filler = 'We spoke about the weather for a while. '.repeat(30)
 
-let server: InspectedServer
-beforeAll(async () => {
-  server = await startInspected()
-})
-afterAll(async () => {
-  await server[Symbol.asyncDispose]()
-  await closeBrowser()
-})
-
-const openForget = (page: Page, route: string) => openView(page, `${server.url}/${route}`, 'Forget')
+const inspector = useInspector(async () => undefined)
+const openForget = (route: string) => inspector.open(route, 'Forget')
 const readMessages = async (key: string): Promise<string> =>
-  (await fetch(`${server.url}/api/sessions/${key}/messages`)).text()
+  (await fetch(`${inspector.server.url}/api/sessions/${key}/messages`)).text()
 
 /** Asks what depends on the target, and returns the counts that are shown. */
-async function preview(page: Page): Promise<Readonly<Record<string, string>>> {
+async function preview(): Promise<Readonly<Record<string, string>>> {
+  const { page } = inspector
   await page.getByRole('button', { name: 'See what depends on it' }).click()
   await page.getByRole('heading', { name: 'This would be deleted' }).waitFor()
   const figures = await page
@@ -31,7 +23,8 @@ async function preview(page: Page): Promise<Readonly<Record<string, string>>> {
   return Object.fromEntries(figures)
 }
 
-async function deleteForGood(page: Page): Promise<string> {
+async function deleteForGood(): Promise<string> {
+  const { page } = inspector
   await page.getByRole('button', { name: 'Delete all of this for good' }).click()
   await page.getByRole('heading', { name: 'Deleted' }).waitFor()
   return (await page.locator('[role=status].stack').textContent()) ?? ''
@@ -39,48 +32,62 @@ async function deleteForGood(page: Page): Promise<string> {
 
 describe('forget in the inspector', () => {
   verifies('S-05', 'a message › shows its text and what depends on it, then the receipt', async () => {
+    const { server, page } = inspector
     for (const text of ['The walrus sleeps in the cellar.', 'My rent is $915 a month.'])
       await server.ask('acme:message', text)
-    await using tab = await openTab()
-    await openForget(tab.page, '#/forget/acme%3Amessage?target=message&message=m1')
-    expect(await preview(tab.page)).toMatchObject({ Messages: '1' })
-    expect(await tab.page.locator('blockquote').textContent()).toBe('The walrus sleeps in the cellar.')
+    await openForget('#/forget/acme%3Amessage?target=message&message=m1')
+    expect(await preview()).toMatchObject({ Messages: '1' })
+    expect(await page.locator('blockquote').textContent()).toBe('The walrus sleeps in the cellar.')
     expect(await readMessages('acme:message')).toContain('walrus')
-    expect(await deleteForGood(tab.page)).toMatch(/acme:message.*deleted.*m1/)
+    expect(await deleteForGood()).toMatch(/acme:message.*deleted.*m1/)
     const left = await readMessages('acme:message')
     expect([left.includes('walrus sleeps'), left.includes('$915')]).toEqual([false, true])
   })
 
+  it('a message with a fact and a summary › lists both in words', async () => {
+    const { server, page } = inspector
+    await server.ask('acme:tea', 'Please remember: my favourite tea is Earl Grey.')
+    await server.post('/api/sessions/acme:tea/record', { conversation_summary: 'They spoke about tea.' })
+    const facts = async () => (await fetch(`${server.url}/api/sessions/acme:tea/facts`)).text()
+    await expect.poll(facts).toContain('Earl Grey')
+    await openForget('#/forget/acme%3Atea?target=message&message=m1')
+    expect(await preview()).toMatchObject({ Messages: '1', Facts: expect.stringMatching(/^[1-9]/) })
+    const texts = await page.locator('.dependants li').allTextContents()
+    expect(texts).toContainEqual(expect.stringMatching(/^fact: .*Earl Grey/))
+    await openForget('#/forget/acme%3Atea?target=session')
+    expect(await preview()).toMatchObject({ Sessions: '1', Summaries: '1' })
+    await page.locator('.dependants li', { hasText: 'summary: They spoke about tea.' }).waitFor()
+  })
+
   it('a session › is cancelled, then confirmed › stays, then is gone', async () => {
+    const { server, page } = inspector
     await server.ask('acme:whole', 'The heron waits by the pond.')
-    await using tab = await openTab()
-    await openForget(tab.page, '#/forget/acme%3Awhole')
-    expect(await preview(tab.page)).toMatchObject({ Sessions: '1', Messages: '2' })
-    await tab.page.getByRole('button', { name: 'Cancel' }).click()
-    expect(await tab.page.getByRole('button', { name: 'Delete all of this for good' }).count()).toBe(0)
+    await openForget('#/forget/acme%3Awhole')
+    expect(await preview()).toMatchObject({ Sessions: '1', Messages: '2' })
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    expect(await page.getByRole('button', { name: 'Delete all of this for good' }).count()).toBe(0)
     expect(await readMessages('acme:whole')).toContain('heron')
-    await preview(tab.page)
-    expect(await deleteForGood(tab.page)).toMatch(/acme:whole.*2 entries deleted/)
+    await preview()
+    expect(await deleteForGood()).toMatch(/acme:whole.*2 entries deleted/)
     expect((await fetch(`${server.url}/api/sessions/acme:whole`)).status).toBe(404)
   })
 
   it('a text › in several sessions and in knowledge › names them all, and deletes nothing else', async () => {
+    const { server } = inspector
     await server.ask('acme:first', 'The otter likes rivers.')
     await server.ask('acme:second', 'An otter eats fish.')
     await server.ask('acme:second', 'My rent is $915 a month.')
     await server.post('/api/scopes/acme/knowledge', { category: 'domain', key: 'animal', value: 'otter' })
-    await using tab = await openTab()
-    await openForget(tab.page, '#/forget/acme?target=text&text=otter')
-    expect(await preview(tab.page)).toMatchObject({ Messages: '2', Knowledge: '1' })
-    expect(await deleteForGood(tab.page)).toMatch(/acme:first.*acme:second/)
+    await openForget('#/forget/acme?target=text&text=otter')
+    expect(await preview()).toMatchObject({ Messages: '2', Knowledge: '1' })
+    expect(await deleteForGood()).toMatch(/acme:first.*acme:second/)
     const left = (await readMessages('acme:first')) + (await readMessages('acme:second'))
     expect([/otter/.test(left), left.includes('$915')]).toEqual([false, true])
   })
 
   it('wrong input › a missing, an unknown and an invalid target › is told in words and deletes nothing', async () => {
-    await using tab = await openTab()
-    const { page } = tab
-    await openForget(page, '#/forget?target=session')
+    const { page } = inspector
+    await openForget('#/forget?target=session')
     await page.getByRole('button', { name: 'See what depends on it' }).click()
     expect(await page.getByLabel('Session').evaluate((input: HTMLInputElement) => input.validity.valueMissing)).toBe(
       true,
@@ -91,31 +98,29 @@ describe('forget in the inspector', () => {
     await page.getByLabel('Session').fill('acme:nobody')
     await page.getByRole('button', { name: 'See what depends on it' }).click()
     await page.getByText('Nothing to delete: nothing matches.').waitFor()
-    expect(tab.problems).toEqual([])
   })
 })
 
 describe('search in the inspector', () => {
   verifies('S-05', 'a long message › marks the passage, and its link marks it in the transcript', async () => {
+    const { server, page } = inspector
     await server.ask('acme:long', `${filler}The badger digs at night. ${filler}`)
-    await using tab = await openTab()
-    await openView(tab.page, `${server.url}/#/search/acme?q=badger`, 'Search')
-    const result = tab.page.locator('.result', { hasText: 'acme:long m1' })
+    await inspector.open(`#/search/acme?q=badger`, 'Search')
+    const result = page.locator('.result', { hasText: 'acme:long m1' })
     await result.locator('mark', { hasText: 'badger' }).waitFor()
     const passage = (await result.locator('.passage').allTextContents()).join('')
     expect(passage).toContain('The badger digs')
     expect(passage.length).toBeLessThan(filler.length)
     await result.getByRole('link').click()
-    await expect.poll(() => tab.page.locator('.message.highlighted mark').textContent()).toContain('The badger digs')
+    await expect.poll(() => page.locator('.message.highlighted mark').textContent()).toContain('The badger digs')
   })
 
   it('filters › by kind, session and date › restrict the results, and wrong ones are told', async () => {
+    const { server, page } = inspector
     await server.ask('acme:today', 'The lynx hunts alone.')
     await server.ask('acme:other', 'A lynx has long ears.')
     await server.post('/api/scopes/acme/knowledge', { category: 'domain', key: 'lynx', value: 'lynx' })
-    await using tab = await openTab()
-    const { page } = tab
-    await openView(page, `${server.url}/#/search/acme?q=lynx`, 'Search')
+    await inspector.open(`#/search/acme?q=lynx`, 'Search')
     const keys = () => page.locator('.result header a').allTextContents()
     await expect.poll(keys).toEqual(expect.arrayContaining(['acme:today m1', 'acme:other m1', 'acme']))
     await page.getByLabel('Kind').selectOption('knowledge')
@@ -131,6 +136,5 @@ describe('search in the inspector', () => {
     await expect.poll(keys).toEqual(['acme:today m1', 'acme:today m2'])
     await page.getByLabel('Session').fill('no:session')
     await page.getByRole('alert').waitFor()
-    expect(tab.problems).toEqual([])
   })
 })

@@ -23,8 +23,12 @@ export type InspectedServer = AsyncDisposable & {
   ask(key: string, content: string): Promise<Response>
 }
 
-/** Starts the real server in a temporary folder. */
-export async function startInspected(): Promise<InspectedServer> {
+/**
+ * Starts the real server in a temporary folder.
+ *
+ * @param overrides settings of the configuration that differ
+ */
+export async function startInspected(overrides: object = {}): Promise<InspectedServer> {
   const folder = mkdtempSync(join(tmpdir(), 'threadkeep-inspector-'))
   const keyFile = join(folder, 'keys.json')
   let port = 0
@@ -36,6 +40,7 @@ export async function startInspected(): Promise<InspectedServer> {
       store: 'sqlite:memory.db',
       keys: { file: keyFile, required: false },
       budget: 400,
+      ...overrides,
     }
     writeFileSync(file, JSON.stringify(config))
     const { settings } = await loadSettings({ file, sources: [] })
@@ -92,13 +97,13 @@ export async function closeBrowser(): Promise<void> {
 export type Tab = AsyncDisposable & {
   readonly page: Page
   readonly context: BrowserContext
-  readonly problems: readonly string[]
+  readonly problems: string[]
 }
 
-/** Opens a view by its address and waits until its data is there. */
+/** Opens a view by its address and waits until its data is there. A page of the same server is not loaded again. */
 export async function openView(page: Page, address: string, heading: string): Promise<void> {
   await page.goto(address)
-  await page.getByRole('heading', { level: 1, name: heading }).waitFor()
+  await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
   await page.waitForFunction(() => document.querySelector('.loading') === null)
 }
 

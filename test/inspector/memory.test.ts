@@ -1,15 +1,12 @@
-import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { closeBrowser, type InspectedServer, openTab, openView, startInspected } from './harness.ts'
+import { useInspector } from './useInspector.ts'
 
 /** A chain of sixteen people, each of whom knows the next, and a place of the first. */
 const people = Array.from({ length: 16 }, (_, index) => `P${index}`)
 
-let server: InspectedServer
-beforeAll(async () => {
-  server = await startInspected()
+const inspector = useInspector(async (server) => {
   await server.ask('acme:ann', 'My cat is called Miso.')
   for (const theme of ['dark', 'light', 'sepia'])
     await server.post('/api/sessions/acme:ann/record', { important_data: { user_preferences: { theme } } })
@@ -24,46 +21,42 @@ beforeAll(async () => {
   })
   await graph.close()
 })
-afterAll(async () => {
-  await server[Symbol.asyncDispose]()
-  await closeBrowser()
-})
 
-const open = (page: Page, route: string) => openView(page, `${server.url}/${route}`, 'Memory')
+const open = (route: string) => inspector.open(route, 'Memory')
 type Known = { readonly key: string; readonly value: unknown; readonly pending?: true }
 const listKnowledge = async (): Promise<readonly Known[]> =>
-  ((await (await fetch(`${server.url}/api/scopes/acme/knowledge`)).json()) as { items: readonly Known[] }).items
+  ((await (await fetch(`${inspector.server.url}/api/scopes/acme/knowledge`)).json()) as { items: readonly Known[] })
+    .items
 
 describe('memory in the inspector', () => {
   verifies('S-05', 'pending knowledge › approved, edited and rejected › is known, changed and gone', async () => {
+    const { server, page } = inspector
     for (const key of ['warranty', 'delivery', 'rumour'])
       await server.memories.scopes.remember('acme', { category: 'domain', key, value: `Old ${key}`, by: 'assistant' })
-    await using tab = await openTab()
-    await open(tab.page, '#/memory/acme?tab=knowledge')
-    await tab.page.getByRole('heading', { name: 'Waiting for approval' }).waitFor()
-    await tab.page.getByRole('button', { name: 'Approve warranty' }).click()
-    await tab.page.getByRole('button', { name: 'Delete warranty' }).waitFor()
-    await tab.page.getByRole('button', { name: 'Edit delivery' }).click()
-    const dialog = tab.page.getByRole('dialog')
+    await open('#/memory/acme?tab=knowledge')
+    await page.getByRole('heading', { name: 'Waiting for approval' }).waitFor()
+    await page.getByRole('button', { name: 'Approve warranty' }).click()
+    await page.getByRole('button', { name: 'Delete warranty' }).waitFor()
+    await page.getByRole('button', { name: 'Edit delivery' }).click()
+    const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Value').fill('On Saturdays')
     await dialog.getByLabel('Name').fill('parcels')
     await dialog.getByRole('button', { name: 'Save and approve' }).click()
-    await tab.page.getByRole('button', { name: 'Delete parcels' }).waitFor()
-    await tab.page.getByRole('button', { name: 'Reject rumour' }).click()
-    await expect.poll(() => tab.page.getByRole('heading', { name: 'Waiting for approval' }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Delete parcels' }).waitFor()
+    await page.getByRole('button', { name: 'Reject rumour' }).click()
+    await expect.poll(() => page.getByRole('heading', { name: 'Waiting for approval' }).count()).toBe(0)
     expect((await listKnowledge()).map(({ key, value, pending }) => [key, value, pending])).toEqual([
       ['warranty', 'Old warranty', undefined],
       ['parcels', 'On Saturdays', undefined],
     ])
-    expect(tab.problems).toEqual([])
   })
 
   it('knowledge of a person › added without a value, then with one › is stored for that person only', async () => {
-    await using tab = await openTab()
-    await open(tab.page, '#/memory/acme?tab=knowledge&person=bob')
-    await tab.page.getByText('Nothing is known about bob yet.').waitFor()
-    await tab.page.getByRole('button', { name: 'Add knowledge…' }).click()
-    const dialog = tab.page.getByRole('dialog')
+    const { page } = inspector
+    await open('#/memory/acme?tab=knowledge&person=bob')
+    await page.getByText('Nothing is known about bob yet.').waitFor()
+    await page.getByRole('button', { name: 'Add knowledge…' }).click()
+    const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Name').fill('colour')
     await dialog.getByRole('button', { name: 'Save' }).click()
     expect(await dialog.getByLabel('Value').evaluate((input: HTMLInputElement) => input.validity.valueMissing)).toBe(
@@ -74,14 +67,14 @@ describe('memory in the inspector', () => {
     await dialog.getByRole('alert').waitFor()
     await dialog.getByLabel('Value').fill('green')
     await dialog.getByRole('button', { name: 'Save' }).click()
-    await tab.page.getByRole('row', { name: /colour green/ }).waitFor()
+    await page.getByRole('row', { name: /colour green/ }).waitFor()
     expect((await listKnowledge()).some(({ key }) => key === 'colour')).toBe(false)
   })
 
   it('a fact that changed twice › shows a time line, newest first, with the period of each value', async () => {
-    await using tab = await openTab()
-    await open(tab.page, '#/memory/acme%3Aann')
-    const values = tab.page.getByRole('list', { name: 'History of theme' }).getByRole('listitem')
+    const { page } = inspector
+    await open('#/memory/acme%3Aann')
+    const values = page.getByRole('list', { name: 'History of theme' }).getByRole('listitem')
     await expect.poll(() => values.count()).toBe(3)
     expect(await values.locator('.message-text').allTextContents()).toEqual(['sepia', 'light', 'dark'])
     expect(await values.locator('.period').allTextContents()).toEqual([
@@ -95,9 +88,8 @@ describe('memory in the inspector', () => {
     'S-05',
     'graph › walked by pointer and keyboard › grows, keeps what was opened, and is shareable',
     async () => {
-      await using tab = await openTab()
-      const { page } = tab
-      await open(page, '#/memory/acme?tab=graph&node=P0')
+      const { page } = inspector
+      await open('#/memory/acme?tab=graph&node=P0')
       const nodes = page.locator('[data-node]')
       const shown = () => nodes.evaluateAll((all) => all.map((node) => node.getAttribute('data-node')))
       expect(await shown()).toEqual(['P0', 'P1', 'Graz'])
@@ -122,26 +114,91 @@ describe('memory in the inspector', () => {
       expect(await details.getByRole('button').allTextContents()).toEqual(['← knowsP12', '→ knowsP14'])
       await page.getByRole('button', { name: 'Start again from P13' }).click()
       await expect.poll(shown).toEqual(['P13', 'P12', 'P14'])
-      expect(tab.problems).toEqual([])
     },
   )
 
   it('graph › a name is searched in the list › leads to the entity with its properties', async () => {
-    await using tab = await openTab()
-    await open(tab.page, '#/memory/acme?tab=graph')
-    await tab.page.getByLabel('Find an entity').fill('nobody')
-    await tab.page.getByText('No entity has this name or type.').waitFor()
-    await tab.page.getByLabel('Find an entity').fill('place')
-    await tab.page.getByRole('list', { name: 'Entities' }).getByRole('button', { name: /Graz/ }).click()
-    await tab.page.getByText('Austria').waitFor()
-    expect(tab.page.url()).toContain('node=Graz')
+    const { page } = inspector
+    await open('#/memory/acme?tab=graph')
+    await page.getByLabel('Find an entity').fill('nobody')
+    await page.getByText('No entity has this name or type.').waitFor()
+    await page.getByLabel('Find an entity').fill('place')
+    await page.getByRole('list', { name: 'Entities' }).getByRole('button', { name: /Graz/ }).click()
+    await page.getByText('Austria').waitFor()
+    expect(page.url()).toContain('node=Graz')
+  })
+
+  verifies(['S-05', 'X-09'], 'a fact › clicked › shows its message with the cited words marked', async () => {
+    const { server, page } = inspector
+    await server.ask('acme:tea', `${'It rains. '.repeat(20)}Please remember: my favourite tea is Earl Grey. Bye.`)
+    const facts = async () => (await fetch(`${server.url}/api/sessions/acme:tea/facts`)).text()
+    await expect.poll(facts).toContain('Earl Grey')
+    await open('#/memory/acme%3Atea')
+    await page.locator('.fact', { hasText: 'favorite tea' }).getByRole('link', { name: 'm1' }).click()
+    const marked = page.locator('.message.highlighted mark')
+    await expect.poll(() => marked.textContent()).toBe('my favourite tea is Earl Grey')
+    await inspector.open('#/search/acme?q=favourite+tea&kind=fact', 'Search')
+    await page.locator('.result', { hasText: 'Earl Grey' }).first().getByRole('link', { name: 'm1' }).click()
+    await expect.poll(() => marked.textContent()).toBe('my favourite tea is Earl Grey')
+  })
+
+  it('summaries › written by upkeep › are shown by tier, with the messages whose details they leave out', async () => {
+    const { server, page } = inspector
+    const summaries = async (): Promise<{ items: { tier: string; lossyRanges?: number[][] }[] }> =>
+      (await fetch(`${server.url}/api/sessions/acme:long/summaries`)).json()
+    for (let turn = 1; turn <= 12; turn++)
+      await server.ask(
+        'acme:long',
+        `Order ${turn * 7_919} of ${turn} lamps costs $${turn * 31}.${turn} and ships to Graz.`,
+      )
+    await expect.poll(async () => (await summaries()).items.length).toBeGreaterThan(0)
+    const { items } = await summaries()
+    await open('#/memory/acme%3Along?tab=summaries')
+    await page.getByRole('heading', { name: 'Running summary' }).waitFor()
+    const lossy = items.flatMap(({ lossyRanges = [] }) => lossyRanges)
+    expect(await page.locator('.result .hint a').count()).toBe(lossy.length)
+  })
+
+  it('a secret › in a message › is shown as a placeholder, and nowhere in the page as it was', async () => {
+    const { server, page } = inspector
+    const secret = 'sk-proj-4f9aK2mQ7xLw0ZbT8vRn3yUe'
+    await server.ask('acme:secret', `My API key is ${secret}.`)
+    await inspector.open('#/conversation/acme%3Asecret', 'acme:secret')
+    await expect.poll(() => page.locator('.message .secret').first().textContent()).toMatch(/^⟨secret:\d+⟩$/)
+    await page.getByText('The exact text that a model would get now.').waitFor()
+    expect(await page.content()).not.toContain(secret)
+  })
+
+  it('files › uploaded, damaged and deleted › show the progress, the reason and the end', async () => {
+    const { page } = inspector
+    await open('#/memory/acme?tab=files')
+    await page.getByText('This tenant has no files.').waitFor()
+    const upload = (name: string, text: string) =>
+      page
+        .getByLabel('File', { exact: true })
+        .setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
+    const held = Promise.withResolvers<void>()
+    await page.route('**/files?wait=false', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await upload('prices.txt', 'A lamp costs 12 euros.')
+    await page.getByRole('progressbar', { name: 'Upload of prices.txt' }).waitFor()
+    held.resolve()
+    await page.getByRole('row', { name: /prices\.txt ready 22 B/ }).waitFor()
+    expect(await page.getByRole('progressbar', { name: 'Upload of prices.txt' }).count()).toBe(0)
+    await page.unroute('**/files?wait=false')
+    await upload('broken.pdf', '%PDF-1.7 and nothing else')
+    await page.getByRole('row', { name: /broken\.pdf failed .*Save it again/ }).waitFor()
+    for (const name of ['prices.txt', 'broken.pdf']) await page.getByRole('button', { name: `Delete ${name}` }).click()
+    await page.getByText('This tenant has no files.').waitFor()
   })
 
   it('memory › of a subject that is no key › says so', async () => {
-    await using tab = await openTab()
-    await open(tab.page, '#/memory/acme?tab=knowledge')
-    await tab.page.getByLabel('Tenant or session').fill('no key at all')
-    await tab.page.getByRole('button', { name: 'Show' }).click()
-    await tab.page.getByRole('alert').filter({ hasText: 'no key at all' }).waitFor()
+    const { page } = inspector
+    await open('#/memory/acme?tab=knowledge')
+    await page.getByLabel('Tenant or session').fill('no key at all')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByRole('alert').filter({ hasText: 'no key at all' }).waitFor()
   })
 })
