@@ -63,7 +63,7 @@ function Row({ index, count, observer, children }: RowProps) {
   )
 }
 
-/** A row that keeps its distance from the top or the bottom of the frame. The row count stands for the end of the list. */
+/** A row that keeps its distance from an edge of the frame. The row count stands for the end of the list. */
 type Anchor = { index: number; edge: 'top' | 'bottom'; offset: number }
 
 /** Follows the position of the list. The anchor keeps its place while rows are measured. */
@@ -112,20 +112,7 @@ function useRows({ count, estimatedHeight, initialIndex, handle }: VirtualListPr
     if (Math.abs(top - expected) > 1) anchor.current = findAnchor(rows, element)
     findRange(element)
   }
-  const observer = useMemo(
-    () =>
-      new ResizeObserver((entries) => {
-        const changes = entries.map(({ target, borderBoxSize: [box], contentRect }) => {
-          if (target === frame.current) return true
-          // Rows of a hidden list have no size.
-          return (
-            contentRect.width > 0 && rows.setHeight(Number((target as HTMLElement).dataset.row), box?.blockSize ?? 0)
-          )
-        })
-        if (changes.includes(true)) setVersion((current) => current + 1)
-      }),
-    [],
-  )
+  const observer = useSizeObserver(frame, rows, () => setVersion((current) => current + 1))
   useImperativeHandle(handle ?? null, () => ({ scrollTo }))
   useLayoutEffect(() => {
     observer.observe(frame.current as HTMLElement)
@@ -134,6 +121,24 @@ function useRows({ count, estimatedHeight, initialIndex, handle }: VirtualListPr
   }, [])
   useLayoutEffect(place, [version, count])
   return { frame, rows, range, readPosition, observer }
+}
+
+/** Measures rows after the layout of the browser, and reports changes of their heights and of the frame. */
+function useSizeObserver(
+  frame: { readonly current: HTMLElement | null },
+  rows: RowOffsets,
+  onChange: () => void,
+): ResizeObserver {
+  return useMemo(() => {
+    const store = ({ target, borderBoxSize: [box], contentRect }: ResizeObserverEntry): boolean => {
+      if (target === frame.current) return true
+      // Rows of a hidden list have no size.
+      return contentRect.width > 0 && rows.setHeight(Number((target as HTMLElement).dataset.row), box?.blockSize ?? 0)
+    }
+    return new ResizeObserver((entries) => {
+      if (entries.map(store).includes(true)) onChange()
+    })
+  }, [])
 }
 
 /** The row at the top of the screen, or the end of the list if that is on the screen. */

@@ -146,39 +146,8 @@ function Preview({ preview: { counts, sessions, others }, message, onForget, onC
         </Stats>
         {message !== undefined && message !== '' && <blockquote class="card message-text">{message}</blockquote>}
         <ul class="results">
-          {sessions.map(({ key, messages, facts, summaries, first, derived }) => (
-            <li key={key} class="result">
-              <header class="row muted">
-                <a class="mono" href={formatRoute(key.includes(':') ? 'conversation' : 'memory', key)}>
-                  {key}
-                </a>
-                <span>
-                  {[
-                    formatCount(messages, 'message'),
-                    formatCount(facts, 'fact'),
-                    formatCount(summaries, 'summary', 'summaries'),
-                  ].join(', ')}
-                </span>
-              </header>
-              <ul class="dependants">
-                {first.map(({ id, text }) => (
-                  <li key={id} class="message-text">
-                    <a class="mono" href={formatRoute('conversation', key, { message: id })}>
-                      {id}
-                    </a>{' '}
-                    {text}
-                  </li>
-                ))}
-                {messages > first.length && (
-                  <li class="muted">… and {formatCount(messages - first.length, 'other message')}</li>
-                )}
-                {derived.map(({ id, text }) => (
-                  <li key={id} class="message-text">
-                    {text}
-                  </li>
-                ))}
-              </ul>
-            </li>
+          {sessions.map((session) => (
+            <SessionDependants key={session.key} session={session} />
           ))}
           {others.map((text) => (
             <li key={text} class="result">
@@ -196,6 +165,44 @@ function Preview({ preview: { counts, sessions, others }, message, onForget, onC
         </div>
       </div>
     </Section>
+  )
+}
+
+/** The first entries of a session that would go, in words. */
+function SessionDependants({ session }: { session: ForgetPreview['sessions'][number] }) {
+  const { key, messages, facts, summaries, first, derived } = session
+  const counts = [
+    formatCount(messages, 'message'),
+    formatCount(facts, 'fact'),
+    formatCount(summaries, 'summary', 'summaries'),
+  ]
+  return (
+    <li class="result">
+      <header class="row muted">
+        <a class="mono" href={formatRoute(key.includes(':') ? 'conversation' : 'memory', key)}>
+          {key}
+        </a>
+        <span>{counts.join(', ')}</span>
+      </header>
+      <ul class="dependants">
+        {first.map(({ id, text }) => (
+          <li key={id} class="message-text">
+            <a class="mono" href={formatRoute('conversation', key, { message: id })}>
+              {id}
+            </a>{' '}
+            {text}
+          </li>
+        ))}
+        {messages > first.length && (
+          <li class="muted">… and {formatCount(messages - first.length, 'other message')}</li>
+        )}
+        {derived.map(({ id, text }) => (
+          <li key={id} class="message-text">
+            {text}
+          </li>
+        ))}
+      </ul>
+    </li>
   )
 }
 
