@@ -165,7 +165,7 @@ describe('memory in the inspector', () => {
     await server.ask('acme:secret', `My API key is ${secret}.`)
     await inspector.open('#/conversation/acme%3Asecret', 'acme:secret')
     await expect.poll(() => page.locator('.message .secret').first().textContent()).toMatch(/^⟨secret:\d+⟩$/)
-    await page.getByText('The exact text that a model would get now.').waitFor()
+    await page.getByText('The exact text that a model would get now, with placeholders for secrets.').waitFor()
     expect(await page.content()).not.toContain(secret)
   })
 

@@ -15,7 +15,7 @@ const maxShownMessages = 12
 export function CurrentPrompt({ context: { messages, ledger } }: { context: Context }) {
   return (
     <div class="prompt">
-      <p class="hint">The exact text that a model would get now.</p>
+      <p class="hint">The exact text that a model would get now, with placeholders for secrets.</p>
       <ol>
         {messages.map((message, index) => (
           <li key={index}>

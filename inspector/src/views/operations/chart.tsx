@@ -117,7 +117,7 @@ function createOptions(
       { ...axis, size: 28, values: (_, splits) => splits.map((seconds) => formatClock(seconds * 1_000)) },
       {
         ...axis,
-        size: 58,
+        size: 66,
         values: (_, splits) => splits.map(format),
         ...(isCount && { incrs: countSteps }),
       },
