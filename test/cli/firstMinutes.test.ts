@@ -140,7 +140,7 @@ describe('threadkeep forget', () => {
   verifies(['X-05', 'P-04'], 'of a text › lists entries, knowledge and graph entities that contain it', async () => {
     const stdout = await output('forget', 'acme', '--text', 'walrus', '--dry-run', ...store)
     expect(stdout).toContain('  acme:ann: 8 messages, 1 summary\n    m3 user: Walrus number 0.\n')
-    expect(stdout).toMatch(/\n {4}k\d+ walrus: Bruno\n/)
+    expect(stdout).toMatch(/\n {4}k\d+ knowledge: walrus: Bruno\n/)
     expect(stdout).toContain('\n  graph: animal Walrus\n')
     expect(stdout).toMatch(/\nIn total: 8 messages, 1 summary, 1 piece of knowledge, 1 graph entity\.\n$/)
   })

@@ -47,7 +47,7 @@ function formatPreview(sessions: ForgetData['sessions'], others: readonly string
         `  ${key}: ${formatCounts({ messages, facts, summaries })}`,
         ...first.map(({ id, text }) => fitLine(`${id} ${text}`, 4)),
         ...more(first.length, messages, 'message').map((text) => `    ${text}`),
-        ...derived.map(({ text }) => fitLine(text, 4)),
+        ...derived.map(({ id, text }) => fitLine(`${id} ${text}`, 4)),
       ]),
     ...more(maxShownSessions, sessions.length, 'session').map((text) => `  ${text}`),
     ...others.slice(0, maxShownSessions).map((text) => fitLine(text, 2)),
