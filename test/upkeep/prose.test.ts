@@ -255,6 +255,16 @@ describe('summary › with many numbers', () => {
     )
     expect(sources.map(({ message }) => message)).toEqual(['m1', 'm2', 'm3', 'm4'])
   })
+  it('after many rounds on top of a text with one source for all lines › names each source once', () => {
+    let summary: SummaryText = { text: 'Series: The meter shows 7 kWh; 8', sources: [{ message: 'm1' }] }
+    for (let round = 0; round < 8; round++) {
+      const values = Array.from({ length: 40 }, (_, at): Turn => ['user', `The meter shows ${100 * round + at} kWh.`])
+      summary = summarise(chat(values, 2 + 40 * round), summary, wide)
+    }
+    const messages = summary.sources.map(({ message }) => message)
+    expect(summary.text.match(/^Series: /gm)).toHaveLength(9)
+    expect(messages.toSorted()).toEqual([...new Set(messages)].toSorted())
+  })
   it('shows a number that has no room for its sentence with the words around it', () => {
     const long = `I would like to talk ${'about this and that '.repeat(12)}and about order BK-20418 at some time.`
     expect(

@@ -333,7 +333,7 @@ export function buildSummaryText(pieces: readonly Piece[], lists: readonly Summa
   const lines = renderLines(pieces, lists)
   const all = lines.flatMap(({ pieces: own, items }) =>
     own.length > 0
-      ? own[0]?.kind === 'series'
+      ? own[0]?.kind === 'series' && own[0].sources.length === own[0].text.split(itemJoint).length
         ? own[0].sources.map((source) => [source])
         : [enclosingSources(own)]
       : items.map(({ sources }) => sources),
