@@ -1,6 +1,7 @@
-import type { Message } from '../domain/entry.ts'
+import type { DerivedEntry, Message } from '../domain/entry.ts'
 import type { PageOptions } from '../domain/ports.ts'
 import { findMessageIndex } from '../domain/session.ts'
+import { estimateSize } from '../domain/stringify.ts'
 
 /** The newest messages of a session, without a hole, and the number of all its messages. */
 export type MessageTail = { readonly tail: readonly Message[]; readonly messageCount: number }
@@ -25,3 +26,15 @@ export const estimateMessageBytes = ({ content, packedPayload = '', toolCalls = 
     (length, { name, arguments: text }) => length + name.length + text.length,
     messageOverheadBytes + content.length + packedPayload.length,
   )
+
+/** Sizes by list: a list of derived entries stays the same while messages are added to its session. */
+const derivedBytes = new WeakMap<readonly DerivedEntry[], number>()
+
+/** Estimates the memory of derived entries. */
+export function estimateDerivedBytes(entries: readonly DerivedEntry[]): number {
+  const known = derivedBytes.get(entries)
+  if (known !== undefined) return known
+  const bytes = entries.length === 0 ? 0 : estimateSize(entries, Number.POSITIVE_INFINITY)
+  derivedBytes.set(entries, bytes)
+  return bytes
+}

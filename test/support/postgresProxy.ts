@@ -8,6 +8,8 @@ export type PostgresProxy = {
   readonly port: number
   /** Requests that the server had to answer since the last reset, without those of connecting. */
   readonly roundTrips: number
+  /** Bytes that the server has sent since the last reset. */
+  readonly receivedBytes: number
   reset(): void
   /** Cuts the connection of the request with this number, counted from now. */
   cutAt(request: number, point: CutPoint): void
@@ -15,7 +17,7 @@ export type PostgresProxy = {
 }
 
 export async function startProxy(target: number): Promise<PostgresProxy> {
-  const state = { roundTrips: 0, cutAt: 0, point: 'request' as CutPoint }
+  const state = { roundTrips: 0, receivedBytes: 0, cutAt: 0, point: 'request' as CutPoint }
   const sockets = new Set<Socket>()
   const server = createServer((client) => forward(client, target, state, sockets))
   server.listen(0, '127.0.0.1')
@@ -25,8 +27,12 @@ export async function startProxy(target: number): Promise<PostgresProxy> {
     get roundTrips() {
       return state.roundTrips
     },
+    get receivedBytes() {
+      return state.receivedBytes
+    },
     reset: () => {
       state.roundTrips = 0
+      state.receivedBytes = 0
       state.cutAt = 0
     },
     cutAt: (request, point) => {
@@ -40,7 +46,7 @@ export async function startProxy(target: number): Promise<PostgresProxy> {
   }
 }
 
-type ProxyState = { roundTrips: number; cutAt: number; point: CutPoint }
+type ProxyState = { roundTrips: number; receivedBytes: number; cutAt: number; point: CutPoint }
 
 function forward(client: Socket, target: number, state: ProxyState, sockets: Set<Socket>): void {
   const upstream = connect(target, '127.0.0.1')
@@ -65,7 +71,11 @@ function forward(client: Socket, target: number, state: ProxyState, sockets: Set
     }
     upstream.write(data)
   })
-  upstream.on('data', (data) => (isCutAtAnswer ? cut() : client.write(data)))
+  upstream.on('data', (data) => {
+    state.receivedBytes += data.length
+    if (isCutAtAnswer) cut()
+    else client.write(data)
+  })
 }
 
 /** Returns a function that counts the messages in a stream which the server answers: Query and Sync. */

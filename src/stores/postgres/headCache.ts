@@ -3,7 +3,7 @@ import { formatKey, isInScope, type Key, type Scope } from '../../domain/key.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 import type { PageOptions } from '../../domain/ports.ts'
 import { createEmptyHead, findMessageIndex, type SessionHead } from '../../domain/session.ts'
-import { estimateSize } from '../../domain/stringify.ts'
+import { estimateDerivedBytes } from '../messageTail.ts'
 import type { BatchReader } from './reader.ts'
 import {
   type DerivedCells,
@@ -39,6 +39,8 @@ type HeadAnswer =
     }
 
 const maxTailMessages = 512
+/** Messages that a first read of a session gets at least: a context that follows needs no other read. */
+const minTailMessages = 64
 const maxSessions = 1_000
 const defaultMaxBytes = 64_000_000
 
@@ -67,11 +69,12 @@ export class HeadCache {
     const answer = await this.reader.read<HeadAnswer>(key.scope, {
       read: 'head',
       name: key.id,
-      recent: Math.min(recent, Number.MAX_SAFE_INTEGER),
+      recent: known === undefined && recent > 0 ? Math.max(recent, minTailMessages) : recent,
       ...(known !== undefined && { known: describeKnown(known) }),
     })
     if (answer.session === undefined) {
-      this.drop(key)
+      // Nothing was erased by this read: answers about other sessions that are on their way may be cached.
+      this.sessions.delete(formatKey(key))
       return createEmptyHead(key, answer.epoch)
     }
     const session = answer.first === undefined ? applyNews(known as CachedSession, answer) : parseAnswer(answer)
@@ -96,10 +99,12 @@ export class HeadCache {
     const name = formatKey(key)
     const written = this.written.peek(name)
     if (written === undefined || written.id !== row.id || written.revision < row.revision) this.written.set(name, row)
+    if (messages === undefined) return
     const cached = this.sessions.peek(name)
     const isNext =
       cached?.row.id === row.id && cached.row.revision + 1 === row.revision && cached.row.removals === row.removals
-    if (isNext && messages !== undefined) this.put(key, extend(cached, row, messages, cached.derived))
+    if (isNext) this.put(key, extend(cached, row, messages, cached.derived))
+    else if (row.revision === 1) this.put(key, startSession(row, messages))
   }
 
   /** Completes the cached session of this revision with all its messages. */
@@ -175,6 +180,15 @@ function parseAnswer({ session, tail, first, lastUser, derived }: FullAnswer): C
   }
 }
 
+/** State of a session that its first messages have started. */
+const startSession = (row: SessionRow, messages: readonly Message[]): CachedSession => ({
+  row,
+  tail: messages,
+  first: messages[0],
+  lastUser: messages.find(({ sequence }) => sequence === row.lastUserSequence),
+  derived: [],
+})
+
 /** Adds messages after the end of a cached session. */
 function extend(
   { tail: cachedTail, first, lastUser, row: before }: CachedSession,
@@ -238,7 +252,7 @@ const messageOverheadBytes = 200
 const estimateBytes = ({ tail, first, lastUser, derived }: CachedSession): number =>
   [...tail, first, lastUser].reduce(
     (bytes, message) => bytes + (message === undefined ? 0 : messageOverheadBytes + textLength(message)),
-    estimateSize(derived, Number.POSITIVE_INFINITY),
+    estimateDerivedBytes(derived),
   )
 
 const textLength = ({ content, packedPayload = '', toolCalls = [] }: Message): number =>

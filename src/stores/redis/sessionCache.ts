@@ -3,8 +3,7 @@ import { formatKey, isInScope, type Key, type Scope } from '../../domain/key.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 import type { PageOptions } from '../../domain/ports.ts'
 import { findMessageIndex, type SessionChange, type SessionHead } from '../../domain/session.ts'
-import { estimateSize } from '../../domain/stringify.ts'
-import { estimateMessageBytes, sliceTail } from '../messageTail.ts'
+import { estimateDerivedBytes, estimateMessageBytes, sliceTail } from '../messageTail.ts'
 import { createMessage } from '../ram/session.ts'
 import type { SessionRow } from './rows.ts'
 
@@ -184,7 +183,8 @@ function applyChange(
     )
   const isFirstKnown = row.messageCount === 0 || (first !== undefined && !dropped.has(first.id))
   if (!isFirstKnown || (lastUserMessage === undefined && row.lastUserSequence >= 0)) return undefined
-  const derived = putEntries(session.derived, put).filter(({ id }) => !dropped.has(id))
+  const all = putEntries(session.derived, put)
+  const derived = dropped.size === 0 ? all : all.filter(({ id }) => !dropped.has(id))
   return { row, tail, first, lastUserMessage, derived }
 }
 
@@ -221,5 +221,5 @@ function findBySequence(messages: readonly Message[], sequence: number): Message
 const estimateBytes = ({ tail, first, derived }: CachedSession): number =>
   [...tail, ...(first === undefined ? [] : [first])].reduce(
     (bytes, message) => bytes + estimateMessageBytes(message),
-    derived.length === 0 ? 0 : estimateSize(derived, Number.POSITIVE_INFINITY),
+    estimateDerivedBytes(derived),
   )

@@ -80,6 +80,44 @@ describe('round trips › of reads that name a revision', () => {
   })
 })
 
+describe('the cache of heads', () => {
+  const long = (content: string) => newMessage(content.padEnd(500, '.'))
+
+  it('behind by two messages › receives only these', async () => {
+    const [store, other] = [await open(), await open()]
+    const target = parseKey('acme:behind')
+    const append = (from: PostgresStore, ...contents: readonly string[]) =>
+      from.commit(newChange(contents.join(), { key: target, append: contents.map(long) }))
+    await append(store, ...Array.from({ length: 100 }, (_, at) => `before ${at}`))
+    await other.readHead(target, 48)
+    await append(store, 'question')
+    await append(store, 'reply')
+    expect(await count(() => other.readHead(target, 48))).toBe(1)
+    expect(proxy.receivedBytes).toBeGreaterThan(2 * 500)
+    expect(proxy.receivedBytes).toBeLessThan(3 * 500)
+    const { recent } = await other.readHead(target, 100, 0)
+    expect(recent.map(({ content }) => content)).toEqual(
+      (await store.readMessages(target, { limit: 100, newest: true })).map(({ content }) => content),
+    )
+  })
+
+  it('of a session that this process begins › needs no read', async () => {
+    const store = await open()
+    const target = parseKey('acme:begun')
+    await store.commit(newChange('1', { key: target, append: [newMessage('hello')] }))
+    const read = async () => expect((await store.readHead(target, 48, 0)).recent[0]?.content).toBe('hello')
+    expect(await count(read)).toBe(0)
+  })
+
+  it('keeps what it reads while a read finds no session', async () => {
+    const [store, other] = [await open(), await open()]
+    const target = parseKey('acme:kept')
+    await store.commit(newChange('1', { key: target, append: [newMessage('hello')] }))
+    await Promise.all([other.readHead(parseKey('acme:unknown'), 0), other.readHead(target, 48)])
+    expect(await count(() => other.readHead(target, 48, 0))).toBe(0)
+  })
+})
+
 describe('round trips › of a turn', () => {
   const question = { role: 'user' as const, content: 'What did we say about the walrus on ice number 3?' }
   const history = Array.from({ length: 200 }, (_, at) => ({
