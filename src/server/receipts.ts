@@ -24,8 +24,8 @@ export type Receipt = {
   readonly history: 'full' | 'thin'
   /** Digest of the client's user agent. */
   readonly client: string
-  /** True if the request showed that the client resends its conversation. */
-  readonly resends?: true
+  /** True if the client is known to resend its conversation, false if it is known not to. */
+  readonly resends?: boolean
   /** Digest of the instructions and the number of tools, for a reply with tool calls. */
   readonly setup?: string
   /** HTTP status with which the upstream refused the turn, which is then not part of the session. */
@@ -136,10 +136,20 @@ export async function hasReceiptBetween(store: Store, key: Key, from: number, be
 /** Receipts that tell whether a client resends its conversation. */
 const maxHabitReceipts = 64
 
-/** True when a recent receipt says that the client has resent its conversation in this session. */
+/**
+ * True when a recent receipt says that the client has resent its conversation in this session. The newest one mostly
+ * tells, because each turn of a known client repeats what is known of it.
+ */
 export async function hasResentHistory(store: Store, key: Key, client: string): Promise<boolean> {
-  const { items } = await listReceipts(store, key, maxHabitReceipts)
-  return items.some((receipt) => isTurnReceipt(receipt) && receipt.client === client && receipt.resends === true)
+  for (const limit of [2, maxHabitReceipts]) {
+    const { items, next } = await listReceipts(store, key, limit)
+    const resends = items.find(
+      (receipt): receipt is Receipt =>
+        isTurnReceipt(receipt) && receipt.client === client && receipt.resends !== undefined,
+    )?.resends
+    if (resends !== undefined || next === null) return resends === true
+  }
+  return false
 }
 
 /** True when the upstream refused the newest turn of a session. */

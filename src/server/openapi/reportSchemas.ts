@@ -105,7 +105,7 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
     relation: text("Relation of the client's messages to the stored ones."),
     history: oneOf('Kind of client.', 'full', 'thin'),
     client: text("Digest of the client's user agent."),
-    'resends?': { const: true },
+    'resends?': flag('True if the client is known to resend its conversation, false if it is known not to.'),
     'setup?': text('Digest of the instructions, for a reply with tool calls.'),
     'refused?': integer('Status with which the upstream refused the turn.'),
     'isStoredUpstream?': { const: true },

@@ -41,7 +41,7 @@ export function buildReceipt(
     relation: turn.relation,
     history: turn.history,
     client: request.headers.client,
-    ...(turn.resends && { resends: true }),
+    ...(turn.resends !== undefined && { resends: turn.resends }),
     ...(reply?.message.tool_calls !== undefined && { setup: setupDigest(request.parsed) }),
     ...(isRefusal(turn.upstreamResponse) && { refused: turn.upstreamResponse.status }),
     ...(reply?.isStoredUpstream === true && { isStoredUpstream: true }),

@@ -175,7 +175,8 @@ async function ingestTurn(request: TurnRequest, key: Key, resolved: ResolvedMemo
     const isHeldUpstream = previous?.isStoredUpstream === true || parsed.references.length > 0
     if (isLong) await yieldToEventLoop()
     const prompt = await buildPrompt(input, change, stored, isHeldUpstream)
-    const { relation, history, resends } = change
+    const { relation, history } = change
+    const resends = context.server.activity.resendsHistory(formatKey(key), headers.client)
     return { key, prefill, prompt, ...nothingStored, ...stored, relation, history, resends }
   })
 }
@@ -197,7 +198,7 @@ type Ingested = Pick<
 >
 const nothingStored = {
   history: 'full',
-  resends: false,
+  resends: undefined,
   branch: undefined,
   cutFrom: undefined,
   epoch: undefined,
@@ -273,8 +274,8 @@ async function reconcileTurn(
     },
     head,
   )
-  if (change.resends || resends !== undefined)
-    activity.rememberHabit(session, headers.client, change.resends || resends === true)
+  if (change.resends) resends = true
+  if (resends !== undefined) activity.rememberHabit(session, headers.client, resends)
   return change
 }
 

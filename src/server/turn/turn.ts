@@ -40,8 +40,8 @@ export type Turn = {
   readonly relation: HistoryRelation
   /** Kind of the client in this turn. */
   readonly history: HistoryMode
-  /** True when the request shows that the client resends its conversation. */
-  readonly resends: boolean
+  /** True if the client is known to resend its conversation, false if it is known not to. */
+  readonly resends: boolean | undefined
   /** Conversation of the session that the turn belongs to; undefined for its first one. */
   readonly branch: number | undefined
   /** Sequence number from which messages of the conversation were moved into a branch, if any were. */

@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest'
+import { describe, expect, vi } from 'vitest'
 import { parseKey } from '../../../src/domain/key.ts'
 import type { SearchIndex, Store } from '../../../src/domain/ports.ts'
 import type { SessionChange } from '../../../src/domain/session.ts'
@@ -48,6 +48,23 @@ describe.each(sharedStores)('one session on two servers, store %s', (_, store) =
     const stored = await shared.servers[0]?.memory.transcript(session)
     expect(stored?.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
     expect(shared.faults()).toEqual([])
+  })
+
+  verifies('X-07', 'a client that sends only what is new › is known by the newest receipts', async () => {
+    const limits: number[] = []
+    const wrapStore = (opened: Store & SearchIndex) => {
+      const read = opened.records.bind(opened)
+      vi.spyOn(opened, 'records').mockImplementation((key, range) => {
+        limits.push(range.limit)
+        return read(key, range)
+      })
+      return opened
+    }
+    await using shared = await openSharedServers(store(), 3, { wrapStore })
+    for (const [index, question] of ['A', 'B', 'C', 'D', 'E'].entries()) await shared.ask(index < 4 ? 0 : 1, question)
+    await shared.ask(2, 'F')
+    // Each server has to find out once.
+    expect(limits).toEqual([2, 2, 2])
   })
 
   verifies('X-07', 'turns stored by the other server meanwhile › come first and are part of the prompt', async () => {
