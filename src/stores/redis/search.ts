@@ -1,5 +1,5 @@
 import type { Entry } from '../../domain/entry.ts'
-import type { Key, Scope } from '../../domain/key.ts'
+import { formatKey, type Key, type Scope } from '../../domain/key.ts'
 import type { IndexChanges, IndexHit, IndexQuery, SearchTarget } from '../../domain/ports.ts'
 import type { Pause } from '../../domain/work.ts'
 import type { SearchMatch, TextAnalysis } from '../../search/scopeIndex.ts'
@@ -9,6 +9,8 @@ import type { ScopeRegistry } from './scopeRegistry.ts'
 import { type SessionCache, sliceCached } from './sessionCache.ts'
 import type { RedisSessions } from './sessions.ts'
 import type { RedisVectors } from './vectors.ts'
+
+const isMessage = ({ sequence }: SearchMatch): boolean => sequence > 0
 
 type SearchDeps = {
   readonly sessions: RedisSessions
@@ -39,7 +41,7 @@ export class RedisSearch {
         changes: ({ scope }, { stamp }) => registry.changes(scope, stamp),
         readMessages: (key, after, limit) => sessions.readPage(key, { after, limit }),
         readDerived: async (key) => (await sessions.readHead(key, 0)).derived,
-        readEntries: (found) => Promise.all(found.map((match) => this.#readEntry(match))),
+        readEntries: (found) => this.#readEntries(found),
       }),
       maxIndexBytes,
     )
@@ -51,7 +53,12 @@ export class RedisSearch {
           return (cached && sliceCached(cached, { after, limit })) ?? sessions.readPage(key, { after, limit })
         },
         readDerived: async (key) => cache.get(key)?.derived ?? (await sessions.readHead(key, 0)).derived,
-        readEntries: (found) => Promise.all(found.map((match) => this.#findCached(match) ?? this.#readEntry(match))),
+        readEntries: async (found) => {
+          const cached = found.map((match) => this.#findCached(match))
+          const read = await this.#readEntries(found.filter((_, at) => cached[at] === undefined))
+          let next = 0
+          return cached.map((entry) => entry ?? read[next++])
+        },
       }),
       maxIndexBytes,
     )
@@ -114,9 +121,28 @@ export class RedisSearch {
       : sliceCached(cached, { after: sequence - 1, before: sequence + 1, limit: 1 })?.[0]
   }
 
-  async #readEntry({ key, id, sequence }: SearchMatch): Promise<Entry | undefined> {
+  /** Reads entries from Redis: the messages of a session with one command, and its derived entries with another. */
+  async #readEntries(found: readonly SearchMatch[]): Promise<readonly (Entry | undefined)[]> {
     const { sessions } = this.#deps
-    if (sequence > 0) return (await sessions.readPage(key, { after: sequence - 1, before: sequence + 1, limit: 1 }))[0]
-    return (await sessions.readHead(key, 0)).derived.find((entry) => entry.id === id)
+    const entries = new Map<SearchMatch, Entry | undefined>()
+    const bySession = Map.groupBy(found, ({ key }) => formatKey(key))
+    const readSession = async (matches: readonly SearchMatch[]): Promise<void> => {
+      const { key } = matches[0] as SearchMatch
+      const [messages, derived] = [matches.filter(isMessage), matches.filter((match) => !isMessage(match))]
+      const read = await sessions.readMessagesAt(
+        key,
+        messages.map(({ sequence }) => sequence),
+      )
+      for (const [at, match] of messages.entries()) entries.set(match, read[at])
+      if (derived.length === 0) return
+      const head = await sessions.readHead(key, 0)
+      for (const match of derived)
+        entries.set(
+          match,
+          head.derived.find(({ id }) => id === match.id),
+        )
+    }
+    await Promise.all([...bySession.values()].map(readSession))
+    return found.map((match) => entries.get(match))
   }
 }

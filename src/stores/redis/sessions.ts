@@ -25,7 +25,7 @@ import {
   parseRow,
 } from './rows.ts'
 import type { ScopeRegistry } from './scopeRegistry.ts'
-import { readScript } from './scripts/read.ts'
+import { messagesScript, readScript } from './scripts/read.ts'
 import { backstopMs } from './scripts/shared.ts'
 import { commitScript, eraseScript, recordScript } from './scripts/write.ts'
 import {
@@ -94,16 +94,25 @@ export class RedisSessions {
     return newest ? messages.reverse() : messages
   }
 
+  /** Reads messages by their sequence numbers in one command; undefined for those that do not exist. */
+  async readMessagesAt(key: Key, sequences: readonly number[]): Promise<readonly (Message | undefined)[]> {
+    if (sequences.length === 0) return []
+    const { connection, keys } = this.#deps
+    const found = await connection.runScript(messagesScript, [keys.messages(key)], sequences.map(String), true)
+    return (found as readonly string[]).map((stored) => (stored === '' ? undefined : parseMessage(stored)))
+  }
+
   async findMessages(key: Key, externalIds: readonly string[]): Promise<readonly Message[]> {
     if (externalIds.length === 0) return []
     const { connection, keys } = this.#deps
     const name = keys.externalIds(key)
     const found = await connection.run(name, ['HMGET', name, ...externalIds.map(formatExternalId)], true)
     const sequences = [...new Set((found as readonly (string | null)[]).flatMap((value) => value ?? []))].map(Number)
-    const pages = await Promise.all(
-      sequences.map((sequence) => this.readPage(key, { after: sequence - 1, before: sequence + 1, limit: 1 })),
+    const messages = await this.readMessagesAt(
+      key,
+      sequences.sort((a, b) => a - b),
     )
-    return pages.flat().sort((a, b) => a.sequence - b.sequence)
+    return messages.filter((message) => message !== undefined)
   }
 
   /**

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { parseKey } from '../../../src/domain/key.ts'
 import { openMemory } from '../../../src/index.ts'
 import { redisStore } from '../../../src/stores/redis.ts'
 import { verifies } from '../../requirements/verifies.ts'
@@ -48,6 +49,27 @@ describe('redisStore › round trips', () => {
       expect((await build(other)).text).toBe((await build(memory)).text)
     },
   )
+
+  verifies('T-17', 'search › with many hits that are not cached › reads them with one command', async () => {
+    const url = `${proxy.url}?prefix=${newPrefix()}`
+    await using memory = await openMemory({ profile: 'support', upkeep: false, sessions: await redisStore(url) })
+    const content = (turn: number) => `The walrus eats ${turn} clams.`
+    for (let from = 0; from < 600; from += 100)
+      await memory.append(
+        'acme:ann',
+        Array.from({ length: 100 }, (_, at) => ({ role: 'user' as const, content: content(from + at) })),
+      )
+    const store = await redisStore(url)
+    const search = () => store.search(parseKey('acme:ann'), { text: 'walrus clams', limit: 600 })
+    await search()
+    const found = new Set<string>()
+    const sent = await commandsDuring(async () => {
+      for (const { entry } of await search()) if (entry.kind === 'message') found.add(entry.content)
+    })
+    expect(found.size).toBe(600)
+    expect(sent).toHaveLength(2)
+    await store.close()
+  })
 
   verifies('T-17', 'turn › of a server › reads once and writes question, reply and receipt', async () => {
     await using opened = await openConfiguredServer(fresh('.json'), {

@@ -51,6 +51,18 @@ return { base, row[1], isContinuation and 2 or 3, row, messages, first, user, ha
 `,
 }
 
+/** Reads messages of a session by their sequence numbers; an empty text stands for one that does not exist. */
+export const messagesScript: Script = {
+  name: 'messages',
+  source: `
+local found = {}
+for at, sequence in ipairs(ARGV) do
+  found[at] = redis.call('ZRANGEBYSCORE', KEYS[1], sequence, sequence)[1] or ''
+end
+return found
+`,
+}
+
 /** Lists the changes of a scope since a stamp. */
 export const changesScript: Script = {
   name: 'changes',
