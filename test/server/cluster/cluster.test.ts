@@ -71,7 +71,7 @@ describe('four server processes on one store behind a round-robin client', () =>
 
   for (const style of ['idempotency key', 'retry count'] as const)
     verifies('X-07', `servers killed under load, retries with ${style} › lose and repeat nothing`, async () => {
-      await using client = createRoundRobinClient(cluster, style)
+      await using client = createRoundRobinClient(cluster, { retryStyle: style })
       let isOver = false
       const load = Promise.all(
         Array.from({ length: 4 }, async (_, index) => {

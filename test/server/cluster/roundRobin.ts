@@ -22,8 +22,17 @@ const pollIntervalMs = 100
 
 type Reply = { readonly choices: readonly [{ readonly message: { readonly content: string } }] }
 
+export type BalancerOptions = {
+  readonly retryStyle?: RetryStyle
+  /** Sends all requests of a session to the same server while it is ready; default false. */
+  readonly isSticky?: boolean
+}
+
 /** Sends requests to the servers of a cluster in turn, as a load balancer does: those that are not ready get none. */
-export function createRoundRobinClient(cluster: Cluster, retryStyle: RetryStyle = 'idempotency key'): RoundRobinClient {
+export function createRoundRobinClient(
+  cluster: Cluster,
+  { retryStyle = 'idempotency key', isSticky = false }: BalancerOptions = {},
+): RoundRobinClient {
   const agent = new Agent({ connections: 64, headersTimeout: 120_000, bodyTimeout: 120_000 })
   const failures = new Map<string, number>()
   const draining = new Set<string>()
@@ -45,11 +54,19 @@ export function createRoundRobinClient(cluster: Cluster, retryStyle: RetryStyle 
     }
   }
   const polling = poll()
-  const nextServer = (): string => {
+  /** Servers of sessions, if they are sticky. */
+  const places = new Map<string, number>()
+  const placeOf = (session: string): number => {
+    const place = places.get(session) ?? places.size
+    places.set(session, place)
+    return place
+  }
+  const nextServer = (session: string | undefined): string => {
     const all = cluster.urls()
     const ready = all.filter((url) => !draining.has(url))
     const servers = ready.length === 0 ? all : ready
-    return servers[requests++ % servers.length] as string
+    const place = isSticky && session !== undefined ? placeOf(session) : requests++
+    return servers[place % servers.length] as string
   }
   const withRetries = async <T>(attempt: (number: number) => Promise<T>): Promise<T> => {
     for (let number = 0; ; number++) {
@@ -63,13 +80,14 @@ export function createRoundRobinClient(cluster: Cluster, retryStyle: RetryStyle 
       }
     }
   }
-  const request = async (method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string) => {
+  type Body = { readonly session: string; readonly text: string }
+  const request = async (method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: Body) => {
     const response = await agent.request({
-      origin: nextServer(),
+      origin: nextServer(body?.session),
       path,
       method,
       headers: { 'content-type': 'application/json', ...headers },
-      ...(body !== undefined && { body }),
+      ...(body !== undefined && { body: body.text }),
     })
     const text = await response.body.text()
     if (response.statusCode !== 200) throw new Error(`status ${response.statusCode}: ${text.slice(0, 200)}`)
@@ -83,7 +101,8 @@ export function createRoundRobinClient(cluster: Cluster, retryStyle: RetryStyle 
       return withRetries(async (number) => {
         const headers: Record<string, string> =
           retryStyle === 'idempotency key' ? { 'idempotency-key': id } : { 'x-stainless-retry-count': String(number) }
-        const reply = (await request('POST', `/v1/${key}/chat/completions`, headers, body)) as Reply
+        const path = `/v1/${key}/chat/completions`
+        const reply = (await request('POST', path, headers, { session: key, text: body })) as Reply
         return reply.choices[0].message.content
       })
     },
