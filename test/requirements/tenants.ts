@@ -149,12 +149,14 @@ export const tenants: readonly Row[] = [
     source,
     behaviour:
       'The future work of the document is required: Redis for multiple instances, session transfer between channels, conversation metrics, TTL per session, session templates.',
-    status: 'planned',
+    status: 'kept',
     in: [
       'src/stores/redis.ts',
       'src/lifecycle/transfer.ts',
       'src/lifecycle/lifecycle.ts',
       'src/server/turn/storeMessages.ts',
+      'src/server/memoryRegistry.ts',
+      'src/server/observability/usageStats.ts',
     ],
   },
   {
