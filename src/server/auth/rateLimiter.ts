@@ -31,8 +31,9 @@ export type SharedLimits = {
 type RateLimitBucket = { tokens: number; updatedAt: Millis; running: number }
 
 const minuteMs: Millis = 60_000
-/** A request waits this long for shared counters, then the server's own ones decide. */
+/** A request waits this long for shared counters, then the server's own ones decide: for it and those after it. */
 const sharedTimeoutMs: Millis = 1_000
+const sharedPauseMs: Millis = 10_000
 /** The least recently used buckets beyond this number are dropped. */
 const maxBuckets = 10_000
 
@@ -51,6 +52,7 @@ export class RateLimiter {
   private readonly buckets = new LruCache<string, RateLimitBucket>()
   private running = 0
   private readonly shared: SharedLimits | undefined
+  private failedAt: Millis = Number.NEGATIVE_INFINITY
   private reportedAt: Millis = Number.NEGATIVE_INFINITY
 
   constructor(limits: RateLimits, shared?: SharedLimits) {
@@ -89,7 +91,9 @@ export class RateLimiter {
    * @throws {HttpError} as `acquire`.
    */
   async acquireShared(client: string, now: Millis): Promise<() => void> {
-    if (this.shared === undefined) return this.acquire(client, now)
+    const sinceFailure = now - this.failedAt
+    const isPaused = sinceFailure >= 0 && sinceFailure < sharedPauseMs
+    if (this.shared === undefined || isPaused) return this.acquire(client, now)
     const bucket = this.checkConcurrency(client, now)
     const release = this.start(bucket)
     try {
@@ -114,6 +118,7 @@ export class RateLimiter {
     try {
       waitMs = await Promise.race([buckets.take(client, requestsPerMinute), timeout.promise])
     } catch (error) {
+      this.failedAt = now
       if (now >= this.reportedAt + minuteMs) {
         this.reportedAt = now
         onFault(error)

@@ -91,6 +91,46 @@ describe('rate limit', () => {
   })
 })
 
+describe('shared rate limit', () => {
+  it('with counters that fail › asks them again after ten seconds, and limits on its own meanwhile', async () => {
+    const asked: number[] = []
+    const faults: unknown[] = []
+    let now = 0
+    let isDown = true
+    const limits = new RateLimiter(
+      { requestsPerMinute: 2 },
+      {
+        buckets: {
+          take: async () => {
+            asked.push(now)
+            if (isDown) throw new Error('down')
+            return 0
+          },
+        },
+        onFault: (error) => faults.push(error),
+      },
+    )
+    const ask = async (at: number) => {
+      now = at * secondMs
+      return limits.acquireShared('ann', now).then(
+        (release) => release(),
+        (error: HttpError) => error.code,
+      )
+    }
+    const outcomes = [await ask(0), await ask(1), await ask(2)]
+    isDown = false
+    outcomes.push(await ask(9), await ask(10), await ask(11), await ask(12))
+    expect(outcomes).toEqual([
+      undefined,
+      undefined,
+      ...Array(2).fill('rate_limit_exceeded'),
+      ...Array(3).fill(undefined),
+    ])
+    expect(asked).toEqual([0, 10, 11, 12].map((second) => second * secondMs))
+    expect(faults).toHaveLength(1)
+  })
+})
+
 describe('buckets', () => {
   it('are dropped when they are full again', () => {
     const limits = new RateLimiter({ requestsPerMinute: 5 })
