@@ -128,7 +128,7 @@ export async function openMemoryOn(platform: Platform, options: MemoryOptions): 
   const tokenizer = options.tokenizer ?? (await platform.tokenizer(profile.tokenizer))
   const { embedder, rederive } = options
   const localClock = options.clock ?? platform.clock
-  const clock = sessions.capabilities.shared?.correctClock(localClock) ?? localClock
+  const clock = (sessions.capabilities.shared ?? store.capabilities.shared)?.correctClock(localClock) ?? localClock
   const upkeep = options.upkeep === false ? undefined : (options.upkeep ?? platform.upkeep?.(options.model))
   const masker =
     profile.secrets === 'keep' ? undefined : (options.masker ?? platform.masker)?.(profile.secrets, tokenizer)

@@ -64,7 +64,8 @@ export async function openServer(plan: ServerConfig, options: OpenServerOptions 
   checkExposure(plan.listen.host, asksForKeys || options.allowPublic === true)
   const sessionEvents = new SessionEvents()
   const stores = await openStores(plan, (change) => sessionEvents.publish(change, clock()))
-  const clock = stores.ephemeral.capabilities.shared?.correctClock(localClock) ?? localClock
+  const shared = stores.ephemeral.capabilities.shared ?? stores.durable.capabilities.shared
+  const clock = shared?.correctClock(localClock) ?? localClock
   try {
     const upkeepModels = createSessionModels(plan)
     const open = memoryOpener(plan, { stores, upkeepModels, clock })

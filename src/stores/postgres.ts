@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { checkEraseFilter } from '../domain/checkEraseFilter.ts'
 import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
 import { checkListFilter, checkPage, checkRecordRange, checkTarget } from '../domain/checkStoreOptions.ts'
-import { formatMessageId, type Message } from '../domain/entry.ts'
+import { formatMessageId, type Message, type Millis } from '../domain/entry.ts'
 import { anyFunction, anyText, integerAtLeast, trueOrFalse } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type {
@@ -49,8 +49,10 @@ import { PostgresSearchSource } from './postgres/searchSource.ts'
 import { storeMigrations } from './postgres/sql/migrations.ts'
 import { PostgresTable } from './postgres/table.ts'
 import { escapeText, unescapeText } from './postgres/text.ts'
+import { PostgresTokenBuckets } from './postgres/tokenBuckets.ts'
 import { checkSchema, defaultSettings, parsePgliteUrl, parsePostgresUrl } from './postgres/url.ts'
 import { countVectors, listUnembedded, readVector, storeVectors } from './postgres/vectors.ts'
+import { StoreClock } from './storeClock.ts'
 import { textAnalysis } from './textAnalysis.ts'
 
 /** Options of `postgresStore`; parameters of the URL take precedence. */
@@ -100,7 +102,7 @@ export async function postgresStore(url: string, options: PostgresStoreOptions =
     await prepareServer(database, options.encrypted === true, onWarning)
     const vectorSchema = await preparePgvector(database, onWarning)
     const store = new PostgresStore(database, { minSnapshotMessages, maxExactVectors, vectorSchema })
-    await store.listen()
+    await store.connect()
     return store
   } catch (error) {
     await database.close()
@@ -143,6 +145,7 @@ export class PostgresStore implements Store, SearchIndex {
   readonly capabilities: StoreCapabilities
   readonly table: StoreTable
   readonly database: Database
+  private readonly clock: StoreClock
   private readonly reader: BatchReader
   private readonly heads: HeadCache
   private readonly finder: StoreSearch
@@ -150,6 +153,7 @@ export class PostgresStore implements Store, SearchIndex {
 
   constructor(database: Database, { minSnapshotMessages, maxExactVectors, vectorSchema }: SearchSettings) {
     this.database = database
+    this.clock = new StoreClock(() => readTime(database))
     this.reader = new BatchReader(database)
     this.heads = new HeadCache(this.reader)
     this.nearest =
@@ -159,14 +163,18 @@ export class PostgresStore implements Store, SearchIndex {
     this.table = new PostgresTable(database, this.reader)
     this.capabilities = {
       graph: { kind: 'postgres', database },
+      tokenBuckets: new PostgresTokenBuckets(database),
+      // A program that brings a clock, such as one that stores old conversations, keeps it.
+      shared: { correctClock: (local) => (local === Date.now ? this.clock.correct(local) : local) },
       ...textAnalysis,
       indexedMessages: () => this.finder.indexedMessages,
     }
   }
 
-  /** Drops what this process holds of a scope in which another one has erased something. */
-  listen(): Promise<void> {
-    return this.database.listen(`${this.database.schema}.erased`, {
+  /** Compares the clocks, and from now on drops what this process holds of a scope in which another one has erased something. */
+  async connect(): Promise<void> {
+    await this.clock.sync()
+    await this.database.listen(`${this.database.schema}.erased`, {
       onMessage: (scope) => {
         this.heads.dropScope(scope)
         this.finder.drop(scope)
@@ -179,6 +187,7 @@ export class PostgresStore implements Store, SearchIndex {
   }
 
   async readHead(key: Key, recent: number, revision?: number): Promise<SessionHead> {
+    this.clock.syncIfDue()
     const head = await this.heads.readHead(key, Math.min(recent, maxPageMessages), revision)
     const [oldest] = head.recent
     if (recent <= maxPageMessages || head.messages <= maxPageMessages || oldest === undefined) return head
@@ -316,6 +325,15 @@ export class PostgresStore implements Store, SearchIndex {
     const cells = await this.reader.read<readonly MessageCells[]>(key.scope, { read: 'page', name: key.id, ...range })
     return cells.map(parseMessage)
   }
+}
+
+async function readTime(database: Database): Promise<Millis> {
+  const [row] = await database.query<[number]>(
+    'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000',
+    [],
+    'always',
+  )
+  return row?.[0] ?? Date.now()
 }
 
 /** Builds the stored messages of a change from its input and the position that the database assigned. */

@@ -2,13 +2,13 @@ import '../requireNode.ts'
 import { checkEraseFilter } from '../domain/checkEraseFilter.ts'
 import { checkOptions } from '../domain/checkOptions.ts'
 import { checkListFilter, checkPage, checkRecordRange, checkTarget } from '../domain/checkStoreOptions.ts'
+import type { Millis } from '../domain/entry.ts'
 import { anyFunction, anyObject, integerAtLeast } from '../domain/error.ts'
 import { type Key, parseStoredKey } from '../domain/key.ts'
 import type { SearchIndex, Store } from '../domain/ports.ts'
 import type { Pause } from '../domain/work.ts'
 import type { TextAnalysis } from '../search/scopeIndex.ts'
 import { withEraseListeners } from './eraseListeners.ts'
-import { RedisClock } from './redis/clock.ts'
 import { RedisConnection } from './redis/connection.ts'
 import { RedisKeys } from './redis/keys.ts'
 import { openTransport } from './redis/openTransport.ts'
@@ -21,6 +21,7 @@ import { RedisTokenBuckets } from './redis/tokenBuckets.ts'
 import type { RedisTransport } from './redis/transport.ts'
 import { type ConnectionOptions, connectionOptionChecks, parseRedisUrl, type RedisAddress } from './redis/url.ts'
 import { RedisVectors } from './redis/vectors.ts'
+import { StoreClock } from './storeClock.ts'
 import { textAnalysis } from './textAnalysis.ts'
 import { yieldToEventLoop } from './yieldToEventLoop.ts'
 
@@ -67,7 +68,7 @@ export async function redisStore(url: string, options: RedisStoreOptions = {}): 
 type StoreParts = {
   readonly keys: RedisKeys
   readonly connection: RedisConnection
-  readonly clock: RedisClock
+  readonly clock: StoreClock
   readonly cache: SessionCache
   readonly registry: ScopeRegistry
   readonly sessions: RedisSessions
@@ -83,7 +84,7 @@ async function openOnTransport(
 ): Promise<Store & SearchIndex> {
   const keys = new RedisKeys(prefix)
   const connection = new RedisConnection(transport, settings)
-  const clock = new RedisClock(connection, keys.scopes)
+  const clock = new StoreClock(() => readTime(connection, keys))
   const cache = new SessionCache(options.maxCacheBytes)
   const registry = new ScopeRegistry(connection, keys)
   const sessions = new RedisSessions({ connection, keys, cache, registry })
@@ -98,6 +99,11 @@ async function openOnTransport(
   const onErased = (name: string): void => dropCaches(parts, parseStoredKey(name))
   await connection.subscribe(keys.erasures, onErased, () => clearCaches(parts))
   return withEraseListeners(createStore(parts, options.analysis))
+}
+
+async function readTime(connection: RedisConnection, keys: RedisKeys): Promise<Millis> {
+  const [seconds, micros] = (await connection.run(keys.scopes, ['TIME'], true)) as readonly [string, string]
+  return Number(seconds) * 1_000 + Number(micros) / 1_000
 }
 
 /** Drops what this process knows of a session, and the indexes of its scope. */

@@ -2,30 +2,10 @@ import { afterAll, inject } from 'vitest'
 import { type PostgresServer, sharedPostgres } from './postgresServer.ts'
 import './postgresSetup.ts'
 import { PostgresStore, postgresStore } from '../../src/stores/postgres.ts'
+import { emptyDatabase } from './emptyDatabase.ts'
 
 /** Returns the PostgreSQL server of this test run. */
 export const getPostgres = (): Promise<PostgresServer> => sharedPostgres(inject('postgresFolder'))
-
-const tables = [
-  'session',
-  'message',
-  'derived',
-  'operation',
-  'record',
-  'vector',
-  'table_row',
-  'graph_row',
-  'graph_origin',
-  'tombstone',
-  'removal',
-  'snapshot',
-]
-
-/** Deletes all rows of a store. */
-const deleteRows = ({ database }: PostgresStore): Promise<void> =>
-  database.transaction('*', ({ run }) =>
-    run(tables.map((table) => `DELETE FROM ${database.schema}.${table};`).join(' ')),
-  )
 
 /**
  * Returns a function that opens an empty store. All stores of a test file share one database, because it takes seconds
@@ -40,7 +20,7 @@ export function createEmptyStores(
   return async () => {
     first ??= createUrl().then((url) => postgresStore(url, { onWarning: failOnWarning }))
     const { database } = await first
-    await deleteRows(await first)
+    await emptyDatabase(await first)
     return Object.assign(createStore(database, minSnapshotMessages), { close: async () => undefined })
   }
 }
@@ -51,4 +31,23 @@ export const createStore = (database: PostgresStore['database'], minSnapshotMess
 
 function failOnWarning(warning: string): never {
   throw new Error(`Unexpected warning: ${warning}`)
+}
+
+/**
+ * Returns a function that empties the database of a test file and resolves to its URL. Stores that were opened before
+ * must be closed.
+ */
+export function createEmptyDatabases(): () => Promise<string> {
+  let first: Promise<{ readonly url: string; readonly store: PostgresStore }> | undefined
+  afterAll(async () => (await first)?.store.close())
+  const create = async () => {
+    const url = await (await getPostgres()).createDatabase()
+    return { url, store: await postgresStore(url, { onWarning: failOnWarning }) }
+  }
+  return async () => {
+    first ??= create()
+    const { url, store } = await first
+    await emptyDatabase(store)
+    return url
+  }
 }

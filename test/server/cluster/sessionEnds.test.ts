@@ -11,7 +11,7 @@ describe.each(sharedStores)('sessions that expire, store %s', (_, store) => {
     ['T-17', 'X-07'],
     'swept by several servers at once › end once, and each end is delivered once',
     async () => {
-      const url = store()
+      const url = await store()
       let now = 1_000_000
       const delivered: string[] = []
       const onSessionEnd = async (key: string): Promise<void> => {

@@ -1,6 +1,7 @@
 import type { SearchIndex, Store } from '../../../src/domain/ports.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { newPrefix, startRedis } from '../../stores/redis/redisServer.ts'
+import { createEmptyDatabases } from '../../support/postgres.ts'
 import { newSqliteUrl } from '../api/testStores.ts'
 import { startServer, type TestServer, user } from '../start.ts'
 import { type HeldModel, startHeldModel } from '../turn/heldModel.ts'
@@ -10,10 +11,14 @@ const redis = await startRedis()
 /** The URL of an empty Redis store. */
 export const newRedisUrl = (): string => `${redis.url}?prefix=${newPrefix()}`
 
+/** Empties the PostgreSQL database of this file and resolves to its URL. */
+export const newPostgresUrl = createEmptyDatabases()
+
 /** Stores that several servers can share, by name. */
-export const sharedStores: readonly (readonly [name: string, store: () => string])[] = [
+export const sharedStores: readonly (readonly [name: string, store: () => string | Promise<string>])[] = [
   ['SQLite', newSqliteUrl],
   ['Redis', newRedisUrl],
+  ['PostgreSQL', newPostgresUrl],
 ]
 
 type Headers = Readonly<Record<string, string>>
@@ -41,7 +46,12 @@ type Options = Omit<NonNullable<Parameters<typeof startServer>[0]>, 'memory' | '
 export const session = 'demo:ann'
 
 /** Starts servers with stores of their own on the same data, as processes on several machines have. */
-export async function openSharedServers(url: string, count: number, options: Options = {}): Promise<SharedServers> {
+export async function openSharedServers(
+  store: string | Promise<string>,
+  count: number,
+  options: Options = {},
+): Promise<SharedServers> {
+  const url = await store
   const { wrapStore = (store) => store, memory, ...rest } = options
   const model = await startHeldModel()
   const stores = await Promise.all(Array.from({ length: count }, () => openStore(url)))

@@ -42,8 +42,8 @@ async function countCalls(url: string, servers: number): Promise<{ calls: number
 
 describe.each(sharedStores)('compaction, store %s', (_, store) => {
   verifies('X-07', 'due on three servers at once › is paid for once', async () => {
-    const alone = await countCalls(store(), 1)
+    const alone = await countCalls(await store(), 1)
     expect(alone.calls).toBeGreaterThan(1)
-    expect(await countCalls(store(), 3)).toEqual(alone)
+    expect(await countCalls(await store(), 3)).toEqual(alone)
   })
 })

@@ -4,6 +4,7 @@ import { createGraphTables, graphFunctions } from './graph.ts'
 import { readFunctions } from './readFunctions.ts'
 import { inSchema, sharedFunctions } from './shared.ts'
 import { createTables } from './tables.ts'
+import { createTokenBuckets, tokenBucketFunctions } from './tokenBuckets.ts'
 import { writeFunctions } from './writeFunctions.ts'
 
 /** Functions may change within a release as long as clients of the release before can call them. */
@@ -21,4 +22,5 @@ END $$;
 /** Migrations of the store from an empty schema to the newest version. */
 export const storeMigrations: readonly MigrationStep[] = [
   (schema) => createTables(schema) + createGraphTables(schema) + inSchema(functions + hooks)(schema),
+  (schema) => createTokenBuckets(schema) + inSchema(tokenBucketFunctions)(schema),
 ]
