@@ -1,6 +1,6 @@
 import { writeFailure } from './failures.ts'
 import type { ShrunkFinding } from './findingCollector.ts'
-import type { Figures, Part } from './part.ts'
+import type { Figures, Part, PartStore } from './part.ts'
 import { Progress } from './progress.ts'
 import { seedOf } from './random.ts'
 import { mergeShares, runShare } from './runWorker.ts'
@@ -9,6 +9,8 @@ export type HardeningOptions = {
   readonly seed: number
   /** Inputs of each part; default: its full count. */
   readonly inputs?: number | undefined
+  /** Store of the parts that can use several. */
+  readonly store?: PartStore | undefined
   /** Most seconds of each part. */
   readonly seconds: number
   readonly workers: number
@@ -49,6 +51,7 @@ export async function runPart(part: Part, options: HardeningOptions, isStopped: 
     Array.from({ length: workers }, (_, index) => {
       const task = {
         part: part.name,
+        ...(options.store !== undefined && { store: options.store }),
         seed: seedOf(options.seed, index),
         inputs: Math.floor(planned / workers) + (index < planned % workers ? 1 : 0),
         deadline,

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { startPostgres } from '../support/postgresServer.ts'
 import { startRedisServer } from '../support/redisServer.ts'
 import { formatReports, type HardeningOptions, type PartReport, runPart } from './hardening.ts'
+import { partStores } from './part.ts'
 import { parts } from './parts.ts'
 import { formatPhase, runServers } from './servers.ts'
 
@@ -19,6 +20,7 @@ Options of hardening:
   --part NAME    only this part, repeatable: ${partNames}
   --inputs N     inputs of each part (its full count)
   --seconds N    most seconds of each part (3600)
+  --store NAME   store of the part isolation: ${partStores.join(', ')} (RAM and SQLite); starts servers of its own
   --seed N       seed (a new one)
   --workers N    processes (the number of processors)
   --json         print the result as JSON
@@ -82,7 +84,11 @@ async function runHardening(args: readonly string[]): Promise<void> {
   if (values.help === true) return void process.stdout.write(`${help}\n`)
   const unknown = values.part?.find((name) => !parts.some((part) => part.name === name))
   if (unknown !== undefined) fail(`Unknown part ${JSON.stringify(unknown)}. Use one of: ${partNames}.`)
+  const store = partStores.find((name) => name === values.store)
+  if (store !== values.store)
+    fail(`Unknown store ${JSON.stringify(values.store)}. Use one of: ${partStores.join(', ')}.`)
   const options: HardeningOptions = {
+    store,
     seed: parseNumber('seed', values.seed) ?? Date.now() % 2 ** 31,
     inputs: parseNumber('inputs', values.inputs),
     seconds: parseNumber('seconds', values.seconds) ?? 3_600,

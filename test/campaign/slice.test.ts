@@ -5,10 +5,14 @@ import { describe, expect, it } from 'vitest'
 import { Memory } from '../../src/memory.ts'
 import { routes } from '../../src/server/openapi/routes.ts'
 import { seed } from '../context/campaign.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { getPostgres } from '../support/postgres.ts'
 import { readFailures, writeFailure } from './failures.ts'
 import { fuzzedCommands } from './fuzz/cliCommands.ts'
 import { fuzzedRoutes, fuzzedTools } from './fuzz/httpRequests.ts'
+import { runIsolation } from './isolation/isolation.ts'
 import { isolatedMethods } from './isolation/operations.ts'
+import { createStoreServers } from './isolation/storeServers.ts'
 import { memoryMethods } from './isolation/world.ts'
 import { Counter, type Finding } from './part.ts'
 import { parts } from './parts.ts'
@@ -20,6 +24,8 @@ const sharedMethods: ReadonlySet<string> = new Set([
   // The methods of a table are operations of their own: putRow, getRow, deleteRow and listRows.
   'table',
 ])
+
+const serverProbes = 60
 
 describe('a slice of the hardening campaign', () => {
   for (const part of parts)
@@ -35,6 +41,24 @@ describe('a slice of the hardening campaign', () => {
       })
       expect(findings.map(({ kind, detail }) => `${kind}: ${detail.slice(0, 300)}`)).toEqual([])
       expect(done).toBe(part.sliceCount)
+    })
+
+  for (const store of ['postgres', 'redis'] as const)
+    verifies(['X-06', 'T-05'], `isolation on ${store} › ${serverProbes} probes › finds no failure`, async () => {
+      await using servers = createStoreServers(getPostgres)
+      const findings: Finding[] = []
+      const counter = new Counter()
+      const options = {
+        seed: 2,
+        store,
+        counter,
+        inputs: serverProbes,
+        isOver: () => false,
+        onProgress: () => undefined,
+      }
+      const done = await runIsolation({ ...options, onFinding: (finding) => findings.push(finding) }, servers)
+      expect(findings.map(({ kind, detail }) => `${kind}: ${detail.slice(0, 300)}`)).toEqual([])
+      expect([done, counter.figures[`memory probes, ${store} store`]]).toEqual([serverProbes, serverProbes])
     })
 
   it('covers every route, and all tools, commands and library operations that it lists', () => {

@@ -1,13 +1,14 @@
 /** Runs a share of a part in a process of its own: a crash ends the share, not the campaign. */
 
 import { FindingCollector, type ShrunkFinding } from './findingCollector.ts'
-import { Counter, type Figures, type Finding } from './part.ts'
+import { Counter, type Figures, type Finding, type PartStore } from './part.ts'
 import { parts } from './parts.ts'
 
 export type WorkerTask = {
   readonly part: string
   readonly seed: number
   readonly inputs: number
+  readonly store?: PartStore
   /** Time at which the worker stops although inputs are left, as `Date.now()`. */
   readonly deadline: number
   /** Most time for shrinking after that. */

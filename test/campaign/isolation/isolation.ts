@@ -3,6 +3,7 @@ import { profiles } from '../../../src/profiles/index.ts'
 import type { Finding, Part, RunOptions } from '../part.ts'
 import { Random, seedOf } from '../random.ts'
 import { operationOf } from './operations.ts'
+import { createStoreServers, type StoreServers } from './storeServers.ts'
 import { type Operation, type Tenant, World, type WorldOptions } from './world.ts'
 
 /** Operations of acme, and of globex before each and at the same time. */
@@ -12,21 +13,27 @@ type Episode = WorldOptions & { readonly steps: readonly Step[] }
 const stepsPerEpisode = 250
 const stepMs = 60_000
 
-function createEpisode(seed: number, maxSteps: number): Episode {
+/** Start of the clock. Redis drops sessions that are a day older than its own. */
+const startOf = ({ store }: Episode): number => (store === 'redis' ? Date.now() : 1_772_000_000_000)
+
+function createEpisode(seed: number, maxSteps: number, store?: WorldOptions['store']): Episode {
   const random = new Random(seed)
   const surface = random.weighted<Operation['surface']>([
     [20, 'memory'],
-    [3, 'tool'],
+    // There is no graph in Redis.
+    [store === 'redis' ? 0 : 3, 'tool'],
     [2, 'http'],
   ])
   const foreign = (max: number): readonly Operation[] =>
     random.list(0, max, () => operationOf(surface, 'globex', random))
   const options = {
     surface,
-    store: random.weighted<WorldOptions['store']>([
-      [4, 'ram'],
-      [1, 'sqlite'],
-    ]),
+    store:
+      store ??
+      random.weighted<WorldOptions['store']>([
+        [4, 'ram'],
+        [1, 'sqlite'],
+      ]),
     profile:
       surface === 'tool' ? ('handoff' as const) : random.pick(Object.keys(profiles) as WorldOptions['profile'][]),
     withUpkeep: surface === 'memory' ? random.chance(0.5) : true,
@@ -43,11 +50,13 @@ function createEpisode(seed: number, maxSteps: number): Episode {
 /** Runs the operations of acme in a world of its own and in one with globex; compares every response. */
 async function runEpisode(
   episode: Episode,
+  servers: StoreServers,
   onStep: () => boolean,
   onProblem: (kind: string, detail: string, upTo: number) => void,
 ): Promise<void> {
-  await using alone = await World.open(episode)
-  await using shared = await World.open(episode)
+  const now = startOf(episode)
+  await using alone = await World.open(episode, { servers, now, name: 'alone' })
+  await using shared = await World.open(episode, { servers, now, name: 'shared' })
   for (const [index, { own, before, during }] of episode.steps.entries()) {
     alone.now += stepMs
     shared.now = alone.now
@@ -87,13 +96,20 @@ function firstDifference(expected: string, actual: string): string {
   return `alone: …${part(expected)}… with the other tenant: …${part(actual)}…`
 }
 
-async function run({ seed, inputs, isOver, counter, onProgress, onFinding }: RunOptions): Promise<number> {
+/** Runs episodes, on servers of their own unless others are given. */
+export async function runIsolation(
+  { seed, inputs, store, isOver, counter, onProgress, onFinding }: RunOptions,
+  given?: StoreServers,
+): Promise<number> {
+  await using own = createStoreServers()
+  const servers = given ?? own
   let done = 0
   for (let number = 0; done < inputs && !isOver(); number++) {
-    const episode = createEpisode(seedOf(seed, number), inputs - done)
+    const episode = createEpisode(seedOf(seed, number), inputs - done, store)
     counter.add('episodes')
     await runEpisode(
       episode,
+      servers,
       () => {
         counter.add(`${episode.surface} probes, ${episode.store} store`)
         done++
@@ -110,12 +126,13 @@ async function run({ seed, inputs, isOver, counter, onProgress, onFinding }: Run
 
 const toInput = (episode: Episode): Json => episode as unknown as Json
 
-async function replay(input: Json): Promise<readonly Finding[]> {
+async function replay(input: Json, servers: StoreServers): Promise<readonly Finding[]> {
   const findings: Finding[] = []
   const { steps = [], ...options } = input as unknown as Episode
   const complete = steps.filter(({ own, before, during }) => own?.name !== undefined && before && during)
   await runEpisode(
     { ...options, steps: complete },
+    servers,
     () => true,
     (kind, detail) => findings.push({ kind, detail, input }),
   )
@@ -131,6 +148,12 @@ export const isolation: Part = {
   sliceCount: 300,
   maxWorkers: 16,
   maxShrinkTries: 120,
-  run,
-  openReplayer: async () => ({ replay, [Symbol.asyncDispose]: async () => undefined }),
+  run: runIsolation,
+  openReplayer: async () => {
+    const servers = createStoreServers()
+    return {
+      replay: (input) => replay(input, servers),
+      [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose](),
+    }
+  },
 }

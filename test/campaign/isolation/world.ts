@@ -3,15 +3,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Json } from '../../../src/domain/entry.ts'
 import { MemoryError } from '../../../src/domain/error.ts'
+import type { SearchIndex, Store } from '../../../src/domain/ports.ts'
 import { type Memory, type MemoryTable, openMemory } from '../../../src/index.ts'
 import { type McpServices, openMcpServices } from '../../../src/mcp/services.ts'
 import { registeredTools } from '../../../src/mcp/tools/registry.ts'
 import type { ProfileName } from '../../../src/profiles/index.ts'
 import { Credentials } from '../../../src/server/auth/credentials.ts'
 import { type RunningServer, serve } from '../../../src/server/serve.ts'
+import { withRelativeEpochs } from '../../../src/stores/conformance/relativeEpochs.ts'
+import { redisStore } from '../../../src/stores/redis.ts'
 import { HttpClient } from '../httpClient.ts'
 import { Random } from '../random.ts'
 import { useRandom } from './seededCrypto.ts'
+import type { ServerStore, StoreServers } from './storeServers.ts'
 
 export type Tenant = 'acme' | 'globex'
 /** An operation of a tenant; `{scope}` in its arguments stands for the name of the tenant. */
@@ -22,7 +26,7 @@ export type Operation = {
 }
 export type WorldOptions = {
   readonly profile: ProfileName
-  readonly store: 'ram' | 'sqlite'
+  readonly store: 'ram' | 'sqlite' | ServerStore
   readonly surface: Operation['surface']
   readonly withUpkeep: boolean
 }
@@ -98,9 +102,19 @@ export const memoryMethods: Readonly<Record<string, MemoryMethod>> = {
 /** The random part of a receipt's id, which comes from a supply that all tenants share. */
 const receiptDigits = /(?<=rc_[\w-]+_)[0-9a-f]{16}\b/g
 
+/** Servers of the stores, and a name and time of the world. */
+export type WorldPlace = { readonly servers: StoreServers; readonly name: string; readonly now: number }
+
+/** Opens a store in Redis whose epochs follow from the operations, and which leaves the clock as it is. */
+async function openRedisStore(url: string): Promise<Store & SearchIndex> {
+  const store = await redisStore(url)
+  const { shared: _, ...capabilities } = store.capabilities
+  return { ...withRelativeEpochs(store), capabilities }
+}
+
 /** One engine with a clock that its user sets, so that two of them give the same responses to the same operations. */
 export class World implements AsyncDisposable {
-  now = 1_772_000_000_000
+  now: number
   private readonly openedAt = Date.now()
   private readonly receipts: Readonly<Record<Tenant, Map<string, string>>> = { acme: new Map(), globex: new Map() }
   private readonly randoms: Readonly<Record<Tenant, Random>> = { acme: new Random(1), globex: new Random(2) }
@@ -112,25 +126,32 @@ export class World implements AsyncDisposable {
     | { readonly running: RunningServer; readonly client: HttpClient; readonly keys: Record<Tenant, string> }
     | undefined
 
-  private constructor(memory: Memory, folder: string, withUpkeep: boolean) {
+  private constructor(memory: Memory, folder: string, withUpkeep: boolean, now: number) {
+    this.now = now
     this.memory = memory
     this.folder = folder
     this.withUpkeep = withUpkeep
   }
 
-  static async open({ profile, store, surface, withUpkeep }: WorldOptions): Promise<World> {
+  static async open(
+    { profile, store, surface, withUpkeep }: WorldOptions,
+    { servers, name, now }: WorldPlace,
+  ): Promise<World> {
     const folder = mkdtempSync(join(tmpdir(), 'threadkeep-isolation-'))
-    const clock = (): number => world?.now ?? 0
+    const clock = (): number => world?.now ?? now
     let world: World | undefined
-    const url = store === 'ram' ? 'ram:' : `sqlite:${join(folder, 'a.db')}`
+    const urls = { ram: 'ram:', sqlite: `sqlite:${join(folder, 'a.db')}` }
+    const url = store === 'postgres' || store === 'redis' ? await servers.emptyStore(store, name) : urls[store]
     const memory = await openMemory({
       profile,
       clock,
       // Profiles that live in RAM refuse a durable store.
-      ...(profile === 'ephemeral' ? {} : { store: url }),
+      ...(profile === 'ephemeral' && store !== 'redis'
+        ? {}
+        : { store: store === 'redis' ? await openRedisStore(url) : url }),
       ...(withUpkeep ? {} : { upkeep: false as const }),
     })
-    world = new World(memory, folder, withUpkeep)
+    world = new World(memory, folder, withUpkeep, now)
     if (surface === 'tool')
       world.mcp = await openMcpServices({
         memory,
