@@ -1,5 +1,6 @@
 import type { Json } from '../domain/entry.ts'
 import { parseKey } from '../domain/key.ts'
+import { KeyedMutex } from '../domain/keyed.ts'
 import type { Store } from '../domain/ports.ts'
 import type { ForgetOptions } from '../memory/forget.ts'
 import type { SecretMasker } from '../memory/secretMasker.ts'
@@ -30,6 +31,7 @@ export type GraphMasker = Pick<SecretMasker, 'maskJson' | 'checkKey'>
 /** Masks the arguments of a graph's methods under the key of the workspace: a graph has no sessions of its own. */
 export class GraphMasking {
   private readonly masker: GraphMasker
+  private readonly order = new KeyedMutex()
   private running = 0
 
   constructor(masker: GraphMasker) {
@@ -39,6 +41,29 @@ export class GraphMasking {
   /** Throws `bad-key` for a workspace that is named after a secret. Call it before a workspace is created. */
   checkWorkspace(workspace: string): void {
     this.masker.checkKey(parseKey(workspace))
+  }
+
+  /** Masks a change and passes it on. Throws `bad-key` as `checkWorkspace`. */
+  async write<T, R>(workspace: string, mask: () => Promise<T>, write: (masked: T) => Promise<R>): Promise<R> {
+    this.checkWorkspace(workspace)
+    return this.passOn(workspace, mask, write)
+  }
+
+  /**
+   * Passes changes and erasures of a workspace on in the order of the calls, although masking takes a different number
+   * of turns: a client may call several tools without waiting for the results.
+   */
+  async passOn<T, R>(workspace: string, mask: () => Promise<T>, write: (masked: T) => Promise<R>): Promise<R> {
+    this.running++
+    const release = await this.order.acquire(workspace)
+    let result: Promise<R>
+    try {
+      result = write(await mask())
+    } finally {
+      release()
+      this.running--
+    }
+    return result
   }
 
   /** Masks any value; names and ids are masked the same way when they are written and when they are looked up. */
@@ -120,6 +145,9 @@ export class GraphMasking {
   }
 }
 
+/** An erasure is passed on as it is. */
+const maskNothing = async (): Promise<void> => undefined
+
 /** Masks what is written to a graph, and what is looked up in it. */
 export class MaskedGraph implements StoreGraph {
   readonly nodes: NodeStore
@@ -139,8 +167,11 @@ export class MaskedGraph implements StoreGraph {
   }
 
   async write(workspace: string, change: GraphChange): ReturnType<Graph['write']> {
-    this.masking.checkWorkspace(workspace)
-    return this.graph.write(workspace, await this.masking.maskChange(workspace, change))
+    return this.masking.write(
+      workspace,
+      () => this.masking.maskChange(workspace, change),
+      (masked) => this.graph.write(workspace, masked),
+    )
   }
 
   async getEntity(workspace: string, id: string): Promise<Entity | undefined> {
@@ -156,11 +187,11 @@ export class MaskedGraph implements StoreGraph {
   }
 
   erase(workspace: string, session?: string, options?: ForgetOptions): Promise<number> {
-    return this.graph.erase(workspace, session, options)
+    return this.masking.passOn(workspace, maskNothing, () => this.graph.erase(workspace, session, options))
   }
 
   forget(workspace: string, texts: readonly string[], options?: ForgetOptions): Promise<readonly string[]> {
-    return this.graph.forget(workspace, texts, options)
+    return this.masking.passOn(workspace, maskNothing, () => this.graph.forget(workspace, texts, options))
   }
 
   async close(): Promise<void> {
@@ -180,45 +211,62 @@ class MaskedNodeStore implements NodeStore {
   }
 
   async createEntities(workspace: string, nodes: readonly GraphNode[]): Promise<readonly GraphNode[]> {
-    this.masking.checkWorkspace(workspace)
-    const { entities } = await this.masking.maskNodes({ entities: nodes, relations: [] }, workspace)
-    return this.nodes.createEntities(workspace, entities)
+    return this.masking.write(
+      workspace,
+      () => this.masking.maskNodes({ entities: nodes, relations: [] }, workspace),
+      ({ entities }) => this.nodes.createEntities(workspace, entities),
+    )
   }
 
   async createRelations(workspace: string, links: readonly GraphLink[]): Promise<readonly GraphLink[]> {
-    this.masking.checkWorkspace(workspace)
-    return this.nodes.createRelations(workspace, await this.masking.mask(workspace, links))
+    return this.masking.write(
+      workspace,
+      () => this.masking.mask(workspace, links),
+      (masked) => this.nodes.createRelations(workspace, masked),
+    )
   }
 
   async addObservations(
     workspace: string,
     additions: Parameters<NodeStore['addObservations']>[1],
   ): ReturnType<NodeStore['addObservations']> {
-    this.masking.checkWorkspace(workspace)
-    const observations = await this.masking.maskEach(additions, async ({ entityName, contents }) => ({
+    const maskAddition = async ({ entityName, contents }: (typeof additions)[number]) => ({
       entityName: await this.masking.mask(workspace, entityName),
       contents: await this.masking.maskNamed(workspace, entityName, contents),
-    }))
-    return this.nodes.addObservations(workspace, observations)
+    })
+    return this.masking.write(
+      workspace,
+      () => this.masking.maskEach(additions, maskAddition),
+      (masked) => this.nodes.addObservations(workspace, masked),
+    )
   }
 
   async deleteEntities(workspace: string, names: readonly string[]): Promise<void> {
-    this.masking.checkWorkspace(workspace)
-    return this.nodes.deleteEntities(workspace, await this.masking.mask(workspace, names))
+    return this.masking.write(
+      workspace,
+      () => this.masking.mask(workspace, names),
+      (masked) => this.nodes.deleteEntities(workspace, masked),
+    )
   }
 
   async deleteObservations(workspace: string, unmasked: Parameters<NodeStore['deleteObservations']>[1]): Promise<void> {
-    this.masking.checkWorkspace(workspace)
-    const deletions = await this.masking.maskEach(unmasked, async ({ entityName, observations }) => ({
+    const maskDeletion = async ({ entityName, observations }: (typeof unmasked)[number]) => ({
       entityName: await this.masking.mask(workspace, entityName),
       observations: await this.masking.maskNamed(workspace, entityName, observations),
-    }))
-    return this.nodes.deleteObservations(workspace, deletions)
+    })
+    return this.masking.write(
+      workspace,
+      () => this.masking.maskEach(unmasked, maskDeletion),
+      (masked) => this.nodes.deleteObservations(workspace, masked),
+    )
   }
 
   async deleteRelations(workspace: string, links: readonly GraphLink[]): Promise<void> {
-    this.masking.checkWorkspace(workspace)
-    return this.nodes.deleteRelations(workspace, await this.masking.mask(workspace, links))
+    return this.masking.write(
+      workspace,
+      () => this.masking.mask(workspace, links),
+      (masked) => this.nodes.deleteRelations(workspace, masked),
+    )
   }
 
   readGraph(workspace: string, options?: NodeReadOptions): Promise<NodeGraph> {
@@ -234,7 +282,10 @@ class MaskedNodeStore implements NodeStore {
   }
 
   async importOnce(workspace: string, graph: NodeGraph): Promise<boolean> {
-    this.masking.checkWorkspace(workspace)
-    return this.nodes.importOnce(workspace, await this.masking.maskNodes(graph, workspace))
+    return this.masking.write(
+      workspace,
+      () => this.masking.maskNodes(graph, workspace),
+      (masked) => this.nodes.importOnce(workspace, masked),
+    )
   }
 }

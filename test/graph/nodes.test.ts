@@ -29,6 +29,21 @@ describe.each(graphBackends())('nodes in $name', ({ open }) => {
     },
   )
 
+  verifies('S-04', 'changed by several calls at once › are changed in the order of the calls', async () => {
+    const { nodes, close } = await openNodes(open)
+    // Masking pauses after 200 nodes.
+    const many = Array.from({ length: 201 }, (_, index) => node(`n${index}`))
+    await Promise.all([
+      nodes.createEntities('w', many),
+      nodes.addObservations('w', [{ entityName: 'n200', contents: ['seen'] }]),
+      nodes.deleteEntities('w', ['n0']),
+      nodes.createEntities('w', [node('n0', 'again')]),
+    ])
+    const { entities } = await nodes.openNodes('w', ['n0', 'n200'])
+    expect(entities).toEqual([node('n200', 'seen'), node('n0', 'again')])
+    await close()
+  })
+
   verifies('S-04', 'get new observations on the first node of a name, all or none', async () => {
     const { nodes, close } = await openNodes(open)
     await nodes.createEntities('w', [node('a', 'old'), node('a')])

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { DerivedEntry, Millis } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
+import { KeyedMutex } from '../../domain/keyed.ts'
 import type { Clock, SqlSession, StoreDatabase } from '../../domain/ports.ts'
 import { noExpiry, type SessionChange } from '../../domain/session.ts'
 import { throwConflict } from '../../stores/postgres/conflicts.ts'
@@ -22,6 +23,8 @@ export class PostgresWorkspaces {
   private readonly database: StoreDatabase
   private readonly ciphers: WorkspaceCiphers
   private readonly running = new Set<Promise<unknown>>()
+  /** Transactions of a workspace wait for each other here, in the order of the calls, instead of in the database. */
+  private readonly order = new KeyedMutex()
   private isClosed = false
 
   constructor(database: StoreDatabase, ciphers: WorkspaceCiphers, clock: Clock) {
@@ -43,7 +46,7 @@ export class PostgresWorkspaces {
   /** Writes to a workspace, which is created if it does not exist. `work` may be called again after a fault. */
   async write<T>(name: string, work: (rows: WorkspaceRows, at: Millis) => Promise<T>): Promise<T> {
     const key = parseWorkspace(name)
-    return this.run(() =>
+    return this.runInOrder(name, () =>
       this.database.transaction(key.scope, async (session) => {
         const found = await this.readOwner(session, key, 'lock_graph_owner')
         const at = this.clock()
@@ -56,7 +59,7 @@ export class PostgresWorkspaces {
   /** Writes to an existing workspace; resolves to `absent` if there is none. */
   async change<T>(name: string, absent: T, work: (rows: WorkspaceRows) => Promise<T>): Promise<T> {
     const key = parseWorkspace(name)
-    return this.run(() =>
+    return this.runInOrder(name, () =>
       this.database.transaction(key.scope, async (session) => {
         const owner = await this.readOwner(session, key, 'lock_graph_owner')
         return owner.revision === 0 ? absent : this.runOn(session, key, owner, work)
@@ -105,6 +108,10 @@ export class PostgresWorkspaces {
     } catch (error) {
       throw error instanceof SyntaxError ? createDamagedRowError(name, error) : error
     }
+  }
+
+  private runInOrder<T>(workspace: string, work: () => Promise<T>): Promise<T> {
+    return this.run(() => this.order.run(workspace, work))
   }
 
   private async run<T>(work: () => Promise<T>): Promise<T> {
