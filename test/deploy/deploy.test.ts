@@ -7,9 +7,19 @@ import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBu
 import { Service } from 'kubernetes-models/v1/Service'
 import { describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import { readConfigSources } from '../../src/cli/configOptions.ts'
 import { checkEnvironment } from '../../src/cli/options.ts'
+import { resolveServerConfig, type ServerConfig } from '../../src/server/config/serverConfig.ts'
+import { loadSettings } from '../../src/server/config/settings.ts'
 
 const readDeployFile = (name: string): string => readFileSync(new URL(`../../deploy/${name}`, import.meta.url), 'utf8')
+
+/** Reads the configuration of a server as `threadkeep serve` does, and throws as it does. */
+async function resolveEnvironment(environment: Readonly<Record<string, string>>): Promise<ServerConfig> {
+  checkEnvironment(environment, [])
+  const { settings } = await loadSettings(await readConfigSources({}, environment))
+  return resolveServerConfig(settings, environment)
+}
 
 describe('deploy/compose.yaml', () => {
   const compose = parse(readDeployFile('compose.yaml'), { merge: true }) as ComposeFile
@@ -24,9 +34,14 @@ describe('deploy/compose.yaml', () => {
     expect([isValid(file), isValid.errors]).toEqual([true, null])
   })
 
-  it('sets only variables that the server knows, and mounts files that exist', () => {
-    const { environment } = compose.services.threadkeep as ComposeService
-    expect(() => checkEnvironment(environment ?? {}, [])).not.toThrow()
+  it('configures servers on both databases that start, and mounts files that exist', async () => {
+    const { environment: variables = {} } = compose.services.threadkeep as ComposeService
+    const values = Object.entries(variables).map(([name, value]) => [name, value.replace(/\$\{\w+:-([^}]*)\}/, '$1')])
+    const environment = Object.fromEntries(values) as Record<string, string>
+    expect(await resolveEnvironment(environment)).toMatchObject({
+      store: 'postgres://threadkeep@postgres:5432/threadkeep',
+      sessions: 'redis://redis:6379',
+    })
     for (const { volumes = [] } of Object.values(compose.services))
       for (const volume of volumes)
         if (volume.startsWith('./')) expect(readDeployFile(volume.slice(2).split(':')[0] as string)).not.toBe('')
@@ -62,13 +77,24 @@ describe('deploy/kubernetes.yaml', () => {
     expect(() => new Deployment(changed).validate()).toThrow('replicas')
   })
 
-  it('selects the pods of the deployment and sets only variables that the server knows', () => {
+  it('selects the pods of the deployment and configures servers that start', async () => {
     const [deployment, service, budget] = documents
     const { labels } = deployment.spec.template.metadata
     expect(service.spec.selector).toEqual(labels)
     expect(budget.spec.selector.matchLabels).toEqual(labels)
     const [container] = deployment.spec.template.spec.containers
-    const names = (container.env as readonly { name: string }[]).map(({ name }) => [name, 'value'])
-    expect(() => checkEnvironment(Object.fromEntries(names), [])).not.toThrow()
+    const secrets: Readonly<Record<string, string>> = {
+      THREADKEEP_STORE: 'postgres://threadkeep@host/threadkeep',
+      THREADKEEP_SESSIONS: 'rediss://host:6379',
+    }
+    const variables = container.env as readonly { readonly name: string; readonly value?: string }[]
+    const environment = variables.map(({ name, value }) => [name, value ?? secrets[name] ?? 'secret'])
+    expect(await resolveEnvironment(Object.fromEntries(environment))).toMatchObject({
+      store: secrets.THREADKEEP_STORE,
+      sessions: secrets.THREADKEEP_SESSIONS,
+    })
+    expect(
+      variables.filter(({ name, value }) => /KEY$|PASSWORD|STORE|SESSIONS/.test(name) && value !== undefined),
+    ).toEqual([])
   })
 })

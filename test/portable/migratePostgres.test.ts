@@ -7,6 +7,7 @@ import { parseKey } from '../../src/domain/key.ts'
 import type { Embedder, SearchIndex, Store } from '../../src/domain/ports.ts'
 import { openGraph } from '../../src/graph/graph.ts'
 import { openMemory } from '../../src/index.ts'
+import { internalsOf } from '../../src/memory.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { migrateStore } from '../../src/portable/migrate.ts'
 import { openStore } from '../../src/stores/open.ts'
@@ -40,7 +41,10 @@ async function fill(url: string): Promise<void> {
       content: `Parcel ${session * 1_000 + at} of Zoë \u{1f4e6} is in bay ${(session * 7 + at) % 31}\u0000.`,
     }))
     await memory.append(key, messages)
-    if (session % 10 === 0) await memory.context(key, { query: 'Where is my parcel?' })
+    if (session % 10 === 0) {
+      const receipt = { id: `rc_${session}`, at: now, body: JSON.stringify({ parcel: `${session}\u0000` }) }
+      await internalsOf(memory).sessions.appendRecord(parseKey(key), receipt, 100)
+    }
   }
   for (let scope = 0; scope < 5; scope++) {
     await memory.remember(`tenant${scope}`, { category: 'domain', key: 'opening hours', value: `nine to ${scope}` })
@@ -61,6 +65,8 @@ async function hashExport(store: Store): Promise<string> {
 }
 
 const vectorsOf = (store: SearchIndex) => store.readVectors(parseKey('tenant1:s1'), ['m1', 'm2', 'm100', 'm101'])
+
+const receiptsOf = (store: Store) => store.records(parseKey('tenant0:s10'), { limit: 9 })
 
 describe('migrateStore', () => {
   verifies(
@@ -88,6 +94,7 @@ describe('migrateStore', () => {
       ])
       for (const store of [database, target]) {
         expect(await vectorsOf(store)).toEqual(await vectorsOf(source))
+        expect(await receiptsOf(store)).toEqual([expect.objectContaining({ id: 'rc_10' })])
         expect(await store.countVectors(embedder.name)).toEqual(await source.countVectors(embedder.name))
       }
       expect((await migrateStore(source, target)).vectors).toBe(0)
