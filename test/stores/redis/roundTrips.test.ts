@@ -17,7 +17,7 @@ async function commandsDuring(work: () => Promise<unknown>): Promise<readonly st
   proxy.commands.length = 0
   await work()
   return proxy.commands.flatMap(([name, script = '', ...rest]) => {
-    if (name === 'PING' || name === 'TIME') return []
+    if (name === 'PING') return []
     if (name !== 'EVALSHA' && name !== 'EVAL') return [String(name)]
     const keys = Number(rest[0])
     return [keys === 5 ? 'read' : keys === 13 ? 'write' : keys === 2 ? 'record' : script]
