@@ -1,3 +1,4 @@
+import { MemoryError } from '../domain/error.ts'
 import { canUseWorkspace, type Principal } from '../mcp/principal.ts'
 import type { McpHttpServer } from '../mcp/transports/http.ts'
 import { allScopes, type Credential } from './auth/credential.ts'
@@ -14,10 +15,15 @@ export type McpEndpoint = {
   close(): Promise<void>
 }
 
-/** Opens the endpoint on first use; a failed attempt is repeated with the next request. */
+/**
+ * Opens the endpoint on first use; a failed attempt is repeated with the next request. A closed one is not opened for a
+ * request that is still running: it would create the files of the store again.
+ */
 export function createMcpEndpoint({ visitor, open }: OpenMcp): McpEndpoint {
   let opened: Promise<McpHttpServer> | undefined
-  const endpoint = (): Promise<McpHttpServer> => {
+  let isClosed = false
+  const endpoint = async (): Promise<McpHttpServer> => {
+    if (isClosed) throw new MemoryError('closed', 'This server is shutting down. Send the request to another one.')
     opened ??= open().catch((error: unknown) => {
       opened = undefined
       throw error
@@ -33,7 +39,10 @@ export function createMcpEndpoint({ visitor, open }: OpenMcp): McpEndpoint {
         () => undefined,
       )
     },
-    close: async () => (await opened?.catch(() => undefined))?.close(),
+    close: async () => {
+      isClosed = true
+      await (await opened?.catch(() => undefined))?.close()
+    },
   }
 }
 

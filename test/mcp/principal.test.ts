@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createPrincipal, resolveWorkspace } from '../../src/mcp/principal.ts'
+import type { McpHttpServer } from '../../src/mcp/transports/http.ts'
 import type { Credential } from '../../src/server/auth/credential.ts'
-import { principalFor } from '../../src/server/mcpEndpoint.ts'
+import { createMcpEndpoint, principalFor } from '../../src/server/mcpEndpoint.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const credential = (...scopes: readonly string[]): Credential => ({
@@ -97,4 +98,23 @@ describe('principal over HTTP', () => {
 
   it('without keys may use everything', () =>
     expect(principalFor(undefined, configured)).toEqual({ defaultWorkspace: 'default' }))
+})
+
+describe('createMcpEndpoint', () => {
+  it('after close › opens nothing, so that no file of the store is created again', async () => {
+    let opened = 0
+    const open = async () => {
+      opened++
+      return { close: async () => undefined, drain: () => undefined } as McpHttpServer
+    }
+    const visitor = createPrincipal({ workspace: 'acme' })
+    const used = createMcpEndpoint({ visitor, open })
+    await used.endpoint()
+    await used.endpoint()
+    await used.close()
+    const unused = createMcpEndpoint({ visitor, open })
+    await unused.close()
+    for (const { endpoint } of [used, unused]) await expect(endpoint()).rejects.toMatchObject({ code: 'closed' })
+    expect(opened).toBe(1)
+  })
 })
