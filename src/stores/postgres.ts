@@ -171,7 +171,7 @@ export class PostgresStore implements Store, SearchIndex {
     }
   }
 
-  /** Compares the clocks, and from now on drops what this process holds of a scope in which another one has erased something. */
+  /** Compares the clocks. From now on drops what this process holds of a scope in which another one has erased. */
   async connect(): Promise<void> {
     await this.clock.sync()
     await this.database.listen(`${this.database.schema}.erased`, {

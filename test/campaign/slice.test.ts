@@ -44,7 +44,7 @@ describe('a slice of the hardening campaign', () => {
     })
 
   for (const store of ['postgres', 'redis'] as const)
-    verifies(['X-06', 'T-05'], `isolation on ${store} › ${serverProbes} probes › finds no failure`, async () => {
+    verifies('X-06', `isolation on ${store} › ${serverProbes} probes › finds no failure`, async () => {
       await using servers = createStoreServers(getPostgres)
       const findings: Finding[] = []
       const counter = new Counter()

@@ -47,7 +47,7 @@ export const createDigestTable = (schema: string, name: string, columns: string)
       OR (SELECT current_setting('threadkeep.scope', true)) = '*'`,
   )}`
 
-/** SQL of a table without tenants, which only operations on the whole store see. It is empty after a crash of the server. */
+/** SQL of a table that only operations on the whole store see. It is empty after a crash of the server. */
 export const createUnloggedTable = (schema: string, name: string, columns: string): string => `
   CREATE UNLOGGED TABLE ${schema}.${name} (${columns});
   ${secureTable(`${schema}.${name}`, `(SELECT current_setting('threadkeep.scope', true)) = '*'`)}`
