@@ -16,6 +16,12 @@ const stepMs = 60_000
 /** Start of the clock. Redis drops sessions that are a day older than its own. */
 const startOf = ({ store }: Episode): number => (store === 'redis' ? Date.now() : 1_772_000_000_000)
 
+/** Profiles that keep sessions in a store; those in RAM would not use a database. */
+const profilesOn = (store: WorldOptions['store'] | undefined): readonly WorldOptions['profile'][] => {
+  const names = Object.keys(profiles) as WorldOptions['profile'][]
+  return store === 'postgres' ? names.filter((name) => profiles[name].durability === 'durable') : names
+}
+
 function createEpisode(seed: number, maxSteps: number, store?: WorldOptions['store']): Episode {
   const random = new Random(seed)
   const surface = random.weighted<Operation['surface']>([
@@ -34,8 +40,7 @@ function createEpisode(seed: number, maxSteps: number, store?: WorldOptions['sto
         [4, 'ram'],
         [1, 'sqlite'],
       ]),
-    profile:
-      surface === 'tool' ? ('handoff' as const) : random.pick(Object.keys(profiles) as WorldOptions['profile'][]),
+    profile: surface === 'tool' ? ('handoff' as const) : random.pick(profilesOn(store)),
     withUpkeep: surface === 'memory' ? random.chance(0.5) : true,
   }
   const steps = Array.from({ length: Math.min(stepsPerEpisode, maxSteps) }, () => ({
