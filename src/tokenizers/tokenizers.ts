@@ -132,7 +132,9 @@ const maxPieceCharacters = 4_096
  */
 const maxCountedTokens = 32_768
 /** Beyond this length, text that has no cut point in this range is bounded without splitting it into pieces. */
-const maxScannedCharacters = 524_288
+const maxScannedCharacters = 262_144
+/** Characters whose bytes are counted for a bound. */
+const maxMeasuredCharacters = 524_288
 /** V8 substrings of 13 characters or more retain the text they were cut from, so only shorter pieces are cached. */
 const pieceCache = { maxEntries: 16_384, maxCharacters: 12 }
 /**
@@ -141,6 +143,7 @@ const pieceCache = { maxEntries: 16_384, maxCharacters: 12 }
  */
 const shortTextCache = { maxCharacters: 1_024, slots: 128 }
 const segmentCache = { maxCharacters: 256, slots: 1_024 }
+const longPieceSlots = 64
 /** Counts of longer texts are kept for the steps of one request. */
 const minLongTextCharacters = 16_384
 
@@ -209,6 +212,7 @@ export class TokenCounter {
   readonly #words = new WordTokenCache((text, at, end) => this.#countPiece(text, at, end))
   readonly #shortTexts = new RecentCounts(shortTextCache.slots)
   readonly #segments = new RecentCounts(segmentCache.slots)
+  readonly #longPieces = new RecentCounts(longPieceSlots)
   readonly #longTexts = new LongTextCounts()
   #lastEnding: { readonly text: string; readonly counts: LineCounts } = { text: '', counts: [0, 1, 1] }
 
@@ -384,14 +388,14 @@ export class TokenCounter {
   }
 
   /**
-   * Caches only runs of one ASCII character, which need no copy of the piece as a key. ASCII diagrams count about 8
-   * times faster.
+   * Caches runs of one ASCII character, which need no copy of the piece as a key (ASCII diagrams count about 8 times
+   * faster), and a few other pieces: lines that repeat one, such as a run of emoji, take long to merge.
    */
   #countLongPiece(piece: string): Tokens {
     const code = piece.charCodeAt(0)
     let at = 1
     while (at < piece.length && piece.charCodeAt(at) === code) at++
-    if (at < piece.length || code > 127) return this.#merge(piece)
+    if (at < piece.length || code > 127) return this.#longPieces.getOrCount(piece, () => this.#merge(piece))
     const key = code * 65_536 + piece.length
     let tokens = this.#runs.get(key)
     if (tokens === undefined) {
@@ -413,4 +417,4 @@ export class TokenCounter {
  * character.
  */
 const maxTokensOf = (text: string, from: number, to: number): number =>
-  to - from > maxScannedCharacters ? 3 * (to - from) : utf8Length(text.slice(from, to))
+  to - from > maxMeasuredCharacters ? 3 * (to - from) : utf8Length(text.slice(from, to))
