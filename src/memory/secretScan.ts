@@ -9,9 +9,12 @@ import { addOccurrences, mergeRanges, type SecretRange, splitByParts } from './s
 export const maxJsonDepth = 100
 /** Work between two pauses, in characters: about 2 ms for hostile text. */
 const workPerSlice = 12_000
-/** Fixed costs of a visit, a search, a search with a label and a new field name, in characters. */
+/** Characters of texts searched before the first pause between two texts: shorter messages are appended in one turn. */
+const charactersBeforePause = 65_536
+/** Fixed costs of a visit, a search, a range, a search with a label and a new field name, in characters. */
 const visitWork = 10
 const searchWork = 40
+const rangeWork = 4
 const labelWork = 150
 const nameWork = 1_000
 /** Longer texts are searched in windows. A window repeats the end of the one before, so that no PEM block is cut. */
@@ -63,6 +66,8 @@ export class SecretScan {
   /** Secrets that are replaced wherever they occur, also without what marks them as secrets. */
   private repeatable: readonly string[] | undefined
   private work = 0
+  /** Characters of the texts searched so far. */
+  private characters = 0
 
   get hasSecrets(): boolean {
     return this.ranges.size > 0 || this.labelledRanges.size > 0
@@ -82,16 +87,27 @@ export class SecretScan {
 
   /** Scans a text. `partEnds` are the ends of its parts except the last one; a line break follows each of them. */
   *scanText(text: string, partEnds: readonly number[] = []): Generator<void, void> {
-    this.add(text, text.length > windowCharacters ? yield* this.findInWindows(text) : this.find(text))
+    this.add(text, yield* this.findInText(text))
     if (partEnds.length === 0) return
     const starts = [0, ...partEnds.map((end) => end + 1)]
     const parts = starts.map((start, index) => text.slice(start, partEnds[index]))
     yield* this.scanParts(parts)
-    const found = parts.flatMap((part, index) => {
+    const found: SecretRange[] = []
+    for (const [index, part] of parts.entries()) {
       const from = starts[index] ?? 0
-      return (this.ranges.get(part) ?? []).map(({ start, end }) => ({ start: from + start, end: from + end }))
-    })
+      for (const { start, end } of this.ranges.get(part) ?? []) found.push({ start: from + start, end: from + end })
+      this.work += rangeWork * (this.ranges.get(part)?.length ?? 0)
+      if (this.work >= workPerSlice) yield* this.pause()
+    }
     this.add(text, found)
+  }
+
+  /** Finds the secrets of a text, in windows if it is long. */
+  private *findInText(text: string): Generator<void, readonly SecretRange[]> {
+    const found = text.length > windowCharacters ? yield* this.findInWindows(text) : this.find(text)
+    this.characters += text.length
+    if (this.characters > charactersBeforePause && this.work >= workPerSlice) yield* this.pause()
+    return found
   }
 
   /**
@@ -267,11 +283,12 @@ export class SecretScan {
     const found = new Map<string, SecretRange[]>()
     for (const joiner of ['', ' ']) {
       const joined = parts.join(joiner)
-      const ranges = joined.length > windowCharacters ? yield* this.findInWindows(joined) : this.find(joined)
+      const ranges = yield* this.findInText(joined)
       for (const pieces of splitByParts(parts, joiner.length, ranges)) {
         // Context from the part before counts only if a space separates them.
         if (pieces.length === 1 && joiner === '') continue
         const isComplete = joiner === '' && this.endsWithSecret(pieces[0]?.part ?? '')
+        this.work += rangeWork * pieces.length
         if (this.work >= workPerSlice) yield* this.pause()
         for (const [index, { part, ...range }] of pieces.entries()) {
           if (index > 0 && isComplete && plainWordPattern.test(part.slice(range.start, range.end))) continue
@@ -281,7 +298,11 @@ export class SecretScan {
         }
       }
     }
-    for (const [part, ranges] of found) this.add(part, ranges)
+    for (const [part, ranges] of found) {
+      this.add(part, ranges)
+      this.work += rangeWork * ranges.length
+      if (this.work >= workPerSlice) yield* this.pause()
+    }
   }
 
   /** Searches the fields of objects as JSON text, in which a secret may follow its name in another field. */
