@@ -5,7 +5,8 @@ import { splitSentences } from '../text/sentences.ts'
 import { findClaimFaults } from './summarise/claims.ts'
 import {
   createConstraintFinder,
-  createTextFinder,
+  createConstraintFinderInSteps,
+  createTextFinderInSteps,
   createValueFinder,
   isNameable,
   mentionWeight,
@@ -79,7 +80,8 @@ export const findLosses = (text: string, messages: readonly SummaryMessage[]): r
   runSync(findLossesInSteps(text, messages))
 
 export function* findLossesInSteps(text: string, messages: readonly SummaryMessage[]): Work<readonly Loss[]> {
-  const [hasText, hasConstraint] = [createTextFinder(text), createConstraintFinder(text)]
+  const hasText = yield* createTextFinderInSteps(text)
+  const hasConstraint = yield* createConstraintFinderInSteps(text)
   const seen = new Set<string>()
   const losses: Loss[] = []
   for (const message of messages) {

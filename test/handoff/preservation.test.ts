@@ -27,6 +27,17 @@ describe('measurePreservation', () => {
     const restored = `# Title\nRecord of another chat.\n\n## Notes\n- tea for Ann\n\n[user]\n${original}\n\nSave it to port 9.`
     expect(measurePreservation(original, restored)).toEqual({ similarity: 1, facts: 1 })
   })
+  verifies('R-03', 'reads the start of a run without a space, wherever it is in its line', () => {
+    const run = Array.from({ length: 40_000 }, (_, at) => String.fromCharCode(0x4e00 + ((at * 7_919) % 20_011))).join(
+      '',
+    )
+    const text = `一 ${run} end`
+    expect(
+      measurePreservation(text, `${'other words '.repeat(900)}\n${'before '.repeat(1_100)}${text}`).similarity,
+    ).toBe(1)
+    expect(measurePreservation(text, `一 ${run.slice(0, 16_384)} end`).similarity).toBe(1)
+    expect(measurePreservation(text, `一 ${run.slice(0, 8_000)} end`).similarity).toBeLessThan(0.9)
+  })
   verifies('H-14', 'counts names, numbers, paths and constraints that occur verbatim', () => {
     expect(measurePreservation('See src/app.ts on port 8080.', 'It was port 8080.').facts).toBe(0.5)
     expect(measurePreservation('See src/app.ts on port 8080.', 'It was src/app.tsx on port 18080.').facts).toBe(0)

@@ -3,7 +3,7 @@ import type { Entity } from '../../graph/types.ts'
 import { findAnchorsInSteps } from '../../text/anchors.ts'
 import { clipMiddle } from '../../text/clip.ts'
 import { extractTerms } from '../../text/words.ts'
-import { createConstraintFinder, createTextFinder } from '../../upkeep/summarise/coverage.ts'
+import { createConstraintFinderInSteps, createTextFinderInSteps } from '../../upkeep/summarise/coverage.ts'
 import {
   type Category,
   type CategoryWeights,
@@ -35,7 +35,7 @@ export const measurePreservation = (original: string, restored: string): Preserv
 export function* measurePreservationInSteps(original: string, restored: string): Work<Preservation> {
   const after = clipForComparison(restored)
   const { counts } = yield* readTerms(after)
-  return yield* compareTexts(clipForComparison(original), counts, createFactFinder(after))
+  return yield* compareTexts(clipForComparison(original), counts, yield* createFactFinder(after))
 }
 
 /** Measures each category that has items. */
@@ -51,7 +51,7 @@ export function* measureCategoriesInSteps(
 ): Work<Partial<Record<Category, Preservation>>> {
   const after = clipForComparison(restored)
   const { counts: shownCounts } = yield* readTerms(after)
-  const factFinder = createFactFinder(after)
+  const factFinder = yield* createFactFinder(after)
   const byCategory: Partial<Record<Category, Preservation>> = {}
   for (const category of itemCategories) {
     const contents = items.filter((item) => item.category === category).map(({ content }) => content)
@@ -98,13 +98,17 @@ function* readTerms(text: string): Work<TextTerms> {
 }
 
 const maxPartChars = 8_192
+/** Characters compared of a run without a space: terms of more would take long in one piece. */
+const maxRunChars = 16_384
 
-/** Splits a line into parts of about `maxPartChars`; a longer run without a space stays whole. */
+/** Splits a line into parts of about `maxPartChars`, of which a long run without a space is the end. */
 function* splitAtSpaces(line: string): Generator<string> {
   for (let start = 0; start < line.length; ) {
-    const space = start + maxPartChars < line.length ? line.indexOf(' ', start + maxPartChars) : -1
+    const limit = start + maxPartChars
+    const space = limit < line.length ? line.indexOf(' ', limit) : -1
     const end = space < 0 ? line.length : space
-    yield line.slice(start, end)
+    const runStart = end - start > maxRunChars ? Math.max(start, line.lastIndexOf(' ', limit)) : start
+    yield line.slice(start, Math.min(end, runStart + maxRunChars))
     start = end
   }
 }
@@ -133,10 +137,10 @@ function* compareTerms({ counts, idf }: TextTerms, shownCounts: TermCounts): Wor
 
 type FactFinder = { readonly hasFact: (text: string) => boolean; readonly hasConstraint: (text: string) => boolean }
 
-const createFactFinder = (text: string): FactFinder => ({
-  hasFact: createTextFinder(text),
-  hasConstraint: createConstraintFinder(text),
-})
+function* createFactFinder(text: string): Work<FactFinder> {
+  const hasFact = yield* createTextFinderInSteps(text)
+  return { hasFact, hasConstraint: yield* createConstraintFinderInSteps(text) }
+}
 
 /** Returns the share of a text's distinct facts that were found; 1 if it has none. */
 function* shareOfFacts(text: string, { hasFact, hasConstraint }: FactFinder): Work<number> {

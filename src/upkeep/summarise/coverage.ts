@@ -1,10 +1,15 @@
-import type { Work } from '../../domain/work.ts'
+import { runSync, type Work } from '../../domain/work.ts'
 import { type Anchor, findAnchors, findAnchorsInSteps, isCompoundWord } from '../../text/anchors.ts'
-import { splitSentences } from '../../text/sentences.ts'
+import { splitSentencesInSteps } from '../../text/sentences.ts'
 import { findValues, phoneForms, type Value } from '../../text/values.ts'
 import { extractTerms } from '../../text/words.ts'
 import type { NamedEntity, SummaryMessage } from './summary.ts'
 
+/** Tells whether a text has a name, number or clause. */
+type TextFinder = (searched: string) => boolean
+
+/** Cost of indexing a word, in characters. */
+const atomWork = 4
 /** Positions kept per key; bounds the time for a text that repeats itself. */
 const maxPositions = 200
 
@@ -15,7 +20,10 @@ const maxPositions = 200
  * @example
  * createTextFinder('see src/a.ts')('a.ts') // true
  */
-export function createTextFinder(text: string): (searched: string) => boolean {
+export const createTextFinder = (text: string): TextFinder => runSync(createTextFinderInSteps(text))
+
+/** `createTextFinder` as interruptible work. */
+export function* createTextFinderInSteps(text: string): Work<TextFinder> {
   const collapsed = collapseWhitespace(text)
   const positions = new Map<string, number[]>()
   let previous = ''
@@ -30,6 +38,7 @@ export function createTextFinder(text: string): (searched: string) => boolean {
     if (previous !== '') add(`${previous} ${atom}`, previousPosition)
     previous = atom
     previousPosition = index
+    yield atom.length + atomWork
   }
   return (searched) => {
     const name = collapseWhitespace(searched).trim()
@@ -74,9 +83,13 @@ const negationTerms = new Set(
 /**
  * Returns a function that tells if a text has a constraint: one negated sentence with at least two thirds of its terms.
  */
-export function createConstraintFinder(text: string): (clause: string) => boolean {
+export const createConstraintFinder = (text: string): TextFinder => runSync(createConstraintFinderInSteps(text))
+
+/** `createConstraintFinder` as interruptible work. */
+export function* createConstraintFinderInSteps(text: string): Work<TextFinder> {
   const byTerm = new Map<string, Set<string>[]>()
-  for (const sentence of splitSentences(text)) {
+  for (const sentence of yield* splitSentencesInSteps(text)) {
+    yield sentence.text.length
     if (!negation.test(sentence.text)) continue
     const terms = new Set(extractTerms(sentence.text))
     for (const term of terms) {

@@ -6,7 +6,7 @@ import { splitSentences } from '../../text/sentences.ts'
 import { type Actions, findTerminalOutput, isListedCall } from './actions.ts'
 import { isCodeLine, splitIntoClauses, stripMarkdown } from './clauses.ts'
 import { isDangling, isPleasantry, measureLead, measureTrail } from './cues.ts'
-import { findInjections, overlapsAny, type Span } from './injectionCheck.ts'
+import { findInjections, findInjectionsInSteps, overlapsAny, type Span } from './injectionCheck.ts'
 import { findTally } from './outcomes.ts'
 import { findQuotations } from './quotations.ts'
 import { collapseWhitespace, countWords, type NamedEntity, type SummaryMessage, type SummaryText } from './summary.ts'
@@ -102,10 +102,9 @@ function addMessagePieces(pieces: Piece[], own: readonly Piece[], isAnswer: bool
 const endsWithQuestion = (text: string): boolean => /\?["'”’)\]]*\s*$/.test(text.slice(-40))
 
 function* splitMessage(message: SummaryMessage): Work<Piece[]> {
-  const injections = findInjections(message.content)
-  yield message.content.length
+  const injections = yield* findInjectionsInSteps(message.content)
   if (message.role === 'tool') return yield* splitToolOutput(message, injections)
-  const skipped = [injections, yield* findTerminalOutput(message.content), findQuotations(message.content)]
+  const skipped = [injections, yield* findTerminalOutput(message.content), yield* findQuotations(message.content)]
   yield message.content.length
   const pieces: Piece[] = []
   for (const { span, joint, isCode } of yield* splitIntoClauses(message.content)) {

@@ -3,7 +3,7 @@ import { type Anchor, findAnchorsInSteps } from '../../text/anchors.ts'
 import { isQuestion } from '../../text/sentences.ts'
 import { phoneForms, type Value } from '../../text/values.ts'
 import { splitWords } from '../../text/words.ts'
-import { createTextFinder } from './coverage.ts'
+import { createTextFinderInSteps } from './coverage.ts'
 import type { SummaryMessage } from './summary.ts'
 import { type Clause, contentTerms, splitClauses } from './valueClauses.ts'
 
@@ -75,7 +75,7 @@ export function* indexSource(messages: readonly SummaryMessage[], previous: stri
     capitalisesNouns: capitalisesNouns(source),
     names,
     possibleNames: new Set([...names, ...onlyCapitalised(source, clauses)]),
-    has: createTextFinder(source.toLowerCase()),
+    has: yield* createTextFinderInSteps(source.toLowerCase()),
     compact: new Set(anchors.map(({ text }) => compactForm(text))),
     values: indexValues(
       clauses.flatMap(({ values }) => values),

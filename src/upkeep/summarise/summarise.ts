@@ -2,7 +2,7 @@ import { runSync, type Work } from '../../domain/work.ts'
 import type { FactCandidate } from '../extract/fields.ts'
 import { collectActions } from './actions.ts'
 import { rankDetails } from './details.ts'
-import { findInjections, overlapsAny } from './injectionCheck.ts'
+import { findInjectionsInSteps, overlapsAny } from './injectionCheck.ts'
 import { buildSummaryText, type Piece, renderLines, splitEarlierSummary, splitIntoPieces } from './pieces.ts'
 import { type Selection, type SourceCapacity, selectContent } from './select.ts'
 import { mergeSeries } from './series.ts'
@@ -39,7 +39,7 @@ export function* summariseInSteps(
   const details = yield* rankDetails(current)
   const pieces = current.filter(({ kind }) => kind !== 'detail')
   const capacity = yield* measureCapacity(pieces, target)
-  const selection = withoutInjections(yield* selectContent({ pieces, details, actions }, capacity, target))
+  const selection = yield* withoutInjections(yield* selectContent({ pieces, details, actions }, capacity, target))
   return buildSummaryText(selection.pieces, selection.lists)
 }
 
@@ -66,9 +66,9 @@ function* markFacts(pieces: readonly Piece[], facts: readonly FactCandidate[]): 
 }
 
 /** Removes lines that form an injection together, although no single piece does. */
-function withoutInjections(selection: Selection): Selection {
+function* withoutInjections(selection: Selection): Work<Selection> {
   const lines = renderLines(selection.pieces, selection.lists)
-  const injections = findInjections(lines.map(({ text }) => text).join('\n'))
+  const injections = yield* findInjectionsInSteps(lines.map(({ text }) => text).join('\n'))
   if (injections.length === 0) return selection
   const removed = new Set<unknown>()
   let start = 0
@@ -76,7 +76,7 @@ function withoutInjections(selection: Selection): Selection {
     if (overlapsAny(injections, start, start + text.length)) for (const part of [...pieces, ...items]) removed.add(part)
     start += text.length + 1
   }
-  return withoutInjections({
+  return yield* withoutInjections({
     pieces: selection.pieces.filter((piece) => !removed.has(piece)),
     lists: selection.lists.map(({ label, items }) => ({ label, items: items.filter((item) => !removed.has(item)) })),
   })
