@@ -2,6 +2,7 @@
 // and by word over sets and budgets. Cross-validates by conversation: for each fold the weights are fitted on the
 // others. Usage: npm run bench -- fit [--data DIR] [--rounds N] [--folds N] [--lexical]
 import { parseArgs } from 'node:util'
+import { runSync } from '../src/domain/work.ts'
 import type { DatasetConversation } from '../src/evaluation/dataset.ts'
 import { weighFeatures } from '../src/search/features.ts'
 import { parseQuery } from '../src/search/query.ts'
@@ -108,7 +109,7 @@ function prepare(set: SetName, { messages, questions = [] }: DatasetConversation
 
 function extract(ranker: Ranker, text: string, rows: number): Omit<Question, 'evidence'> {
   const query = parseQuery(text)
-  const features = ranker.extract(query, rows)
+  const features = runSync(ranker.extractInSteps(query, rows))
   const columns = featureNames.map((name) => {
     const column = new Float32Array(rows)
     weighFeatures(features, ranker.index, query, oneHot(name), rows, column)

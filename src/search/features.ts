@@ -1,4 +1,5 @@
 import type { VectorList, WordTable } from '../domain/ports.ts'
+import type { Work } from '../domain/work.ts'
 import type { KnownStems } from './knownStems.ts'
 import type { LexicalIndex } from './lexicalIndex.ts'
 import { markers } from './passageTerms.ts'
@@ -10,6 +11,8 @@ import { bm25, decay, type FeatureName, minSimilarity, strongSimilarity } from '
 const commonTermDivisor = 2
 /** Only this many of the rarest query terms are used; one bit each in the masks. */
 const maxQueryTerms = 24
+/** Cost of the related words of a word, in characters: up to 1 ms if they were not looked up lately. */
+const relatedWork = 512
 
 /** A query term with its weight and the number of passages that contain it. */
 type QueryTerm = {
@@ -61,17 +64,17 @@ export class FeatureExtractor {
   }
 
   /** Computes the features of the first `endRow` passages, all scaled to at most 1. */
-  extract(
+  *extractInSteps(
     query: ParsedQuery,
     endRow: number,
     table: WordTable | undefined,
     knownStems: KnownStems | undefined,
     topics: VectorList | undefined,
-  ): Features {
+  ): Work<Features> {
     this.reset()
     const terms = this.selectTerms(query.terms)
     this.addWords(terms, endRow)
-    if (table !== undefined && knownStems !== undefined) this.addMeaning(query, table, knownStems, endRow)
+    if (table !== undefined && knownStems !== undefined) yield* this.addMeaning(query, table, knownStems, endRow)
     if (table !== undefined && topics !== undefined) this.addTopic(query, table, topics, endRow)
     const strength = Math.max(scale(this.byPassage.words, endRow), 0.5 * scale(this.byPassage.meaning, endRow))
     const { messages } = this.index.passages
@@ -178,7 +181,7 @@ export class FeatureExtractor {
    * Adds, for each word of the query, the similarity of the most similar word of each passage. The related words come
    * from the table and are looked up in the index, so that the cost grows with the matches.
    */
-  private addMeaning({ terms }: ParsedQuery, table: WordTable, knownStems: KnownStems, endRow: number): void {
+  private *addMeaning({ terms }: ParsedQuery, table: WordTable, knownStems: KnownStems, endRow: number): Work<void> {
     const { meaning } = this.byPassage
     const { index, similarities, similarRows } = this
     const maxDocuments = index.rowCount / commonTermDivisor
@@ -200,6 +203,7 @@ export class FeatureExtractor {
         meaning[row] = (meaning[row] as number) + (similarities[row] as number)
         similarities[row] = 0
       }
+      yield relatedWork
     }
   }
 

@@ -150,18 +150,18 @@ export class Ranker {
    * Returns the best passages, best first, and all of those that are as good as the last one: the caller knows the
    * order of sessions.
    */
-  rank(text: string, limits: RankLimits): RankedPassage[] {
+  *rankInSteps(text: string, limits: RankLimits): Work<RankedPassage[]> {
     const query = parseQuery(text, limits.extractors)
     const endRow = this.rowsBefore(limits.before)
     const parts = splitQuestion(text, limits.extractors)
     this.strength = 0
     return parts.length === 0
-      ? this.rankQuery(query, endRow, limits)
-      : this.rankParts([query, ...parts], endRow, limits)
+      ? yield* this.rankQuery(query, endRow, limits)
+      : yield* this.rankParts([query, ...parts], endRow, limits)
   }
 
-  private rankQuery(query: ParsedQuery, endRow: number, limits: RankLimits): RankedPassage[] {
-    const features = this.extract(query, endRow)
+  private *rankQuery(query: ParsedQuery, endRow: number, limits: RankLimits): Work<RankedPassage[]> {
+    const features = yield* this.extractInSteps(query, endRow)
     this.strength = Math.max(this.strength, features.strength)
     this.score(features, query, endRow, limits)
     const isEligible = this.eligibility(features, endRow, limits)
@@ -173,11 +173,11 @@ export class Ranker {
   }
 
   /** Ranks by the best score for the whole question or one of its parts, so that neither part crowds out the other. */
-  private rankParts(queries: readonly ParsedQuery[], endRow: number, limits: RankLimits): RankedPassage[] {
+  private *rankParts(queries: readonly ParsedQuery[], endRow: number, limits: RankLimits): Work<RankedPassage[]> {
     const best = new Map<number, RankedPassage>()
     for (const [number, query] of queries.entries()) {
       const factor = number === 0 ? 1 : partFactor
-      for (const ranked of this.rankQuery(query, endRow, limits)) {
+      for (const ranked of yield* this.rankQuery(query, endRow, limits)) {
         const key = ranked.message * maxTerms + ranked.passage
         const score = ranked.score * factor
         if (score > (best.get(key)?.score ?? 0)) best.set(key, { ...ranked, score })
@@ -196,8 +196,8 @@ export class Ranker {
   }
 
   /** Computes the features of the first passages; `bench/fit.ts` reads them. */
-  extract(query: ParsedQuery, endRow: number): Features {
-    return this.extractor.extract(query, endRow, this.table, this.knownStems, this.topics)
+  extractInSteps(query: ParsedQuery, endRow: number): Work<Features> {
+    return this.extractor.extractInSteps(query, endRow, this.table, this.knownStems, this.topics)
   }
 
   /** Combines the features of each passage into its score. */

@@ -248,19 +248,25 @@ export class ScopeIndex {
    * the query's vector if they were found elsewhere.
    */
   search(query: IndexQuery, given?: readonly NearestEntry[]): readonly SearchMatch[] {
-    const { text = '', vector, limit } = query
-    const nearest = vector === undefined ? [] : this.rankByVector(query, given)
-    return selectBest(text === '' && vector !== undefined ? nearest : this.rankByWords(text, query, nearest), limit)
+    return runSync(this.searchInSteps(query, given))
   }
 
-  private rankByWords(text: string, query: IndexQuery, nearest: readonly SearchMatch[]): SearchMatch[] {
+  /** `search` as interruptible work. The index must not change meanwhile. */
+  *searchInSteps(query: IndexQuery, given?: readonly NearestEntry[]): Work<readonly SearchMatch[]> {
+    const { text = '', vector, limit } = query
+    const nearest = vector === undefined ? [] : this.rankByVector(query, given)
+    const matches = text === '' && vector !== undefined ? nearest : yield* this.rankByWords(text, query, nearest)
+    return selectBest(matches, limit)
+  }
+
+  private *rankByWords(text: string, query: IndexQuery, nearest: readonly SearchMatch[]): Work<SearchMatch[]> {
     const { budget, broad } = query
     const limits = { ...limitsOf(query, query.limit), budget, broad, extractors: this.languages.extractors }
     const isWanted = (kind: Entry['kind']): boolean => query.kinds === undefined || query.kinds.includes(kind)
     const messageKey = (message: number): Key => this.keys[this.messageRanker.ownerAt(message)] as Key
     const similarities = scaleSimilarities(nearest)
-    const rankBy = (ranker: Ranker, rankLimits: RankLimits, nameOf: (message: number) => string): RankedPassage[] =>
-      ranker.rank(text, {
+    const rankBy = (ranker: Ranker, rankLimits: RankLimits, nameOf: (message: number) => string): Work<RankedPassage[]> =>
+      ranker.rankInSteps(text, {
         ...rankLimits,
         ...(nearest.length > 0 && {
           similarity: {
@@ -279,7 +285,9 @@ export class ScopeIndex {
     }
     const nameOfMessage = (message: number): string =>
       nameOf({ key: messageKey(message), id: formatMessageId(this.messageRanker.sequenceAt(message)) })
-    const matches = isWanted('message') ? rankBy(this.messageRanker, limits, nameOfMessage).map(toMatch) : []
+    const matches = isWanted('message')
+      ? (yield* rankBy(this.messageRanker, limits, nameOfMessage)).map(toMatch)
+      : []
     if (query.kinds?.every((kind) => kind === 'message')) return matches
     const messageStrength = this.messageRanker.strength
     this.forgetRemovedDerived()
@@ -287,7 +295,7 @@ export class ScopeIndex {
     const nameOfEntry = (row: number): string => nameOf({ key: entryAt(row).key, id: entryAt(row).entry.id })
     // Rank all derived entries: with a limit, one kind could crowd out another before the filter below.
     const derivedLimits = { ...limits, before: noLimits.before, maxResults: this.derivedRanker.size }
-    for (const { message, passage, score, why } of rankBy(this.derivedRanker, derivedLimits, nameOfEntry)) {
+    for (const { message, passage, score, why } of yield* rankBy(this.derivedRanker, derivedLimits, nameOfEntry)) {
       const { key, entry } = entryAt(message)
       if (isWanted(entry.kind)) matches.push(withCosine({ key, id: entry.id, sequence: 0, passage, score, why }))
     }

@@ -174,7 +174,7 @@ export class StoreSearch {
     // An index that was dropped meanwhile must not return.
     if (this.#indexes.peek(name) === index) this.#indexes.set(name, index, index.bytes)
     if (index.messageCount > maxMessagesPerTurn) await this.#source.pause()
-    return index.search(query, nearest)
+    return runInSlices(index.searchInSteps(query, nearest), () => this.#source.pause())
   }
 
   /** Returns what to read: everything for a new index, or if the lineage shows that something was erased. */
