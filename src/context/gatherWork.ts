@@ -1,11 +1,10 @@
 import { isBlank, type Message } from '../domain/entry.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { SessionHead } from '../domain/session.ts'
-import { toSlices } from '../domain/work.ts'
 import type { MessageExcerpt, WorkSelection } from '../selection/workSelection.ts'
 import type { ClaimInput } from './claimLimits.ts'
 import { groupIntoUnits, singleUnit, type Unit } from './render.ts'
-import type { ContextQuery, SessionReader } from './sessionReader.ts'
+import { type ContextQuery, runWithPauses, type SessionReader } from './sessionReader.ts'
 
 /** Text that is considered: about 64,000 tokens. */
 const maxCharacters = 256_000
@@ -38,10 +37,7 @@ export function* gatherWork(
   const messages = (yield* reader.readNewest(maxCharacters)).filter(
     ({ sequence, content }) => sequence < before && !isBlank(content),
   )
-  const selecting = toSlices(work.select(messages, question, available))
-  let step = selecting.next()
-  for (; step.done !== true; step = selecting.next()) yield { pause: true }
-  return toCandidates(messages, step.value)
+  return toCandidates(messages, yield* runWithPauses(work.select(messages, question, available)))
 }
 
 function toCandidates(messages: readonly Message[], excerpts: readonly MessageExcerpt[]): WorkCandidates {

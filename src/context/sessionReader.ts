@@ -2,8 +2,9 @@ import { isBlank, type Message, type SequenceRange, type Tokens } from '../domai
 import type { Origin } from '../domain/ledger.ts'
 import type { IndexHit, IndexQuery, PageOptions } from '../domain/ports.ts'
 import { isInRanges, type SessionHead } from '../domain/session.ts'
+import { toSlices, type Work } from '../domain/work.ts'
 import type { TimeRange } from '../text/calendar.ts'
-import { type PassageRange, splitPassages } from '../text/passages.ts'
+import { type PassageRange, splitPassagesInSteps } from '../text/passages.ts'
 import { type ClaimLimit, upToMessages } from './claimLimits.ts'
 import { firstSequence, groupIntoUnits, lastSequence, mayBeSplit, singleUnit, type Unit } from './render.ts'
 
@@ -17,6 +18,14 @@ export type ReadRequest =
 export type ReadResponse = { readonly messages: readonly Message[]; readonly hits: readonly IndexHit[] }
 /** A computation that yields its reads, so that the same code runs on synchronous and asynchronous stores. */
 export type ContextQuery<T> = Generator<ReadRequest, T, ReadResponse>
+
+/** Runs long work with pauses. */
+export function* runWithPauses<T>(work: Work<T>): ContextQuery<T> {
+  const slices = toSlices(work)
+  let step = slices.next()
+  for (; step.done !== true; step = slices.next()) yield { pause: true }
+  return step.value
+}
 
 const none: readonly never[] = []
 
@@ -147,7 +156,7 @@ export class SessionReader {
       const { messages } = yield { page: { after, before: end, limit: fillerPage, newest: true } }
       for (const message of messages.toReversed()) {
         if (isBlank(message.content) || tokens >= spareTokens * budget) continue
-        for (const passage of splitPassages(message.content).toReversed()) {
+        for (const passage of (yield* runWithPauses(splitPassagesInSteps(message.content))).toReversed()) {
           const unit: Unit = { ...toUnit(message, passage), basis: 'filler' }
           if (found.has(placeOf(unit))) continue
           fillers.push(unit)
