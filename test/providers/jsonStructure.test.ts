@@ -23,6 +23,15 @@ describe('the structure of JSON', () => {
     expect(findJsonFault('['.repeat(60_000), limits)).toBeUndefined()
   })
 
+  it('with too many different field names › is found; equal names count once', () => {
+    const many = { depth: 8, values: 1_000_000, fields: 1_000_000 }
+    const list = (names: number, count: number): string =>
+      `[${Array.from({ length: count }, (_, index) => `{"name ${index % names}":1}`).join(',')}]`
+    expect(findJsonFault(list(40_000, 40_000), many)).toBe('names')
+    expect(findJsonFault(list(20_000, 60_000), many)).toBeUndefined()
+    expect(findJsonFault(`[${'"name":1,'.repeat(60_000)}]`, many)).toBeUndefined()
+  })
+
   it('inside strings › does not count', () => {
     const text = fc.string({ unit: fc.constantFrom('"', '\\', '[', '{', ']', ':', ',', '1', 'é', '\n') })
     fc.assert(

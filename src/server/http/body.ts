@@ -7,6 +7,7 @@ import {
   findJsonFaultInSteps,
   type JsonFault,
   type JsonLimits,
+  maxFieldNames,
   minScannedCharacters,
 } from '../../providers/jsonStructure.ts'
 import { yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
@@ -197,6 +198,12 @@ function structureError(fault: JsonFault, { depth, values, fields }: JsonLimits)
     return new HttpError(400, 'too_deep', `The body is nested deeper than ${depth} levels. Send deep data as text.`)
   if (fault === 'digits')
     return new HttpError(400, 'invalid_number', 'The body contains a number of thousands of digits. Send it as text.')
+  if (fault === 'names')
+    return new HttpError(
+      413,
+      'too_many_values',
+      `The body contains more than ${maxFieldNames} different field names. Send names as values, or large data as text.`,
+    )
   return new HttpError(
     413,
     'too_many_values',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ContentPart, parseMessage, replaceLoneSurrogates } from '../../domain/chat.ts'
 import { isObject, MemoryError } from '../../domain/error.ts'
-import { findJsonFault, type JsonLimits } from '../../providers/jsonStructure.ts'
+import { findJsonFault, type JsonLimits, maxFieldNames } from '../../providers/jsonStructure.ts'
 import { HttpError } from '../http/httpError.ts'
 import type { ClientMessage, FilePart, ParsedRequest, RequestBody } from './protocol.ts'
 
@@ -110,11 +110,11 @@ const argumentLimits: JsonLimits = { depth: Number.POSITIVE_INFINITY, values: 50
 
 function limitArguments(text: string): void {
   const fault = findJsonFault(text, argumentLimits)
-  if (fault !== 'values' && fault !== 'fields') return
+  if (fault !== 'values' && fault !== 'fields' && fault !== 'names') return
   throw new HttpError(
     413,
     'too_many_values',
-    `The arguments of a tool call contain more than ${argumentLimits.values} values or ${argumentLimits.fields} fields. Send large data in the result of a tool.`,
+    `The arguments of a tool call contain more than ${argumentLimits.values} values, ${argumentLimits.fields} fields or ${maxFieldNames} different field names. Send large data in the result of a tool.`,
   )
 }
 

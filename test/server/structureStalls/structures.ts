@@ -9,8 +9,9 @@ const user = (content: unknown) => ({ role: 'user', content })
 const chat = (session: string): string => `/v1/${session}/chat/completions`
 const small = { 'x-threadkeep-template': 'small' }
 const thin = { 'x-threadkeep-history': 'thin' }
-/** Messages accepted in one request. */
+/** Messages and different field names accepted in one request. */
 const maxMessages = 10_000
+const maxNames = 23_000
 
 /** Text of words that differ. */
 function words(characters: number): string {
@@ -67,7 +68,8 @@ const calls = (bytes: number) =>
     { type: 'function_call', call_id: `c${index}`, name: 'run', arguments: `{"n":${index}}` },
     { type: 'function_call_output', call_id: `c${index}`, output: `r${index}${padding}` },
   ]).flat()
-const fields = (bytes: number, max = 90_000) =>
+/** Fields of an object, up to the limit of different names. */
+const fields = (bytes: number, max = maxNames) =>
   Object.fromEntries(fill(bytes, 14, max, (index, padding) => [`f${index}`, padding === '' ? index : padding]))
 const nested = (levels: number, leaf: unknown): unknown =>
   repeat(levels, (index) => index).reduce((inner, index) => ({ [`level${index}`]: inner }), leaf)
@@ -159,7 +161,9 @@ export const structures: Readonly<Record<string, Structure>> = {
           function: {
             name: 'run',
             arguments: JSON.stringify(
-              Object.fromEntries(repeat(Math.floor(bytes / 24), (index) => [`password${index}`, `v${index}`])),
+              Object.fromEntries(
+                fill(bytes, 24, maxNames, (index, padding) => [`password${index}`, `v${index}${padding}`]),
+              ),
             ),
           },
         },
