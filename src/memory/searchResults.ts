@@ -17,6 +17,8 @@ export type SearchResult = {
 
 /** Share of the score that a question keeps which repeats the one that is asked. */
 const repeatedQuestionFactor = 0.25
+/** Longer texts are neither questions nor quotations, and repeat each other only letter by letter. */
+const maxComparedCharacters = 8_192
 /** Share of its terms that such a question has in common with the one that is asked. */
 const minSharedTerms = 0.6
 /** Characters around a quotation in a reply that is nothing but a quotation. */
@@ -41,7 +43,8 @@ function demoteQuestions(results: readonly SearchResult[], query: string): reado
   const queryTerms = new Set(extractTerms(query))
   const minShare = isQuestion(query) ? minSharedTerms : 1
   const isRepetition = ({ entry, why }: SearchResult): boolean => {
-    if (entry.kind !== 'message' || 'repeatedQuestion' in why || !isInterrogative(entry.content)) return false
+    if (entry.kind !== 'message' || 'repeatedQuestion' in why) return false
+    if (entry.content.length > maxComparedCharacters || !isInterrogative(entry.content)) return false
     const terms = [...new Set(extractTerms(entry.content))]
     return terms.filter((term) => queryTerms.has(term)).length >= minShare * terms.length
   }
@@ -76,6 +79,7 @@ function mergeRepeats(results: readonly SearchResult[]): readonly SearchResult[]
 const quotes = ({ entry }: SearchResult, text: string, quoted: string): boolean =>
   entry.kind === 'message' &&
   entry.role === 'assistant' &&
+  text.length <= maxComparedCharacters &&
   quoted.length >= minQuotedCharacters &&
   text.length > quoted.length &&
   text.length - quoted.length <= maxFrameCharacters &&
@@ -93,10 +97,12 @@ function withRepeats(result: SearchResult, other: SearchResult): SearchResult {
   return repeats.length === 0 ? result : { ...result, repeats }
 }
 
-/** Ignores case, white space and the punctuation at the end. */
+/** Ignores case, white space and the punctuation at the end of a text that is not long. */
 const normalize = (text: string): string =>
-  text
-    .toLowerCase()
-    .replaceAll(/\s+/gu, ' ')
-    .trim()
-    .replace(/[.!?\u2026\s]{1,20}$/u, '')
+  text.length > maxComparedCharacters
+    ? text
+    : text
+        .toLowerCase()
+        .replaceAll(/\s+/gu, ' ')
+        .trim()
+        .replace(/[.!?\u2026\s]{1,20}$/u, '')

@@ -11,10 +11,13 @@ const [minCharacters, maxCharacters] = [320, 1_040]
 
 /** Ends of paragraphs, lines and sentences. */
 const boundary = /\n[^\S\n]*\n\s*|\n\s*|(?<=[.!?。！？])[^\S\n]+/g
-/** Value of a cut, in preferred lengths: a paragraph is worth a passage that is a third shorter or longer. */
-const cutValues = { paragraph: 1.05, line: 0.7, sentence: 0.35 } as const
+/** Value of a cut after a paragraph, line or sentence, in preferred lengths: a third of one for each level. */
+const cutValues = [1.05, 0.7, 0.35] as const
+const [paragraph, line, sentence] = [0, 1, 2]
 
-type Cut = { readonly at: number; readonly value: number }
+/** Position of a cut times three, plus its kind: objects for each line of a long text take long to collect. */
+type Cut = number
+const positionOf = (cut: Cut): number => Math.floor(cut / cutValues.length)
 
 /**
  * Splits a long text into passages of some 800 characters at the ends of paragraphs, lines or sentences. The passages
@@ -33,14 +36,14 @@ export function* splitPassagesInSteps(text: string): Work<readonly PassageRange[
   let start = 0
   let next = 0
   while (text.length - start > maxCharacters) {
-    while (next < cuts.length && (cuts[next] as Cut).at < start + minCharacters) next++
+    while (next < cuts.length && positionOf(cuts[next] as Cut) < start + minCharacters) next++
     let best: Cut | undefined
     for (let index = next; index < cuts.length; index++) {
       const cut = cuts[index] as Cut
-      if (cut.at > start + maxCharacters) break
+      if (positionOf(cut) > start + maxCharacters) break
       if (best === undefined || worthOf(cut, start) > worthOf(best, start)) best = cut
     }
-    const end = best?.at ?? wordEnd(text, start + preferredCharacters)
+    const end = best === undefined ? wordEnd(text, start + preferredCharacters) : positionOf(best)
     passages.push([start, end])
     start = end
   }
@@ -48,8 +51,9 @@ export function* splitPassagesInSteps(text: string): Work<readonly PassageRange[
   return passages
 }
 
-const worthOf = ({ at, value }: Cut, start: number): number =>
-  value - Math.abs(at - start - preferredCharacters) / preferredCharacters
+const worthOf = (cut: Cut, start: number): number =>
+  (cutValues[cut % cutValues.length] as number) -
+  Math.abs(positionOf(cut) - start - preferredCharacters) / preferredCharacters
 
 /** Cuts per step; as many characters of other work take longer. */
 const cutsPerStep = 4_096
@@ -58,8 +62,8 @@ function* findCuts(text: string): Work<Cut[]> {
   const cuts: Cut[] = []
   for (const { 0: space, index } of text.matchAll(boundary)) {
     const isParagraph = space.indexOf('\n') !== space.lastIndexOf('\n')
-    const kind = isParagraph ? 'paragraph' : space.includes('\n') ? 'line' : 'sentence'
-    cuts.push({ at: index + space.length, value: cutValues[kind] })
+    const kind = isParagraph ? paragraph : space.includes('\n') ? line : sentence
+    cuts.push((index + space.length) * cutValues.length + kind)
     if (cuts.length % cutsPerStep === 0) yield cutsPerStep
   }
   return cuts

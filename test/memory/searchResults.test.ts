@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Entry } from '../../src/domain/entry.ts'
 import { openMemory } from '../../src/index.ts'
 import { refineResults } from '../../src/memory/searchResults.ts'
 
@@ -43,6 +44,22 @@ describe('search', () => {
     expect([visa?.entry.id, 'repeatedQuestion' in (visa?.why ?? {})]).toEqual(['m1', false])
     const [passport] = await memory.search('acme', 'Which passport is Norwegian?')
     expect([passport?.entry.id, 'repeatedQuestion' in (passport?.why ?? {})]).toEqual(['m2', false])
+  })
+
+  it('long texts › are one result if they are equal, and are not compared otherwise', () => {
+    const long = 'The gate code is 4711, as everybody knows by now. '.repeat(200)
+    const texts = [long, long, long.toUpperCase(), `${long}?`]
+    const results = texts.map((content, at) => ({
+      key: `acme:${at}`,
+      entry: { kind: 'message', id: 'm1', role: 'user', content } as unknown as Entry,
+      score: 1,
+      why: {},
+    }))
+    expect(refineResults(results, long, 9).map(({ key, repeats }) => [key, repeats?.length])).toEqual([
+      ['acme:0', 1],
+      ['acme:2', undefined],
+      ['acme:3', undefined],
+    ])
   })
 
   it('results that are refined again › stay as they are', async () => {
