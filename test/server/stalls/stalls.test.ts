@@ -1,20 +1,18 @@
 import { expect } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
-import { hostileTexts } from './hostileTexts.ts'
-import { stallEndpoints } from './stallEndpoints.ts'
+import { createText, hostileTexts } from './hostileTexts.ts'
+import { encodingOf, stallEndpoints } from './stallEndpoints.ts'
 import { startStallProbe } from './stallProbe.ts'
 
-/** Far above the goal of 50 ms, because slower machines and garbage collection add to the processor time. */
-const maxLongestMs = 200
+/** Twice the goal of 50 ms, because slower machines and garbage collection add to the processor time. */
+const maxLongestMs = 100
+const maxAttempts = 3
 const bytes = 1_000_000
 
-/** Cases that took the event loop for 300 ms to 4 s when long texts were handled at once. */
+/** Cases that took the event loop for 260 ms to 2 s when long texts were handled at once; the benchmark has all. */
 const cases = [
-  ['chat, user', 'combining marks'],
-  ['chat, tool output, small budget', 'one-letter lines'],
-  ['chat, resent', 'angle brackets'],
-  ['chat, resent', 'secret-like words'],
-  ['mcp save, text', 'angle brackets and spaces'],
+  ['chat, many parts', 'lone surrogates'],
+  ['chat, user', 'secret-like words'],
 ] as const
 const timeoutMs = 600_000
 
@@ -28,16 +26,15 @@ verifies(
       const run = stallEndpoints[endpoint]
       const create = hostileTexts[name]
       if (run === undefined || create === undefined) expect.fail(`There is no case ${endpoint}, ${name}.`)
-      await probe.measure((client) => run(client, create(20_000), `warm:${stalls.length}`))
-      const measure = async (session: string): Promise<number> => {
-        const { longestMs, refusals } = await probe.measure((client) => run(client, create(bytes), `${session}:s`))
-        expect(refusals).toEqual([])
-        return longestMs
+      const text = createText(create, bytes, encodingOf(endpoint))
+      let longestMs = Number.POSITIVE_INFINITY
+      // A stall repeats, compilation and a collection of garbage do not.
+      for (let attempt = 0; attempt < maxAttempts && longestMs > maxLongestMs; attempt++) {
+        const stall = await probe.measure((client) => run(client, text, `t${stalls.length}a${attempt}:s`))
+        expect(stall.refusals).toEqual([])
+        longestMs = Math.min(longestMs, stall.longestMs)
       }
-      const longestMs = await measure(`first${stalls.length}`)
-      // A stall repeats, a collection of garbage does not.
-      const repeatedMs = longestMs > maxLongestMs ? await measure(`second${stalls.length}`) : longestMs
-      stalls.push([`${endpoint}, ${name}`, repeatedMs])
+      stalls.push([`${endpoint}, ${name}`, longestMs])
     }
     expect(stalls.filter(([, longestMs]) => longestMs > maxLongestMs)).toEqual([])
   },
