@@ -9,13 +9,13 @@ const maxLongestMs = 100
 const maxAttempts = 3
 const bytes = 950_000
 
-/** Cases with thousands of messages to compare and of fields to mask; the benchmark has all. */
-const cases = ['chat, other history', 'chat, wide part'] as const
+/** Cases with thousands of fields to mask and of rows of a graph; the benchmark has all. */
+const cases = ['chat, wide part', 'mcp, relations'] as const
 const timeoutMs = 600_000
 
 verifies(
   'R-03',
-  'a request of 1 MB › with thousands of messages or fields › leaves the event loop to other requests',
+  'a request of 1 MB › with thousands of fields or rows › leaves the event loop to other requests',
   async () => {
     await using model = await startStreamingModel()
     await using probe = await startStallProbe({ upstreams: [{ name: 'model', base: model.url }] })
