@@ -265,7 +265,11 @@ export class ScopeIndex {
     const isWanted = (kind: Entry['kind']): boolean => query.kinds === undefined || query.kinds.includes(kind)
     const messageKey = (message: number): Key => this.keys[this.messageRanker.ownerAt(message)] as Key
     const similarities = scaleSimilarities(nearest)
-    const rankBy = (ranker: Ranker, rankLimits: RankLimits, nameOf: (message: number) => string): Work<RankedPassage[]> =>
+    const rankBy = (
+      ranker: Ranker,
+      rankLimits: RankLimits,
+      nameOf: (message: number) => string,
+    ): Work<RankedPassage[]> =>
       ranker.rankInSteps(text, {
         ...rankLimits,
         ...(nearest.length > 0 && {
@@ -285,9 +289,7 @@ export class ScopeIndex {
     }
     const nameOfMessage = (message: number): string =>
       nameOf({ key: messageKey(message), id: formatMessageId(this.messageRanker.sequenceAt(message)) })
-    const matches = isWanted('message')
-      ? (yield* rankBy(this.messageRanker, limits, nameOfMessage)).map(toMatch)
-      : []
+    const matches = isWanted('message') ? (yield* rankBy(this.messageRanker, limits, nameOfMessage)).map(toMatch) : []
     if (query.kinds?.every((kind) => kind === 'message')) return matches
     const messageStrength = this.messageRanker.strength
     this.forgetRemovedDerived()
