@@ -18,7 +18,7 @@ export type JsonFault = 'depth' | 'values' | 'fields' | 'names' | 'digits'
 export const minScannedCharacters = 65_536
 /** Longer numbers take long to parse, and none that a program can use is as long. */
 const maxDigits = 4_096
-/** Different field names, about: a parser takes up to 40 ms in one piece for these, and 90 ms for those of a megabyte. */
+/** Different field names, about: parsing takes up to 40 ms for these in one piece, and 90 ms for a megabyte of them. */
 export const maxFieldNames = 25_000
 /** Slots of the set in which names are counted by a hash of their last characters. */
 const nameSlots = 262_144

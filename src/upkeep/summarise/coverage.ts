@@ -20,7 +20,7 @@ const maxPositions = 200
  * @example
  * createTextFinder('see src/a.ts')('a.ts') // true
  */
-export const createTextFinder = (text: string): TextFinder => runSync(createTextFinderInSteps(text))
+const createTextFinder = (text: string): TextFinder => runSync(createTextFinderInSteps(text))
 
 /** `createTextFinder` as interruptible work. */
 export function* createTextFinderInSteps(text: string): Work<TextFinder> {
