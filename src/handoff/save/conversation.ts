@@ -1,7 +1,8 @@
 import { type MessageInput, parseMessage } from '../../domain/chat.ts'
 import type { Millis } from '../../domain/entry.ts'
 import { isObject, MemoryError } from '../../domain/error.ts'
-import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { runInSlices, runSync, type Work } from '../../domain/work.ts'
+import { yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { parseJson } from '../../text/json.ts'
 import { type RecordSessions, stripRecords } from '../restore/record.ts'
 import { metadataFromRow, restorationFromRow } from '../rows.ts'
@@ -55,7 +56,8 @@ export async function ingestText(
   const jsonMessages = parseJsonMessages(text)
   if (jsonMessages !== undefined) return ingestMessages(deps, workspace, jsonMessages, now)
   const { text: rest, found } = await stripRecords(text, (sessions) => findRecordHash(deps, workspace, sessions))
-  const { messages, records } = await ingestMessages(deps, workspace, parseConversation(rest), now)
+  const parsed = await runInSlices(parseConversationInSteps(rest), yieldWhenLong)
+  const { messages, records } = await ingestMessages(deps, workspace, parsed, now)
   return { messages, records: [...found, ...records] }
 }
 
@@ -126,10 +128,15 @@ const isSpeakerRole = (role: MessageInput['role'] | undefined, turnIndex: number
  * @example
  * parseConversation('User: Hello\nAssistant: Hi!') // [{ role: 'user', content: 'Hello' }, { role: 'assistant', content: 'Hi!' }]
  */
-export function parseConversation(text: string): readonly MessageInput[] {
+export const parseConversation = (text: string): readonly MessageInput[] => runSync(parseConversationInSteps(text))
+
+function* parseConversationInSteps(text: string): Work<readonly MessageInput[]> {
   if (text.trim() === '') return []
-  return parseJsonMessages(text) ?? splitBySpeaker(text)
+  return parseJsonMessages(text) ?? (yield* splitBySpeaker(text))
 }
+
+/** Cost of a line beside its characters. */
+const lineWork = 16
 
 /**
  * Parses JSON messages: a list, `{"messages":[…]}`, or one message per line. Undefined if the text is none of these.
@@ -151,7 +158,7 @@ export function parseJsonMessages(text: string): readonly MessageInput[] | undef
 
 const isMessage = (value: unknown): value is MessageInput => isObject(value) && typeof value.role === 'string'
 
-function splitBySpeaker(text: string): readonly MessageInput[] {
+function* splitBySpeaker(text: string): Work<readonly MessageInput[]> {
   const turns: { role: MessageInput['role']; lines: string[] }[] = []
   let openFence: string | undefined
   for (const line of text.split('\n')) {
@@ -164,6 +171,7 @@ function splitBySpeaker(text: string): readonly MessageInput[] {
     if (match !== null && isSpeakerRole(role, turns.length)) turns.push({ role, lines: [line.slice(match[0].length)] })
     else if (turns.length > 0) turns.at(-1)?.lines.push(line)
     else if (line.trim() !== '') turns.push({ role: 'user', lines: [line] })
+    yield lineWork + line.length / lineWork
   }
   return turns
     .map(({ role, lines }) => ({ role, content: lines.join('\n').trim() }))
