@@ -333,6 +333,17 @@ describe('summarise: with arbitrary messages', () => {
     expect(sources.length).toBe(items.length)
   }
 
+  it('cites one source for a detail of a series', () => {
+    const cost = 'It cost 3,000 euros!'
+    const messages = conversation(['user', 'I went to Rome on 3 May.'], ['user', cost], ['user', cost], ['user', cost])
+    const { text, sources } = summarise(messages, undefined, { words: [0, 12], fits: ({ length }) => length <= 60 })
+    expect(text).toBe('User: I went to Rome on 3 May.\nDetails: cost 3,000 euros')
+    expect(sources).toEqual([
+      { message: 'm1', span: [0, 24] },
+      { message: 'm2', span: [0, 20] },
+    ])
+  })
+
   it('keeps conversation order', () =>
     fc.assert(
       fc.property(anyConversation, target, (messages, limits) => {

@@ -3,7 +3,7 @@ import { type Anchor, findAnchors } from '../../text/anchors.ts'
 import { isStopword } from '../../text/words.ts'
 import { isNameable, mentionWeight } from './coverage.ts'
 import { findInjections } from './injectionCheck.ts'
-import { type Piece, pieceWork } from './pieces.ts'
+import { itemJoint, type Piece, pieceWork } from './pieces.ts'
 import { collapseWhitespace, type NamedEntity } from './summary.ts'
 
 /** A name or number with the words around it that say what it is. */
@@ -34,7 +34,7 @@ export function* rankDetails(pieces: readonly Piece[]): Work<readonly Detail[]> 
       const text = piece.kind === 'detail' ? piece.text : withContext(piece.text, anchor)
       // A bare name says nothing.
       if (text !== anchor.text && text !== undefined)
-        add({ text, name: anchor.text, sources: piece.sources }, weigh(piece))
+        add({ text, name: anchor.text, sources: sourcesOf(piece, anchor) }, weigh(piece))
     }
     yield pieceWork(piece)
   }
@@ -42,6 +42,13 @@ export function* rankDetails(pieces: readonly Piece[]): Work<readonly Detail[]> 
     .filter(({ detail, mentions }) => mentions >= (isCodeName(detail.name) ? minMentions : 1))
     .sort((left, right) => score(right) - score(left))
     .map(({ detail }) => detail)
+}
+
+/** Returns the source of an anchor: each item of a series has its own, and a detail must have one. */
+function sourcesOf({ kind, text, sources }: Piece, { start }: Anchor): Piece['sources'] {
+  const isItemised = kind === 'series' && sources.length === text.split(itemJoint).length
+  const item = text.slice(0, start).split(itemJoint).length - 1
+  return isItemised ? sources.slice(item, item + 1) : sources
 }
 
 const weigh = ({ isPerson }: Piece): number => mentionWeight({ role: isPerson ? 'user' : 'assistant' })
