@@ -54,7 +54,7 @@ const campaign = process.env.THREADKEEP_CAMPAIGN === '1'
 export default defineConfig({
   test: {
     // Most of them wait for processes of their own.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    maxWorkers: availableParallelism() + 1,
     // The baseline compiler of Node 24 crashes now and then in garbage collection (nodejs/node#62393).
     execArgv: ['--no-sparkplug'],
     // Node runs the sources as they are, in tests too.
