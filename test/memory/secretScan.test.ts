@@ -87,13 +87,15 @@ describe('scanText', () => {
   })
 
   it('longer than a window › pauses after every 8,192 characters and each window; a short one › never pauses', () => {
-    expect(run(new SecretScan().scanText('x '.repeat(40_000))).pauses).toBe(0)
+    expect(run(new SecretScan().scanText('x '.repeat(32_000))).pauses).toBe(0)
+    // One window of more than 65,536 characters.
+    expect(run(new SecretScan().scanText('x '.repeat(40_000))).pauses).toBe(1)
     // Two windows of 80,000 and 20,002 characters.
     expect(run(new SecretScan().scanText('x '.repeat(40_001))).pauses).toBe(9 + 1 + 2 + 1)
     // Three windows of 80,000 characters.
     expect(run(new SecretScan().scanText('x '.repeat(100_000))).pauses).toBe(3 * (9 + 1))
     const scan = new SecretScan()
-    expect(['Hello.', 'x '.repeat(40_000)].map((text) => run(scan.scanText(text)).pauses)).toEqual([0, 0])
+    expect(['Hello.', 'x '.repeat(32_000)].map((text) => run(scan.scanText(text)).pauses)).toEqual([0, 0])
     expect(run(scan.scanText('x '.repeat(40_001))).pauses).toBe(9 + 1 + 2 + 1)
   })
 })
@@ -164,8 +166,8 @@ describe('scanText with parts', () => {
   it('with short parts › never pauses; with parts longer than a window together › pauses', () => {
     expect(run(new SecretScan().scanText('My PIN\nis 4829', [6])).pauses).toBe(0)
     const half = 'x '.repeat(20_000)
-    // The whole text and the parts joined by a space are longer than a window; the parts without a space are not.
-    expect(run(new SecretScan().scanText(`${half}\n${half}`, [half.length])).pauses).toBe(2 * (9 + 1 + 2 + 1))
+    // The whole text and the parts joined by a space are longer than a window; the parts without a space are one window.
+    expect(run(new SecretScan().scanText(`${half}\n${half}`, [half.length])).pauses).toBe(2 * (9 + 1 + 2 + 1) + 1)
   })
 
   it('with a long text in parts › masks the pieces, with pauses', () => {
