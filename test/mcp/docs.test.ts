@@ -5,6 +5,7 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, describe, expect, it } from 'vitest'
 import { registeredTools } from '../../src/mcp/tools/registry.ts'
+import { compileCacheEnv } from '../cli/command.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
 import { connectStdio } from './harness.ts'
@@ -69,7 +70,10 @@ async function listToolsOf({ command, args = [], env = {} }: Entry): Promise<rea
   }
   const client = new Client({ name: 'docs', version: '1.0.0' })
   await client.connect(
-    new StdioClientTransport({ ...options, env: { PATH: process.env.PATH ?? '', HOME: folder, ...ownEnv } }),
+    new StdioClientTransport({
+      ...options,
+      env: { PATH: process.env.PATH ?? '', HOME: folder, ...compileCacheEnv, ...ownEnv },
+    }),
   )
   try {
     return (await client.listTools()).tools.map(({ name }) => name)
