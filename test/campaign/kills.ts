@@ -139,7 +139,7 @@ export const kills: Part = {
   unit: 'kills',
   description: 'writers of plain and encrypted stores, killed at every kind of disk call',
   fullCount: 2_400,
-  sliceCount: 4,
+  sliceCount: 2,
   maxWorkers: 16,
   maxShrinkTries: 0,
   run,

@@ -58,7 +58,7 @@ const units = [
     '-eyJ',
   ],
 ]
-const smallCharacters = isCampaign ? 125_000 : 12_500
+const smallCharacters = isCampaign ? 125_000 : 5_000
 const growth = 8
 /** Linear cost grows as much as the text, quadratic cost by the square of it. */
 const maxCostGrowth = 3 * growth
