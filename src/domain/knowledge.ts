@@ -1,5 +1,7 @@
 import type { Entry, Json, Knowledge, KnowledgeOrigin } from './entry.ts'
 import { checkOption } from './error.ts'
+import { createDepthError, exceedsDepth, maxJsonDepth } from './jsonDepth.ts'
+import { estimateSize } from './stringify.ts'
 
 export const knowledgeCategories = [
   'domain',
@@ -19,6 +21,8 @@ type KnowledgeInput = {
   readonly origin?: KnowledgeOrigin
 }
 
+/** Size of a value, about: entries are written and read in one piece. */
+const maxValueCharacters = 8_000_000
 const knowledgeOrigins: readonly KnowledgeOrigin[] = ['operator', 'learned']
 
 /** Validates knowledge from a caller; throws `bad-option` naming the field. */
@@ -27,6 +31,9 @@ export function parseKnowledge(input: KnowledgeInput): KnowledgeInput {
   checkOption('category', category, knowledgeCategories.includes(category), `one of ${knowledgeCategories.join(', ')}`)
   checkOption('key', key, typeof key === 'string' && key.trim() !== '', 'text that is not empty')
   checkOption('value', value, value !== undefined, 'text or JSON')
+  if (exceedsDepth(value, maxJsonDepth)) throw createDepthError('value')
+  const isSmall = estimateSize(value, maxValueCharacters) < maxValueCharacters
+  checkOption('value', value, isSmall, `text or JSON of less than ${maxValueCharacters} characters`)
   const isConfidenceValid = confidence === undefined || (confidence >= 0 && confidence <= 1)
   checkOption('confidence', confidence, isConfidenceValid, 'a number from 0 to 1')
   checkOption('origin', origin, origin === undefined || knowledgeOrigins.includes(origin), 'operator or learned')

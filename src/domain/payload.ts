@@ -1,5 +1,6 @@
 import { isObject } from './error.ts'
-import { isJsonValue } from './stringify.ts'
+import { exceedsDepth } from './jsonDepth.ts'
+import { isJsonValue, TextPieces } from './stringify.ts'
 import { runSync, type Work } from './work.ts'
 
 /** A message in the form in which a client or a model sent it. */
@@ -32,10 +33,10 @@ export const packPayload = (payload: Payload, content: string): string => runSyn
 
 /** Does the same as `packPayload` in steps. */
 export function* packPayloadInSteps({ protocol, count, items }: Payload, content: string): Work<string> {
-  const pieces: string[] = []
+  const pieces = new TextPieces()
   yield* pack(items, { find: createFinder(content), pieces, visited: 0 })
   const start = JSON.stringify({ protocol, count })
-  return `${start.slice(0, -1)},"items":${pieces.join('')}}`
+  return `${start.slice(0, -1)},"items":${pieces.join()}}`
 }
 
 /** Restores the payload that `packPayload` was given; undefined if the packed text is damaged. */
@@ -124,7 +125,7 @@ function createFinder(content: string): TextFinder {
   }
 }
 
-type Packing = { readonly find: TextFinder; readonly pieces: string[]; visited: number }
+type Packing = { readonly find: TextFinder; readonly pieces: TextPieces; visited: number }
 
 /** Values packed in one step, and their work in units of other work on text. */
 const [valuesPerStep, workPerValue] = [256, 8]
@@ -144,7 +145,7 @@ function* pack(value: unknown, packing: Packing): Work<void> {
     for (const name of Object.keys(value)) {
       const inner = value[name]
       if (!isJsonValue(inner)) continue
-      pieces.push(separator, JSON.stringify(escapedKeyPattern.test(name) ? `$${name}` : name), ':')
+      pieces.push(`${separator}${JSON.stringify(escapedKeyPattern.test(name) ? `$${name}` : name)}:`)
       separator = ','
       yield* pack(inner, packing)
     }
@@ -172,12 +173,4 @@ function resolveReference(reference: unknown, content: string): string {
   const text = content.slice(offset, offset + length)
   if (!(offset >= 0) || text.length !== length) throw new RangeError('The reference is outside the content.')
   return text
-}
-
-export function exceedsDepth(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if (levels === 0) return true
-  // Takes half as long as `Object.values` for an object of many fields.
-  for (const name in value) if (exceedsDepth((value as Record<string, unknown>)[name], levels - 1)) return true
-  return false
 }

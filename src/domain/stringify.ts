@@ -12,6 +12,10 @@ export function estimateSize(value: unknown, max: number): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return valueCharacters
   let size = valueCharacters
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length && size < max; index++) size += estimateSize(value[index], max - size)
+    return size
+  }
   for (const name in value) {
     if (size >= max) break
     size += name.length + estimateSize((value as Record<string, unknown>)[name], max - size)
@@ -19,25 +23,44 @@ export function estimateSize(value: unknown, max: number): number {
   return size
 }
 
+/** Pieces that are joined at a time: joining hundreds of thousands at once takes tens of milliseconds. */
+const maxPieces = 4_096
+
+/** A text under construction. */
+export class TextPieces {
+  private readonly texts: string[] = []
+  private readonly pieces: string[] = []
+
+  push(piece: string): void {
+    if (this.pieces.push(piece) < maxPieces) return
+    this.texts.push(this.pieces.join(''))
+    this.pieces.length = 0
+  }
+
+  join(): string {
+    return this.texts.join('') + this.pieces.join('')
+  }
+}
+
 /** Writes plain data as `JSON.stringify` does, in steps. Leaves out the fields of a name. */
 export function* stringifyInSteps(value: unknown, omittedName?: string): Work<string> {
-  const pieces: string[] = []
+  const pieces = new TextPieces()
   yield* write(value, pieces, omittedName)
-  return pieces.join('')
+  return pieces.join()
 }
 
 /** Writes the start of what `JSON.stringify` writes, without writing the rest. */
 export function stringifyStart(value: unknown, maxCharacters: number): string {
-  const pieces: string[] = []
-  for (const _ of write(value, pieces)) if (pieces.join('').length >= maxCharacters) break
-  return pieces.join('').slice(0, maxCharacters)
+  const pieces = new TextPieces()
+  for (const _ of write(value, pieces)) if (pieces.join().length >= maxCharacters) break
+  return pieces.join().slice(0, maxCharacters)
 }
 
 /** False for values that JSON has no form for: it leaves such fields out. */
 export const isJsonValue = (value: unknown): boolean =>
   value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
 
-function* write(value: unknown, pieces: string[], omittedName?: string): Work<void> {
+function* write(value: unknown, pieces: TextPieces, omittedName?: string): Work<void> {
   if (typeof value === 'string' && value.length > maxStepCharacters) yield* writeText(value, pieces)
   else if (typeof value !== 'object' || value === null || 'toJSON' in value) {
     const text = JSON.stringify(value) ?? 'null'
@@ -56,7 +79,7 @@ function* write(value: unknown, pieces: string[], omittedName?: string): Work<vo
     for (const name of Object.keys(fields)) {
       const field = fields[name]
       if (!isJsonValue(field) || name === omittedName) continue
-      pieces.push(separator, JSON.stringify(name), ':')
+      pieces.push(`${separator}${JSON.stringify(name)}:`)
       separator = ','
       yield 1
       yield* write(field, pieces, omittedName)
@@ -66,7 +89,7 @@ function* write(value: unknown, pieces: string[], omittedName?: string): Work<vo
 }
 
 /** Never splits a surrogate pair, whose halves would be escaped. */
-function* writeText(text: string, pieces: string[]): Work<void> {
+function* writeText(text: string, pieces: TextPieces): Work<void> {
   pieces.push('"')
   for (let start = 0, end = 0; start < text.length; start = end) {
     end = start + maxStepCharacters

@@ -1,7 +1,8 @@
 import type { ParsedMessage } from '../domain/chat.ts'
 import type { Json, ToolCall } from '../domain/entry.ts'
-import { isDeeperThan, parseJson } from '../text/json.ts'
-import { maxJsonDepth, type Replace, type SecretScan } from './secretScan.ts'
+import { exceedsDepth, maxJsonDepth } from '../domain/jsonDepth.ts'
+import { parseJson } from '../text/json.ts'
+import type { Replace, SecretScan } from './secretScan.ts'
 
 /** The fields of a message that may contain secrets. */
 export type MaskableMessage = Pick<
@@ -77,5 +78,5 @@ function* replaceNested(scan: SecretScan, call: ToolCall, replace: Replace): Gen
 function parseNested(text: string): Json {
   if (!/.[[{]|\\/s.test(text)) return null
   const value = (parseJson(text) ?? null) as Json
-  return isDeeperThan(value, maxJsonDepth) ? null : value
+  return exceedsDepth(value, maxJsonDepth) ? null : value
 }

@@ -1,12 +1,10 @@
 import type { Json } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import { createDepthError, maxJsonDepth } from '../domain/jsonDepth.ts'
 import { findSecrets, findSecretsInSteps } from '../text/secrets.ts'
 import { FieldText } from './fieldText.ts'
 import { addLabel, findLabel, maxLabelCharacters, type SecretLabels } from './secretLabels.ts'
 import { addOccurrences, mergeRanges, type SecretRange, splitByParts } from './secretRanges.ts'
 
-/** Levels of lists and objects that JSON may have. */
-export const maxJsonDepth = 100
 /** Work between two pauses, in characters: about 2 ms for hostile text. */
 const workPerSlice = 12_000
 /** Characters of texts searched before the first pause between two texts: shorter messages are appended in one turn. */
@@ -208,11 +206,7 @@ export class SecretScan {
     if (typeof value === 'string') this.scanString(value, labels)
     else if (typeof value === 'number') this.scanNumber(value, labels)
     else if (isContainer(value)) {
-      if (stack.length === maxJsonDepth)
-        throw new MemoryError(
-          'bad-option',
-          `The JSON is nested deeper than ${maxJsonDepth} levels. Send deep data as text.`,
-        )
+      if (stack.length === maxJsonDepth) throw createDepthError()
       const names = Array.isArray(value) ? undefined : Object.keys(value)
       this.fields.write(names === undefined ? '[' : '{')
       if (Array.isArray(value)) this.collectParts(value)

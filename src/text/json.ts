@@ -35,16 +35,6 @@ export function listJsonTexts(value: unknown): readonly string[] {
   return Object.entries(value).flatMap(([name, inner]) => [name, ...listJsonTexts(inner)])
 }
 
-/** Tells whether parsed JSON has more than a number of nested lists and objects. */
-export function isDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if (levels === 0) return true
-  if (Array.isArray(value)) return value.some((item) => isDeeperThan(item, levels - 1))
-  // `for in` avoids allocating a list of fields for every message of a history.
-  for (const name in value) if (isDeeperThan(value[name as keyof typeof value], levels - 1)) return true
-  return false
-}
-
 /** Parses JSON; returns undefined for invalid input. */
 export function parseJson(text: string): unknown {
   try {

@@ -69,10 +69,10 @@ describe('core bundle for a service worker', () => {
     expect(core.code).not.toMatch(/\brequire\(|\bimport\(['"`]|node:/)
   })
 
-  it('is at most 73 kB gzipped without the word list, 107 kB with it, and 40 kB for session-memory alone', async () => {
+  it('is at most 74 kB gzipped without the word list, 107 kB with it, and 40 kB for session-memory alone', async () => {
     const engine = await bundle('src/browser.ts', withoutWordList)
     const tab = await bundle('src/adapters/session-memory.ts', withoutWordList)
-    expect(gzipSync(engine.code).length).toBeLessThanOrEqual(73_000)
+    expect(gzipSync(engine.code).length).toBeLessThanOrEqual(74_000)
     expect(gzipSync(core.code).length).toBeLessThanOrEqual(107_000)
     expect(gzipSync(tab.code).length).toBeLessThanOrEqual(40_000)
   })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compactJson, isDeeperThan, listJsonTexts, mapJsonStrings } from '../../src/text/json.ts'
+import { compactJson, listJsonTexts, mapJsonStrings } from '../../src/text/json.ts'
 
 describe('compactJson', () => {
   it('removes white space between tokens and nothing else', () => {
@@ -45,13 +45,5 @@ describe('listJsonTexts', () => {
       'c',
     ])
     expect(listJsonTexts('x')).toEqual(['x'])
-  })
-})
-
-describe('isDeeperThan', () => {
-  it('with nested lists and objects › counts both', () => {
-    const value = { a: [{ b: [] }] }
-    expect([0, 1, 2, 3, 4].map((levels) => isDeeperThan(value, levels))).toEqual([true, true, true, true, false])
-    expect(isDeeperThan('text', 0)).toBe(false)
   })
 })

@@ -14,7 +14,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import { isDeeperThan } from '../../text/json.ts'
+import { exceedsDepth } from '../../domain/jsonDepth.ts'
 import { canUseWorkspace, type Principal } from '../principal.ts'
 import { createChangeNotifier, type ResourceChange } from '../resources/changes.ts'
 import { createMcpServer } from '../server.ts'
@@ -158,7 +158,7 @@ class StdioTransport implements Transport {
     }
     const id = (value as { readonly id?: unknown } | null)?.id
     const requestId = typeof id === 'string' || typeof id === 'number' ? id : null
-    if (isDeeperThan(value, maxNestingDepth)) {
+    if (exceedsDepth(value, maxNestingDepth)) {
       this.reject(
         requestId,
         ProtocolErrorCode.InvalidRequest,
