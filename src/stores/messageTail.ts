@@ -1,4 +1,4 @@
-import type { DerivedEntry, Message } from '../domain/entry.ts'
+import type { DerivedEntry, Message, NewMessage } from '../domain/entry.ts'
 import type { PageOptions } from '../domain/ports.ts'
 import { findMessageIndex } from '../domain/session.ts'
 import { estimateSize } from '../domain/stringify.ts'
@@ -21,7 +21,7 @@ export function sliceTail(
 const messageOverheadBytes = 200
 
 /** Estimates the memory of a message. */
-export const estimateMessageBytes = ({ content, packedPayload = '', toolCalls = [] }: Message): number =>
+export const estimateMessageBytes = ({ content, packedPayload = '', toolCalls = [] }: NewMessage): number =>
   toolCalls.reduce(
     (length, { name, arguments: text }) => length + name.length + text.length,
     messageOverheadBytes + content.length + packedPayload.length,

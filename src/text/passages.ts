@@ -55,18 +55,28 @@ const worthOf = (cut: Cut, start: number): number =>
   (cutValues[cut % cutValues.length] as number) -
   Math.abs(positionOf(cut) - start - preferredCharacters) / preferredCharacters
 
-/** Cuts per step; as many characters of other work take longer. */
-const cutsPerStep = 4_096
+/** Characters searched in a step, and their work in characters of other work. */
+const [windowCharacters, windowWork] = [16_384, 1_024]
 
 function* findCuts(text: string): Work<Cut[]> {
   const cuts: Cut[] = []
-  for (const { 0: space, index } of text.matchAll(boundary)) {
-    const isParagraph = space.indexOf('\n') !== space.lastIndexOf('\n')
-    const kind = isParagraph ? paragraph : space.includes('\n') ? line : sentence
-    cuts.push((index + space.length) * cutValues.length + kind)
-    if (cuts.length % cutsPerStep === 0) yield cutsPerStep
+  for (let start = 0, end = 0; start < text.length; start = end) {
+    end = nextNonSpace(text, start + windowCharacters)
+    for (const { 0: space, index } of text.slice(start, end).matchAll(boundary)) {
+      const isParagraph = space.indexOf('\n') !== space.lastIndexOf('\n')
+      const kind = isParagraph ? paragraph : space.includes('\n') ? line : sentence
+      cuts.push((start + index + space.length) * cutValues.length + kind)
+    }
+    yield windowWork
   }
   return cuts
+}
+
+/** Position of the first character at or after `from` that is not white space: no boundary continues across it. */
+function nextNonSpace(text: string, from: number): number {
+  const nonSpace = /\S/g
+  nonSpace.lastIndex = from
+  return nonSpace.exec(text)?.index ?? text.length
 }
 
 /** Returns the end of the last word before a position, or the position itself in unbroken text. */

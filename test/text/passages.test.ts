@@ -10,6 +10,14 @@ describe('splitPassages', () => {
     expect(splitPassages(sentence.repeat(20))).toEqual([[0, sentence.length * 20]])
   })
 
+  it('of a long text › cuts after sentences and paragraphs wherever they are', () => {
+    for (const space of [' ', '\n\n', ' '.repeat(700), ` \n${' '.repeat(300)}\n `]) {
+      const text = `${sentence.trim()}${space}`.repeat(2_000)
+      const ends = new Set(Array.from({ length: 2_000 }, (_, index) => (index + 1) * (text.length / 2_000)))
+      expect(splitPassages(text).filter(([, end]) => !ends.has(end))).toEqual([])
+    }
+  })
+
   it('of any text › covers it without gaps, in passages of at most 1,040 characters', () => {
     const text = fc
       .array(fc.constantFrom(sentence, '\n\n', '\n', ' ', 'word ', '漢字', '😀', 'x'.repeat(50)), { maxLength: 400 })

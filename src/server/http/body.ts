@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Millis } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
-import { runInSlices } from '../../domain/work.ts'
+import { exceedsDepth } from '../../domain/jsonDepth.ts'
+import { runInSlices, type Work } from '../../domain/work.ts'
 import {
   findJsonFault,
   findJsonFaultInSteps,
@@ -11,7 +12,6 @@ import {
   minScannedCharacters,
 } from '../../providers/jsonStructure.ts'
 import { yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
-import { isDeeperThan } from '../../text/json.ts'
 import { HttpError } from './httpError.ts'
 import { isMultipart, parseMultipart, type Upload } from './multipart.ts'
 
@@ -49,8 +49,8 @@ export async function readJson(
   checkEncoding(request)
   await afterPendingReads()
   // Most bodies arrive in one packet with their headers, and need no listeners or timers.
-  const body = request.complete ? takeBufferedBody(request, limit) : await receiveBody(request, limit, minRate)
-  const value = body.length > maxShortBodyBytes ? await parseLongBody(body, limits) : parseJsonBody(body, limits)
+  const chunks = request.complete ? [takeBufferedBody(request, limit)] : await receiveBody(request, limit, minRate)
+  const value = isLongBody(chunks) ? await parseLongBody(chunks, limits) : parseJsonBody(joinChunks(chunks), limits)
   if (isObject(value)) return value
   throw new HttpError(
     400,
@@ -82,14 +82,19 @@ export async function readUpload(request: IncomingMessage, limit: number, minRat
  */
 export async function readBytes(request: IncomingMessage, limit: number, minRate?: MinTransferRate): Promise<Buffer> {
   checkEncoding(request)
-  return receiveBody(request, limit, minRate)
+  return joinChunks(await receiveBody(request, limit, minRate))
+}
+
+const joinChunks = (chunks: readonly Buffer[]): Buffer => {
+  const [first] = chunks
+  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
 }
 
 function receiveBody(
   request: IncomingMessage,
   limit: number,
   minRate: MinTransferRate = defaultTransferRate,
-): Promise<Buffer> {
+): Promise<readonly Buffer[]> {
   return new Promise((resolve, reject) => {
     const maxBytesRead = limit * readLimitFactor
     if (Number(request.headers['content-length'] ?? 0) > maxBytesRead) throw bodyTooLarge(limit)
@@ -120,7 +125,7 @@ function receiveBody(
     const onEnd = (): void => {
       stop()
       if (size > limit) reject(bodyTooLarge(limit))
-      else resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks))
+      else resolve(chunks)
     }
     // The error listener stays: a later error without one would end the process.
     request.on('data', onData).on('end', onEnd).on('error', fail).on('close', fail)
@@ -158,20 +163,23 @@ function startTimer(after: Millis, onTimeout: () => void): () => void {
 }
 
 function parseJsonBody(bytes: Uint8Array, limits: JsonLimits): unknown {
-  const text = decodeJson(bytes)
+  const text = decodePart(bytes, true)
   const fault = findJsonFault(text, limits)
   if (fault !== undefined) throw structureError(fault, limits)
   const value = parseJsonText(text)
-  if (text.length <= minScannedCharacters && isDeeperThan(value, limits.depth)) throw structureError('depth', limits)
+  if (text.length <= minScannedCharacters && exceedsDepth(value, limits.depth)) throw structureError('depth', limits)
   return value
 }
 
 /** Larger bodies are decoded, scanned and parsed in separate turns of the event loop. */
 const maxShortBodyBytes = 524_288
 
-async function parseLongBody(bytes: Uint8Array, limits: JsonLimits): Promise<unknown> {
+const isLongBody = (chunks: readonly Buffer[]): boolean =>
+  chunks.reduce((size, chunk) => size + chunk.length, 0) > maxShortBodyBytes
+
+async function parseLongBody(chunks: readonly Buffer[], limits: JsonLimits): Promise<unknown> {
   await yieldToEventLoop()
-  const text = decodeJson(bytes)
+  const text = await runInSlices(decodeInSteps(chunks), yieldWhenLong)
   await yieldToEventLoop()
   const fault = await runInSlices(findJsonFaultInSteps(text, limits), yieldWhenLong)
   if (fault !== undefined) throw structureError(fault, limits)
@@ -181,7 +189,42 @@ async function parseLongBody(bytes: Uint8Array, limits: JsonLimits): Promise<unk
   return value
 }
 
-const decodeJson = (bytes: Uint8Array): string => orInvalidJson(() => utf8.decode(bytes))
+/** Bytes decoded in a step. */
+const stepBytes = 1_048_576
+/** A byte order mark is only one at the start of the body. */
+const utf8Rest = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Decodes UTF-8 in steps, without a copy of the whole body. */
+function* decodeInSteps(chunks: readonly Buffer[]): Work<string> {
+  const texts: string[] = []
+  let pending: Buffer[] = []
+  let size = 0
+  for (const chunk of chunks) {
+    pending.push(chunk)
+    size += chunk.length
+    if (size < stepBytes) continue
+    const bytes = joinChunks(pending)
+    const end = startOfLastCharacter(bytes)
+    texts.push(decodePart(bytes.subarray(0, end), texts.length === 0))
+    pending = [bytes.subarray(end)]
+    size = bytes.length - end
+    yield Number.POSITIVE_INFINITY
+  }
+  texts.push(decodePart(joinChunks(pending), texts.length === 0))
+  yield Number.POSITIVE_INFINITY
+  return texts.join('')
+}
+
+const decodePart = (bytes: Uint8Array, isFirst: boolean): string =>
+  orInvalidJson(() => (isFirst ? utf8 : utf8Rest).decode(bytes))
+
+/** Start of the last character, which may continue in the next chunk. Characters have up to 4 bytes. */
+function startOfLastCharacter(bytes: Uint8Array): number {
+  let start = bytes.length - 1
+  while (start > bytes.length - 4 && ((bytes[start] as number) & 0xc0) === 0x80) start--
+  return start
+}
+
 const parseJsonText = (text: string): unknown => orInvalidJson(() => JSON.parse(text))
 
 /** The platform's message would quote the body. */

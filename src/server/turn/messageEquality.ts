@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import type { ParsedMessage } from '../../domain/chat.ts'
 import { getOrCompute } from '../../domain/keyed.ts'
 import { runSync, type Work } from '../../domain/work.ts'
@@ -95,12 +95,39 @@ type NormalForm = { readonly header: string; readonly text: string; readonly key
 /** Longer keys are replaced by their digest: looking up thousands of them would take long. */
 const maxKeyCharacters = 200
 
-function createForm(header: string, text: string): NormalForm {
+function* createForm(header: string, text: string): Work<NormalForm> {
   const key = `${header} ${text}`
   if (key.length <= maxKeyCharacters) return { header, text, key }
   // UTF-8 has no lone surrogates.
-  return { header, text, key: hash('sha256', Buffer.from(key, 'utf16le'), 'base64') }
+  if (key.length <= stepCharacters) return { header, text, key: hash('sha256', Buffer.from(key, 'utf16le'), 'base64') }
+  const digest = createHash('sha256')
+  for (const part of splitText(key)) {
+    digest.update(Buffer.from(part, 'utf16le'))
+    yield stepWork
+  }
+  return { header, text, key: digest.digest('base64') }
 }
+
+/** Characters of a long message that are processed in one step, and the work of it. */
+const stepCharacters = 65_536
+const stepWork = 4_096
+
+function* splitText(text: string): Iterable<string> {
+  for (let start = 0; start < text.length; start += stepCharacters) yield text.slice(start, start + stepCharacters)
+}
+
+function* removeWhiteSpace(text: string): Work<string> {
+  if (text.length <= stepCharacters) return joinWords(text)
+  const parts: string[] = []
+  for (const part of splitText(text)) {
+    parts.push(joinWords(part))
+    yield stepWork
+  }
+  return parts.join('')
+}
+
+/** Joins words without spaces. `replace` would link a small string per word, which takes ten times the memory. */
+const joinWords = (text: string): string => text.match(/\S+/g)?.join('') ?? ''
 
 /** Normal forms of the messages of one request and its session. */
 export type NormalForms = Map<ComparableMessage, NormalForm>
@@ -124,8 +151,9 @@ function* normalizeMessage({ role, content, toolCalls, toolCallId }: ComparableM
   const callList: (readonly string[])[] = []
   for (const call of toolCalls ?? []) callList.push([call.id, call.name, yield* normalizeJson(call.arguments)])
   const header = JSON.stringify([role, toolCallId ?? '', callList])
-  if (role === 'user') return createForm(header, content.trim().replaceAll('\r\n', '\n'))
-  return createForm(header, (role === 'assistant' ? stripReasoning(content) : content).replace(/\s+/g, ''))
+  if (role === 'user') return yield* createForm(header, content.trim().split('\r\n').join('\n'))
+  const text = yield* removeWhiteSpace(role === 'assistant' ? stripReasoning(content) : content)
+  return yield* createForm(header, text)
 }
 
 /** Canonical JSON of call arguments; missing arguments count as an empty object. */

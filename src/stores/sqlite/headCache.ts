@@ -21,6 +21,8 @@ type CachedSession = {
   derivedBytes: number
 }
 
+/** No version of the database: the row is read before the session is used. */
+const unchecked = -1
 const maxTailMessages = 512
 const maxSessions = 1_000
 const defaultMaxBytes = 64_000_000
@@ -77,7 +79,13 @@ export class HeadCache {
   /** Applies a write of this process to the cache, so that it need not be read back. */
   applyWrite(key: Key, row: SessionRow, messages: readonly Message[]): void {
     const session = this.sessions.get(formatKey(key))
-    if (session === undefined || session.row.revision + 1 !== row.revision || !isContinuation(session.row, row)) return
+    if (session === undefined) {
+      // A new session, whose messages are all known.
+      if (row.messageCount === messages.length)
+        this.add(key, { row, checkedVersion: unchecked, tail: messages.slice(-maxTailMessages), derivedBytes: 0 })
+      return
+    }
+    if (session.row.revision + 1 !== row.revision || !isContinuation(session.row, row)) return
     applyRow(session, row, messages)
     this.add(key, session)
   }
@@ -200,7 +208,8 @@ function applyRow(session: CachedSession, row: SessionRow, added: readonly Messa
 }
 
 const estimateBytes = ({ tail, first, lastUserMessage, derivedBytes }: CachedSession): number =>
-  [...tail, first, lastUserMessage].reduce(
+  // The first and the last message of a user may be in the tail.
+  [...new Set([...tail, first, lastUserMessage])].reduce(
     (bytes, message) => bytes + (message === undefined ? 0 : estimateMessageBytes(message)),
     derivedBytes,
   )

@@ -1,13 +1,19 @@
 import { Worker } from 'node:worker_threads'
 import { type ErrorCode, MemoryError } from '../../domain/error.ts'
+import { estimateMessageBytes } from '../messageTail.ts'
 import type { WriteResult, WriteTask } from './batchWriter.ts'
 import type { GuardedFile } from './fileGuard.ts'
 
-/** JSON crosses threads faster than structured clones do; tasks with large binary data are sent as they are. */
+/**
+ * JSON crosses threads faster than structured clones do; tasks with large binary data and long messages are sent as
+ * they are, in one copy instead of three.
+ */
 type EncodedTask = string | WriteTask
-const hasBinaryData = (task: WriteTask): boolean =>
+const maxEncodedMessageBytes = 262_144
+const isSentAsIs = (task: WriteTask): boolean =>
   'embed' in task ||
   'snapshot' in task ||
+  ('commit' in task && task.commit.append.some((message) => estimateMessageBytes(message) > maxEncodedMessageBytes)) ||
   ('writeRows' in task && task.writeRows.some(({ value }) => value !== null && typeof value !== 'string'))
 
 type PendingTask = {
@@ -61,7 +67,7 @@ export class WriteQueue {
       return Promise.reject(new MemoryError('closed', `${this.file.path} is closed. Open it again.`))
     return new Promise((resolve, reject) => {
       // A task that cannot be serialized throws here, before it could fail a whole batch.
-      const encoded = hasBinaryData(task) ? task : JSON.stringify(task)
+      const encoded = isSentAsIs(task) ? task : JSON.stringify(task)
       // Snapshots are large and optional: their failure must not affect other tasks. A wipe is no transaction.
       this.pending.push({ encoded, isExclusive: 'snapshot' in task || 'wipe' in task, resolve, reject })
       if (this.pending.length >= immediateBatchTasks) return this.flush()

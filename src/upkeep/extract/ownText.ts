@@ -52,7 +52,10 @@ export function* userSentences(lines: readonly UserLine[]): Work<readonly Senten
 }
 
 /** Replaces a text from a position on, except line breaks. */
-const blank = (text: string, from = 0): string => text.slice(0, from) + text.slice(from).replace(/[^\n]/g, ' ')
+const blank = (text: string, from = 0): string => {
+  const lines = text.slice(from).split('\n')
+  return text.slice(0, from) + lines.map(({ length }) => ' '.repeat(length)).join('\n')
+}
 
 /** Stands for the characters of a quotation: no letter, no white space, no end of a sentence. */
 const quotedMark = '\ufffc'

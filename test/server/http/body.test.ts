@@ -66,6 +66,23 @@ describe('a JSON body', () => {
     expect(await post(`{"a":"${large}`)).toBe('400 invalid_json: The body is not valid JSON in UTF-8.')
   })
 
+  it('of megabytes › keeps every character, and only drops a byte order mark at its start', async () => {
+    await using server = await startBodyServer(async (request) => readJson(request, 10_000_000))
+    const post = async (body: Uint8Array) =>
+      parseResponse(await fetch(server.url, { method: 'POST', headers: json, body: Buffer.from(body) }))
+    for (const sign of ['é', '漢', '😀', '\ufeff'])
+      for (const start of ['', 'x', 'xx', 'xxx']) {
+        const value = { start, text: sign.repeat(2_200_000 / Buffer.byteLength(sign)) }
+        expect((await post(Buffer.from(`\ufeff${JSON.stringify(value)}`))) as typeof value).toEqual(value)
+      }
+    for (const byte of [0x80, 0xe6, 0xff])
+      for (const at of [0, 600_000, 1_200_000, 1_199_998]) {
+        const body = Buffer.from(JSON.stringify({ text: 'x'.repeat(1_200_000) }))
+        body[at] = byte
+        expect(await post(body)).toBe('400 invalid_json: The body is not valid JSON in UTF-8.')
+      }
+  })
+
   it('with over 500,000 values or 100,000 fields › is refused, whatever its strings contain', async () => {
     await using server = await startBodyServer(async (request) => Object.keys(await readJson(request, 10_000_000)))
     const post = async (body: string) => parseResponse(await fetch(server.url, { method: 'POST', headers: json, body }))

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { runInSlices } from '../../../src/domain/work.ts'
 import { alignByComparison, alignHistories } from '../../../src/server/turn/historyAlignment.ts'
-import type { ComparableMessage } from '../../../src/server/turn/messageEquality.ts'
+import { type ComparableMessage, type NormalForms, normalizeInSteps } from '../../../src/server/turn/messageEquality.ts'
 import {
   type HistoryChange,
   type HistoryRelation,
@@ -383,4 +384,16 @@ describe('any client behaviour', () => {
     },
     propertyTimeoutMs,
   )
+})
+
+verifies('R-03', 'a long tool result with other white space › is compared in steps, as the same one', async () => {
+  const words = Array.from({ length: 200_000 }, (_, index) => `w${index % 7}`)
+  const [old, sent] = [result('c1', words.join(' ')), result('c1', words.join('\r\n'))]
+  const forms: NormalForms = new Map()
+  let pauses = 0
+  await runInSlices(normalizeInSteps([old, sent], forms), async () => void pauses++)
+  expect(pauses).toBeGreaterThan(20)
+  const history = [user('Look.'), assistantCall('c1')]
+  const change = reconcile(stored([...history, old]), [...history, sent, user('Next?')], { hasEarlier: false, forms })
+  expect(change).toEqual(expectedChange(3, 'continued'))
 })
