@@ -65,6 +65,20 @@ describe('resources', () => {
     await own.close()
   })
 
+  verifies('R-03', 'graph tools with over 8 million characters › store nothing and say so', async () => {
+    const own = await connectHttp(server.url)
+    const call = (name: string, args = {}) => own.client.callTool({ name, arguments: args })
+    const observations = ['x'.repeat(4_000_000), 'y'.repeat(4_000_000)]
+    expect(
+      await call('create_entities', { entities: [{ name: 'huge', entityType: 't', observations }] }),
+    ).toMatchObject({
+      isError: true,
+      content: [{ text: 'The entities have more than 8000000 characters. Send them in several calls.' }],
+    })
+    expect((await call('open_nodes', { names: ['huge'] })).structuredContent).toEqual({ entities: [], relations: [] })
+    await own.close()
+  })
+
   verifies('S-04', 'return receipts with ids and numbers, and without message text', async () => {
     const id = await save('receipts')
     const body = JSON.stringify({ model: 'any', messages: [{ role: 'user', content: `Is it ${secretWord}?` }] })

@@ -33,6 +33,8 @@ const maxBlockingMs = 50
 const maxBatchWrites = 512
 /** Time after which a transaction takes no further write: meanwhile others wait for the lock on the file. */
 const maxBatchMs = 100
+/** Pages of the log that a commit moves into the database, as SQLite does by default. */
+const maxLogPages = 1_000
 /** Attempts to read many rows while others write, before writes wait for the read. */
 const maxReadAttempts = 4
 /** Cost of a write without steps, in characters. */
@@ -193,8 +195,7 @@ export class GraphDatabase {
   async wipe(): Promise<void> {
     this.assertOpen()
     if (this.guarded === undefined) return
-    const queue = new WriteQueue(this.guarded.file, (error) => error)
-    const wiping = new WipeRunner(queue).wipe().finally(() => queue.close())
+    const wiping = runInThread(this.guarded.file, (queue) => new WipeRunner(queue).wipe())
     const previous = this.wiping
     this.wiping = Promise.allSettled([previous, wiping])
     await wiping
@@ -229,13 +230,15 @@ export class GraphDatabase {
       try {
         for (const deadline = performance.now() + busyTimeoutMs; !this.tryBegin(deadline); )
           await new Promise((resolve) => setTimeout(resolve, 5))
+        const startedAt = performance.now()
         this.transaction = runInSlices(this.runBatch(batch), yieldWhenLong)
         const outcomes = await this.transaction
         this.queue.unshift(...batch.splice(outcomes.length))
-        this.database.exec('COMMIT')
-        // A commit to a file that has lost its name would be missing after a restart, and is not acknowledged.
-        this.guarded?.guard.checkAll()
+        const isLong = performance.now() - startedAt > maxBatchMs
+        this.commit(isLong)
         for (const [index, outcome] of outcomes.entries()) settle(batch[index] as QueuedWrite, outcome)
+        this.transaction = undefined
+        if (isLong) await this.moveLog()
       } catch (error) {
         this.rollback(error)
         for (const { reject } of batch) reject(toMemoryError(error, this.name))
@@ -243,6 +246,25 @@ export class GraphDatabase {
       this.transaction = undefined
     }
     this.running = undefined
+  }
+
+  /** Commits the transaction. Without `keepLog`, SQLite may also move the pages of the log into the database. */
+  private commit(keepLog: boolean): void {
+    if (keepLog) this.database.exec('PRAGMA wal_autocheckpoint = 0')
+    try {
+      this.database.exec('COMMIT')
+    } finally {
+      if (keepLog) this.database.exec(`PRAGMA wal_autocheckpoint = ${maxLogPages}`)
+    }
+    // A commit to a file that has lost its name would be missing after a restart, and is not acknowledged.
+    this.guarded?.guard.checkAll()
+  }
+
+  /** Moves the log of a long transaction into the database in a thread of its own; otherwise the next commit would. */
+  private async moveLog(): Promise<void> {
+    if (this.guarded === undefined) return
+    // The data is stored already. If this fails, the next commit moves the log.
+    await runInThread(this.guarded.file, (queue) => queue.submit({ truncateLog: true })).catch(() => undefined)
   }
 
   /** Runs writes until the time of a transaction is over, and returns their outcomes. */
@@ -361,6 +383,16 @@ function runTurn<T>(work: Work<T>): IteratorResult<number, T> {
   let step = work.next()
   while (step.done !== true && !isTurnLong()) step = work.next()
   return step
+}
+
+/** Writes to a file in a thread that ends afterwards. */
+async function runInThread<T>(file: GuardedFile, work: (queue: WriteQueue) => Promise<T>): Promise<T> {
+  const queue = new WriteQueue(file, (error) => error)
+  try {
+    return await work(queue)
+  } finally {
+    await queue.close()
+  }
 }
 
 function settle({ resolve, reject }: QueuedWrite, outcome: Outcome): void {

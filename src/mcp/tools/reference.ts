@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { MemoryError } from '../../domain/error.ts'
+import { estimateSize } from '../../domain/stringify.ts'
 import type { NodeStore } from '../../graph/types.ts'
 import { graphUri } from '../resources/changes.ts'
 import { additive, destructive, type Mutable, readOnly, toMutable } from './schemas.ts'
@@ -29,6 +31,7 @@ const createEntities = defineTool({
   annotations: additive,
   isReferenceTool: true,
   run: async ({ entities }, invocation) => {
+    checkWriteSize(entities, 'entities')
     const created = await nodesOf(invocation).createEntities(invocation.workspace, entities)
     return changedResult(invocation, created, { entities: toMutable(created) })
   },
@@ -44,6 +47,7 @@ const createRelations = defineTool({
   annotations: additive,
   isReferenceTool: true,
   run: async ({ relations }, invocation) => {
+    checkWriteSize(relations, 'relations')
     const created = await nodesOf(invocation).createRelations(invocation.workspace, relations)
     return changedResult(invocation, created, { relations: toMutable(created) })
   },
@@ -65,6 +69,7 @@ const addObservations = defineTool({
   annotations: additive,
   isReferenceTool: true,
   run: async ({ observations }, invocation) => {
+    checkWriteSize(observations, 'observations')
     const results = await nodesOf(invocation).addObservations(invocation.workspace, observations)
     return changedResult(invocation, results, { results: toMutable(results) })
   },
@@ -171,6 +176,18 @@ export const referenceTools: readonly Tool[] = [
 
 /** Texts of a result: more than any model reads at once, and sending them would keep other requests waiting. */
 export const resultLimit = { maxCharacters: 1_000_000 } as const
+
+/** Texts of a write, about: its result repeats them, and is sent in one piece. */
+const maxWriteCharacters = 8_000_000
+
+function checkWriteSize(value: unknown, param: string): void {
+  if (estimateSize(value, maxWriteCharacters) < maxWriteCharacters) return
+  throw new MemoryError(
+    'bad-option',
+    `The ${param} have more than ${maxWriteCharacters} characters. Send them in several calls.`,
+    { param },
+  )
+}
 
 const nodesOf = ({ context }: ToolInvocation): NodeStore => context.graph.nodes
 

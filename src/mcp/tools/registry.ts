@@ -1,6 +1,7 @@
 import type { StandardSchemaWithJSON } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { isObject } from '../../domain/error.ts'
+import { estimateSize } from '../../domain/stringify.ts'
 import { fileTools } from './files.ts'
 import { graphTools } from './graph.ts'
 import { knowledgeTools } from './knowledge.ts'
@@ -40,8 +41,9 @@ function toClientSchema<T extends z.ZodObject>(
     '~standard': {
       ...standard,
       validate: async (value) => {
-        const result = await standard.validate(value)
-        return result.issues === undefined ? result : { issues: result.issues.slice(0, maxReportedIssues) }
+        const isShort = estimateSize(value, maxShortCharacters) < maxShortCharacters
+        const result = await schema.safeParseAsync(value, isShort ? undefined : firstFaultOnly)
+        return result.success ? { value: result.data } : { issues: result.error.issues.slice(0, maxReportedIssues) }
       },
       jsonSchema,
     },
@@ -50,6 +52,9 @@ function toClientSchema<T extends z.ZodObject>(
 
 /** Faults of the arguments that an error lists. */
 const maxReportedIssues = 20
+/** Arguments in which all faults are found, which takes a few milliseconds; those of longer ones take up to 120. */
+const maxShortCharacters = 65_536
+const firstFaultOnly: z.core.ParseContextInternal<z.core.$ZodIssue> = { abortEarly: true }
 
 const toJsonSchema = (schema: z.ZodObject, io: 'input' | 'output', target: Dialect): JsonSchema =>
   expandAnyType(z.toJSONSchema(schema, { io, target }) as JsonSchema)
