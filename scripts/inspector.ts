@@ -1,5 +1,5 @@
-import { cpSync, globSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { globSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 import config from '../inspector/vite.config.ts'
@@ -31,15 +31,18 @@ export async function buildInspector(): Promise<void> {
 }
 
 /**
- * Replaces the files of the last build. The page comes last and the names of the others contain a hash, so that a server
- * and other builds at the same time never see a page without its files.
+ * Replaces the files of the last build. Each is moved, which is atomic, and the page comes last, so that a server and
+ * other builds at the same time never see a page without its files or a part of a file.
  */
 function replaceOutput(folder: string): void {
-  const files = new Set(globSync('**/*.*', { cwd: folder }))
-  cpSync(folder, output, { recursive: true, filter: (path) => !path.endsWith('index.html') })
-  cpSync(join(folder, 'index.html'), join(folder, 'index.next'))
-  renameSync(join(folder, 'index.next'), join(output, 'index.html'))
-  for (const path of globSync('**/*.*', { cwd: output })) if (!files.has(path)) rmSync(join(output, path))
+  const page = 'index.html'
+  const assets = globSync('**/*.*', { cwd: folder }).filter((path) => path !== page)
+  for (const path of [...assets, page]) {
+    mkdirSync(dirname(join(output, path)), { recursive: true })
+    renameSync(join(folder, path), join(output, path))
+  }
+  const current = new Set([...assets, page])
+  for (const path of globSync('**/*.*', { cwd: output })) if (!current.has(path)) rmSync(join(output, path))
 }
 
 if (import.meta.main) await buildInspector()

@@ -124,9 +124,9 @@ describe('sessions in the inspector', () => {
     await open('#/sessions?scope=soon')
     const left = page.getByRole('row', { name: /soon:one/ }).locator('time.warning')
     const first = await left.textContent()
-    expect(first).toMatch(/^4 min \d+ s$/)
+    expect(first).toMatch(/^in 4 min \d+ s$/)
     await expect.poll(() => left.textContent()).not.toBe(first)
-    expect(await left.textContent()).toMatch(/^4 min \d+ s$/)
+    expect(await left.textContent()).toMatch(/^in 4 min \d+ s$/)
   })
 
   it('new session and metrics › with a wrong key and with a right one › say why, or open it', async () => {

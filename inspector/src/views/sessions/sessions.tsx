@@ -154,7 +154,7 @@ function SessionTable({ sessions, isFiltered, onChange }: TableProps) {
                 Last write
               </th>
               <th scope="col" class="number">
-                Expires in
+                Expires
               </th>
               <th scope="col">Details</th>
               <th scope="col">
@@ -198,7 +198,7 @@ function SessionRow({ session, now, onAction }: RowProps) {
           {formatAge(touchedAt, now)}
         </time>
       </td>
-      <td class="number" data-label="Expires in">
+      <td class="number" data-label="Expires">
         <Expiry expiresAt={expiresAt} now={now} />
       </td>
       <td class="details">
@@ -267,7 +267,7 @@ function Expiry({ expiresAt, now }: { expiresAt: number | null; now: number }) {
       dateTime={new Date(expiresAt).toISOString()}
       title={formatTime(expiresAt)}
     >
-      {formatDuration(left)}
+      in {formatDuration(left)}
     </time>
   )
 }
