@@ -37,19 +37,38 @@ const slow = [
     'inspector',
   ].map((folder) => `test/${folder}/**/*.test.ts`),
   'test/handoff/{analytics,chain,layout,monitor,pending,references,restore,retention,save}*.test.ts',
-  'test/handoff/{draftSessions,pastedRecords}.test.ts',
+  'test/handoff/{draftSessions,pastedRecords,renderBudget,renderPriorityLines}.test.ts',
   'test/{languages,text}/hostile.test.ts',
   'test/text/upperBound.test.ts',
-  'test/text/secret{Cost,Misses}.test.ts',
-  'test/tokenizers/tokenizers.test.ts',
-  'test/context/{guarantees,replay}.test.ts',
+  'test/text/secret{Cost,Misses,Triggers}.test.ts',
+  'test/tokenizers/{asciiPieces,tokenizers}.test.ts',
+  'test/context/{budgetUse,guarantees,replay,stablePrefix}.test.ts',
+  'test/domain/{payload,work}.test.ts',
   'test/adapters/persistent-sessions.test.ts',
   'test/evaluation/gate.test.ts',
-  'test/memory/vectorSearch.test.ts',
-  'test/upkeep/ownText.test.ts',
+  'test/memory/{boundedCaches,longMessages,vectorSearch}.test.ts',
+  'test/upkeep/{ownText,summarise}.test.ts',
   'test/upkeep/quality/*.test.ts',
 ]
+/** Files that depend on the state of modules when they are loaded. */
+const isolated = [
+  // Once undici has created its timer, fake timers no longer control it.
+  'test/server/upstreams/timeouts.test.ts',
+  // Measures the heap of the process.
+  'test/memory/boundedCaches.test.ts',
+  // Replaces the random generator of the process.
+  'test/campaign/*.test.ts',
+]
 const campaign = process.env.THREADKEEP_CAMPAIGN === '1'
+
+const system = {
+  globalSetup: ['test/support/postgresSetup.ts'],
+  setupFiles: ['test/seeded.ts'],
+  testTimeout: campaign ? 1_800_000 : 120_000,
+  hookTimeout: 120_000,
+  // A browser on a busy machine takes longer than the default of one second.
+  expect: { poll: { timeout: 15_000 } },
+}
 
 export default defineConfig({
   test: {
@@ -59,11 +78,11 @@ export default defineConfig({
     execArgv: ['--no-sparkplug'],
     // Node runs the sources as they are, in tests too.
     experimental: { viteModuleRunner: false, nodeLoader: false },
+    // Most files share the modules they import: loading them for each file takes longer than most of the tests.
     projects: [
       {
         test: {
           name: 'unit',
-          // Files share the modules they import: loading them for each file takes longer than most of the tests.
           isolate: false,
           setupFiles: ['test/seeded.ts'],
           include: [all],
@@ -73,16 +92,14 @@ export default defineConfig({
       },
       {
         test: {
+          ...system,
           name: 'system',
-          globalSetup: ['test/support/postgresSetup.ts'],
-          setupFiles: ['test/seeded.ts'],
+          isolate: false,
           include: slow,
-          testTimeout: campaign ? 1_800_000 : 120_000,
-          hookTimeout: 120_000,
-          // A browser on a busy machine takes longer than the default of one second.
-          expect: { poll: { timeout: 15_000 } },
+          exclude: [...isolated, ...configDefaults.exclude],
         },
       },
+      { test: { ...system, name: 'isolated', include: isolated } },
     ],
   },
 })

@@ -128,7 +128,7 @@ export const secrets: Part = {
   unit: 'values',
   description: 'random secrets of every known form through every surface, searched in the files of the store',
   fullCount: 100_000,
-  sliceCount: 80,
+  sliceCount: 40,
   maxWorkers: 4,
   maxShrinkTries: 0,
   run,

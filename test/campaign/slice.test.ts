@@ -25,7 +25,7 @@ const sharedMethods: ReadonlySet<string> = new Set([
   'table',
 ])
 
-const serverProbes = 60
+const serverProbes = 30
 
 describe('a slice of the hardening campaign', () => {
   for (const part of parts)

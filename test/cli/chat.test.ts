@@ -2,6 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { replyWith, respondWithStatus, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { runCommand, startCommand } from './command.ts'
+import { runInProcess } from './inProcess.ts'
+
+/** Runs the command in this process. */
+const run = (args: readonly string[], input: string, env = {}) => runInProcess(args, env, undefined, input)
 
 const expectedReply = 'From what you told me: "My cat is called Miso."'
 const input = 'My cat is called Miso.\n\nWhat is my cat called?\n'
@@ -14,7 +18,7 @@ describe('threadkeep chat', () => {
   })
 
   verifies('S-02', '--json prints one JSON object per turn', async () => {
-    const { code, stdout } = await runCommand(
+    const { code, stdout } = await run(
       ['chat', 'acme:ann', '--json', '--profile', 'ephemeral', '--budget', '300'],
       input,
     )
@@ -38,16 +42,16 @@ describe('threadkeep chat', () => {
       'tail   m1           1  whole        11  the newest turn',
       '14 of 16000 tokens, 0 cacheable',
     ]
-    const always = await runCommand(['chat', '--receipt'], 'My cat is called Miso.\n')
+    const always = await run(['chat', '--receipt'], 'My cat is called Miso.\n')
     expect(always.stdout.split('\n').slice(1, -1)).toEqual(table)
-    const once = await runCommand(['chat'], '/receipt\nMy cat is called Miso.\n/receipt\n')
+    const once = await run(['chat'], '/receipt\nMy cat is called Miso.\n/receipt\n')
     const lines = once.stdout.split('\n')
     expect(lines[0]).toBe('No turns yet.')
     expect(lines.slice(2, -1)).toEqual(table)
   })
 
   it('/forget --yes deletes the session, /help lists the commands, /exit exits', async () => {
-    const { code, stdout } = await runCommand(
+    const { code, stdout } = await run(
       ['chat'],
       'My cat is called Miso.\n/forget --yes\nWhat is my cat called?\n/help\n/exit\nNever said\n',
     )
@@ -68,7 +72,7 @@ describe('threadkeep chat', () => {
   })
 
   it('--json prints the results of slash commands as JSON', async () => {
-    const { stdout } = await runCommand(['chat', '--json'], '/receipt\nHello\n/forget --yes\n/help\n')
+    const { stdout } = await run(['chat', '--json'], '/receipt\nHello\n/forget --yes\n/help\n')
     const [receipt, , forgotten, help] = stdout
       .trim()
       .split('\n')
@@ -81,19 +85,19 @@ describe('threadkeep chat', () => {
   })
 
   it('rejects an unknown slash command, and accepts other text that starts with a slash', async () => {
-    expect(await runCommand(['chat'], '/frget\n')).toEqual({
+    expect(await run(['chat'], '/frget\n')).toEqual({
       code: 2,
       stdout: '',
       stderr: 'threadkeep: Unknown command /frget. Type /help to list the commands.\n',
     })
-    expect((await runCommand(['chat'], '/etc/hosts is a file.\nWhat is /etc/hosts?\n')).stdout).toContain(
+    expect((await run(['chat'], '/etc/hosts is a file.\nWhat is /etc/hosts?\n')).stdout).toContain(
       'From what you told me: "/etc/hosts is a file."',
     )
   })
 
   it('calls the selected provider with the API key from the environment', async () => {
     await using upstream = await startUpstream(replyWith('Hello', ' there.'))
-    const result = await runCommand(
+    const result = await run(
       ['chat', '--provider', 'anthropic', '--model', 'claude-test', '--upstream', upstream.origin],
       'Hi\n',
       {
@@ -107,7 +111,7 @@ describe('threadkeep chat', () => {
       headers: { 'x-api-key': 'sk-ant' },
       body: { model: 'claude-test' },
     })
-    await runCommand(['chat'], 'Hi\n', { OPENAI_BASE_URL: upstream.url, OPENAI_API_KEY: 'sk-env' })
+    await run(['chat'], 'Hi\n', { OPENAI_BASE_URL: upstream.url, OPENAI_API_KEY: 'sk-env' })
     expect(upstream.requests[1]).toMatchObject({
       path: '/v1/chat/completions',
       headers: { authorization: 'Bearer sk-env' },
@@ -116,15 +120,15 @@ describe('threadkeep chat', () => {
 
   it('strips control characters from replies', async () => {
     await using upstream = await startUpstream(replyWith('red \u001b[31malert\u0007', '\ttab\r\nline\u009b2J'))
-    expect((await runCommand(['chat', '--upstream', upstream.url], 'Hi\n')).stdout).toBe('red [31malert\ttab\nline2J\n')
+    expect((await run(['chat', '--upstream', upstream.url], 'Hi\n')).stdout).toBe('red [31malert\ttab\nline2J\n')
   })
 
   verifies('S-02', 'with a failing model prints one line and exits with 1', async () => {
     await using upstream = await startUpstream(respondWithStatus(401))
-    const { code, stdout, stderr } = await runCommand(['chat', '--upstream', upstream.url], 'Hi\nHi again\n')
+    const { code, stdout, stderr } = await run(['chat', '--upstream', upstream.url], 'Hi\nHi again\n')
     const message = `${upstream.url}/chat/completions refused the key (HTTP 401). Check OPENAI_API_KEY.`
     expect([code, stdout, stderr]).toEqual([1, '', `threadkeep: ${message}\n`])
-    const json = await runCommand(['chat', '--json', '--upstream', upstream.url], 'Hi\n')
+    const json = await run(['chat', '--json', '--upstream', upstream.url], 'Hi\n')
     expect([json.code, JSON.parse(json.stderr)]).toEqual([1, { error: { code: 'upstream', message, param: null } }])
     expect(upstream.requests).toHaveLength(2)
   })

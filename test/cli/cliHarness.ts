@@ -10,7 +10,7 @@ type Env = Readonly<Record<string, string>>
 export type CliHarness = {
   /** Working directory of the commands, removed after the test file. */
   readonly folder: string
-  /** Runs the command to its end: in this process, or in one of its own if it needs standard input. */
+  /** Runs the command to its end: in this process, or in one of its own if it runs until it is stopped. */
   run(args: readonly string[], input?: string, env?: Env): Promise<ProcessResult>
   /** Runs the command, expects success and an empty standard error, and returns standard output. */
   output(...args: readonly string[]): Promise<string>
@@ -28,7 +28,7 @@ export function createCliHarness(name: string, prefix: readonly string[] = [], e
   const run: CliHarness['run'] = (args, input = '', extra = {}) => {
     const all = [...prefix, ...args]
     const variables = { THREADKEEP_STORE: '', ...env, ...extra }
-    if (input === '' && runsInProcess(all)) return runInProcess(all, variables, folder)
+    if (runsInProcess(all)) return runInProcess(all, variables, folder, input)
     return startProgram('src/cli/main.ts', all, variables, input, folder).result
   }
   const output: CliHarness['output'] = async (...args) => {

@@ -9,6 +9,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { replyWith, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { type RunningProcess, startCommand } from './command.ts'
+import { runInProcess } from './inProcess.ts'
 
 const shell = promisify(execFile)
 
@@ -38,32 +39,38 @@ const waitForLog = async ({ process }: RunningProcess, text: string): Promise<vo
   }
 }
 
+/** Statuses of the requests in a log. */
+const loggedStatuses = (log: string): readonly (number | undefined)[] =>
+  log
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { event: string; status?: number })
+    .flatMap(({ event, status }) => (event === 'request' ? [status] : []))
+
 const folder = mkdtempSync(join(tmpdir(), 'threadkeep-serve-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('threadkeep serve', () => {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    verifies(['S-01', 'S-02'], `serves without keys and settings, and exits with 0 on ${signal}`, async () => {
-      const running = startCommand(
-        ['serve', '--port', '0'],
-        { THREADKEEP_STORE: '' },
-        mkdtempSync(join(folder, 'fresh-')),
-      )
-      const url = await waitForUrl(running)
-      expect((await running.waitForOutput('"}]}\'')).split('\n')).toEqual([
-        `Threadkeep is listening on ${url}`,
-        `Model: threadkeep-offline. Base URL for clients: ${url}/v1/demo:me (any tenant:session). API key: any. MCP: ${url}/mcp`,
-        'Memory is stored in sqlite:threadkeep.db. Profile thread, budget auto with at most 16000 tokens of memory.',
-        'Try it, then ask what your cat is called:',
-        `  curl ${url}/v1/demo:me/chat/completions -H 'content-type: application/json' -d '{"model":"any","messages":[{"role":"user","content":"My cat is called Miso."}]}'`,
-        '',
-      ])
-      await ask(url, 'My cat is called Miso.')
-      expect(await ask(url, 'What is my cat called?')).toBe('From what you told me: "My cat is called Miso."')
-      running.process.kill(signal)
-      expect(await running.result).toMatchObject({ code: 0, stderr: '' })
-    })
-  }
+  verifies(['S-01', 'S-02'], 'serves without keys and settings, and exits with 0 on SIGTERM', async () => {
+    const running = startCommand(
+      ['serve', '--port', '0'],
+      { THREADKEEP_STORE: '' },
+      mkdtempSync(join(folder, 'fresh-')),
+    )
+    const url = await waitForUrl(running)
+    expect((await running.waitForOutput('"}]}\'')).split('\n')).toEqual([
+      `Threadkeep is listening on ${url}`,
+      `Model: threadkeep-offline. Base URL for clients: ${url}/v1/demo:me (any tenant:session). API key: any. MCP: ${url}/mcp`,
+      'Memory is stored in sqlite:threadkeep.db. Profile thread, budget auto with at most 16000 tokens of memory.',
+      'Try it, then ask what your cat is called:',
+      `  curl ${url}/v1/demo:me/chat/completions -H 'content-type: application/json' -d '{"model":"any","messages":[{"role":"user","content":"My cat is called Miso."}]}'`,
+      '',
+    ])
+    await ask(url, 'My cat is called Miso.')
+    expect(await ask(url, 'What is my cat called?')).toBe('From what you told me: "My cat is called Miso."')
+    running.process.kill('SIGTERM')
+    expect(await running.result).toMatchObject({ code: 0, stderr: '' })
+  })
 
   verifies('X-07', 'killed and started again › remembers acknowledged messages', async () => {
     const cwd = mkdtempSync(join(folder, 'killed-'))
@@ -107,14 +114,14 @@ describe('threadkeep serve', () => {
     }
   })
 
-  it('prints a curl command that works', async () => {
+  verifies('S-02', 'prints a curl command that works, and exits with 0 on SIGINT', async () => {
     const running = startCommand(['serve', '--port', '0'])
     await waitForUrl(running)
     const line = (await running.waitForOutput('"}]}\'')).split('\n').find((text) => text.includes('curl '))
     const { stdout } = await shell('sh', ['-c', `${line?.trim()} -s`])
     expect(JSON.parse(stdout)).toMatchObject({ object: 'chat.completion', model: 'threadkeep-offline' })
-    running.process.kill()
-    await running.result
+    running.process.kill('SIGINT')
+    expect(await running.result).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('--json prints the address and the settings', async () => {
@@ -156,7 +163,7 @@ describe('threadkeep serve', () => {
     expect(await open.waitForOutput('curl ')).toContain(warning)
     open.process.kill()
     await open.result
-    await startCommand(['keys', 'create', '--scope', 'acme'], {}, cwd).result
+    await runInProcess(['keys', 'create', '--scope', 'acme'], {}, cwd)
     const withKeys = startCommand(host, {}, cwd)
     const banner = await withKeys.waitForOutput('"}]}\'')
     expect(banner).not.toContain('WARNING')
@@ -166,27 +173,17 @@ describe('threadkeep serve', () => {
     await withKeys.result
   })
 
-  it('logs failed requests to standard error, and every request with --log info', async () => {
-    for (const [level, statuses] of [
-      ['warn', [404]],
-      ['info', [200, 404]],
-    ] as const) {
-      const running = startCommand(['serve', '--port', '0', '--log', level])
-      const url = await waitForUrl(running)
-      await ask(url, 'My cat is called Miso.')
-      await fetch(`${url}/nowhere`).then((response) => response.text())
-      running.process.kill()
-      const { stderr } = await running.result
-      const lines = stderr
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line) as { event: string; status?: number })
-      expect(lines.filter(({ event }) => event === 'request').map(({ status }) => status)).toEqual(statuses)
-      expect(stderr).not.toContain('Miso')
-    }
+  it('logs failed requests to standard error', async () => {
+    const running = startCommand(['serve', '--port', '0', '--log', 'warn'])
+    const url = await waitForUrl(running)
+    await ask(url, 'My cat is called Miso.')
+    await fetch(`${url}/nowhere`).then((response) => response.text())
+    running.process.kill()
+    const { stderr } = await running.result
+    expect([loggedStatuses(stderr), stderr.includes('Miso')]).toEqual([[404], false])
   })
 
-  verifies('T-17', 'on SIGHUP applies changed profiles', async () => {
+  verifies('T-17', 'on SIGHUP applies changed profiles, and --log info logs every request', async () => {
     const cwd = mkdtempSync(join(folder, 'changing-'))
     const file = join(cwd, 'threadkeep.config.json')
     const write = (budget: number): void =>
@@ -206,17 +203,17 @@ describe('threadkeep serve', () => {
       body,
     })
     expect(response.headers.get('x-threadkeep-tokens')).toMatch(/\/6000$/)
+    await fetch(`${url}/nowhere`).then((missing) => missing.text())
     running.process.kill()
-    expect((await running.result).code).toBe(0)
+    const { code, stderr } = await running.result
+    expect([code, loggedStatuses(stderr)]).toEqual([0, [200, 404]])
   })
 
   verifies('S-02', 'with a port in use prints one line and exits with 1', async () => {
-    const first = startCommand(['serve', '--port', '0'])
-    const port = new URL(await waitForUrl(first)).port
+    await using first = await startUpstream(replyWith('Hello.'))
+    const { port } = new URL(first.url)
     const second = await startCommand(['serve', '--port', port]).result
     const third = await startCommand(['serve', '--port', port, '--json']).result
-    first.process.kill()
-    await first.result
     const message = `Port ${port} of 127.0.0.1 is in use. Stop the process that listens there, or choose another port with --port (0 for a free port).`
     expect(second).toEqual({ code: 1, stdout: '', stderr: `threadkeep: ${message}\n` })
     expect([third.code, JSON.parse(third.stderr)]).toEqual([

@@ -8,7 +8,7 @@ import { runInProcess, runsInProcess } from './inProcess.ts'
 
 /** Runs a command that ends at its arguments. */
 const run = (args: readonly string[], input = '', env = {}) =>
-  runsInProcess(args) ? runInProcess(args, { THREADKEEP_STORE: 'ram:', ...env }) : runCommand(args, input, env)
+  runsInProcess(args) ? runInProcess(args, env, undefined, input) : runCommand(args, input, env)
 
 describe('threadkeep', () => {
   it('chat --help lists every provider', async () => {

@@ -26,7 +26,7 @@ import {
 import { createFixture, createMemory, dumpStore, type Fixture, key, serializeContext } from './harness.ts'
 import { findAnthropicFaults, findOpenaiFaults } from './providerRules.ts'
 
-const totalRuns = isCampaign ? 20_000 : 500
+const totalRuns = isCampaign ? 20_000 : 240
 
 /** Runs a property on many cases and fails with the smallest case that has faults. */
 async function assertNoFaults<T>(

@@ -12,7 +12,7 @@ import { profileNames, testCases } from './cases.ts'
 import { linesByEntry } from './contextChecks.ts'
 import { createFixture, createMemory, key, serializeContext } from './harness.ts'
 
-const numRuns = isCampaign ? 5_000 : 150
+const numRuns = isCampaign ? 5_000 : 60
 const casesWithOtherProfile = fc.tuple(testCases(), fc.constantFrom(...profileNames))
 const roundTrip = (trace: Trace): Trace => JSON.parse(JSON.stringify(trace)) as Trace
 

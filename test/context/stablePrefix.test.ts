@@ -15,7 +15,7 @@ import { isCampaign, propertyTimeoutMs, seed } from './campaign.ts'
 import { startTime } from './cases.ts'
 import { createMemory, key } from './harness.ts'
 
-const numRuns = isCampaign ? 600 : 30
+const numRuns = isCampaign ? 600 : 12
 const [tail] = thread.bands.flatMap(({ claim }) => ('tail' in claim ? [claim.tail] : [])) as [Tail]
 
 /** Turns of ordinary size. A paste of over half the budget would displace the messages before it. */

@@ -4,11 +4,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openMemory } from '../../src/index.ts'
 import { AuditLog } from '../../src/mcp/files/audit.ts'
 import { compileCacheEnv, startCommand } from '../cli/command.ts'
+import { runInProcess } from '../cli/inProcess.ts'
 import { startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { root } from '../shape/source.ts'
@@ -23,6 +25,34 @@ const skippedFile = join(folder, 'skipped')
 writeFileSync(skippedFile, '')
 afterAll(() => rmSync(folder, { recursive: true }))
 
+const commandSocket = join(folder, 'commands')
+let previousCommand: Promise<unknown> = Promise.resolve()
+/**
+ * Runs the commands of the scripts in this process, one after the other: starting a process takes longer than most
+ * commands. A request names a folder with the arguments, the environment and the input; the exit code is the response.
+ */
+const commandServer = createServer(async (request, response) => {
+  const call = await text(request)
+  const readList = (name: string): readonly string[] => readFileSync(join(call, name), 'utf8').split('\0').slice(0, -1)
+  const env = Object.fromEntries(
+    readList('env').map((line) => [line.split('=')[0] ?? '', line.replace(/^[^=]*=/s, '')]),
+  )
+  const run = () =>
+    runInProcess(readList('args'), { THREADKEEP_STORE: '', ...env }, env.PWD, readFileSync(join(call, 'input'), 'utf8'))
+  const running = previousCommand.then(run)
+  previousCommand = running.catch(() => undefined)
+  const { code, stdout, stderr } = await running.catch((error: Error) => ({
+    code: 1,
+    stdout: '',
+    stderr: error.message,
+  }))
+  writeFileSync(join(call, 'stdout'), stdout)
+  writeFileSync(join(call, 'stderr'), stderr)
+  response.end(String(code))
+})
+beforeAll(() => new Promise<void>((resolve) => void commandServer.listen(commandSocket, resolve)))
+afterAll(() => void commandServer.close())
+
 /**
  * Creates the programs that the documentation uses. `threadkeep serve` only checks the configuration, curl fails on an
  * HTTP error, and commands that tests do not run are recorded.
@@ -30,13 +60,15 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const bin = ((): string => {
   const path = join(folder, 'bin')
   mkdirSync(path)
-  const main = `${process.execPath} ${root}src/cli/main.ts`
   const skip = 'echo "$(basename "$0") $*" >> "$SKIPPED"'
   const listed = Object.keys(commandsNotRun).map((command) => `'${command}') ${skip}; exit 0;;`)
   const skipListed = `case "$(basename "$0") $*" in ${listed.join(' ')} *) ;; esac`
   const shims: Readonly<Record<string, string>> = {
     threadkeep: `${skipListed.replaceAll("'threadkeep bench')", "'threadkeep bench'|'threadkeep bench ')")}
-if [ "$1" = serve ]; then shift; exec ${main} config check "$@"; fi\nexec ${main} "$@"`,
+if [ "$1" = serve ]; then shift; set -- config check "$@"; fi
+call=$(mktemp -d) && printf '%s\\0' "$@" > "$call/args" && env -0 > "$call/env" && cat > "$call/input"
+code=$(PATH=$REAL_PATH curl -sS --unix-socket '${commandSocket}' --data-binary "$call" http://localhost/)
+cat "$call/stderr" >&2; cat "$call/stdout"; exit "$code"`,
     npx: 'if [ "$1" = -y ]; then shift; fi\nexec "$@"',
     npm: `if [ "$1" = start ]; then shift; [ "$1" = -- ] && shift; exec threadkeep serve "$@"; fi\n${skip}`,
     curl: 'PATH=$REAL_PATH exec curl -sS --fail-with-body -w "\\n" "$@"',

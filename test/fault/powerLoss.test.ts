@@ -91,7 +91,7 @@ describe('a power loss', () => {
     async () => {
       const run = await recordRun(standardScenario, seed)
       const disk = new SimulatedDisk(run.folder, (path) => path.endsWith('-wal'))
-      const violations = (await mapConcurrently(simulatePowerLosses(run, 20, disk), checkAfterPowerLoss)).flat()
+      const violations = (await mapConcurrently(simulatePowerLosses(run, 10, disk), checkAfterPowerLoss)).flat()
       expect(violations.join('\n')).toContain('was acknowledged and is lost')
     },
     testTimeoutMs,

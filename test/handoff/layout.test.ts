@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import type { MessageInput } from '../../src/domain/chat.ts'
 import { hashText } from '../../src/handoff/layout/format.ts'
+import { isCampaign } from '../context/campaign.ts'
 import { createTempFolder } from '../fault/tempFolder.ts'
 import { verifies } from '../requirements/verifies.ts'
 import '../seeded.ts'
@@ -113,7 +114,7 @@ describe('directory layout', () => {
           const [there, back] = await roundTrip(harness, folder.path)
           expect(back).toEqual(there)
         }),
-        { numRuns: 8 },
+        { numRuns: isCampaign ? 8 : 3 },
       )
     },
     120_000,

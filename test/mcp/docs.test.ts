@@ -90,7 +90,10 @@ describe('docs/mcp.md', () => {
     )
     const local = blocks.flatMap(parseEntries).filter(({ command }) => command !== undefined)
     expect(local.map(({ name }) => name)).toEqual([...Array.from({ length: 6 }, () => 'threadkeep'), 'memory'])
-    for (const entry of local) expect(await listToolsOf(entry)).toEqual(registeredTools.map(({ name }) => name))
+    // Clients differ in the format of the configuration; equal commands are started once.
+    const commands = new Map(local.map((entry) => [JSON.stringify([entry.command, entry.args, entry.env]), entry]))
+    for (const command of commands.values())
+      expect(await listToolsOf(command)).toEqual(registeredTools.map(({ name }) => name))
     await using connection = await connectStdio('2026-07-28', ['--store', `sqlite:${join(folder, 'threadkeep.db')}`])
     expect((await connection.client.callTool({ name: 'read_graph' })).structuredContent).toMatchObject({
       entities: [{ name: 'Ann' }],

@@ -56,18 +56,24 @@ describe('MCP inspector', () => {
       })
 
       if (era === 'legacy') continue
-      verifies('S-04', `reads resources and prompts and calls a tool: ${name}, ${era} protocol`, async () => {
-        const { answer: resources } = await inspect('--method', 'resources/list')
-        expect(resources).toMatchObject({
-          resources: [{ uri: 'memory://knowledge-graph' }, { uri: 'threadkeep://sessions/default' }],
-        })
-        const { answer: templates } = await inspect('--method', 'resources/templates/list')
-        expect((templates as { resourceTemplates: unknown[] }).resourceTemplates).toHaveLength(4)
-        const { answer: prompts } = await inspect('--method', 'prompts/list')
-        expect(prompts).toMatchObject({ prompts: [{ name: 'continue-session' }, { name: 'handoff-summary' }] })
-        const { answer: read } = await inspect('--method', 'tools/call', '--tool-name', 'read_graph')
-        expect(read).toMatchObject({ structuredContent: { entities: [], relations: [] } })
-      })
+      verifies(
+        'S-04',
+        `calls a tool${name === 'HTTP' ? ', and reads resources and prompts' : ''}: ${name}, ${era} protocol`,
+        async () => {
+          const { answer: read } = await inspect('--method', 'tools/call', '--tool-name', 'read_graph')
+          expect(read).toMatchObject({ structuredContent: { entities: [], relations: [] } })
+          // Each call starts the inspector, and the server if it is a process.
+          if (name === 'stdio') return
+          const { answer: resources } = await inspect('--method', 'resources/list')
+          expect(resources).toMatchObject({
+            resources: [{ uri: 'memory://knowledge-graph' }, { uri: 'threadkeep://sessions/default' }],
+          })
+          const { answer: templates } = await inspect('--method', 'resources/templates/list')
+          expect((templates as { resourceTemplates: unknown[] }).resourceTemplates).toHaveLength(4)
+          const { answer: prompts } = await inspect('--method', 'prompts/list')
+          expect(prompts).toMatchObject({ prompts: [{ name: 'continue-session' }, { name: 'handoff-summary' }] })
+        },
+      )
     }
   }
 })

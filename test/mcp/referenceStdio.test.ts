@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { propertyTimeoutMs, seed } from '../context/campaign.ts'
+import { isCampaign, propertyTimeoutMs, seed } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
 import { connectStdio } from './harness.ts'
@@ -30,7 +30,7 @@ describe('threadkeep mcp as a replacement of the reference memory server', () =>
         expect(withoutDialect(own?.inputSchema ?? {})).toEqual(withoutDialect(inputSchema))
         expect(withoutDialect(own?.outputSchema ?? {})).toEqual(withoutDialect(outputSchema ?? {}))
       }
-      for (const { name, input } of fc.sample(operations, { numRuns: 25, seed }).flat())
+      for (const { name, input } of fc.sample(operations, { numRuns: isCampaign ? 25 : 10, seed }).flat())
         expect(await ours.call(name, input)).toEqual(await reference.call(name, input))
       const uri = 'memory://knowledge-graph'
       expect((await connected.client.readResource({ uri })).contents).toEqual(

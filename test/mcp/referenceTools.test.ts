@@ -14,7 +14,7 @@ import { type Operation, operations } from './referenceOperations.ts'
 import { referenceServer, type ToolAnswer } from './referenceServer.ts'
 
 const fresh = createTempPaths()
-const runs = isCampaign ? 1_000 : 60
+const runs = isCampaign ? 1_000 : 20
 
 /** Calls our tool as the server does: arguments are parsed with the schema, errors become messages. */
 async function callOwnTool(graph: GraphWithNodes, workspace: string, { name, input }: Operation): Promise<ToolAnswer> {

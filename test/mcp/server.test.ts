@@ -51,50 +51,54 @@ const connections = protocols.flatMap((protocol) => [
   [`HTTP, ${protocol}`, (): Promise<ConnectedClient> => connectHttp(server.url, protocol)] as const,
 ])
 
+describe.each(connections)('client over %s', (name, connect) => {
+  let connection: ConnectedClient
+  beforeAll(async () => {
+    connection = await connect()
+  })
+  afterAll(() => connection.close())
+
+  verifies('S-04', 'saves a chat and restores it', async () => {
+    const { client } = connection
+    const steps: number[] = []
+    const workspace = `w-${name.replaceAll(/\W/g, '')}`
+    const saved = await client.callTool(
+      { name: 'save_session', arguments: { workspace, messages } },
+      { onprogress: ({ progress }) => steps.push(progress) },
+    )
+    expect(saved.structuredContent).toMatchObject({ workspaceId: workspace, messages: 2, added: 2 })
+    expect(steps).toEqual([1, 2, 3, 4, 5])
+    const { sessionId } = saved.structuredContent as { sessionId: string }
+    const restored = await client.callTool({ name: 'restore_session', arguments: { workspace, tokenBudget: 2_000 } })
+    expect(restored.structuredContent).toMatchObject({ continues: sessionId, budget: 2_000 })
+    expect(textOf(restored)).toContain('Welcome back')
+  })
+
+  verifies('S-04', 'gets readable errors without internal details', async () => {
+    const { client } = connection
+    const missing = await client.callTool({ name: 'get_session', arguments: { sessionId: 'session_1' } })
+    expect(missing).toMatchObject({ isError: true, _meta: { 'threadkeep/error': { code: 'bad-option' } } })
+    expect(textOf(missing)).toBe(
+      'There is no session "session_1" in this workspace. list_sessions tells which there are.',
+    )
+    const wrong = await client.callTool({ name: 'get_session', arguments: { sessionId: 7 } })
+    expect(wrong.isError).toBe(true)
+    expect(textOf(wrong)).toContain('Invalid arguments for tool get_session')
+    const unknown = client.callTool({ name: 'drop_everything', arguments: {} })
+    await expect(unknown).rejects.toMatchObject({ code: -32_602, message: 'Tool drop_everything not found' })
+    await expect(unknown).rejects.toBeInstanceOf(ProtocolError)
+  })
+})
+
 describe('client', () => {
-  for (const [name, connect] of connections) {
-    verifies('S-04', `saves a chat and restores it: ${name}`, async () => {
-      await using connection = await connect()
-      const { client } = connection
-      const steps: number[] = []
-      const workspace = `w-${name.replaceAll(/\W/g, '')}`
-      const saved = await client.callTool(
-        { name: 'save_session', arguments: { workspace, messages } },
-        { onprogress: ({ progress }) => steps.push(progress) },
-      )
-      expect(saved.structuredContent).toMatchObject({ workspaceId: workspace, messages: 2, added: 2 })
-      expect(steps).toEqual([1, 2, 3, 4, 5])
-      const { sessionId } = saved.structuredContent as { sessionId: string }
-      const restored = await client.callTool({ name: 'restore_session', arguments: { workspace, tokenBudget: 2_000 } })
-      expect(restored.structuredContent).toMatchObject({ continues: sessionId, budget: 2_000 })
-      expect(textOf(restored)).toContain('Welcome back')
-    })
-
-    verifies('S-04', `gets readable errors without internal details: ${name}`, async () => {
-      await using connection = await connect()
-      const { client } = connection
-      const missing = await client.callTool({ name: 'get_session', arguments: { sessionId: 'session_1' } })
-      expect(missing).toMatchObject({ isError: true, _meta: { 'threadkeep/error': { code: 'bad-option' } } })
-      expect(textOf(missing)).toBe(
-        'There is no session "session_1" in this workspace. list_sessions tells which there are.',
-      )
-      const wrong = await client.callTool({ name: 'get_session', arguments: { sessionId: 7 } })
-      expect(wrong.isError).toBe(true)
-      expect(textOf(wrong)).toContain('Invalid arguments for tool get_session')
-      const unknown = client.callTool({ name: 'drop_everything', arguments: {} })
-      await expect(unknown).rejects.toMatchObject({ code: -32_602, message: 'Tool drop_everything not found' })
-      await expect(unknown).rejects.toBeInstanceOf(ProtocolError)
-    })
-  }
-
   it('gets instructions and the server version', async () => {
-    await using connection = await connectStdio()
+    await using connection = await connectHttp(server.url)
     expect(connection.client.getServerVersion()).toMatchObject({ name: 'threadkeep', title: 'Threadkeep' })
     expect(connection.client.getInstructions()).toContain('restore_session')
   })
 
   verifies('S-04', 'gets a title, a description, hints and schemas for every tool', async () => {
-    await using connection = await connectStdio()
+    await using connection = await connectHttp(server.url)
     const listed = (await connection.client.listTools()).tools
     expect(listed.map(({ name }) => name)).toEqual(registeredTools.map(({ name }) => name))
     for (const { name, title, description, annotations, inputSchema, outputSchema } of listed) {
@@ -133,7 +137,7 @@ describe('client', () => {
       }),
     )
     try {
-      await using connection = await connectStdio('2025-11-25')
+      await using connection = await connectHttp(server.url, '2025-11-25')
       expect(await describeTools(connection.client)).toEqual(await describeTools(reference))
     } finally {
       await reference.close()

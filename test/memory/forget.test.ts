@@ -59,13 +59,14 @@ describe('forget by text', () => {
 
   verifies('X-05', 'also deletes quarantined entries', async () => {
     const file = fresh()
-    const store = sqliteStore(file, { onWarning: () => undefined })
-    // Upkeep would have read the message before it is damaged.
-    const memory = await openMemory({ store, upkeep: false })
-    await memory.append('acme:ann', [hello, { role: 'user', content: 'second' }])
+    const open = () => openMemory({ store: sqliteStore(file, { onWarning: () => undefined }), upkeep: false })
+    const writer = await open()
+    await writer.append('acme:ann', [hello, { role: 'user', content: 'second' }])
+    await writer.close()
     const database = new DatabaseSync(file)
     database.exec('UPDATE message SET sum = 1 WHERE sequence = 1')
     const quarantinedCount = () => Number(database.prepare('SELECT count(*) AS many FROM quarantine').get()?.many)
+    const memory = await open()
     expect((await memory.transcript('acme:ann')).map(({ id }) => id)).toEqual(['m2'])
     await memory.append('acme:ann', [{ role: 'user', content: 'third' }])
     expect(quarantinedCount()).toBe(1)

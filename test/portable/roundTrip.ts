@@ -4,13 +4,18 @@ import { parseKey } from '../../src/domain/key.ts'
 import type { Store } from '../../src/domain/ports.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { importBundle } from '../../src/portable/import.ts'
+import { isCampaign } from '../context/campaign.ts'
 import { openChunks, readAll } from './byteStreams.ts'
 import { applyHistories, type History, historiesArbitrary } from './histories.ts'
 
 type OpenStore = () => Promise<Store>
 
 /** Checks that a bundle of one store, imported into the other and exported again, has the same bytes. */
-export async function expectRoundTrip(openSource: OpenStore, openTarget: OpenStore, runs = 60): Promise<void> {
+export async function expectRoundTrip(
+  openSource: OpenStore,
+  openTarget: OpenStore,
+  runs = isCampaign ? 60 : 20,
+): Promise<void> {
   await fc.assert(
     fc.asyncProperty(historiesArbitrary, fc.integer({ min: 1, max: 3_000 }), async (histories, chunkSize) => {
       const [source, target] = await Promise.all([openSource(), openTarget()])

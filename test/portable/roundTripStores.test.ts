@@ -9,7 +9,7 @@ import { createTempPaths } from '../stores/tempPaths.ts'
 import { expectRoundTrip } from './roundTrip.ts'
 
 const newFile = createTempPaths()
-const runs = isCampaign ? 300 : 20
+const runs = isCampaign ? 300 : 8
 
 describe('exportBundle and importBundle', () => {
   verifies('X-12', 'round trip › from RAM to a file › keeps every byte', () =>

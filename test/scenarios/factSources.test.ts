@@ -14,9 +14,9 @@ const key = 'acme:ann'
 const hour = 3_600_000
 let now = Date.UTC(2026, 2, 2, 9)
 
-/** Opens a memory on a new file; a smaller budget makes upkeep summarise sooner and reads fewer messages per turn. */
+/** Opens a memory; a smaller budget makes upkeep summarise sooner and reads fewer messages per turn. */
 const open = (profile: ProfileName, budget: number = profiles[profile].budget): Promise<Memory> =>
-  openMemory({ profile: { ...profiles[profile], budget }, store: `sqlite:${fresh()}`, clock: () => now })
+  openMemory({ profile: { ...profiles[profile], budget }, store: 'ram:', clock: () => now })
 
 /** Unremarkable text, long enough that everything before it is summarised. */
 const filler: readonly MessageInput[] = Array.from({ length: 40 }, (_, place) =>
@@ -48,7 +48,7 @@ const statements = [
 
 const policy = { category: 'domain', key: 'opening hours', value: 'The office opens at nine.' } as const
 
-const turns = isCampaign ? 1_000 : 250
+const turns = isCampaign ? 1_000 : 120
 
 describe('an assistant that repeats its context for hundreds of turns', () => {
   for (const profile of ['thread', 'agent'] as const) {
@@ -101,7 +101,7 @@ describe('an assistant that repeats its context for hundreds of turns', () => {
       const profile = { ...profiles[name], budget: Math.min(4_000, profiles[name].budget) }
       await using server = await startServer({
         upstream: upstream.url,
-        memory: { profile, store: `sqlite:${fresh()}`, clock: () => now },
+        memory: { profile, store: 'ram:', clock: () => now },
       })
       const { memory } = server
       await memory.remember('acme', policy)
@@ -109,7 +109,7 @@ describe('an assistant that repeats its context for hundreds of turns', () => {
       await appendFiller(memory)
       const before = await memory.upkeep.facts(key, { history: true })
       const history: { role: 'user' | 'assistant'; content: string }[] = []
-      for (let turn = 0; turn < 40; turn++) {
+      for (let turn = 0; turn < 25; turn++) {
         history.push(user(`Question ${turn}: what do you know about opening hours?`))
         const { choices } = await server.client(key).chat.completions.create({ model: 'parrot', messages: history })
         history.push(assistant(choices[0]?.message.content ?? ''))
@@ -275,7 +275,7 @@ describe('the key of a fact extracted by a model', () => {
       [found, ['budget', 'theme']],
     ] as const) {
       await using upkeepModel = await startUpkeepModel(dataWith(JSON.stringify(answer)))
-      await using memory = await openRecordingMemory({ store: `sqlite:${fresh()}`, model: upkeepModel.model })
+      await using memory = await openRecordingMemory({ store: 'ram:', model: upkeepModel.model })
       await memory.append(key, [user(statements)])
       await runTurnsUntil(memory, key, 1, 0)
       const keys = (await memory.upkeep.facts(key)).map((fact) => fact.key)

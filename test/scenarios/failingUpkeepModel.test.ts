@@ -5,7 +5,6 @@ import { openStore } from '../../src/stores/open.ts'
 import { type Behaviour, type RecordedRequest, replyWith, respondWithStatus, sendRaw } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { startServer, type TestServer, user } from '../server/start.ts'
-import { createTempPaths } from '../stores/tempPaths.ts'
 import { countWords, sampleMessages, sampleTurn } from './sampleTurns.ts'
 import {
   correctSummary,
@@ -20,7 +19,6 @@ import {
   writeSummary,
 } from './upkeepHarness.ts'
 
-const fresh = createTempPaths()
 const key = 'acme:ann'
 
 /** Identifiers in the first summary that no later one may lose. */
@@ -177,7 +175,7 @@ const cases: readonly Case[] = [
   },
 ]
 
-/** The server on a file, its model server and the timeout trigger. */
+/** The server, its model server and the timeout trigger. */
 type TestContext = AsyncDisposable & {
   readonly upkeepModel: UpkeepModel
   readonly server: TestServer
@@ -189,7 +187,7 @@ async function openContext(): Promise<TestContext> {
   const [upkeepModel, timeouts] = [await startUpkeepModel(), new ManualTimeouts(1)]
   const memory = {
     profile: 'summary' as const,
-    store: `sqlite:${fresh()}`,
+    store: 'ram:',
     upkeep: createUpkeep({ model: upkeepModel.model, timeoutSignal: timeouts.expire }),
   }
   const server = await startServer({ upstream: upkeepModel.url, memory })
@@ -216,7 +214,7 @@ async function askUntil(context: TestContext, version: number): Promise<string |
   while ((await context.server.memory.upkeep.record(key)).summary_version < version) {
     await ask(
       context,
-      sampleMessages(3 * context.transcript.length, 2)
+      sampleMessages(3 * context.transcript.length, 6)
         .map(({ content }) => content)
         .join(' '),
     )
@@ -395,7 +393,7 @@ const start = Date.UTC(2026, 2, 2, 9)
 describe('a fault reason with characters that a header cannot hold', () => {
   verifies('C-11', 'is sent sanitised in the header, and the reply is sent', async () => {
     await using upkeepModel = await startUpkeepModel()
-    const store = await openStore(`sqlite:${fresh()}`)
+    const store = await openStore('ram:')
     await using server = await startServer({ upstream: upkeepModel.url, memory: { store, clock: () => start } })
     await server.memory.append(key, [user('Hello.')])
     const head = await store.readHead(parseKey(key), 0)

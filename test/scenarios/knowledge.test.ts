@@ -23,7 +23,7 @@ let now = start
 /** Opens a memory on a file and resets the clock. */
 function open(options: MemoryOptions = {}): Promise<Memory> {
   now = start
-  return openMemory({ store: `sqlite:${fresh()}`, clock: () => now, ...options })
+  return openMemory({ store: 'ram:', clock: () => now, ...options })
 }
 
 const hours: KnowledgeInput = { category: 'domain', key: 'opening hours', value: 'nine to five' }
@@ -129,7 +129,7 @@ describe('knowledge confidence', () => {
       now = start
       await using server = await startServer({
         upstream: upstream.url,
-        memory: { profile, store: `sqlite:${fresh()}`, clock: () => now },
+        memory: { profile, store: 'ram:', clock: () => now },
       })
       await server.memory.remember('acme', hours)
       for (const session of ['ann', 'ann', 'bob', 'ann'])
@@ -306,7 +306,7 @@ describe('knowledge that cannot be written or is not approved', () => {
   })
 
   verifies('X-09', 'claimed by a model › is not found by search until it is approved', async () => {
-    await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock: () => start })
+    await using memory = await openMemory({ store: 'ram:', clock: () => start })
     const { id, pending } = await memory.remember('acme', {
       category: 'domain',
       key: 'vat',

@@ -19,7 +19,7 @@ const start = Date.UTC(2026, 2, 2, 9)
 
 /** Opens a memory that knows all policies. */
 async function openWithPolicies(profile: (typeof profileNames)[number], options: MemoryOptions = {}): Promise<Memory> {
-  const memory = await openMemory({ profile, store: `sqlite:${fresh()}`, clock: () => start, ...options })
+  const memory = await openMemory({ profile, store: 'ram:', clock: () => start, ...options })
   for (const { key, value } of policyQuestions) await memory.remember('acme', { category: 'domain', key, value })
   return memory
 }
@@ -58,7 +58,7 @@ describe('knowledge of a tenant with 25 policies', () => {
         await using upstream = await startUpstream(replyWith('Certainly.'))
         await using server = await startServer({
           upstream: upstream.url,
-          memory: { profile, store: `sqlite:${fresh()}` },
+          memory: { profile, store: 'ram:' },
         })
         for (const { key, value } of policyQuestions)
           await server.requestJson('POST /api/scopes/acme/knowledge', { category: 'domain', key, value })
@@ -217,7 +217,7 @@ describe('knowledge after 400 days', () => {
 
   verifies('K-01', 'archived › comes back when it is stated again, and is forgotten like any other', async () => {
     let now = start
-    await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock: () => now })
+    await using memory = await openMemory({ store: 'ram:', clock: () => now })
     const parking = { category: 'domain', key: 'parking', value: 'Behind the house.', session: 'ann' } as const
     for (const key of ['parking', 'garage', 'yard']) await memory.remember('acme', { ...parking, key })
     now += 400 * day
@@ -280,7 +280,7 @@ describe('knowledge of an earlier version, without an origin', () => {
 
 describe("an operator's entry", () => {
   verifies('K-01', 'keeps its value and origin, whatever a model or a session states', async () => {
-    await using memory = await openMemory({ profile: 'agent', store: `sqlite:${fresh()}` })
+    await using memory = await openMemory({ profile: 'agent', store: 'ram:' })
     const hours = { category: 'domain', key: 'hours', value: 'nine to five' } as const
     await memory.remember('acme', hours)
     await memory.remember('acme', { ...hours, value: 'never', by: 'assistant', session: 'ann' })
@@ -292,7 +292,7 @@ describe("an operator's entry", () => {
   })
 
   verifies('K-01', 'is also what an operator states again after a session did', async () => {
-    await using memory = await openMemory({ store: `sqlite:${fresh()}` })
+    await using memory = await openMemory({ store: 'ram:' })
     const hours = { category: 'domain', key: 'hours', value: 'nine to five' } as const
     expect(await memory.remember('acme', { ...hours, session: 'ann' })).toMatchObject({ origin: 'learned' })
     expect(await memory.remember('acme', hours)).toMatchObject({ origin: 'operator' })

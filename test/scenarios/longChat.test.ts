@@ -48,7 +48,7 @@ const countTokens = (messages: readonly Pick<MessageInput, 'role' | 'content'>[]
 async function openMemoryBy(
   by: string,
   upkeepModel: UpkeepModel,
-  store: string | (Store & SearchIndex) = `sqlite:${fresh()}`,
+  store: string | (Store & SearchIndex) = 'ram:',
 ): Promise<RecordingMemory> {
   return openRecordingMemory({ store, clock: () => newYear, model: by === modelName ? upkeepModel.model : undefined })
 }
@@ -410,7 +410,7 @@ describe('a chat through the server', () => {
       const models = new SessionModels({ upstreams: upkeepModel.url })
       const memory = {
         profile: 'summary' as const,
-        store: `sqlite:${fresh()}`,
+        store: 'ram:',
         model: (session: Key) => models.get(session),
       }
       await using server = await startServer({ upstream: upkeepModel.url, upkeepModels: models, memory })

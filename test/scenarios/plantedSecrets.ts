@@ -12,6 +12,12 @@ export const secretSamples: readonly { readonly name: string; readonly secret: s
   ...cardNumbers,
 ]
 
+/** The texts of the samples, several per list. */
+export const secretBatches: readonly (readonly string[])[] = Array.from(
+  { length: Math.ceil(secretSamples.length / 10) },
+  (_, at) => secretSamples.slice(10 * at, 10 * at + 10).map(({ text }) => text),
+)
+
 /** Substrings that identify a secret: all of it, or each long line of a PEM key. Shorter ones occur by chance. */
 const probes = secretSamples.flatMap(({ secret }) =>
   secret.includes('PRIVATE KEY') ? secret.split(/\n|\\n/).filter((line) => /^[\w+/=]{32,}$/.test(line)) : [secret],

@@ -1,16 +1,15 @@
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { AnthropicContext, AnthropicMessage, ChatMessage, Context } from '../../src/domain/ledger.ts'
 import { type Memory, type MessageInput, openMemory, profiles } from '../../src/index.ts'
 import type { ProfileName } from '../../src/profiles/index.ts'
 import { openaiModel } from '../../src/providers/openai.ts'
-import { type Behaviour, type RecordedRequest, replyWith, startUpstream } from '../providers/upstream.ts'
+import { isCampaign } from '../context/campaign.ts'
+import { type Behaviour, type RecordedRequest, replyWith, startUpstream, type Upstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
-import { createTempPaths } from '../stores/tempPaths.ts'
 import { type InjectionText, injectionTexts } from './injectionCorpus.ts'
 import { purposeOf } from './upkeepHarness.ts'
 
-const fresh = createTempPaths()
 const key = 'acme:ann'
 const minute = 60_000
 let now = Date.UTC(2026, 2, 2, 9)
@@ -57,12 +56,11 @@ async function openExposed(
   name: ProfileName,
   options: { readonly model?: ReturnType<typeof openaiModel> } = {},
 ): Promise<Memory> {
-  const { durability, budget } = profiles[name]
+  const { budget } = profiles[name]
   // With a larger budget a thread would not summarise.
   const profile = { ...profiles[name], budget: name === 'thread' ? 9_000 : budget }
   const memory = await openMemory({
     profile,
-    ...(durability === 'ram' ? {} : { store: `sqlite:${fresh()}` }),
     clock: () => now,
     ...options,
   })
@@ -112,22 +110,30 @@ describe('the injection corpus', () => {
 })
 
 describe('injected text that asks to be remembered', () => {
-  for (const by of ['the built-in rules', 'a model that does what it reads'] as const) {
-    /** Opens a memory of each profile and appends the whole corpus. */
+  describe.each(['the built-in rules', 'a model that does what it reads'] as const)('upkeep by %s', (by) => {
+    let upstream: Upstream
+    /** A memory of each profile with the whole corpus; the tests only read them. */
+    const memories = new Map<ProfileName, Memory>()
+    beforeAll(async () => {
+      upstream = await startUpstream(obedientModel)
+      const model = openaiModel({ baseUrl: upstream.url, model: 'obedient' })
+      for (const name of names)
+        memories.set(name, await openExposed(name, by === 'the built-in rules' ? {} : { model }))
+      expect(upstream.requests.length > 0).toBe(by !== 'the built-in rules')
+    })
+    afterAll(async () => {
+      for (const memory of memories.values()) await memory.close()
+      await upstream.close()
+    })
+
     async function forEachProfile(
       check: (memory: Memory, name: ProfileName) => Promise<void>,
       profileNames: readonly ProfileName[] = names,
     ): Promise<void> {
-      await using upstream = await startUpstream(obedientModel)
-      const model = openaiModel({ baseUrl: upstream.url, model: 'obedient' })
-      for (const name of profileNames) {
-        await using memory = await openExposed(name, by === 'the built-in rules' ? {} : { model })
-        await check(memory, name)
-      }
-      expect(upstream.requests.length > 0).toBe(by !== 'the built-in rules')
+      for (const name of profileNames) await check(memories.get(name) as Memory, name)
     }
 
-    verifies('X-09', `upkeep by ${by} › creates no knowledge and no fact`, () =>
+    verifies('X-09', 'creates no knowledge and no fact', () =>
       forEachProfile(async (memory, name) => {
         const hasSummaries = profiles[name].upkeep.some((rule) => 'summarise' in rule.do)
         expect([name, (await memory.upkeep.summaries(key)).length > 0]).toEqual([name, hasSummaries])
@@ -140,7 +146,7 @@ describe('injected text that asks to be remembered', () => {
     )
 
     for (const kind of ['order', 'order in disguise', 'order in another language'] as const) {
-      verifies('X-04', `${kind}, upkeep by ${by} › does not reach a summary`, () =>
+      verifies('X-04', `${kind} › does not reach a summary`, () =>
         forEachProfile(
           async (memory, name) => {
             const summaries = (await memory.upkeep.summaries(key)).map(({ text }) => plain(text))
@@ -153,11 +159,11 @@ describe('injected text that asks to be remembered', () => {
         ),
       )
     }
-  }
+  })
 
   verifies(['X-09', 'A-02'], 'as knowledge › is refused from a tool and pending from an assistant', async () => {
     for (const name of names.filter((one) => profiles[one].scopes.includes('scope'))) {
-      await using memory = await openMemory({ profile: name, store: `sqlite:${fresh()}`, clock: () => now })
+      await using memory = await openMemory({ profile: name, store: 'ram:', clock: () => now })
       for (const [place, { text }] of injectionTexts.entries()) {
         const knowledge = { category: 'domain', key: `note ${place}`, value: text } as const
         await expect(memory.remember('acme', { ...knowledge, by: 'tool' })).rejects.toMatchObject({
@@ -250,8 +256,9 @@ describe('injected text that asks to be obeyed', () => {
         for (const [place, { text }] of injectionTexts.entries())
           await memory.remember('acme', { category: 'domain', key: `note ${place}`, value: text })
       let inMemory = 0
-      for (const { demand } of injectionTexts) {
-        for (const budget of [profiles[name].budget, 1_200]) {
+      for (const [place, { demand }] of injectionTexts.entries()) {
+        const budgets = [profiles[name].budget, 1_200]
+        for (const budget of isCampaign ? budgets : budgets.slice(place % 2, (place % 2) + 1)) {
           const openai = await memory.context(key, { query: `What about this: ${demand}`, budget })
           expect(faultsIn(openai)).toEqual([])
           expect(
@@ -266,7 +273,7 @@ describe('injected text that asks to be obeyed', () => {
         }
       }
       // Otherwise no demand would have been in memory at all.
-      if (hasKnowledge) expect(inMemory).toBeGreaterThan(injectionTexts.length / 2)
+      if (hasKnowledge) expect(inMemory).toBeGreaterThan(injectionTexts.length / 4)
     })
   }
 

@@ -132,7 +132,7 @@ describe('the placeholder of a secret', () => {
   }
 
   verifies('X-08', 'is replaced by the value in the summary of its own session', async () => {
-    const memory = await openMemory({ profile: 'summary', store: `sqlite:${fresh()}`, clock })
+    const memory = await openMemory({ profile: 'summary', store: 'ram:', clock })
     await memory.append(key, [
       user('Hello.'),
       assistant(`The key of the server Atlas is ${secret}.`),
@@ -164,7 +164,7 @@ describe('the placeholder of a secret', () => {
 
   verifies(['X-08', 'A-08'], 'is replaced by the value in long-term memory of its own session', async () => {
     let time = now
-    await using memory = await openMemory({ profile: 'agent', store: `sqlite:${fresh()}`, clock: () => time })
+    await using memory = await openMemory({ profile: 'agent', store: 'ram:', clock: () => time })
     await memory.append(key, [
       user(`The key of the server Atlas is ${secret}.`),
       ...filler,
@@ -189,7 +189,7 @@ describe('the value of a secret', () => {
       let time = now
       await using memory = await openMemory({
         profile: { ...profiles.support, durability: 'durable' },
-        store: `sqlite:${fresh()}`,
+        store: 'ram:',
         clock: () => time,
       })
       const [stored] = await memory.append(key, [user('My password is hunter2abc.')])
@@ -211,7 +211,7 @@ describe('the value of a secret', () => {
     ['X-08', 'X-05'],
     'stays available when another message is forgotten, and is deleted with its own',
     async () => {
-      await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock })
+      await using memory = await openMemory({ store: 'ram:', clock })
       const [first] = await memory.append(key, [
         user('My password is hunter2abc.'),
         user('My other password is hunter4abc.'),
@@ -229,7 +229,7 @@ describe('the value of a secret', () => {
   )
 
   verifies(['X-08', 'X-05'], 'stays available while another message contains it', async () => {
-    await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock })
+    await using memory = await openMemory({ store: 'ram:', clock })
     await memory.append(key, [user('My password is hunter2abc.'), user('Again: my password is hunter2abc.')])
     await memory.forget({ key, messageId: 'm1' })
     expect(await contextText(memory)).toBe('User: Again: my password is hunter2abc.')
@@ -239,7 +239,7 @@ describe('the value of a secret', () => {
     ['X-08', 'X-05'],
     'stays available when the text to forget occurs nowhere or only in another session',
     async () => {
-      await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock })
+      await using memory = await openMemory({ store: 'ram:', clock })
       for (const session of ['acme:ann', 'acme:bob'])
         await memory.append(session, [user('My password is hunter2abc.'), user('I like cats a lot.')])
       expect((await memory.forget({ scope: 'acme', text: 'nobody says this' })).sessions).toEqual([])
@@ -255,7 +255,7 @@ describe('the value of a secret', () => {
 describe('forgetting a secret by its text', () => {
   for (const text of ['hunter2xyz', 'HUNTER2XYZ', 'unter2xy'])
     verifies(['X-05', 'X-08'], `${text} › deletes the message that contains it`, async () => {
-      await using memory = await openMemory({ store: `sqlite:${fresh()}`, clock })
+      await using memory = await openMemory({ store: 'ram:', clock })
       await memory.append(key, [
         user('My password is hunter2xyz.'),
         assistant('Noted.'),

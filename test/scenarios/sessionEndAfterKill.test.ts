@@ -12,7 +12,7 @@ describe('session end events of a SQLite store', () => {
     'are reported exactly once per id, whether the process is killed early or late',
     async () => {
       let steps: number | undefined
-      for (let killAtStep = 1; steps === undefined; killAtStep += isCampaign ? 1 : 3) {
+      for (let killAtStep = 1; steps === undefined; killAtStep += isCampaign ? 1 : 7) {
         const file = fresh()
         steps = await expectEndsOnce(file, `${file}.log`, killAtStep)
       }

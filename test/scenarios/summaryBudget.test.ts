@@ -22,7 +22,7 @@ describe('the summary of a thread whose budget is too small to show it', () => {
       await using upkeepModel = await startUpkeepModel()
       await using memory = await openRecordingMemory({
         profile: small,
-        store: `sqlite:${fresh()}`,
+        store: 'ram:',
         ...(by === 'a model' ? { model: upkeepModel.model } : {}),
       })
       const ranges = [

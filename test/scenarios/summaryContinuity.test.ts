@@ -2,10 +2,8 @@ import { describe, expect } from 'vitest'
 import { type Memory, type MessageInput, openMemory, profiles } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
-import { createTempPaths } from '../stores/tempPaths.ts'
 import { openRecordingMemory, type RecordingMemory } from './upkeepHarness.ts'
 
-const fresh = createTempPaths()
 const key = 'acme:ann'
 const hour = 3_600_000
 const start = Date.UTC(2026, 2, 2, 9)
@@ -52,7 +50,7 @@ describe('messages without content worth summarising', () => {
       let now = start
       await using memory = await openRecordingMemory({
         profile: { ...profiles.support, durability: 'durable' },
-        store: `sqlite:${fresh()}`,
+        store: 'ram:',
         clock: () => now,
       })
       await appendRange(memory, 1, 20)
@@ -72,7 +70,7 @@ describe('messages without content worth summarising', () => {
     })
 
   verifies(['C-02', 'C-11'], 'instructions to the model: the progressive summary is still made', async () => {
-    await using memory = await openRecordingMemory({ profile: 'summary', store: `sqlite:${fresh()}` })
+    await using memory = await openRecordingMemory({ profile: 'summary', store: 'ram:' })
     for (const some of orders(20)) {
       await memory.append(key, some)
       await memory.upkeep.whenIdle()

@@ -1,10 +1,9 @@
 import { describe, expect } from 'vitest'
+import { isCampaign } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
-import { createTempPaths } from '../stores/tempPaths.ts'
 import { sampleTurn } from './sampleTurns.ts'
 import { modelName, openRecordingMemory, runTurn, startUpkeepModel } from './upkeepHarness.ts'
 
-const fresh = createTempPaths()
 const key = 'acme:ann'
 const ticket = (turn: number): string => `OPS-${4_000 + turn}`
 
@@ -16,11 +15,11 @@ for (const by of [modelName, 'builtin']) {
       async () => {
         await using upkeepModel = await startUpkeepModel()
         await using memory = await openRecordingMemory({
-          store: `sqlite:${fresh()}`,
+          store: 'ram:',
           model: by === modelName ? upkeepModel.model : undefined,
         })
         const makers = new Set<string>()
-        for (let turn = 0; turn < 60; turn++) {
+        for (let turn = 0; turn < (isCampaign ? 60 : 35); turn++) {
           const [question, reply] = sampleTurn(turn)
           const named = `${question.content} The tickets are ${[0, 1, 2, 3].map((place) => ticket(4 * turn + place)).join(', ')}.`
           await runTurn(memory, key, [{ role: 'user', content: named }, reply])

@@ -11,10 +11,8 @@ import { isCampaign, seed } from '../context/campaign.ts'
 import { type RecordedRequest, replyWith, startUpstream } from '../providers/upstream.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, startServer, user } from '../server/start.ts'
-import { createTempPaths } from '../stores/tempPaths.ts'
 import { purposeOf } from './upkeepHarness.ts'
 
-const fresh = createTempPaths()
 const key = 'acme:+15551234567'
 const minute = 60_000
 const hour = 60 * minute
@@ -24,7 +22,7 @@ const start = Date.UTC(2026, 2, 2, 9)
 let now = start
 
 const open = (options: MemoryOptions = {}): Promise<Memory> =>
-  openMemory({ profile: 'support', store: `sqlite:${fresh()}`, clock: () => now, ...options })
+  openMemory({ profile: 'support', store: 'ram:', clock: () => now, ...options })
 
 /** A customer and an agent; each message contains its number. */
 const messageAt = (number: number) =>
@@ -118,7 +116,7 @@ describe('messages of a session', () => {
       }
       await expectFifth(memory)
     }
-    await fc.assert(fc.asyncProperty(steps, check), { seed, numRuns: isCampaign ? 500 : 15 })
+    await fc.assert(fc.asyncProperty(steps, check), { seed, numRuns: isCampaign ? 500 : 6 })
   })
 
   verifies(
@@ -277,7 +275,7 @@ describe('a model server that never answers', () => {
     const models = new SessionModels({ upstreams: upstream.url })
     const options = {
       profile: 'support',
-      store: `sqlite:${fresh()}`,
+      store: 'ram:',
       clock: () => now,
       model: (of: Key) => models.get(of),
     } as const

@@ -6,10 +6,8 @@ import type { Context, LedgerLine } from '../../src/domain/ledger.ts'
 import { type Memory, openMemory, profiles, ramStore } from '../../src/index.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { assistant, user } from '../server/start.ts'
-import { createTempPaths } from '../stores/tempPaths.ts'
 import { countWords } from './sampleTurns.ts'
 
-const fresh = createTempPaths()
 const key = 'acme:ann'
 const minute = 60_000
 const hour = 60 * minute
@@ -77,7 +75,7 @@ describe('the progressive summary', () => {
   const kinds = Object.keys(conversations) as (keyof typeof conversations)[]
   for (const kind of kinds)
     verifies(['C-07', 'C-03'], `${kind} › is shown in every version`, async () => {
-      await using memory = await openMemory({ profile: 'summary', store: `sqlite:${fresh()}` })
+      await using memory = await openMemory({ profile: 'summary', store: 'ram:' })
       const versions: number[] = []
       for (let turn = 1; versions.length < 7; turn++) {
         await appendAndSettle(memory, turn, conversations[kind](turn))
@@ -98,7 +96,7 @@ describe('the progressive summary', () => {
 
   for (const kind of kinds)
     verifies('C-07', `${kind}, profile thread › is shown in every version`, async () => {
-      await using memory = await openMemory({ profile: 'thread', store: `sqlite:${fresh()}` })
+      await using memory = await openMemory({ profile: 'thread', store: 'ram:' })
       for (let turn = 1, version = 0; version < 3; turn++) {
         await appendAndSettle(memory, turn, conversations[kind](turn))
         const [summary] = await memory.upkeep.summaries(key)
@@ -220,7 +218,7 @@ describe('summaries of a tenant with long messages', () => {
       let now = start
       await using memory = await openMemory({
         profile: { ...profiles.support, durability: 'durable' },
-        store: `sqlite:${fresh()}`,
+        store: 'ram:',
         clock: () => now,
       })
       for (let turn = 1; turn <= 120; turn++) {
@@ -257,7 +255,7 @@ describe('a conversation under 3,000 tokens', () => {
       ['C-02', 'C-03'],
       `${kind} messages › is shown whole, and nothing after the summary is dropped later`,
       async () => {
-        await using memory = await openMemory({ profile: 'summary', store: `sqlite:${fresh()}` })
+        await using memory = await openMemory({ profile: 'summary', store: 'ram:' })
         const contents = ['Hello, my name is Ann, and whatever happens never deploy on Fridays.']
         await memory.append(key, [user(contents[0] as string)])
         for (let turn = 2, last = 0; last === 0 || turn < 60; turn++) {
@@ -290,7 +288,7 @@ describe('a promoted message', () => {
     for (const budget of [8_000, 6_000]) {
       await using memory = await openMemory({
         profile: { ...profiles.agent, budget },
-        store: `sqlite:${fresh()}`,
+        store: 'ram:',
         clock: () => now,
       })
       for (let number = 1; number <= 60; number++)

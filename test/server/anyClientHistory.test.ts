@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ChatMessage } from '../../src/domain/ledger.ts'
 import { type ProfileName, profiles } from '../../src/profiles/index.ts'
+import { isCampaign } from '../context/campaign.ts'
 import { startUpstream } from '../providers/upstream.ts'
 import { assistant, startServer, toLines, user } from './start.ts'
 import { isMemoryText } from './turn/heldModel.ts'
@@ -47,6 +48,8 @@ describe('any client history', () => {
       }
       expect(await server.transcriptLines('demo:me')).toEqual(toLines(history))
     }
-    await fc.assert(fc.asyncProperty(names, fc.integer({ min: 20, max: 600 }), turns, check), { numRuns: 40 })
+    await fc.assert(fc.asyncProperty(names, fc.integer({ min: 20, max: 600 }), turns, check), {
+      numRuns: isCampaign ? 40 : 15,
+    })
   })
 })

@@ -34,6 +34,6 @@ describe('ramStore and sqliteStore', () => {
   verifies(
     'X-07',
     'return the same bytes after any steps, including reopening, crashes, erasures and clock jumps',
-    () => expectSameAsRam(openCompared, 40),
+    () => expectSameAsRam(openCompared, 15),
   )
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { SecretMatch } from '../../src/text/secrets/rule.ts'
 import { scanRange, secretRules } from '../../src/text/secrets/scan.ts'
+import { isCampaign } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { hostileText } from './hostileTexts.ts'
 import { cardNumbers, keyFormats, namedSecrets, statedSecrets } from './secretFormats.ts'
@@ -72,7 +73,7 @@ verifies(
       const all = new Set(scanRange(text, 0, text.length).map((match) => JSON.stringify(match)))
       expect([text, [...expected].filter((match) => !all.has(match))]).toEqual([text, []])
     }
-    fc.assert(fc.property(texts, check), { numRuns: 600 })
+    fc.assert(fc.property(texts, check), { numRuns: isCampaign ? 600 : 150 })
     for (const text of formats) check(text)
   },
 )

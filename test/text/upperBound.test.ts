@@ -6,6 +6,7 @@ import { cl100kMerges, o200kMerges, pairs, triples } from '../../src/text/freque
 import { commonWords, symbolTokens, upperBound } from '../../src/text/upperBound.ts'
 import { countBpeTokens, createRankIndex, toByteString } from '../../src/tokenizers/bytePairs.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
+import { isCampaign } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { hostileText, measureCpu, megabytes, rareWord, wordWithNeighbours } from './hostileTexts.ts'
 
@@ -111,7 +112,7 @@ describe('upperBound', () => {
       fc.property(hostileText, (text) => {
         expect(upperBound.count(text)).toBeGreaterThanOrEqual(maxExactCount(text))
       }),
-      { numRuns: 3_000 },
+      { numRuns: isCampaign ? 3_000 : 1_000 },
     )
   })
 
@@ -120,7 +121,7 @@ describe('upperBound', () => {
       fc.property(wordWithNeighbours, (text) => {
         expect(upperBound.count(text)).toBeGreaterThanOrEqual(maxExactCount(text))
       }),
-      { numRuns: 10_000 },
+      { numRuns: isCampaign ? 10_000 : 3_000 },
     )
   })
 
@@ -129,7 +130,7 @@ describe('upperBound', () => {
       fc.property(rareWord, (text) => {
         expect(upperBound.count(text)).toBeGreaterThanOrEqual(maxExactCount(text))
       }),
-      { numRuns: 10_000, examples: [["'therng"], ['ritys'], [' ractiaind'], [' ronameel']] },
+      { numRuns: isCampaign ? 10_000 : 3_000, examples: [["'therng"], ['ritys'], [' ractiaind'], [' ronameel']] },
     )
   })
 

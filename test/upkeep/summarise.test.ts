@@ -4,6 +4,7 @@ import type { Role } from '../../src/domain/entry.ts'
 import { findAnchors } from '../../src/text/anchors.ts'
 import { summarise } from '../../src/upkeep/summarise/summarise.ts'
 import type { SummaryMessage, SummaryTarget, SummaryText } from '../../src/upkeep/summarise/summary.ts'
+import { isCampaign } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 
 const turn = (role: Role, content: string, name?: string): Omit<SummaryMessage, 'id' | 'sequence'> => ({
@@ -316,7 +317,7 @@ describe('summarise: with arbitrary messages', () => {
             previous = made
           }
         }),
-        { numRuns: 150 },
+        { numRuns: isCampaign ? 150 : 50 },
       ),
   )
 

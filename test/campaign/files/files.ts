@@ -64,7 +64,7 @@ export const files: Part = {
   unit: 'files',
   description: 'damaged files, bombs and forged bundles for every parser',
   fullCount: 20_000,
-  sliceCount: 50,
+  sliceCount: 25,
   maxWorkers: 16,
   maxShrinkTries: 250,
   run,

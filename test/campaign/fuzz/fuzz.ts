@@ -279,7 +279,7 @@ export const fuzz: Part = {
   unit: 'inputs',
   description: 'generated and changed requests to every route, MCP tool and command',
   fullCount: 1_000_000,
-  sliceCount: 192,
+  sliceCount: 96,
   maxWorkers: 16,
   maxShrinkTries: 250,
   run,

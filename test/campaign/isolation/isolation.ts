@@ -150,7 +150,7 @@ export const isolation: Part = {
   unit: 'probes',
   description: "responses to a tenant with and without another tenant's operations in between",
   fullCount: 1_000_000,
-  sliceCount: 300,
+  sliceCount: 120,
   maxWorkers: 16,
   maxShrinkTries: 120,
   run: runIsolation,

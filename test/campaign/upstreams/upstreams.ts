@@ -251,7 +251,7 @@ export const upstreams: Part = {
   unit: 'responses',
   description: 'model servers that send damaged, wrong, slow or endless responses',
   fullCount: 30_000,
-  sliceCount: 80,
+  sliceCount: 40,
   maxWorkers: 16,
   maxShrinkTries: 250,
   run,

@@ -3,8 +3,10 @@ import OpenAI, { APIError } from 'openai'
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
 import { collectAll, startServer, type TestServer } from '../start.ts'
-import { newSqliteUrl, testStores } from './testStores.ts'
+import { createSqliteUrls, createTestStores } from './testStores.ts'
 
+const newSqliteUrl = createSqliteUrls()
+const testStores = createTestStores(newSqliteUrl)
 const startedAt = Date.UTC(2026, 2, 2, 9)
 const start = (store: string): Promise<TestServer> => startServer({ memory: { store, clock: () => startedAt } })
 const userItem = (text: string) => ({ type: 'message', role: 'user', content: text }) as const

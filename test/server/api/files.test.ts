@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
 import { startServer, type TestServer, user } from '../start.ts'
-import { testStores } from './testStores.ts'
+import { createTestStores } from './testStores.ts'
 
+const testStores = createTestStores()
 const startedAt = Date.UTC(2026, 2, 2, 9)
 const start = (store: string): Promise<TestServer> =>
   startServer({ clock: () => startedAt, memory: { store, clock: () => startedAt } })

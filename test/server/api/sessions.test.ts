@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { profiles } from '../../../src/index.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { assistant, startServer, type TestServer, user } from '../start.ts'
-import { newSqliteUrl, testStores } from './testStores.ts'
+import { createSqliteUrls, createTestStores } from './testStores.ts'
 
+const newSqliteUrl = createSqliteUrls()
+const testStores = createTestStores(newSqliteUrl)
 const now = Date.UTC(2026, 2, 2, 9)
 const notFound = {
   status: 404,

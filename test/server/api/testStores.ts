@@ -1,18 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll } from 'vitest'
+import { createTempPaths } from '../../stores/tempPaths.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'threadkeep-api-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+/** Returns a function that returns the URL of a new SQLite store. The stores are deleted after the tests of the file. */
+export function createSqliteUrls(): () => string {
+  const newPath = createTempPaths()
+  return () => `sqlite:${newPath()}`
+}
 
-let files = 0
-
-/** The URL of a new SQLite store. */
-export const newSqliteUrl = (): string => `sqlite:${join(folder, `${files++}.db`)}`
-
-/** Stores that tests run against. */
-export const testStores: readonly (readonly [name: string, store: () => string])[] = [
+/** Returns stores that tests run against, by name. */
+export const createTestStores = (
+  newSqliteUrl = createSqliteUrls(),
+): readonly (readonly [name: string, store: () => string])[] => [
   ['RAM', () => 'ram:'],
   ['SQLite', newSqliteUrl],
 ]

@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { parsePrices } from '../../../src/server/observability/prices.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { assistant, startServer, type TestServer, user } from '../start.ts'
-import { testStores } from './testStores.ts'
+import { createTestStores } from './testStores.ts'
 
+const testStores = createTestStores()
 const startedAt = Date.UTC(2026, 2, 2, 9)
 const start = (store: string): Promise<TestServer> => startServer({ memory: { store, clock: () => startedAt } })
 type Page = { readonly items: readonly Readonly<Record<string, unknown>>[]; readonly next: string | null }

@@ -8,10 +8,13 @@ import { isCampaign } from '../../context/campaign.ts'
 import { mapConcurrently } from '../../fault/mapConcurrently.ts'
 import { createTempFolder } from '../../fault/tempFolder.ts'
 import { verifies } from '../../requirements/verifies.ts'
+import { createEmptyDatabases } from '../../support/postgres.ts'
 import { startPromptRecorder } from './promptRecorder.ts'
 import { type Cluster, startCluster } from './serverProcesses.ts'
-import { newPostgresUrl, newRedisUrl } from './sharedServers.ts'
+import { createRedisUrls } from './sharedServers.ts'
 
+const newRedisUrl = await createRedisUrls()
+const newPostgresUrl = createEmptyDatabases()
 const sessions = isCampaign ? 500 : 3
 const hourMs = 3_600_000
 const preload = new URL('shiftedClock.ts', import.meta.url).href

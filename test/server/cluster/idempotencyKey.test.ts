@@ -2,11 +2,11 @@ import { describe, expect } from 'vitest'
 import { parseKey } from '../../../src/domain/key.ts'
 import { listBranches } from '../../../src/server/turn/branches.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { openSharedServers, pairs, session, sharedStores } from './sharedServers.ts'
+import { createSharedStores, openSharedServers, pairs, session } from './sharedServers.ts'
 
 const withKey = (key: string) => ({ 'idempotency-key': key })
 
-describe.each(sharedStores)('a request with an idempotency key, store %s', (_, store) => {
+describe.each(await createSharedStores())('a request with an idempotency key, store %s', (_, store) => {
   verifies('X-07', 'retried on another server after its own stopped › is answered in its place', async () => {
     await using shared = await openSharedServers(store(), 2)
     const hold = shared.model.hold('One')

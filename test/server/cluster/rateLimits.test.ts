@@ -6,9 +6,12 @@ import { redisStore } from '../../../src/stores/redis.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { newPrefix, startRedis } from '../../stores/redis/redisServer.ts'
 import { createTempPaths } from '../../stores/tempPaths.ts'
+import { createEmptyDatabases } from '../../support/postgres.ts'
 import { openConfiguredServer } from '../config/harness.ts'
-import { newPostgresUrl, newRedisUrl, openSharedServers } from './sharedServers.ts'
+import { createRedisUrls, openSharedServers } from './sharedServers.ts'
 
+const newRedisUrl = await createRedisUrls()
+const newPostgresUrl = createEmptyDatabases()
 const fresh = createTempPaths()
 const rateLimits = { requestsPerMinute: 4 }
 const stores = [

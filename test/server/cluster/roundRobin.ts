@@ -18,7 +18,7 @@ export type RoundRobinClient = AsyncDisposable & {
 
 const maxAttempts = 400
 const retryDelayMs = 25
-const pollIntervalMs = 100
+const defaultReadinessIntervalMs = 100
 
 type Reply = { readonly choices: readonly [{ readonly message: { readonly content: string } }] }
 
@@ -26,12 +26,18 @@ export type BalancerOptions = {
   readonly retryStyle?: RetryStyle
   /** Sends all requests of a session to the same server while it is ready; default false. */
   readonly isSticky?: boolean
+  /** Time between two requests to `/readyz` of each server; default 100. */
+  readonly readinessIntervalMs?: number
 }
 
 /** Sends requests to the servers of a cluster in turn, as a load balancer does: those that are not ready get none. */
 export function createRoundRobinClient(
   cluster: Cluster,
-  { retryStyle = 'idempotency key', isSticky = false }: BalancerOptions = {},
+  {
+    retryStyle = 'idempotency key',
+    isSticky = false,
+    readinessIntervalMs = defaultReadinessIntervalMs,
+  }: BalancerOptions = {},
 ): RoundRobinClient {
   const agent = new Agent({ connections: 64, headersTimeout: 120_000, bodyTimeout: 120_000 })
   const failures = new Map<string, number>()
@@ -50,7 +56,7 @@ export function createRoundRobinClient(
         else draining.add(url)
       })
       await Promise.all(checks)
-      await delay(pollIntervalMs, undefined, { signal: stopped.signal }).catch(() => undefined)
+      await delay(readinessIntervalMs, undefined, { signal: stopped.signal }).catch(() => undefined)
     }
   }
   const polling = poll()

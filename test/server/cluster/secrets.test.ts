@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
 import { assistant, type TestServer, user } from '../start.ts'
-import { openSharedServers, type SharedServers, session, sharedStores } from './sharedServers.ts'
+import { createSharedStores, openSharedServers, type SharedServers, session } from './sharedServers.ts'
 
 const secret = 'AKIAZ7QK4XPLM2NRT5WV'
 const told = `My access key is ${secret}, keep it.`
@@ -20,7 +20,7 @@ async function ask(shared: SharedServers, index: number, messages: readonly unkn
   }
 }
 
-describe.each(sharedStores)('a secret told to one server, store %s', (_, store) => {
+describe.each(await createSharedStores())('a secret told to one server, store %s', (_, store) => {
   verifies('X-08', 'asked for on another one › is shown as a placeholder, and the receipt says so', async () => {
     await using shared = await openSharedServers(store(), 2)
     await shared.ask(0, told)

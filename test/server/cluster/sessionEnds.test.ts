@@ -2,11 +2,11 @@ import { describe, expect } from 'vitest'
 import { openMemory } from '../../../src/index.ts'
 import type { Memory } from '../../../src/memory.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { sharedStores } from './sharedServers.ts'
+import { createSharedStores } from './sharedServers.ts'
 
 const [sessions, processes] = [12, 3]
 
-describe.each(sharedStores)('sessions that expire, store %s', (_, store) => {
+describe.each(await createSharedStores())('sessions that expire, store %s', (_, store) => {
   verifies(
     ['T-17', 'X-07'],
     'swept by several servers at once › end once, and each end is delivered once',

@@ -2,24 +2,26 @@ import type { SearchIndex, Store } from '../../../src/domain/ports.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { newPrefix, startRedis } from '../../stores/redis/redisServer.ts'
 import { createEmptyDatabases } from '../../support/postgres.ts'
-import { newSqliteUrl } from '../api/testStores.ts'
+import { createSqliteUrls } from '../api/testStores.ts'
 import { startServer, type TestServer, user } from '../start.ts'
 import { type HeldModel, startHeldModel } from '../turn/heldModel.ts'
 
-const redis = await startRedis()
+/** Starts a Redis server for a test file; resolves to a function that returns the URL of an empty store. */
+export async function createRedisUrls(): Promise<() => string> {
+  const redis = await startRedis()
+  return () => `${redis.url}?prefix=${newPrefix()}`
+}
 
-/** The URL of an empty Redis store. */
-export const newRedisUrl = (): string => `${redis.url}?prefix=${newPrefix()}`
-
-/** Empties the PostgreSQL database of this file and resolves to its URL. */
-export const newPostgresUrl = createEmptyDatabases()
-
-/** Stores that several servers can share, by name. */
-export const sharedStores: readonly (readonly [name: string, store: () => string | Promise<string>])[] = [
-  ['SQLite', newSqliteUrl],
-  ['Redis', newRedisUrl],
-  ['PostgreSQL', newPostgresUrl],
-]
+/** Returns stores for a test file that several servers can share, by name. */
+export async function createSharedStores(): Promise<
+  readonly (readonly [name: string, store: () => string | Promise<string>])[]
+> {
+  return [
+    ['SQLite', createSqliteUrls()],
+    ['Redis', await createRedisUrls()],
+    ['PostgreSQL', createEmptyDatabases()],
+  ]
+}
 
 type Headers = Readonly<Record<string, string>>
 

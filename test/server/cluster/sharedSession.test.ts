@@ -6,7 +6,7 @@ import { listBranches, readBranch } from '../../../src/server/turn/branches.ts'
 import { interceptStore } from '../../memory/storeFixtures.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { assistant, type TestServer, toLines, user } from '../start.ts'
-import { openSharedServers, pairs, type SharedServers, session, sharedStores } from './sharedServers.ts'
+import { createSharedStores, openSharedServers, pairs, type SharedServers, session } from './sharedServers.ts'
 
 /** Sends a question to a server and returns once the model has received it; the reply waits for `release()`. */
 async function askAndHold(shared: SharedServers, server: number, question: string, headers = {}) {
@@ -38,7 +38,7 @@ function beforeCommitOn1(content: string, interfere: () => Promise<unknown>) {
   return (store: Store & SearchIndex, server: number) => (server === 1 ? interceptStore(store, { commit }) : store)
 }
 
-describe.each(sharedStores)('one session on two servers, store %s', (_, store) => {
+describe.each(await createSharedStores())('one session on two servers, store %s', (_, store) => {
   verifies('X-07', 'turns taken by turns › continue each other', async () => {
     await using shared = await openSharedServers(store(), 2)
     for (const [index, question] of ['A', 'B', 'C', 'D', 'E'].entries())

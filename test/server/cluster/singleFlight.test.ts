@@ -4,7 +4,7 @@ import type { Model } from '../../../src/domain/ports.ts'
 import { openMemory } from '../../../src/index.ts'
 import { internalsOf, type Memory } from '../../../src/memory.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { sharedStores } from './sharedServers.ts'
+import { createSharedStores } from './sharedServers.ts'
 
 const key = 'acme:long'
 const messages = 16
@@ -40,7 +40,7 @@ async function countCalls(url: string, servers: number): Promise<{ calls: number
   return { calls: model.calls, summaries: derived.filter(({ kind }) => kind === 'summary').length }
 }
 
-describe.each(sharedStores)('compaction, store %s', (_, store) => {
+describe.each(await createSharedStores())('compaction, store %s', (_, store) => {
   verifies('X-07', 'due on three servers at once › is paid for once', async () => {
     const alone = await countCalls(await store(), 1)
     expect(alone.calls).toBeGreaterThan(1)

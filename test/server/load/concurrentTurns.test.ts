@@ -7,7 +7,7 @@ import { replyTo, startEchoModel } from './echoModel.ts'
 import { createLoadClients } from './loadClients.ts'
 import { fetchTranscript, startServerProcess } from './serverProcess.ts'
 
-const turnCount = isCampaign ? 1_000 : 250
+const turnCount = isCampaign ? 1_000 : 120
 
 describe('one session with hundreds of concurrent turns', () => {
   verifies('X-07', 'stores every turn once, in order and without gaps, and reports no error', async () => {

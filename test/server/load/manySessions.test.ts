@@ -13,7 +13,7 @@ import {
 } from './loadClients.ts'
 import { fetchAllPages, startServerProcess } from './serverProcess.ts'
 
-const [clients, tenants, sessions] = [200, 100, isCampaign ? 10_000 : 1_000]
+const [clients, tenants, sessions] = [200, 100, isCampaign ? 10_000 : 400]
 
 /** Every session in turn, this many times. */
 function* repeatRounds(loadSessions: readonly LoadSession[], rounds: number): Iterable<LoadSession> {

@@ -66,14 +66,16 @@ describe.each(Object.keys(profiles) as ProfileName[])('a newest turn with nothin
     for (const history of ['full', 'thin'] as const)
       verifies('X-01', `from a ${history} client, by ${path} › keeps the prompt within the budget`, async () => {
         const faults: string[] = []
-        for (const [what, turn] of Object.entries(chatTurns)) {
-          const memory = { profile: { ...profiles[name], budget } }
-          await using session = await openTestSession({ reply: () => ({ text: 'Well.' }), memory })
-          await session.server.memory.append(ann, pastTurns)
+        const memory = { profile: { ...profiles[name], budget } }
+        await using session = await openTestSession({ reply: () => ({ text: 'Well.' }), memory })
+        for (const [index, [what, turn]] of Object.entries(chatTurns).entries()) {
+          const key = `${ann}${index}`
+          const requestsBefore = session.model.requests.length
+          await session.server.memory.append(key, pastTurns)
           const messages = history === 'full' || turn.length === 0 ? [...pastTurns, ...turn] : turn
           const body = { model: 'test-model', ...protocols[path](messages) }
-          await session.send(`POST /v1/${ann}/${path}`, body, { 'x-threadkeep-history': history })
-          if (session.model.requests.length === 0) continue
+          await session.send(`POST /v1/${key}/${path}`, body, { 'x-threadkeep-history': history })
+          if (session.model.requests.length === requestsBefore) continue
           const tokens = promptTokens(session)
           if (tokens > budget) faults.push(`${what}: ${tokens} tokens`)
         }

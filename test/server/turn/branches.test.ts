@@ -4,10 +4,11 @@ import type { SearchIndex, Store } from '../../../src/domain/ports.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { interceptStore } from '../../memory/storeFixtures.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { testStores } from '../api/testStores.ts'
+import { createTestStores } from '../api/testStores.ts'
 import { assistant, user } from '../start.ts'
 import { ann, openTestSession } from './testSession.ts'
 
+const testStores = createTestStores()
 const firstTurn = [user('One'), assistant('Re: One')]
 const twoTurns = [...firstTurn, user('Two'), assistant('Re: Two')]
 const turns = (...questions: readonly string[]): readonly string[] =>

@@ -1,8 +1,10 @@
 import { describe, expect } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
-import { newSqliteUrl } from '../api/testStores.ts'
+import { createSqliteUrls } from '../api/testStores.ts'
 import { assistant, user } from '../start.ts'
 import { openTestSession } from './testSession.ts'
+
+const newSqliteUrl = createSqliteUrls()
 
 describe('a client that sends only new messages', () => {
   const call = {

@@ -3,9 +3,11 @@ import type { SessionChange } from '../../../src/domain/session.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { interceptStore } from '../../memory/storeFixtures.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { testStores } from '../api/testStores.ts'
+import { createTestStores } from '../api/testStores.ts'
 import { assistant, user } from '../start.ts'
 import { openTestSession, replyText, type TestResponse, type TestSession } from './testSession.ts'
+
+const testStores = createTestStores()
 
 /** Sends a question and returns once the model has received it; the reply waits for `release()`. */
 async function askAndHold(

@@ -1,7 +1,10 @@
 import { describe, expect } from 'vitest'
 import { verifies } from '../../requirements/verifies.ts'
-import { newSqliteUrl, testStores } from '../api/testStores.ts'
+import { createSqliteUrls, createTestStores } from '../api/testStores.ts'
 import { openTestSession, type TestSession } from './testSession.ts'
+
+const newSqliteUrl = createSqliteUrls()
+const testStores = createTestStores(newSqliteUrl)
 
 /** Sends a Responses request, continuing from `previous` if given, and returns the response id. */
 async function sendInput(session: TestSession, input: string, previous?: string): Promise<string> {

@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { type Behaviour, replyWith, respondWithStatus, startUpstream } from '../../providers/upstream.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { assistant, startServer, type TestServer, user } from '../start.ts'
@@ -8,8 +8,8 @@ const turnCount = 4
 
 type Protocol = { readonly name: string; readonly path: string; readonly fields: object }
 const protocols: readonly Protocol[] = [
-  { name: 'chat completions', path: `/v1/${ann}/chat/completions`, fields: {} },
-  { name: 'messages', path: `/v1/${ann}/v1/messages`, fields: { max_tokens: 100 } },
+  { name: 'chat completions', path: 'chat/completions', fields: {} },
+  { name: 'messages', path: 'v1/messages', fields: { max_tokens: 100 } },
 ]
 
 /** A full client resends its conversation, a thin client sends the new question alone. */
@@ -45,27 +45,50 @@ const readTexts = (messages: readonly Message[]): readonly string[] =>
     Array.isArray(content) ? content.map((block: { readonly text: string }) => block.text) : [String(content)],
   )
 
+/** Behaviour of the upstream at the next request of a model; each conversation has a model of its own. */
+const behaviours = new Map<string, Behaviour>()
+
+/** Starts a server in front of an upstream whose behaviour each conversation sets. */
+async function startBackend(timeouts: Pick<NonNullable<Parameters<typeof startServer>[0]>, 'timeouts'>) {
+  const upstream = await startUpstream(({ body }) => behaviours.get(body.model) ?? replyWith('Unused.'))
+  return { upstream, server: await startServer({ upstream: upstream.url, retries: { tries: 1 }, ...timeouts }) }
+}
+
+type Backend = Awaited<ReturnType<typeof startBackend>>
+let backends: Readonly<Record<'normal' | 'impatient', Backend>>
+beforeAll(async () => {
+  backends = {
+    normal: await startBackend({}),
+    // Only for the upstream that never responds: a busy machine must not cause other timeouts.
+    impatient: await startBackend({ timeouts: { firstByte: 200, idle: 200 } }),
+  }
+})
+afterAll(async () => {
+  for (const { server, upstream } of Object.values(backends)) {
+    await server.close(0)
+    await upstream.close()
+    expect(server.faults).toEqual([])
+  }
+})
+
+let conversations = 0
+
 /** A client in front of an upstream that can fail one request. */
-async function openConversation({ protocol, history }: Client, fault: Fault) {
-  let next: Behaviour = replyWith('Unused.')
-  const upstream = await startUpstream(() => next)
-  const server = await startServer({
-    upstream: upstream.url,
-    retries: { tries: 1 },
-    // Short only for the upstream that never responds: a busy machine must not cause other timeouts.
-    ...(fault === timeout ? { timeouts: { firstByte: 200, idle: 200 } } : {}),
-  })
+function openConversation({ protocol, history }: Client, fault: Fault) {
+  const { upstream, server } = backends[fault === timeout ? 'impatient' : 'normal']
+  const number = ++conversations
+  const [key, model] = [`${ann}${number}`, `m${number}`]
   const conversation: Message[] = []
   /** Sends a question; true if a whole reply arrived. */
   const send = async (question: string, behaviour: Behaviour, stream: boolean): Promise<boolean> => {
-    next = behaviour
+    behaviours.set(model, behaviour)
     const messages = history === 'thin' ? [user(question)] : [...conversation, user(question)]
     const headers = {
       'content-type': 'application/json',
       ...(history === 'thin' ? { 'x-threadkeep-history': 'thin' } : {}),
     }
-    const body = JSON.stringify({ model: 'm', ...protocol.fields, messages, stream })
-    const response = await fetch(`${server.url}${protocol.path}`, { method: 'POST', headers, body })
+    const body = JSON.stringify({ model, ...protocol.fields, messages, stream })
+    const response = await fetch(`${server.url}/v1/${key}/${protocol.path}`, { method: 'POST', headers, body })
     const text = await response.text().catch(() => '"error"')
     return response.ok && !text.includes('"error"')
   }
@@ -80,23 +103,18 @@ async function openConversation({ protocol, history }: Client, fault: Fault) {
     fail: async (question: string): Promise<void> =>
       expect(await send(question, fault.behaviour, fault.streamed === true)).toBe(false),
     /** Texts of the newest prompt. */
-    readPrompt: () => readTexts(upstream.requests.at(-1)?.body.messages ?? []),
-    readTranscript: () => readTranscript(server),
-    [Symbol.asyncDispose]: async () => {
-      await server.close(0)
-      await upstream.close()
-      expect(server.faults).toEqual([])
-    },
+    readPrompt: () => readTexts(upstream.requests.findLast(({ body }) => body.model === model)?.body.messages ?? []),
+    readTranscript: () => readTranscript(server, key),
   }
 }
 
-async function readTranscript(server: TestServer): Promise<readonly string[]> {
-  const { status, body } = await server.requestJson(`GET /api/sessions/${ann}/messages`)
+async function readTranscript(server: TestServer, key: string): Promise<readonly string[]> {
+  const { status, body } = await server.requestJson(`GET /api/sessions/${key}/messages`)
   // A session without any accepted message need not exist.
   return status === 404 ? [] : readTexts((body as { readonly items: readonly Message[] }).items)
 }
 
-type Conversation = Awaited<ReturnType<typeof openConversation>>
+type Conversation = ReturnType<typeof openConversation>
 
 /** Asks the turns from `first` to `last` and checks that each prompt and the transcript have every accepted message once. */
 async function askTurns(client: Conversation, first: number, last: number): Promise<void> {
@@ -110,7 +128,7 @@ async function askTurns(client: Conversation, first: number, last: number): Prom
 
 /** Lets a question fail twice before it is answered. */
 async function checkRetry(client: Client, fault: Fault, turn: number): Promise<void> {
-  await using conversation = await openConversation(client, fault)
+  const conversation = openConversation(client, fault)
   await askTurns(conversation, 1, turn - 1)
   await conversation.fail(`Question ${turn}`)
   await conversation.fail(`Question ${turn}`)
@@ -124,7 +142,7 @@ for (const client of clients) {
     for (const fault of refusals)
       for (const turn of turns)
         verifies('F-03', `turn ${turn}, ${fault.name} › leaves no trace of the refused message`, async () => {
-          await using conversation = await openConversation(client, fault)
+          const conversation = openConversation(client, fault)
           await askTurns(conversation, 1, turn - 1)
           await conversation.fail('A refused question')
           expect(await conversation.readTranscript()).toEqual(readTexts(conversation.conversation))
@@ -143,7 +161,7 @@ for (const client of clients) {
 
     for (const fault of interruptions)
       verifies('F-03', `${fault.name} and another question › keeps the unanswered question`, async () => {
-        await using conversation = await openConversation(client, fault)
+        const conversation = openConversation(client, fault)
         await askTurns(conversation, 1, 2)
         await conversation.fail('An unanswered question')
         conversation.conversation.push(user('An unanswered question'))

@@ -4,9 +4,11 @@ import { internalsOf } from '../../../src/memory.ts'
 import { profiles } from '../../../src/profiles/index.ts'
 import { SessionModels } from '../../../src/server/upstreams/sessionModels.ts'
 import { verifies } from '../../requirements/verifies.ts'
-import { testStores } from '../api/testStores.ts'
+import { createTestStores } from '../api/testStores.ts'
 import { assistant, user } from '../start.ts'
 import { ann, openTestSession, storeDisabledHeader, type TestSession } from './testSession.ts'
+
+const testStores = createTestStores()
 
 /** Every stored session with its number of messages. */
 const storedSessions = async ({ server }: TestSession): Promise<readonly string[]> =>

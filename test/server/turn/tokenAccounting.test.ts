@@ -2,6 +2,7 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect } from 'vitest'
 import { SentPrompts } from '../../../src/server/turn/sentPrompts.ts'
 import { exactTokenizer } from '../../../src/tokenizers/tokenizers.ts'
+import { isCampaign } from '../../context/campaign.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { sampleTurn } from '../../scenarios/sampleTurns.ts'
 import { createHarness, type Harness } from '../clients/harness.ts'
@@ -9,7 +10,7 @@ import { failWith, type ReceivedRequest, replyWith } from '../clients/modelServe
 
 const key = 'acme:ann'
 const model = 'test-model'
-const turns = 30
+const turns = isCampaign ? 30 : 15
 const instructions = 'You are a careful assistant.\nAnswer in one sentence.'
 /** US dollars per million tokens. */
 const price = { input: 2, cached: 0.5, output: 10 }

@@ -39,6 +39,6 @@ describe('ramStore and redisStore', () => {
   verifies(
     'X-07',
     'return the same bytes after any steps on one of two processes, including crashes, erasures and clock jumps',
-    () => expectSameAsRam(openCompared, 40),
+    () => expectSameAsRam(openCompared, 15),
   )
 })

@@ -1,16 +1,11 @@
-import { afterAll } from 'vitest'
+import { afterAll, onTestFinished, TestRunner } from 'vitest'
 import { type RedisServer, type StartOptions, startRedisServer } from '../../support/redisServer.ts'
 
-const cleanups: (() => void | Promise<void>)[] = []
-// Registered when the file is loaded: inside of a test it is too late.
-afterAll(async () => {
-  for (const cleanUp of cleanups.reverse()) await cleanUp()
-})
+/** Runs work after the current test, or after the tests of the file if there is none; last registered first. */
+export const onEnd = (cleanUp: () => void | Promise<void>): void =>
+  TestRunner.getCurrentTest() === undefined ? afterAll(cleanUp) : onTestFinished(cleanUp)
 
-/** Runs work after all tests of the file, last registered first. */
-export const onEnd = (cleanUp: () => void | Promise<void>): void => void cleanups.push(cleanUp)
-
-/** Starts a server on a free port. It ends with the tests of the file. */
+/** Starts a server on a free port. It ends with the current test, or with the tests of the file if there is none. */
 export async function startRedis(options: StartOptions = {}): Promise<RedisServer> {
   const server = await startRedisServer(options)
   onEnd(server.remove)
