@@ -10,48 +10,59 @@ import type { PostgresServer } from '../../test/support/postgresServer.ts'
 import { measureInterleaved, report } from '../measure.ts'
 
 const turnsPerSession = 10
-const clients = 16
+/** Requests in flight per server: with more of them, a server stores several turns in one round trip and uses less CPU for each. */
+const clientsPerServer = 4
 const rounds = 5
 /** Requests that each server has answered before it is measured: compiled code and caches differ less after that. */
 const warmUpPerServer = 2_000
+/** As often as balancers look: a hundred times per second would be part of the CPU per request. */
+const readinessIntervalMs = 5_000
 
 /**
- * Measures the CPU time of server processes per request behind a round-robin client. Four servers with sticky sessions
- * show what four processes cost by themselves, because none of them reads what another one has written.
+ * Measures the CPU time of server processes per request behind a round-robin client, with the same load for each
+ * server. Controls: four servers with sticky sessions, none of which reads what another one has written, and servers
+ * that share nothing, because their sessions are in their own RAM. Those show what four processes cost on this machine.
  */
 export async function measureServers(postgres: PostgresServer, turns: number): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'threadkeep-scale-'))
   await using model = await startPromptRecorder()
-  const start = async (count: number): Promise<Cluster> =>
-    startCluster({
-      folder,
-      count,
-      upstream: model.url,
-      store: await postgres.createDatabase(),
-    })
-  await using one = await start(1)
-  await using four = await start(4)
-  await using sticky = await start(4)
+  // Each cluster has a folder of its own: servers follow changes of their configuration.
+  const start = async (count: number, store: string): Promise<Cluster> =>
+    startCluster({ folder: mkdtempSync(join(folder, 'cluster-')), count, upstream: model.url, store })
+  await using one = await start(1, await postgres.createDatabase())
+  await using four = await start(4, await postgres.createDatabase())
+  await using sticky = await start(4, await postgres.createDatabase())
+  await using oneInRam = await start(1, 'ram:')
+  await using fourInRam = await start(4, 'ram:')
   const run = async (cluster: Cluster, count: number, name: string): Promise<number> => {
-    await using client = createRoundRobinClient(cluster, { isSticky: cluster === sticky })
+    const isSticky = cluster === sticky || cluster === fourInRam
+    await using client = createRoundRobinClient(cluster, { isSticky, readinessIntervalMs })
     const sessions = Math.ceil(count / turnsPerSession)
-    return (await runSessions(client, { sessions, turns: turnsPerSession, concurrency: clients, name })).length
+    const concurrency = clientsPerServer * cluster.pids().length
+    return (await runSessions(client, { sessions, turns: turnsPerSession, concurrency, name })).length
   }
   const measure = (cluster: Cluster) => async (round: number) => {
     const before = readCpuSeconds(cluster)
     const done = await run(cluster, turns, `r${round}s`)
     return ((readCpuSeconds(cluster) - before) / done) * 1_000
   }
-  for (const cluster of [one, four, sticky]) await run(cluster, warmUpPerServer * cluster.pids().length, 'warm')
   const contenders = {
-    'one server': measure(one),
-    'four servers': measure(four),
-    'four servers, sticky sessions': measure(sticky),
+    'one server': one,
+    'four servers': four,
+    'four servers, sticky sessions': sticky,
+    'one server, RAM': oneInRam,
+    'four servers, RAM': fourInRam,
   }
-  const measurements = await measureInterleaved(contenders, rounds, 0)
+  for (const cluster of Object.values(contenders)) await run(cluster, warmUpPerServer * cluster.pids().length, 'warm')
+  const measurements = await measureInterleaved(
+    Object.fromEntries(Object.entries(contenders).map(([name, cluster]) => [name, measure(cluster)])),
+    rounds,
+    0,
+  )
   report(`CPU per request in milliseconds, ${turns} turns per round, PostgreSQL`, measurements, [
     { ours: 'four servers', peer: 'one server', atMost: 1.15 },
     { ours: 'four servers', peer: 'four servers, sticky sessions', atMost: 1.15 },
+    { ours: 'four servers, RAM', peer: 'one server, RAM' },
   ])
   rmSync(folder, { recursive: true, force: true })
 }
