@@ -63,6 +63,9 @@ export type ParsedMessage = Omit<
   readonly partEnds?: readonly number[]
 }
 
+/** Characters of a message: more than any model reads at once. Longer texts would keep other requests waiting. */
+export const maxMessageCharacters = 8_000_000
+
 /** Largest distance of a date from 1970, by the ECMAScript specification. */
 const maxTimeMs = 8.64e15
 
@@ -92,7 +95,7 @@ export function parseMessage(value: unknown, index: number, now: Millis): Parsed
   const parsed: { -readonly [field in keyof ParsedMessage]: ParsedMessage[field] } = {
     at: parseTime(value.at, now, index),
     role,
-    content: parseContent(value.content, index),
+    content: limitLength(parseContent(value.content, index), index, '.content'),
   }
   if (Array.isArray(value.content) && value.content.length > 1) parsed.partEnds = findPartEnds(value.content, index)
   if (name !== '') parsed.name = name
@@ -146,7 +149,11 @@ function parseToolCalls(value: unknown, index: number): readonly ToolCall[] | un
     return {
       id: parseText(call.id, index, `${path}.id`, 'names the call'),
       name: parseText(name, index, `${path}.function.name`, 'names the tool'),
-      arguments: parseText(json ?? '', index, `${path}.function.arguments`, 'holds JSON text', true),
+      arguments: limitLength(
+        parseText(json ?? '', index, `${path}.function.arguments`, 'holds JSON text', true),
+        index,
+        `${path}.function.arguments`,
+      ),
     }
   })
 }
@@ -175,6 +182,15 @@ function parseText(
   if (typeof value === 'string' && (mayBeEmpty || value !== '')) return replaceLoneSurrogates(value)
   const suffix = purpose === undefined ? '' : `; it ${purpose}`
   throw messageError(index, path, `must be text${mayBeEmpty ? '' : ' that is not empty'}${suffix}`)
+}
+
+function limitLength(text: string, index: number, path: string): string {
+  if (text.length <= maxMessageCharacters) return text
+  throw messageError(
+    index,
+    path,
+    `has ${text.length} characters; it may have ${maxMessageCharacters}. Send it in several messages, or add it to the files of the tenant`,
+  )
 }
 
 /** Replaces lone surrogates by U+FFFD: they cannot be encoded as UTF-8. */

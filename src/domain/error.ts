@@ -1,4 +1,4 @@
-import { isJsonValue, stringifyStart } from './stringify.ts'
+import { isJsonValue, maxJsonDepth, stringifyStart } from './stringify.ts'
 
 /** Codes of `MemoryError`. The set is closed: every error the engine throws carries one of them. */
 export type ErrorCode =
@@ -235,3 +235,10 @@ export function fields<T>(shape: { readonly [field in keyof T]-?: Check }): Chec
     for (const [name, check] of checks) check(value[name], `${path}.${name}`)
   }
 }
+
+export const createDepthError = (param?: string): MemoryError =>
+  new MemoryError(
+    'bad-option',
+    `The JSON is nested deeper than ${maxJsonDepth} levels. Send deep data as text.`,
+    param === undefined ? {} : { param },
+  )

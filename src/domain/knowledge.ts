@@ -1,7 +1,6 @@
 import type { Entry, Json, Knowledge, KnowledgeOrigin } from './entry.ts'
-import { checkOption } from './error.ts'
-import { createDepthError, exceedsDepth, maxJsonDepth } from './jsonDepth.ts'
-import { estimateSize } from './stringify.ts'
+import { checkOption, createDepthError } from './error.ts'
+import { estimateSize, exceedsDepth, maxJsonDepth } from './stringify.ts'
 
 export const knowledgeCategories = [
   'domain',

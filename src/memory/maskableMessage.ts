@@ -1,6 +1,6 @@
 import type { ParsedMessage } from '../domain/chat.ts'
 import type { Json, ToolCall } from '../domain/entry.ts'
-import { exceedsDepth, maxJsonDepth } from '../domain/jsonDepth.ts'
+import { exceedsDepth, maxJsonDepth } from '../domain/stringify.ts'
 import { parseJson } from '../text/json.ts'
 import type { Replace, SecretScan } from './secretScan.ts'
 

@@ -1,5 +1,6 @@
 import type { Json } from '../domain/entry.ts'
-import { createDepthError, maxJsonDepth } from '../domain/jsonDepth.ts'
+import { createDepthError } from '../domain/error.ts'
+import { maxJsonDepth } from '../domain/stringify.ts'
 import { findSecrets, findSecretsInSteps } from '../text/secrets.ts'
 import { FieldText } from './fieldText.ts'
 import { addLabel, findLabel, maxLabelCharacters, type SecretLabels } from './secretLabels.ts'

@@ -25,12 +25,12 @@ import {
   rejectField,
   trueOrFalse,
 } from '../domain/error.ts'
-import { exceedsDepth } from '../domain/jsonDepth.ts'
 import { parseStoredKey } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import { unpackPayload } from '../domain/payload.ts'
 import type { AuxiliaryRecord } from '../domain/ports.ts'
 import { noExpiry } from '../domain/session.ts'
+import { exceedsDepth } from '../domain/stringify.ts'
 import type { EntityRow, GraphLink, GraphNode, GraphRow, RelationshipRow } from '../graph/types.ts'
 import { isKeyEntry } from '../stores/encrypted/keyEntry.ts'
 import { damagedBundleError, type LineBody } from './chain.ts'

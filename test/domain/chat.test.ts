@@ -97,4 +97,11 @@ describe('parseMessage', () => {
     ] as const)
       expect(() => parseMessage({ role: 'user', content: 'Hello', payload }, 3, 7)).toThrow(message)
   })
+
+  it('[R-03] with parts of over 8 million characters in all › is refused without repeating them', () => {
+    const part = { type: 'text', text: 'x'.repeat(4_000_000) }
+    expect(() => parseMessage({ role: 'user', content: [part, part] }, 3, 7)).toThrow(
+      'messages[3].content has 8000001 characters; it may have 8000000. Send it in several messages, or add it to the files of the tenant.',
+    )
+  })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { describeValue, shortenMessage } from '../../src/domain/error.ts'
-import { stringifyInSteps } from '../../src/domain/stringify.ts'
+import { exceedsDepth, stringifyInSteps } from '../../src/domain/stringify.ts'
 import { runInSlices, runSync } from '../../src/domain/work.ts'
 
 const step = 65_536
@@ -61,5 +61,13 @@ describe('shortenMessage', () => {
     expect(short.length).toBeLessThan(10_010)
     expect(short.endsWith('abc …')).toBe(true)
     expect(shortenMessage('x'.repeat(20_000))).toBe(' …')
+  })
+})
+
+describe('exceedsDepth', () => {
+  it('with nested lists and objects › counts both', () => {
+    const value = { a: [{ b: [] }] }
+    expect([0, 1, 2, 3, 4].map((levels) => exceedsDepth(value, levels))).toEqual([true, true, true, true, false])
+    expect(exceedsDepth('text', 0)).toBe(false)
   })
 })

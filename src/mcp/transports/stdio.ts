@@ -14,7 +14,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import { exceedsDepth } from '../../domain/jsonDepth.ts'
+import { exceedsDepth } from '../../domain/stringify.ts'
 import { canUseWorkspace, type Principal } from '../principal.ts'
 import { createChangeNotifier, type ResourceChange } from '../resources/changes.ts'
 import { createMcpServer } from '../server.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Millis } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
-import { exceedsDepth } from '../../domain/jsonDepth.ts'
+import { exceedsDepth } from '../../domain/stringify.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
 import {
   findJsonFault,

@@ -1,3 +1,4 @@
+import { maxMessageCharacters } from '../../domain/chat.ts'
 import { isObject } from '../../domain/error.ts'
 import { findReportedError, invalidReplyError } from '../../providers/errors.ts'
 import { findJsonFault, replyLimits } from '../../providers/jsonStructure.ts'
@@ -5,7 +6,6 @@ import { parseJson } from '../../text/json.ts'
 import { EventReader } from '../http/sse.ts'
 import type { ModelReply, ReplyParser } from './protocol.ts'
 
-const maxReplyCharacters = 16_777_216
 const utf8 = new TextDecoder()
 
 /** Base class of the reply parsers: reads a stream of JSON events; subclasses interpret them. */
@@ -60,11 +60,11 @@ export abstract class JsonReplyParser implements ReplyParser {
     this.failed = true
   }
 
-  /** Returns the text unchanged, or throws once the reply exceeds `maxReplyCharacters`. */
+  /** Returns the text unchanged, or throws once the reply exceeds `maxMessageCharacters`. */
   protected limitSize(text: string): string {
     this.characters += text.length
-    if (this.characters > maxReplyCharacters)
-      throw invalidReplyError(this.address, `more than ${maxReplyCharacters} characters`)
+    if (this.characters > maxMessageCharacters)
+      throw invalidReplyError(this.address, `more than ${maxMessageCharacters} characters`)
     return text
   }
 

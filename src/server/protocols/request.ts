@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type ContentPart, parseMessage, replaceLoneSurrogates } from '../../domain/chat.ts'
+import { type ContentPart, maxMessageCharacters, parseMessage, replaceLoneSurrogates } from '../../domain/chat.ts'
 import { isObject, MemoryError } from '../../domain/error.ts'
 import { findJsonFault, type JsonLimits, maxFieldNames } from '../../providers/jsonStructure.ts'
 import { HttpError } from '../http/httpError.ts'
@@ -130,6 +130,7 @@ export function parsePlainMessage(message: unknown, index: number): ClientMessag
   const { role, content, name, at, tool_calls: calls, function_call: call } = message as RawMessage
   if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return undefined
   if (name !== undefined || at !== undefined || calls !== undefined || call !== undefined) return undefined
+  if (content.length > maxMessageCharacters) return undefined
   return { at: 0, role, content: replaceLoneSurrogates(content), index }
 }
 
@@ -151,6 +152,12 @@ export const toSystemMessage = (content: string): { readonly role: string; reado
   role: 'system',
   content,
 })
+
+/** Returns an instruction unchanged, or throws if it is longer than a message may be. */
+export function limitInstruction(text: string, param: string): string {
+  if (text.length <= maxMessageCharacters) return text
+  throw invalidField(param, `has ${text.length} characters; it may have ${maxMessageCharacters}`)
+}
 
 /** Creates the error for a request field that memory cannot read. */
 export const invalidField = (param: string, problem: string): MemoryError =>

@@ -30,6 +30,7 @@ import {
   findResentMedia,
   findTurnStart,
   limitCount,
+  limitInstruction,
   type ParsedConversation,
   parseClientMessage,
   readType,
@@ -84,7 +85,7 @@ function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConve
   const lastReference = items.findLastIndex(isReference)
   const messages = all.filter(({ role, index }) => role !== 'system' && index > lastReference)
   const instructions = [
-    getString(body, 'instructions'),
+    limitInstruction(getString(body, 'instructions'), 'instructions'),
     ...all.filter(({ role }) => role === 'system').map(({ content }) => content),
   ].filter(Boolean)
   const definitions = [...asArray(body.tools), ...items.flatMap((item) => getArray(item, 'tools'))]

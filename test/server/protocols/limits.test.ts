@@ -66,6 +66,34 @@ describe('request limits', () => {
     )
   })
 
+  it.each([
+    [chatProtocol, (text: string) => ({ messages: [{ role: 'user', content: text }] })],
+    [chatProtocol, (text: string) => ({ messages: [{ role: 'system', content: text }, hello] })],
+    [chatProtocol, (text: string) => ({ messages: [{ role: 'tool', tool_call_id: 'a', content: text }] })],
+    [
+      chatProtocol,
+      (text: string) => ({
+        messages: [
+          { role: 'assistant', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: text } }] },
+        ],
+      }),
+    ],
+    [messagesProtocol, (text: string) => ({ system: text, messages: [hello] })],
+    [
+      messagesProtocol,
+      (text: string) => ({
+        messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: text }] }],
+      }),
+    ],
+    [responsesProtocol, (text: string) => ({ instructions: text, input: 'Hello' })],
+    [responsesProtocol, (text: string) => ({ input: text })],
+  ] as const)('[R-03] allow 8,000,000 characters in a text: $path, $1', (protocol, create) => {
+    expect(countMessages(protocol, create('x'.repeat(8_000_000)))).toBeTypeOf('number')
+    expect(countMessages(protocol, create('x'.repeat(8_000_001)))).toMatch(
+      /^MemoryError: [\w[\].]+ has 8000001 characters; it may have 8000000\./,
+    )
+  })
+
   it('do not apply to a request that bypasses memory', () => {
     expect(chatProtocol.parseRequest({ model: 'm', messages: repeat(20_000, hello) }, tokenizer).model).toBe('m')
   })

@@ -156,7 +156,7 @@ describe('streamed Anthropic reply', () => {
     parser.push(Buffer.from(blockStart))
     for (let count = 0; count < 4; count++) parser.push(Buffer.from(longDelta))
     expect(() => parser.push(Buffer.from(longDelta))).toThrow(
-      'upstream sent more than 16777216 characters instead of a reply',
+      'upstream sent more than 8000000 characters instead of a reply',
     )
   })
 

@@ -187,7 +187,7 @@ describe('streamed Responses reply', () => {
     )
     for (let count = 0; count < 4; count++) parser.push(Buffer.from(delta))
     expect(() => parser.push(Buffer.from(delta))).toThrow(
-      'upstream sent more than 16777216 characters instead of a reply',
+      'upstream sent more than 8000000 characters instead of a reply',
     )
   })
 
