@@ -7,7 +7,7 @@ import { openMemory } from '../../src/index.ts'
 import { connectReader } from '../../src/stores/sqlite/connect.ts'
 import { examineDatabase } from '../../src/stores/sqlite/examine.ts'
 import { repairFile } from '../../src/stores/sqlite/repair.ts'
-import { migrate, migrations } from '../../src/stores/sqlite/schema.ts'
+import { migrate, migrations, rejectForeignDatabase } from '../../src/stores/sqlite/schema.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { undoFormat4 } from './oldFormats.ts'
@@ -196,6 +196,20 @@ describe('a damaged store', () => {
     database.close()
     expect(() => sqliteStore(other)).toThrow(`${other} is a database of another program. Choose another file.`)
     expect(() => sqliteStore(`${text}/x.db`)).toThrow(`${text}/x.db cannot be opened (`)
+  })
+
+  it('is not taken for one of another program while another process creates it', () => {
+    const file = newPath()
+    const [reader, creator] = [new DatabaseSync(file), new DatabaseSync(file)]
+    creator.exec('PRAGMA journal_mode = WAL')
+    const { prepare } = reader
+    // The other process creates its tables after the mark was read.
+    reader.prepare = (sql) => {
+      if (sql.includes('sqlite_schema')) migrate(creator, file, migrations)
+      return prepare.call(reader, sql)
+    }
+    expect(() => rejectForeignDatabase(reader, file)).not.toThrow()
+    for (const database of [reader, creator]) database.close()
   })
 })
 

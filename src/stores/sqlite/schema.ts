@@ -217,9 +217,12 @@ export const readSchemaVersion = (database: DatabaseSync): number =>
 
 /** Throws `bad-store` for a file that is neither ours nor empty. */
 export function rejectForeignDatabase(database: DatabaseSync, path: string): void {
+  // One snapshot: another process may be creating the database, and its tables without its mark would look foreign.
+  database.exec('BEGIN')
   const owner = Number(database.prepare('PRAGMA application_id').get()?.application_id)
   const isEmpty = database.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.tables === 0
-  if (owner !== applicationId && !(owner === 0 && readSchemaVersion(database) === 0 && isEmpty)) {
+  const isNew = owner === 0 && readSchemaVersion(database) === 0 && isEmpty
+  database.exec('COMMIT')
+  if (owner !== applicationId && !isNew)
     throw new MemoryError('bad-store', `${path} is a database of another program. Choose another file.`)
-  }
 }
