@@ -64,19 +64,23 @@ function focusContent(): void {
 function CurrentView({ route }: { route: Route }) {
   const [loaded, setLoaded] = useState<{ view: ViewName; Component: ComponentType<{ route: Route }> }>()
   const [error, setError] = useState('')
+  const [attempt, setAttempt] = useState(0)
   const { view } = route
-  const load = (): void => {
+  useEffect(() => {
+    let isCurrent = true
     setError('')
     views[view].load().then(
-      (Component) => setLoaded({ view, Component }),
-      () => setError('This view could not be loaded.'),
+      (Component) => isCurrent && setLoaded({ view, Component }),
+      () => isCurrent && setError('This view could not be loaded.'),
     )
-  }
-  useEffect(load, [view])
+    return () => {
+      isCurrent = false
+    }
+  }, [view, attempt])
   useEffect(() => {
     document.title = `${views[view].title} · Threadkeep`
   }, [view])
-  if (error !== '') return <ErrorState message={error} onRetry={load} />
+  if (error !== '') return <ErrorState message={error} onRetry={() => setAttempt(attempt + 1)} />
   if (loaded?.view !== view) return <LoadingState />
   const { Component } = loaded
   const { isFilteredBySubject = false } = views[view]

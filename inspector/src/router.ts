@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 
 /** Views of the inspector. */
 const viewNames = ['sessions', 'conversation', 'chat', 'memory', 'search', 'forget', 'operations'] as const
@@ -60,7 +60,8 @@ export function replaceSettings(changes: Readonly<Record<string, string | number
 /** The current place. */
 export function useRoute(): Route {
   const [route, setRoute] = useState(() => parseRoute(window.location.hash))
-  useEffect(() => {
+  // An effect would begin after the first paint, and miss an address that changes before it.
+  useLayoutEffect(() => {
     const update = (): void => setRoute(parseRoute(window.location.hash))
     window.addEventListener('hashchange', update)
     return () => window.removeEventListener('hashchange', update)

@@ -90,6 +90,40 @@ describe('inspector', () => {
     },
   )
 
+  it('an address that changes before the first paint › is followed', async () => {
+    await using tab = await openTab()
+    await tab.page.addInitScript(() => {
+      const observer = new MutationObserver(() => {
+        if (document.querySelector('.shell') === null) return
+        observer.disconnect()
+        window.location.hash = '#/operations'
+      })
+      observer.observe(document, { childList: true, subtree: true })
+    })
+    await openView(tab.page, inspector.server.url, 'Operations')
+  })
+
+  it('a view that is loaded after the reader has gone on › does not replace the current one', async () => {
+    await using tab = await openTab()
+    const held = Promise.withResolvers<string>()
+    const released = Promise.withResolvers<void>()
+    await tab.page.route(/\/assets\/operations-.*\.js$/, async (route) => {
+      held.resolve(route.request().url())
+      await released.promise
+      await route.continue()
+    })
+    await tab.page.goto(`${inspector.server.url}/#/operations`)
+    const script = await held.promise
+    await openView(tab.page, `${inspector.server.url}/#/sessions`, 'Sessions')
+    released.resolve()
+    await tab.page.evaluate(async (url) => {
+      await import(url)
+      await new Promise(requestAnimationFrame)
+      await new Promise(requestAnimationFrame)
+    }, script)
+    expect(await tab.page.getByRole('heading', { level: 1 }).allTextContents()).toEqual(['Sessions'])
+  })
+
   it('first load › is at most 120 kB of gzip and loads nothing from elsewhere', async () => {
     const { server } = inspector
     await using tab = await openTab()
