@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
+import { useSlowClock } from '../support/slowClock.ts'
 import { person, writeKeyFile } from './fixtures.ts'
 
 const fresh = createTempPaths()
@@ -26,6 +27,7 @@ async function countTurns<T>(promise: Promise<T>): Promise<{ readonly value: T; 
 
 describe('a large graph', () => {
   verifies('R-03', 'while it is read, searched or opened › lets other work run', async () => {
+    using _ = useSlowClock()
     for (const [options, count] of [
       [{}, 6_000],
       [{ storeKey: writeKeyFile(fresh('.key')) }, 1_500],
@@ -52,6 +54,7 @@ describe('a large graph', () => {
   })
 
   verifies('R-03', 'written to while it is read › is read again, and never in parts', async () => {
+    using _ = useSlowClock()
     const file = fresh()
     const graph = await openGraph(`sqlite:${file}`)
     await graph.nodes.createEntities('acme', createNodes(12_000))
@@ -72,6 +75,7 @@ describe('a large graph', () => {
   })
 
   verifies('R-03', 'written to all the time › is read nevertheless, with pauses', async () => {
+    using _ = useSlowClock()
     const graph = await openGraph('ram:')
     await graph.nodes.createEntities('acme', createNodes(12_000))
     let isRead = false
@@ -84,6 +88,7 @@ describe('a large graph', () => {
   })
 
   verifies('R-03', 'while it is erased › lets other work run, and leaves other graphs as they are', async () => {
+    using _ = useSlowClock()
     const file = fresh()
     const graph = await openGraph(`sqlite:${file}`)
     await graph.nodes.createEntities('acme', [

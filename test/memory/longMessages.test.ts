@@ -12,6 +12,7 @@ import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { findInjections, findInjectionsInSteps } from '../../src/upkeep/summarise/injectionCheck.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { hostileTexts } from '../server/stalls/hostileTexts.ts'
+import { useSlowClock } from '../support/slowClock.ts'
 
 const tokenizer = await exactTokenizer('o200k_base')
 /** The same counts without the shared counter of labels and line breaks. */
@@ -49,6 +50,7 @@ describe('long messages', () => {
   })
 
   verifies('R-03', 'append › while a long message is prepared › lets other work run', async () => {
+    using _ = useSlowClock()
     await using memory = await openMemory()
     await memory.append('acme:ann', [{ role: 'user', content: 'Hello' }])
     let turns = 0

@@ -173,15 +173,18 @@ describe('a long hostile text', () => {
 })
 
 describe('isSlow', () => {
-  it('detects quadratic growth and accepts linear growth', () => {
-    const scan = (text: string, times: number): number => {
-      let sum = 0
-      for (let time = 0; time < times; time++)
-        for (let index = 0; index < text.length; index++) sum += text.charCodeAt(index)
-      return sum
+  it('detects quadratic growth and too much work, and accepts linear growth', () => {
+    /** Uses CPU time, however fast the machine is. */
+    const work = (milliseconds: number): void => {
+      const start = process.threadCpuUsage()
+      for (let spent = 0; spent < milliseconds; ) {
+        const { user, system } = process.threadCpuUsage(start)
+        spent = (user + system) / 1_000
+      }
     }
-    expect(isSlow((text) => scan(text, text.length), 'a', maxCharacters / 32)).toBe(true)
-    expect(isSlow((text) => /a*b|x$/.exec(text), 'a', maxCharacters / 8)).toBe(true)
-    expect(isSlow((text) => scan(text, 20), 'a', maxCharacters)).toBe(false)
+    const shareOf = (text: string): number => text.length / maxCharacters
+    expect(isSlow((text) => work(200 * shareOf(text) ** 2), 'a', maxCharacters)).toBe(true)
+    expect(isSlow(() => work(1.1 * maxReferencePasses * referenceMs), 'a', maxCharacters)).toBe(true)
+    expect(isSlow((text) => work(20 * shareOf(text)), 'a', maxCharacters)).toBe(false)
   })
 })
