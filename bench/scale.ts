@@ -21,7 +21,8 @@ Starts a PostgreSQL and a Redis server in temporary folders and measures:
   --only NAME       only this part; repeatable
   --sessions N      sessions of the part size (default 100,000)
   --messages N      messages per session of the part size (default 20)
-  --turns N         turns per measurement of the part cpu (default 2,000)
+  --turns N         turns of each server per measurement of the part cpu (default 500)
+  --rate N          turns per second of each server in the part cpu (default 20; 0 for as many as it answers)
   --help            print this text`
 
 const text = { type: 'string' } as const
@@ -32,13 +33,14 @@ const { values } = parseArgs({
     sessions: text,
     messages: text,
     turns: text,
+    rate: text,
     help: { type: 'boolean' },
   },
 })
-const numberOf = (value: string | undefined, byDefault: number): number => {
+const numberOf = (value: string | undefined, byDefault: number, min = 1): number => {
   const number = value === undefined ? byDefault : Number(value.replaceAll(',', ''))
-  if (Number.isSafeInteger(number) && number > 0) return number
-  console.error(`${value} is not a positive number.\n\n${help}`)
+  if (Number.isSafeInteger(number) && number >= min) return number
+  console.error(`${value} is not a whole number of at least ${min}.\n\n${help}`)
   process.exit(2)
 }
 
@@ -50,7 +52,7 @@ else {
     const servers = { postgres, redis }
     const parts: Readonly<Record<string, () => Promise<void>>> = {
       trips: () => countRoundTrips(servers),
-      cpu: () => measureServers(postgres, numberOf(values.turns, 2_000)),
+      cpu: () => measureServers(postgres, { turns: numberOf(values.turns, 500), rate: numberOf(values.rate, 20, 0) }),
       size: () => measureSize(postgres, numberOf(values.sessions, 100_000), numberOf(values.messages, 20)),
       quotas: () => measureQuotas(servers),
       peers: () => measurePeers(postgres),

@@ -12,7 +12,16 @@ export async function runSessions(
     concurrency,
     name,
     scope = 'tenant',
-  }: { sessions: number; turns: number; concurrency: number; name: string; scope?: string },
+    waitForStart,
+  }: {
+    readonly sessions: number
+    readonly turns: number
+    readonly concurrency: number
+    readonly name: string
+    readonly scope?: string
+    /** Waits until the next turn may start; turns start at once without it. */
+    readonly waitForStart?: () => Promise<void>
+  },
 ): Promise<readonly Turn[]> {
   const acknowledged: Turn[] = []
   const numbers = Array.from({ length: sessions }, (_, index) => index)
@@ -20,6 +29,7 @@ export async function runSessions(
     const key = `${scope}-${session % 100}:${name}${session}`
     for (let turn = 1; turn <= turns; turn++) {
       const question = `Turn ${turn} of ${name}${session}: where is parcel ${turn * 7} of mine?`
+      await waitForStart?.()
       const reply = await client.ask({ key, question })
       if (reply !== replyTo(question)) throw new Error(`${key} got ${JSON.stringify(reply)} for ${question}`)
       acknowledged.push({ key, question })
