@@ -1,7 +1,9 @@
 import { type MessageInput, parseMessage } from '../../domain/chat.ts'
 import type { Millis } from '../../domain/entry.ts'
 import { isObject, MemoryError } from '../../domain/error.ts'
+import { maxJsonDepth } from '../../domain/stringify.ts'
 import { runInSlices, runSync, type Work } from '../../domain/work.ts'
+import { findJsonFaultInSteps, type JsonLimits } from '../../providers/jsonStructure.ts'
 import { yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { parseJson } from '../../text/json.ts'
 import { type RecordSessions, stripRecords } from '../restore/record.ts'
@@ -53,10 +55,11 @@ export async function ingestText(
   text: string,
   now: Millis,
 ): Promise<IngestedMessages> {
-  const jsonMessages = parseJsonMessages(text)
+  const jsonMessages = await runInSlices(parseJsonMessagesInSteps(text), yieldWhenLong)
   if (jsonMessages !== undefined) return ingestMessages(deps, workspace, jsonMessages, now)
   const { text: rest, found } = await stripRecords(text, (sessions) => findRecordHash(deps, workspace, sessions))
-  const parsed = await runInSlices(parseConversationInSteps(rest), yieldWhenLong)
+  const parse = found.length === 0 ? splitBySpeaker : parseConversationInSteps
+  const parsed = await runInSlices(parse(rest), yieldWhenLong)
   const { messages, records } = await ingestMessages(deps, workspace, parsed, now)
   return { messages, records: [...found, ...records] }
 }
@@ -132,28 +135,43 @@ export const parseConversation = (text: string): readonly MessageInput[] => runS
 
 function* parseConversationInSteps(text: string): Work<readonly MessageInput[]> {
   if (text.trim() === '') return []
-  return parseJsonMessages(text) ?? (yield* splitBySpeaker(text))
+  return (yield* parseJsonMessagesInSteps(text)) ?? (yield* splitBySpeaker(text))
 }
 
 /** Cost of a line beside its characters. */
 const lineWork = 16
 
+/** Messages may be of any number. Text with more levels or different field names is data, and takes long to parse. */
+const messageLimits: JsonLimits = {
+  depth: maxJsonDepth,
+  values: Number.POSITIVE_INFINITY,
+  fields: Number.POSITIVE_INFINITY,
+}
+
 /**
  * Parses JSON messages: a list, `{"messages":[…]}`, or one message per line. Undefined if the text is none of these.
  * The messages are not validated.
  */
-export function parseJsonMessages(text: string): readonly MessageInput[] | undefined {
+export const parseJsonMessages = (text: string): readonly MessageInput[] | undefined =>
+  runSync(parseJsonMessagesInSteps(text))
+
+function* parseJsonMessagesInSteps(text: string): Work<readonly MessageInput[] | undefined> {
   const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed)) return undefined
+  if ((yield* findJsonFaultInSteps(trimmed, messageLimits)) !== undefined) return undefined
   const value = parseJson(trimmed)
   const list =
     isObject(value) && Array.isArray(value.messages) ? value.messages : Array.isArray(value) ? value : undefined
   if (list !== undefined) return list.length > 0 && list.every(isMessage) ? list : undefined
-  const lines = trimmed
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .map((line) => parseJson(line))
-  return lines.every(isMessage) ? lines : undefined
+  const messages: MessageInput[] = []
+  for (const line of trimmed.split('\n')) {
+    yield lineWork + line.length / lineWork
+    if (line.trim() === '') continue
+    const message = parseJson(line)
+    if (!isMessage(message)) return undefined
+    messages.push(message)
+  }
+  return messages
 }
 
 const isMessage = (value: unknown): value is MessageInput => isObject(value) && typeof value.role === 'string'
