@@ -24,7 +24,7 @@ const areas = {
   },
   erasure: {
     mutate: ['src/memory/forget.ts', 'src/upkeep/rederive.ts'],
-    tests: ['test/memory/forgetOperation.test.ts', 'test/upkeep/rederive.test.ts'],
+    tests: ['test/memory/{forgetOperation,forget,replace,table}.test.ts', 'test/upkeep/rederive.test.ts'],
   },
   masking: {
     // The rule tables in `src/text/secrets/` are left out: their expressions alone make thousands of mutants, and
