@@ -31,7 +31,7 @@ import type {
   RequestBody,
   Usage,
 } from './protocol.ts'
-import { JsonReplyParser, parseJsonReply } from './replyParser.ts'
+import { JsonReplyParser, limitReply, parseJsonReply } from './replyParser.ts'
 import {
   addFilePart,
   addMediaUrl,
@@ -344,9 +344,9 @@ function parseChatReply(text: string, address: string): ModelReply {
   const json = parseJsonReply(text, address)
   const message = getPath(json, 'choices', 0, 'message')
   if (!isObject(message)) throw invalidReplyError(address, 'JSON of another kind')
-  const content = getString(message, 'content') || getString(message, 'refusal')
+  const content = limitReply(getString(message, 'content') || getString(message, 'refusal'), address)
   return {
-    message: createAssistantMessage(content, readToolCalls(message), readExtras(message)),
+    message: createAssistantMessage(content, limitReply(readToolCalls(message), address), readExtras(message)),
     id: getString(json, 'id') || undefined,
     usage: isObject(json) && isObject(json.usage) ? toUsage(json.usage) : undefined,
   }

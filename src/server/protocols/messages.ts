@@ -21,7 +21,7 @@ import type {
   RequestBody,
   Usage,
 } from './protocol.ts'
-import { JsonReplyParser, parseJsonReply } from './replyParser.ts'
+import { JsonReplyParser, limitReply, parseJsonReply } from './replyParser.ts'
 import {
   asArray,
   asNumber,
@@ -360,7 +360,7 @@ function parseMessagesReply(text: string, address: string): ModelReply {
   const json = parseJsonReply(text, address)
   if (!Array.isArray(getPath(json, 'content'))) throw invalidReplyError(address, 'JSON of another kind')
   return {
-    message: toReplyMessage(getArray(json, 'content')),
+    message: toReplyMessage(limitReply(getArray(json, 'content'), address)),
     id: getString(json, 'id') || undefined,
     usage: toUsage(getPath(json, 'usage')),
   }

@@ -1,5 +1,6 @@
 import { maxMessageCharacters } from '../../domain/chat.ts'
-import { isObject } from '../../domain/error.ts'
+import { isObject, type MemoryError } from '../../domain/error.ts'
+import { estimateSize } from '../../domain/stringify.ts'
 import { findReportedError, invalidReplyError } from '../../providers/errors.ts'
 import { findJsonFault, replyLimits } from '../../providers/jsonStructure.ts'
 import { parseJson } from '../../text/json.ts'
@@ -62,10 +63,14 @@ export abstract class JsonReplyParser implements ReplyParser {
 
   /** Returns the text unchanged, or throws once the reply exceeds `maxMessageCharacters`. */
   protected limitSize(text: string): string {
-    this.characters += text.length
-    if (this.characters > maxMessageCharacters)
-      throw invalidReplyError(this.address, `more than ${maxMessageCharacters} characters`)
+    this.addSize(text.length)
     return text
+  }
+
+  /** Counts characters of the reply; throws once it exceeds `maxMessageCharacters`. */
+  protected addSize(characters: number): void {
+    this.characters += characters
+    if (this.characters > maxMessageCharacters) throw longReplyError(this.address)
   }
 
   private parseEvent(data: string): void {
@@ -85,6 +90,15 @@ export abstract class JsonReplyParser implements ReplyParser {
     this.handleEvent(event, text)
   }
 }
+
+/** Returns the text or calls of a complete reply unchanged, or throws if they are longer than a message may be. */
+export function limitReply<T>(value: T, address: string): T {
+  if (estimateSize(value, maxMessageCharacters + 1) <= maxMessageCharacters) return value
+  throw longReplyError(address)
+}
+
+const longReplyError = (address: string): MemoryError =>
+  invalidReplyError(address, `more than ${maxMessageCharacters} characters`)
 
 /** Throws for JSON that would block the event loop or run out of stack while it is parsed and stored. */
 function checkStructure(text: string, address: string): void {

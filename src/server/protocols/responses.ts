@@ -4,6 +4,7 @@ import { isBlank } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
 import type { ChatMessage, ChatToolCall } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
+import { estimateSize } from '../../domain/stringify.ts'
 import { hasInlineMedia, restorePayloads } from '../../formats/originals.ts'
 import { invalidReplyError } from '../../providers/errors.ts'
 import { countPromptOverhead } from '../../text/cost.ts'
@@ -22,7 +23,7 @@ import type {
   RequestBody,
   Usage,
 } from './protocol.ts'
-import { JsonReplyParser, parseJsonReply } from './replyParser.ts'
+import { JsonReplyParser, limitReply, parseJsonReply } from './replyParser.ts'
 import {
   asArray,
   asNumber,
@@ -251,6 +252,8 @@ type PartialItem = {
   done: boolean
   readonly parts: Map<number, { type: string; [field: string]: string }>
   input: string
+  /** Characters of its deltas, which the finished item repeats. */
+  characters: number
 }
 
 const finalEventTypes = ['response.completed', 'response.incomplete', 'response.failed']
@@ -277,6 +280,7 @@ class ResponsesReplyParser extends JsonReplyParser {
 
   protected handleEvent(event: Item): void {
     const type = readType(event)
+    limitOutput(getArray(event, 'response', 'output'), this.address)
     if (type === 'response.failed') this.fail()
     if (finalEventTypes.includes(type)) this.ended = true
     if (isObject(event.response)) this.response = event.response
@@ -286,14 +290,17 @@ class ResponsesReplyParser extends JsonReplyParser {
 
   private setItem({ output_index: index, type }: Item, item: Item): void {
     const done = type === 'response.output_item.done'
-    if (done) this.limitSize(JSON.stringify(item))
-    this.items.set(Number(index), { item, done, parts: new Map(), input: '' })
+    const counted = this.items.get(Number(index))?.characters ?? 0
+    const characters = done ? Math.max(counted, estimateSize(item, Number.POSITIVE_INFINITY)) : counted
+    this.addSize(characters - counted)
+    this.items.set(Number(index), { item, done, parts: new Map(), input: '', characters })
   }
 
   private appendDelta(event: Item, type: string): void {
     const partial = this.items.get(Number(event.output_index))
     if (partial === undefined) return
     const delta = this.limitSize(getString(event, 'delta'))
+    partial.characters += delta.length
     const index = Number(event.content_index)
     if (type === 'response.output_text.delta')
       partial.parts.set(index, { type: 'output_text', text: `${partial.parts.get(index)?.text ?? ''}${delta}` })
@@ -326,7 +333,13 @@ function createResponsesReplyParser(address: string): ReplyParser {
 function parseResponsesReply(text: string, address: string): ModelReply {
   const json = parseJsonReply(text, address)
   if (!Array.isArray(getPath(json, 'output'))) throw invalidReplyError(address, 'JSON of another kind')
-  return toReply(json, getArray(json, 'output'))
+  return toReply(json, limitOutput(getArray(json, 'output'), address))
+}
+
+/** Returns the output of a response unchanged, or throws if its messages and calls are longer than a message may be. */
+function limitOutput(output: readonly unknown[], address: string): readonly unknown[] {
+  limitReply(output.filter(isAssistantItem), address)
+  return output
 }
 
 function toReply(response: unknown, output: readonly unknown[]): ModelReply {

@@ -20,6 +20,27 @@ function countMessages(protocol: Protocol, body: RequestBody): number | string {
   }
 }
 
+describe('the limit of a reply', () => {
+  const tooLong = 'x'.repeat(8_000_001)
+  const call = { id: 'a', type: 'function', function: { name: 'f', arguments: tooLong } }
+  const output = [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: tooLong }] }]
+  it.each([
+    [chatProtocol, { choices: [{ message: { role: 'assistant', content: tooLong } }] }],
+    [chatProtocol, { choices: [{ message: { role: 'assistant', content: null, tool_calls: [call] } }] }],
+    [messagesProtocol, { content: [{ type: 'text', text: tooLong }] }],
+    [messagesProtocol, { content: [{ type: 'tool_use', id: 'a', name: 'f', input: { text: tooLong } }] }],
+    [responsesProtocol, { output }],
+    [responsesProtocol, { output: [{ type: 'function_call', call_id: 'a', name: 'f', arguments: tooLong }] }],
+  ] as const)(
+    '[R-03] with over 8,000,000 characters at once › is an error of the upstream: $path',
+    (protocol, reply) => {
+      expect(() => protocol.parseReply(JSON.stringify(reply), 'upstream')).toThrow(
+        expect.objectContaining({ code: 'upstream', message: expect.stringContaining('more than 8000000 characters') }),
+      )
+    },
+  )
+})
+
 describe('request limits', () => {
   it.each([
     [chatProtocol, 'messages'],

@@ -154,7 +154,7 @@ describe('streamed Anthropic reply', () => {
       delta: { type: 'text_delta', text: 'x'.repeat(4_000_000) },
     })
     parser.push(Buffer.from(blockStart))
-    for (let count = 0; count < 1; count++) parser.push(Buffer.from(longDelta))
+    parser.push(Buffer.from(longDelta))
     expect(() => parser.push(Buffer.from(longDelta))).toThrow(
       'upstream sent more than 8000000 characters instead of a reply',
     )

@@ -191,6 +191,30 @@ describe('streamed Responses reply', () => {
     )
   })
 
+  it('of more than half the size limit › counts the finished item and the final response once', () => {
+    const text = 'line\n'.repeat(1_000_000)
+    const delta = { output_index: 0, content_index: 0, delta: text }
+    const { reply } = parse(
+      formatEvent('response.output_item.added', { output_index: 0, item: { ...message(''), content: [] } }) +
+        formatEvent('response.output_text.delta', delta) +
+        formatEvent('response.output_item.done', { output_index: 0, item: message(text) }) +
+        formatEvent('response.completed', { response: response([message(text)]) }),
+    )
+    expect(reply.message.content).toHaveLength(5_000_000)
+  })
+
+  it('above the size limit in a finished item or in the final response only › is rejected before it ends', () => {
+    const item = message('x'.repeat(8_000_001))
+    for (const event of [
+      formatEvent('response.output_item.done', { output_index: 0, item }),
+      formatEvent('response.completed', { response: response([item]) }),
+    ]) {
+      const parser = responsesProtocol.createReplyParser('upstream')
+      expect(() => parser.push(Buffer.from(event))).toThrow('upstream sent more than 8000000 characters')
+      expect([parser.isComplete, parser.hasEnded]).toEqual([false, false])
+    }
+  })
+
   const arbitraryItem = fc.oneof(
     fc.record({
       type: fc.constant('message' as const),
