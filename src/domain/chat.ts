@@ -65,6 +65,8 @@ export type ParsedMessage = Omit<
 
 /** Characters of a message: more than any model reads at once. Longer texts would keep other requests waiting. */
 export const maxMessageCharacters = 8_000_000
+/** Characters of a name or an id: some servers put the state of a model into the id of a call. */
+const maxNameCharacters = 65_536
 
 /** Largest distance of a date from 1970, by the ECMAScript specification. */
 const maxTimeMs = 8.64e15
@@ -87,10 +89,10 @@ export function parseMessage(value: unknown, index: number, now: Millis): Parsed
     throw messageError(index, '.role', `is ${describeValue(value.role, 40)}; ${expected}`)
   }
   const calls = role === 'assistant' ? parseToolCalls(value.tool_calls, index) : undefined
-  const name = value.name === undefined || value.name === null ? '' : parseText(value.name, index, '.name')
+  const name = value.name === undefined || value.name === null ? '' : parseName(value.name, index, '.name')
   const answers =
     role === 'tool'
-      ? parseText(value.tool_call_id, index, '.tool_call_id', 'names the call a tool message answers')
+      ? parseName(value.tool_call_id, index, '.tool_call_id', 'names the call a tool message answers')
       : undefined
   const parsed: { -readonly [field in keyof ParsedMessage]: ParsedMessage[field] } = {
     at: parseTime(value.at, now, index),
@@ -147,8 +149,8 @@ function parseToolCalls(value: unknown, index: number): readonly ToolCall[] | un
       throw messageError(index, path, 'must be { id, type: "function", function: { name, arguments } }')
     const { name, arguments: json } = call.function
     return {
-      id: parseText(call.id, index, `${path}.id`, 'names the call'),
-      name: parseText(name, index, `${path}.function.name`, 'names the tool'),
+      id: parseName(call.id, index, `${path}.id`, 'names the call'),
+      name: parseName(name, index, `${path}.function.name`, 'names the tool'),
       arguments: limitLength(
         parseText(json ?? '', index, `${path}.function.arguments`, 'holds JSON text', true),
         index,
@@ -184,13 +186,14 @@ function parseText(
   throw messageError(index, path, `must be text${mayBeEmpty ? '' : ' that is not empty'}${suffix}`)
 }
 
-function limitLength(text: string, index: number, path: string): string {
-  if (text.length <= maxMessageCharacters) return text
-  throw messageError(
-    index,
-    path,
-    `has ${text.length} characters; it may have ${maxMessageCharacters}. Send it in several messages, or add it to the files of the tenant`,
-  )
+/** Reads a name or an id. */
+const parseName = (value: unknown, index: number, path: string, purpose?: string): string =>
+  limitLength(parseText(value, index, path, purpose), index, path, maxNameCharacters)
+
+function limitLength(text: string, index: number, path: string, max = maxMessageCharacters): string {
+  if (text.length <= max) return text
+  const problem = `has ${text.length} characters; it may have ${max}`
+  throw messageError(index, path, `${problem}. Shorten it, or send it in several messages`)
 }
 
 /** Replaces lone surrogates by U+FFFD: they cannot be encoded as UTF-8. */

@@ -200,9 +200,10 @@ const isLong = (messages: readonly ParsedMessage[]): boolean => {
   return false
 }
 
-const messageSize = ({ content, toolCalls, payload }: ParsedMessage): number => {
-  let size = messageCharacters + content.length
-  for (const call of toolCalls ?? []) size += messageCharacters + call.arguments.length
+const messageSize = ({ content, name, toolCallId, toolCalls, payload }: ParsedMessage): number => {
+  let size = messageCharacters + content.length + (name?.length ?? 0) + (toolCallId?.length ?? 0)
+  for (const call of toolCalls ?? [])
+    size += messageCharacters + call.id.length + call.name.length + call.arguments.length
   return payload === undefined ? size : size + estimateSize(payload.items, longCharacters)
 }
 

@@ -98,10 +98,29 @@ describe('parseMessage', () => {
       expect(() => parseMessage({ role: 'user', content: 'Hello', payload }, 3, 7)).toThrow(message)
   })
 
+  it('[R-03] with a name or an id of over 65,536 characters › is refused', () => {
+    const [longest, tooLong] = ['n'.repeat(65_536), 'n'.repeat(65_537)]
+    const call = (id: string, name: string) => ({
+      role: 'assistant',
+      tool_calls: [{ id, type: 'function', function: { name, arguments: '{}' } }],
+    })
+    for (const [create, path] of [
+      [(name: string) => ({ role: 'user', name, content: 'Hello' }), 'name'],
+      [(id: string) => ({ role: 'tool', tool_call_id: id, content: 'Hello' }), 'tool_call_id'],
+      [(id: string) => call(id, 'f'), 'tool_calls[0].id'],
+      [(name: string) => call('a', name), 'tool_calls[0].function.name'],
+    ] as const) {
+      expect(parseMessage(create(longest), 3, 7)).toBeTypeOf('object')
+      expect(() => parseMessage(create(tooLong), 3, 7)).toThrow(
+        `messages[3].${path} has 65537 characters; it may have 65536. Shorten it, or send it in several messages.`,
+      )
+    }
+  })
+
   it('[R-03] with parts of over 8 million characters in all › is refused without repeating them', () => {
     const part = { type: 'text', text: 'x'.repeat(4_000_000) }
     expect(() => parseMessage({ role: 'user', content: [part, part] }, 3, 7)).toThrow(
-      'messages[3].content has 8000001 characters; it may have 8000000. Send it in several messages, or add it to the files of the tenant.',
+      'messages[3].content has 8000001 characters; it may have 8000000. Shorten it, or send it in several messages.',
     )
   })
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { measureMessage } from '../../src/context/measureMessage.ts'
 import { parseKey } from '../../src/domain/key.ts'
-import { openMemory } from '../../src/index.ts'
+import { openMemory, profiles } from '../../src/index.ts'
 import { createSecretMasker } from '../../src/memory/secretMasker.ts'
 import { ScopeIndex } from '../../src/search/scopeIndex.ts'
 import { textAnalysis } from '../../src/stores/textAnalysis.ts'
@@ -63,6 +63,18 @@ describe('long messages', () => {
     await memory.append('acme:bob', [{ role: 'user', content: hostileTexts['secret-like words']?.(500_000) ?? '' }])
     isDone = true
     expect(turns).toBeGreaterThan(2)
+  })
+
+  verifies('R-03', 'append › while messages with long names are counted › lets other work run', async () => {
+    using _ = useSlowClock()
+    await using memory = await openMemory({ profile: { ...profiles.thread, secrets: 'keep' }, upkeep: false })
+    const named = { role: 'user', name: 'Ann '.repeat(12_000), content: 'Hello' } as const
+    let isDone = false
+    const appending = memory.append('acme:ann', Array(20).fill(named)).finally(() => (isDone = true))
+    let turns = 0
+    for (; !isDone; turns++) await new Promise((resolve) => setImmediate(resolve))
+    await appending
+    expect(turns).toBeGreaterThan(20)
   })
 
   it('cost the same with and without the shared counts of their parts', () => {

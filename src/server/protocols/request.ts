@@ -156,7 +156,7 @@ export const toSystemMessage = (content: string): { readonly role: string; reado
 /** Returns an instruction unchanged, or throws if it is longer than a message may be. */
 export function limitInstruction(text: string, param: string): string {
   if (text.length <= maxMessageCharacters) return text
-  throw invalidField(param, `has ${text.length} characters; it may have ${maxMessageCharacters}`)
+  throw invalidField(param, `has ${text.length} characters; it may have ${maxMessageCharacters}. Shorten it`)
 }
 
 /** Creates the error for a request field that memory cannot read. */
