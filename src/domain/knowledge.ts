@@ -31,8 +31,8 @@ export function parseKnowledge(input: KnowledgeInput): KnowledgeInput {
   checkOption('key', key, typeof key === 'string' && key.trim() !== '', 'text that is not empty')
   checkOption('value', value, value !== undefined, 'text or JSON')
   if (exceedsDepth(value, maxJsonDepth)) throw createDepthError('value')
-  const isSmall = estimateSize(value, maxValueCharacters) < maxValueCharacters
-  checkOption('value', value, isSmall, `text or JSON of less than ${maxValueCharacters} characters`)
+  const isSmall = estimateSize(value, maxValueCharacters + 1) <= maxValueCharacters
+  checkOption('value', value, isSmall, `text or JSON of at most ${maxValueCharacters} characters`)
   const isConfidenceValid = confidence === undefined || (confidence >= 0 && confidence <= 1)
   checkOption('confidence', confidence, isConfidenceValid, 'a number from 0 to 1')
   checkOption('origin', origin, origin === undefined || knowledgeOrigins.includes(origin), 'operator or learned')

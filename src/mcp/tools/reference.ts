@@ -181,7 +181,7 @@ export const resultLimit = { maxCharacters: 1_000_000 } as const
 const maxWriteCharacters = 8_000_000
 
 function checkWriteSize(value: unknown, param: string): void {
-  if (estimateSize(value, maxWriteCharacters) < maxWriteCharacters) return
+  if (estimateSize(value, maxWriteCharacters + 1) <= maxWriteCharacters) return
   throw new MemoryError(
     'bad-option',
     `The ${param} have more than ${maxWriteCharacters} characters. Send them in several calls.`,
