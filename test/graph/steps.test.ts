@@ -123,6 +123,7 @@ describe('a large graph', () => {
   })
 
   it('closed while it is read › is read to its end', async () => {
+    using _ = useSlowClock()
     // A database in memory is lost with its connection.
     const graph = await openGraph('ram:')
     await graph.nodes.createEntities('acme', createNodes(12_000))

@@ -1,10 +1,18 @@
 import { performance } from 'node:perf_hooks'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { isTurnLong, yieldToEventLoop, yieldWhenLong } from '../../src/stores/yieldToEventLoop.ts'
 
-/** Keeps the thread busy until the current turn of the event loop has taken a while. */
+let now = 0
+beforeEach(() => {
+  vi.spyOn(performance, 'now').mockImplementation(() => now)
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+/** Lets the current turn of the event loop take a while. */
 function work(milliseconds: number): void {
-  for (const end = performance.now() + milliseconds; performance.now() < end; );
+  now += milliseconds
 }
 
 describe('yieldWhenLong', () => {

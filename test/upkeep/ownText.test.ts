@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { extractFacts } from '../../src/upkeep/extract/extract.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { measureCpu } from '../text/hostileTexts.ts'
 import { currentFacts } from './conversationFacts.ts'
 
 /** Texts of others: pasted, forwarded, quoted or reported. */
@@ -127,9 +128,8 @@ describe('extractFacts: with hostile text', () => {
     ['triple quotes', '"""'.repeat(300_000)],
     ['separators', '---\n'.repeat(200_000)],
   ])('of %s › takes linear time', (_, text) => {
-    const started = performance.now()
-    extractFacts([{ id: 'm1', role: 'user', content: text, at: 1 }])
-    expect(performance.now() - started).toBeLessThan(8_000)
+    const extract = () => void extractFacts([{ id: 'm1', role: 'user', content: text, at: 1 }])
+    expect(measureCpu(extract)).toBeLessThan(8_000)
   })
   it('of any kind › never throws', () =>
     fc.assert(
