@@ -1,6 +1,6 @@
 import type { BundleTotals, ImportOptions } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
-import { type Key, parseStoredKey } from '../domain/key.ts'
+import { filesKey, type Key, parseStoredKey } from '../domain/key.ts'
 import { formatTableKey, parseDescribedKey } from '../domain/tableRows.ts'
 import { toCanonicalJson } from './canonical.ts'
 import { chainStart, damagedBundleError, verifyChainLine } from './chain.ts'
@@ -171,13 +171,18 @@ function advance(state: ReaderState, record: BundleRecord): ReaderState {
 
 function advanceMessage(
   state: ReaderState,
-  { sequence, offset, externalId }: MessageRecord,
+  { sequence, offset, externalId, role, toolCallId }: MessageRecord,
   require: (condition: boolean, problem: string) => void,
 ): ReaderState {
   const { session, totals } = state
   require(session !== undefined && state.entries === 0, 'is a message outside the messages of a session')
   const isInOrder = sequence > state.lastSequence && sequence <= (session?.last ?? 0)
   require(isInOrder, `has the message number ${sequence}, which is out of order`)
+  // Passages of files have the role of a tool that nobody called.
+  require(role !== 'tool' ||
+    toolCallId !== undefined ||
+    (session !== undefined &&
+      isFilesKey(parseStoredKey(session.key))), 'is a reply of a tool without the id of its call')
   require(offset >= state.lastOffset, `has the offset ${offset}, which is lower than that of the message before`)
   if (externalId !== undefined) {
     require(!state.externalIds.has(externalId), `repeats the message id ${JSON.stringify(externalId)}`)
@@ -205,6 +210,8 @@ function advanceRow(
   require(isInOrder, `has the row ${row.name}, which is out of order`)
   return { ...state, session: undefined, lastRow: row, totals: { ...totals, rows: (totals.rows ?? 0) + 1 } }
 }
+
+const isFilesKey = ({ scope, id }: Key): boolean => id === filesKey(scope).id
 
 const sortableName = ({ name }: RowRecord): string => formatTableKey(parseDescribedKey(name))
 

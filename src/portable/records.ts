@@ -176,7 +176,7 @@ const message: Check = (value, at) => {
   messageFields(value, at)
   const { role, toolCalls, toolCallId, packedPayload, content } = value as MessageRecord
   if (toolCalls !== undefined && role !== 'assistant') rejectField(`${at}.toolCalls`, role, 'absent for this role')
-  if ((toolCallId === undefined) === (role === 'tool')) rejectField(`${at}.toolCallId`, toolCallId, 'that of a tool')
+  if (toolCallId !== undefined && role !== 'tool') rejectField(`${at}.toolCallId`, toolCallId, 'absent for this role')
   if (packedPayload !== undefined && unpackPayload(packedPayload, content) === undefined)
     rejectField(`${at}.packedPayload`, packedPayload, 'the original form of the message')
 }

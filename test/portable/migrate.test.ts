@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { parseKey } from '../../src/domain/key.ts'
+import { filesKey, parseKey } from '../../src/domain/key.ts'
 import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import { openMemory } from '../../src/index.ts'
 import { exportBundle } from '../../src/portable/export.ts'
 import { type MigrationStep, migrateStore } from '../../src/portable/migrate.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { sharedStore } from '../../src/stores/sharedStore.ts'
+import { createFiles } from '../files/fileServiceFixture.ts'
 import { readAll } from './byteStreams.ts'
 
 /** Creates a store with sessions `acme:s1`…`acme:sN` of three messages each. */
@@ -45,6 +46,21 @@ describe('migrateStore', () => {
     ])
     expect(result).toMatchObject({ sessions: 3, messages: 9, unchanged: 2 })
     expect(await bundleOf(target)).toBe(await bundleOf(source))
+  })
+
+  it('with files of a scope › copies them, and the target searches and lists them', async () => {
+    const [source, target] = [ramStore(), ramStore()]
+    const bytes = Buffer.from('Lamps may be returned within thirty days.')
+    await createFiles(source).add('acme', { name: 'returns.txt', bytes })
+    await migrateStore(source, target)
+    expect(await bundleOf(target)).toBe(await bundleOf(source))
+    const files = createFiles(target)
+    const { items } = await files.list('acme')
+    expect(items).toMatchObject([{ name: 'returns.txt', status: 'ready' }])
+    expect(await files.text('acme', items[0]?.id ?? '')).toBe(bytes.toString())
+    expect(await target.search(filesKey('acme'), { text: 'lamps returned', limit: 1 })).toMatchObject([
+      { entry: { name: 'returns.txt' } },
+    ])
   })
 
   it('with a session that was partly written › completes it', async () => {

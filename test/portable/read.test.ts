@@ -234,6 +234,11 @@ describe('readBundle', () => {
       [{ session }, { message: { ...message, offset: 5 } }, { message: { ...message, sequence: 2, offset: 4 } }],
       '4 has the offset 4, which is lower than that of the message before',
     ],
+    [
+      'a reply of a tool without its call',
+      [{ session }, { message: { ...message, role: 'tool' } }],
+      '3 is a reply of a tool without the id of its call',
+    ],
     ['an entry before a session', [{ entry: item }], '2 is an entry outside a session'],
     [
       'an entry id twice',

@@ -136,7 +136,7 @@ const samples: Readonly<Record<string, LineBody>> = {
   row: { row: { scope: 'acme', name: '["cats","Miso"]', createdAt: at, updatedAt: at, json: '{"age":3}' } },
 }
 const optionalFields = new Set(
-  `message.name message.branch message.externalId message.packedPayload message.toolCalls entry.supersedes entry.until entry.agedAt
+  `message.name message.branch message.externalId message.packedPayload message.toolCalls message.toolCallId entry.supersedes entry.until entry.agedAt
   entry.statedBy entry.usedBy entry.pending entry.origin entry.archived entry.lease entry.faults entry.facts entry.learned
   entry.triage end.rows entry.tuning entry.template entry.idle entry.age entry.person entry.metadata entry.movedTo entry.movedFrom
   entry.branchOf entry.sources[0].session entry.sources[0].span graph.relationship.session`.split(/\s+/),
@@ -315,12 +315,9 @@ describe('parseRecord with a message', () => {
       )
   })
 
-  it('without the call it answers, or with one for another role › rejects it', () => {
-    expect(problemOf({ message: { ...message, role: 'tool' } })).toBe(
-      rejected('message.toolCallId', undefined, 'that of a tool'),
-    )
+  it('with the call it answers, and a role that answers none › rejects it', () => {
     expect(problemOf({ message: { ...message, toolCallId: 'c1' } })).toBe(
-      rejected('message.toolCallId', 'c1', 'that of a tool'),
+      rejected('message.toolCallId', 'c1', 'absent for this role'),
     )
   })
 
