@@ -149,6 +149,13 @@ describe('memory', () => {
     await expect(openMemory({ store: 'mysql://me:secret@host' })).rejects.toThrow(
       'store is "mysql://…@host"; it must be ram:, sqlite:PATH, postgres://…, pglite:PATH or redis://….',
     )
+    for (const [store, shown] of [
+      ['postgres:/me:secret@host/a', 'postgres:/…@host/a'],
+      ['postgress:me:secret@host?password=secret', 'postgress:…@host'],
+      ['redis+clusters://:sec/ret?sec@ret@host', 'redis+clusters://…@host'],
+      ['me:secret@host', 'me:…@host'],
+    ] as const)
+      await expect(openMemory({ store })).rejects.toThrow(`store is "${shown}"; it must be ram:`)
     await expect(openMemory({ store: 'sqlite::memory:' })).rejects.toThrow(
       'store is "sqlite::memory:"; it must be ram: or sqlite:PATH.',
     )

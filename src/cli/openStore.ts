@@ -92,7 +92,7 @@ export async function requireStoreFile(flags: StoreFlags, environment: Environme
   if (file === undefined)
     throw new MemoryError(
       'bad-option',
-      `store is ${JSON.stringify(maskStoreUrl(url))}; this command needs sqlite:PATH.`,
+      `store is ${JSON.stringify(maskStoreUrl(url))}; this command needs ${durableStoreForms}.`,
       { param: 'store' },
     )
   requirePath(file, 'sqlite:PATH')

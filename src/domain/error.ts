@@ -99,9 +99,12 @@ export function describeStoreFault({ code, param, cause }: MemoryError): string 
 export const createUnknownStoreError = (url: string, supported: string, param = 'store'): MemoryError =>
   new MemoryError('bad-option', `${param} is ${JSON.stringify(maskStoreUrl(url))}; it must be ${supported}.`, { param })
 
-/** Returns the URL of a store for messages: without user, password and parameters of a server. */
-export const maskStoreUrl = (url: string): string =>
-  /^\w+:\/\//.test(url) ? url.replace(/\?.*$/s, '').replace(/\/\/.*@/s, '//…@') : url
+/**
+ * Returns the URL of a store for messages: without user, password and parameters of a server. Everything up to the last
+ * `@` goes, because characters of a password may not be escaped and slashes may be missing.
+ */
+export const maskStoreUrl = (url: string, mask = '…'): string =>
+  /^(?:sqlite|pglite):/.test(url) ? url : url.replace(/^([\w+.-]*:\/*)?.*@/s, `$1${mask}@`).replace(/\?.*$/s, '')
 
 /** Characters of a value that an error repeats. */
 const maxShownCharacters = 10_000

@@ -73,7 +73,10 @@ describe('threadkeep', () => {
       ['sessions', 'list', '--store', 'sqlite:nowhere.db'],
       'No store at nowhere.db. Start one with threadkeep chat or threadkeep serve, or set its path with --store sqlite:PATH.',
     ],
-    [['search', 'acme', 'cat'], 'store is "ram:"; this command needs sqlite:PATH.'],
+    [
+      ['search', 'acme', 'cat'],
+      'store is "ram:"; this command needs sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or pglite:PATH.',
+    ],
     [
       ['search', 'acme', 'cat', '--kinds', 'cats'],
       'Unknown kind "cats" in --kinds. Use message, summary, fact, knowledge, item.',

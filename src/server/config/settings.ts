@@ -1,4 +1,4 @@
-import { isObject } from '../../domain/error.ts'
+import { isObject, maskStoreUrl } from '../../domain/error.ts'
 import type { Profile } from '../../domain/profile.ts'
 import { defaultStoreFile } from '../../stores/open.ts'
 import { normalizeSecrets } from '../../text/secrets.ts'
@@ -130,12 +130,15 @@ const redacted = '***'
 
 /** Every value with its origin, without secrets. */
 export const redactSettings = ({ values }: Settings): ReadonlyMap<string, Setting> =>
-  new Map([...values].map(([field, setting]) => [field, { ...setting, value: redact(setting.value) }]))
+  new Map([...values].map(([field, setting]) => [field, { ...setting, value: redact(setting.value, field) }]))
 
 /** Replaces keys, secrets, and the passwords and queries of URLs, and masks what looks like a secret elsewhere. */
 function redact(value: unknown, name = ''): unknown {
-  if (typeof value === 'string')
-    return name === 'key' || name === 'secret' ? redacted : redactUrl(normalizeSecrets(value))
+  if (typeof value === 'string') {
+    if (name === 'key' || name === 'secret') return redacted
+    const isStoreUrl = name === 'store' || name === 'sessions'
+    return isStoreUrl ? maskStoreUrl(normalizeSecrets(value), redacted) : redactUrl(normalizeSecrets(value))
+  }
   if (Array.isArray(value)) return value.map((item) => redact(item))
   if (!isObject(value)) return value
   // Variables and headers of another program may all be secret.

@@ -77,6 +77,14 @@ describe('redactSettings', () => {
     ])
     expect(JSON.stringify([...shown])).not.toContain('pass-')
   })
+
+  it.each([
+    ['postgres://me:pass/1@host/a', 'postgres://***@host/a'],
+    ['postgres:/me:pass-1@host/a', 'postgres:/***@host/a'],
+    ['redis://:pass?1@host', 'redis://***@host'],
+  ])('with the store %s, which is not a valid URL › hides the password', (store, shown) => {
+    expect(redactSettings(mergeFile({ store })).get('store')?.value).toBe(shown)
+  })
 })
 
 describe('resolveServerConfig', () => {
