@@ -23,8 +23,8 @@ const windowOverlap = 20_000
 const minTextCharacters = 5
 /** Longer strings are texts, which field names around them do not turn into secrets. */
 const maxLabelledCharacters = 1_000
-/** Encoded data, such as an image: no detector recognises a secret in it, and scanning megabytes takes long. */
-const encodedDataPattern = /^(?:data:[\w/+.;=-]{0,200},)?[\w+/=-]{1000,}$/
+const dataPrefixPattern = /^data:[\w/+.;=-]{0,200},/
+const minEncodedCharacters = 1_000
 /** Beginning of a part that does not continue a secret at the end of the part before. */
 const plainWordPattern = /^[A-Za-z]?[a-z'’]*$/
 /** Characters before the end of a part in which a secret may begin. */
@@ -238,7 +238,7 @@ export class SecretScan {
   private scanString(value: string, labels: SecretLabels): void {
     if (value.length > maxLabelledCharacters) {
       this.work += value.length / 10
-      if (!encodedDataPattern.test(value)) this.pendingTexts.push(value)
+      if (!isEncodedData(value)) this.pendingTexts.push(value)
       return
     }
     this.fields.writeValue(value, '"', '",')
@@ -345,6 +345,15 @@ export class SecretScan {
     this.work = 0
     yield
   }
+}
+
+/**
+ * True for encoded data, such as an image: no detector recognises a secret in it, and scanning megabytes takes long. Looks
+ * for another character, because a pattern that repeats to the end of megabytes overflows the stack.
+ */
+function isEncodedData(value: string): boolean {
+  const data = value.slice(dataPrefixPattern.exec(value)?.[0].length ?? 0)
+  return data.length >= minEncodedCharacters && !/[^\w+/=-]/.test(data)
 }
 
 const isContainer = (value: Json): value is Json[] | { [name: string]: Json } =>

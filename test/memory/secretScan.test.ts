@@ -192,6 +192,14 @@ describe('scanText with parts', () => {
 })
 
 describe('scanJson', () => {
+  it('with encoded data of 12 MB › does not search it, and finds secrets beside it', () => {
+    const data = 'QUJD'.repeat(3_000_000)
+    for (const encoded of [data, `data:image/png;base64,${data}`]) {
+      expect(maskJson({ image: encoded, note: secret })).toEqual({ image: encoded, note: '*' })
+      expect(maskJson([`${encoded} ${secret}`])).toEqual([`${encoded} *`])
+    }
+  })
+
   it('with secrets in strings, names, numbers and lists › masks all of them', () => {
     expect(maskJson({ a: secret, [other]: 1, b: [[secret]], c: `x ${secret}` })).toEqual({
       a: '*',
