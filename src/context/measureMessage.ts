@@ -1,5 +1,6 @@
-import type { ParsedMessage } from '../domain/chat.ts'
+import { maxMessageCharacters, type ParsedMessage } from '../domain/chat.ts'
 import type { NewMessage, Tokens } from '../domain/entry.ts'
+import { MemoryError } from '../domain/error.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import { packPayloadInSteps, payloadTextInSteps } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
@@ -72,6 +73,11 @@ export function* measureInSteps(
   const callTexts = toolCalls.flatMap((call) => [call.id, call.name, call.arguments])
   yield content.length
   const added = yield* payloadTextInSteps(payload, [content, name, toolCallId, ...callTexts].join('\n'))
+  if (added.length > maxMessageCharacters)
+    throw new MemoryError(
+      'bad-message',
+      `A message has ${added.length} characters beside its text; it may have ${maxMessageCharacters}. Send less reasoning.`,
+    )
   const tokens = textTokens + (added === '' ? 0 : tokenizer.count(added))
   yield added.length
   const packedPayload = yield* packPayloadInSteps(payload, content)

@@ -6,6 +6,7 @@ import { type MessageInput, openMemory, profiles, ramStore } from '../../src/ind
 import { createSecretMasker } from '../../src/memory/secretMasker.ts'
 import { tokenizerFor } from '../../src/tokenizers/tokenizers.ts'
 import { containsText } from '../../src/upkeep/rederive.ts'
+import { verifies } from '../requirements/verifies.ts'
 
 const key = 'acme:ann'
 const secret = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789'
@@ -31,6 +32,16 @@ describe('append with a payload', () => {
     expect((withPayload?.tokens ?? 0) - (without?.tokens ?? 0)).toBe(added)
     expect((withPayload?.weight ?? 0) - (without?.weight ?? 0)).toBe(added)
     expect(withPayload?.lineTokens).toBe(without?.lineTokens)
+  })
+
+  verifies('R-03', 'with over 8,000,000 characters beside the text › is refused', async () => {
+    await using memory = await openMemory()
+    const items = [{ role: 'assistant', content: [{ type: 'thinking', thinking: 'x'.repeat(8_000_001) }] }]
+    await expect(memory.append(key, [{ ...reply, payload: { protocol: 'messages', items } }])).rejects.toMatchObject({
+      code: 'bad-message',
+      message: expect.stringContaining('has 8000001 characters beside its text'),
+    })
+    expect(await memory.transcript(key)).toEqual([])
   })
 
   it('of a call that the other fields contain › counts no token twice', async () => {
