@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { MemoryError } from '../../domain/error.ts'
 import { formatKey, parseKey } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
 import { isUserSession } from '../../domain/session.ts'
@@ -13,6 +15,8 @@ import type { ServerHealth } from './readiness.ts'
 
 /** A session that never exists: reading it shows that the store can be read, at the cost of one lookup. */
 const probeKey = parseKey('threadkeep:health')
+/** Shorter than the time-outs of probes: while a database is down, its driver retries for much longer. */
+const maxProbeMs = 2_000
 /** Sessions read at once by a count. */
 const pageSize = 500
 
@@ -35,15 +39,29 @@ export class HealthReader {
     try {
       const { ramBytes, maxRamBytes: limit, pendingDeliveries } = this.readLimits()
       const bytes = { used: ramBytes, ...(limit !== undefined && { limit }) }
-      for (const store of this.stores()) {
-        store.capabilities.file?.check()
-        await store.readHead(probeKey, 0)
-      }
+      await this.probeStores()
       return { ...base, store: 'ok', bytes, pendingDeliveries, embedding: await this.readEmbedding() }
     } catch (error) {
       // Anybody may ask for the health of the server: paths are in the log only.
       const { code, message } = toErrorResponse(error).error
       return { ...base, store: { fault: `${code}: ${message}` }, bytes: { used: 0 }, pendingDeliveries: 0 }
+    }
+  }
+
+  /** Reads from every store. Throws `busy` if they do not answer in time. */
+  private async probeStores(): Promise<void> {
+    const probe = async (store: Store): Promise<void> => {
+      store.capabilities.file?.check()
+      await store.readHead(probeKey, 0)
+    }
+    const timer = new AbortController()
+    const timeout = delay(maxProbeMs, undefined, { signal: timer.signal, ref: false }).then(() => {
+      throw new MemoryError('busy', 'The store has not answered in time. Check that it runs.')
+    })
+    try {
+      await Promise.race([Promise.all([...this.stores()].map(probe)), timeout])
+    } finally {
+      timer.abort()
     }
   }
 

@@ -115,4 +115,16 @@ describe('operator API', () => {
     ])
     expect(JSON.stringify([alive, ready])).not.toContain('PIN')
   })
+
+  it('with a store that does not answer › is alive but not ready, before probes time out', async () => {
+    const store = { ...ramStore(), readHead: () => delay(9_000).then(() => Promise.reject(new Error('late'))) }
+    await using server = await startServer({ memory: { store, upkeep: false } })
+    const startedAt = performance.now()
+    const probes = await Promise.all([server.requestJson('GET /healthz'), server.requestJson('GET /readyz')])
+    expect(performance.now() - startedAt).toBeLessThan(6_000)
+    expect(probes).toMatchObject([
+      { status: 200, body: { status: 'unavailable', degraded: [{ part: 'store' }] } },
+      { status: 503, body: { ready: false, status: 'unavailable' } },
+    ])
+  })
 })
