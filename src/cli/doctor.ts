@@ -100,10 +100,18 @@ async function examineDatabase(flags: Flags): Promise<void> {
     progress.step('Counting entries')
     const report = { ...(await store.examine()), warnings }
     const embedder = await examineEmbedder(flags)
+    progress.step('Checking the store of sessions')
+    const sessions = await examineSessions(flags)
     progress.clear()
-    const lines = [...formatFindings({ ...report, quarantined: 0 }), ...warnings, ...formatEmbedder(embedder)]
-    printResult(flags.json, { ...report, ...(embedder && { embedder }) }, lines)
-    if (report.faults.length > 0 || embedder?.fault !== undefined) process.exitCode = 1
+    const findings = [...formatFindings({ ...report, quarantined: 0 }), ...warnings]
+    const lines = [...findings, ...formatEmbedder(embedder), ...formatSessions(sessions)]
+    printResult(
+      flags.json,
+      { ...report, ...(embedder && { embedder }), ...(sessions && { sessionStore: sessions }) },
+      lines,
+    )
+    const isFaulty = [embedder, sessions].some((part) => part?.fault !== undefined)
+    if (report.faults.length > 0 || isFaulty) process.exitCode = 1
   } finally {
     await store.close()
   }

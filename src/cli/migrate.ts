@@ -5,7 +5,7 @@ import type { SearchIndex, Store } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
 import type { MigrationStep } from '../portable/migrate.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { countMessages, requireStoreFile } from './openStore.ts'
+import { countMessages, requireStoreUrl } from './openStore.ts'
 import { jsonOption } from './options.ts'
 import { setHelp } from './terminal/help.ts'
 import { interruptedError, interruptible } from './terminal/interrupt.ts'
@@ -97,9 +97,9 @@ async function run(from: string, to: string, flags: Flags): Promise<void> {
 
 type OpenedStore = AsyncDisposable & { readonly store: Store & SearchIndex }
 
-/** Opens the source; a missing file is an error and not created. */
+/** Opens the source; a missing file or folder is an error and not created. */
 async function openSource(url: string, key: string | undefined): Promise<OpenedStore> {
-  if (url.startsWith('sqlite:')) await requireStoreFile({ store: url }, {})
+  if (/^(?:sqlite|pglite):/.test(url)) await requireStoreUrl({ store: url }, {})
   return openDurable(url, key, 'from')
 }
 

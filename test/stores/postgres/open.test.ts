@@ -128,6 +128,14 @@ describe('threadkeep › with a PostgreSQL store', () => {
     const { stdout } = await run(process.execPath, [cli, 'doctor', '--store', url])
     expect(stdout).toMatch(/1 session, 1 message.*No damage found/s)
     expect(stdout + listed.stdout).not.toContain('correct-horse')
+    const sessions = ['--sessions', 'redis://:hunter2@127.0.0.1:1']
+    const unreachable = await run(process.execPath, [cli, 'doctor', '--store', url, ...sessions]).catch(
+      (error: unknown) => error,
+    )
+    expect(unreachable).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('Redis at 127.0.0.1:1 cannot be reached'),
+    })
     const failure = await run(process.execPath, [cli, 'doctor', '--store', url, '--backup', '/tmp/x']).catch(
       (error: unknown) => error,
     )
