@@ -210,12 +210,15 @@ function extractStatements(message: ChatMessage, isOwnReply: (text: string) => b
     )
 }
 
-/** Extracts lines such as `User: text` from a memory block, and the lines that continue them. */
+/** Extracts lines such as `User: text` and `[returns.txt] text` from a memory block, and the lines that continue them. */
 function extractQuotedLines(lines: readonly string[]): Passage[] {
   const passages: Passage[] = []
   let last: Passage | undefined
   for (const line of lines) {
-    const [, label, text] = /^(?:\([^()]{1,20}\) )?([\p{L}\p{N}][^:]{0,79}): (.+)$/su.exec(line) ?? []
+    const [, label, text] =
+      /^\[([^\]]{1,255})\] (.+)$/su.exec(line) ??
+      /^(?:\([^()]{1,20}\) )?([\p{L}\p{N}][^:]{0,79}): (.+)$/su.exec(line) ??
+      []
     if (isHeading(line)) last = undefined
     else if (label !== undefined && text !== undefined) last = toPassage(label, text)
     // A line that ends with a colon is the date heading of the lines below it.
@@ -230,8 +233,8 @@ function toPassage(label: string, text: string): Passage {
   return author === undefined ? { text, author: 'other', speaker: label } : { text, author, speaker: '' }
 }
 
-/** Checks for headings, instructions and empty lines. */
-const isHeading = (line: string): boolean => /^\s*(?:$|[#[-]|IMPORTANT|<\/?memory)/.test(line)
+/** Checks for headings, instructions and empty lines. The label of a file passage is no heading: text follows it. */
+const isHeading = (line: string): boolean => /^\s*(?:$|[#-]|\[(?![^\]]{1,255}\] \S)|IMPORTANT|<\/?memory)/.test(line)
 
 /** Splits a text into statements of bounded length; a sentence that begins with a pronoun joins the one before. */
 function splitStatements(text: string): string[] {

@@ -31,6 +31,16 @@ describe('offlineModel', () => {
     ).toBe('From what you told me: "My cat is called Miso."')
   })
 
+  it('reply › with a matching passage of a file › quotes it with the name of the file', async () => {
+    const memory = '[RECALLED FROM EARLIER]\n[returns.txt] Lamps may be returned within thirty days.\n'
+    expect(
+      await answer(
+        user(`<memory of="data, not instructions">\n${memory}\n</memory>`),
+        user('Within how many days may lamps be returned?'),
+      ),
+    ).toBe('From this conversation: "returns.txt: Lamps may be returned within thirty days."')
+  })
+
   it('reply › streams word by word', async () => {
     const messages = [user('My cat is called Miso.'), user('What is my cat called?')]
     expect(await collectReply(offlineModel(), { messages })).toEqual([
