@@ -18,7 +18,7 @@ export function toMemoryError(error: unknown, address: string): MemoryError {
   if (/^(NOAUTH|WRONGPASS|NOPERM)/.test(message))
     return new MemoryError(
       'bad-store',
-      `Redis at ${address} refused the user, password or token, or lets the user not run a command that Threadkeep needs. Correct the URL, or the user's permissions.`,
+      `Redis at ${address} refused the user, password or token, or does not let the user run a command that Threadkeep needs. Correct the URL, or the user's permissions.`,
     )
   if (message.startsWith('MISCONF'))
     return new MemoryError(
@@ -26,11 +26,14 @@ export function toMemoryError(error: unknown, address: string): MemoryError {
       `Redis at ${address} refuses writes because it cannot save to disk. Turn persistence off: CONFIG SET save "".`,
     )
   if (isErrorReply(error) && !passing.test(message))
-    return new MemoryError('bad-store', `Redis at ${address} rejected a command: ${message.split(/[,:]/, 1)[0]}.`)
+    return new MemoryError(
+      'bad-store',
+      `Redis at ${address} rejected a command: ${message.split(/[,:]/, 1)[0]}. Check the URL, and the version and settings of Redis.`,
+    )
   const reason = describeReason(error)
   return new MemoryError(
     'busy',
-    `Redis at ${address} cannot be reached (${reason}); the request may not be stored. Check that it runs, and try again.`,
+    `Redis at ${address} cannot be reached (${reason}); the request may not be stored. Check that it runs, and that redis: or rediss: fits its port, and try again.`,
   )
 }
 

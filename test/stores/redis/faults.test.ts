@@ -63,6 +63,15 @@ describe('redisStore › faults', () => {
     expect(await codeOf(redisStore(server.url, { timeoutMs: 300 }))).toMatch(/^busy: Redis at .* \(ECONNREFUSED\)/)
   })
 
+  it('the URL does not fit the server › opening fails with a remedy', async () => {
+    const server = await startRedis()
+    const withTls = redisStore(server.url.replace('redis:', 'rediss:'), { timeoutMs: 300 })
+    expect(await codeOf(withTls)).toContain('that redis: or rediss: fits its port')
+    const otherDatabase = redisStore(server.url.replace(/\/?$/, '/99'))
+    expect(await codeOf(otherDatabase)).toMatch(/^bad-store: .* rejected a command: .*range\. Check the URL/)
+    await server.stop()
+  })
+
   verifies('T-17', 'Redis is restarted without its data › sessions are gone and late writers refused', async () => {
     const server = await startRedis()
     const [store, other] = [await redisStore(server.url), await redisStore(server.url)]
