@@ -116,11 +116,20 @@ export function scoreContent({ words, factor, terms }: Content, covered: Readonl
 /** Cost of putting a text into its place, in characters; each of its terms costs one more. */
 const rankWork = 10
 
-type Ranked = { readonly index: number; score: number }
+type Ranked = {
+  readonly index: number
+  readonly score: number
+  /** How often its score has fallen because the text that it needs was not ranked yet. */
+  readonly delays: number
+}
+
+const delayFactor = 0.6
+/** After these, a text waits for the one it needs: in a chain of them, all others would fall again for each one. */
+const maxDelays = 4
 
 /**
  * Orders texts so that each one adds the most to those before it; returns their indexes. `needs` is the index of a text
- * that has to come first.
+ * that should come first: a text that is much better does not wait for it.
  */
 export function* rankByGain(
   contents: readonly Content[],
@@ -131,24 +140,32 @@ export function* rankByGain(
     one.score > other.score || (one.score === other.score && one.index < other.index)
   const heap = new Heap<Ranked>(isBefore)
   for (const [index, content] of contents.entries()) {
-    heap.push({ index, score: scoreContent(content, covered) })
+    heap.push({ index, score: scoreContent(content, covered), delays: 0 })
     yield rankWork + content.terms.size
   }
   const order: number[] = []
   const ranked = new Set<number>()
+  const waiting = new Map<number, Ranked[]>()
   for (let top = heap.pop(); top !== undefined; top = heap.pop()) {
-    const content = contents[top.index] as Content
-    const needed = needs[top.index]
-    const isReady = needed === undefined || ranked.has(needed)
-    const score = isReady ? Math.min(top.score, scoreContent(content, covered)) : top.score * 0.6
-    const next = heap.top
+    const { index, delays } = top
+    const content = contents[index] as Content
+    const needed = needs[index]
     yield rankWork + content.terms.size
+    const isReady = needed === undefined || ranked.has(needed)
+    if (!isReady && delays === maxDelays) {
+      waiting.set(needed, [...(waiting.get(needed) ?? []), top])
+      continue
+    }
+    const current = isReady
+      ? { index, score: Math.min(top.score, scoreContent(content, covered)), delays }
+      : { index, score: top.score * delayFactor, delays: delays + 1 }
     // Scores only fall, so a text that stays ahead of the next one's former score is the best.
-    if (next !== undefined && isBefore(next, { index: top.index, score })) heap.push({ index: top.index, score })
+    if (heap.top !== undefined && isBefore(heap.top, current)) heap.push(current)
     else {
-      order.push(top.index)
-      ranked.add(top.index)
+      order.push(index)
+      ranked.add(index)
       for (const term of content.terms.keys()) covered.add(term)
+      for (const next of waiting.get(index) ?? []) heap.push(next)
       yield content.terms.size
     }
   }
