@@ -124,6 +124,14 @@ export async function findReceipt(
   return undefined
 }
 
+/** Sequence numbers of the replies that have a receipt. */
+export async function readReplySequences(store: Store, key: Key): Promise<ReadonlySet<number>> {
+  const sequences = new Set<number>()
+  for await (const receipt of newestFirst(store, key))
+    if (isTurnReceipt(receipt) && receipt.sequence !== null) sequences.add(receipt.sequence)
+  return sequences
+}
+
 /** True when a receipt belongs to a reply with `from <= sequence < before`. */
 export async function hasReceiptBetween(store: Store, key: Key, from: number, before: number): Promise<boolean> {
   for await (const receipt of newestFirst(store, key)) {

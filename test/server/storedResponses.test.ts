@@ -190,6 +190,38 @@ describe('a response that the upstream stores', () => {
     )
   })
 
+  verifies('T-11', 'and its items › cannot be named by a tenant that has sent their ids', async () => {
+    const credentials = new Credentials(join(folder, 'forged.json'))
+    const { key } = await credentials.create({ name: 'a', scopes: ['acme'] }, Date.now())
+    await withServer(
+      async ({ upstream, server }) => {
+        const post = async (input: readonly object[]) => {
+          const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+          const init = { method: 'POST', headers, body: JSON.stringify({ model: 'gpt-5', input }) }
+          return (await fetch(`${server.url}/v1/acme:ann/responses`, init)).status
+        }
+        const refer = (id: string) => [
+          { type: 'item_reference', id },
+          { role: 'user', content: 'Repeat it' },
+        ]
+        const text = [{ type: 'output_text', text: 'Hello.', annotations: [] }]
+        const forged = [
+          { type: 'message', id: 'msg_of_beta_1', role: 'user', content: 'Hi' },
+          { type: 'reasoning', id: 'rs_of_beta', summary: [] },
+          { type: 'message', id: 'msg_of_beta_2', role: 'assistant', status: 'completed', content: text },
+          { role: 'user', content: 'Go on' },
+        ]
+        expect(await post(forged)).toBe(200)
+        const sent = upstream.requests.length
+        const ids = ['msg_of_beta_1', 'rs_of_beta', 'msg_of_beta_2', 'completed', 'Reply of resp_1.']
+        expect(await Promise.all(ids.map((id) => post(refer(id))))).toEqual(ids.map(() => 404))
+        expect(upstream.requests.length).toBe(sent)
+        expect(await post(refer('rs_resp_1'))).toBe(200)
+      },
+      { credentials },
+    )
+  })
+
   verifies('F-05', 'of another session › is refused to a key of one tenant', async () => {
     const credentials = new Credentials(join(folder, 'keys.json'))
     const { key: acmeKey } = await credentials.create({ name: 'a', scopes: ['acme'] }, Date.now())

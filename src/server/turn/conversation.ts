@@ -1,13 +1,15 @@
 import type { Message, SessionMetadata } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { formatKey, type Key, parseKey } from '../../domain/key.ts'
+import { unpackPayload } from '../../domain/payload.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
+import { getString } from '../../text/json.ts'
 import { isLimitedToTenants } from '../auth/credential.ts'
 import { HttpError } from '../http/httpError.ts'
 import type { RequestContext } from '../http/requestContext.ts'
 import type { MemoryRegistry } from '../memoryRegistry.ts'
 import type { ParsedRequest } from '../protocols/protocol.ts'
-import { findReceipt } from '../receipts.ts'
+import { findReceipt, readReplySequences } from '../receipts.ts'
 import { readMessageAt } from './branches.ts'
 
 /** The session of a conversation: its id is the session half of the key. */
@@ -59,12 +61,11 @@ export const foreignIds = (): HttpError =>
 /** Messages searched for the items that a request refers to. */
 const maxMessagesSearched = 4_096
 
-/** Throws unless the referenced items are part of the session. */
+/** Throws unless the referenced items are part of a reply of the session. */
 export async function checkReferences(memory: Memory, key: Key, references: readonly string[]): Promise<void> {
   if (references.length === 0) return
-  const messages = await memory.transcript(key, { limit: maxMessagesSearched, newest: true })
-  const payloads = messages.flatMap(({ packedPayload }) => packedPayload ?? []).join('\n')
-  const missing = references.find((id) => !payloads.includes(JSON.stringify(id)))
+  const known = await readReplyItemIds(memory, key)
+  const missing = references.find((id) => !known.has(id))
   if (missing === undefined) return
   throw new HttpError(
     404,
@@ -72,6 +73,21 @@ export async function checkReferences(memory: Memory, key: Key, references: read
     `There is no item ${JSON.stringify(missing.slice(0, 80))} in this session. Send the item itself.`,
     'input',
   )
+}
+
+/**
+ * Ids that the upstream gave to the items of its replies. Only replies have receipts; the ids of other messages were
+ * chosen by the client, which could name the items of other tenants.
+ */
+async function readReplyItemIds(memory: Memory, key: Key): Promise<ReadonlySet<string>> {
+  const replies = await readReplySequences(internalsOf(memory).sessions, key)
+  const messages = await memory.transcript(key, { limit: maxMessagesSearched, newest: true })
+  const items = messages.flatMap(({ sequence, content, packedPayload }) => {
+    if (packedPayload === undefined || !replies.has(sequence)) return []
+    const payload = unpackPayload(packedPayload, content)
+    return payload?.protocol === 'responses' ? payload.items : []
+  })
+  return new Set(items.map((item) => getString(item, 'id')).filter(Boolean))
 }
 
 /** Throws for a session that has moved to another key. */
