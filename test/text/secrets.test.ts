@@ -85,6 +85,29 @@ describe('findSecrets › named and stated secrets', () => {
     expect(missed.map(({ name, text }) => [name, found(JSON.stringify({ stdout: text }))])).toEqual([])
   })
 
+  verifies('X-08', 'finds the lines of a private key in a listing, a diff and a comment', () => {
+    const keyLines = [
+      '-----BEGIN RSA PRIV',
+      'MIIEowIBAAKCAQEA7bq2mPdR3xK9',
+      'cGVtIGtleSBsaW5lIHR3byBoZXJl',
+      '-----END RSA PRIV',
+    ]
+    const key = keyLines.map((line) => (line.startsWith('-') ? `${line}ATE KEY-----` : line))
+    const write: readonly ((line: string, index: number) => string)[] = [
+      (line, index) => `     ${index + 1}→${line}`,
+      (line, index) => `     ${index + 1}\t${line}`,
+      (line, index) => `${index + 1}: ${line}`,
+      (line) => `-${line}`,
+      (line) => `# ${line}`,
+      (line) => `// ${line}`,
+      (line) => ` * ${line}`,
+      (line) => `| ${line} |`,
+    ]
+    const texts = [...write.map((writeLine) => key.map(writeLine).join('\n')), key.join('<br>'), key.join('%0A')]
+    for (const text of [...texts, ...texts.map((one) => JSON.stringify({ stdout: one }))])
+      for (const line of key.slice(1, 3)) expect([text, mask(text).includes(line)]).toEqual([text, false])
+  })
+
   it('covers quotes, commas and brackets that are part of the value', () => {
     expect(found('PASSWORD=a,b;c)d&e')).toEqual(['password a,b;c)d&e'])
     expect(found('{"password": "a\\"b1c"}')).toEqual(['password a\\"b1c'])

@@ -2,12 +2,14 @@ import { noMatches, type SecretMatch, type SecretRule } from './rule.ts'
 
 const pemBegin = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/y
 const pemEnd = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/y
+/** Start of a line in a numbered listing, a diff or a comment. */
+const linePrefix = String.raw`(?:\n|\\n)[ \t]{0,20}(?:\d{1,6}(?:[:|.)→]|(?=[ \t]|\\t))|//|[#*;-]{1,3})`
 // Separators of lines: line breaks, also escaped as `\n`, with quotation or string syntax around them.
-const pemGap = String.raw`(?:\\{1,4}[nrt]|[\s"'\`>|+,\\]){0,40}`
+const pemGap = String.raw`(?:${linePrefix}|\\{1,4}[nrt]|%0[AD]|<br ?/?>|[\s"'\`>|+,\\]){0,40}`
 const pemHeader = String.raw`(?:${pemGap}[A-Z][\w-]{1,20}: [^\n\\]{1,120}(?=[\n\\])){0,6}`
 /** Base64 lines of a key; the last one may be short if nothing follows it on the line. */
 const pemLines = new RegExp(
-  String.raw`${pemHeader}(?:${pemGap}[A-Za-z0-9+/=]{16,})+(?:${pemGap}[A-Za-z0-9+/=]{1,15}(?=[ \t"'\`]{0,8}(?:[\n\r\\]|$)))?`,
+  String.raw`${pemHeader}(?:${pemGap}[A-Za-z0-9+/=]{16,})+(?:${pemGap}[A-Za-z0-9+/=]{1,15}(?=[ \t"'\`|]{0,8}(?:[\n\r\\<%]|$)))?`,
   'y',
 )
 /** A key of 16,384 bits has about 13,000 characters. */
