@@ -254,6 +254,27 @@ export const namedSecrets: readonly SecretFormat[] = [
   createInText('key', 'a header', 'X-Api-Key: ', hex(32)),
   createInText('token', 'a parameter', 'GET /a?access_token=', word(30), '&page=2'),
   createInText('password', 'passphrase', 'passphrase: "', 'violet kettle orbit', '"'),
+  ...[
+    ['in bold with its colon', '**Password:** ', ''],
+    ['after a name in bold', '**Password**: ', ''],
+    ['in a table', '| ann | password | ', ' |'],
+    ['in code in a table', '| Password | `', '` |'],
+    ['on the next line', 'Password:\n', ''],
+    ['in a YAML block', 'password: |\n  ', ''],
+    ['after a tag', '<b>Password:</b> ', '<br>'],
+    ['in a cell', '<td>Password</td><td>', '</td>'],
+    ['in a property list', '<key>password</key>\n<string>', '</string>'],
+    ['in a field of a form', '<input name="password" value="', '">'],
+    ['on a line of an element', '<password>\n  ', '\n</password>'],
+    ['in CDATA', '<password><![CDATA[', ']]></password>'],
+    ['for somebody', 'The password for ann: ', ''],
+    ['with a remark', 'password (case sensitive): ', ''],
+    ['in the future', 'Your password will be ', ' from Monday'],
+    ['in a list of arguments', '["tool", "--password", "', '"]'],
+    ['in define', "define('DB_PASSWORD', '", "');"],
+    ['of a reference in Rust', 'let password: &str = "', '";'],
+    ['of an array in C', 'char password[] = "', '";'],
+  ].map(([name = '', before = '', after]) => createInText('password', name, before, 'wm7Fq2xL9', after)),
 ]
 
 /** Secrets stated in prose. */

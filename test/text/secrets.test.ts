@@ -115,6 +115,15 @@ describe('findSecrets › named and stated secrets', () => {
     expect(found("password = 'it\\'s1', user = 'b'")).toEqual(["password it\\'s1"])
     expect(found('password: hunter2, user: ann')).toEqual(['password hunter2'])
   })
+  it('covers values between quotes and signs that are escaped', () => {
+    for (const text of [
+      '{\\u0022password\\u0022:\\u0022wm7Fq2xL9\\u0022}',
+      '{&quot;password&quot;:&quot;wm7Fq2xL9&quot;}',
+      '%7B%22password%22%3A%22wm7Fq2xL9%22%7D',
+      'https://example.org/?next=password%3Dwm7Fq2xL9',
+    ])
+      expect(mask(text)).not.toContain('wm7Fq2xL9')
+  })
   it('covers values of any length', () => {
     for (const length of [499, 500, 501, 3_000]) {
       const long = 'aB3-'.repeat(length / 4 + 1).slice(0, length)

@@ -2,13 +2,13 @@ import { findMemberValues } from './memberValues.ts'
 import { noMatches, type SecretMatch, type SecretRule } from './rule.ts'
 import { isGenerated, isMixed, isPlaceholder } from './values.ts'
 
-const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|p\/?w|psw|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified by`
-const keyName =
+export const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|p\/?w|psw|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified by`
+export const keyName =
   'secret|(?<!page[_-]?)token|(?<=(?:api|access|secret|private|auth|account|encryption|signing|master|service|admin|license|webhook|session)[_ -]?)key|authorization|bearer|basic'
 // A plural is the name of a list or object: `"passwords": [`.
 const nameSuffix = String.raw`(?:s(?=\\{0,3}["'\`]?[ \t]?[:=][ \t]?[[{])|[_-]?(?:\d{1,3}|prod|live|test|dev|value))?`
 // `": `, ` = `, `: str = `; a list entry such as `DB_PASSWORD", "value": `; `("`; `>`
-const assignment = String.raw`\\{0,3}["'\`]?\]?[ \t]{0,4}(?::[ \t]?[\w.<>|[\]]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\||\?\?)[ \t]{0,8}|(?:\\{0,3}["'],(?=\\{0,3}["'])|["']?,?(?:\s|\\n){1,20})\\{0,3}["']?value\\{0,3}["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
+const assignment = String.raw`(?:\\{0,3}["'\`]|\\u002[27]|&(?:quot|apos|#3[49]);)?(?:\[?\])?[ \t]{0,4}(?::[ \t]?[\w.<>|[\]&]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\|=?|\?\?=?)[ \t]{0,8}|(?:%2[27])?%3[ad](?:%2[027])?|(?:\\{0,3}["'],(?=\\{0,3}["'])|["']?,?(?:\s|\\n){1,20})\\{0,3}["']?value\\{0,3}["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
 const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|ist|lautet|es|est|é|è)(?: now| still)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] )[ ]?`
 const namedValue = new RegExp(
   `(?:(${passwordName})|${keyName})${nameSuffix}(?:(${assignment})|(${statement})|(?:['’]s)?[ \\t]{1,3}(?:to |[-–—] )?)`,
@@ -88,7 +88,7 @@ function minCharactersOf(relation: Relation, isQuoted: boolean, isPasswordName: 
 }
 
 /** Recognises code in the position of a value: a call, a member access, a path or a URL. */
-const isExpression =
+export const isExpression =
   /^[\w$.\])]*[A-Za-z_$\])](?:\(|\[|\?\.|->|::)|^[.,)(]|^\+ ?["'\w]{0,20}$|^[a-z_$][\w$]*(?:\.[a-z_$][\w$]*)+$|^[.~]{0,2}\/[a-z._/-]+$|^\w+:\/\//i
 /** Contract addresses are public. */
 const contractAddress = /^0x[0-9a-f]{40}$/i
@@ -102,7 +102,7 @@ function isKey(value: string, relation: Relation, isQuoted: boolean): boolean {
 const descriptiveWord =
   /^(?:0x[0-9a-f]+$|(?:base64|sha-?(?:1|256|384|512)|md5(?:hash)?|utf-?8|oauth2?|aes-?\d{3})(?![A-Z\d])|\d+[-–+]\d*$|\d{1,3}$|\d{1,3}(?:,\d{3})+|(?:[a-z]{1,5}|strong|correct|undefined|string|number|boolean|unknown|buffer|plaintext|secure|unique|random|default|visible|current|bearer|private|[a-z]+(?:ed|ing|[ai]ble|ful|less|ory|ive|ous|ly|id|al|ent)|(?:ge|ver|ab|er|un)[a-zäöü]+(?:t|en)|[a-z]+(?:ad[oa]|id[oa]|ct[oa]|bar|lich))$)/i
 
-function isPassword(value: string, relation: Relation, isQuoted: boolean, endsClause: boolean): boolean {
+export function isPassword(value: string, relation: Relation, isQuoted: boolean, endsClause: boolean): boolean {
   if (relation === 'adjacent' && !isMixed(value)) return false
   if (/^\/|^[A-Z]:\\/.test(value)) return false
   if (relation === 'set') return true

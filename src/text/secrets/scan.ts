@@ -4,6 +4,7 @@ import { namedRules } from './namedValues.ts'
 import { pemRules } from './pemBlocks.ts'
 import { requestRules } from './requestValues.ts'
 import type { SecretMatch, SecretRule } from './rule.ts'
+import { separatedRules } from './separatedValues.ts'
 import { findHyphenatedNumber, statedRules } from './statedValues.ts'
 
 export const secretRules: readonly SecretRule[] = [
@@ -12,6 +13,7 @@ export const secretRules: readonly SecretRule[] = [
   ...requestRules,
   ...statedRules,
   ...namedRules,
+  ...separatedRules,
 ]
 
 /** A trigger and the number of its rule. */
