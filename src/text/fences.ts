@@ -4,7 +4,9 @@ import { runSync, type Work } from '../domain/work.ts'
 /** Characters that are shown or decoded as `<`; `‹`, which replaces them, is not one of them. */
 const openings = '<\uff1c\ufe64\u02c2\u1438\u16b2\u276e\u226e\u227a\u2329\u3008\u27e8\u{1d236}'
 /** Escapes of `<`. */
-const escapedOpening = /&lt;?|&#0*60;?|&#x0*3c;?|\\u003c|\\x3c|%3c/iy
+const escapedOpening = /&(?:amp;){0,3}(?:lt;?|#0*60;?|#x0*3c;?)|\\u003c|\\u\{0*3c\}|\\x3c|%(?:25){0,3}3c/iy
+/** Escapes of `/`. */
+const escapedSlash = /&(?:amp;){0,3}(?:sol;|#0*47;?|#x0*2f;?)|\\u002f|\\u\{0*2f\}|\\x2f|%(?:25){0,3}2f/iy
 const ignored = '\\s\\p{Cf}\\p{Cc}\\p{M}\\p{Default_Ignorable_Code_Point}\\u2800'
 
 /** Letters that look like those of `memory` and have no compatible form in Unicode. */
@@ -24,7 +26,7 @@ const lettersByLookAlike = new Map(
 /** Signs that may stand between the letters of the name of a tag. */
 const insideName = new RegExp(`[${ignored}]`, 'u')
 /** Signs that may stand between `<` and the name. */
-const beforeName = new RegExp(`[${ignored}/\\\\\uff0f\u2044\u2215\u29f8]`, 'u')
+const beforeName = new RegExp(`[${ignored}/\\\\\uff0f\uff3c\u2044\u2215\u29f8]`, 'u')
 const tagName = 'memory'
 
 /**
@@ -101,7 +103,7 @@ function endOfOpening(text: string, at: number): number {
 /** True if the name of the tag follows, possibly after slashes. Stops at the first other character. */
 function isTagName(text: string, start: number): boolean {
   let at = start
-  while (kindOfSign(text, at) >= signBeforeName) at += unitsAt(text, at)
+  for (let end = endOfSlash(text, at); end > at; end = endOfSlash(text, at)) at = end
   const first = text.charCodeAt(at)
   // Most texts end here; a sign of ASCII is no other letter.
   if ((first < 128 && first !== 77 && first !== 109) || openingKinds[first] === opening) return false
@@ -115,6 +117,15 @@ function isTagName(text: string, start: number): boolean {
     while (kindOfSign(text, at) === signInsideName) at += unitsAt(text, at)
   }
   return true
+}
+
+/** Returns the end of a sign that may stand before the name of a tag; the index itself if there is none. */
+function endOfSlash(text: string, at: number): number {
+  if (openingKinds[text.charCodeAt(at)] === escapeStart) {
+    escapedSlash.lastIndex = at
+    if (escapedSlash.test(text)) return escapedSlash.lastIndex
+  }
+  return kindOfSign(text, at) >= signBeforeName ? at + unitsAt(text, at) : at
 }
 
 /** Kind of the sign at an index; 0 at the end of the text. */
