@@ -27,7 +27,8 @@ export const findSecrets = (text: string): readonly SecretMatch[] => runSync(fin
 
 /** Finds the same as `findSecrets`, but returns to the caller between parts of a long text, so that it can yield. */
 export function* findSecretsInSteps(text: string): Work<readonly SecretMatch[]> {
-  let rest = text.includes('⟨') ? text.replace(maskPattern, ({ length }) => blank.repeat(length)) : text
+  const plain = unusualSign.test(text) ? replaceUnusualSigns(text) : text
+  let rest = plain.includes('⟨') ? plain.replace(maskPattern, ({ length }) => blank.repeat(length)) : plain
   let found: readonly SecretMatch[] = []
   let ranges: readonly Range[] = [{ from: 0, to: rest.length }]
   for (let pass = 0; pass < maxPasses && ranges.length > 0; pass++) {
@@ -52,6 +53,19 @@ export function* findSecretsInSteps(text: string): Work<readonly SecretMatch[]> 
   }
   return mergeOverlapping(found)
 }
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: begins a colour
+const unusualSign = /[\u001b\u00a0\u2000-\u200a\u2010\u2011\u202f\u205f\u2212\u3000\uff0d\uff10-\uff19\uff1d]|\\u001b/
+
+/** Replaces colours, wide signs and unusual spaces by spaces and ASCII, sign by sign: positions stay the same. */
+const replaceUnusualSigns = (text: string): string =>
+  text
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: begins a colour
+    .replace(/(?:\u001b|\\u001b)\[[\d;]{0,20}m/g, ({ length }) => ' '.repeat(length))
+    .replace(/[\u00a0\u2000-\u200a\u202f\u205f\u3000]/g, ' ')
+    .replace(/[\u2010\u2011\u2212\uff0d]/g, '-')
+    .replace(/\uff1d/g, '=')
+    .replace(/[\uff10-\uff19]+/g, (digits) => digits.normalize('NFKC'))
 
 type Range = { readonly from: number; readonly to: number }
 

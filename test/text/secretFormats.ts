@@ -163,6 +163,7 @@ const lines = (count: number): string => Array.from({ length: count }, () => ran
 /** Secrets recognised by their name or surroundings. */
 export const namedSecrets: readonly SecretFormat[] = [
   createInText('key', 'AWS secret access key', 'aws_secret_access_key = ', randomText(`${letters}+/`, 40)),
+  createInText('key', 'AWS secret after its id', `AK${'IA'}${'A'.repeat(16)},`, randomText(`${letters}+/`, 40)),
   createInText('key', 'AWS secret in JSON', '{"SecretAccessKey": "', randomText(`${letters}+/`, 40), '"}'),
   createInText(
     'pem',
@@ -271,6 +272,9 @@ export const namedSecrets: readonly SecretFormat[] = [
     ['with a remark', 'password (case sensitive): ', ''],
     ['in the future', 'Your password will be ', ' from Monday'],
     ['in a list of arguments', '["tool", "--password", "', '"]'],
+    ['of mysql in a list of arguments', '["mysql", "-u", "root", "-p', '"]'],
+    ['of sshpass in a list of arguments', '["sshpass", "-p", "', '", "ssh"]'],
+    ['of mysql on another line', 'mysql -u root \\\n  -p', ' shop'],
     ['in define', "define('DB_PASSWORD', '", "');"],
     ['of a reference in Rust', 'let password: &str = "', '";'],
     ['of an array in C', 'char password[] = "', '";'],

@@ -13,7 +13,7 @@ const unusualGap = /[\n_/,]|\\n/
 const precededByNumber = /[\w.+/#]$|\d[-‐‑–]$/
 /** Separators within a number: up to two spaces of any width, line breaks, hyphens or dots. */
 const separator =
-  /^(?:[ \u00a0\u2000-\u200b\u202f\u205f\u3000\t]{1,3}|[-‐‑–._/,]| ?\\?\r?\n[ \t>]{0,4}|\\n|&nbsp;| [-–] )$/
+  /^(?:[ \u00a0\u00ad\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff\t]{1,3}|[-‐‑–—·•._/,]| ?\\?\r?\n[ \t>]{0,4}|\\n|&nbsp;| [-–] )$/
 const maxSeparatorCharacters = 6
 const maxDigits = 19
 const minDigits = 12

@@ -8,7 +8,7 @@ export const keyName =
 // A plural is the name of a list or object: `"passwords": [`.
 const nameSuffix = String.raw`(?:s(?=\\{0,3}["'\`]?[ \t]?[:=][ \t]?[[{])|[_-]?(?:\d{1,3}|prod|live|test|dev|value))?`
 // `": `, ` = `, `: str = `; a list entry such as `DB_PASSWORD", "value": `; `("`; `>`
-const assignment = String.raw`(?:\\{0,3}["'\`]|\\u002[27]|&(?:quot|apos|#3[49]);)?(?:\[?\])?[ \t]{0,4}(?::[ \t]?[\w.<>|[\]&]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\|=?|\?\?=?)[ \t]{0,8}|(?:%2[27])?%3[ad](?:%2[027])?|(?:\\{0,3}["'],(?=\\{0,3}["'])|["']?,?(?:\s|\\n){1,20})\\{0,3}["']?value\\{0,3}["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
+const assignment = String.raw`(?:\\{0,3}["'\`]|\\u002[27]|&(?:quot|apos|#3[49]);)?(?:\[?\])?[ \t]{0,12}(?::[ \t]?[\w.<>|[\]&]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\|=?|\?\?=?)[ \t]{0,8}|(?:%2[27])?%3[ad](?:%2[027])?|(?:\\{0,3}["'],(?=\\{0,3}["'])|["']?,?(?:\s|\\n){1,20})\\{0,3}["']?value\\{0,3}["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
 const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|ist|lautet|es|est|é|è)(?: now| still)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] )[ ]?`
 const namedValue = new RegExp(
   `(?:(${passwordName})|${keyName})${nameSuffix}(?:(${assignment})|(${statement})|(?:['’]s)?[ \\t]{1,3}(?:to |[-–—] )?)`,

@@ -38,7 +38,9 @@ function findCookies(text: string, at: number): readonly SecretMatch[] {
 }
 
 /** Value of an option: quoted, or up to the next space. */
-const argument = String.raw`\\{0,3}["']?((?<=")[^"\n]{1,200}|(?<=')[^'\n]{1,200}|[^\s"'|;&]{1,200})`
+const argument = String.raw`\\{0,3}["']?((?<=")(?:[^"\n\\]|\\(?!\\{0,2}")){1,200}|(?<=')[^'\n]{1,200}|(?:[^\s"'|;&\\]|\\(?!\\{0,2}["'])){1,200})`
+/** Between two elements of a list of arguments. */
+const element = String.raw`\\{0,3}["'],\s{0,8}`
 /** Programs that take a password as an option, and the option. */
 const passwordOptions: readonly (readonly [triggers: readonly string[], program: string, option: string])[] = [
   [['mysql', 'mariadb'], '(?:mysql|mariadb)(?:-?(?:dump|admin|import|show|check|slap))?', '-p'],
@@ -96,7 +98,9 @@ export const requestRules: readonly SecretRule[] = [
       triggers[0] ?? '',
       'password',
       triggers,
-      new RegExp(`(?<![\\w-])${program} (?:[^\\n|;⟨]{0,120}? )?${option}${argument}`),
+      new RegExp(
+        `(?<![\\w-])${program}(?:\\.exe)?(?: |${element})(?:(?:[^\\n|;⟨]|\\\\\\n){0,120}?[\\s"'])?${option.replace(' ?', `(?: |${element}(?=\\\\{0,3}["']))?`)}${argument}`,
+      ),
       isGiven,
     ),
   ),
@@ -105,6 +109,13 @@ export const requestRules: readonly SecretRule[] = [
   createRule('Slack webhook', 'token', ['hooks.slack.com/'], /hooks\.slack\.com\/[a-z]{1,20}\/([\w/]{20,200})/),
   createRule('Discord webhook', 'token', ['.com/api/webhooks/'], /\.com\/api\/webhooks\/\d{15,20}\/([\w-]{40,200})/),
   createRule('Teams webhook', 'token', ['webhook.office.com/'], /webhook\.office\.com\/webhookb2\/([\w@/-]{60,300})/),
+  createRule(
+    'AWS secret key after its id',
+    'key',
+    ['AKIA', 'ASIA'],
+    /A[KS]IA[A-Z0-9]{16}["']?[ \t]{0,4}(?:[,;:|\t]|\r?\n|\\n)[ \t"']{0,6}([A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])/,
+    looksRandom,
+  ),
   createRule('Azure storage key', 'token', ['accountkey='], /accountkey=([\w+/]{86}==)/i),
   createRule('shared access signature', 'token', ['sig='], /(?<=[?&;])sig=([\w%+/-]{40,200}={0,2})/),
 ]

@@ -2,7 +2,7 @@ import { createRule, noMatches, type SecretMatch, type SecretRule } from './rule
 import { isPlaceholder } from './values.ts'
 
 /** Spaces, quotes and signs between a name and its number. */
-const is = String.raw`["']?(?: (?:for|to|of|on) [^\n.?!:;=⟨\d]{1,40}?)?(?: (?:is|was|ist|lautet|est|es|é|è)(?: now| still)?:?|[ \t]?[:=：]|[是为は：])[ \t]{0,3}["'\`]?`
+const is = String.raw`["'*_]{0,3}(?: (?:for|to|of|on) [^\n.?!:;=⟨\d]{1,40}?)?(?: (?:is|was|ist|lautet|est|es|é|è)(?: now| still)?:?|[ \t]?[:=：][*_]{0,3}|[是为は：])[ \t]{0,3}["'\`]?`
 const code = String.raw`(\d{3}[ -]\d{3,4}|\d{4,8})(?!\w|[.:,-]\d)`
 const securityCode = String.raw`(\d{3,4})(?!\w|[.:,-]\d)`
 
