@@ -221,6 +221,7 @@ describe('findSecrets › named and stated secrets', () => {
 describe('findSecrets › no secret', () => {
   const x = 'x'.repeat(36)
   const cases: Readonly<Record<string, readonly string[]>> = {
+    'a type': [':param Ed25519PrivateKey|Ed25519PublicKey key: to sign'],
     'a placeholder': [
       'OPENAI_API_KEY=your-api-key',
       'api_key = "<token>"',

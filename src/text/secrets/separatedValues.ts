@@ -9,7 +9,7 @@ const blockStart = String.raw`[ \t]{0,4}(?:[|>][+-]?)?${lineBreak}{1,2}`
 /** Syntax between a name and its value, apart from the signs of an assignment. */
 const separators = [
   // | password | … |
-  String.raw`${emphasis}[ \t]{0,8}\|[ \t]{0,8}`,
+  String.raw`${emphasis}(?:[ \t]{1,8}\|[ \t]{0,8}|\|[ \t]{1,8})`,
   // **Password:** …, and a value on the next line, also of a YAML block
   String.raw`(?:[*_]{1,3}[:：]|[:：][*_]{1,3}|[:：](?=${blockStart}))(?:${blockStart})?[ \t]{0,20}`,
   // <b>Password:</b> …, <td>Password</td><td>…, <key>password</key><string>…
