@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type ErrorCode, MemoryError } from '../../src/domain/error.ts'
 import { toClientError } from '../../src/mcp/errors.ts'
-import { errorHeaders, statusByCode, toErrorResponse } from '../../src/server/http/httpError.ts'
+import { errorHeaders, HttpError, statusByCode, toErrorResponse } from '../../src/server/http/httpError.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { mountSmallDisk } from '../fault/smallDisk.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -40,6 +40,15 @@ const responses: Readonly<Record<ErrorCode, readonly [status: number, code: stri
 }
 
 describe('toErrorResponse', () => {
+  it('masks a secret in the name of the field that is wrong', () => {
+    const name = `gh${'p_'}${'aB3dE5gH7jK9'.repeat(3)}`
+    for (const error of [
+      new HttpError(400, 'unknown_field', 'Unknown field.', name),
+      new MemoryError('bad-option', 'Unknown option.', { param: name }),
+    ])
+      expect(toErrorResponse(error).error.param).toBe('⟨secret:0⟩')
+  })
+
   it('maps every error code to a status, and shows the text only of errors that are about the request', () => {
     expect(Object.keys(statusByCode).sort()).toEqual(Object.keys(responses).sort())
     for (const [code, [status, clientCode, showsText]] of Object.entries(responses)) {

@@ -91,7 +91,10 @@ export const statusByCode: Readonly<Record<ErrorCode, readonly [status: number, 
 export function toErrorResponse(error: unknown): ErrorResponse {
   if (error instanceof HttpError) {
     const { status, message, type, param, code } = error
-    return { status, error: { message: normalizeSecrets(shortenMessage(message)), type, param, code } }
+    return {
+      status,
+      error: { message: normalizeSecrets(shortenMessage(message)), type, param: maskParam(param), code },
+    }
   }
   const fault = error instanceof MemoryError ? describeStoreFault(error) : undefined
   const [status, type] = error instanceof MemoryError ? statusByCode[error.code] : internal
@@ -101,8 +104,11 @@ export function toErrorResponse(error: unknown): ErrorResponse {
   }
   if (fault !== undefined) return { status, error: { message: fault, type, param: null, code: error.code } }
   const message = normalizeSecrets(shortenMessage(error.message))
-  return { status, error: { message, type, param: error.param ?? null, code: error.code } }
+  return { status, error: { message, type, param: maskParam(error.param ?? null), code: error.code } }
 }
+
+/** The name of an unknown field is chosen by the client. */
+const maskParam = (param: string | null): string | null => (param === null ? null : normalizeSecrets(param))
 
 /** True for errors that the operator must know about: faults of the store and unexpected errors. */
 export const isServerFault = (error: unknown): boolean =>
