@@ -38,6 +38,7 @@ import {
   asArray,
   asNumber,
   createLazyRequest,
+  describeOutput,
   findResentMedia,
   findTurnStart,
   formatPlaceholder,
@@ -92,11 +93,12 @@ function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConve
     else messages.push(message)
   }
   const tools = readToolDefinitions(body)
+  const counted = [...instructions, ...describeOutput(body.response_format, body.prediction)]
   return {
     messages,
     turnStart: findTurnStart(messages) ?? list.length,
     promptOverheadTokens:
-      instructions.length === 0 && tools.length === 0 ? 0 : countPromptOverhead(tokenizer, instructions, tools),
+      counted.length === 0 && tools.length === 0 ? 0 : countPromptOverhead(tokenizer, counted, tools),
     instructions: instructions.map(({ content }) => content),
     hasTools: tools.length > 0,
     files,

@@ -147,6 +147,12 @@ export function findTurnStart(messages: readonly ClientMessage[]): number | unde
   return messages[previous < 0 ? Math.max(0, last) : previous + 1]?.index
 }
 
+/** Schemas and predictions of the output as messages that count as they do: models read them as text. */
+export const describeOutput = (...parts: readonly unknown[]): ReturnType<typeof toSystemMessage>[] =>
+  parts.flatMap((part) =>
+    isObject(part) && Object.keys(part).length > 1 ? [toSystemMessage(JSON.stringify(part))] : [],
+  )
+
 /** Wraps an instruction in a system message, so that its tokens can be counted. */
 export const toSystemMessage = (content: string): { readonly role: string; readonly content: string } => ({
   role: 'system',

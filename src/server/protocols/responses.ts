@@ -28,6 +28,7 @@ import {
   asArray,
   asNumber,
   createLazyRequest,
+  describeOutput,
   findResentMedia,
   findTurnStart,
   limitCount,
@@ -91,10 +92,16 @@ function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConve
   ].filter(Boolean)
   const definitions = [...asArray(body.tools), ...items.flatMap((item) => getArray(item, 'tools'))]
   const tools = limitCount(definitions, 'tools').map(toChatTool)
+  const referenced = all.filter(({ role, index }) => role !== 'system' && index < lastReference)
+  const counted = [
+    ...instructions.map(toSystemMessage),
+    ...referenced,
+    ...describeOutput(getPath(body, 'text', 'format')),
+  ]
   return {
     messages,
     turnStart: findTurnStart(messages) ?? items.length,
-    promptOverheadTokens: countPromptOverhead(tokenizer, instructions.map(toSystemMessage), tools),
+    promptOverheadTokens: countPromptOverhead(tokenizer, counted, tools),
     instructions,
     hasTools: tools.length > 0,
     files,

@@ -3,6 +3,7 @@ import { chatProtocol } from '../../../src/server/protocols/chat.ts'
 import type { ClientMessage, FilePart, ParsedRequest, RequestBody } from '../../../src/server/protocols/protocol.ts'
 import { responsesProtocol } from '../../../src/server/protocols/responses.ts'
 import { chars4 } from '../../../src/text/estimators.ts'
+import { verifies } from '../../requirements/verifies.ts'
 
 const parse = (body: RequestBody) => responsesProtocol.parseRequest(body, chars4)
 const expectRequest = (body: RequestBody, expected: Partial<ParsedRequest>): void =>
@@ -234,6 +235,16 @@ describe('Responses request', () => {
     ).toBe(1)
     expect(parse({ input: [{ role: 'developer', content: 'Be brief.' }] }).turnStart).toBe(1)
     expectRequest({ prompt: { id: 'pmpt_1' } }, { turnStart: 0, messages: [] })
+  })
+
+  verifies('X-01', 'counts messages before a reference, and the schema of the output', () => {
+    const overhead = (body: object): number => parse({ input: [question], ...body }).promptOverheadTokens
+    const reference = { type: 'item_reference', id: 'fc_1' }
+    expect(overhead({ input: [question, reference, question] })).toBe(2 + 4)
+    const schema = { type: 'object', properties: { answer: { type: 'string', description: 'Only the name.' } } }
+    const format = { type: 'json_schema', name: 'answer', schema }
+    expect(overhead({ text: { format } })).toBeGreaterThan(30)
+    expect(overhead({ text: { format: { type: 'text' } } })).toBe(0)
   })
 
   it('leaves referenced items and everything before them to memory', () => {

@@ -35,6 +35,21 @@ describe('a conversation that the client resends', () => {
     expect(session.prompt().join('\n')).toContain('Heron')
   })
 
+  verifies('X-01', 'with a schema of the output › leaves room for it', async () => {
+    const memory = { profile: { ...profiles.thread, budget: 900 } }
+    await using session = await openTestSession({ reply: () => ({ text: 'Well.' }), memory })
+    const messages = await converse(session, 'gpt-4o')
+    const schema = { type: 'object', description: 'a long story about the harbour '.repeat(80) }
+    const response = await session.send('POST /v1/demo:ann/chat/completions', {
+      model: 'gpt-4o',
+      messages: [...messages, user('What is my boat called?')],
+      response_format: { type: 'json_schema', json_schema: { name: 'answer', schema } },
+    })
+    expect(tokenHeaders(response)).toEqual([expect.stringMatching(/^\d+\/900$/), null])
+    // The description alone has 480 tokens.
+    expect(promptTokens(session)).toBeLessThanOrEqual(900 - 480)
+  })
+
   verifies('F-01', 'over the context window › loses its oldest turns, and memory recalls from them', async () => {
     const profile = { ...profiles.thread, budgetMode: 'auto' } as const
     const contextWindows = { 'tiny-*': 1_800 }
