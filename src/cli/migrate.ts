@@ -84,15 +84,28 @@ async function run(from: string, to: string, flags: Flags): Promise<void> {
             `Interrupted after ${formatCount(counts.written, 'session')}, which are complete. Run the same command again to continue.`,
           )
       },
-    })
+    }).catch(rejectOtherContents)
   })
   progress.clear()
-  printResult(flags.json, { ...result, sessions: counts.written, unchanged: counts.unchanged, hashes }, [
+  // Encrypted stores keep vectors in memory only.
+  const vectors = flags.toKey === undefined ? result.vectors : 0
+  printResult(flags.json, { ...result, vectors, sessions: counts.written, unchanged: counts.unchanged, hashes }, [
     `Copied ${formatCount(result.messages, 'message')} of ${formatCount(counts.written, 'session')}.`,
-    ...(result.vectors === 0 ? [] : [`Copied ${formatCount(result.vectors, 'vector')}.`]),
+    ...(vectors === 0 ? [] : [`Copied ${formatCount(vectors, 'vector')}.`]),
+    ...(vectors === result.vectors ? [] : ['Vectors were not copied: an encrypted store computes them again.']),
     ...(counts.unchanged === 0 ? [] : [`${formatCount(counts.unchanged, 'session')} unchanged.`]),
     `The exports of ${formatCount(Object.keys(hashes).length, 'scope')} are identical in both stores.`,
   ])
+}
+
+/** Replaces the remedy of an import, whose options this command does not have. */
+function rejectOtherContents(error: unknown): never {
+  if (!(error instanceof MemoryError) || error.code !== 'conflict') throw error
+  const [problem = ''] = error.message.split(' Nothing was imported.')
+  throw new MemoryError('conflict', `${problem} Nothing was copied. Name an empty target.`, {
+    param: 'to',
+    cause: error,
+  })
 }
 
 type OpenedStore = AsyncDisposable & { readonly store: Store & SearchIndex }
