@@ -17,11 +17,14 @@ export function checkOptions<T extends object>(method: string, value: unknown, c
       param: method,
     })
   const names = Object.keys(checks)
-  for (const name of Object.keys(value))
-    if (!Object.hasOwn(checks, name))
-      throw new MemoryError('bad-option', `Unknown option of ${method}: ${describeUnknownName(name, names)}`, {
-        param: name.slice(0, maxShownCharacters),
-      })
+  // Includes the options of a prototype.
+  for (const name in value) {
+    if (Object.hasOwn(checks, name) && Object.hasOwn(value, name)) continue
+    const problem = Object.hasOwn(checks, name)
+      ? `The option ${name} of ${method} is inherited. Pass an object of its own.`
+      : `Unknown option of ${method}: ${describeUnknownName(name, names)}`
+    throw new MemoryError('bad-option', problem, { param: name.slice(0, maxShownCharacters) })
+  }
   for (const [name, check] of Object.entries<Check>(checks))
     if (value[name] !== undefined) runCheck(check, value[name], name)
 }

@@ -291,3 +291,12 @@ describe('forget', () => {
     )
   })
 })
+
+describe('an option of a prototype', () => {
+  verifies('R-06', 'of forget › is refused if it is unknown, and nothing is erased', async () => {
+    await using memory = await createMemory()
+    const target = Object.assign(Object.create({ messageId: 'm1' }), { key: 'acme:ann' })
+    await expect(memory.forget(target)).rejects.toMatchObject({ code: 'bad-option', param: 'messageId' })
+    expect(await memory.transcript('acme:ann')).toHaveLength(1)
+  })
+})
