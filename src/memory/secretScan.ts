@@ -348,8 +348,8 @@ export class SecretScan {
 }
 
 /**
- * True for encoded data, such as an image: no detector recognises a secret in it, and scanning megabytes takes long. Looks
- * for another character, because a pattern that repeats to the end of megabytes overflows the stack.
+ * True for encoded data, such as an image: no detector recognises a secret in it, and scanning megabytes takes long.
+ * Looks for another character, because a pattern that repeats to the end of megabytes overflows the stack.
  */
 function isEncodedData(value: string): boolean {
   const data = value.slice(dataPrefixPattern.exec(value)?.[0].length ?? 0)

@@ -210,7 +210,7 @@ function extractStatements(message: ChatMessage, isOwnReply: (text: string) => b
     )
 }
 
-/** Extracts lines such as `User: text` and `[returns.txt] text` from a memory block, and the lines that continue them. */
+/** Extracts lines such as `User: text` and `[returns.txt] text` from a memory block, with those that continue them. */
 function extractQuotedLines(lines: readonly string[]): Passage[] {
   const passages: Passage[] = []
   let last: Passage | undefined

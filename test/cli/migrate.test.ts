@@ -67,7 +67,9 @@ describe('migrate', () => {
     await memory.append('acme:ann', [{ role: 'user', content: 'Another conversation.' }])
     expect(await failure('sqlite:old.db', 'sqlite:other.db')).toEqual({
       code: 1,
-      stderr: expect.stringContaining('The store has other contents for acme:ann. Nothing was copied. Name an empty target.'),
+      stderr: expect.stringContaining(
+        'The store has other contents for acme:ann. Nothing was copied. Name an empty target.',
+      ),
     })
     expect((await memory.transcript('acme:bob')).length).toBe(0)
   })

@@ -119,7 +119,7 @@ const rankWork = 10
 type Ranked = {
   readonly index: number
   readonly score: number
-  /** How often its score has fallen because the text that it needs was not ranked yet. */
+  /** Number of times its score has fallen because the text that it needs was not ranked yet. */
   readonly delays: number
 }
 
