@@ -39,6 +39,8 @@ async function streamEvents(context: RequestContext, scope: Scope | undefined): 
       'x-accel-buffering': 'no',
       'x-content-type-options': 'nosniff',
     })
+    // The response to HEAD ends with its headers.
+    if (context.request.method === 'HEAD') return
     client.write('retry: 2000\n\n')
     while (!end.aborted) {
       await waiting.change()

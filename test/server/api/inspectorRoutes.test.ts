@@ -1,3 +1,4 @@
+import { Agent, get } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { parseKey } from '../../../src/domain/key.ts'
 import { SessionEvents } from '../../../src/server/inspector/sessionEvents.ts'
@@ -36,6 +37,20 @@ describe('GET /api/events', () => {
     const later = await fetch(`${server.url}/api/events`)
     await server.close(1_000)
     expect(await readUntil(later, /never/)).toContain('retry: 2000')
+  })
+
+  it('HEAD › ends with the headers, so that the connection serves the next request', async () => {
+    await using server = await startServer()
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const request = (method: string, path: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const sent = get(server.url + path, { method, agent, timeout: 5_000 }, (response) => {
+          response.resume().on('end', () => resolve(response.statusCode))
+        })
+        sent.on('timeout', () => sent.destroy(new Error('no response'))).on('error', reject)
+      })
+    expect([await request('HEAD', '/api/events'), await request('GET', '/healthz')]).toEqual([200, 200])
+    agent.destroy()
   })
 
   it('a client does not read › gets each session once, and a reset when too many wait', async () => {
