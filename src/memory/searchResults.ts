@@ -34,7 +34,8 @@ export function refineResults(
   query: string | undefined,
   limit: number,
 ): readonly SearchResult[] {
-  const ranked = query === undefined ? results : demoteQuestions(results, query)
+  const isComparable = query !== undefined && query.length <= maxComparedCharacters
+  const ranked = isComparable ? demoteQuestions(results, query) : results
   return mergeRepeats([...ranked].sort((a, b) => b.score - a.score)).slice(0, limit)
 }
 

@@ -46,6 +46,14 @@ describe('search', () => {
     expect([passport?.entry.id, 'repeatedQuestion' in (passport?.why ?? {})]).toEqual(['m2', false])
   })
 
+  it('a query that is too long for a question › is not compared with earlier ones', async () => {
+    await using memory = await openMemory({ store: 'ram:' })
+    await memory.append('acme:ann', [user(question)])
+    const isDemoted = async (query: string): Promise<boolean> =>
+      'repeatedQuestion' in ((await memory.search('acme', query))[0]?.why ?? {})
+    expect([await isDemoted(question), await isDemoted(`${question} `.repeat(400))]).toEqual([true, false])
+  })
+
   it('long texts › are one result if they are equal, and are not compared otherwise', () => {
     const long = 'The gate code is 4711, as everybody knows by now. '.repeat(200)
     const texts = [long, long, long.toUpperCase(), `${long}?`]

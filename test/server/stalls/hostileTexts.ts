@@ -75,6 +75,7 @@ export const hostileTexts: Readonly<Record<string, (size: number) => string>> = 
   'dotted names': (size) => join(size, '.', (random) => word(random)),
   hyphens: (size) => join(size, '-', (random) => word(random)),
   'camel case': (size) => join(size, '', (random) => name(random)),
+  'dotted digits': (size) => '0.'.repeat(size / 2),
   'question marks': (size) => '? '.repeat(size / 2),
   'same line': (size) => 'The build failed in src/app.ts because of a missing import.\n'.repeat(size / 60),
 }
