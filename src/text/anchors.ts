@@ -1,6 +1,6 @@
 import { runSync, type Work } from '../domain/work.ts'
 import { bySpan, findFacts, outermost } from './facts.ts'
-import { splitSentences } from './sentences.ts'
+import { splitSentencesInSteps } from './sentences.ts'
 
 /** Kind of a text that must be preserved. */
 export type AnchorKind = 'url' | 'path' | 'identifier' | 'number' | 'date' | 'name' | 'constraint'
@@ -22,7 +22,7 @@ const maxSentenceCharacters = 1_200
  */
 export const findAnchors = (text: string): readonly Anchor[] => runSync(findAnchorsInSteps(text))
 
-/** `findAnchors` as interruptible work: one step per kind of anchor. */
+/** `findAnchors` as interruptible work. */
 export function* findAnchorsInSteps(text: string): Work<readonly Anchor[]> {
   const found: Anchor[] = []
   for (const find of [findFactAnchors, findAmounts, findDates]) {
@@ -34,7 +34,8 @@ export function* findAnchorsInSteps(text: string): Work<readonly Anchor[]> {
   const exact = outermost(found)
   const names = findNames(text, exact)
   yield text.length
-  return [...exact, ...names, ...findConstraints(text)].sort(bySpan)
+  const constraints = yield* findConstraints(text)
+  return [...exact, ...names, ...constraints].sort(bySpan)
 }
 
 /**
@@ -187,9 +188,10 @@ const isConstraint = (clause: string): boolean =>
 /**
  * Finds the first clause of each sentence that forbids or restricts something, without the final stop; skips questions.
  */
-function findConstraints(text: string): Anchor[] {
+function* findConstraints(text: string): Work<Anchor[]> {
   const found: Anchor[] = []
-  for (const sentence of splitSentences(text)) {
+  for (const sentence of yield* splitSentencesInSteps(text)) {
+    yield sentence.text.length
     if (
       sentence.text.length > maxSentenceCharacters ||
       !negationHint.test(sentence.text) ||

@@ -98,10 +98,12 @@ export function* extractItemsInSteps(
     ranked.push(rankItem(draft, mentionCounts, options))
     yield itemWork
   }
-  return ranked
-    .sort(compareByPriority)
-    .slice(0, maxItems)
-    .map((item) => ({ ...item, tokens: options.tokenizer.count(item.content) }))
+  const items: ContextItem[] = []
+  for (const item of ranked.sort(compareByPriority).slice(0, maxItems)) {
+    items.push({ ...item, tokens: options.tokenizer.count(item.content) })
+    yield itemWork + item.content.length
+  }
+  return items
 }
 
 /** Found item with its sources; names and distance are those of its newest occurrence. */
