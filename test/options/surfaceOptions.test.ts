@@ -48,9 +48,16 @@ const ownRoutes = routes.filter(({ path }) => !path.startsWith('/v1'))
 const samples = { '{key}': 'acme:ann', '{scope}': 'acme', '{branch}': '1', '{knowledge}': 'k1', '{file}': 'f1' }
 const urlOf = (server: string, { path }: Route): string =>
   server + path.replaceAll(/\{\w+\}/g, (name) => samples[name as keyof typeof samples] ?? 'x1')
+type Operation = {
+  readonly parameters?: readonly { readonly $ref: string }[]
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: JsonSchema }> }
+}
 const { paths, components } = buildOpenApi() as {
-  paths: Record<string, Record<string, { requestBody?: { content: Record<string, { schema: JsonSchema }> } }>>
-  components: { schemas: Record<string, JsonSchema> }
+  paths: Record<string, Record<string, Operation>>
+  components: {
+    schemas: Record<string, JsonSchema>
+    parameters: Record<string, { readonly in: string; readonly name: string }>
+  }
 }
 const bodySchema = ({ method, path }: Route): JsonSchema | undefined => {
   const { content } = paths[path]?.[method.toLowerCase()]?.requestBody ?? {}
@@ -58,6 +65,12 @@ const bodySchema = ({ method, path }: Route): JsonSchema | undefined => {
   const name = typeof schema?.$ref === 'string' ? schema.$ref.split('/').at(-1) : undefined
   return name === undefined ? schema : components.schemas[name]
 }
+/** Names of the query parameters of a route. */
+const queryParameters = ({ method, path }: Route): readonly string[] =>
+  (paths[path]?.[method.toLowerCase()]?.parameters ?? []).flatMap(({ $ref }) => {
+    const found = components.parameters[$ref.split('/').at(-1) ?? '']
+    return found?.in === 'query' ? [found.name] : []
+  })
 const hasUpload = ({ method, path }: Route): boolean =>
   paths[path]?.[method.toLowerCase()]?.requestBody?.content['multipart/form-data'] !== undefined
 
@@ -93,6 +106,31 @@ describe('routes', () => {
       send(method, `${url}?limitt=1`),
     )
     expect(accepting).toEqual([])
+  })
+
+  verifies('R-06', 'routes › with a repeated query parameter › answer 400 and name it', async () => {
+    const accepting: string[] = []
+    let count = 0
+    await withServer(async (server) => {
+      const created = await fetch(`${server}/v1/acme/conversations`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ items: [{ type: 'message', role: 'user', content: 'Hi' }] }),
+      })
+      const { id } = (await created.json()) as { id: string }
+      const asked = [...ownRoutes, ...routes.filter(({ name, path }) => name === 'listItems' && path.includes('{key}'))]
+      for (const route of asked)
+        for (const name of queryParameters(route)) {
+          const url = urlOf(server, route).replace('acme:ann/conversations/x1', `acme/conversations/${id}`)
+          const { status, code, message } = await send(route.method, `${url}?${name}=1&${name}=2`)
+          const isNamed = message === `${name} is sent more than once. Send it once.`
+          if (status !== 400 || code !== 'repeated_parameter' || !isNamed)
+            accepting.push(`${route.method} ${route.path} ${name}: ${status} ${code} ${message}`)
+          count++
+        }
+    })
+    expect(accepting).toEqual([])
+    expect(count).toBeGreaterThan(40)
   })
 
   verifies('R-06', 'own routes with a JSON body › with an unknown field › answer 400', async () => {

@@ -12,7 +12,7 @@ import { conversationKey, newConversationId } from '../turn/conversation.ts'
 import { beginSession, endSession, type SessionAccess, withSession } from './access.ts'
 import { conversationUpdate, newConversation, newItems } from './bodies.ts'
 import { type ConversationItem, isAfter, parseItemCursor, parseItemId, toItems } from './conversationItems.ts'
-import { invalidParameter, readBody } from './input.ts'
+import { checkSingle, invalidParameter, readBody } from './input.ts'
 
 /** OpenAI's conversations; each is a session. */
 export const conversationRoutes: Handlers = {
@@ -88,6 +88,7 @@ const conversationView = ({ key, head, metadata }: SessionAccess) => ({
 
 /** Lists items, newest first by default. */
 async function listItems({ client, query }: RequestContext, { key, memory }: SessionAccess): Promise<void> {
+  checkSingle(query, ['limit', 'order', 'after'])
   const [limit, order, after] = [readNumber(query, 'limit', 20, 100), query.get('order') ?? 'desc', query.get('after')]
   if (order !== 'asc' && order !== 'desc') throw invalidParameter('order', order, 'asc or desc')
   const cursor = after === null ? undefined : parseItemCursor(after)

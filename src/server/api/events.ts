@@ -15,9 +15,9 @@ const maxWaitingEvents = 1_000
 /** A stream of changes, for pages that show live data. */
 export const eventRoutes: Handlers = {
   'GET /api/events': async (context) => {
+    checkQuery(context.query, ['scope'])
     const text = context.query.get('scope')
     const scope = text === null ? undefined : parseOwnScope(context, text)
-    checkQuery(context.query, ['scope'])
     await streamEvents(context, scope)
   },
 }

@@ -38,12 +38,25 @@ function bodyError(issue: z.core.$ZodIssue | undefined, fields: readonly string[
   return new HttpError(400, 'bad_option', `${field} ${issue?.message ?? 'is invalid'}.`, field)
 }
 
-/** Throws 400 for unknown query parameters, so that a misspelt one is not ignored. */
+/** Throws 400 for unknown query parameters, so that a misspelt one is not ignored, and for repeated ones. */
 export function checkQuery(query: URLSearchParams, allowed: readonly string[]): void {
   for (const name of query.keys()) {
     if (allowed.includes(name)) continue
     const message = `Unknown query parameter ${describeUnknownName(name, allowed)}`
     throw new HttpError(400, 'unknown_parameter', message, name.slice(0, 40))
+  }
+  checkSingle(query, allowed)
+}
+
+/** Throws 400 for query parameters that are sent more than once: only one of their values would count. */
+export function checkSingle(query: URLSearchParams, names: readonly string[]): void {
+  const found = new Set<string>()
+  for (const name of query.keys()) {
+    if (!names.includes(name)) continue
+    const shown = name.slice(0, 40)
+    if (found.has(name))
+      throw new HttpError(400, 'repeated_parameter', `${shown} is sent more than once. Send it once.`, shown)
+    found.add(name)
   }
 }
 
