@@ -110,9 +110,9 @@ function rejectOtherContents(error: unknown): never {
 
 type OpenedStore = AsyncDisposable & { readonly store: Store & SearchIndex }
 
-/** Opens the source; a missing file or folder is an error and not created. */
+/** Opens the source; a missing file, folder or schema is an error and not created. */
 async function openSource(url: string, key: string | undefined): Promise<OpenedStore> {
-  if (/^(?:sqlite|pglite):/.test(url)) await requireStoreUrl({ store: url }, {})
+  if (/^(?:sqlite|pglite|postgres(?:ql)?):/.test(url)) await requireStoreUrl({ store: url }, {})
   return openDurable(url, key, 'from')
 }
 

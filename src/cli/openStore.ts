@@ -100,22 +100,31 @@ export async function requireStoreFile(flags: StoreFlags, environment: Environme
 }
 
 function requirePath(path: string, form: string): void {
-  if (existsSync(path)) return
-  throw new MemoryError(
-    'bad-option',
-    `No store at ${path}. Start one with threadkeep chat or threadkeep serve, or set its path with --store ${form}.`,
-    { param: 'store' },
-  )
+  if (!existsSync(path)) throw missingStore(path, `its path with --store ${form}`)
 }
 
-/** Returns the URL of an existing store. Throws when its file or folder is missing. */
+const missingStore = (name: string, location: string): MemoryError =>
+  new MemoryError(
+    'bad-option',
+    `No store at ${name}. Start one with threadkeep chat or threadkeep serve, or set ${location}.`,
+    { param: 'store' },
+  )
+
+/** Returns the URL of an existing store. Throws when its file, its folder or its tables are missing. */
 export async function requireStoreUrl(flags: StoreFlags, environment: Environment): Promise<string> {
   const { isDatabaseUrl, parsePgliteUrl } = await import('../stores/postgres/url.ts')
   const { url } = resolveStore(flags, environment)
   if (!isDatabaseUrl(url)) return `sqlite:${await requireStoreFile(flags, environment)}`
   const folder = parsePgliteUrl(url)
   if (folder !== undefined) requirePath(folder, 'pglite:PATH')
+  else await requireTables(url)
   return url
+}
+
+async function requireTables(url: string): Promise<void> {
+  const { hasTables } = await import('../stores/postgres/hasTables.ts')
+  if (!(await hasTables(url)))
+    throw missingStore(maskStoreUrl(url), 'the database, and ?schema=NAME if it has another schema, with --store URL')
 }
 
 export async function openExistingStore(flags: StoreFlags, environment: Environment): Promise<Store & SearchIndex> {
