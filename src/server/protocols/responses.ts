@@ -1,6 +1,6 @@
 import type { SourcedChatMessage } from '../../context/entryText.ts'
 import type { Payload } from '../../domain/chat.ts'
-import { isBlank } from '../../domain/entry.ts'
+import { isBlank, utf8Length } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
 import type { ChatMessage, ChatToolCall } from '../../domain/ledger.ts'
 import type { Tokenizer } from '../../domain/ports.ts'
@@ -44,6 +44,7 @@ import {
   isInstruction,
   isReference,
   isUnanswerableCall,
+  isUnread,
   itemsToMessages,
   readCallId,
   toReplyMessage,
@@ -98,15 +99,36 @@ function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConve
     ...referenced,
     ...describeOutput(getPath(body, 'text', 'format')),
   ]
+  const unread = findUnread(items, messages).map((item) => JSON.stringify(item))
+  const [long, short] = [unread.filter(isLongText), unread.filter((text) => !isLongText(text))]
   return {
     messages,
     turnStart: findTurnStart(messages) ?? items.length,
-    promptOverheadTokens: countPromptOverhead(tokenizer, counted, tools),
+    promptOverheadTokens: long.reduce(
+      (sum, text) => sum + utf8Length(text),
+      countPromptOverhead(tokenizer, [...counted, ...short.map(toSystemMessage)], tools),
+    ),
     instructions,
     hasTools: tools.length > 0,
     files,
     references: items.filter(isReference).map((item) => getString(item, 'id')),
   }
+}
+
+/** Texts of more characters are bounded by their UTF-8 length: counting the tokens of encoded bytes is slow. */
+const isLongText = (text: string): boolean => text.length > 65_536
+
+/**
+ * Items that are not counted with a message: those before the first one, such as the encrypted summary of a compacted
+ * conversation, and those beside media, with which they are not stored.
+ */
+function findUnread(items: readonly Item[], messages: readonly ClientMessage[]): readonly Item[] {
+  const start = messages[0]?.index ?? items.length
+  const besideMedia = messages.flatMap(({ index }, position) => {
+    const range = items.slice(index, messages[position + 1]?.index)
+    return range.some(isUnread) && hasInlineMedia(range) ? range : []
+  })
+  return [...items.slice(0, start), ...besideMedia].filter(isUnread)
 }
 
 /** Items from the message's first one up to the next message, with the reasoning and references between them. */

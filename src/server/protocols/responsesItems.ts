@@ -53,6 +53,15 @@ export const isReference = (item: unknown): boolean =>
 export const isInstruction = (item: unknown): boolean =>
   instructionRoles.includes(readRole(item)) || readType(item) === 'configuration_update'
 
+/** True for an item of which memory reads nothing, such as encrypted reasoning or one of a type it does not know. */
+export const isUnread = (item: unknown): boolean =>
+  !isMessage(item) &&
+  !isCall(item) &&
+  !isReference(item) &&
+  !isInstruction(item) &&
+  (!isCallOutput(item) || readCallId(item) === '') &&
+  !Array.isArray(getPath(item, 'tools'))
+
 /** Validates the fields of items that memory reads; `list` is the name of the client's field. */
 export const validateItems = (values: readonly unknown[], list: 'input' | 'items'): readonly Item[] =>
   values.map((value, index) => validateItem(value, `${list}[${index}]`))

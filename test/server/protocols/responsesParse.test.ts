@@ -247,6 +247,22 @@ describe('Responses request', () => {
     expect(overhead({ text: { format: { type: 'text' } } })).toBe(0)
   })
 
+  verifies('X-01', 'counts items that memory does not read', () => {
+    const overhead = (...input: object[]): number => parse({ input }).promptOverheadTokens
+    const compaction = { type: 'compaction', id: 'cmp_1', encrypted_content: 'Zm9v'.repeat(1_000) }
+    expect(overhead(compaction, question)).toBeGreaterThan(1_000)
+    expect(overhead({ ...compaction, encrypted_content: 'Zm9v'.repeat(100_000) }, question)).toBeGreaterThan(400_000)
+    const unknown = { type: 'video', format: 'mp4', data: 'AAAA'.repeat(1_000) }
+    expect(overhead(question, unknown)).toBeGreaterThan(1_000)
+    expect(overhead(unknown, question)).toBeGreaterThan(1_000)
+    // What is stored with a message is counted with it.
+    expect(overhead(question, compaction, question)).toBe(0)
+    // Tools are counted as such.
+    const tools = [{ type: 'function', name: 'now', description: 'The time.', parameters: {} }]
+    const added = { type: 'additional_tools', role: 'developer', tools }
+    expect(overhead(added, question)).toBe(parse({ input: [question], tools }).promptOverheadTokens)
+  })
+
   it('leaves referenced items and everything before them to memory', () => {
     const request = parse({ input: [question, { type: 'item_reference', id: 'fc_1' }, output('c1')] })
     expect(request.turnStart).toBe(2)
