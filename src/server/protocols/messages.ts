@@ -28,7 +28,7 @@ import {
   createLazyRequest,
   findResentMedia,
   limitCount,
-  limitInstruction,
+  limitInstructions,
   type ParsedConversation,
   parseClientMessage,
   readType,
@@ -74,7 +74,10 @@ function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConve
   // The limit is checked again, because each tool result becomes a message of its own.
   const all = limitCount(converted, 'messages').map(({ message, index }) => parseClientMessage(message, index))
   const instructions = [
-    ...toBlocks(body.system).map((block) => limitInstruction(getString(block, 'text'), 'system')),
+    ...limitInstructions(
+      toBlocks(body.system).map((block) => getString(block, 'text')),
+      'system',
+    ),
     ...all.filter(({ role }) => role === 'system').map(({ content }) => content),
   ].filter(Boolean)
   const tools = limitCount(asArray(body.tools), 'tools').map(toChatTool)

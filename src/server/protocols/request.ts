@@ -159,10 +159,11 @@ export const toSystemMessage = (content: string): { readonly role: string; reado
   content,
 })
 
-/** Returns an instruction unchanged, or throws if it is longer than a message may be. */
-export function limitInstruction(text: string, param: string): string {
-  if (text.length <= maxMessageCharacters) return text
-  throw invalidField(param, `has ${text.length} characters; it may have ${maxMessageCharacters}. Shorten it`)
+/** Returns instructions unchanged, or throws if they are longer together than a message may be. */
+export function limitInstructions(texts: readonly string[], param: string): readonly string[] {
+  const characters = texts.reduce((sum, { length }) => sum + length, 0)
+  if (characters <= maxMessageCharacters) return texts
+  throw invalidField(param, `has ${characters} characters; it may have ${maxMessageCharacters}. Shorten it`)
 }
 
 /** Creates the error for a request field that memory cannot read. */

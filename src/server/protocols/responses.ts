@@ -32,7 +32,7 @@ import {
   findResentMedia,
   findTurnStart,
   limitCount,
-  limitInstruction,
+  limitInstructions,
   type ParsedConversation,
   parseClientMessage,
   readType,
@@ -88,7 +88,7 @@ function parseConversation(body: RequestBody, tokenizer: Tokenizer): ParsedConve
   const lastReference = items.findLastIndex(isReference)
   const messages = all.filter(({ role, index }) => role !== 'system' && index > lastReference)
   const instructions = [
-    limitInstruction(getString(body, 'instructions'), 'instructions'),
+    ...limitInstructions([getString(body, 'instructions')], 'instructions'),
     ...all.filter(({ role }) => role === 'system').map(({ content }) => content),
   ].filter(Boolean)
   const definitions = [...asArray(body.tools), ...items.flatMap((item) => getArray(item, 'tools'))]

@@ -103,6 +103,13 @@ describe('request limits', () => {
     [
       messagesProtocol,
       (text: string) => ({
+        system: [text.slice(0, 5_000_000), text.slice(5_000_000)].map((part) => ({ type: 'text', text: part })),
+        messages: [hello],
+      }),
+    ],
+    [
+      messagesProtocol,
+      (text: string) => ({
         messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: text }] }],
       }),
     ],
