@@ -54,7 +54,7 @@ import { WipeRunner } from './sqlite/wipe/wipeRunner.ts'
 import type { CommitResult } from './sqlite/write.ts'
 import { WriteQueue } from './sqlite/writeQueue.ts'
 import { textAnalysis } from './textAnalysis.ts'
-import { isTurnLong, yieldToEventLoop, yieldWhenLong } from './yieldToEventLoop.ts'
+import { waitForTurn, yieldToEventLoop, yieldWhenLong } from './yieldToEventLoop.ts'
 
 /** Attempts to truncate the log while other connections read it. */
 const maxTruncateAttempts = 50
@@ -392,7 +392,8 @@ export class SqliteStore implements Store, SearchIndex {
   }
 
   private async read<T>(query: () => T): Promise<T> {
-    while (isTurnLong()) await yieldToEventLoop()
+    const waiting = waitForTurn()
+    if (waiting !== undefined) await waiting
     if (!this.database.isOpen) throw new MemoryError('closed', `${this.path} is closed. Open it again.`)
     this.checkFile()
     try {

@@ -25,3 +25,36 @@ export function isTurnLong(): boolean {
 
 /** Lets other requests run if the current turn of the event loop has taken long. */
 export const yieldWhenLong = (): Promise<void> | undefined => (isTurnLong() ? yieldToEventLoop() : undefined)
+
+/** Reads that wait for a turn, oldest first. */
+const waitingReads: (() => void)[] = []
+let isRunScheduled = false
+
+/**
+ * Lets a short read wait while the current turn of the event loop has taken long, or older reads wait. Every turn runs
+ * some of them: long work would otherwise use up each turn before they have theirs.
+ */
+export function waitForTurn(): Promise<void> | undefined {
+  if (waitingReads.length === 0 && !isTurnLong()) return undefined
+  scheduleReads()
+  return new Promise((resume) => waitingReads.push(resume))
+}
+
+function scheduleReads(): void {
+  if (isRunScheduled) return
+  isRunScheduled = true
+  setImmediate(runWaitingReads)
+}
+
+async function runWaitingReads(): Promise<void> {
+  const startedAt = performance.now()
+  // The time before belongs to other work.
+  if (turnStartedAt !== undefined) turnStartedAt = startedAt
+  do {
+    waitingReads.shift()?.()
+    // The read runs before this function continues.
+    await undefined
+  } while (waitingReads.length > 0 && performance.now() - startedAt <= maxTurnMs)
+  isRunScheduled = false
+  if (waitingReads.length > 0) scheduleReads()
+}

@@ -1,7 +1,13 @@
 import { performance } from 'node:perf_hooks'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { isTurnLong, yieldToEventLoop, yieldWhenLong } from '../../src/stores/yieldToEventLoop.ts'
+import { parseKey } from '../../src/domain/key.ts'
+import { runInSlices } from '../../src/domain/work.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { isTurnLong, waitForTurn, yieldToEventLoop, yieldWhenLong } from '../../src/stores/yieldToEventLoop.ts'
 
+import { createTempPaths } from './tempPaths.ts'
+
+const newPath = createTempPaths()
 let now = 0
 beforeEach(() => {
   vi.spyOn(performance, 'now').mockImplementation(() => now)
@@ -44,5 +50,47 @@ describe('yieldWhenLong', () => {
       work(2)
     }
     expect(isTurnLong()).toBe(true)
+  })
+})
+
+describe('waitForTurn', () => {
+  it('in a short turn › continues at once', async () => {
+    await yieldToEventLoop()
+    expect(waitForTurn()).toBeUndefined()
+  })
+
+  it('while other reads wait › keeps their order and shares the turns', async () => {
+    const order: string[] = []
+    const read = async (name: string, count: number) => {
+      for (let at = 0; at < count; at++) {
+        await waitForTurn()
+        work(5)
+        order.push(name)
+      }
+    }
+    await yieldToEventLoop()
+    await Promise.all([read('a', 6), read('b', 2)])
+    expect(order.lastIndexOf('b')).toBeLessThan(order.lastIndexOf('a') - 1)
+    expect(order.filter((name) => name === 'a')).toHaveLength(6)
+  })
+
+  it('while long work takes every turn › lets a store read', async () => {
+    const store = sqliteStore(newPath())
+    let turns = 0
+    let isRead = false
+    function* useUpTurns() {
+      for (; turns < 200 && !isRead; turns++) {
+        work(10)
+        yield 1_024
+      }
+    }
+    await yieldToEventLoop()
+    const longWork = runInSlices(useUpTurns(), yieldWhenLong)
+    await yieldToEventLoop()
+    await store.readHead(parseKey('acme:ann'), 0)
+    isRead = true
+    await longWork
+    expect(turns).toBeLessThan(10)
+    await store.close()
   })
 })
