@@ -16,7 +16,9 @@ import type { ServerHealth } from './readiness.ts'
 /** A session that never exists: reading it shows that the store can be read, at the cost of one lookup. */
 const probeKey = parseKey('threadkeep:health')
 /** Shorter than the time-outs of probes: while a database is down, its driver retries for much longer. */
-const maxProbeMs = 2_000
+const defaultProbeMs = 2_000
+/** Parts of the deadline: while this process stands still, one passes at most, and the store may have answered. */
+const probeParts = 4
 /** Sessions read at once by a count. */
 const pageSize = 500
 
@@ -24,12 +26,14 @@ const pageSize = 500
 export class HealthReader {
   private readonly memories: MemoryRegistry
   private readonly backend: Backend
+  private readonly maxProbeMs: number
   private readonly sessionCounts = new WeakMap<Store, BackgroundCount<number>>()
   private readonly vectorCounts = new WeakMap<EmbeddingQueue, BackgroundCount<EmbeddingCounts>>()
 
-  constructor(memories: MemoryRegistry, backend: Backend) {
+  constructor(memories: MemoryRegistry, backend: Backend, maxProbeMs = defaultProbeMs) {
     this.memories = memories
     this.backend = backend
+    this.maxProbeMs = maxProbeMs
   }
 
   /** Reports the store as healthy when it can be read; write failures are reported by the requests that write. */
@@ -55,11 +59,13 @@ export class HealthReader {
       await store.readHead(probeKey, 0)
     }
     const timer = new AbortController()
-    const timeout = delay(maxProbeMs, undefined, { signal: timer.signal, ref: false }).then(() => {
+    const waitForDeadline = async (): Promise<never> => {
+      for (let part = 0; part < probeParts; part++)
+        await delay(this.maxProbeMs / probeParts, undefined, { signal: timer.signal, ref: false })
       throw new MemoryError('busy', 'The store has not answered in time. Check that it runs.')
-    })
+    }
     try {
-      await Promise.race([Promise.all([...this.stores()].map(probe)), timeout])
+      await Promise.race([Promise.all([...this.stores()].map(probe)), waitForDeadline()])
     } finally {
       timer.abort()
     }
