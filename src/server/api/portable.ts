@@ -13,14 +13,35 @@ export const portableRoutes: Handlers = {
   'POST /api/scopes/{scope}/import': importSessions,
 }
 
+/** Bytes of a bundle that are read before the response begins: faults until then get a status of their own. */
+const readAheadBytes = 1_000_000
+
 async function exportSession({ client }: RequestContext, { key, memory }: SessionAccess): Promise<void> {
   const name = formatKey(key)
-  client.sendHeaders(200, {
+  const headers = {
     'content-type': 'application/jsonl; charset=utf-8',
     'content-disposition': `attachment; filename="${name.replaceAll(/[^\w.-]/g, '_')}.jsonl"`,
     'x-content-type-options': 'nosniff',
-  })
-  await pipeline(Readable.from(memory.export({ key: name, signal: client.signal })), client.response)
+  }
+  const chunks = memory.export({ key: name, signal: client.signal })[Symbol.asyncIterator]()
+  const start: Uint8Array[] = []
+  for (let bytes = 0; bytes < readAheadBytes; bytes += start.at(-1)?.length ?? 0) {
+    const { done, value } = await chunks.next()
+    if (done === true) return client.send(200, headers, Buffer.concat(start))
+    start.push(value)
+  }
+  client.sendHeaders(200, headers)
+  await pipeline(Readable.from(joinChunks(start, chunks)), client.response)
+}
+
+/** Yields what was read ahead, then the rest, which ends with this generator. */
+async function* joinChunks<T>(start: readonly T[], rest: AsyncIterator<T>): AsyncGenerator<T> {
+  try {
+    yield* start
+    for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
+  } finally {
+    await rest.return?.()
+  }
 }
 
 /** Imports a bundle into a tenant: all its sessions become sessions of that tenant. */
