@@ -129,6 +129,24 @@ describe('sessions in the inspector', () => {
     expect(await left.textContent()).toMatch(/^in 4 min \d+ s$/)
   })
 
+  it('session without expiry › on a phone › says so in words that belong together', async () => {
+    const { page } = inspector
+    await open()
+    const cell = page
+      .getByRole('row', { name: /acme:ann/ })
+      .locator('td.number')
+      .last()
+    await cell.waitFor()
+    const shownIn = async () => [
+      await cell.evaluate((element) => getComputedStyle(element, '::before').content),
+      await cell.getByText('never', { exact: true }).isVisible(),
+    ]
+    expect(await shownIn()).toEqual(['none', true])
+    await page.setViewportSize({ width: 390, height: 800 })
+    expect(await shownIn()).toEqual(['"Never expires "', false])
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
   it('new session and metrics › with a wrong key and with a right one › say why, or open it', async () => {
     const { page } = inspector
     await open()

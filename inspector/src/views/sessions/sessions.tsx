@@ -198,7 +198,7 @@ function SessionRow({ session, now, onAction }: RowProps) {
           {formatAge(touchedAt, now)}
         </time>
       </td>
-      <td class="number" data-label="Expires">
+      <td class="number" data-label={expiresAt === null ? 'Never expires' : 'Expires'}>
         <Expiry expiresAt={expiresAt} now={now} />
       </td>
       <td class="details">
@@ -257,7 +257,7 @@ function Metadata({ value }: { value: unknown }) {
 
 /** Counts down to the expiry of a session. */
 function Expiry({ expiresAt, now }: { expiresAt: number | null; now: number }) {
-  if (expiresAt === null) return <span class="muted">never</span>
+  if (expiresAt === null) return <span class="muted wide-only">never</span>
   const left = expiresAt - now
   if (left <= 0) return <span class="danger">expired</span>
   const isSoon = left < 600_000
