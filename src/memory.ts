@@ -6,7 +6,7 @@ import type { MessageInput, ParsedMessage } from './domain/chat.ts'
 import { checkOptions } from './domain/checkOptions.ts'
 import type { Json, Knowledge, Message, Millis, SessionMetadata } from './domain/entry.ts'
 import { anyValue, checkOption, isObject, MemoryError, trueOrFalse } from './domain/error.ts'
-import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from './domain/key.ts'
+import { formatKey, type Key, knowledgeKey, parseKey, parseScope, type Scope } from './domain/key.ts'
 import { KeyedMutex } from './domain/keyed.ts'
 import type { AiSdkContext, AnthropicContext, Context, OpenAIContext, Provider } from './domain/ledger.ts'
 import { parseProfile } from './domain/parseProfile.ts'
@@ -250,7 +250,7 @@ export class Memory implements AsyncDisposable {
    * @throws {MemoryError} `bad-option` when the profile's knowledge policy does not allow the origin `by`.
    */
   async remember(scope: Scope, knowledge: KnowledgeInput): Promise<Knowledge> {
-    const parsed = this.#parseKey(scope)
+    const parsed = this.#parseKey(parseScope(scope))
     checkKnowledgeFields(knowledge)
     const key = knowledgeKey(parsed, knowledge.person)
     const { entry, epoch } = await remember(this.#internals, key, knowledge)
@@ -274,7 +274,8 @@ export class Memory implements AsyncDisposable {
   async forget(target: ForgetTarget, options: ForgetOptions = {}): Promise<ForgetResult> {
     checkTarget(target)
     checkOptions<ForgetOptions>('forget', options, { deferWipe: trueOrFalse })
-    const { scope } = this.#parseKey('scope' in target ? target.scope : target.key)
+    this.#checkOpen()
+    const scope = 'scope' in target ? parseScope(target.scope) : parseKey(target.key).scope
     for (const embedding of this.#embeddings) embedding.drop(scope)
     const placeholders =
       'text' in target ? (this.#internals.masker?.placeholdersOf(parseKey(scope), target.text) ?? []) : []

@@ -2,11 +2,11 @@ import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import type { ExportOptions } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
-import { parseKey } from '../domain/key.ts'
+import { parseKey, parseScope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { NodeGraph } from '../graph/types.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { addStoreOptions, listSessions, openExistingStore, type StoreFlags } from './openStore.ts'
+import { addStoreOptions, listSessions, openExistingStore, requireSession, type StoreFlags } from './openStore.ts'
 import { loadBundleKey, readPassphrase } from './options.ts'
 import { option, setHelp } from './terminal/help.ts'
 import { interruptible } from './terminal/interrupt.ts'
@@ -102,9 +102,9 @@ async function countExported(
   { scope, key }: Flags,
 ): Promise<{ readonly sessions: number; readonly messages: number }> {
   const { isUserSession } = await import('../domain/session.ts')
-  if (key !== undefined) return { sessions: 1, messages: (await store.readHead(parseKey(key), 0)).messages }
+  if (key !== undefined) return { sessions: 1, messages: (await requireSession(store, parseKey(key))).messages }
   let [sessions, messages] = [0, 0]
-  for await (const session of listSessions(store, scope === undefined ? undefined : parseKey(scope).scope)) {
+  for await (const session of listSessions(store, scope === undefined ? undefined : parseScope(scope))) {
     messages += session.messages
     if (isUserSession(session)) sessions++
   }

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { MemoryError, maskStoreUrl } from '../domain/error.ts'
-import { parseKey, parseStoredKey } from '../domain/key.ts'
+import { MemoryError } from '../domain/error.ts'
+import { parseScope, parseStoredKey } from '../domain/key.ts'
 import type { SearchIndex, Store } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
 import type { MigrationStep } from '../portable/migrate.ts'
 import { formatCount } from '../text/formatCount.ts'
-import { countMessages, requireStoreUrl } from './openStore.ts'
+import { checkDurableUrl, countMessages, findMissingStore } from './openStore.ts'
 import { jsonOption } from './options.ts'
 import { setHelp } from './terminal/help.ts'
 import { interruptedError, interruptible } from './terminal/interrupt.ts'
@@ -55,9 +55,11 @@ export function addMigrateCommand(program: Command): void {
 async function run(from: string, to: string, flags: Flags): Promise<void> {
   if (from === to)
     throw new MemoryError('bad-option', 'Source and target are the same store. Name another target.', { param: 'to' })
-  const scope = flags.scope === undefined ? undefined : parseKey(flags.scope).scope
+  await checkDurableUrl(from, 'from')
+  await checkDurableUrl(to, 'to')
+  const scope = flags.scope === undefined ? undefined : parseScope(flags.scope)
   await using source = await openSource(from, flags.fromKey)
-  await using target = await openDurable(to, flags.toKey, 'to')
+  await using target = await open(to, flags.toKey)
   using progress = createProgress(flags)
   progress.step('Counting messages')
   const total = await countMessages(source.store, scope)
@@ -108,25 +110,17 @@ function rejectOtherContents(error: unknown): never {
   })
 }
 
-type OpenedStore = AsyncDisposable & { readonly store: Store & SearchIndex }
-
 /** Opens the source; a missing file, folder or schema is an error and not created. */
 async function openSource(url: string, key: string | undefined): Promise<OpenedStore> {
-  if (/^(?:sqlite|pglite|postgres(?:ql)?):/.test(url)) await requireStoreUrl({ store: url }, {})
-  return openDurable(url, key, 'from')
+  const missing = await findMissingStore(url)
+  if (missing === undefined) return open(url, key)
+  throw new MemoryError('bad-option', `No store at ${missing.name}. Name an existing store to copy.`, { param: 'from' })
 }
 
-async function openDurable(url: string, key: string | undefined, param: string): Promise<OpenedStore> {
+type OpenedStore = AsyncDisposable & { readonly store: Store & SearchIndex }
+
+async function open(url: string, key: string | undefined): Promise<OpenedStore> {
   const { openStore } = await import('../stores/open.ts')
   const store = await openStore(url, key)
-  const close = () => store.close()
-  if (store.durability === 'durable') return { store, [Symbol.asyncDispose]: close }
-  await close()
-  throw new MemoryError(
-    'bad-option',
-    `${maskStoreUrl(url)} keeps nothing on disk. Name a durable store, such as sqlite:PATH.`,
-    {
-      param,
-    },
-  )
+  return { store, [Symbol.asyncDispose]: () => store.close() }
 }

@@ -87,44 +87,54 @@ export function resolveStore(flags: StoreFlags, environment: Environment): Store
 /** Returns the file of an existing store. Throws when it is missing, so that a typo does not create a new store. */
 export async function requireStoreFile(flags: StoreFlags, environment: Environment): Promise<string> {
   const { parseSqliteUrl } = await import('../stores/open.ts')
-  const { url } = resolveStore(flags, environment)
+  const url = await requireStoreUrl(flags, environment)
   const file = parseSqliteUrl(url)
-  if (file === undefined)
-    throw new MemoryError(
-      'bad-option',
-      `store is ${JSON.stringify(maskStoreUrl(url))}; this command needs ${durableStoreForms}.`,
-      { param: 'store' },
-    )
-  requirePath(file, 'sqlite:PATH')
+  if (file === undefined) throw unsuitableStore(url, 'store')
   return file
 }
 
-function requirePath(path: string, form: string): void {
-  if (!existsSync(path)) throw missingStore(path, `its path with --store ${form}`)
-}
-
-const missingStore = (name: string, location: string): MemoryError =>
-  new MemoryError(
-    'bad-option',
-    `No store at ${name}. Start one with threadkeep chat or threadkeep serve, or set ${location}.`,
-    { param: 'store' },
-  )
-
 /** Returns the URL of an existing store. Throws when its file, its folder or its tables are missing. */
 export async function requireStoreUrl(flags: StoreFlags, environment: Environment): Promise<string> {
-  const { isDatabaseUrl, parsePgliteUrl } = await import('../stores/postgres/url.ts')
   const { url } = resolveStore(flags, environment)
-  if (!isDatabaseUrl(url)) return `sqlite:${await requireStoreFile(flags, environment)}`
-  const folder = parsePgliteUrl(url)
-  if (folder !== undefined) requirePath(folder, 'pglite:PATH')
-  else await requireTables(url)
-  return url
+  await checkDurableUrl(url, 'store')
+  const missing = await findMissingStore(url)
+  if (missing === undefined) return url
+  throw new MemoryError(
+    'bad-option',
+    `No store at ${missing.name}. Start one with threadkeep chat or threadkeep serve, or set ${missing.setting}.`,
+    { param: 'store' },
+  )
 }
 
-async function requireTables(url: string): Promise<void> {
+/** Throws unless a URL names a file, a folder or a database. */
+export async function checkDurableUrl(url: string, param: string): Promise<void> {
+  const { parseSqliteUrl } = await import('../stores/open.ts')
+  const { isDatabaseUrl } = await import('../stores/postgres/url.ts')
+  if (parseSqliteUrl(url) === undefined && !isDatabaseUrl(url)) throw unsuitableStore(url, param)
+}
+
+const unsuitableStore = (url: string, param: string): MemoryError =>
+  new MemoryError(
+    'bad-option',
+    `${param} is ${JSON.stringify(maskStoreUrl(url))}; this command needs ${durableStoreForms}.`,
+    { param },
+  )
+
+/** Describes a store that does not exist on disk or on a PostgreSQL server. Creates nothing. */
+export async function findMissingStore(
+  url: string,
+): Promise<{ readonly name: string; readonly setting: string } | undefined> {
+  const { parseSqliteUrl } = await import('../stores/open.ts')
+  const { parsePgliteUrl } = await import('../stores/postgres/url.ts')
+  const folder = parsePgliteUrl(url)
+  const path = parseSqliteUrl(url) ?? folder
+  if (path !== undefined) {
+    const setting = `its path with --store ${folder === undefined ? 'sqlite' : 'pglite'}:PATH`
+    return existsSync(path) ? undefined : { name: path, setting }
+  }
   const { hasTables } = await import('../stores/postgres/hasTables.ts')
-  if (!(await hasTables(url)))
-    throw missingStore(maskStoreUrl(url), 'the database, and ?schema=NAME if it has another schema, with --store URL')
+  if (await hasTables(url)) return undefined
+  return { name: maskStoreUrl(url), setting: 'the database with --store URL; ?schema=NAME names its schema' }
 }
 
 export async function openExistingStore(flags: StoreFlags, environment: Environment): Promise<Store & SearchIndex> {

@@ -57,6 +57,9 @@ export function addSearchCommand(program: Command): void {
 }
 
 async function run(scope: string, query: readonly string[], flags: Flags): Promise<void> {
+  const text = query.join(' ')
+  if (text.trim() === '')
+    throw new MemoryError('bad-option', 'The query is empty. Name the words to search for.', { param: 'query' })
   const options = {
     limit: parseInteger(flags.limit, 'limit', 1),
     dates: true,
@@ -71,7 +74,7 @@ async function run(scope: string, query: readonly string[], flags: Flags): Promi
   await using memory = await openMemory({ store, ...embedding })
   using progress = createProgress(flags)
   if (embedding.embedder !== undefined) await finishEmbedding(memory, progress)
-  const results = await withIndexProgress(store, scope, progress, () => memory.search(scope, query.join(' '), options))
+  const results = await withIndexProgress(store, scope, progress, () => memory.search(scope, text, options))
   progress.clear()
   await warnOfEmbeddingFault(memory)
   const rows = results.map(({ key, entry, score, passage, repeats = [] }) => [

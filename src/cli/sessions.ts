@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { formatKey, graphKey, isInternalKey, type Key, parseKey } from '../domain/key.ts'
+import { formatKey, graphKey, isInternalKey, type Key, parseKey, parseScope } from '../domain/key.ts'
 import type { SearchIndex, Store } from '../domain/ports.ts'
 import type { SessionListItem } from '../domain/session.ts'
 import type { Graph } from '../graph/types.ts'
@@ -78,7 +78,7 @@ async function findVisibleSessions(
   limit: number,
 ): Promise<readonly SessionListItem[]> {
   const found: SessionListItem[] = []
-  for await (const session of listSessions(store, scope === undefined ? undefined : parseKey(scope).scope, after)) {
+  for await (const session of listSessions(store, scope === undefined ? undefined : parseScope(scope), after)) {
     if (isVisible(session)) found.push(session)
     if (found.length >= limit) break
   }

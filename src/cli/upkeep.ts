@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key, parseKey } from '../domain/key.ts'
+import { formatKey, type Key, parseKey, parseScope } from '../domain/key.ts'
 import type { Model, ModelRequest, Store, Tokenizer } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
 import type { Memory } from '../memory.ts'
@@ -140,7 +140,7 @@ async function runSessions(
 async function listTargets(store: Store, text: string | undefined, flags: Flags): Promise<readonly Key[]> {
   if (text !== undefined) return [(await requireSession(store, parseKey(text))).key]
   const keys: Key[] = []
-  const scope = flags.scope === undefined ? undefined : parseKey(flags.scope).scope
+  const scope = flags.scope === undefined ? undefined : parseScope(flags.scope)
   for await (const session of listSessions(store, scope))
     if (isUserSession(session) && session.messages > 0) keys.push(session.key)
   return keys

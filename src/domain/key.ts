@@ -34,6 +34,17 @@ export function parseKey(text: string | Key): Key {
   return makeKey(scope, id)
 }
 
+/**
+ * Parses a scope.
+ *
+ * @throws MemoryError `bad-key` for the key of a session, which would stand for its whole tenant.
+ */
+export function parseScope(text: string): Scope {
+  const { scope, id } = parseKey(text)
+  if (id === '') return scope
+  throw new MemoryError('bad-key', `${text} is a session, not a tenant. Use ${scope}.`, { param: 'scope' })
+}
+
 /** The key formatted last: one operation on a session formats the same key several times in a row. */
 let lastFormatted = { scope: '', id: '', text: '' }
 

@@ -1,6 +1,15 @@
 import type { DerivedEntry, Fact, Knowledge, Message, Millis } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key, parseKey, parseStoredKey, personKey, scopeKey } from '../domain/key.ts'
+import {
+  formatKey,
+  type Key,
+  parseKey,
+  parseScope,
+  parseStoredKey,
+  personKey,
+  type Scope,
+  scopeKey,
+} from '../domain/key.ts'
 import type { EraseFilter, Store } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
@@ -87,8 +96,8 @@ export class ForgetOperation {
   async forget(target: ForgetTarget, at: Millis): Promise<ForgetResult> {
     checkTarget(target)
     if ('scope' in target) {
-      const key = parseKey(target.scope)
-      await ('text' in target ? this.forgetText(key, target.text) : this.forgetScope(key))
+      const scope = parseScope(target.scope)
+      await ('text' in target ? this.forgetText(scope, target.text) : this.forgetScope(scope))
     } else {
       const parsed = parseKey(target.key)
       const person = 'person' in target ? target.person : undefined
@@ -108,7 +117,7 @@ export class ForgetOperation {
     return this.erasedRows === 0 ? result : { ...result, rows: this.erasedRows }
   }
 
-  private async forgetScope({ scope }: Key): Promise<void> {
+  private async forgetScope(scope: Scope): Promise<void> {
     this.stores.masker?.drop(scope)
     for (const store of this.allStores()) {
       for (const { key } of await store.list({ scope, limit: noLimit })) await this.erase(store, key)
@@ -179,7 +188,7 @@ export class ForgetOperation {
     return result
   }
 
-  private async forgetText({ scope }: Key, text: string): Promise<void> {
+  private async forgetText(scope: Scope, text: string): Promise<void> {
     if (typeof text !== 'string' || text.trim() === '') {
       throw new MemoryError(
         'bad-option',

@@ -1,7 +1,7 @@
 import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
 import { findMetadata, type Millis } from '../domain/entry.ts'
 import { anyObject, anyText, checkOption, integerAtLeast } from '../domain/error.ts'
-import { formatKey, isInternalKey, parseKey, type Scope } from '../domain/key.ts'
+import { formatKey, isInternalKey, parseKey, parseScope, type Scope } from '../domain/key.ts'
 import type { SessionFilter, Store } from '../domain/ports.ts'
 import type { MetadataFilter, SessionListItem } from '../domain/session.ts'
 
@@ -39,7 +39,7 @@ export async function listSessions(
   if (metadata !== undefined) checkMetadataFilter(metadata)
   const filter = {
     after: after === '' ? '' : formatKey(parseKey(after)),
-    ...(scope !== undefined && { scope: parseKey(scope).scope }),
+    ...(scope !== undefined && { scope: parseScope(scope) }),
     ...(metadata !== undefined && { metadata }),
   }
   const found: SessionSummary[] = []

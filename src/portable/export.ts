@@ -1,6 +1,6 @@
 import type { ExportOptions, TransferOptions, TransferProgress } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
+import { formatKey, type Key, parseKey, parseScope, type Scope } from '../domain/key.ts'
 import type { Store, TableKey } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
 import { throwIfAborted } from './abort.ts'
@@ -101,7 +101,7 @@ async function* readTables(store: Store, options: ExportOptions): AsyncGenerator
 /** Lists the scopes that have rows in tables. */
 export async function* listTableScopes(store: Store, { scope, key }: ExportOptions): AsyncGenerator<Scope> {
   if (key !== undefined) return
-  if (scope !== undefined) return yield parseKey(scope).scope
+  if (scope !== undefined) return yield parseScope(scope)
   for (let after = ''; ; ) {
     const scopes = await store.table.listScopes(after, pageSize)
     yield* scopes
@@ -118,7 +118,7 @@ function reportProgress({ signal, onProgress }: TransferOptions, { sessions, mes
 /** Lists the sessions of an export in order. */
 export async function* listKeys(store: Store, { scope, key }: ExportOptions): AsyncGenerator<Key> {
   if (key !== undefined) return yield parseKey(key)
-  const filter = scope === undefined ? {} : { scope: parseKey(scope).scope }
+  const filter = scope === undefined ? {} : { scope: parseScope(scope) }
   let after = ''
   for (;;) {
     const sessions = await store.list({ ...filter, after, limit: pageSize })

@@ -6,7 +6,7 @@ import {
   type TransferOptions,
 } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
-import { formatKey, type Key, parseKey, type Scope } from '../domain/key.ts'
+import { formatKey, type Key, parseScope, type Scope } from '../domain/key.ts'
 import type { AuxiliaryRecord, Store } from '../domain/ports.ts'
 import { createEmptyHead } from '../domain/session.ts'
 import { throwIfAborted } from './abort.ts'
@@ -53,7 +53,7 @@ export async function importBundle(
       `onExisting is ${JSON.stringify(onExisting)}; it must be one of ${onExistingChoices.join(', ')}.`,
       { param: 'onExisting' },
     )
-  const scope = options.scope === undefined ? undefined : parseKey(options.scope).scope
+  const scope = options.scope === undefined ? undefined : parseScope(options.scope)
   const read = () => measureRecords(maskRecords(readBundle(open(), options), deps, scope), deps.tokenizer)
   return importRecords(store, read, { ...options, onExisting, scope })
 }
@@ -84,7 +84,7 @@ export async function findBundleConflicts(
   options: ImportOptions = {},
   deps: ImportDeps = {},
 ): Promise<readonly string[]> {
-  const scope = options.scope === undefined ? undefined : parseKey(options.scope).scope
+  const scope = options.scope === undefined ? undefined : parseScope(options.scope)
   const records = measureRecords(maskRecords(readBundle(open(), options), deps, scope), deps.tokenizer)
   await using graph = new GraphAccess(store)
   return listConflicts(await compareBundle(store, records, scope, graph))

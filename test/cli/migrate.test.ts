@@ -84,11 +84,16 @@ describe('migrate', () => {
   })
 
   it('with unusable stores › names the problem and creates no file', async () => {
-    expect((await failure('sqlite:missing.db', 'sqlite:new2.db')).stderr).toContain('No store at missing.db')
+    expect((await failure('sqlite:missing.db', 'sqlite:new2.db')).stderr).toContain(
+      'No store at missing.db. Name an existing store to copy.',
+    )
     expect((await failure('pglite:missing', 'sqlite:new2.db')).stderr).toContain('No store at missing')
     for (const name of ['missing.db', 'missing', 'new2.db']) expect(existsSync(join(folder, name))).toBe(false)
     expect((await failure('sqlite:old.db', 'sqlite:old.db')).stderr).toContain('are the same store')
-    expect((await failure('sqlite:old.db', 'ram:')).stderr).toContain('ram: keeps nothing on disk')
+    expect((await failure('old.db', 'sqlite:new2.db')).stderr).toContain(
+      'from is "old.db"; this command needs sqlite:PATH',
+    )
+    expect((await failure('sqlite:old.db', 'ram:')).stderr).toContain('to is "ram:"; this command needs sqlite:PATH')
     expect((await failure('sqlite:encrypted.db', 'sqlite:new2.db')).stderr).toContain('encrypted')
     expect((await failure('sqlite:old.db')).code).toBe(2)
   })

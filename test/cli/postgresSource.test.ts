@@ -19,7 +19,7 @@ describe('commands that read a PostgreSQL store', () => {
     ]
     for (const command of commands) {
       const { code, stderr } = await run(command)
-      expect([code, stderr]).toEqual([2, expect.stringMatching(/No store at postgres:\/\/.*schema=NAME/s)])
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/No store at postgres:\/\/.*(?:to copy|schema=NAME)/s)])
       expect(stderr).not.toContain('correct-horse')
     }
     expect(existsSync(join(folder, 'new.db'))).toBe(false)

@@ -101,6 +101,25 @@ describe('commands on a store', () => {
     },
   )
 
+  verifies(
+    'R-06',
+    'commands › with a session for a scope, an unknown session or no words › name the remedy',
+    async () => {
+      const refusals = [
+        [['sessions', 'list', 'acme:ann'], 'acme:ann is a session, not a tenant. Use acme.'],
+        [['export', '--scope', 'acme:ann'], 'acme:ann is a session, not a tenant. Use acme.'],
+        [['remember', 'acme:ann', 'color', 'red'], 'acme:ann is a session, not a tenant. Use acme.'],
+        [['upkeep', 'run', '--scope', 'acme:ann'], 'acme:ann is a session, not a tenant. Use acme.'],
+        [['export', '--key', 'acme:eve'], 'No session acme:eve. Run threadkeep sessions list to see all sessions.'],
+        [['search', 'acme', ''], 'The query is empty. Name the words to search for.'],
+      ] as const
+      for (const [args, message] of refusals) {
+        const { code, stdout, stderr } = await run(args)
+        expect([args, code, stdout, stderr]).toEqual([args, 2, '', `threadkeep: ${message}\n`])
+      }
+    },
+  )
+
   it('import accepts exports of other programs and rejects other files', async () => {
     writeFileSync(
       join(folder, 'talk.jsonl'),

@@ -1,6 +1,6 @@
 import { findMetadata, type SessionMetadata } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
-import { formatKey, type Key, parseKey, type Scope } from '../../domain/key.ts'
+import { formatKey, type Key, parseKey, parseScope, type Scope } from '../../domain/key.ts'
 import type { Store } from '../../domain/ports.ts'
 import { isExpired, type SessionHead } from '../../domain/session.ts'
 import type { SessionMetadataUpdate } from '../../lifecycle/metadata.ts'
@@ -52,9 +52,8 @@ export function scopeHandler(
 
 /** Parses a scope that the caller may use; throws for the key of a session. */
 export function parseOwnScope(context: RequestContext, text: string): Scope {
-  const { scope, id } = requireOwnKey(context, parseKey(text))
-  if (id === '') return scope
-  throw new MemoryError('bad-key', `${scope}:${id} is a session, not a tenant. Use ${scope}.`, { param: 'scope' })
+  requireOwnKey(context, parseKey(text))
+  return parseScope(text)
 }
 
 /** Runs `work` with a session. Throws the same 404 for a missing, an expired and a foreign session. */

@@ -1,5 +1,14 @@
 import type { DerivedEntry, Json, Message } from '../../domain/entry.ts'
-import { filesKey, formatKey, graphKey, isInternalKey, type Key, outboxKey, parseKey } from '../../domain/key.ts'
+import {
+  filesKey,
+  formatKey,
+  graphKey,
+  isInternalKey,
+  type Key,
+  outboxKey,
+  parseKey,
+  parseScope,
+} from '../../domain/key.ts'
 import type { SearchIndex, Store } from '../../domain/ports.ts'
 import type { GraphRow } from '../../graph/types.ts'
 import type { ForgetTarget } from '../../memory/forgetTarget.ts'
@@ -150,7 +159,7 @@ async function listFileNames(store: Store, scope: string): Promise<readonly stri
 
 /** Names the graph rows that would go: those of the scope, with the text, or extracted from erased messages only. */
 async function findGraphRows(store: Store, target: ForgetTarget, erasures: readonly Erasure[]): Promise<string[]> {
-  const { scope } = parseKey('scope' in target ? target.scope : target.key)
+  const scope = 'scope' in target ? parseScope(target.scope) : parseKey(target.key).scope
   if (store.capabilities.graph === undefined || (await store.readHead(graphKey(scope), 0)).revision === 0) return []
   const { openStoreGraph } = await import('../../graph/graph.ts')
   const graph = await openStoreGraph(store)
