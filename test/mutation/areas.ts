@@ -56,6 +56,7 @@ const areas = {
       'test/portable/{read,import,measure}.test.ts',
       'test/portable/importSessions.test.ts',
       'test/portable/importGraph.test.ts',
+      'test/portable/rowRecords.test.ts',
     ],
   },
   // Part of `import`: each mutant of its constants loads all modules again, which takes long with the tests of imports.

@@ -167,6 +167,14 @@ describe('a signature', () => {
 })
 
 describe('readBundle', () => {
+  it.each([
+    ['after a call', 'acme:ann', { toolCallId: 'call-1' }],
+    ['of a file, which nobody called,', 'acme::files', {}],
+  ])('with a tool message %s › yields it', async (_, key, call) => {
+    const bodies = [{ session: { ...session, key } }, { message: { ...message, role: 'tool', ...call } }]
+    expect(await readBodies(...bodies, totals(1, 1, 0))).toBe('session message end')
+  })
+
   it('with records in order › yields them with the hashes of their lines', async () => {
     const bodies = [
       header,
