@@ -8,7 +8,7 @@ import {
   type SavedSessionMetadata,
   type SessionReference,
 } from './rows.ts'
-import { findSessionRow, listSavedSessions, type SavedSession, sessionNotFound } from './sessions.ts'
+import { findSessionRow, isValidSessionId, listSavedSessions, type SavedSession, sessionNotFound } from './sessions.ts'
 import type { HandoffDeps } from './settings.ts'
 
 /** Session in a chain of continuations. */
@@ -248,7 +248,9 @@ export async function searchSessions(
   for (const { key, score, repeats = [] } of hits)
     for (const hit of [key, ...repeats.map((repeat) => repeat.key)]) {
       const session = hit.slice(workspace.length + 1)
-      if (session !== '' && !except.has(session)) scores.set(session, (scores.get(session) ?? 0) + score)
+      // Passages of files and branches of sessions are found too.
+      if (isValidSessionId(workspace, session) && !except.has(session))
+        scores.set(session, (scores.get(session) ?? 0) + score)
     }
   const bestScore = Math.max(0, ...scores.values())
   const ranked = [...scores]

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import type { SearchIndex, Store } from '../../src/domain/ports.ts'
+import { FileService } from '../../src/files/files.ts'
 import { formatChain } from '../../src/handoff/chain.ts'
+import { internalsOf } from '../../src/memory.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { codingConversation, createHarness, day, noon } from './harness.ts'
 
@@ -108,6 +111,21 @@ describe('suggest and restore', () => {
         })
       ).suggestion,
     ).toBeUndefined()
+  })
+
+  verifies('H-17', 'with a file of the workspace about the same topic › find sessions only', async () => {
+    await using harness = await createHarness()
+    const { handoff, memory, time } = harness
+    const { sessionId } = await handoff.save(workspace, { conversationContext: 'User: The heron lives at the pond.' })
+    time.now += day
+    await handoff.save(workspace, { conversationContext: 'User: We plan the summer party.' })
+    const store = internalsOf(memory).sessions as Store & SearchIndex
+    const files = new FileService({ store, tokenizer: memory.tokenizer, masker: undefined, clock: () => time.now })
+    await files.add(workspace, { name: 'birds.txt', bytes: Buffer.from('The heron eats the fish of the pond.') })
+    await files.close()
+    expect((await handoff.suggest(workspace, 'the heron of the pond'))?.sessionId).toBe(sessionId)
+    const restored = await handoff.restore(workspace, { query: 'the heron of the pond' })
+    expect(restored.earlier.map(({ session }) => session)).toEqual([sessionId])
   })
 
   verifies(
