@@ -1,3 +1,4 @@
+import type { Message } from '../domain/entry.ts'
 import type { Entity } from '../graph/types.ts'
 import { internalsOf } from '../memory.ts'
 import { draftMarkerId, metadataFromRow, readAllPages, type SavedSessionMetadata, textProperty } from './rows.ts'
@@ -50,12 +51,15 @@ async function readMarkedIds({ graph }: HandoffDeps, workspace: string): Promise
     async (page) =>
       (await graph.queryEntities(workspace, { types: ['session_begun'], sort: [{ by: 'id' }], ...page })).entities,
   )
-  // Clients write to the graph too: a marker is valid only if its id matches the session it names.
-  return markers
+  return parseMarkers(workspace, markers)
+}
+
+/** Clients write to the graph too: a marker is valid only if its id matches the session it names. */
+const parseMarkers = (workspace: string, markers: readonly Entity[]): readonly string[] =>
+  markers
     .filter((marker) => marker.id === draftMarkerId(textProperty(marker, 'session')))
     .map((marker) => textProperty(marker, 'session'))
     .filter((session) => isValidSessionId(workspace, session))
-}
 
 async function readDraftMetadata(
   deps: HandoffDeps,
@@ -101,22 +105,34 @@ export async function listSessions(deps: HandoffDeps, workspace: string, page: P
   }
 }
 
+/** Drafts compared with the messages of a save: a client that received no id sends them again soon. */
+const maxComparedDrafts = 20
+
 /**
  * Finds the draft session that starts with the same messages: the client never received its id and sends them again. A
- * single short message is not enough evidence, so it is stored again in a new session.
+ * single short message is not enough evidence, so it is stored again in a new session. Compares the newest drafts, and
+ * reads more than the first message only of one that begins alike.
  */
 export async function findDraftByMessages(
   deps: HandoffDeps,
   workspace: string,
   messages: Parameters<typeof fingerprintAll>[0],
 ): Promise<string | undefined> {
+  const sort = [{ by: 'created_at', order: 'desc' }, { by: 'id' }] as const
+  const query = { types: ['session_begun'], sort, limit: maxComparedDrafts }
+  const ids = parseMarkers(workspace, (await deps.graph.queryEntities(workspace, query)).entities)
+  if (ids.length === 0) return undefined
   const fingerprints = await fingerprintAll(messages)
-  for (const { sessionId, messageCount } of await listDraftSessions(deps, workspace)) {
-    if (messageCount > messages.length) continue
-    const stored = await deps.memory.transcript(sessionKey(workspace, sessionId))
-    const storedFingerprints = await fingerprintAll(stored)
-    const isPrefix = storedFingerprints.every((fingerprint, index) => fingerprint === fingerprints[index])
-    if (isPrefix && (stored.length > 1 || stored.some(isDistinctive))) return sessionId
+  const isPrefix = async (stored: readonly Message[]): Promise<boolean> =>
+    (await fingerprintAll(stored)).every((fingerprint, index) => fingerprint === fingerprints[index])
+  for (const session of ids) {
+    const key = sessionKey(workspace, session)
+    const first = await deps.memory.transcript(key, { limit: 1 })
+    if (first.length === 0 || !(await isPrefix(first))) continue
+    if (!(await hasMessages(deps, workspace, session)) || (await isSessionSaved(deps, workspace, session))) continue
+    const stored = await deps.memory.transcript(key)
+    const isDraft = stored.length <= messages.length && (await isPrefix(stored))
+    if (isDraft && (stored.length > 1 || stored.some(isDistinctive))) return session
   }
   return undefined
 }

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { internalsOf } from '../../src/memory.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { codingConversation, createHarness, day, describeOutcome, noon, userMessage } from './harness.ts'
 
@@ -138,6 +139,41 @@ describe('save of a draft without its id', () => {
       ).not.toBe(talk.sessionId)
     },
   )
+})
+
+describe('save without an id', () => {
+  it('in a workspace with more drafts and saved sessions › reads no more rows and messages', async () => {
+    await using harness = await createHarness()
+    const { handoff, memory, graph } = harness
+    const { sessions } = internalsOf(memory)
+    const talkAbout = (number: number) => [
+      userMessage(`Chat ${number} begins with a question that no other chat has.`),
+      userMessage(`And chat ${number} goes on with another one.`),
+    ]
+    const startChats = async (from: number, count: number): Promise<void> => {
+      for (let number = from; number < from + count; number++) {
+        harness.time.now += 1_000
+        await handoff.append(workspace, { messages: talkAbout(number) })
+        await handoff.save(workspace, { messages: [userMessage(`Saved chat ${number} has a topic of its own.`)] })
+      }
+    }
+    const countReads = async (number: number): Promise<number> => {
+      const spies = [
+        vi.spyOn(sessions, 'readHead'),
+        vi.spyOn(sessions, 'readMessages'),
+        vi.spyOn(graph, 'getEntity'),
+        vi.spyOn(graph, 'queryEntities'),
+      ]
+      await handoff.save(workspace, { messages: talkAbout(number) })
+      const results = await Promise.all(spies.flatMap((spy) => spy.mock.results.map(({ value }) => value)))
+      for (const spy of spies) spy.mockRestore()
+      return results.reduce((sum, result) => sum + 1 + (result?.length ?? result?.entities?.length ?? 0), 0)
+    }
+    await startChats(0, 20)
+    const reads = await countReads(100)
+    await startChats(20, 20)
+    expect(await countReads(101)).toBe(reads)
+  })
 })
 
 describe('save and append', () => {
