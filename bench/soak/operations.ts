@@ -1,7 +1,8 @@
 // Requests of the soak: what clients of a proxy do, in fixed shares and a repeatable order.
 import { Pool } from 'undici'
 import { createRandom, createSentences } from '../corpus.ts'
-import { failures } from './upstream.ts'
+import { Outcomes } from './outcomes.ts'
+import { type Failure, failures, type SoakUpstream } from './upstream.ts'
 
 const tenants = 20
 /** Sessions that clients may return to; beyond it the oldest are ended or abandoned. */
@@ -12,20 +13,43 @@ const largeMessageCharacters = 100_000
 const maxKept = 200
 
 type Message = { readonly role: 'user' | 'assistant'; readonly content: string }
+type ToolResult = {
+  readonly structuredContent?: Readonly<Record<string, unknown>>
+  readonly content?: readonly { readonly text?: string }[]
+}
 type SoakSession = {
   readonly key: string
   readonly headers: Readonly<Record<string, string>>
   messages: Message[]
   turns: number
   isBusy: boolean
+  /** A turn was stored since the session was created or forgotten. */
+  isStored: boolean
 }
 
-/** Counts of the soak: requests by status class, and requests that clients aborted or that broke off. */
-export type SoakCounts = Record<string, number>
+/** What the client sees of each failure of the model server; the others end or break off a stream, or change nothing. */
+const statusesOf: Readonly<Record<Failure, readonly number[]>> = {
+  'refuse-400': [400],
+  'fail-500': [500],
+  'break-off': [502],
+  'send-garbage': [502],
+  'drip-slowly': [],
+}
+
+type RequestOptions = {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+  /** Session that a successful request stores a turn in. */
+  readonly session?: SoakSession
+  /** Failure that the request provokes. */
+  readonly failure?: Failure
+  /** Failures that are no defect. Default: those of `failure`. */
+  readonly expected?: readonly number[]
+}
 
 /** Runs operations against a server. One instance holds the state of all clients. */
 export class SoakClients {
-  readonly counts: SoakCounts = {}
+  readonly outcomes = new Outcomes()
   private readonly pool: Pool
   private readonly random = createRandom(7)
   private readonly sentences = createSentences(20_000, 9)
@@ -53,8 +77,12 @@ export class SoakClients {
     [2, () => this.probe()],
   ])
 
-  constructor(origin: string, connections: number) {
+  private readonly upstream: SoakUpstream
+  private failureCount = 0
+
+  constructor(origin: string, connections: number, upstream: SoakUpstream) {
     this.pool = new Pool(origin, { connections })
+    this.upstream = upstream
   }
 
   /** Runs one operation. Failed requests are counted, never thrown: the soak looks at the server's memory. */
@@ -63,7 +91,10 @@ export class SoakClients {
     try {
       await operation()
     } catch (error) {
-      this.count(error instanceof Error && error.name === 'AbortError' ? 'aborted' : 'broken off')
+      this.outcomes.addFailure(
+        `${String(error)} ${error instanceof Error ? error.stack?.split('\n')[1]?.trim() : ''}`,
+        false,
+      )
     }
   }
 
@@ -88,23 +119,18 @@ export class SoakClients {
   }
 
   private async sendAnthropic(): Promise<void> {
-    await this.useSession(({ key, headers }) => {
+    await this.useSession((session) => {
       const body = {
         ...{ model: 'claude-soak', max_tokens: 500, stream: this.random() < 0.5 },
         messages: [{ role: 'user', content: this.say() }],
       }
-      return this.request('POST', `/v1/${key}/messages`, body, headers)
+      return this.sendTurn(session, 'messages', body)
     })
   }
 
   private async sendResponse(): Promise<void> {
-    await this.useSession(({ key, headers }) =>
-      this.request(
-        'POST',
-        `/v1/${key}/responses`,
-        { model: 'soak', input: this.say(), stream: this.random() < 0.5 },
-        headers,
-      ),
+    await this.useSession((session) =>
+      this.sendTurn(session, 'responses', { model: 'soak', input: this.say(), stream: this.random() < 0.5 }),
     )
   }
 
@@ -115,25 +141,31 @@ export class SoakClients {
   }
 
   private async abort(): Promise<void> {
-    await this.useSession(async ({ key, headers }) => {
+    await this.useSession(async (session) => {
       const controller = new AbortController()
       const timer = setTimeout(() => controller.abort(), this.random() * 30)
-      const body = { model: 'soak', stream: true, messages: [{ role: 'user', content: `${this.say()} drip-slowly` }] }
-      try {
-        await this.request('POST', `/v1/${key}/chat/completions`, body, headers, controller.signal)
-      } finally {
-        clearTimeout(timer)
-      }
+      await this.provoke('drip-slowly', async (content) => {
+        const messages = [{ role: 'user', content }]
+        await this.chat(session, { stream: true, messages }, { signal: controller.signal })
+      }).finally(() => clearTimeout(timer))
     })
   }
 
   private async provokeFailure(): Promise<void> {
+    const failure = this.pick(failures)
     await this.useSession((session) =>
-      this.chat(session, {
-        stream: this.random() < 0.5,
-        messages: [{ role: 'user', content: `${this.say()} ${this.pick(failures)}` }],
+      this.provoke(failure, (content) => {
+        const body = { stream: this.random() < 0.5, messages: [{ role: 'user', content }] }
+        return this.chat(session, body, { failure })
       }),
     )
+  }
+
+  /** Sends a message that the model server fails on, as long as the request runs: sessions repeat it later. */
+  private async provoke(failure: Failure, send: (content: string) => Promise<unknown>): Promise<void> {
+    const word = `${failure}-${this.failureCount++}`
+    this.upstream.failing.add(word)
+    await send(`${this.say()} ${word}`).finally(() => this.upstream.failing.delete(word))
   }
 
   private async search(): Promise<void> {
@@ -166,12 +198,14 @@ export class SoakClients {
 
   private async callTool(name: string, args: object): Promise<Readonly<Record<string, unknown>>> {
     const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
-    const accept = { accept: 'application/json, text/event-stream' }
-    const text = await this.request('POST', '/mcp', body, accept)
-    const { result } = parseObject(text.startsWith('{') ? text : text.slice(text.indexOf('{')).split('\n')[0])
-    const content = (result as { readonly structuredContent?: Readonly<Record<string, unknown>> })?.structuredContent
-    if (content === undefined) this.count(`${name} without a result`)
-    return content ?? {}
+    const headers = { accept: 'application/json, text/event-stream' }
+    const text = await this.request('POST', '/mcp', body, { headers })
+    const { result } = parseObject(text.startsWith('{') ? text : text.slice(text.indexOf('{')).split('\n')[0]) as {
+      readonly result?: ToolResult
+    }
+    if (result?.structuredContent === undefined)
+      this.outcomes.addFailure(`${name} without a result: ${result?.content?.[0]?.text ?? text}`, false)
+    return result?.structuredContent ?? {}
   }
 
   private async uploadFile(): Promise<void> {
@@ -182,7 +216,7 @@ export class SoakClients {
     const encoded = new Response(form)
     const headers = { 'content-type': encoded.headers.get('content-type') ?? '' }
     const path = `/api/scopes/${scope}/files`
-    const { id } = parseObject(await this.request('POST', path, Buffer.from(await encoded.arrayBuffer()), headers))
+    const { id } = parseObject(await this.request('POST', path, Buffer.from(await encoded.arrayBuffer()), { headers }))
     if (typeof id === 'string') this.files.push({ scope, id })
     const oldest = this.files.length > maxKept / 10 ? this.files.shift() : undefined
     if (oldest !== undefined) await this.request('DELETE', `/api/scopes/${oldest.scope}/files/${oldest.id}`)
@@ -192,6 +226,7 @@ export class SoakClients {
     await this.useSession(async (session) => {
       session.messages = []
       await this.request('POST', '/api/forget', { key: session.key })
+      session.isStored = false
     })
   }
 
@@ -199,14 +234,18 @@ export class SoakClients {
     const index = Math.floor(this.random() * this.open.length)
     if (this.open[index]?.isBusy !== false) return
     const [session] = this.open.splice(index, 1)
-    if (session !== undefined) await this.request('DELETE', `/api/sessions/${session.key}`)
+    if (session?.isStored === true) await this.requestStored('DELETE', session)
   }
 
   private async readSession(): Promise<void> {
-    await this.useSession(async ({ key }) => {
-      await this.request('GET', `/api/sessions/${key}/messages?limit=50`)
-      await this.request('GET', `/api/sessions/${key}/context?q=${encodeURIComponent(this.say().slice(0, 40))}`)
-      await this.request('GET', `/api/sessions/${key}/receipts`)
+    await this.useSession(async (session) => {
+      if (!session.isStored) return
+      for (const path of [
+        'messages?limit=50',
+        `context?query=${encodeURIComponent(this.say().slice(0, 40))}`,
+        'receipts',
+      ])
+        await this.requestStored('GET', session, `/${path}`)
     })
   }
 
@@ -226,9 +265,9 @@ export class SoakClients {
     } finally {
       session.isBusy = false
     }
-    const oldest = this.open.length > maxOpenSessions ? this.open.shift() : undefined
+    const oldest = this.open.length > maxOpenSessions && this.open[0]?.isBusy === false ? this.open.shift() : undefined
     // Half of the sessions are never ended: stored sessions add up, memory must not.
-    if (oldest !== undefined && this.random() < 0.5) await this.request('DELETE', `/api/sessions/${oldest.key}`)
+    if (oldest?.isStored === true && this.random() < 0.5) await this.requestStored('DELETE', oldest)
   }
 
   private createSession(): SoakSession {
@@ -239,35 +278,58 @@ export class SoakClients {
       messages: [],
       turns: 0,
       isBusy: false,
+      isStored: false,
     }
     this.open.push(session)
     return session
   }
 
-  private chat({ key, headers }: SoakSession, body: object): Promise<string> {
-    return this.request('POST', `/v1/${key}/chat/completions`, { model: 'soak', ...body }, headers)
+  /** Sends a request for a session that has turns. The server ends sessions in RAM above its limit for them. */
+  private requestStored(method: 'GET' | 'DELETE', { key, headers }: SoakSession, path = ''): Promise<string> {
+    const isInRam = Object.keys(headers).length > 0
+    return this.request(method, `/api/sessions/${key}${path}`, undefined, { expected: isInRam ? [404] : [] })
+  }
+
+  private chat(session: SoakSession, body: object, options?: RequestOptions): Promise<string> {
+    return this.sendTurn(session, 'chat/completions', { model: 'soak', ...body }, options)
+  }
+
+  private sendTurn(session: SoakSession, path: string, body: object, options?: RequestOptions): Promise<string> {
+    return this.request('POST', `/v1/${session.key}/${path}`, body, { headers: session.headers, session, ...options })
   }
 
   private async request(
     method: 'GET' | 'POST' | 'DELETE',
     path: string,
     body?: object,
-    headers: Readonly<Record<string, string>> = {},
-    signal?: AbortSignal,
+    {
+      headers = {},
+      signal,
+      session,
+      failure,
+      expected = failure === undefined ? [] : statusesOf[failure],
+    }: RequestOptions = {},
   ): Promise<string> {
-    const response = await this.pool.request({
-      ...{ method, path },
-      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-      body: body === undefined ? null : Buffer.isBuffer(body) ? body : JSON.stringify(body),
-      ...(signal !== undefined && { signal }),
-    })
-    const text = await response.body.text()
-    this.count(`${Math.floor(response.statusCode / 100)}xx`)
-    return text
-  }
-
-  private count(name: string): void {
-    this.counts[name] = (this.counts[name] ?? 0) + 1
+    try {
+      const response = await this.pool.request({
+        ...{ method, path },
+        headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        body: body === undefined ? null : Buffer.isBuffer(body) ? body : JSON.stringify(body),
+        ...(signal !== undefined && { signal }),
+      })
+      const { statusCode: status } = response
+      const text = await response.body.text()
+      if (session !== undefined && failure === undefined && status < 300) session.isStored = true
+      this.outcomes.addResponse({ method, path, status, body: text, expected })
+      return text
+    } catch (error) {
+      if (signal?.aborted === true) this.outcomes.count('aborted')
+      else {
+        this.outcomes.count('broken off')
+        this.outcomes.addFailure(`${method} ${path} broken off: ${String(error)}`, failure === 'break-off')
+      }
+      return ''
+    }
   }
 
   private say(): string {

@@ -4,13 +4,23 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createSentences } from '../corpus.ts'
 
-/** A message that contains one of these words gets the failure of that name. */
+/** A message that contains one of these words and a number in `failing` gets the failure of that name. */
 export const failures = ['refuse-400', 'fail-500', 'break-off', 'send-garbage', 'drip-slowly'] as const
-type Failure = (typeof failures)[number]
+export type Failure = (typeof failures)[number]
 
 const replies = createSentences(5_000, 8)
 
-export async function startSoakUpstream(): Promise<{ readonly url: string; close(): void }> {
+export type SoakUpstream = {
+  readonly url: string
+  /** Words that fail at the moment, such as `fail-500-17`. */
+  readonly failing: Set<string>
+  close(): void
+}
+
+const failurePattern = new RegExp(`(${failures.join('|')})-\\d+`, 'g')
+
+export async function startSoakUpstream(): Promise<SoakUpstream> {
+  const failing = new Set<string>()
   let count = 0
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
@@ -21,7 +31,9 @@ export async function startSoakUpstream(): Promise<{ readonly url: string; close
       const content = replies[count++ % replies.length] as string
       // The newest message comes last in all protocols. Byte searches avoid parsing.
       const newest = body.subarray(Math.max(0, body.length - 2_000)).toString('latin1')
-      const failure = failures.find((name) => newest.includes(name))
+      const failure = [...newest.matchAll(failurePattern)].find(([word]) => failing.has(word))?.[1] as
+        | Failure
+        | undefined
       const isStreaming = body.includes('"stream":true')
       if (failure !== undefined) return fail(response, failure, content)
       answer(response, request.url ?? '', content, isStreaming)
@@ -31,6 +43,7 @@ export async function startSoakUpstream(): Promise<{ readonly url: string; close
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
+    failing,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close: () => server.close().closeAllConnections(),
   }
@@ -39,7 +52,7 @@ export async function startSoakUpstream(): Promise<{ readonly url: string; close
 function fail(response: ServerResponse, failure: Failure, content: string): void {
   if (failure === 'refuse-400' || failure === 'fail-500') {
     response.writeHead(Number(failure.slice(-3)), { 'content-type': 'application/json' })
-    response.end(JSON.stringify({ error: { message: content, type: 'server_error' } }))
+    response.end(JSON.stringify({ error: { message: 'The client asked for this failure.', type: 'server_error' } }))
   } else if (failure === 'send-garbage') response.writeHead(200, { 'content-type': 'application/json' }).end(content)
   else {
     const events = encodeChatEvents(content)
