@@ -83,8 +83,16 @@ export class SessionEndDelivery {
   private async collect(scope: Scope, now: Millis): Promise<void> {
     const pending = await this.deps.outbox.pending(scope)
     if (pending.length === 0) this.scopes.delete(scope)
+    this.dropDelivered(scope, pending)
     for (const event of pending) if (event.nextAttemptAt <= now) this.queue.set(deliveryId(event), event)
     this.start()
+  }
+
+  /** Stops counting failed events that another process has delivered since. */
+  private dropDelivered(scope: Scope, pending: readonly PendingEnd[]): void {
+    if (this.failing.size === 0) return
+    const waiting = new Set(pending.map(deliveryId))
+    for (const id of this.failing) if (id.startsWith(`${scope} `) && !waiting.has(id)) this.failing.delete(id)
   }
 
   /** Starts queued deliveries up to the concurrency limit. */

@@ -151,6 +151,25 @@ describe('onSessionEnd', () => {
     await memory.close()
   })
 
+  it('that fails, before another process delivers the event › is no longer counted as failing', async () => {
+    const [broken, working] = [createListener(), createListener()]
+    broken.state.failing = true
+    const { memory, clock, sessions } = await openTestMemory(broken.onSessionEnd)
+    const other = await openTestMemory(working.onSessionEnd, { sessions, clock: () => clock.now })
+    await appendUser(memory, 'acme:ann')
+    await memory.end('acme:ann')
+    await memory.lifecycle.whenIdle()
+    expect(memory.lifecycle.failingDeliveries).toBe(1)
+    clock.now += 1_000
+    await appendUser(other.memory, 'acme:bob')
+    await other.memory.end('acme:bob')
+    await other.memory.lifecycle.whenIdle()
+    expect(working.received.map(({ end }) => end).sort()).toEqual(['acme:ann ended', 'acme:bob ended'])
+    await memory.sweep()
+    expect([memory.lifecycle.failingDeliveries, broken.state.attempts]).toEqual([0, 1])
+    await Promise.all([memory.close(), other.memory.close()])
+  })
+
   verifies('T-07', 'that hangs blocks nothing, and is called again after its timeout', async () => {
     const received: string[] = []
     let isHanging = true
