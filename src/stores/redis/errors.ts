@@ -1,7 +1,7 @@
 import { MemoryError } from '../../domain/error.ts'
 
 /** Replies that stop once Redis has finished something else. */
-const passing = /^(BUSY|LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|READONLY|NOREPLICAS|MOVED|ASK|UNBLOCKED)/
+const passing = /^(BUSY|LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|NOREPLICAS|MOVED|ASK|UNBLOCKED)/
 
 /** True for an error that Redis itself has sent: the command was not executed. */
 export const isErrorReply = (error: unknown): error is Error => error instanceof Error && /^[A-Z]+ /.test(error.message)
@@ -24,6 +24,11 @@ export function toMemoryError(error: unknown, address: string): MemoryError {
     return new MemoryError(
       'bad-store',
       `Redis at ${address} refuses writes because it cannot save to disk. Turn persistence off: CONFIG SET save "".`,
+    )
+  if (message.startsWith('READONLY'))
+    return new MemoryError(
+      'busy',
+      `Redis at ${address} is a read-only replica; nothing was stored. Connect to the primary server, or use redis+sentinel: or redis+cluster: to follow it.`,
     )
   if (isErrorReply(error) && !passing.test(message))
     return new MemoryError(

@@ -37,13 +37,17 @@ const requirements: readonly Requirement[] = [
   },
 ]
 
+/** Writes nothing. A read-only replica refuses it: scripts with a header may write unless they say otherwise. */
+const writableProbe = '#!lua flags=allow-oom\nreturn 1'
+
 /**
- * Checks that no server writes sessions to disk or drops them.
+ * Checks that every server can be written to, and that none writes sessions to disk or drops them.
  *
- * @throws MemoryError `bad-store` with the setting to change, also if a server does not show its settings and nobody
- * has confirmed them.
+ * @throws MemoryError `busy` for a read-only replica; `bad-store` with the setting to change, also if a server does not
+ * show its settings and nobody has confirmed them.
  */
 export async function checkServers(transport: RedisTransport, settings: RedisAddress['settings']): Promise<void> {
+  await checkWritable(transport)
   if (settings === 'confirmed') {
     await transport.sendToAll(['PING'])
     return
@@ -55,6 +59,15 @@ export async function checkServers(transport: RedisTransport, settings: RedisAdd
       if (value === undefined) throw createHiddenError(transport.address)
       if (!requirement.isMet(value)) throw createSettingError(transport.address, requirement)
     }
+  }
+}
+
+async function checkWritable(transport: RedisTransport): Promise<void> {
+  try {
+    await transport.sendToAll(['EVAL', writableProbe, '0'])
+  } catch (error) {
+    // Services that do not know headers of scripts answer with another error.
+    if (!isErrorReply(error) || error.message.startsWith('READONLY')) throw error
   }
 }
 

@@ -61,6 +61,24 @@ describe('redisStore › ephemeral', () => {
       })
     })
 
+  it('redisStore › on a read-only replica › is refused, also with confirmed settings', async () => {
+    const [primary, replica] = await Promise.all([startRedis(), startRedis()])
+    replica.ask('REPLICAOF', '127.0.0.1', String(primary.port))
+    await expect.poll(() => replica.ask('INFO', 'replication'), { timeout: 10_000 }).toContain('master_link_status:up')
+    for (const query of ['', '?settings=confirmed'])
+      await expect(redisStore(`${replica.url}${query}`)).rejects.toMatchObject({
+        code: 'busy',
+        message: expect.stringContaining('is a read-only replica; nothing was stored. Connect to the primary server'),
+      })
+  })
+
+  it('redisStore › at maxmemory › opens', async () => {
+    const server = await startRedis({ settings: ['--maxmemory', '1'] })
+    const store = await redisStore(server.url)
+    expect(await store.list({ limit: 1 })).toEqual([])
+    await store.close()
+  })
+
   it('redisStore › for a user that may not read the settings › asks for a confirmation', async () => {
     const server = await startRedis()
     server.ask('ACL', 'SETUSER', 'app', 'on', '>sesame', '~*', '&*', '+@all', '-config')
