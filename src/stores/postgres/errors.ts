@@ -42,6 +42,7 @@ const lastingNetworkErrors = [
 export function isTransient(error: unknown): boolean {
   if (error instanceof MemoryError) return false
   const code = codeOf(error)
+  if (isRefusedParameter(messageOf(error))) return false
   if (isSqlState(code)) return transientStates.includes(code) || code.startsWith('08')
   return !lastingNetworkErrors.includes(code) && !isTlsError(error)
 }
@@ -60,7 +61,7 @@ export function toMemoryError(error: unknown, name: string, stage: Stage): Memor
   const cause = Object.assign(new Error(text), { code })
   const create = (...[errorCode, message]: ConstructorParameters<typeof MemoryError>): MemoryError =>
     new MemoryError(errorCode, message, { cause })
-  const known = describeSqlState(code, name, text)
+  const known = describeSqlState(code, name, text) ?? describeRefusal(name, text)
   if (known !== undefined) return create(...known)
   if (stage === 'connect')
     return create(
@@ -74,6 +75,22 @@ export function toMemoryError(error: unknown, name: string, stage: Stage): Memor
     )
   return create('not-durable', `${name} failed: ${text} (${code}). Nothing was stored.`)
 }
+
+/** Describes failed connections that have no SQLSTATE of their own. */
+function describeRefusal(name: string, text: string): KnownError | undefined {
+  if (isMissingPassword(text))
+    return ['bad-store', `${name} asks for a password. Put it into the URL, or set PGPASSWORD.`]
+  if (isRefusedParameter(text))
+    return [
+      'bad-store',
+      `${name} refuses a setting of the connection (${text}). Behind PgBouncer, set ignore_startup_parameters; see "URL and options" in docs/postgres.md.`,
+    ]
+  return undefined
+}
+
+const isMissingPassword = (text: string): boolean => /password must be a (?:non-empty )?string/.test(text)
+/** PgBouncer answers so to parameters that it does not track; its code is that of all its errors. */
+const isRefusedParameter = (text: string): boolean => text.startsWith('unsupported startup parameter')
 
 type KnownError = [code: MemoryError['code'], message: string]
 

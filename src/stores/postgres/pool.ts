@@ -3,7 +3,7 @@ import { backoffDelay } from '../../domain/retry.ts'
 import { type Connection, type Driver, type NotificationListener, typeIds } from './driver.ts'
 import type { ConnectionSettings } from './url.ts'
 
-const { Client, Pool, types: defaultTypes } = pg
+const { Pool, types: defaultTypes } = pg
 
 const maxReconnectDelayMs = 30_000
 const reconnectBaseDelayMs = 100
@@ -17,6 +17,14 @@ const types = {
     if (id === typeIds.json || id === typeIds.jsonb) return String
     return defaultTypes.getTypeParser(id, format as 'text')
   },
+}
+
+class Client extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config)
+    // A client that gives up by itself, such as one without a password, leaves its socket open.
+    this.connection.on('error', () => this.connection.stream.destroy())
+  }
 }
 
 /** Creates a pool of connections to a server. Nothing is sent before the first query. */
@@ -34,7 +42,7 @@ export function createPool(settings: ConnectionSettings): Driver {
     keepAliveInitialDelayMillis: keepAliveDelayMs,
     types,
   }
-  const pool = new Pool({ ...config, max: maxConnections, allowExitOnIdle: true })
+  const pool = new Pool({ ...config, Client, max: maxConnections, allowExitOnIdle: true })
   // An idle connection that breaks has been removed from the pool already; the next statement opens another one.
   pool.on('error', () => undefined)
   const subscriptions: Subscription[] = []

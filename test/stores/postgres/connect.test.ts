@@ -1,12 +1,16 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { MemoryError } from '../../../src/domain/error.ts'
 import { allScopes, Database } from '../../../src/stores/postgres/database.ts'
+import { isTransient, toMemoryError } from '../../../src/stores/postgres/errors.ts'
 import { createPartitionedTable, type MigrationStep } from '../../../src/stores/postgres/migrate.ts'
 import { createPool } from '../../../src/stores/postgres/pool.ts'
 import { escapeText, unescapeText } from '../../../src/stores/postgres/text.ts'
 import { parsePostgresUrl } from '../../../src/stores/postgres/url.ts'
 import { getPostgres } from '../../support/postgres.ts'
+
+// The driver would take a password from there.
+vi.stubEnv('PGPASSWORD', '')
 
 const connect = (url: string): Database => {
   const settings = parsePostgresUrl(url)
@@ -57,8 +61,33 @@ describe('connection › that fails', () => {
       expect.stringMatching(/^bad-store: The database of .*\/nowhere does not exist/),
       expect.stringMatching(/^bad-store: .*stranger@.* refuses the user or password/),
     ])
+    expect((await failureOf(change({ password: '' }))).message).toMatch(/ asks for a password\. .* PGPASSWORD\.$/)
     for (const failure of failures)
       expect(JSON.stringify([failure, failure.message, failure.cause])).not.toMatch(/wr0ng-secret|correct-horse/)
+  })
+})
+
+describe('connection › without the password that the server asks for', () => {
+  it('leaves no socket open', async () => {
+    const countSockets = (): number =>
+      process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
+    const url = new URL(await (await getPostgres()).createDatabase())
+    await expect.poll(countSockets).toBe(0)
+    const database = connect(Object.assign(url, { password: '' }).href)
+    await expect(database.query('SELECT 1')).rejects.toMatchObject({ code: 'bad-store' })
+    await database.close()
+    await expect.poll(countSockets).toBe(0)
+  })
+})
+
+describe('connection › that PgBouncer refuses for a parameter', () => {
+  it('names the setting of PgBouncer, and is not tried again', () => {
+    const refusal = Object.assign(new Error('unsupported startup parameter: statement_timeout'), { code: '08P01' })
+    expect(isTransient(refusal)).toBe(false)
+    expect(toMemoryError(refusal, 'postgres://u@h/d', 'connect')).toMatchObject({
+      code: 'bad-store',
+      message: expect.stringMatching(/unsupported startup parameter: statement_timeout.*ignore_startup_parameters/),
+    })
   })
 })
 
