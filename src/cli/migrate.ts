@@ -86,7 +86,7 @@ async function run(from: string, to: string, flags: Flags): Promise<void> {
             `Interrupted after ${formatCount(counts.written, 'session')}, which are complete. Run the same command again to continue.`,
           )
       },
-    }).catch(rejectOtherContents)
+    }).catch((error) => rethrow(error, counts.written))
   })
   progress.clear()
   // Encrypted stores keep vectors in memory only.
@@ -100,9 +100,17 @@ async function run(from: string, to: string, flags: Flags): Promise<void> {
   ])
 }
 
-/** Replaces the remedy of an import, whose options this command does not have. */
-function rejectOtherContents(error: unknown): never {
-  if (!(error instanceof MemoryError) || error.code !== 'conflict') throw error
+/** Replaces the remedies of an import, whose options this command does not have. `written` sessions are complete. */
+function rethrow(error: unknown, written: number): never {
+  if (!(error instanceof MemoryError)) throw error
+  if (error.code === 'aborted' && !error.message.startsWith('Interrupted'))
+    throw interruptedError(error, 'Interrupted. Run the same command again to continue.')
+  if (written > 0 && ['busy', 'not-durable', 'disk-full'].includes(error.code)) {
+    const done = `${formatCount(written, 'session')} ${written === 1 ? 'was' : 'were'} complete`
+    const message = `${error.message} ${done}; run the same command again to continue.`
+    throw new MemoryError(error.code, message, { cause: error })
+  }
+  if (error.code !== 'conflict') throw error
   const [problem = ''] = error.message.split(' Nothing was imported.')
   throw new MemoryError('conflict', `${problem} Nothing was copied. Name an empty target.`, {
     param: 'to',

@@ -1,9 +1,12 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
 import { openMemory } from '../../src/index.ts'
+import { getPostgres } from '../support/postgres.ts'
 import { createCliHarness, lines } from './cliHarness.ts'
+import { startCommand } from './command.ts'
 
 const { folder, run, output, json } = createCliHarness('migrate')
 
@@ -81,6 +84,42 @@ describe('migrate', () => {
       code: 1,
       stderr: expect.stringContaining('Scope acme differs between the stores after it was copied'),
     })
+  })
+
+  it('with a target that fails in between › says how many sessions are complete, and continues later', async () => {
+    const server = await getPostgres()
+    const target = await server.createDatabase()
+    await output('migrate', 'sqlite:old.db', target, '--scope', 'zeta')
+    const database = new URL(target).pathname.slice(1)
+    await server.administer(
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'locked' USING ERRCODE = 'lock_not_available'; END $$;
+       CREATE TRIGGER refuse BEFORE INSERT ON threadkeep.session FOR EACH ROW
+         WHEN (NEW.name = 'bob') EXECUTE FUNCTION refuse()`,
+      database,
+    )
+    expect((await failure('sqlite:old.db', target)).stderr).toMatch(
+      /is busy \(locked\); nothing was stored\. Try again\. 1 session was complete; run the same command again to continue\./,
+    )
+    await server.administer('DROP TRIGGER refuse ON threadkeep.session', database)
+    expect(await output('migrate', 'sqlite:old.db', target)).toContain('The exports of 2 scopes are identical')
+  })
+
+  it('interrupted while the stores are compared › says how to continue', async () => {
+    const url = await (await getPostgres()).createDatabase()
+    await output('migrate', 'sqlite:old.db', url)
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    await client.query('BEGIN; LOCK threadkeep.message')
+    const running = startCommand(['migrate', url, 'sqlite:interrupted.db'], {}, folder)
+    const waiting = 'SELECT count(*)::int AS n FROM pg_locks JOIN pg_database d ON d.oid = database'
+    const countWaiting = async () =>
+      (await client.query<{ n: number }>(`${waiting} WHERE NOT granted AND datname = current_database()`)).rows[0]?.n
+    await expect.poll(countWaiting, { timeout: 20_000 }).toBe(1)
+    running.process.kill('SIGINT')
+    await client.end()
+    const { code, stderr } = await running.result
+    expect([code, stderr]).toEqual([130, 'threadkeep: Interrupted. Run the same command again to continue.\n'])
   })
 
   it('with unusable stores › names the problem and creates no file', async () => {
