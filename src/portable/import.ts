@@ -9,8 +9,10 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseScope, type Scope } from '../domain/key.ts'
 import type { AuxiliaryRecord, Store } from '../domain/ports.ts'
 import { createEmptyHead } from '../domain/session.ts'
+import { ownerOf } from '../lifecycle/auxiliaryKeys.ts'
 import { throwIfAborted } from './abort.ts'
 import { type BundleComparison, compareBundle, endsSession, type SessionComparison, targetKey } from './compare.ts'
+import { confineRecords } from './confineRecords.ts'
 import { GraphAccess, isGraphKey } from './graphAccess.ts'
 import { GraphImporter, type GraphImportResult } from './graphImporter.ts'
 import type { ByteSource } from './lines.ts'
@@ -32,7 +34,8 @@ const progressInterval = 500
 /**
  * Imports the sessions of a bundle into a store. The bundle is opened twice: first to verify and compare it, then to
  * write it. Importing the same bundle again continues an interrupted import. Token counts are computed again, by the
- * given tokenizer if it is not built in; with a masker, secrets are masked.
+ * given tokenizer if it is not built in; with a masker, secrets are masked. Pending end events and transfers in
+ * progress are not imported.
  *
  * @throws MemoryError `bad-bundle` for a damaged bundle, `bad-secret` for a wrong passphrase, `conflict` for existing
  * sessions with other contents or concurrent writes, `bad-option`, `aborted`.
@@ -54,8 +57,19 @@ export async function importBundle(
       { param: 'onExisting' },
     )
   const scope = options.scope === undefined ? undefined : parseScope(options.scope)
-  const read = () => measureRecords(maskRecords(readBundle(open(), options), deps, scope), deps.tokenizer)
+  const read = () => readUntrusted(open, options, deps, scope)
   return importRecords(store, read, { ...options, onExisting, scope })
+}
+
+/** Reads a bundle that anyone may have written. */
+function readUntrusted(
+  open: () => ByteSource,
+  options: ImportOptions,
+  deps: ImportDeps,
+  scope: Scope | undefined,
+): AsyncGenerator<VerifiedRecord> {
+  const records = confineRecords(readBundle(open(), options))
+  return measureRecords(maskRecords(records, deps, scope), deps.tokenizer)
 }
 
 /** Reads records twice: to compare them with the store, then to write those that it lacks. */
@@ -85,7 +99,7 @@ export async function findBundleConflicts(
   deps: ImportDeps = {},
 ): Promise<readonly string[]> {
   const scope = options.scope === undefined ? undefined : parseScope(options.scope)
-  const records = measureRecords(maskRecords(readBundle(open(), options), deps, scope), deps.tokenizer)
+  const records = readUntrusted(open, options, deps, scope)
   await using graph = new GraphAccess(store)
   return listConflicts(await compareBundle(store, records, scope, graph))
 }
@@ -265,7 +279,10 @@ async function createWriter(
     onSession?.(formatKey(key), 'unchanged')
     return undefined
   }
-  if (comparison?.status === 'other' && onExisting !== 'replace') {
+  // A branch stays with its session.
+  const owner = ownerOf(key)
+  const isOwnerSkipped = owner !== undefined && result.skipped.includes(formatKey(owner))
+  if (isOwnerSkipped || (comparison?.status === 'other' && onExisting !== 'replace')) {
     result.skipped.push(formatKey(key))
     return undefined
   }

@@ -32,6 +32,8 @@ export type Receipt = {
   readonly refused?: number
   /** True if the upstream stores the response, so that it can be continued by its id there. */
   readonly isStoredUpstream?: true
+  /** True if the receipt came with a bundle: its ids say nothing about what the upstream stores for the session. */
+  readonly isImported?: true
   /** Sequence number of the question of a response that runs in the background; its reply comes on retrieval. */
   readonly question?: number
   readonly tokens: {
@@ -124,11 +126,12 @@ export async function findReceipt(
   return undefined
 }
 
-/** Sequence numbers of the replies that have a receipt. */
+/** Sequence numbers of the replies that have a receipt of this server. */
 export async function readReplySequences(store: Store, key: Key): Promise<ReadonlySet<number>> {
   const sequences = new Set<number>()
   for await (const receipt of newestFirst(store, key))
-    if (isTurnReceipt(receipt) && receipt.sequence !== null) sequences.add(receipt.sequence)
+    if (isTurnReceipt(receipt) && receipt.sequence !== null && receipt.isImported !== true)
+      sequences.add(receipt.sequence)
   return sequences
 }
 

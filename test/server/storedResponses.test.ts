@@ -4,10 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import { afterAll, describe, expect } from 'vitest'
+import { parseKey } from '../../src/domain/key.ts'
+import { openMemory } from '../../src/index.ts'
+import { internalsOf } from '../../src/memory.ts'
 import { Credentials } from '../../src/server/auth/credentials.ts'
+import { readAll } from '../portable/byteStreams.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { type RecordedRequest, type RecordingServer, startRecordingServer } from './recordingServer.ts'
-import { startServer, type TestServer } from './start.ts'
+import { assistant, startServer, type TestServer, user } from './start.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'threadkeep-responses-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -217,6 +221,34 @@ describe('a response that the upstream stores', () => {
         expect(await Promise.all(ids.map((id) => post(refer(id))))).toEqual(ids.map(() => 404))
         expect(upstream.requests.length).toBe(sent)
         expect(await post(refer('rs_resp_1'))).toBe(200)
+      },
+      { credentials },
+    )
+  })
+
+  verifies(['F-05', 'R-04'], 'and its items › cannot be named by a tenant that has imported a receipt', async () => {
+    const credentials = new Credentials(join(folder, 'imported.json'))
+    const { key } = await credentials.create({ name: 'a', scopes: ['acme'] }, Date.now())
+    await using source = await openMemory({ upkeep: false })
+    const items = [{ type: 'reasoning', id: 'rs_of_beta', summary: [] }]
+    const reply = { ...assistant('Hello.'), payload: { protocol: 'responses' as const, items } }
+    await source.append('acme:eve', [user('Hi'), reply])
+    const tokens = { prompt: null, completion: null, cached: null }
+    const receipt = { response: 'resp_of_beta', sequence: 2, isStoredUpstream: true, model: 'gpt-5', tokens }
+    const record = { id: 'r1', at: 1, body: JSON.stringify(receipt) }
+    await internalsOf(source).store.appendRecord(parseKey('acme:eve'), record, 9)
+    const bundle = (await readAll(source.export())).toString()
+    await withServer(
+      async ({ upstream, server }) => {
+        const headers = { authorization: `Bearer ${key}` }
+        const send = async (request: string, body?: unknown) =>
+          (await server.requestJson(request, body, headers)).status
+        expect(await send('POST /api/scopes/acme/import', bundle)).toBe(200)
+        const reference = [{ type: 'item_reference', id: 'rs_of_beta' }, user('Repeat it')]
+        expect(await send('POST /v1/acme:eve/responses', { model: 'gpt-5', input: reference })).toBe(404)
+        expect(await send('GET /v1/acme:eve/responses/resp_of_beta')).toBe(200)
+        expect(await send('DELETE /v1/acme:eve/responses/resp_of_beta')).toBe(200)
+        expect(upstream.requests).toEqual([])
       },
       { credentials },
     )

@@ -109,6 +109,7 @@ export const reportSchemas: Readonly<Record<string, Schema>> = {
     'setup?': text('Digest of the instructions, for a reply with tool calls.'),
     'refused?': integer('Status with which the upstream refused the turn.'),
     'isStoredUpstream?': { const: true },
+    'isImported?': { const: true },
     'question?': integer('Sequence number of the question of a response that runs in the background.'),
     tokens: object('Token counts.', {
       ...ownTokens,
