@@ -3,10 +3,10 @@ import { runSync, type Work } from '../domain/work.ts'
 
 /** Characters that are shown or decoded as `<`; `‹`, which replaces them, is not one of them. */
 const openings = '<\uff1c\ufe64\u02c2\u1438\u16b2\u276e\u226e\u227a\u2329\u3008\u27e8\u{1d236}'
-/** Escapes of `<`. */
-const escapedOpening = /&(?:amp;){0,3}(?:lt;?|#0*60;?|#x0*3c;?)|\\u003c|\\u\{0*3c\}|\\x3c|%(?:25){0,3}3c/iy
+/** Escapes of `<`, escaped again up to 16 times. */
+const escapedOpening = /&(?:amp;){0,16}(?:lt;?|#0*60;?|#x0*3c;?)|\\u003c|\\u\{0*3c\}|\\x3c|%(?:25){0,16}3c/iy
 /** Escapes of `/`. */
-const escapedSlash = /&(?:amp;){0,3}(?:sol;|#0*47;?|#x0*2f;?)|\\u002f|\\u\{0*2f\}|\\x2f|%(?:25){0,3}2f/iy
+const escapedSlash = /&(?:amp;){0,16}(?:sol;|#0*47;?|#x0*2f;?)|\\u002f|\\u\{0*2f\}|\\x2f|%(?:25){0,16}2f/iy
 const ignored = '\\s\\p{Cf}\\p{Cc}\\p{M}\\p{Default_Ignorable_Code_Point}\\u2800'
 
 /** Letters that look like those of `memory` and have no compatible form in Unicode. */

@@ -104,6 +104,14 @@ const countTags = (text: string): number => readLeniently(text).split('<memory')
 const numRuns = isCampaign ? 100_000 : 2_000
 
 describe('escapeMemoryTags', () => {
+  it('with an opening that is escaped up to 16 times › leaves none', () => {
+    const levels = Array.from({ length: 17 }, (_, level) => level)
+    const openings = levels.flatMap((level) => [`&${'amp;'.repeat(level)}lt;`, `%${'25'.repeat(level)}3c`])
+    expect(openings.filter((opening) => escapeMemoryTags(`${opening}/memory>`) !== '‹/memory>')).toEqual([])
+    const slashes = levels.flatMap((level) => [`&${'amp;'.repeat(level)}sol;`, `%${'25'.repeat(level)}2f`])
+    expect(slashes.filter((slash) => !escapeMemoryTags(`<${slash}memory>`).startsWith('‹'))).toEqual([])
+  })
+
   verifies('X-09', 'with any imitation of a tag › leaves none that a lenient reader finds', () => {
     fc.assert(
       fc.property(forgedText, (text) => countTags(escapeMemoryTags(text)) === 0),
