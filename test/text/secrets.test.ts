@@ -115,6 +115,17 @@ describe('findSecrets › named and stated secrets', () => {
     expect(found("password = 'it\\'s1', user = 'b'")).toEqual(["password it\\'s1"])
     expect(found('password: hunter2, user: ann')).toEqual(['password hunter2'])
   })
+
+  it('finds a random value that has dots, as in a file name, and no member access', () => {
+    const texts = ['password=Qk3jdhw82hd7sj7.txt', 'password: Xk29fQz81.LmW4', '/src/password=w8Fq2xL9vTz.ts']
+    expect(texts.flatMap(found)).toEqual([
+      'password Qk3jdhw82hd7sj7.txt',
+      'password Xk29fQz81.LmW4',
+      'password w8Fq2xL9vTz.ts',
+    ])
+    const code = ['config.oauth2ClientPassword', 'settings.db2.Password', 'Base64Utils.encodeToString', 'k8s.secretRef']
+    expect(code.flatMap((value) => found(`password = ${value}`))).toEqual([])
+  })
   it('covers values between quotes and signs that are escaped', () => {
     for (const text of [
       '{\\u0022password\\u0022:\\u0022wm7Fq2xL9\\u0022}',

@@ -1,6 +1,6 @@
 import { findMemberValues } from './memberValues.ts'
 import { noMatches, type SecretMatch, type SecretRule } from './rule.ts'
-import { isGenerated, isMixed, isPlaceholder } from './values.ts'
+import { isGenerated, isMixed, isPlaceholder, isRandomName } from './values.ts'
 
 export const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|p\/?w|psw|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified by`
 export const keyName =
@@ -53,7 +53,7 @@ function findNamedValue(text: string, at: number): readonly SecretMatch[] {
   if (!isSecret || isPlaceholder(value)) return noMatches
   const isRandomKey = password === undefined && isGenerated(value) && !/\s/.test(value)
   const isLiteral = isRandomKey || isQuoted || place !== 'text' || relation === 'stated'
-  if (!isLiteral && isExpression.test(value)) return noMatches
+  if (!isLiteral && isExpression(value)) return noMatches
   if (!isRandomKey && /\s/.test(value) && !(isQuoted && (isSet || /phrase/i.test(name)))) return noMatches
   return [{ kind, start, end: findValueEnd(text, span) }]
 }
@@ -87,9 +87,14 @@ function minCharactersOf(relation: Relation, isQuoted: boolean, isPasswordName: 
   return relation === 'set' || (relation === 'assigned' && isQuoted) ? 8 : 16
 }
 
+const expression =
+  /^[\w$.\])]*[A-Za-z_$\])](?:\(|\[|\?\.|->|::)|^[.,)(]|^\+ ?["'\w]{0,20}$|^[.~]{0,2}\/[a-z._/-]+$|^\w+:\/\//i
+const memberAccess = /^[a-z_$][\w$]*(?:\.[a-z_$][\w$]*)+$/i
+
 /** Recognises code in the position of a value: a call, a member access, a path or a URL. */
-export const isExpression =
-  /^[\w$.\])]*[A-Za-z_$\])](?:\(|\[|\?\.|->|::)|^[.,)(]|^\+ ?["'\w]{0,20}$|^[a-z_$][\w$]*(?:\.[a-z_$][\w$]*)+$|^[.~]{0,2}\/[a-z._/-]+$|^\w+:\/\//i
+export const isExpression = (value: string): boolean =>
+  expression.test(value) || (memberAccess.test(value) && !value.split('.').some(isRandomName))
+
 /** Contract addresses are public. */
 const contractAddress = /^0x[0-9a-f]{40}$/i
 

@@ -46,7 +46,7 @@ function findSeparatedValue(text: string, at: number): readonly SecretMatch[] {
   const match = pattern.exec(text)
   if (match === null) return noMatches
   const { 1: password, 2: found = '' } = match
-  if (isPlaceholder(found) || isExpression.test(found)) return noMatches
+  if (isPlaceholder(found) || isExpression(found)) return noMatches
   const isSecret =
     password === undefined
       ? isGenerated(found)

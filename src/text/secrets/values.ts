@@ -65,6 +65,15 @@ function isWordLike(value: string): boolean {
 /** Digits among letters, for a word with a number only ends with it; or only hexadecimal digits. */
 const digitsAmongLetters = /[a-z]\d+[a-z]|\d[a-z]+\d|^[0-9a-f-]{32,}$/i
 const minGeneratedCharacters = 16
+const minRandomCharacters = 8
+
+/** Tells whether a part of a password between dots cannot be the name of a member: `Qk3jdhw82` in `Qk3jdhw82.Xp1`. */
+export const isRandomName = (name: string): boolean =>
+  name.length >= minRandomCharacters &&
+  /[a-z]/.test(name) &&
+  /[A-Z]/.test(name) &&
+  digitsAmongLetters.test(name) &&
+  !isWordLike(name)
 
 /** Tells whether a value looks like the output of a generator: digits among letters, or letters that form no words. */
 export function isGenerated(value: string): boolean {
