@@ -54,9 +54,14 @@ function withoutTransfer(
 function confineReceipt(record: AuxiliaryRecord): AuxiliaryRecord {
   const receipt = parseJson(record.body)
   if (!isObject(receipt) || !receiptFields.some((name) => Object.hasOwn(receipt, name))) return record
-  const { isStoredUpstream: _, question: __, ...others } = receipt
-  return { ...record, body: JSON.stringify({ ...others, isImported: true }) }
+  // Of a field that an object has twice, the last one counts.
+  return { ...record, body: record.body.replace(/\}\s*$/, importMark) }
 }
 
 /** Fields by which a receipt refers to what an upstream stores. */
 const receiptFields = ['response', 'sequence', 'question', 'isStoredUpstream']
+const importMark = ',"isImported":true}'
+
+/** Removes the mark of an imported receipt, so that the next export has the bytes of the first one. */
+export const removeImportMark = (body: string): string =>
+  body.endsWith(importMark) ? `${body.slice(0, -importMark.length)}}` : body

@@ -1,10 +1,11 @@
 import type { ExportOptions, TransferOptions, TransferProgress } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, parseScope, type Scope } from '../domain/key.ts'
-import type { Store, TableKey } from '../domain/ports.ts'
+import type { AuxiliaryRecord, Store, TableKey } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
 import { throwIfAborted } from './abort.ts'
 import { chainStart, createChainLine, type LineBody } from './chain.ts'
+import { removeImportMark } from './confineRecords.ts'
 import { encryptBundle } from './encrypt.ts'
 import { GraphAccess, isGraphKey } from './graphAccess.ts'
 import { bundleHeader, type SessionRecord, toMessageRecord } from './records.ts'
@@ -29,9 +30,20 @@ const tablePageSize = 20
  */
 export function exportBundle(store: Store, options: ExportOptions = {}): AsyncGenerator<Uint8Array> {
   if (options.signingKey !== undefined) checkSigningKey(options.signingKey, 'signingKey')
-  const plaintext = chainLines(createBodies(store, options), options.signingKey)
+  const bodies = createBodies(store, options, ({ id, at, body }) => ({ id, at, body: removeImportMark(body) }))
+  const plaintext = chainLines(bodies, options.signingKey)
   return options.encryption === undefined ? plaintext : encryptBundle(plaintext, options.encryption)
 }
+
+/** Exports a store for a copy that is trusted as much as the store: imported receipts keep their mark. */
+export const exportForCopy = (
+  store: Store,
+  options: TransferOptions & { readonly scope?: Scope },
+): AsyncGenerator<Uint8Array> =>
+  chainLines(
+    createBodies(store, options, ({ id, at, body }) => ({ id, at, body })),
+    undefined,
+  )
 
 async function* chainLines(
   batches: AsyncIterable<readonly LineBody[]>,
@@ -52,7 +64,11 @@ async function* chainLines(
 }
 
 /** Yields the bodies of all lines in batches. */
-async function* createBodies(store: Store, options: ExportOptions): AsyncGenerator<readonly LineBody[]> {
+async function* createBodies(
+  store: Store,
+  options: ExportOptions,
+  toRecord: (record: AuxiliaryRecord) => AuxiliaryRecord,
+): AsyncGenerator<readonly LineBody[]> {
   await using graph = new GraphAccess(store)
   const totals = { sessions: 0, messages: 0, entries: 0 }
   yield [bundleHeader]
@@ -70,7 +86,7 @@ async function* createBodies(store: Store, options: ExportOptions): AsyncGenerat
     const derived = [...head.derived].sort((a, b) => (a.id < b.id ? -1 : 1))
     if (derived.length > 0) yield derived.map((entry) => ({ entry }))
     const records = await store.records(key, { limit: Number.MAX_SAFE_INTEGER })
-    if (records.length > 0) yield records.toReversed().map(({ id, at, body }) => ({ record: { id, at, body } }))
+    if (records.length > 0) yield records.toReversed().map((record) => ({ record: toRecord(record) }))
     for (let start = 0; start < rows.length; start += pageSize)
       yield rows.slice(start, start + pageSize).map(({ row }) => ({ graph: row }))
     totals.sessions++

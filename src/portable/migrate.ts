@@ -3,7 +3,7 @@ import type { ImportResult, TransferOptions } from '../domain/bundle.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Scope } from '../domain/key.ts'
 import type { SearchIndex, Store } from '../domain/ports.ts'
-import { exportBundle, listKeys, listTableScopes } from './export.ts'
+import { exportForCopy, listKeys, listTableScopes } from './export.ts'
 import { importRecords } from './import.ts'
 import { copyVectors } from './migrateVectors.ts'
 import { readBundle } from './read.ts'
@@ -48,7 +48,7 @@ export async function migrateStore(
   let passes = 0
   const read = () => {
     const step = passes++ === 0 ? 'compare' : 'copy'
-    return readBundle(exportBundle(source, { ...filter, onProgress: ({ messages }) => onProgress?.(step, messages) }))
+    return readBundle(exportForCopy(source, { ...filter, onProgress: ({ messages }) => onProgress?.(step, messages) }))
   }
   const { sessions, messages, entries, unchanged } = await importRecords(target, read, {
     scope: undefined,
@@ -76,8 +76,8 @@ async function verify(source: Store, target: Store, { scope, signal, onProgress 
     }
     const options = { scope: name, ...(signal && { signal }) }
     const [expected, actual] = await Promise.all([
-      hashBundle(exportBundle(source, { ...options, onProgress: report })),
-      hashBundle(exportBundle(target, options)),
+      hashBundle(exportForCopy(source, { ...options, onProgress: report })),
+      hashBundle(exportForCopy(target, options)),
     ])
     if (expected !== actual)
       throw new MemoryError(

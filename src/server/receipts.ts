@@ -194,10 +194,15 @@ async function* newestFirst(store: Store, key: Key): AsyncIterable<StoredReceipt
   }
 }
 
+/** An imported receipt gives no right to what an upstream stores: anyone can write one. */
+const withoutUpstreamRights = ({ isStoredUpstream: _, question: __, ...receipt }: Receipt): Receipt => receipt
+
 function toReceipt(key: Key, { id, at, body }: StoredRecord): StoredReceipt {
   try {
     const fields = JSON.parse(body) as Omit<Receipt, 'id' | 'key' | 'at'> | Omit<UpkeepReceipt, 'id' | 'key' | 'at'>
-    return { id: formatReceiptId(key, id), key: formatKey(key), at, ...fields }
+    const place = { id: formatReceiptId(key, id), key: formatKey(key), at }
+    const receipt = { ...place, ...fields, ...place }
+    return isTurnReceipt(receipt) && receipt.isImported === true ? withoutUpstreamRights(receipt) : receipt
   } catch (cause) {
     throw new MemoryError(
       'corrupt',

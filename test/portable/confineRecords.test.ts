@@ -4,6 +4,7 @@ import { branchKey, type Key, outboxKey, parseKey, parseStoredKey } from '../../
 import { noExpiry } from '../../src/domain/session.ts'
 import { type Memory, openMemory } from '../../src/index.ts'
 import { internalsOf } from '../../src/memory.ts'
+import { migrateStore } from '../../src/portable/migrate.ts'
 import { newMessage } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -107,11 +108,23 @@ describe('importBundle with a genuine bundle', () => {
     expect((await internalsOf(memory).store.readHead(parseStoredKey('acme:ann:1'), 0)).messages).toBe(1)
   })
 
-  it('with the receipt of a response › marks it as imported', async () => {
-    await using memory = await openMemory({ clock: () => at, upkeep: false })
-    const receipt = { response: 'resp_1', sequence: 1, isStoredUpstream: true, question: 1 }
-    await memory.import(openChunks(await forgeBundle([{ key: ann, texts: ['Own.'], receipt }])))
-    const [record] = await internalsOf(memory).store.records(ann, { limit: 9 })
-    expect(JSON.parse(record?.body ?? '')).toEqual({ response: 'resp_1', sequence: 1, isImported: true })
-  })
+  verifies(
+    ['R-04', 'X-12'],
+    'with the receipt of a response › marks it as imported, and exports it as it was',
+    async () => {
+      await using memory = await openMemory({ clock: () => at, upkeep: false })
+      const receipt = { response: 'resp_1', sequence: 1, isStoredUpstream: true, question: 1 }
+      const bundle = await forgeBundle([{ key: ann, texts: ['Own.'], receipt }])
+      const { store } = internalsOf(memory)
+      for (let times = 0; times < 2; times++) {
+        await memory.import(openChunks(bundle))
+        const [record] = await store.records(ann, { limit: 9 })
+        expect(JSON.parse(record?.body ?? '')).toEqual({ ...receipt, isImported: true })
+        expect((await readAll(memory.export())).equals(bundle)).toBe(true)
+      }
+      const copy = ramStore()
+      await migrateStore(store, copy)
+      expect(await copy.records(ann, { limit: 9 })).toEqual(await store.records(ann, { limit: 9 }))
+    },
+  )
 })
