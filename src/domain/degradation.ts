@@ -40,6 +40,7 @@ const promptNotices: Readonly<Record<string, string>> = {
   messages: 'Memory could not show the newest messages, so they were sent as they are, without memory.',
   'secrets unknown here':
     'The model was sent placeholders for secrets of this session: this server has not seen their values.',
+  'reply not stored': 'The reply could not be stored, so later prompts lack it unless the client resends it.',
   'conversation shortened': 'The conversation was longer than the limit, so its oldest turns were left out.',
 }
 

@@ -8,7 +8,8 @@ import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { mountSmallDisk } from '../fault/smallDisk.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
-import { startServer, type TestServer } from './start.ts'
+import { assistant, startServer, type TestServer, user } from './start.ts'
+import { openTestSession } from './turn/testSession.ts'
 
 const newPath = createTempPaths()
 const secretPath = '/srv/private/memory.db'
@@ -88,6 +89,27 @@ describe('a server whose store fails', () => {
     renameSync(`${path}.old`, path)
     expect((await post(server, 'two'))[0]).toBe(200)
     expect((await server.requestJson('GET /readyz')).status).toBe(200)
+  })
+
+  verifies('C-11', 'with a file that goes before the reply › relays it, and says that it is not stored', async () => {
+    const path = newPath()
+    const store = sqliteStore(path, { onWarning: () => undefined })
+    await using session = await openTestSession({ memory: { store } })
+    const hold = session.model.hold('one')
+    const answer = session.chat([user('one')])
+    await hold.arrived
+    renameSync(path, `${path}.old`)
+    hold.release()
+    const { status, headers, body } = await answer
+    expect([status, body.choices[0].message.content]).toEqual([200, 'Re: one'])
+    expect(headers.get('x-threadkeep-degraded')).toBe('reply-not-stored')
+    renameSync(`${path}.old`, path)
+    const metrics = await (await fetch(`${session.server.url}/metrics`)).text()
+    expect(metrics).toMatch(/degrad\w*\{[^}]*reply-not-stored[^}]*\} 1\n/)
+    expect(metrics).toMatch(/messages_appended_total\{[^}]*\} 1\n/)
+    const { headers: next } = await session.chat([user('one'), assistant('Re: one'), user('two')])
+    expect(next.get('x-threadkeep-degraded')).toBe(null)
+    expect(await session.transcript()).toEqual(['user: one', 'assistant: Re: one', 'user: two', 'assistant: Re: two'])
   })
 
   it('with a full disk › answers 507 without paths, and works again when there is space', async ({ skip }) => {

@@ -76,7 +76,7 @@ export function buildTurnRecord(turn: Turn): TurnRecord {
     tokens: withUsage(countTokens(turn), turn.reply?.usage),
     dollars: computeTurnCost(request.context.server.prices, turn)?.total,
     isStored,
-    appendedMessages: turn.appended.length + (isStored && turn.reply !== undefined ? 1 : 0),
+    appendedMessages: turn.appended.length + (turn.isReplyStored ? 1 : 0),
     degraded: turn.degraded,
   }
   const withTimes: TurnRecord = { ...record, durationMs: { ...record.durationMs, memory: turn.memoryMs } }

@@ -322,18 +322,23 @@ function startTurn(
     upstreamResponse: undefined,
     measurement: undefined,
     reply: undefined,
+    isReplyStored: false,
   }
 }
 
-function setTurnHeaders({ request, resolved, prompt, history, epoch, receiptId, degraded }: Turn): void {
+function setTurnHeaders(turn: Turn): void {
+  const { request, resolved, prompt, history, epoch, receiptId, degraded } = turn
   const { client } = request.context
   client.setHeader('x-threadkeep-memory', request.storeDisabled ? 'read-only' : 'on')
   client.setHeader('x-threadkeep-tokens', `${prompt.tokens}/${prompt.limit}`)
   client.setHeader('x-threadkeep-history', history)
   client.setHeader('x-threadkeep-profile', resolved.profileHeader)
   if (epoch !== undefined) client.setHeader('x-threadkeep-receipt', receiptId)
-  if (degraded.length > 0) client.setHeader('x-threadkeep-degraded', degraded.map(({ code }) => code).join(', '))
+  if (degraded.length > 0) setDegradedHeader(turn)
 }
+
+const setDegradedHeader = ({ request, degraded }: Turn): void =>
+  request.context.client.setHeader('x-threadkeep-degraded', degraded.map(({ code }) => code).join(', '))
 
 /** Sends the prompt, and measures the turn while the upstream works. */
 async function callUpstream(turn: Turn): Promise<UpstreamResponse> {
@@ -399,11 +404,20 @@ async function storeReplyAndReceipt(turn: Turn, reply: ModelReply): Promise<void
       }),
     )
     if (stored === undefined) return
+    turn.isReplyStored = true
     const receipt = buildReceipt(server.prices, turn, stored.message)
     await storeReceipt(sessions, stored.key, receipt)
   } catch (error) {
     server.onFault(id, describeFault(error))
+    if (!turn.isReplyStored) reportLostReply(turn)
   }
+}
+
+/** Names a reply that could not be stored in the request log, and in the headers if they are not sent yet. */
+function reportLostReply(turn: Turn): void {
+  turn.degraded = [...turn.degraded, describeDegradation({ step: 'reply', why: 'not stored' })]
+  const { client } = turn.request.context
+  if (!client.headersSent) setDegradedHeader(turn)
 }
 
 /** Adds the receipt's id to a JSON body, for clients that cannot read headers. */

@@ -55,13 +55,15 @@ export type Turn = {
   /** Start of the reply, sent by the client for the model to continue. */
   readonly prefill: ClientMessage | undefined
   readonly receiptId: string
-  readonly degraded: readonly DegradationNotice[]
+  /** Steps that fell back, so far. */
+  degraded: readonly DegradationNotice[]
   readonly memoryMs: number
   firstByteMs: number | undefined
   upstreamResponse: UpstreamResponse | undefined
   /** Set once the upstream has responded. */
   measurement: TurnMeasurement | undefined
   reply: ModelReply | undefined
+  isReplyStored: boolean
 }
 
 /** Options of a turn that clients set in headers. */
