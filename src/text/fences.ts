@@ -7,6 +7,9 @@ const openings = '<\uff1c\ufe64\u02c2\u1438\u16b2\u276e\u226e\u227a\u2329\u3008\
 const escapedOpening = /&(?:amp;){0,16}(?:lt;?|#0*60;?|#x0*3c;?)|\\u003c|\\u\{0*3c\}|\\x3c|%(?:25){0,16}3c/iy
 /** Escapes of `/`. */
 const escapedSlash = /&(?:amp;){0,16}(?:sol;|#0*47;?|#x0*2f;?)|\\u002f|\\u\{0*2f\}|\\x2f|%(?:25){0,16}2f/iy
+/** Escapes of other characters, and the named ones of invisible characters. */
+const escapedSign =
+  /&(?:amp;){0,16}(?:(nbsp|ensp|emsp|thinsp|zwn?j|shy|lrm|rlm|NoBreak|Tab|NewLine|ZeroWidthSpace);|#0{0,8}(\d{1,7});?|#x0{0,8}([\da-f]{1,5});?)|\\u([\da-f]{4})|\\u\{0{0,8}([\da-f]{1,6})\}|\\x([\da-f]{2})|%(?:25){0,16}([2-7][\da-f])/iy
 const ignored = '\\s\\p{Cf}\\p{Cc}\\p{M}\\p{Default_Ignorable_Code_Point}\\u2800'
 
 /** Letters that look like those of `memory` and have no compatible form in Unicode. */
@@ -105,16 +108,18 @@ function isTagName(text: string, start: number): boolean {
   let at = start
   for (let end = endOfSlash(text, at); end > at; end = endOfSlash(text, at)) at = end
   const first = text.charCodeAt(at)
-  // Most texts end here; a sign of ASCII is no other letter.
-  if ((first < 128 && first !== 77 && first !== 109) || openingKinds[first] === opening) return false
+  // Most texts end here; a sign of ASCII is no other letter, unless it begins an escape.
+  if (first < 128 && first !== 77 && first !== 109 && openingKinds[first] !== escapeStart) return false
+  if (openingKinds[first] === opening) return false
   for (let matched = 0; matched < tagName.length; ) {
-    const sign = signAt(text, at)
+    const escaped = openingKinds[text.charCodeAt(at)] === escapeStart ? readEscape(text, at) : undefined
+    const sign = escaped?.sign ?? signAt(text, at)
     // One sign may stand for several letters, such as ㎜.
     const letters = sign === '' ? '' : toPlainLetters(sign)
     if (letters === '' || !tagName.startsWith(letters, matched)) return false
     matched += letters.length
-    at += sign.length
-    while (kindOfSign(text, at) === signInsideName) at += unitsAt(text, at)
+    at = escaped?.end ?? at + sign.length
+    for (let end = endOfSign(text, at, signInsideName); end > at; end = endOfSign(text, at, signInsideName)) at = end
   }
   return true
 }
@@ -125,8 +130,30 @@ function endOfSlash(text: string, at: number): number {
     escapedSlash.lastIndex = at
     if (escapedSlash.test(text)) return escapedSlash.lastIndex
   }
-  return kindOfSign(text, at) >= signBeforeName ? at + unitsAt(text, at) : at
+  return endOfSign(text, at, signBeforeName)
 }
+
+/** Returns the end of a sign of at least this kind; the index itself if there is none. */
+function endOfSign(text: string, at: number, kind: number): number {
+  if (openingKinds[text.charCodeAt(at)] === escapeStart) {
+    const escaped = readEscape(text, at)
+    if (escaped !== undefined) return kindOfSign(escaped.sign, 0) >= kind ? escaped.end : at
+  }
+  return kindOfSign(text, at) >= kind ? at + unitsAt(text, at) : at
+}
+
+/** Reads an escape and the sign that it stands for: `&#109;` is `m`. */
+function readEscape(text: string, at: number): { readonly sign: string; readonly end: number } | undefined {
+  escapedSign.lastIndex = at
+  const match = escapedSign.exec(text)
+  if (match === null) return undefined
+  const [, name, decimal, ...hexadecimals] = match
+  const code = Number.parseInt(hexadecimals.find((digits) => digits !== undefined) ?? '20', 16)
+  const known = decimal === undefined ? code : Number(decimal)
+  const sign = name === undefined && known <= maxCode ? String.fromCodePoint(known) : ' '
+  return { sign, end: escapedSign.lastIndex }
+}
+const maxCode = 0x10ffff
 
 /** Kind of the sign at an index; 0 at the end of the text. */
 function kindOfSign(text: string, at: number): number {

@@ -47,13 +47,16 @@ const gaps = [
   '\u3164',
   '\u0301',
   ' '.repeat(200),
+  '&nbsp;',
+  '&#8203;',
+  '&zwj;',
 ]
 const letters = {
-  m: ['m', 'M', 'ｍ', '𝐦', '𝕸', 'Ⓜ', 'м', 'ᴍ', 'Μ', 'ⅿ'],
-  e: ['e', 'E', 'ｅ', '𝐞', 'ⓔ', 'е', 'Ε', 'ᴇ', 'é', '3'],
-  o: ['o', 'O', 'ｏ', '𝐨', 'ⓞ', 'о', 'ο', 'օ', '0', 'ö'],
-  r: ['r', 'R', 'ｒ', '𝐫', 'ⓡ', 'г', 'ʀ', 'ŕ'],
-  y: ['y', 'Y', 'ｙ', '𝐲', 'ⓨ', 'у', 'ү', 'ʏ', 'ý'],
+  m: ['m', 'M', 'ｍ', '𝐦', '𝕸', 'Ⓜ', 'м', 'ᴍ', 'Μ', 'ⅿ', '&#109;', '&#x6d;', '&amp;#0109;', '\\u006d', '%6d'],
+  e: ['e', 'E', 'ｅ', '𝐞', 'ⓔ', 'е', 'Ε', 'ᴇ', 'é', '3', '&#101;', '&#x65;', '&amp;#0101;', '\\u0065', '%65'],
+  o: ['o', 'O', 'ｏ', '𝐨', 'ⓞ', 'о', 'ο', 'օ', '0', 'ö', '&#111;', '&#x6f;', '&amp;#0111;', '\\u006f', '%6f'],
+  r: ['r', 'R', 'ｒ', '𝐫', 'ⓡ', 'г', 'ʀ', 'ŕ', '&#114;', '&#x72;', '&amp;#0114;', '\\u0072', '%72'],
+  y: ['y', 'Y', 'ｙ', '𝐲', 'ⓨ', 'у', 'ү', 'ʏ', 'ý', '&#121;', '&#x79;', '&amp;#0121;', '\\u0079', '%79'],
 }
 const gap = fc.constantFrom(...gaps)
 const name = fc
@@ -89,9 +92,17 @@ const confusables = new Map(
   Object.entries(letters).flatMap(([letter, signs]) => signs.map((sign) => [sign.toLowerCase(), letter])),
 )
 
+const decodeEscapes = (text: string): string =>
+  text
+    .replace(/&(?:nbsp|zwj);/g, ' ')
+    .replace(/&(?:amp;)?#(\d+);?/g, (_, code: string) => String.fromCodePoint(Number(code)))
+    .replace(/(?:&(?:amp;)?#x|\\u00|%)([\da-f]{2});?/gi, (_, code: string) =>
+      String.fromCodePoint(Number.parseInt(code, 16)),
+    )
+
 /** Reads a text as generously as a model may: entities decoded, compatible forms, nothing invisible, look-alikes. */
 function readLeniently(text: string): string {
-  const decoded = text
+  const decoded = decodeEscapes(text)
     .replace(/&lt;?|&#0*60;?|&#x0*3c;?|\\u003c|%3c|[ᐸ˂❮〈⟨]/gi, '<')
     .replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu, '')
   const plain = decoded.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
@@ -126,6 +137,20 @@ describe('escapeMemoryTags', () => {
     )
   })
 
+  it.each([
+    '<&#109;emory>',
+    '&lt;&#x6d;emory&gt;',
+    '</m&#101;mory>',
+    '<m&#8203;emory>',
+    '<\\u006demory>',
+    '%3C%6Demory%3E',
+  ])('with letters as escapes: %s › escapes the tag', (text) => expect(escapeMemoryTags(text)).toMatch(/^‹/))
+
+  it.each(['a < &#109;ore', '<&copy; me>', '<m&amp;m>', '&lt;b&gt;', '50%6d of it'])(
+    'with other escapes: %s › changes nothing',
+    (text) => expect(escapeMemoryTags(text)).toBe(text),
+  )
+
   it('applied twice › changes nothing more', () => {
     fc.assert(
       fc.property(forgedText, (text) => escapeMemoryTags(escapeMemoryTags(text)) === escapeMemoryTags(text)),
@@ -143,10 +168,10 @@ describe('escapeMemoryTags', () => {
 
   it('with a megabyte of openings and spaces › takes linear time', () => {
     const before = process.cpuUsage()
-    for (const unit of ['<', '< ', '<m', '<mem ', '&lt; / ', `<${' '.repeat(1_000)}`, '&', 'plain text '])
+    for (const unit of ['<', '< ', '<m', '<mem ', '&lt; / ', `<${' '.repeat(1_000)}`, '&', '<&#109;', 'plain text '])
       escapeMemoryTags(unit.repeat(Math.ceil(1_000_000 / unit.length)))
     const { user, system } = process.cpuUsage(before)
-    expect((user + system) / 1_000).toBeLessThan(8 * 400)
+    expect((user + system) / 1_000).toBeLessThan(9 * 400)
   })
 })
 
