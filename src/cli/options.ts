@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Option } from 'commander'
 import { countEdits, describeUnknownName } from '../domain/checkOptions.ts'
-import { MemoryError } from '../domain/error.ts'
+import { MemoryError, shortenText } from '../domain/error.ts'
 import type { Profile } from '../domain/profile.ts'
 import { option } from './terminal/help.ts'
 
@@ -49,7 +49,7 @@ export function checkEnvironment(environment: Environment, args: readonly string
     if (secretVariable.test(name) && knownVariables.every((known) => countEdits(name, known) > 2)) continue
     if (values.some((value) => value?.includes(`env:${name}`))) continue
     throw new MemoryError('bad-option', `Unknown environment variable ${describeUnknownName(name, knownVariables)}`, {
-      param: name.slice(0, 80),
+      param: shortenText(name, 80),
     })
   }
 }
@@ -86,7 +86,7 @@ export function parseInteger(text: string, name: string, min: number, max: numbe
   const range = max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `from ${min} to ${max}`
   throw new MemoryError(
     'bad-option',
-    `${name} is ${JSON.stringify(text.slice(0, 40))}; it must be a whole number, ${range}.`,
+    `${name} is ${JSON.stringify(shortenText(text, 40))}; it must be a whole number, ${range}.`,
     { param: name },
   )
 }

@@ -1,4 +1,4 @@
-import { type Check, describeValue, isObject, MemoryError } from './error.ts'
+import { type Check, describeValue, isObject, MemoryError, shortenText } from './error.ts'
 
 /** Checks of all options of a method. The type makes sure that none is left out. */
 export type OptionChecks<T> = { readonly [Option in keyof T]-?: Check }
@@ -23,7 +23,7 @@ export function checkOptions<T extends object>(method: string, value: unknown, c
     const problem = Object.hasOwn(checks, name)
       ? `The option ${name} of ${method} is inherited. Pass an object of its own.`
       : `Unknown option of ${method}: ${describeUnknownName(name, names)}`
-    throw new MemoryError('bad-option', problem, { param: name.slice(0, maxShownCharacters) })
+    throw new MemoryError('bad-option', problem, { param: shortenText(name, maxShownCharacters) })
   }
   for (const [name, check] of Object.entries<Check>(checks))
     if (value[name] !== undefined) runCheck(check, value[name], name)
@@ -46,7 +46,7 @@ export function describeUnknownName(name: string, known: readonly string[]): str
   const nearest = findNearestName(name, known)
   const hint = nearest === undefined ? '' : ` Did you mean ${nearest}?`
   const remedy = known.length === 0 ? 'There are none.' : `Use one of: ${known.join(', ')}.`
-  return `${JSON.stringify(name.slice(0, maxShownCharacters))}.${hint} ${remedy}`
+  return `${JSON.stringify(shortenText(name, maxShownCharacters))}.${hint} ${remedy}`
 }
 
 /** Returns the known name that was most likely meant: one that begins alike, or differs in few letters. */

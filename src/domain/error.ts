@@ -125,19 +125,26 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 /** Formats a value for an error message, shortened to `maxCharacters`. */
 export const describeValue = (value: unknown, maxCharacters: number): string => {
   if (value === undefined) return 'missing'
-  return isJsonValue(value) ? stringifyStart(value, maxCharacters) : typeof value
+  return isJsonValue(value) ? shortenText(stringifyStart(value, maxCharacters + 1), maxCharacters) : typeof value
+}
+
+/**
+ * Cuts a text that an error repeats. Cuts between words, because errors are masked later, and the start of a secret is
+ * not recognised as one.
+ *
+ * @example
+ * shortenText('one two three', 8) // 'one two …'
+ */
+export function shortenText(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text
+  const start = text.slice(0, maxCharacters + 1)
+  return `${start.slice(0, start.lastIndexOf(' ') + 1)}…`
 }
 
 const maxMessageCharacters = 10_000
 
-/**
- * Cuts the message of an error that repeats a long value. Cuts between words, because the start of a secret is not
- * recognised as one.
- */
-export function shortenMessage(message: string): string {
-  if (message.length <= maxMessageCharacters) return message
-  return `${message.slice(0, Math.max(0, message.lastIndexOf(' ', maxMessageCharacters)))} …`
-}
+/** Cuts the message of an error that repeats a long value. */
+export const shortenMessage = (message: string): string => shortenText(message, maxMessageCharacters)
 
 /** Throws `bad-profile`; `expected` completes the sentence "it must be …". */
 export function rejectField(path: string, value: unknown, expected: string): never {

@@ -1,6 +1,6 @@
 import { completable, type GetPromptResult, type ServerContext } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { MemoryError } from '../domain/error.ts'
+import { MemoryError, shortenText } from '../domain/error.ts'
 import { completeSessionId, completeWorkspace, type McpContext } from './context.ts'
 import { withProtocolErrors } from './errors.ts'
 import { createInvocation } from './tools/call.ts'
@@ -68,7 +68,7 @@ function parseBudget(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text.trim())) return Number(text)
   throw new MemoryError(
     'bad-option',
-    `budget is ${JSON.stringify(text.slice(0, 40))}; it must be a whole number of tokens, such as 4000.`,
+    `budget is ${JSON.stringify(shortenText(text, 40))}; it must be a whole number of tokens, such as 4000.`,
     { param: 'budget' },
   )
 }

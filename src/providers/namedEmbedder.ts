@@ -1,4 +1,4 @@
-import { MemoryError } from '../domain/error.ts'
+import { MemoryError, shortenText } from '../domain/error.ts'
 import type { Embedder } from '../domain/ports.ts'
 import { openaiEmbedder } from './embedder.ts'
 import { ollamaEmbedder } from './ollamaEmbedder.ts'
@@ -57,7 +57,7 @@ export function createEmbedder(name: string, environment: Environment): Embedder
   // A malformed address may contain a password, so it is not repeated.
   if (parsed === undefined)
     throw optionError(
-      `embedder is ${JSON.stringify(name.replace(/@.*/s, '@…').slice(0, 60))}; it must be ${embedderForms}.`,
+      `embedder is ${JSON.stringify(shortenText(name.replace(/@.*/s, '@…'), 60))}; it must be ${embedderForms}.`,
     )
   const { provider, model, location } = parsed
   const apiKey = readVariable(environment, 'THREADKEEP_EMBEDDER_KEY')

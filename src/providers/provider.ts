@@ -1,5 +1,5 @@
 import type { OptionChecks } from '../domain/checkOptions.ts'
-import { anyText, anyValue, MemoryError } from '../domain/error.ts'
+import { anyText, anyValue, MemoryError, shortenText } from '../domain/error.ts'
 import type { Model } from '../domain/ports.ts'
 import { anthropicModel } from './anthropic.ts'
 import { geminiModel } from './gemini.ts'
@@ -59,7 +59,7 @@ export function createModel(settings: ProviderSettings): Model {
   const { provider: name, apiKey, baseUrl, model, timeouts, sleep, maxAttempts } = settings
   const provider = Object.hasOwn(providers, name) ? providers[name] : undefined
   if (provider === undefined) {
-    const quoted = JSON.stringify(String(name).slice(0, 80))
+    const quoted = JSON.stringify(shortenText(String(name), 80))
     throw new MemoryError('bad-option', `Unknown provider ${quoted}. Use one of: ${providerNames.join(', ')}.`, {
       param: 'provider',
     })

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type Readable, Transform } from 'node:stream'
+import { shortenText } from '../domain/error.ts'
 import { type Key, parseKey } from '../domain/key.ts'
 import { type Credential, isLimitedToTenants } from './auth/credential.ts'
 import { resolveKey } from './auth/identity.ts'
@@ -135,7 +136,7 @@ function checkSegment(segment: string): void {
 }
 
 function invalidSegment(segment: string): HttpError {
-  const message = `The path segment ${JSON.stringify(segment.slice(0, 80))} is not allowed. Use plain names and ids.`
+  const message = `The path segment ${JSON.stringify(shortenText(segment, 80))} is not allowed. Use plain names and ids.`
   return new HttpError(400, 'invalid_path', message)
 }
 

@@ -1,5 +1,5 @@
 import { findMetadata, type Millis, type SessionMetadata, type Tokens } from '../domain/entry.ts'
-import { MemoryError } from '../domain/error.ts'
+import { MemoryError, shortenText } from '../domain/error.ts'
 import { formatKey, isInScope, type Key } from '../domain/key.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import { LruCache } from '../domain/lruCache.ts'
@@ -217,7 +217,7 @@ export class MemoryRegistry implements AsyncDisposable {
       this.templates.length === 0
         ? 'None are configured; add templates to the configuration file.'
         : `Use one of: ${this.templates.join(', ')}.`
-    throw new MemoryError('bad-option', `Unknown template ${JSON.stringify(template.slice(0, 40))}. ${known}`, {
+    throw new MemoryError('bad-option', `Unknown template ${JSON.stringify(shortenText(template, 40))}. ${known}`, {
       param: 'template',
     })
   }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { shortenText } from '../domain/error.ts'
 import type { JsonLimits } from '../providers/jsonStructure.ts'
 import { getArray, getString } from '../text/json.ts'
 import { checkQuery } from './api/input.ts'
@@ -101,7 +102,7 @@ async function handleModels(context: RequestContext): Promise<void> {
 function pickModel(list: unknown, id: string): unknown {
   const found = getArray(list, 'data').find((model) => getString(model, 'id') === id)
   if (found !== undefined) return found
-  const message = `There is no model ${JSON.stringify(id.slice(0, 80))}. GET /v1/models lists the available ones.`
+  const message = `There is no model ${JSON.stringify(shortenText(id, 80))}. GET /v1/models lists the available ones.`
   throw new HttpError(404, 'model_not_found', message, 'model')
 }
 

@@ -1,4 +1,5 @@
 import type { Message } from '../domain/entry.ts'
+import { shortenText } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
 import { unpackPayload } from '../domain/payload.ts'
 import { internalsOf, type Memory } from '../memory.ts'
@@ -201,4 +202,8 @@ async function listInputItems(
 const maxInputMessages = 256
 
 const responseNotFound = (id: string): HttpError =>
-  new HttpError(404, 'response_not_found', `There is no response ${JSON.stringify(id.slice(0, 80))} in this session.`)
+  new HttpError(
+    404,
+    'response_not_found',
+    `There is no response ${JSON.stringify(shortenText(id, 80))} in this session.`,
+  )

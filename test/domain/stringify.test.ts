@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { describeValue, shortenMessage } from '../../src/domain/error.ts'
+import { describeValue, shortenMessage, shortenText } from '../../src/domain/error.ts'
 import { exceedsDepth, stringifyInSteps } from '../../src/domain/stringify.ts'
 import { runInSlices, runSync } from '../../src/domain/work.ts'
 
@@ -35,8 +35,16 @@ describe('describeValue', () => {
     ['nested lists', Array.from({ length: 50 }, () => [[], {}])],
     ['a date', { at: new Date(0) }],
     ['fields without a form', { a: () => 1, b: undefined, c: 1 }],
-  ])('of %s is the start of its JSON', (_, value) => {
-    for (let max = 1; max < 60; max++) expect(describeValue(value, max)).toBe(JSON.stringify(value).slice(0, max))
+    ['a sentence', `one two three ${'four '.repeat(20)}`],
+  ])('of %s is the start of its JSON, cut between words', (_, value) => {
+    for (let max = 1; max < 60; max++) expect(describeValue(value, max)).toBe(shortenText(JSON.stringify(value), max))
+  })
+
+  it('of a word that is cut › shows no part of it, so that a secret is masked as a whole or not shown', () => {
+    const key = `gh${'p_'}${'aB3dE6'.repeat(6)}`
+    expect(describeValue(key, 38)).toBe('…')
+    expect(describeValue(`use ${key} here`, 20)).toBe('"use …')
+    expect(describeValue(key, 42)).toBe(`"${key}"`)
   })
 
   it('names what JSON has no form for', () => {
@@ -50,7 +58,7 @@ describe('describeValue', () => {
   it('of a value that holds itself ends', () => {
     const value: Record<string, unknown> = {}
     value.self = value
-    expect(describeValue(value, 20)).toBe('{"self":{"self":{"se')
+    expect(describeValue(value, 20)).toBe('…')
   })
 })
 
@@ -60,7 +68,7 @@ describe('shortenMessage', () => {
     const short = shortenMessage(`Entity ${'abc '.repeat(5_000)}not found`)
     expect(short.length).toBeLessThan(10_010)
     expect(short.endsWith('abc …')).toBe(true)
-    expect(shortenMessage('x'.repeat(20_000))).toBe(' …')
+    expect(shortenMessage('x'.repeat(20_000))).toBe('…')
   })
 })
 

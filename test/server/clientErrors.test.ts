@@ -63,6 +63,10 @@ describe('client requests', () => {
       'messages[1].role',
       'messages[1].role is "wizard"; it must be one of system, developer, user, assistant, tool.',
     ])
+    // The beginning of a key is not recognised as one.
+    const key = `gh${'p_'}${'aB3dE6'.repeat(6)}`
+    for (const role of [key, `sk${'-ant-'}${'aB3-dE6_'.repeat(12)}`, `${key} ${key}`, { [key]: key }])
+      expect(JSON.stringify(await errorOf({ messages: [{ role, content: 'Hello' }] }))).not.toMatch(/aB3/)
     expect(await errorOf({ messages: [{ role: 'user', content: 5 }] })).toEqual([
       400,
       'bad-message',

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { describeUnknownName } from '../../domain/checkOptions.ts'
 import type { Millis } from '../../domain/entry.ts'
+import { shortenText } from '../../domain/error.ts'
 import type { JsonLimits } from '../../providers/jsonStructure.ts'
 import { readJson } from '../http/body.ts'
 import { HttpError } from '../http/httpError.ts'
@@ -30,11 +31,11 @@ function validate<S extends z.ZodObject>(schema: S, body: unknown): z.ZodSafePar
 
 function bodyError(issue: z.core.$ZodIssue | undefined, fields: readonly string[]): HttpError {
   if (issue?.code === 'unrecognized_keys') {
-    const name = (issue.keys[0] ?? '').slice(0, 40)
+    const name = shortenText(issue.keys[0] ?? '', 40)
     return new HttpError(400, 'unknown_field', `Unknown field ${describeUnknownName(name, fields)}`, name)
   }
   // A path may contain a name that the client chose, of any length.
-  const field = (issue?.path.join('.') || 'body').slice(0, 80)
+  const field = shortenText(issue?.path.join('.') || 'body', 80)
   return new HttpError(400, 'bad_option', `${field} ${issue?.message ?? 'is invalid'}.`, field)
 }
 
@@ -43,7 +44,7 @@ export function checkQuery(query: URLSearchParams, allowed: readonly string[]): 
   for (const name of query.keys()) {
     if (allowed.includes(name)) continue
     const message = `Unknown query parameter ${describeUnknownName(name, allowed)}`
-    throw new HttpError(400, 'unknown_parameter', message, name.slice(0, 40))
+    throw new HttpError(400, 'unknown_parameter', message, shortenText(name, 40))
   }
   checkSingle(query, allowed)
 }
@@ -101,7 +102,7 @@ export function readFlag(query: URLSearchParams, name: string, defaultValue: boo
 }
 
 export const invalidParameter = (name: string, text: string, rule: string): HttpError =>
-  new HttpError(400, 'bad_option', `${name} is ${JSON.stringify(text.slice(0, 40))}; it must be ${rule}.`, name)
+  new HttpError(400, 'bad_option', `${name} is ${JSON.stringify(shortenText(text, 40))}; it must be ${rule}.`, name)
 
 /** A page of a list; `next` is the cursor of the next page, null at the end. */
 type Page<T> = { readonly items: readonly T[]; readonly next: string | null }

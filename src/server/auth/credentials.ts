@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import type { Millis } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { MemoryError, shortenText } from '../../domain/error.ts'
 import {
   type Credential,
   type CredentialOptions,
@@ -169,6 +169,6 @@ export class Credentials {
 const unknownKey = (id: string): MemoryError =>
   new MemoryError(
     'bad-option',
-    `There is no key ${JSON.stringify(id.slice(0, 40))}. Run threadkeep keys list to see the keys.`,
+    `There is no key ${JSON.stringify(shortenText(id, 40))}. Run threadkeep keys list to see the keys.`,
     { param: 'id' },
   )

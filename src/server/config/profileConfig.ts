@@ -1,4 +1,4 @@
-import { isObject, MemoryError } from '../../domain/error.ts'
+import { isObject, MemoryError, shortenText } from '../../domain/error.ts'
 import { parseProfile } from '../../domain/parseProfile.ts'
 import type { Profile } from '../../domain/profile.ts'
 import { profiles as builtIn } from '../../profiles/index.ts'
@@ -61,7 +61,7 @@ function resolveProfile(
 const unknownProfile = (field: string, name: string, known: readonly string[]): MemoryError =>
   new MemoryError(
     'bad-profile',
-    `${field} is ${JSON.stringify(name.slice(0, 60))}; it must be one of ${[...new Set(known)].join(', ')}.`,
+    `${field} is ${JSON.stringify(shortenText(name, 60))}; it must be one of ${[...new Set(known)].join(', ')}.`,
     { param: field },
   )
 

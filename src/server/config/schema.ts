@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Millis } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { MemoryError, shortenText } from '../../domain/error.ts'
 import { parseKey } from '../../domain/key.ts'
 import { embedderForms, parseEmbedderName } from '../../providers/namedEmbedder.ts'
 import { logLevels } from '../observability/log.ts'
@@ -203,7 +203,7 @@ export function invalidField(field: string, value: unknown, rule: string): Memor
       ? 'missing'
       : secretFields.test(field)
         ? '…'
-        : (JSON.stringify(withoutAddress(field, value))?.slice(0, 60) ?? typeof value)
+        : shortenText(JSON.stringify(withoutAddress(field, value)) ?? typeof value, 60)
   return new MemoryError('bad-option', `${field || 'The configuration'} is ${shown}; it must be ${rule}.`, {
     param: field || 'config',
   })

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Millis } from '../../domain/entry.ts'
-import { isObject } from '../../domain/error.ts'
+import { isObject, shortenText } from '../../domain/error.ts'
 import { exceedsDepth } from '../../domain/stringify.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
 import {
@@ -138,7 +138,7 @@ function receiveBody(
 function checkEncoding({ headers }: IncomingMessage): void {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (encoding === '' || encoding === 'identity') return
-  const message = `The body has content-encoding: ${encoding.slice(0, 40)}. Send it uncompressed.`
+  const message = `The body has content-encoding: ${shortenText(encoding, 40)}. Send it uncompressed.`
   throw new HttpError(415, 'unsupported_media_type', message, null, { headers: { 'accept-encoding': 'identity' } })
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
-import { checkOption } from '../../domain/error.ts'
+import { checkOption, shortenText } from '../../domain/error.ts'
 import { HttpError } from './httpError.ts'
 
 /** Host names and web origins that may reach the server. */
@@ -69,7 +69,7 @@ function validateHost(host: string | undefined, policy: HostPolicy): void {
   if (name !== undefined && (isLoopback(name) || policy.hosts.includes(name))) return
   // IP literals are immune to DNS rebinding.
   if (name !== undefined && !isLocal && isIP(stripBrackets(name)) !== 0) return
-  const requested = JSON.stringify((host ?? '').slice(0, 80))
+  const requested = JSON.stringify(shortenText(host ?? '', 80))
   throw new HttpError(
     421,
     'misdirected_request',
@@ -134,7 +134,7 @@ const originNotAllowed = (origin: string): HttpError =>
   new HttpError(
     403,
     'origin_not_allowed',
-    `Web pages of ${origin.slice(0, 80)} may not use this server. Add that origin to the allowed origins.`,
+    `Web pages of ${shortenText(origin, 80)} may not use this server. Add that origin to the allowed origins.`,
   )
 
 /** The name in a Host header, in lower case and without port. */

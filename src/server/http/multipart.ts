@@ -1,5 +1,6 @@
 import busboy from 'busboy'
 import { describeUnknownName } from '../../domain/checkOptions.ts'
+import { shortenText } from '../../domain/error.ts'
 import { HttpError } from './httpError.ts'
 
 /** The file of a form. */
@@ -70,7 +71,7 @@ function nameFault(name: string): string | undefined {
 
 /** The parser has no name for a part without one. */
 const unknownField = (name: string | undefined = ''): HttpError =>
-  new HttpError(400, 'unknown_field', `Unknown field ${describeUnknownName(name, [fileField])}`, name.slice(0, 40))
+  new HttpError(400, 'unknown_field', `Unknown field ${describeUnknownName(name, [fileField])}`, shortenText(name, 40))
 
 const invalidUpload = (reason: string): HttpError =>
   new HttpError(

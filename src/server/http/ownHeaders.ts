@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { describeUnknownName } from '../../domain/checkOptions.ts'
+import { shortenText } from '../../domain/error.ts'
 import { HttpError } from './httpError.ts'
 
 const prefix = 'x-threadkeep-'
@@ -14,6 +15,6 @@ export function checkOwnHeaders(headers: IncomingHttpHeaders): void {
   for (const name in headers) {
     if (!name.startsWith(prefix) || ownHeaders.includes(name)) continue
     const message = `Unknown header ${describeUnknownName(name, ownHeaders)}`
-    throw new HttpError(400, 'unknown_header', message, name.slice(0, 40))
+    throw new HttpError(400, 'unknown_header', message, shortenText(name, 40))
   }
 }

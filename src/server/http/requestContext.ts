@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { shortenText } from '../../domain/error.ts'
 import type { Key, Scope } from '../../domain/key.ts'
 import { allowsScope, type Credential } from '../auth/credential.ts'
 import type { RequestTrace } from '../observability/tracing.ts'
@@ -63,6 +64,6 @@ export function readNumber(query: URLSearchParams, name: string, otherwise: numb
   const text = query.get(name)
   if (text === null) return otherwise
   if (/^\d{1,9}$/.test(text) && Number(text) >= 1) return Math.min(Number(text), most)
-  const message = `${name} is ${JSON.stringify(text.slice(0, 40))}; it must be a whole number from 1 to ${most}.`
+  const message = `${name} is ${JSON.stringify(shortenText(text, 40))}; it must be a whole number from 1 to ${most}.`
   throw new HttpError(400, 'bad_option', message, name)
 }

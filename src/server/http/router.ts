@@ -1,4 +1,4 @@
-import { MemoryError } from '../../domain/error.ts'
+import { MemoryError, shortenText } from '../../domain/error.ts'
 import { type Key, parseKey } from '../../domain/key.ts'
 import { HttpError } from './httpError.ts'
 
@@ -69,10 +69,10 @@ export class Router<T> {
   private noRoute(method: string, path: string): HttpError {
     const methods = this.methodsOf(path)
     if (methods.length > 0) {
-      const message = `${path.slice(0, 200)} takes ${methods.join(' and ')}, not ${method}.`
+      const message = `${shortenText(path, 200)} takes ${methods.join(' and ')}, not ${method}.`
       return new HttpError(405, 'method_not_allowed', message, null, { headers: { allow: methods.join(', ') } })
     }
-    const message = `Unknown URL: ${method} ${path.slice(0, 200)}. GET /openapi.json lists all URLs.`
+    const message = `Unknown URL: ${method} ${shortenText(path, 200)}. GET /openapi.json lists all URLs.`
     return new HttpError(404, 'unknown_url', message)
   }
 }

@@ -1,5 +1,5 @@
 import type { Message, SessionMetadata } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { MemoryError, shortenText } from '../../domain/error.ts'
 import { formatKey, type Key, parseKey } from '../../domain/key.ts'
 import { unpackPayload } from '../../domain/payload.ts'
 import { internalsOf, type Memory } from '../../memory.ts'
@@ -18,7 +18,7 @@ export function conversationKey({ scope }: Key, id: string): Key {
     throw new HttpError(
       400,
       'invalid_conversation',
-      `${JSON.stringify(id.slice(0, 80))} is not a conversation id. Create a conversation with POST …/conversations.`,
+      `${JSON.stringify(shortenText(id, 80))} is not a conversation id. Create a conversation with POST …/conversations.`,
       'conversation',
     )
   }
@@ -70,7 +70,7 @@ export async function checkReferences(memory: Memory, key: Key, references: read
   throw new HttpError(
     404,
     'item_not_found',
-    `There is no item ${JSON.stringify(missing.slice(0, 80))} in this session. Send the item itself.`,
+    `There is no item ${JSON.stringify(shortenText(missing, 80))} in this session. Send the item itself.`,
     'input',
   )
 }
@@ -112,7 +112,7 @@ export async function findPrevious(
   if (responseId === undefined) return undefined
   const receipt = await findReceipt(internalsOf(memory).sessions, key, { response: responseId })
   const isStoredUpstream = receipt?.isStoredUpstream === true
-  const id = JSON.stringify(responseId.slice(0, 80))
+  const id = JSON.stringify(shortenText(responseId, 80))
   // A response that ran in the background has no reply here; only the upstream can continue it.
   if (receipt?.sequence == null && isStoredUpstream) return { message: undefined, isStoredUpstream }
   if (receipt?.sequence == null)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Message } from '../../domain/entry.ts'
+import { shortenText } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
 import type { DegradationNotice } from '../../domain/ledger.ts'
 import { LruCache } from '../../domain/lruCache.ts'
@@ -121,7 +122,7 @@ function readHistoryMode(value: string | readonly string[] | undefined): History
   throw new HttpError(
     400,
     'bad_header',
-    `x-threadkeep-history is ${JSON.stringify(word.slice(0, 40))}; it must be full, thin or auto.`,
+    `x-threadkeep-history is ${JSON.stringify(shortenText(word, 40))}; it must be full, thin or auto.`,
     'x-threadkeep-history',
   )
 }
@@ -147,7 +148,7 @@ function isStoreDisabled(value: string | readonly string[] | undefined): boolean
   throw new HttpError(
     400,
     'bad_header',
-    `x-threadkeep-store is ${JSON.stringify(word.slice(0, 40))}; it must be true or false.`,
+    `x-threadkeep-store is ${JSON.stringify(shortenText(word, 40))}; it must be true or false.`,
     'x-threadkeep-store',
   )
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Tokens } from '../../domain/entry.ts'
+import { shortenText } from '../../domain/error.ts'
 import type { UpstreamProtocol } from '../auth/upstreamHeaders.ts'
 import { afterPendingReads } from '../http/body.ts'
 import { HttpError } from '../http/httpError.ts'
@@ -117,7 +118,7 @@ export const notForwarded = ({ method, path }: Pick<ForwardRequest, 'method' | '
   new HttpError(
     404,
     'unknown_url',
-    `Unknown URL: ${method} /v1/${path.slice(0, 200)}. GET /openapi.json lists all URLs. ${remedy}`,
+    `Unknown URL: ${method} /v1/${shortenText(path, 200)}. GET /openapi.json lists all URLs. ${remedy}`,
   )
 
 export const isEventStream = (answer: UpstreamResponse): boolean =>

@@ -1,5 +1,5 @@
 import type { Millis } from '../../domain/entry.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { MemoryError, shortenText } from '../../domain/error.ts'
 import { parseRetryAfter, type RetryPolicy, retryDelay } from '../../domain/retry.ts'
 import type { Timeouts } from '../../providers/deadline.ts'
 import { detectProtocol, type UpstreamProtocol } from '../auth/upstreamHeaders.ts'
@@ -70,7 +70,7 @@ function selectUpstreams(
   throw new HttpError(
     404,
     'model_not_found',
-    `No upstream is configured for the model ${JSON.stringify(model.slice(0, 80))} in this protocol.`,
+    `No upstream is configured for the model ${JSON.stringify(shortenText(model, 80))} in this protocol.`,
     'model',
   )
 }

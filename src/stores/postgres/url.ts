@@ -1,5 +1,5 @@
 import { describeUnknownName } from '../../domain/checkOptions.ts'
-import { MemoryError } from '../../domain/error.ts'
+import { MemoryError, shortenText } from '../../domain/error.ts'
 
 /** Settings of a connection that a URL or the options of `postgresStore` give. */
 export type ConnectionSettings = {
@@ -75,13 +75,13 @@ export function parsePostgresUrl(text: string, defaults: Partial<ConnectionSetti
 export function checkSchema(name: string): string {
   if (/^[a-z_][a-z0-9_]{0,39}$/.test(name) && !name.startsWith('pg_')) return name
   throw badUrl(
-    `The schema is ${JSON.stringify(name.slice(0, 60))}; use up to 40 of a-z, 0-9 and _, and no pg_ at its start.`,
+    `The schema is ${JSON.stringify(shortenText(name, 60))}; use up to 40 of a-z, 0-9 and _, and no pg_ at its start.`,
   )
 }
 
 function parseCount(name: string, value: string): number {
   if (/^[1-9][0-9]{0,8}$/.test(value)) return Number(value)
-  throw badUrl(`${name} is ${JSON.stringify(value.slice(0, 40))}; it must be a whole number, 1 or more.`)
+  throw badUrl(`${name} is ${JSON.stringify(shortenText(value, 40))}; it must be a whole number, 1 or more.`)
 }
 
 function maskUrl({ protocol, username, host, pathname }: URL): string {
