@@ -1,6 +1,8 @@
 import type { Json } from '../domain/entry.ts'
 import { createDepthError } from '../domain/error.ts'
 import { maxJsonDepth } from '../domain/stringify.ts'
+import { minMemberCharacters, privateMembersOf } from '../text/secrets/fileValues.ts'
+import type { OpenLists } from '../text/secrets/scan.ts'
 import { findSecrets, findSecretsInSteps } from '../text/secrets.ts'
 import { FieldText } from './fieldText.ts'
 import { addLabel, findLabel, maxLabelCharacters, type SecretLabels } from './secretLabels.ts'
@@ -211,6 +213,7 @@ export class SecretScan {
       const names = Array.isArray(value) ? undefined : Object.keys(value)
       this.fields.write(names === undefined ? '[' : '{')
       if (Array.isArray(value)) this.collectParts(value)
+      else this.addKeyMembers(value)
       stack.push({ container: value, names, labels, position: 0 })
     }
   }
@@ -263,6 +266,15 @@ export class SecretScan {
       )
     })
     if (found.length > 0) this.labelledRanges.set(labelledName(value, labels), [value, mergeRanges(found)])
+  }
+
+  /** Adds the private members of a JSON Web Key, which may be too far from its type for a search in the fields. */
+  private addKeyMembers(object: { readonly [name: string]: Json }): void {
+    for (const name of privateMembersOf(object.kty)) {
+      const member = object[name]
+      if (typeof member === 'string' && member.length >= minMemberCharacters)
+        this.add(member, [{ start: 0, end: member.length }])
+    }
   }
 
   /** Remembers the text parts of a message's content, such as `[{ "type": "text", "text": "…" }]`. */
@@ -331,11 +343,14 @@ export class SecretScan {
 
   private *findInWindows(text: string): Generator<void, readonly SecretRange[]> {
     const found: SecretRange[] = []
-    for (let from = 0; from + windowOverlap < text.length; from += windowCharacters - windowOverlap) {
-      const search = findSecretsInSteps(text.slice(from, from + windowCharacters))
+    const lists: OpenLists = new Map()
+    const stepCharacters = windowCharacters - windowOverlap
+    for (let from = 0; from + windowOverlap < text.length; from += stepCharacters) {
+      const search = findSecretsInSteps(text.slice(from, from + windowCharacters), lists)
       let step = search.next()
       for (; step.done !== true; step = search.next()) yield* this.pause()
       for (const { start, end } of step.value) found.push({ start: from + start, end: from + end })
+      for (const list of lists.values()) list.at = list.resumeAt - stepCharacters
       yield* this.pause()
     }
     return mergeRanges(found)

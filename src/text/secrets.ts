@@ -1,6 +1,6 @@
 import { runSync, type Work } from '../domain/work.ts'
 import type { SecretMatch } from './secrets/rule.ts'
-import { ScanState, scanRange } from './secrets/scan.ts'
+import { type OpenLists, ScanState, scanRange } from './secrets/scan.ts'
 
 /** Masks written for secrets found earlier. */
 const maskPattern = /⟨secret:\d{1,12}⟩/g
@@ -25,8 +25,11 @@ const stepCharacters = 8_192
  */
 export const findSecrets = (text: string): readonly SecretMatch[] => runSync(findSecretsInSteps(text))
 
-/** Finds the same as `findSecrets`, but returns to the caller between parts of a long text, so that it can yield. */
-export function* findSecretsInSteps(text: string): Work<readonly SecretMatch[]> {
+/**
+ * Finds the same as `findSecrets`, but returns to the caller between parts of a long text, so that it can yield. `lists`
+ * has the tables that began in an earlier part of the text, and then those that may go on in the next one.
+ */
+export function* findSecretsInSteps(text: string, lists: OpenLists = new Map()): Work<readonly SecretMatch[]> {
   const plain = unusualSign.test(text) ? replaceUnusualSigns(text) : text
   let rest = plain.includes('⟨') ? plain.replace(maskPattern, ({ length }) => blank.repeat(length)) : plain
   let found: readonly SecretMatch[] = []
@@ -35,7 +38,7 @@ export function* findSecretsInSteps(text: string): Work<readonly SecretMatch[]> 
     const matches: SecretMatch[] = []
     let scanned = 0
     for (const { from, to } of ranges) {
-      const state = to - from > stepCharacters ? new ScanState() : undefined
+      const state = to - from > stepCharacters ? new ScanState(pass === 0 ? lists : undefined) : undefined
       for (let at = from; at < to; at += stepCharacters) {
         if (scanned >= stepCharacters) {
           yield scanned

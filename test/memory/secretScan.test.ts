@@ -53,6 +53,21 @@ describe('scanText', () => {
     expect(maskText('pin: 4829. Order 4829.')).toBe('pin: <4829>. Order 4829.')
   })
 
+  verifies('X-08', 'with a table of several windows › replaces the cells of all rows', () => {
+    const rows = Array.from({ length: 12_000 }, (_, at) => `user${at},pw${at}Xq!`)
+    for (const text of [
+      `name,password\n${rows.join('\n')}\n\nThe end`,
+      `INSERT INTO users (name, password) VALUES ${rows.map((row) => `('${row.replace(',', "', '")}')`).join(',\n')};`,
+    ]) {
+      expect(text.length).toBeGreaterThan(200_000)
+      const masked = maskText(text)
+      expect([masked.split('<pw').length - 1, masked.replace(/<pw\d+Xq!>/g, '').includes('Xq!')]).toEqual([
+        12_000,
+        false,
+      ])
+    }
+  })
+
   verifies(
     ['R-02', 'X-08'],
     'with a secret that may be something else › replaces it only where a name marks it',
@@ -192,6 +207,29 @@ describe('scanText with parts', () => {
 })
 
 describe('scanJson', () => {
+  verifies(
+    'X-08',
+    'with a JSON Web Key › replaces its private members, and none of a public key or another object',
+    () => {
+      const value = 'X4cTteJYgn4FYPsXB8rdXix5vwsg1FLN5'
+      const modulus = 'n'.repeat(12_000)
+      expect(maskJson({ kty: 'RSA', n: modulus, d: `${value}d`, dp: `${value}p`, e: 'AQAB' })).toEqual({
+        kty: 'RSA',
+        n: modulus,
+        d: '*',
+        dp: '*',
+        e: 'AQAB',
+      })
+      expect(maskJson({ keys: [{ k: value, kty: 'oct' }] })).toEqual({ keys: [{ k: '*', kty: 'oct' }] })
+      for (const other of [
+        { kty: 'EC', x: value, y: value },
+        { d: value, p: value, k: value },
+        { kty: 'RSA', k: value },
+      ])
+        expect(maskJson(other)).toEqual(other)
+    },
+  )
+
   it('with encoded data of 12 MB › does not search it, and finds secrets beside it', () => {
     const data = 'QUJD'.repeat(3_000_000)
     for (const encoded of [data, `data:image/png;base64,${data}`]) {

@@ -1,3 +1,4 @@
+import { listedForms } from './listedSecretForms.ts'
 import {
   base64,
   digit,
@@ -5,11 +6,17 @@ import {
   hex,
   keyForms,
   lower,
+  password,
+  quotedPassword,
   type RandomSource,
   type SecretForm,
   type Surroundings,
+  shellPassword,
+  stated,
+  symbols,
   upper,
   url,
+  urlPassword,
   uuid,
   word,
 } from './secretForms.ts'
@@ -34,30 +41,6 @@ function assigned(name: string): readonly Surroundings[] {
 const named = (name: string, of: string, create: (random: RandomSource) => string): SecretForm =>
   form(name, create, assigned(of))
 
-/** Symbols that are common in passwords and unambiguous in a sentence. */
-const symbols = '!@#$%^&*-_+=~?'
-/** Password of 8 to 24 characters with a letter and a digit; its ends are no punctuation of a sentence. */
-function password({ text, pick, below }: RandomSource): string {
-  const inner = text(word + symbols, [5, 21])
-  const at = below(inner.length + 1)
-  const withDigit = inner.slice(0, at) + text(digit, 1) + inner.slice(at)
-  return text(`${word}!#`, 1) + withDigit + pick([...upper, ...lower])
-}
-/** Password without characters that end a value in a URL. */
-const urlPassword = ({ text }: RandomSource): string =>
-  text(word, 1) + text(`${word}!$&*()+,;=._~-`, [6, 22]) + text(word, 1)
-/** Characters that need no quotes in a shell. */
-const shellPassword = ({ text }: RandomSource): string =>
-  text(word, 1) + text(`${word}@%+=:,._-`, [6, 22]) + text(word, 1)
-/** Password with any printable characters, for places in quotes. */
-const quotedPassword = (random: RandomSource): string =>
-  random.text(`${word}!#%()*+`, 1) +
-  random.text(`${word}!#$%&()*+,-./:;<=>?@[]^_{|}~`, [5, 30]) +
-  random.text(digit, 1) +
-  random.text(word, 1)
-
-const stated = (name: string, ...surroundings: readonly Surroundings[]): SecretForm =>
-  form(name, password, surroundings)
 const pin = ({ text }: RandomSource): string => text(digit, [4, 6])
 
 const networks: readonly (readonly [name: string, prefixes: readonly string[], lengths: readonly number[]])[] = [
@@ -412,4 +395,4 @@ const placedForms: readonly SecretForm[] = [
 ]
 
 /** All forms, each found in at least 99.99 % of its values. */
-export const secretForms: readonly SecretForm[] = [...keyForms, ...placedForms]
+export const secretForms: readonly SecretForm[] = [...keyForms, ...placedForms, ...listedForms]

@@ -85,6 +85,31 @@ const prefixed = (
 export const uuid = ({ text }: RandomSource): string => [8, 4, 4, 4, 12].map((length) => text(hex, length)).join('-')
 const encode = (content: string): string => btoa(content).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
 
+/** Symbols that are common in passwords and unambiguous in a sentence. */
+export const symbols = '!@#$%^&*-_+=~?'
+/** Password of 8 to 24 characters with a letter and a digit; its ends are no punctuation of a sentence. */
+export function password({ text, pick, below }: RandomSource): string {
+  const inner = text(word + symbols, [5, 21])
+  const at = below(inner.length + 1)
+  const withDigit = inner.slice(0, at) + text(digit, 1) + inner.slice(at)
+  return text(`${word}!#`, 1) + withDigit + pick([...upper, ...lower])
+}
+/** Password without characters that end a value in a URL. */
+export const urlPassword = ({ text }: RandomSource): string =>
+  text(word, 1) + text(`${word}!$&*()+,;=._~-`, [6, 22]) + text(word, 1)
+/** Characters that need no quotes in a shell. */
+export const shellPassword = ({ text }: RandomSource): string =>
+  text(word, 1) + text(`${word}@%+=:,._-`, [6, 22]) + text(word, 1)
+/** Password with any printable characters, for places in quotes. */
+export const quotedPassword = (random: RandomSource): string =>
+  random.text(`${word}!#%()*+`, 1) +
+  random.text(`${word}!#$%&()*+,-./:;<=>?@[]^_{|}~`, [5, 30]) +
+  random.text(digit, 1) +
+  random.text(word, 1)
+
+export const stated = (name: string, ...surroundings: readonly Surroundings[]): SecretForm =>
+  form(name, password, surroundings)
+
 /** Keys and tokens with a form of their own. */
 export const keyForms: readonly SecretForm[] = [
   form('Threadkeep', ({ text }) => `t${'k_'}${text(word, 8)}_${text(word, [32, 64])}`),

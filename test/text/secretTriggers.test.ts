@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import type { SecretMatch } from '../../src/text/secrets/rule.ts'
+import type { ListReader, SecretMatch } from '../../src/text/secrets/rule.ts'
 import { scanRange, secretRules } from '../../src/text/secrets/scan.ts'
 import { isCampaign } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -12,15 +12,23 @@ function findByComparison(text: string): readonly SecretMatch[] {
   const found: SecretMatch[] = []
   for (const { triggers, find } of secretRules) {
     let reached = 0
+    let list: ListReader | undefined
     for (let at = 0; at < text.length; at++) {
       const isHere = triggers.some(
         (trigger) => text.slice(at, at + trigger.length).toLowerCase() === trigger.toLowerCase(),
       )
       if (!isHere || at < reached) continue
+      found.push(...(list?.read(text, at) ?? []))
+      if (list?.isDone === false) continue
       const result = find(text, at)
-      if (typeof result !== 'number') found.push(...result)
-      reached = typeof result === 'number' ? result : (result.at(-1)?.end ?? 0)
+      if (typeof result === 'number') reached = result
+      else if ('read' in result) list = result
+      else {
+        found.push(...result)
+        reached = result.at(-1)?.end ?? 0
+      }
     }
+    found.push(...(list?.read(text, text.length) ?? []))
   }
   return found
 }

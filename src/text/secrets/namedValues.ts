@@ -2,16 +2,20 @@ import { findMemberValues } from './memberValues.ts'
 import { noMatches, type SecretMatch, type SecretRule } from './rule.ts'
 import { isGenerated, isMixed, isPlaceholder, isRandomName } from './values.ts'
 
-export const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|p\/?w|psw|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified by`
+export const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|p\/?w|psw|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified (?:with [^\s⟨]{1,40} )?by`
 export const keyName =
   'secret|(?<!page[_-]?)token|(?<=(?:api|access|secret|private|auth|account|encryption|signing|master|service|admin|license|webhook|session)[_ -]?)key|authorization|bearer|basic'
 // A plural is the name of a list or object: `"passwords": [`.
 const nameSuffix = String.raw`(?:s(?=\\{0,3}["'\`]?[ \t]?[:=][ \t]?[[{])|[_-]?(?:\d{1,3}|prod|live|test|dev|value))?`
 // `": `, ` = `, `: str = `; a list entry such as `DB_PASSWORD", "value": `; `("`; `>`
 const assignment = String.raw`(?:\\{0,3}["'\`]|\\u002[27]|&(?:quot|apos|#3[49]);)?(?:\[?\])?[ \t]{0,12}(?::[ \t]?[\w.<>|[\]&]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\|=?|\?\?=?)[ \t]{0,8}|(?:%2[27])?%3[ad](?:%2[027])?|(?:\\{0,3}["'],(?=\\{0,3}["'])|["']?,?(?:\s|\\n){1,20})\\{0,3}["']?value\\{0,3}["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
-const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|ist|lautet|es|est|é|è)(?: now| still)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] )[ ]?`
+const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|used to be|ist|lautet|es|est|é|è)(?: now| still| previously| formerly| originally)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] (?:(?:예전에|이전에|원래) )?)[ ]?`
+/** Verbs of sentences about an earlier or a new password. Plain words after them describe it. */
+const pastVerb =
+  '(?:(?:has|had)(?: always)? been|war|wurde auf|lautete|[ée]tait|era|fue|foi|jest|by[łl]o|brzmi(?:ało)?|был)(?: früher| vorher| bisher| mal| avant| antes| prima| wcześniej| раньше)?'
+const ideographicVerb = '(?:以前|曾经|原来|之前|现在)是|(?:已经?)?[改换设變变設](?:成|为|為)了?|は以前|を|[를을]'
 const namedValue = new RegExp(
-  `(?:(${passwordName})|${keyName})${nameSuffix}(?:(${assignment})|(${statement})|(?:['’]s)?[ \\t]{1,3}(?:to |[-–—] )?)`,
+  `(?:(${passwordName})|${keyName})${nameSuffix}(?:(${assignment})|(${statement})|(?:['’]s)?[ \\t]{1,3}(?:to |[-–—] |${pastVerb} )?|[ ]?(?:${ideographicVerb})[ ]?)`,
   'iy',
 )
 /** Prefix that makes the name an option: `--db-password`. */
@@ -78,7 +82,7 @@ function findPlace(text: string, at: number, assigned: string | undefined): Plac
   return optionStart.test(before) ? 'option' : assigned === '=' && parameterStart.test(before) ? 'parameter' : 'text'
 }
 
-const isSqlName = /^identified by/i
+const isSqlName = /^identified /i
 const isParameterValue = (value: string, place: Place): boolean => place === 'parameter' && /[^a-z]/.test(value)
 
 /** Shorter values are words, or no secrets. */
@@ -112,7 +116,7 @@ export function isPassword(value: string, relation: Relation, isQuoted: boolean,
   if (/^\/|^[A-Z]:\\/.test(value)) return false
   if (relation === 'set') return true
   if (descriptiveWord.test(value)) return false
-  if (relation === 'adjacent') return !/[/.:]/.test(value)
+  if (relation === 'adjacent') return !(isQuoted ? /^\w+:\/\//.test(value) : /[/.:]/.test(value))
   // A plain word counts in quotes, or at the end of a sentence.
   return (
     isQuoted || /\d|[^\p{L}\p{M}\w.'’/-]/u.test(value) || (relation === 'stated' && endsClause && !/\W|_/.test(value))
@@ -167,12 +171,28 @@ function findValueEnd(text: string, { start, end, isQuoted }: ValueSpan): number
   return !isWhole && rest.test(text) ? rest.lastIndex : end
 }
 
+/** Beginnings of the names of passwords, apart from short ones. */
+export const passwordTriggers = [
+  'pass',
+  'pwd',
+  'kennwort',
+  'wachtwoord',
+  'contrase',
+  'mot de passe',
+  'senha',
+  'hasło',
+  'пароль',
+  '密码',
+  '密碼',
+  'パスワード',
+  '비밀번호',
+]
+
 export const namedRules: readonly SecretRule[] = [
   {
     name: 'named value',
     triggers: [
-      'pass',
-      'pwd',
+      ...passwordTriggers,
       'pw:',
       'p/w',
       'pw ',
@@ -181,19 +201,8 @@ export const namedRules: readonly SecretRule[] = [
       "pw'",
       'psw',
       'mdp',
-      'kennwort',
-      'wachtwoord',
-      'contrase',
-      'mot de passe',
-      'senha',
-      'hasło',
       'parola',
-      'пароль',
-      '密码',
-      '密碼',
-      'パスワード',
-      '비밀번호',
-      'identified by',
+      'identified ',
       'secret',
       'token',
       'key',

@@ -1,3 +1,4 @@
+import { isPassword } from './namedValues.ts'
 import { createRule, type Judge, noMatches, type SecretMatch, type SecretRule } from './rule.ts'
 import { isPlaceholder } from './values.ts'
 
@@ -56,6 +57,33 @@ const passwordOptions: readonly (readonly [triggers: readonly string[], program:
   [['openssl'], 'openssl', '-pass(?:in|out)? pass:'],
 ]
 
+/** Commands that read a password from their standard input. */
+const readsPassword = String.raw`(?:sudo\s[^\n|;<]{0,60}?-\w{0,4}S(?!\w)|-stdin(?!\w)|chpasswd|smbpasswd\s[^\n|;<]{0,40}?-\w{0,3}s(?!\w)|passphrase-fd)`
+const writtenBefore = new RegExp(
+  String.raw`(?:echo|printf)(?: -[neE]{1,3})?\s{1,3}(?:\\{0,3}["']?%s(?:\\{1,4}n)?\\{0,3}["']?\s{1,3})?${argument}\\{0,3}["']?\s{0,4}\|[^\n|;]{0,120}$`,
+  'd',
+)
+const writtenAfter = new RegExp(String.raw`${readsPassword}[^\n|;<]{0,100}(?:<<<\s{0,3}${argument})?`, 'dy')
+const maxCommandCharacters = 400
+const substitution = /^\$(?:[({]|\w{1,60}$)/
+
+/** Finds passwords that are written to the standard input of a command: `echo … | sudo -S ls`, `sudo -S ls <<< …`. */
+function findWrittenPassword(text: string, at: number): readonly SecretMatch[] {
+  writtenAfter.lastIndex = at
+  const after = writtenAfter.exec(text)
+  if (after === null) return noMatches
+  const from = Math.max(0, at - maxCommandCharacters)
+  const before = writtenBefore.exec(text.slice(from, at))?.indices?.[1]
+  const own = after.indices?.[1]
+  const [start, end] = own ?? [from + (before?.[0] ?? 0), from + (before?.[1] ?? 0)]
+  const written = text.slice(start, end)
+  const name = /^chpasswd/.test(after[0]) ? (/^[\w.-]{1,64}:/.exec(written)?.[0].length ?? 0) : 0
+  const value = written.slice(name)
+  return value === '' || isPlaceholder(value) || substitution.test(value)
+    ? noMatches
+    : [{ kind: 'password', start: start + name, end }]
+}
+
 const bearerValue = String.raw`([\w.~+/|:-]{6,}={0,2})`
 
 /** Finds credentials of requests and commands. */
@@ -103,6 +131,28 @@ export const requestRules: readonly SecretRule[] = [
       ),
       isGiven,
     ),
+  ),
+  {
+    name: 'standard input',
+    triggers: ['sudo ', '-stdin', 'chpasswd', 'smbpasswd', 'passphrase-fd'],
+    find: findWrittenPassword,
+  },
+  createRule(
+    'SET PASSWORD',
+    'password',
+    ['password for'],
+    /(?<=set )password for [^\n=]{1,120}=\s{0,3}["']([^"'\n⟨]{1,200})/i,
+    isGiven,
+  ),
+  createRule(
+    'hashed literal',
+    'password',
+    ['crypt(', 'md5(', 'ha1(', 'ha2(', 'ha256(', 'ash(', 'ashpw(', 'ashsync('],
+    /\w{3,8}\(\s{0,3}b?\\{0,3}["']((?:[^\s"'\\⟨]|\\(?!\\{0,2}["'])){4,200})(?=\\{0,3}["'])/i,
+    (value, text, start) =>
+      isPassword(value, 'assigned', true, false) &&
+      !isPlaceholder(value) &&
+      /pass|pwd|bcrypt|argon/i.test(text.slice(Math.max(0, start - 80), start)),
   ),
   { name: 'Cookie', triggers: ['cookie'], find: findCookies },
   // The URL of a webhook is a credential.

@@ -2,6 +2,17 @@ export type SecretKind = 'key' | 'token' | 'password' | 'connection' | 'card' | 
 /** Position of a secret: `text.slice(start, end)` must be replaced. */
 export type SecretMatch = { readonly kind: SecretKind; readonly start: number; readonly end: number }
 
+/** Reads a list of any length, such as the rows of a table, part by part. */
+export type ListReader = {
+  /** Position of the next row. */
+  at: number
+  /** Position of the last row, which is read again if the text goes on. */
+  readonly resumeAt: number
+  readonly isDone: boolean
+  /** Finds the secrets of the rows that begin before a position. */
+  readonly read: (text: string, to: number) => readonly SecretMatch[]
+}
+
 /** Recognises one form of secrets. It is tried only where one of its triggers occurs: most text costs little. */
 export type SecretRule = {
   readonly name: string
@@ -9,9 +20,9 @@ export type SecretRule = {
   readonly triggers: readonly string[]
   /**
    * Finds the secrets that belong to the trigger at a position. Reads a bounded part of the text around it, or returns
-   * the position up to which further triggers cannot succeed.
+   * the position up to which further triggers cannot succeed, or a list that begins here.
    */
-  readonly find: (text: string, at: number) => readonly SecretMatch[] | number
+  readonly find: (text: string, at: number) => readonly SecretMatch[] | number | ListReader
 }
 
 export const noMatches: readonly SecretMatch[] = []

@@ -1,9 +1,12 @@
 import { findCard } from './cards.ts'
+import { changedRules } from './changedValues.ts'
+import { fileRules } from './fileValues.ts'
 import { keyRules } from './keyForms.ts'
+import { listRules } from './lists.ts'
 import { namedRules } from './namedValues.ts'
 import { pemRules } from './pemBlocks.ts'
 import { requestRules } from './requestValues.ts'
-import type { SecretMatch, SecretRule } from './rule.ts'
+import { type ListReader, noMatches, type SecretMatch, type SecretRule } from './rule.ts'
 import { separatedRules } from './separatedValues.ts'
 import { findHyphenatedNumber, statedRules } from './statedValues.ts'
 
@@ -14,10 +17,13 @@ export const secretRules: readonly SecretRule[] = [
   ...statedRules,
   ...namedRules,
   ...separatedRules,
+  ...changedRules,
+  ...listRules,
+  ...fileRules,
 ]
 
-/** A trigger and the number of its rule. */
-type Trigger = { readonly word: string; readonly rule: number }
+/** A trigger and the numbers of its rules. */
+type Trigger = { readonly word: string; readonly rules: number[] }
 
 /** Bits of a character that take part in the hash: a letter has the same in either case. */
 const hashedBits = 31
@@ -39,7 +45,11 @@ function indexTriggers(): readonly (readonly Trigger[] | undefined)[] {
         word.length > 2
           ? [hashWord(word)]
           : Array.from({ length: hashedBits + 1 }, (_, bits) => (hashWord(word) & ~hashedBits) | bits)
-      for (const hash of hashes) byHash[hash] = [...(byHash[hash] ?? []), { word, rule }]
+      for (const hash of hashes) {
+        const known = byHash[hash]?.find((other) => other.word === word)
+        if (known === undefined) byHash[hash] = [...(byHash[hash] ?? []), { word, rules: [rule] }]
+        else known.rules.push(rule)
+      }
     }
   })
   return byHash
@@ -47,15 +57,24 @@ function indexTriggers(): readonly (readonly Trigger[] | undefined)[] {
 
 const isDigit = (code: number): boolean => code >= 48 && code <= 57
 
+/** Lists that are being read, by the number of their rule. */
+export type OpenLists = Map<number, ListReader>
+
 /** State of a scan that continues from range to range. */
 export class ScanState {
+  readonly lists: OpenLists
   /** Position before which each rule is not tried again. */
   readonly reached = new Float64Array(secretRules.length)
   /** End of the last card number. */
   cardEnd = 0
 
+  constructor(lists: OpenLists = new Map()) {
+    this.lists = lists
+  }
+
   reset(): this {
     this.reached.fill(0)
+    if (this.lists.size > 0) this.lists.clear()
     this.cardEnd = 0
     return this
   }
@@ -67,7 +86,6 @@ const sharedState = new ScanState()
 /** Finds the secrets whose trigger begins in a range of a text; they may overlap. */
 export function scanRange(text: string, from: number, to: number, state = sharedState.reset()): readonly SecretMatch[] {
   const found: SecretMatch[] = []
-  const { reached } = state
   let [hash, previous] = [0, from > 0 ? text.charCodeAt(from - 1) : 0]
   const end = Math.min(text.length, to + 2)
   for (let index = from; index < end; index++) {
@@ -81,15 +99,29 @@ export function scanRange(text: string, from: number, to: number, state = shared
     previous = current
     const triggers = triggersByHash[hash]
     if (triggers === undefined || index < from + 2) continue
-    for (const { word, rule } of triggers) {
-      const at = index - 2
-      if (at < (reached[rule] ?? 0) || !startsWith(text, word, at)) continue
-      const matches = secretRules[rule]?.find(text, at) ?? 0
-      reached[rule] = typeof matches === 'number' ? matches : (matches.at(-1)?.end ?? 0)
-      if (typeof matches !== 'number') found.push(...matches)
-    }
+    const at = index - 2
+    for (const { word, rules } of triggers)
+      if (startsWith(text, word, at)) for (const rule of rules) found.push(...applyRule(text, at, rule, state))
   }
+  if (state.lists.size > 0) for (const list of state.lists.values()) found.push(...list.read(text, to))
   return found
+}
+
+/** Tries a rule at one of its triggers. */
+function applyRule(text: string, at: number, rule: number, { reached, lists }: ScanState): readonly SecretMatch[] {
+  if (at < (reached[rule] ?? 0)) return noMatches
+  const list = lists.get(rule)
+  const read = list?.read(text, at) ?? noMatches
+  if (list?.isDone === false) return read
+  const matches = secretRules[rule]?.find(text, at) ?? 0
+  if (typeof matches === 'number') reached[rule] = matches
+  else if ('read' in matches) lists.set(rule, matches)
+  else {
+    lists.delete(rule)
+    reached[rule] = matches.at(-1)?.end ?? 0
+    return read.length === 0 ? matches : [...read, ...matches]
+  }
+  return read
 }
 
 function startsWith(text: string, word: string, at: number): boolean {

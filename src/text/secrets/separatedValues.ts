@@ -1,4 +1,4 @@
-import { isExpression, isPassword, keyName, passwordName } from './namedValues.ts'
+import { isExpression, isPassword, keyName, passwordName, passwordTriggers } from './namedValues.ts'
 import { noMatches, type SecretMatch, type SecretRule } from './rule.ts'
 import { isGenerated, isPlaceholder } from './values.ts'
 
@@ -60,19 +60,7 @@ function findSeparatedValue(text: string, at: number): readonly SecretMatch[] {
 export const separatedRules: readonly SecretRule[] = [
   {
     name: 'separated value',
-    triggers: [
-      'pass',
-      'kennwort',
-      'wachtwoord',
-      'contrase',
-      'mot de passe',
-      'senha',
-      'hasło',
-      'пароль',
-      'secret',
-      'token',
-      'key',
-    ],
+    triggers: [...passwordTriggers, 'secret', 'token', 'key'],
     find: findSeparatedValue,
   },
 ]
