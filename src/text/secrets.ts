@@ -26,8 +26,8 @@ const stepCharacters = 8_192
 export const findSecrets = (text: string): readonly SecretMatch[] => runSync(findSecretsInSteps(text))
 
 /**
- * Finds the same as `findSecrets`, but returns to the caller between parts of a long text, so that it can yield. `lists`
- * has the tables that began in an earlier part of the text, and then those that may go on in the next one.
+ * Finds the same as `findSecrets`, but returns to the caller between parts of a long text, so that it can yield.
+ * `lists` has the tables that began in an earlier part of the text, and then those that may go on in the next one.
  */
 export function* findSecretsInSteps(text: string, lists: OpenLists = new Map()): Work<readonly SecretMatch[]> {
   const plain = unusualSign.test(text) ? replaceUnusualSigns(text) : text

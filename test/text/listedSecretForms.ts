@@ -101,4 +101,51 @@ export const listedForms: readonly SecretForm[] = [
     ['{"kty":"oct","alg":"HS256","k":"', '"}'],
     ['{\\"kty\\":\\"oct\\",\\"k\\":\\"', '\\"}'],
   ]),
+  form(
+    'password hash',
+    ({ text, pick }) =>
+      pick([
+        `$apr1$${text(`${word}./`, 8)}$${text(`${word}./`, 22)}`,
+        `$2${pick(['a', 'b', 'y'])}$10$${text(`${word}./`, 53)}`,
+        `$6$${text(`${word}./`, 16)}$${text(`${word}./`, 86)}`,
+        `$y$j9T$${text(`${word}./`, 22)}$${text(`${word}./`, 43)}`,
+        `$argon2id$v=19$m=65536,t=3,p=4$${text(`${word}+/`, 22)}$${text(`${word}+/`, 43)}`,
+      ]),
+    [
+      ['ann:', ''],
+      ['root:', ':19000:0:99999:7:::'],
+      ['{"hash":"', '"}'],
+    ],
+  ),
+  form('Kubernetes Secret', ({ text }) => btoa(text(word, [8, 40])), [
+    ['apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ndata:\n  username: YWRtaW4xMjM=\n  url: ', '\n'],
+    ['data:\n  config: ', '\nkind: Secret\ntype: Opaque\n---\nkind: Service'],
+    ['kind: Secret\nstringData:\n  config: "', '"\n'],
+  ]),
+  form('login in base64', ({ text }) => btoa(`${text(lower, [3, 8])}:${text(word, [12, 30])}`), [
+    ['{"auths":{"r.example.org":{"auth":"', '"}}}'],
+    ['//r.example.org/:_auth=', '\n'],
+  ]),
+  form(
+    'private key in base64',
+    ({ text, pick }) =>
+      btoa(`-----BEGIN ${pick(['RSA ', 'EC ', '', 'OPENSSH '])}PRIVATE KEY-----\n${text(word, [80, 400])}`),
+    [
+      ['client-key-data: ', '\n'],
+      ['"key":"', '"'],
+    ],
+  ),
+  form(
+    'setting without a usual name',
+    ({ text }) => text(word, 1) + text(`${word}@%+_-`, [6, 21]) + text(digit, 1) + text(lower, 1),
+    [
+      ['requirepass ', '\nbind 127.0.0.1'],
+      ['htpasswd -b .htpasswd ann ', '\n'],
+      ['ConvertTo-SecureString "', '" -AsPlainText -Force'],
+      ['variable "db_password" {\n  type = string\n  default = "', '"\n}'],
+      ['psk="', '"'],
+      ['SECRET_KEY_BASE=', '\n'],
+      ["await bcrypt.hash('", "', 10)"],
+    ],
+  ),
 ]

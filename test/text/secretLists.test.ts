@@ -84,6 +84,15 @@ describe('findSecrets › ordinary lists, statements and sentences', () => {
       'db:5432:app:ann:<password>',
     ],
     'a code': ['WIFI:T:nopass;S:name1;;', 'wifi: T: WPA', 'WIFI:T:WPA;S:name;P:<password>;;'],
+    'a manifest or a setting': [
+      'kind: ConfigMap\ndata:\n  key1: value123\n---\nkind: Secret\nmetadata:\n  name: db1-secret\n',
+      'kind: Service\nspec:\n  data:\n    a: b1234567\n',
+      '{"auth":"required"}, auth: "bearerAuth", auth=passportJwt',
+      'price $1$ and $2a$, then $5$ to $6$ each',
+      'requirepass foo\nmasterauth <password>',
+      'variable "region" {\n  default = "eu-west-1"\n}',
+      'variable "db_password" {\n  type = string\n}',
+    ],
     'a sentence': [
       'The password policy changed from optional to required.',
       'Failed password for invalid user admin from 10.0.0.1 to 10.0.0.2',

@@ -1,6 +1,6 @@
 import { isPassword } from './namedValues.ts'
 import { createRule, noMatches, type SecretMatch, type SecretRule } from './rule.ts'
-import { isPlaceholder } from './values.ts'
+import { isGenerated, isPlaceholder } from './values.ts'
 
 /** Private members of a JSON Web Key; `k` is one in symmetric keys only. */
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi']
@@ -60,7 +60,62 @@ function findPgpassLines(text: string, at: number): readonly SecretMatch[] {
   return found
 }
 
+const secretKind = /kind:[ \t]{1,4}["']?Secret["']?[ \t]*(?:\r?\n|$)/y
+const dataBlock = /^([ \t]*)(?:stringData|data):[ \t]*\r?\n((?:\1[ \t]+[^\n]*(?:\n|$))+)/gm
+const dataField = /^[ \t]+["']?[\w.-]{1,100}["']?:[ \t]+["']?([^\s"'|>⟨][^\s"'⟨]{3,})/gm
+const maxManifestCharacters = 8_000
+
+/** Finds the data of a Kubernetes manifest of the kind `Secret`. */
+function findManifestData(text: string, at: number): readonly SecretMatch[] | number {
+  secretKind.lastIndex = at
+  if (!secretKind.test(text)) return noMatches
+  const before = text.slice(Math.max(0, at - maxManifestCharacters), at)
+  const from = at - before.length + before.lastIndexOf('\n---') + 1
+  const after = text.slice(at, at + maxManifestCharacters)
+  const length = after.indexOf('\n---')
+  const end = length < 0 ? at + after.length : at + length
+  const found = [...text.slice(from, end).matchAll(dataBlock)].flatMap(({ 0: block, 2: fields = '', index }) =>
+    [...fields.matchAll(dataField)].flatMap((field): readonly SecretMatch[] => {
+      const { 0: line, 1: value = '' } = field
+      const start = from + index + block.length - fields.length + field.index + line.length - value.length
+      return isPlaceholder(value) ? [] : [{ kind: 'key', start, end: start + value.length }]
+    }),
+  )
+  return found.length > 0 ? found : end
+}
+
+/** Hashes of passwords in the form of `crypt`, as in `/etc/shadow` and `.htpasswd`. */
+const hashSchemes = ['$1$', '$2a$', '$2b$', '$2y$', '$5$', '$6$', '$y$', '$apr1$', '$argon2', '$scrypt$', '$pbkdf2']
+
 export const fileRules: readonly SecretRule[] = [
+  { name: 'Kubernetes Secret', triggers: ['kind: secret', 'kind: "secret'], find: findManifestData },
+  createRule(
+    'password hash',
+    'password',
+    hashSchemes,
+    /\$(?:[12567y]|2[aby]|apr1|argon2\w{1,2}|scrypt|pbkdf2[\w-]{0,12})\$[\w./$=,+-]{20,300}/,
+  ),
+  createRule('SAML response', 'token', ['samlresponse'], /samlresponse(?:=|["'] value=["'])([\w+/%=-]{40,20000})/i),
+  createRule(
+    'otpauth export',
+    'key',
+    ['otpauth-migration:'],
+    /otpauth-migration:\/\/offline\?data=([\w+/%=-]{20,4000})/,
+  ),
+  createRule(
+    'registry login',
+    'password',
+    ['auth'],
+    /(?<=[_"'])auth\\{0,3}["']?[ \t]{0,2}[=:][ \t]{0,2}\\{0,3}["']?([A-Za-z0-9+/]{16,400}={0,2})(?![\w+/=-])/,
+    isGenerated,
+  ),
+  createRule(
+    'Terraform variable',
+    'password',
+    ['variable "', 'variable \\"'],
+    /variable \\{0,3}"\w{0,60}(?:passw|secret|token|_key)\w{0,20}\\{0,3}" ?\{[^{}]{0,400}?default[ \t]{0,12}= ?\\{0,3}"([^"\n\\⟨]{4,200})/,
+    (value) => !isPlaceholder(value),
+  ),
   { name: 'JSON Web Key', triggers: ['kty'], find: findKeyMembers },
   createRule(
     'pgpass',

@@ -174,6 +174,12 @@ const keyForms: readonly KeyForm[] = [
   // Standards
   ['age', 'key', ['AGE-SECRET-KEY-1'], '[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}'],
   [
+    'private key in base64',
+    'key',
+    ['LS0tLS1CRUdJTi'],
+    `(?:BSU0EgUFJJV|BQUklWQVRF|BFQyBQUklW|BPUEVOU1NIIFBSSVZB|BFTkNSWVBURUQgUFJJV)${base64}{40,20000}={0,3}`,
+  ],
+  [
     'JSON Web Token',
     'token',
     ['eyJ'],

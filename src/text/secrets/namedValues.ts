@@ -2,20 +2,20 @@ import { findMemberValues } from './memberValues.ts'
 import { noMatches, type SecretMatch, type SecretRule } from './rule.ts'
 import { isGenerated, isMixed, isPlaceholder, isRandomName } from './values.ts'
 
-export const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|p\/?w|psw|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified (?:with [^\s⟨]{1,40} )?by`
+export const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|p\/?w|psw|psk|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified (?:with [^\s⟨]{1,40} )?by`
 export const keyName =
-  'secret|(?<!page[_-]?)token|(?<=(?:api|access|secret|private|auth|account|encryption|signing|master|service|admin|license|webhook|session)[_ -]?)key|authorization|bearer|basic'
+  'secret|(?<!page[_-]?)token|(?<=(?:api|access|secret|private|auth|account|encryption|signing|master|service|admin|license|webhook|session|app|pre-?shared)[_ -]?)key|authorization|bearer|basic'
 // A plural is the name of a list or object: `"passwords": [`.
-const nameSuffix = String.raw`(?:s(?=\\{0,3}["'\`]?[ \t]?[:=][ \t]?[[{])|[_-]?(?:\d{1,3}|prod|live|test|dev|value))?`
+const nameSuffix = String.raw`(?:s(?=\\{0,3}["'\`]?[ \t]?[:=][ \t]?[[{])|[_-]?(?:\d{1,3}|prod|live|test|dev|value|key_base))?`
 // `": `, ` = `, `: str = `; a list entry such as `DB_PASSWORD", "value": `; `("`; `>`
 const assignment = String.raw`(?:\\{0,3}["'\`]|\\u002[27]|&(?:quot|apos|#3[49]);)?(?:\[?\])?[ \t]{0,12}(?::[ \t]?[\w.<>|[\]&]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\|=?|\?\?=?)[ \t]{0,8}|(?:%2[27])?%3[ad](?:%2[027])?|(?:\\{0,3}["'],(?=\\{0,3}["'])|["']?,?(?:\s|\\n){1,20})\\{0,3}["']?value\\{0,3}["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
-const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|used to be|ist|lautet|es|est|é|è)(?: now| still| previously| formerly| originally)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] (?:(?:예전에|이전에|원래) )?)[ ]?`
+const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della|bei|van|voor|от|для) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|used to be|ist|lautet|es|est|c['’]est|é|è)(?: now| still| previously| formerly| originally)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] (?:(?:예전에|이전에|원래) )?)[ ]?`
 /** Verbs of sentences about an earlier or a new password. Plain words after them describe it. */
 const pastVerb =
   '(?:(?:has|had)(?: always)? been|war|wurde auf|lautete|[ée]tait|era|fue|foi|jest|by[łl]o|brzmi(?:ało)?|был)(?: früher| vorher| bisher| mal| avant| antes| prima| wcześniej| раньше)?'
 const ideographicVerb = '(?:以前|曾经|原来|之前|现在)是|(?:已经?)?[改换设變变設](?:成|为|為)了?|は以前|を|[를을]'
 const namedValue = new RegExp(
-  `(?:(${passwordName})|${keyName})${nameSuffix}(?:(${assignment})|(${statement})|(?:['’]s)?[ \\t]{1,3}(?:to |[-–—] |${pastVerb} )?|[ ]?(?:${ideographicVerb})[ ]?)`,
+  `(?:(${passwordName})|${keyName})${nameSuffix}(?:(${assignment})|(${statement})|(?:['’]s)?[ \\t]{1,3}(?:to |[-–—] |(?:->|→) |${pastVerb} )?|[ ]?(?:${ideographicVerb})[ ]?)`,
   'iy',
 )
 /** Prefix that makes the name an option: `--db-password`. */
@@ -200,6 +200,7 @@ export const namedRules: readonly SecretRule[] = [
       'pw"',
       "pw'",
       'psw',
+      'psk',
       'mdp',
       'parola',
       'identified ',

@@ -1,6 +1,6 @@
 import { isPassword } from './namedValues.ts'
 import { createRule, type Judge, noMatches, type SecretMatch, type SecretRule } from './rule.ts'
-import { isPlaceholder } from './values.ts'
+import { isMixed, isPlaceholder } from './values.ts'
 
 const looksRandom: Judge = (value) => /\d|[a-z][A-Z]|=/.test(value) && !isPlaceholder(value)
 const isGiven: Judge = (value) => !isPlaceholder(value)
@@ -56,6 +56,8 @@ const passwordOptions: readonly (readonly [triggers: readonly string[], program:
   [['smbclient'], 'smbclient', String.raw`-U ?["']?[\w.\\/-]{1,64}%`],
   [['openssl'], 'openssl', '-pass(?:in|out)? pass:'],
 ]
+
+const isMixedPassword: Judge = (value) => isMixed(value) && !isPlaceholder(value)
 
 /** Commands that read a password from their standard input. */
 const readsPassword = String.raw`(?:sudo\s[^\n|;<]{0,60}?-\w{0,4}S(?!\w)|-stdin(?!\w)|chpasswd|smbpasswd\s[^\n|;<]{0,40}?-\w{0,3}s(?!\w)|passphrase-fd)`
@@ -137,6 +139,21 @@ export const requestRules: readonly SecretRule[] = [
     triggers: ['sudo ', '-stdin', 'chpasswd', 'smbpasswd', 'passphrase-fd'],
     find: findWrittenPassword,
   },
+  createRule(
+    'password directive',
+    'password',
+    ['requirepass ', 'masterauth ', 'to-securestring '],
+    new RegExp(`(?:requirepass|masterauth|to-securestring(?: -string)?(?= ["'])) ${argument}`, 'i'),
+    isMixedPassword,
+  ),
+  createRule(
+    'htpasswd',
+    'password',
+    ['htpasswd -'],
+    new RegExp(String.raw`htpasswd(?: -\w{1,8}){0,3} (?:\S{1,100} ){1,2}${argument}(?=["']?[ \t]{0,4}(?:$|[\n|;&>]))`),
+    (value, text, start) =>
+      /htpasswd[^\n]* -\w*b/.test(text.slice(Math.max(0, start - 300), start)) && !isPlaceholder(value),
+  ),
   createRule(
     'SET PASSWORD',
     'password',

@@ -17,9 +17,9 @@ const separators = [
   // name="password" value="…"
   String.raw`\\?["'][ \t]{1,3}value=\\?`,
   // <password> on a line of its own, <password><![CDATA[…
-  String.raw`>${gap}(?:<!\[CDATA\[)?${gap}`,
+  String.raw`>${gap}(?:<!\[CDATA\[|<value>)?${gap}`,
   // password for the router: …, password (case sensitive): …
-  String.raw`(?: (?:for|of|to|on) [^\n.?!:;=⟨]{1,40}?| \([^()\n⟨]{1,40}\))[:：][ \t]{1,4}`,
+  String.raw`(?: (?:for|of|to|on|do|bei|van|от|для) [^\n.?!:;=⟨]{1,40}?| \([^()\n⟨]{1,40}\))[:：][ \t]{1,4}`,
   // password will be …, password set to …
   String.raw` (?:(?:will|would|should|must) be|equals|(?:is )?set to|as)[:]?[ \t]{1,3}`,
 ]
