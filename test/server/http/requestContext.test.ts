@@ -58,7 +58,7 @@ describe('a request', () => {
         `limit is ${JSON.stringify(text)}; it must be a whole number from 1 to 100.`,
       )
     expect(() => read('limit=x')).toThrow(expect.objectContaining({ status: 400, code: 'bad_option', param: 'limit' }))
-    expect(() => read(`limit=${'x'.repeat(41)}`)).toThrow(`limit is "${'x'.repeat(40)}";`)
+    expect(() => read(`limit=${'x'.repeat(41)}`)).toThrow('limit is "…";')
   })
 
   it('sendJson › sends the value with its length in bytes', () => {
