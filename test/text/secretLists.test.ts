@@ -22,6 +22,13 @@ describe('findSecrets › tables and lists', () => {
     expect(found('| user | password |\n|---|---|\n| ann | `swordfish` |')).toEqual(['swordfish'])
   })
 
+  it('with tables and statements below each other › finds the values of each', () => {
+    const tables = 'id,name,password\n1,ann,wm7Fq2xL9\nname,password\nbob,k1tten99\n'
+    expect(found(tables)).toEqual(['wm7Fq2xL9', 'k1tten99'])
+    const statement = (value: string): string => `INSERT INTO users (name, password) VALUES ('a', '${value}');\n`
+    expect(found(statement('wm7Fq2xL9') + statement('k1tten99'))).toEqual(['wm7Fq2xL9', 'k1tten99'])
+  })
+
   it('after the end of a table › finds nothing more', () => {
     expect(found('name,password\nann,wm7Fq2xL9\n\nbob,release24\n')).toEqual(['wm7Fq2xL9'])
     expect(found("INSERT INTO a (password) VALUES ('wm7Fq2xL9'); ('release24')")).toEqual(['wm7Fq2xL9'])

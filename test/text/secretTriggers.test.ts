@@ -19,7 +19,7 @@ function findByComparison(text: string): readonly SecretMatch[] {
       )
       if (!isHere || at < reached) continue
       found.push(...(list?.read(text, at) ?? []))
-      if (list?.isDone === false) continue
+      if (list !== undefined && (!list.isDone || at < list.at)) continue
       const result = find(text, at)
       if (typeof result === 'number') reached = result
       else if ('read' in result) list = result

@@ -34,6 +34,8 @@ class TableReader implements ListReader {
       this.at = row?.end ?? to
       // The end of the text may cut the row off.
       this.isDone = row === undefined || row.isLast || (isShort && !isSeparator && row.end < text.length)
+      // The line after a table may be the header of another.
+      if (this.isDone && isShort) this.at = this.resumeAt
       if (!isShort && !isSeparator) found.push(...this.findInRow(text, row.cells))
     }
     return found

@@ -112,7 +112,8 @@ function applyRule(text: string, at: number, rule: number, { reached, lists }: S
   if (at < (reached[rule] ?? 0)) return noMatches
   const list = lists.get(rule)
   const read = list?.read(text, at) ?? noMatches
-  if (list?.isDone === false) return read
+  // What a list has read to its end is not read again.
+  if (list !== undefined && (!list.isDone || at < list.at)) return read
   const matches = secretRules[rule]?.find(text, at) ?? 0
   if (typeof matches === 'number') reached[rule] = matches
   else if ('read' in matches) lists.set(rule, matches)
