@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { MemoryError } from '../../src/domain/error.ts'
+import { MemoryError, shortenText } from '../../src/domain/error.ts'
 import { packPayload } from '../../src/domain/payload.ts'
 import { noExpiry } from '../../src/domain/session.ts'
 import type { LineBody } from '../../src/portable/chain.ts'
@@ -156,7 +156,7 @@ function problemOf(body: LineBody): string {
 }
 
 const rejected = (path: string, value: unknown, expected: string): string =>
-  `cannot be read: ${path} is ${value === undefined ? 'missing' : JSON.stringify(value).slice(0, 60)}; it must be ${expected}`
+  `cannot be read: ${path} is ${value === undefined ? 'missing' : shortenText(JSON.stringify(value), 60)}; it must be ${expected}`
 
 /** Lists every object inside a value with its path. */
 function* objectsIn(value: unknown, path: string): Generator<{ readonly fields: Fields; readonly path: string }> {
