@@ -112,7 +112,7 @@ function applyRule(text: string, at: number, rule: number, { reached, lists }: S
   if (at < (reached[rule] ?? 0)) return noMatches
   const list = lists.get(rule)
   const read = list?.read(text, at) ?? noMatches
-  // What a list has read to its end is not read again.
+  // Text that a list has read is not read again.
   if (list !== undefined && (!list.isDone || at < list.at)) return read
   const matches = secretRules[rule]?.find(text, at) ?? 0
   if (typeof matches === 'number') reached[rule] = matches
