@@ -1,3 +1,4 @@
+import type { Work } from '../domain/work.ts'
 import { listJsonTexts } from '../text/json.ts'
 import type { GraphRow, StoredGraphRow } from './types.ts'
 
@@ -5,30 +6,54 @@ type MatchedKind = 'entity' | 'relationship' | 'node' | 'link' | 'nodeOfObservat
 
 /**
  * Finds the row ids of rows that contain one of the texts in a name, type, property or observation. `nodeOfObservation`
- * are nodes of which only observations contain one.
+ * are nodes of which only observations contain one. Interruptible work.
  */
-export function rowsContaining(
+export function* rowsContainingInSteps(
   rows: readonly StoredGraphRow[],
   texts: readonly string[],
-): Readonly<Record<MatchedKind, readonly number[]>> {
-  const matches = (value: unknown): boolean => listJsonTexts(value).some((text) => containsAny(text, texts))
-  const rowIdsOf = (predicate: (row: GraphRow) => boolean): readonly number[] =>
-    rows.filter(({ row }) => predicate(row)).map(({ rowId }) => rowId)
-  const isMatchingNode = (row: GraphRow): boolean => 'node' in row && matches([row.node.name, row.node.entityType])
-  return {
-    entity: rowIdsOf((row) => 'entity' in row && matches([row.entity.id, row.entity.type, row.entity.properties])),
-    relationship: rowIdsOf(
-      (row) =>
-        'relationship' in row &&
-        matches([row.relationship.from, row.relationship.to, row.relationship.type, row.relationship.properties]),
-    ),
-    node: rowIdsOf(isMatchingNode),
-    link: rowIdsOf((row) => 'link' in row && matches(Object.values(row.link))),
-    nodeOfObservation: rowIdsOf((row) => 'node' in row && !isMatchingNode(row) && matches(row.node.observations)),
+): Work<Readonly<Record<MatchedKind, readonly number[]>>> {
+  const found: Record<MatchedKind, number[]> = {
+    entity: [],
+    relationship: [],
+    node: [],
+    link: [],
+    nodeOfObservation: [],
   }
+  const lowerCase = texts.map((text) => text.toLowerCase())
+  for (const { row, rowId } of rows) {
+    for (const [kind, value] of searchedValues(row)) {
+      const values = listJsonTexts(value)
+      if (!values.some((text) => containsAny(text, lowerCase))) {
+        yield rowWork + values.length
+        continue
+      }
+      found[kind].push(rowId)
+      break
+    }
+  }
+  return found
 }
 
-/** Ignores case. */
+/** Cost of looking at a row, in characters. */
+const rowWork = 10
+
+/** Values of a row in which a text is searched, with the kind of a row that contains it there. */
+function searchedValues(row: GraphRow): readonly (readonly [MatchedKind, unknown])[] {
+  if ('entity' in row) return [['entity', [row.entity.id, row.entity.type, row.entity.properties]]]
+  if ('link' in row) return [['link', Object.values(row.link)]]
+  if ('relationship' in row) {
+    const { from, to, type, properties } = row.relationship
+    return [['relationship', [from, to, type, properties]]]
+  }
+  if (!('node' in row)) return []
+  const { name, entityType, observations } = row.node
+  return [
+    ['node', [name, entityType]],
+    ['nodeOfObservation', observations],
+  ]
+}
+
+/** True if a text contains one of the searched texts, ignoring case. */
 export function containsAny(text: string, searched: readonly string[]): boolean {
   const lowerCase = text.toLowerCase()
   return searched.some((one) => lowerCase.includes(one.toLowerCase()))

@@ -1,6 +1,8 @@
+import { runInSlices } from '../../domain/work.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { serializeNode } from '../nodeRows.ts'
 import { parseEntity, parseRelationshipRow } from '../rows.ts'
-import { containsAny, rowsContaining } from '../rowsContaining.ts'
+import { containsAny, rowsContainingInSteps } from '../rowsContaining.ts'
 import type {
   EntityRow,
   GraphArchive,
@@ -40,7 +42,10 @@ export class PostgresGraphArchive implements GraphArchive {
 
 /** Deletes the rows that contain one of the texts, ignoring case. Returns them as kind and row id. */
 export async function deleteContaining(rows: WorkspaceRows, texts: readonly string[]): Promise<readonly string[]> {
-  const { nodeOfObservation, ...found } = rowsContaining(await selectAll(rows), texts)
+  const { nodeOfObservation, ...found } = await runInSlices(
+    rowsContainingInSteps(await selectAll(rows), texts),
+    yieldWhenLong,
+  )
   const { entity, relationship, node, link } = found
   const observation = await findObservations(rows, nodeOfObservation, texts)
   const refs = (await rows.selectKeys('place', node, 'node')).map(([, ref]) => ref)

@@ -1,23 +1,35 @@
 import type { Millis } from '../../domain/entry.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Work } from '../../domain/work.ts'
-import { deleteIndexed, deleteNodes } from '../../stores/sqlite/graph.ts'
-import { columns, parseEntity, parseRelationshipRow, type Row, type RowWithSession } from '../rows.ts'
-import { containsAny, rowsContaining } from '../rowsContaining.ts'
+import { deleteIndexed, deleteNodesInSteps } from '../../stores/sqlite/graph.ts'
+import { parseEntity, parseRelationshipRow } from '../rows.ts'
+import { containsAny, rowsContainingInSteps } from '../rowsContaining.ts'
 import type { GraphArchive, GraphNode, GraphWrite, Origin, StoredGraphRow, StoredRow } from '../types.ts'
 import type { GraphDatabase } from './database.ts'
 import {
+  chunks,
+  deleteRowsInSteps,
+  findObservationsInSteps,
+  hasRowId,
   insertLink,
   insertNode,
   insertObservation,
+  linksOfNodes,
+  readPages,
   rowWork,
   selectLinksInSteps,
   selectNodesInSteps,
-  selectObservations,
+  selectRowIds,
   updateNodeType,
 } from './nodeRows.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 import { putEntity, putRelationship } from './write.ts'
+
+type EntityCells = readonly [rowId: number, digest: string, created: Millis, updated: Millis, body: string]
+type RelationshipCells = readonly [
+  ...[rowId: number, digest: string, created: Millis, updated: Millis],
+  ...[session: string | null, body: string],
+]
 
 /** Whole graph of a workspace in SQLite, for export, import and erasure by text. */
 export class SqliteGraphArchive implements GraphArchive {
@@ -51,21 +63,34 @@ export class SqliteGraphArchive implements GraphArchive {
    * rows as kind and row id.
    */
   *deleteContaining(workspace: GraphWorkspace, texts: readonly string[]): Work<readonly string[]> {
-    const rowIds = rowsContaining(yield* this.selectAll(workspace), texts)
+    const rowIds = yield* rowsContainingInSteps(yield* this.selectAll(workspace), texts)
     const { entity, relationship, node, link } = rowIds
-    const observation = rowIds.nodeOfObservation.flatMap((nodeRowId) =>
-      selectObservations(this.database, workspace, nodeRowId)
-        .filter(({ row }) => containsAny(row, texts))
-        .map(({ rowId }) => rowId),
+    const observation = yield* findObservationsInSteps(this.database, workspace, rowIds.nodeOfObservation, (text) =>
+      containsAny(text, texts),
     )
-    const { database } = this.database
-    for (const rowId of node) this.database.run(`DELETE FROM graph_link WHERE ${linksOfNode}`, rowId)
-    deleteIndexed(database, 'graph_observation', hasRowId, JSON.stringify(observation))
-    deleteNodes(database, hasRowId, JSON.stringify(node))
-    for (const [table, ids] of Object.entries({ entity, relationship, link }))
-      this.database.run(`DELETE FROM graph_${table} WHERE ${hasRowId}`, JSON.stringify(ids))
+    yield* deleteRowsInSteps(this.database, 'graph_link', yield* this.selectLinksOf(workspace, node))
+    for (const chunk of chunks(observation)) {
+      deleteIndexed(this.database.database, 'graph_observation', hasRowId, JSON.stringify(chunk))
+      yield chunk.length * rowWork
+    }
+    for (const chunk of chunks(node)) yield* deleteNodesInSteps(this.database.database, hasRowId, JSON.stringify(chunk))
+    yield* deleteRowsInSteps(this.database, 'graph_entity', entity)
+    yield* deleteRowsInSteps(this.database, 'graph_relationship', relationship)
+    yield* deleteRowsInSteps(this.database, 'graph_link', link)
     const deleted = { entity, relationship, node, link, observation }
     return Object.entries(deleted).flatMap(([kind, ids]) => ids.map((rowId) => `${kind} ${rowId}`))
+  }
+
+  /** Returns the row ids of the links with one of the nodes, given by their row ids, at an end. */
+  private *selectLinksOf({ id }: GraphWorkspace, nodes: readonly number[]): Work<readonly number[]> {
+    const found = new Set<number>()
+    for (const chunk of chunks(nodes)) {
+      const refs = this.database.all<[string]>(`SELECT ref FROM graph_node WHERE ${hasRowId}`, JSON.stringify(chunk))
+      const digests = JSON.stringify(refs.map(([ref]) => ref))
+      for (const rowId of selectRowIds(this.database, 'graph_link', linksOfNodes, [id, digests])) found.add(rowId)
+      yield chunk.length * rowWork
+    }
+    return [...found]
   }
 
   private *decideAndPut(
@@ -77,43 +102,60 @@ export class SqliteGraphArchive implements GraphArchive {
 
   private *selectAll(workspace: GraphWorkspace): Work<readonly StoredGraphRow[]> {
     const { database } = this
-    const origins = this.selectOrigins(workspace)
-    const entities = database.all<Row>(
-      `SELECT ${columns} FROM graph_entity WHERE home = ? ORDER BY place`,
-      workspace.id,
-    )
-    const relationships = database.all<RowWithSession>(
-      `SELECT ${columns}, session FROM graph_relationship WHERE home = ? ORDER BY place`,
-      workspace.id,
-    )
-    const imports = database.all<[number, Millis]>('SELECT home, at FROM graph_adopted WHERE home = ?', workspace.id)
-    yield (entities.length + relationships.length) * rowWork
     const all = { where: 'home = ?', values: [workspace.id] }
+    const entities = yield* this.selectEntities(workspace)
+    const relationships = yield* this.selectRelationships(workspace)
     const nodes = yield* selectNodesInSteps(database, workspace, all)
     const links = yield* selectLinksInSteps(database, workspace, all)
+    const imports = database.all<[number, Millis]>('SELECT home, at FROM graph_adopted WHERE home = ?', workspace.id)
     return [
-      ...entities.map(
-        (row): StoredGraphRow => ({
-          rowId: row[0],
-          row: { entity: { ...parseEntity(row, workspace.cipher), origins: origins.get(row[0]) ?? [] } },
-        }),
-      ),
-      ...relationships.map(
-        (row): StoredGraphRow => ({
-          rowId: row[0],
-          row: { relationship: parseRelationshipRow(row, workspace.cipher) },
-        }),
-      ),
+      ...entities,
+      ...relationships,
       ...nodes.map(({ rowId, row }): StoredGraphRow => ({ rowId, row: { node: row } })),
       ...links.map(({ rowId, row }): StoredGraphRow => ({ rowId, row: { link: row } })),
       ...imports.map(([workspaceId, at]): StoredGraphRow => ({ rowId: workspaceId, row: { adopted: at } })),
     ]
   }
 
-  private selectOrigins({ id }: GraphWorkspace): ReadonlyMap<number, readonly Origin[]> {
+  private *selectEntities({ id, cipher }: GraphWorkspace): Work<readonly StoredGraphRow[]> {
+    const found: StoredGraphRow[] = []
+    const rowIds = selectRowIds(this.database, 'graph_entity', 'home = ?', [id])
+    yield rowIds.length
+    for (const rows of readPages<EntityCells>(
+      this.database,
+      'graph_entity',
+      'place, ref, created, updated, body',
+      rowIds,
+    )) {
+      const origins = this.selectOrigins(rows.map(([rowId]) => rowId))
+      for (const [rowId, ref, created, updated, body] of rows) {
+        const entity = parseEntity([rowId, ref, body, created, updated], cipher)
+        found.push({ rowId, row: { entity: { ...entity, origins: origins.get(rowId) ?? [] } } })
+      }
+      yield rows.length * rowWork
+    }
+    return found
+  }
+
+  private *selectRelationships({ id, cipher }: GraphWorkspace): Work<readonly StoredGraphRow[]> {
+    const found: StoredGraphRow[] = []
+    const rowIds = selectRowIds(this.database, 'graph_relationship', 'home = ?', [id])
+    yield rowIds.length
+    const cells = 'place, ref, created, updated, session, body'
+    for (const rows of readPages<RelationshipCells>(this.database, 'graph_relationship', cells, rowIds)) {
+      for (const [rowId, ref, created, updated, session, body] of rows) {
+        const relationship = parseRelationshipRow([rowId, ref, body, created, updated, session], cipher)
+        found.push({ rowId, row: { relationship } })
+      }
+      yield rows.length * rowWork
+    }
+    return found
+  }
+
+  private selectOrigins(entities: readonly number[]): ReadonlyMap<number, readonly Origin[]> {
     const rows = this.database.all<[number, string, string]>(
-      'SELECT entity, session, message FROM graph_origin WHERE entity IN (SELECT place FROM graph_entity WHERE home = ?) ORDER BY entity, session, message',
-      id,
+      'SELECT entity, session, message FROM graph_origin WHERE entity IN (SELECT value FROM json_each(?)) ORDER BY entity, session, message',
+      JSON.stringify(entities),
     )
     const origins = new Map<number, Origin[]>()
     for (const [entity, session, message] of rows) {
@@ -147,8 +189,3 @@ export class SqliteGraphArchive implements GraphArchive {
     }
   }
 }
-
-const hasRowId = 'place IN (SELECT value FROM json_each(?))'
-/** Links with the node, given by its row id, at an end. */
-const linksOfNode = `home = (SELECT home FROM graph_node WHERE place = ?1)
-  AND place IN (SELECT l.place FROM graph_link l JOIN graph_node n ON n.home = l.home AND n.ref IN (l.source, l.target) WHERE n.place = ?1)`

@@ -102,7 +102,7 @@ export function* selectNodesInSteps(
   const selected: StoredRow<GraphNode>[] = []
   const rowIds = selectRowIds(database, 'graph_node', where, values)
   yield rowIds.length
-  for (const rows of readPages(database, 'graph_node', rowIds)) {
+  for (const rows of readPages<BodyRow>(database, 'graph_node', bodyColumns, rowIds)) {
     const nodes = new Map<number, { readonly digest: string; readonly row: GraphNode; readonly texts: string[] }>()
     for (const [index, row] of parseRows<GraphNode>(rows, cipher).entries()) {
       const [rowId, digest] = rows[index] as BodyRow
@@ -132,6 +132,7 @@ export function* selectNodesInSteps(
 
 /** Row id, digest and content of a row. */
 type BodyRow = readonly [rowId: number, digest: string, body: string]
+const bodyColumns = 'place, ref, body'
 /** Observation with the row id of its node. */
 type ObservationRow = readonly [node: number, rowId: number, body: string]
 
@@ -139,26 +140,33 @@ type ObservationRow = readonly [node: number, rowId: number, body: string]
 const maxPageRows = 200
 const maxPageCharacters = 65_536
 
-function selectRowIds(
+/** Tables read by row ids. */
+export type RowTable = 'graph_entity' | 'graph_relationship' | 'graph_node' | 'graph_link'
+
+export function selectRowIds(
   database: GraphDatabase,
-  table: 'graph_node' | 'graph_link',
+  table: RowTable,
   where: string,
   values: Values,
 ): readonly number[] {
-  const rows = database.all<[number]>(`SELECT place FROM ${table} WHERE ${where} ORDER BY place`, ...values)
-  return rows.map(([rowId]) => rowId)
+  // One JSON text, sorted here, takes a quarter of the time of as many rows.
+  const [json] = database.get<[string]>(`SELECT json_group_array(place) FROM ${table} WHERE ${where}`, ...values) ?? [
+    '[]',
+  ]
+  return [...Float64Array.from(JSON.parse(json) as number[]).sort()]
 }
 
-/** Reads rows by their ids, page by page. */
-function* readPages(
+/** Reads columns of rows by their ids, page by page. The last column is the content. */
+export function* readPages<T extends readonly [...unknown[], body: string]>(
   database: GraphDatabase,
-  table: 'graph_node' | 'graph_link',
+  table: RowTable,
+  columns: string,
   rowIds: readonly number[],
-): Generator<readonly BodyRow[]> {
-  const sql = `SELECT place, ref, body FROM ${table} WHERE place IN (SELECT value FROM json_each(?)) ORDER BY place`
+): Generator<readonly T[]> {
+  const sql = `SELECT ${columns} FROM ${table} WHERE ${hasRowId} ORDER BY place`
   for (let at = 0; at < rowIds.length; ) {
     const page = JSON.stringify(rowIds.slice(at, at + maxPageRows))
-    const { rows, isComplete } = database.take<BodyRow>(createPageLimit(), sql, page)
+    const { rows, isComplete } = database.take<T>(createPageLimit(), sql, page)
     yield rows
     at += isComplete ? maxPageRows : rows.length
   }
@@ -198,22 +206,26 @@ function createPageLimit(): (row: readonly [...unknown[], body: string]) => bool
 const parseRows = <T>(rows: readonly BodyRow[], cipher: GraphCipher): readonly T[] =>
   parseAll<T>(rows.map(([, digest, body]) => cipher.decrypt(body, digest)))
 
-/** Selects the observations of a node, in insertion order. */
-export function selectObservations(
+/** Returns the row ids of the observations of nodes that meet a condition. Interruptible work. */
+export function* findObservationsInSteps(
   database: GraphDatabase,
   { cipher }: GraphWorkspace,
-  node: number,
-): readonly StoredRow<string>[] {
-  const rows = database.all<[number, string, string]>(
-    'SELECT o.place, n.ref, o.body FROM graph_observation o JOIN graph_node n ON n.place = o.node WHERE o.node = ? ORDER BY o.place',
-    node,
-  )
-  return rows.map(
-    ([rowId, digest, body]): StoredRow<string> => ({
-      rowId,
-      row: JSON.parse(cipher.decrypt(body, digest)) as string,
-    }),
-  )
+  nodes: readonly number[],
+  condition: (text: string) => boolean,
+): Work<readonly number[]> {
+  const found: number[] = []
+  for (const chunk of chunks(nodes)) {
+    const sql = `SELECT place, ref FROM graph_node WHERE ${hasRowId}`
+    const digests = new Map(database.all<[number, string]>(sql, JSON.stringify(chunk)))
+    for (const rows of readObservations(database, chunk)) {
+      for (const [node, rowId, body] of rows) {
+        const text = JSON.parse(cipher.decrypt(body, digests.get(node) ?? '')) as string
+        if (condition(text)) found.push(rowId)
+      }
+      yield rows.length * rowWork
+    }
+  }
+  return found
 }
 
 /** Selects links in insertion order. Interruptible work. */
@@ -225,7 +237,7 @@ export function* selectLinksInSteps(
   const selected: StoredRow<GraphLink>[] = []
   const rowIds = selectRowIds(database, 'graph_link', where, values)
   yield rowIds.length
-  for (const rows of readPages(database, 'graph_link', rowIds)) {
+  for (const rows of readPages<BodyRow>(database, 'graph_link', bodyColumns, rowIds)) {
     for (const [index, row] of parseRows<GraphLink>(rows, cipher).entries()) {
       limit?.addLink(row)
       selected.push({ rowId: rows[index]?.[0] as number, row })
@@ -265,3 +277,26 @@ const containsCondition = `+home = ?1 AND place IN (
   UNION SELECT node FROM graph_observation WHERE ${contains('graph_observation')})`
 
 const quote = (text: string): string => `"${text.replaceAll('"', '""')}"`
+
+/** Links with one of the nodes, given as a JSON list of digests, at an end. */
+export const linksOfNodes = `place IN (
+  SELECT place FROM graph_link WHERE home = ?1 AND source IN (SELECT value FROM json_each(?2))
+  UNION SELECT place FROM graph_link WHERE home = ?1 AND target IN (SELECT value FROM json_each(?2)))`
+
+/** Rows with one of the row ids, given as a JSON list. */
+export const hasRowId = 'place IN (SELECT value FROM json_each(?))'
+
+/** Deletes rows by their ids. Interruptible work. */
+export function* deleteRowsInSteps(database: GraphDatabase, table: RowTable, rowIds: readonly number[]): Work<void> {
+  for (const chunk of chunks(rowIds)) {
+    database.run(`DELETE FROM ${table} WHERE ${hasRowId}`, JSON.stringify(chunk))
+    yield chunk.length * rowWork
+  }
+}
+
+/** Rows deleted by one statement. */
+const rowsPerDeletion = 200
+
+export function* chunks<T>(values: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < values.length; at += rowsPerDeletion) yield values.slice(at, at + rowsPerDeletion)
+}

@@ -7,13 +7,17 @@ import type { GraphLink, GraphNode, NodeGraph, NodeReadOptions, NodeStore, Store
 import type { GraphDatabase } from './database.ts'
 import {
   candidateCondition,
+  chunks,
+  deleteRowsInSteps,
   insertLink,
   insertNodeInSteps,
   insertObservation,
+  linksOfNodes,
   lookupWork,
   rowWork,
   selectLinksInSteps,
   selectNodesInSteps,
+  selectRowIds,
 } from './nodeRows.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 
@@ -143,8 +147,9 @@ export class SqliteNodeStore implements NodeStore {
     for (const chunk of chunks(names)) {
       const digests = JSON.stringify(chunk.map((name) => nodeDigest(workspace.cipher, name)))
       yield* deleteNodesInSteps(this.database.database, hasDigest, workspace.id, digests)
-      this.database.run(`DELETE FROM graph_link WHERE ${linksOfNodes}`, workspace.id, digests)
+      const links = selectRowIds(this.database, 'graph_link', linksOfNodes, [workspace.id, digests])
       yield chunk.length * rowWork
+      yield* deleteRowsInSteps(this.database, 'graph_link', links)
     }
   }
 
@@ -276,15 +281,3 @@ function* digestNames({ cipher }: GraphWorkspace, names: readonly string[]): Wor
 
 /** Nodes with one of the digests, given as a JSON list. */
 const hasDigest = 'home = ? AND ref IN (SELECT value FROM json_each(?))'
-
-/** Links with one of the nodes, given as a JSON list of digests, at an end. */
-const linksOfNodes = `place IN (
-  SELECT place FROM graph_link WHERE home = ?1 AND source IN (SELECT value FROM json_each(?2))
-  UNION SELECT place FROM graph_link WHERE home = ?1 AND target IN (SELECT value FROM json_each(?2)))`
-
-/** Rows deleted by one statement. */
-const rowsPerDeletion = 200
-
-function* chunks<T>(values: readonly T[]): Generator<readonly T[]> {
-  for (let at = 0; at < values.length; at += rowsPerDeletion) yield values.slice(at, at + rowsPerDeletion)
-}

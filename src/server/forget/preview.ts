@@ -10,8 +10,10 @@ import {
   parseScope,
 } from '../../domain/key.ts'
 import type { SearchIndex, Store } from '../../domain/ports.ts'
+import { runInSlices, type Work } from '../../domain/work.ts'
 import type { GraphRow } from '../../graph/types.ts'
 import type { ForgetTarget } from '../../memory/forgetTarget.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { clip } from '../../text/clip.ts'
 import { formatCount } from '../../text/formatCount.ts'
 import { createDryRun, type Erasure } from './dryRunStore.ts'
@@ -166,14 +168,24 @@ async function findGraphRows(store: Store, target: ForgetTarget, erasures: reado
   try {
     const rows = ((await graph?.archive.readAll(scope)) ?? []).map(({ row }) => row)
     const bySession = new Map(erasures.map((erasure) => [erasure.key.id, erasure]))
-    return rows
-      .filter((row) =>
-        'scope' in target ? !('text' in target) || containsText(row, target.text) : isDerived(row, bySession),
-      )
-      .flatMap(nameGraphRow)
+    const goes = (row: GraphRow): boolean =>
+      'scope' in target ? !('text' in target) || containsText(row, target.text) : isDerived(row, bySession)
+    return await runInSlices(nameGraphRows(rows, goes), yieldWhenLong)
   } finally {
     await graph?.close()
   }
+}
+
+/** Cost of looking at a row, in characters. */
+const rowWork = 40
+
+function* nameGraphRows(rows: readonly GraphRow[], goes: (row: GraphRow) => boolean): Work<string[]> {
+  const names: string[] = []
+  for (const row of rows) {
+    if (goes(row)) names.push(...nameGraphRow(row))
+    yield rowWork
+  }
+  return names
 }
 
 const containsText = (row: GraphRow, text: string): boolean =>
