@@ -201,11 +201,16 @@ function reconcileFromHead(
   return isLongHistory(history, messages) ? normalizeInSlices(history, messages).then(decide) : decide()
 }
 
-/** Messages compared without a pause. */
+/** Messages, and characters of each, that are compared without a pause. */
 const maxShortHistory = 200
+const maxShortCharacters = 65_536
 
 const isLongHistory = ({ stored }: StoredHistory, sent: readonly ClientMessage[]): boolean =>
-  stored.length > 0 && stored.length + sent.length > maxShortHistory
+  stored.length > 0 &&
+  (stored.length + sent.length > maxShortHistory || (!sent.every(isUser) && [...stored, ...sent].some(isLongMessage)))
+
+const isLongMessage = ({ content, toolCalls = [] }: ComparableMessage): boolean =>
+  content.length > maxShortCharacters || toolCalls.some((call) => call.arguments.length > maxShortCharacters)
 
 /** Computes the normal forms of messages, with pauses. */
 const normalizeInSlices = ({ stored, forms }: StoredHistory, sent: readonly ClientMessage[]): Promise<void> =>
