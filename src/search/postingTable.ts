@@ -6,7 +6,7 @@ export type Posting = { readonly rows: Column<Uint32Array>; readonly counts: Col
 
 /** A map grows at once, which takes tens of milliseconds for a hundred thousand terms: further ones are in shards. */
 const maxFirstTerms = 32_768
-const shardCount = 64
+const shardCount = 1_024
 const maxCount = 65_535
 
 /**

@@ -406,6 +406,8 @@ export class Ranker {
     const sums = new Float32Array(this.index.rowCount * dimensions)
     let work = 0
     for (const [term, { rows, counts }] of this.index.postings) {
+      // Most terms of long or hostile texts are not in the table.
+      if (++work % vectorsPerStep === 0) yield
       const tableRow = table.rowOf(term)
       if (tableRow === undefined) continue
       this.knownStems?.add(tableRow)
