@@ -50,6 +50,8 @@ const sectionNames = Object.keys(sectionPercents) as SectionName[]
 
 const unlimited = Number.POSITIVE_INFINITY
 const maxProvidedChars = 50_000
+/** Longer summaries consist of words without spaces between them; shortening one takes a millisecond per thousand. */
+const maxSummaryChars = 16_384
 /** Rows that are too long and skipped before a list ends. */
 const maxSkippedRows = 8
 
@@ -63,7 +65,7 @@ export class MetadataSections {
 
   constructor(material: HandoffMaterial, notes: readonly ContextItem[], tokenizer: Tokenizer) {
     this.#tokenizer = tokenizer
-    this.#summaries = material.summaries.map(removeNameList)
+    this.#summaries = material.summaries.map((summary) => clip(removeNameList(summary), maxSummaryChars))
     this.#speakers = new Set([...roleLabels, ...material.messages.flatMap(({ name = [] }) => name)])
     const list = (heading: string, rows: readonly string[]): SectionRenderer => createList(heading, rows, tokenizer)
     const noteRows = notes.map(({ category, content }) => `- ${category}: ${toSingleLine(content)}`)

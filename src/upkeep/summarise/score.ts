@@ -84,9 +84,9 @@ export function* measureContent(pieces: readonly Piece[]): Work<readonly Content
   for (const [index, piece] of pieces.entries()) {
     const weights = new Map<string, number>()
     // The same news of two people is not a repetition.
-    const owner = piece.isPerson && piece.speaker !== 'User' ? piece.speaker : ''
+    const owner = piece.isPerson && piece.speaker !== 'User' ? `${piece.speaker} ` : ''
     for (const term of terms[index] ?? [])
-      weights.set(`${owner} ${term}`, Math.log(1 + pieces.length / (frequency.get(term) ?? 1)))
+      weights.set(owner === '' ? term : owner + term, Math.log(1 + pieces.length / (frequency.get(term) ?? 1)))
     const factor = pieceFactor(piece) * (index === opening ? openingFactor : 1)
     contents.push({ words: piece.words, factor, terms: weights })
     yield pieceWork(piece)
@@ -94,14 +94,17 @@ export function* measureContent(pieces: readonly Piece[]): Work<readonly Content
   return contents
 }
 
+const noTerms: ReadonlyMap<string, number> = new Map()
+
 /** Content of several texts together. */
 export function joinContents(contents: readonly Content[]): Content {
+  const [first = noTerms, ...others] = contents.map(({ terms }) => terms)
   const words = contents.reduce((sum, content) => sum + content.words, 0)
   const factor = contents.reduce((sum, content) => sum + content.factor * (content.words + 1), 0)
   return {
     words,
     factor: factor / (words + contents.length),
-    terms: new Map(contents.flatMap(({ terms }) => [...terms])),
+    terms: others.length === 0 ? first : new Map([first, ...others].flatMap((terms) => [...terms])),
   }
 }
 
