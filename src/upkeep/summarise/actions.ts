@@ -121,10 +121,15 @@ function recordShell(command: string, source: Source, { file }: Recorder): void 
 }
 
 const shellLanguages = new Set(['bash', 'sh', 'shell', 'zsh', 'console', 'terminal', 'powershell'])
+/** Part of every line with a prompt. */
+const promptSign = /[$❯%] /
 const promptLine = /^\s{0,4}(?:[\w.@~-]{1,40}[@: ][^\n$%#❯]{0,60}[%$] |[$❯] )(\S.{0,300})$/
-/** Statement that a file was changed. */
-const change =
-  /\b(created|added|wrote|updated|edited|modified|changed|deleted|removed|renamed|refactored)\b([^.\n]{0,60}?)(?<![\w./@~-])([\w@~./-]{1,200}\.(?:[cm]?[jt]sx?|json|mdc?|ya?ml|toml|py|rb|go|rs|java|kt|swift|c|h|cc|cpp|cs|php|sh|sql|html?|s?css|vue|txt|csv|xml))(?![\w/])/gi
+/** Statement that a file was changed: a verb, and the rest after it. */
+const changeVerb = /\b(?:created|added|wrote|updated|edited|modified|changed|deleted|removed|renamed|refactored)\b/gi
+const changedPath =
+  /([^.\n]{0,60}?)(?<![\w./@~-])([\w@~./-]{1,200}\.(?:[cm]?[jt]sx?|json|mdc?|ya?ml|toml|py|rb|go|rs|java|kt|swift|c|h|cc|cpp|cs|php|sh|sql|html?|s?css|vue|txt|csv|xml))(?![\w/])/iy
+/** Cost of looking for a path after a verb, in characters. */
+const verbWork = 40
 const statesByVerb: Readonly<Record<string, FileState>> = {
   created: 'created',
   added: 'created',
@@ -137,11 +142,18 @@ const statesByVerb: Readonly<Record<string, FileState>> = {
 /** Records commands with their output in a text, patches, and statements of an assistant about files. */
 function* recordText(message: SummaryMessage, recorder: Recorder): Work<void> {
   const { id, role, name, content } = message
-  if (content.includes('```') || content.includes('~~~') || /^\s{0,4}\S{0,80}.{0,60}[$❯%] /m.test(content))
+  if (content.includes('```') || content.includes('~~~') || promptSign.test(content))
     yield* recordTranscript(message, recorder)
   if (role !== 'assistant' || name !== undefined) return
   recordPatch(content, { message: id, span: [0, content.length] }, recorder)
-  for (const { 0: whole, 1: verb = '', 2: between = '', 3: path = '', index } of content.matchAll(change)) {
+  let searched = 0
+  for (const { 0: verb, index } of content.matchAll(changeVerb)) {
+    if (index < searched) continue
+    yield verbWork
+    changedPath.lastIndex = index + verb.length
+    const [rest, between = '', path = ''] = changedPath.exec(content) ?? []
+    if (rest === undefined) continue
+    searched = index + verb.length + rest.length
     if (
       /\b(?:be|not|never|should|must|if|when|to|the|an?|your|this|these|any)\s$/i.test(
         content.slice(Math.max(0, index - 8), index),
@@ -150,13 +162,13 @@ function* recordText(message: SummaryMessage, recorder: Recorder): Work<void> {
       continue
     const isPart = /\b(?:to|in|from|into|of|at|for|inside|within|on)\b/i.test(between)
     const state = isPart ? 'edited' : (statesByVerb[verb.toLowerCase()] ?? 'edited')
-    recorder.file(path, state, { message: id, span: [index, index + whole.length] })
+    recorder.file(path, state, { message: id, span: [index, searched] })
   }
 }
 
 /** Spans of commands after a prompt and of their output, which ends at an empty line. */
 export function* findTerminalOutput(content: string): Work<readonly Span[]> {
-  if (!/[$❯%] /.test(content)) return []
+  if (!promptSign.test(content)) return []
   const spans: Span[] = []
   let start = -1
   for (const { start: from, end } of yield* splitFencedLinesInSteps(content)) {
