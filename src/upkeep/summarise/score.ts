@@ -69,12 +69,15 @@ export type Content = {
   readonly terms: ReadonlyMap<string, number>
 }
 
+/** Characters of a piece that determine its content: longer sentences have no stops, or no spaces between words. */
+const maxMeasuredCharacters = 1_024
+
 /** Measures the content of pieces. Rare words weigh more. */
 export function* measureContent(pieces: readonly Piece[]): Work<readonly Content[]> {
   const terms: ReadonlySet<string>[] = []
   const frequency = new Map<string, number>()
   for (const piece of pieces) {
-    const own = new Set(extractTerms(piece.text))
+    const own = new Set(extractTerms(piece.text.slice(0, maxMeasuredCharacters)))
     for (const term of own) frequency.set(term, (frequency.get(term) ?? 0) + 1)
     terms.push(own)
     yield pieceWork(piece)
@@ -96,6 +99,13 @@ export function* measureContent(pieces: readonly Piece[]): Work<readonly Content
 
 const noTerms: ReadonlyMap<string, number> = new Map()
 
+/** Copies maps into one. */
+function joinMaps(maps: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {
+  const joined = new Map<string, number>()
+  for (const map of maps) for (const [term, weight] of map) joined.set(term, weight)
+  return joined
+}
+
 /** Content of several texts together. */
 export function joinContents(contents: readonly Content[]): Content {
   const [first = noTerms, ...others] = contents.map(({ terms }) => terms)
@@ -104,7 +114,7 @@ export function joinContents(contents: readonly Content[]): Content {
   return {
     words,
     factor: factor / (words + contents.length),
-    terms: others.length === 0 ? first : new Map([first, ...others].flatMap((terms) => [...terms])),
+    terms: others.length === 0 ? first : joinMaps([first, ...others]),
   }
 }
 

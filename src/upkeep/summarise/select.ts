@@ -42,6 +42,8 @@ const duplicateThreshold = 0.9
 const maxPartialUnits = 64
 /** A sentence joins the one it refers to up to this many words; a longer pair is taken one after the other. */
 const maxJoinedWords = 60
+/** Sentences without spaces between their words have few of these, and thousands of terms. */
+const maxJoinedTerms = 1_024
 
 /** Approximate amount of the source that fits a target. */
 export type SourceCapacity = { readonly chars: number; readonly share: number }
@@ -310,7 +312,9 @@ function* groupIntoUnits(all: readonly Piece[], isTold: (piece: Piece) => boolea
 
 const nothing: ReadonlySet<string> = new Set()
 const isWorthJoining = (one: Content, other: Content): boolean =>
-  scoreContent(other, nothing) > scoreContent(one, nothing) && one.words + other.words <= maxJoinedWords
+  one.words + other.words <= maxJoinedWords &&
+  one.terms.size + other.terms.size <= maxJoinedTerms &&
+  scoreContent(other, nothing) > scoreContent(one, nothing)
 
 /** Numbers, names and negation of a sentence: sentences that differ in these are never duplicates. */
 const signatureOf = (text: string): string =>
