@@ -263,7 +263,7 @@ const copiedTermWork = 4
 /** Cost of a term that is new to the index, in characters: unbroken scripts have more terms than characters. */
 const newTermWork = 2
 /** Messages or terms restored between two pauses: a few milliseconds of work. */
-const rowsPerStep = 8_192
+const rowsPerStep = 2_048
 
 /** FNV-1a hash of terms in their order. */
 function fingerprintOf(terms: readonly string[]): number {

@@ -442,4 +442,4 @@ const maxPlacesMoved = 200
 /** Factor that puts a score right below another one. */
 const justBelow = 0.999_999
 /** Vectors added between two pauses: a few milliseconds of work. */
-const vectorsPerStep = 20_000
+const vectorsPerStep = 4_096

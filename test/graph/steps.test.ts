@@ -122,6 +122,24 @@ describe('a large graph', () => {
     database.close()
   })
 
+  verifies('R-03', 'while rows with a text are erased › lets other work run', async () => {
+    using _ = useSlowClock()
+    const graph = await openGraph('ram:')
+    const stored = createNodes(2_000)
+    await graph.nodes.createEntities('acme', stored)
+    const relations = stored.map(({ name }, at) => ({ from: name, to: `n${(7 * at) % 2_000}`, relationType: 'knows' }))
+    await graph.nodes.createRelations('acme', relations)
+    const entities = Array.from({ length: 3_000 }, (_, at) => ({ ...person(`p${at}`), session: 's1' }))
+    await graph.write('acme', { entities })
+    const observations = await countTurns(graph.forget('acme', ['about n1']))
+    expect([observations.value.length, observations.turns > 50]).toEqual([1_111, true])
+    const nodes = await countTurns(graph.forget('acme', ['thing']))
+    expect([nodes.value.length, nodes.turns > 50]).toEqual([2_000, true])
+    expect(await graph.nodes.readGraph('acme')).toEqual({ entities: [], relations: [] })
+    expect((await graph.queryEntities('acme')).total).toBe(3_000)
+    await graph.close()
+  })
+
   it('closed while it is read › is read to its end', async () => {
     using _ = useSlowClock()
     // A database in memory is lost with its connection.

@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest'
 import { compressTexts } from '../../src/handoff/render/budget.ts'
 import { renderHandoff } from '../../src/handoff/render/render.ts'
+import { MetadataSections } from '../../src/handoff/render/sections.ts'
 import { tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { conversation, material } from './renderFixtures.ts'
@@ -22,6 +23,15 @@ describe('compression', () => {
       compression: 'comments',
     })
     expect(compressTo(10)).toEqual({ texts: ['Look: here.\n\n```ts\nrun()\n```'], compression: 'sections' })
+  })
+  verifies('R-03', 'of a summary without spaces between its words › selects from its beginning', () => {
+    const render = (sentences: number): string => {
+      const summary = `${'漢字の文章は長いです。 '.repeat(sentences)}My flight is on 3 May 2026 at 10:45.`
+      return new MetadataSections(material({ summaries: [summary] }), [], tokenizer).render(60)
+    }
+    expect(render(1_000)).toContain('3 May 2026')
+    expect(render(10_000)).not.toContain('3 May 2026')
+    expect(render(10_000)).toContain('漢字の文章')
   })
   verifies('H-13', 'removes the oldest comments first, and only as many as needed', () => {
     const block = (name: string): string => `\`\`\`ts\n/* why\n   ${name} */\n${name}() // now\n// then\nend()\n\`\`\``

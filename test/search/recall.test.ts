@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Knowledge } from '../../src/domain/entry.ts'
 import { parseKey } from '../../src/domain/key.ts'
+import { runSync } from '../../src/domain/work.ts'
 import { openMemory } from '../../src/index.ts'
 import { ScopeIndex } from '../../src/search/scopeIndex.ts'
 import { textAnalysis } from '../../src/stores/textAnalysis.ts'
@@ -191,4 +192,24 @@ describe('a work session', () => {
     expect(text).toContain('Bergström AB')
     expect(ledger.lines.some(({ why }) => why.startsWith('names what the work is about'))).toBe(false)
   })
+})
+
+verifies('R-03', 'an index of terms that no word table has › is restored in steps', () => {
+  const table = textAnalysis.wordTable?.()
+  if (table === undefined) expect.fail('There is no word table.')
+  const analysis = { ...textAnalysis, wordTable: () => table }
+  const terms = Array.from({ length: 90_000 }, (_, at) => `${String.fromCharCode(97 + (at % 26))}qx${at}zv`)
+  const index = new ScopeIndex(analysis)
+  const message = { sequence: 1, at: 1, role: 'user', lineTokens: 1, content: terms.join(' ') } as const
+  index.addMessages(parseKey(key), [message])
+  const snapshot = runSync(index.snapshotInSteps())
+  const lookUp = vi.spyOn(table, 'rowOf')
+  let longest = 0
+  for (const _ of new ScopeIndex(analysis).restore(snapshot)) {
+    longest = Math.max(longest, lookUp.mock.calls.length)
+    lookUp.mockClear()
+  }
+  longest = Math.max(longest, lookUp.mock.calls.length)
+  lookUp.mockRestore()
+  expect([longest > 1_000, longest <= 4_096]).toEqual([true, true])
 })

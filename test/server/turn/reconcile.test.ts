@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { parseKey } from '../../../src/domain/key.ts'
 import { runInSlices } from '../../../src/domain/work.ts'
+import { openMemory } from '../../../src/index.ts'
+import { internalsOf } from '../../../src/memory.ts'
 import { alignByComparison, alignHistories } from '../../../src/server/turn/historyAlignment.ts'
 import { type ComparableMessage, type NormalForms, normalizeInSteps } from '../../../src/server/turn/messageEquality.ts'
 import {
@@ -9,8 +12,10 @@ import {
   reconcile,
   type StoredMessage,
 } from '../../../src/server/turn/reconcile.ts'
+import { reconcileHistory } from '../../../src/server/turn/reconcileHistory.ts'
 import { isCampaign, propertyTimeoutMs, seed } from '../../context/campaign.ts'
 import { verifies } from '../../requirements/verifies.ts'
+import { useSlowClock } from '../../support/slowClock.ts'
 import { clients, SimulatedClient } from './simulatedClient.ts'
 
 const user = (content: string): ComparableMessage => ({ role: 'user', content })
@@ -396,4 +401,23 @@ verifies('R-03', 'a long tool result with other white space › is compared in s
   const history = [user('Look.'), assistantCall('c1')]
   const change = reconcile(stored([...history, old]), [...history, sent, user('Next?')], { hasEarlier: false, forms })
   expect(change).toEqual(expectedChange(3, 'continued'))
+})
+
+verifies('R-03', 'a long reply › in a short history, with other white space › is compared in steps', async () => {
+  await using memory = await openMemory({ upkeep: false })
+  const key = parseKey('acme:ann')
+  const words = Array.from({ length: 50_000 }, (_, index) => `word${index}`)
+  await memory.append('acme:ann', [user('Hello'), reply(words.join(' '))])
+  const head = await internalsOf(memory).sessions.readHead(key, 20)
+  const options = {
+    ...{ memory, key, continuesAfter: undefined, isRetry: false, isSingleConversation: true, forcedHistory: undefined },
+    ...{ refersToStored: false, digestSetup: () => '', hasResentBefore: async () => false },
+    messages: [user('Hello'), reply(words.join('  ')), user('Next?')].map((each) => ({ ...each, index: 0 })),
+  }
+  using _ = useSlowClock()
+  let isDone = false
+  const reconciling = reconcileHistory(options as never, head).finally(() => (isDone = true))
+  let turns = 0
+  for (; !isDone; turns++) await new Promise((resolve) => setImmediate(resolve))
+  expect([(await reconciling).relation, turns > 10]).toEqual(['continued', true])
 })
