@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Role } from '../../src/domain/entry.ts'
 import { findAnchors } from '../../src/text/anchors.ts'
+import { collectActions } from '../../src/upkeep/summarise/actions.ts'
 import { summarise } from '../../src/upkeep/summarise/summarise.ts'
 import type { SummaryMessage, SummaryTarget, SummaryText } from '../../src/upkeep/summarise/summary.ts'
 import { isCampaign } from '../context/campaign.ts'
@@ -390,4 +391,18 @@ describe('summarise: with arbitrary messages', () => {
     })
     expect(asked).toBeLessThan(120)
   })
+})
+
+verifies('R-03', 'a long reply about files › is searched for them in steps', () => {
+  const content = `${'created it, and '.repeat(20_000)}updated src/app.ts. `
+  const work = collectActions(numbered([turn('assistant', content)]), { commands: [], files: [] })
+  let steps = 0
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) {
+      expect([steps > 10_000, step.value.files.map(({ text }) => text)]).toEqual([true, ['src/app.ts (created)']])
+      return
+    }
+    steps++
+  }
 })
