@@ -53,6 +53,9 @@ const minRareWordChars = 4
 
 /** Lines per step; they are cheap, so that a slice has many. */
 const linesPerStep = 1_024
+/** Costs of a line, and of a name or word in it: an unbroken message is one line of thousands of words. */
+const lineWork = 4
+const nameWork = 4
 
 /**
  * Scores lines. A name is worth more the later and the more often it is used: it is then likely to be used again.
@@ -79,7 +82,7 @@ export function* scoreLinesInSteps(
     // Rare words of code are mostly parts of names.
     const plainWords = block === undefined ? terms.filter((term) => term.length >= minRareWordChars) : []
     wordNumbers[index] = plainWords.map((term) => words.count(term, index))
-    if (index % linesPerStep === 0) yield 8 * linesPerStep
+    yield lineWork + nameWork * (mentions.length + terms.length)
   }
   const nameCount = names.usages.length
   const isRare = (word: number): boolean => (words.usages[word]?.lineCount ?? 0) <= weights.maxRareLines
@@ -88,9 +91,10 @@ export function* scoreLinesInSteps(
   for (const [word, usage] of words.usages.entries()) values[nameCount + word] = weights.rareWord * valueOfUse(usage)
   yield values.length
   const rareWords: (readonly number[])[] = []
-  for (const numbers of wordNumbers)
-    if (rareWords.push(numbers.filter(isRare).map((number) => nameCount + number)) % linesPerStep === 0)
-      yield 4 * linesPerStep
+  for (const numbers of wordNumbers) {
+    rareWords.push(numbers.filter(isRare).map((number) => nameCount + number))
+    yield lineWork + numbers.length
+  }
   return {
     names: nameNumbers,
     words: rareWords,
