@@ -120,11 +120,11 @@ describe('graph database', () => {
     const file = fresh()
     await (await openGraph(`sqlite:${file}`)).close()
     const newer = new DatabaseSync(file)
-    newer.exec("UPDATE meta SET value = 3 WHERE name = 'graph'")
+    newer.exec("UPDATE meta SET value = 4 WHERE name = 'graph'")
     newer.close()
     await expect(openGraph(`sqlite:${file}`)).rejects.toMatchObject({
       code: 'bad-store',
-      message: `The graph in ${file} was written by a newer Threadkeep (format 3; this version supports up to 2). Update Threadkeep.`,
+      message: `The graph in ${file} was written by a newer Threadkeep (format 4; this version supports up to 3). Update Threadkeep.`,
     })
   })
 
@@ -142,7 +142,8 @@ describe('graph database', () => {
         INSERT INTO ${table}_words (${table}_words, rank) VALUES ('secure-delete', 1);
         INSERT INTO ${table}_words (${table}_words) VALUES ('rebuild')`)
     }
-    older.exec("UPDATE meta SET value = 1 WHERE name = 'graph'")
+    older.exec(`DROP INDEX graph_node_long; DROP INDEX graph_observation_long;
+      UPDATE meta SET value = 1 WHERE name = 'graph'`)
     older.close()
     for (let opened = 0; opened < 2; opened++) {
       const graph = await openGraph(`sqlite:${file}`)
@@ -154,9 +155,27 @@ describe('graph database', () => {
     const migrated = reader
       .prepare("SELECT count(*) AS many FROM sqlite_schema WHERE name LIKE '%words' AND sql LIKE '%detail = none%'")
       .get()
-    expect([migrated?.many, reader.prepare("SELECT value FROM meta WHERE name = 'graph'").get()?.value]).toEqual([2, 2])
+    expect([migrated?.many, reader.prepare("SELECT value FROM meta WHERE name = 'graph'").get()?.value]).toEqual([2, 3])
     reader.close()
   })
+
+  verifies(
+    'R-03',
+    'with a long text › keeps it out of the trigram index, which SQLite writes in one piece',
+    async () => {
+      const file = fresh()
+      const graph = await openGraph(`sqlite:${file}`)
+      const observations = ['a green walrus', `${'x'.repeat(10_000)} walrus`]
+      await graph.nodes.createEntities('acme', [{ name: 'Miso', entityType: 'walrus', observations }])
+      await graph.nodes.addObservations('acme', [{ entityName: 'Miso', contents: ['walrus '.repeat(2_000)] }])
+      await graph.close()
+      const reader = new DatabaseSync(file, { readOnly: true })
+      const count = (sql: string) => reader.prepare(`SELECT count(*) AS many FROM ${sql}`).get()?.many
+      expect(count(`graph_observation_words WHERE graph_observation_words MATCH '"wal"'`)).toBe(1)
+      expect(count('graph_observation WHERE lower IS NULL')).toBe(2)
+      reader.close()
+    },
+  )
 
   it('of another program is rejected, and so is an unknown URL', async () => {
     const file = fresh()

@@ -107,6 +107,20 @@ describe.each(graphBackends())('nodes in $name', ({ open }) => {
     await close()
   })
 
+  it('with a long text › are found by every part of it', async () => {
+    const { nodes, close } = await openNodes(open)
+    const long = `${'x'.repeat(10_000)} a Green walrus ${'y'.repeat(10_000)}`
+    const [short, named] = [node('c', 'a green walrus'), node('z'.repeat(9_000), 'none')]
+    await nodes.createEntities('w', [node('a', long), node('b', 'other'), short, named])
+    await nodes.createEntities('v', [node('a', long)])
+    const found = async (query: string) => (await nodes.searchNodes('w', query)).entities
+    expect(await found('A GREEN walrus')).toEqual([node('a', long), short])
+    expect(await found('zzzzzz')).toEqual([named])
+    await nodes.deleteObservations('w', [{ entityName: 'a', observations: [long] }])
+    expect(await found('green walrus')).toEqual([short])
+    await close()
+  })
+
   it('searched with a long text match all of it, not only its beginning', async () => {
     const { nodes, close } = await openNodes(open)
     const long = 'abcdefghij'.repeat(20)

@@ -26,7 +26,7 @@ export function* insertNodeInSteps(
   workspace: GraphWorkspace,
   { name, entityType, observations }: GraphNode,
 ): Work<void> {
-  const row = serializeNode(workspace.cipher, { name, entityType })
+  const row = limitSearchText(serializeNode(workspace.cipher, { name, entityType }))
   const rowId = insertIndexed(database, 'graph_node', { home: workspace.id, ...row })
   yield rowWork + name.length
   for (const text of observations) {
@@ -46,7 +46,7 @@ export function updateNodeType(
 ): void {
   const [stored] = runSync(selectNodesInSteps(database, workspace, { where: 'place = ?', values: [rowId] }))
   if (stored?.row.entityType === row.entityType) return
-  const { body, lower } = serializeNode(workspace.cipher, row)
+  const { body, lower } = limitSearchText(serializeNode(workspace.cipher, row))
   removeFromIndex(database.database, 'graph_node', 'place = ?', rowId)
   database.run('UPDATE graph_node SET body = ?, lower = ? WHERE place = ?', body, lower, rowId)
   if (lower !== null) database.run('INSERT INTO graph_node_words (rowid, lower) VALUES (?, ?)', rowId, lower)
@@ -59,7 +59,7 @@ export function insertObservation(
   { rowId, row }: StoredRow<Pick<GraphNode, 'name'>>,
   text: string,
 ): void {
-  const observation = serializeObservation(workspace.cipher, row.name, text)
+  const observation = limitSearchText(serializeObservation(workspace.cipher, row.name, text))
   insertIndexed(database, 'graph_observation', { node: rowId, ...observation })
 }
 
@@ -69,6 +69,13 @@ export function insertLink(database: GraphDatabase, { id, cipher }: GraphWorkspa
   const sql = 'INSERT INTO graph_link (home, ref, source, target, body) VALUES (?, ?, ?, ?, ?)'
   database.run(sql, id, ref, source, target, body)
 }
+
+/** Texts of more characters have no search text: SQLite would index a megabyte in one piece of 50 to 500 ms. */
+const maxSearchTextCharacters = 8_192
+
+/** Removes the search text of a long row, which is a candidate of every search instead. */
+const limitSearchText = <T extends { readonly lower: string | null }>(row: T): T =>
+  row.lower !== null && row.lower.length > maxSearchTextCharacters ? { ...row, lower: null } : row
 
 /** Inserts a row, and its search text, if it has one, into the trigram index. Returns the row id. */
 function insertIndexed(
@@ -121,10 +128,12 @@ export function* selectNodesInSteps(
       yield observations.length * rowWork
     }
     for (const [rowId, { row, texts }] of nodes) {
-      if (text !== '' && !nodeContains(row, text)) continue
-      if (text !== '') limit?.add([row.name, row.entityType, ...texts])
-      selected.push({ rowId, row })
-      yield lookupWork
+      if (text === '' || nodeContains(row, text)) {
+        if (text !== '') limit?.add([row.name, row.entityType, ...texts])
+        selected.push({ rowId, row })
+      }
+      const comparedCharacters = text === '' ? 0 : texts.reduce((sum, { length }) => sum + length, 0)
+      yield lookupWork + comparedCharacters
     }
   }
   return selected
@@ -269,12 +278,14 @@ const contains = (table: string): string =>
   `instr(lower, ?2) > 0 AND place IN (SELECT rowid FROM ${table}_words WHERE ${table}_words MATCH ?3)`
 
 /**
- * Matches nodes by their own row or by an observation. The unary plus keeps SQLite from scanning all nodes of the
+ * Matches nodes by their own row or by an observation, and those with a row without a search text. The unary plus keeps SQLite from scanning all nodes of the
  * workspace.
  */
 const containsCondition = `+home = ?1 AND place IN (
   SELECT place FROM graph_node WHERE ${contains('graph_node')}
-  UNION SELECT node FROM graph_observation WHERE ${contains('graph_observation')})`
+  UNION SELECT node FROM graph_observation WHERE ${contains('graph_observation')}
+  UNION SELECT place FROM graph_node WHERE home = ?1 AND lower IS NULL
+  UNION SELECT node FROM graph_observation WHERE lower IS NULL)`
 
 const quote = (text: string): string => `"${text.replaceAll('"', '""')}"`
 

@@ -5,12 +5,17 @@ import { runSync, type Work } from '../../domain/work.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
 
 /** Newest format of the graph tables; every schema change increments it. */
-const graphFormat = 2
+const graphFormat = 3
+
+/** Indexes of the rows without a search text, which every search reads. */
+const indexesOfLongTexts = `
+  CREATE INDEX graph_node_long ON graph_node (home) WHERE lower IS NULL;
+  CREATE INDEX graph_observation_long ON graph_observation (node) WHERE lower IS NULL;`
 
 /**
  * Tables of a graph, created when one is first opened on a file. `home` is the session of `graphKey`. Lookup columns
  * (`ref`, `kind`, `source`, `target`) are digests; `body` holds the content; `lower` is the search text, NULL in an
- * encrypted store. `place` increases with every inserted row.
+ * encrypted store and for a long text. `place` increases with every inserted row.
  */
 export const graphSchema = `
   CREATE TABLE graph_entity (
@@ -92,6 +97,7 @@ export const graphSchema = `
 
   ${trigramIndex('graph_node')}
   ${trigramIndex('graph_observation')}
+  ${indexesOfLongTexts}
 
   INSERT INTO meta VALUES ('graph', ${graphFormat});
 `
@@ -213,7 +219,7 @@ export function prepareGraph(database: DatabaseSync, path: string): void {
     // Another process may have done it while this one waited for the lock.
     const found = checkFormat(database, path)
     if (found === undefined) database.exec(graphSchema)
-    else if (found < graphFormat) database.exec(upgradeToFormat2)
+    else for (let format = found; format < graphFormat; format++) database.exec(upgrades[format] ?? '')
     database.exec('COMMIT')
   } catch (error) {
     database.exec('ROLLBACK')
@@ -221,15 +227,19 @@ export function prepareGraph(database: DatabaseSync, path: string): void {
   }
 }
 
-/** Format 1 had indexes with positions, three times as large. */
-const upgradeToFormat2 = `
-  DROP TABLE graph_node_words;
-  DROP TABLE graph_observation_words;
-  ${trigramIndex('graph_node')}
-  ${trigramIndex('graph_observation')}
-  ${rebuildGraphIndexes}
-  UPDATE meta SET value = ${graphFormat} WHERE name = 'graph';
-`
+const setFormat = `UPDATE meta SET value = value + 1 WHERE name = 'graph';`
+
+/** SQL that upgrades tables by the format they have. Format 1 had indexes with positions, three times as large. */
+const upgrades: Readonly<Record<number, string>> = {
+  1: `
+    DROP TABLE graph_node_words;
+    DROP TABLE graph_observation_words;
+    ${trigramIndex('graph_node')}
+    ${trigramIndex('graph_observation')}
+    ${rebuildGraphIndexes}
+    ${setFormat}`,
+  2: indexesOfLongTexts + setFormat,
+}
 
 /** Reads the format of the graph tables of a file; undefined if it has none. */
 export const readGraphFormat = (database: DatabaseSync): number | undefined =>
