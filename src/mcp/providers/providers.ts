@@ -131,9 +131,10 @@ const connectionClosed: `${SdkErrorCode.ConnectionClosed}` = 'CONNECTION_CLOSED'
 /** Describes why a provider failed, for the operator. Configured values, which may be secrets, are masked. */
 function failureReason(error: unknown, isTimeout: boolean, config: ProviderConfig): string {
   if (isTimeout) return 'timeout'
-  if (error instanceof Error && 'code' in error && error.code === connectionClosed)
-    return `it exited, or sent more than ${providerLimits.maxMessageBytes} bytes, before it answered`
   const code = error instanceof MemoryError ? undefined : systemCodeOf(error)
+  // The request may be written before or after the pipe of an ended program is closed.
+  if (code === 'EPIPE' || (error instanceof Error && 'code' in error && error.code === connectionClosed))
+    return `it exited, or sent more than ${providerLimits.maxMessageBytes} bytes, before it answered`
   if (code === 'ENOENT' || code === 'EACCES') return `it cannot be started (${code})`
   if (code !== undefined) return `it cannot be reached (${code})`
   return error instanceof Error ? clip(maskSecrets(error.message, config), 200, '…') : 'unknown error'

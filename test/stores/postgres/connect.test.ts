@@ -72,11 +72,12 @@ describe('connection › without the password that the server asks for', () => {
     const countSockets = (): number =>
       process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
     const url = new URL(await (await getPostgres()).createDatabase())
-    await expect.poll(countSockets).toBe(0)
+    // Tests that ran before in this process may have left some.
+    const before = countSockets()
     const database = connect(Object.assign(url, { password: '' }).href)
     await expect(database.query('SELECT 1')).rejects.toMatchObject({ code: 'bad-store' })
     await database.close()
-    await expect.poll(countSockets).toBe(0)
+    await expect.poll(countSockets).toBeLessThanOrEqual(before)
   })
 })
 
