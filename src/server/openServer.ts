@@ -4,7 +4,8 @@ import type { Clock, SearchIndex, Store, TokenBuckets } from '../domain/ports.ts
 import type { Profile } from '../domain/profile.ts'
 import { openMemory } from '../index.ts'
 import { createPrincipal } from '../mcp/principal.ts'
-import type { McpHttpServer } from '../mcp/transports/http.ts'
+import { openMcpServices } from '../mcp/services.ts'
+import { McpHttpServer } from '../mcp/transports/http.ts'
 import { createSecretMasker, type SecretMasker } from '../memory/secretMasker.ts'
 import { internalsOf, type Memory } from '../memory.ts'
 import type { CreateSecretMasker } from '../open.ts'
@@ -242,11 +243,6 @@ async function openMcpEndpoint(
   memory: Memory,
   { log, clock }: { readonly log: Log; readonly clock: Clock },
 ): Promise<McpHttpServer> {
-  // Imported on demand: most servers never get an MCP request.
-  const [{ openMcpServices }, { McpHttpServer }] = await Promise.all([
-    import('../mcp/services.ts'),
-    import('../mcp/transports/http.ts'),
-  ])
   const onFault = (error: unknown): void => log.fault('mcp', describeFault(error))
   const receipts = async (key: Key) => (await listReceipts(internalsOf(memory).sessions, key, 100)).items
   try {

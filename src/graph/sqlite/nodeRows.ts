@@ -278,8 +278,8 @@ const contains = (table: string): string =>
   `instr(lower, ?2) > 0 AND place IN (SELECT rowid FROM ${table}_words WHERE ${table}_words MATCH ?3)`
 
 /**
- * Matches nodes by their own row or by an observation, and those with a row without a search text. The unary plus keeps SQLite from scanning all nodes of the
- * workspace.
+ * Matches nodes by their own row or by an observation, and those with a row without a search text. The unary plus keeps
+ * SQLite from scanning all nodes of the workspace.
  */
 const containsCondition = `+home = ?1 AND place IN (
   SELECT place FROM graph_node WHERE ${contains('graph_node')}
