@@ -29,6 +29,9 @@ const pieces = (text: string, count: number): readonly string[] => {
   )
 }
 
+/** A workspace for each session: the search index of one with all texts would fill the heap. */
+const workspaceOf = (session: string): string => session.replace(/:.*/, '')
+
 /** Stores a text in a session and asks a client's next question, which recalls, shortens and summarises. */
 const converse =
   (profile: string | undefined, first: (text: string) => readonly unknown[]): StallEndpoint =>
@@ -114,17 +117,19 @@ export const stallEndpoints: Readonly<Record<string, StallEndpoint>> = {
     await client.post(chat(scope), ask(user(question)))
     await client.get(`/api/scopes/${scope}/search?q=${encodeURIComponent(question)}`)
   },
-  'mcp save, text': async (client, text) => {
-    await client.callTool('save_session', { conversationContext: text })
-    await client.callTool('restore_session', { tokenBudget: 2_000, query: question })
+  'mcp save, text': async (client, text, session) => {
+    const workspace = workspaceOf(session)
+    await client.callTool('save_session', { workspace, conversationContext: text })
+    await client.callTool('restore_session', { workspace, tokenBudget: 2_000, query: question })
   },
-  'mcp save, messages': async (client, text) => {
+  'mcp save, messages': async (client, text, session) => {
+    const workspace = workspaceOf(session)
     const messages = pieces(text, 100).map((content, index) => ({ role: index % 2 ? 'assistant' : 'user', content }))
-    await client.callTool('save_session', { messages })
-    await client.callTool('restore_session', { tokenBudget: 2_000 })
+    await client.callTool('save_session', { workspace, messages })
+    await client.callTool('restore_session', { workspace, tokenBudget: 2_000 })
   },
-  'mcp append': async (client, text) => {
-    await client.callTool('append_messages', { messages: [user(text)] })
+  'mcp append': async (client, text, session) => {
+    await client.callTool('append_messages', { workspace: workspaceOf(session), messages: [user(text)] })
   },
   'mcp observations': async (client, text, session) => {
     const observations = pieces(text, 50)
@@ -133,7 +138,12 @@ export const stallEndpoints: Readonly<Record<string, StallEndpoint>> = {
     await client.callTool('search_nodes', { query: 'missing import' })
     await client.callTool('search_nodes', { query: text.slice(0, 10_000) })
   },
-  'mcp remember': async (client, text) => {
-    await client.callTool('remember', { category: 'domain', key: 'long', value: text })
+  'mcp remember': async (client, text, session) => {
+    await client.callTool('remember', {
+      workspace: workspaceOf(session),
+      category: 'domain',
+      key: 'long',
+      value: text,
+    })
   },
 }
