@@ -41,10 +41,10 @@ function findKeyMembers(text: string, at: number): readonly SecretMatch[] | numb
 const field = String.raw`(?:[^\s:\\"'⟨]|\\.){1,64}`
 const host = String.raw`(?:\\:|[\w.*/[\]-]){1,80}`
 const password = String.raw`((?:[^\s:\\⟨"'\`]|\\(?![nr])[^\n]|["'](?![\s"'\`]|$)){4,200})(?=["'\`]?(?:\s|\\[nr]|$))`
-const pgpassLine = new RegExp(
-  String.raw`(?:\s|\\[nrt]|["'\`:$>#]|(?:cat|#[^\n]{0,80}|pgpass) ?){0,8}?${host}:(?:\d{1,5}|\*):${field}:${field}:${password}`,
-  'y',
-)
+/** Comment up to the end of its line. An end within the line would be tried at each sign: exponential time. */
+const comment = String.raw`#(?:[^\n\\]|\\(?![nr])){0,80}(?=\n|\\[nr]|$)`
+const beforeLine = String.raw`(?:\s|\\[nrt]|["'\`:$>#]|${comment}|(?:cat|pgpass)(?: |(?! ))){0,8}?`
+const pgpassLine = new RegExp(String.raw`${beforeLine}${host}:(?:\d{1,5}|\*):${field}:${field}:${password}`, 'y')
 const maxLines = 100
 
 /** Finds the passwords of the lines after the name of the file. */
@@ -130,7 +130,7 @@ export const fileRules: readonly SecretRule[] = [
     'WiFi code',
     'password',
     ['wifi:'],
-    /(?<!\w)WIFI:(?:[A-OQ-Z]\w{0,3}:(?:[^;\\\n]|\\+[^\n]){0,100};){0,6}P:((?:[^;\\\n⟨]|\\+[^\n]){1,100})(?=;|$)/,
+    /(?<!\w)WIFI:(?:[A-OQ-Z]\w{0,3}:(?:[^;\\\n]|\\+[^\\\n]){0,100};){0,6}P:((?:[^;\\\n⟨]|\\+[^\\\n]){1,100})(?=;|$)/,
     (value) => !/^(?:[<⟨]|[{$]\{|(?:\*+|\.+|x+|password)$)|your|…/i.test(value),
   ),
 ]
