@@ -93,6 +93,12 @@ describe('findSecrets › hostile text', () => {
     expect(measureCpu(() => findSecrets(text))).toBeLessThan(200)
   })
 
+  it('reads the text around many types of one key a few times', () => {
+    const text = `{"d":"AbCd3fGhIjK1"${',"kty":"RSA"'.repeat(1_300)}}`.repeat(8)
+    expect(findSecrets(text)).toHaveLength(8)
+    expect(measureCpu(() => findSecrets(text))).toBeLessThan(100)
+  })
+
   it('finds the same in steps and at once, in texts with secrets at all positions', () => {
     const text = `${'x'.repeat(99_990)} my password is hunter2, ${'y '.repeat(60_000)}TOKEN=4f8a1c9d3e7b5a60\n`.repeat(
       3,

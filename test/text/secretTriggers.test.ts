@@ -23,7 +23,10 @@ function findByComparison(text: string): readonly SecretMatch[] {
       const result = find(text, at)
       if (typeof result === 'number') reached = result
       else if ('read' in result) list = result
-      else {
+      else if ('reached' in result) {
+        found.push(...result.matches)
+        reached = result.reached
+      } else {
         found.push(...result)
         reached = result.at(-1)?.end ?? 0
       }

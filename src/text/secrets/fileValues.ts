@@ -1,5 +1,5 @@
 import { isPassword } from './namedValues.ts'
-import { createRule, noMatches, type SecretMatch, type SecretRule } from './rule.ts'
+import { createRule, noMatches, type RangeMatches, type SecretMatch, type SecretRule } from './rule.ts'
 import { isGenerated, isPlaceholder } from './values.ts'
 
 /** Private members of a JSON Web Key; `k` is one in symmetric keys only. */
@@ -9,32 +9,32 @@ export const minMemberCharacters = 8
 /** Returns the names of the members of a JSON Web Key that are secrets; none for a public key. */
 export const privateMembersOf = (keyType: unknown): readonly string[] =>
   keyType === 'oct' ? ['k'] : keyType === 'RSA' || keyType === 'EC' || keyType === 'OKP' ? privateMembers : []
+/** Secrets of keys of all types: a text may have several without braces between them. */
+const secretMembers = ['k', ...privateMembers]
 
 /** An object with a key of 16,384 bits has about 14,000 characters. */
 const maxObjectCharacters = 16_000
 const keyType = /kty\\{0,3}["']?\s{0,8}:\s{0,8}\\{0,3}["'](oct|RSA|EC|OKP)(?!\w)/iy
 const member = /(?<![\w$])(\w{1,2})\\{0,3}["'`]?\s{0,8}:\s{0,8}\\{0,3}["'`]([\w+/=-]{8,6000})/g
 
-/** Finds the private members of the object around a `kty`. */
-function findKeyMembers(text: string, at: number): readonly SecretMatch[] | number {
+/** Finds the private members of the object around a `kty`, or in the text around it if the object is longer. */
+function findKeyMembers(text: string, at: number): readonly SecretMatch[] | RangeMatches {
   keyType.lastIndex = at
-  const match = keyType.exec(text)
-  if (match === null) return noMatches
-  const names = privateMembersOf(match[1])
+  if (!keyType.test(text)) return noMatches
   const before = text.slice(Math.max(0, at - maxObjectCharacters), at)
   const from = at - before.length + Math.max(before.lastIndexOf('{'), before.lastIndexOf('}')) + 1
   const after = text.slice(at, at + maxObjectCharacters)
   const length = after.search(/[{}]/)
   const end = at + (length < 0 ? after.length : length)
-  const found = [...text.slice(from, end).matchAll(member)].flatMap(
+  const matches = [...text.slice(from, end).matchAll(member)].flatMap(
     ({ 0: whole, 1: name = '', 2: value = '', index }): readonly SecretMatch[] => {
       const start = from + index + whole.length - value.length
-      return names.includes(name) && value.length >= minMemberCharacters && !isPlaceholder(value)
+      return secretMembers.includes(name) && value.length >= minMemberCharacters && !isPlaceholder(value)
         ? [{ kind: 'key', start, end: start + value.length }]
         : []
     },
   )
-  return found.length > 0 ? found : end
+  return { matches, reached: length < 0 ? at + after.length / 2 : end }
 }
 
 /** Line of a `.pgpass` file: host, port, database, user and password. Colons in them are escaped. */
@@ -66,7 +66,7 @@ const dataField = /^[ \t]+["']?[\w.-]{1,100}["']?:[ \t]+["']?([^\s"'|>⟨][^\s"'
 const maxManifestCharacters = 8_000
 
 /** Finds the data of a Kubernetes manifest of the kind `Secret`. */
-function findManifestData(text: string, at: number): readonly SecretMatch[] | number {
+function findManifestData(text: string, at: number): readonly SecretMatch[] | RangeMatches {
   secretKind.lastIndex = at
   if (!secretKind.test(text)) return noMatches
   const before = text.slice(Math.max(0, at - maxManifestCharacters), at)
@@ -74,14 +74,15 @@ function findManifestData(text: string, at: number): readonly SecretMatch[] | nu
   const after = text.slice(at, at + maxManifestCharacters)
   const length = after.indexOf('\n---')
   const end = length < 0 ? at + after.length : at + length
-  const found = [...text.slice(from, end).matchAll(dataBlock)].flatMap(({ 0: block, 2: fields = '', index }) =>
+  const matches = [...text.slice(from, end).matchAll(dataBlock)].flatMap(({ 0: block, 2: fields = '', index }) =>
     [...fields.matchAll(dataField)].flatMap((field): readonly SecretMatch[] => {
       const { 0: line, 1: value = '' } = field
       const start = from + index + block.length - fields.length + field.index + line.length - value.length
       return isPlaceholder(value) ? [] : [{ kind: 'key', start, end: start + value.length }]
     }),
   )
-  return found.length > 0 ? found : end
+  // A block at the end may be cut off, so that one of the next triggers reads it again.
+  return { matches, reached: length < 0 ? at + after.length / 2 : end }
 }
 
 /** Hashes of passwords in the form of `crypt`, as in `/etc/shadow` and `.htpasswd`. */

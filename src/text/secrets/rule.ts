@@ -13,6 +13,9 @@ export type ListReader = {
   readonly read: (text: string, to: number) => readonly SecretMatch[]
 }
 
+/** Secrets of a range, and the position up to which further triggers are not tried. */
+export type RangeMatches = { readonly matches: readonly SecretMatch[]; readonly reached: number }
+
 /** Recognises one form of secrets. It is tried only where one of its triggers occurs: most text costs little. */
 export type SecretRule = {
   readonly name: string
@@ -20,9 +23,10 @@ export type SecretRule = {
   readonly triggers: readonly string[]
   /**
    * Finds the secrets that belong to the trigger at a position. Reads a bounded part of the text around it, or returns
-   * the position up to which further triggers cannot succeed, or a list that begins here.
+   * the position up to which further triggers cannot succeed, or a list that begins here. A rule that reads far beyond
+   * its trigger returns how far it has read: many triggers would otherwise read the same text.
    */
-  readonly find: (text: string, at: number) => readonly SecretMatch[] | number | ListReader
+  readonly find: (text: string, at: number) => readonly SecretMatch[] | RangeMatches | number | ListReader
 }
 
 export const noMatches: readonly SecretMatch[] = []

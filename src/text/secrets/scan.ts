@@ -114,13 +114,16 @@ function applyRule(text: string, at: number, rule: number, { reached, lists }: S
   const read = list?.read(text, at) ?? noMatches
   // Text that a list has read is not read again.
   if (list !== undefined && (!list.isDone || at < list.at)) return read
-  const matches = secretRules[rule]?.find(text, at) ?? 0
-  if (typeof matches === 'number') reached[rule] = matches
-  else if ('read' in matches) lists.set(rule, matches)
-  else {
+  const result = secretRules[rule]?.find(text, at) ?? 0
+  if (typeof result === 'number') reached[rule] = result
+  else if ('read' in result) lists.set(rule, result)
+  else if ('reached' in result) {
+    reached[rule] = result.reached
+    return result.matches
+  } else {
     lists.delete(rule)
-    reached[rule] = matches.at(-1)?.end ?? 0
-    return read.length === 0 ? matches : [...read, ...matches]
+    reached[rule] = result.at(-1)?.end ?? 0
+    return read.length === 0 ? result : [...read, ...result]
   }
   return read
 }
