@@ -23,19 +23,20 @@ export function* rowsContainingInSteps(
   for (const { row, rowId } of rows) {
     for (const [kind, value] of searchedValues(row)) {
       const values = listJsonTexts(value)
-      if (!values.some((text) => containsAny(text, lowerCase))) {
-        yield rowWork + values.length
-        continue
-      }
-      found[kind].push(rowId)
-      break
+      const isMatch = values.some((text) => containsAny(text, lowerCase))
+      if (isMatch) found[kind].push(rowId)
+      yield rowWork + values.reduce((sum, text) => sum + valueWork + text.length / searchingSpeed, 0)
+      if (isMatch) break
     }
   }
   return found
 }
 
-/** Cost of looking at a row, in characters. */
+/** Costs of looking at a row and at a value, in characters. */
 const rowWork = 10
+const valueWork = 1
+/** Characters compared in the time in which other work processes one. */
+const searchingSpeed = 64
 
 /** Values of a row in which a text is searched, with the kind of a row that contains it there. */
 function searchedValues(row: GraphRow): readonly (readonly [MatchedKind, unknown])[] {

@@ -3,6 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
+import { rowsContainingInSteps } from '../../src/graph/rowsContaining.ts'
+import type { StoredGraphRow } from '../../src/graph/types.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
 import { useSlowClock } from '../support/slowClock.ts'
@@ -24,6 +26,22 @@ async function countTurns<T>(promise: Promise<T>): Promise<{ readonly value: T; 
   for (; !isDone; turns++) await new Promise((resolve) => setImmediate(resolve))
   return { value: await waiting, turns }
 }
+
+describe('rowsContainingInSteps', () => {
+  it('with rows that all match, and with a long value › counts them as work', () => {
+    const count = (rows: readonly StoredGraphRow[], text: string): readonly [found: number, work: number] => {
+      const search = rowsContainingInSteps(rows, [text])
+      let [work, step] = [0, search.next()]
+      for (; step.done !== true; step = search.next()) work += step.value
+      return [step.value.node.length, work]
+    }
+    const rows = createNodes(1_000).map((row, rowId): StoredGraphRow => ({ rowId, row: { node: row } }))
+    const [found, work] = count(rows, 'thing')
+    expect([found, work >= 10_000]).toEqual([1_000, true])
+    const long: StoredGraphRow = { rowId: 1, row: { node: node('a', ['x'.repeat(1_000_000)]) } }
+    expect(count([long], 'y')[1]).toBeGreaterThan(10_000)
+  })
+})
 
 describe('a large graph', () => {
   verifies('R-03', 'while it is read, searched or opened › lets other work run', async () => {
