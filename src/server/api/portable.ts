@@ -24,24 +24,24 @@ async function exportSession({ client }: RequestContext, { key, memory }: Sessio
     'x-content-type-options': 'nosniff',
   }
   const chunks = memory.export({ key: name, signal: client.signal })[Symbol.asyncIterator]()
-  const start: Uint8Array[] = []
-  for (let bytes = 0; bytes < readAheadBytes; bytes += start.at(-1)?.length ?? 0) {
-    const { done, value } = await chunks.next()
-    if (done === true) return client.send(200, headers, Buffer.concat(start))
-    start.push(value)
+  try {
+    const start: Uint8Array[] = []
+    for (let bytes = 0; bytes < readAheadBytes; bytes += start.at(-1)?.length ?? 0) {
+      const { done, value } = await chunks.next()
+      if (done === true) return client.send(200, headers, Buffer.concat(start))
+      start.push(value)
+    }
+    client.sendHeaders(200, headers)
+    await pipeline(Readable.from(joinChunks(start, chunks)), client.response)
+  } finally {
+    await chunks.return?.()
   }
-  client.sendHeaders(200, headers)
-  await pipeline(Readable.from(joinChunks(start, chunks)), client.response)
 }
 
-/** Yields what was read ahead, then the rest, which ends with this generator. */
+/** Yields what was read ahead, then the rest. */
 async function* joinChunks<T>(start: readonly T[], rest: AsyncIterator<T>): AsyncGenerator<T> {
-  try {
-    yield* start
-    for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
-  } finally {
-    await rest.return?.()
-  }
+  yield* start
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
 }
 
 /** Imports a bundle into a tenant: all its sessions become sessions of that tenant. */
