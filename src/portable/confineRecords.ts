@@ -37,12 +37,12 @@ function belongsToBundle(session: SessionRecord, keys: ReadonlySet<string>): boo
 
 function confineRecord(record: BundleRecord, session: SessionRecord | undefined): BundleRecord {
   if ('record' in record) return { record: confineReceipt(record.record) }
-  if ('entry' in record && record.entry.kind === 'about') return { entry: withoutTransfer(record.entry, session) }
+  if ('entry' in record && record.entry.kind === 'about') return { entry: removeTransfer(record.entry, session) }
   return record
 }
 
 /** Keeps the redirect of a session that was moved completely: nothing is left to move. */
-function withoutTransfer(
+function removeTransfer(
   { movedFrom: _, movedTo, ...about }: Extract<DerivedEntry, { kind: 'about' }>,
   session: SessionRecord | undefined,
 ): DerivedEntry {

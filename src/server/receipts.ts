@@ -195,14 +195,15 @@ async function* newestFirst(store: Store, key: Key): AsyncIterable<StoredReceipt
 }
 
 /** An imported receipt gives no right to what an upstream stores: anyone can write one. */
-const withoutUpstreamRights = ({ isStoredUpstream: _, question: __, ...receipt }: Receipt): Receipt => receipt
+const removeUpstreamRights = ({ isStoredUpstream: _, question: __, ...receipt }: Receipt): Receipt => receipt
 
 function toReceipt(key: Key, { id, at, body }: StoredRecord): StoredReceipt {
   try {
     const fields = JSON.parse(body) as Omit<Receipt, 'id' | 'key' | 'at'> | Omit<UpkeepReceipt, 'id' | 'key' | 'at'>
     const place = { id: formatReceiptId(key, id), key: formatKey(key), at }
+    // First for the order of fields, and again because an imported body may have fields of these names.
     const receipt = { ...place, ...fields, ...place }
-    return isTurnReceipt(receipt) && receipt.isImported === true ? withoutUpstreamRights(receipt) : receipt
+    return isTurnReceipt(receipt) && receipt.isImported === true ? removeUpstreamRights(receipt) : receipt
   } catch (cause) {
     throw new MemoryError(
       'corrupt',

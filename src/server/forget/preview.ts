@@ -168,9 +168,9 @@ async function findGraphRows(store: Store, target: ForgetTarget, erasures: reado
   try {
     const rows = ((await graph?.archive.readAll(scope)) ?? []).map(({ row }) => row)
     const bySession = new Map(erasures.map((erasure) => [erasure.key.id, erasure]))
-    const goes = (row: GraphRow): boolean =>
+    const isErased = (row: GraphRow): boolean =>
       'scope' in target ? !('text' in target) || containsText(row, target.text) : isDerived(row, bySession)
-    return await runInSlices(nameGraphRows(rows, goes), yieldWhenLong)
+    return await runInSlices(nameGraphRows(rows, isErased), yieldWhenLong)
   } finally {
     await graph?.close()
   }
@@ -179,10 +179,10 @@ async function findGraphRows(store: Store, target: ForgetTarget, erasures: reado
 /** Cost of looking at a row, in characters. */
 const rowWork = 40
 
-function* nameGraphRows(rows: readonly GraphRow[], goes: (row: GraphRow) => boolean): Work<string[]> {
+function* nameGraphRows(rows: readonly GraphRow[], isErased: (row: GraphRow) => boolean): Work<string[]> {
   const names: string[] = []
   for (const row of rows) {
-    if (goes(row)) names.push(...nameGraphRow(row))
+    if (isErased(row)) names.push(...nameGraphRow(row))
     yield rowWork
   }
   return names
@@ -191,7 +191,7 @@ function* nameGraphRows(rows: readonly GraphRow[], goes: (row: GraphRow) => bool
 const containsText = (row: GraphRow, text: string): boolean =>
   JSON.stringify(row).toLowerCase().includes(JSON.stringify(text).slice(1, -1).toLowerCase())
 
-/** An entity goes when every message that it was extracted from goes; a relationship goes with its session. */
+/** An entity is erased with the last message that it was extracted from; a relationship is erased with its session. */
 function isDerived(row: GraphRow, erasures: ReadonlyMap<string, Erasure>): boolean {
   if ('relationship' in row) return erasures.get(row.relationship.session ?? ':')?.isWhole === true
   if (!('entity' in row) || row.entity.origins.length === 0) return false

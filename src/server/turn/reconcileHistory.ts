@@ -201,7 +201,7 @@ function reconcileFromHead(
   return isLongHistory(history, messages) ? normalizeInSlices(history, messages).then(decide) : decide()
 }
 
-/** Messages, and characters of each, that are compared without a pause. */
+/** Limits of messages, and of characters in each, up to which a history is compared without a pause. */
 const maxShortHistory = 200
 const maxShortCharacters = 65_536
 

@@ -89,7 +89,7 @@ function describeRefusal(name: string, text: string): KnownError | undefined {
 }
 
 const isMissingPassword = (text: string): boolean => /password must be a (?:non-empty )?string/.test(text)
-/** PgBouncer answers so to parameters that it does not track; its code is that of all its errors. */
+/** Error of PgBouncer for a parameter that it does not track. All its errors have the same code. */
 const isRefusedParameter = (text: string): boolean => text.startsWith('unsupported startup parameter')
 
 type KnownError = [code: MemoryError['code'], message: string]

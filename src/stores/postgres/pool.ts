@@ -22,7 +22,7 @@ const types = {
 class Client extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config)
-    // A client that gives up by itself, such as one without a password, leaves its socket open.
+    // A client that fails on its own side, for example without a password, leaves its socket open.
     this.connection.on('error', () => this.connection.stream.destroy())
   }
 }

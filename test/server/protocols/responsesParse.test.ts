@@ -255,7 +255,7 @@ describe('Responses request', () => {
     const unknown = { type: 'video', format: 'mp4', data: 'AAAA'.repeat(1_000) }
     expect(overhead(question, unknown)).toBeGreaterThan(1_000)
     expect(overhead(unknown, question)).toBeGreaterThan(1_000)
-    // What is stored with a message is counted with it.
+    // Items that are stored with a message are counted with it.
     expect(overhead(question, compaction, question)).toBe(0)
     // Tools are counted as such.
     const tools = [{ type: 'function', name: 'now', description: 'The time.', parameters: {} }]
