@@ -130,7 +130,7 @@ export async function findDraftByMessages(
     const first = await deps.memory.transcript(key, { limit: 1 })
     if (first.length === 0 || !(await isPrefix(first))) continue
     if (!(await hasMessages(deps, workspace, session)) || (await isSessionSaved(deps, workspace, session))) continue
-    const stored = await deps.memory.transcript(key)
+    const stored = await deps.memory.transcript(key, { limit: messages.length + 1 })
     const isDraft = stored.length <= messages.length && (await isPrefix(stored))
     if (isDraft && (stored.length > 1 || stored.some(isDistinctive))) return session
   }
