@@ -6,10 +6,21 @@ const openings = '<\uff1c\ufe64\u02c2\u1438\u16b2\u276e\u226e\u227a\u2329\u3008\
 /** Escapes of `<`, escaped again up to 16 times. */
 const escapedOpening = /&(?:amp;){0,16}(?:lt;?|#0*60;?|#x0*3c;?)|\\u003c|\\u\{0*3c\}|\\x3c|%(?:25){0,16}3c/iy
 /** Escapes of `/`. */
-const escapedSlash = /&(?:amp;){0,16}(?:sol;|#0*47;?|#x0*2f;?)|\\u002f|\\u\{0*2f\}|\\x2f|%(?:25){0,16}2f/iy
+const escapedSlash = /&(?:amp;){0,16}(?:b?sol;|frasl;|#0*47;?|#x0*2f;?)|\\u002f|\\u\{0*2f\}|\\x2f|%(?:25){0,16}2f/iy
+/** Entities of invisible characters and spaces. Browsers read `nbsp` and `shy` without a semicolon too. */
+const invisibleEntity = [
+  '(?:nbsp|shy);?|(?:ensp|emsp(?:1[34])?|numsp|puncsp|thinsp|hairsp|NonBreakingSpace|ZeroWidthSpace|Tab|NewLine);',
+  '(?:(?:Negative)?(?:VeryThin|Thin|Medium|Thick)Space|zwn?j|lrm|rlm|NoBreak);',
+  '(?:af|it|ic|ApplyFunction|InvisibleTimes|InvisibleComma);',
+].join('|')
 /** Escapes of other characters, and the named ones of invisible characters. */
-const escapedSign =
-  /&(?:amp;){0,16}(?:(nbsp|ensp|emsp|thinsp|zwn?j|shy|lrm|rlm|NoBreak|Tab|NewLine|ZeroWidthSpace);|#0{0,8}(\d{1,7});?|#x0{0,8}([\da-f]{1,5});?)|\\u([\da-f]{4})|\\u\{0{0,8}([\da-f]{1,6})\}|\\x([\da-f]{2})|%(?:25){0,16}([2-7][\da-f])/iy
+const escapedSign = new RegExp(
+  [
+    String.raw`&(?:amp;){0,16}(?:(${invisibleEntity})|#0{0,8}(\d{1,7});?|#x0{0,8}([\da-f]{1,5});?)`,
+    String.raw`\\u([\da-f]{4})|\\u\{0{0,8}([\da-f]{1,6})\}|\\x([\da-f]{2})|%(?:25){0,16}([2-7][\da-f])`,
+  ].join('|'),
+  'iy',
+)
 const ignored = '\\s\\p{Cf}\\p{Cc}\\p{M}\\p{Default_Ignorable_Code_Point}\\u2800'
 
 /** Letters that look like those of `memory` and have no compatible form in Unicode. */

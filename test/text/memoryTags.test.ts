@@ -144,6 +144,11 @@ describe('escapeMemoryTags', () => {
     '<m&#8203;emory>',
     '<\\u006demory>',
     '%3C%6Demory%3E',
+    '&lt;&hairsp;memory&gt;',
+    '<&nbspmemory>',
+    '<mem&InvisibleTimes;ory>',
+    '&lt;&bsol;memory&gt;',
+    '<&frasl;memory>',
   ])('with letters as escapes: %s › escapes the tag', (text) => expect(escapeMemoryTags(text)).toMatch(/^‹/))
 
   it.each(['a < &#109;ore', '<&copy; me>', '<m&amp;m>', '&lt;b&gt;', '50%6d of it'])(
