@@ -56,9 +56,9 @@ function* findBreaks({ text, hasHeadings, pages }: ParsedDocument): Generator<Br
       afterBlank = true
       continue
     }
-    const [, hashes, title] = (hasHeadings && fence === 'none' && headingPattern.exec(line)) || []
-    const isHeading = hashes !== undefined
-    if (isHeading) setHeading(headings, hashes.length, title as string)
+    const heading = hasHeadings && fence === 'none' ? parseHeading(line) : undefined
+    const isHeading = heading !== undefined
+    if (isHeading) setHeading(headings, heading.level, heading.title)
     const isNewPage = page < pages.length && (pages[page] as number) <= start
     while (page < pages.length && (pages[page] as number) <= start) page++
     const location = formatLocation(headings, page)
@@ -79,7 +79,17 @@ function* findBreaks({ text, hasHeadings, pages }: ParsedDocument): Generator<Br
   }
 }
 
-const headingPattern = /^ {0,3}(#{1,6})[ \t]+(.*?\S)[ \t#]*$/
+type Heading = { readonly level: number; readonly title: string }
+
+/** Parses a heading; undefined for another line. Reads each character once: lines may have any length. */
+function parseHeading(line: string): Heading | undefined {
+  const [, hashes, text] = /^ {0,3}(#{1,6})[ \t]+(\S.*)$/.exec(line) ?? []
+  if (hashes === undefined || text === undefined) return undefined
+  let end = text.length
+  while (end > 0 && /[ \t#]/.test(text.charAt(end - 1))) end--
+  return end === 0 ? undefined : { level: hashes.length, title: text.slice(0, end) }
+}
+
 /** Matches rows of tables and items of lists. */
 const rowPattern = /^\s*(?:\||[-*+•] |\d{1,4}[.)] )/
 

@@ -350,7 +350,11 @@ export class SecretScan {
       let step = search.next()
       for (; step.done !== true; step = search.next()) yield* this.pause()
       for (const { start, end } of step.value) found.push({ start: from + start, end: from + end })
-      for (const list of lists.values()) list.at = list.resumeAt - stepCharacters
+      for (const [name, list] of lists) {
+        list.at = list.resumeAt - stepCharacters
+        // A row that began before the next window cannot be read there.
+        if (list.at < 0) lists.delete(name)
+      }
       yield* this.pause()
     }
     return mergeRanges(found)

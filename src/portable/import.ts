@@ -24,8 +24,9 @@ import { SessionWriter, type StoredState } from './sessionWriter.ts'
 
 export type WriteOptions = TransferOptions &
   Pick<ImportOptions, 'onSession'> & { readonly scope: Scope | undefined; readonly onExisting: ExistingSessionPolicy }
+/** The result so far. Sets: each session is looked up in them. */
 type MutableResult = {
-  -readonly [K in keyof ImportResult]: ImportResult[K] extends readonly string[] ? string[] : ImportResult[K]
+  -readonly [K in keyof ImportResult]: ImportResult[K] extends readonly string[] ? Set<string> : ImportResult[K]
 }
 
 /** Messages between two progress reports. */
@@ -163,7 +164,14 @@ async function writeRecords(
   { sessions }: BundleComparison,
   options: WriteOptions,
 ): Promise<ImportResult> {
-  const result: MutableResult = { sessions: 0, messages: 0, entries: 0, unchanged: 0, skipped: [], replaced: [] }
+  const result: MutableResult = {
+    sessions: 0,
+    messages: 0,
+    entries: 0,
+    unchanged: 0,
+    skipped: new Set(),
+    replaced: new Set(),
+  }
   const reportProgress = () => options.onProgress?.({ sessions: result.sessions, messages: result.messages })
   const graphImporter = new GraphImporter(store, graph, options.onExisting)
   const recordImporter = new RecordImporter(store)
@@ -189,7 +197,7 @@ async function writeRecords(
       writer = isGraphKey(key)
         ? graphImporter.begin(key, record.session, verified.hash)
         : await createWriter(store, verified, sessions.get(formatKey(key)), options, result)
-      if (!result.skipped.includes(formatKey(key))) recordImporter.begin(key)
+      if (!result.skipped.has(formatKey(key))) recordImporter.begin(key)
     } else if ('record' in record) recordImporter.add(record.record)
     else if ('row' in record) await rows.add(options.scope ?? record.row.scope, record.row)
     else await writer?.add(verified)
@@ -198,7 +206,7 @@ async function writeRecords(
     if ('entry' in record) result.entries++
   }
   await rows.flush()
-  return result
+  return { ...result, skipped: [...result.skipped], replaced: [...result.replaced] }
 }
 
 /** Writes the rows that the store lacks, or has with other contents if these are to be replaced. */
@@ -211,7 +219,7 @@ async function writeRows(
 ): Promise<void> {
   const changed = rows.filter(({ isSame }) => !isSame)
   const existing = changed.filter(({ stored }) => stored !== undefined).map(({ record }) => formatRow(scope, record))
-  result[onExisting === 'skip' ? 'skipped' : 'replaced'].push(...existing)
+  for (const row of existing) result[onExisting === 'skip' ? 'skipped' : 'replaced'].add(row)
   const written = onExisting === 'skip' ? changed.filter(({ stored }) => stored === undefined) : changed
   // The store may write what it is given at once in one transaction.
   await Promise.all(
@@ -259,8 +267,8 @@ function countGraph(result: MutableResult, graph: GraphImportResult | undefined)
   if (graph.isChanged) result.sessions++
   else if (graph.skipped.length === 0) result.unchanged++
   result.entries += graph.entries
-  result.skipped.push(...graph.skipped)
-  result.replaced.push(...graph.replaced)
+  for (const row of graph.skipped) result.skipped.add(row)
+  for (const row of graph.replaced) result.replaced.add(row)
 }
 
 /** Creates a writer that starts or continues a session; returns undefined if the session is not to be written. */
@@ -281,14 +289,14 @@ async function createWriter(
   }
   // A branch stays with its session.
   const owner = ownerOf(key)
-  const isOwnerSkipped = owner !== undefined && result.skipped.includes(formatKey(owner))
+  const isOwnerSkipped = owner !== undefined && result.skipped.has(formatKey(owner))
   if (isOwnerSkipped || (comparison?.status === 'other' && onExisting !== 'replace')) {
-    result.skipped.push(formatKey(key))
+    result.skipped.add(formatKey(key))
     return undefined
   }
   if (comparison?.status === 'beginning') return new SessionWriter(store, comparison.stored, session, hash)
   if (comparison !== undefined) await eraseIfUnchanged(store, comparison.stored)
-  if (comparison?.status === 'other') result.replaced.push(formatKey(key))
+  if (comparison?.status === 'other') result.replaced.add(formatKey(key))
   const { epoch } = await store.readHead(key, 0)
   return new SessionWriter(store, createEmptyHead(key, epoch), session, hash)
 }

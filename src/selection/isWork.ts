@@ -59,8 +59,18 @@ const diffLine = /^(?:[-+](?:\s|$)|@@ |diff --git )/
 const url = /\bhttps?:\/\/\S+/g
 /** Candidates for paths; they do not overlap, so matching is linear. */
 const run = /[\w@~./-]{4,}/g
-/** A path of three parts, or a file with a well-known extension; `and/or` and `1/2/2024` are neither. */
-const deepPath = /[A-Za-z][\w.-]*\/[\w.@-]*[A-Za-z][\w.@-]*\/[\w.-]*[A-Za-z]/
+const hasLetter = (text = ''): boolean => /[A-Za-z]/.test(text)
+
+/** Recognises a path of three parts with letters; `and/or` and `1/2/2024` are none. */
+function isDeepPath(name: string): boolean {
+  const parts = name.split('/')
+  return parts.some((middle, index) => {
+    const [before, after] = [parts[index - 1], parts[index + 1]]
+    if (!hasLetter(middle) || middle.includes('~')) return false
+    return hasLetter(before?.split(/[@~]/).at(-1)) && hasLetter(after?.split(/[@~]/)[0])
+  })
+}
+
 const fileName =
   /[\w-]\.(?:[cm]?[jt]sx?|json|mdc?|ya?ml|toml|ini|lock|py|ipynb|rb|go|rs|java|kt|swift|cc|cpp|hpp|cs|php|sh|sql|html?|s?css|vue|svelte|xml|tex|csv)$/i
 
@@ -70,7 +80,7 @@ function namesFile(line: string): boolean {
   const text = line.includes('://') ? line.replace(url, '') : line
   if (!/[./]\w/.test(text)) return false
   const runs = text.match(run) ?? []
-  return runs.some((name) => deepPath.test(name) || fileName.test(name.replace(/[./-]+$/, '')))
+  return runs.some((name) => isDeepPath(name) || fileName.test(name.replace(/[./-]+$/, '')))
 }
 
 const pastQuestion = new RegExp(

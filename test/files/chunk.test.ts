@@ -4,6 +4,7 @@ import { type Chunk, ChunkBuilder, formatChunk, parseChunkBody } from '../../src
 import type { ParsedDocument } from '../../src/files/parseFile.ts'
 import { splitDocument } from '../../src/files/segments.ts'
 import { chars4 } from '../../src/text/estimators.ts'
+import { verifies } from '../requirements/verifies.ts'
 
 const createDocument = (text: string, rest: Partial<ParsedDocument> = {}): ParsedDocument => ({
   text,
@@ -36,6 +37,18 @@ describe('splitDocument', () => {
     expect([...splitDocument(createDocument('# A\n## B\n### C\n## D\n# E\n'))].map(({ location }) => location)).toEqual(
       ['A', 'A › B', 'A › B › C', 'A › D', 'E'],
     ))
+  it('with a heading that ends with signs › leaves them out; without a title › finds no heading', () => {
+    const locations = [...splitDocument(createDocument('# A # B ##\t \n##  \n# ###\n'))].map(({ location }) => location)
+    expect(locations).toEqual(['A # B', 'A # B', 'A # B'])
+  })
+
+  verifies('R-03', 'with a long heading of spaces and signs › reads each character once', () => {
+    // In cubic time, a tenth of these characters takes 40 seconds.
+    const line = `#\t${' '.repeat(40_000)}${'#'.repeat(40_000)}`
+    const locations = [...splitDocument(createDocument(`${line}\n${line}x\n`))].map(({ location }) => location)
+    expect([locations[0], /^#+…$/.test(locations.at(-1) ?? '')]).toEqual(['', true])
+  })
+
   it('with # in code or in a format without headings › finds no heading', () => {
     expect([...splitDocument(createDocument('```sh\n# install\n```\n'))].map(({ location }) => location)).toEqual([
       '',

@@ -409,7 +409,7 @@ async function storeReplyAndReceipt(turn: Turn, reply: ModelReply): Promise<void
     await storeReceipt(sessions, stored.key, receipt)
   } catch (error) {
     server.onFault(id, describeFault(error))
-    if (!turn.isReplyStored) reportLostReply(turn)
+    if (!turn.isReplyStored && reply.isFinished !== false) reportLostReply(turn)
   }
 }
 
