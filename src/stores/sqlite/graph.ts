@@ -206,7 +206,7 @@ export function* deleteNodesInSteps(database: DatabaseSync, where: string, ...va
 }
 
 /** Deletes nodes with their observations; returns the number of nodes. */
-export function deleteNodes(database: DatabaseSync, where: string, ...values: Values): number {
+function deleteNodes(database: DatabaseSync, where: string, ...values: Values): number {
   deleteIndexed(database, 'graph_observation', `node IN (SELECT place FROM graph_node WHERE ${where})`, ...values)
   return deleteIndexed(database, 'graph_node', where, ...values)
 }
