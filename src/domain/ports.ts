@@ -143,12 +143,20 @@ export type StoreDatabase = {
   ): Promise<T>
 }
 
+/** Work on a whole SQLite file, in a thread. */
+export type FileMaintenance = {
+  /** Removes deleted content from unused parts of the file and from its log. */
+  readonly wipe: () => Promise<void>
+  /** Moves the log into the database. */
+  readonly truncateLog: () => Promise<void>
+}
+
 /** Storage of the graphs of a store's scopes: in the database of the store, so that they are erased with it. */
 export type GraphStorage = {
   /** Returns a copy of the keys of an encrypted store, which the caller wipes after use. */
   readonly copyKeyring?: () => Keyring
 } & (
-  | { readonly kind: 'sqlite'; readonly path: string }
+  | ({ readonly kind: 'sqlite'; readonly path: string } & FileMaintenance)
   | { readonly kind: 'postgres'; readonly database: StoreDatabase }
 )
 

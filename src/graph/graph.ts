@@ -1,6 +1,6 @@
 import { createUnknownStoreError, MemoryError } from '../domain/error.ts'
 import { formatKey, graphKey, type Scope } from '../domain/key.ts'
-import type { Clock, GraphStorage, Keyring, Store, StoreDatabase } from '../domain/ports.ts'
+import type { Clock, FileMaintenance, GraphStorage, Keyring, Store, StoreDatabase } from '../domain/ports.ts'
 import type { ForgetResult } from '../memory/forget.ts'
 import type { ForgetTarget } from '../memory/forgetTarget.ts'
 import { SecretMasker } from '../memory/secretMasker.ts'
@@ -130,7 +130,7 @@ const maskGraph = (
 function openStorage(storage: GraphStorage, options: GraphOptions = {}): StoreGraph {
   const keyring = storage.copyKeyring?.()
   return storage.kind === 'sqlite'
-    ? createSqliteGraph(storage.path, keyring, options)
+    ? createSqliteGraph(storage.path, keyring, options, storage)
     : createPostgresGraph(storage.database, keyring, options)
 }
 
@@ -152,9 +152,10 @@ function createSqliteGraph(
   path: string | undefined,
   keyring: Keyring | undefined,
   { clock = Date.now }: GraphOptions,
+  maintenance?: FileMaintenance,
 ): SqliteGraph {
   try {
-    const database = new GraphDatabase(path, keyring)
+    const database = new GraphDatabase(path, keyring, maintenance)
     return new SqliteGraph(database, new GraphWorkspaces(database, keyring), clock)
   } finally {
     if (keyring !== undefined) wipeKeyring(keyring)

@@ -131,7 +131,12 @@ export class SqliteStore implements Store, SearchIndex {
     this.guard = new FileGuard(this.file)
     this.capabilities = {
       file: this.createCapability(),
-      graph: { kind: 'sqlite', path },
+      graph: {
+        kind: 'sqlite',
+        path,
+        wipe: () => this.wipeRunner.wipe(),
+        truncateLog: async () => void (await this.queue.submit({ truncateLog: true })),
+      },
       ...textAnalysis,
       indexedMessages: () => this.finder.indexedMessages,
     }

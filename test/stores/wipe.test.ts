@@ -1,9 +1,12 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
-import { openGraph } from '../../src/graph/graph.ts'
+import { openGraph, openStoreGraph } from '../../src/graph/graph.ts'
+import type { StoreGraph } from '../../src/graph/types.ts'
 import { type Memory, openMemory, profiles } from '../../src/index.ts'
+import { internalsOf } from '../../src/memory.ts'
 import { connectReader, prepareFile } from '../../src/stores/sqlite/connect.ts'
 import { guardFile, releaseFile } from '../../src/stores/sqlite/fileGuard.ts'
 import { wipeFile } from '../../src/stores/sqlite/wipe/wipeFile.ts'
@@ -33,6 +36,15 @@ async function fill(memory: Memory): Promise<void> {
 function findTexts(file: string, among: readonly number[]): readonly number[] {
   const bytes = Buffer.concat(databaseFiles(file).flatMap((path) => readIfExists(path)))
   return among.filter((number) => bytes.includes(`walrus-${number}.`))
+}
+
+/** Counts the worker threads that are started from now on. */
+function countThreads(): () => number {
+  let count = 0
+  const onWorker = (): void => void count++
+  subscribe('worker_threads', onWorker)
+  onTestFinished(() => void unsubscribe('worker_threads', onWorker))
+  return () => count
 }
 
 function readIfExists(path: string): readonly Buffer[] {
@@ -106,6 +118,30 @@ describe('forget', () => {
     const graph = await openGraph(`sqlite:${file}`)
     await graph.erase('acme')
     expect(findTraces(planted, databaseFiles(file))).toEqual([])
+    await graph.close()
+  })
+
+  it('of a session and of many workspaces at once › takes one thread for the file, and none is busy', async () => {
+    const threads = countThreads()
+    const file = newPath()
+    const memory = await openMemory({ store: `sqlite:${file}` })
+    await fill(memory)
+    const graph = (await openStoreGraph(internalsOf(memory).store)) as StoreGraph
+    const workspaces = Array.from({ length: 8 }, (_, number) => `workspace-${number}`)
+    for (const workspace of workspaces)
+      await graph.write(workspace, { entities: [{ type: 'fact', id: 'a', properties: {} }] })
+    await Promise.all([...workspaces.map((name) => graph.erase(name)), memory.forget({ key: 'acme:0' })])
+    expect([findTexts(file, inSession(0)), threads()]).toEqual([[], 1])
+    await graph.close()
+    await memory.close()
+  })
+
+  it('of workspaces without a store › takes one thread for all', async () => {
+    const threads = countThreads()
+    const graph = await openGraph(`sqlite:${newPath()}`)
+    for (let number = 0; number < 3; number++) await graph.erase('acme')
+    await Promise.all([graph.erase('acme'), graph.erase('globex')])
+    expect(threads()).toBe(1)
     await graph.close()
   })
 

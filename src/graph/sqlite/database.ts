@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
-import type { Keyring } from '../../domain/ports.ts'
+import type { FileMaintenance, Keyring } from '../../domain/ports.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
 import { busyTimeoutMs, connectWriter, prepareFile } from '../../stores/sqlite/connect.ts'
 import { isBusy, isDiskError, toMemoryError } from '../../stores/sqlite/errors.ts'
@@ -57,16 +57,20 @@ export class GraphDatabase {
   private running: Promise<void> | undefined
   /** Ends with the transaction in progress. */
   private transaction: Promise<readonly Outcome[]> | undefined
-  /** Ends with the passes of `wipe` in progress. */
-  private wiping: Promise<unknown> | undefined
+  private readonly givenMaintenance: FileMaintenance | undefined
+  private ownMaintenance: FileThread | undefined
   private isClosed = false
   private cached: { readonly version: string; readonly value: unknown } | undefined
   /** Transactions of this connection, which `PRAGMA data_version` does not count. */
   private transactionCount = 0
   private readonly readsInSteps = new Set<Promise<unknown>>()
 
-  /** Without a path the database is in memory. Throws `bad-secret` if the keys do not fit the file. */
-  constructor(path?: string, keyring?: Keyring) {
+  /**
+   * Without a path the database is in memory. `maintenance` is that of the store in the same file: two would wait for
+   * each other. Throws `bad-secret` if the keys do not fit the file.
+   */
+  constructor(path?: string, keyring?: Keyring, maintenance?: FileMaintenance) {
+    this.givenMaintenance = maintenance
     this.path = path === undefined ? undefined : resolve(path)
     this.identity = this.path === undefined ? undefined : prepareFile(this.path, keyring)
     this.translateErrors(() => prepareGraph(this.database, this.name))
@@ -159,7 +163,8 @@ export class GraphDatabase {
   }
 
   private async readAtOnce<T>(work: () => T): Promise<T> {
-    if (this.transaction !== undefined) await this.transactionEnd()
+    // A transaction that has paused. The next one may begin in the turn in which it ends.
+    while (this.transaction !== undefined) await this.transaction.catch(() => [])
     this.guarded?.guard.check()
     return this.translateErrors(() => {
       this.database.exec('BEGIN')
@@ -191,14 +196,16 @@ export class GraphDatabase {
     })
   }
 
-  /** Removes deleted content from unused parts of the file and from its log, in a thread of its own. */
+  /** Removes deleted content from unused parts of the file and from its log. */
   async wipe(): Promise<void> {
     this.assertOpen()
-    if (this.guarded === undefined) return
-    const wiping = runInThread(this.guarded.file, (queue) => new WipeRunner(queue).wipe())
-    const previous = this.wiping
-    this.wiping = Promise.allSettled([previous, wiping])
-    await wiping
+    await this.maintenance?.wipe()
+  }
+
+  private get maintenance(): FileMaintenance | undefined {
+    if (this.guarded === undefined || this.givenMaintenance !== undefined) return this.givenMaintenance
+    this.ownMaintenance ??= new FileThread(this.guarded.file)
+    return this.ownMaintenance
   }
 
   /** Waits for reads in steps and queued writes, then closes the connection. */
@@ -206,7 +213,7 @@ export class GraphDatabase {
     this.isClosed = true
     await Promise.allSettled(this.readsInSteps)
     await this.running
-    await this.wiping
+    await this.ownMaintenance?.close()
     // Reads that have waited for the last transaction come first.
     await yieldToEventLoop()
     this.disconnect()
@@ -260,11 +267,10 @@ export class GraphDatabase {
     this.guarded?.guard.checkAll()
   }
 
-  /** Moves the log of a long transaction into the database in a thread of its own; otherwise the next commit would. */
+  /** Moves the log of a long transaction into the database in a thread; otherwise the next commit would. */
   private async moveLog(): Promise<void> {
-    if (this.guarded === undefined) return
     // The data is stored already. If this fails, the next commit moves the log.
-    await runInThread(this.guarded.file, (queue) => queue.submit({ truncateLog: true })).catch(() => undefined)
+    await this.maintenance?.truncateLog().catch(() => undefined)
   }
 
   /** Runs writes until the time of a transaction is over, and returns their outcomes. */
@@ -279,11 +285,6 @@ export class GraphDatabase {
       if (performance.now() > end) break
     }
     return outcomes
-  }
-
-  /** Waits for the end of a transaction that has paused. */
-  private async transactionEnd(): Promise<void> {
-    while (this.transaction !== undefined) await this.transaction.catch(() => [])
   }
 
   /** Returns false while another process holds the write lock, so that the event loop can run meanwhile. */
@@ -385,13 +386,30 @@ function runTurn<T>(work: Work<T>): IteratorResult<number, T> {
   return step
 }
 
-/** Writes to a file in a thread that ends afterwards. */
-async function runInThread<T>(file: GuardedFile, work: (queue: WriteQueue) => Promise<T>): Promise<T> {
-  const queue = new WriteQueue(file, (error) => error)
-  try {
-    return await work(queue)
-  } finally {
-    await queue.close()
+/**
+ * Thread for a file without an open store. It is kept, because the memory that a thread frees is not used by the next
+ * one.
+ */
+class FileThread implements FileMaintenance {
+  private readonly queue: WriteQueue
+  private readonly wipeRunner: WipeRunner
+
+  constructor(file: GuardedFile) {
+    this.queue = new WriteQueue(file, (error) => error)
+    this.wipeRunner = new WipeRunner(this.queue)
+  }
+
+  wipe(): Promise<void> {
+    return this.wipeRunner.wipe()
+  }
+
+  async truncateLog(): Promise<void> {
+    await this.queue.submit({ truncateLog: true })
+  }
+
+  async close(): Promise<void> {
+    await this.wipeRunner.settled()
+    await this.queue.close()
   }
 }
 
