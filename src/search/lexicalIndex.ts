@@ -19,13 +19,14 @@ export type IndexedText = {
 }
 
 /**
- * Snapshot of an index as plain columns, of messages, of passages and of terms. The postings of all terms are
- * concatenated in the order of `terms`; `sizes` holds the posting length of each term, `places` the passages and
- * `counts` the term frequencies.
+ * Snapshot of an index as plain columns, of messages, of passages and of terms. `termLengths` and `termTexts` hold the
+ * terms. Their postings are concatenated in the same order; `sizes` holds the posting length of each term, `places`
+ * the passages and `counts` the term frequencies.
  */
 export type LexicalIndexSnapshot = {
   readonly names: readonly string[]
-  readonly terms: readonly string[]
+  readonly termLengths: Uint16Array
+  readonly termTexts: Uint16Array
   readonly owners: Uint32Array
   readonly sequences: Float64Array
   readonly times: Float64Array
@@ -42,7 +43,7 @@ export type LexicalIndexSnapshot = {
 
 /** Measured memory of an index: without content, and of its parts. */
 const indexBytes = 20_000
-const bytesPer = { term: 70, list: 500, occurrence: 9, message: 100, passage: 80 } as const
+const bytesPer = { occurrence: 9, message: 100, passage: 80 } as const
 
 /** A longer pause between two messages of a session starts a new burst. */
 const maxBurstGapMs: Millis = 3_600_000
@@ -107,9 +108,7 @@ export class LexicalIndex {
   get bytes(): number {
     return (
       indexBytes +
-      this.postings.size * bytesPer.term +
-      this.postings.listCount * bytesPer.list +
-      this.postings.characters +
+      this.postings.bytes +
       this.totalTerms * bytesPer.occurrence +
       this.messageCount * bytesPer.message +
       this.rowCount * bytesPer.passage
@@ -151,7 +150,11 @@ export class LexicalIndex {
     const places = new Column(uint32Array)
     const counts = new Column(uint16Array)
     const sizes = new Column(uint32Array)
-    for (const [, posting] of this.postings) {
+    const termLengths = new Column(uint16Array)
+    const termTexts = new Column(uint16Array)
+    for (const [term, posting] of this.postings) {
+      termLengths.push(term.length)
+      for (let at = 0; at < term.length; at++) termTexts.push(term.charCodeAt(at))
       const { length } = posting.rows
       for (let at = 0; at < length; at++) {
         places.push(posting.rows.values[at] as number)
@@ -166,7 +169,8 @@ export class LexicalIndex {
     const { lengths, costs, markers, fingerprints } = this.passages
     return {
       names: [...this.names.keys()],
-      terms: this.postings.listTerms(),
+      termLengths: termLengths.used,
+      termTexts: termTexts.used,
       owners: owners.used,
       sequences: sequences.used,
       times: times.used,
@@ -186,12 +190,14 @@ export class LexicalIndex {
   *restore(snapshot: LexicalIndexSnapshot): Generator<void> {
     for (const [number, name] of snapshot.names.entries()) this.names.set(name, number)
     yield* this.restoreMessages(snapshot)
-    const { terms, sizes, places, counts } = snapshot
-    let from = 0
-    for (const [at, term] of terms.entries()) {
-      const to = from + (sizes[at] as number)
+    const { termLengths, termTexts, sizes, places, counts } = snapshot
+    let [from, textFrom] = [0, 0]
+    for (const [at, length] of termLengths.entries()) {
+      const [to, textTo] = [from + (sizes[at] as number), textFrom + length]
+      const term = String.fromCharCode(...termTexts.subarray(textFrom, textTo))
       this.postings.restore(term, places.subarray(from, to), counts.subarray(from, to))
       from = to
+      textFrom = textTo
       if (at % rowsPerStep === rowsPerStep - 1) yield
     }
   }

@@ -1,129 +1,125 @@
-import { copyText } from '../domain/copyText.ts'
 import { Column, uint16Array, uint32Array } from './column.ts'
+import { RecordList } from './recordList.ts'
+import { TermTable } from './termTable.ts'
 
 /** Posting list of a term: passages in ascending order, and the term frequency in each. */
 export type Posting = { readonly rows: Column<Uint32Array>; readonly counts: Column<Uint16Array> }
 
-/** A map grows at once, which takes tens of milliseconds for a hundred thousand terms: further ones are in shards. */
-const maxFirstTerms = 32_768
-const shardCount = 1_024
 const maxCount = 65_535
+/** A term in more passages than this has a list of its own. */
+const maxChainLength = 16
+/** Measured memory of a list besides its occurrences. */
+const listBytes = 500
+
+/** Fields of the record of a term: number of its newest occurrence or, if the length is 0, of its list. */
+const newest = 0
+const length = 1
+
+/** Fields of the record of an occurrence: passage, frequency of the term there, and the occurrence before it. */
+const row = 0
+const count = 1
+const previous = 2
 
 /**
- * Postings by term. Most terms of long or hostile texts occur in one passage only: these have no lists of their own,
- * which would take four times the memory.
+ * Postings by term. Most terms of long texts occur in few passages only: these are chains of numbers, because a list of
+ * each would take ten times the memory and fill V8's heap with objects.
  */
 export class PostingTable {
-  /** Number of each term, in the order of their first occurrence. */
-  private readonly first = new Map<string, number>()
-  private shards: readonly Map<string, number>[] | undefined
-  private readonly terms: string[] = []
-  /** Passage of each term and its frequency there, until it occurs in a second passage. */
-  private readonly firstRows = new Column(uint32Array)
-  private readonly firstCounts = new Column(uint16Array)
-  private readonly lists: (Posting | undefined)[] = []
-  /** Terms in more than one passage. */
-  listCount = 0
-  /** Characters of all terms. */
-  characters = 0
+  private readonly terms = new TermTable()
+  private readonly records = new RecordList(2)
+  private readonly occurrences = new RecordList(3)
+  private readonly lists: Posting[] = []
 
   get size(): number {
-    return this.terms.length
+    return this.terms.size
+  }
+
+  /** Estimated memory, without the occurrences in lists. */
+  get bytes(): number {
+    return this.terms.bytes + this.records.bytes + this.occurrences.bytes + this.lists.length * listBytes
   }
 
   get(term: string): Posting | undefined {
-    const number = this.numberOf(term)
+    const number = this.terms.find(term)
     return number === undefined ? undefined : this.postingAt(number)
   }
 
   /** Terms with their postings, in the order of their first occurrence. */
   *[Symbol.iterator](): Generator<readonly [string, Posting]> {
-    for (const [number, term] of this.terms.entries()) yield [term, this.postingAt(number)]
-  }
-
-  /** All terms, in the same order. */
-  listTerms(): readonly string[] {
-    return this.terms.slice()
+    for (let number = 0; number < this.size; number++) yield [this.terms.termAt(number), this.postingAt(number)]
   }
 
   /** Counts an occurrence of a term in a passage, which is the newest one of the index. */
-  add(term: string, row: number): void {
-    const number = this.numberOf(term)
-    if (number === undefined) {
-      this.addTerm(copyText(term))
-      this.firstRows.push(row)
-      this.firstCounts.push(1)
-      return
-    }
-    const list = this.lists[number]
-    if (list === undefined && this.firstRows.values[number] === row) increment(this.firstCounts, number)
-    else addRow(list ?? this.createList(number), row)
+  add(term: string, passage: number): void {
+    const number = this.terms.findOrAdd(term)
+    if (number === this.records.length) {
+      this.records.push()
+      this.extendChain(number, passage, 1)
+    } else if (this.records.get(number, length) === 0) this.extendList(this.listOf(number), passage)
+    else this.addToChain(number, passage)
   }
 
   /** Sets the postings of a new term. */
   restore(term: string, rows: Uint32Array, counts: Uint16Array): void {
-    const number = this.addTerm(term)
-    this.firstRows.push(rows[0] ?? 0)
-    this.firstCounts.push(counts[0] ?? 0)
-    if (rows.length === 1) return
-    this.lists[number] = { rows: Column.from(uint32Array, rows), counts: Column.from(uint16Array, counts) }
-    this.listCount++
+    const number = this.terms.findOrAdd(term)
+    this.records.push()
+    if (rows.length > maxChainLength)
+      this.setList(number, { rows: Column.from(uint32Array, rows), counts: Column.from(uint16Array, counts) })
+    else for (const [at, passage] of rows.entries()) this.extendChain(number, passage, counts[at] as number)
   }
 
-  private numberOf(term: string): number | undefined {
-    const number = this.first.get(term)
-    return number !== undefined || this.shards === undefined ? number : this.shards[shardOf(term)]?.get(term)
-  }
-
-  private addTerm(term: string): number {
-    const number = this.terms.length
-    if (number < maxFirstTerms) this.first.set(term, number)
+  private addToChain(number: number, passage: number): void {
+    const occurrence = this.records.get(number, newest)
+    if (this.occurrences.get(occurrence, row) === passage)
+      this.occurrences.set(occurrence, count, Math.min(maxCount, this.occurrences.get(occurrence, count) + 1))
+    else if (this.records.get(number, length) < maxChainLength) this.extendChain(number, passage, 1)
     else {
-      this.shards ??= Array.from({ length: shardCount }, () => new Map<string, number>())
-      this.shards[shardOf(term)]?.set(term, number)
+      this.setList(number, this.collectChain(number))
+      this.extendList(this.listOf(number), passage)
     }
-    this.terms.push(term)
-    this.lists.push(undefined)
-    this.characters += term.length
-    return number
   }
 
-  private createList(number: number): Posting {
-    const list = { rows: new Column(uint32Array), counts: new Column(uint16Array) }
-    list.rows.push(this.firstRows.values[number] as number)
-    list.counts.push(this.firstCounts.values[number] as number)
-    this.lists[number] = list
-    this.listCount++
-    return list
+  private extendChain(number: number, passage: number, frequency: number): void {
+    const occurrence = this.occurrences.push()
+    this.occurrences.set(occurrence, row, passage)
+    this.occurrences.set(occurrence, count, frequency)
+    this.occurrences.set(occurrence, previous, this.records.get(number, newest))
+    this.records.set(number, newest, occurrence)
+    this.records.set(number, length, this.records.get(number, length) + 1)
+  }
+
+  /** Gives a term a list. Its chain stays, unused: that is less than the list. */
+  private setList(number: number, list: Posting): void {
+    this.records.set(number, newest, this.lists.push(list) - 1)
+    this.records.set(number, length, 0)
+  }
+
+  private listOf(number: number): Posting {
+    return this.lists[this.records.get(number, newest)] as Posting
   }
 
   private postingAt(number: number): Posting {
-    const list = this.lists[number]
-    if (list !== undefined) return list
-    // A question has thousands of related words, and creating a view takes longer than creating an array.
-    const [rows, counts] = [new Uint32Array(1), new Uint16Array(1)]
-    rows[0] = this.firstRows.values[number] as number
-    counts[0] = this.firstCounts.values[number] as number
+    return this.records.get(number, length) === 0 ? this.listOf(number) : this.collectChain(number)
+  }
+
+  private collectChain(number: number): Posting {
+    const size = this.records.get(number, length)
+    const [rows, counts] = [new Uint32Array(size), new Uint16Array(size)]
+    let occurrence = this.records.get(number, newest)
+    for (let at = size - 1; at >= 0; at--) {
+      rows[at] = this.occurrences.get(occurrence, row)
+      counts[at] = this.occurrences.get(occurrence, count)
+      occurrence = this.occurrences.get(occurrence, previous)
+    }
     return { rows: Column.from(uint32Array, rows), counts: Column.from(uint16Array, counts) }
   }
-}
 
-/** The first, middle and last letter differ enough between the words of any script. */
-function shardOf(term: string): number {
-  const middle = term.charCodeAt(term.length >> 1)
-  const hash = term.length + 7 * term.charCodeAt(0) + 31 * middle + 113 * term.charCodeAt(term.length - 1)
-  return hash & (shardCount - 1)
-}
-
-function addRow({ rows, counts }: Posting, row: number): void {
-  const last = rows.length - 1
-  if (rows.values[last] === row) increment(counts, last)
-  else {
-    rows.push(row)
-    counts.push(1)
+  private extendList({ rows, counts }: Posting, passage: number): void {
+    const last = rows.length - 1
+    if (rows.values[last] === passage) counts.values[last] = Math.min(maxCount, (counts.values[last] as number) + 1)
+    else {
+      rows.push(passage)
+      counts.push(1)
+    }
   }
-}
-
-const increment = ({ values }: Column<Uint16Array>, at: number): void => {
-  values[at] = Math.min(maxCount, (values[at] as number) + 1)
 }

@@ -47,7 +47,7 @@ import { isCiphertext, plaintextError, requireEncrypted, requireEncryptedValues 
 import { Reader } from './sqlite/read.ts'
 import { isOverwritten, recoverFile, setLogAside } from './sqlite/recover.ts'
 import { buildMessages } from './sqlite/rows.ts'
-import { decodeSnapshot, encodeSnapshot } from './sqlite/snapshot.ts'
+import { decodeSnapshot, encodeSnapshotInSteps } from './sqlite/snapshot.ts'
 import { SqliteTable } from './sqlite/table/sqliteTable.ts'
 import { VectorReader } from './sqlite/vectors.ts'
 import { WipeRunner } from './sqlite/wipe/wipeRunner.ts'
@@ -325,7 +325,7 @@ export class SqliteStore implements Store, SearchIndex {
       readDerived: (key) => this.read(() => this.reader.derivedOf(key)),
       readVectors: (where, model, after, limit) =>
         this.read(() => this.vectors.listVectors(where, model, after, limit)),
-      loadSnapshot: async (where) => decodeSnapshot(await this.read(() => this.reader.snapshot(where))),
+      loadSnapshot: async (where) => decodeSnapshot(await this.read(() => this.reader.snapshot(where)), yieldWhenLong),
       saveSnapshot: (where, index) => this.saveSnapshot(where, index),
       pause: yieldWhenLong,
       readVector: (key, id, model) => this.read(() => this.vectors.getVector(key, id, model)),
@@ -418,7 +418,8 @@ export class SqliteStore implements Store, SearchIndex {
     const { stamp, lineage } = index
     this.lastSnapshot = this.lastSnapshot.then(async () => {
       const snapshot = await runInSlices(index.snapshotInSteps(), yieldWhenLong)
-      this.queue.submit({ snapshot: where, stamp, lineage, data: encodeSnapshot(snapshot) }).catch(() => undefined)
+      const data = await runInSlices(encodeSnapshotInSteps(snapshot), yieldWhenLong)
+      this.queue.submit({ snapshot: where, stamp, lineage, data }).catch(() => undefined)
     })
     await this.lastSnapshot
   }

@@ -13,7 +13,7 @@ import type {
 } from '../../search/scopeIndex.ts'
 import type { IndexState, ReadAlong, SearchSource, SourceChanges } from '../../search/storeSearch.ts'
 import { VectorIndex } from '../../search/vectorIndex.ts'
-import { compressSnapshot, decodeSnapshot, encodeSnapshot } from '../sqlite/snapshot.ts'
+import { compressInBackground, decodeSnapshot, encodeSnapshotInSteps } from '../sqlite/snapshot.ts'
 import { textAnalysis } from '../textAnalysis.ts'
 import { yieldToEventLoop } from '../yieldToEventLoop.ts'
 import type { Database } from './database.ts'
@@ -127,7 +127,7 @@ export class PostgresSearchSource implements SearchSource {
       [where.scope, indexName(where)],
       'always',
     )
-    return decodeSnapshot(row?.[0] ?? undefined)
+    return decodeSnapshot(row?.[0] ?? undefined, yieldToEventLoop)
   }
 
   /** Saves an index once it has grown by a quarter. Failures are ignored: it can be built again from the messages. */
@@ -136,7 +136,7 @@ export class PostgresSearchSource implements SearchSource {
     index.savedMessageCount = index.messageCount
     const { stamp, lineage } = index
     const snapshot = await runInSlices(index.snapshotInSteps(), yieldToEventLoop)
-    const data = compressSnapshot(encodeSnapshot(snapshot))
+    const data = await compressInBackground(await runInSlices(encodeSnapshotInSteps(snapshot), yieldToEventLoop))
     const values = [where.scope, where.id ?? null, indexName(where), stamp, lineage, data]
     await this.database.call('save_snapshot', values).catch(() => undefined)
   }

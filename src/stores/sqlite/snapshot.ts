@@ -1,7 +1,11 @@
 import { promisify } from 'node:util'
 import zlib, { crc32 } from 'node:zlib'
+import { type Pause, runInSlices, type Work } from '../../domain/work.ts'
 import type { LexicalIndexSnapshot } from '../../search/lexicalIndex.ts'
 import type { ScopeIndexSnapshot } from '../../search/scopeIndex.ts'
+
+/** Raised with every change of the layout; a snapshot of another one is not used. */
+const layout = 2
 
 /**
  * Typed arrays of a search index. Layout of an uncompressed snapshot: length of the JSON header (4 bytes, little
@@ -21,6 +25,8 @@ const columns = [
   'places',
   'markers',
   'counts',
+  'termLengths',
+  'termTexts',
 ] as const satisfies readonly (keyof LexicalIndexSnapshot)[]
 const columnBytes: Readonly<Record<(typeof columns)[number], number>> = {
   times: 8,
@@ -35,58 +41,87 @@ const columnBytes: Readonly<Record<(typeof columns)[number], number>> = {
   places: 4,
   markers: 2,
   counts: 2,
+  termLengths: 2,
+  termTexts: 2,
 }
 
 type SnapshotHeader = Omit<ScopeIndexSnapshot, 'messageIndex'> & {
+  readonly layout: number
   readonly names: readonly string[]
-  readonly terms: readonly string[]
   readonly lengths: readonly number[]
 }
 
-/** Encodes the search index of a session or scope, uncompressed. */
-export function encodeSnapshot({ messageIndex, ...rest }: ScopeIndexSnapshot): Uint8Array {
-  const header: SnapshotHeader = {
-    ...rest,
-    names: messageIndex.names,
-    terms: messageIndex.terms,
-    lengths: columns.map((name) => messageIndex[name].length),
-  }
+const prefixBytes = 8
+/** Bytes that are copied or added to a checksum between two pauses: about a millisecond of work. */
+const bytesPerStep = 2_000_000
+/** Cost of such a step, in characters. */
+const stepWork = 1_024
+
+/** Encodes the search index of a session or scope, uncompressed, in a buffer of its own. */
+export function* encodeSnapshotInSteps({ messageIndex, ...rest }: ScopeIndexSnapshot): Work<Uint8Array> {
+  const lengths = columns.map((name) => messageIndex[name].length)
+  const header: SnapshotHeader = { ...rest, layout, names: messageIndex.names, lengths }
   const headerText = Buffer.from(JSON.stringify(header))
-  const numbers = columns.map(
-    (name) => new Uint8Array(messageIndex[name].buffer, messageIndex[name].byteOffset, messageIndex[name].byteLength),
-  )
-  const prefix = Buffer.alloc(8)
-  prefix.writeUInt32LE(headerText.length)
+  const parts = [
+    ...columns.map((name) => {
+      const { buffer, byteOffset, byteLength } = messageIndex[name]
+      return new Uint8Array(buffer, byteOffset, byteLength)
+    }),
+    headerText,
+  ]
   // The prefix has 8 bytes, which aligns the 8-byte columns. The checksum is computed while its own field is 0.
-  const body = Buffer.concat([prefix, ...numbers, headerText])
-  prefix.writeUInt32LE(crc32(body), 4)
-  body.set(prefix)
+  const body = Buffer.allocUnsafeSlow(parts.reduce((sum, part) => sum + part.length, prefixBytes))
+  body.fill(0, 0, prefixBytes).writeUInt32LE(headerText.length)
+  let at = prefixBytes
+  for (const part of parts)
+    for (let from = 0; from < part.length; from += bytesPerStep) {
+      const piece = part.subarray(from, from + bytesPerStep)
+      body.set(piece, at)
+      at += piece.length
+      yield stepWork
+    }
+  body.writeUInt32LE(yield* checksumInSteps(body), 4)
   return body
+}
+
+function* checksumInSteps(body: Uint8Array): Work<number> {
+  let checksum = 0
+  for (let from = 0; from < body.length; from += bytesPerStep) {
+    checksum = crc32(body.subarray(from, from + bytesPerStep), checksum)
+    yield stepWork
+  }
+  return checksum
 }
 
 /** Compresses an encoded snapshot; runs in the worker thread, because it is slow. */
 export const compressSnapshot = (bytes: Uint8Array): Uint8Array => zlib.zstdCompressSync(bytes)
 
+/** Compresses an encoded snapshot in a thread of Node's pool. */
+export const compressInBackground: (bytes: Uint8Array) => Promise<Uint8Array> = promisify(zlib.zstdCompress)
+
 const decompress = promisify(zlib.zstdDecompress)
 
-/** Decompresses and decodes a snapshot; undefined if there is none or it is damaged. */
-export async function decodeSnapshot(bytes: Uint8Array | undefined): Promise<ScopeIndexSnapshot | undefined> {
+/** Decompresses and decodes a snapshot; undefined if there is none, it is damaged or it has another layout. */
+export async function decodeSnapshot(
+  bytes: Uint8Array | undefined,
+  pause: Pause,
+): Promise<ScopeIndexSnapshot | undefined> {
   if (bytes === undefined) return undefined
   try {
     const body = await decompress(bytes)
     const [headerLength, checksum] = [body.readUInt32LE(0), body.readUInt32LE(4)]
     body.writeUInt32LE(0, 4)
-    if (crc32(body) !== checksum) return undefined
-    const { names, terms, lengths, ...rest } = JSON.parse(
-      body.subarray(body.length - headerLength).toString(),
-    ) as SnapshotHeader
-    return { ...rest, messageIndex: { names, terms, ...readColumns(body, lengths) } }
+    if ((await runInSlices(checksumInSteps(body), pause)) !== checksum) return undefined
+    const header = JSON.parse(body.subarray(body.length - headerLength).toString()) as SnapshotHeader
+    if (header.layout !== layout) return undefined
+    const { names, lengths, layout: _, ...rest } = header
+    return { ...rest, messageIndex: { names, ...readColumns(body, lengths) } }
   } catch {
     return undefined
   }
 }
 
-function readColumns(body: Buffer, lengths: readonly number[]): Omit<LexicalIndexSnapshot, 'names' | 'terms'> {
+function readColumns(body: Buffer, lengths: readonly number[]): Omit<LexicalIndexSnapshot, 'names'> {
   // A copy starts at offset 0 of its buffer, which aligns the 8-byte columns.
   const { buffer } = new Uint8Array(body)
   let offset = 8
@@ -103,5 +138,5 @@ function readColumns(body: Buffer, lengths: readonly number[]): Omit<LexicalInde
           : new Uint16Array(buffer, start, length),
     ]
   })
-  return Object.fromEntries(arrays) as Omit<LexicalIndexSnapshot, 'names' | 'terms'>
+  return Object.fromEntries(arrays) as Omit<LexicalIndexSnapshot, 'names'>
 }

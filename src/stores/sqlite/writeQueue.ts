@@ -30,6 +30,12 @@ function encodeBatch(batch: readonly PendingTask[]): string | readonly EncodedTa
   return tasks.every((task) => typeof task === 'string') ? `[${tasks.join(',')}]` : tasks
 }
 
+/** The buffers of snapshots, which may have a hundred megabytes, are handed over instead of copied. */
+const listTransfers = (batch: readonly PendingTask[]): ArrayBuffer[] =>
+  batch.flatMap(({ encoded }) =>
+    typeof encoded === 'object' && 'snapshot' in encoded ? [encoded.data.buffer as ArrayBuffer] : [],
+  )
+
 /** A failed write has a cause, which does not cross threads; its text does. */
 const fromResult = ({ code, message }: { readonly code: ErrorCode; readonly message: string }): MemoryError =>
   new MemoryError(code, message, code === 'not-durable' ? { cause: new Error(message) } : {})
@@ -104,7 +110,7 @@ export class WriteQueue {
       const worker = this.getWorker()
       // Keeps the process alive while something is being written, and no longer.
       worker.ref()
-      worker.postMessage(encodeBatch(batch))
+      worker.postMessage(encodeBatch(batch), listTransfers(batch))
     }
   }
 
