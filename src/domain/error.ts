@@ -104,7 +104,7 @@ export const createUnknownStoreError = (url: string, supported: string, param = 
  * `@` goes, because characters of a password may not be escaped and slashes may be missing.
  */
 export const maskStoreUrl = (url: string, mask = '…'): string =>
-  /^(?:sqlite|pglite):/.test(url) ? url : url.replace(/^([\w+.-]*:\/*)?.*@/s, `$1${mask}@`).replace(/\?.*$/s, '')
+  /^(?:sqlite|pglite):/.test(url) ? url : url.replace(/^([\w+.-]*:\/*(?!\/))?.*@/s, `$1${mask}@`).replace(/\?.*/s, '')
 
 /** Characters of a value that an error repeats. */
 const maxShownCharacters = 10_000

@@ -6,8 +6,12 @@ const lookaheadTokens = 2_000
 const identifierPattern =
   /https?:\/\/[^\s"'`<>)\]]+|[\w@~-]*(?:[./][\w@-]+)*\/[\w@.-]+|[a-z]+(?:[A-Z][a-z0-9]+)+|[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+|[a-z0-9]+(?:-[a-z0-9]+)+|\b[0-9a-f]{7,40}\b|\b\d{3,}\b/g
 
-const findIdentifiers = (text: string): Set<string> => new Set(text.match(identifierPattern) ?? [])
+/** The rest of longer words is not read: the pattern takes quadratic time. */
+const maxWordCharacters = 400
+
 const splitAtSpaces = (text: string): string[] => text.split(/\s+/)
+const findIdentifiers = (text: string): Set<string> =>
+  new Set(splitAtSpaces(text).flatMap((word) => word.slice(0, maxWordCharacters).match(identifierPattern) ?? []))
 
 /**
  * Identifiers that are reused, each with its occurrences as three words: the word before, its own and the word after.

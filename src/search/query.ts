@@ -43,7 +43,7 @@ export function parseQuery(query: string, extractors: readonly TermExtractor[] =
 }
 
 /** Separates two questions in one sentence or two. */
-const partBoundary = /\?\s+|;\s+|,?\s+(?:and|or|as well as|versus|vs\.?|compared (?:to|with))\s+/i
+const partBoundary = /\?\s+|;\s+|(?:,|(?<!\s))\s+(?:and|or|as well as|versus|vs\.?|compared (?:to|with))\s+/i
 /** Each part is a question of its own: `Where is the key and who has it?` */
 const questionStart =
   /^\s*(?:what|when|where|who|whom|whose|which|why|how|did|do|does|is|are|was|were|has|have|can|could|would|will)\b/i

@@ -24,7 +24,7 @@ const identifier = new RegExp(
   ].join('|'),
   'g',
 )
-const trailingMarks = /[.,:;/-]+$/
+const trailingMarks = /(?<![.,:;/-])[.,:;/-]+$/
 
 /**
  * Finds URLs, paths, identifiers of program text, hashes and numbers of at least three digits. Cheaper than

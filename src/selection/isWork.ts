@@ -80,7 +80,7 @@ function namesFile(line: string): boolean {
   const text = line.includes('://') ? line.replace(url, '') : line
   if (!/[./]\w/.test(text)) return false
   const runs = text.match(run) ?? []
-  return runs.some((name) => isDeepPath(name) || fileName.test(name.replace(/[./-]+$/, '')))
+  return runs.some((name) => isDeepPath(name) || fileName.test(name.replace(/(?<![./-])[./-]+$/, '')))
 }
 
 const pastQuestion = new RegExp(

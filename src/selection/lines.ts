@@ -126,7 +126,7 @@ function createBlock(openingLine: string, tokenizer: Tokenizer): CodeBlock {
 function findMentions(line: string, isFirst: boolean, isLast: boolean): readonly Mention[] {
   const text = line.trim()
   const firstWordEnd = /\s/.exec(text)?.index ?? text.length
-  const lastWordStart = text.length - (/\S+$/.exec(text)?.[0].length ?? 0)
+  const lastWordStart = text.length - (/(?<!\S)\S+$/.exec(text)?.[0].length ?? 0)
   const mentions = new Map<string, Mention>()
   for (const { name, start, end } of findIdentifiers(text)) {
     const needsPrevious = start < firstWordEnd && !isFirst

@@ -109,7 +109,7 @@ function* findRuns(text: string): Work<Anchor[]> {
     if (++runs % runsPerStep === 0) yield 8 * runsPerStep
     if (whole.length > maxRunCharacters) continue
     const lead = countLeadCharacters(whole, text.charAt(index - 1))
-    const name = whole.slice(lead).replace(/[-.@$~/]+$/, '')
+    const name = whole.slice(lead).replace(/(?<![-.@$~/])[-.@$~/]+$/, '')
     const kind = kindOfRun(name)
     if (kind !== undefined) found.push(createAnchor(kind, name, index + lead))
   }
@@ -212,7 +212,7 @@ const clauseEnd =
 
 /** Splits a sentence into clauses, which start after a comma, a colon, a dash or a "but". */
 function splitClauses(sentence: string): { readonly text: string; readonly start: number }[] {
-  const body = sentence.replace(/[\s.!;:,…"”')\]]+$/, '')
+  const body = sentence.replace(/(?<![\s.!;:,…"”')\]])[\s.!;:,…"”')\]]+$/, '')
   const starts = [
     leadingMarks.exec(body)?.[0].length ?? 0,
     ...Array.from(body.matchAll(clauseStart), ({ 0: joint, index }) => index + joint.length),

@@ -179,7 +179,7 @@ function readWord(reader: Reader): unknown {
   const word = readPattern(reader, /[-+]?[\w.][\w.+-]{0,400}/y) ?? ''
   if (word === '' || reader.at >= reader.text.length) return fail(reader)
   if (literals.has(word)) return literals.get(word)
-  return /^[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?$/i.test(word) ? toFinite(Number(word)) : fail(reader)
+  return /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?$/i.test(word) ? toFinite(Number(word)) : fail(reader)
 }
 
 const toFinite = (number: number): number | null => (Number.isFinite(number) ? number : null)

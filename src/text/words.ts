@@ -88,7 +88,7 @@ function takeParts(word: string, plain: boolean, words: string[]): void {
   if (pieces.length > 1 && word.length <= maxWordCharacters) words.push(fold(word, plain))
   for (const piece of pieces) {
     const parts = piece.split(camelCaseBoundary).filter((part) => part !== '')
-    if (parts.length > 1) words.push(fold(piece, plain).replace(/^_+|_+$/g, ''))
+    if (parts.length > 1) words.push(fold(piece, plain).replace(/^_+|(?<!_)_+$/g, ''))
     for (const part of parts) words.push(fold(part, plain))
   }
 }

@@ -3,6 +3,8 @@ import { posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { hasConventionalFormat, readCommitSubjects } from './commits.ts'
 import { findCycles } from './cycles.ts'
+import { collectPatterns } from './patterns/collect.ts'
+import { checkPatterns } from './patterns/rule.ts'
 import {
   awaitsBeforeDisposal,
   coreImportsNoPackages,
@@ -116,6 +118,10 @@ describe('the repository', () => {
   it('exports no participles', () => expect(check([...src, ...page], exportsNoParticiples)).toEqual([]))
   it('closes resources only after the calls that use them', () =>
     expect(check([...src, ...page, ...tests, ...others, ...bench], awaitsBeforeDisposal)).toEqual([]))
+  it('has no regular expressions that take superlinear time', async () => {
+    const sources = [...src, ...page.filter(({ path }) => path.startsWith('inspector/src/'))]
+    expect(checkPatterns(await collectPatterns(sources))).toEqual([])
+  })
   it('runs every test', () => expect(check(tests, runsEveryTest)).toEqual([]))
   it('has commit messages of the form type(scope): summary', () =>
     expect((readCommitSubjects() ?? []).filter((subject) => !hasConventionalFormat(subject))).toEqual([]))

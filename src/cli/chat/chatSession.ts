@@ -44,7 +44,7 @@ export class ChatSession {
   /** Handles one line of input: a message or a slash command. */
   async handleLine(line: string): Promise<'exit' | 'continue'> {
     const text = line.trim()
-    const [, command, argument = ''] = /^(\/[a-z]+)(?:\s+(.*))?$/s.exec(text) ?? []
+    const [, command, argument = ''] = /^(\/[a-z]+)(?:\s(.*))?$/s.exec(text) ?? []
     if (command === '/exit' || command === '/quit') return 'exit'
     if (command !== undefined) await this.runCommand(command, argument.trim())
     else if (text !== '') await this.sendMessage(line)
@@ -119,7 +119,7 @@ export class ChatSession {
   /** Forgets the session, a message of it, or a text in its scope, after the user has seen what would go. */
   private async forget(argument: string): Promise<void> {
     const isConfirmed = /(?:^|\s)--yes$/.test(argument)
-    const name = argument.replace(/(?:^|\s+)--yes$/, '')
+    const name = argument.replace(/(?:^|(?<!\s)\s+)--yes$/, '')
     const key = formatKey(this.key)
     const target: ForgetTarget =
       name === '' ? { key } : /^m\d+$/.test(name) ? { key, messageId: name } : { scope: this.key.scope, text: name }

@@ -150,5 +150,5 @@ const testName = (line: string): string =>
     line
       .replace(failureMark, ' ')
       .replace(passMark, ' ')
-      .replace(/[[(]?\d+(?:\.\d+)? ?m?s[\])]?\s*$/, ''),
+      .replace(/(?<!\d)[[(]?\d+(?:\.\d+)? ?m?s[\])]?\s*$/, ''),
   )

@@ -206,7 +206,7 @@ const releaseNothing = (): void => undefined
 export function rateLimitKey(credential: Credential | undefined, address: string | undefined): string {
   if (credential !== undefined) return `key ${credential.id}`
   if (address?.includes(':') !== true) return `address ${address ?? ''}`
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*/s, '')
   return `address ${isIPv6(plain) ? networkPrefix(plain) : plain}`
 }
 

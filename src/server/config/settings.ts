@@ -150,5 +150,5 @@ function redact(value: unknown, name = ''): unknown {
 /** Some services take a key in the query, so all of it is replaced. */
 const redactUrl = (text: string): string =>
   /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
-    ? text.replace(/\/\/[^@/?]*@/, `//${redacted}@`).replace(/\?.*$/s, `?${redacted}`)
+    ? text.replace(/\/\/[^@/?]*@/, `//${redacted}@`).replace(/\?.*/s, `?${redacted}`)
     : text

@@ -234,7 +234,7 @@ const looksLikeJsonObject = /^\s*\{/
 function parseSession(userId: string): string | undefined {
   const session =
     (looksLikeJsonObject.test(userId) && getString(parseJson(userId), 'session_id')) ||
-    /_session_([\w-]+)$/.exec(userId)?.[1] ||
+    /(?<![\w-])(?=[\w-]+$)[\w-]*?_session_([\w-]+)/.exec(userId)?.[1] ||
     userId
   return session.trim() === '' ? undefined : session
 }

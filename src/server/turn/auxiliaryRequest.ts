@@ -53,7 +53,7 @@ const taskHint =
   /titl|headlin|\bnames?\b|\btags?\b|label|keyword|topic|emoji|follow|\b(?:the|a) user\b|complet|quer(?:y|ies)|standalone|image|summar|command/i
 
 const formHeading =
-  /^\s*#{1,4} ?(?:\*\*)?(?:task|instructions?|guidelines|rules|output)\b|^<(?:task|rules|instructions)>/im
+  /^[^\S\n\r\u2028\u2029]*#{1,4} ?(?:\*\*)?(?:task|instructions?|guidelines|rules|output)\b|^<(?:task|rules|instructions)>/im
 const openField = /\n[A-Z][\w ]{2,30}:\s*$/
 /** True for text laid out as a form: headings, a JSON example, or a field left to fill in. */
 const isForm = (text: string): boolean =>

@@ -19,8 +19,8 @@ const changeVerb =
   /chang|reset|updat|rotat|switch|replac|modifi|änder|setzt|cambi|mud|alter|troc|zmien|verander|gewijzig|смени|измени|поменя|改|换|換|变|變|から|에서/i
 const maxVerbDistance = 80
 
-const trailingPunctuation = /[.,:;?)\]}。，；？]+$/
-const address = /^v?[\d.:/-]*[.:/-][\d.:/-]*$|@[\w-]+\.\w|^\w+:\/\//
+const trailingPunctuation = /(?<![.,:;?)\]}。，；？])[.,:;?)\]}。，；？]+$/
+const address = /^v?(?=\d*[.:/-])[\d.:/-]+$|@[\w-]+\.\w|^\w+:\/\//
 
 /** True for a value that cannot be a word of the sentence. */
 const isUnlikeWords = (text: string): boolean =>

@@ -61,7 +61,7 @@ function findPgpassLines(text: string, at: number): readonly SecretMatch[] {
 }
 
 const secretKind = /kind:[ \t]{1,4}["']?Secret["']?[ \t]*(?:\r?\n|$)/y
-const dataBlock = /^([ \t]*)(?:stringData|data):[ \t]*\r?\n((?:\1[ \t]+[^\n]*(?:\n|$))+)/gm
+const dataBlock = /^([ \t]*)(?:stringData|data):[ \t]*\r?\n((?:\1[ \t][^\n]*(?:\n|$))+)/gm
 const dataField = /^[ \t]+["']?[\w.-]{1,100}["']?:[ \t]+["']?([^\s"'|>⟨][^\s"'⟨]{3,})/gm
 const maxManifestCharacters = 8_000
 

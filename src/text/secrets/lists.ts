@@ -70,7 +70,7 @@ function cellPattern(delimiter: string, lineBreak: string): RegExp {
   const quoted = String.raw`(\\{0,3}")((?:(?!\2)[^]|\2\2){0,${maxValueCharacters}})\2[ \r]*`
   const bare = `${isPipe(delimiter) ? String.raw`(?:\\\||${character})` : `(?:${character})`}{0,${maxValueCharacters}}`
   const pattern = new RegExp(
-    `( *)(?:${isPipe(delimiter) ? '()()(?!)' : quoted}|(${bare}))(${ends}|${breaks}|(?=["\n])|$)`,
+    `( *)(?! )(?:${isPipe(delimiter) ? '()()(?!)' : quoted}|(${bare}))(${ends}|${breaks}|(?=["\n])|$)`,
     'y',
   )
   cellPatterns.set(delimiter + lineBreak, pattern)
@@ -142,7 +142,7 @@ function openTable(text: string, at: number): readonly SecretMatch[] | number | 
   const tab = lineBreak === '\n' ? '\t' : lineBreak.replace('n', 't')
   const delimiter = ['|', '│', tab, ';', ','].find((sign) => header.includes(sign))
   if (delimiter === undefined) return lineEnd
-  const names = header.split(delimiter).map((name) => name.replace(/\\+r$|[\\\s"'`*[\]]/g, ' ').trim())
+  const names = header.split(delimiter).map((name) => name.replace(/(?<!\\)\\+r$|[\\\s"'`*[\]]/g, ' ').trim())
   const columns = findColumns(names)
   const cellForm = header.includes(', ') ? spacedCell : headerCell
   const isTable =

@@ -140,13 +140,13 @@ const bareValue =
   /[“‘«„「]?(?:[^\s"'`<,;&)}\]\\“”’»」⟨，。；！？、）]+|&(?![\s"'`<>,;)}\]\\/]|$)|["'`<,;)}\]](?![\s"'`<>,;&)}\]\\/]|$|[\w. -]{1,30}[=:])|\\(?![nrt"'\\]))+/y
 /** Name of a parameter of a URL or form, and the parameter after it. */
 const parameterStart = /[?&;][\w.-]{0,40}$/
-const nextParameter = /[&;][\w.-]{1,30}=.*$/
+const nextParameter = /[&;][\w.-]{1,30}=.*/s
 /** Next field of a form whose first field is the value: `password=a&user=b`. */
-const nextField = /&[a-z_]{4,20}=.*$/
+const nextField = /&[a-z_]{4,20}=.*/s
 const noField = /(?!)/
 const argumentValue = /[^\s"'`|⟨]+/y
 const openingQuote = /^[“‘«„「]/
-const trailingPunctuation = /[.,:;?)\]}。，；？]+$/
+const trailingPunctuation = /(?<![.,:;?)\]}。，；？])[.,:;?)\]}。，；？]+$/
 
 /** Reads the value at an index: the inside of a string, or everything up to the next space. */
 function readValue(text: string, at: number, place: Place, assigned: string | undefined): ValueSpan {

@@ -2,10 +2,11 @@ import { noMatches, type SecretMatch, type SecretRule } from './rule.ts'
 
 const pemBegin = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/y
 const pemEnd = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/y
-/** Start of a line in a numbered listing, a diff or a comment. */
-const linePrefix = String.raw`(?:\n|\\n)[ \t]{0,20}(?:\d{1,6}(?:[:|.)→]|(?=[ \t]|\\t))|//|[#*;-]{1,3})`
-// Separators of lines: line breaks, also escaped as `\n`, with quotation or string syntax around them.
-const pemGap = String.raw`(?:${linePrefix}|\\{1,4}[nrt]|%0[AD]|<br ?/?>|[\s"'\`>|+,\\]){0,40}`
+/** Start of a line in a numbered listing, a diff or a comment, after the line break. */
+const linePrefix = String.raw`[ \t]{0,20}(?:\d{1,6}(?:[:|.)→]|(?=[ \t]|\\t))|//|[#*;-]{1,3})`
+// Separators of lines: line breaks, also escaped as `\n`, with quotation or string syntax around them. A run of
+// backslashes is taken whole: every other way to divide it would be tried as well, which takes exponential time.
+const pemGap = String.raw`(?:\n${linePrefix}|\\+(?!\\)(?:n${linePrefix}|[nrt])?|%0[AD]|<br ?/?>|[\s"'\`>|+,]){0,40}`
 const pemHeader = String.raw`(?:${pemGap}[A-Z][\w-]{1,20}: [^\n\\]{1,120}(?=[\n\\])){0,6}`
 /** Base64 lines of a key; the last one may be short if nothing follows it on the line. */
 const pemLines = new RegExp(

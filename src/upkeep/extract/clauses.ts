@@ -149,7 +149,7 @@ function trimClause(text: string, from: number, to: number, leadIn: RegExp): Par
   }
   const before = text.slice(from, start)
   const whole = text.slice(start, to)
-  const rest = closeQuote(whole.replace(/[\s,:*_"'”’\ufffc]+$/, ''), whole)
+  const rest = closeQuote(whole.replace(/(?<![\s,:*_"'”’\ufffc])[\s,:*_"'”’\ufffc]+$/, ''), whole)
   start += rest.length - rest.trimStart().length
   const folded = rest.trim()
   return folded === ''

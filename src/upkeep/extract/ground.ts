@@ -397,6 +397,6 @@ function normalizeKey(name: string): string {
     .replace(/(?<=[a-z])(?=[A-Z])/g, '_')
     .toLowerCase()
     .replace(/[^\p{L}\p{N}.]+/gu, '_')
-    .replace(/^_+|_+$/g, '')
+    .replace(/^_+|(?<!_)_+$/g, '')
   return /^constraints?$/.test(key) ? constraintsKey : (topicKey(key) ?? key)
 }

@@ -10,11 +10,18 @@ export const foldText = (text: string): string => text.replace(accented, foldCha
 export const maxValueChars = 300
 const maxKeyChars = 48
 
+/**
+ * Matches at the end of a text only, and reads backwards from there: every other start would be tried. A phrase comes
+ * before the word that it ends with.
+ */
 const trailingFiller =
-  /(?:[\s,.;:!?…"'”’)*_-]|\s(?:now|please|too|instead|thanks|though|as well|anyway|anymore|any more|these days|so much|a lot|again|lately|right now|from now on|btw|lol|haha|bitte|danke|s'il te plait|svp|stp|por favor|alsjeblieft))+$/i
+  /$(?<=((?:[\s,.;:!?…"'”’)*_-]|\s(?:right now|now|please|too|instead|thanks|though|as well|anyway|anymore|any more|these days|so much|a lot|again|lately|from now on|btw|lol|haha|bitte|danke|s'il te plait|svp|stp|por favor|alsjeblieft))+))/i
 
 /** Trims trailing punctuation and filler words: `light mode now, please` becomes `light mode`. */
-export const trimPhrase = (text: string): string => closeQuote(text.replace(trailingFiller, ''), text).trim()
+export function trimPhrase(text: string): string {
+  const length = trailingFiller.exec(text)?.[1]?.length ?? 0
+  return closeQuote(text.slice(0, text.length - length), text).trim()
+}
 
 /** Restores the quotation mark that closes a quotation at the end of a shortened text. */
 export const closeQuote = (shortened: string, text: string): string =>
@@ -41,7 +48,7 @@ export const keyFromText = (text: string, words = 3): string =>
 
 /** Matches the rest of a phrase after its noun. */
 const phraseTail =
-  /(?:[,;:(]|\s(?:of|in|for|with|on|at|when|while|from|by|as|because|to|that|which|where|who|over|and|or|like|such|than|if|during|after|before|since|using|about|into|due)\s).*$/i
+  /(?:[,;:(]|\s(?:of|in|for|with|on|at|when|while|from|by|as|because|to|that|which|where|who|over|and|or|like|such|than|if|during|after|before|since|using|about|into|due)\s).*/is
 
 /** Removes qualifiers from a phrase: `window seats with a view` becomes `window seats`. */
 export const nounPhrase = (phrase: string): string => trimPhrase(phrase.replace(phraseTail, ''))

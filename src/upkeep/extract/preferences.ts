@@ -150,8 +150,8 @@ function tableOf({ code, topics, names, preferences }: LanguageRules): TableRule
   if (known !== undefined) return known
   const table = {
     topics: topics.map(([key, source]) => [key, new RegExp(source, 'id')] as const),
-    name: new RegExp(`^(?:${names}) (.+)$`, 'id'),
-    preference: new RegExp(`^(?:${preferences}) (.+)$`, 'id'),
+    name: new RegExp(`^(?:${names}) (.+)$`, 'ids'),
+    preference: new RegExp(`^(?:${preferences}) (.+)$`, 'ids'),
   }
   tables.set(code, table)
   return table

@@ -15,7 +15,7 @@ function reminderRules({ code, leadIns, reminder, bareReminder }: LanguageRules)
   const rules = {
     // A run of marks is taken whole: every other way to divide it would be tried as well.
     lead: new RegExp(
-      `^(?:[\\s,:*_#•"“'-]+(?![\\s,:*_#•"“'-])|(?:${leadIns})[,:!]?\\s+){0,4}(?:${reminder})[\\s,:]*`,
+      `^(?:[\\s,:*_#•"“'-]+(?![\\s,:*_#•"“'-])|(?:${leadIns})[,:!]?\\s+(?!\\s)){0,4}(?:${reminder})[\\s,:]*`,
       'i',
     ),
     bare: new RegExp(`^(?:${bareReminder})[.!\\s]*$`, 'i'),
@@ -31,7 +31,7 @@ export function stripReminder({ text, start, end }: Sentence, rules: LanguageRul
   const request = bare.test(folded.trim()) ? undefined : lead.exec(folded)?.[0]
   if (request === undefined) return undefined
   // A request such as `Can you remember that …?` is no question.
-  const rest = text.slice(request.length).replace(/[\s?!.]+$/, '')
+  const rest = text.slice(request.length).replace(/(?<![\s?!.])[\s?!.]+$/, '')
   return { text: rest, start: start + request.length, end: Math.min(end, start + request.length + rest.length) }
 }
 

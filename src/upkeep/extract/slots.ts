@@ -64,9 +64,9 @@ function slotRules(rules: LanguageRules): SlotRules {
       `^(?:(?:here(?:'s| is)|voici|hier ist|aqui (?:esta|tienes)|hier is|segue|for|pour|fur|para|voor) )?(?:(?:${article})(?:\\s+|(?<=['\\s])))?(?:(?:${possessive})\\s+)?(?<noun>(?:[\\w'.-]{1,30} ){0,3}?[\\w'.-]{1,30})\\s?: (?<value>\\S.*)$`,
       'id',
     ),
-    amount: new RegExp(`^(?:(?:${fillers}) )*(?<noun>(?:[\\w'-]{2,20} )?[\\w'-]{2,20}) (?<value>[$€£]?\\d.*)$`, 'id'),
+    amount: new RegExp(`^(?:(?:${fillers}) )*(?<noun>(?:[\\w'-]{2,20} )?[\\w'-]{2,20}) (?<value>[$€£]?\\d.*)$`, 'ids'),
     reschedule: new RegExp(`^(?:${reschedules})`, 'i'),
-    newOne: new RegExp(`^(?:${newOne}) (?<value>.+)$`, 'id'),
+    newOne: new RegExp(`^(?:${newOne}) (?<value>.+)$`, 'ids'),
     changed: new RegExp(
       `\\b(?:${possessive}|${article})(?:\\s+|(?<=['\\s]))(?<noun>(?:[\\w-]{2,20} ){0,2}?[\\w-]{2,20}) (?:(?:has|have|was|were|got|is|hat|wurde|ist|a|est|ha|fue|foi|werd|heeft) (?:been |sich |ete |sido )?)?(?:${change})\\b`,
       'i',
@@ -80,7 +80,7 @@ function slotRules(rules: LanguageRules): SlotRules {
       `^(?:${possessive}|[\\w-]{2,20}'s) (?<relation>${relation})(?:\\s|,|(?='))\\s?(?:(?<who>[\\w'-]{2,20}),? )?`,
       'i',
     ),
-    statements: statements.map(([attribute, pattern]) => [attribute, new RegExp(`^(?:${pattern})$`, 'id')]),
+    statements: statements.map(([attribute, pattern]) => [attribute, new RegExp(`^(?:${pattern})$`, 'ids')]),
     change: new RegExp(`\\b(?:${change})\\b`, 'i'),
     related: new RegExp(
       `\\b(?:${possessive}|an?) (?<relation>${relation})(?:'s name)?,? (?<who>[\\w'-]{2,20}(?: [\\w'-]{2,20})?)`,
@@ -138,7 +138,7 @@ const isAvailability = (value: string): boolean => availability.test(foldText(va
 /** A code, path, address or number: letters with digits, or words joined by punctuation. */
 const identifier = /\d[\w-]{0,60}[a-z]|[a-z][\w-]{0,60}\d|[\w~]\/[\w~]|[a-z]\.[a-z]{2}|@[\w-]/i
 /** A value that is one code or number. */
-const identifierOnly = /^["'`]?[\w./:@#-]*\d[\w./:@#-]*["'`]?[.!]?$/
+const identifierOnly = /^["'`]?(?=[./:@#\w-]*\d)[\w./:@#-]+["'`]?[.!]?$/
 const weekday =
   /\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miercoles|jueves|viernes|sabado|domingo|segunda|terca|quarta|quinta|sexta|(?:maan|dins|woens|donder|vrij|zater|zon)dag|tomorrow|tonight|noon|midnight)\b/i
 

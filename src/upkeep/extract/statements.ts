@@ -29,15 +29,15 @@ function statementRules(rules: LanguageRules): StatementRules {
   const { decisions, uses, prohibitions, demands, limits, units, subject, habits, lasting } = rules
   const number = '(?:\\d[\\d.,]{0,12}|one|two|three|four|five|six|seven|eight|nine|ten|a|ein|une?|een|um)'
   const result = {
-    decision: new RegExp(`^(?<verb>${withoutApostrophes(decisions)})\\s+(?<choice>.+)$`, 'id'),
-    uses: new RegExp(`^(?:${uses})\\s+(?<rest>.+)$`, 'id'),
-    prohibition: new RegExp(`^(?:${withoutApostrophes(prohibitions)})(?:(?<=['\\s])|(?!\\w))\\s?(?<subject>.+)$`, 'i'),
-    demand: new RegExp(`^(?:${demands})(?:(?<=['\\s])|(?!\\w))\\s?(?<subject>.+)$`, 'i'),
+    decision: new RegExp(`^(?<verb>${withoutApostrophes(decisions)})\\s+(?<choice>\\S.*)$`, 'ids'),
+    uses: new RegExp(`^(?:${uses})\\s+(?<rest>\\S.*)$`, 'ids'),
+    prohibition: new RegExp(`^(?:${withoutApostrophes(prohibitions)})(?:(?<=['\\s])|(?!\\w))\\s?(?<subject>.+)$`, 'is'),
+    demand: new RegExp(`^(?:${demands})(?:(?<=['\\s])|(?!\\w))\\s?(?<subject>.+)$`, 'is'),
     limit: new RegExp(
       `\\b(?:${limits}) ?${number}[ -]?(?<unit>${units})(?![\\w])|\\b\\d[\\d.,]{0,12} ?(?<unitBefore>${units}) (?:max|maximum|at most|tops|hochstens|maximal|maximum|como maximo|no maximo|hooguit)\\b`,
       'i',
     ),
-    habit: new RegExp(`^(?:${withoutApostrophes(habits)})(?<subject>.+)$`, 'i'),
+    habit: new RegExp(`^(?:${withoutApostrophes(habits)})(?<subject>.+)$`, 'is'),
     lasting: new RegExp(`\\b(?:${lasting})\\b`, 'i'),
     firstPerson: new RegExp(`^(?:${subject.endsWith('?') ? '(?:yo|eu|nosotros|nos) ' : subject})`, 'i'),
   }

@@ -56,7 +56,7 @@ function structureBelowLine(lines: readonly UserLine[], index: number): TextFact
   for (let at = index + 1; at < lines.length && items.length < maxItems; at++) {
     const line = lines[at] as UserLine
     if (line.text.trim() === '') continue
-    const name = line.isOwn ? listItem.exec(line.text)?.[1]?.replace(/^[*_]+|[*_:.\s]+$/g, '') : undefined
+    const name = line.isOwn ? listItem.exec(line.text)?.[1]?.replace(/^[*_]+|(?<![*_:.\s])[*_:.\s]+$/g, '') : undefined
     if (name === undefined || name === '') break
     items.push(name)
     last = line

@@ -13,7 +13,7 @@ export function findUrls({ text, start }: Sentence): readonly TextFact[] {
   const list = sourceList.exec(text)?.[1] ?? ''
   const offset = start + text.length - list.length
   for (const { 0: word, index } of list.matchAll(/[^\s,;]{3,200}/g)) {
-    const name = word.replace(/[.!?)]+$/, '')
+    const name = word.replace(/(?<![.!?)])[.!?)]+$/, '')
     if (/^[\w(][^\s]*[\d./]/.test(name) && !/^\d+$/.test(name)) facts.push(urlFact(name, offset + index))
   }
   return facts

@@ -77,7 +77,7 @@ const codeEnd = /(?:;|\{|\}|=>|\) ?\{|,\)|\/>|\\)$/
 
 /** True for table rows, stack frames, tags, prompts, diffs and lines of code that are not fenced. */
 export function isCodeLine(text: string): boolean {
-  if (codeStart.test(text) || (codeEnd.test(text) && !/\p{L}{3,} \p{L}{2,} \p{L}{2,}/u.test(text))) return true
+  if (codeStart.test(text) || (codeEnd.test(text) && !/\p{L}{3} \p{L}{2,} \p{L}{2}/u.test(text))) return true
   const symbols = text.match(/[{}()[\]<>=;|\\/_*&^%$#`]/g)?.length ?? 0
   return symbols > 3 && symbols > 0.15 * text.length
 }

@@ -183,7 +183,7 @@ export function createValueFinder(text: string): (name: string) => boolean {
     (digits !== undefined && phoneForms(digits).some((form) => phones.has(form)))
   return (name) => {
     if (has(name)) return true
-    const own = /[A-Za-z]{3}|_/.test(name.replace(/\p{L}+$/u, '')) ? [] : findValues(name)
+    const own = /[A-Za-z]{3}|_/.test(name.replace(/(?<!\p{L})\p{L}+$/u, '')) ? [] : findValues(name)
     return own.length > 0 && own.every(isHere)
   }
 }

@@ -49,7 +49,7 @@ function dropClosings(text: string): string {
   for (let count = 0; count < maxClosings; count++) {
     const last = splitSentences(result).at(-1)
     if (last === undefined || last.start === 0 || !closing.test(last.text)) break
-    result = result.slice(0, last.start).replace(/[\s(*_-]+$/, '')
+    result = result.slice(0, last.start).replace(/(?<![\s(*_-])[\s(*_-]+$/, '')
   }
   return result
 }

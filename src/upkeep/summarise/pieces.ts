@@ -174,7 +174,7 @@ function* splitToolOutput(message: SummaryMessage, injections: readonly Span[]):
   const errors = new Map<string, Piece>()
   for (const { text, start, end } of findFacts(content)) {
     if (errors.size === maxToolErrors) break
-    if (failure.test(text) && isClear(start, end) && !errors.has(text))
+    if (namesFailure(text) && isClear(start, end) && !errors.has(text))
       errors.set(text, messagePiece(message, 'output', [start, end], collapseWhitespace(text)))
   }
   if (errors.size > 0) return [...errors.values()]
@@ -189,7 +189,13 @@ function* splitToolOutput(message: SummaryMessage, injections: readonly Span[]):
     .map((piece) => ({ ...piece, kind: 'output' as const, isFiller: false }))
 }
 
-const failure = /(?:error|exception|failure|fatal|panic|failed)[^\n]*\s/i
+const failure = /error|exception|failure|fatal|panic|failed/i
+
+/** True if a text names a failure and says more after it. */
+function namesFailure(text: string): boolean {
+  const match = failure.exec(text)
+  return match !== null && /\s/.test(text.slice(match.index + match[0].length))
+}
 
 /** Pieces, with details first, and actions of an earlier summary. */
 type EarlierSummary = { readonly pieces: readonly Piece[]; readonly actions: Actions }

@@ -69,7 +69,7 @@ export function SessionsView({ route }: { route: Route }) {
 
 /** Query parameters of fields such as `channel=web, plan=pro`; incomplete ones are left out. */
 function parseMetadataFilter(text: string): Readonly<Record<string, string>> {
-  const fields = text.split(',').map((field) => field.trim().split(/\s*=\s*(.*)/s))
+  const fields = text.split(',').map((field) => field.trim().split(/(?<!\s)\s*=\s*(.*)/s))
   return Object.fromEntries(
     fields.flatMap(([name, value]) => (name && value ? [[`metadata.${name}`, value] as const] : [])),
   )

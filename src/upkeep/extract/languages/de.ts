@@ -89,11 +89,14 @@ export const german: LanguageRules = {
   statements: [
     [
       'home',
-      '(?:wohnt?e?n?|lebe?n?t?) (?:jetzt |nun |derzeit |aktuell |inzwischen |seit [\\w ]{1,20} )*(?:in|bei|auf) (.+)',
+      '(?:wohnt?e?n?|lebe?n?t?) (?:jetzt |nun |derzeit |aktuell |inzwischen )*(?:seit [\\w ]{1,20} (?:jetzt |nun |derzeit |aktuell |inzwischen )*)?(?:in|bei|auf) (.+)',
     ],
     ['home', '(?:bin|sind|ist) (?:jetzt |nun |gerade |vor kurzem |inzwischen )*nach (.+?) (?:um)?gezogen'],
     ['home', '(?:ziehen?|zieht) (?:jetzt |nun |bald )*nach (.+?)(?: um)?'],
-    ['employer', 'arbeite[nt]? (?:jetzt |nun |derzeit |seit [\\w ]{1,20} |nicht mehr )*(?:bei|fur) (.+)'],
+    [
+      'employer',
+      'arbeite[nt]? (?:jetzt |nun |derzeit |nicht mehr )*(?:seit [\\w ]{1,20} (?:jetzt |nun |derzeit |nicht mehr )*)?(?:bei|fur) (.+)',
+    ],
     ['job', 'arbeite[nt]? (?:jetzt |nun |derzeit )*als (.+)'],
     ['job', '(?:bin|ist) (?:jetzt |nun )*(?:von beruf )([a-z]+)'],
     ['origin', '(?:komme[nt]?|kommt|stamme[nt]?) (?:ursprunglich )?aus (.+)'],
@@ -105,7 +108,7 @@ export const german: LanguageRules = {
     ['allergy.*', 'vertrag(?:e|t) (?:kein|keine|keinen) (.+)'],
     [
       'medication.*',
-      '(?:nehme|nimmt) (?:taglich |morgens |abends |jetzt |auch )*(.*?\\d+ ?(?:mg|ml|tabletten?).*|.+ (?:taglich|morgens|abends|ein))',
+      '(?:nehme|nimmt) (?:taglich |morgens |abends |jetzt |auch )*(.*?(?<!\\d)\\d+ ?(?:mg|ml|tabletten?).*|.+ (?:taglich|morgens|abends|ein))',
     ],
     [
       'condition.*',
@@ -122,7 +125,7 @@ export const german: LanguageRules = {
     ['language_spoken.*', 'spr(?:eche|icht) (?:flie(?:ss|ß)end |auch |gut |etwas )*([a-z]+(?: und [a-z]+)?)'],
     [
       'marital_status',
-      '(?:bin|sind) (?:jetzt |nun |seit [\\w ]{1,20} |nicht mehr )*(verheiratet|geschieden|ledig|verlobt|verwitwet)',
+      '(?:bin|sind) (?:jetzt |nun |nicht mehr )*(?:seit [\\w ]{1,20} (?:jetzt |nun |nicht mehr )*)?(verheiratet|geschieden|ledig|verlobt|verwitwet)',
     ],
     ['studies', 'studier(?:e|t) (?:derzeit |jetzt )*(.+)'],
     [

@@ -167,11 +167,11 @@ export const english: LanguageRules = {
       "(?:(?:'m|am|is|are)(?: also| now| no longer)*|(?:'s|'ve|has|have) (?:now |just |also )?(?:gone|become|turned|been)|went|became|turned) (?:a |an )?(?:strict )?((?:vegan|vegetarian|pescatarian|halal|kosher)\\b.*)",
     ],
     ['income', '(?:earn|earns|make|makes|take home|takes home) (?:about |around |roughly )?([$€£]?\\d.*)'],
-    ['weight', '(?:weigh|weighs) (.*\\d.*)'],
+    ['weight', '(?:weigh|weighs) ([^\\d\\n]*\\d.*)'],
     ['weight', "(?:'m|am) (?:now |currently |down |up )*(?:at|to) (\\d[\\d.,]* ?(?:kg|kilos|pounds|lbs|stone).*)"],
     [
       'goal.*',
-      "(?:'d like|would like|want|hope|plan|aim|'m trying|am trying|'m hoping|am hoping) to (?:reach|get to|hit|lose|gain|save|run|weigh) (.*\\d.*)",
+      "(?:'d like|would like|want|hope|plan|aim|'m trying|am trying|'m hoping|am hoping) to (?:reach|get to|hit|lose|gain|save|run|weigh) ([^\\d\\n]*\\d.*)",
     ],
     [
       'language_spoken.*',

@@ -100,7 +100,7 @@ export const spanish: LanguageRules = {
     ['allergy.*', '(?:tengo|tiene) (?:tambien )?(?:una )?alergia (?:al|a los|a las|a la|a) ?(.+)'],
     [
       'medication.*',
-      '(?:tomo|toma) (?:tambien |ahora )?(.*?\\d+ ?(?:mg|ml|pastillas?|comprimidos?).*|.+ (?:al dia|cada dia|todos los dias|por la manana|por la noche|diariamente))',
+      '(?:tomo|toma) (?:tambien |ahora )?(.*?(?<!\\d)\\d+ ?(?:mg|ml|pastillas?|comprimidos?).*|.+ (?:al dia|cada dia|todos los dias|por la manana|por la noche|diariamente))',
     ],
     [
       'condition.*',

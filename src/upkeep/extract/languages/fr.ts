@@ -112,11 +112,11 @@ export const french: LanguageRules = {
     ['allergy.*', "(?:ai|a) (?:aussi )?une allergie (?:aux|au|a la|a l'|a) ?(.+)"],
     [
       'medication.*',
-      '(?:prends|prend) (?:aussi |maintenant )?(.*?\\d+ ?(?:mg|ml|comprimes?).*|.+ (?:par jour|chaque jour|tous les jours|chaque matin|chaque soir|le matin|le soir))',
+      '(?:prends|prend) (?:aussi |maintenant )?(.*?(?<!\\d)\\d+ ?(?:mg|ml|comprimes?).*|.+ (?:par jour|chaque jour|tous les jours|chaque matin|chaque soir|le matin|le soir))',
     ],
     [
       'condition.*',
-      "(?:ai|a|souffre|souffrons) (?:de |du |d'|des |de l'|de la )?((?:diabete|asthme|tdah|migraines?|epilepsie|hypertension|maladie c\\w+|rhumatismes|eczema).*)",
+      "(?:ai|a|souffre|souffrons) (?:de |du |d'|des |de l'|de la )?((?:diabete|asthme|tdah|migraines?|epilepsie|hypertension|maladie c\\w|rhumatismes|eczema).*)",
     ],
     [
       'diet',

@@ -86,10 +86,16 @@ export const dutch: LanguageRules = {
   },
   subject: '(?:ik|wij|we) ',
   statements: [
-    ['home', '(?:woont?|wonen|leeft?|leven) (?:nu |momenteel |inmiddels |tegenwoordig |sinds [\\w ]{1,20} )*in (.+)'],
+    [
+      'home',
+      '(?:woont?|wonen|leeft?|leven) (?:nu |momenteel |inmiddels |tegenwoordig )*(?:sinds [\\w ]{1,20} (?:nu |momenteel |inmiddels |tegenwoordig )*)?in (.+)',
+    ],
     ['home', '(?:ben|zijn|is) (?:nu |net |onlangs |inmiddels )*(?:verhuisd naar|naar) (.+?)(?: verhuisd)?'],
     ['home', '(?:verhuis|verhuizen|verhuist) (?:nu |binnenkort )*naar (.+)'],
-    ['employer', '(?:werkt?|werken) (?:nu |momenteel |sinds [\\w ]{1,20} |niet meer )*(?:bij|voor) (.+)'],
+    [
+      'employer',
+      '(?:werkt?|werken) (?:nu |momenteel |niet meer )*(?:sinds [\\w ]{1,20} (?:nu |momenteel |niet meer )*)?(?:bij|voor) (.+)',
+    ],
     ['job', '(?:werkt?|werken) (?:nu )?als (.+)'],
     ['origin', '(?:komt?|komen) (?:oorspronkelijk )?uit (.+)'],
     ['age', '(?:ben|is) (?:nu |al )*(\\d{1,3}(?: jaar(?: oud)?)?)'],
@@ -99,7 +105,7 @@ export const dutch: LanguageRules = {
     ['allergy.*', 'heb(?:ben)? (?:ook )?een (.+?allergie)'],
     [
       'medication.*',
-      '(?:neemt?|slikt?|gebruikt?) (?:dagelijks |elke dag |nu |ook )*(.*?\\d+ ?(?:mg|ml|tabletten?|pillen).*|.+ (?:dagelijks|per dag|elke ochtend|elke avond))',
+      '(?:neemt?|slikt?|gebruikt?) (?:dagelijks |elke dag |nu |ook )*(.*?(?<!\\d)\\d+ ?(?:mg|ml|tabletten?|pillen).*|.+ (?:dagelijks|per dag|elke ochtend|elke avond))',
     ],
     [
       'condition.*',
@@ -112,7 +118,7 @@ export const dutch: LanguageRules = {
     ['language_spoken.*', 'spreekt? (?:vloeiend |ook |goed |een beetje )*([a-z]+(?: en [a-z]+)?)'],
     [
       'marital_status',
-      '(?:ben|zijn) (?:nu |sinds [\\w ]{1,20} |niet meer )*(getrouwd|gescheiden|vrijgezel|verloofd|weduwe|weduwnaar)',
+      '(?:ben|zijn) (?:nu |niet meer )*(?:sinds [\\w ]{1,20} (?:nu |niet meer )*)?(getrouwd|gescheiden|vrijgezel|verloofd|weduwe|weduwnaar)',
     ],
     ['studies', '(?:studeer|studeert) (?:nu )?(.+)'],
     [

@@ -102,7 +102,7 @@ export const portuguese: LanguageRules = {
     ['allergy.*', '(?:tenho|tem) (?:tambem )?(?:uma )?alergia (?:ao|a|aos|as) (.+)'],
     [
       'medication.*',
-      '(?:tomo|toma) (?:tambem |agora )?(.*?\\d+ ?(?:mg|ml|comprimidos?).*|.+ (?:por dia|todos os dias|de manha|a noite|diariamente))',
+      '(?:tomo|toma) (?:tambem |agora )?(.*?(?<!\\d)\\d+ ?(?:mg|ml|comprimidos?).*|.+ (?:por dia|todos os dias|de manha|a noite|diariamente))',
     ],
     [
       'condition.*',
