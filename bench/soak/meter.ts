@@ -56,8 +56,9 @@ async function measureParts(): Promise<Readonly<Record<string, number>>> {
   for (const { space_name: name, physical_space_size: bytes } of getHeapSpaceStatistics()) parts[`V8 ${name}`] = bytes
   let index = 1
   for (const worker of workers) {
-    const { total_physical_size: heap } = await worker.getHeapStatistics()
-    parts[`V8 heap of worker thread ${index++}`] = heap
+    const { total_physical_size: heap, external_memory: external } = await worker.getHeapStatistics()
+    parts[`V8 heap of worker thread ${index}`] = heap
+    parts[`buffers of worker thread ${index++}, in malloc`] = external
   }
   return parts
 }

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
@@ -242,6 +242,16 @@ describe('a pass over a file', () => {
     reader.close()
     await memory.close()
     expect(findTraces(planted, databaseFiles(file))).toEqual([])
+  })
+
+  it('of a file with many pages › reads them into one buffer', async () => {
+    const file = newPath()
+    createWithCopies(file)
+    const alloc = vi.spyOn(Buffer, 'alloc')
+    await wipeWith(file, async () => undefined)
+    const allocated = alloc.mock.calls.reduce((sum, [bytes]) => sum + bytes, 0)
+    expect(statSync(file).size).toBeGreaterThan(1_000_000)
+    expect(allocated).toBeLessThan(500_000)
   })
 
   it('with a damaged page › overwrites none of its rows and fails with corrupt', async () => {

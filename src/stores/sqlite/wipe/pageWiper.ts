@@ -18,6 +18,8 @@ export class PageWiper {
   private readonly database: DatabaseSync
   /** Pages to wipe; undefined for all. */
   private readonly selected: ReadonlySet<number> | undefined
+  /** Holds what was read last: a new buffer for each read would take as much memory as the file has bytes. */
+  private readonly buffer: Buffer
   private damagedPages = 0
   private isUnsynced = false
   private sliceMs: Millis = 0
@@ -27,6 +29,7 @@ export class PageWiper {
     this.file = file
     this.database = database
     this.selected = selected
+    this.buffer = Buffer.alloc(Math.max(blockBytes, file.pageSize))
   }
 
   /** Throws `corrupt` if a page is damaged, after wiping all others. */
@@ -110,11 +113,11 @@ export class PageWiper {
     return this.selected === undefined || this.selected.has(number)
   }
 
-  /** Reads pages; zeros stand for pages behind the end of the file. */
+  /** Reads pages, valid until the next read; zeros stand for pages behind the end of the file. */
   private read(first: number, last: number): Buffer {
     const { descriptor, pageSize } = this.file
-    const bytes = Buffer.alloc((last - first + 1) * pageSize)
-    readSync(descriptor, bytes, 0, bytes.length, (first - 1) * pageSize)
+    const bytes = this.buffer.subarray(0, (last - first + 1) * pageSize)
+    bytes.fill(0, readSync(descriptor, bytes, 0, bytes.length, (first - 1) * pageSize))
     return bytes
   }
 
