@@ -78,12 +78,19 @@ async function createBodies(): Promise<LineBody[]> {
     { namespace: ['cats'], key: 'Miso', value: { age: 3 } },
     { namespace: ['cats', 'photos'], key: 'Miso', value: Uint8Array.of(1, 2) },
   ])
-  const lines = (await readAll(memory.export())).toString().trimEnd().split('\n')
-  return lines.map((line) => {
-    const { hash: _, ...body } = JSON.parse(line)
-    return body
-  })
+  return parseBodies(await readAll(memory.export()))
 }
+
+/** Parses the lines of a bundle, without their hashes. */
+const parseBodies = (bundle: Buffer): LineBody[] =>
+  bundle
+    .toString()
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const { hash: _, ...body } = JSON.parse(line)
+      return body
+    })
 
 function sealBundle(bodies: readonly LineBody[]): Buffer {
   let previous = chainStart
@@ -175,7 +182,13 @@ async function expectWorking(memory: Memory, key: string): Promise<void> {
 
 describe('importBundle with a forged bundle', () => {
   verifies('R-04', 'with token counts of 0 › counts again and keeps the budget', async () => {
-    const bodies = (await createBodies()).map((body) =>
+    await using source = await openMemory({ clock: () => at, upkeep: false })
+    const content = (number: number): string => `${number}. ${'The walrus swims far out every day. '.repeat(30)}`
+    await source.append(
+      'acme:ann',
+      Array.from({ length: 40 }, (_, number) => ({ role: 'user' as const, content: content(number) })),
+    )
+    const bodies = parseBodies(await readAll(source.export())).map((body) =>
       'message' in body ? { message: { ...(body.message as object), tokens: 0, lineTokens: 0, weight: 0 } } : body,
     )
     expect(await tryImport(sealBundle(bodies))).toBe('imported')
