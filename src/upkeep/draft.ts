@@ -6,14 +6,14 @@ import { findAnchorsInSteps } from '../text/anchors.ts'
 import { repairJson } from '../text/json.ts'
 import { extractFactsInSteps } from './extract/extract.ts'
 import { type FactCandidate, factFields } from './extract/fields.ts'
-import { groundFacts } from './extract/ground.ts'
+import { groundFactsInSteps } from './extract/ground.ts'
 import { callModel, type ModelCall } from './modelCall.ts'
 import { correctionPrompt, extractionPrompt, type PromptInput, summaryPrompt } from './prompts.ts'
 import { addToRuns } from './runs.ts'
 import { findInjections } from './summarise/injectionCheck.ts'
 import { summariseInSteps } from './summarise/summarise.ts'
 import { fitsTarget, type SummaryMessage, type SummaryTarget, type SummaryText } from './summarise/summary.ts'
-import { findLossesInSteps, reviewReply } from './verify.ts'
+import { findLossesInSteps, reviewReply, type VerifyInput } from './verify.ts'
 
 /** Messages to summarise, the summary of the messages before them, and facts that are stored beside the summary. */
 export type SummaryInput = {
@@ -87,14 +87,9 @@ async function writeWithModel(
   words: number,
   { modelCall, signal, pause }: DraftDeps & { readonly modelCall: ModelCall },
 ): Promise<{ readonly text: string } | { readonly why: string }> {
-  const prompt = summaryPrompt(await runInSlices(buildPromptInput(input), pause), words)
-  const verifyInput = {
-    messages: input.messages,
-    previous: input.previous?.text,
-    baseline,
-    prompt: prompt[0]?.content ?? '',
-    target,
-  }
+  const shown = await runInSlices(showToModel(input), pause)
+  const prompt = summaryPrompt(buildPromptInput(shown), words)
+  const verifyInput = { ...buildSource(shown), baseline, prompt: prompt[0]?.content ?? '', target }
   const maxChars = 4_000 + 32 * words
   let request = prompt
   let why = ''
@@ -132,13 +127,13 @@ export async function draftFacts(
   const builtin = await factsByRules(messages, pause)
   if (modelCall === undefined || !messages.some(({ role, content }) => role === 'user' && !isBlank(content)))
     return { facts: builtin, faults: [] }
-  const input = await runInSlices(buildPromptInput({ messages, previous: undefined }), pause)
-  const reply = await callModel(modelCall, extractionPrompt(input), 64_000, signal)
+  const input = await runInSlices(showToModel({ messages, previous: undefined }), pause)
+  const reply = await callModel(modelCall, extractionPrompt(buildPromptInput(input)), 64_000, signal)
   const fallback = (why: string) => ({ facts: builtin, faults: [{ step: 'facts', why }] })
   if ('fault' in reply) return fallback(reply.fault)
   const json = repairJson(reply.text)
   if (!isFactRecord(json)) return fallback('refused, not the requested JSON')
-  const { facts, rejected } = groundFacts(json, messages)
+  const { facts, rejected } = await runInSlices(groundFactsInSteps(json, messages), pause)
   if (facts.length === 0 && rejected > 0) return fallback('refused, not said by the user')
   // Facts found by the rules and not mentioned by the model are kept.
   return { facts: [...facts, ...builtin.filter((fact) => !facts.some((other) => isSameFact(fact, other)))], faults: [] }
@@ -170,13 +165,29 @@ function isFactRecord(json: unknown): boolean {
   return names.length === 0 || names.some((name) => factFields.some((field) => field === name))
 }
 
-function* buildPromptInput({ messages, previous }: SummaryInput): Work<PromptInput> {
+/** Input of a summary as a model is shown it. A long conversation has an excerpt, in the form of a summary. */
+type ShownInput = SummaryInput & { readonly excerpt: string | undefined }
+
+function* showToModel(input: SummaryInput): Work<ShownInput> {
+  const { messages } = input
   const chars = messages.reduce((sum, { content }) => sum + content.length, 0)
-  if (chars <= maxPromptChars) return { messages, previous: previous?.text }
-  const { text } = yield* summariseInSteps(messages, undefined, {
-    fits: (candidate) => candidate.length <= maxPromptChars,
-  })
-  return { messages: [{ role: 'user', name: 'excerpt', content: text }], previous: previous?.text }
+  if (chars <= maxPromptChars) return { ...input, excerpt: undefined }
+  const target = { fits: (candidate: string) => candidate.length <= maxPromptChars }
+  return { ...input, excerpt: (yield* summariseInSteps(messages, undefined, target)).text }
+}
+
+const buildPromptInput = ({ messages, previous, excerpt }: ShownInput): PromptInput => ({
+  messages: excerpt === undefined ? messages : [{ role: 'user', name: 'excerpt', content: excerpt }],
+  previous: previous?.text,
+})
+
+/** Source that a summary is compared with: what the model was shown, and the speakers and days of all messages. */
+function buildSource({ messages, previous, excerpt }: ShownInput): Pick<VerifyInput, 'messages' | 'previous'> {
+  if (excerpt === undefined) return { messages, previous: previous?.text }
+  return {
+    messages: messages.map((message) => ({ ...message, content: '' })),
+    previous: previous === undefined ? excerpt : `${previous.text}\n${excerpt}`,
+  }
 }
 
 /** Finds the sources of a model's text: for each name or number in it, the first message that contains it. */

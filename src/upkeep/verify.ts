@@ -106,7 +106,7 @@ const isBinding = ({ role }: SummaryMessage): boolean => role === 'user' || role
  */
 export function* reviewReply(reply: string, input: VerifyInput): Work<VerifiedText> {
   const clean = dropUnfinished(cleanModelText(reply))
-  const text = trimToTarget(clean, input.target, weighSentence) ?? clean
+  const text = (yield* trimToTarget(clean, input.target, weighSentence)) ?? clean
   const faults = yield* findFaults(text, input)
   if (faults.length > 0) return { text, faults }
   const repaired = yield* repairSummary(text, input)
@@ -127,8 +127,10 @@ export function* verifySummary(candidate: string, input: VerifyInput): Work<read
 function* findFaults(text: string, input: VerifyInput): Work<readonly VerifyFault[]> {
   const form = findFormFault(text, input)
   if (form !== undefined) return [form]
+  yield text.length
   const index = yield* indexSource(input.messages, input.previous)
   const content = findContentFault(text, index, input.baseline)
+  yield text.length
   return [...(yield* findClaimFaults(text, index)), ...(content === undefined ? [] : [content])]
 }
 
@@ -178,10 +180,10 @@ function findEcho(text: string, prompt: string, source: string): string | undefi
   const [order] = findInjections(bare)
   if (order !== undefined) return bare.slice(...order)
   const promptGrams = wordGrams(prompt)
-  if (promptGrams.size === 0) return undefined
+  const repeated = [...wordGrams(text)].filter((gram) => promptGrams.has(gram))
+  if (repeated.length === 0) return undefined
   const sourceGrams = wordGrams(source)
-  for (const gram of wordGrams(text)) if (promptGrams.has(gram) && !sourceGrams.has(gram)) return gram
-  return undefined
+  return repeated.find((gram) => !sourceGrams.has(gram))
 }
 
 function wordGrams(text: string): ReadonlySet<string> {
@@ -200,12 +202,13 @@ function repeatsItself(text: string, source: string): boolean {
       const bare = sentence.toLowerCase().replace(speakerLabel, '')
       return countWords(bare) < minJudgedWords ? [] : [bare]
     })
-  const [sentences, phrases] = [sentencesOf(text), phrasesOf(text)]
-  const repeated = countRepeated(sentences, sentencesOf(source))
-  if (repeated >= 2 && repeated > maxRepeatedShare * sentences.length) return true
-  return (
-    phrases.length >= minJudgedPhrases && countRepeated(phrases, phrasesOf(source)) > maxRepeatedShare * phrases.length
-  )
+  const repeatsMost = (itemsOf: (of: string) => readonly string[], minCount: number): boolean => {
+    const items = itemsOf(text)
+    const isMost = (count: number): boolean => count >= minCount && count > maxRepeatedShare * items.length
+    // Most summaries repeat little, whatever their source does.
+    return isMost(countRepeated(items, [])) && isMost(countRepeated(items, itemsOf(source)))
+  }
+  return repeatsMost(sentencesOf, 2) || (phrasesOf(text).length >= minJudgedPhrases && repeatsMost(phrasesOf, 1))
 }
 
 /** All runs of four words. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { runSync } from '../../src/domain/work.ts'
 import { cleanModelText, dropUnfinished, trimToTarget } from '../../src/upkeep/summarise/modelText.ts'
 
 const summary = 'Order BK-1 is late.'
@@ -44,7 +45,9 @@ describe('trimToTarget', () => {
   const weigh = (sentence: string): number => (/\d/.test(sentence) ? 9 : 1)
   const text = 'Order BK-1 is late.\nThey greeted each other.\nThe refund is $40 at least.'
   it('with a text that is a little too long › removes the sentences with the lowest weight', () =>
-    expect(trimToTarget(text, { words: [1, 11] }, weigh)).toBe('Order BK-1 is late.\nThe refund is $40 at least.'))
+    expect(runSync(trimToTarget(text, { words: [1, 11] }, weigh))).toBe(
+      'Order BK-1 is late.\nThe refund is $40 at least.',
+    ))
   it('with a text that is far too long › returns undefined', () =>
-    expect(trimToTarget(text, { words: [1, 3] }, weigh)).toBeUndefined())
+    expect(runSync(trimToTarget(text, { words: [1, 3] }, weigh))).toBeUndefined())
 })

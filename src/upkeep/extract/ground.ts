@@ -1,11 +1,11 @@
 import type { Json } from '../../domain/entry.ts'
 import { isObject } from '../../domain/error.ts'
-import { runSync } from '../../domain/work.ts'
+import { runSync, type Work } from '../../domain/work.ts'
 import { findFacts } from '../../text/facts.ts'
 import type { Sentence } from '../../text/sentences.ts'
 import { extractTerms, splitWords } from '../../text/words.ts'
 import { statedClauses } from './clauses.ts'
-import { extractFacts } from './extract.ts'
+import { extractFactsInSteps } from './extract.ts'
 import {
   defaultImportance,
   type FactCandidate,
@@ -32,24 +32,29 @@ const maxSentenceDistance = 3
  * @example
  * groundFacts({ user_preferences: { theme: 'dark', font: 'Arial' } }, [message]) // 'I prefer dark mode.': theme kept, font rejected
  */
-export function groundFacts(
-  answer: unknown,
-  messages: readonly FactMessage[],
-): { readonly facts: readonly FactCandidate[]; readonly rejected: number } {
+export const groundFacts = (answer: unknown, messages: readonly FactMessage[]): GroundedFacts =>
+  runSync(groundFactsInSteps(answer, messages))
+
+type GroundedFacts = { readonly facts: readonly FactCandidate[]; readonly rejected: number }
+
+/** `groundFacts` as interruptible work. */
+export function* groundFactsInSteps(answer: unknown, messages: readonly FactMessage[]): Work<GroundedFacts> {
   let language = english
-  const userMessages = messages
-    .filter(({ role }) => role === 'user')
-    .map((message) => {
-      const parts = splitMessage(message, language)
-      language = parts.language
-      return parts
-    })
+  const userMessages: MessageParts[] = []
+  for (const message of messages) {
+    if (message.role !== 'user') continue
+    const parts = yield* splitMessage(message, language)
+    language = parts.language
+    userMessages.push(parts)
+  }
   const latestFirst = [...userMessages].reverse()
   const claims = parseClaims(answer)
-  // Of repeated statements, keyed fields use the last one and lists the first one.
-  const facts = claims
-    .map((claim) => groundClaim(claim, isKeyedField(claim.field) ? latestFirst : userMessages))
-    .filter((fact) => fact !== undefined)
+  const facts: FactCandidate[] = []
+  for (const claim of claims) {
+    // Of repeated statements, keyed fields use the last one and lists the first one.
+    const fact = yield* groundClaim(claim, isKeyedField(claim.field) ? latestFirst : userMessages)
+    if (fact !== undefined) facts.push(fact)
+  }
   return { facts, rejected: claims.length - facts.length }
 }
 
@@ -68,13 +73,26 @@ type MessageParts = {
   readonly language: LanguageRules
   readonly parts: readonly Part[]
   readonly terms: ReadonlySet<string>
+  /** Facts that the built-in rules find, once they were needed. */
+  factsByRules?: readonly FactCandidate[]
 }
 
-function splitMessage(message: FactMessage, expected: LanguageRules): MessageParts {
-  const sentences = runSync(userSentences(runSync(userLines(message.content))))
+/** Work of comparing a claim with a part of a sentence, in characters. */
+const partChars = 8
+
+function* splitMessage(message: FactMessage, expected: LanguageRules): Work<MessageParts> {
+  const sentences = yield* userSentences(yield* userLines(message.content))
   const [language = expected] = likelyLanguages(foldText(sentences.map(({ text }) => text).join(' ')), expected)
-  const parts = sentences.flatMap((sentence, index) => splitSentence(sentence, index, message.content, language))
-  return { message, language, parts, terms: new Set(parts.flatMap(({ terms }) => [...terms])) }
+  const parts: Part[] = []
+  const terms = new Set<string>()
+  for (const [index, sentence] of sentences.entries()) {
+    for (const part of splitSentence(sentence, index, message.content, language)) {
+      parts.push(part)
+      for (const term of part.terms) terms.add(term)
+    }
+    yield sentence.text.length
+  }
+  return { message, language, parts, terms }
 }
 
 const boundary =
@@ -136,19 +154,22 @@ type GroundingTerms = {
   readonly maxSentences: number
 }
 
-function groundClaim(claim: Claim, messages: readonly MessageParts[]): FactCandidate | undefined {
+function* groundClaim(claim: Claim, messages: readonly MessageParts[]): Work<FactCandidate | undefined> {
   const { field, value } = claim
   if (value === undefined || (isKeyedField(field) && claim.key === '')) return undefined
-  for (const { message, parts, terms, language } of messages) {
+  for (const statement of messages) {
+    const { message, parts, terms, language } = statement
     const grounding = groundingTerms(claim, language)
+    yield partChars
     if (grounding === undefined || !grounding.terms.every((term) => terms.has(term))) continue
     const span = findShortestRun(parts, grounding, claim, language)
+    yield partChars * parts.length
     if (span === undefined) continue
     const source = { message: message.id, span }
     const fact = { field, value, importance: defaultImportance[field], at: message.at, source }
     return isKeyedField(field)
       ? { ...fact, key: groundedKey(claim.key, terms, message.content.slice(...span)) }
-      : { ...fact, ...slotOf(claim, message, span, language) }
+      : { ...fact, ...(yield* findSlot(claim, statement, span)) }
   }
   return undefined
 }
@@ -159,12 +180,12 @@ type Slot = Pick<FactCandidate, 'key' | 'revises' | 'replaces'>
 const minSharedTerms = 0.5
 
 /** Returns the slot that the built-in rules find for a claim's statement, so that either can supersede the other. */
-function slotOf(
+function* findSlot(
   { field, value }: Claim,
-  message: FactMessage,
+  statement: MessageParts,
   [from, to]: readonly [number, number],
-  language: LanguageRules,
-): Slot {
+): Work<Slot> {
+  const { message, language } = statement
   if (field !== 'important_facts' && field !== 'key_decisions') return { key: '' }
   const claimed = new Set(termsOf(String(value), language))
   const isSame = ({ value: stated, source, key }: FactCandidate): boolean => {
@@ -173,7 +194,8 @@ function slotOf(
     const shared = terms.filter((term) => claimed.has(term)).length
     return key !== '' && from < end && start < to && shared > 0 && shared >= minSharedTerms * terms.length
   }
-  const found = extractFacts([message]).find((fact) => statementFields.has(fact.field) && isSame(fact))
+  statement.factsByRules ??= yield* extractFactsInSteps([message])
+  const found = statement.factsByRules.find((fact) => statementFields.has(fact.field) && isSame(fact))
   return found === undefined
     ? { key: '' }
     : {

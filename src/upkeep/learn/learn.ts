@@ -3,9 +3,10 @@ import { isObject } from '../../domain/error.ts'
 import { type KnowledgeCategory, knowledgeCategories } from '../../domain/knowledge.ts'
 import type { ChatMessage, Degradation } from '../../domain/ledger.ts'
 import type { KnowledgePolicy } from '../../domain/profile.ts'
+import { runInSlices, type Work } from '../../domain/work.ts'
 import { findAnchors } from '../../text/anchors.ts'
 import { repairJson } from '../../text/json.ts'
-import { splitSentences } from '../../text/sentences.ts'
+import { splitSentencesInSteps } from '../../text/sentences.ts'
 import { extractTerms } from '../../text/words.ts'
 import { type DraftDeps, factsByRules } from '../draft.ts'
 import { constraintsKey } from '../extract/statements.ts'
@@ -36,6 +37,8 @@ const modelConfidence = { min: 0.4, max: 0.8 }
 const minGroundedTerms = 0.7
 /** A message with this many words of a proposal counts as a source of it. */
 const minSharedTerms = 2
+/** Work per sentence beside its characters: dozens of patterns are tried on it. */
+const sentenceWork = 40
 
 /**
  * Proposes knowledge from the messages of a finished task. Tool output is not read: it may be a web page. The model is
@@ -54,12 +57,14 @@ export async function proposeKnowledge(
         ? [{ category: 'user_preference', key, value, by: 'user', messages: [source.message] }]
         : [],
   )
-  const byRules = selectDistinct([...preferences, ...spoken.flatMap(proposeByRules)])
+  const byRules = selectDistinct([...preferences, ...(await runInSlices(proposeByRules(spoken), pause))])
   if (modelCall === undefined || spoken.length === 0) return { knowledge: byRules, faults: [] }
-  const reply = await askModel(modelCall, spoken, signal)
+  const task = formatTask(spoken)
+  const reply = await askModel(modelCall, task, signal)
   if ('fault' in reply) return { knowledge: byRules, faults: [{ step: 'knowledge', why: reply.fault }] }
   const by = policy.assistant === 'no' ? 'user' : 'assistant'
-  return { knowledge: selectDistinct([...byRules, ...parseProposals(reply.text, spoken, by)]), faults: [] }
+  const proposals = await runInSlices(parseProposals(reply.text, task, spoken, by), pause)
+  return { knowledge: selectDistinct([...byRules, ...proposals]), faults: [] }
 }
 
 const isAllowed = ({ role }: Message, policy: KnowledgePolicy): boolean =>
@@ -75,31 +80,31 @@ function selectDistinct(proposals: readonly KnowledgeProposal[]): readonly Knowl
   return [...distinct.values()].slice(0, maxProposals)
 }
 
-function proposeByRules({ id, role, content }: Message): readonly KnowledgeProposal[] {
-  const text = content
-    .slice(0, maxMessageChars)
-    .replace(/```[^`]{0,8000}(?:```|$)|^>.{0,500}$/gm, '\n')
-    // A sentence may begin with a host in lower case.
-    .replace(/(?<=[.!]) (?=[a-z0-9-]{1,40}\.[a-z]{2,24}\b)/g, '\n\n')
-  return splitSentences(text).flatMap(({ text: sentence }) => {
-    const value = sentence.trim()
-    const rule = isLasting(value)
-      ? learningRules.find(({ patterns, subject }) => [subject, ...patterns].every((pattern) => pattern.test(value)))
-      : undefined
-    if (rule === undefined) return []
-    const key = [hostPattern.exec(value)?.[0], rule.subject.exec(value)?.[0], ...findTopic(value)]
-      .filter(Boolean)
-      .join(' ')
-    return [
-      {
-        category: rule.category,
-        key: key.slice(0, maxKeyChars).toLowerCase(),
-        value,
-        by: role as 'user' | 'assistant',
-        messages: [id],
-      },
-    ]
-  })
+function* proposeByRules(messages: readonly Message[]): Work<readonly KnowledgeProposal[]> {
+  const proposals: KnowledgeProposal[] = []
+  for (const { id, role, content } of messages) {
+    const text = content
+      .slice(0, maxMessageChars)
+      .replace(/```[^`]{0,8000}(?:```|$)|^>.{0,500}$/gm, '\n')
+      // A sentence may begin with a host in lower case.
+      .replace(/(?<=[.!]) (?=[a-z0-9-]{1,40}\.[a-z]{2,24}\b)/g, '\n\n')
+    for (const { text: sentence } of yield* splitSentencesInSteps(text)) {
+      const proposal = proposeBySentence(sentence.trim())
+      if (proposal !== undefined) proposals.push({ ...proposal, by: role as 'user' | 'assistant', messages: [id] })
+      yield sentence.length + sentenceWork
+    }
+  }
+  return proposals
+}
+
+function proposeBySentence(value: string): Pick<KnowledgeProposal, 'category' | 'key' | 'value'> | undefined {
+  if (!isLasting(value)) return undefined
+  const rule = learningRules.find(({ patterns, subject }) =>
+    [subject, ...patterns].every((pattern) => pattern.test(value)),
+  )
+  if (rule === undefined) return undefined
+  const key = [hostPattern.exec(value)?.[0], rule.subject.exec(value)?.[0], ...findTopic(value)].filter(Boolean)
+  return { category: rule.category, key: key.join(' ').slice(0, maxKeyChars).toLowerCase(), value }
 }
 
 /** Words that name the subject of a sentence without a host. */
@@ -113,11 +118,7 @@ const isLasting = (sentence: string): boolean =>
   !passingPattern.test(sentence) &&
   findInjections(sentence).length === 0
 
-function askModel(
-  modelCall: ModelCall,
-  messages: readonly Message[],
-  signal: AbortSignal,
-): ReturnType<typeof callModel> {
+function askModel(modelCall: ModelCall, task: string, signal: AbortSignal): ReturnType<typeof callModel> {
   const system = `You review a finished task of an agent and list what will help with later tasks.
 Return a JSON list of at most ${maxProposals} entries, or [] if there is nothing:
 [{ "category": "…", "key": "short name", "value": "one sentence", "confidence": 0.5 }]
@@ -127,31 +128,49 @@ Only include what the user or the agent states and what stays true. Keep names, 
 ${dataNotice}`
   const prompt: readonly ChatMessage[] = [
     { role: 'system', content: system },
-    { role: 'user', content: wrapAsData(formatTask(messages).slice(-maxPromptChars)) },
+    { role: 'user', content: wrapAsData(task) },
   ]
   return callModel(modelCall, prompt, 16_000, signal)
 }
 
-/** Formats what user and agent have said, and the calls of the agent. */
-const formatTask = (messages: readonly Message[]): string =>
-  messages
-    .map(({ role, content, toolCalls = [] }) =>
-      [`${role}: ${content}`, ...toolCalls.map((call) => `called ${call.name}(${call.arguments})`)].join('\n'),
-    )
-    .join('\n')
+/** Formats the end of what user and agent have said, and the calls of the agent. */
+function formatTask(messages: readonly Message[]): string {
+  const parts: string[] = []
+  let chars = 0
+  for (const { role, content, toolCalls = [] } of messages.toReversed()) {
+    if (chars >= maxPromptChars) break
+    parts.push([`${role}: ${content}`, ...toolCalls.map((call) => `called ${call.name}(${call.arguments})`)].join('\n'))
+    chars += parts.at(-1)?.length ?? 0
+  }
+  return parts.reverse().join('\n').slice(-maxPromptChars)
+}
 
-/** Parses a model's proposals and keeps those that the conversation states. */
-function parseProposals(
+/** Parses a model's proposals and keeps those that the task, as the model was shown it, states. */
+function* parseProposals(
   text: string,
+  task: string,
   messages: readonly Message[],
   by: KnowledgeProposal['by'],
-): readonly KnowledgeProposal[] {
+): Work<readonly KnowledgeProposal[]> {
   const json = repairJson(text)
   const list: unknown = isObject(json) ? json.knowledge : json
   if (!Array.isArray(list)) return []
-  const source = formatTask(messages)
-  const terms = new Set(extractTerms(source))
-  return list.slice(0, maxProposals).flatMap((item: unknown): KnowledgeProposal[] => {
+  const proposals = readProposals(list.slice(0, maxProposals), task)
+  if (proposals.length === 0) return []
+  yield task.length
+  const termsOfMessages = yield* extractMessageTerms(messages)
+  const ids = messages.map(({ id }) => id)
+  return proposals.map((proposal) => {
+    const stated = findStatements(proposal.value, termsOfMessages)
+    return { ...proposal, by, messages: stated.length === 0 ? ids : stated }
+  })
+}
+
+type ModelProposal = Pick<KnowledgeProposal, 'category' | 'key' | 'confidence'> & { readonly value: string }
+
+function readProposals(list: readonly unknown[], task: string): readonly ModelProposal[] {
+  const terms = new Set(extractTerms(task))
+  return list.flatMap((item: unknown): ModelProposal[] => {
     if (!isObject(item)) return []
     const { key, value, confidence = modelConfidence.min } = item
     const category = knowledgeCategories.find((name) => name === item.category)
@@ -159,29 +178,30 @@ function parseProposals(
     if (typeof confidence !== 'number' || !(confidence >= modelConfidence.min)) return []
     const isUsable =
       isLasting(value) && key.trim() !== '' && key.length <= maxKeyChars && findInjections(key).length === 0
-    if (!isUsable || !isGrounded(value, source, terms)) return []
-    const stated = findStatements(value, messages)
-    return [
-      {
-        category,
-        key: key.trim(),
-        value,
-        by,
-        confidence: Math.min(modelConfidence.max, confidence),
-        messages: stated.length === 0 ? messages.map(({ id }) => id) : stated,
-      },
-    ]
+    if (!isUsable || !isGrounded(value, task, terms)) return []
+    return [{ category, key: key.trim(), value, confidence: Math.min(modelConfidence.max, confidence) }]
   })
 }
 
-/** Finds the messages that share words with a text. */
-function findStatements(value: string, messages: readonly Message[]): readonly string[] {
-  const own = new Set(extractTerms(value))
-  const sharesWords = ({ content }: Message): boolean => {
-    const shared = new Set(extractTerms(content.slice(0, maxMessageChars)).filter((term) => own.has(term)))
-    return shared.size >= minSharedTerms
+/** Terms of each message by its id. */
+type MessageTerms = ReadonlyMap<string, ReadonlySet<string>>
+
+function* extractMessageTerms(messages: readonly Message[]): Work<MessageTerms> {
+  const termsOfMessages = new Map<string, ReadonlySet<string>>()
+  for (const { id, content } of messages) {
+    const text = content.slice(0, maxMessageChars)
+    termsOfMessages.set(id, new Set(extractTerms(text)))
+    yield text.length
   }
-  return messages.filter(sharesWords).map(({ id }) => id)
+  return termsOfMessages
+}
+
+/** Finds the messages that share words with a text. */
+function findStatements(value: string, termsOfMessages: MessageTerms): readonly string[] {
+  const own = new Set(extractTerms(value))
+  return [...termsOfMessages]
+    .filter(([, terms]) => [...own].filter((term) => terms.has(term)).length >= minSharedTerms)
+    .map(([id]) => id)
 }
 
 /** True if every name, number and selector of a text, and most of its words, occur in the conversation. */

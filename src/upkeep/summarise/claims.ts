@@ -12,9 +12,10 @@ export type ClaimFault = { readonly why: 'invented' | 'misplaced' | 'stale' | 'n
 /** Compares the claims of a summary with its source. */
 export function* findClaimFaults(text: string, source: SourceIndex): Work<readonly ClaimFault[]> {
   const clauses = splitClauses(text)
+  yield text.length
   const invented = [
     ...findInventedAnchors(text, source),
-    ...findInventedValues(text, source),
+    ...(yield* findInventedValues(text, source)),
     ...findInventedNames(text, source),
   ]
   yield text.length
@@ -22,9 +23,9 @@ export function* findClaimFaults(text: string, source: SourceIndex): Work<readon
   const faults: ClaimFault[] = []
   for (const detail of yield* findMisplaced(clauses, source)) faults.push({ why: 'misplaced', detail })
   yield text.length
-  for (const detail of findStale(clauses, source)) faults.push({ why: 'stale', detail })
+  for (const detail of yield* findStale(clauses, source)) faults.push({ why: 'stale', detail })
   yield text.length
-  for (const detail of findReversedStatements(clauses, source)) faults.push({ why: 'negated', detail })
+  for (const detail of yield* findReversedStatements(clauses, source)) faults.push({ why: 'negated', detail })
   return faults
 }
 
@@ -52,14 +53,20 @@ const maxCount = 10
 /** With more numbers, some sum is likely to equal any number. */
 const maxOperands = 24
 
-function findInventedValues(text: string, source: SourceIndex): readonly string[] {
+/** Numbers of the source that a value is compared with in the time of one character. */
+const dimensionsPerChar = 10
+
+function* findInventedValues(text: string, source: SourceIndex): Work<readonly string[]> {
   const names = findAnchors(text).filter(({ kind }) => kind === 'url' || kind === 'path' || kind === 'identifier')
   const isInName = ({ start, end }: Value): boolean =>
     names.some((name) => name.start <= start && end <= name.end && !/^\d{1,6}-[a-z]/i.test(name.text))
-  const values = findValues(text).filter((value) => !isInName(value))
-  return values
-    .filter((value) => !isKnownValue(value, source.values) && !isDerived(value, text, source))
-    .map((value) => value.text)
+  const invented: string[] = []
+  for (const value of findValues(text)) {
+    if (!isInName(value) && !isKnownValue(value, source.values) && !isDerived(value, text, source))
+      invented.push(value.text)
+    yield value.text.length + source.values.dimensions.size / dimensionsPerChar
+  }
+  return invented
 }
 
 /** True if a value is in the source, in any notation. */

@@ -35,18 +35,19 @@ export function* findMisplaced(clauses: readonly Clause[], source: SourceIndex):
       addContext(contexts, tokenOf(value), clause)
     }
   const byName = nameContexts(source)
-  const replaced = new Set(findReplacements(source).flatMap(({ old, current }) => [old, current]))
+  yield source.clauses.length
+  const replaced = new Set((yield* findReplacements(source)).flatMap(({ old, current }) => [old, current]))
   const misplaced: string[] = []
   for (const [index, clause] of clauses.entries()) {
     const names = [...clause.names].filter((name) => byName.has(name))
     const words = new Set([...clause.terms, ...names])
     const present = new Set(clause.values.map(tokenOf))
-    const wrong = comparison.test(clause.text)
-      ? []
-      : clause.values.filter(
-          (value) =>
-            !replaced.has(tokenOf(value)) && isWrongValue(value, words, byGroup, present, source.possibleNames),
-        )
+    const wrong: Value[] = []
+    for (const value of comparison.test(clause.text) ? [] : clause.values) {
+      if (!replaced.has(tokenOf(value)) && isWrongValue(value, words, byGroup, present, source.possibleNames))
+        wrong.push(value)
+      yield source.clauses.length
+    }
     const [name] = names
     const isOne = names.length === 1 && !endsNameList(clauses[index - 1], clause, byName)
     const terms = new Set([...clause.terms].filter((term) => !byName.has(term)))
@@ -155,8 +156,8 @@ const maxMentions = 500
 const maxReplacementTerms = 4
 
 /** Finds values and names that a speaker has replaced since, if the summary has the old one as the current one. */
-export function findStale(clauses: readonly Clause[], source: SourceIndex): readonly string[] {
-  const replacements = findReplacements(source)
+export function* findStale(clauses: readonly Clause[], source: SourceIndex): Work<readonly string[]> {
+  const replacements = yield* findReplacements(source)
   const byOld = new Map(replacements.map((replacement) => [replacement.old, replacement]))
   const latest = (token: string): string => {
     let current = token
@@ -189,7 +190,7 @@ function leadsOf(token: string, { text, values, names }: Clause): readonly strin
   return all.map((name) => text.slice(0, Math.max(0, text.toLowerCase().indexOf(name.toLowerCase()))).slice(-16))
 }
 
-function findReplacements({ clauses, names }: SourceIndex): readonly Replacement[] {
+function* findReplacements({ clauses, names }: SourceIndex): Work<readonly Replacement[]> {
   const replacements: Replacement[] = []
   const seen = new Map<string, Mention>()
   const changes = findChanges(clauses)
@@ -209,6 +210,7 @@ function findReplacements({ clauses, names }: SourceIndex): readonly Replacement
       if (seen.size <= maxMentions) break
       seen.delete(token)
     }
+    yield strength === undefined ? clause.text.length : seen.size
   }
   // A value that is stated again after its replacement is current.
   const lastMention = new Map(
@@ -272,12 +274,13 @@ const idiom =
   /(?<![\p{L}])(?:no (?:problem|worries|doubt|idea|rush|thanks|hurry)|not (?:sure|yet|only|bad)|(?:do not|don['’]t) (?:know|think|worry|mind)|why not|kein problem|pas de (?:souci|problème)|no hay problema|sem problema|geen probleem)(?![\p{L}])/iu
 
 /** Finds clauses of a summary that state without a negation what a person has denied or forbidden. */
-export function findReversedStatements(clauses: readonly Clause[], source: SourceIndex): readonly string[] {
+export function* findReversedStatements(clauses: readonly Clause[], source: SourceIndex): Work<readonly string[]> {
   const sentences = new Map<number, string>()
   for (const { sentence, text } of clauses) sentences.set(sentence, `${sentences.get(sentence) ?? ''} ${text}`)
   const affirmed = source.clauses.filter(({ text, isQuestion }) => !isQuestion && !isNegated(text))
   const faults: string[] = []
   for (const { text, terms: all, isPerson, isQuestion } of source.clauses) {
+    yield text.length
     const terms = new Set([...all].filter((term) => !isNegated(term)))
     if (!isPerson || isQuestion || terms.size === 0 || !isNegated(text) || idiom.test(text)) continue
     const minShared = terms.size <= 2 ? terms.size : Math.ceil((2 * terms.size) / 3)
@@ -287,6 +290,7 @@ export function findReversedStatements(clauses: readonly Clause[], source: Sourc
       prose.some((term) => terms.has(term) && clause.terms.has(term)) &&
       [...terms].filter((term) => clause.terms.has(term)).length >= minShared
     const stating = clauses.filter(states)
+    yield clauses.length
     // "Drop the table" does not negate "never drop the table".
     const withoutTerms = (sentence: string): string =>
       sentence.replace(/\p{L}{3,}/gu, (word) => (terms.has(stem(word.toLowerCase())) ? '' : word))

@@ -1,4 +1,6 @@
+import type { Work } from '../../domain/work.ts'
 import { splitSentences } from '../../text/sentences.ts'
+import { findLargestInSteps } from './select.ts'
 import { fitsTarget, type SummaryTarget } from './summary.ts'
 
 const summaryWord =
@@ -69,32 +71,37 @@ const isFinished = (sentence: string): boolean => /[.!?…。！？:][)\]"'”�
 const minTrimmedShare = 0.55
 
 /** Removes the sentences with the lowest weight until a text fits the target; undefined if too little would remain. */
-export function trimToTarget(
+export function* trimToTarget(
   text: string,
   target: SummaryTarget,
   weigh: (sentence: string) => number,
-): string | undefined {
+): Work<string | undefined> {
   if (fitsTarget(text, target)) return text
   const sentences = splitSentences(text)
-  const kept = new Set(sentences)
-  const render = (): string => {
+  const weights: number[] = []
+  for (const sentence of sentences) {
+    weights.push(weigh(sentence.text) / sentence.text.length)
+    yield sentence.text.length
+  }
+  const byWeight = [...sentences.keys()].sort(
+    (left, right) => (weights[right] ?? 0) - (weights[left] ?? 0) || left - right,
+  )
+  /** Joins the sentences with the highest weights. */
+  const join = (count: number): string => {
+    const kept = new Set(byWeight.slice(0, count))
     let result = ''
     let end = 0
-    for (const sentence of sentences) {
-      if (kept.has(sentence))
+    for (const [index, sentence] of sentences.entries()) {
+      if (kept.has(index))
         result += (result === '' ? '' : text.slice(end, sentence.start).includes('\n') ? '\n' : ' ') + sentence.text
       end = sentence.end
     }
     return result
   }
-  const byWeight = sentences
-    .map((sentence, index) => ({ sentence, index, weight: weigh(sentence.text) / sentence.text.length }))
-    .sort((left, right) => left.weight - right.weight || right.index - left.index)
-  for (const { sentence } of byWeight) {
-    kept.delete(sentence)
-    const trimmed = render()
-    if (trimmed.length < minTrimmedShare * text.length) return undefined
-    if (fitsTarget(trimmed, target)) return trimmed
+  const fits = function* (count: number): Work<boolean> {
+    yield text.length
+    return fitsTarget(join(count), target)
   }
-  return undefined
+  const trimmed = join(yield* findLargestInSteps(sentences.length, fits))
+  return trimmed.length < minTrimmedShare * text.length ? undefined : trimmed
 }

@@ -63,25 +63,25 @@ export function* indexSource(messages: readonly SummaryMessage[], previous: stri
   ]
   for (const [message, { text, speaker, isPerson }] of turns.entries()) {
     for (const word of splitWords(`${speaker} ${text}`)) words.add(word)
+    yield text.length
     for (const anchor of yield* findAnchorsInSteps(text)) anchors.push(anchor)
-    addClauses(clauses, splitClauses(text), { message, speaker, isPerson })
-    yield 4 * text.length
+    const own = splitClauses(text)
+    yield text.length
+    addClauses(clauses, own, { message, speaker, isPerson })
+    yield text.length
   }
   const source = turns.map(({ text, speaker }) => `${speaker} ${text}`).join('\n')
   const names = nameWords(source, anchors, messages)
+  yield source.length
+  const possibleNames = new Set([...names, ...onlyCapitalised(source, clauses)])
+  yield source.length
+  const values = clauses.flatMap((clause) => clause.values)
   return {
-    clauses,
-    words,
+    ...{ clauses, words, names, possibleNames },
     capitalisesNouns: capitalisesNouns(source),
-    names,
-    possibleNames: new Set([...names, ...onlyCapitalised(source, clauses)]),
     has: yield* createTextFinderInSteps(source.toLowerCase()),
     compact: new Set(anchors.map(({ text }) => compactForm(text))),
-    values: indexValues(
-      clauses.flatMap(({ values }) => values),
-      messages,
-      source,
-    ),
+    values: indexValues(values, messages, source),
   }
 }
 

@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest'
+import type { Message } from '../../src/domain/entry.ts'
+import type { ChatMessage } from '../../src/domain/ledger.ts'
+import type { Model } from '../../src/domain/ports.ts'
+import { profiles } from '../../src/index.ts'
+import { type DraftDeps, draftFacts, draftSummary } from '../../src/upkeep/draft.ts'
+import { proposeKnowledge } from '../../src/upkeep/learn/learn.ts'
+import { verifies } from '../requirements/verifies.ts'
+
+const messageOf = (content: string, at: number): Message => ({
+  ...{ kind: 'message', id: `m${at + 1}`, sequence: at + 1, at: Date.UTC(2026, 0, 1) + at, role: 'user', content },
+  ...{ tokens: 1, weight: 1, offset: at, hash: '', lineTokens: 1, tokenizer: 'chars4' },
+})
+
+/** A pronounceable word for each number. */
+function wordOf(number: number): string {
+  const syllables = ['ba', 'do', 'fi', 'gu', 'ke', 'la', 'mo', 'ni', 'pu', 're']
+  return String((number * 7_919) % 100_003).replace(/\d/g, (digit) => syllables[Number(digit)] ?? '')
+}
+
+const needSentence = (number: number): string =>
+  `My ${wordOf(number)} needs a ${wordOf(number + 1)} beside the ${wordOf(number + 2)}.`
+
+/** Long messages of different sentences about as many things. */
+const createMessages = (count: number, sentences: number, sentenceOf = needSentence): readonly Message[] =>
+  Array.from({ length: count }, (_, message) =>
+    messageOf(
+      Array.from({ length: sentences }, (_, at) => sentenceOf(3 * (message * sentences + at))).join(' '),
+      message,
+    ),
+  )
+
+/** The conversation in a prompt of upkeep. */
+const readData = (prompt: readonly ChatMessage[]): string =>
+  /<memory>\n([\s\S]*)\n<\/memory>/.exec(prompt[1]?.content ?? '')?.[1] ?? ''
+const statementsOf = (text: string): readonly string[] => text.match(/My \w+ needs a \w+ beside the \w+/g) ?? []
+
+/** Dependencies with a model, and the longest processor time between two pauses. */
+function createDeps(reply: (data: string) => string) {
+  const readMs = (): number => process.threadCpuUsage().user / 1_000
+  let [longestMs, lastMs] = [0, readMs()]
+  const pause = (): undefined => {
+    const now = readMs()
+    longestMs = Math.max(longestMs, now - lastMs)
+    lastMs = now
+  }
+  const model: Model = {
+    name: 'diligent',
+    async *reply({ messages }) {
+      yield reply(readData(messages))
+      lastMs = readMs()
+    },
+  }
+  const never = new AbortController().signal
+  const modelCall = { model, timeout: 1_000, maxContextWait: 1_000, timeoutSignal: () => never }
+  const deps: DraftDeps = { modelCall, signal: never, pause }
+  return {
+    deps,
+    stop: (): number => {
+      pause()
+      return longestMs
+    },
+  }
+}
+
+/** The goal is 50; a slow machine and compilation take more. Without steps, each of these took 200 to 4,000 ms. */
+const maxLongestMs = 150
+const target = { words: [400, 500] as const }
+
+describe('a long conversation with a model for upkeep', () => {
+  verifies('R-03', 'whose facts are grounded › pauses often', async () => {
+    const { deps, stop } = createDeps((data) => JSON.stringify({ important_facts: statementsOf(data).slice(0, 200) }))
+    const { facts, faults } = await draftFacts(createMessages(4, 1_200), deps)
+    expect(stop()).toBeLessThan(maxLongestMs)
+    expect([faults, facts.length > 150]).toEqual([[], true])
+  })
+
+  verifies('R-03', 'whose summary is verified › pauses often', async () => {
+    const { deps, stop } = createDeps((data) => data.replace(/^\w+: /gm, '').slice(0, 2_500))
+    const messages = createMessages(8, 5_000, (number) => `${(number * 7_919) % 9_973}.${number % 89} km/h`)
+    await draftSummary({ messages, previous: undefined }, target, 400, deps)
+    expect(stop()).toBeLessThan(maxLongestMs)
+  })
+
+  verifies('R-03', 'that knowledge is learnt from › pauses often', async () => {
+    const { deps, stop } = createDeps((data) => {
+      const sentences =
+        data
+          .split('\n')
+          .at(-1)
+          ?.match(/The \w+ is \w+\./g) ?? []
+      const proposals = sentences
+        .slice(-3)
+        .map((value) => ({ category: 'domain', key: value.slice(0, 16), value, confidence: 0.6 }))
+      return JSON.stringify(proposals)
+    })
+    const policy = { ...profiles.agent.knowledgePolicy, user: 'yes' as const }
+    const messages = createMessages(200, 250, (number) => `The ${wordOf(number)} is ${wordOf(number + 1)}.`)
+    const { knowledge, faults } = await proposeKnowledge(messages, policy, deps)
+    expect(stop()).toBeLessThan(maxLongestMs)
+    expect([knowledge.map(({ messages: stating }) => stating.length > 0), faults]).toEqual([[true, true, true], []])
+  })
+})
+
+describe('a summary of a long conversation', () => {
+  const messages = [...createMessages(4, 400), messageOf('Never paint box BX-4711 red, whatever others say.', 4)]
+  const draft = (reply: (data: string) => string) =>
+    draftSummary({ messages, previous: undefined }, target, 400, createDeps(reply).deps)
+
+  verifies('X-04', 'that says what its excerpt says › is accepted, and keeps what a user forbids', async () => {
+    const { by, text, faults } = await draft((data) => `${statementsOf(data).slice(0, 50).join('. ')}.`)
+    expect([by, faults]).toEqual(['diligent', []])
+    expect(text).toContain('Never paint box BX-4711 red')
+  })
+
+  verifies('X-04', 'that names what its excerpt does not have › is refused', async () => {
+    const { by, faults } = await draft((data) => `${statementsOf(data).slice(0, 50).join('. ')}. See QX-99812-B.`)
+    expect([by, faults]).toEqual(['builtin', [{ step: 'summary', why: 'refused, invented' }]])
+  })
+
+  it('that reverses what a user forbids › is refused', async () => {
+    const { by } = await draft((data) => `${statementsOf(data).slice(0, 50).join('. ')}. Paint box BX-4711 red.`)
+    expect(by).toBe('builtin')
+  })
+})
