@@ -48,14 +48,17 @@ for (let index = 0; index < pairText.length; index += 2)
   frequentPairs[letterAt(pairText, index) * alphabetSize + letterAt(pairText, index + 1)] = 1
 const minWordShare = 0.5
 
-/** Tells words, such as a name in code, from random letters. */
+const isCapitalAt = (text: string, index: number): boolean => (text.charCodeAt(index) & 32) === 0
+
+/** Tells words, such as a name in code, from random letters. A capital after a small letter begins another word. */
 function isWordLike(value: string): boolean {
   let [pairs, frequent, previous] = [0, 0, -1]
   for (let index = 0; index < value.length; index++) {
     const letter = letterAt(value, index)
     if (isLetter(letter) && isLetter(previous)) {
       pairs++
-      frequent += frequentPairs[previous * alphabetSize + letter] ?? 0
+      const isWithinWord = !isCapitalAt(value, index) || isCapitalAt(value, index - 1)
+      if (isWithinWord) frequent += frequentPairs[previous * alphabetSize + letter] ?? 0
     }
     previous = letter
   }
