@@ -81,6 +81,11 @@ const oddTexts = [
   'a:b:c',
 ]
 
+/** Short texts that some parser or rule treats specially. */
+export const hostileFragments: readonly string[] = [...sentences, ...secrets, ...tags, ...oddTexts].filter(
+  (text) => text !== '',
+)
+
 /** Shapes of text of any length; each is the worst case of some kind of scanner. */
 const shapes: readonly ((length: number, random: Random) => string)[] = [
   (length) => 'a'.repeat(length),

@@ -99,9 +99,14 @@ function join(size: number, separator: string, piece: (random: Random) => string
     state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
     return Math.floor((state / 2 ** 32) * below)
   }
+  return fillText(size, separator, () => piece(random))
+}
+
+/** Joins pieces up to a size. */
+export function fillText(size: number, separator: string, createPiece: () => string): string {
   const parts: string[] = []
   for (let length = 0; length < size; length += (parts.at(-1)?.length ?? 0) + separator.length)
-    parts.push(piece(random))
+    parts.push(createPiece())
   return parts.join(separator)
 }
 

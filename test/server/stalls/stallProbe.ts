@@ -41,7 +41,6 @@ export async function startStallProbe(settings: Readonly<Record<string, unknown>
   const model = await startStreamingModel()
   const config = {
     store: `sqlite:${join(folder, 'memory.db')}`,
-    upkeep: 'builtin',
     log: { level: 'error' },
     upstreams: [{ name: 'model', base: model.url }],
     profiles: {

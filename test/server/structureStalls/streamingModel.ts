@@ -3,8 +3,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
 import { createResponse, detectProtocol, encodeJsonReply } from '../../providers/protocols.ts'
+import { replyToUpkeep } from '../stalls/upkeepReply.ts'
 
-/** A model server. The model `stream-N` replies with N events, all others with the text that was set. */
+/**
+ * A model server. The model `stream-N` replies with N events. All others reply to requests of upkeep from what these
+ * contain, and to other requests with the text that was set.
+ */
 export async function startStreamingModel(): Promise<AsyncDisposable & { url: string; setReply(text: string): void }> {
   let reply = 'Fine.'
   const server = createServer(async (request, response) => {
@@ -16,11 +20,13 @@ export async function startStreamingModel(): Promise<AsyncDisposable & { url: st
       response.end(`${event.repeat(Number(events))}data: [DONE]\n\n`)
       return
     }
+    const { messages = [] } = JSON.parse(body) as { readonly messages?: Parameters<typeof replyToUpkeep>[0] }
+    const text = replyToUpkeep(messages) ?? reply
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end(
       request.url?.endsWith('/responses')
-        ? JSON.stringify(createResponse(reply))
-        : encodeJsonReply(detectProtocol(request.url ?? ''), [reply]),
+        ? JSON.stringify(createResponse(text))
+        : encodeJsonReply(detectProtocol(request.url ?? ''), [text]),
     )
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
