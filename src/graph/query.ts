@@ -1,5 +1,7 @@
 import type { Json } from '../domain/entry.ts'
 import { checkOption, MemoryError } from '../domain/error.ts'
+import { Heap } from '../domain/heap.ts'
+import type { Work } from '../domain/work.ts'
 import type { Filter, GraphPageOptions, Sort } from './types.ts'
 
 const maxLimit = 1_000
@@ -47,7 +49,7 @@ type Sortable = {
   readonly updatedAt: number
 }
 
-/** Evaluates a filter on a decrypted row, with the same result as the SQL of `filterCondition`. */
+/** Evaluates a filter on a decrypted row. Rows without the property match only `ne` and `exists: false`. */
 export function matchesFilter({ properties }: Sortable, filter: Filter): boolean {
   const wanted = parseFilterValue(filter)
   const found = Object.hasOwn(properties, filter.property) ? properties[filter.property] : undefined
@@ -78,33 +80,77 @@ function contains(found: Json, wanted: Json): boolean {
   return typeof found === 'string' && typeof wanted === 'string' && found.includes(wanted)
 }
 
-/** Sorts decrypted rows in the order of the SQL of `orderBy`; the sort is stable. */
-export function sortRows<T extends Sortable>(rows: readonly T[], sort: readonly Sort[] = []): readonly T[] {
-  return [...rows].sort((left, right) => {
-    for (const { by, order = 'asc' } of sort) {
-      const difference = compare(sortValue(left, by), sortValue(right, by))
+/** A matching row with its values of the sort. */
+type Candidate<T> = { readonly row: T; readonly keys: readonly SortKey[]; readonly number: number }
+/** A text is its UTF-8 bytes. */
+type SortKey = null | number | Buffer
+
+/**
+ * Chooses the rows of a page from matching rows, which are added in insertion order. Keeps no more rows than the page
+ * and those before it, so that neither memory nor a single step grows with the number of matching rows.
+ */
+export class PageCollector<T extends Sortable> {
+  total = 0
+  private readonly sort: readonly Sort[]
+  private readonly offset: number
+  private readonly end: number
+  /** The top is the last of the rows. */
+  private readonly first: Heap<Candidate<T>>
+
+  constructor({ limit, offset, sort = [] }: { limit: number; offset: number; sort?: readonly Sort[] | undefined }) {
+    this.sort = sort
+    this.offset = offset
+    this.end = offset + limit
+    this.first = new Heap((a, b) => this.order(a, b) > 0)
+  }
+
+  add(row: T): void {
+    const candidate = { row, keys: this.sort.map(({ by }) => toSortKey(sortValue(row, by))), number: this.total++ }
+    const last = this.first.top
+    if (this.first.size < this.end) this.first.push(candidate)
+    else if (last !== undefined && this.order(candidate, last) < 0) this.first.replaceTop(candidate)
+  }
+
+  /** Returns the rows of the page in their order. Interruptible work. */
+  *finish(): Work<readonly T[]> {
+    const rows: T[] = []
+    while (this.first.size > this.offset) {
+      rows.push((this.first.pop() as Candidate<T>).row)
+      yield popWork
+    }
+    return rows.reverse()
+  }
+
+  private order(left: Candidate<T>, right: Candidate<T>): number {
+    for (const [index, { order = 'asc' }] of this.sort.entries()) {
+      const difference = compareKeys(left.keys[index] ?? null, right.keys[index] ?? null)
       if (difference !== 0) return order === 'desc' ? -difference : difference
     }
-    return 0
-  })
+    return left.number - right.number
+  }
 }
+
+/** Cost of taking a row from the heap, in characters. */
+const popWork = 20
 
 function sortValue(row: Sortable, by: string): Json {
   if (by === 'id' || by === 'type' || by === 'createdAt' || by === 'updatedAt') return row[by]
   return Object.hasOwn(row.properties, by) ? (row.properties[by] ?? null) : null
 }
 
+const compare = (left: Json, right: Json): number => compareKeys(toSortKey(left), toSortKey(right))
+
 /** Compares like SQLite: null, then numbers (true is 1, false is 0), then texts by their UTF-8 bytes. */
-function compare(left: Json, right: Json): number {
-  const [a, b] = [toSqlValue(left), toSqlValue(right)]
-  if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b))
+function compareKeys(a: SortKey, b: SortKey): number {
+  if (Buffer.isBuffer(a) && Buffer.isBuffer(b)) return Buffer.compare(a, b)
   if (typeof a === 'number' && typeof b === 'number') return a < b ? -1 : a > b ? 1 : 0
-  return typeRank(a) - typeRank(b)
+  return rankKey(a) - rankKey(b)
 }
 
-function toSqlValue(value: Json): null | number | string {
+function toSortKey(value: Json): SortKey {
   if (typeof value === 'boolean') return value ? 1 : 0
-  return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
+  if (value === null || typeof value === 'number') return value
+  return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
 }
 
-const typeRank = (value: null | number | string): number => (value === null ? 0 : typeof value === 'number' ? 1 : 2)
+const rankKey = (key: SortKey): number => (key === null ? 0 : typeof key === 'number' ? 1 : 2)

@@ -71,6 +71,26 @@ describe('a large graph', () => {
     }
   })
 
+  verifies('R-03', 'while its entities are filtered and sorted › lets other work run', async () => {
+    using _ = useSlowClock()
+    for (const options of [{}, { storeKey: writeKeyFile(fresh('.key')) }]) {
+      const graph = await openGraph(`sqlite:${fresh()}`, options)
+      const count = 2_000
+      const entities = Array.from({ length: count }, (_, at) => person(`e${at}`, { rank: (at * 7) % count }))
+      await graph.write('acme', { entities })
+      for (const [query, ids] of [
+        [{ filters: [{ property: 'rank', op: 'lt', value: 14 }], limit: 2 }, ['e0', 'e1']],
+        [{ sort: [{ by: 'rank', order: 'desc' }], offset: 1_998 }, ['e1143', 'e0']],
+      ] as const) {
+        const { value, turns } = await countTurns(graph.queryEntities('acme', query))
+        expect([value.entities.map(({ id }) => id), turns > 3]).toEqual([ids, true])
+      }
+      const { value, turns } = await countTurns(graph.queryEntities('acme', { offset: 1_999 }))
+      expect([value, turns < 3]).toEqual([{ entities: [expect.objectContaining({ id: 'e1999' })], total: count }, true])
+      await graph.close()
+    }
+  })
+
   verifies('R-03', 'written to while it is read › is read again, and never in parts', async () => {
     using _ = useSlowClock()
     const file = fresh()

@@ -1,6 +1,8 @@
+import { runInSlices } from '../../domain/work.ts'
 import { escapeText } from '../../stores/postgres/text.ts'
+import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 import type { GraphCipher } from '../cipher.ts'
-import { matchesFilter, parseFilterValue, parsePage, sortRows } from '../query.ts'
+import { matchesFilter, PageCollector, parseFilterValue, parsePage } from '../query.ts'
 import { parseEntity, parseRelationship, type Row } from '../rows.ts'
 import type {
   Entity,
@@ -123,13 +125,13 @@ export class PostgresGraph implements StoreGraph {
           const cells = await rows.selectPage(sql, values, limit, offset)
           return { rows: cells.map((row) => parse(toRow(row), rows.cipher)), total: await rows.count(sql, ...values) }
         }
-        const matching: T[] = []
+        const collector = new PageCollector<T>({ limit, offset, sort })
         for await (const cells of rows.scan(sql, ...values))
           for (const row of cells) {
             const parsed = parse(toRow(row), rows.cipher)
-            if (filters.every((filter) => matchesFilter(parsed, filter))) matching.push(parsed)
+            if (filters.every((filter) => matchesFilter(parsed, filter))) collector.add(parsed)
           }
-        return { rows: sortRows(matching, sort).slice(offset, offset + limit), total: matching.length }
+        return { rows: await runInSlices(collector.finish(), yieldToEventLoop), total: collector.total }
       },
     )
   }

@@ -4,7 +4,7 @@ import type { Work } from '../../domain/work.ts'
 import type { ForgetOptions } from '../../memory/forget.ts'
 import { deleteNodesInSteps, GraphEraser, wipeIndexesInSteps } from '../../stores/sqlite/graph.ts'
 import type { GraphCipher } from '../cipher.ts'
-import { matchesFilter, parsePage, sortRows } from '../query.ts'
+import { matchesFilter, PageCollector, parseFilterValue, parsePage } from '../query.ts'
 import { columns, parseEntity, parseRelationship, type Row } from '../rows.ts'
 import type {
   Entity,
@@ -18,8 +18,8 @@ import type {
 } from '../types.ts'
 import { SqliteGraphArchive } from './archive.ts'
 import type { GraphDatabase } from './database.ts'
+import { type RowTable, readPages, rowWork, selectRowIds } from './nodeRows.ts'
 import { SqliteNodeStore } from './nodes.ts'
-import { type Clause, filterCondition, joinWithAnd, orderBy } from './query.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 import { writeChange } from './write.ts'
 
@@ -27,7 +27,7 @@ import { writeChange } from './write.ts'
 const rowsPerDeletion = 500
 
 type QueryTarget<T> = {
-  readonly table: string
+  readonly table: RowTable
   readonly parse: (row: Row, cipher: GraphCipher) => T
   /** Conditions on indexed columns, which hold digests and so work on encrypted rows too. */
   readonly conditions: (workspace: GraphWorkspace) => readonly Clause[]
@@ -166,34 +166,48 @@ export class SqliteGraph implements StoreGraph {
     }
   }
 
-  /** Filters and sorts by properties in SQL, or in JavaScript after decryption if the workspace is encrypted. */
+  /** Filters and sorts by properties in JavaScript, which gives the same result for encrypted rows. */
   private query<T extends Entity | Relationship>(
     workspaceName: string,
     page: GraphPageOptions,
     { table, parse, conditions }: QueryTarget<T>,
   ): Promise<{ readonly rows: readonly T[]; readonly total: number }> {
     const { limit, offset } = parsePage(page)
-    const filters = page.filters ?? []
-    const filterConditions = filters.map(filterCondition)
-    return this.database.read(() => {
-      const workspace = this.workspaces.find(workspaceName)
+    const { filters = [], sort = [] } = page
+    for (const filter of filters) parseFilterValue(filter)
+    const { database, workspaces } = this
+    return database.readInSteps(function* (): Work<{ readonly rows: readonly T[]; readonly total: number }> {
+      const workspace = workspaces.find(workspaceName)
       if (workspace === undefined) return { rows: [], total: 0 }
-      const { cipher } = workspace
-      const where = joinWithAnd([...conditions(workspace), ...(cipher.isPlaintext ? filterConditions : [])])
-      const order = orderBy(cipher.isPlaintext ? page.sort : [])
-      const select = `SELECT ${columns} FROM ${table} WHERE ${where.sql} ORDER BY ${order.sql}`
-      if (!cipher.isPlaintext) {
-        const rows = this.database.all<Row>(select, ...where.values).map((row) => parse(row, cipher))
-        const matching = rows.filter((row) => filters.every((filter) => matchesFilter(row, filter)))
-        return { rows: sortRows(matching, page.sort).slice(offset, offset + limit), total: matching.length }
+      const { sql, values } = joinWithAnd(conditions(workspace))
+      const rowIds = selectRowIds(database, table, sql, values)
+      yield rowIds.length
+      const isFiltered = filters.length + sort.length > 0
+      const collector = new PageCollector<T>(isFiltered ? { limit, offset, sort } : { limit, offset: 0 })
+      const candidates = isFiltered ? rowIds : rowIds.slice(offset, offset + limit)
+      for (const rows of readPages<QueriedRow>(database, table, queriedColumns, candidates)) {
+        for (const [rowId, digest, created, updated, body] of rows) {
+          const row = parse([rowId, digest, body, created, updated], workspace.cipher)
+          if (filters.every((filter) => matchesFilter(row, filter))) collector.add(row)
+          yield rowWork
+        }
       }
-      const rows = this.database.all<Row>(`${select} LIMIT ? OFFSET ?`, ...where.values, ...order.values, limit, offset)
-      const count = `SELECT count(*) FROM ${table} WHERE ${where.sql}`
-      const [total] = this.database.get<[number]>(count, ...where.values) ?? [0]
-      return { rows: rows.map((row) => parse(row, cipher)), total }
+      return { rows: yield* collector.finish(), total: isFiltered ? collector.total : rowIds.length }
     })
   }
 }
+
+/** Columns of a row with its content as the last one. */
+type QueriedRow = readonly [rowId: number, digest: string, created: number, updated: number, body: string]
+const queriedColumns = 'place, ref, created, updated, body'
+
+/** SQL fragment with its parameters in order. */
+type Clause = { readonly sql: string; readonly values: readonly (string | number)[] }
+
+const joinWithAnd = (clauses: readonly Clause[]): Clause => ({
+  sql: clauses.map(({ sql }) => sql).join(' AND '),
+  values: clauses.flatMap(({ values }) => values),
+})
 
 function entityConditions({ id, cipher }: GraphWorkspace, { types, session }: EntityQuery): readonly Clause[] {
   return [
