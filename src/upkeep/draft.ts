@@ -8,12 +8,12 @@ import { extractFactsInSteps } from './extract/extract.ts'
 import { type FactCandidate, factFields } from './extract/fields.ts'
 import { groundFactsInSteps } from './extract/ground.ts'
 import { callModel, type ModelCall } from './modelCall.ts'
-import { correctionPrompt, extractionPrompt, type PromptInput, summaryPrompt } from './prompts.ts'
+import { correctionPrompt, extractionPrompt, summaryPrompt } from './prompts.ts'
 import { addToRuns } from './runs.ts'
 import { findInjections } from './summarise/injectionCheck.ts'
-import { summariseInSteps } from './summarise/summarise.ts'
+import { excerptInSteps, summariseInSteps } from './summarise/summarise.ts'
 import { fitsTarget, type SummaryMessage, type SummaryTarget, type SummaryText } from './summarise/summary.ts'
-import { findLossesInSteps, reviewReply, type VerifyInput } from './verify.ts'
+import { findLossesInSteps, reviewReply } from './verify.ts'
 
 /** Messages to summarise, the summary of the messages before them, and facts that are stored beside the summary. */
 export type SummaryInput = {
@@ -87,9 +87,9 @@ async function writeWithModel(
   words: number,
   { modelCall, signal, pause }: DraftDeps & { readonly modelCall: ModelCall },
 ): Promise<{ readonly text: string } | { readonly why: string }> {
-  const shown = await runInSlices(showToModel(input), pause)
-  const prompt = summaryPrompt(buildPromptInput(shown), words)
-  const verifyInput = { ...buildSource(shown), baseline, prompt: prompt[0]?.content ?? '', target }
+  const shown = { messages: await runInSlices(showToModel(input.messages), pause), previous: input.previous?.text }
+  const prompt = summaryPrompt(shown, words)
+  const verifyInput = { ...shown, baseline, prompt: prompt[0]?.content ?? '', target }
   const maxChars = 4_000 + 32 * words
   let request = prompt
   let why = ''
@@ -127,8 +127,8 @@ export async function draftFacts(
   const builtin = await factsByRules(messages, pause)
   if (modelCall === undefined || !messages.some(({ role, content }) => role === 'user' && !isBlank(content)))
     return { facts: builtin, faults: [] }
-  const input = await runInSlices(showToModel({ messages, previous: undefined }), pause)
-  const reply = await callModel(modelCall, extractionPrompt(buildPromptInput(input)), 64_000, signal)
+  const shown = await runInSlices(showToModel(messages), pause)
+  const reply = await callModel(modelCall, extractionPrompt(shown), 64_000, signal)
   const fallback = (why: string) => ({ facts: builtin, faults: [{ step: 'facts', why }] })
   if ('fault' in reply) return fallback(reply.fault)
   const json = repairJson(reply.text)
@@ -165,29 +165,11 @@ function isFactRecord(json: unknown): boolean {
   return names.length === 0 || names.some((name) => factFields.some((field) => field === name))
 }
 
-/** Input of a summary as a model is shown it. A long conversation has an excerpt, in the form of a summary. */
-type ShownInput = SummaryInput & { readonly excerpt: string | undefined }
-
-function* showToModel(input: SummaryInput): Work<ShownInput> {
-  const { messages } = input
+/** Messages as a model is shown them: of a long conversation, an excerpt. */
+function* showToModel(messages: readonly SummaryMessage[]): Work<readonly SummaryMessage[]> {
   const chars = messages.reduce((sum, { content }) => sum + content.length, 0)
-  if (chars <= maxPromptChars) return { ...input, excerpt: undefined }
-  const target = { fits: (candidate: string) => candidate.length <= maxPromptChars }
-  return { ...input, excerpt: (yield* summariseInSteps(messages, undefined, target)).text }
-}
-
-const buildPromptInput = ({ messages, previous, excerpt }: ShownInput): PromptInput => ({
-  messages: excerpt === undefined ? messages : [{ role: 'user', name: 'excerpt', content: excerpt }],
-  previous: previous?.text,
-})
-
-/** Source that a summary is compared with: what the model was shown, and the speakers and days of all messages. */
-function buildSource({ messages, previous, excerpt }: ShownInput): Pick<VerifyInput, 'messages' | 'previous'> {
-  if (excerpt === undefined) return { messages, previous: previous?.text }
-  return {
-    messages: messages.map((message) => ({ ...message, content: '' })),
-    previous: previous === undefined ? excerpt : `${previous.text}\n${excerpt}`,
-  }
+  if (chars <= maxPromptChars) return messages
+  return yield* excerptInSteps(messages, { fits: (candidate) => candidate.length <= maxPromptChars })
 }
 
 /** Finds the sources of a model's text: for each name or number in it, the first message that contains it. */

@@ -27,7 +27,7 @@ Keep it concise but comprehensive. Word count target: ${words} words.
 Keep names, numbers, dates, paths, URLs and identifiers exactly as they are, and everything the user does not want ("never", "do not", "without"). Write nothing that is not there. Of values that changed, give the current one. Write in the language of the messages. Answer with the summary alone, as plain text.
 Create an updated summary that incorporates new messages while preserving important context from previous summary.
 ${dataNotice}`
-  return toChat(system, `${formatPrevious(input)}New messages to incorporate:\n${formatMessages(input)}`)
+  return toChat(system, `${formatPrevious(input)}New messages to incorporate:\n${formatMessages(input.messages)}`)
 }
 
 /** Instructions of the fact extraction prompt; the wording follows the source document. */
@@ -47,8 +47,8 @@ Return valid JSON with this structure:
 Only include fields that have data. Be concise but comprehensive. Take values word for word from what the user says.
 ${dataNotice}`
 
-export const extractionPrompt = (input: PromptInput): readonly ChatMessage[] =>
-  toChat(extractionInstructions, formatMessages(input))
+export const extractionPrompt = (messages: PromptInput['messages']): readonly ChatMessage[] =>
+  toChat(extractionInstructions, formatMessages(messages))
 
 const toChat = (system: string, text: string): readonly ChatMessage[] => [
   { role: 'system', content: system },
@@ -58,7 +58,7 @@ const toChat = (system: string, text: string): readonly ChatMessage[] => [
 export const wrapAsData = (text: string): string => `<memory>\n${escapeMemoryTags(text)}\n</memory>`
 const formatPrevious = ({ previous }: PromptInput): string =>
   previous === undefined ? '' : `Previous summary:\n${wrapAsData(previous)}\n\n`
-const formatMessages = ({ messages }: PromptInput): string =>
+const formatMessages = (messages: PromptInput['messages']): string =>
   wrapAsData(messages.map((message) => `${message.name ?? message.role}: ${message.content}`).join('\n'))
 
 /** Explanation of each fault for the model; with a detail, the words in question follow. */

@@ -76,10 +76,11 @@ describe('a long conversation with a model for upkeep', () => {
   })
 
   verifies('R-03', 'whose summary is verified › pauses often', async () => {
-    const { deps, stop } = createDeps((data) => data.replace(/^\w+: /gm, '').slice(0, 2_500))
+    const { deps, stop } = createDeps((data) => (data.match(/[\d.]+ km\/h/g) ?? []).slice(0, 200).join('\n'))
     const messages = createMessages(8, 5_000, (number) => `${(number * 7_919) % 9_973}.${number % 89} km/h`)
-    await draftSummary({ messages, previous: undefined }, target, 400, deps)
+    const { by, faults } = await draftSummary({ messages, previous: undefined }, target, 400, deps)
     expect(stop()).toBeLessThan(maxLongestMs)
+    expect([by, faults]).toEqual(['diligent', []])
   })
 
   verifies('R-03', 'that knowledge is learnt from › pauses often', async () => {
@@ -103,23 +104,51 @@ describe('a long conversation with a model for upkeep', () => {
 })
 
 describe('a summary of a long conversation', () => {
-  const messages = [...createMessages(4, 400), messageOf('Never paint box BX-4711 red, whatever others say.', 4)]
-  const draft = (reply: (data: string) => string) =>
-    draftSummary({ messages, previous: undefined }, target, 400, createDeps(reply).deps)
+  const constraint = 'Never paint box BX-4711 red, whatever others say.'
+  const draft = (own: readonly Partial<Message>[], reply: (data: string) => string) => {
+    const long = createMessages(4, 400)
+    const messages = [...long, ...own.map((fields, at) => ({ ...messageOf('', long.length + at), ...fields }))]
+    return draftSummary({ messages, previous: undefined }, target, 400, createDeps(reply).deps)
+  }
+  const quote = (data: string, count = 50): string => `${statementsOf(data).slice(0, count).join('. ')}.`
 
   verifies('X-04', 'that says what its excerpt says › is accepted, and keeps what a user forbids', async () => {
-    const { by, text, faults } = await draft((data) => `${statementsOf(data).slice(0, 50).join('. ')}.`)
+    const { by, text, faults } = await draft([{ content: constraint }], quote)
     expect([by, faults]).toEqual(['diligent', []])
     expect(text).toContain('Never paint box BX-4711 red')
   })
 
   verifies('X-04', 'that names what its excerpt does not have › is refused', async () => {
-    const { by, faults } = await draft((data) => `${statementsOf(data).slice(0, 50).join('. ')}. See QX-99812-B.`)
+    const { by, faults } = await draft([{ content: constraint }], (data) => `${quote(data)} See QX-99812-B.`)
     expect([by, faults]).toEqual(['builtin', [{ step: 'summary', why: 'refused, invented' }]])
   })
 
-  it('that reverses what a user forbids › is refused', async () => {
-    const { by } = await draft((data) => `${statementsOf(data).slice(0, 50).join('. ')}. Paint box BX-4711 red.`)
-    expect(by).toBe('builtin')
+  verifies('X-04', 'that reverses what a user forbids › is refused', async () => {
+    const { by, faults } = await draft([{ content: constraint }], (data) => `${quote(data)} Paint box BX-4711 red.`)
+    expect([by, faults]).toEqual(['builtin', [{ step: 'summary', why: 'refused, negated' }]])
+  })
+
+  verifies('X-04', 'that states a number after which an assistant names another › is accepted', async () => {
+    const own = [
+      { content: 'The garden has 85 plants.' },
+      { role: 'assistant' as const, content: 'Actually I moved 12 plants.' },
+    ]
+    const { by, faults } = await draft(own, (data) => `${quote(data)} The garden has 85 plants.`)
+    expect([by, faults]).toEqual(['diligent', []])
+  })
+
+  verifies('X-04', 'that states a request that an assistant did not fulfil › is accepted', async () => {
+    const own = [
+      { content: 'Can you paint box BX-4711 red?' },
+      { role: 'assistant' as const, content: 'I did not paint box BX-4711 red.' },
+    ]
+    const { by, faults } = await draft(own, (data) => `${quote(data)} The user wants to paint box BX-4711 red.`)
+    expect([by, faults]).toEqual(['diligent', []])
+  })
+
+  verifies('X-04', 'that omits a constraint of a system message › gets it', async () => {
+    const { by, text, faults } = await draft([{ role: 'system', content: constraint }], (data) => quote(data, 60))
+    expect([by, faults]).toEqual(['diligent', []])
+    expect(text).toContain(`Note: ${constraint}`)
   })
 })

@@ -349,6 +349,29 @@ export function buildSummaryText(pieces: readonly Piece[], lists: readonly Summa
   }
 }
 
+/** Returns the messages that pieces and items were taken from, with only these as their content. */
+export function buildExcerpt(
+  messages: readonly SummaryMessage[],
+  pieces: readonly Piece[],
+  lists: readonly SummaryList[],
+): readonly SummaryMessage[] {
+  const parts = new Map<string, string[]>()
+  const add = (source: Source | undefined, text: string): void => {
+    if (source !== undefined && parts.get(source.message)?.push(text) === undefined) parts.set(source.message, [text])
+  }
+  for (const { pieces: own, items } of renderLines(pieces, lists)) {
+    const [first] = own
+    if (first?.kind === 'series')
+      for (const [at, item] of first.text.split(itemJoint).entries()) add(first.sources[at] ?? first.sources[0], item)
+    else if (first !== undefined) add(first.sources[0], joinSentences(own))
+    for (const { text, sources } of items) add(sources[0], text)
+  }
+  return messages.flatMap((message) => {
+    const own = parts.get(message.id)
+    return own === undefined ? [] : [{ ...message, content: own.join('\n') }]
+  })
+}
+
 /** Source of a line: the passage of its message from the first to the last sentence. */
 function enclosingSources(pieces: readonly Piece[]): readonly Source[] {
   const all = pieces.flatMap(({ sources }) => sources)

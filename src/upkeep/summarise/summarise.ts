@@ -3,7 +3,7 @@ import type { FactCandidate } from '../extract/fields.ts'
 import { collectActions } from './actions.ts'
 import { rankDetails } from './details.ts'
 import { findInjectionsInSteps, overlapsAny } from './injectionCheck.ts'
-import { buildSummaryText, type Piece, renderLines, splitEarlierSummary, splitIntoPieces } from './pieces.ts'
+import { buildExcerpt, buildSummaryText, type Piece, renderLines, splitEarlierSummary, splitIntoPieces } from './pieces.ts'
 import { type Selection, type SourceCapacity, selectContent } from './select.ts'
 import { mergeSeries } from './series.ts'
 import { fitsTarget, type SummaryMessage, type SummaryTarget, type SummaryText } from './summary.ts'
@@ -30,6 +30,25 @@ export function* summariseInSteps(
   target: SummaryTarget,
   facts: readonly FactCandidate[] = [],
 ): Work<SummaryText> {
+  const { pieces, lists } = yield* selectPieces(messages, previous, target, facts)
+  return buildSummaryText(pieces, lists)
+}
+
+/** Reduces messages to the content that `summarise` would keep. Each remains a message of its speaker. */
+export function* excerptInSteps(
+  messages: readonly SummaryMessage[],
+  target: SummaryTarget,
+): Work<readonly SummaryMessage[]> {
+  const { pieces, lists } = yield* selectPieces(messages, undefined, target, [])
+  return buildExcerpt(messages, pieces, lists)
+}
+
+function* selectPieces(
+  messages: readonly SummaryMessage[],
+  previous: SummaryText | undefined,
+  target: SummaryTarget,
+  facts: readonly FactCandidate[],
+): Work<Selection> {
   const sorted = [...messages].sort((left, right) => left.sequence - right.sequence)
   const earlier = splitEarlierSummary(previous)
   const actions = yield* collectActions(sorted, earlier.actions)
@@ -39,8 +58,7 @@ export function* summariseInSteps(
   const details = yield* rankDetails(current)
   const pieces = current.filter(({ kind }) => kind !== 'detail')
   const capacity = yield* measureCapacity(pieces, target)
-  const selection = yield* withoutInjections(yield* selectContent({ pieces, details, actions }, capacity, target))
-  return buildSummaryText(selection.pieces, selection.lists)
+  return yield* withoutInjections(yield* selectContent({ pieces, details, actions }, capacity, target))
 }
 
 /** Share of a sentence that facts must cite. */
