@@ -59,6 +59,7 @@ describe('extractFacts', () => {
 describe('extractFacts: preferences', () => {
   it.each([
     ['Actually I prefer light mode now.', 'theme: light'],
+    ['I prefer window seats right now, please.', 'seats: window seats'],
     ['use Arial', 'font: Arial'],
     ['Please use the Georgia font', 'font: Georgia'],
     ['Answer in German, please.', 'language: German'],
@@ -165,6 +166,7 @@ describe('extractFacts: decisions, constraints and important facts', () => {
 describe('extractFacts: structure, sources and names', () => {
   it.each([
     ['Here is the outline:\n- Intro\n- Methods\n- Results\n\nThanks', 'sections: ["Intro","Methods","Results"]'],
+    ['Here is the outline:\n- **Intro:**\n- Methods\n- **:**\n- Results', 'sections: ["Intro","Methods"]'],
     ['Outline\n# One\n## Two\n# Three', 'sections: ["One","Two","Three"]'],
     ['The book should have chapters called Dawn, Noon and Dusk', 'chapters: ["Dawn","Noon","Dusk"]'],
   ])('finds a document structure in %j', (content, expected) =>

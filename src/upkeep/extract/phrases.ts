@@ -11,11 +11,11 @@ export const maxValueChars = 300
 const maxKeyChars = 48
 
 /**
- * Matches at the end of a text only, and reads backwards from there: every other start would be tried. A phrase comes
- * before the word that it ends with.
+ * Matches at the end of a text only, and reads backwards from there: every other start would be tried. A phrase and the
+ * word that it ends with are one alternative: a lookbehind may try `now` before `right now`, whatever their order.
  */
 const trailingFiller =
-  /$(?<=((?:[\s,.;:!?…"'”’)*_-]|\s(?:right now|now|please|too|instead|thanks|though|as well|anyway|anymore|any more|these days|so much|a lot|again|lately|from now on|btw|lol|haha|bitte|danke|s'il te plait|svp|stp|por favor|alsjeblieft))+))/i
+  /$(?<=((?:[\s,.;:!?…"'”’)*_-]|\s(?:(?:right )?now|please|too|instead|thanks|though|as well|anyway|anymore|any more|these days|so much|a lot|again|lately|from now on|btw|lol|haha|bitte|danke|s'il te plait|svp|stp|por favor|alsjeblieft))+))/i
 
 /** Trims trailing punctuation and filler words: `light mode now, please` becomes `light mode`. */
 export function trimPhrase(text: string): string {

@@ -42,7 +42,7 @@ function structureInSentence({ text, start }: UserLine): TextFact | undefined {
 function splitItems(list: string): string[] {
   const items = list
     .split(/,\s*(?:and\s|&\s)?|\s(?:and|&|→|->|then)\s|\s?[→|]\s?/)
-    .map((part) => part.replace(/^[\s"'“*_]+|(?<![\s"'”*_:])[\s"'”*_:]+$/g, ''))
+    .map((part) => part.replace(/^[\s"'“*_]+/, '').replace(/(?<![\s"'”*_:])[\s"'”*_:]+$/, ''))
   const isList = items.every((part) => part.length <= maxItemChars && part.split(' ').length <= 6)
   return isList ? items.filter((part) => part !== '').slice(0, maxItems) : []
 }
@@ -56,7 +56,8 @@ function structureBelowLine(lines: readonly UserLine[], index: number): TextFact
   for (let at = index + 1; at < lines.length && items.length < maxItems; at++) {
     const line = lines[at] as UserLine
     if (line.text.trim() === '') continue
-    const name = line.isOwn ? listItem.exec(line.text)?.[1]?.replace(/^[*_]+|(?<![*_:.\s])[*_:.\s]+$/g, '') : undefined
+    const item = line.isOwn ? listItem.exec(line.text)?.[1] : undefined
+    const name = item?.replace(/^[*_]+/, '').replace(/(?<![*_:.\s])[*_:.\s]+$/, '')
     if (name === undefined || name === '') break
     items.push(name)
     last = line
