@@ -280,6 +280,11 @@ describe('findSecrets › no secret', () => {
       "key.includes('-----BEGIN PRIVATE KEY-----') || key.includes('-----END PRIVATE KEY-----')",
       'npm_package_devDependencies_typescript npm_config_node_gyp_version_12',
       'import { sk-learn-based-classification-v2-of-things }',
+      'token: requireCurrentKey',
+      'secret = createPseudonymizer',
+      'apiKey: updateOutputText,',
+      'authKey = isEncryptedValue',
+      'return { token: scanJsxAttributeValue, next }',
     ],
     'what is said about one': [
       'The password is required.',

@@ -48,22 +48,31 @@ for (let index = 0; index < pairText.length; index += 2)
   frequentPairs[letterAt(pairText, index) * alphabetSize + letterAt(pairText, index + 1)] = 1
 const minWordShare = 0.5
 
+/** Share of capitals in random letters is a half; names in code have fewer. */
+const maxNameCapitals = 0.3
+
 const isCapitalAt = (text: string, index: number): boolean => (text.charCodeAt(index) & 32) === 0
 
-/** Tells words, such as a name in code, from random letters. A capital after a small letter begins another word. */
+/**
+ * Tells words, such as a name in code, from random letters. Among many capitals, the pair of a small letter and a
+ * capital is no part of a word.
+ */
 function isWordLike(value: string): boolean {
+  const isName = countCharacters(value, /[A-Z]/g) <= maxNameCapitals * countCharacters(value, /[A-Za-z]/g)
   let [pairs, frequent, previous] = [0, 0, -1]
   for (let index = 0; index < value.length; index++) {
     const letter = letterAt(value, index)
     if (isLetter(letter) && isLetter(previous)) {
       pairs++
-      const isWithinWord = !isCapitalAt(value, index) || isCapitalAt(value, index - 1)
+      const isWithinWord = isName || !isCapitalAt(value, index) || isCapitalAt(value, index - 1)
       if (isWithinWord) frequent += frequentPairs[previous * alphabetSize + letter] ?? 0
     }
     previous = letter
   }
   return frequent > pairs * minWordShare
 }
+
+const countCharacters = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0
 
 /** Digits among letters, for a word with a number only ends with it; or only hexadecimal digits. */
 const digitsAmongLetters = /[a-z]\d+[a-z]|\d[a-z]+\d|^[0-9a-f-]{32,}$/i
