@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Json } from '../../src/domain/entry.ts'
-import { cardNumbers, keyFormats, namedSecrets, statedSecrets } from '../text/secretFormats.ts'
+import { secretForms } from '../text/namedSecretForms.ts'
+import { createRandomSource } from '../text/secretForms.ts'
 import { startTarget, type Target } from './fuzz/target.ts'
 import type { Finding, Part, RunOptions } from './part.ts'
 import { Random, seedOf } from './random.ts'
@@ -23,39 +24,11 @@ function decodeInput(input: Json): SecretInput {
   const decode = (text: string): string => Buffer.from(text, 'base64').toString()
   return { form, surface, secret: decode(secret64), text: decode(text64) }
 }
-type SecretForm = { readonly name: string; create(random: Random): { readonly secret: string; readonly text: string } }
-
-/** Table of forms with random values; one value of each form until that table exists. */
-const formsFile = new URL('../text/namedSecretForms.ts', import.meta.url)
-
-type RandomForm = {
-  readonly name: string
-  readonly create: (random: unknown) => string
-  readonly surroundings: readonly (readonly [before: string, after: string])[]
-}
-
-async function loadForms(): Promise<readonly SecretForm[]> {
-  if (!existsSync(formsFile)) {
-    const formats = [
-      ...keyFormats.map((format) => ({ ...format, text: format.secret })),
-      ...namedSecrets,
-      ...statedSecrets,
-      ...cardNumbers,
-    ]
-    return formats.map(({ name, secret, text }) => ({ name, create: () => ({ secret, text }) }))
-  }
-  const { secretForms } = (await import(formsFile.href)) as { secretForms: readonly RandomForm[] }
-  const { createRandomSource } = (await import(new URL('../text/secretForms.ts', import.meta.url).href)) as {
-    createRandomSource: (seed: number) => unknown
-  }
-  return secretForms.map(({ name, create, surroundings }) => ({
-    name,
-    create: (random) => {
-      const secret = create(createRandomSource(random.int(0, 2 ** 31 - 1)))
-      const [before, after] = random.pick(surroundings)
-      return { secret, text: `${before}${secret}${after}` }
-    },
-  }))
+function createInput(random: Random): SecretInput {
+  const { name, create, surroundings } = random.pick(secretForms)
+  const secret = create(createRandomSource(random.int(0, 2 ** 31 - 1)))
+  const [before, after] = random.pick(surroundings)
+  return { form: name, surface: random.pick(textSurfaces), secret, text: `${before}${secret}${after}` }
 }
 
 /** Stores the texts, stops the server, and returns the inputs whose secrets are in its files. */
@@ -91,17 +64,12 @@ const readFiles = ({ folder }: Target): Buffer =>
 const inputsPerServer = 3_000
 
 async function run({ seed, inputs, isOver, counter, onProgress, onFinding }: RunOptions): Promise<number> {
-  const forms = await loadForms()
-  counter.max('max forms', forms.length)
+  counter.max('max forms', secretForms.length)
   counter.max('max surfaces', textSurfaces.length)
   let done = 0
   while (done < inputs && !isOver()) {
     const size = Math.min(inputsPerServer, inputs - done)
-    const batch = Array.from({ length: size }, (_, at): SecretInput => {
-      const random = new Random(seedOf(seed, done + at))
-      const form = random.pick(forms)
-      return { form: form.name, surface: random.pick(textSurfaces), ...form.create(random) }
-    })
+    const batch = Array.from({ length: size }, (_, at) => createInput(new Random(seedOf(seed, done + at))))
     // A value that occurs twice could not be attributed; short values occur in files by chance.
     const unique = [...new Map(batch.map((input) => [input.secret, input])).values()].filter(
       ({ secret }) => secret.length >= 8,
