@@ -4,7 +4,7 @@ import { Cipher, keyLengthBytes } from '../stores/encrypted/cipher.ts'
 
 /** Encodes row bodies and lookup keys for the graph tables. */
 export type GraphCipher = {
-  /** True if row bodies are stored as readable JSON, so that SQL can filter and sort by them. */
+  /** True if row bodies are stored as readable JSON, so that SQL can search them. */
   readonly isPlaintext: boolean
   /** Digest under which a name of a kind is looked up. */
   digest(kind: string, ...names: readonly string[]): string

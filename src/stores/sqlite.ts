@@ -256,7 +256,7 @@ export class SqliteStore implements Store, SearchIndex {
     if (this.database.isOpen && !hasLostName(this.file) && (await isOverwritten(this.guard)))
       setLogAside(this.path, this.onWarning)
     await this.lastSnapshot
-    await this.wipeRunner.settled()
+    await this.wipeRunner.drain()
     await this.queue.close()
     await this.recovery
     this.finder.clear()

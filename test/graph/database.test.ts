@@ -1,5 +1,6 @@
-import { statSync } from 'node:fs'
+import { closeSync, openSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
 import { GraphDatabase } from '../../src/graph/sqlite/database.ts'
@@ -101,6 +102,29 @@ describe('graph database', () => {
     expect(await graph.write('acme', large)).toMatchObject({ written: 2 })
     expect((await graph.queryEntities('acme')).total).toBe(3)
     await graph.close()
+  })
+
+  verifies('X-05', 'wipes the file after a failed write, whatever has been opened since', async () => {
+    const database = new GraphDatabase(fresh())
+    await database.write(() => database.run('CREATE TABLE note (text TEXT)'))
+    const write = (text: string) => database.write(() => database.run('INSERT INTO note (text) VALUES (?)', text))
+    await write('a')
+    await database.wipe()
+    database.database.exec('PRAGMA max_page_count = 1')
+    await expect(write('b'.repeat(1_000_000))).rejects.toMatchObject({ code: 'disk-full' })
+    const others = [1, 2, 3, 4].map(() => openSync(fileURLToPath(import.meta.url), 'r'))
+    await write('c')
+    await database.wipe()
+    for (const other of others) closeSync(other)
+    await database.close()
+  })
+
+  verifies('X-05', 'ends all wipes that were asked for before it closes', async () => {
+    const database = new GraphDatabase(fresh())
+    await database.write(() => database.run('CREATE TABLE note (text TEXT)'))
+    const wipes = [database.wipe(), database.wipe()]
+    await database.close()
+    expect(await Promise.allSettled(wipes)).toMatchObject([{ status: 'fulfilled' }, { status: 'fulfilled' }])
   })
 
   verifies('H-11', 'with a damaged row rejects with corrupt, and the row can be replaced', async () => {

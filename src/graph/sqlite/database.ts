@@ -39,7 +39,7 @@ const maxLogPages = 1_000
 const maxReadAttempts = 4
 /** Cost of a write without steps, in characters. */
 const writeWork = 400
-/** Prepared statements kept; the SQL of queries varies with their filters. */
+/** Prepared statements kept; their SQL varies with the given fields. */
 const maxStatements = 200
 
 /**
@@ -59,6 +59,8 @@ export class GraphDatabase {
   private transaction: Promise<readonly Outcome[]> | undefined
   private readonly givenMaintenance: FileMaintenance | undefined
   private ownMaintenance: FileThread | undefined
+  /** Ends when the threads and descriptors of former connections are closed. */
+  private released: Promise<void> = Promise.resolve()
   private isClosed = false
   private cached: { readonly version: string; readonly value: unknown } | undefined
   /** Transactions of this connection, which `PRAGMA data_version` does not count. */
@@ -213,10 +215,11 @@ export class GraphDatabase {
     this.isClosed = true
     await Promise.allSettled(this.readsInSteps)
     await this.running
-    await this.ownMaintenance?.close()
+    await this.ownMaintenance?.drain()
     // Reads that have waited for the last transaction come first.
     await yieldToEventLoop()
     this.disconnect()
+    await this.released
   }
 
   private prepare(sql: string): StatementSync {
@@ -343,7 +346,10 @@ export class GraphDatabase {
     } catch {
       // Nothing can be done about a connection that cannot be closed.
     }
-    if (this.guarded !== undefined) releaseFile(this.guarded.file)
+    this.released = Promise.all([this.released, releaseFileAfter(this.ownMaintenance, this.guarded?.file)]).then(
+      () => {},
+    )
+    this.ownMaintenance = undefined
     this.guarded = undefined
   }
 
@@ -407,10 +413,21 @@ class FileThread implements FileMaintenance {
     await this.queue.submit({ truncateLog: true })
   }
 
+  /** Resolves when nothing that was asked for is left to do. */
+  drain(): Promise<void> {
+    return this.wipeRunner.drain()
+  }
+
   async close(): Promise<void> {
-    await this.wipeRunner.settled()
+    await this.drain()
     await this.queue.close()
   }
+}
+
+/** Releases a file after the connections of its thread are closed: its descriptor holds the locks of all of them. */
+async function releaseFileAfter(thread: FileThread | undefined, file: GuardedFile | undefined): Promise<void> {
+  await thread?.close()
+  if (file !== undefined) releaseFile(file)
 }
 
 function settle({ resolve, reject }: QueuedWrite, outcome: Outcome): void {

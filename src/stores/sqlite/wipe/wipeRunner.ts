@@ -48,6 +48,11 @@ export class WipeRunner {
     await this.running?.catch(() => undefined)
   }
 
+  /** Resolves when all passes that were asked for have ended. */
+  async drain(): Promise<void> {
+    while (this.running !== undefined || this.next !== undefined) await Promise.allSettled([this.running, this.next])
+  }
+
   private start(): Promise<void> {
     this.isNeeded = false
     const running = this.run().finally(() => {
