@@ -1,6 +1,6 @@
 import { RecordList } from './recordList.ts'
 
-/** Code units of a full chunk of text; a term has at most a few hundred. */
+/** Code units of a full chunk of text; a term has at most a few thousand. */
 const chunkCharacters = 65_536
 const firstCharacters = 1_024
 /** A single shard of more terms would take milliseconds to grow. */
@@ -9,6 +9,8 @@ const shardBits = 10
 const firstSlots = 64
 /** Slots that are tried for a term: texts can be made of words whose hashes are equal. */
 const maxProbes = 32
+/** Memory of a term without a slot: its text and its place in a map. */
+const overflowTermBytes = 128
 
 const position = 0
 const hash = 1
@@ -38,7 +40,8 @@ export class TermTable {
   /** Estimated memory. */
   get bytes(): number {
     const texts = Uint16Array.BYTES_PER_ELEMENT * (this.characters + this.size)
-    return this.records.bytes + texts + this.slotCount * Uint32Array.BYTES_PER_ELEMENT
+    const slots = this.slotCount * Uint32Array.BYTES_PER_ELEMENT
+    return this.records.bytes + texts + slots + this.overflow.size * overflowTermBytes
   }
 
   find(term: string): number | undefined {

@@ -75,6 +75,17 @@ describe('a table of terms', () => {
     expect(words.every((word, number) => table.find(word) === number)).toBe(true)
     expect(table.find(`${words[0]}x`)).toBeUndefined()
   })
+
+  it('words of equal hashes › count with the memory of their map', () => {
+    const bytesOf = (words: readonly string[]): number => {
+      const table = new TermTable()
+      for (const word of words) table.findOrAdd(word)
+      return table.bytes
+    }
+    const words = createCollidingWords(14)
+    const others = Array.from(words, (_, number) => `${number}`.padStart(28, 'x'))
+    expect(bytesOf(words) - bytesOf(others)).toBeGreaterThan(100 * words.length)
+  })
 })
 
 describe('a table of postings', () => {
