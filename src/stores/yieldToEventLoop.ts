@@ -26,6 +26,16 @@ export function isTurnLong(): boolean {
 /** Lets other requests run if the current turn of the event loop has taken long. */
 export const yieldWhenLong = (): Promise<void> | undefined => (isTurnLong() ? yieldToEventLoop() : undefined)
 
+/** Maps items in their order, and lets other requests run when the current turn of the event loop has taken long. */
+export async function mapInTurns<T, U>(items: readonly T[], map: (item: T) => U): Promise<U[]> {
+  const mapped: U[] = []
+  for (const item of items) {
+    if (isTurnLong()) await yieldToEventLoop()
+    mapped.push(map(item))
+  }
+  return mapped
+}
+
 /** Reads that wait for a turn, oldest first. */
 const waitingReads: (() => void)[] = []
 let isRunScheduled = false

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { checkEraseFilter } from '../../domain/checkEraseFilter.ts'
 import { checkListFilter } from '../../domain/checkStoreOptions.ts'
-import { type Message, type Millis, metadataId } from '../../domain/entry.ts'
+import { type DerivedEntry, type Message, type Millis, metadataId, type NewMessage } from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { encryptedTableKey, formatKey, type Key } from '../../domain/key.ts'
 import { LruCache } from '../../domain/lruCache.ts'
@@ -20,6 +20,7 @@ import type {
 } from '../../domain/ports.ts'
 import { noExpiry, type SessionChange, type SessionHead, type SessionListItem } from '../../domain/session.ts'
 import { listByMetadata } from '../listByMetadata.ts'
+import { mapInTurns } from '../yieldToEventLoop.ts'
 import { Cipher, keyLengthBytes, storeClosedError } from './cipher.ts'
 import {
   decryptDerived,
@@ -39,12 +40,16 @@ const isTableKey = (key: Key): boolean => key.id === encryptedTableKey(key.scope
 export type SessionCipher = { readonly epoch: number; readonly cipher: Cipher }
 
 const maxCachedCiphers = 10_000
+/** Short changes are encrypted in one turn, so that they are written in the order of their calls. */
+const maxMessagesAtOnce = 256
 
 /** Encrypts what is written to a store and decrypts what is read from it. */
 export class EncryptedSessions implements Omit<Store, 'durability' | 'capabilities' | 'table'> {
   private readonly inner: Store
   private readonly keyring: Keyring
   private readonly ciphers = new LruCache<string, SessionCipher>({ maxEntries: maxCachedCiphers })
+  /** Decrypted entries by their encrypted ones. */
+  private readonly decrypted = new WeakMap<DerivedEntry, DerivedEntry>()
   private isClosed = false
 
   constructor(inner: Store, keyring: Keyring) {
@@ -71,16 +76,28 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
       ...head,
       firstMessage: head.firstMessage && decrypt(head.firstMessage),
       lastUserMessage: head.lastUserMessage && decrypt(head.lastUserMessage),
-      recent: head.recent.map(decrypt),
-      derived: head.derived.filter((entry) => !isKeyEntry(entry)).map((entry) => decryptDerived(entry, key, cipher)),
+      recent: await mapInTurns(head.recent, decrypt),
+      derived: await mapInTurns(
+        head.derived.filter((entry) => !isKeyEntry(entry)),
+        (entry) => this.decryptOnce(entry, key, cipher),
+      ),
     }
+  }
+
+  /** Decrypts an entry; the inner store returns the same object as long as it keeps the entry in memory. */
+  private decryptOnce(entry: DerivedEntry, key: Key, cipher: Cipher): DerivedEntry {
+    const known = this.decrypted.get(entry)
+    if (known !== undefined) return known
+    const decrypted = decryptDerived(entry, key, cipher)
+    this.decrypted.set(entry, decrypted)
+    return decrypted
   }
 
   async readMessages(key: Key, range: PageOptions): Promise<readonly Message[]> {
     const before = this.ciphers.get(formatKey(key)) ?? (await this.loadCipher(key))
     const messages = await this.openInner().readMessages(key, range)
     try {
-      return messages.map((message) => decryptMessage(message, key, before?.cipher))
+      return await mapInTurns(messages, (message) => decryptMessage(message, key, before?.cipher))
     } catch (error) {
       // Another process may have erased the session and created it again with another key.
       if ((await this.loadCipher(key))?.epoch === before?.epoch) throw error
@@ -96,7 +113,7 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
       key,
       externalIds.map((id) => cipher.digest(id)),
     )
-    return found.map((message) => decryptMessage(message, key, cipher))
+    return mapInTurns(found, (message) => decryptMessage(message, key, cipher))
   }
 
   async commit(change: SessionChange): Promise<readonly Message[]> {
@@ -165,7 +182,7 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     const records = await this.openInner().records(key, range)
     // Loaded after the read: a session that was erased and created again has another key.
     const cipher = records.length === 0 ? undefined : (await this.loadCipher(key))?.cipher
-    return cipher === undefined ? [] : records.map((record) => decryptRecord(record, key, cipher))
+    return cipher === undefined ? [] : mapInTurns(records, (record) => decryptRecord(record, key, cipher))
   }
 
   /** Loads the cipher of a session that holds only a key; creates the session if it does not exist. */
@@ -220,16 +237,18 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     keyEntry: SessionChange['put'] = [],
   ): Promise<readonly Message[]> {
     const { key } = change
+    const encrypt = (message: NewMessage): NewMessage => encryptMessage(message, key, cipher)
+    const isLong = change.append.length > maxMessagesAtOnce
     const messages = await this.openInner().commit({
       ...change,
       ...(change.replace !== undefined && {
-        replace: change.replace.map(({ id, message }) => ({ id, message: encryptMessage(message, key, cipher) })),
+        replace: change.replace.map(({ id, message }) => ({ id, message: encrypt(message) })),
       }),
-      append: change.append.map((message) => encryptMessage(message, key, cipher)),
+      append: isLong ? await mapInTurns(change.append, encrypt) : change.append.map(encrypt),
       put: [...keyEntry, ...change.put.map((entry) => encryptDerived(entry, key, cipher))],
       drop: change.drop.filter((id) => !isKeyEntry({ id })),
     })
-    return messages.map((message) => decryptMessage(message, key, cipher))
+    return mapInTurns(messages, (message) => decryptMessage(message, key, cipher))
   }
 
   /** Loads the cipher of a session; undefined if the session does not exist. */

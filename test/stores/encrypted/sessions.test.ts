@@ -7,6 +7,7 @@ import { EncryptedSessions } from '../../../src/stores/encrypted/sessions.ts'
 import { encryptedStore } from '../../../src/stores/encrypted.ts'
 import { ramStore } from '../../../src/stores/ram.ts'
 import { verifies } from '../../requirements/verifies.ts'
+import { countTurns, useSlowClock } from '../../support/slowClock.ts'
 import { annKey, bobKey, contentsOf, factWithSpan, hex, nextChange, testKeyring } from './fixtures.ts'
 
 const sessionsOver = (inner: Store): EncryptedSessions => new EncryptedSessions(inner, testKeyring('old'))
@@ -45,6 +46,25 @@ describe('EncryptedSessions', () => {
     const created = nextChange({ epoch: 1, append: [newMessage('new')] })
     expect(await readsOf(() => sessions.commit(created))).toBe(1)
     expect(await readsOf(() => sessions.commit(nextChange({ epoch: 1, append: [newMessage('x')] })))).toBe(0)
+  })
+
+  verifies('R-03', 'reads and writes many entries in steps, and decrypts entries in memory once', async () => {
+    const inner = ramStore()
+    const sessions = sessionsOver(inner)
+    const put = Array.from({ length: 50 }, (_, at) => factWithSpan(`f${at}`, 'seal'))
+    const append = Array.from({ length: 300 }, (_, at) => newMessage(`${at}`))
+    using _ = useSlowClock()
+    expect((await countTurns(sessions.commit(nextChange({ append, put })))).turns).toBeGreaterThan(200)
+    expect((await countTurns(sessions.readMessages(annKey, { limit: 300 }))).turns).toBeGreaterThan(100)
+    expect((await countTurns(sessions.readHead(annKey, 9))).turns).toBeGreaterThan(20)
+    const decrypt = vi.spyOn(Cipher.prototype, 'decrypt')
+    await sessions.commit(nextChange({ put: [factWithSpan('f7', 'walrus')] }))
+    const { derived } = await sessions.readHead(annKey, 0)
+    expect(derived.flatMap((entry) => (entry.kind === 'fact' ? [entry.value] : []))).toEqual(
+      put.map(({ id }) => (id === 'f7' ? 'walrus' : 'seal')),
+    )
+    // The changed entry, the first message and the last one of the user.
+    expect(decrypt).toHaveBeenCalledTimes(3)
   })
 
   it('verifyKeys › reads only the first session', async () => {
