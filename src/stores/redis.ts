@@ -27,7 +27,7 @@ import { yieldToEventLoop } from './yieldToEventLoop.ts'
 
 /** Options of `redisStore`. */
 export type RedisStoreOptions = ConnectionOptions & {
-  /** Memory for sessions that this process has read; default 64 MB. */
+  /** Memory for sessions that this process has read; default 32 MB. */
   readonly maxCacheBytes?: number
   /** Word table and languages for search. Default: those of this package. */
   readonly analysis?: TextAnalysis
@@ -35,7 +35,7 @@ export type RedisStoreOptions = ConnectionOptions & {
   readonly pause?: Pause
 }
 
-const defaultMaxCacheBytes = 64_000_000
+const defaultMaxCacheBytes = 32_000_000
 
 /**
  * Opens a store of ephemeral sessions that any number of processes share: `redis://HOST:PORT`, `rediss:` with TLS,

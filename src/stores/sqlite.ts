@@ -186,7 +186,7 @@ export class SqliteStore implements Store, SearchIndex {
     if (row === undefined)
       return this.readMessages(change.key, { after: first - 1, before: last + 1, limit: last - first + 1 })
     const messages = buildMessages(change.append, first, committed.offset)
-    this.headCache.applyWrite(change.key, row, messages)
+    this.headCache.applyWrite(change.key, row, messages, change.put)
     return messages
   }
 

@@ -1,8 +1,10 @@
 import { DatabaseSync } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
-import { key, newChange, newMessage } from '../../src/stores/conformance/fixtures.ts'
+import { describe, expect, it, vi } from 'vitest'
+import type { Fact } from '../../src/domain/entry.ts'
+import { key, newChange, newFact, newMessage } from '../../src/stores/conformance/fixtures.ts'
 import { storeConformance } from '../../src/stores/conformance.ts'
+import { Reader } from '../../src/stores/sqlite/read.ts'
 import { examineFile, repairFile } from '../../src/stores/sqlite/repair.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { undoFormat4 } from './oldFormats.ts'
@@ -49,6 +51,25 @@ describe('sqliteStore', () => {
     expect(next?.offset).toBe(15)
     await store.close()
     expect((await examineFile(path)).faults).toEqual([])
+  })
+
+  it('with derived entries put into a session that was read before › has what the file has, without reading it', async () => {
+    const path = newPath()
+    const store = sqliteStore(path)
+    const put = (operation: string, ...entries: Fact[]) => store.commit(newChange(operation, { put: entries }))
+    await put('a', newFact('f1', 'one'), newFact('f2', 'two'))
+    await store.readHead(key, 0)
+    const reads = vi.spyOn(Reader.prototype, 'derived')
+    await put('b', newFact('f3', 'three'), { ...newFact('f1', 'uno'), at: 7 })
+    await put('c', { ...newFact('f1', 'eins'), supersededBy: undefined } as unknown as Fact, newFact('f4', 'four'))
+    const { derived } = await store.readHead(key, 0)
+    expect(reads).not.toHaveBeenCalled()
+    const reopened = sqliteStore(path)
+    expect(derived).toStrictEqual((await reopened.readHead(key, 0)).derived)
+    expect(reads).toHaveBeenCalledOnce()
+    expect(derived.map((entry) => entry.kind === 'fact' && entry.value)).toEqual(['eins', 'two', 'three', 'four'])
+    await Promise.all([store.close(), reopened.close()])
+    reads.mockRestore()
   })
 
   it('with a changed payload or branch › quarantines the message', async () => {

@@ -42,7 +42,7 @@ const maxTailMessages = 512
 /** Messages that a first read of a session gets at least: a context that follows needs no other read. */
 const minTailMessages = 64
 const maxSessions = 1_000
-const defaultMaxBytes = 64_000_000
+const defaultMaxBytes = 32_000_000
 
 /**
  * Heads that this process has read. Every read asks the database, which answers with no more than what is newer than

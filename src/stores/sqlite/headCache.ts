@@ -6,7 +6,7 @@ import { createEmptyHead, findMessageIndex, type SessionHead } from '../../domai
 import { estimateSize } from '../../domain/stringify.ts'
 import { estimateMessageBytes, sliceTail } from '../messageTail.ts'
 import type { Reader } from './read.ts'
-import type { SessionRow } from './rows.ts'
+import { copyDerived, type SessionRow } from './rows.ts'
 
 /** Cached parts of a session. Parts other than the row are loaded on demand. */
 type CachedSession = {
@@ -25,7 +25,7 @@ type CachedSession = {
 const unchecked = -1
 const maxTailMessages = 512
 const maxSessions = 1_000
-const defaultMaxBytes = 64_000_000
+const defaultMaxBytes = 32_000_000
 
 /**
  * Session cache in front of the database. Before each answer it checks that nothing was written since: one query of
@@ -77,7 +77,7 @@ export class HeadCache {
   }
 
   /** Applies a write of this process to the cache, so that it need not be read back. */
-  applyWrite(key: Key, row: SessionRow, messages: readonly Message[]): void {
+  applyWrite(key: Key, row: SessionRow, messages: readonly Message[], put: readonly DerivedEntry[]): void {
     const session = this.sessions.get(formatKey(key))
     if (session === undefined) {
       // A new session, whose messages are all known.
@@ -86,7 +86,9 @@ export class HeadCache {
       return
     }
     if (session.row.revision + 1 !== row.revision || !isContinuation(session.row, row)) return
+    const { derived } = session
     applyRow(session, row, messages)
+    if (derived !== undefined && put.length > 0) putDerived(session, derived, put)
     this.add(key, session)
   }
 
@@ -205,6 +207,19 @@ function applyRow(session: CachedSession, row: SessionRow, added: readonly Messa
   if (row.lastUserSequence !== previous.lastUserSequence)
     session.lastUserMessage = added.find(({ sequence }) => sequence === row.lastUserSequence)
   session.row = row
+}
+
+/** Puts derived entries as the database does: a known id keeps its place. */
+function putDerived(session: CachedSession, before: readonly DerivedEntry[], put: readonly DerivedEntry[]): void {
+  const after = [...before]
+  const bytes = estimateSize(put, Number.POSITIVE_INFINITY)
+  for (const entry of put.map(copyDerived)) {
+    const at = after.findIndex(({ id }) => id === entry.id)
+    if (at >= 0) session.derivedBytes -= estimateSize(after[at], Number.POSITIVE_INFINITY)
+    after[at < 0 ? after.length : at] = entry
+  }
+  session.derived = after
+  session.derivedBytes += bytes
 }
 
 const estimateBytes = ({ tail, first, lastUserMessage, derivedBytes }: CachedSession): number =>

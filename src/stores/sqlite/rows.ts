@@ -204,6 +204,10 @@ export function parseDerivedRow(cells: Cells): DerivedEntry | undefined {
   return { kind, id, at, ...(JSON.parse(body as string) as object) } as DerivedEntry
 }
 
+/** Returns a derived entry as it is read back. */
+export const copyDerived = ({ kind, id, at, ...rest }: DerivedEntry): DerivedEntry =>
+  ({ kind, id, at, ...(JSON.parse(JSON.stringify(rest)) as object) }) as DerivedEntry
+
 /** SHA-256 of a name that must not be readable in the file. */
 export const hashName = (name: string): Uint8Array => createHash('sha256').update(name).digest()
 export const hashSessionKey = (key: Key): Uint8Array => hashName(formatKey(key))
