@@ -75,17 +75,20 @@ function buildText({ endpoint, bytes, fragments, separator, isShuffled }: StallI
   return createText(create, bytes, encodingOf(endpoint))
 }
 
-/** Measures the shortest of up to three attempts, each in a tenant of its own; and what failed, if anything. */
+/** Measures up to three attempts, each in a tenant of its own. */
 async function measure(probe: StallProbe, input: StallInput, tenant: string) {
   const run = stallEndpoints[input.endpoint]
   const text = buildText(input)
   const { maxMs } = sizeClassOf(input)
   const attempts: number[] = []
+  let isRefused = false
   while (run !== undefined && attempts.length < maxAttempts && Math.min(...attempts) > maxMs) {
     const session = `${tenant}a${attempts.length}:s`
-    attempts.push((await probe.measure((client) => run(client, text, session))).longestMs)
+    const { longestMs, refusals } = await probe.measure((client) => run(client, text, session))
+    attempts.push(longestMs)
+    isRefused ||= refusals.length > 0
   }
-  return { firstMs: attempts[0] ?? 0, shortestMs: Math.min(...attempts) }
+  return { firstMs: attempts[0] ?? 0, shortestMs: Math.min(...attempts), isRefused }
 }
 
 const describeStall = (input: StallInput, ms: number): Finding => ({
@@ -103,8 +106,9 @@ async function run({ seed, inputs, isOver, counter, onProgress, onFinding }: Run
       const input = generate(new Random(seedOf(seed, done)))
       const { name, maxMs } = sizeClassOf(input)
       try {
-        const { firstMs, shortestMs } = await measure(probe, input, `t${done}`)
+        const { firstMs, shortestMs, isRefused } = await measure(probe, input, `t${done}`)
         counter.add(`${name}: texts`)
+        if (isRefused) counter.add(`${name}: refused`)
         counter.max(`${name}: longest (ms)`, Math.round(shortestMs))
         if (firstMs > maxMs) counter.add(`${name}: ${shortestMs > maxMs ? 'over the limit' : 'not repeated'}`)
         if (shortestMs > maxMs) onFinding(describeStall(input, shortestMs))

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Message } from '../../src/domain/entry.ts'
 import type { ChatMessage } from '../../src/domain/ledger.ts'
 import type { Model } from '../../src/domain/ports.ts'

@@ -3,7 +3,14 @@ import type { FactCandidate } from '../extract/fields.ts'
 import { collectActions } from './actions.ts'
 import { rankDetails } from './details.ts'
 import { findInjectionsInSteps, overlapsAny } from './injectionCheck.ts'
-import { buildExcerpt, buildSummaryText, type Piece, renderLines, splitEarlierSummary, splitIntoPieces } from './pieces.ts'
+import {
+  buildExcerpt,
+  buildSummaryText,
+  type Piece,
+  renderLines,
+  splitEarlierSummary,
+  splitIntoPieces,
+} from './pieces.ts'
 import { type Selection, type SourceCapacity, selectContent } from './select.ts'
 import { mergeSeries } from './series.ts'
 import { fitsTarget, type SummaryMessage, type SummaryTarget, type SummaryText } from './summary.ts'

@@ -28,17 +28,19 @@ function listPatterns(file: Source): { readonly literals: readonly Pattern[]; re
 /** Regular expressions of the sources, and the calls of `RegExp` that created none of them. */
 export type Collection = { readonly patterns: readonly Pattern[]; readonly unreached: readonly string[] }
 
+const fileOf = (at: string): string => at.slice(0, at.lastIndexOf(':'))
+
 /** Imports the files of these calls in a worker, and returns the patterns that they create. */
 async function recordConstructed(calls: readonly string[]): Promise<readonly Pattern[]> {
   const worker = new Worker(new URL('./recordConstructed.ts', import.meta.url), {
-    workerData: [...new Set(calls.map((call) => call.slice(0, call.lastIndexOf(':'))))],
+    workerData: [...new Set(calls.map(fileOf))],
   })
   const [constructed] = (await once(worker, 'message')) as [readonly Pattern[]]
   return constructed
 }
 
 /**
- * Collects all regular expressions of the sources, each once. Those that code puts together are recorded in a worker,
+ * Collects all regular expressions of the sources, each once per file. Those that code puts together are recorded in a worker,
  * which imports the files with calls of `RegExp` and calls the functions that create more.
  */
 export async function collectPatterns(sources: readonly Source[]): Promise<Collection> {
@@ -48,7 +50,9 @@ export async function collectPatterns(sources: readonly Source[]): Promise<Colle
   const reached = new Set(constructed.map(({ at }) => at))
   const all = [...listed.flatMap(({ literals }) => literals), ...constructed.filter(({ at }) => calls.includes(at))]
   return {
-    patterns: [...new Map(all.map((pattern) => [`/${pattern.source}/${pattern.flags}`, pattern])).values()],
+    patterns: [
+      ...new Map(all.map((pattern) => [`${fileOf(pattern.at)} /${pattern.source}/${pattern.flags}`, pattern])).values(),
+    ],
     unreached: calls.filter((call) => !reached.has(call)),
   }
 }
