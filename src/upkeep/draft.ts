@@ -8,12 +8,12 @@ import { extractFactsInSteps } from './extract/extract.ts'
 import { type FactCandidate, factFields } from './extract/fields.ts'
 import { groundFactsInSteps } from './extract/ground.ts'
 import { callModel, type ModelCall } from './modelCall.ts'
-import { correctionPrompt, extractionPrompt, summaryPrompt } from './prompts.ts'
+import { correctionPrompt, extractionPrompt, formatMessages, summaryPrompt } from './prompts.ts'
 import { addToRuns } from './runs.ts'
 import { findInjections } from './summarise/injectionCheck.ts'
 import { excerptInSteps, summariseInSteps } from './summarise/summarise.ts'
 import { fitsTarget, type SummaryMessage, type SummaryTarget, type SummaryText } from './summarise/summary.ts'
-import { findLossesInSteps, reviewReply } from './verify.ts'
+import { findLossesInSteps, reviewReply, type VerifyInput } from './verify.ts'
 
 /** Messages to summarise, the summary of the messages before them, and facts that are stored beside the summary. */
 export type SummaryInput = {
@@ -64,7 +64,10 @@ export async function draftSummary(
     faults: [],
   }
   if (modelCall === undefined || isEmpty) return builtin
-  const written = await writeWithModel(input, baseline.text, target, words, { modelCall, signal, pause })
+  const shown = await runInSlices(showToModel(input.messages), pause)
+  if (shown.length === 0) return builtin
+  const source = { messages: shown, previous: input.previous?.text }
+  const written = await writeWithModel(source, baseline.text, target, words, { modelCall, signal, pause })
   if ('why' in written) return { ...builtin, faults: [{ step: 'summary', why: written.why }] }
   const { text } = written
   const sources = await runInSlices(findSources(text, input), pause)
@@ -81,15 +84,14 @@ export async function draftSummary(
  * neither can be used.
  */
 async function writeWithModel(
-  input: SummaryInput,
+  source: Pick<VerifyInput, 'messages' | 'previous'>,
   baseline: string,
   target: SummaryTarget,
   words: number,
   { modelCall, signal, pause }: DraftDeps & { readonly modelCall: ModelCall },
 ): Promise<{ readonly text: string } | { readonly why: string }> {
-  const shown = { messages: await runInSlices(showToModel(input.messages), pause), previous: input.previous?.text }
-  const prompt = summaryPrompt(shown, words)
-  const verifyInput = { ...shown, baseline, prompt: prompt[0]?.content ?? '', target }
+  const prompt = summaryPrompt(source, words)
+  const verifyInput = { ...source, baseline, prompt: prompt[0]?.content ?? '', target }
   const maxChars = 4_000 + 32 * words
   let request = prompt
   let why = ''
@@ -125,9 +127,9 @@ export async function draftFacts(
 ): Promise<{ readonly facts: readonly FactCandidate[]; readonly faults: readonly Degradation[] }> {
   const messages = truncateMessages(original)
   const builtin = await factsByRules(messages, pause)
-  if (modelCall === undefined || !messages.some(({ role, content }) => role === 'user' && !isBlank(content)))
-    return { facts: builtin, faults: [] }
+  if (modelCall === undefined) return { facts: builtin, faults: [] }
   const shown = await runInSlices(showToModel(messages), pause)
+  if (!shown.some(({ role, content }) => role === 'user' && !isBlank(content))) return { facts: builtin, faults: [] }
   const reply = await callModel(modelCall, extractionPrompt(shown), 64_000, signal)
   const fallback = (why: string) => ({ facts: builtin, faults: [{ step: 'facts', why }] })
   if ('fault' in reply) return fallback(reply.fault)
@@ -169,7 +171,7 @@ function isFactRecord(json: unknown): boolean {
 function* showToModel(messages: readonly SummaryMessage[]): Work<readonly SummaryMessage[]> {
   const chars = messages.reduce((sum, { content }) => sum + content.length, 0)
   if (chars <= maxPromptChars) return messages
-  return yield* excerptInSteps(messages, { fits: (candidate) => candidate.length <= maxPromptChars })
+  return yield* excerptInSteps(messages, maxPromptChars, (excerpt) => formatMessages(excerpt).length)
 }
 
 /** Finds the sources of a model's text: for each name or number in it, the first message that contains it. */

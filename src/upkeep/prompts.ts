@@ -58,7 +58,7 @@ const toChat = (system: string, text: string): readonly ChatMessage[] => [
 export const wrapAsData = (text: string): string => `<memory>\n${escapeMemoryTags(text)}\n</memory>`
 const formatPrevious = ({ previous }: PromptInput): string =>
   previous === undefined ? '' : `Previous summary:\n${wrapAsData(previous)}\n\n`
-const formatMessages = (messages: PromptInput['messages']): string =>
+export const formatMessages = (messages: PromptInput['messages']): string =>
   wrapAsData(messages.map((message) => `${message.name ?? message.role}: ${message.content}`).join('\n'))
 
 /** Explanation of each fault for the model; with a detail, the words in question follow. */

@@ -59,7 +59,7 @@ describe('extractFacts', () => {
 describe('extractFacts: preferences', () => {
   it.each([
     ['Actually I prefer light mode now.', 'theme: light'],
-    ['I prefer window seats right now, please.', 'seats: window seats'],
+    ['I prefer window seats right  now, please.', 'seats: window seats'],
     ['use Arial', 'font: Arial'],
     ['Please use the Georgia font', 'font: Georgia'],
     ['Answer in German, please.', 'language: German'],

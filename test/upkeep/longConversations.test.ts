@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Message } from '../../src/domain/entry.ts'
 import type { ChatMessage } from '../../src/domain/ledger.ts'
 import type { Model } from '../../src/domain/ports.ts'
@@ -150,5 +150,38 @@ describe('a summary of a long conversation', () => {
     const { by, text, faults } = await draft([{ role: 'system', content: constraint }], (data) => quote(data, 60))
     expect([by, faults]).toEqual(['diligent', []])
     expect(text).toContain(`Note: ${constraint}`)
+  })
+
+  verifies('X-04', 'with several values in the same words › is shown each in its sentence', async () => {
+    const values = [18, 20, 21].map((degrees) => ({ content: `The heating is set to ${degrees} degrees.` }))
+    let shown = ''
+    const { by, faults } = await draft(values, (data) => {
+      shown = data
+      return `${quote(data)} The heating is set to 21 degrees.`
+    })
+    expect([by, faults]).toEqual(['diligent', []])
+    expect(shown).toContain('user: The heating is set to 21 degrees')
+  })
+
+  it('of many short messages with long names › is shown no more than of few long ones', async () => {
+    const messages = Array.from({ length: 4_000 }, (_, at) => ({
+      ...messageOf(`The ${wordOf(at)} is ${at}.`, at),
+      name: 'weather_station_north',
+    }))
+    let shown = ''
+    const { deps } = createDeps((data) => {
+      shown = data
+      return '{}'
+    })
+    await draftFacts(messages, deps)
+    expect([shown.length > 40_000, shown.length <= 48_000]).toEqual([true, true])
+  })
+
+  it('of nothing but code › is made without the model', async () => {
+    const code = (at: number): string => `\`\`\`\n${'const a = 1\n'.repeat(100)}b${at}()\n\`\`\``
+    const messages = Array.from({ length: 60 }, (_, at) => messageOf(code(at), at))
+    const { deps } = createDeps(() => expect.unreachable())
+    const { by, faults } = await draftSummary({ messages, previous: undefined }, target, 400, deps)
+    expect([by, faults, (await draftFacts(messages, deps)).faults]).toEqual(['builtin', [], []])
   })
 })

@@ -15,7 +15,7 @@ const maxKeyChars = 48
  * word that it ends with are one alternative: a lookbehind may try `now` before `right now`, whatever their order.
  */
 const trailingFiller =
-  /$(?<=((?:[\s,.;:!?…"'”’)*_-]|\s(?:(?:right )?now|please|too|instead|thanks|though|as well|anyway|anymore|any more|these days|so much|a lot|again|lately|from now on|btw|lol|haha|bitte|danke|s'il te plait|svp|stp|por favor|alsjeblieft))+))/i
+  /$(?<=((?:[\s,.;:!?…"'”’)*_-]|\s(?:(?:right\s{1,4})?now|please|too|instead|thanks|though|as well|anyway|anymore|any more|these days|so much|a lot|again|lately|from now on|btw|lol|haha|bitte|danke|s'il te plait|svp|stp|por favor|alsjeblieft))+))/i
 
 /** Trims trailing punctuation and filler words: `light mode now, please` becomes `light mode`. */
 export function trimPhrase(text: string): string {

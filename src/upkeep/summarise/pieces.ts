@@ -349,7 +349,7 @@ export function buildSummaryText(pieces: readonly Piece[], lists: readonly Summa
   }
 }
 
-/** Returns the messages that pieces and items were taken from, with only these as their content. */
+/** Returns the messages that sentences and items were taken from, with only these as their content. */
 export function buildExcerpt(
   messages: readonly SummaryMessage[],
   pieces: readonly Piece[],
@@ -360,10 +360,7 @@ export function buildExcerpt(
     if (source !== undefined && parts.get(source.message)?.push(text) === undefined) parts.set(source.message, [text])
   }
   for (const { pieces: own, items } of renderLines(pieces, lists)) {
-    const [first] = own
-    if (first?.kind === 'series')
-      for (const [at, item] of first.text.split(itemJoint).entries()) add(first.sources[at] ?? first.sources[0], item)
-    else if (first !== undefined) add(first.sources[0], joinSentences(own))
+    if (own.length > 0) add(own[0]?.sources[0], joinSentences(own))
     for (const { text, sources } of items) add(sources[0], text)
   }
   return messages.flatMap((message) => {

@@ -37,31 +37,49 @@ export function* summariseInSteps(
   target: SummaryTarget,
   facts: readonly FactCandidate[] = [],
 ): Work<SummaryText> {
-  const { pieces, lists } = yield* selectPieces(messages, previous, target, facts)
+  const { pieces, lists } = yield* selectPieces({ messages, previous, facts, mergesSeries: true }, target)
   return buildSummaryText(pieces, lists)
 }
 
-/** Reduces messages to the content that `summarise` would keep. Each remains a message of its speaker. */
+/**
+ * Reduces messages to about the content that `summarise` would keep. Each remains a message of its speaker. `measure`
+ * returns the characters of an excerpt with all that is added to it.
+ */
 export function* excerptInSteps(
   messages: readonly SummaryMessage[],
-  target: SummaryTarget,
+  maxChars: number,
+  measure: (excerpt: readonly SummaryMessage[]) => number,
 ): Work<readonly SummaryMessage[]> {
-  const { pieces, lists } = yield* selectPieces(messages, undefined, target, [])
-  return buildExcerpt(messages, pieces, lists)
+  for (let limit = maxChars; ; ) {
+    const target = { fits: (candidate: string) => candidate.length <= limit }
+    const { pieces, lists } = yield* selectPieces(
+      { messages, previous: undefined, facts: [], mergesSeries: false },
+      target,
+    )
+    const excerpt = buildExcerpt(messages, pieces, lists)
+    const chars = measure(excerpt)
+    if (chars <= maxChars) return excerpt
+    // Names and roles of many short messages take more than their texts.
+    limit = Math.floor((0.95 * limit * maxChars) / chars)
+  }
 }
 
-function* selectPieces(
-  messages: readonly SummaryMessage[],
-  previous: SummaryText | undefined,
-  target: SummaryTarget,
-  facts: readonly FactCandidate[],
-): Work<Selection> {
+type Selecting = {
+  readonly messages: readonly SummaryMessage[]
+  readonly previous: SummaryText | undefined
+  readonly facts: readonly FactCandidate[]
+  /** Several values in the same words become one line, without the words that repeat. */
+  readonly mergesSeries: boolean
+}
+
+function* selectPieces({ messages, previous, facts, mergesSeries }: Selecting, target: SummaryTarget): Work<Selection> {
   const sorted = [...messages].sort((left, right) => left.sequence - right.sequence)
   const earlier = splitEarlierSummary(previous)
   const actions = yield* collectActions(sorted, earlier.actions)
   const all = [...earlier.pieces, ...(yield* markFacts(yield* splitIntoPieces(sorted), facts))]
   const isWork = actions.commands.length + actions.files.length > 0 || sorted.some(({ role }) => role === 'tool')
-  const current = yield* mergeSeries(yield* dropSuperseded(all, isWork))
+  const valid = yield* dropSuperseded(all, isWork)
+  const current = mergesSeries ? yield* mergeSeries(valid) : valid
   const details = yield* rankDetails(current)
   const pieces = current.filter(({ kind }) => kind !== 'detail')
   const capacity = yield* measureCapacity(pieces, target)
