@@ -1,9 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { checkEraseFilter } from '../../domain/checkEraseFilter.ts'
 import { checkListFilter } from '../../domain/checkStoreOptions.ts'
-import { type DerivedEntry, type Message, type Millis, metadataId, type NewMessage } from '../../domain/entry.ts'
+import {
+  type DerivedEntry,
+  type EncryptedEntry,
+  type Message,
+  type Millis,
+  metadataId,
+  type NewMessage,
+} from '../../domain/entry.ts'
 import { MemoryError } from '../../domain/error.ts'
 import { encryptedTableKey, formatKey, type Key } from '../../domain/key.ts'
+import { KeyedMutex } from '../../domain/keyed.ts'
 import { LruCache } from '../../domain/lruCache.ts'
 import type {
   AuxiliaryRecord,
@@ -40,8 +48,17 @@ const isTableKey = (key: Key): boolean => key.id === encryptedTableKey(key.scope
 export type SessionCipher = { readonly epoch: number; readonly cipher: Cipher }
 
 const maxCachedCiphers = 10_000
-/** Short changes are encrypted in one turn, so that they are written in the order of their calls. */
-const maxMessagesAtOnce = 256
+/** Characters that are encrypted in one turn. */
+const maxCharactersAtOnce = 65_536
+/** Characters that take as long as an entry beside its text. */
+const entryCharacters = 300
+
+function isLong({ append, put, replace = [] }: SessionChange): boolean {
+  let size = entryCharacters * (append.length + put.length + replace.length)
+  for (const { content } of append) size += content.length
+  for (const { message } of replace) size += message.content.length
+  return size > maxCharactersAtOnce
+}
 
 /** Encrypts what is written to a store and decrypts what is read from it. */
 export class EncryptedSessions implements Omit<Store, 'durability' | 'capabilities' | 'table'> {
@@ -50,6 +67,7 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
   private readonly ciphers = new LruCache<string, SessionCipher>({ maxEntries: maxCachedCiphers })
   /** Decrypted entries by their encrypted ones. */
   private readonly decrypted = new WeakMap<DerivedEntry, DerivedEntry>()
+  private readonly longWrites = new KeyedMutex()
   private isClosed = false
 
   constructor(inner: Store, keyring: Keyring) {
@@ -231,23 +249,38 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     }
   }
 
+  /** Encrypts and commits a change. A long one is encrypted in steps; later ones to its session wait for it. */
   private async write(
     change: SessionChange,
-    { cipher }: SessionCipher,
+    cipher: SessionCipher,
     keyEntry: SessionChange['put'] = [],
   ): Promise<readonly Message[]> {
-    const { key } = change
+    const name = formatKey(change.key)
+    if (isLong(change) || this.longWrites.isHeld(name))
+      return this.longWrites.run(name, () => this.encryptAndCommit(change, cipher, keyEntry))
+    return this.encryptAndCommit(change, cipher, keyEntry)
+  }
+
+  private async encryptAndCommit(
+    change: SessionChange,
+    { cipher }: SessionCipher,
+    keyEntry: SessionChange['put'],
+  ): Promise<readonly Message[]> {
+    const { key, append, put, replace = [] } = change
     const encrypt = (message: NewMessage): NewMessage => encryptMessage(message, key, cipher)
-    const isLong = change.append.length > maxMessagesAtOnce
-    const messages = await this.openInner().commit({
+    const encryptOne = ({ id, message }: { id: string; message: NewMessage }) => ({ id, message: encrypt(message) })
+    const encryptEntry = (entry: DerivedEntry): EncryptedEntry => encryptDerived(entry, key, cipher)
+    const [appended, entries, replaced] = isLong(change)
+      ? [await mapInTurns(append, encrypt), await mapInTurns(put, encryptEntry), await mapInTurns(replace, encryptOne)]
+      : [append.map(encrypt), put.map(encryptEntry), replace.map(encryptOne)]
+    const encrypted: SessionChange = {
       ...change,
-      ...(change.replace !== undefined && {
-        replace: change.replace.map(({ id, message }) => ({ id, message: encrypt(message) })),
-      }),
-      append: isLong ? await mapInTurns(change.append, encrypt) : change.append.map(encrypt),
-      put: [...keyEntry, ...change.put.map((entry) => encryptDerived(entry, key, cipher))],
+      append: appended,
+      put: [...keyEntry, ...entries],
       drop: change.drop.filter((id) => !isKeyEntry({ id })),
-    })
+      ...(change.replace !== undefined && { replace: replaced }),
+    }
+    const messages = await this.openInner().commit(encrypted)
     return mapInTurns(messages, (message) => decryptMessage(message, key, cipher))
   }
 

@@ -67,6 +67,21 @@ describe('EncryptedSessions', () => {
     expect(decrypt).toHaveBeenCalledTimes(3)
   })
 
+  it('with a long change that is being encrypted › writes later ones of its session after it, and nothing once closed', async () => {
+    const sessions = sessionsOver(ramStore())
+    const append = Array.from({ length: 300 }, (_, at) => newMessage(`${at}`))
+    const put = Array.from({ length: 300 }, (_, at) => factWithSpan(`f${at}`, 'seal'))
+    await sessions.commit(nextChange({ append: [newMessage('first')] }))
+    using _ = useSlowClock()
+    const writes = [nextChange({ append }), nextChange({ append: [newMessage('short')] }), nextChange({ put })]
+    await Promise.all(writes.map((change) => sessions.commit(change)))
+    expect(contentsOf(await sessions.readMessages(annKey, { limit: 999 })).at(-1)).toBe('short')
+    const late = sessions.commit(nextChange({ put }))
+    const outcome = expect(late).rejects.toMatchObject({ code: 'closed', message: expect.not.stringContaining('/') })
+    await sessions.close()
+    await outcome
+  })
+
   it('verifyKeys › reads only the first session', async () => {
     const inner = await createInner()
     const list = vi.spyOn(inner, 'list')
