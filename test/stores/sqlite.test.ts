@@ -59,7 +59,7 @@ describe('sqliteStore', () => {
     const put = (operation: string, ...entries: Fact[]) => store.commit(newChange(operation, { put: entries }))
     await put('a', newFact('f1', 'one'), newFact('f2', 'two'))
     await store.readHead(key, 0)
-    const reads = vi.spyOn(Reader.prototype, 'derived')
+    using reads = vi.spyOn(Reader.prototype, 'derived')
     await put('b', newFact('f3', 'three'), { ...newFact('f1', 'uno'), at: 7 })
     await put('c', { ...newFact('f1', 'eins'), supersededBy: undefined } as unknown as Fact, newFact('f4', 'four'))
     const { derived } = await store.readHead(key, 0)
@@ -69,7 +69,6 @@ describe('sqliteStore', () => {
     expect(reads).toHaveBeenCalledOnce()
     expect(derived.map((entry) => entry.kind === 'fact' && entry.value)).toEqual(['eins', 'two', 'three', 'four'])
     await Promise.all([store.close(), reopened.close()])
-    reads.mockRestore()
   })
 
   it('with a changed payload or branch › quarantines the message', async () => {

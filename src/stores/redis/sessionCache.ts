@@ -4,6 +4,7 @@ import { LruCache } from '../../domain/lruCache.ts'
 import type { PageOptions } from '../../domain/ports.ts'
 import { findMessageIndex, type SessionChange, type SessionHead } from '../../domain/session.ts'
 import { estimateDerivedBytes, estimateMessageBytes, sliceTail } from '../messageTail.ts'
+import { putEntries } from '../putEntries.ts'
 import { createMessage } from '../ram/session.ts'
 import type { SessionRow } from './rows.ts'
 
@@ -201,14 +202,6 @@ function insertMessages(tail: readonly Message[], stored: readonly Message[], is
 
 const findFirst = (first: Message | undefined, [message]: readonly Message[]): Message | undefined =>
   first === undefined || (message !== undefined && message.sequence < first.sequence) ? message : first
-
-/** Puts derived entries in the order in which they were put first. */
-function putEntries(entries: readonly DerivedEntry[], put: readonly DerivedEntry[]): readonly DerivedEntry[] {
-  if (put.length === 0) return entries
-  const byId = new Map(entries.map((entry) => [entry.id, entry]))
-  for (const entry of put) byId.set(entry.id, entry)
-  return [...byId.values()]
-}
 
 const trim = (tail: readonly Message[]): readonly Message[] =>
   tail.length > 2 * maxTailMessages ? tail.slice(-maxTailMessages) : tail

@@ -5,6 +5,7 @@ import type { PageOptions } from '../../domain/ports.ts'
 import { createEmptyHead, findMessageIndex, type SessionHead } from '../../domain/session.ts'
 import { estimateSize } from '../../domain/stringify.ts'
 import { estimateMessageBytes, sliceTail } from '../messageTail.ts'
+import { putEntries } from '../putEntries.ts'
 import type { Reader } from './read.ts'
 import { copyDerived, type SessionRow } from './rows.ts'
 
@@ -209,17 +210,13 @@ function applyRow(session: CachedSession, row: SessionRow, added: readonly Messa
   session.row = row
 }
 
-/** Puts derived entries as the database does: a known id keeps its place. */
 function putDerived(session: CachedSession, before: readonly DerivedEntry[], put: readonly DerivedEntry[]): void {
-  const after = [...before]
-  const bytes = estimateSize(put, Number.POSITIVE_INFINITY)
-  for (const entry of put.map(copyDerived)) {
-    const at = after.findIndex(({ id }) => id === entry.id)
-    if (at >= 0) session.derivedBytes -= estimateSize(after[at], Number.POSITIVE_INFINITY)
-    after[at < 0 ? after.length : at] = entry
-  }
+  const changed = new Set(put.map(({ id }) => id))
+  const bytesOf = (entries: readonly DerivedEntry[]): number =>
+    entries.reduce((sum, entry) => sum + (changed.has(entry.id) ? estimateSize(entry, Number.POSITIVE_INFINITY) : 0), 0)
+  const after = putEntries(before, put.map(copyDerived))
   session.derived = after
-  session.derivedBytes += bytes
+  session.derivedBytes += bytesOf(after) - bytesOf(before)
 }
 
 const estimateBytes = ({ tail, first, lastUserMessage, derivedBytes }: CachedSession): number =>
