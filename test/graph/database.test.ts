@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -105,16 +105,25 @@ describe('graph database', () => {
   })
 
   verifies('X-05', 'wipes the file after a failed write, whatever has been opened since', async () => {
-    const database = new GraphDatabase(fresh())
+    const path = fresh()
+    const database = new GraphDatabase(path)
+    const isInFile = (): boolean =>
+      readFileSync(path).includes('walrus') || readFileSync(`${path}-wal`).includes('walrus')
     await database.write(() => database.run('CREATE TABLE note (text TEXT)'))
     const write = (text: string) => database.write(() => database.run('INSERT INTO note (text) VALUES (?)', text))
-    await write('a')
+    const fill = async (): Promise<void> => {
+      database.database.exec('PRAGMA max_page_count = 1')
+      await expect(write('b'.repeat(1_000_000))).rejects.toMatchObject({ code: 'disk-full' })
+    }
+    await write('walrus')
     await database.wipe()
-    database.database.exec('PRAGMA max_page_count = 1')
-    await expect(write('b'.repeat(1_000_000))).rejects.toMatchObject({ code: 'disk-full' })
+    await fill()
     const others = [1, 2, 3, 4].map(() => openSync(fileURLToPath(import.meta.url), 'r'))
-    await write('c')
+    await database.write(() => database.run('DELETE FROM note'))
+    expect(isInFile()).toBe(true)
+    await fill()
     await database.wipe()
+    expect(isInFile()).toBe(false)
     for (const other of others) closeSync(other)
     await database.close()
   })

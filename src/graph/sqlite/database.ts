@@ -201,6 +201,8 @@ export class GraphDatabase {
   /** Removes deleted content from unused parts of the file and from its log. */
   async wipe(): Promise<void> {
     this.assertOpen()
+    // After a failed write there is no connection.
+    this.translateErrors(() => this.database)
     await this.maintenance?.wipe()
   }
 
@@ -413,7 +415,7 @@ class FileThread implements FileMaintenance {
     await this.queue.submit({ truncateLog: true })
   }
 
-  /** Resolves when nothing that was asked for is left to do. */
+  /** Resolves when all wipes that were asked for have ended. */
   drain(): Promise<void> {
     return this.wipeRunner.drain()
   }
@@ -427,7 +429,11 @@ class FileThread implements FileMaintenance {
 /** Releases a file after the connections of its thread are closed: its descriptor holds the locks of all of them. */
 async function releaseFileAfter(thread: FileThread | undefined, file: GuardedFile | undefined): Promise<void> {
   await thread?.close()
-  if (file !== undefined) releaseFile(file)
+  try {
+    if (file !== undefined) releaseFile(file)
+  } catch {
+    // Nothing can be done about a descriptor that cannot be closed.
+  }
 }
 
 function settle({ resolve, reject }: QueuedWrite, outcome: Outcome): void {
