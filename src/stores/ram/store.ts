@@ -11,6 +11,9 @@ import { type IndexedVector, VectorIndex } from '../../search/vectorIndex.ts'
 import type { RamSessionTable } from './sessionTable.ts'
 import { RamTable } from './table.ts'
 
+/** Memory of search indexes. The sessions take memory already, and indexing one again takes milliseconds. */
+const maxIndexBytes = 32_000_000
+
 /**
  * Adapts a session table to the `Store` and `Index` ports. Without vectors only lexical search works; the browser build
  * leaves them out.
@@ -75,21 +78,24 @@ function createFinder(
   analysis: TextAnalysis | undefined,
   pause: Pause,
 ): StoreSearch {
-  return new StoreSearch({
-    changes: async (where, { stamp }) => table.changes(where, stamp),
-    readMessages: async (key, after, limit) => table.page(key, { after, limit }),
-    readDerived: async (key) => table.head(key, 0).derived,
-    readVectors: async (where, model, after, limit) =>
-      vectors?.listVectors(where, model, after, limit) ?? { vectors: [], next: after },
-    // Everything is in RAM already: no index snapshot is stored.
-    loadSnapshot: async () => undefined,
-    saveSnapshot: () => undefined,
-    pause,
-    readVector: async (key, id, model) => vectors?.getVector(key, id, model),
-    createVectorIndex: (model) => vectors?.createVectorIndex(model),
-    analysis,
-    readEntries: async (found) => table.findEntries(found),
-  })
+  return new StoreSearch(
+    {
+      changes: async (where, { stamp }) => table.changes(where, stamp),
+      readMessages: async (key, after, limit) => table.page(key, { after, limit }),
+      readDerived: async (key) => table.head(key, 0).derived,
+      readVectors: async (where, model, after, limit) =>
+        vectors?.listVectors(where, model, after, limit) ?? { vectors: [], next: after },
+      // Everything is in RAM already: no index snapshot is stored.
+      loadSnapshot: async () => undefined,
+      saveSnapshot: () => undefined,
+      pause,
+      readVector: async (key, id, model) => vectors?.getVector(key, id, model),
+      createVectorIndex: (model) => vectors?.createVectorIndex(model),
+      analysis,
+      readEntries: async (found) => table.findEntries(found),
+    },
+    maxIndexBytes,
+  )
 }
 
 type VectorRow = {
