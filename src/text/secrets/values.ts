@@ -54,8 +54,8 @@ const maxNameCapitals = 0.3
 const isCapitalAt = (text: string, index: number): boolean => (text.charCodeAt(index) & 32) === 0
 
 /**
- * Tells words, such as a name in code, from random letters. Among many capitals, the pair of a small letter and a
- * capital is no part of a word.
+ * Tells words, such as a name in code, from random letters. A capital after a small letter begins another word, unless
+ * the value has as few capitals as names in code.
  */
 function isWordLike(value: string): boolean {
   const isName = countCharacters(value, /[A-Z]/g) <= maxNameCapitals * countCharacters(value, /[A-Za-z]/g)

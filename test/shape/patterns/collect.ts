@@ -40,8 +40,8 @@ async function recordConstructed(calls: readonly string[]): Promise<readonly Pat
 }
 
 /**
- * Collects all regular expressions of the sources, each once per file. Those that code puts together are recorded in a worker,
- * which imports the files with calls of `RegExp` and calls the functions that create more.
+ * Collects all regular expressions of the sources, each once per file. Those that code puts together are recorded in a
+ * worker, which imports the files with calls of `RegExp` and calls the functions that create more.
  */
 export async function collectPatterns(sources: readonly Source[]): Promise<Collection> {
   const listed = sources.map(listPatterns)
