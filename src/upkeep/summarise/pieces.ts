@@ -316,10 +316,11 @@ const isSameMessage = (one: Piece, other: Piece): boolean =>
 function joinSentences(pieces: readonly Piece[]): string {
   let text = ''
   for (const [at, piece] of pieces.entries()) {
-    const gap = (piece.sources[0]?.span?.[0] ?? 0) - (pieces[at - 1]?.sources[0]?.span?.[1] ?? 0)
+    const before = pieces[at - 1]
+    const gap = (piece.sources[0]?.span?.[0] ?? 0) - (before?.sources[0]?.span?.[1] ?? 0)
     const isNext = piece.joint !== '' && gap === piece.joint.length
-    const joint = isNext ? piece.joint : /[.!?…:]["'”’)\]]*$/.test(text) ? ' ' : itemJoint
-    text = text === '' ? piece.text : text + joint + piece.text
+    const joint = isNext ? piece.joint : /[.!?…:]["'”’)\]]*$/.test(before?.text ?? '') ? ' ' : itemJoint
+    text = before === undefined ? piece.text : text + joint + piece.text
   }
   return text
 }

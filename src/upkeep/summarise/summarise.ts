@@ -7,6 +7,7 @@ import {
   buildExcerpt,
   buildSummaryText,
   type Piece,
+  pieceWork,
   renderLines,
   splitEarlierSummary,
   splitIntoPieces,
@@ -57,7 +58,9 @@ export function* excerptInSteps(
       target,
     )
     const excerpt = buildExcerpt(messages, pieces, lists)
+    yield sumWork(pieces)
     const chars = measure(excerpt)
+    yield chars
     if (chars <= maxChars) return excerpt
     // Names and roles of many short messages take more than their texts.
     limit = Math.floor((0.95 * limit * maxChars) / chars)
@@ -108,9 +111,12 @@ function* markFacts(pieces: readonly Piece[], facts: readonly FactCandidate[]): 
   return marked
 }
 
+const sumWork = (pieces: readonly Piece[]): number => pieces.reduce((sum, piece) => sum + pieceWork(piece), 0)
+
 /** Removes lines that form an injection together, although no single piece does. */
 function* withoutInjections(selection: Selection): Work<Selection> {
   const lines = renderLines(selection.pieces, selection.lists)
+  yield sumWork(selection.pieces)
   const injections = yield* findInjectionsInSteps(lines.map(({ text }) => text).join('\n'))
   if (injections.length === 0) return selection
   const removed = new Set<unknown>()
