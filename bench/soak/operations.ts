@@ -4,7 +4,7 @@ import { createRandom, createSentences } from '../corpus.ts'
 import { Outcomes } from './outcomes.ts'
 import { type Failure, failures, type SoakUpstream } from './upstream.ts'
 
-const tenants = 20
+const tenants = 200
 /** Sessions that clients may return to; beyond it the oldest are ended or abandoned. */
 const maxOpenSessions = 400
 const maxTurns = 30
