@@ -1,14 +1,15 @@
 import { continuationNotice } from '../context/anthropic.ts'
 import { framingTexts } from '../context/composeContext.ts'
-import { MemoryError } from '../domain/error.ts'
+import { checkOptions } from '../domain/checkOptions.ts'
+import { anyFunction, MemoryError } from '../domain/error.ts'
 import type { ChatMessage } from '../domain/ledger.ts'
 import type { Model, ModelRequest } from '../domain/ports.ts'
+import { type Pause, runInSlices, type Work } from '../domain/work.ts'
+import { TopK } from '../search/topK.ts'
 import { clip } from '../text/clip.ts'
-import { isQuestion, splitSentences } from '../text/sentences.ts'
+import { isQuestion, splitSentencesInSteps } from '../text/sentences.ts'
 import { extractTerms } from '../text/words.ts'
 import { findSmallTalkReply, smallTalkReplies } from './smallTalk.ts'
-
-type Match = { readonly statement: Statement; readonly index: number; readonly score: number }
 
 const userQuoteIntro = 'From what you told me: '
 const mixedQuoteIntro = 'From this conversation: '
@@ -25,22 +26,35 @@ const isOwnReply = (line: string): boolean =>
   quoteIntros.some((intro) => line.startsWith(intro)) || hasSaidNotice(line) || plainReplies.includes(line.trim())
 const hasSaidNotice = (line: string): boolean => line.includes(noModelNotice.slice(0, 32))
 
+/** The beginning and the end of a longer question, this many characters in all, tell what it asks. */
+const maxQuestionChars = 16_384
+/** Characters of a prompt that are read for quotes: those of memory first, then those of the newest messages. */
+const maxReadChars = 2_000_000
 const maxQuotes = 3
 /** Quotes must score at least this share of the best score. */
 const minScoreRatio = 0.6
 
+/** Options of `offlineModel`. */
+export type OfflineModelOptions = {
+  /** Lets other work run while a long prompt is read. Default: no pauses. */
+  readonly pause?: Pause | undefined
+}
+
 /**
  * Creates the built-in model, which needs no network: it answers by quoting statements from the messages that match the
- * question.
+ * question. Of a prompt with more than 2,000,000 characters, it reads the recalled memory and the newest messages.
  *
  * @example
  * for await (const word of offlineModel().reply({ messages })) process.stdout.write(word)
  */
-export function offlineModel(): Model {
+export function offlineModel(options: OfflineModelOptions = {}): Model {
+  checkOptions<OfflineModelOptions>('offlineModel', options, { pause: anyFunction })
+  const { pause = () => undefined } = options
   return {
     name: 'threadkeep-offline',
     async *reply(request: ModelRequest, signal?: AbortSignal) {
-      for (const word of composeReply(request.messages).match(/\S+\s*/g) ?? []) {
+      const reply = await runInSlices(composeReplyInSteps(request.messages), pause)
+      for (const word of reply.match(/\S+\s*/g) ?? []) {
         if (signal?.aborted)
           throw new MemoryError('aborted', 'The reply was stopped by the caller.', { cause: signal.reason })
         yield word
@@ -49,20 +63,40 @@ export function offlineModel(): Model {
   }
 }
 
-function composeReply(messages: readonly ChatMessage[]): string {
+function* composeReplyInSteps(messages: readonly ChatMessage[]): Work<string> {
   const questionIndex = messages.findLastIndex((message) => message.role === 'user' && !isMemoryBlock(message))
-  const question = messages[questionIndex]?.content ?? ''
+  const question = readEnds(messages[questionIndex]?.content ?? '')
   const smallTalk = findSmallTalkReply(question)
   if (smallTalk !== undefined) return withNotice(smallTalk, messages)
   if (isTelling(question)) return withNotice(notedReply, messages)
-  const statements = messages.flatMap((message, index) =>
-    index === questionIndex ? [] : extractStatements(message, isOwnReply),
-  )
-  const quotes = selectQuotes(question, withoutRepeats(statements, question))
+  const statements: Statement[] = []
+  for (const message of readMessages(messages, questionIndex))
+    for (const statement of yield* extractStatementsInSteps(message, isOwnReply)) statements.push(statement)
+  const others = yield* withoutRepeatsInSteps(statements, question)
+  const quotes = yield* selectQuotesInSteps(question, others)
   if (quotes.length === 0 && aboutUser.test(question)) quotes.push(...newestStatements(statements))
   if (quotes.length === 0) return withNotice(unknownReply, messages)
   const intro = quotes.every((quote) => quote.author === 'user') ? userQuoteIntro : mixedQuoteIntro
   return intro + quotes.map((quote) => `"${formatStatement(quote)}"`).join(' ')
+}
+
+function readEnds(question: string): string {
+  if (question.length <= maxQuestionChars) return question
+  return `${question.slice(0, maxQuestionChars / 2)}\n${question.slice(-maxQuestionChars / 2)}`
+}
+
+/** Returns what is read of the messages besides the question, in their order. */
+function readMessages(messages: readonly ChatMessage[], questionIndex: number): readonly ChatMessage[] {
+  const others = messages.filter((_, index) => index !== questionIndex)
+  const conversation = others.filter((message) => !isMemoryBlock(message))
+  const contents = new Map<ChatMessage, string>()
+  let left = maxReadChars
+  for (const message of [...others.filter(isMemoryBlock), ...conversation.toReversed()]) {
+    const content = (message.content ?? '').slice(0, left)
+    left -= content.length
+    contents.set(message, content)
+  }
+  return others.map((message) => ({ ...message, content: contents.get(message) ?? '' }))
 }
 
 /** A question about everything that the user has told. */
@@ -74,11 +108,16 @@ const newestStatements = (statements: readonly Statement[]): readonly Statement[
     .slice(-maxQuotes)
     .toReversed()
 
+/** Earlier replies of this model are short, and so is their excerpt in memory. */
+const maxNoticeChars = 65_536
+
 /** Adds the notice unless an earlier reply has it. Later replies stand for one that is out of sight. */
 function withNotice(reply: string, messages: readonly ChatMessage[]): string {
   const isKnown = messages.some(({ role, content }) => {
-    const lines = role === 'user' && !content?.startsWith('<memory') ? [] : (content ?? '').split('\n')
-    return lines.some((line) => hasSaidNotice(line) || plainReplies.includes(line.replace(/^Assistant: /, '').trim()))
+    const lines = role === 'user' && !content?.startsWith('<memory') ? '' : (content ?? '').slice(0, maxNoticeChars)
+    return lines
+      .split('\n')
+      .some((line) => hasSaidNotice(line) || plainReplies.includes(line.replace(/^Assistant: /, '').trim()))
   })
   return isKnown ? reply : `${reply} ${noModelNotice}`
 }
@@ -99,40 +138,50 @@ const isTelling = (message: string): boolean =>
 const formatStatement = ({ speaker, text }: Statement): string => (speaker === '' ? text : `${speaker}: ${text}`)
 
 /** Removes repeated statements and those that the question itself contains. */
-function withoutRepeats(statements: readonly Statement[], question: string): Statement[] {
-  const inQuestion = extractStatements({ role: 'user', content: question }, isOwnReply)
+function* withoutRepeatsInSteps(statements: readonly Statement[], question: string): Work<Statement[]> {
+  const inQuestion = yield* extractStatementsInSteps({ role: 'user', content: question }, isOwnReply)
   const seen = new Set(inQuestion.map(({ text }) => text.toLowerCase()))
-  return statements.filter((statement) => {
+  const unique: Statement[] = []
+  for (const statement of statements) {
     const text = statement.text.toLowerCase()
-    if (seen.has(text)) return false
+    if (!seen.has(text)) unique.push(statement)
     seen.add(text)
-    return true
-  })
+    yield statementWork
+  }
+  return unique
 }
 
 /**
  * Selects the statements that share the rarest words with the question, newest first, because a later one may correct
  * an earlier one.
  */
-function selectQuotes(question: string, candidates: readonly Statement[]): Statement[] {
-  const statements = candidates.filter(({ text, isQuestion }) => !isQuestion && !requestVerb.test(text))
+function* selectQuotesInSteps(question: string, candidates: readonly Statement[]): Work<Statement[]> {
   const questionTerms = new Set(extractTerms(question))
-  const sharedTerms = statements.map(
-    (statement) => new Set(extractTerms(formatStatement(statement)).filter((term) => questionTerms.has(term))),
-  )
+  const statements: Statement[] = []
+  const sharedTerms: (readonly string[])[] = []
   const frequency = new Map<string, number>()
-  for (const term of sharedTerms.flatMap((terms) => [...terms])) frequency.set(term, (frequency.get(term) ?? 0) + 1)
+  for (const statement of candidates) {
+    yield statementWork
+    if (statement.isQuestion || requestVerb.test(statement.text)) continue
+    const text = formatStatement(statement)
+    const terms = [...new Set(extractTerms(text).filter((term) => questionTerms.has(term)))]
+    for (const term of terms) frequency.set(term, (frequency.get(term) ?? 0) + 1)
+    statements.push(statement)
+    sharedTerms.push(terms)
+    yield text.length
+  }
   const rarity = (term: string): number => Math.log(1 + statements.length / (frequency.get(term) ?? 1))
-  const matches = statements.map((statement, index): Match => {
-    const score = [...(sharedTerms[index] ?? [])].reduce((sum, term) => sum + rarity(term), 0)
-    return { statement, index, score: score * weightOf(statement) }
-  })
-  const best = matches.filter(({ score }) => score > 0).sort((a, b) => b.score - a.score || b.index - a.index)
+  const matches = new TopK(maxQuotes)
+  for (const [index, terms] of sharedTerms.entries()) {
+    const score = terms.reduce((sum, term) => sum + rarity(term), 0) * weightOf(statements[index] as Statement)
+    if (score > 0) matches.push(index, score)
+    yield terms.length
+  }
+  const best = matches.sorted()
   const minScore = (best[0]?.score ?? 0) * minScoreRatio
-  const quotes = best.slice(0, maxQuotes).filter(({ score }) => score >= minScore)
-  const newest = quotes.reduce((last, { index }) => Math.max(last, index), -1)
+  const indexes = best.flatMap(({ row, score }) => (score >= minScore ? [row] : [])).sort((a, b) => b - a)
+  const [newest = -1] = indexes
   const correction = newest < 0 ? -1 : findCorrection(question, statements, newest)
-  const indexes = quotes.map(({ index }) => index).sort((a, b) => b - a)
   return [...(correction < 0 ? [] : [correction]), ...indexes]
     .slice(0, maxQuotes)
     .map((index) => statements[index] as Statement)
@@ -149,14 +198,15 @@ const pronounWords = /\b(?:he|him|his|she|her|hers|it|its|they|them|their)\b/i
 function findCorrection(question: string, statements: readonly Statement[], quoted: number): number {
   const quote = statements[quoted]?.text ?? ''
   const isAboutName = namingWords.test(question) || namingWords.test(quote)
-  return statements.findLastIndex(
-    ({ text, author }, index) =>
-      index > quoted &&
-      index <= quoted + maxCorrectionDistance &&
-      author === 'user' &&
-      pronounWords.test(text) &&
-      (changeWords.test(text) || (isAboutName && renamingWords.test(text))),
-  )
+  const found = statements
+    .slice(quoted + 1, quoted + 1 + maxCorrectionDistance)
+    .findLastIndex(
+      ({ text, author }) =>
+        author === 'user' &&
+        pronounWords.test(text) &&
+        (changeWords.test(text) || (isAboutName && renamingWords.test(text))),
+    )
+  return found < 0 ? found : quoted + 1 + found
 }
 
 /** Weighs statements of the model less than those of the user. */
@@ -175,6 +225,8 @@ type Passage = Pick<Statement, 'text' | 'author' | 'speaker'>
 
 /** Longer sentences are split. */
 const maxStatementChars = 300
+/** A statement costs as much work as this many characters, besides its own. */
+const statementWork = 16
 const authorByLabel: Readonly<Record<string, Statement['author']>> = {
   User: 'user',
   Assistant: 'model',
@@ -198,23 +250,27 @@ const isMemoryBlock = (message: ChatMessage): boolean =>
  * Extracts the statements of a message in order. Of a memory block only quoted lines count; model passages for which
  * `isOwnReply` is true are left out.
  */
-function extractStatements(message: ChatMessage, isOwnReply: (text: string) => boolean): Statement[] {
+function* extractStatementsInSteps(message: ChatMessage, isOwnReply: (text: string) => boolean): Work<Statement[]> {
   const content = message.content ?? ''
-  const passages: Passage[] = isMemoryBlock(message)
-    ? extractQuotedLines(content.split(/\r\n|\r|\n/))
+  const passages: readonly Passage[] = isMemoryBlock(message)
+    ? yield* extractQuotedLinesInSteps(content)
     : [{ text: content, author: message.role === 'user' ? 'user' : 'model', speaker: '' }]
-  return passages
-    .filter(({ text, author }) => !framingLines.has(text) && !(author === 'model' && isOwnReply(text)))
-    .flatMap(({ text, author, speaker }) =>
-      splitStatements(text).map((sentence) => ({ text: sentence, author, speaker, isQuestion: isQuestion(sentence) })),
-    )
+  const statements: Statement[] = []
+  for (const { text, author, speaker } of passages) {
+    if (framingLines.has(text) || (author === 'model' && isOwnReply(text))) continue
+    for (const sentence of yield* splitStatementsInSteps(text))
+      statements.push({ text: sentence, author, speaker, isQuestion: isQuestion(sentence) })
+    yield statementWork
+  }
+  return statements
 }
 
 /** Extracts lines such as `User: text` and `[returns.txt] text` from a memory block, with those that continue them. */
-function extractQuotedLines(lines: readonly string[]): Passage[] {
+function* extractQuotedLinesInSteps(content: string): Work<readonly Passage[]> {
   const passages: Passage[] = []
   let last: Passage | undefined
-  for (const line of lines) {
+  for (const line of readLines(content)) {
+    yield statementWork
     const [, label, text] =
       /^\[([^\]]{1,255})\] (.+)$/su.exec(line) ??
       /^(?:\([^()]{1,20}\) )?([\p{L}\p{N}][^:]{0,79}): (.+)$/su.exec(line) ??
@@ -228,6 +284,16 @@ function extractQuotedLines(lines: readonly string[]): Passage[] {
   return passages
 }
 
+/** Lists the lines of a text one by one: splitting megabytes of line breaks at once takes long. */
+function* readLines(text: string): Generator<string> {
+  let start = 0
+  for (const lineEnd of text.matchAll(/\r\n?|\n/g)) {
+    yield text.slice(start, lineEnd.index)
+    start = lineEnd.index + lineEnd[0].length
+  }
+  yield text.slice(start)
+}
+
 function toPassage(label: string, text: string): Passage {
   const author = Object.hasOwn(authorByLabel, label) ? authorByLabel[label] : undefined
   return author === undefined ? { text, author: 'other', speaker: label } : { text, author, speaker: '' }
@@ -237,21 +303,26 @@ function toPassage(label: string, text: string): Passage {
 const isHeading = (line: string): boolean => /^\s*(?:$|[#-]|\[(?![^\]]{1,255}\] \S)|IMPORTANT|<\/?memory)/.test(line)
 
 /** Splits a text into statements of bounded length; a sentence that begins with a pronoun joins the one before. */
-function splitStatements(text: string): string[] {
+function* splitStatementsInSteps(text: string): Work<readonly string[]> {
   const statements: string[] = []
-  for (const sentence of splitSentences(text).flatMap((found) => splitLongSentence(found.text))) {
-    const last = statements.at(-1)
-    const beginsWithPronoun = pronouns.has(sentence.split(' ', 1)[0]?.toLowerCase() ?? '')
-    const joinsLast =
-      last !== undefined &&
-      beginsWithPronoun &&
-      !isQuestion(last) &&
-      !isQuestion(sentence) &&
-      last.length + 1 + sentence.length <= maxStatementChars
-    if (joinsLast) statements[statements.length - 1] = `${last} ${sentence}`
-    else statements.push(sentence)
+  for (const found of yield* splitSentencesInSteps(text)) {
+    for (const sentence of splitLongSentence(found.text)) addStatement(statements, sentence)
+    yield statementWork
   }
   return statements
+}
+
+function addStatement(statements: string[], sentence: string): void {
+  const last = statements.at(-1)
+  const beginsWithPronoun = pronouns.has(sentence.split(' ', 1)[0]?.toLowerCase() ?? '')
+  const joinsLast =
+    last !== undefined &&
+    beginsWithPronoun &&
+    !isQuestion(last) &&
+    !isQuestion(sentence) &&
+    last.length + 1 + sentence.length <= maxStatementChars
+  if (joinsLast) statements[statements.length - 1] = `${last} ${sentence}`
+  else statements.push(sentence)
 }
 
 function splitLongSentence(sentence: string): string[] {

@@ -41,7 +41,7 @@ const providers: Readonly<Record<string, Provider>> = {
   gemini: { create: geminiModel, defaultModel: 'gemini-3.5-flash', keyVariable: 'GEMINI_API_KEY' },
   xai: { create: xaiModel, defaultModel: 'grok-4.3', keyVariable: 'XAI_API_KEY' },
   local: { create: localModel, defaultModel: 'llama3.2' },
-  offline: { create: offlineModel, defaultModel: '' },
+  offline: { create: () => offlineModel(), defaultModel: '' },
 }
 
 /** Providers that `createModel` supports. */

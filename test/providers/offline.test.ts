@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { framingTexts } from '../../src/context/composeContext.ts'
 import type { ChatMessage } from '../../src/domain/ledger.ts'
 import { offlineModel } from '../../src/providers/offline.ts'
+import { verifies } from '../requirements/verifies.ts'
 import { collectFailure, collectReply } from './collectReply.ts'
 
 const notice =
@@ -268,5 +269,37 @@ describe('offlineModel', () => {
       const much = unit.repeat(200_000 / unit.length)
       expect(await answer(system(much), user(much), user('What is my cat called?'))).toBe(noMatchReply)
     }
+  })
+
+  verifies('R-03', 'reply › to a long prompt › lets other work run between its steps', async () => {
+    const long = Array.from({ length: 20_000 }, (_, number) => `Shelf ${number} holds a cat.`).join(' ')
+    for (const messages of [
+      [user(long), user('What is my cat called?')],
+      [system(long.replaceAll('. ', '.\nUser: ')), user('What is my cat called?')],
+    ]) {
+      let pauses = 0
+      const pause = (): undefined => void pauses++
+      const reply = (await collectReply(offlineModel({ pause }), { messages })).join('')
+      expect(reply).toBe(await answer(...messages))
+      expect(pauses).toBeGreaterThan(1_000)
+    }
+  })
+
+  it('reply › to a question at the end of a long message › answers it', async () => {
+    const minutes = 'The minutes are attached below. '.repeat(2_000)
+    expect(await answer(user('My cat is called Miso.'), user(`${minutes}What is my cat called?`))).toBe(
+      'From what you told me: "My cat is called Miso."',
+    )
+  })
+
+  it('reply › to more than 2,000,000 characters › quotes memory and the newest messages', async () => {
+    const filler = user('The weather was fine. '.repeat(100_000))
+    const newest = user('My dog is called Rex.')
+    const memory = user('<memory of="data, not instructions">\nUser: My cat is called Miso.\n</memory>')
+    const oldest = user('My parrot is called Coco.')
+    const prompt = [oldest, memory, filler, newest]
+    expect(await answer(...prompt, user('What is my dog called?'))).toContain('Rex')
+    expect(await answer(...prompt, user('What is my cat called?'))).toContain('Miso')
+    expect(await answer(...prompt, user('What is my parrot called?'))).not.toContain('Coco')
   })
 })

@@ -3,13 +3,14 @@ import { isObject } from '../../domain/error.ts'
 import type { ChatMessage } from '../../domain/ledger.ts'
 import type { Clock, Model, Tokenizer } from '../../domain/ports.ts'
 import { offlineModel } from '../../providers/offline.ts'
-import { countMessageTokens } from '../../text/cost.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { getPath } from '../../text/json.ts'
 import { HttpError } from '../http/httpError.ts'
 import { chatProtocol } from '../protocols/chat.ts'
 import { messagesProtocol } from '../protocols/messages.ts'
 import type { ClientMessage, ParsedRequest, Protocol, ProtocolName, RequestBody } from '../protocols/protocol.ts'
 import { responsesProtocol } from '../protocols/responses.ts'
+import { countInSlices } from '../turn/longRequests.ts'
 import { type Backend, notForwarded, type UpstreamRequest, type UpstreamResponse } from './backend.ts'
 
 type ProtocolSupport = { readonly protocol: Protocol; readonly responder: OfflineResponder }
@@ -17,7 +18,7 @@ type ProtocolSupport = { readonly protocol: Protocol; readonly responder: Offlin
 /** Creates a backend that answers all protocols with the built-in model. Used when no upstream is configured. */
 export function createOfflineBackend(
   tokenizer: Tokenizer,
-  model: Model = offlineModel(),
+  model: Model = offlineModel({ pause: yieldWhenLong }),
   clock: Clock = Date.now,
 ): Backend {
   const createJsonResponse = (value: unknown): UpstreamResponse =>
@@ -28,7 +29,7 @@ export function createOfflineBackend(
       const { name, body } = resolveProtocol(request)
       const { protocol, responder } = protocols[name]
       const parsed = protocol.parseRequest(body, tokenizer)
-      const promptTokens = request.promptTokens > 0 ? request.promptTokens : countPromptTokens(tokenizer, parsed)
+      const promptTokens = request.promptTokens > 0 ? request.promptTokens : await countPromptTokens(tokenizer, parsed)
       if (request.endpoint === 'count_tokens') return createJsonResponse({ input_tokens: promptTokens })
       const chunks = model.reply({ messages: toChatMessages(parsed) }, request.signal)
       const reply: OfflineReply = {
@@ -101,11 +102,10 @@ const toChatMessages = ({ instructions, messages: said }: ParsedRequest): ChatMe
 const toChatMessage = ({ role, content, toolCallId }: ClientMessage): ChatMessage =>
   role === 'tool' ? { role, content, tool_call_id: toolCallId ?? '' } : { role, content }
 
-const countPromptTokens = (tokenizer: Tokenizer, { promptOverheadTokens, messages: said }: ParsedRequest): Tokens =>
-  said.reduce(
-    (sum, message) => sum + countMessageTokens(tokenizer, message),
-    promptOverheadTokens + tokenizer.overhead.reply,
-  )
+const countPromptTokens = async (
+  tokenizer: Tokenizer,
+  { promptOverheadTokens, messages: said }: ParsedRequest,
+): Promise<Tokens> => promptOverheadTokens + tokenizer.overhead.reply + (await countInSlices(tokenizer, said))
 
 async function joinChunks(chunks: AsyncIterable<string>): Promise<string> {
   let text = ''
