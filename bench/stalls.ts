@@ -1,7 +1,7 @@
 // Longest time that a request holds the event loop: npm run bench -- stalls [--sizes 100000,1000000] [--texts 'a;b']
-// Sizes are bytes of a request.
-// [--endpoints 'a;b'] [--profile 1]. Texts and endpoints are parts of names, and `=name` is a whole one. Prints one line
-// per stretch over the limit and per refused request, which measures little, then the table.
+// [--endpoints 'a;b'] [--offline] [--profile 1]. Sizes are bytes of a request. Texts and endpoints are parts of names,
+// and `=name` is a whole one. With --offline, the built-in model answers. Prints one line per stretch over the limit
+// and per refused request, which measures little, then the table.
 import { parseArgs } from 'node:util'
 import { createText, hostileTexts } from '../test/server/stalls/hostileTexts.ts'
 import { encodingOf, stallEndpoints } from '../test/server/stalls/stallEndpoints.ts'
@@ -14,6 +14,7 @@ const { values: flags } = parseArgs({
     sizes: { type: 'string', default: '100000,1000000' },
     texts: { type: 'string' },
     endpoints: { type: 'string' },
+    offline: { type: 'boolean', default: false },
     profile: { type: 'string' },
     profiled: { type: 'boolean', default: false },
   },
@@ -24,7 +25,7 @@ const endpoints = chooseByName(stallEndpoints, flags.endpoints)
 const smallRequestBytes = 1_000_000
 const [maxSmallMs, maxLargeMs] = [50, 250]
 
-await using probe = await startStallProbe()
+await using probe = await startStallProbe(flags.offline ? { upstreams: [] } : {})
 for (const [, run] of endpoints)
   for (let round = 0; round < 3; round++)
     await probe.measure((client) =>
