@@ -34,6 +34,11 @@ export class PostingTable {
     return this.terms.size
   }
 
+  /** Characters of all terms. */
+  get characters(): number {
+    return this.terms.characters
+  }
+
   /** Estimated memory, without the occurrences in lists. */
   get bytes(): number {
     return this.terms.bytes + this.records.bytes + this.occurrences.bytes + this.lists.length * listBytes
