@@ -64,12 +64,15 @@ export class PostingTable {
     else this.addToChain(number, passage)
   }
 
-  /** Sets the postings of a new term. */
+  /** Sets the postings of a new term. They are copied: a view of them would keep a whole snapshot in memory. */
   restore(term: string, rows: Uint32Array, counts: Uint16Array): void {
     const number = this.terms.findOrAdd(term)
     this.records.push()
     if (rows.length > maxChainLength)
-      this.setList(number, { rows: Column.from(uint32Array, rows), counts: Column.from(uint16Array, counts) })
+      this.setList(number, {
+        rows: Column.from(uint32Array, rows.slice()),
+        counts: Column.from(uint16Array, counts.slice()),
+      })
     else for (const [at, passage] of rows.entries()) this.extendChain(number, passage, counts[at] as number)
   }
 
