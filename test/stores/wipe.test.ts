@@ -173,6 +173,13 @@ describe('forget', () => {
     },
   )
 
+  verifies('X-05', 'while the store closes › ends all passes that were asked for', async () => {
+    const store = sqliteStore(newPath())
+    const wipes = [store.capabilities.file?.wipe(), store.capabilities.file?.wipe()]
+    await store.close()
+    expect(await Promise.allSettled(wipes)).toMatchObject([{ status: 'fulfilled' }, { status: 'fulfilled' }])
+  })
+
   verifies('X-05', 'of many targets at once › shares passes over the file', async () => {
     const file = newPath()
     const memory = await openMemory({ store: `sqlite:${file}` })
