@@ -151,10 +151,12 @@ export class LexicalIndex {
     const counts = new Column(uint16Array)
     const sizes = new Column(uint32Array)
     const termLengths = new Column(uint16Array)
-    const termTexts = new Column(uint16Array)
+    // Allocated once: a column that grows copies all it has, up to a hundred megabytes of texts.
+    const termTexts = new Uint16Array(this.postings.characters)
+    let textAt = 0
     for (const [term, posting] of this.postings) {
       termLengths.push(term.length)
-      for (let at = 0; at < term.length; at++) termTexts.push(term.charCodeAt(at))
+      for (let at = 0; at < term.length; at++) termTexts[textAt++] = term.charCodeAt(at)
       const { length } = posting.rows
       for (let at = 0; at < length; at++) {
         places.push(posting.rows.values[at] as number)
@@ -170,7 +172,7 @@ export class LexicalIndex {
     return {
       names: [...this.names.keys()],
       termLengths: termLengths.used,
-      termTexts: termTexts.used,
+      termTexts,
       owners: owners.used,
       sequences: sequences.used,
       times: times.used,

@@ -34,6 +34,11 @@ export class PostingTable {
     return this.terms.size
   }
 
+  /** Characters of all terms. */
+  get characters(): number {
+    return this.terms.characters
+  }
+
   /** Estimated memory, without the occurrences in lists. */
   get bytes(): number {
     return this.terms.bytes + this.records.bytes + this.occurrences.bytes + this.lists.length * listBytes
@@ -59,12 +64,15 @@ export class PostingTable {
     else this.addToChain(number, passage)
   }
 
-  /** Sets the postings of a new term. */
+  /** Sets the postings of a new term. They are copied: a view of them would keep a whole snapshot in memory. */
   restore(term: string, rows: Uint32Array, counts: Uint16Array): void {
     const number = this.terms.findOrAdd(term)
     this.records.push()
     if (rows.length > maxChainLength)
-      this.setList(number, { rows: Column.from(uint32Array, rows), counts: Column.from(uint16Array, counts) })
+      this.setList(number, {
+        rows: Column.from(uint32Array, rows.slice()),
+        counts: Column.from(uint16Array, counts.slice()),
+      })
     else for (const [at, passage] of rows.entries()) this.extendChain(number, passage, counts[at] as number)
   }
 

@@ -30,7 +30,8 @@ export class TermTable {
   private shardSizes = new Uint32Array(1)
   /** Terms without a slot of their own, because too many others have similar hashes. */
   private readonly overflow = new Map<string, number>()
-  private characters = 0
+  /** Characters of all terms. */
+  characters = 0
   private slotCount = firstSlots
 
   get size(): number {

@@ -104,6 +104,25 @@ describe('graph database', () => {
     await graph.close()
   })
 
+  it('with a transaction that begins when another one ends › reads after both', async () => {
+    const database = new GraphDatabase()
+    await database.write(() => database.run('CREATE TABLE note (text TEXT)'))
+    const writeInTurns = (text: string, next = () => {}) =>
+      database.writeInSteps(function* () {
+        database.run('INSERT INTO note (text) VALUES (?)', text)
+        for (let turn = 0; turn < 2; turn++) yield 2_000
+        next()
+      })
+    using _ = useSlowClock()
+    const later: Promise<unknown>[] = []
+    await writeInTurns('seal', () => {
+      const count = database.read(() => database.get<[number]>('SELECT count(*) FROM note'))
+      later.push(count, writeInTurns('walrus'))
+    })
+    expect(await Promise.all(later)).toEqual([[2], undefined])
+    await database.close()
+  })
+
   verifies('X-05', 'wipes the file after a failed write, whatever has been opened since', async () => {
     const path = fresh()
     const database = new GraphDatabase(path)

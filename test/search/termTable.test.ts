@@ -115,4 +115,13 @@ describe('a table of postings', () => {
       }),
     )
   })
+
+  it('restored from a snapshot › holds nothing of its memory', () => {
+    const table = new PostingTable()
+    const [places, frequencies] = [Uint32Array.from({ length: 100 }, (_, at) => at), new Uint16Array(100).fill(1)]
+    table.restore('seal', places.subarray(0, 50), frequencies.subarray(0, 50))
+    const { rows, counts } = table.get('seal') ?? {}
+    expect([rows?.values, counts?.values]).toEqual([places.slice(0, 50), frequencies.slice(0, 50)])
+    expect([rows?.values.buffer.byteLength, counts?.values.buffer.byteLength]).toEqual([200, 100])
+  })
 })

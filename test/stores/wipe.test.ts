@@ -2,11 +2,12 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { parseKey } from '../../src/domain/key.ts'
+import { parseKey, parseScope } from '../../src/domain/key.ts'
 import { openGraph, openStoreGraph } from '../../src/graph/graph.ts'
 import type { StoreGraph } from '../../src/graph/types.ts'
 import { type Memory, openMemory, profiles } from '../../src/index.ts'
 import { internalsOf } from '../../src/memory.ts'
+import { BatchWriter } from '../../src/stores/sqlite/batchWriter.ts'
 import { connectReader, prepareFile } from '../../src/stores/sqlite/connect.ts'
 import { guardFile, releaseFile } from '../../src/stores/sqlite/fileGuard.ts'
 import { wipeFile } from '../../src/stores/sqlite/wipe/wipeFile.ts'
@@ -15,6 +16,7 @@ import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { findDamage } from '../fault/storedSessions.ts'
 import { writeKeyFile } from '../graph/fixtures.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { useSlowClock } from '../support/slowClock.ts'
 import { createTempPaths } from './tempPaths.ts'
 import { databaseFiles, findTraces } from './traces.ts'
 
@@ -171,6 +173,13 @@ describe('forget', () => {
     },
   )
 
+  verifies('X-05', 'while the store closes › ends all passes that were asked for', async () => {
+    const store = sqliteStore(newPath())
+    const wipes = [store.capabilities.file?.wipe(), store.capabilities.file?.wipe()]
+    await store.close()
+    expect(await Promise.allSettled(wipes)).toMatchObject([{ status: 'fulfilled' }, { status: 'fulfilled' }])
+  })
+
   verifies('X-05', 'of many targets at once › shares passes over the file', async () => {
     const file = newPath()
     const memory = await openMemory({ store: `sqlite:${file}` })
@@ -241,6 +250,30 @@ describe('a pass over a file', () => {
     expect(slices).toBeGreaterThan(100)
     reader.close()
     await memory.close()
+    expect(findTraces(planted, databaseFiles(file))).toEqual([])
+  })
+
+  verifies('X-05', 'during which a write failed › begins again, and leaves no copy', async () => {
+    const file = newPath()
+    createWithCopies(file)
+    const identity = prepareFile(file)
+    const database = connectReader(file, identity)
+    const guarded = guardFile(database, file, identity)
+    const writer = new BatchWriter(guarded)
+    using _ = useSlowClock()
+    expect(writer.run([{ wipe: true }])).toMatchObject([{ isWiped: false }])
+    const { exec } = DatabaseSync.prototype
+    const failing = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (this: DatabaseSync, sql) {
+      if (sql === 'COMMIT') throw Object.assign(new Error('disk full'), { errcode: 13 })
+      exec.call(this, sql)
+    })
+    expect(writer.run([{ eraseRows: parseScope('acme') }])).toMatchObject([{ error: { code: 'disk-full' } }])
+    failing.mockRestore()
+    const wipe = () => writer.run([{ wipe: true }])[0]
+    for (let slice = wipe(); slice !== undefined && 'isWiped' in slice && !slice.isWiped; ) slice = wipe()
+    writer.close()
+    database.close()
+    releaseFile(guarded)
     expect(findTraces(planted, databaseFiles(file))).toEqual([])
   })
 

@@ -27,7 +27,9 @@ import type {
   StoredRecord,
 } from '../../domain/ports.ts'
 import { noExpiry, type SessionChange, type SessionHead, type SessionListItem } from '../../domain/session.ts'
+import { estimateSize } from '../../domain/stringify.ts'
 import { listByMetadata } from '../listByMetadata.ts'
+import { estimateMessageBytes } from '../messageTail.ts'
 import { mapInTurns } from '../yieldToEventLoop.ts'
 import { Cipher, keyLengthBytes, storeClosedError } from './cipher.ts'
 import {
@@ -55,9 +57,9 @@ const entryCharacters = 300
 
 function isLong({ append, put, replace = [] }: SessionChange): boolean {
   let size = entryCharacters * (append.length + put.length + replace.length)
-  for (const { content } of append) size += content.length
-  for (const { message } of replace) size += message.content.length
-  return size > maxCharactersAtOnce
+  for (const message of append) size += estimateMessageBytes(message)
+  for (const { message } of replace) size += estimateMessageBytes(message)
+  return size + estimateSize(put, maxCharactersAtOnce) > maxCharactersAtOnce
 }
 
 /** Encrypts what is written to a store and decrypts what is read from it. */

@@ -69,6 +69,7 @@ export class BatchWriter {
   /** Closes the connection. SQLite moves the log into the database then, so that no other file is left. */
   close(): void {
     this.wipePass?.return()
+    this.wipePass = undefined
     const { connection } = this
     this.connection = undefined
     connection?.database.close()

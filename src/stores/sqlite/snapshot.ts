@@ -62,26 +62,30 @@ export function* encodeSnapshotInSteps({ messageIndex, ...rest }: ScopeIndexSnap
   const lengths = columns.map((name) => messageIndex[name].length)
   const header: SnapshotHeader = { ...rest, layout, names: messageIndex.names, lengths }
   const headerText = Buffer.from(JSON.stringify(header))
-  const parts = [
-    ...columns.map((name) => {
-      const { buffer, byteOffset, byteLength } = messageIndex[name]
-      return new Uint8Array(buffer, byteOffset, byteLength)
-    }),
-    headerText,
-  ]
   // The prefix has 8 bytes, which aligns the 8-byte columns. The checksum is computed while its own field is 0.
-  const body = Buffer.allocUnsafeSlow(parts.reduce((sum, part) => sum + part.length, prefixBytes))
-  body.fill(0, 0, prefixBytes).writeUInt32LE(headerText.length)
-  let at = prefixBytes
+  const prefix = Buffer.alloc(prefixBytes)
+  prefix.writeUInt32LE(headerText.length)
+  const numbers = columns.map((name) => {
+    const { buffer, byteOffset, byteLength } = messageIndex[name]
+    return new Uint8Array(buffer, byteOffset, byteLength)
+  })
+  const body = yield* joinInSteps([prefix, ...numbers, headerText])
+  body.writeUInt32LE(yield* checksumInSteps(body), 4)
+  return body
+}
+
+/** Copies bytes into one buffer, which begins at offset 0 of its memory. */
+function* joinInSteps(parts: readonly Uint8Array[]): Work<Buffer> {
+  const joined = Buffer.allocUnsafeSlow(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
   for (const part of parts)
     for (let from = 0; from < part.length; from += bytesPerStep) {
       const piece = part.subarray(from, from + bytesPerStep)
-      body.set(piece, at)
+      joined.set(piece, at)
       at += piece.length
       yield stepWork
     }
-  body.writeUInt32LE(yield* checksumInSteps(body), 4)
-  return body
+  return joined
 }
 
 function* checksumInSteps(body: Uint8Array): Work<number> {
@@ -99,7 +103,14 @@ export const compressSnapshot = (bytes: Uint8Array): Uint8Array => zlib.zstdComp
 /** Compresses an encoded snapshot in a thread of Node's pool. */
 export const compressInBackground: (bytes: Uint8Array) => Promise<Uint8Array> = promisify(zlib.zstdCompress)
 
-const decompress = promisify(zlib.zstdDecompress)
+/** Decompresses in a thread of Node's pool. `zstdDecompress` would join the chunks at once. */
+async function decompress(bytes: Uint8Array, pause: Pause): Promise<Buffer> {
+  const stream = zlib.createZstdDecompress({ chunkSize: bytesPerStep })
+  stream.end(bytes)
+  const chunks: Buffer[] = []
+  for await (const chunk of stream) chunks.push(chunk as Buffer)
+  return runInSlices(joinInSteps(chunks), pause)
+}
 
 /** Decompresses and decodes a snapshot; undefined if there is none, it is damaged or it has another layout. */
 export async function decodeSnapshot(
@@ -108,7 +119,7 @@ export async function decodeSnapshot(
 ): Promise<ScopeIndexSnapshot | undefined> {
   if (bytes === undefined) return undefined
   try {
-    const body = await decompress(bytes)
+    const body = await decompress(bytes, pause)
     const [headerLength, checksum] = [body.readUInt32LE(0), body.readUInt32LE(4)]
     body.writeUInt32LE(0, 4)
     if ((await runInSlices(checksumInSteps(body), pause)) !== checksum) return undefined
@@ -122,9 +133,8 @@ export async function decodeSnapshot(
 }
 
 function readColumns(body: Buffer, lengths: readonly number[]): Omit<LexicalIndexSnapshot, 'names'> {
-  // A copy starts at offset 0 of its buffer, which aligns the 8-byte columns.
-  const { buffer } = new Uint8Array(body)
-  let offset = 8
+  const { buffer } = body
+  let offset = prefixBytes
   const arrays = columns.map((name, index) => {
     const length = lengths[index] as number
     const [start, width] = [offset, columnBytes[name]]

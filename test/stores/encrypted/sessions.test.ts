@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { MemoryError } from '../../../src/domain/error.ts'
 import type { Store } from '../../../src/domain/ports.ts'
+import type { SessionChange } from '../../../src/domain/session.ts'
 import { newMessage } from '../../../src/stores/conformance/fixtures.ts'
 import { Cipher } from '../../../src/stores/encrypted/cipher.ts'
 import { EncryptedSessions } from '../../../src/stores/encrypted/sessions.ts'
@@ -65,6 +66,25 @@ describe('EncryptedSessions', () => {
     )
     // The changed entry, the first message and the last one of the user.
     expect(decrypt).toHaveBeenCalledTimes(3)
+  })
+
+  verifies('R-03', 'writes long payloads, calls and derived entries in steps', async () => {
+    const sessions = sessionsOver(ramStore())
+    const long = 'x'.repeat(3_000)
+    const numbers = Array.from({ length: 30 }, (_, at) => at)
+    const toolCalls = [{ id: 'c', name: 'read', arguments: long }]
+    const payloads = numbers.map(() => ({ ...newMessage('seal'), packedPayload: long }))
+    const calls = numbers.map(() => ({ ...newMessage('seal'), toolCalls }))
+    const put = numbers.map((at) => factWithSpan(`f${at}`, long))
+    const replace = payloads.map((message, at) => ({ id: `m${at + 1}`, message }))
+    await sessions.commit(nextChange({ append: numbers.map(() => newMessage('seal')) }))
+    using _ = useSlowClock()
+    const countTurnsOf = async (change: Partial<SessionChange>): Promise<number> =>
+      (await countTurns(sessions.commit(nextChange(change)))).turns
+    expect(await countTurnsOf({ base: 1, replace })).toBeGreaterThan(10)
+    expect(await countTurnsOf({ put })).toBeGreaterThan(10)
+    // The messages are also decrypted in steps.
+    for (const append of [payloads, calls]) expect(await countTurnsOf({ append })).toBeGreaterThan(25)
   })
 
   it('with a long change that is being encrypted › writes later ones of its session after it, and nothing once closed', async () => {
