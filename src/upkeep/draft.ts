@@ -169,9 +169,14 @@ function isFactRecord(json: unknown): boolean {
 
 /** Messages as a model is shown them: of a long conversation, an excerpt. */
 function* showToModel(messages: readonly SummaryMessage[]): Work<readonly SummaryMessage[]> {
-  const chars = messages.reduce((sum, { content }) => sum + content.length, 0)
-  if (chars <= maxPromptChars) return messages
-  return yield* excerptInSteps(messages, maxPromptChars, (excerpt) => formatMessages(excerpt).length)
+  if (measurePrompt(messages) <= maxPromptChars) return messages
+  return yield* excerptInSteps(messages, maxPromptChars, measurePrompt)
+}
+
+/** Characters of messages in a prompt; a lower bound if they exceed the limit, so that no long text is formatted. */
+function measurePrompt(messages: readonly SummaryMessage[]): number {
+  const chars = messages.reduce((sum, { name, role, content }) => sum + (name ?? role).length + content.length, 0)
+  return chars > maxPromptChars ? chars : formatMessages(messages).length
 }
 
 /** Finds the sources of a model's text: for each name or number in it, the first message that contains it. */
