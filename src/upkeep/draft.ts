@@ -1,5 +1,6 @@
 import { isBlank, parseMessageId, type SequenceRange, type Source } from '../domain/entry.ts'
 import { isObject } from '../domain/error.ts'
+import { getOrCompute } from '../domain/keyed.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import { type Pause, runInSlices, runSync, type Work } from '../domain/work.ts'
 import { findAnchorsInSteps } from '../text/anchors.ts'
@@ -138,7 +139,7 @@ export async function draftFacts(
   const { facts, rejected } = await runInSlices(groundFactsInSteps(json, messages), pause)
   if (facts.length === 0 && rejected > 0) return fallback('refused, not said by the user')
   // Facts found by the rules and not mentioned by the model are kept.
-  return { facts: [...facts, ...builtin.filter((fact) => !facts.some((other) => isSameFact(fact, other)))], faults: [] }
+  return { facts: [...facts, ...builtin.filter(createNewFactTest(facts))], faults: [] }
 }
 
 /** Extracts facts with the built-in rules only. */
@@ -152,12 +153,19 @@ const truncateMessages = (messages: readonly SummaryMessage[]): readonly Summary
       : message,
   )
 
-/** True if two facts have the same key, or were taken from the same passage. */
-function isSameFact(one: FactCandidate, other: FactCandidate): boolean {
-  if (one.field !== other.field) return false
-  if (one.key !== '' && one.key === other.key) return true
-  const [[from, to], [start, end]] = [one.source.span ?? [0, 0], other.source.span ?? [0, 0]]
-  return one.source.message === other.source.message && one.field !== 'source_urls' && from < end && start < to
+/** Returns a test for facts that have neither the key nor the passage of a known one. */
+export function createNewFactTest(known: readonly FactCandidate[]): (fact: FactCandidate) => boolean {
+  const slotOf = ({ field, key }: FactCandidate): string => `${field} ${key}`
+  const placeOf = ({ field, source }: FactCandidate): string => `${field} ${source.message}`
+  const slots = new Set(known.filter(({ key }) => key !== '').map(slotOf))
+  const byPlace = new Map<string, FactCandidate[]>()
+  for (const fact of known) getOrCompute(byPlace, placeOf(fact), () => []).push(fact)
+  return (fact) => {
+    if (slots.has(slotOf(fact))) return false
+    if (fact.field === 'source_urls') return true
+    const [from, to] = fact.source.span ?? [0, 0]
+    return !byPlace.get(placeOf(fact))?.some(({ source: { span: [start, end] = [0, 0] } }) => from < end && start < to)
+  }
 }
 
 /** True for an object that is empty or has at least one of the requested fields. */
@@ -169,9 +177,14 @@ function isFactRecord(json: unknown): boolean {
 
 /** Messages as a model is shown them: of a long conversation, an excerpt. */
 function* showToModel(messages: readonly SummaryMessage[]): Work<readonly SummaryMessage[]> {
-  const chars = messages.reduce((sum, { content }) => sum + content.length, 0)
-  if (chars <= maxPromptChars) return messages
-  return yield* excerptInSteps(messages, maxPromptChars, (excerpt) => formatMessages(excerpt).length)
+  if (measurePrompt(messages) <= maxPromptChars) return messages
+  return yield* excerptInSteps(messages, maxPromptChars, measurePrompt)
+}
+
+/** Characters of messages in a prompt; a lower bound if they exceed the limit, so that no long text is formatted. */
+function measurePrompt(messages: readonly SummaryMessage[]): number {
+  const chars = messages.reduce((sum, { name, role, content }) => sum + (name ?? role).length + content.length, 0)
+  return chars > maxPromptChars ? chars : formatMessages(messages).length
 }
 
 /** Finds the sources of a model's text: for each name or number in it, the first message that contains it. */

@@ -1,7 +1,8 @@
 import type { DerivedEntry, Fact, Item, Millis, Summary, UpkeepNotes } from '../domain/entry.ts'
 import { countExisting, type SessionHead } from '../domain/session.ts'
+import type { Work } from '../domain/work.ts'
 import type { FactCandidate } from './extract/fields.ts'
-import { mergeFacts } from './extract/merge.ts'
+import { mergeFactsInSteps } from './extract/merge.ts'
 import type { KnowledgeProposal } from './learn/learn.ts'
 
 /** Result of a step, and the state it is based on. It is valid only while that state is unchanged. */
@@ -24,15 +25,15 @@ export type StepOutcome = {
 }
 
 /** Returns the change that applies an outcome to a session; undefined if its basis has changed. */
-export function applyOutcome(
+export function* applyOutcomeInSteps(
   head: SessionHead,
   outcome: StepOutcome,
   now: Millis,
-): { readonly put: readonly DerivedEntry[]; readonly drop: readonly string[] } | undefined {
+): Work<{ readonly put: readonly DerivedEntry[]; readonly drop: readonly string[] } | undefined> {
   if (!isStillValid(head, outcome)) return undefined
   const facts = head.derived.filter((entry): entry is Fact => entry.kind === 'fact')
   const createId = (index: number): string => `f${head.revision + 1}.${index}`
-  const merged = mergeFacts(facts, outcome.facts, { at: now, createId })
+  const merged = yield* mergeFactsInSteps(facts, outcome.facts, { at: now, createId })
   const dropped = new Set(merged.drop)
   const count = new Set([...facts, ...merged.put].map(({ id }) => id).filter((id) => !dropped.has(id))).size
   const notes = updateNotes(head, { ...outcome.notes, ...(count === 0 ? {} : { facts: count }) }, now)

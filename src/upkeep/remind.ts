@@ -5,7 +5,7 @@ import type { SessionHead } from '../domain/session.ts'
 import { type Pause, runInSlices } from '../domain/work.ts'
 import { extractRemindersInSteps } from './extract/extract.ts'
 import { mayRemind } from './extract/reminders.ts'
-import { applyOutcome, type StepOutcome } from './outcome.ts'
+import { applyOutcomeInSteps, type StepOutcome } from './outcome.ts'
 import { type RevisionResult, revise } from './revise.ts'
 
 /** Messages before a reminder among which the statement that it refers to is searched. */
@@ -46,8 +46,8 @@ export async function storeReminders(
     facts,
     notes: {},
   }
-  return revise(store, key, (head) => {
-    const change = applyOutcome(head, outcome, now)
+  return revise(store, key, async (head) => {
+    const change = await runInSlices(applyOutcomeInSteps(head, outcome, now), pause)
     return change && { ...change, put: change.put.map((entry) => withLease(entry, head)) }
   })
 }

@@ -20,12 +20,12 @@ const maxAttempts = 1_000
 export async function revise(
   store: Store,
   key: Key,
-  decide: (head: SessionHead) => Revision | undefined,
+  decide: (head: SessionHead) => Revision | undefined | Promise<Revision | undefined>,
   at?: Millis,
 ): Promise<RevisionResult | undefined> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const head = await store.readHead(key, 0)
-    const revision = decide(head)
+    const revision = await decide(head)
     if (revision === undefined || revision.put.length + revision.drop.length === 0) return undefined
     if (await tryCommit(store, at === undefined ? head : { ...head, touchedAt: at }, revision))
       return { ...revision, head }

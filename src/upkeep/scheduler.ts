@@ -14,10 +14,10 @@ import { LruCache } from '../domain/lruCache.ts'
 import type { Clock, Store, Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import { isExpired, type SessionHead } from '../domain/session.ts'
-import type { Pause } from '../domain/work.ts'
+import { type Pause, runInSlices } from '../domain/work.ts'
 import type { KnowledgeProposal } from './learn/learn.ts'
 import { type ModelCall, rejectOnAbort } from './modelCall.ts'
-import { applyOutcome, type StepOutcome } from './outcome.ts'
+import { applyOutcomeInSteps, type StepOutcome } from './outcome.ts'
 import { perform } from './perform.ts'
 import {
   type NextDue,
@@ -381,8 +381,8 @@ export class UpkeepScheduler {
 
   /** Commits an outcome, retrying when the session changes meanwhile. An outcome that became invalid is discarded. */
   private async commit(key: Key, outcome: StepOutcome): Promise<void> {
-    const { store, clock, onPut, learn, shareTuning } = this.deps
-    const revised = await revise(store, key, (head) => applyOutcome(head, outcome, clock()))
+    const { store, clock, pause, onPut, learn, shareTuning } = this.deps
+    const revised = await revise(store, key, (head) => runInSlices(applyOutcomeInSteps(head, outcome, clock()), pause))
     if (revised === undefined) return
     this.completedSteps++
     for (const entry of outcome.put) if (entry.kind === 'summary') this.lastSummaryBy = entry.by

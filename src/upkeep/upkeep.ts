@@ -14,14 +14,14 @@ import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from '../doma
 import type { Degradation } from '../domain/ledger.ts'
 import type { Model, Store } from '../domain/ports.ts'
 import { isExpired, type SessionHead } from '../domain/session.ts'
-import type { Pause } from '../domain/work.ts'
+import { type Pause, runSync } from '../domain/work.ts'
 import { ageKnowledge, changeKnowledge, restoreKnowledge } from './confidence.ts'
 import { factsAsOf } from './extract/merge.ts'
 import type { KnowledgeProposal } from './learn/learn.ts'
 import type { ModelCall } from './modelCall.ts'
 import { buildOptimizerStatus, type OptimizerStatus } from './optimizer/optimizer.ts'
 import { ScopeTuning } from './optimizer/scopeTuning.ts'
-import { applyOutcome, updateNotes } from './outcome.ts'
+import { applyOutcomeInSteps, updateNotes } from './outcome.ts'
 import { summariesOfTier, type UpkeepTrigger } from './plan.ts'
 import { buildRecord, type MemoryRecord } from './record.ts'
 import { rederive } from './rederive.ts'
@@ -239,7 +239,7 @@ export class Upkeep {
     const now = clock()
     const revised = await revise(sessions, parsed, (head) => {
       if (parsed.id === '' || head.revision === 0 || isExpired(head, now)) throw missingSession(parsed)
-      return applyOutcome(head, planRecordUpdate(head, masked, now), now)
+      return runSync(applyOutcomeInSteps(head, planRecordUpdate(head, masked, now), now))
     })
     if (revised !== undefined) onPut(parsed, revised.head.epoch, revised.put)
     this.scheduler.invalidate(parsed.scope)

@@ -15,7 +15,7 @@ import {
 } from './summarise/coverage.ts'
 import { blankQuotations, findInjections } from './summarise/injectionCheck.ts'
 import { cleanModelText, dropUnfinished, trimToTarget } from './summarise/modelText.ts'
-import { findLargest } from './summarise/select.ts'
+import { findLargestInSteps } from './summarise/select.ts'
 import { indexSource, type SourceIndex } from './summarise/sourceIndex.ts'
 import {
   countWords,
@@ -321,19 +321,24 @@ function* countMentions(messages: readonly SummaryMessage[]): Work<ReadonlyMap<s
 export function* repairSummary(candidate: string, input: VerifyInput): Work<string> {
   let text = candidate.trim()
   if (text === '' || !fitsTarget(text, input.target)) return text
-  const add = (line: string): boolean => {
+  const add = function* (line: string): Work<boolean> {
     const isFitting = fitsTarget(`${text}\n${line}`, input.target)
     if (isFitting) text = `${text}\n${line}`
+    yield text.length
     return isFitting
   }
-  for (const { line } of (yield* findMissingConstraints(text, input)).slice(0, maxAddedConstraints)) add(line)
+  for (const { line } of (yield* findMissingConstraints(text, input)).slice(0, maxAddedConstraints)) yield* add(line)
   const names = missingNames(text, yield* rankNames(withPreviousSummary(input), []))
   for (const name of names.slice(0, maxAddedNames))
-    if (!add(`Also: ${describeName(name, input)}.`)) add(`Also: ${name.text}.`)
+    if (!(yield* add(`Also: ${describeName(name, input)}.`))) yield* add(`Also: ${name.text}.`)
   const rest = missingNames(text, names).map((name) => name.text)
   const withRest = (count: number): string =>
     count === 0 ? text : `${text}\nAlso: ${rest.slice(0, count).join(', ')}.`
-  return fillToMinimum(withRest(findLargest(rest.length, (count) => fitsTarget(withRest(count), input.target))), input)
+  const fits = function* (count: number): Work<boolean> {
+    yield text.length
+    return fitsTarget(withRest(count), input.target)
+  }
+  return yield* fillToMinimum(withRest(yield* findLargestInSteps(rest.length, fits)), input)
 }
 
 const weighSentence = (sentence: string): number =>
@@ -351,11 +356,16 @@ function describeName({ text, sources: [source] }: NamedEntity, input: VerifyInp
 }
 
 /** Adds lines of the built-in summary until the text has the minimum length. */
-function fillToMinimum(text: string, input: VerifyInput): string {
+function* fillToMinimum(text: string, input: VerifyInput): Work<string> {
+  const minimum = minWords(input)
   let result = text
+  let words = countWords(text)
   for (const line of input.baseline.split('\n')) {
-    if (countWords(result) >= minWords(input)) break
-    if (!result.includes(line) && fitsTarget(`${result}\n${line}`, input.target)) result = `${result}\n${line}`
+    if (words >= minimum) break
+    yield result.length
+    if (result.includes(line) || !fitsTarget(`${result}\n${line}`, input.target)) continue
+    result = `${result}\n${line}`
+    words += countWords(line)
   }
   return result
 }

@@ -5,6 +5,7 @@ import { repairJson } from '../../src/text/json.ts'
 import type { FactMessage } from '../../src/upkeep/extract/fields.ts'
 import { groundFacts } from '../../src/upkeep/extract/ground.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { measureCpu } from '../text/hostileTexts.ts'
 
 const message = (content: string, id = 'm1', role: Role = 'user'): FactMessage => ({
   id,
@@ -138,6 +139,14 @@ describe('groundFacts', () => {
     ]
     const { facts } = groundFacts({ user_preferences: { theme: 'dark' }, entities: ['Ana'] }, messages)
     expect(facts.map(({ source }) => source.message)).toEqual(['m2', 'm1'])
+  })
+})
+
+describe('groundFacts: of many short messages', () => {
+  it('reads each claim once', () => {
+    const messages = Array.from({ length: 3_000 }, (_, at) => message(`Room ${at} is warm.`, `m${at + 1}`))
+    const claims = Array.from({ length: 400 }, (_, at) => `The lamp in garage ${at} needs a new cable before winter`)
+    expect(measureCpu(() => groundFacts({ important_facts: claims }, messages))).toBeLessThan(2_000)
   })
 })
 

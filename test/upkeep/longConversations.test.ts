@@ -163,9 +163,12 @@ describe('a summary of a long conversation', () => {
     expect(shown).toContain('user: The heating is set to 21 degrees')
   })
 
-  it('of many short messages with long names › is shown no more than of few long ones', async () => {
+  it.each([
+    ['long names', (at: number) => `The ${wordOf(at)} is ${at}.`],
+    ['names that are longer than their content', (at: number) => `It is ${at}.`],
+  ])('of many short messages with %s › is shown no more than of few long ones', async (_, contentOf) => {
     const messages = Array.from({ length: 4_000 }, (_, at) => ({
-      ...messageOf(`The ${wordOf(at)} is ${at}.`, at),
+      ...messageOf(contentOf(at), at),
       name: 'weather_station_north',
     }))
     let shown = ''

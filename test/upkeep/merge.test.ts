@@ -2,9 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Fact, Json } from '../../src/domain/entry.ts'
 import { type FactCandidate, type FactField, factFields } from '../../src/upkeep/extract/fields.ts'
-import { factsAsOf, mergeFacts } from '../../src/upkeep/extract/merge.ts'
+import { factsAsOf, mergeFacts, mergeFactsInSteps } from '../../src/upkeep/extract/merge.ts'
 import { buildRecord } from '../../src/upkeep/record.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { measureCpu } from '../text/hostileTexts.ts'
 
 const candidate = (
   field: FactField,
@@ -178,6 +179,23 @@ describe('mergeFacts', () => {
     expect(
       mergeFacts([], [{ ...prefers('theme', 'dark'), at: Number.NaN }], { at: 77, createId: String }).put[0]?.at,
     ).toBe(77))
+})
+
+describe('mergeFacts: thousands of facts', () => {
+  const count = 5_000
+  const facts = Array.from({ length: count }, (_, at) =>
+    candidate('important_facts', `deadline.d${at}`, `${at} May`, at),
+  )
+  const options = { at: 0, createId: String }
+
+  verifies('R-03', 'that change others › are merged in seconds', () => {
+    const changes = facts.map((fact) => ({ ...fact, revises: true as const }))
+    expect(measureCpu(() => mergeFacts([], changes, options))).toBeLessThan(2_000)
+  })
+
+  verifies('R-03', 'in steps › returns to the caller after each one', () => {
+    expect([...mergeFactsInSteps([], facts, options)].length).toBe(count)
+  })
 })
 
 describe('mergeFacts: limit', () => {

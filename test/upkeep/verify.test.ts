@@ -154,6 +154,27 @@ describe('verifySummary', () => {
 })
 
 describe('repairSummary', () => {
+  verifies('R-03', 'with many lines to add › returns to the caller after each look at the target', () => {
+    let looks = 0
+    const fits = (text: string): boolean => ++looks > 0 && text.length < 2_000
+    const numbers = Array.from({ length: 60 }, (_, at) => 1_000 + 7 * at)
+    const messages = numbers.map((number, at) => ({
+      ...{ id: `m${at + 1}`, sequence: at + 1, at: 0, role: 'user' as const },
+      content: `Order BK-${number} is late. Never send it to depot ${number + 1}.`,
+    }))
+    const baseline = messages.map(({ content }) => content).join('\n')
+    const work = repairSummary('Orders are late.', {
+      ...{ messages, previous: undefined, baseline, prompt: '' },
+      target: { words: [400, 500], fits },
+    })
+    let most = 0
+    for (let before = 0, step = work.next(); ; before = looks, step = work.next()) {
+      most = Math.max(most, looks - before)
+      if (step.done === true) break
+    }
+    expect([looks > 100, most]).toEqual([true, 1])
+  })
+
   verifies('X-04', 'adds missing constraints and names in the words of the source', () => {
     const poor = 'The user wants the billing service to be deployed.'
     expect(verdict(poor)).toMatch(/^uncovered/)

@@ -157,9 +157,11 @@ type GroundingTerms = {
 function* groundClaim(claim: Claim, messages: readonly MessageParts[]): Work<FactCandidate | undefined> {
   const { field, value } = claim
   if (value === undefined || (isKeyedField(field) && claim.key === '')) return undefined
+  const groundings = new Map<LanguageRules, GroundingTerms | undefined>()
   for (const statement of messages) {
     const { message, parts, terms, language } = statement
-    const grounding = groundingTerms(claim, language)
+    if (!groundings.has(language)) groundings.set(language, groundingTerms(claim, language))
+    const grounding = groundings.get(language)
     yield partChars
     if (grounding === undefined || !grounding.terms.every((term) => terms.has(term))) continue
     const span = findShortestRun(parts, grounding, claim, language)

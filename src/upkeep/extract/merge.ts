@@ -1,8 +1,12 @@
 import { type Fact, type Json, type Millis, parseMessageId, type Source } from '../../domain/entry.ts'
+import { runSync, type Work } from '../../domain/work.ts'
 import type { FactCandidate } from './fields.ts'
 
 const maxSourcesPerFact = 8
 const defaultMaxFacts = 400
+/** Work of merging a fact, in characters, and the stored facts that it is compared with in the time of one. */
+const mergeChars = 4
+const factsPerChar = 8
 
 /** `at` replaces missing times, `createId` names new facts, `maxFacts` limits their number. */
 type MergeOptions = { readonly at: Millis; readonly createId: (index: number) => string; readonly maxFacts?: number }
@@ -19,11 +23,18 @@ type MergeResult = { readonly put: readonly Fact[]; readonly drop: readonly stri
  * @example
  * mergeFacts([dark], [light], { at: now, createId: (index) => `f${index}` }) // put: dark with `until`, light that supersedes it
  */
-export function mergeFacts(
+export const mergeFacts = (
   existing: readonly Fact[],
   candidates: readonly FactCandidate[],
   options: MergeOptions,
-): MergeResult {
+): MergeResult => runSync(mergeFactsInSteps(existing, candidates, options))
+
+/** `mergeFacts` as interruptible work. */
+export function* mergeFactsInSteps(
+  existing: readonly Fact[],
+  candidates: readonly FactCandidate[],
+  options: MergeOptions,
+): Work<MergeResult> {
   const before = new Map(existing.map((fact) => [fact.id, fact]))
   const chains = chainsOf(existing)
   let created = 0
@@ -32,6 +43,7 @@ export function mergeFacts(
     const mergeInto = slot.key === '' && slot.chain === undefined ? mergeIntoList : mergeIntoSlot
     const chain = slot.chain ?? chainFor(chains, candidate.field, slot.key, candidate.value)
     if (mergeInto(chain, { ...candidate, key: slot.key }, () => options.createId(created))) created++
+    yield mergeChars + (chain.length + (mayContinueSlot(candidate) ? chains.size : 0)) / factsPerChar
   }
   const after = prune([...chains.values()].flat(), options.maxFacts ?? defaultMaxFacts)
   const remaining = new Set(after.map(({ id }) => id))
@@ -76,36 +88,49 @@ type ResolvedSlot = { readonly key: string; readonly chain?: Chain }
  * `the deadline moved to 21 March` means `deadline.report` if that is the only deadline.
  */
 function resolveSlot(chains: Map<string, Chain>, candidate: FactCandidate): ResolvedSlot {
-  const { field, key, value, revises, replaces } = candidate
-  if ((revises === undefined && replaces === undefined) || separateFields.has(field)) return { key }
+  const { field, key, value } = candidate
+  if (!mayContinueSlot(candidate)) return { key }
   if (key !== '' && chains.has(chainName(field, key, value))) return { key }
   const isMerged = ({ value: known, sources }: Fact): boolean =>
-    normalizeValue(known) === normalizeValue(value) && sources.some((source) => isSamePassage(source, candidate.source))
-  const slots = [...chains.values()].filter(([fact]) => fact !== undefined && !separateFields.has(fact.field))
+    sources.some((source) => isSamePassage(source, candidate.source)) && normalizeValue(known) === normalizeValue(value)
+  const slots = [...chains.values()].filter((chain) => chain[0] !== undefined && !separateFields.has(chain[0].field))
   const own = slots.find((chain) => chain.some(isMerged))
   if (own !== undefined) return { key: own[0]?.key ?? key, chain: own }
   const current = slots.filter((chain) => isOpenBefore(chain.at(-1), candidate))
-  const [slot, another] =
-    key === '' ? [] : current.filter(([fact]) => fact !== undefined && baseOf(fact.key) === baseOf(key))
+  const base = baseOf(key)
+  const [slot, another] = key === '' ? [] : current.filter((chain) => baseOf(chain[0]?.key ?? '') === base)
   const target = slot !== undefined && another === undefined ? slot : findReplaced(current, candidate)
   return target?.[0] === undefined ? { key } : { key: target[0].key, chain: target }
 }
+
+/** True for a candidate that says that it changes or replaces something. */
+const mayContinueSlot = ({ field, revises, replaces }: FactCandidate): boolean =>
+  (revises !== undefined || replaces !== undefined) && !separateFields.has(field)
 
 /** True if a fact is current and was mentioned before a candidate. */
 const isOpenBefore = (fact: Fact | undefined, candidate: FactCandidate): boolean =>
   fact !== undefined && fact.until === undefined && compareMentions(firstMention(fact), candidate) < 0
 
-const baseOf = (key: string): string => key.split('.')[0] ?? key
+function baseOf(key: string): string {
+  const end = key.indexOf('.')
+  return end < 0 ? key : key.slice(0, end)
+}
 
 /** Finds the chain whose value a candidate replaces by name; a change of mind without one means the last decision. */
 function findReplaced(current: readonly Chain[], { field, key, replaces }: FactCandidate): Chain | undefined {
-  const latestFirst = current
-    .filter((chain) => statementFields.has(chain.at(-1)?.field ?? ''))
-    .sort((a, b) => byFirstMention(b.at(-1) as Fact, a.at(-1) as Fact))
   const term = replaces === undefined ? '' : normalizeValue(replaces)
-  if (term !== '') return latestFirst.find((chain) => containsWord(normalizeValue(chain.at(-1)?.value ?? ''), term))
-  if (key !== '' || field !== 'key_decisions') return undefined
-  return latestFirst.find((chain) => chain.at(-1)?.field === field && chain.at(-1)?.key === '')
+  if (term === '' && (key !== '' || field !== 'key_decisions')) return undefined
+  const isReplaced = (last: Fact): boolean =>
+    term === ''
+      ? last.field === field && last.key === ''
+      : statementFields.has(last.field) && containsWord(normalizeValue(last.value), term)
+  let latest: Chain | undefined
+  for (const chain of current) {
+    const last = chain.at(-1)
+    if (last === undefined || !isReplaced(last)) continue
+    if (latest === undefined || byFirstMention(last, latest.at(-1) as Fact) > 0) latest = chain
+  }
+  return latest
 }
 
 const statementFields: ReadonlySet<string> = new Set(['user_preferences', 'key_decisions', 'important_facts'])
@@ -173,12 +198,12 @@ function mergeIntoSlot(chain: Chain, candidate: FactCandidate, id: () => string)
   if (
     chain.some(
       (fact) =>
-        normalizeValue(fact.value) === same && fact.sources.some((source) => isSamePassage(source, candidate.source)),
+        fact.sources.some((source) => isSamePassage(source, candidate.source)) && normalizeValue(fact.value) === same,
     )
   )
     return false
-  const next = chain.findIndex((fact) => compareMentions(candidate, firstMention(fact)) < 0)
-  const index = next < 0 ? chain.length : next
+  // Most candidates are the latest of their slot.
+  const index = chain.findLastIndex((fact) => compareMentions(candidate, firstMention(fact)) >= 0) + 1
   const [current, later] = [chain[index - 1], chain[index]]
   // The fact that the oldest one superseded was pruned: older mentions are not added again.
   if (current === undefined && later?.supersedes !== undefined) return false
