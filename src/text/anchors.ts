@@ -1,5 +1,5 @@
 import { runSync, type Work } from '../domain/work.ts'
-import { bySpan, findFacts, outermost } from './facts.ts'
+import { bySpan, findFactsInSteps, outermost } from './facts.ts'
 import { splitSentencesInSteps } from './sentences.ts'
 
 /** Kind of a text that must be preserved. */
@@ -25,8 +25,9 @@ export const findAnchors = (text: string): readonly Anchor[] => runSync(findAnch
 /** `findAnchors` as interruptible work. */
 export function* findAnchorsInSteps(text: string): Work<readonly Anchor[]> {
   const found: Anchor[] = []
-  for (const find of [findFactAnchors, findAmounts, findDates]) {
-    // One by one: a text may have more anchors than a call can have arguments.
+  // One by one: a text may have more anchors than a call can have arguments.
+  for (const anchor of yield* findFactAnchors(text)) found.push(anchor)
+  for (const find of [findAmounts, findDates]) {
     for (const anchor of find(text)) found.push(anchor)
     yield text.length
   }
@@ -56,14 +57,18 @@ const isDate = (fact: string): boolean =>
 const hasFourDigits = (fact: string): boolean => fact.replace(/[.,'’_]/g, '').search(/\d{4}/) >= 0
 
 /** Selects the results of `findFacts` that are names; error messages and attributes are sentences and markup. */
-function findFactAnchors(text: string): Anchor[] {
+function* findFactAnchors(text: string): Work<Anchor[]> {
   const found: Anchor[] = []
-  for (const { text: fact, start } of findFacts(text)) {
+  for (const { text: fact, start } of yield* findFactsInSteps(text)) {
     const kind = kindOfFact(fact)
     if (kind !== undefined) found.push(createAnchor(kind, fact, start))
+    yield factWork
   }
   return found
 }
+
+/** Determining the kind of a fact costs as much work as this many characters. */
+const factWork = 8
 
 function kindOfFact(fact: string): AnchorKind | undefined {
   if (/^[a-z]{2,5}:\/\//i.test(fact)) return 'url'

@@ -1,3 +1,5 @@
+import { runSync, type Work } from '../domain/work.ts'
+
 /** Text worth preserving verbatim: `text.slice(start, end)` of the searched text. */
 export type FactMatch = { readonly text: string; readonly start: number; readonly end: number }
 
@@ -18,16 +20,47 @@ const number = /(?<!\w|\w[-.])(?:[A-Za-z]{1,20}-|[#$€£¥vV])?\d[\d.,:/-]*\d(?
  * Finds URLs, e-mail addresses, error messages, selectors, class names, ids, IP addresses and numbers, ordered by
  * start.
  */
-export function findFacts(text: string): FactMatch[] {
+export const findFacts = (text: string): FactMatch[] => runSync(findFactsInSteps(text))
+
+/** `findFacts` as interruptible work. */
+export function* findFactsInSteps(text: string): Work<FactMatch[]> {
   const names = [
-    ...findUrls(text),
-    ...findEmails(text),
-    ...findMatches(text, ipv4, isIpv4),
-    ...findMatches(text, ipv6, isIpv6),
+    yield* findUrls(text),
+    yield* findEmails(text),
+    yield* findMatches(text, ipv4, isIpv4),
+    yield* findMatches(text, ipv6, isIpv6),
+    yield* findMatches(text, number, isNumber),
   ]
-  const messages = [...findErrorMessages(text), ...findMatches(text, errorProperty)]
-  const elements = [...findGroups(text, selector), ...findGroups(text, quotedId), ...findMatches(text, attribute)]
-  return [...outermost([...names, ...findMatches(text, number, isNumber)]), ...messages, ...elements].sort(bySpan)
+  const others = [
+    yield* findErrorMessages(text),
+    yield* findMatches(text, errorProperty),
+    yield* findGroups(text, selector),
+    yield* findGroups(text, quotedId),
+    yield* findMatches(text, attribute),
+  ]
+  const outer = outermost(names.flat())
+  yield text.length
+  return [outer, ...others].flat().sort(bySpan)
+}
+
+/** Matches per step; they are cheap, so that a slice has many. */
+const matchesPerStep = 512
+
+/** Collects the facts of matches, with a pause after many of them and at the end. */
+function* collectFacts<T>(
+  text: string,
+  matches: Iterable<T>,
+  toFact: (match: T) => FactMatch | undefined,
+): Work<FactMatch[]> {
+  const found: FactMatch[] = []
+  let tried = 0
+  for (const match of matches) {
+    const fact = toFact(match)
+    if (fact !== undefined) found.push(fact)
+    if (++tried % matchesPerStep === 0) yield 8 * matchesPerStep
+  }
+  yield text.length
+  return found
 }
 
 type Span = { readonly start: number; readonly end: number }
@@ -45,26 +78,26 @@ export function outermost<T extends Span>(spans: readonly T[]): T[] {
   })
 }
 
-function findMatches(text: string, pattern: RegExp, isFact: (match: string) => boolean = () => true): FactMatch[] {
-  const found: FactMatch[] = []
-  for (const { 0: fact, index } of text.matchAll(pattern))
-    if (isFact(fact)) found.push({ text: fact, start: index, end: index + fact.length })
-  return found
-}
+const findMatches = (
+  text: string,
+  pattern: RegExp,
+  isFact: (match: string) => boolean = () => true,
+): Work<FactMatch[]> =>
+  collectFacts(text, text.matchAll(pattern), ({ 0: fact, index }) =>
+    isFact(fact) ? { text: fact, start: index, end: index + fact.length } : undefined,
+  )
 
 /** Finds the second group of a pattern; the first group is the quote that ends the match. */
-function findGroups(text: string, pattern: RegExp): FactMatch[] {
-  const found: FactMatch[] = []
-  for (const { 0: whole, 1: quote = '', 2: fact = '', index } of text.matchAll(pattern)) {
+const findGroups = (text: string, pattern: RegExp): Work<FactMatch[]> =>
+  collectFacts(text, text.matchAll(pattern), ({ 0: whole, 1: quote = '', 2: fact = '', index }) => {
     const end = index + whole.length - quote.length
-    found.push({ text: fact, start: end - fact.length, end })
-  }
-  return found
-}
+    return { text: fact, start: end - fact.length, end }
+  })
 
-function findUrls(text: string): FactMatch[] {
+function* findUrls(text: string): Work<FactMatch[]> {
   if (!text.includes('://')) return []
-  return findMatches(text, url).map(({ text: whole, start }) => {
+  const found = yield* findMatches(text, url)
+  return found.map(({ text: whole, start }) => {
     const fact = trimPunctuation(whole)
     return { text: fact, start, end: start + fact.length }
   })
@@ -99,17 +132,19 @@ const isLocalPart = (code: number): boolean =>
 
 const emailDomain = /@[a-z\d](?:[a-z\d-]{0,62}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,62}[a-z\d])?){1,8}/iy
 
-function findEmails(text: string): FactMatch[] {
-  const found: FactMatch[] = []
+const findEmails = (text: string): Work<FactMatch[]> => collectFacts(text, readEmails(text), (fact) => fact)
+
+/** Lists the addresses, and undefined for an @ that belongs to none. */
+function* readEmails(text: string): Generator<FactMatch | undefined> {
   for (let at = text.indexOf('@'); at >= 0; at = text.indexOf('@', at + 1)) {
     let start = at
     while (start > 0 && at - start <= 64 && isLocalPart(text.charCodeAt(start - 1))) start--
     while (text.charAt(start) === '.') start++
     emailDomain.lastIndex = at
-    if (start >= at || at - start > 64 || !emailDomain.test(text)) continue
-    found.push({ text: text.slice(start, emailDomain.lastIndex), start, end: emailDomain.lastIndex })
+    const isAddress = start < at && at - start <= 64 && emailDomain.test(text)
+    const end = emailDomain.lastIndex
+    yield isAddress ? { text: text.slice(start, end), start, end } : undefined
   }
-  return found
 }
 
 /** Requires two adjacent digits or a decimal: `1,2` and `1-5` are several one-digit numbers. */
@@ -125,16 +160,21 @@ const isIpv6 = (fact: string): boolean => /\d/.test(fact) && (fact.includes('::'
 /**
  * Finds error messages with the name before them (`TypeError: …`), up to the end of the sentence or enclosing string.
  */
-function findErrorMessages(text: string): FactMatch[] {
-  const found: FactMatch[] = []
-  errorMessage.lastIndex = 0
-  for (let match = errorMessage.exec(text); match !== null; match = errorMessage.exec(text)) {
+const findErrorMessages = (text: string): Work<FactMatch[]> =>
+  collectFacts(text, readErrorMessages(text), (fact) => fact)
+
+function* readErrorMessages(text: string): Generator<FactMatch> {
+  let searchFrom = 0
+  for (;;) {
+    // Others may use the pattern between two steps.
+    errorMessage.lastIndex = searchFrom
+    const match = errorMessage.exec(text)
+    if (match === null) return
     const start = findNameStart(text, match.index)
     const end = match.index + measureMessage(match[0])
-    found.push({ text: text.slice(start, end), start, end })
-    errorMessage.lastIndex = end
+    yield { text: text.slice(start, end), start, end }
+    searchFrom = end
   }
-  return found
 }
 
 function findNameStart(text: string, index: number): number {

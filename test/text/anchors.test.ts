@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type AnchorKind, findAnchors, isCompoundWord } from '../../src/text/anchors.ts'
+import { type AnchorKind, findAnchors, findAnchorsInSteps, isCompoundWord } from '../../src/text/anchors.ts'
+import { verifies } from '../requirements/verifies.ts'
 import { hostileText } from './hostileTexts.ts'
 
 const found = (text: string, kind: AnchorKind): string[] =>
@@ -103,4 +104,7 @@ describe('findAnchors', () => {
       ),
       { numRuns: 500 },
     ))
+  verifies('R-03', 'findAnchorsInSteps › with 40,000 joined names › takes hundreds of steps', () => {
+    expect([...findAnchorsInSteps('a.b@'.repeat(40_000))].length).toBeGreaterThan(200)
+  })
 })

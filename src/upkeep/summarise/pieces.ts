@@ -1,7 +1,7 @@
 import type { Source } from '../../domain/entry.ts'
 import type { Work } from '../../domain/work.ts'
 import { clip } from '../../text/clip.ts'
-import { findFacts } from '../../text/facts.ts'
+import { findFactsInSteps } from '../../text/facts.ts'
 import { splitSentences } from '../../text/sentences.ts'
 import { type Actions, findTerminalOutput, isListedCall } from './actions.ts'
 import { isCodeLine, splitIntoClauses, stripMarkdown } from './clauses.ts'
@@ -172,7 +172,7 @@ function* splitToolOutput(message: SummaryMessage, injections: readonly Span[]):
   const { content } = message
   const isClear = (start: number, end: number): boolean => !overlapsAny(injections, start, end)
   const errors = new Map<string, Piece>()
-  for (const { text, start, end } of findFacts(content)) {
+  for (const { text, start, end } of yield* findFactsInSteps(content)) {
     if (errors.size === maxToolErrors) break
     if (namesFailure(text) && isClear(start, end) && !errors.has(text))
       errors.set(text, messagePiece(message, 'output', [start, end], collapseWhitespace(text)))
@@ -183,10 +183,13 @@ function* splitToolOutput(message: SummaryMessage, injections: readonly Span[]):
   if (counts !== undefined && injections.length === 0)
     return [messagePiece(message, 'output', [0, content.length], counts.text)]
   if (countWords(content) > maxBriefOutputWords) return []
-  return (yield* splitIntoClauses(content))
-    .filter(({ span }) => isClear(...span))
-    .flatMap(({ span }) => sentencePiece(message, span, ''))
-    .map((piece) => ({ ...piece, kind: 'output' as const, isFiller: false }))
+  const pieces: Piece[] = []
+  for (const { span } of yield* splitIntoClauses(content)) {
+    if (isClear(...span))
+      for (const piece of sentencePiece(message, span, '')) pieces.push({ ...piece, kind: 'output', isFiller: false })
+    yield span[1] - span[0] + sentenceWork
+  }
+  return pieces
 }
 
 const failure = /error|exception|failure|fatal|panic|failed/i
