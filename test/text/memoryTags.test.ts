@@ -45,6 +45,7 @@ const gaps = [
   '\ufe0f',
   '\u034f',
   '\u3164',
+  '\ufff9',
   '\u0301',
   ' '.repeat(200),
   '&nbsp;',
