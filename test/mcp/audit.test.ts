@@ -38,6 +38,18 @@ const event = (path: string): AuditEvent => ({ at: 0, user: 'ann', operation: 'r
 const linesOf = (file: string): string[] => readFileSync(file, 'utf8').split('\n').slice(0, -1)
 
 describe('audit log', () => {
+  verifies(['H-09', 'X-08'], 'with a secret as user, in a path or in a reason › masks it', async () => {
+    using log = createLog()
+    const secret = `gh${'p_'}${'aB3dE5gH7jK9'.repeat(3)}`
+    await log.audit.append({ ...event(`/app/${secret}`), user: secret, outcome: 'refused', why: `no file ${secret}` })
+    const [line = ''] = linesOf(log.file)
+    expect(JSON.parse(line)).toMatchObject({
+      user: '⟨secret:0⟩',
+      path: '/app/⟨secret:0⟩',
+      why: 'no file ⟨secret:0⟩',
+    })
+  })
+
   verifies('H-09', 'has one line per operation, linked to the previous line by its hash', async () => {
     using log = createLog()
     await log.audit.append({

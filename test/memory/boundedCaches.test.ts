@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { copyText } from '../../src/domain/copyText.ts'
 import { parseKey } from '../../src/domain/key.ts'
+import { EmbeddingCache } from '../../src/memory/embeddingCache.ts'
 import { SecretValues } from '../../src/memory/secretValues.ts'
 import { ScopeIndex } from '../../src/search/scopeIndex.ts'
 import { type SearchSource, StoreSearch } from '../../src/search/storeSearch.ts'
@@ -13,6 +14,7 @@ import { computeRequestCost, parsePrices } from '../../src/server/observability/
 import { SessionModels } from '../../src/server/upstreams/sessionModels.ts'
 import { EventCounts } from '../../src/stores/ram/eventCounts.ts'
 import { textAnalysis, wordTable } from '../../src/stores/textAnalysis.ts'
+import { LongTextCounts } from '../../src/tokenizers/recentCounts.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 
 setFlagsFromString('--expose-gc')
@@ -126,6 +128,34 @@ describe('a cache', () => {
       for (let text = 0; text < 40; text++) tokenizer.count(`${createText(200)} ${'word '.repeat(200_000)}`)
     })
     expect(retained).toBeLessThan(8 * megabyte)
+  })
+
+  it('of counts of long texts › forgets the oldest', () => {
+    const counts = new LongTextCounts()
+    const texts = ['a', 'b', 'c'].map((letter) => letter.repeat(megabyte))
+    let counted = 0
+    const countAll = (from: number): void => {
+      for (const text of texts.slice(from)) counts.getOrCount(text, () => ++counted)
+    }
+    countAll(0)
+    countAll(1)
+    expect(counted).toBe(3)
+    countAll(0)
+    expect(counted).toBeGreaterThan(3)
+  })
+
+  it('of vectors › embeds the oldest texts again', async () => {
+    let embedded = 0
+    const dimensions = 2_048
+    const embed = async (texts: readonly string[]) => texts.map(() => new Float32Array(dimensions).fill(++embedded))
+    const cache = new EmbeddingCache({ name: 'constant', dimensions, embed } as never)
+    const { signal } = new AbortController()
+    const texts = Array.from({ length: 2_100 }, (_, number) => `text ${number}`)
+    await cache.embed(texts, signal)
+    await cache.embed(texts.slice(-1_500), signal)
+    expect(embedded).toBe(2_100)
+    await cache.embed(texts.slice(0, 50), signal)
+    expect(embedded).toBe(2_150)
   })
 
   it('of counts by name › forgets names, but no count falls', () => {

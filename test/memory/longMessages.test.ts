@@ -12,7 +12,7 @@ import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { findInjections, findInjectionsInSteps } from '../../src/upkeep/summarise/injectionCheck.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { hostileTexts } from '../server/stalls/hostileTexts.ts'
-import { useSlowClock } from '../support/slowClock.ts'
+import { countTurns, useSlowClock } from '../support/slowClock.ts'
 import { measureCpu } from '../text/hostileTexts.ts'
 
 const tokenizer = await exactTokenizer('o200k_base')
@@ -53,11 +53,11 @@ describe('long messages', () => {
     await memory.append('acme:ann', [{ role: 'user', content: 'Hello' }])
     let turns = 0
     let isDone = false
-    const countTurns = (): void => {
+    const takeTurn = (): void => {
       turns++
-      if (!isDone) setImmediate(countTurns)
+      if (!isDone) setImmediate(takeTurn)
     }
-    setImmediate(countTurns)
+    setImmediate(takeTurn)
     await memory.append('acme:bob', [{ role: 'user', content: hostileTexts['secret-like words']?.(500_000) ?? '' }])
     isDone = true
     expect(turns).toBeGreaterThan(2)
@@ -73,6 +73,14 @@ describe('long messages', () => {
     for (; !isDone; turns++) await new Promise((resolve) => setImmediate(resolve))
     await appending
     expect(turns).toBeGreaterThan(20)
+  })
+
+  verifies('R-03', 'search › while a long message is indexed › lets other work run', async () => {
+    await using memory = await openMemory({ store: 'ram:', upkeep: false })
+    await memory.append('acme:ann', [{ role: 'user', content: longText }])
+    using _ = useSlowClock()
+    const { turns } = await countTurns(memory.search('acme', 'walrus'))
+    expect(turns).toBeGreaterThan(100)
   })
 
   it('cost the same with and without the shared counts of their parts', () => {

@@ -406,6 +406,16 @@ describe('scanJson', () => {
     }
   })
 
+  verifies(['R-02', 'R-03'], 'below many different secret names › searches a value after two of them', () => {
+    const names = ['password', 'api_key', 'pin', 'cvv', 'ssn', 'passphrase', 'token', 'secret', 'otp', 'mnemonic']
+    const values = Array.from({ length: 2_000 }, (_, index) => `value ${index}`)
+    const pausesBelow = (count: number): number => {
+      const value = names.slice(0, count).reduce<Json>((inner, name) => ({ [name]: inner }), values)
+      return run(new SecretScan().scanJson(value)).pauses
+    }
+    expect([pausesBelow(1) < 0.8 * pausesBelow(2), pausesBelow(10) < 1.1 * pausesBelow(2)]).toEqual([true, true])
+  })
+
   it('with small numbers › pauses after 1,200 values', () => {
     const pausesOf = (length: number): number => run(new SecretScan().scanJson(Array.from({ length }, () => 1))).pauses
     expect([pausesOf(1_198), pausesOf(1_199)]).toEqual([0, 1])

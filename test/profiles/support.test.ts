@@ -58,6 +58,17 @@ describe('support', () => {
     expect(counts.map(({ length }) => length)).toEqual([0, 1, 1])
   })
 
+  verifies('T-12', 'with a session in daily use › ends it after 7 days', async () => {
+    const day = 86_400_000
+    let now = 0
+    await using memory = await openMemory({ profile: 'support', upkeep: false, clock: () => now })
+    for (; now < 7 * day; now += day / 2) await memory.append(key, [{ role: 'user', content: 'Hello.' }])
+    now = 7 * day - 1
+    expect((await memory.sweep()).ended).toEqual([])
+    now = 7 * day + 1
+    expect((await memory.sweep()).ended).toEqual([key])
+  })
+
   verifies('T-08', 'after 1,000 messages › keeps the first and the newest of them', async () => {
     await using memory = await openMemory({ profile: 'support', upkeep: false })
     await appendMessages(memory, numbered(1_003))

@@ -60,6 +60,18 @@ describe.each(providers)('%s', (name, create) => {
     expect(await collectReply(modelAt(upstream.origin))).toEqual(['Good morning'])
   })
 
+  verifies('R-03', `${name} › reply › with JSON nested deeply › throws before it is parsed`, async () => {
+    const [opened, closed] = ['[', ']'].map((sign) => sign.repeat(200_000))
+    for (const script of [
+      sendRaw('application/json', `{"extra":${opened}${closed}}`),
+      sendRaw('text/event-stream', `data: {"extra":${opened}${closed}}\n\n`),
+    ])
+      expect((await failWith(script)).error).toMatchObject({
+        code: 'upstream',
+        message: expect.stringContaining('nested too deeply'),
+      })
+  })
+
   it('reply › with status 429 and Retry-After › retries after that delay', async () => {
     const pauses: number[] = []
     await using upstream = await startUpstream([respondWithStatus(429, { 'retry-after': '7' }), replyWith('At last')])

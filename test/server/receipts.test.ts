@@ -17,6 +17,9 @@ import {
 import { newMessage } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { zstdCompressor } from '../../src/stores/zstd.ts'
+import { sendRaw, startUpstream } from '../providers/upstream.ts'
+import { verifies } from '../requirements/verifies.ts'
+import { startServer, user } from './start.ts'
 
 const ann = parseKey('acme:ann')
 const start = 1_800_000_000_000
@@ -227,4 +230,16 @@ describe('the receipts of a session', () => {
     expect(await memory.search('acme', 'chatcmpl gpt continued support')).toEqual([])
     afterAll(() => memory.close())
   })
+})
+
+verifies('X-08', 'the receipt of a turn › with a secret as model and as id of the response › has neither', async () => {
+  const [model, id] = ['a', 'b'].map((letter) => `gh${'p_'}${`${letter}B3dE5gH7jK9`.repeat(3)}`)
+  const message = { role: 'assistant', content: 'Fine.' }
+  const reply = { id, choices: [{ index: 0, message, finish_reason: 'stop' }] }
+  await using upstream = await startUpstream(sendRaw('application/json', JSON.stringify(reply)))
+  const store = ramStore()
+  await using server = await startServer({ upstream: upstream.url, memory: { store, sessions: store, upkeep: false } })
+  expect((await server.postChat('acme:ann', { model, messages: [user('Hello.')] })).status).toBe(200)
+  const [record] = await store.records(ann, { limit: 9 })
+  expect(JSON.parse(record?.body ?? '')).toMatchObject({ model: '⟨secret:0⟩', response: '⟨secret:0⟩' })
 })

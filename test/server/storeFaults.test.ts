@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { type ErrorCode, MemoryError } from '../../src/domain/error.ts'
 import { toClientError } from '../../src/mcp/errors.ts'
 import { errorHeaders, HttpError, statusByCode, toErrorResponse } from '../../src/server/http/httpError.ts'
+import { toMemoryError } from '../../src/stores/sqlite/errors.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { mountSmallDisk } from '../fault/smallDisk.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -63,6 +64,11 @@ describe('toErrorResponse', () => {
     }
     expect(toErrorResponse(new MemoryError('corrupt', secretPath)).error.message).toContain('threadkeep doctor')
   })
+})
+
+it('toMemoryError › with a full disk, as SQLite or the file system says it › is disk-full', () => {
+  for (const fields of [{ errcode: 13 }, { code: 'ENOSPC' }])
+    expect(toMemoryError(Object.assign(new Error('full'), fields), secretPath)).toMatchObject({ code: 'disk-full' })
 })
 
 async function post(

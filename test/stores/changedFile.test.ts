@@ -10,13 +10,18 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
 import { openMemory } from '../../src/index.ts'
 import { newMessage } from '../../src/stores/conformance/fixtures.ts'
+import { BatchWriter } from '../../src/stores/sqlite/batchWriter.ts'
+import { connectReader, prepareFile } from '../../src/stores/sqlite/connect.ts'
+import { guardFile, releaseFile } from '../../src/stores/sqlite/fileGuard.ts'
 import { examineFile } from '../../src/stores/sqlite/repair.ts'
 import { type SqliteStore, sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { useSlowClock } from '../support/slowClock.ts'
 import { annKey, contentsOf, nextChange } from './encrypted/fixtures.ts'
 import { createTempPaths } from './tempPaths.ts'
 
@@ -92,6 +97,39 @@ describe('a database file of a running process', () => {
       expect(copies.length).toBe(isRecovered ? 1 : 0)
       for (const copy of copies) expect(await readContents(join(dirname(path), copy))).toEqual(['one', 'two'])
     })
+
+  for (const [name, read] of [
+    ['readMessages', (store) => store.readMessages(annKey, { limit: 9 })],
+    ['readHead', (store) => store.readHead(annKey, 1)],
+    ['list', (store) => store.list({ limit: 9 })],
+    ['search', (store) => store.search(annKey, { text: 'one', limit: 9 })],
+  ] as readonly (readonly [string, (store: SqliteStore) => Promise<unknown>])[])
+    verifies('R-05', `deleted before a call of ${name} › is noticed by the read itself`, async () => {
+      const { path, store } = await openFilled('one')
+      rmSync(path)
+      await expect(read(store)).rejects.toMatchObject({ code: 'file-changed' })
+      await store.close()
+      expect(recoveredOf(path)).toEqual(['live.db.recovered-1'])
+    })
+
+  verifies('R-05', 'deleted in the middle of a transaction › acknowledges nothing of it', async () => {
+    const { path, store } = await openFilled('one')
+    await store.close()
+    const identity = prepareFile(path)
+    const database = connectReader(path, identity)
+    const file = guardFile(database, path, identity)
+    const writer = new BatchWriter(file)
+    const task = {
+      get commit() {
+        rmSync(path, { force: true })
+        return { ...nextChange({ append: [newMessage('two')] }) }
+      },
+    }
+    expect(writer.run([task])).toMatchObject([{ error: { code: 'file-changed' } }])
+    writer.close()
+    database.close()
+    releaseFile(file)
+  })
 
   verifies('R-05', 'overwritten with an older backup of itself › is noticed', async () => {
     const { path, store } = await openFilled('one')
@@ -191,6 +229,34 @@ describe('a database file of a running process', () => {
     renameSync(`${path}.old`, path)
     await graph.write('acme', { entities: [{ type: 't', id: 'e2', properties: {} }] })
     expect((await graph.queryEntities('acme')).total).toBe(2)
+    await graph.close()
+  })
+
+  verifies('R-05', 'of a graph, moved in the middle of a long write › acknowledges nothing of it', async () => {
+    const path = newPath()
+    const graph = await openGraph(`sqlite:${path}`)
+    await graph.nodes.createEntities('acme', [{ name: 'first', entityType: 'note', observations: [] }])
+    using _ = useSlowClock()
+    const nodes = Array.from({ length: 2_000 }, (_, at) => ({ name: `n${at}`, entityType: 'note', observations: [] }))
+    const writing = graph.nodes.createEntities('acme', nodes)
+    const outcome = writing.then(
+      () => 'acknowledged',
+      ({ code }) => code,
+    )
+    const database = new DatabaseSync(path)
+    const isLocked = (): boolean => {
+      try {
+        database.exec('PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; ROLLBACK')
+        return false
+      } catch {
+        return true
+      }
+    }
+    while (!isLocked()) await new Promise((resolve) => setImmediate(resolve))
+    database.close()
+    renameSync(path, `${path}.old`)
+    expect(await outcome).toBe('file-changed')
+    renameSync(`${path}.old`, path)
     await graph.close()
   })
 

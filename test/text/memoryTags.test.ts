@@ -45,6 +45,7 @@ const gaps = [
   '\ufe0f',
   '\u034f',
   '\u3164',
+  '\ufff9',
   '\u0301',
   ' '.repeat(200),
   '&nbsp;',
@@ -198,7 +199,7 @@ describe.each(Object.keys(profiles) as ProfileName[])('a context, profile %s', (
         {
           role: 'assistant',
           content: null,
-          tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '{}' } }],
+          tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: other } }],
         },
         { role: 'tool', tool_call_id: 'c', content: text },
         { role: 'assistant', content: `It says ${other}`, name: speaker },

@@ -71,7 +71,7 @@ export function prepareFile(path: string, keyring?: Keyring): StoreIdentity {
   checkAccess(path, keyring)
   const database = connectWriter(path, 'checked')
   try {
-    // After a crash only this connection can recover the file, and with it the marker of an encrypted one.
+    // Another process may have encrypted the file meanwhile.
     checkKeys(database, path, keyring)
     migrate(database, path, migrations, claimTask(path, keyring))
     return readIdentity(database)
@@ -84,20 +84,28 @@ export function prepareFile(path: string, keyring?: Keyring): StoreIdentity {
 
 /**
  * Throws `bad-store` for a database of another program, and `bad-secret` or `bad-store` for keys that do not fit.
- * Leaves every byte of the file as it is. A damaged file passes, so that it can be examined and repaired; so does one
- * that must be recovered first, whose keys are checked when it is opened for writing.
+ * Leaves every byte of the file as it is, unless a crash has left it in a state that must be recovered first. With
+ * `allowsDamage` a damaged file passes, so that it can be examined and repaired.
  */
 export function checkAccess(path: string, keyring: Keyring | undefined, allowsDamage = false): void {
-  let database: DatabaseSync | undefined
   try {
-    database = openUntouched(path)
+    try {
+      checkDatabase(openUntouched(path), path, keyring)
+    } catch (error) {
+      if (!needsRecovery(error)) throw error
+      checkDatabase(connectReader(path, 'checked'), path, keyring)
+    }
+  } catch (error) {
+    if (!allowsDamage || error instanceof MemoryError) throw toMemoryError(error, path)
+  }
+}
+
+function checkDatabase(database: DatabaseSync, path: string, keyring: Keyring | undefined): void {
+  try {
     rejectForeignDatabase(database, path)
     checkKeys(database, path, keyring)
-  } catch (error) {
-    if (needsRecovery(error) || (allowsDamage && !(error instanceof MemoryError))) return
-    throw toMemoryError(error, path)
   } finally {
-    database?.close()
+    database.close()
   }
 }
 

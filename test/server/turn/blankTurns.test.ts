@@ -82,3 +82,12 @@ describe.each(Object.keys(profiles) as ProfileName[])('a newest turn with nothin
         expect(faults).toEqual([])
       })
 })
+
+verifies('X-01', 'a blank newest turn › of a conversation over the budget › is sent with memory', async () => {
+  const memory = { profile: { ...profiles.thread, budget } }
+  await using session = await openTestSession({ reply: () => ({ text: 'Well.' }), memory })
+  await session.server.memory.append(ann, pastTurns)
+  const body = { model: 'test-model', messages: [...pastTurns, user(' \n\t')] }
+  const { headers } = await session.send(`POST /v1/${ann}/chat/completions`, body, { 'x-threadkeep-history': 'full' })
+  expect(headers.get('x-threadkeep-degraded')).toBe('conversation-shortened')
+})

@@ -1,5 +1,9 @@
 import { describe, expect } from 'vitest'
+import { parseKey } from '../../../src/domain/key.ts'
 import type { SessionChange } from '../../../src/domain/session.ts'
+import { openMemory } from '../../../src/index.ts'
+import { internalsOf } from '../../../src/memory.ts'
+import { storeReply } from '../../../src/server/turn/storeMessages.ts'
 import { openStore } from '../../../src/stores/open.ts'
 import { interceptStore } from '../../memory/storeFixtures.ts'
 import { verifies } from '../../requirements/verifies.ts'
@@ -245,3 +249,26 @@ describe.each(testStores)('concurrent clients that send only the newest message,
     expect(await session.branches()).toEqual({})
   })
 })
+
+verifies(
+  'T-15',
+  'a second reply to a question › leaves the number after the next question to its own reply',
+  async () => {
+    await using memory = await openMemory({ upkeep: false })
+    const key = parseKey('demo:ann')
+    await memory.append(key, [user('One')])
+    await internalsOf(memory).append(key, [user('Two')], { reserve: 1 })
+    const epoch = await memory.epoch(key)
+    // Another server asked the questions, so that no further numbers are reserved here.
+    const store = (question: number, text: string) =>
+      storeReply(memory, key, {
+        reply: assistant(text),
+        ...{ question, epoch, ledger: undefined, branch: undefined, reserved: 0 },
+      })
+    await store(1, 'Re: One')
+    await store(1, 'Re: One again')
+    await store(3, 'Re: Two')
+    const texts = (await memory.transcript(key)).map(({ content }) => content)
+    expect(texts).toEqual(['One', 'Re: One', 'Two', 'Re: Two', 'Re: One again'])
+  },
+)

@@ -38,6 +38,19 @@ const stateOf = (path: string): readonly unknown[] => [
   ...['-wal', '-shm', '-journal'].map((suffix) => existsSync(path + suffix)),
 ]
 
+/** Copies a file with an interrupted transaction, which only a writer can roll back, and an empty log. */
+function copyInterrupted(path: string): string {
+  const copy = newPath()
+  const database = new DatabaseSync(path)
+  // Without syncs, the journal counts from its first page on.
+  database.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF; BEGIN IMMEDIATE; UPDATE meta SET value = 0')
+  for (const suffix of ['', '-journal']) writeFileSync(copy + suffix, readFileSync(path + suffix))
+  writeFileSync(`${copy}-wal`, '')
+  database.exec('ROLLBACK')
+  database.close()
+  return copy
+}
+
 /** Turns a file into one of the format before the marker. */
 function removeMarker(path: string): void {
   const database = new DatabaseSync(path)
@@ -103,6 +116,18 @@ describe('an encrypted file', () => {
     const before = [readFileSync(copy), readFileSync(`${copy}-wal`)]
     for (const open of Object.values(openers)) expect(await codeOf(() => open(copy))).toBe('bad-secret')
     expect([readFileSync(copy), readFileSync(`${copy}-wal`)]).toEqual(before)
+  })
+
+  verifies('R-01', 'with an interrupted transaction › is refused by every opener and keeps its content', async () => {
+    const { path, storeKey } = await createEncrypted()
+    for (const [name, open] of Object.entries(openers)) {
+      const copies = [undefined, writeKey('new')].map((key) => [copyInterrupted(path), key] as const)
+      for (const [copy, key] of copies)
+        expect([name, await codeOf(() => open(copy, key))]).toEqual([name, 'bad-secret'])
+      const copy = copies[0]?.[0]
+      await using memory = await openMemory({ store: `sqlite:${copy}`, storeKey })
+      expect(contentsOf(await memory.transcript('acme:ann'))).toEqual(['My walrus is called Miso.'])
+    }
   })
 
   verifies('R-01', 'opened by every command without its key › is refused, unchanged, with the remedy', async () => {
