@@ -27,7 +27,7 @@ import type {
   StoredRecord,
 } from '../../domain/ports.ts'
 import { noExpiry, type SessionChange, type SessionHead, type SessionListItem } from '../../domain/session.ts'
-import { listByMetadata } from '../listByMetadata.ts'
+import { listInPages } from '../listInPages.ts'
 import { mapInTurns } from '../yieldToEventLoop.ts'
 import { Cipher, keyLengthBytes, storeClosedError } from './cipher.ts'
 import {
@@ -149,7 +149,7 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
 
   async list(filter: SessionFilter): Promise<readonly SessionListItem[]> {
     checkListFilter(filter)
-    return listByMetadata(filter, (page) => this.listPage(page))
+    return listInPages(filter, (page) => this.listPage(page))
   }
 
   /** Lists sessions with their decrypted metadata, without those that hold only a key. */
