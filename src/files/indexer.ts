@@ -7,7 +7,7 @@ import type { Clock, Tokenizer } from '../domain/ports.ts'
 import type { SecretMasker } from '../memory/secretMasker.ts'
 import type { ChunkBatch, FileCatalog } from './catalog.ts'
 import { type Chunk, ChunkBuilder, formatChunk } from './chunk.ts'
-import type { FileKind, Upload } from './kind.ts'
+import { decodeText, type FileKind, parseCharset, type Upload } from './kind.ts'
 import type { Reader } from './reader.ts'
 import type { SegmentBatch } from './readerProcess.ts'
 import type { FileInfo } from './record.ts'
@@ -63,7 +63,7 @@ export class Indexer {
     if (info === undefined) throw removedError()
     const builder = new ChunkBuilder((text) => tokenizer.count(text))
     let charsRead = 0
-    for await (const batch of reader.read(kind, upload)) {
+    for await (const batch of reader.read(kind, await this.maskSource(key, kind, upload))) {
       const chunks: NewMessage[] = []
       let unlabelled = 0
       for (const chunk of buildChunks(builder, batch)) {
@@ -78,6 +78,18 @@ export class Indexer {
       onProgress(info)
     }
     return info
+  }
+
+  /**
+   * Masks JSON and tables before they are parsed: quotes, names of outer fields and column names mark secrets, and the
+   * parsed lines lack them.
+   */
+  private async maskSource(key: Key, kind: FileKind, upload: Upload): Promise<Upload> {
+    const { secretMasker } = this.deps
+    if (secretMasker === undefined || (kind !== 'json' && kind !== 'csv')) return upload
+    const text = decodeText(upload.bytes, parseCharset(upload.type))
+    const masked = await secretMasker.maskText(key, text)
+    return masked === text ? upload : { name: upload.name, bytes: new TextEncoder().encode(masked) }
   }
 
   /** Converts a chunk to a message with masked secrets. */

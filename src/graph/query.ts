@@ -57,7 +57,7 @@ export function matchesFilter({ properties }: Sortable, filter: Filter): boolean
   if (filter.op === 'ne') return found === undefined || !isEqual(found, wanted)
   if (found === undefined) return false
   if (filter.op === 'eq') return isEqual(found, wanted)
-  if (filter.op === 'in') return (wanted as Json[]).some((item) => isEqual(found, item))
+  if (filter.op === 'in') return isOneOf(found, wanted as Json[])
   if (filter.op === 'contains') return contains(found, wanted)
   return (
     typeof found === typeof wanted &&
@@ -73,10 +73,17 @@ const comparisons = {
   gte: (order: number) => order >= 0,
 } as const
 
-const isEqual = (left: Json, right: Json): boolean => JSON.stringify(left) === JSON.stringify(right)
+const isEqual = (left: Json, right: Json): boolean => isOneOf(left, [right])
+
+/** Compares a value with all items in linear time, however long it is. */
+function isOneOf(value: Json, items: readonly Json[]): boolean {
+  if (typeof value !== 'object' || value === null) return items.includes(value)
+  const text = JSON.stringify(value)
+  return items.some((item) => typeof item === 'object' && JSON.stringify(item) === text)
+}
 
 function contains(found: Json, wanted: Json): boolean {
-  if (Array.isArray(found)) return found.some((item) => isEqual(item, wanted))
+  if (Array.isArray(found)) return isOneOf(wanted, found)
   return typeof found === 'string' && typeof wanted === 'string' && found.includes(wanted)
 }
 

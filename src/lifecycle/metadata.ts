@@ -1,7 +1,11 @@
 import { checkOptions } from '../domain/checkOptions.ts'
 import { type Json, type Millis, metadataId, type SessionMetadata } from '../domain/entry.ts'
-import { anyText, anyValue, checkOption } from '../domain/error.ts'
+import { anyText, anyValue, checkOption, createDepthError } from '../domain/error.ts'
 import { type Key, personKey } from '../domain/key.ts'
+import { estimateSize, exceedsDepth, maxJsonDepth } from '../domain/stringify.ts'
+
+/** Lists of sessions contain their metadata. */
+const maxMetadataCharacters = 65_536
 
 /** Changes to the metadata of a session. Omitted fields stay unchanged; `undefined` removes a field. */
 export type SessionMetadataUpdate = {
@@ -22,7 +26,7 @@ export function parseMetadataUpdate({ scope }: Key, update: SessionMetadataUpdat
     person: anyText,
     metadata: anyValue,
   })
-  const { template, idle, age, person } = update
+  const { template, idle, age, person, metadata } = update
   checkOption(
     'template',
     template,
@@ -37,6 +41,9 @@ export function parseMetadataUpdate({ scope }: Key, update: SessionMetadataUpdat
       'a whole number of milliseconds, 1 or more',
     )
   }
+  if (exceedsDepth(metadata, maxJsonDepth)) throw createDepthError('metadata')
+  const isSmall = estimateSize(metadata, maxMetadataCharacters + 1) <= maxMetadataCharacters
+  checkOption('metadata', metadata, isSmall, `JSON of at most ${maxMetadataCharacters} characters`)
   if (person !== undefined) personKey(scope, person)
   return update
 }

@@ -210,7 +210,8 @@ export class SecretMasker {
   /** Placeholders of secrets that contain a text, ignoring case. */
   placeholdersOf(key: Key, text: string): readonly string[] {
     const values = this.values.get(formatKey(key)) ?? new Map<string, string>()
-    return [...values].flatMap(([mark, value]) => (value.toLowerCase().includes(text.toLowerCase()) ? [mark] : []))
+    const lowerCased = text.toLowerCase()
+    return [...values].flatMap(([mark, value]) => (value.toLowerCase().includes(lowerCased) ? [mark] : []))
   }
 
   /** Drops the values of some placeholders. */

@@ -1,9 +1,11 @@
-import { measureMessage } from '../context/measureMessage.ts'
+import { measureInSteps } from '../context/measureMessage.ts'
 import type { DerivedEntry, Json } from '../domain/entry.ts'
 import { type Key, type Scope, scopeKey } from '../domain/key.ts'
 import { unpackPayload } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
+import { runInSlices } from '../domain/work.ts'
 import type { SecretMasker } from '../memory/secretMasker.ts'
+import { yieldWhenLong } from '../stores/yieldToEventLoop.ts'
 import { targetKey } from './compare.ts'
 import type { VerifiedRecord } from './read.ts'
 import type { BundleRecord, MessageRecord } from './records.ts'
@@ -66,7 +68,9 @@ async function maskMessageRecord(
   }
   const masked = await masker.maskMessage(key, message)
   // The weight stays, because the offsets of later messages are sums of weights.
-  return masked === message ? record : { ...record, ...measureMessage(tokenizer, masked), weight: record.weight }
+  if (masked === message) return record
+  const measured = await runInSlices(measureInSteps(tokenizer, masked), yieldWhenLong)
+  return { ...record, ...measured, weight: record.weight }
 }
 
 async function maskEntry(masker: SecretMasker, key: Key, entry: DerivedEntry): Promise<DerivedEntry> {

@@ -1,8 +1,10 @@
-import { measureMessage } from '../context/measureMessage.ts'
+import { measureInSteps } from '../context/measureMessage.ts'
 import type { Payload } from '../domain/chat.ts'
 import { unpackPayload } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import { tokenizerNames } from '../domain/profile.ts'
+import { runInSlices, type Work } from '../domain/work.ts'
+import { yieldWhenLong } from '../stores/yieldToEventLoop.ts'
 import { splitPatterns } from '../tokenizers/splitPatterns.ts'
 import { exactTokenizer, tokenizerNamed } from '../tokenizers/tokenizers.ts'
 import type { VerifiedRecord } from './read.ts'
@@ -18,12 +20,17 @@ export async function* measureRecords(
 ): AsyncGenerator<VerifiedRecord> {
   for await (const verified of records) {
     const { record } = verified
+    // The records of a bundle that is in memory arrive in one turn of the event loop.
+    await yieldWhenLong()
     if (!('message' in record)) yield verified
     else {
       const tokenizer = await findTokenizer(record.message.tokenizer, own)
       yield tokenizer === undefined
         ? verified
-        : { ...verified, record: { message: recount(tokenizer, record.message) } }
+        : {
+            ...verified,
+            record: { message: await runInSlices(recountInSteps(tokenizer, record.message), yieldWhenLong) },
+          }
     }
   }
 }
@@ -36,10 +43,10 @@ async function findTokenizer(name: string, own: Tokenizer | undefined): Promise<
 }
 
 /** The weight of a message is its tokens up to a limit of the profile it was stored with. */
-function recount(tokenizer: Tokenizer, message: MessageRecord): MessageRecord {
+function* recountInSteps(tokenizer: Tokenizer, message: MessageRecord): Work<MessageRecord> {
   const { at, role, content, name, toolCalls, toolCallId, packedPayload } = message
   const payload: Payload | undefined = packedPayload === undefined ? undefined : unpackPayload(packedPayload, content)
-  const { tokens, lineTokens } = measureMessage(tokenizer, {
+  const { tokens, lineTokens } = yield* measureInSteps(tokenizer, {
     at,
     role,
     content,

@@ -34,7 +34,7 @@ import { runInSlices } from '../domain/work.ts'
 import type { ScopeIndex } from '../search/scopeIndex.ts'
 import { StoreSearch } from '../search/storeSearch.ts'
 import { VectorIndex } from '../search/vectorIndex.ts'
-import { listByMetadata } from './listByMetadata.ts'
+import { listInPages } from './listInPages.ts'
 import { backupDatabase } from './sqlite/backup.ts'
 import type { WriteTask } from './sqlite/batchWriter.ts'
 import { connectReader, connectWriter, prepareFile } from './sqlite/connect.ts'
@@ -175,7 +175,7 @@ export class SqliteStore implements Store, SearchIndex {
 
   async list(filter: SessionFilter): Promise<readonly SessionListItem[]> {
     checkListFilter(filter)
-    return listByMetadata(filter, (page) => this.read(() => this.reader.list(page)))
+    return listInPages(filter, (page) => this.read(() => this.reader.list(page)))
   }
 
   async commit(change: SessionChange): Promise<readonly Message[]> {

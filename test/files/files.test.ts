@@ -301,6 +301,27 @@ describe('FileService', () => {
     expect(findTraces(canary, databaseFiles(file))).toEqual([])
   })
 
+  it.each([
+    ['a short key', 'a.json', '{"api_key":"UfUNdjmmpua7Q"}', 'UfUNdjmmpua7Q'],
+    ['a plain word', 'a.json', '{"password":"sunshine"}', 'sunshine'],
+    ['a value of an inner field', 'a.json', '{"password":{"current":"x7Qabc12Z"}}', 'x7Qabc12Z'],
+    ['an item', 'a.json', '{"passwords":["x7Qabc12Z"]}', 'x7Qabc12Z'],
+    ['an argument', 'a.json', '{"args":["--password","x7Qabc12Z"]}', 'x7Qabc12Z'],
+    ['a listed variable', 'a.json', '{"env":[{"name":"DB_PASSWORD","value":"x7Qabc12Z"}]}', 'x7Qabc12Z'],
+    ['a number', 'a.json', '{"pin":48213,"n":1}', '48213'],
+    ['a cell', 'a.csv', 'user,password\nbob,sunshine\n', 'sunshine'],
+    ['a cell in another encoding', 'a.csv', '\ufeffuser;Kennwort\nJürgen;sunshine\n', 'sunshine'],
+  ])('add › with a secret marked by the structure of the file: %s › masks it', async (_, name, content, secret) => {
+    const files = createFiles(ramStore())
+    const encoding = content.startsWith('\ufeff') ? 'utf16le' : 'utf8'
+    const { id } = await files.add('acme', { name, bytes: Buffer.from(content, encoding) })
+    const text = await files.text('acme', id)
+    expect(text).not.toContain(secret)
+    expect(text).toMatch(/^(?:[^:\n]+: [^\n]+\n?)+$/)
+    expect(text).toMatch(/: ⟨secret:\d+⟩/)
+    await files.close()
+  })
+
   it('add › with secrets, also multi-line ones › masks them', async () => {
     const store = ramStore()
     const files = createFiles(store)

@@ -266,6 +266,17 @@ describe('session limits', () => {
 })
 
 describe('session metadata', () => {
+  it('setMetadata › with more than 65,536 characters › is refused', async () => {
+    await using memory = await openMemory()
+    const text = 'a'.repeat(65_500)
+    await memory.setMetadata('acme:ann', { metadata: { text } })
+    await expect(memory.setMetadata('acme:ann', { metadata: { text, more: text } })).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'metadata',
+    })
+    expect((await memory.metadata('acme:ann'))?.metadata).toEqual({ text })
+  })
+
   verifies('T-17', 'is stored, updated per field, and not shown to models', async () => {
     const { memory } = await openTestMemory({}, { upkeep: false })
     expect(await memory.metadata('acme:ann')).toBeUndefined()

@@ -168,6 +168,16 @@ describe('the values of a session', () => {
     expect([masker.knowsAll(bob, one), masker.knowsAll(bob, two)]).toEqual([false, true])
   })
 
+  it('of which there are many › are searched for a long text in linear time', async () => {
+    const masker = newMasker()
+    const passwords = Array.from({ length: 1_500 }, (_, index) => `password: wm7Fq2xL${index}`)
+    await masker.maskText(ann, passwords.join('\n'))
+    const before = process.cpuUsage()
+    expect(masker.placeholdersOf(ann, 'Long text. '.repeat(100_000))).toEqual([])
+    const { user, system } = process.cpuUsage(before)
+    expect((user + system) / 1_000).toBeLessThan(250)
+  })
+
   it('of a session without any › are dropped without an error', () => {
     expect(() => newMasker().dropPlaceholders(ann, ['⟨secret:1⟩'])).not.toThrow()
   })

@@ -53,6 +53,28 @@ describe('measureRecords', () => {
     },
   )
 
+  it('with many long messages › lets other work run between them', async () => {
+    const content = 'The walrus swims in the harbour. '.repeat(2_000)
+    const records = async function* (): AsyncGenerator<VerifiedRecord> {
+      for (let sequence = 1; sequence <= 40; sequence++)
+        yield {
+          record: { message: { ...forged, content: `${sequence} ${content}`, tokenizer: 'o200k_base', sequence } },
+          hash: 'h',
+        }
+    }
+    let turns = 0
+    const countTurn = (): void => {
+      turns++
+      next = setImmediate(countTurn)
+    }
+    let next = setImmediate(countTurn)
+    let measured = 0
+    for await (const _ of measureRecords(records(), undefined)) measured++
+    clearImmediate(next)
+    expect(measured).toBe(40)
+    expect(turns).toBeGreaterThan(2)
+  })
+
   it('with counts of a tokenizer that is not known › keeps them', async () => {
     for (const tokenizer of ['exact', 'own', 'toString', ''])
       expect(await measureMessage({ tokenizer, tokens: 3 })).toEqual({ ...forged, tokenizer, tokens: 3 })

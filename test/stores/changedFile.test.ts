@@ -6,6 +6,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -57,6 +58,12 @@ async function createOther(): Promise<string> {
   return path
 }
 
+/** Moves a database, but not its log, and leaves a link: SQLite looks for the log beside the file. */
+function moveBehindLink(path: string): void {
+  renameSync(path, `${path}.moved`)
+  symlinkSync(`${path}.moved`, path)
+}
+
 function replaceWithGarbage(path: string): void {
   writeFileSync(`${path}.x`, 'garbage')
   renameSync(`${path}.x`, path)
@@ -67,6 +74,7 @@ const changes: readonly (readonly [name: string, change: (path: string) => Promi
   ['deleted', async (path) => rmSync(path), true],
   ['renamed', async (path) => renameSync(path, `${path}.old`), true],
   ['replaced by another store', async (path) => renameSync(await createOther(), path), true],
+  ['moved behind a link', async (path) => moveBehindLink(path), true],
   ['replaced by garbage', async (path) => replaceWithGarbage(path), true],
   ['without its log', async (path) => rmSync(`${path}-wal`), true],
   ['without the index of its log', async (path) => rmSync(`${path}-shm`), true],
@@ -74,6 +82,35 @@ const changes: readonly (readonly [name: string, change: (path: string) => Promi
   ['overwritten with garbage', async (path) => writeFileSync(path, 'garbage'.repeat(9_999)), false],
   ['truncated', async (path) => truncateSync(path), false],
 ]
+
+describe('a database file that was opened by a symbolic link', () => {
+  async function openByLink(): Promise<OpenedStore & { readonly link: string }> {
+    const { path, store: first, warnings } = await openFilled('one')
+    await first.close()
+    const link = join(dirname(path), 'link.db')
+    symlinkSync(path, link)
+    return { path, link, warnings, store: sqliteStore(link) }
+  }
+
+  it('is written and read again', async () => {
+    const { path, link, store } = await openByLink()
+    await append(store, 'two')
+    await store.close()
+    expect([await readContents(link), await readContents(path)]).toEqual([
+      ['one', 'two'],
+      ['one', 'two'],
+    ])
+  })
+
+  it('that then leads elsewhere › is not written', async () => {
+    const { link, store } = await openByLink()
+    await append(store, 'two')
+    rmSync(link)
+    symlinkSync(await createOther(), link)
+    await expect(append(store, 'three')).rejects.toMatchObject({ code: 'file-changed' })
+    await store.close()
+  })
+})
 
 describe('a database file of a running process', () => {
   for (const [name, change, isRecovered] of changes)

@@ -201,6 +201,9 @@ describe('findSecrets › named and stated secrets', () => {
       'encryption_key',
       'signingKey',
       'MASTER_KEY',
+      'DD-APPLICATION-KEY',
+      'Ocp-Apim-Subscription-Key',
+      'consumer_key',
     ]
     expect(keys.filter((name) => found(`${name} = '4f8a1c9d3e7b5a60'`).join() !== 'key 4f8a1c9d3e7b5a60')).toEqual([])
     const endings = ['2', '_1', '_PROD', '_LIVE', '_TEST', '_DEV', '_VALUE']
@@ -224,6 +227,25 @@ describe('findSecrets › named and stated secrets', () => {
       'door code',
     ]
     expect(codes.filter((name) => found(`the ${name} is 482913`).join() !== 'password 482913')).toEqual([])
+  })
+  it('finds a password in the arguments of more programs, and a default of a variable', () => {
+    const password = 'kT9vQ2zLm4Xw'
+    const texts = [
+      `unzip -P ${password} a.zip`,
+      `keytool -list -storepass ${password}`,
+      `cqlsh -u ann -p ${password} host`,
+      `ipmitool -H host -U root -P ${password} power on`,
+      `mosquitto_pub -u ann -P ${password} -t x`,
+      `nxc smb 10.0.0.1 -u ann -p ${password}`,
+      `evil-winrm -i 10.0.0.1 -u ann -p '${password}'`,
+      String.raw`psexec \\host -u ann -p ${password} cmd`,
+      `os.getenv("DB_PASSWORD", "${password}")`,
+      `os.environ.get('DB_PASSWORD', '${password}')`,
+      `Password [hidden]: ${password}`,
+    ]
+    expect(texts.filter((text) => found(text).join() !== `password ${password}`)).toEqual([])
+    const key = 'NIOcX8ntEgcWKN9jzXWVVLCDomdeheuwiUmF7KUB'
+    expect(found(`AWS Secret Access Key [None]: ${key}`).map((match) => match.split(' ')[1])).toEqual([key])
   })
   it('returns one match where two detectors agree', () =>
     expect(found(`PASSWORD="${keyFormats[0]?.secret}!"`)).toEqual([`password ${keyFormats[0]?.secret}!`]))

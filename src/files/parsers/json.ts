@@ -4,8 +4,9 @@ import { TextBuffer, unreadableFileError } from '../limits.ts'
 type Level = { readonly path: string; readonly closingBracket: ']' | '}'; index: number; isEmpty: boolean }
 
 const maxDepth = 200
-const tokenPattern = /\s*(?:([[\]{},:])|("[^"\\]*(?:\\.[^"\\]*)*")|([^\s[\]{},:"]+))/gsy
-const literalPattern = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
+const tokenPattern = /\s*(?:([[\]{},:])|("[^"\\]*(?:\\.[^"\\]*)*")|(⟨secret:\d+⟩|[^\s[\]{},:"]+))/gsy
+/** A masked number is a literal too. */
+const literalPattern = /^(?:true|false|null|⟨secret:\d+⟩|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
 
 /**
  * Formats each value of a JSON document as one line after its path, so that searches find it by both; returns undefined

@@ -28,7 +28,7 @@ import type {
 } from '../../domain/ports.ts'
 import { noExpiry, type SessionChange, type SessionHead, type SessionListItem } from '../../domain/session.ts'
 import { estimateSize } from '../../domain/stringify.ts'
-import { listByMetadata } from '../listByMetadata.ts'
+import { listInPages } from '../listInPages.ts'
 import { estimateMessageBytes } from '../messageTail.ts'
 import { mapInTurns } from '../yieldToEventLoop.ts'
 import { Cipher, keyLengthBytes, storeClosedError } from './cipher.ts'
@@ -151,7 +151,7 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
 
   async list(filter: SessionFilter): Promise<readonly SessionListItem[]> {
     checkListFilter(filter)
-    return listByMetadata(filter, (page) => this.listPage(page))
+    return listInPages(filter, (page) => this.listPage(page))
   }
 
   /** Lists sessions with their decrypted metadata, without those that hold only a key. */

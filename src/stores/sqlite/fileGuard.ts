@@ -1,4 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
+import { closeSync, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
 
@@ -9,7 +10,10 @@ type Inode = Pick<Stats, 'dev' | 'ino'>
 
 /** The open file of a store, as plain data that can be sent to a worker thread. */
 export type GuardedFile = {
+  /** The database itself: SQLite puts its log beside it, not beside a symbolic link to it. */
   readonly path: string
+  /** Symbolic link under which the store was opened. */
+  readonly link: string | undefined
   readonly identity: StoreIdentity
   readonly descriptor: number
   /** Device and inode of the database, its log and the index of the log. */
@@ -63,9 +67,22 @@ function retainDescriptor(path: string): { readonly descriptor: number; readonly
   return { descriptor, inode: { dev, ino } }
 }
 
+/** Reads a name without following links: behind a link that was put in place of a file, SQLite uses another log. */
+const readStats = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false })
+
 function inodeOf(path: string): Inode | undefined {
-  const stats = statSync(path, { throwIfNoEntry: false })
+  const stats = readStats(path)
   return stats === undefined ? undefined : { dev: stats.dev, ino: stats.ino }
+}
+
+const maxLinks = 40
+
+/** Returns the file that a path names, which need not exist. */
+function followLinks(path: string): string {
+  let file = resolve(path)
+  for (let count = 0; count < maxLinks && readStats(file)?.isSymbolicLink() === true; count++)
+    file = resolve(dirname(file), readlinkSync(file))
+  return file
 }
 
 function rejectOtherFile(path: string, stats: Stats | undefined, expected: Inode | undefined): asserts stats is Stats {
@@ -79,7 +96,8 @@ const formatInode = ({ dev, ino }: Inode): string => `${dev} ${ino}`
  * Guards the file of an open connection, which must have read from it. Call `releaseFile` after all connections are
  * closed.
  */
-export function guardFile(database: DatabaseSync, path: string, identity: StoreIdentity): GuardedFile {
+export function guardFile(database: DatabaseSync, name: string, identity: StoreIdentity): GuardedFile {
+  const path = followLinks(name)
   const { descriptor, inode } = retainDescriptor(path)
   const { rootpage } = database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'meta'").get() as {
     rootpage: number
@@ -87,6 +105,7 @@ export function guardFile(database: DatabaseSync, path: string, identity: StoreI
   const { page_size: pageSize } = database.prepare('PRAGMA page_size').get() as { page_size: number }
   const file: GuardedFile = {
     path,
+    link: readStats(name)?.isSymbolicLink() === true ? name : undefined,
     identity,
     descriptor,
     inodes: [inode, ...suffixes.slice(1).map((suffix) => inodeOf(path + suffix))],
@@ -127,8 +146,9 @@ export class FileGuard {
 
   /** Throws `file-changed` unless the path still names the open file, with the content that SQLite left in it. */
   check(): void {
-    const { path, inodes } = this.file
-    const stats = statSync(path, { throwIfNoEntry: false })
+    const { path, link, inodes } = this.file
+    if (link !== undefined && followLinks(link) !== path) throw fileChangedError(link, 'was replaced')
+    const stats = readStats(path)
     rejectOtherFile(path, stats, inodes[0])
     this.checkContent(stats)
   }
@@ -139,7 +159,7 @@ export class FileGuard {
     const { path, inodes } = this.file
     for (const index of [1, 2] as const) {
       const name = path + suffixes[index]
-      rejectOtherFile(name, statSync(name, { throwIfNoEntry: false }), inodes[index])
+      rejectOtherFile(name, readStats(name), inodes[index])
     }
   }
 

@@ -63,6 +63,16 @@ const keyForms: readonly KeyForm[] = [
   ['Doppler service', 'token', ['dp.st.'], String.raw`(?:[a-z0-9_-]{2,35}\.)?${word}{40,44}`],
   ['Tailscale', 'token', ['tskey-'], `[a-z]{2,12}-${word}{10,24}-${word}{20,64}`],
   ['1Password service account', 'token', ['ops_eyJ'], `${base64}{200,}={0,3}`],
+  ['Neon', 'key', ['napi_'], '[a-z0-9]{60,70}'],
+  ['Render', 'key', ['rnd_'], `${word}{28,40}`],
+  ['Vercel Blob', 'token', ['vercel_blob_rw_'], `${word}{16}_${word}{28,40}`],
+  [
+    'Convex',
+    'key',
+    ['prod:', 'dev:', 'preview:'],
+    String.raw`[a-z\d-]{3,60}(?::[a-z\d-]{1,60})?\|${base64}{40,400}={0,2}`,
+  ],
+  ['Infisical', 'token', ['st.'], String.raw`${hex}{24}\.${hex}{32}\.${hex}{32}`],
   // Version control and packages
   ['GitHub', 'token', ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'], `${word}{36,251}`],
   ['GitHub fine-grained', 'token', ['github_pat_'], `${word}{22}_${word}{59}`],
@@ -109,6 +119,15 @@ const keyForms: readonly KeyForm[] = [
   ['LangSmith', 'key', ['lsv2_pt_', 'lsv2_sk_'], `${hex}{32}_${hex}{10}`],
   ['Tavily', 'key', ['tvly-'], `(?:dev-|prod-)?${url}{20,60}`, { isAmbiguous: true }],
   ['ElevenLabs', 'key', ['sk_'], `${hex}{48}`],
+  ['Jina', 'key', ['jina_'], `${hex}{32}${word}{28}`],
+  ['Cerebras', 'key', ['csk-'], '[a-z0-9]{48}'],
+  ['Fireworks', 'key', ['fw_'], `${word}{22,24}`, { isAmbiguous: true }],
+  ['Voyage', 'key', ['pa-'], `${url}{43}`, { isAmbiguous: true }],
+  ['Firecrawl', 'key', ['fc-'], `${hex}{32}`],
+  ['RunPod', 'key', ['rpa_'], '[A-Z0-9]{40,60}'],
+  ['E2B', 'key', ['e2b_'], `${hex}{40}`],
+  ['Browserbase', 'key', ['bb_live_', 'bb_test_'], `${word}{24,32}`],
+  ['Context7', 'key', ['ctx7sk-'], uuid],
   // Messages and mail
   [
     'Slack',
@@ -148,6 +167,10 @@ const keyForms: readonly KeyForm[] = [
   ['Shopify', 'token', ['shpat_', 'shpca_', 'shppa_', 'shpss_', 'shptka_', 'shpua_'], '[0-9a-fA-F]{32}'],
   ['Square', 'token', ['EAAA', 'sq0atp-', 'sq0csp-', 'sq0idp-'], `${url}{22,64}`],
   ['Flutterwave', 'key', ['FLWSECK-', 'FLWSECK_TEST-'], `${word}{12,34}-?X?`],
+  ['PayPal', 'token', ['access_token$production$', 'access_token$sandbox$'], String.raw`[a-z0-9]{16}\$${hex}{32}`],
+  ['Paddle', 'key', ['pdl_live_apikey_', 'pdl_sdbx_apikey_'], `[a-z0-9]{26}_${word}{22}_${word}{3}`],
+  ['Polar', 'token', ['polar_oat_', 'polar_pat_'], `${word}{40,50}`],
+  ['Plaid', 'token', ['access-production-', 'access-sandbox-'], uuid],
   // Development tools
   ['Linear', 'key', ['lin_api_', 'lin_oauth_', 'lin_wh_'], `${word}{32,64}`],
   ['Notion', 'key', ['ntn_', 'secret_'], `${word}{40,50}`],
@@ -171,6 +194,12 @@ const keyForms: readonly KeyForm[] = [
   ['Octopus', 'key', ['API-'], '[A-Z0-9]{26}'],
   ['OpenShift', 'token', ['sha256~'], `${url}{43}`],
   ['EasyPost', 'key', ['EZAK', 'EZTK'], `${word}{54}`],
+  ['LaunchDarkly', 'key', ['sdk-'], `${hex}{8}-${hex}{4}-4${hex}{3}-[89ab]${hex}{3}-${hex}{12}`],
+  ['Contentful', 'token', ['CFPAT-'], `${url}{43}`],
+  ['n8n', 'key', ['n8n_api_'], `${word}{40,100}`],
+  ['Honeycomb', 'key', ['hcaik_', 'hcbik_', 'hcxik_', 'hcamk_'], '[a-z0-9]{58,64}'],
+  ['Axiom', 'token', ['xaat-', 'xapt-'], uuid],
+  ['Segment', 'token', ['sgp_'], `${word}{64}`],
   // Standards
   ['age', 'key', ['AGE-SECRET-KEY-1'], '[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}'],
   [
@@ -192,7 +221,7 @@ const keyForms: readonly KeyForm[] = [
 const keyStart = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrt]|%[\dA-F]{2}|\[[\d;]{1,8}m|/bot))`
 const keyEnd = '(?![A-Za-z0-9])'
 
-const escapePattern = (text: string): string => text.replace(/[.~/]/g, String.raw`\$&`)
+const escapePattern = (text: string): string => text.replace(/[.~/$]/g, String.raw`\$&`)
 
 function createKeyRule([
   name,

@@ -4,7 +4,7 @@ import { isGenerated, isMixed, isPlaceholder, isRandomName } from './values.ts'
 
 export const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|p\/?w|psw|psk|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified (?:with [^\s⟨]{1,40} )?by`
 export const keyName =
-  'secret|(?<!page[_-]?)token|(?<=(?:api|access|secret|private|auth|account|encryption|signing|master|service|admin|license|webhook|session|app|pre-?shared)[_ -]?)key|authorization|bearer|basic'
+  'secret|(?<!page[_-]?)token|(?<=(?:api|access|secret|private|auth|account|encryption|signing|master|service|admin|license|webhook|session|app|application|subscription|consumer|pre-?shared)[_ -]?)key|authorization|bearer|basic'
 // A plural is the name of a list or object: `"passwords": [`.
 const nameSuffix = String.raw`(?:s(?=\\{0,3}["'\`]?[ \t]?[:=][ \t]?[[{])|[_-]?(?:\d{1,3}|prod|live|test|dev|value|key_base))?`
 // `": `, ` = `, `: str = `; a list entry such as `DB_PASSWORD", "value": `; `("`; `>`

@@ -53,6 +53,13 @@ const passwordOptions: readonly (readonly [triggers: readonly string[], program:
   [['ldap'], 'ldap(?:search|modify|add|delete|whoami|passwd)', '-w ?'],
   [['7z ', '7za ', '7zr '], '7z[ar]?', '-p'],
   [['zip '], 'zip', '-P ?'],
+  [['unzip '], 'unzip', '-P ?'],
+  [['keytool '], 'keytool', '-(?:store|key)pass ?'],
+  [['cqlsh '], 'cqlsh', '-p ?'],
+  [['ipmitool '], 'ipmitool', '-P ?'],
+  [['mosquitto_'], 'mosquitto_(?:pub|sub|rr)', '-P ?'],
+  [['evil-winrm ', 'crackmapexec ', 'netexec ', 'nxc '], '(?:evil-winrm|crackmapexec|netexec|nxc)', '-p ?'],
+  [['psexec'], 'psexec(?:64)?', '-p ?'],
   [['smbclient'], 'smbclient', String.raw`-U ?["']?[\w.\\/-]{1,64}%`],
   [['openssl'], 'openssl', '-pass(?:in|out)? pass:'],
 ]

@@ -18,8 +18,8 @@ const separators = [
   String.raw`\\?["'][ \t]{1,3}value=\\?`,
   // <password> on a line of its own, <password><![CDATA[…
   String.raw`>${gap}(?:<!\[CDATA\[|<value>)?${gap}`,
-  // password for the router: …, password (case sensitive): …
-  String.raw`(?: (?:for|of|to|on|do|bei|van|от|для) [^\n.?!:;=⟨]{1,40}?| \([^()\n⟨]{1,40}\))[:：][ \t]{1,4}`,
+  // password for the router: …, password (case sensitive): …, Secret Access Key [None]: …
+  String.raw`(?: (?:for|of|to|on|do|bei|van|от|для) [^\n.?!:;=⟨]{1,40}?| \([^()\n⟨]{1,40}\)| \[[^[\]\n⟨]{1,40}\])[:：][ \t]{1,4}`,
   // password will be …, password set to …
   String.raw` (?:(?:will|would|should|must) be|equals|(?:is )?set to|as)[:]?[ \t]{1,3}`,
 ]
@@ -28,12 +28,12 @@ const separatedValue = new RegExp(
   `(?:(${passwordName})|${keyName})(?:${separators.join('|')})${emphasis}${value}`,
   'iy',
 )
-/** An element after an option in a list of arguments, and the second argument of `define`. */
+/** An element after an option in a list of arguments, and the second argument of `define` and `getenv`. */
 const listedValue = new RegExp(
   String.raw`(?:(${passwordName})|${keyName})\\{0,3}["'],(?:\s|\\n){0,12}\\{0,3}["']([^\s"'⟨\\]{6,200})(?=\\{0,3}["'])`,
   'iy',
 )
-const listStart = /(?:--[a-z-]{0,30}|define\([ ]?\\?["'][a-z_]{0,40})$/i
+const listStart = /(?:--[a-z-]{0,30}|(?:define|getenv|environ\.get)\([ ]?\\?["'][a-z_]{0,40})$/i
 const maxListStart = 60
 /** Shorter names, such as `pass` and `pw`, are also other words. */
 const minNameCharacters = 5

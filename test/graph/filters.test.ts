@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest'
+import type { Json } from '../../src/domain/entry.ts'
+import { matchesFilter } from '../../src/graph/query.ts'
+import type { Filter } from '../../src/graph/types.ts'
+
+const matches = (found: Json, op: Filter['op'], value: Json): boolean =>
+  matchesFilter(
+    { id: 'a', type: 'note', properties: { text: found }, createdAt: 1, updatedAt: 1 },
+    { property: 'text', op, value },
+  )
+
+describe('matchesFilter', () => {
+  it('with values of all kinds › compares them by value', () => {
+    const values: readonly Json[] = ['1', 1, true, false, null, [], {}, [1, 'a'], { a: [1] }, { a: ['1'] }, '', 'null']
+    for (const [index, value] of values.entries()) {
+      expect(values.filter((other) => matches(value, 'eq', other))).toEqual([value])
+      expect(values.filter((other) => matches(value, 'ne', other))).toHaveLength(values.length - 1)
+      expect(matches(value, 'in', [...values])).toBe(true)
+      expect(matches(value, 'in', values.toSpliced(index, 1))).toBe(false)
+      expect(matches([...values], 'contains', value)).toBe(true)
+      expect(matches(values.toSpliced(index, 1), 'contains', value)).toBe(false)
+    }
+  })
+
+  it('with a long value and many items › takes linear time', () => {
+    const text = 'The walrus swims. '.repeat(50_000)
+    const items = Array.from({ length: 500 }, (_, index) => `${index}`)
+    const before = process.cpuUsage()
+    expect(matches(text, 'in', items)).toBe(false)
+    expect(matches([text], 'in', [items])).toBe(false)
+    expect(matches(items, 'contains', text)).toBe(false)
+    expect(matches(items, 'contains', [text])).toBe(false)
+    const { user, system } = process.cpuUsage(before)
+    expect((user + system) / 1_000).toBeLessThan(100)
+  })
+})
