@@ -227,7 +227,7 @@ function* addNodesContaining(
 }
 
 /** Sorts row ids and removes repeated ones. Interruptible work. */
-export function* sortRowIds(rowIds: readonly number[]): Work<readonly number[]> {
+function* sortRowIds(rowIds: readonly number[]): Work<readonly number[]> {
   const ranges = new Map<number, number[]>()
   for (const [index, rowId] of rowIds.entries()) {
     const range = Math.floor(rowId / maxIdsPerStatement)
