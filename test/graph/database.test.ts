@@ -172,11 +172,11 @@ describe('graph database', () => {
     const file = fresh()
     await (await openGraph(`sqlite:${file}`)).close()
     const newer = new DatabaseSync(file)
-    newer.exec("UPDATE meta SET value = 4 WHERE name = 'graph'")
+    newer.exec("UPDATE meta SET value = 5 WHERE name = 'graph'")
     newer.close()
     await expect(openGraph(`sqlite:${file}`)).rejects.toMatchObject({
       code: 'bad-store',
-      message: `The graph in ${file} was written by a newer Threadkeep (format 4; this version supports up to 3). Update Threadkeep.`,
+      message: `The graph in ${file} was written by a newer Threadkeep (format 5; this version supports up to 4). Update Threadkeep.`,
     })
   })
 
@@ -194,6 +194,7 @@ describe('graph database', () => {
         INSERT INTO ${table}_words (${table}_words, rank) VALUES ('secure-delete', 1);
         INSERT INTO ${table}_words (${table}_words) VALUES ('rebuild')`)
     }
+    for (const table of ['entity', 'relationship', 'node', 'link']) older.exec(`DROP INDEX graph_${table}_home`)
     older.exec(`DROP INDEX graph_node_long; DROP INDEX graph_observation_long;
       UPDATE meta SET value = 1 WHERE name = 'graph'`)
     older.close()
@@ -207,7 +208,7 @@ describe('graph database', () => {
     const migrated = reader
       .prepare("SELECT count(*) AS many FROM sqlite_schema WHERE name LIKE '%words' AND sql LIKE '%detail = none%'")
       .get()
-    expect([migrated?.many, reader.prepare("SELECT value FROM meta WHERE name = 'graph'").get()?.value]).toEqual([2, 3])
+    expect([migrated?.many, reader.prepare("SELECT value FROM meta WHERE name = 'graph'").get()?.value]).toEqual([2, 4])
     reader.close()
   })
 

@@ -1,27 +1,23 @@
 import type { Millis } from '../../domain/entry.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Work } from '../../domain/work.ts'
-import { deleteIndexed, deleteNodesInSteps } from '../../stores/sqlite/graph.ts'
+import { deleteNodesInSteps, deleteRowsInSteps, hasRowId } from '../../stores/sqlite/graph.ts'
 import { parseEntity, parseRelationshipRow } from '../rows.ts'
 import { containsAny, rowsContainingInSteps } from '../rowsContaining.ts'
 import type { GraphArchive, GraphNode, GraphWrite, Origin, StoredGraphRow, StoredRow } from '../types.ts'
 import type { GraphDatabase } from './database.ts'
 import {
-  chunks,
-  deleteRowsInSteps,
   findObservationsInSteps,
-  hasRowId,
   insertLink,
   insertNode,
   insertObservation,
-  linksOfNodes,
   readPages,
   rowWork,
   selectLinksInSteps,
   selectNodesInSteps,
-  selectRowIds,
   updateNodeType,
 } from './nodeRows.ts'
+import { chunks, selectLinkIds, selectRowIds } from './rowIds.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 import { putEntity, putRelationship } from './write.ts'
 
@@ -68,29 +64,26 @@ export class SqliteGraphArchive implements GraphArchive {
     const observation = yield* findObservationsInSteps(this.database, workspace, rowIds.nodeOfObservation, (text) =>
       containsAny(text, texts),
     )
-    yield* deleteRowsInSteps(this.database, 'graph_link', yield* this.selectLinksOf(workspace, node))
-    for (const chunk of chunks(observation)) {
-      deleteIndexed(this.database.database, 'graph_observation', hasRowId, JSON.stringify(chunk))
-      yield chunk.length * rowWork
-    }
-    for (const chunk of chunks(node)) yield* deleteNodesInSteps(this.database.database, hasRowId, JSON.stringify(chunk))
-    yield* deleteRowsInSteps(this.database, 'graph_entity', entity)
-    yield* deleteRowsInSteps(this.database, 'graph_relationship', relationship)
-    yield* deleteRowsInSteps(this.database, 'graph_link', link)
+    const { database } = this.database
+    yield* deleteRowsInSteps(database, 'graph_link', yield* this.selectLinksOf(workspace, node))
+    yield* deleteRowsInSteps(database, 'graph_observation', observation)
+    for (const chunk of chunks(node)) yield* deleteNodesInSteps(database, hasRowId, JSON.stringify(chunk))
+    yield* deleteRowsInSteps(database, 'graph_entity', entity)
+    yield* deleteRowsInSteps(database, 'graph_relationship', relationship)
+    yield* deleteRowsInSteps(database, 'graph_link', link)
     const deleted = { entity, relationship, node, link, observation }
     return Object.entries(deleted).flatMap(([kind, ids]) => ids.map((rowId) => `${kind} ${rowId}`))
   }
 
   /** Returns the row ids of the links with one of the nodes, given by their row ids, at an end. */
-  private *selectLinksOf({ id }: GraphWorkspace, nodes: readonly number[]): Work<readonly number[]> {
-    const found = new Set<number>()
+  private *selectLinksOf(workspace: GraphWorkspace, nodes: readonly number[]): Work<readonly number[]> {
+    const digests: string[] = []
     for (const chunk of chunks(nodes)) {
       const refs = this.database.all<[string]>(`SELECT ref FROM graph_node WHERE ${hasRowId}`, JSON.stringify(chunk))
-      const digests = JSON.stringify(refs.map(([ref]) => ref))
-      for (const rowId of selectRowIds(this.database, 'graph_link', linksOfNodes, [id, digests])) found.add(rowId)
+      for (const [ref] of refs) digests.push(ref)
       yield chunk.length * rowWork
     }
-    return [...found]
+    return yield* selectLinkIds(this.database, workspace, digests)
   }
 
   private *decideAndPut(
@@ -102,11 +95,12 @@ export class SqliteGraphArchive implements GraphArchive {
 
   private *selectAll(workspace: GraphWorkspace): Work<readonly StoredGraphRow[]> {
     const { database } = this
-    const all = { where: 'home = ?', values: [workspace.id] }
     const entities = yield* this.selectEntities(workspace)
     const relationships = yield* this.selectRelationships(workspace)
-    const nodes = yield* selectNodesInSteps(database, workspace, all)
-    const links = yield* selectLinksInSteps(database, workspace, all)
+    const nodeIds = yield* selectRowIds(database, 'graph_node', workspace)
+    const nodes = yield* selectNodesInSteps(database, workspace, { rowIds: nodeIds })
+    const linkIds = yield* selectRowIds(database, 'graph_link', workspace)
+    const links = yield* selectLinksInSteps(database, workspace, { rowIds: linkIds })
     const imports = database.all<[number, Millis]>('SELECT home, at FROM graph_adopted WHERE home = ?', workspace.id)
     return [
       ...entities,
@@ -117,10 +111,9 @@ export class SqliteGraphArchive implements GraphArchive {
     ]
   }
 
-  private *selectEntities({ id, cipher }: GraphWorkspace): Work<readonly StoredGraphRow[]> {
+  private *selectEntities(workspace: GraphWorkspace): Work<readonly StoredGraphRow[]> {
     const found: StoredGraphRow[] = []
-    const rowIds = selectRowIds(this.database, 'graph_entity', 'home = ?', [id])
-    yield rowIds.length
+    const rowIds = yield* selectRowIds(this.database, 'graph_entity', workspace)
     for (const rows of readPages<EntityCells>(
       this.database,
       'graph_entity',
@@ -129,7 +122,7 @@ export class SqliteGraphArchive implements GraphArchive {
     )) {
       const origins = this.selectOrigins(rows.map(([rowId]) => rowId))
       for (const [rowId, ref, created, updated, body] of rows) {
-        const entity = parseEntity([rowId, ref, body, created, updated], cipher)
+        const entity = parseEntity([rowId, ref, body, created, updated], workspace.cipher)
         found.push({ rowId, row: { entity: { ...entity, origins: origins.get(rowId) ?? [] } } })
       }
       yield rows.length * rowWork
@@ -137,14 +130,13 @@ export class SqliteGraphArchive implements GraphArchive {
     return found
   }
 
-  private *selectRelationships({ id, cipher }: GraphWorkspace): Work<readonly StoredGraphRow[]> {
+  private *selectRelationships(workspace: GraphWorkspace): Work<readonly StoredGraphRow[]> {
     const found: StoredGraphRow[] = []
-    const rowIds = selectRowIds(this.database, 'graph_relationship', 'home = ?', [id])
-    yield rowIds.length
+    const rowIds = yield* selectRowIds(this.database, 'graph_relationship', workspace)
     const cells = 'place, ref, created, updated, session, body'
     for (const rows of readPages<RelationshipCells>(this.database, 'graph_relationship', cells, rowIds)) {
       for (const [rowId, ref, created, updated, session, body] of rows) {
-        const relationship = parseRelationshipRow([rowId, ref, body, created, updated, session], cipher)
+        const relationship = parseRelationshipRow([rowId, ref, body, created, updated, session], workspace.cipher)
         found.push({ rowId, row: { relationship } })
       }
       yield rows.length * rowWork

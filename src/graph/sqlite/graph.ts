@@ -2,7 +2,7 @@ import { graphKey } from '../../domain/key.ts'
 import type { Clock, EraseListener } from '../../domain/ports.ts'
 import type { Work } from '../../domain/work.ts'
 import type { ForgetOptions } from '../../memory/forget.ts'
-import { deleteNodesInSteps, GraphEraser, wipeIndexesInSteps } from '../../stores/sqlite/graph.ts'
+import { deleteNodesInSteps, deleteRowsInSteps, GraphEraser, wipeIndexesInSteps } from '../../stores/sqlite/graph.ts'
 import type { GraphCipher } from '../cipher.ts'
 import { matchesFilter, PageCollector, parseFilterValue, parsePage } from '../query.ts'
 import { columns, parseEntity, parseRelationship, type Row } from '../rows.ts'
@@ -18,19 +18,17 @@ import type {
 } from '../types.ts'
 import { SqliteGraphArchive } from './archive.ts'
 import type { GraphDatabase } from './database.ts'
-import { type RowTable, readPages, rowWork, selectRowIds } from './nodeRows.ts'
+import { readPages, rowWork } from './nodeRows.ts'
 import { SqliteNodeStore } from './nodes.ts'
+import { filterRowIds, type RowTable, selectEntityIdsOfSession, selectRowIds } from './rowIds.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 import { writeChange } from './write.ts'
-
-/** Rows deleted by one statement. */
-const rowsPerDeletion = 500
 
 type QueryTarget<T> = {
   readonly table: RowTable
   readonly parse: (row: Row, cipher: GraphCipher) => T
-  /** Conditions on indexed columns, which hold digests and so work on encrypted rows too. */
-  readonly conditions: (workspace: GraphWorkspace) => readonly Clause[]
+  /** Selects row ids by indexed columns, which hold digests and so work on encrypted rows too. */
+  readonly select: (workspace: GraphWorkspace) => Work<readonly number[]>
 }
 
 /** Graph in the SQLite file of a store, or in memory. */
@@ -74,7 +72,7 @@ export class SqliteGraph implements StoreGraph {
     const { rows, total } = await this.query(workspaceName, query, {
       table: 'graph_entity',
       parse: parseEntity,
-      conditions: (workspace) => entityConditions(workspace, query),
+      select: (workspace) => selectEntityIds(this.database, workspace, query),
     })
     return { entities: rows, total }
   }
@@ -86,7 +84,7 @@ export class SqliteGraph implements StoreGraph {
     const { rows, total } = await this.query(workspaceName, query, {
       table: 'graph_relationship',
       parse: parseRelationship,
-      conditions: (workspace) => relationshipConditions(workspace, query),
+      select: (workspace) => selectRelationshipIds(this.database, workspace, query),
     })
     return { relationships: rows, total }
   }
@@ -148,29 +146,23 @@ export class SqliteGraph implements StoreGraph {
     const { database } = this.database
     if (session !== undefined)
       return yield* new GraphEraser(database).eraseInSteps({ ...graphKey(workspaceName), id: session })
-    const { id } = workspace
-    const nodes = yield* deleteNodesInSteps(database, 'home = ?', id)
+    const nodes = yield* deleteNodesInSteps(database, 'home = ?', workspace.id)
     yield* wipeIndexesInSteps(database)
-    yield* this.deleteRowsInSteps('graph_relationship', id)
-    yield* this.deleteRowsInSteps('graph_link', id)
-    return nodes + (yield* this.deleteRowsInSteps('graph_entity', id))
+    yield* this.deleteAll('graph_relationship', workspace)
+    yield* this.deleteAll('graph_link', workspace)
+    return nodes + (yield* this.deleteAll('graph_entity', workspace))
   }
 
-  private *deleteRowsInSteps(table: string, workspaceId: number): Work<number> {
-    const some = `SELECT place FROM ${table} WHERE home = ? LIMIT ${rowsPerDeletion}`
-    for (let deleted = 0; ; ) {
-      const { changes } = this.database.run(`DELETE FROM ${table} WHERE place IN (${some})`, workspaceId)
-      deleted += changes
-      if (changes < rowsPerDeletion) return deleted
-      yield changes
-    }
+  private *deleteAll(table: RowTable, workspace: GraphWorkspace): Work<number> {
+    const rowIds = yield* selectRowIds(this.database, table, workspace)
+    return yield* deleteRowsInSteps(this.database.database, table, rowIds)
   }
 
   /** Filters and sorts by properties in JavaScript, which gives the same result for encrypted rows. */
   private query<T extends Entity | Relationship>(
     workspaceName: string,
     page: GraphPageOptions,
-    { table, parse, conditions }: QueryTarget<T>,
+    { table, parse, select }: QueryTarget<T>,
   ): Promise<{ readonly rows: readonly T[]; readonly total: number }> {
     const { limit, offset } = parsePage(page)
     const { filters = [], sort = [] } = page
@@ -179,9 +171,7 @@ export class SqliteGraph implements StoreGraph {
     return database.readInSteps(function* (): Work<{ readonly rows: readonly T[]; readonly total: number }> {
       const workspace = workspaces.find(workspaceName)
       if (workspace === undefined) return { rows: [], total: 0 }
-      const { sql, values } = joinWithAnd(conditions(workspace))
-      const rowIds = selectRowIds(database, table, sql, values)
-      yield rowIds.length
+      const rowIds = yield* select(workspace)
       const isFiltered = filters.length + sort.length > 0
       const collector = new PageCollector<T>(isFiltered ? { limit, offset, sort } : { limit, offset: 0 })
       const candidates = isFiltered ? rowIds : rowIds.slice(offset, offset + limit)
@@ -201,38 +191,41 @@ export class SqliteGraph implements StoreGraph {
 type QueriedRow = readonly [rowId: number, digest: string, created: number, updated: number, body: string]
 const queriedColumns = 'place, ref, created, updated, body'
 
-/** SQL fragment with its parameters in order. */
-type Clause = { readonly sql: string; readonly values: readonly (string | number)[] }
-
-const joinWithAnd = (clauses: readonly Clause[]): Clause => ({
-  sql: clauses.map(({ sql }) => sql).join(' AND '),
-  values: clauses.flatMap(({ values }) => values),
-})
-
-function entityConditions({ id, cipher }: GraphWorkspace, { types, session }: EntityQuery): readonly Clause[] {
-  return [
-    { sql: 'home = ?', values: [id] },
-    ...typeCondition(cipher, types),
-    ...(session === undefined
-      ? []
-      : [{ sql: 'place IN (SELECT entity FROM graph_origin WHERE session = ?)', values: [session] }]),
-  ]
+function* selectEntityIds(
+  database: GraphDatabase,
+  workspace: GraphWorkspace,
+  { types, session }: EntityQuery,
+): Work<readonly number[]> {
+  const { sql, values } = joinWithAnd(typeCondition(workspace.cipher, types))
+  if (session === undefined) return yield* selectRowIds(database, 'graph_entity', workspace, sql, values)
+  const ofSession = yield* selectEntityIdsOfSession(database, session)
+  return yield* filterRowIds(database, 'graph_entity', workspace, ofSession, sql, values)
 }
 
-function relationshipConditions(
-  { id, cipher }: GraphWorkspace,
+function selectRelationshipIds(
+  database: GraphDatabase,
+  workspace: GraphWorkspace,
   { from, to, types, session }: RelationshipQuery,
-): readonly Clause[] {
-  return [
-    { sql: 'home = ?', values: [id] },
+): Work<readonly number[]> {
+  const { cipher } = workspace
+  const { sql, values } = joinWithAnd([
     ...typeCondition(cipher, types),
     ...(from === undefined ? [] : [{ sql: 'source = ?', values: [cipher.digest('entity', from)] }]),
     ...(to === undefined ? [] : [{ sql: 'target = ?', values: [cipher.digest('entity', to)] }]),
     ...(session === undefined ? [] : [{ sql: 'session = ?', values: [session] }]),
-  ]
+  ])
+  return selectRowIds(database, 'graph_relationship', workspace, sql, values)
 }
 
-const typeCondition = (cipher: GraphCipher, types: readonly string[] | undefined): readonly Clause[] =>
+/** SQL condition with its parameters in order. */
+type Condition = { readonly sql: string; readonly values: readonly (string | number)[] }
+
+const joinWithAnd = (conditions: readonly Condition[]): Condition => ({
+  sql: ['TRUE', ...conditions.map(({ sql }) => sql)].join(' AND '),
+  values: conditions.flatMap(({ values }) => values),
+})
+
+const typeCondition = (cipher: GraphCipher, types: readonly string[] | undefined): readonly Condition[] =>
   types === undefined
     ? []
     : [

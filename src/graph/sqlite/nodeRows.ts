@@ -1,8 +1,7 @@
 import { runSync, type Work } from '../../domain/work.ts'
-import { removeFromIndex } from '../../stores/sqlite/graph.ts'
+import { hasRowId, removeFromIndex } from '../../stores/sqlite/graph.ts'
 import type { GraphCipher } from '../cipher.ts'
 import {
-  isInSearchText,
   nodeContains,
   parseAll,
   type ResultLimit,
@@ -12,13 +11,11 @@ import {
 } from '../nodeRows.ts'
 import type { GraphLink, GraphNode, StoredRow } from '../types.ts'
 import type { GraphDatabase } from './database.ts'
+import { chunks, lookupWork, type RowTable } from './rowIds.ts'
 import type { GraphWorkspace } from './workspaces.ts'
 
-type Values = readonly (string | number)[]
-
-/** Cost of inserting a row and of looking one up, in characters. */
+/** Cost of inserting a row, in characters. */
 export const rowWork = 40
-export const lookupWork = 10
 
 /** Inserts a node with its observations. Call it inside a transaction. */
 export function* insertNodeInSteps(
@@ -44,7 +41,7 @@ export function updateNodeType(
   workspace: GraphWorkspace,
   { rowId, row }: StoredRow<GraphNode>,
 ): void {
-  const [stored] = runSync(selectNodesInSteps(database, workspace, { where: 'place = ?', values: [rowId] }))
+  const [stored] = runSync(selectNodesInSteps(database, workspace, { rowIds: [rowId] }))
   if (stored?.row.entityType === row.entityType) return
   const { body, lower } = limitSearchText(serializeNode(workspace.cipher, row))
   removeFromIndex(database.database, 'graph_node', 'place = ?', rowId)
@@ -93,22 +90,19 @@ function insertIndexed(
 
 /** Rows to select. */
 type Selection = {
-  readonly where: string
-  readonly values: Values
+  readonly rowIds: readonly number[]
   /** Text that a node must contain, in lower case; all contain the empty one. */
   readonly text?: string
   readonly limit?: ResultLimit
 }
 
-/** Selects nodes with their observations, in insertion order. Interruptible work. */
+/** Selects nodes with their observations, in the order of their row ids. Interruptible work. */
 export function* selectNodesInSteps(
   database: GraphDatabase,
   { cipher }: GraphWorkspace,
-  { where, values, text = '', limit }: Selection,
+  { rowIds, text = '', limit }: Selection,
 ): Work<readonly StoredRow<GraphNode>[]> {
   const selected: StoredRow<GraphNode>[] = []
-  const rowIds = selectRowIds(database, 'graph_node', where, values)
-  yield rowIds.length
   for (const rows of readPages<BodyRow>(database, 'graph_node', bodyColumns, rowIds)) {
     const nodes = new Map<number, { readonly digest: string; readonly row: GraphNode; readonly texts: string[] }>()
     for (const [index, row] of parseRows<GraphNode>(rows, cipher).entries()) {
@@ -148,22 +142,6 @@ type ObservationRow = readonly [node: number, rowId: number, body: string]
 /** Rows and characters read by one statement: a few milliseconds of work. */
 const maxPageRows = 200
 const maxPageCharacters = 65_536
-
-/** Tables read by row ids. */
-export type RowTable = 'graph_entity' | 'graph_relationship' | 'graph_node' | 'graph_link'
-
-export function selectRowIds(
-  database: GraphDatabase,
-  table: RowTable,
-  where: string,
-  values: Values,
-): readonly number[] {
-  // One JSON text, sorted here, takes a quarter of the time of as many rows.
-  const [json] = database.get<[string]>(`SELECT json_group_array(place) FROM ${table} WHERE ${where}`, ...values) ?? [
-    '[]',
-  ]
-  return [...Float64Array.from(JSON.parse(json) as number[]).sort()]
-}
 
 /** Reads columns of rows by their ids, page by page. The last column is the content. */
 export function* readPages<T extends readonly [...unknown[], body: string]>(
@@ -237,15 +215,13 @@ export function* findObservationsInSteps(
   return found
 }
 
-/** Selects links in insertion order. Interruptible work. */
+/** Selects links in the order of their row ids. Interruptible work. */
 export function* selectLinksInSteps(
   database: GraphDatabase,
   { cipher }: GraphWorkspace,
-  { where, values, limit }: Omit<Selection, 'text'>,
+  { rowIds, limit }: Omit<Selection, 'text'>,
 ): Work<readonly StoredRow<GraphLink>[]> {
   const selected: StoredRow<GraphLink>[] = []
-  const rowIds = selectRowIds(database, 'graph_link', where, values)
-  yield rowIds.length
   for (const rows of readPages<BodyRow>(database, 'graph_link', bodyColumns, rowIds)) {
     for (const [index, row] of parseRows<GraphLink>(rows, cipher).entries()) {
       limit?.addLink(row)
@@ -254,60 +230,4 @@ export function* selectLinksInSteps(
     yield rows.length * rowWork
   }
   return selected
-}
-
-/** Characters of a query that go to the trigram index; more would not narrow the candidates further. */
-const maxIndexedChars = 24
-
-/**
- * Builds a condition on `graph_node` that selects a superset of the nodes containing a lower-case text. Parameter 1 is
- * the workspace id; `values` are the parameters from 2 on. A text of one or two characters is in most nodes.
- */
-export function candidateCondition(lowerCaseText: string): {
-  readonly where: string
-  readonly values: readonly string[]
-} {
-  const chars = [...lowerCaseText].slice(0, maxIndexedChars)
-  if (!isInSearchText(lowerCaseText) || chars.length < 3) return { where: 'home = ?1', values: [] }
-  const trigrams = chars.slice(2).map((_, index) => quote(chars.slice(index, index + 3).join('')))
-  return { where: containsCondition, values: [lowerCaseText, trigrams.join(' AND ')] }
-}
-
-/** Restricts a table to rows that contain the text and all of its trigrams, in any order. */
-const contains = (table: string): string =>
-  `instr(lower, ?2) > 0 AND place IN (SELECT rowid FROM ${table}_words WHERE ${table}_words MATCH ?3)`
-
-/**
- * Matches nodes by their own row or by an observation, and those with a row without a search text. The unary plus keeps
- * SQLite from scanning all nodes of the workspace.
- */
-const containsCondition = `+home = ?1 AND place IN (
-  SELECT place FROM graph_node WHERE ${contains('graph_node')}
-  UNION SELECT node FROM graph_observation WHERE ${contains('graph_observation')}
-  UNION SELECT place FROM graph_node WHERE home = ?1 AND lower IS NULL
-  UNION SELECT node FROM graph_observation WHERE lower IS NULL)`
-
-const quote = (text: string): string => `"${text.replaceAll('"', '""')}"`
-
-/** Links with one of the nodes, given as a JSON list of digests, at an end. */
-export const linksOfNodes = `place IN (
-  SELECT place FROM graph_link WHERE home = ?1 AND source IN (SELECT value FROM json_each(?2))
-  UNION SELECT place FROM graph_link WHERE home = ?1 AND target IN (SELECT value FROM json_each(?2)))`
-
-/** Rows with one of the row ids, given as a JSON list. */
-export const hasRowId = 'place IN (SELECT value FROM json_each(?))'
-
-/** Deletes rows by their ids. Interruptible work. */
-export function* deleteRowsInSteps(database: GraphDatabase, table: RowTable, rowIds: readonly number[]): Work<void> {
-  for (const chunk of chunks(rowIds)) {
-    database.run(`DELETE FROM ${table} WHERE ${hasRowId}`, JSON.stringify(chunk))
-    yield chunk.length * rowWork
-  }
-}
-
-/** Rows deleted by one statement. */
-const rowsPerDeletion = 200
-
-export function* chunks<T>(values: readonly T[]): Generator<readonly T[]> {
-  for (let at = 0; at < values.length; at += rowsPerDeletion) yield values.slice(at, at + rowsPerDeletion)
 }

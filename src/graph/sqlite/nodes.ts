@@ -1,24 +1,19 @@
 import { MemoryError } from '../../domain/error.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Work } from '../../domain/work.ts'
-import { deleteIndexed, deleteNodesInSteps, wipeIndexesInSteps } from '../../stores/sqlite/graph.ts'
+import { deleteNodesInSteps, deleteRowsInSteps, wipeIndexesInSteps } from '../../stores/sqlite/graph.ts'
 import { linkDigest, nodeDigest, observationDigest, ResultLimit } from '../nodeRows.ts'
 import type { GraphLink, GraphNode, NodeGraph, NodeReadOptions, NodeStore, StoredRow } from '../types.ts'
 import type { GraphDatabase } from './database.ts'
 import {
-  candidateCondition,
-  chunks,
-  deleteRowsInSteps,
   insertLink,
   insertNodeInSteps,
   insertObservation,
-  linksOfNodes,
-  lookupWork,
   rowWork,
   selectLinksInSteps,
   selectNodesInSteps,
-  selectRowIds,
 } from './nodeRows.ts'
+import { chunks, lookupWork, selectCandidateIds, selectLinkIds, selectNodeIds, selectRowIds } from './rowIds.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 
 /** SQLite implementation of `NodeStore`, with one row per node, observation and link. */
@@ -145,11 +140,12 @@ export class SqliteNodeStore implements NodeStore {
 
   private *deleteNodes(workspace: GraphWorkspace, names: readonly string[]): Work<void> {
     for (const chunk of chunks(names)) {
-      const digests = JSON.stringify(chunk.map((name) => nodeDigest(workspace.cipher, name)))
-      yield* deleteNodesInSteps(this.database.database, hasDigest, workspace.id, digests)
-      const links = selectRowIds(this.database, 'graph_link', linksOfNodes, [workspace.id, digests])
+      const digests = chunk.map((name) => nodeDigest(workspace.cipher, name))
+      const hasDigest = 'home = ? AND ref IN (SELECT value FROM json_each(?))'
+      yield* deleteNodesInSteps(this.database.database, hasDigest, workspace.id, JSON.stringify(digests))
+      const links = yield* selectLinkIds(this.database, workspace, digests)
       yield chunk.length * rowWork
-      yield* deleteRowsInSteps(this.database, 'graph_link', links)
+      yield* deleteRowsInSteps(this.database.database, 'graph_link', links)
     }
   }
 
@@ -162,12 +158,16 @@ export class SqliteNodeStore implements NodeStore {
       const node = this.findNode(workspace, entityName)
       if (node === undefined) continue
       for (const chunk of chunks(observations)) {
-        deleteIndexed(
+        const digests = JSON.stringify(chunk.map((text) => observationDigest(workspace.cipher, text)))
+        const stored = this.database.all<[number]>(
+          'SELECT place FROM graph_observation WHERE node = ? AND ref IN (SELECT value FROM json_each(?))',
+          node,
+          digests,
+        )
+        yield* deleteRowsInSteps(
           this.database.database,
           'graph_observation',
-          'node = ? AND ref IN (SELECT value FROM json_each(?))',
-          node,
-          JSON.stringify(chunk.map((text) => observationDigest(workspace.cipher, text))),
+          stored.map(([rowId]) => rowId),
         )
         yield chunk.length * rowWork
       }
@@ -177,10 +177,15 @@ export class SqliteNodeStore implements NodeStore {
   private *deleteLinks(workspace: GraphWorkspace, links: readonly GraphLink[]): Work<void> {
     for (const chunk of chunks(links)) {
       const digests = JSON.stringify(chunk.map((link) => linkDigest(workspace.cipher, link)))
-      this.database.run(
-        'DELETE FROM graph_link WHERE home = ? AND ref IN (SELECT value FROM json_each(?))',
+      const stored = this.database.all<[number]>(
+        'SELECT place FROM graph_link WHERE home = ? AND ref IN (SELECT value FROM json_each(?))',
         workspace.id,
         digests,
+      )
+      yield* deleteRowsInSteps(
+        this.database.database,
+        'graph_link',
+        stored.map(([rowId]) => rowId),
       )
       yield chunk.length * rowWork
     }
@@ -203,22 +208,24 @@ export class SqliteNodeStore implements NodeStore {
   }
 
   private *selectAll(workspace: GraphWorkspace, limit: ResultLimit): Work<NodeGraph> {
-    const all = { where: 'home = ?', values: [workspace.id], limit }
-    const nodes = yield* selectNodesInSteps(this.database, workspace, all)
-    const links = yield* selectLinksInSteps(this.database, workspace, all)
+    const { database } = this
+    const nodeIds = yield* selectRowIds(database, 'graph_node', workspace)
+    const nodes = yield* selectNodesInSteps(database, workspace, { rowIds: nodeIds, limit })
+    const linkIds = yield* selectRowIds(database, 'graph_link', workspace)
+    const links = yield* selectLinksInSteps(database, workspace, { rowIds: linkIds, limit })
     return { entities: nodes.map(({ row }) => row), relations: links.map(({ row }) => row) }
   }
 
   private *search(workspace: GraphWorkspace, text: string, limit: ResultLimit): Work<NodeGraph> {
-    // Encrypted nodes have no index; all of them are decrypted and searched.
-    const { where, values } = candidateCondition(workspace.cipher.isPlaintext ? text : '')
-    const selection = { where, values: [workspace.id, ...values], text, limit }
+    const rowIds = yield* selectCandidateIds(this.database, workspace, text)
+    const selection = { rowIds, text, limit }
     return yield* this.withLinks(workspace, yield* selectNodesInSteps(this.database, workspace, selection), limit)
   }
 
   private *open(workspace: GraphWorkspace, names: readonly string[], limit: ResultLimit): Work<NodeGraph> {
-    const selection = { where: hasDigest, values: [workspace.id, yield* digestNames(workspace, names)], limit }
-    return yield* this.withLinks(workspace, yield* selectNodesInSteps(this.database, workspace, selection), limit)
+    const rowIds = yield* selectNodeIds(this.database, workspace, yield* digestNames(workspace, names))
+    const nodes = yield* selectNodesInSteps(this.database, workspace, { rowIds, limit })
+    return yield* this.withLinks(workspace, nodes, limit)
   }
 
   /** Adds every relation with at least one of the entities at an end, even if the other end does not exist. */
@@ -232,8 +239,8 @@ export class SqliteNodeStore implements NodeStore {
       workspace,
       entities.map(({ name }) => name),
     )
-    const selection = { where: linksOfNodes, values: [workspace.id, digests], limit }
-    const links = yield* selectLinksInSteps(this.database, workspace, selection)
+    const rowIds = yield* selectLinkIds(this.database, workspace, digests)
+    const links = yield* selectLinksInSteps(this.database, workspace, { rowIds, limit })
     return { entities, relations: links.map(({ row }) => row) }
   }
 
@@ -269,15 +276,11 @@ export class SqliteNodeStore implements NodeStore {
   }
 }
 
-/** Returns the digests of names as a JSON list. */
-function* digestNames({ cipher }: GraphWorkspace, names: readonly string[]): Work<string> {
+function* digestNames({ cipher }: GraphWorkspace, names: readonly string[]): Work<readonly string[]> {
   const digests: string[] = []
   for (const name of names) {
     digests.push(nodeDigest(cipher, name))
     yield lookupWork
   }
-  return JSON.stringify(digests)
+  return digests
 }
-
-/** Nodes with one of the digests, given as a JSON list. */
-const hasDigest = 'home = ? AND ref IN (SELECT value FROM json_each(?))'

@@ -1,5 +1,6 @@
 import type { Millis } from '../../domain/entry.ts'
 import type { Work } from '../../domain/work.ts'
+import { deleteRowsInSteps } from '../../stores/sqlite/graph.ts'
 import { createConflictError, planEntity, planRelationship } from '../plan.ts'
 import { columns, type Row, relationshipId, serializeEntity, serializeRelationship } from '../rows.ts'
 import type { EntityDraft, EntityRow, GraphChange, Origin, RelationshipDraft, RelationshipRow } from '../types.ts'
@@ -19,19 +20,18 @@ export function* writeChange(
   const { entities = [], relationships = [], deleteEntities = [], deleteRelationships = [], expected = [] } = change
   for (const entity of expected) assertUnchanged(database, workspace, entity)
   const counts = { written: 0, unchanged: 0, dropped: 0 }
-  const deleteRow = (kind: 'entity' | 'relationship', id: string): boolean =>
-    database.run(
-      `DELETE FROM graph_${kind} WHERE home = ? AND ref = ?`,
-      workspace.id,
-      workspace.cipher.digest(kind, id),
-    ).changes > 0
+  const select = (kind: 'entity' | 'relationship', id: string): readonly number[] => {
+    const sql = `SELECT place FROM graph_${kind} WHERE home = ? AND ref = ?`
+    return database.all<[number]>(sql, workspace.id, workspace.cipher.digest(kind, id)).map(([rowId]) => rowId)
+  }
   // Relationships go first: those deleted along with their entities would not be counted.
   for (const id of deleteRelationships) {
-    if (deleteRow('relationship', id)) counts.dropped++
+    const stored = select('relationship', id)
+    counts.dropped += yield* deleteRowsInSteps(database.database, 'graph_relationship', stored)
     yield rowWork
   }
   for (const id of deleteEntities) {
-    if (deleteRow('entity', id)) counts.dropped++
+    counts.dropped += yield* deleteRowsInSteps(database.database, 'graph_entity', select('entity', id))
     yield rowWork
   }
   for (const draft of entities) {

@@ -1,16 +1,23 @@
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
 import { graphKey, type Key, type Scope } from '../../domain/key.ts'
 import { runSync, type Work } from '../../domain/work.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
 
 /** Newest format of the graph tables; every schema change increments it. */
-const graphFormat = 3
+const graphFormat = 4
 
 /** Indexes of the rows without a search text, which every search reads. */
 const indexesOfLongTexts = `
   CREATE INDEX graph_node_long ON graph_node (home) WHERE lower IS NULL;
   CREATE INDEX graph_observation_long ON graph_observation (node) WHERE lower IS NULL;`
+
+/** Indexes of the rows of a workspace in insertion order, which are selected range by range. */
+const indexesOfWorkspaces = `
+  CREATE INDEX graph_entity_home ON graph_entity (home);
+  CREATE INDEX graph_relationship_home ON graph_relationship (home);
+  CREATE INDEX graph_node_home ON graph_node (home);
+  CREATE INDEX graph_link_home ON graph_link (home);`
 
 /**
  * Tables of a graph, created when one is first opened on a file. `home` is the session of `graphKey`. Lookup columns
@@ -98,6 +105,7 @@ export const graphSchema = `
   ${trigramIndex('graph_node')}
   ${trigramIndex('graph_observation')}
   ${indexesOfLongTexts}
+  ${indexesOfWorkspaces}
 
   INSERT INTO meta VALUES ('graph', ${graphFormat});
 `
@@ -134,7 +142,7 @@ const minRowsToRebuild = 500
 /**
  * Deletes rows of a table and of its index; returns their number. The index keeps deletion markers until `wipeIndexes`.
  */
-export function deleteIndexed(database: DatabaseSync, table: IndexedTable, where: string, ...values: Values): number {
+function deleteIndexed(database: DatabaseSync, table: IndexedTable, where: string, ...values: Values): number {
   const count = (from: string, ...values: Values): number =>
     Number(database.prepare(`SELECT count(*) AS count ${from}`).get(...values)?.count)
   const indexed = count(`FROM ${table} WHERE ${where} AND lower IS NOT NULL`, ...values)
@@ -180,8 +188,70 @@ export function removeFromIndex(database: DatabaseSync, table: IndexedTable, whe
     .run(...values)
 }
 
-/** Rows deleted by one statement. */
+/** Rows and bytes deleted by one statement: the trigrams of 64 KB take up to 20 ms. */
 const rowsPerDeletion = 200
+const bytesPerDeletion = 65_536
+
+type RowTable = 'graph_entity' | 'graph_relationship' | 'graph_link' | IndexedTable
+/** Rows with one of the row ids, given as a JSON list. */
+export const hasRowId = 'place IN (SELECT value FROM json_each(?))'
+
+/** Splits row ids of a table into as many as one statement deletes. */
+function* chunksToDelete(
+  database: DatabaseSync,
+  table: RowTable,
+  rowIds: readonly number[],
+): Generator<readonly number[]> {
+  const isIndexed = table === 'graph_node' || table === 'graph_observation'
+  const bytes = isIndexed ? 'octet_length(body) + ifnull(octet_length(lower), 0)' : 'octet_length(body)'
+  const select = database.prepare(`SELECT place, ${bytes} AS bytes FROM ${table} WHERE ${hasRowId}`)
+  for (let at = 0; at < rowIds.length; at += rowsPerDeletion) {
+    let [chunk, chunkBytes]: [number[], number] = [[], 0]
+    for (const row of select.all(JSON.stringify(rowIds.slice(at, at + rowsPerDeletion)))) {
+      if (chunkBytes > bytesPerDeletion) {
+        yield chunk
+        ;[chunk, chunkBytes] = [[], 0]
+      }
+      chunk.push(Number(row.place))
+      chunkBytes += Number(row.bytes)
+    }
+    if (chunk.length > 0) yield chunk
+  }
+}
+
+/** Deletes rows by their ids in steps, and from the index of their table; returns their number. */
+export function* deleteRowsInSteps(database: DatabaseSync, table: RowTable, rowIds: readonly number[]): Work<number> {
+  let deleted = 0
+  for (const chunk of chunksToDelete(database, table, rowIds)) {
+    const ids = JSON.stringify(chunk)
+    if (table === 'graph_entity') yield* deleteRelationshipsInSteps(database, ids)
+    if (table === 'graph_node' || table === 'graph_observation') deleteIndexed(database, table, hasRowId, ids)
+    else database.prepare(`DELETE FROM ${table} WHERE ${hasRowId}`).run(ids)
+    deleted += chunk.length
+    yield chunk.length * deletionWork
+  }
+  return deleted
+}
+
+/** Deletes the relationships of entities: the trigger would delete those of each entity in one piece. */
+function* deleteRelationshipsInSteps(database: DatabaseSync, entityRowIds: string): Work<void> {
+  for (const end of ['source', 'target'] as const) {
+    const some = `SELECT place FROM graph_relationship
+      WHERE (home, ${end}) IN (SELECT home, ref FROM graph_entity WHERE ${hasRowId}) LIMIT ${rowsPerDeletion}`
+    yield* repeatDeletion(database, `DELETE FROM graph_relationship WHERE place IN (${some})`, entityRowIds)
+  }
+}
+
+/** Repeats a statement that deletes up to `rowsPerDeletion` rows until no more are left; returns their number. */
+function* repeatDeletion(database: DatabaseSync, sql: string, ...values: Values): Work<number> {
+  const statement = database.prepare(sql)
+  for (let deleted = 0; ; ) {
+    const changes = Number(statement.run(...values).changes)
+    deleted += changes
+    yield changes * deletionWork
+    if (changes < rowsPerDeletion) return deleted
+  }
+}
 
 /** Deletes nodes with their observations in steps; returns the number of nodes. */
 export function* deleteNodesInSteps(database: DatabaseSync, where: string, ...values: Values): Work<number> {
@@ -190,8 +260,6 @@ export function* deleteNodesInSteps(database: DatabaseSync, where: string, ...va
       .prepare(`${sql} LIMIT ${rowsPerDeletion}`)
       .all(...values)
       .map(({ place }) => Number(place))
-  const remove = (table: IndexedTable, rowIds: readonly number[]): number =>
-    deleteIndexed(database, table, 'place IN (SELECT value FROM json_each(?))', JSON.stringify(rowIds))
   let deleted = 0
   for (;;) {
     const nodes = select(`SELECT place FROM graph_node WHERE ${where}`, ...values)
@@ -199,9 +267,8 @@ export function* deleteNodesInSteps(database: DatabaseSync, where: string, ...va
     const ofNodes = 'SELECT place FROM graph_observation WHERE node IN (SELECT value FROM json_each(?))'
     const selectObservations = () => select(ofNodes, JSON.stringify(nodes))
     for (let some = selectObservations(); some.length > 0; some = selectObservations())
-      yield remove('graph_observation', some) * deletionWork
-    deleted += remove('graph_node', nodes)
-    yield nodes.length * deletionWork
+      yield* deleteRowsInSteps(database, 'graph_observation', some)
+    deleted += yield* deleteRowsInSteps(database, 'graph_node', nodes)
   }
 }
 
@@ -239,6 +306,7 @@ const upgrades: Readonly<Record<number, string>> = {
     ${rebuildGraphIndexes}
     ${setFormat}`,
   2: indexesOfLongTexts + setFormat,
+  3: indexesOfWorkspaces + setFormat,
 }
 
 /** Reads the format of the graph tables of a file; undefined if it has none. */
@@ -254,16 +322,18 @@ function checkFormat(database: DatabaseSync, path: string): number | undefined {
   )
 }
 
-const homeId = 'SELECT id FROM session WHERE scope = ?1 AND name = ?2'
+const homeId = 'SELECT id FROM session WHERE scope = ? AND name = ?'
+const nextOrigins = `ORDER BY message, entity LIMIT ${rowsPerDeletion}`
 const statements = {
-  deleteSessionOrigins: `DELETE FROM graph_origin WHERE session = ?3 AND entity IN (SELECT place FROM graph_entity WHERE home = (${homeId}))`,
-  deleteMessageOrigins: `DELETE FROM graph_origin WHERE session = ?3 AND entity IN (
-    SELECT o.entity FROM graph_origin o JOIN graph_entity e ON e.place = o.entity WHERE o.session = ?3 AND o.message = ?4 AND e.home = (${homeId}))`,
-  entitiesOfSession: `SELECT DISTINCT e.place FROM graph_origin o JOIN graph_entity e ON e.place = o.entity WHERE o.session = ?3 AND e.home = (${homeId})`,
-  deleteWithoutOrigin:
-    'DELETE FROM graph_entity WHERE place = ? AND NOT EXISTS (SELECT 1 FROM graph_origin WHERE entity = place)',
-  deleteRelationships: `DELETE FROM graph_relationship WHERE session = ?3 AND home = (${homeId})`,
+  home: homeId,
+  originsOfSession: `SELECT message, entity FROM graph_origin WHERE session = ? AND (message, entity) > (?, ?) ${nextOrigins}`,
+  originsOfMessage: `SELECT message, entity FROM graph_origin WHERE session = ? AND message = ? AND entity > ? ${nextOrigins}`,
+  entitiesInHome: `SELECT place FROM graph_entity WHERE home = ? AND ${hasRowId}`,
+  deleteOrigins: 'DELETE FROM graph_origin WHERE session = ? AND entity IN (SELECT value FROM json_each(?))',
+  withoutOrigin: `SELECT place FROM graph_entity WHERE ${hasRowId} AND NOT EXISTS (SELECT 1 FROM graph_origin WHERE entity = place)`,
 } as const
+const deleteRelationships = `DELETE FROM graph_relationship WHERE place IN (
+  SELECT place FROM graph_relationship WHERE home = ? AND session = ? LIMIT ${rowsPerDeletion})`
 
 /**
  * Erases graph data that was extracted from erased messages. An entity is deleted with the last message it was
@@ -291,16 +361,36 @@ export class GraphEraser {
     const graph = graphKey(scope).id
     // Its other rows are deleted by foreign key cascade.
     if (id === graph && messages === undefined) return this.eraseNodes(scope, graph)
-    const where = [scope, graph, id] as const
-    const entities = sql.entitiesOfSession.all(...where) as unknown as [number][]
+    const [home] = (sql.home.get(scope, graph) ?? []) as unknown as readonly [number?]
+    if (home === undefined) return 0
     if (messages === undefined) {
-      sql.deleteSessionOrigins.run(...where)
-      sql.deleteRelationships.run(...where)
-    } else for (const message of messages) sql.deleteMessageOrigins.run(...where, message)
+      yield* repeatDeletion(this.database, deleteRelationships, home, id)
+      return yield* this.eraseOrigins(home, sql.originsOfSession, id, '')
+    }
     let deleted = 0
-    for (const [place] of entities) {
-      deleted += Number(sql.deleteWithoutOrigin.run(place).changes)
-      yield deletionWork
+    for (const message of messages) deleted += yield* this.eraseOrigins(home, sql.originsOfMessage, id, message)
+    return deleted
+  }
+
+  /**
+   * Deletes the origins in a session of its entities, or of those from one message, and the entities that have no
+   * other; returns the number of deleted entities.
+   */
+  private *eraseOrigins(home: number, origins: StatementSync, session: string, message: string): Work<number> {
+    const sql = this.statements()
+    let deleted = 0
+    for (let last: readonly [message: string, entity: number] = [message, 0]; sql !== undefined; ) {
+      const page = origins.all(session, ...last) as unknown as (typeof last)[]
+      const select = (statement: StatementSync, ...values: Values): readonly number[] =>
+        (statement.all(...values) as unknown as [number][]).map(([place]) => place)
+      const entities = select(sql.entitiesInHome, home, JSON.stringify(page.map(([, entity]) => entity)))
+      sql.deleteOrigins.run(session, JSON.stringify(entities))
+      const left = select(sql.withoutOrigin, JSON.stringify(entities))
+      deleted += yield* deleteRowsInSteps(this.database, 'graph_entity', left)
+      yield page.length * deletionWork
+      const end = page.at(-1)
+      if (end === undefined || page.length < rowsPerDeletion) break
+      last = end
     }
     return deleted
   }
