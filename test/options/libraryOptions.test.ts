@@ -84,6 +84,7 @@ const calls: Readonly<Record<string, Call>> = {
   sqliteStore: (options) => sqliteStore('/tmp/never-created.db', as(options)),
   SqliteStore: (options) => new SqliteStore('/tmp/never-created.db', as(options)),
   loadKeyring: (options) => loadKeyring('env:NAME', as(options)),
+  offlineModel: (options) => library.offlineModel(as(options)),
   parseProfile: (options) => library.parseProfile({ ...library.profiles.thread, ...options }),
 
   'Memory.append': withMemory((memory, options) => memory.append('acme:ann', messages, options)),
