@@ -60,6 +60,7 @@ export type {
   EntryVector,
   EraseFilter,
   EraseListener,
+  FileMaintenance,
   GraphStorage,
   IndexChanges,
   IndexHit,
