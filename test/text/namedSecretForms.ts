@@ -1,3 +1,4 @@
+import { commandForms } from './commandSecretForms.ts'
 import { listedForms } from './listedSecretForms.ts'
 import {
   base64,
@@ -395,4 +396,4 @@ const placedForms: readonly SecretForm[] = [
 ]
 
 /** All forms, each found in at least 99.99 % of its values. */
-export const secretForms: readonly SecretForm[] = [...keyForms, ...placedForms, ...listedForms]
+export const secretForms: readonly SecretForm[] = [...keyForms, ...placedForms, ...listedForms, ...commandForms]

@@ -42,6 +42,7 @@ export const word = upper + lower + digit
 export const url = `${word}_-`
 export const base64 = `${word}+/`
 const base32 = `${upper}234567`
+export const base58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 
 /** Texts in which a key of a known form is found by its form alone. */
 const anywhere: readonly Surroundings[] = [
@@ -334,7 +335,23 @@ export const keyForms: readonly SecretForm[] = [
   prefixed('PostHog', [['ph', 'x_']], word, 43),
   form('Dynatrace', ({ text }) => `dt0${'c01.'}${text(base32, 24)}.${text(base32, 64)}`),
   form('HubSpot', (random) => `pat${'-na1-'}${uuid(random)}`),
-  prefixed('age', [['AGE-SECRET', '-KEY-1']], 'QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L', 58),
+  prefixed(
+    'age',
+    [
+      ['AGE-SECRET', '-KEY-1'],
+      ['AGE-SECRET', '-KEY-PQ-1'],
+    ],
+    'QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L',
+    58,
+  ),
+  prefixed(
+    'BIP32',
+    ['x', 'y', 'z', 't'].map((network) => [network, 'prv'] as const),
+    base58,
+    107,
+  ),
+  form('Rancher', ({ text }) => `tok${'en-'}${text(lower + digit, 5)}:${text(lower + digit, 54)}`),
+  form('Azure DevOps, long', ({ text }) => `${text(word, 76)}AZ${'DO'}${text(word, 4)}`),
   form('JSON Web Token', ({ text, pick }) =>
     [
       encode(`{"alg":"${pick(['HS256', 'RS256', 'ES384'])}","kid":"${text(word, [0, 20])}"}`),

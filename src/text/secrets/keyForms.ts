@@ -44,6 +44,7 @@ const keyForms: readonly KeyForm[] = [
     String.raw`[\w~.-]{31,34}`,
     { before: String.raw`[\w~.-]{3}` },
   ],
+  ['Azure DevOps', 'token', ['AZDO'], `${word}{4}`, { before: `${word}{76}` }],
   ['Alibaba', 'key', ['LTAI'], `${word}{12,24}`, { isAmbiguous: true }],
   ['DigitalOcean', 'token', ['doo_v1_', 'dop_v1_', 'dor_v1_'], `${hex}{64}`],
   ['Heroku', 'token', ['HRKU-'], `${url}{36,100}`],
@@ -72,6 +73,7 @@ const keyForms: readonly KeyForm[] = [
     ['prod:', 'dev:', 'preview:'],
     String.raw`[a-z\d-]{3,60}(?::[a-z\d-]{1,60})?\|${base64}{40,400}={0,2}`,
   ],
+  ['Rancher', 'token', ['token-', 'kubeconfig-u'], String.raw`[\w.-]{1,60}:[a-z0-9]{54}`],
   ['Infisical', 'token', ['st.'], String.raw`${hex}{24}\.${hex}{32}\.${hex}{32}`],
   // Version control and packages
   ['GitHub', 'token', ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'], `${word}{36,251}`],
@@ -201,7 +203,8 @@ const keyForms: readonly KeyForm[] = [
   ['Axiom', 'token', ['xaat-', 'xapt-'], uuid],
   ['Segment', 'token', ['sgp_'], `${word}{64}`],
   // Standards
-  ['age', 'key', ['AGE-SECRET-KEY-1'], '[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}'],
+  ['BIP32', 'key', ['xprv', 'yprv', 'zprv', 'tprv', 'uprv', 'vprv'], '[1-9A-HJ-NP-Za-km-z]{107}'],
+  ['age', 'key', ['AGE-SECRET-KEY-1', 'AGE-SECRET-KEY-PQ-1'], '[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}'],
   [
     'private key in base64',
     'key',

@@ -2,17 +2,20 @@ import { findMemberValues } from './memberValues.ts'
 import { noMatches, type SecretMatch, type SecretRule } from './rule.ts'
 import { isGenerated, isMixed, isPlaceholder, isRandomName } from './values.ts'
 
-export const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|p\/?w|psw|psk|mdp)|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified (?:with [^\s⟨]{1,40} )?by`
+/** Names that a short name follows without a joiner: `dbPass`, `rootpw`. Others, as in `bypass`, begin other words. */
+const joinedOwner =
+  'db|sql|redis|mongo|postgres|cache|kafka|rabbit|amqp|smtp|e?mail|imap|ftp|ldap|vpn|wi-?fi|proxy|http|auth|login|user|admin|root|sudo|my|cert|ssl|key|store'
+export const passwordName = String.raw`pass(?:word|wd|wort|phrase|code)|(?<![^\W_])(?:pass|p\/?w|psw|psk|mdp)|(?<=${joinedOwner})p(?:ass|s?w)(?=\W{0,5}[:=])|pwd|kennwort|wachtwoord|contrase[ñn]a|mot de passe|senha|hasło|parola|пароль|密[码碼]|パスワード|비밀번호|identified (?:with [^\s⟨]{1,40} )?by`
 export const keyName =
-  'secret|(?<!page[_-]?)token|(?<=(?:api|access|secret|private|auth|account|encryption|signing|master|service|admin|license|webhook|session|app|application|subscription|consumer|pre-?shared)[_ -]?)key|authorization|bearer|basic'
+  'secret|(?<!page[_-]?)token|(?<=(?:api|access|secret|private|auth|account|encryption|signing|master|service|admin|license|webhook|session|app|application|subscription|consumer|pre-?shared|fal)[_ -]?)key|authorization|bearer|basic'
 // A plural is the name of a list or object: `"passwords": [`.
 const nameSuffix = String.raw`(?:s(?=\\{0,3}["'\`]?[ \t]?[:=][ \t]?[[{])|[_-]?(?:\d{1,3}|prod|live|test|dev|value|key_base))?`
 // `": `, ` = `, `: str = `; a list entry such as `DB_PASSWORD", "value": `; `("`; `>`
 const assignment = String.raw`(?:\\{0,3}["'\`]|\\u002[27]|&(?:quot|apos|#3[49]);)?(?:\[?\])?[ \t]{0,12}(?::[ \t]?[\w.<>|[\]&]{1,30}[ \t]{1,2}=|:=|=>|={1,3}|[:：]|\|\|=?|\?\?=?)[ \t]{0,8}|(?:%2[27])?%3[ad](?:%2[027])?|(?:\\{0,3}["'],(?=\\{0,3}["'])|["']?,?(?:\s|\\n){1,20})\\{0,3}["']?value\\{0,3}["']?:[ \t]{0,4}|\((?=["'\`])|>(?=[^<\s]{1,100}<)`
-const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della|bei|van|voor|от|для) [^\n.?!:;=⟨]{1,60}?)? (?:is|was|used to be|ist|lautet|es|est|c['’]est|é|è)(?: now| still| previously| formerly| originally)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] (?:(?:예전에|이전에|원래) )?)[ ]?`
+const statement = String.raw`(?: (?:for|to|of|on|at|in|für|vom|pour|du|des?|para|del|da|do|della|bei|van|voor|от|для) [^\n.?!:;=⟨]{1,60}?)? (?:(?:is|was)(?! (?:set|changed|reset) to )|used to be|ist|lautet|es|est|c['’]est|é|è)(?: now| currently| still| previously| formerly| originally)?:?[ \t]{1,3}| ?(?:[是为為は]|[은는] (?:(?:예전에|이전에|원래) )?)[ ]?`
 /** Verbs of sentences about an earlier or a new password. Plain words after them describe it. */
 const pastVerb =
-  '(?:(?:has|had)(?: always)? been|war|wurde auf|lautete|[ée]tait|era|fue|foi|jest|by[łl]o|brzmi(?:ało)?|был)(?: früher| vorher| bisher| mal| avant| antes| prima| wcześniej| раньше)?'
+  '(?:(?:(?:is|was|has|has been|got) )?(?:set|changed|reset) to|(?:has|had)(?: always)? been|war|wurde auf|lautete|[ée]tait|era|fue|foi|jest|by[łl]o|brzmi(?:ało)?|был)(?: früher| vorher| bisher| mal| avant| antes| prima| wcześniej| раньше)?'
 const ideographicVerb = '(?:以前|曾经|原来|之前|现在)是|(?:已经?)?[改换设變变設](?:成|为|為)了?|は以前|を|[를을]'
 const namedValue = new RegExp(
   `(?:(${passwordName})|${keyName})${nameSuffix}(?:(${assignment})|(${statement})|(?:['’]s)?[ \\t]{1,3}(?:to |[-–—] |(?:->|→) |${pastVerb} )?|[ ]?(?:${ideographicVerb})[ ]?)`,
@@ -20,6 +23,11 @@ const namedValue = new RegExp(
 )
 /** Prefix that makes the name an option: `--db-password`. */
 const optionStart = /--[a-z-]{0,20}$/i
+/** Prefix that makes the name a variable of a program: `export DB_PASSWORD=`, `docker run -e DB_PASSWORD=`. */
+const variableStart = /(?<!\w)(?:export|ENV|ARG|-e|--env|--build-arg|setx?)[ =]["']?\w{0,30}$/
+/** Line of a container file that sets a variable without a sign: `ENV DB_PASSWORD value`. */
+const environmentLine = /(?:^|\n|\\n)[ \t]{0,8}ENV \w{0,40}$/
+const lastOfLine = /^\w{1,40}[ \t]{1,8}(?:[^\s\\]|\\(?!n)){1,200}[ \t\r]{0,4}(?:\n|\\n|["'`]|$)/
 
 /**
  * Relation of a value to its name: a flag or environment variable, an assignment in code, a sentence, or just adjacent.
@@ -30,6 +38,7 @@ type Relation = 'set' | 'assigned' | 'stated' | 'adjacent'
 type Place = 'option' | 'parameter' | 'text'
 /** The beginning of a name is searched in this many characters. */
 const maxNameCharacters = 42
+const maxEnvironmentCharacters = 260
 
 /** Finds values with a name: `DB_PASSWORD=…`, `"api_key": "…"`, "the password for the wifi is …". */
 function findNamedValue(text: string, at: number): readonly SecretMatch[] {
@@ -52,15 +61,26 @@ function findNamedValue(text: string, at: number): readonly SecretMatch[] {
   const isPasswordValue = password !== undefined || (isQuoted && isShortSecret(value, name))
   if (value.length < minCharactersOf(relation, isQuoted, isPasswordValue)) return noMatches
   const isSecret = isPasswordValue
-    ? isPassword(value, relation, isQuoted, /^(?:[.!,;)]|\s*$|\s*\n)/.test(text.slice(end, end + 3)))
+    ? isPassword(
+        value,
+        isVariable(text, at, name) ? 'stated' : relation,
+        isQuoted,
+        /^(?:[.!,;)]|\s*$|\s*\n)/.test(text.slice(end, end + 3)),
+      )
     : isKey(value, relation, isQuoted)
   if (!isSecret || isPlaceholder(value)) return noMatches
+  if (!isQuoted && isVariableName(value) && isComparison(text, at, assigned)) return noMatches
   const isRandomKey = password === undefined && isGenerated(value) && !/\s/.test(value)
   const isLiteral = isRandomKey || isQuoted || place !== 'text' || relation === 'stated'
   if (!isLiteral && isExpression(value)) return noMatches
+  if (place === 'option' && !isRandomKey && pathOrCommand.test(value)) return noMatches
   if (!isRandomKey && /\s/.test(value) && !(isQuoted && (isSet || /phrase/i.test(name)))) return noMatches
   return [{ kind, start, end: findValueEnd(text, span) }]
 }
+
+/** Tells a variable of a program, `MINIO_ROOT_PASSWORD: `, whose value may be a plain word. */
+const isVariable = (text: string, at: number, name: string): boolean =>
+  text.charAt(at - 1) === '_' && /^[A-Z_]+\d*: /.test(name)
 
 const isoDate = /^\d{4}-\d\d-\d\d/
 
@@ -77,10 +97,17 @@ const isShortSecret = (value: string, name: string): boolean =>
   /secret/i.test(name) && /^\S{6,7}$/.test(value) && isMixed(value) && /[!@#$%^&*?~+=]/.test(value)
 
 function findPlace(text: string, at: number, assigned: string | undefined): Place {
-  if (!/[\w?&;.-]/.test(text.charAt(at - 1))) return 'text'
+  const isAfterSpace = assigned === undefined ? text.startsWith('ENV ', at - 4) : assigned === '='
+  if (!isAfterSpace && !/[\w?&;.-]/.test(text.charAt(at - 1))) return 'text'
   const before = text.slice(Math.max(0, at - maxNameCharacters), at)
-  return optionStart.test(before) ? 'option' : assigned === '=' && parameterStart.test(before) ? 'parameter' : 'text'
+  if (optionStart.test(before)) return 'option'
+  if (assigned === undefined) return isEnvironmentLine(text, at, before) ? 'option' : 'text'
+  if (assigned !== '=') return 'text'
+  return variableStart.test(before) ? 'option' : parameterStart.test(before) ? 'parameter' : 'text'
 }
+
+const isEnvironmentLine = (text: string, at: number, before: string): boolean =>
+  environmentLine.test(before) && lastOfLine.test(text.slice(at, at + maxEnvironmentCharacters))
 
 const isSqlName = /^identified /i
 const isParameterValue = (value: string, place: Place): boolean => place === 'parameter' && /[^a-z]/.test(value)
@@ -93,6 +120,8 @@ function minCharactersOf(relation: Relation, isQuoted: boolean, isPasswordName: 
 
 const expression =
   /^[\w$.\])]*[A-Za-z_$\])](?:\(|\[|\?\.|->|::)|^[.,)(]|^\+ ?["'\w]{0,20}$|^[.~]{0,2}\/[a-z._/-]+$|^\w+:\/\//i
+/** Path or output of a command in the place of an argument. */
+const pathOrCommand = /^(?:[.~]{0,2}\/[\w./-]+|\$[({].*)$/
 const memberAccess = /^[a-z_$][\w$]*(?:\.[a-z_$][\w$]*)+$/i
 
 /** Recognises code in the position of a value: a call, a member access, a path or a URL. */
@@ -123,6 +152,13 @@ export function isPassword(value: string, relation: Relation, isQuoted: boolean,
   )
 }
 
+const isVariableName = (value: string): boolean =>
+  /^[A-Za-z_]\w*$/.test(value) && !isRandomName(value) && !isGenerated(value)
+
+/** Recognises `password == expected1`. In a shell, `$PASSWORD == hunter22`, the other side is a plain value. */
+const isComparison = (text: string, at: number, assigned: string | undefined): boolean =>
+  /^[ \t]*===?[ \t]*$/.test(assigned ?? '') && !/\$\w*$/.test(text.slice(Math.max(0, at - maxNameCharacters), at))
+
 /** Position of a value after its name. */
 type ValueSpan = { readonly start: number; readonly end: number; readonly isQuoted: boolean }
 
@@ -144,7 +180,7 @@ const nextParameter = /[&;][\w.-]{1,30}=.*/s
 /** Next field of a form whose first field is the value: `password=a&user=b`. */
 const nextField = /&[a-z_]{4,20}=.*/s
 const noField = /(?!)/
-const argumentValue = /[^\s"'`|⟨]+/y
+const argumentValue = /(?:[^\s"'`|⟨\\]|\\(?![nrt"']))+/y
 const openingQuote = /^[“‘«„「]/
 const trailingPunctuation = /(?<![.,:;?)\]}。，；？])[.,:;?)\]}。，；？]+$/
 

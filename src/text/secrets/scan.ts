@@ -1,5 +1,6 @@
 import { findCard } from './cards.ts'
 import { changedRules } from './changedValues.ts'
+import { commandRules } from './commandValues.ts'
 import { fileRules } from './fileValues.ts'
 import { keyRules } from './keyForms.ts'
 import { listRules } from './lists.ts'
@@ -14,6 +15,7 @@ export const secretRules: readonly SecretRule[] = [
   ...pemRules,
   ...keyRules,
   ...requestRules,
+  ...commandRules,
   ...statedRules,
   ...namedRules,
   ...separatedRules,

@@ -20,6 +20,10 @@ const words = String.raw`(?:[ ,\n]|\\n){1,3}`
 const number = String.raw`(?:\d{1,2}[.)] ?)?`
 const isSocialSecurityNumber = (value: string): boolean => !/^(?:000|666|9)|^\d{3}\D?00|0000$/.test(value)
 
+/** Signs between a short label and a token of a fixed length. */
+const labelled = String.raw`(?: is)?[^\w⟨]{1,8}`
+const labelEnds = [':', '=', ' ', '"', "'", '\\']
+
 const codeBefore = /(?<=(?<![\w.-])(\d{4,8})) is (?:your|my|the) (?:[\w-]{1,20} ){0,3}(?:code|pin|otp)\b/iy
 
 /** "482913 is your login code" */
@@ -58,6 +62,21 @@ export const statedRules: readonly SecretRule[] = [
       'i',
     ),
   ),
+  createRule(
+    'Azure DevOps',
+    'token',
+    labelEnds.map((end) => `pat${end}`),
+    new RegExp(`(?<![A-Za-z])pat${labelled}([a-z\\d]{52})(?![A-Za-z\\d])`, 'i'),
+  ),
+  createRule(
+    'Bitcoin private key',
+    'key',
+    [...labelEnds.map((end) => `wif${end}`), 'importprivkey '],
+    new RegExp(
+      `(?<![A-Za-z])(?:wif(?: (?:private )?key)?|importprivkey)${labelled}([5KLc9][1-9A-Za-z]{50,51})(?![A-Za-z\\d])`,
+      'i',
+    ),
+  ),
   { name: 'code first', triggers: [' is your ', ' is my ', ' is the '], find: findCodeBefore },
   createRule(
     'card security code',
@@ -84,8 +103,8 @@ export const statedRules: readonly SecretRule[] = [
   createRule(
     'login',
     'password',
-    ['login', 'log in', 'sign in', 'signin', 'credentials'],
-    /(?<!\w)(?:(?:log|sign) ?in(?: with| as| using|:)|credentials(?: are|:)) ["'`]?[\w.@+-]{2,60}["'`]?(?: ?\/ ?| and )["'`]?([^\s"'`,;)]{5,100})/i,
+    ['login', 'log in', 'sign in', 'signin', 'credentials', 'creds'],
+    /(?<!\w)(?:(?:log|sign) ?in(?: with| as| using|:)|cred(?:ential)?s(?: are|:)) ["'`]?[\w.@+-]{2,60}["'`]?(?: ?\/ ?| and )["'`]?([^\s"'`,;)]{5,100})/i,
     looksLikePassword,
   ),
   createRule(

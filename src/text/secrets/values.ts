@@ -3,7 +3,7 @@ const maxJudgedCharacters = 64
 
 /** Syntax that stands for a value: `${NAME}`, `$(command)`, `{{ name }}`, `<token>`, `%NAME%`, `[token]`, `***`. */
 const placeholderSyntax =
-  /^\$\{[\w.:-]+\}?|^\$\(.*\)|^\{\{|^\$[A-Za-z_][A-Za-z_.]*\d?$|^[#@]\{[\w .]+\}?$|^<[\w .:/|-]*>?$|^%[\w.]+%$|^[[{][\w .:-]*[\]}]?$|^\*{3}|\*{4}|\*{3}$|^[\w-]{0,12}\.{3,}[\w-]{0,6}$|\.{3}$|…|x{6}|^x{3,}$|^(.)\1*$|⟨/i
+  /^\$\{[\w.:-]+\}?|^\$\(.*\)|^\$?\{\{|^\$[A-Za-z_][A-Za-z_.]*\d?$|^[#@]\{[\w .]+\}?$|^<[\w .:/|-]*>?$|^%[\w.]+%$|^[[{][\w .:-]*[\]}]?$|^\*{3}|\*{4}|\*{3}$|^[\w-]{0,12}\.{3,}[\w-]{0,6}$|\.{3}$|…|x{6}|^x{3,}$|^(.)\1*$|⟨/i
 /** Words that stand for a value. */
 const placeholderWord =
   /^(?:your|my[-_](?:api|secret|token)|insert[-_]|put[-_]your|replace|redacted|dummy|fake[-_]|here$)|(?<![A-Za-z0-9])(?:your|here|fake|dummy)(?![A-Za-z0-9])|placeholder|example|change[-_]?(?:me|this)/
