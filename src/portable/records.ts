@@ -32,6 +32,7 @@ import type { AuxiliaryRecord } from '../domain/ports.ts'
 import { noExpiry } from '../domain/session.ts'
 import { exceedsDepth } from '../domain/stringify.ts'
 import type { EntityRow, GraphLink, GraphNode, GraphRow, RelationshipRow } from '../graph/types.ts'
+import { checkMetadataSize } from '../lifecycle/metadata.ts'
 import { isKeyEntry } from '../stores/encrypted/keyEntry.ts'
 import { damagedBundleError, type LineBody } from './chain.ts'
 import { type RowRecord, rowBytes, rowJson, rowName } from './rowRecords.ts'
@@ -110,6 +111,10 @@ const offset = integerBetween(0, maxOffset)
 const json: Check = (value, at) => {
   if (value === undefined) rejectField(at, value, 'JSON')
   if (exceedsDepth(value, maxValueDepth)) rejectField(at, '…', `nested at most ${maxValueDepth} levels deep`)
+}
+const metadata: Check = (value, at) => {
+  json(value, at)
+  checkMetadataSize(value, at)
 }
 const jsonText: Check = (value, at) => {
   nonEmptyText(value, at)
@@ -267,7 +272,7 @@ const derived: { readonly [K in DerivedEntry['kind']]: Check } = {
     'idle?': duration,
     'age?': duration,
     'person?': anyText,
-    'metadata?': json,
+    'metadata?': metadata,
     'movedTo?': sessionId,
     'movedFrom?': sessionId,
     'branchOf?': shaped<NonNullable<SessionMetadata['branchOf']>>({ session: sessionId, after: sequenceNumber }),
