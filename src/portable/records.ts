@@ -6,6 +6,7 @@ import {
   type Millis,
   maxImportedSequence,
   parseMessageId,
+  type Role,
   type SessionMetadata,
   type Source,
   type ToolCall,
@@ -27,7 +28,7 @@ import {
 } from '../domain/error.ts'
 import { parseStoredKey } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
-import { unpackPayload } from '../domain/payload.ts'
+import { type Payload, unpackPayload } from '../domain/payload.ts'
 import type { AuxiliaryRecord } from '../domain/ports.ts'
 import { noExpiry } from '../domain/session.ts'
 import { exceedsDepth } from '../domain/stringify.ts'
@@ -182,8 +183,18 @@ const message: Check = (value, at) => {
   const { role, toolCalls, toolCallId, packedPayload, content } = value as MessageRecord
   if (toolCalls !== undefined && role !== 'assistant') rejectField(`${at}.toolCalls`, role, 'absent for this role')
   if (toolCallId !== undefined && role !== 'tool') rejectField(`${at}.toolCallId`, toolCallId, 'absent for this role')
-  if (packedPayload !== undefined && unpackPayload(packedPayload, content) === undefined)
+  if (packedPayload !== undefined && !fitsMessage(unpackPayload(packedPayload, content), role))
     rejectField(`${at}.packedPayload`, packedPayload, 'the original form of the message')
+}
+/** Protocols whose requests contain the original form of messages. */
+const wireProtocols: readonly string[] = ['chat', 'messages', 'responses']
+const instructionRoles: readonly unknown[] = [undefined, 'system', 'developer']
+const otherRoles: readonly unknown[] = [undefined, 'user', 'assistant', 'tool', 'function']
+/** False for a payload that turns a message into an instruction, or has a role that models refuse. */
+function fitsMessage(payload: Payload | undefined, role: Role): boolean {
+  if (payload === undefined || !wireProtocols.includes(payload.protocol)) return payload !== undefined
+  const roles = role === 'system' ? instructionRoles : otherRoles
+  return payload.items.every((item) => !isObject(item) || roles.includes(item.role))
 }
 const end = shaped<BundleTotals>({ sessions: count, messages: count, entries: count, 'rows?': count })
 
