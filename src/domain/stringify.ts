@@ -2,6 +2,8 @@ import type { Work } from './work.ts'
 
 /** Size of a number or another short value, in characters. */
 const valueCharacters = 20
+/** Quotes and comma of an item of a list, which may be an empty text. */
+const separatorCharacters = 3
 /** Characters of a text that are written in one step. */
 const maxStepCharacters = 65_536
 /** Writing is faster than the work that slices are made for. */
@@ -26,7 +28,8 @@ export function estimateSize(value: unknown, max: number): number {
   if (typeof value !== 'object' || value === null) return valueCharacters
   let size = valueCharacters
   if (Array.isArray(value)) {
-    for (let index = 0; index < value.length && size < max; index++) size += estimateSize(value[index], max - size)
+    for (let index = 0; index < value.length && size < max; index++)
+      size += separatorCharacters + estimateSize(value[index], max - size)
     return size
   }
   for (const name in value) {

@@ -1,4 +1,17 @@
-import { formatMessageId, type Item, type Millis, type SequenceRange } from '../domain/entry.ts'
+import { type DerivedEntry, formatMessageId, type Item, type Millis, type SequenceRange } from '../domain/entry.ts'
+import {
+  anyText,
+  type Check,
+  fields,
+  finiteNumber,
+  integerAtLeast,
+  listOf,
+  MemoryError,
+  oneOf,
+  optional,
+  rejectField,
+  trueOrFalse,
+} from '../domain/error.ts'
 import { countExisting, type SessionHead } from '../domain/session.ts'
 
 /** A file as listed by the API. */
@@ -35,6 +48,8 @@ export type FileRecord = {
 }
 
 const recordIdPrefix = 'file:'
+/** More chunks than the longest text of a file has. */
+const maxChunks = 100_000
 
 /** Returns the id of the entry that stores a file's record. */
 export const recordId = (id: string): string => `${recordIdPrefix}${id}`
@@ -51,15 +66,54 @@ export const toItem = (record: FileRecord): Item => ({
   sources: [],
 })
 
-/** Reads the records of a tenant's files in order of upload. */
+const count = integerAtLeast(0)
+/** Accepts ranges of sequence numbers in order. */
+const runs: Check = (value, path) => {
+  listOf(listOf(integerAtLeast(1)))(value, path)
+  const numbers = (value as readonly (readonly number[])[]).map(([first = 0, last = 0]) => [first, last] as const)
+  const chunks = numbers.reduce((sum, [first, last]) => sum + last - first + 1, 0)
+  const isOrdered = numbers.every(([first, last], at) => first <= last && first > (numbers[at - 1]?.[1] ?? 0))
+  if (!isOrdered || chunks > maxChunks) rejectField(path, value, `at most ${maxChunks} chunks in order`)
+}
+const checkRecord = fields<FileRecord>({
+  info: fields<FileInfo>({
+    id: anyText,
+    name: anyText,
+    type: anyText,
+    bytes: count,
+    characters: count,
+    chunks: count,
+    sha256: anyText,
+    at: finiteNumber,
+    status: oneOf('indexing', 'ready', 'failed'),
+    done: count,
+    why: optional(anyText),
+  }),
+  order: count,
+  runs,
+  unlabelledChunks: count,
+  lease: optional(fields<NonNullable<FileRecord['lease']>>({ holder: anyText, until: finiteNumber })),
+  isDeleting: optional(trueOrFalse),
+})
+
+/**
+ * Reads the records of a tenant's files in order of upload. Entries that are not records are left out: a bundle may
+ * contain any text.
+ */
 export const readRecords = ({ derived }: SessionHead): readonly FileRecord[] =>
-  derived
-    .flatMap((entry) =>
-      entry.kind === 'item' && entry.category === 'file' && entry.id.startsWith(recordIdPrefix)
-        ? [JSON.parse(entry.content) as FileRecord]
-        : [],
-    )
-    .sort((left, right) => left.order - right.order)
+  derived.flatMap((entry) => parseRecord(entry) ?? []).sort((left, right) => left.order - right.order)
+
+function parseRecord(entry: DerivedEntry): FileRecord | undefined {
+  if (entry.kind !== 'item' || entry.category !== 'file' || !entry.id.startsWith(recordIdPrefix)) return undefined
+  try {
+    const record: unknown = JSON.parse(entry.content)
+    checkRecord(record, 'record')
+    return recordId((record as FileRecord).info.id) === entry.id ? (record as FileRecord) : undefined
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof MemoryError) return undefined
+    throw error
+  }
+}
 
 export const findRecord = (head: SessionHead, id: string): FileRecord | undefined =>
   readRecords(head).find(({ info }) => info.id === id)

@@ -28,7 +28,7 @@ import { tryCommit } from '../upkeep/revise.ts'
 import { auxiliaryKeysOf, findOrphans, ownerOf } from './auxiliaryKeys.ts'
 import { SessionEndDelivery } from './delivery.ts'
 import type { OnSessionEnd, SessionEndReason } from './endEvent.ts'
-import { applyMetadataUpdate, parseMetadataUpdate, type SessionMetadataUpdate } from './metadata.ts'
+import { applyMetadataUpdate, checkMetadataSize, parseMetadataUpdate, type SessionMetadataUpdate } from './metadata.ts'
 import { Outbox, pendingEntriesOf } from './outbox.ts'
 import { SessionEnder } from './sessionEnd.ts'
 import { SessionTransfer } from './transfer.ts'
@@ -182,6 +182,8 @@ export class Lifecycle {
       ...(metadata !== undefined && masker !== undefined && { metadata: await masker.maskJson(key, metadata) }),
       ...(template !== undefined && masker !== undefined && { template: await masker.maskText(key, template) }),
     }
+    // Masks may be longer than what they mask.
+    checkMetadataSize(masked.metadata, 'metadata')
     for (;;) {
       const at = clock()
       const head = await this.prepareForWrite(await sessions.readHead(key, 0), at)

@@ -1,6 +1,6 @@
 import { checkOptions } from '../domain/checkOptions.ts'
 import { type Json, type Millis, metadataId, type SessionMetadata } from '../domain/entry.ts'
-import { anyText, anyValue, checkOption, createDepthError } from '../domain/error.ts'
+import { anyText, anyValue, checkOption, createDepthError, MemoryError } from '../domain/error.ts'
 import { type Key, personKey } from '../domain/key.ts'
 import { estimateSize, exceedsDepth, maxJsonDepth } from '../domain/stringify.ts'
 
@@ -42,10 +42,19 @@ export function parseMetadataUpdate({ scope }: Key, update: SessionMetadataUpdat
     )
   }
   if (exceedsDepth(metadata, maxJsonDepth)) throw createDepthError('metadata')
-  const isSmall = estimateSize(metadata, maxMetadataCharacters + 1) <= maxMetadataCharacters
-  checkOption('metadata', metadata, isSmall, `JSON of at most ${maxMetadataCharacters} characters`)
+  checkMetadataSize(metadata, 'metadata')
   if (person !== undefined) personKey(scope, person)
   return update
+}
+
+/** Throws `bad-option` for metadata that is too large for lists of sessions. */
+export function checkMetadataSize(metadata: unknown, param: string): void {
+  if (estimateSize(metadata, maxMetadataCharacters + 1) <= maxMetadataCharacters) return
+  throw new MemoryError(
+    'bad-option',
+    `${param} is too large; it must be JSON of at most ${maxMetadataCharacters} characters. Store long texts as messages or rows.`,
+    { param },
+  )
 }
 
 /** Returns the metadata after an update. */

@@ -6,6 +6,7 @@ import {
   type Millis,
   maxImportedSequence,
   parseMessageId,
+  type Role,
   type SessionMetadata,
   type Source,
   type ToolCall,
@@ -27,11 +28,12 @@ import {
 } from '../domain/error.ts'
 import { parseStoredKey } from '../domain/key.ts'
 import type { Degradation } from '../domain/ledger.ts'
-import { unpackPayload } from '../domain/payload.ts'
+import { type Payload, unpackPayload } from '../domain/payload.ts'
 import type { AuxiliaryRecord } from '../domain/ports.ts'
 import { noExpiry } from '../domain/session.ts'
 import { exceedsDepth } from '../domain/stringify.ts'
 import type { EntityRow, GraphLink, GraphNode, GraphRow, RelationshipRow } from '../graph/types.ts'
+import { checkMetadataSize } from '../lifecycle/metadata.ts'
 import { isKeyEntry } from '../stores/encrypted/keyEntry.ts'
 import { damagedBundleError, type LineBody } from './chain.ts'
 import { type RowRecord, rowBytes, rowJson, rowName } from './rowRecords.ts'
@@ -111,6 +113,10 @@ const json: Check = (value, at) => {
   if (value === undefined) rejectField(at, value, 'JSON')
   if (exceedsDepth(value, maxValueDepth)) rejectField(at, '…', `nested at most ${maxValueDepth} levels deep`)
 }
+const metadata: Check = (value, at) => {
+  json(value, at)
+  checkMetadataSize(value, at)
+}
 const jsonText: Check = (value, at) => {
   nonEmptyText(value, at)
   try {
@@ -177,8 +183,18 @@ const message: Check = (value, at) => {
   const { role, toolCalls, toolCallId, packedPayload, content } = value as MessageRecord
   if (toolCalls !== undefined && role !== 'assistant') rejectField(`${at}.toolCalls`, role, 'absent for this role')
   if (toolCallId !== undefined && role !== 'tool') rejectField(`${at}.toolCallId`, toolCallId, 'absent for this role')
-  if (packedPayload !== undefined && unpackPayload(packedPayload, content) === undefined)
+  if (packedPayload !== undefined && !fitsMessage(unpackPayload(packedPayload, content), role))
     rejectField(`${at}.packedPayload`, packedPayload, 'the original form of the message')
+}
+/** Protocols whose requests contain the original form of messages. */
+const wireProtocols: readonly string[] = ['chat', 'messages', 'responses']
+const instructionRoles: readonly unknown[] = [undefined, 'system', 'developer']
+const otherRoles: readonly unknown[] = [undefined, 'user', 'assistant', 'tool', 'function']
+/** False for a payload that turns a message into an instruction, or has a role that models refuse. */
+function fitsMessage(payload: Payload | undefined, role: Role): boolean {
+  if (payload === undefined || !wireProtocols.includes(payload.protocol)) return payload !== undefined
+  const roles = role === 'system' ? instructionRoles : otherRoles
+  return payload.items.every((item) => !isObject(item) || roles.includes(item.role))
 }
 const end = shaped<BundleTotals>({ sessions: count, messages: count, entries: count, 'rows?': count })
 
@@ -267,7 +283,7 @@ const derived: { readonly [K in DerivedEntry['kind']]: Check } = {
     'idle?': duration,
     'age?': duration,
     'person?': anyText,
-    'metadata?': json,
+    'metadata?': metadata,
     'movedTo?': sessionId,
     'movedFrom?': sessionId,
     'branchOf?': shaped<NonNullable<SessionMetadata['branchOf']>>({ session: sessionId, after: sequenceNumber }),

@@ -108,7 +108,7 @@ export class UpkeepScheduler {
   /** Sessions to check on the next tick. */
   private readonly watched = new Map<string, Key>()
   /** Budgets above the one of the profile, by session. */
-  private readonly budgets = new Map<string, Tokens>()
+  private readonly budgets = new LruCache<string, Tokens>({ maxEntries: maxTrackedSessions })
   private readonly nextDue = new Map<string, NextDue>()
   /** Latest faults by session. */
   private readonly faults = new LruCache<string, readonly TimedDegradation[]>({ maxEntries: maxSessionsWithFaults })
@@ -220,7 +220,7 @@ export class UpkeepScheduler {
     if (Math.max(budget, profile.budget) === (this.budgets.get(name) ?? profile.budget)) return
     this.nextDue.delete(name)
     if (budget <= profile.budget) this.budgets.delete(name)
-    else if (this.budgets.size < maxTrackedSessions) this.budgets.set(name, budget)
+    else this.budgets.set(name, budget)
   }
 
   /** Waits twice: messages appended during the first run may have started a second one. */

@@ -277,6 +277,17 @@ describe('session metadata', () => {
     expect((await memory.metadata('acme:ann'))?.metadata).toEqual({ text })
   })
 
+  it.each([
+    ['with a list of empty texts', { list: Array(65_536).fill('') }],
+    ['whose masks are longer than the secrets', { password: Array(9_000).fill('xq7Z') }],
+  ])('setMetadata › %s that has more than 65,536 characters › is refused', async (_, metadata) => {
+    await using memory = await openMemory()
+    await expect(memory.setMetadata('acme:ann', { metadata })).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'metadata',
+    })
+  })
+
   verifies('T-17', 'is stored, updated per field, and not shown to models', async () => {
     const { memory } = await openTestMemory({}, { upkeep: false })
     expect(await memory.metadata('acme:ann')).toBeUndefined()

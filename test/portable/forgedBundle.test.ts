@@ -216,6 +216,28 @@ describe('importBundle with a forged bundle', () => {
 
   verifies(
     'R-04',
+    'with more metadata than a session may have › is refused, with the record and the limit',
+    async () => {
+      const withMetadata = async (metadata: unknown) =>
+        (await createBodies()).map((body) =>
+          (body.entry as { kind?: string } | undefined)?.kind === 'about'
+            ? { entry: { ...(body.entry as object), metadata } }
+            : body,
+        )
+      expect(await tryImport(sealBundle(await withMetadata({ text: 'a'.repeat(65_500) })))).toBe('imported')
+      for (const metadata of [{ text: 'a'.repeat(65_537) }, { texts: Array(65_536).fill('') }]) {
+        await using memory = await openTarget()
+        await expect(memory.import(openChunks(sealBundle(await withMetadata(metadata))))).rejects.toMatchObject({
+          code: 'bad-bundle',
+          message: expect.stringContaining('entry.metadata is too large; it must be JSON of at most 65536 characters'),
+        })
+        expect(await listKeys(memory)).toEqual(['beta:bob'])
+      }
+    },
+  )
+
+  verifies(
+    'R-04',
     'with any field changed › is refused and changes nothing, or everything works afterwards',
     async () => {
       const bodies = await createBodies()

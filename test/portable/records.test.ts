@@ -327,6 +327,15 @@ describe('parseRecord with a message', () => {
         rejected('message.packedPayload', packedPayload, 'the original form of the message'),
       )
   })
+
+  it.each([
+    ['user', 'chat', 'system'],
+    ['assistant', 'responses', 'constructor'],
+    ['system', 'messages', 'user'],
+  ])('with the original form of a %s message of %s that has the role %s › rejects it', (role, protocol, other) => {
+    const packedPayload = packPayload({ protocol, items: [{ role: other }] }, '')
+    expect(problemOf({ message: { ...message, role, packedPayload } })).toContain('the original form of the message')
+  })
 })
 
 describe('parseRecord with an entry', () => {

@@ -182,6 +182,17 @@ describe('a context with a large budget', () => {
   })
 })
 
+describe('a session with a budget above the one of the profile', () => {
+  verifies('C-02', 'after many other such sessions › is summarised for its own budget', async () => {
+    await using memory = await openMemory({ profile: { ...profiles.thread, budget: 3_000 } })
+    for (let other = 0; other < 100_000; other++) memory.upkeep.whenReady(parseKey(`acme:${other}`), 32_000)
+    memory.upkeep.whenReady(parseKey(key), 32_000)
+    await memory.append(key, turns(1, 40))
+    await memory.upkeep.whenIdle()
+    expect(await memory.upkeep.summaries(key)).toEqual([])
+  })
+})
+
 describe('a restarted session', () => {
   const short: Profile = { ...profiles.summary, lifetime: { idle: hour, whenFull: 'refuse' } }
   for (const [condition, isSwept, isAtOnce] of [

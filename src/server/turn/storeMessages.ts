@@ -115,6 +115,9 @@ function isReplyDue({ recent, lastSequence }: SessionHead): boolean {
   return newest?.sequence === lastSequence && (newest.role === 'user' || newest.role === 'tool')
 }
 
+/** Replies that lose to other writers this often in a row are not stored. */
+const maxReplyAttempts = 200
+
 /** A reply and the question it answers, by sequence number, in the epoch in which it was asked. */
 export type ReplyToStore = {
   readonly reply: MessageInput
@@ -134,7 +137,12 @@ export type StoredReply = { readonly key: Key; readonly message: Message }
  * Stores a reply after its question. If the question was cut into a branch meanwhile, the reply goes there; if it was
  * forgotten, the reply is dropped; if the session was transferred, the reply follows it.
  */
-export async function storeReply(memory: Memory, key: Key, input: ReplyToStore): Promise<StoredReply | undefined> {
+export async function storeReply(
+  memory: Memory,
+  key: Key,
+  input: ReplyToStore,
+  attempts = 1,
+): Promise<StoredReply | undefined> {
   const { reply, question, epoch, ledger, branch, reserved } = input
   const internals = internalsOf(memory)
   try {
@@ -145,15 +153,17 @@ export async function storeReply(memory: Memory, key: Key, input: ReplyToStore):
     const isCut = !isNewest && (await readMessageAt(memory, key, question)) === undefined
     const target = isCut ? await findBranchWith(memory, key, question) : key
     if (target === undefined) return await storeInTransferredSession(memory, key, input)
+    // Another server may store a question meanwhile, which the reply must not part from its own.
     const options = {
       epoch,
+      ifUnchanged: true,
       ...placeOfReply(head, question, reserved),
       ...(branch !== undefined && { branch }),
       ...(ledger !== undefined && { answers: ledger }),
     }
     const message = isCut
       ? await appendLate(memory, key, target, reply)
-      : (await internals.append(key, [reply], options, isNewest ? head : undefined)).stored[0]
+      : (await internals.append(key, [reply], options, head)).stored[0]
     if (message === undefined) return undefined
     if (await isQuestionStored(memory, key, question)) return { key, message }
     // `forget` does not wait for replies: a question erased while its reply was being stored takes the reply with it.
@@ -164,6 +174,7 @@ export async function storeReply(memory: Memory, key: Key, input: ReplyToStore):
   } catch (error) {
     if (!(error instanceof MemoryError)) throw error
     if (error.code === 'erased') return undefined
+    if (error.code === 'conflict' && attempts < maxReplyAttempts) return storeReply(memory, key, input, attempts + 1)
     if (error.code !== 'moved' || error.to === undefined) throw error
     return storeReply(memory, parseKey(error.to), { ...input, epoch: await memory.epoch(error.to) })
   }

@@ -2,9 +2,10 @@ import { describe, expect } from 'vitest'
 import { parseKey } from '../../../src/domain/key.ts'
 import type { SessionChange } from '../../../src/domain/session.ts'
 import { openMemory } from '../../../src/index.ts'
-import { internalsOf } from '../../../src/memory.ts'
+import { internalsOf, type Memory } from '../../../src/memory.ts'
 import { storeReply } from '../../../src/server/turn/storeMessages.ts'
 import { openStore } from '../../../src/stores/open.ts'
+import { ramStore } from '../../../src/stores/ram.ts'
 import { interceptStore } from '../../memory/storeFixtures.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { createTestStores } from '../api/testStores.ts'
@@ -268,6 +269,36 @@ verifies(
     await store(1, 'Re: One')
     await store(1, 'Re: One again')
     await store(3, 'Re: Two')
+    const texts = (await memory.transcript(key)).map(({ content }) => content)
+    expect(texts).toEqual(['One', 'Re: One', 'Two', 'Re: Two', 'Re: One again'])
+  },
+)
+
+verifies(
+  'T-15',
+  'a second reply to a question › with a question of another server stored meanwhile › leaves its number free',
+  async () => {
+    const shared = ramStore()
+    let onLateWrite: (() => Promise<unknown>) | undefined
+    const commit = async (): Promise<void> => {
+      const write = onLateWrite
+      onLateWrite = undefined
+      await write?.()
+    }
+    await using memory = await openMemory({ store: interceptStore(shared, { commit }), upkeep: false })
+    await using other = await openMemory({ store: shared, upkeep: false })
+    const key = parseKey('demo:ann')
+    await memory.append(key, [user('One')])
+    const epoch = await memory.epoch(key)
+    const answer = (by: Memory, question: number, text: string) =>
+      storeReply(by, key, {
+        reply: assistant(text),
+        ...{ question, epoch, ledger: undefined, branch: undefined, reserved: 0 },
+      })
+    await answer(memory, 1, 'Re: One')
+    onLateWrite = () => other.append(key, [user('Two')])
+    await answer(memory, 1, 'Re: One again')
+    await answer(other, 3, 'Re: Two')
     const texts = (await memory.transcript(key)).map(({ content }) => content)
     expect(texts).toEqual(['One', 'Re: One', 'Two', 'Re: Two', 'Re: One again'])
   },
