@@ -17,6 +17,7 @@ const cases: Readonly<Record<string, readonly string[]>> = {
     'userPassed: "abc12"',
     'vault login -method=userpass username=ann12345',
   ],
+  'a name that begins like a key': ['rnd_generateRandomNumbersForTests', 'rnd_seedForTestCasesInTheModule12'],
   'a command without a secret': [
     'ENV PATH /usr/local/bin',
     'ENV TOKEN is required here',

@@ -65,7 +65,7 @@ const keyForms: readonly KeyForm[] = [
   ['Tailscale', 'token', ['tskey-'], `[a-z]{2,12}-${word}{10,24}-${word}{20,64}`],
   ['1Password service account', 'token', ['ops_eyJ'], `${base64}{200,}={0,3}`],
   ['Neon', 'key', ['napi_'], '[a-z0-9]{60,70}'],
-  ['Render', 'key', ['rnd_'], `${word}{28,40}`],
+  ['Render', 'key', ['rnd_'], `${word}{28,40}`, { isAmbiguous: true }],
   ['Vercel Blob', 'token', ['vercel_blob_rw_'], `${word}{16}_${word}{28,40}`],
   [
     'Convex',
