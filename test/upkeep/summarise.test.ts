@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Role } from '../../src/domain/entry.ts'
+import { runSync } from '../../src/domain/work.ts'
 import { findAnchors } from '../../src/text/anchors.ts'
 import { collectActions } from '../../src/upkeep/summarise/actions.ts'
+import { splitIntoPieces } from '../../src/upkeep/summarise/pieces.ts'
 import { summarise } from '../../src/upkeep/summarise/summarise.ts'
 import type { SummaryMessage, SummaryTarget, SummaryText } from '../../src/upkeep/summarise/summary.ts'
 import { isCampaign } from '../context/campaign.ts'
@@ -405,4 +407,20 @@ verifies('R-03', 'a long reply about files › is searched for them in steps', (
     }
     steps++
   }
+})
+
+describe('splitIntoPieces: with more sentences than fit in memory', () => {
+  const legs = (sentences: number): string =>
+    Array.from({ length: sentences }, (_, number) => `It has ${number} legs.`).join(' ')
+  const split = (contents: readonly string[]) =>
+    runSync(splitIntoPieces(conversation(...contents.map((content) => ['user', content] as const))))
+
+  it('takes the first and the last ones of a message', () => {
+    const texts = split([legs(210_000)]).map(({ text }) => text)
+    expect([texts.length, texts[0], texts.at(-1)]).toEqual([200_000, 'It has 0 legs.', 'It has 209999 legs.'])
+  })
+
+  it('takes at least a hundred of each of many messages', () => {
+    expect(split(Array.from({ length: 2_500 }, () => legs(110))).length).toBe(250_000)
+  })
 })

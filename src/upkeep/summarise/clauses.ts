@@ -14,15 +14,21 @@ const sentenceWork = 10
 /** `joint` is the text before a clause that continues a sentence. */
 type ClauseSpan = { readonly span: Span; readonly isCode: boolean; readonly joint: string }
 
-/** Spans of sentences, of clauses of long sentences, and of lines of fenced code. */
-export function* splitIntoClauses(content: string): Work<readonly ClauseSpan[]> {
+/**
+ * Spans of sentences, of clauses of long sentences, and of lines of fenced code. A text of more sentences is data: its
+ * beginning and its end stand for it.
+ */
+export function* splitIntoClauses(content: string, maxSentences: number): Work<readonly ClauseSpan[]> {
   const code =
     content.includes('```') || content.includes('~~~')
       ? (yield* splitFencedLinesInSteps(content)).filter(({ fence }) => fence === 'inside')
       : []
   let next = 0
   const clauses: ClauseSpan[] = []
-  for (const { text, start, end } of yield* splitSentencesInSteps(content)) {
+  const sentences = yield* splitSentencesInSteps(content)
+  const omitted = sentences.length - maxSentences
+  if (omitted > 0) sentences.splice(Math.ceil(maxSentences / 2), omitted)
+  for (const { text, start, end } of sentences) {
     yield text.length + sentenceWork
     if (text.length > maxSentenceChars) continue
     while (next < code.length && (code[next] as (typeof code)[number]).end <= start) next++

@@ -58,6 +58,10 @@ const maxShortAnswerWords = 12
 const longTurnChars = 1_000
 const maxToolErrors = 2
 const maxIntroductionWords = 6
+/** Sentences of all messages that become pieces, which take a kilobyte of memory each. */
+const maxSentences = 200_000
+/** Sentences of a message that become pieces, however many messages there are. */
+const minMessageSentences = 100
 /** Cost of a sentence beside its characters. */
 const sentenceWork = 20
 
@@ -65,6 +69,7 @@ const sentenceWork = 20
 export function* splitIntoPieces(messages: readonly SummaryMessage[]): Work<Piece[]> {
   const pieces: Piece[] = []
   const listedCalls = new Set<string>()
+  const maxOwn = Math.max(minMessageSentences, Math.floor(maxSentences / messages.length))
   let previous: SummaryMessage | undefined
   for (const message of messages) {
     for (const call of message.toolCalls ?? []) if (isListedCall(call)) listedCalls.add(call.id)
@@ -72,7 +77,7 @@ export function* splitIntoPieces(messages: readonly SummaryMessage[]): Work<Piec
       previous !== undefined && endsWithQuestion(previous.content) && speakerLabel(previous) !== speakerLabel(message)
     // The results of commands and changes of files are in lists.
     const isListed = message.role === 'tool' && listedCalls.has(message.toolCallId ?? '')
-    const own = isListed ? [] : withoutRepeats(yield* splitMessage(message))
+    const own = isListed ? [] : withoutRepeats(yield* splitMessage(message, maxOwn))
     addMessagePieces(pieces, own, isAnswer)
     if (own.length > 0) previous = message
     yield message.content.length + messageWork
@@ -101,13 +106,14 @@ function addMessagePieces(pieces: Piece[], own: readonly Piece[], isAnswer: bool
 
 const endsWithQuestion = (text: string): boolean => /\?["'”’)\]]*\s*$/.test(text.slice(-40))
 
-function* splitMessage(message: SummaryMessage): Work<Piece[]> {
+/** Splits a message into pieces, of which at most `maxOwn` sentences are looked at. */
+function* splitMessage(message: SummaryMessage, maxOwn: number): Work<Piece[]> {
   const injections = yield* findInjectionsInSteps(message.content)
-  if (message.role === 'tool') return yield* splitToolOutput(message, injections)
+  if (message.role === 'tool') return yield* splitToolOutput(message, injections, maxOwn)
   const skipped = [injections, yield* findTerminalOutput(message.content), yield* findQuotations(message.content)]
   yield message.content.length
   const pieces: Piece[] = []
-  for (const { span, joint, isCode } of yield* splitIntoClauses(message.content)) {
+  for (const { span, joint, isCode } of yield* splitIntoClauses(message.content, maxOwn)) {
     if (isCode || skipped.some((spans) => overlapsAny(spans, ...span))) continue
     for (const piece of sentencePiece(message, span, joint)) pieces.push(piece)
     yield span[1] - span[0] + sentenceWork
@@ -168,7 +174,7 @@ function formatDay(at: number): string {
 }
 
 /** Reduces tool output to its errors or counts; a short output is shown as it is. */
-function* splitToolOutput(message: SummaryMessage, injections: readonly Span[]): Work<Piece[]> {
+function* splitToolOutput(message: SummaryMessage, injections: readonly Span[], maxOwn: number): Work<Piece[]> {
   const { content } = message
   const isClear = (start: number, end: number): boolean => !overlapsAny(injections, start, end)
   const errors = new Map<string, Piece>()
@@ -184,7 +190,7 @@ function* splitToolOutput(message: SummaryMessage, injections: readonly Span[]):
     return [messagePiece(message, 'output', [0, content.length], counts.text)]
   if (countWords(content) > maxBriefOutputWords) return []
   const pieces: Piece[] = []
-  for (const { span } of yield* splitIntoClauses(content)) {
+  for (const { span } of yield* splitIntoClauses(content, maxOwn)) {
     if (isClear(...span))
       for (const piece of sentencePiece(message, span, '')) pieces.push({ ...piece, kind: 'output', isFiller: false })
     yield span[1] - span[0] + sentenceWork
