@@ -1,4 +1,4 @@
-import { zstdCompressSync } from 'node:zlib'
+import { crc32, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it, vi } from 'vitest'
 import { runSync } from '../../src/domain/work.ts'
 import { LexicalIndex } from '../../src/search/lexicalIndex.ts'
@@ -29,5 +29,21 @@ describe('a snapshot of a search index', () => {
     changed[1_000] = 255
     const cases = [undefined, new Uint8Array(), compressed.subarray(0, -9), encoded, zstdCompressSync(changed)]
     for (const bytes of cases) expect(await decodeSnapshot(bytes, () => undefined)).toBeUndefined()
+  })
+
+  it('read by a former version › is damaged to it, so that it builds the index again', () => {
+    const encoded = Buffer.from(runSync(encodeSnapshotInSteps(createSnapshot())))
+    const checksum = encoded.readUInt32LE(4)
+    // Former versions accept any header under a checksum without a seed.
+    expect(checksum).not.toBe(crc32(encoded.fill(0, 4, 8)))
+  })
+
+  it('written by a former version › is not used', async () => {
+    const former = Buffer.from(
+      `\0\0\0\0\0\0\0\0${JSON.stringify({ stamp: 1, lineage: '1', sessions: [], names: [''], terms: [], lengths: Array(12).fill(0) })}`,
+    )
+    former.writeUInt32LE(former.length - 8)
+    former.writeUInt32LE(crc32(former), 4)
+    expect(await decodeSnapshot(zstdCompressSync(former), () => undefined)).toBeUndefined()
   })
 })

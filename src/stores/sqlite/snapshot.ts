@@ -4,8 +4,11 @@ import { type Pause, runInSlices, type Work } from '../../domain/work.ts'
 import type { LexicalIndexSnapshot } from '../../search/lexicalIndex.ts'
 import type { ScopeIndexSnapshot } from '../../search/scopeIndex.ts'
 
-/** Raised with every change of the layout; a snapshot of another one is not used. */
-const layout = 2
+/**
+ * Raised with every change of the layout. Checksums begin with it: a snapshot of another layout, also a future one, is
+ * taken for a damaged one. Layout 1 begins with 0.
+ */
+const layout = 3
 
 /**
  * Typed arrays of a search index. Layout of an uncompressed snapshot: length of the JSON header (4 bytes, little
@@ -46,7 +49,6 @@ const columnBytes: Readonly<Record<(typeof columns)[number], number>> = {
 }
 
 type SnapshotHeader = Omit<ScopeIndexSnapshot, 'messageIndex'> & {
-  readonly layout: number
   readonly names: readonly string[]
   readonly lengths: readonly number[]
 }
@@ -60,7 +62,7 @@ const stepWork = 1_024
 /** Encodes the search index of a session or scope, uncompressed, in a buffer of its own. */
 export function* encodeSnapshotInSteps({ messageIndex, ...rest }: ScopeIndexSnapshot): Work<Uint8Array> {
   const lengths = columns.map((name) => messageIndex[name].length)
-  const header: SnapshotHeader = { ...rest, layout, names: messageIndex.names, lengths }
+  const header: SnapshotHeader = { ...rest, names: messageIndex.names, lengths }
   const headerText = Buffer.from(JSON.stringify(header))
   // The prefix has 8 bytes, which aligns the 8-byte columns. The checksum is computed while its own field is 0.
   const prefix = Buffer.alloc(prefixBytes)
@@ -89,7 +91,7 @@ function* joinInSteps(parts: readonly Uint8Array[]): Work<Buffer> {
 }
 
 function* checksumInSteps(body: Uint8Array): Work<number> {
-  let checksum = 0
+  let checksum = layout
   for (let from = 0; from < body.length; from += bytesPerStep) {
     checksum = crc32(body.subarray(from, from + bytesPerStep), checksum)
     yield stepWork
@@ -124,8 +126,7 @@ export async function decodeSnapshot(
     body.writeUInt32LE(0, 4)
     if ((await runInSlices(checksumInSteps(body), pause)) !== checksum) return undefined
     const header = JSON.parse(body.subarray(body.length - headerLength).toString()) as SnapshotHeader
-    if (header.layout !== layout) return undefined
-    const { names, lengths, layout: _, ...rest } = header
+    const { names, lengths, ...rest } = header
     return { ...rest, messageIndex: { names, ...readColumns(body, lengths) } }
   } catch {
     return undefined
