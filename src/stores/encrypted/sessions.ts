@@ -67,8 +67,8 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
   private readonly inner: Store
   private readonly keyring: Keyring
   private readonly ciphers = new LruCache<string, SessionCipher>({ maxEntries: maxCachedCiphers })
-  /** Decrypted entries by their encrypted ones. */
-  private readonly decrypted = new WeakMap<DerivedEntry, DerivedEntry>()
+  /** Decrypted entries by their encrypted ones, as long as the inner store keeps these in memory. */
+  private decrypted = new WeakMap<DerivedEntry, DerivedEntry>()
   private readonly longWrites = new KeyedMutex()
   private isClosed = false
 
@@ -104,7 +104,7 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     }
   }
 
-  /** Decrypts an entry; the inner store returns the same object as long as it keeps the entry in memory. */
+  /** Decrypts an entry; the inner store returns the same object while it keeps the entry. */
   private decryptOnce(entry: DerivedEntry, key: Key, cipher: Cipher): DerivedEntry {
     const known = this.decrypted.get(entry)
     if (known !== undefined) return known
@@ -227,6 +227,7 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
   async close(): Promise<void> {
     this.isClosed = true
     this.wipeCiphers()
+    this.decrypted = new WeakMap()
     wipeKeyring(this.keyring)
     await this.inner.close()
   }
