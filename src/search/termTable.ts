@@ -1,7 +1,9 @@
 import { RecordList } from './recordList.ts'
 
-/** Code units of a full chunk of text; a term has at most a few thousand. */
+/** Code units of a full chunk of text. */
 const chunkCharacters = 65_536
+/** Longer terms are cut: a chunk holds a whole term after its length. Those of texts have at most a few thousand. */
+const maxTermCharacters = chunkCharacters - 1
 const firstCharacters = 1_024
 /** A single shard of more terms would take milliseconds to grow. */
 const maxTermsOfOneShard = 32_768
@@ -46,13 +48,15 @@ export class TermTable {
   }
 
   find(term: string): number | undefined {
-    return this.findHashed(term, hashOf(term))
+    const stored = cutTerm(term)
+    return this.findHashed(stored, hashOf(stored))
   }
 
   /** Returns the number of a term, which is the former `size` for a new one. */
   findOrAdd(term: string): number {
-    const code = hashOf(term)
-    return this.findHashed(term, code) ?? this.add(term, code)
+    const stored = cutTerm(term)
+    const code = hashOf(stored)
+    return this.findHashed(stored, code) ?? this.add(stored, code)
   }
 
   termAt(number: number): string {
@@ -155,6 +159,8 @@ export class TermTable {
     return (this.chunks.length - 1) * chunkCharacters + start
   }
 }
+
+const cutTerm = (term: string): string => (term.length > maxTermCharacters ? term.slice(0, maxTermCharacters) : term)
 
 /** FNV-1a hash whose bits are mixed once more, so that the low and the high ones are independent. */
 function hashOf(term: string): number {

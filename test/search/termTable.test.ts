@@ -59,6 +59,15 @@ describe('a table of terms', () => {
     expect(table.find('term')).toBeUndefined()
   })
 
+  it('with terms of up to 65,535 characters › finds all of them, and cuts longer ones', () => {
+    const table = new TermTable()
+    const lengths = [1_000, 65_534, 65_535, 1, 65_536, 70_000, 2]
+    const terms = lengths.map((length) => 'x'.repeat(length))
+    expect(terms.map((term) => table.findOrAdd(term))).toEqual([0, 1, 2, 3, 2, 2, 4])
+    expect(terms.map((term) => table.find(term))).toEqual([0, 1, 2, 3, 2, 2, 4])
+    expect([0, 1, 2, 3, 4].map((number) => table.termAt(number).length)).toEqual([1_000, 65_534, 65_535, 1, 2])
+  })
+
   it('with words of equal hashes among others › finds all of them after it has grown', () => {
     const table = new TermTable()
     const terms = [...createCollidingWords(6), ...Array.from({ length: 30_000 }, (_, number) => `term ${number}`)]
