@@ -252,28 +252,32 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     }
   }
 
-  /** Encrypts and commits a change. A long one is encrypted in steps; later ones to its session wait for it. */
+  /**
+   * Encrypts and commits a change. A long one is encrypted in steps; later ones to its session wait for it. A short one
+   * reaches the inner store within the call, so that changes are stored in the order of the calls.
+   */
   private async write(
     change: SessionChange,
     cipher: SessionCipher,
     keyEntry: SessionChange['put'] = [],
   ): Promise<readonly Message[]> {
     const name = formatKey(change.key)
-    if (isLong(change) || this.longWrites.isHeld(name))
-      return this.longWrites.run(name, () => this.encryptAndCommit(change, cipher, keyEntry))
-    return this.encryptAndCommit(change, cipher, keyEntry)
+    const inSteps = isLong(change)
+    const commit = () => this.encryptAndCommit(change, cipher, keyEntry, inSteps)
+    return inSteps || this.longWrites.isHeld(name) ? this.longWrites.run(name, commit) : commit()
   }
 
   private async encryptAndCommit(
     change: SessionChange,
     { cipher }: SessionCipher,
     keyEntry: SessionChange['put'],
+    inSteps: boolean,
   ): Promise<readonly Message[]> {
     const { key, append, put, replace = [] } = change
     const encrypt = (message: NewMessage): NewMessage => encryptMessage(message, key, cipher)
     const encryptOne = ({ id, message }: { id: string; message: NewMessage }) => ({ id, message: encrypt(message) })
     const encryptEntry = (entry: DerivedEntry): EncryptedEntry => encryptDerived(entry, key, cipher)
-    const [appended, entries, replaced] = isLong(change)
+    const [appended, entries, replaced] = inSteps
       ? [await mapInTurns(append, encrypt), await mapInTurns(put, encryptEntry), await mapInTurns(replace, encryptOne)]
       : [append.map(encrypt), put.map(encryptEntry), replace.map(encryptOne)]
     const encrypted: SessionChange = {

@@ -11,9 +11,10 @@ import type { ScopeIndexSnapshot } from '../../search/scopeIndex.ts'
 const layout = 3
 
 /**
- * Typed arrays of a search index. Layout of an uncompressed snapshot: length of the JSON lines (4 bytes, little endian),
- * CRC-32 of everything else (4 bytes), the columns in this order, the JSON lines. The widest columns come first, so
- * that each is aligned. The first line is the header; a line of each session and those of its derived entries follow.
+ * Typed arrays of a search index. Layout of an uncompressed snapshot: length of the JSON lines (4 bytes, little
+ * endian), CRC-32 of everything else (4 bytes), the columns in this order, the JSON lines. The widest columns come
+ * first, so that each is aligned. The first line is the header; a line of each session and those of its derived entries
+ * follow.
  */
 const columns = [
   'times',
