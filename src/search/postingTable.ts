@@ -12,13 +12,13 @@ const maxChainLength = 16
 const listBytes = 500
 
 /** Fields of the record of a term: number of its newest occurrence or, if the length is 0, of its list. */
-const newest = 0
-const length = 1
+const newestField = 0
+const lengthField = 1
 
 /** Fields of the record of an occurrence: passage, frequency of the term there, and the occurrence before it. */
-const row = 0
-const count = 1
-const previous = 2
+const rowField = 0
+const countField = 1
+const previousField = 2
 
 /**
  * Postings by term. Most terms of long texts occur in few passages only: these are chains of numbers, because a list of
@@ -60,7 +60,7 @@ export class PostingTable {
     if (number === this.records.length) {
       this.records.push()
       this.extendChain(number, passage, 1)
-    } else if (this.records.get(number, length) === 0) this.extendList(this.listOf(number), passage)
+    } else if (this.records.get(number, lengthField) === 0) this.extendList(this.listOf(number), passage)
     else this.addToChain(number, passage)
   }
 
@@ -77,10 +77,10 @@ export class PostingTable {
   }
 
   private addToChain(number: number, passage: number): void {
-    const occurrence = this.records.get(number, newest)
-    if (this.occurrences.get(occurrence, row) === passage)
-      this.occurrences.set(occurrence, count, Math.min(maxCount, this.occurrences.get(occurrence, count) + 1))
-    else if (this.records.get(number, length) < maxChainLength) this.extendChain(number, passage, 1)
+    const occurrence = this.records.get(number, newestField)
+    if (this.occurrences.get(occurrence, rowField) === passage)
+      this.occurrences.set(occurrence, countField, Math.min(maxCount, this.occurrences.get(occurrence, countField) + 1))
+    else if (this.records.get(number, lengthField) < maxChainLength) this.extendChain(number, passage, 1)
     else {
       this.setList(number, this.collectChain(number))
       this.extendList(this.listOf(number), passage)
@@ -89,35 +89,35 @@ export class PostingTable {
 
   private extendChain(number: number, passage: number, frequency: number): void {
     const occurrence = this.occurrences.push()
-    this.occurrences.set(occurrence, row, passage)
-    this.occurrences.set(occurrence, count, frequency)
-    this.occurrences.set(occurrence, previous, this.records.get(number, newest))
-    this.records.set(number, newest, occurrence)
-    this.records.set(number, length, this.records.get(number, length) + 1)
+    this.occurrences.set(occurrence, rowField, passage)
+    this.occurrences.set(occurrence, countField, frequency)
+    this.occurrences.set(occurrence, previousField, this.records.get(number, newestField))
+    this.records.set(number, newestField, occurrence)
+    this.records.set(number, lengthField, this.records.get(number, lengthField) + 1)
   }
 
   /** Gives a term a list. Its chain stays, unused: that is less than the list. */
   private setList(number: number, list: Posting): void {
-    this.records.set(number, newest, this.lists.push(list) - 1)
-    this.records.set(number, length, 0)
+    this.records.set(number, newestField, this.lists.push(list) - 1)
+    this.records.set(number, lengthField, 0)
   }
 
   private listOf(number: number): Posting {
-    return this.lists[this.records.get(number, newest)] as Posting
+    return this.lists[this.records.get(number, newestField)] as Posting
   }
 
   private postingAt(number: number): Posting {
-    return this.records.get(number, length) === 0 ? this.listOf(number) : this.collectChain(number)
+    return this.records.get(number, lengthField) === 0 ? this.listOf(number) : this.collectChain(number)
   }
 
   private collectChain(number: number): Posting {
-    const size = this.records.get(number, length)
+    const size = this.records.get(number, lengthField)
     const [rows, counts] = [new Uint32Array(size), new Uint16Array(size)]
-    let occurrence = this.records.get(number, newest)
+    let occurrence = this.records.get(number, newestField)
     for (let at = size - 1; at >= 0; at--) {
-      rows[at] = this.occurrences.get(occurrence, row)
-      counts[at] = this.occurrences.get(occurrence, count)
-      occurrence = this.occurrences.get(occurrence, previous)
+      rows[at] = this.occurrences.get(occurrence, rowField)
+      counts[at] = this.occurrences.get(occurrence, countField)
+      occurrence = this.occurrences.get(occurrence, previousField)
     }
     return { rows: Column.from(uint32Array, rows), counts: Column.from(uint16Array, counts) }
   }

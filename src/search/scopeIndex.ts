@@ -11,7 +11,7 @@ import { getOrCompute } from '../domain/keyed.ts'
 import { isActive } from '../domain/knowledge.ts'
 import type { IndexQuery, StoreCapabilities, TermExtractor } from '../domain/ports.ts'
 import { isUserSession } from '../domain/session.ts'
-import { runSync, type Work } from '../domain/work.ts'
+import { runSync, toSlices, type Work } from '../domain/work.ts'
 import { englishExtractor } from '../text/languages.ts'
 import type { IndexedText, LexicalIndexSnapshot } from './lexicalIndex.ts'
 import { indexPassagesInSteps, markers } from './passageTerms.ts'
@@ -57,17 +57,20 @@ export type SearchMatch = {
 /** Entry near the vector of a query, with its cosine. */
 export type NearestEntry = Pick<SearchMatch, 'key' | 'id' | 'score'>
 
-/** Snapshot of an index, without vectors. `lastSequence` is the last indexed one of a session. */
+/** A session in the snapshot of an index. `lastSequence` is the last indexed one. */
+type SessionSnapshot = {
+  readonly key: Key
+  readonly lastSequence: number
+  /** ISO 639-1 code. */
+  readonly language: string | undefined
+  readonly derived: readonly DerivedEntry[]
+}
+
+/** Snapshot of an index, without vectors. */
 export type ScopeIndexSnapshot = {
   readonly stamp: number
   readonly lineage: string
-  readonly sessions: readonly {
-    readonly key: Key
-    readonly lastSequence: number
-    /** ISO 639-1 code. */
-    readonly language: string | undefined
-    readonly derived: readonly DerivedEntry[]
-  }[]
+  readonly sessions: readonly SessionSnapshot[]
   readonly messageIndex: LexicalIndexSnapshot
 }
 
@@ -99,7 +102,6 @@ export class ScopeIndex {
   vectors: VectorIndex | undefined
   /** Number of messages at the last save. */
   savedMessageCount = 0
-  private addedCharacters = 0
   private messageRanker: Ranker
   private derivedRanker: Ranker
   private keys: Key[] = []
@@ -149,12 +151,12 @@ export class ScopeIndex {
   /** Copies the index without its vectors, as interruptible work. It must not change meanwhile. */
   *snapshotInSteps(): Work<ScopeIndexSnapshot> {
     const messageIndex = yield* this.messageRanker.snapshotInSteps()
-    const sessions = this.keys.map((key, owner) => ({
-      key,
-      lastSequence: this.lastSequences[owner] ?? 0,
-      language: this.languages.of(key),
-      derived: [...(this.derived[owner]?.values() ?? [])].map(({ entry }) => entry),
-    }))
+    const sessions: SessionSnapshot[] = []
+    for (const [owner, key] of this.keys.entries()) {
+      const derived = [...(this.derived[owner]?.values() ?? [])].map(({ entry }) => entry)
+      sessions.push({ key, lastSequence: this.lastSequences[owner] ?? 0, language: this.languages.of(key), derived })
+      yield sessionWork + derived.length
+    }
     return { stamp: this.stamp, lineage: this.lineage, sessions, messageIndex }
   }
 
@@ -164,19 +166,16 @@ export class ScopeIndex {
     this.stamp = stamp
     this.lineage = lineage
     this.savedMessageCount = this.messageRanker.size
+    yield* toSlices(this.restoreSessionsInSteps(sessions))
+  }
+
+  private *restoreSessionsInSteps(sessions: readonly SessionSnapshot[]): Work<void> {
     for (const { key, lastSequence, language, derived } of sessions) {
       this.lastSequences[this.ownerOf(key)] = lastSequence
       this.languages.set(key, language)
-      this.setDerived(key, derived)
-      if (this.shouldPause()) yield
+      yield* this.setDerivedInSteps(key, derived)
+      yield sessionWork
     }
-  }
-
-  /** Returns true once per some milliseconds of work on added texts, so that the caller can yield to other work. */
-  shouldPause(): boolean {
-    if (this.addedCharacters < charactersPerStep) return false
-    this.addedCharacters = 0
-    return true
   }
 
   /** Last indexed sequence number of a session. */
@@ -336,7 +335,6 @@ export class ScopeIndex {
   private *addDerived(key: Key, entry: DerivedEntry): Work<number> {
     this.derivedEntries.push({ key, entry })
     const text = getEntryText(entry)
-    this.addedCharacters += text.length
     this.derivedCharacters += text.length
     const passages = yield* indexPassagesInSteps(text, englishExtractor)
     return yield* this.derivedRanker.addInSteps({
@@ -381,8 +379,8 @@ function compareTies(a: SearchMatch, b: SearchMatch): number {
 
 /** With more derived entries, a few removed ones may count until the index is built again. */
 const maxExactDerived = 1_000
-/** Text indexed between two pauses: a few milliseconds of work. */
-const charactersPerStep = 100_000
+/** Cost of copying a session, in characters. */
+const sessionWork = 4
 
 const nameOf = ({ key, id }: { readonly key: Key; readonly id: string }): string => `${formatKey(key)} ${id}`
 

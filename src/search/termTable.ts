@@ -1,10 +1,12 @@
 import { RecordList } from './recordList.ts'
 
-/** Code units of a full chunk of text; a term has at most a few thousand. */
+/** Code units of a full chunk of text. */
 const chunkCharacters = 65_536
+/** Longer terms are cut: a chunk holds a whole term after its length. Those of texts have at most a few thousand. */
+const maxTermCharacters = chunkCharacters - 1
 const firstCharacters = 1_024
-/** A single shard of more terms would take milliseconds to grow. */
-const maxTermsOfOneShard = 32_768
+/** A shard of more terms would take milliseconds to grow: texts can be made of words of one shard. */
+const maxShardTerms = 32_768
 const shardBits = 10
 const firstSlots = 64
 /** Slots that are tried for a term: texts can be made of words whose hashes are equal. */
@@ -12,8 +14,9 @@ const maxProbes = 32
 /** Memory of a term without a slot: its text and its place in a map. */
 const overflowTermBytes = 128
 
-const position = 0
-const hash = 1
+/** Fields of the record of a term. */
+const positionField = 0
+const hashField = 1
 
 /**
  * Numbers of terms, in the order of their first occurrence. The terms of a large scope are millions: a `Map` of them
@@ -46,36 +49,38 @@ export class TermTable {
   }
 
   find(term: string): number | undefined {
-    return this.findHashed(term, hashOf(term))
+    const stored = cutTerm(term)
+    return this.findHashed(stored, hashOf(stored))
   }
 
   /** Returns the number of a term, which is the former `size` for a new one. */
   findOrAdd(term: string): number {
-    const code = hashOf(term)
-    return this.findHashed(term, code) ?? this.add(term, code)
+    const stored = cutTerm(term)
+    const hash = hashOf(stored)
+    return this.findHashed(stored, hash) ?? this.add(stored, hash)
   }
 
   termAt(number: number): string {
-    const at = this.records.get(number, position)
+    const at = this.records.get(number, positionField)
     const chunk = this.chunks[at >>> 16] as Uint16Array
     const start = (at & 0xffff) + 1
     return String.fromCharCode(...chunk.subarray(start, start + (chunk[start - 1] as number)))
   }
 
-  private findHashed(term: string, code: number): number | undefined {
-    const slots = this.shards[this.shardOf(code)] as Uint32Array
+  private findHashed(term: string, hash: number): number | undefined {
+    const slots = this.shards[this.shardOf(hash)] as Uint32Array
     const mask = slots.length - 1
     for (let probe = 0; probe < maxProbes; probe++) {
-      const slot = slots[(code + probe) & mask] as number
+      const slot = slots[(hash + probe) & mask] as number
       if (slot === 0) break
-      if (this.records.get(slot - 1, hash) === code && this.isTermAt(slot - 1, term)) return slot - 1
+      if (this.records.get(slot - 1, hashField) === hash && this.isTermAt(slot - 1, term)) return slot - 1
     }
     // A slot may have become free when the shard grew.
     return this.overflow.size === 0 ? undefined : this.overflow.get(term)
   }
 
   private isTermAt(number: number, term: string): boolean {
-    const at = this.records.get(number, position)
+    const at = this.records.get(number, positionField)
     const chunk = this.chunks[at >>> 16] as Uint16Array
     const start = (at & 0xffff) + 1
     if (chunk[start - 1] !== term.length) return false
@@ -83,33 +88,33 @@ export class TermTable {
     return true
   }
 
-  private add(term: string, code: number): number {
+  private add(term: string, hash: number): number {
     const number = this.records.push()
-    this.records.set(number, position, this.storeText(term))
-    this.records.set(number, hash, code)
-    if (this.shards.length === 1 && this.size > maxTermsOfOneShard) this.split()
-    else this.place(number, code)
+    this.records.set(number, positionField, this.storeText(term))
+    this.records.set(number, hashField, hash)
+    if (this.shards.length === 1 && this.size > maxShardTerms) this.split()
+    else this.place(number, hash)
     return number
   }
 
-  private shardOf(code: number): number {
-    return this.shards.length === 1 ? 0 : code >>> (32 - shardBits)
+  private shardOf(hash: number): number {
+    return this.shards.length === 1 ? 0 : hash >>> (32 - shardBits)
   }
 
-  /** Puts a term into a slot of its shard, which grows when it is half full. */
-  private place(number: number, code: number): void {
-    const shard = this.shardOf(code)
+  /** Puts a term into a slot of its shard, which grows when it is half full, up to a limit. */
+  private place(number: number, hash: number): void {
+    const shard = this.shardOf(hash)
     const size = (this.shardSizes[shard] as number) + 1
     this.shardSizes[shard] = size
     const slots = this.shards[shard] as Uint32Array
-    if (2 * size > slots.length) this.grow(shard, slots)
-    this.insert(this.shards[shard] as Uint32Array, number, code)
+    if (2 * size > slots.length && size <= maxShardTerms) this.grow(shard, slots)
+    this.insert(this.shards[shard] as Uint32Array, number, hash)
   }
 
-  private insert(slots: Uint32Array, number: number, code: number): void {
+  private insert(slots: Uint32Array, number: number, hash: number): void {
     const mask = slots.length - 1
     for (let probe = 0; probe < maxProbes; probe++) {
-      const at = (code + probe) & mask
+      const at = (hash + probe) & mask
       if (slots[at] !== 0) continue
       slots[at] = number + 1
       return
@@ -120,7 +125,7 @@ export class TermTable {
   private grow(shard: number, slots: Uint32Array): void {
     const larger = new Uint32Array(slots.length * 2)
     this.slotCount += slots.length
-    for (const slot of slots) if (slot !== 0) this.insert(larger, slot - 1, this.records.get(slot - 1, hash))
+    for (const slot of slots) if (slot !== 0) this.insert(larger, slot - 1, this.records.get(slot - 1, hashField))
     this.shards[shard] = larger
   }
 
@@ -130,7 +135,7 @@ export class TermTable {
     this.shards = Array.from({ length: 1 << shardBits }, () => new Uint32Array(firstSlots))
     this.shardSizes = new Uint32Array(this.shards.length)
     this.slotCount = this.shards.length * firstSlots
-    for (let number = 0; number < this.size; number++) this.place(number, this.records.get(number, hash))
+    for (let number = 0; number < this.size; number++) this.place(number, this.records.get(number, hashField))
   }
 
   /** Copies a term into the last chunk and returns its position. */
@@ -156,10 +161,12 @@ export class TermTable {
   }
 }
 
+const cutTerm = (term: string): string => (term.length > maxTermCharacters ? term.slice(0, maxTermCharacters) : term)
+
 /** FNV-1a hash whose bits are mixed once more, so that the low and the high ones are independent. */
 function hashOf(term: string): number {
-  let code = 2_166_136_261
-  for (let at = 0; at < term.length; at++) code = Math.imul(code ^ term.charCodeAt(at), 16_777_619)
-  code = Math.imul(code ^ (code >>> 15), 0x2c1b3c6d)
-  return (code ^ (code >>> 13)) >>> 0
+  let hash = 2_166_136_261
+  for (let at = 0; at < term.length; at++) hash = Math.imul(hash ^ term.charCodeAt(at), 16_777_619)
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
+  return (hash ^ (hash >>> 13)) >>> 0
 }

@@ -254,7 +254,7 @@ export class SqliteStore implements Store, SearchIndex {
   async close(): Promise<void> {
     // Closing the last connection moves the log into the database, which would damage what has overwritten it.
     if (this.database.isOpen && !hasLostName(this.file) && (await isOverwritten(this.guard)))
-      setLogAside(this.path, this.onWarning)
+      setLogAside(this.file.path, this.onWarning)
     await this.lastSnapshot
     await this.wipeRunner.drain()
     await this.queue.close()
@@ -308,7 +308,7 @@ export class SqliteStore implements Store, SearchIndex {
     if (this.recovery !== undefined) return error
     this.onWarning(error.message)
     if (!hasLostName(this.file)) return error
-    this.recovery = recoverFile(this.database, this.path).then(
+    this.recovery = recoverFile(this.database, this.file.path).then(
       (copy) => this.onWarning(`The content of ${this.path} was copied to ${copy}. ${recoveryRemedy}`),
       (cause: unknown) => {
         this.recovery = undefined

@@ -4,6 +4,7 @@ import type { GraphChange } from '../../src/graph/types.ts'
 import { createSecretMasker } from '../../src/memory/secretMasker.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { normalizeSecrets } from '../../src/text/secrets.ts'
+import { countTurns } from '../support/slowClock.ts'
 
 const secret = 'ghp_Ab3dE7fGh1jKlMn0pQrStUvWx2Yz34567890'
 const newMasking = (): GraphMasking => new GraphMasking(createSecretMasker('hide', chars4))
@@ -77,19 +78,14 @@ describe('GraphMasking', () => {
   it('maskEach › of many values › lets other work run after every 200, and settled waits for it', async () => {
     const masking = newMasking()
     const turnsOf = async (count: number): Promise<number> => {
-      let [turns, isDone] = [0, false]
-      const countTurns = (): void => {
-        turns++
-        if (!isDone) setImmediate(countTurns)
-      }
-      setImmediate(countTurns)
+      let isDone = false
       const values = Array.from({ length: count }, (_, index) => index)
       const masked = masking
         .maskEach(values, async (value) => value + 1)
         .finally(() => {
           isDone = true
         })
-      await masking.settled()
+      const { turns } = await countTurns(masking.settled())
       expect(isDone).toBe(true)
       expect((await masked).at(-1)).toBe(count)
       return turns

@@ -12,10 +12,13 @@ import { PackedWordTable } from '../../src/search/wordTable.ts'
 import { LineAnalyzer } from '../../src/selection/conversationLines.ts'
 import { computeRequestCost, parsePrices } from '../../src/server/observability/prices.ts'
 import { SessionModels } from '../../src/server/upstreams/sessionModels.ts'
+import { EncryptedSessions } from '../../src/stores/encrypted/sessions.ts'
 import { EventCounts } from '../../src/stores/ram/eventCounts.ts'
+import { ramStore } from '../../src/stores/ram.ts'
 import { textAnalysis, wordTable } from '../../src/stores/textAnalysis.ts'
 import { LongTextCounts } from '../../src/tokenizers/recentCounts.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
+import { annKey, factWithSpan, nextChange, testKeyring } from '../stores/encrypted/fixtures.ts'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
@@ -45,6 +48,20 @@ const createMessage = (sequence: number, content: string) =>
   ({ sequence, at: sequence, role: 'user', lineTokens: 1, content }) as const
 
 describe('a cache', () => {
+  it('of decrypted entries › holds none after the store was closed', async () => {
+    const inner = ramStore()
+    const sessions = new EncryptedSessions(inner, testKeyring('old'))
+    const put = Array.from({ length: 20 }, (_, at) => factWithSpan(`f${at}`, 'x'.repeat(megabyte / 10)))
+    await sessions.commit(nextChange({ put }))
+    const { derived } = await inner.readHead(annKey, 0)
+    const before = await measureHeap()
+    await sessions.readHead(annKey, 0)
+    expect((await measureHeap()) - before).toBeGreaterThan(1.5 * megabyte)
+    await sessions.close()
+    expect((await measureHeap()) - before).toBeLessThan(0.5 * megabyte)
+    expect(derived.length).toBeGreaterThan(20)
+  })
+
   it('of related stems › stays below its bytes', async () => {
     const table = wordTable() as PackedWordTable
     expect(table).toBeInstanceOf(PackedWordTable)

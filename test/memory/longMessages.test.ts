@@ -51,27 +51,16 @@ describe('long messages', () => {
     using _ = useSlowClock()
     await using memory = await openMemory()
     await memory.append('acme:ann', [{ role: 'user', content: 'Hello' }])
-    let turns = 0
-    let isDone = false
-    const takeTurn = (): void => {
-      turns++
-      if (!isDone) setImmediate(takeTurn)
-    }
-    setImmediate(takeTurn)
-    await memory.append('acme:bob', [{ role: 'user', content: hostileTexts['secret-like words']?.(500_000) ?? '' }])
-    isDone = true
-    expect(turns).toBeGreaterThan(2)
+    const content = hostileTexts['secret-like words']?.(500_000) ?? ''
+    const { turns } = await countTurns(memory.append('acme:bob', [{ role: 'user', content }]))
+    expect(turns).toBeGreaterThan(50)
   })
 
   verifies('R-03', 'append › while messages with long names are counted › lets other work run', async () => {
     using _ = useSlowClock()
     await using memory = await openMemory({ profile: { ...profiles.thread, secrets: 'keep' }, upkeep: false })
     const named = { role: 'user', name: 'Ann '.repeat(12_000), content: 'Hello' } as const
-    let isDone = false
-    const appending = memory.append('acme:ann', Array(20).fill(named)).finally(() => (isDone = true))
-    let turns = 0
-    for (; !isDone; turns++) await new Promise((resolve) => setImmediate(resolve))
-    await appending
+    const { turns } = await countTurns(memory.append('acme:ann', Array(20).fill(named)))
     expect(turns).toBeGreaterThan(20)
   })
 

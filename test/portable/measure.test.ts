@@ -5,6 +5,7 @@ import { measureRecords } from '../../src/portable/measure.ts'
 import type { VerifiedRecord } from '../../src/portable/read.ts'
 import type { MessageRecord } from '../../src/portable/records.ts'
 import { tokenizerNamed } from '../../src/tokenizers/tokenizers.ts'
+import { countTurns, useSlowClock } from '../support/slowClock.ts'
 
 const forged: MessageRecord = {
   at: 1,
@@ -59,21 +60,21 @@ describe('measureRecords', () => {
     const records = async function* (): AsyncGenerator<VerifiedRecord> {
       for (let sequence = 1; sequence <= 10; sequence++)
         yield {
-          record: { message: { ...forged, content: content.replaceAll(' ', ` ${sequence}`), tokenizer: 'o200k_base', sequence } },
+          record: {
+            message: { ...forged, content: content.replaceAll(' ', ` ${sequence}`), tokenizer: 'o200k_base', sequence },
+          },
           hash: 'h',
         }
     }
-    let turns = 0
-    const countTurn = (): void => {
-      turns++
-      next = setImmediate(countTurn)
+    using _ = useSlowClock()
+    const countMeasured = async (): Promise<number> => {
+      let count = 0
+      for await (const _ of measureRecords(records(), undefined)) count++
+      return count
     }
-    let next = setImmediate(countTurn)
-    let measured = 0
-    for await (const _ of measureRecords(records(), undefined)) measured++
-    clearImmediate(next)
+    const { value: measured, turns } = await countTurns(countMeasured())
     expect(measured).toBe(10)
-    expect(turns).toBeGreaterThan(2)
+    expect(turns).toBeGreaterThan(10)
   })
 
   it('with counts of a tokenizer that is not known › keeps them', async () => {

@@ -4,13 +4,14 @@ import { PostingTable } from '../../src/search/postingTable.ts'
 import { TermTable } from '../../src/search/termTable.ts'
 import { verifies } from '../requirements/verifies.ts'
 
+const firstState = 2_166_136_261
 const prime = 16_777_619
 const step = (state: number, code: number): number => Math.imul(state ^ code, prime)
 
 /** Words with equal FNV-1a hashes: blocks of two letters, of which each pair leads to the same state. */
 function createCollidingWords(blocks: number): readonly string[] {
   let words = ['']
-  let state = 2_166_136_261
+  let state = firstState
   for (let block = 0; block < blocks; block++) {
     const [one, other] = findCollidingBlocks(state)
     state = step(step(state, one.charCodeAt(0)), one.charCodeAt(1))
@@ -29,6 +30,21 @@ function findCollidingBlocks(state: number): readonly [string, string] {
     // The second letter makes up for the lower half.
     const second = (after ^ step(state, earlier)) & 0xffff
     return [String.fromCharCode(code, 0), String.fromCharCode(earlier, second)]
+  }
+}
+
+/** Words of six letters whose mixed hashes begin with ten zeros. */
+function createWordsOfShard(count: number): readonly string[] {
+  const words: string[] = []
+  for (let number = 10_000; ; number++) {
+    const start = `${number}`
+    let state = firstState
+    for (const letter of start) state = step(state, letter.charCodeAt(0))
+    for (let code = 0; code <= 0xffff; code++) {
+      let hash = step(state, code)
+      hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
+      if ((hash ^ (hash >>> 13)) >>> 22 === 0 && words.push(start + String.fromCharCode(code)) === count) return words
+    }
   }
 }
 
@@ -59,6 +75,15 @@ describe('a table of terms', () => {
     expect(table.find('term')).toBeUndefined()
   })
 
+  it('with terms of up to 65,535 characters › finds all of them, and cuts longer ones', () => {
+    const table = new TermTable()
+    const lengths = [1_000, 65_534, 65_535, 1, 65_536, 70_000, 2]
+    const terms = lengths.map((length) => 'x'.repeat(length))
+    expect(terms.map((term) => table.findOrAdd(term))).toEqual([0, 1, 2, 3, 2, 2, 4])
+    expect(terms.map((term) => table.find(term))).toEqual([0, 1, 2, 3, 2, 2, 4])
+    expect([0, 1, 2, 3, 4].map((number) => table.termAt(number).length)).toEqual([1_000, 65_534, 65_535, 1, 2])
+  })
+
   it('with words of equal hashes among others › finds all of them after it has grown', () => {
     const table = new TermTable()
     const terms = [...createCollidingWords(6), ...Array.from({ length: 30_000 }, (_, number) => `term ${number}`)]
@@ -74,6 +99,16 @@ describe('a table of terms', () => {
     for (const [number, word] of words.entries()) if (table.findOrAdd(word) !== number) expect.unreachable()
     expect(words.every((word, number) => table.find(word) === number)).toBe(true)
     expect(table.find(`${words[0]}x`)).toBeUndefined()
+  })
+
+  verifies('R-03', 'words of one shard › do not make it grow without end', () => {
+    const words = createWordsOfShard(40_000)
+    const others = Array.from(words, (_, number) => `${number}`.padStart(6, 'x'))
+    const [table, other] = [new TermTable(), new TermTable()]
+    for (const word of words) table.findOrAdd(word)
+    for (const word of others) other.findOrAdd(word)
+    expect(words.filter((word, number) => table.find(word) !== number)).toEqual([])
+    expect(table.bytes - other.bytes).toBeLessThan(100_000)
   })
 
   it('words of equal hashes › count with the memory of their map', () => {

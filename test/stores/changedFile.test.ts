@@ -89,7 +89,7 @@ describe('a database file that was opened by a symbolic link', () => {
     await first.close()
     const link = join(dirname(path), 'link.db')
     symlinkSync(path, link)
-    return { path, link, warnings, store: sqliteStore(link) }
+    return { path, link, warnings, store: sqliteStore(link, { onWarning: (warning) => warnings.push(warning) }) }
   }
 
   it('is written and read again', async () => {
@@ -109,6 +109,41 @@ describe('a database file that was opened by a symbolic link', () => {
     symlinkSync(await createOther(), link)
     await expect(append(store, 'three')).rejects.toMatchObject({ code: 'file-changed' })
     await store.close()
+  })
+
+  verifies('R-05', 'overwritten › is closed, and its log is set aside', async () => {
+    const { path, store, warnings } = await openByLink()
+    await append(store, 'two')
+    copyFileSync(await createOther(), path)
+    await store.close()
+    expect(existsSync(`${path}-wal.recovered-1`)).toBe(true)
+    expect(warnings).toEqual([expect.stringContaining(`moved to ${path}-wal.recovered-1`)])
+    expect(await readContents(path)).toEqual(['other'])
+  })
+
+  for (const name of ['link', 'path'] as const)
+    verifies('R-05', `deleted and recovered › is not begun anew when the ${name} is opened`, async () => {
+      const opened = await openByLink()
+      rmSync(opened.path)
+      await expect(append(opened.store, 'two')).rejects.toMatchObject({ code: 'file-changed' })
+      await opened.store.close()
+      expect(() => sqliteStore(opened[name])).toThrow(
+        `${opened.path} is missing, but its content was recovered to live.db.recovered-1.`,
+      )
+      renameSync(`${opened.path}.recovered-1`, opened.path)
+      expect(await readContents(opened.link)).toEqual(['one'])
+    })
+
+  it('of another program, in use › is refused and left as it is', () => {
+    const path = join(newPath(''), 'foreign.db')
+    mkdirSync(dirname(path), { recursive: true })
+    const foreign = new DatabaseSync(path)
+    foreign.exec('PRAGMA journal_mode = WAL; CREATE TABLE notes (text)')
+    const link = join(dirname(path), 'link.db')
+    symlinkSync(path, link)
+    expect(() => sqliteStore(link)).toThrow('is a database of another program')
+    expect(foreign.prepare('SELECT name FROM sqlite_schema').all()).toEqual([{ name: 'notes' }])
+    foreign.close()
   })
 })
 

@@ -67,8 +67,8 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
   private readonly inner: Store
   private readonly keyring: Keyring
   private readonly ciphers = new LruCache<string, SessionCipher>({ maxEntries: maxCachedCiphers })
-  /** Decrypted entries by their encrypted ones. */
-  private readonly decrypted = new WeakMap<DerivedEntry, DerivedEntry>()
+  /** Decrypted entries by their encrypted ones, as long as the inner store keeps these in memory. */
+  private decrypted = new WeakMap<DerivedEntry, DerivedEntry>()
   private readonly longWrites = new KeyedMutex()
   private isClosed = false
 
@@ -104,7 +104,7 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     }
   }
 
-  /** Decrypts an entry; the inner store returns the same object as long as it keeps the entry in memory. */
+  /** Decrypts an entry; the inner store returns the same object while it keeps the entry. */
   private decryptOnce(entry: DerivedEntry, key: Key, cipher: Cipher): DerivedEntry {
     const known = this.decrypted.get(entry)
     if (known !== undefined) return known
@@ -227,6 +227,7 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
   async close(): Promise<void> {
     this.isClosed = true
     this.wipeCiphers()
+    this.decrypted = new WeakMap()
     wipeKeyring(this.keyring)
     await this.inner.close()
   }
@@ -251,28 +252,32 @@ export class EncryptedSessions implements Omit<Store, 'durability' | 'capabiliti
     }
   }
 
-  /** Encrypts and commits a change. A long one is encrypted in steps; later ones to its session wait for it. */
+  /**
+   * Encrypts and commits a change. A long one is encrypted in steps; later ones to its session wait for it. A short one
+   * reaches the inner store within the call, so that changes are stored in the order of the calls.
+   */
   private async write(
     change: SessionChange,
     cipher: SessionCipher,
     keyEntry: SessionChange['put'] = [],
   ): Promise<readonly Message[]> {
     const name = formatKey(change.key)
-    if (isLong(change) || this.longWrites.isHeld(name))
-      return this.longWrites.run(name, () => this.encryptAndCommit(change, cipher, keyEntry))
-    return this.encryptAndCommit(change, cipher, keyEntry)
+    const inSteps = isLong(change)
+    const commit = () => this.encryptAndCommit(change, cipher, keyEntry, inSteps)
+    return inSteps || this.longWrites.isHeld(name) ? this.longWrites.run(name, commit) : commit()
   }
 
   private async encryptAndCommit(
     change: SessionChange,
     { cipher }: SessionCipher,
     keyEntry: SessionChange['put'],
+    inSteps: boolean,
   ): Promise<readonly Message[]> {
     const { key, append, put, replace = [] } = change
     const encrypt = (message: NewMessage): NewMessage => encryptMessage(message, key, cipher)
     const encryptOne = ({ id, message }: { id: string; message: NewMessage }) => ({ id, message: encrypt(message) })
     const encryptEntry = (entry: DerivedEntry): EncryptedEntry => encryptDerived(entry, key, cipher)
-    const [appended, entries, replaced] = isLong(change)
+    const [appended, entries, replaced] = inSteps
       ? [await mapInTurns(append, encrypt), await mapInTurns(put, encryptEntry), await mapInTurns(replace, encryptOne)]
       : [append.map(encrypt), put.map(encryptEntry), replace.map(encryptOne)]
     const encrypted: SessionChange = {

@@ -5,7 +5,7 @@ import { MemoryError } from '../../domain/error.ts'
 import type { Keyring } from '../../domain/ports.ts'
 import { checkKeys, claimTask } from './encryption.ts'
 import { needsRecovery, toMemoryError } from './errors.ts'
-import { checkIdentity, readIdentity, type StoreIdentity } from './fileGuard.ts'
+import { checkIdentity, followLinks, readIdentity, type StoreIdentity } from './fileGuard.ts'
 import { DatabaseSync } from './nodeSqlite.ts'
 import { migrate, migrations, rejectForeignDatabase } from './schema.ts'
 
@@ -57,7 +57,7 @@ export function connectReader(path: string, access: FileAccess): DatabaseSync {
  */
 export function prepareFile(path: string, keyring?: Keyring): StoreIdentity {
   try {
-    if (!existsSync(path)) createFile(path)
+    if (!existsSync(path)) createFile(followLinks(path))
   } catch (error) {
     if (error instanceof MemoryError) throw error
     throw new MemoryError(
@@ -114,8 +114,9 @@ function checkDatabase(database: DatabaseSync, path: string, keyring: Keyring | 
  * one. With a log, a read-only connection reads it without moving it into the database.
  */
 function openUntouched(path: string): DatabaseSync {
-  const url = pathToFileURL(path)
-  if (!existsSync(`${path}-wal`)) url.searchParams.set('immutable', '1')
+  const file = followLinks(path)
+  const url = pathToFileURL(file)
+  if (!existsSync(`${file}-wal`)) url.searchParams.set('immutable', '1')
   return new DatabaseSync(url, { readOnly: true, timeout: busyTimeoutMs })
 }
 

@@ -78,7 +78,7 @@ function inodeOf(path: string): Inode | undefined {
 const maxLinks = 40
 
 /** Returns the file that a path names, which need not exist. */
-function followLinks(path: string): string {
+export function followLinks(path: string): string {
   let file = resolve(path)
   for (let count = 0; count < maxLinks && readStats(file)?.isSymbolicLink() === true; count++)
     file = resolve(dirname(file), readlinkSync(file))

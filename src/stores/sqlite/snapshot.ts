@@ -4,13 +4,17 @@ import { type Pause, runInSlices, type Work } from '../../domain/work.ts'
 import type { LexicalIndexSnapshot } from '../../search/lexicalIndex.ts'
 import type { ScopeIndexSnapshot } from '../../search/scopeIndex.ts'
 
-/** Raised with every change of the layout; a snapshot of another one is not used. */
-const layout = 2
+/**
+ * Raised with every change of the layout. Checksums begin with it: a snapshot of another layout, also a future one, is
+ * taken for a damaged one. Layout 1 begins with 0.
+ */
+const layout = 3
 
 /**
- * Typed arrays of a search index. Layout of an uncompressed snapshot: length of the JSON header (4 bytes, little
- * endian), CRC-32 of everything else (4 bytes), the columns in this order, the JSON header. The widest columns come
- * first, so that each is aligned.
+ * Typed arrays of a search index. Layout of an uncompressed snapshot: length of the JSON lines (4 bytes, little
+ * endian), CRC-32 of everything else (4 bytes), the columns in this order, the JSON lines. The widest columns come
+ * first, so that each is aligned. The first line is the header; a line of each session and those of its derived entries
+ * follow.
  */
 const columns = [
   'times',
@@ -45,33 +49,62 @@ const columnBytes: Readonly<Record<(typeof columns)[number], number>> = {
   termTexts: 2,
 }
 
-type SnapshotHeader = Omit<ScopeIndexSnapshot, 'messageIndex'> & {
-  readonly layout: number
+type SnapshotSession = ScopeIndexSnapshot['sessions'][number]
+type HeaderLine = Omit<ScopeIndexSnapshot, 'messageIndex' | 'sessions'> & {
   readonly names: readonly string[]
   readonly lengths: readonly number[]
 }
+type SessionLine = Omit<SnapshotSession, 'derived'> & { readonly derivedCount: number }
 
 const prefixBytes = 8
 /** Bytes that are copied or added to a checksum between two pauses: about a millisecond of work. */
 const bytesPerStep = 2_000_000
 /** Cost of such a step, in characters. */
 const stepWork = 1_024
+/** Cost of a character of JSON, in characters. */
+const jsonWork = 1 / 16
+/** Characters of JSON lines that are encoded as UTF-8 at once. */
+const maxPartCharacters = 65_536
+const lineEnd = '\n'
 
 /** Encodes the search index of a session or scope, uncompressed, in a buffer of its own. */
-export function* encodeSnapshotInSteps({ messageIndex, ...rest }: ScopeIndexSnapshot): Work<Uint8Array> {
-  const lengths = columns.map((name) => messageIndex[name].length)
-  const header: SnapshotHeader = { ...rest, layout, names: messageIndex.names, lengths }
-  const headerText = Buffer.from(JSON.stringify(header))
+export function* encodeSnapshotInSteps(snapshot: ScopeIndexSnapshot): Work<Uint8Array> {
+  const { messageIndex } = snapshot
+  const lines = yield* encodeLinesInSteps(listLines(snapshot))
   // The prefix has 8 bytes, which aligns the 8-byte columns. The checksum is computed while its own field is 0.
   const prefix = Buffer.alloc(prefixBytes)
-  prefix.writeUInt32LE(headerText.length)
+  prefix.writeUInt32LE(lines.reduce((sum, { length }) => sum + length, 0))
   const numbers = columns.map((name) => {
     const { buffer, byteOffset, byteLength } = messageIndex[name]
     return new Uint8Array(buffer, byteOffset, byteLength)
   })
-  const body = yield* joinInSteps([prefix, ...numbers, headerText])
+  const body = yield* joinInSteps([prefix, ...numbers, ...lines])
   body.writeUInt32LE(yield* checksumInSteps(body), 4)
   return body
+}
+
+function* listLines({ stamp, lineage, sessions, messageIndex }: ScopeIndexSnapshot): Generator<unknown> {
+  const { names } = messageIndex
+  const lengths = columns.map((name) => messageIndex[name].length)
+  yield { stamp, lineage, names, lengths } satisfies HeaderLine
+  for (const { derived, ...session } of sessions) {
+    yield { ...session, derivedCount: derived.length } satisfies SessionLine
+    yield* derived
+  }
+}
+
+function* encodeLinesInSteps(values: Iterable<unknown>): Work<readonly Buffer[]> {
+  const parts: Buffer[] = []
+  let text = ''
+  for (const value of values) {
+    const line = JSON.stringify(value) + lineEnd
+    text += line
+    yield line.length * jsonWork
+    if (text.length < maxPartCharacters) continue
+    parts.push(Buffer.from(text))
+    text = ''
+  }
+  return [...parts, Buffer.from(text)]
 }
 
 /** Copies bytes into one buffer, which begins at offset 0 of its memory. */
@@ -89,7 +122,7 @@ function* joinInSteps(parts: readonly Uint8Array[]): Work<Buffer> {
 }
 
 function* checksumInSteps(body: Uint8Array): Work<number> {
-  let checksum = 0
+  let checksum = layout
   for (let from = 0; from < body.length; from += bytesPerStep) {
     checksum = crc32(body.subarray(from, from + bytesPerStep), checksum)
     yield stepWork
@@ -120,16 +153,35 @@ export async function decodeSnapshot(
   if (bytes === undefined) return undefined
   try {
     const body = await decompress(bytes, pause)
-    const [headerLength, checksum] = [body.readUInt32LE(0), body.readUInt32LE(4)]
+    const [linesLength, checksum] = [body.readUInt32LE(0), body.readUInt32LE(4)]
     body.writeUInt32LE(0, 4)
     if ((await runInSlices(checksumInSteps(body), pause)) !== checksum) return undefined
-    const header = JSON.parse(body.subarray(body.length - headerLength).toString()) as SnapshotHeader
-    if (header.layout !== layout) return undefined
-    const { names, lengths, layout: _, ...rest } = header
-    return { ...rest, messageIndex: { names, ...readColumns(body, lengths) } }
+    const lines = await runInSlices(parseLinesInSteps(body.subarray(body.length - linesLength)), pause)
+    const { names, lengths, ...rest } = lines[0] as HeaderLine
+    return { ...rest, sessions: readSessions(lines), messageIndex: { names, ...readColumns(body, lengths) } }
   } catch {
     return undefined
   }
+}
+
+function* parseLinesInSteps(bytes: Buffer): Work<readonly unknown[]> {
+  const lines: unknown[] = []
+  for (let [from, end] = [0, 0]; from < bytes.length; from = end + 1) {
+    end = bytes.indexOf(lineEnd, from)
+    lines.push(JSON.parse(bytes.toString('utf8', from, end)))
+    yield (end - from) * jsonWork
+  }
+  return lines
+}
+
+function readSessions(lines: readonly unknown[]): readonly SnapshotSession[] {
+  const sessions: SnapshotSession[] = []
+  for (let at = 1; at < lines.length; ) {
+    const { derivedCount, ...session } = lines[at++] as SessionLine
+    sessions.push({ ...session, derived: lines.slice(at, at + derivedCount) as SnapshotSession['derived'] })
+    at += derivedCount
+  }
+  return sessions
 }
 
 function readColumns(body: Buffer, lengths: readonly number[]): Omit<LexicalIndexSnapshot, 'names'> {

@@ -20,7 +20,7 @@ export class WipeRunner {
     this.queue = queue
   }
 
-  /** Tells that something is about to be erased. */
+  /** Marks a pass as needed. */
   noteErasure(): void {
     this.isNeeded = true
   }
