@@ -73,11 +73,11 @@ export async function rehearseForget(store: Store & SearchIndex, target: ForgetT
   const others: string[] = []
   for (const erasure of erasures) {
     if (isSession(erasure.key)) sessions.push(await previewSession(store, erasure, counts))
-    else others.push(...(await previewInternal(store, erasure, counts)))
+    else for (const name of await previewInternal(store, erasure, counts)) others.push(name)
   }
   counts.entities = graph.length
   counts.rows = rows
-  others.push(...graph.map((name) => `graph: ${name}`))
+  for (const name of graph) others.push(`graph: ${name}`)
   return { counts, sessions, others }
 }
 
