@@ -39,6 +39,7 @@ const nodes = `INSERT INTO graph_node (home, ref, body, lower)
   ${homeAnd(`'r' || n, json_object('name', 'n' || n, 'entityType', 'thing'), 'n' || n || char(10) || 'thing'`, 'graph_node')}`
 const links = `INSERT INTO graph_link (home, ref, source, target, body)
   ${homeAnd(`'r' || n, 's', hub, json_object('from', 'n', 'to', 'hub', 'relationType', 'knows')`, 'graph_node')}`
+const namesakes = nodes.replace("'r' || n,", 'hub,')
 const index = "INSERT INTO graph_node_words (graph_node_words) SELECT 'rebuild' FROM numbers LIMIT 1"
 
 describe('a graph of more rows than one statement may take', () => {
@@ -71,6 +72,13 @@ describe('a graph of more rows than one statement may take', () => {
     }
     const found = await graph.nodes.searchNodes('acme', 'n80000')
     expect(found.entities.map(({ name }) => name)).toEqual(['n80000'])
+    await graph.close()
+  })
+
+  it('with many nodes of one name › opens all of them', async () => {
+    const count = 130_000
+    const graph = await openFilled(count, namesakes)
+    expect((await graph.nodes.openNodes('acme', ['hub', 'hub'])).entities).toHaveLength(count + 1)
     await graph.close()
   })
 

@@ -276,11 +276,12 @@ export class SqliteNodeStore implements NodeStore {
   }
 }
 
+/** Returns the digests of names, each once. Interruptible work. */
 function* digestNames({ cipher }: GraphWorkspace, names: readonly string[]): Work<readonly string[]> {
-  const digests: string[] = []
+  const digests = new Set<string>()
   for (const name of names) {
-    digests.push(nodeDigest(cipher, name))
+    digests.add(nodeDigest(cipher, name))
     yield lookupWork
   }
-  return digests
+  return [...digests]
 }
