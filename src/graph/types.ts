@@ -35,7 +35,7 @@ export type RelationshipDraft = Pick<Relationship, 'from' | 'to' | 'type'> & {
 
 /**
  * Condition on a property. `eq` and `ne` compare type and value, `contains` looks into a text or a list, `in` takes a
- * list, `exists` takes true (the default) or false.
+ * list, `exists` takes true (the default) or false. The lists of a query have at most 10,000 values in all.
  */
 export type Filter = {
   readonly property: string
