@@ -6,6 +6,8 @@ import type { Filter, GraphPageOptions, Sort } from './types.ts'
 
 const maxLimit = 1_000
 const defaultLimit = 100
+/** Limit of a query for all rows. */
+export const allRows = Number.POSITIVE_INFINITY
 
 export function parsePage({ limit = defaultLimit, offset = 0 }: GraphPageOptions): {
   readonly limit: number
@@ -14,8 +16,8 @@ export function parsePage({ limit = defaultLimit, offset = 0 }: GraphPageOptions
   checkOption(
     'limit',
     limit,
-    Number.isInteger(limit) && limit >= 1 && limit <= maxLimit,
-    `a whole number from 1 to ${maxLimit}`,
+    (Number.isInteger(limit) && limit >= 1 && limit <= maxLimit) || limit === allRows,
+    `a whole number from 1 to ${maxLimit}, or Infinity for all rows`,
   )
   checkOption('offset', offset, Number.isSafeInteger(offset) && offset >= 0, 'a whole number, 0 or more')
   return { limit, offset }

@@ -46,7 +46,10 @@ export type Filter = {
 /** Sorts by a property, or by `id`, `type`, `createdAt` or `updatedAt`. */
 export type Sort = { readonly by: string; readonly order?: 'asc' | 'desc' }
 
-/** `limit` is 100 by default and at most 1,000. Without `sort`, rows come in insertion order. */
+/**
+ * `limit` is 100 by default and at most 1,000, or `Infinity` for one consistent read of all rows. Without `sort`, rows
+ * come in insertion order.
+ */
 export type GraphPageOptions = {
   readonly filters?: readonly Filter[]
   readonly sort?: readonly Sort[]

@@ -67,6 +67,19 @@ describe.each(graphBackends())('query of a graph in $name', ({ open }) => {
     await graph.close()
   })
 
+  it('with the limit Infinity › returns all rows', async () => {
+    const graph = await open()
+    const ids = Array.from({ length: 1_100 }, (_, at) => `e${String(at).padStart(4, '0')}`)
+    const relationships = ids.map((to) => ({ from: 'e0000', type: 'KNOWS', to }))
+    await graph.write('acme', { entities: ids.toReversed().map((id) => person(id)), relationships })
+    const limit = Number.POSITIVE_INFINITY
+    const idsOf = (found: { entities: readonly { id: string }[] }) => found.entities.map(({ id }) => id)
+    expect(idsOf(await graph.queryEntities('acme', { limit, sort: [{ by: 'id' }] }))).toEqual(ids)
+    expect(idsOf(await graph.queryEntities('acme', { limit, offset: 2 }))).toEqual(ids.toReversed().slice(2))
+    expect((await graph.queryRelationships('acme', { limit })).relationships).toHaveLength(ids.length)
+    await graph.close()
+  })
+
   it('reads the values of a list once, and not for each row', async () => {
     const graph = await open()
     const countReads = async (): Promise<number> => {

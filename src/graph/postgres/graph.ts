@@ -2,7 +2,7 @@ import { runInSlices, type Work } from '../../domain/work.ts'
 import { escapeText } from '../../stores/postgres/text.ts'
 import { yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import type { GraphCipher } from '../cipher.ts'
-import { checkFilters, compileFilters, PageCollector, parsePage } from '../query.ts'
+import { allRows, checkFilters, compileFilters, PageCollector, parsePage } from '../query.ts'
 import { parseEntity, parseRelationship, type Row } from '../rows.ts'
 import type {
   Entity,
@@ -124,7 +124,7 @@ export class PostgresGraph implements StoreGraph {
       { rows: [], total: 0 },
       async (rows) => {
         const { sql, values } = createConditions(rows.cipher)
-        if (filters.length + sort.length === 0) {
+        if (filters.length + sort.length === 0 && limit !== allRows) {
           const cells = await rows.selectPage(sql, values, limit, offset)
           return { rows: cells.map((row) => parse(toRow(row), rows.cipher)), total: await rows.count(sql, ...values) }
         }
