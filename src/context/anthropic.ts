@@ -31,7 +31,7 @@ function appendToTurns(turns: Turn[], message: ChatMessage, ids: CallIds): void 
   const role = message.role === 'assistant' ? 'assistant' : 'user'
   const blocks = toBlocks(message, ids)
   const last = turns.at(-1)
-  if (last?.role === role) last.blocks.push(...blocks)
+  if (last?.role === role) for (const block of blocks) last.blocks.push(block)
   else turns.push({ role, blocks })
 }
 

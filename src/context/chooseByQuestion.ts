@@ -160,7 +160,9 @@ export function selectMatching(
   scores: QuestionScores,
   origins: ReadonlyMap<DerivedEntry, Origin>,
 ): readonly DerivedEntry[] {
-  const minScore = minScoreShare * Math.max(0, ...scores.values())
+  let bestScore = 0
+  for (const score of scores.values()) bestScore = Math.max(bestScore, score)
+  const minScore = minScoreShare * bestScore
   const isSelected = (entry: DerivedEntry): boolean =>
     (scores.get(entry) ?? -1) >= minScore || isPreference(entry, origins.get(entry))
   return sortByScore(entries.filter(isSelected), scores)

@@ -115,7 +115,7 @@ function pushTurns(messages: ChatMessage[], pieces: readonly Piece[]): void {
   for (const { rendering } of pieces) {
     const { chat } = rendering
     if ('role' in chat) messages.push(chat)
-    else messages.push(...chat)
+    else for (const message of chat) messages.push(message)
   }
 }
 

@@ -351,7 +351,7 @@ export class Renderer {
   *#renderToFit(unit: Unit, mode: RenderMode, maxTokens: Tokens, keep = keepEnds): Work<Rendering | null> {
     const shortest = ifFits(yield* this.renderShortest(unit, mode), maxTokens)
     if (shortest === null) return null
-    const longest = Math.max(...unit.messages.map((message) => message.content.length))
+    const longest = unit.messages.reduce((max, { content }) => Math.max(max, content.length), 0)
     let best: Rendering | null = null
     let [low, high] = [0, longest]
     let characters = Math.min(longest - 1, maxTokens * 4)

@@ -68,8 +68,10 @@ export function toAnthropicHistory(history: readonly SourcedChatMessage[]): {
   if (firstOriginal < 0) return { system, messages: start }
   const messages: TurnMessage[] = [...start]
   const ids = new CallIds()
-  for (const part of parts.slice(firstOriginal))
-    messages.push(...('items' in part ? (part.items as readonly TurnMessage[]) : toAnthropicTurns([part.message], ids)))
+  for (const part of parts.slice(firstOriginal)) {
+    const turns = 'items' in part ? (part.items as readonly TurnMessage[]) : toAnthropicTurns([part.message], ids)
+    for (const turn of turns) messages.push(turn)
+  }
   if (messages[0]?.role === 'assistant') messages.unshift({ role: 'user', content: continuationNotice })
   return { system, messages: separateResults(messages) }
 }

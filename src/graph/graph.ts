@@ -94,7 +94,7 @@ export async function forgetInGraphs(
   const { scope } = target
   const texts = 'text' in target ? [target.text, ...placeholders] : undefined
   const entries: string[] = []
-  for (const store of stores) entries.push(...(await forgetInStore(store, scope, texts)))
+  for (const store of stores) for (const entry of await forgetInStore(store, scope, texts)) entries.push(entry)
   return entries.length === 0
     ? forgotten
     : { ...forgotten, sessions: [...forgotten.sessions, { key: formatKey(graphKey(scope)), entries }] }
@@ -107,7 +107,7 @@ async function forgetInStore(
 ): Promise<readonly string[]> {
   const deleted: string[] = []
   const { eraseListeners = [], graph: storage } = store.capabilities
-  for (const listener of eraseListeners) deleted.push(...(await listener.forget(scope, texts)))
+  for (const listener of eraseListeners) for (const row of await listener.forget(scope, texts)) deleted.push(row)
   if (texts === undefined || storage === undefined) return deleted
   // A connection to a file that was deleted after its store was closed would create it again.
   store.capabilities.file?.check()

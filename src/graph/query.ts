@@ -6,6 +6,8 @@ import type { Filter, GraphPageOptions, Sort } from './types.ts'
 
 const maxLimit = 1_000
 const defaultLimit = 100
+/** Limit of a query for all rows. */
+export const allRows = Number.POSITIVE_INFINITY
 
 export function parsePage({ limit = defaultLimit, offset = 0 }: GraphPageOptions): {
   readonly limit: number
@@ -14,23 +16,34 @@ export function parsePage({ limit = defaultLimit, offset = 0 }: GraphPageOptions
   checkOption(
     'limit',
     limit,
-    Number.isInteger(limit) && limit >= 1 && limit <= maxLimit,
-    `a whole number from 1 to ${maxLimit}`,
+    (Number.isInteger(limit) && limit >= 1 && limit <= maxLimit) || limit === allRows,
+    `a whole number from 1 to ${maxLimit}, or Infinity for all rows`,
   )
   checkOption('offset', offset, Number.isSafeInteger(offset) && offset >= 0, 'a whole number, 0 or more')
   return { limit, offset }
 }
 
-/** Returns the value of a filter after checking it against the operator. */
-export function parseFilterValue({ property, op, value }: Filter): Json {
-  const requirement = unmetRequirement(op, value)
-  if (requirement === undefined) return value ?? null
-  throw new MemoryError(
-    'bad-option',
-    `The filter on ${JSON.stringify(property)} uses operator ${op}, whose value must be ${requirement}.`,
-    { param: 'filters' },
-  )
+/** Values of the lists of a query's filters. */
+const maxListValues = 10_000
+
+/** Throws `bad-option` unless the value of each filter fits its operator and the lists are short enough. */
+export function checkFilters(filters: readonly Filter[]): void {
+  let listValues = 0
+  for (const { property, op, value } of filters) {
+    const requirement = unmetRequirement(op, value)
+    if (requirement !== undefined)
+      throw createFilterError(
+        `The filter on ${JSON.stringify(property)} uses operator ${op}, whose value must be ${requirement}.`,
+      )
+    if (op === 'in') listValues += (value as readonly Json[]).length
+  }
+  if (listValues > maxListValues)
+    throw createFilterError(
+      `The lists of the filters have ${listValues} values; a query may have ${maxListValues}. Split them over several queries.`,
+    )
 }
+
+const createFilterError = (message: string): MemoryError => new MemoryError('bad-option', message, { param: 'filters' })
 
 function unmetRequirement(op: Filter['op'], value: Json | undefined): string | undefined {
   if (op === 'exists') return value === undefined || typeof value === 'boolean' ? undefined : 'true, false or left out'
@@ -49,21 +62,68 @@ type Sortable = {
   readonly updatedAt: number
 }
 
-/** Evaluates a filter on a decrypted row. Rows without the property match only `ne` and `exists: false`. */
-export function matchesFilter({ properties }: Sortable, filter: Filter): boolean {
-  const wanted = parseFilterValue(filter)
-  const found = Object.hasOwn(properties, filter.property) ? properties[filter.property] : undefined
-  if (filter.op === 'exists') return (found !== undefined) === (wanted !== false)
-  if (filter.op === 'ne') return found === undefined || !isEqual(found, wanted)
-  if (found === undefined) return false
-  if (filter.op === 'eq') return isEqual(found, wanted)
-  if (filter.op === 'in') return isOneOf(found, wanted as Json[])
-  if (filter.op === 'contains') return contains(found, wanted)
-  return (
+/** Checks a decrypted row. Interruptible work: a property may be long. */
+type RowFilter = (row: Sortable) => Work<boolean>
+/** Checks the value of a property, which is undefined if a row does not have it. */
+type Condition = (found: Json | undefined) => boolean
+
+/**
+ * Compiles checked filters, all of which a row must meet: a long value or list is prepared once and not for each row.
+ * Rows without the property match only `ne` and `exists: false`. Interruptible work.
+ */
+export function* compileFilters(filters: readonly Filter[]): Work<RowFilter> {
+  const conditions: (readonly [property: string, isMet: Condition])[] = []
+  for (const filter of filters) conditions.push([filter.property, yield* compileFilter(filter)])
+  return function* ({ properties }) {
+    for (const [property, isMet] of conditions) {
+      if (!isMet(Object.hasOwn(properties, property) ? properties[property] : undefined)) return false
+      yield 1
+    }
+    return true
+  }
+}
+
+function* compileFilter({ op, value: wanted = null }: Filter): Work<Condition> {
+  if (op === 'exists') return (found) => (found !== undefined) === (wanted !== false)
+  if (op === 'contains') return compileContains(wanted)
+  if (op === 'eq' || op === 'ne' || op === 'in') {
+    const isWanted = yield* compileEquality(op === 'in' ? (wanted as readonly Json[]) : [wanted])
+    return op === 'ne'
+      ? (found) => found === undefined || !isWanted(found)
+      : (found) => found !== undefined && isWanted(found)
+  }
+  const wantedKey = toSortKey(wanted)
+  const isInOrder = comparisons[op]
+  return (found) =>
     typeof found === typeof wanted &&
     (typeof found === 'number' || typeof found === 'string') &&
-    comparisons[filter.op](compare(found, wanted))
-  )
+    isInOrder(compareKeys(toSortKey(found), wantedKey))
+}
+
+const isNested = (value: Json): boolean => typeof value === 'object' && value !== null
+
+/** Compares with all items in the time of one comparison. Lists and objects are equal if their JSON texts are. */
+function* compileEquality(items: readonly Json[]): Work<(value: Json) => boolean> {
+  const primitives = new Set<Json>()
+  const texts = new Set<string>()
+  for (const item of items) {
+    const text = isNested(item) ? JSON.stringify(item) : undefined
+    if (text === undefined) primitives.add(item)
+    else texts.add(text)
+    yield 1 + (text?.length ?? 0)
+  }
+  return (value) => (isNested(value) ? texts.size > 0 && texts.has(JSON.stringify(value)) : primitives.has(value))
+}
+
+function compileContains(wanted: Json): Condition {
+  const text = isNested(wanted) ? JSON.stringify(wanted) : undefined
+  return (found) => {
+    if (typeof found === 'string') return typeof wanted === 'string' && found.includes(wanted)
+    if (!Array.isArray(found)) return false
+    return text === undefined
+      ? found.includes(wanted)
+      : found.some((item: Json) => isNested(item) && JSON.stringify(item) === text)
+  }
 }
 
 const comparisons = {
@@ -72,20 +132,6 @@ const comparisons = {
   gt: (order: number) => order > 0,
   gte: (order: number) => order >= 0,
 } as const
-
-const isEqual = (left: Json, right: Json): boolean => isOneOf(left, [right])
-
-/** Compares a value with all items in linear time, however long it is. */
-function isOneOf(value: Json, items: readonly Json[]): boolean {
-  if (typeof value !== 'object' || value === null) return items.includes(value)
-  const text = JSON.stringify(value)
-  return items.some((item) => typeof item === 'object' && JSON.stringify(item) === text)
-}
-
-function contains(found: Json, wanted: Json): boolean {
-  if (Array.isArray(found)) return isOneOf(wanted, found)
-  return typeof found === 'string' && typeof wanted === 'string' && found.includes(wanted)
-}
 
 /** A matching row with its values of the sort. */
 type Candidate<T> = { readonly row: T; readonly keys: readonly SortKey[]; readonly number: number }
@@ -144,8 +190,6 @@ function sortValue(row: Sortable, by: string): Json {
   if (by === 'id' || by === 'type' || by === 'createdAt' || by === 'updatedAt') return row[by]
   return Object.hasOwn(row.properties, by) ? (row.properties[by] ?? null) : null
 }
-
-const compare = (left: Json, right: Json): number => compareKeys(toSortKey(left), toSortKey(right))
 
 /** Compares like SQLite: null, then numbers (true is 1, false is 0), then texts by their UTF-8 bytes. */
 function compareKeys(a: SortKey, b: SortKey): number {

@@ -35,7 +35,7 @@ export type RelationshipDraft = Pick<Relationship, 'from' | 'to' | 'type'> & {
 
 /**
  * Condition on a property. `eq` and `ne` compare type and value, `contains` looks into a text or a list, `in` takes a
- * list, `exists` takes true (the default) or false.
+ * list, `exists` takes true (the default) or false. The lists of a query have at most 10,000 values in all.
  */
 export type Filter = {
   readonly property: string
@@ -46,7 +46,10 @@ export type Filter = {
 /** Sorts by a property, or by `id`, `type`, `createdAt` or `updatedAt`. */
 export type Sort = { readonly by: string; readonly order?: 'asc' | 'desc' }
 
-/** `limit` is 100 by default and at most 1,000. Without `sort`, rows come in insertion order. */
+/**
+ * `limit` is 100 by default and at most 1,000, or `Infinity` for one consistent read of all rows. Without `sort`, rows
+ * come in insertion order.
+ */
 export type GraphPageOptions = {
   readonly filters?: readonly Filter[]
   readonly sort?: readonly Sort[]

@@ -1,8 +1,9 @@
+import { allRows } from '../graph/query.ts'
 import { findAnchors, isCompoundWord } from '../text/anchors.ts'
 import { readChainRows } from './chain.ts'
 import type { Category, ContextItem } from './item.ts'
 import { indexOfWholeWord } from './mark.ts'
-import { itemFromRow, type PreservationReport, type Restoration, readAllPages, restorationFromRow } from './rows.ts'
+import { itemFromRow, type PreservationReport, type Restoration, restorationFromRow } from './rows.ts'
 import { sessionKey } from './sessions.ts'
 import type { HandoffDeps } from './settings.ts'
 
@@ -99,11 +100,8 @@ async function readItems(
   session: string,
   ids: readonly string[],
 ): Promise<readonly ContextItem[]> {
-  const entities = await readAllPages(
-    async (page) =>
-      (await graph.queryEntities(workspace, { types: ['context_item'], session, sort: [{ by: 'id' }], ...page }))
-        .entities,
-  )
+  const query = { types: ['context_item'], session, sort: [{ by: 'id' }], limit: allRows }
+  const { entities } = await graph.queryEntities(workspace, query)
   const wantedIds = new Set(ids)
   return entities.filter(({ id }) => wantedIds.has(id)).flatMap((row) => itemFromRow(row) ?? [])
 }

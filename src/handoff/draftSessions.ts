@@ -1,7 +1,8 @@
 import type { Message } from '../domain/entry.ts'
+import { allRows } from '../graph/query.ts'
 import type { Entity } from '../graph/types.ts'
 import { internalsOf } from '../memory.ts'
-import { draftMarkerId, metadataFromRow, readAllPages, type SavedSessionMetadata, textProperty } from './rows.ts'
+import { draftMarkerId, metadataFromRow, type SavedSessionMetadata, textProperty } from './rows.ts'
 import { fingerprintAll, isDistinctive } from './save/newMessages.ts'
 import {
   findSessionRow,
@@ -47,11 +48,8 @@ export async function listDraftSessions(
 }
 
 async function readMarkedIds({ graph }: HandoffDeps, workspace: string): Promise<readonly string[]> {
-  const markers = await readAllPages(
-    async (page) =>
-      (await graph.queryEntities(workspace, { types: ['session_begun'], sort: [{ by: 'id' }], ...page })).entities,
-  )
-  return parseMarkers(workspace, markers)
+  const query = { types: ['session_begun'], sort: [{ by: 'id' }], limit: allRows }
+  return parseMarkers(workspace, (await graph.queryEntities(workspace, query)).entities)
 }
 
 /** Clients write to the graph too: a marker is valid only if its id matches the session it names. */

@@ -265,26 +265,6 @@ function toRelationships(draft: SessionDraft): RelationshipDraft[] {
 
 type Row = Pick<Entity, 'id' | 'properties'>
 
-/** Rows per page; the graph returns at most this many at once. */
-const pageSize = 1_000
-
-/**
- * Reads all rows of a query, page by page.
- *
- * @example
- * await readAllPages(async (page) => (await graph.entities('default', { types: ['session'], ...page })).entities)
- */
-export async function readAllPages<T>(
-  readPage: (page: { readonly limit: number; readonly offset: number }) => Promise<readonly T[]>,
-): Promise<readonly T[]> {
-  const rows: T[] = []
-  for (;;) {
-    const page = await readPage({ limit: pageSize, offset: rows.length })
-    rows.push(...page)
-    if (page.length < pageSize) return rows
-  }
-}
-
 export const textProperty = ({ properties }: Row, name: string): string =>
   typeof properties[name] === 'string' ? properties[name] : ''
 const countProperty = ({ properties }: Row, name: string): number => (isCount(properties[name]) ? properties[name] : 0)

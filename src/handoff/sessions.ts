@@ -2,6 +2,7 @@ import { isBlank, type Message, type Millis } from '../domain/entry.ts'
 import { checkOption, MemoryError } from '../domain/error.ts'
 import { type Key, parseKey } from '../domain/key.ts'
 import { isExpired, type SessionHead } from '../domain/session.ts'
+import { allRows } from '../graph/query.ts'
 import type { Entity, Filter } from '../graph/types.ts'
 import { internalsOf } from '../memory.ts'
 import type { FileReference } from './fileReferences.ts'
@@ -15,7 +16,6 @@ import {
   originId,
   type ProvidedContext,
   type Restoration,
-  readAllPages,
   restorationFromRow,
   type SavedSessionMetadata,
   stringsIn,
@@ -125,9 +125,7 @@ export async function readSavedSession(
   if (row === undefined) return undefined
   const types = ['conversation', 'context_item', 'file_reference', 'workspace_state', 'provided', 'mark']
   const sort = [{ by: 'importance', order: 'desc' }, { by: 'id' }] as const
-  const entities = await readAllPages(
-    async (page) => (await deps.graph.queryEntities(workspace, { types, session, sort, ...page })).entities,
-  )
+  const { entities } = await deps.graph.queryEntities(workspace, { types, session, sort, limit: allRows })
   const ofType = (type: string): readonly Entity[] => entities.filter((entity) => entity.type === type)
   const state = ofType('workspace_state')[0]
   const restoration = restorationFromRow(row)
@@ -183,10 +181,8 @@ export async function findSessionsWithoutRow(deps: HandoffDeps, workspace: strin
   const count = async (type: string): Promise<number> =>
     (await graph.queryEntities(workspace, { types: [type], limit: 1 })).total
   if ((await count('session_origin')) === (await count('session'))) return []
-  const entities = await readAllPages(
-    async (page) =>
-      (await graph.queryEntities(workspace, { types: ['session_origin'], sort: [{ by: 'id' }], ...page })).entities,
-  )
+  const query = { types: ['session_origin'], sort: [{ by: 'id' }], limit: allRows }
+  const { entities } = await graph.queryEntities(workspace, query)
   const ids = entities.map(({ id }) => id.slice(originId('').length))
   const isWithoutRow = await Promise.all(
     ids.map(

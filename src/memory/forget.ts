@@ -155,7 +155,7 @@ export class ForgetOperation {
       const found = findAffected((await store.readHead(key, 0)).derived, key.id, gone)
       if (!isFirst && found.length === 0) break
       await this.erase(store, key, { entries: [...ids, ...found.map(({ id }) => id)] })
-      dependents.push(...found.map((entry) => ({ store, key, entry, gone })))
+      for (const entry of found) dependents.push({ store, key, entry, gone })
     }
     scopeDependents.push(...(await this.eraseScopeDependents(key, gone)))
     await this.rebuild([...dependents, ...scopeDependents])
@@ -315,7 +315,8 @@ export class ForgetOperation {
   /** Erases a session or entries of it. A failed clean-up of free pages is reported at the end, after rebuilding. */
   private erase(store: Store, key: Key, only?: EraseFilter): Promise<void> {
     return this.tolerateBusy(async () => {
-      this.deletionsOf(key).entries.push(...(await store.erase(key, only)))
+      const { entries } = this.deletionsOf(key)
+      for (const entry of await store.erase(key, only)) entries.push(entry)
     })
   }
 

@@ -47,7 +47,7 @@ export async function listSessions(
     page = await findLiveSessions(store, { ...filter, after: last, limit: limit - found.length }, now)
     const heads = await Promise.all(page.map(({ key }) => store.readHead(key, 0)))
     const kept = page.filter((_, at) => findMetadata(heads[at]?.derived ?? [])?.movedTo === undefined)
-    found.push(...kept.map(({ key, ...item }) => ({ key: formatKey(key), ...item })))
+    for (const { key, ...item } of kept) found.push({ key: formatKey(key), ...item })
     const end = page.at(-1)
     if (end === undefined) break
     last = formatKey(end.key)
@@ -69,7 +69,7 @@ async function findLiveSessions(store: Store, filter: SessionFilter, now: Millis
   const found: SessionListItem[] = []
   for (let { after = '' } = filter; found.length < limit; ) {
     const page = await store.list({ ...filter, after, limit })
-    found.push(...page.filter((session) => isVisible(session) && session.expiresAt > now))
+    for (const session of page) if (isVisible(session) && session.expiresAt > now) found.push(session)
     const last = page.at(-1)
     if (last === undefined) break
     after = formatKey(last.key)

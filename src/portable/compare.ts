@@ -42,8 +42,8 @@ export async function compareBundle(
   const graphs = new GraphComparer(graph)
   const rowConflicts: string[] = []
   const rows = new RowCollector(store, async (target, compared) => {
-    const others = compared.filter(({ stored, isSame }) => stored !== undefined && !isSame)
-    rowConflicts.push(...others.map(({ record }) => formatRow(target, record)))
+    for (const { record, stored, isSame } of compared)
+      if (stored !== undefined && !isSame) rowConflicts.push(formatRow(target, record))
   })
   let comparer: SessionComparer | undefined
   let bundleScope: Scope | undefined
@@ -188,6 +188,7 @@ class GraphComparer {
     this.current = undefined
     if (current === undefined || current.rows.length === 0) return
     const stored = (await (await this.graph.openArchive())?.readAll(current.key.scope)) ?? []
-    this.conflicts.push(...formatConflicts(current.key.scope, mergeGraphs(stored, current.rows)))
+    for (const conflict of formatConflicts(current.key.scope, mergeGraphs(stored, current.rows)))
+      this.conflicts.push(conflict)
   }
 }

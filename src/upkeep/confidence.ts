@@ -144,7 +144,10 @@ async function ageScope(store: Store, key: Key, now: Millis): Promise<Millis> {
       .filter((entry) => isLearned(entry) && !entry.archived)
     const aged = fading.map((entry) => applyAging(entry, now))
     const put = aged.map((entry): Knowledge => (isFaded(entry) ? { ...entry, archived: true } : entry))
-    next = Math.min(...put.filter((entry) => !entry.archived).map(nextAgingAt))
+    next = put.reduce(
+      (min, entry) => (entry.archived ? min : Math.min(min, nextAgingAt(entry))),
+      Number.POSITIVE_INFINITY,
+    )
     return { put: put.filter((entry, index) => entry !== fading[index]), drop: [] }
   })
   return next

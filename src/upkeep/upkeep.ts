@@ -281,14 +281,10 @@ export class Upkeep {
     const result: SummaryLosses[] = []
     for (const summary of await this.summaries(parsed)) {
       const messages: Message[] = []
-      for (const [first, last] of summary.lossyRanges)
-        messages.push(
-          ...(await this.deps.sessions.readMessages(parsed, {
-            after: first - 1,
-            before: last + 1,
-            limit: last - first + 1,
-          })),
-        )
+      for (const [first, last] of summary.lossyRanges) {
+        const range = { after: first - 1, before: last + 1, limit: last - first + 1 }
+        for (const message of await this.deps.sessions.readMessages(parsed, range)) messages.push(message)
+      }
       result.push({ summary: summary.id, losses: findLosses(summary.text, messages) })
     }
     return result

@@ -1,8 +1,10 @@
+import { copyFileSync, readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect } from 'vitest'
 import { parseKey } from '../../src/domain/key.ts'
 import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import { noExpiry } from '../../src/domain/session.ts'
+import { openGraph } from '../../src/graph/graph.ts'
 import { type Memory, openMemory } from '../../src/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
@@ -223,5 +225,24 @@ describe('trigram index of a file', () => {
       expect(findTraces(letters, databaseFiles(file).slice(0, 1))).toEqual([])
       await close()
     }
+  })
+
+  verifies('X-05', 'loses trigrams whose deletion was followed by a crash when the graph is next closed', async () => {
+    const letters = '\u{10348}\u{10349}\u{1034a}'
+    const [file, crashed] = [fresh(), fresh()]
+    const graph = await openGraph(`sqlite:${file}`)
+    const node = { name: 'safe', entityType: 'thing', observations: [`it says ${letters}`] }
+    await graph.nodes.createEntities('acme', [node, { ...node, name: 'other', observations: [] }])
+    await graph.nodes.deleteEntities('acme', ['safe'])
+    for (const suffix of ['', '-wal']) copyFileSync(file + suffix, crashed + suffix)
+    await graph.close()
+    expect(isIndexed(crashed, letters)).toBe(true)
+    const reopened = await openGraph(`sqlite:${crashed}`)
+    await reopened.close()
+    expect(isIndexed(crashed, letters)).toBe(false)
+    // Nothing is left to do: the file is not written to again.
+    const before = readFileSync(crashed)
+    await (await openGraph(`sqlite:${crashed}`)).close()
+    expect(readFileSync(crashed).equals(before)).toBe(true)
   })
 })

@@ -1,16 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/domain/entry.ts'
-import { matchesFilter } from '../../src/graph/query.ts'
+import { runSync } from '../../src/domain/work.ts'
+import { compileFilters } from '../../src/graph/query.ts'
 import type { Filter } from '../../src/graph/types.ts'
 import { measureCpu } from '../text/hostileTexts.ts'
 
-const matches = (found: Json, op: Filter['op'], value: Json): boolean =>
-  matchesFilter(
-    { id: 'a', type: 'note', properties: { text: found }, createdAt: 1, updatedAt: 1 },
-    { property: 'text', op, value },
-  )
+const matches = (found: Json, op: Filter['op'], value: Json): boolean => createMatcher(op, value)(found)
 
-describe('matchesFilter', () => {
+function createMatcher(op: Filter['op'], value: Json): (found: Json) => boolean {
+  const matches = runSync(compileFilters([{ property: 'text', op, value }]))
+  return (found) => runSync(matches({ id: 'a', type: 'note', properties: { text: found }, createdAt: 1, updatedAt: 1 }))
+}
+
+describe('compileFilters', () => {
   it('with values of all kinds › compares them by value', () => {
     const values: readonly Json[] = ['1', 1, true, false, null, [], {}, [1, 'a'], { a: [1] }, { a: ['1'] }, '', 'null']
     for (const [index, value] of values.entries()) {

@@ -1,6 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect } from 'vitest'
-import { openGraph } from '../../src/graph/graph.ts'
+import { describe, expect, it } from 'vitest'
+import { forgetInGraphs, openGraph } from '../../src/graph/graph.ts'
+import { withEraseListeners } from '../../src/stores/eraseListeners.ts'
+import { ramStore } from '../../src/stores/ram.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
 import { countTurns, useSlowClock } from '../support/slowClock.ts'
@@ -12,8 +15,9 @@ const limit = { maxCharacters: 1_000 }
 const tooLong = (error: unknown) => error
 
 /** Opens a graph with an entity `hub` and a node `hub`, to which SQL adds rows `n` with the numbers from 1 to a count. */
-async function openFilled(count: number, ...inserts: readonly string[]) {
-  const file = fresh()
+const openFilled = (count: number, ...inserts: readonly string[]) => openFilledFile(fresh(), count, ...inserts)
+
+async function openFilledFile(file: string, count: number, ...inserts: readonly string[]) {
   const graph = await openGraph(`sqlite:${file}`)
   await graph.write('acme', { entities: [person('hub')] })
   await graph.nodes.createEntities('acme', [hub])
@@ -35,6 +39,7 @@ const nodes = `INSERT INTO graph_node (home, ref, body, lower)
   ${homeAnd(`'r' || n, json_object('name', 'n' || n, 'entityType', 'thing'), 'n' || n || char(10) || 'thing'`, 'graph_node')}`
 const links = `INSERT INTO graph_link (home, ref, source, target, body)
   ${homeAnd(`'r' || n, 's', hub, json_object('from', 'n', 'to', 'hub', 'relationType', 'knows')`, 'graph_node')}`
+const namesakes = nodes.replace("'r' || n,", 'hub,')
 const index = "INSERT INTO graph_node_words (graph_node_words) SELECT 'rebuild' FROM numbers LIMIT 1"
 
 describe('a graph of more rows than one statement may take', () => {
@@ -68,6 +73,36 @@ describe('a graph of more rows than one statement may take', () => {
     const found = await graph.nodes.searchNodes('acme', 'n80000')
     expect(found.entities.map(({ name }) => name)).toEqual(['n80000'])
     await graph.close()
+  })
+
+  it('with many nodes of one name › opens all of them', async () => {
+    const count = 130_000
+    const graph = await openFilled(count, namesakes)
+    expect((await graph.nodes.openNodes('acme', ['hub', 'hub'])).entities).toHaveLength(count + 1)
+    await graph.close()
+  })
+
+  verifies('R-03', 'while all its rows are joined into one list › lets other work run', async () => {
+    using _ = useSlowClock()
+    const graph = await openFilled(6_000, links)
+    const { value, turns } = await countTurns(graph.archive.readAll('acme'))
+    // Selecting and decoding them takes 19.
+    expect([value.length, turns > 500]).toEqual([6_002, true])
+    await graph.close()
+  })
+
+  it('forgotten with a store › lists them in the receipt', async () => {
+    const [file, count] = [fresh(), 130_000]
+    const graph = await openFilledFile(file, count, links)
+    const store = sqliteStore(file)
+    const { sessions } = await forgetInGraphs([store], { scope: 'acme', text: 'knows' }, { at: 1, sessions: [] })
+    expect(sessions.map(({ entries }) => entries.length)).toEqual([count])
+    const listener = { onErase: async () => undefined, forget: async () => new Array<string>(count).fill('node 1') }
+    const listened = withEraseListeners(ramStore())
+    listened.capabilities.eraseListeners?.add(listener)
+    const forgotten = await forgetInGraphs([listened], { scope: 'acme' }, { at: 1, sessions: [] })
+    expect(forgotten.sessions.map(({ entries }) => entries.length)).toEqual([count])
+    await Promise.all([graph.close(), store.close(), listened.close()])
   })
 
   verifies('R-03', 'while an entity with many relationships or a session is erased › lets other work run', async () => {

@@ -67,6 +67,51 @@ describe.each(graphBackends())('query of a graph in $name', ({ open }) => {
     await graph.close()
   })
 
+  it('with the limit Infinity › returns all rows', async () => {
+    const graph = await open()
+    const ids = Array.from({ length: 1_100 }, (_, at) => `e${String(at).padStart(4, '0')}`)
+    const relationships = ids.map((to) => ({ from: 'e0000', type: 'KNOWS', to }))
+    await graph.write('acme', { entities: ids.toReversed().map((id) => person(id)), relationships })
+    const limit = Number.POSITIVE_INFINITY
+    const idsOf = (found: { entities: readonly { id: string }[] }) => found.entities.map(({ id }) => id)
+    expect(idsOf(await graph.queryEntities('acme', { limit, sort: [{ by: 'id' }] }))).toEqual(ids)
+    expect(idsOf(await graph.queryEntities('acme', { limit, offset: 2 }))).toEqual(ids.toReversed().slice(2))
+    expect((await graph.queryRelationships('acme', { limit })).relationships).toHaveLength(ids.length)
+    await graph.close()
+  })
+
+  it('reads the values of a list once, and not for each row', async () => {
+    const graph = await open()
+    const countReads = async (): Promise<number> => {
+      let reads = 0
+      const item = {
+        get a() {
+          reads++
+          return 1
+        },
+      }
+      const { total } = await graph.queryEntities('acme', { filters: [{ property: 'it', op: 'in', value: [item] }] })
+      expect(total).toBe(1)
+      return reads
+    }
+    await graph.write('acme', { entities: [person('e', { it: { a: 1 } })] })
+    const reads = await countReads()
+    await graph.write('acme', { entities: Array.from({ length: 9 }, (_, at) => person(`e${at}`, { it: { b: at } })) })
+    expect(await countReads()).toBe(reads)
+    await graph.close()
+  })
+
+  it('rejects filters with lists of more than 10,000 values in all', async () => {
+    const graph = await open()
+    const value = Array.from({ length: 5_000 }, (_, at) => at)
+    const filter = { property: 'it', op: 'in', value } as const
+    expect(await graph.queryEntities('acme', { filters: [filter, filter] })).toEqual({ entities: [], total: 0 })
+    const filters = [filter, filter, { ...filter, value: ['a'] }]
+    const refused = { code: 'bad-option', message: expect.stringContaining('10001 values; a query may have 10000') }
+    await expect(graph.queryEntities('acme', { filters })).rejects.toMatchObject(refused)
+    await graph.close()
+  })
+
   it('accepts any text as a property name, without SQL injection', async () => {
     const graph = await open()
     const names = [

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import { draftMarkerId } from '../../src/handoff/rows.ts'
 import { internalsOf } from '../../src/memory.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { codingConversation, createHarness, day, describeOutcome, noon, userMessage } from './harness.ts'
@@ -173,6 +174,23 @@ describe('save without an id', () => {
     const reads = await countReads(100)
     await startChats(20, 20)
     expect(await countReads(101)).toBe(reads)
+  })
+})
+
+describe('list of very many draft sessions', () => {
+  it('reads their markers once', async () => {
+    await using harness = await createHarness()
+    const { handoff, graph } = harness
+    const markers = Array.from({ length: 1_100 }, (_, at) => ({
+      type: 'session_begun',
+      id: draftMarkerId(`s${at}`),
+      properties: { session: `s${at}` },
+    }))
+    await graph.write(workspace, { entities: markers })
+    const query = vi.spyOn(graph, 'queryEntities')
+    await handoff.list(workspace)
+    const reads = query.mock.calls.filter(([, options]) => options?.types?.includes('session_begun') === true)
+    expect(reads).toHaveLength(1)
   })
 })
 

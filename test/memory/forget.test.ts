@@ -23,6 +23,16 @@ describe('forget by text', () => {
     ])
   })
 
+  it('of a session of very many messages › lists all of them', async () => {
+    await using memory = await openMemory({ upkeep: false })
+    await memory.append(
+      'acme:ann',
+      Array.from({ length: 130_000 }, () => ({ role: 'user', content: 'a' })),
+    )
+    const { sessions } = await memory.forget({ key: 'acme:ann' })
+    expect(sessions.map(({ entries }) => entries.length)).toEqual([130_000])
+  })
+
   it('matches call arguments and nested values', () => {
     const common = { id: 'x', at: 1, sources: [] }
     const fact = {

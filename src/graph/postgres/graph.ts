@@ -1,8 +1,8 @@
-import { runInSlices } from '../../domain/work.ts'
+import { runInSlices, type Work } from '../../domain/work.ts'
 import { escapeText } from '../../stores/postgres/text.ts'
-import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
+import { yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import type { GraphCipher } from '../cipher.ts'
-import { matchesFilter, PageCollector, parseFilterValue, parsePage } from '../query.ts'
+import { allRows, checkFilters, compileFilters, PageCollector, parsePage } from '../query.ts'
 import { parseEntity, parseRelationship, type Row } from '../rows.ts'
 import type {
   Entity,
@@ -21,6 +21,9 @@ import { PostgresNodeStore } from './nodes.ts'
 import { anyText, type StoredCells, type WorkspaceRows } from './workspaceRows.ts'
 import type { PostgresWorkspaces } from './workspaces.ts'
 import { writeChange } from './write.ts'
+
+/** Cost of looking at a row, in characters. */
+const rowWork = 40
 
 /** Conditions on columns that hold digests, which work on encrypted rows too, and the values of their parameters. */
 class Conditions {
@@ -115,22 +118,26 @@ export class PostgresGraph implements StoreGraph {
   ): Promise<{ readonly rows: readonly T[]; readonly total: number }> {
     const { limit, offset } = parsePage(page)
     const { filters = [], sort = [] } = page
-    for (const filter of filters) parseFilterValue(filter)
+    checkFilters(filters)
     return this.workspaces.read<{ rows: readonly T[]; total: number }>(
       workspace,
       { rows: [], total: 0 },
       async (rows) => {
         const { sql, values } = createConditions(rows.cipher)
-        if (filters.length + sort.length === 0) {
+        if (filters.length + sort.length === 0 && limit !== allRows) {
           const cells = await rows.selectPage(sql, values, limit, offset)
           return { rows: cells.map((row) => parse(toRow(row), rows.cipher)), total: await rows.count(sql, ...values) }
         }
         const collector = new PageCollector<T>({ limit, offset, sort })
-        for await (const cells of rows.scan(sql, ...values))
-          for (const row of cells) {
-            const parsed = parse(toRow(row), rows.cipher)
-            if (filters.every((filter) => matchesFilter(parsed, filter))) collector.add(parsed)
+        const matches = await runInSlices(compileFilters(filters), yieldWhenLong)
+        const collect = function* (page: readonly StoredCells[]): Work<void> {
+          for (const cells of page) {
+            const row = parse(toRow(cells), rows.cipher)
+            if (yield* matches(row)) collector.add(row)
+            yield rowWork
           }
+        }
+        for await (const page of rows.scan(sql, ...values)) await runInSlices(collect(page), yieldWhenLong)
         return { rows: await runInSlices(collector.finish(), yieldToEventLoop), total: collector.total }
       },
     )

@@ -196,11 +196,11 @@ export class WorkspaceRows {
     const select = 'SELECT entity, session, message FROM tk.graph_origin WHERE scope = $1'
     const order = 'ORDER BY entity, session, message'
     const rows: OriginCells[] = []
-    if (places === undefined) rows.push(...(await this.query<OriginCells>(`${select} ${order}`)))
+    if (places === undefined) for (const row of await this.query<OriginCells>(`${select} ${order}`)) rows.push(row)
     else
       for (const chunk of chunks(places)) {
         const sql = `${select} AND entity = ${anyNumber('$2')} ${order}`
-        rows.push(...(await this.query<OriginCells>(sql, JSON.stringify(chunk))))
+        for (const row of await this.query<OriginCells>(sql, JSON.stringify(chunk))) rows.push(row)
       }
     const origins = new Map<number, Origin[]>()
     for (const [entity, session, message] of rows)

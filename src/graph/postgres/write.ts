@@ -89,7 +89,7 @@ async function writeEntities(rows: WorkspaceRows, drafts: readonly EntityDraft[]
         states.set(digest, { ...state, origins: merged, put: { ...state.put, origins: merged } })
       } else if (state?.place !== undefined) {
         const { place } = state
-        addedOrigins.push(...planned.addOrigins.map((origin) => [place, origin] as const))
+        for (const origin of planned.addOrigins) addedOrigins.push([place, origin])
         states.set(digest, { ...state, origins: [...state.origins, ...planned.addOrigins] })
       }
       yield rowWork

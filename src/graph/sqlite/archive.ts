@@ -27,6 +27,14 @@ type RelationshipCells = readonly [
   ...[session: string | null, body: string],
 ]
 
+/** Maps items and adds them to a list. Interruptible work. */
+function* addInSteps<T, U>(list: U[], items: readonly T[], map: (item: T) => U): Work<void> {
+  for (const item of items) {
+    list.push(map(item))
+    yield 1
+  }
+}
+
 /** Whole graph of a workspace in SQLite, for export, import and erasure by text. */
 export class SqliteGraphArchive implements GraphArchive {
   private readonly database: GraphDatabase
@@ -71,8 +79,10 @@ export class SqliteGraphArchive implements GraphArchive {
     yield* deleteRowsInSteps(database, 'graph_entity', entity)
     yield* deleteRowsInSteps(database, 'graph_relationship', relationship)
     yield* deleteRowsInSteps(database, 'graph_link', link)
-    const deleted = { entity, relationship, node, link, observation }
-    return Object.entries(deleted).flatMap(([kind, ids]) => ids.map((rowId) => `${kind} ${rowId}`))
+    const deleted: string[] = []
+    for (const [kind, ids] of Object.entries({ entity, relationship, node, link, observation }))
+      yield* addInSteps(deleted, ids, (rowId) => `${kind} ${rowId}`)
+    return deleted
   }
 
   /** Returns the row ids of the links with one of the nodes, given by their row ids, at an end. */
@@ -95,20 +105,18 @@ export class SqliteGraphArchive implements GraphArchive {
 
   private *selectAll(workspace: GraphWorkspace): Work<readonly StoredGraphRow[]> {
     const { database } = this
-    const entities = yield* this.selectEntities(workspace)
-    const relationships = yield* this.selectRelationships(workspace)
+    const selected: StoredGraphRow[] = []
+    yield* addInSteps(selected, yield* this.selectEntities(workspace), (row) => row)
+    yield* addInSteps(selected, yield* this.selectRelationships(workspace), (row) => row)
     const nodeIds = yield* selectRowIds(database, 'graph_node', workspace)
     const nodes = yield* selectNodesInSteps(database, workspace, { rowIds: nodeIds })
+    yield* addInSteps(selected, nodes, ({ rowId, row }) => ({ rowId, row: { node: row } }))
     const linkIds = yield* selectRowIds(database, 'graph_link', workspace)
     const links = yield* selectLinksInSteps(database, workspace, { rowIds: linkIds })
+    yield* addInSteps(selected, links, ({ rowId, row }) => ({ rowId, row: { link: row } }))
     const imports = database.all<[number, Millis]>('SELECT home, at FROM graph_adopted WHERE home = ?', workspace.id)
-    return [
-      ...entities,
-      ...relationships,
-      ...nodes.map(({ rowId, row }): StoredGraphRow => ({ rowId, row: { node: row } })),
-      ...links.map(({ rowId, row }): StoredGraphRow => ({ rowId, row: { link: row } })),
-      ...imports.map(([workspaceId, at]): StoredGraphRow => ({ rowId: workspaceId, row: { adopted: at } })),
-    ]
+    for (const [workspaceId, at] of imports) selected.push({ rowId: workspaceId, row: { adopted: at } })
+    return selected
   }
 
   private *selectEntities(workspace: GraphWorkspace): Work<readonly StoredGraphRow[]> {

@@ -4,7 +4,7 @@ import type { Work } from '../../domain/work.ts'
 import type { ForgetOptions } from '../../memory/forget.ts'
 import { deleteNodesInSteps, deleteRowsInSteps, GraphEraser, wipeIndexesInSteps } from '../../stores/sqlite/graph.ts'
 import type { GraphCipher } from '../cipher.ts'
-import { matchesFilter, PageCollector, parseFilterValue, parsePage } from '../query.ts'
+import { checkFilters, compileFilters, PageCollector, parsePage } from '../query.ts'
 import { columns, parseEntity, parseRelationship, type Row } from '../rows.ts'
 import type {
   Entity,
@@ -166,19 +166,20 @@ export class SqliteGraph implements StoreGraph {
   ): Promise<{ readonly rows: readonly T[]; readonly total: number }> {
     const { limit, offset } = parsePage(page)
     const { filters = [], sort = [] } = page
-    for (const filter of filters) parseFilterValue(filter)
+    checkFilters(filters)
     const { database, workspaces } = this
     return database.readInSteps(function* (): Work<{ readonly rows: readonly T[]; readonly total: number }> {
       const workspace = workspaces.find(workspaceName)
       if (workspace === undefined) return { rows: [], total: 0 }
       const rowIds = yield* select(workspace)
+      const matches = yield* compileFilters(filters)
       const isFiltered = filters.length + sort.length > 0
       const collector = new PageCollector<T>(isFiltered ? { limit, offset, sort } : { limit, offset: 0 })
       const candidates = isFiltered ? rowIds : rowIds.slice(offset, offset + limit)
       for (const rows of readPages<QueriedRow>(database, table, queriedColumns, candidates)) {
         for (const [rowId, digest, created, updated, body] of rows) {
           const row = parse([rowId, digest, body, created, updated], workspace.cipher)
-          if (filters.every((filter) => matchesFilter(row, filter))) collector.add(row)
+          if (yield* matches(row)) collector.add(row)
           yield rowWork
         }
       }

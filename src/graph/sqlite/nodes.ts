@@ -22,12 +22,14 @@ export class SqliteNodeStore implements NodeStore {
   private readonly workspaces: GraphWorkspaces
   private readonly clock: Clock
   /** True if the index may still hold trigrams of deleted rows. */
-  private hasDeletedTrigrams = false
+  private hasDeletedTrigrams: boolean
 
   constructor(database: GraphDatabase, workspaces: GraphWorkspaces, clock: Clock) {
     this.database = database
     this.workspaces = workspaces
     this.clock = clock
+    // An earlier process may have ended before it removed them.
+    this.hasDeletedTrigrams = this.countDeletions() > 0
   }
 
   createEntities(workspaceName: string, nodes: readonly GraphNode[]): Promise<readonly GraphNode[]> {
@@ -46,12 +48,12 @@ export class SqliteNodeStore implements NodeStore {
   }
 
   deleteEntities(workspaceName: string, names: readonly string[]): Promise<void> {
-    this.hasDeletedTrigrams = true
+    this.noteDeletion()
     return this.writeInSteps(workspaceName, (workspace) => this.deleteNodes(workspace, names))
   }
 
   deleteObservations(workspaceName: string, deletions: Parameters<NodeStore['deleteObservations']>[1]): Promise<void> {
-    this.hasDeletedTrigrams = true
+    this.noteDeletion()
     return this.writeInSteps(workspaceName, (workspace) => this.deleteTexts(workspace, deletions))
   }
 
@@ -85,7 +87,26 @@ export class SqliteNodeStore implements NodeStore {
   async wipe(): Promise<void> {
     if (!this.hasDeletedTrigrams) return
     this.hasDeletedTrigrams = false
-    await this.database.writeInSteps(() => wipeIndexesInSteps(this.database.database))
+    await this.database.writeInSteps(() => this.wipeIndexes())
+  }
+
+  /** Remembers that the index is to be wiped, in the file too, and before the deletion that follows in the queue. */
+  private noteDeletion(): void {
+    this.hasDeletedTrigrams = true
+    const sql = "INSERT INTO meta VALUES ('graph_deletions', 1) ON CONFLICT DO UPDATE SET value = value + 1"
+    // Whatever prevents this write prevents the deletion too, which rejects.
+    this.database.write(() => this.database.run(sql)).catch(() => undefined)
+  }
+
+  /** Counts the deletions since the index was wiped. */
+  private countDeletions(): number {
+    return this.database.get<[number]>("SELECT value FROM meta WHERE name = 'graph_deletions'")?.[0] ?? 0
+  }
+
+  private *wipeIndexes(): Work<void> {
+    const deletions = this.countDeletions()
+    yield* wipeIndexesInSteps(this.database.database)
+    this.database.run("DELETE FROM meta WHERE name = 'graph_deletions' AND value = ?", deletions)
   }
 
   /**
@@ -276,11 +297,12 @@ export class SqliteNodeStore implements NodeStore {
   }
 }
 
+/** Returns the digests of names, each once. Interruptible work. */
 function* digestNames({ cipher }: GraphWorkspace, names: readonly string[]): Work<readonly string[]> {
-  const digests: string[] = []
+  const digests = new Set<string>()
   for (const name of names) {
-    digests.push(nodeDigest(cipher, name))
+    digests.add(nodeDigest(cipher, name))
     yield lookupWork
   }
-  return digests
+  return [...digests]
 }

@@ -68,16 +68,11 @@ export function* filterRowIds(
 /** Selects the row ids of the nodes with one of the digests, in insertion order. Interruptible work. */
 export function* selectNodeIds(
   database: GraphDatabase,
-  { id }: GraphWorkspace,
+  workspace: GraphWorkspace,
   digests: readonly string[],
 ): Work<readonly number[]> {
-  const sql =
-    'SELECT json_group_array(place) FROM graph_node WHERE home = ? AND ref IN (SELECT value FROM json_each(?))'
   const found: number[] = []
-  for (const chunk of chunks(digests)) {
-    found.push(...getIds(database, sql, id, JSON.stringify(chunk)))
-    yield chunk.length * lookupWork
-  }
+  for (const chunk of chunks(digests)) yield* addRowIds(database, workspace, 'graph_node', 'ref', chunk, found)
   return yield* sortRowIds(found)
 }
 
@@ -92,28 +87,30 @@ export function* selectLinkIds(
 ): Work<readonly number[]> {
   const found: number[] = []
   for (const end of ['source', 'target'] as const)
-    for (const chunk of chunks(digests)) yield* addLinkIds(database, workspace, end, chunk, found)
+    for (const chunk of chunks(digests)) yield* addRowIds(database, workspace, 'graph_link', end, chunk, found)
   return yield* sortRowIds(found)
 }
 
-function* addLinkIds(
+/** Adds the row ids of rows with one of the digests in an indexed column: many may have the same one. */
+function* addRowIds(
   database: GraphDatabase,
   workspace: GraphWorkspace,
-  end: 'source' | 'target',
+  table: RowTable,
+  column: 'ref' | 'source' | 'target',
   digests: readonly string[],
   found: number[],
 ): Work<void> {
-  const some = `SELECT place FROM graph_link WHERE home = ? AND ${end} IN (SELECT value FROM json_each(?)) LIMIT ${maxIdsPerStatement}`
+  const some = `SELECT place FROM ${table} WHERE home = ? AND ${column} IN (SELECT value FROM json_each(?)) LIMIT ${maxIdsPerStatement}`
   const sql = `SELECT json_group_array(place) FROM (${some})`
   const rowIds = getIds(database, sql, workspace.id, JSON.stringify(digests))
   yield digests.length * lookupWork + rowIds.length
   if (rowIds.length < maxIdsPerStatement) for (const rowId of rowIds) found.push(rowId)
   else if (digests.length === 1)
-    for (const rowId of yield* selectRowIds(database, 'graph_link', workspace, `${end} = ?`, digests)) found.push(rowId)
+    for (const rowId of yield* selectRowIds(database, table, workspace, `${column} = ?`, digests)) found.push(rowId)
   else {
     const middle = digests.length >> 1
-    yield* addLinkIds(database, workspace, end, digests.slice(0, middle), found)
-    yield* addLinkIds(database, workspace, end, digests.slice(middle), found)
+    yield* addRowIds(database, workspace, table, column, digests.slice(0, middle), found)
+    yield* addRowIds(database, workspace, table, column, digests.slice(middle), found)
   }
 }
 

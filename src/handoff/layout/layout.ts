@@ -4,22 +4,13 @@ import { formatMessageId, type Message, maxImportedSequence, parseMessageId } fr
 import { isObject, MemoryError } from '../../domain/error.ts'
 import type { Key } from '../../domain/key.ts'
 import { noExpiry } from '../../domain/session.ts'
+import { allRows } from '../../graph/query.ts'
 import type { Entity, EntityDraft, RelationshipDraft } from '../../graph/types.ts'
 import { internalsOf } from '../../memory.ts'
 import { throwIfAborted } from '../../portable/abort.ts'
 import { toCanonicalJson } from '../../portable/canonical.ts'
 import { expiryCutoff } from '../retention.ts'
-import {
-  conversationId,
-  fileId,
-  itemFromRow,
-  itemId,
-  metadataFromRow,
-  originId,
-  readAllPages,
-  stateId,
-  stringsIn,
-} from '../rows.ts'
+import { conversationId, fileId, itemFromRow, itemId, metadataFromRow, originId, stateId, stringsIn } from '../rows.ts'
 import { missingWorkspaceRow } from '../save/save.ts'
 import { findSessionRow, parseSessionId, sessionKey, sessionNotFound, toIsoTime } from '../sessions.ts'
 import type { HandoffDeps, OperationContext } from '../settings.ts'
@@ -80,11 +71,9 @@ export async function exportLayout(
 }
 
 async function readSessionRows(deps: HandoffDeps, workspace: string): Promise<readonly Entity[]> {
-  const all = await readAllPages(
-    async (page) =>
-      (await deps.graph.queryEntities(workspace, { types: ['session'], sort: [{ by: 'id' }], ...page })).entities,
-  )
-  const rows = await Promise.all(all.map(({ id }) => findSessionRow(deps, workspace, id)))
+  const query = { types: ['session'], sort: [{ by: 'id' }], limit: allRows }
+  const { entities } = await deps.graph.queryEntities(workspace, query)
+  const rows = await Promise.all(entities.map(({ id }) => findSessionRow(deps, workspace, id)))
   // Sessions created by a restore and never written to are not exported.
   return rows.filter((row) => row !== undefined && metadataFromRow(row).messageCount > 0) as readonly Entity[]
 }

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Message } from '../../domain/entry.ts'
+import { allRows } from '../../graph/query.ts'
 import type { Entity, EntityDraft, RelationshipDraft } from '../../graph/types.ts'
 import { toCanonicalJson } from '../../portable/canonical.ts'
-import { metadataFromRow, readAllPages } from '../rows.ts'
+import { metadataFromRow } from '../rows.ts'
 import { sessionKey } from '../sessions.ts'
 import type { HandoffDeps } from '../settings.ts'
 import {
@@ -26,13 +27,9 @@ import {
 export async function packSession(deps: HandoffDeps, workspace: string, row: Entity): Promise<PackedSession> {
   const { graph, memory } = deps
   const { id: session } = row
-  const sort = [{ by: 'id' }] as const
-  const entities = await readAllPages(
-    async (page) => (await graph.queryEntities(workspace, { session, sort, ...page })).entities,
-  )
-  const relationships = await readAllPages(
-    async (page) => (await graph.queryRelationships(workspace, { session, sort, ...page })).relationships,
-  )
+  const query = { session, sort: [{ by: 'id' }], limit: allRows }
+  const { entities } = await graph.queryEntities(workspace, query)
+  const { relationships } = await graph.queryRelationships(workspace, query)
   const messages = (await memory.transcript(sessionKey(workspace, session))).map(packMessage)
   const { createdAt, savedAt } = metadataFromRow(row)
   return packRows({ workspace, session, createdAt, savedAt }, entities, relationships, messages)

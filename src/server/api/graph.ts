@@ -1,12 +1,16 @@
 import { graphKey, type Scope } from '../../domain/key.ts'
-import type { GraphRow } from '../../graph/types.ts'
+import { runInSlices, type Work } from '../../domain/work.ts'
+import type { GraphRow, StoredGraphRow } from '../../graph/types.ts'
 import { internalsOf } from '../../memory.ts'
+import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { type Handlers, sendJson } from '../http/requestContext.ts'
 import type { ServerContext } from '../serverContext.ts'
 import { scopeHandler } from './access.ts'
 
-/** Nodes and links of a response. */
-const maxGraphNodes = 2_000
+const maxNodes = 2_000
+const maxLinks = 4_000
+/** Characters of the nodes and of the links of a response: its JSON text is written in one piece. */
+const maxListCharacters = 1_000_000
 
 type NodeView = {
   readonly id: string
@@ -21,43 +25,82 @@ type LinkView = { readonly from: string; readonly to: string; readonly type: str
 export const graphRoutes: Handlers = {
   'GET /api/scopes/{scope}/graph': scopeHandler([], async ({ server, client }, scope) => {
     const rows = await readGraph(server, scope)
-    const nodes = rows.flatMap(toNode)
-    const links = rows.flatMap(toLink)
-    sendJson(client.response, 200, {
-      nodes: nodes.slice(0, maxGraphNodes),
-      links: links.slice(0, maxGraphNodes * 2),
-      total: nodes.length,
-    })
+    sendJson(client.response, 200, await runInSlices(viewGraph(rows), yieldWhenLong))
   }),
 }
 
-async function readGraph(server: ServerContext, scope: Scope): Promise<readonly GraphRow[]> {
+async function readGraph(server: ServerContext, scope: Scope): Promise<readonly StoredGraphRow[]> {
   const { store } = internalsOf(server.memories.scopes)
   const { openStoreGraph } = await import('../../graph/graph.ts')
   // A tenant without a graph must not get one by reading it.
   if ((await store.readHead(graphKey(scope), 0)).revision === 0) return []
   const graph = await openStoreGraph(store)
   try {
-    return ((await graph?.archive.readAll(scope)) ?? []).map(({ row }) => row)
+    return (await graph?.archive.readAll(scope)) ?? []
   } finally {
     await graph?.close()
   }
 }
 
-function toNode(row: GraphRow): readonly NodeView[] {
-  if ('node' in row) {
-    const { name, entityType, observations } = row.node
-    return [{ id: name, type: entityType, properties: { observations }, sources: [] }]
+/** Cost of looking at a row, in characters. */
+const rowWork = 10
+
+/** Returns the first nodes and links, without those that would make a list too long, and the number of all nodes. */
+function* viewGraph(rows: readonly StoredGraphRow[]): Work<{
+  readonly nodes: readonly NodeView[]
+  readonly links: readonly LinkView[]
+  readonly total: number
+}> {
+  const nodes = new LimitedList<NodeView>(maxNodes)
+  const links = new LimitedList<LinkView>(maxLinks)
+  let total = 0
+  for (const { row } of rows) {
+    yield rowWork
+    if ('node' in row || 'entity' in row) {
+      total++
+      if (!nodes.isFull) yield nodes.add(toNode(row))
+    } else if (('link' in row || 'relationship' in row) && !links.isFull) yield links.add(toLink(row))
   }
-  if (!('entity' in row)) return []
-  const { id, type, properties, origins } = row.entity
-  const sources = origins.filter(([, message]) => message !== '').map(([session, message]) => ({ session, message }))
-  return [{ id, type, properties, sources }]
+  return { nodes: nodes.items, links: links.items, total }
 }
 
-function toLink(row: GraphRow): readonly LinkView[] {
-  if ('link' in row) return [{ from: row.link.from, to: row.link.to, type: row.link.relationType }]
-  if (!('relationship' in row)) return []
+/** List with a limit of items and of the characters of their JSON texts. */
+class LimitedList<T> {
+  readonly items: T[] = []
+  private readonly maxItems: number
+  private characters = 0
+
+  constructor(maxItems: number) {
+    this.maxItems = maxItems
+  }
+
+  get isFull(): boolean {
+    return this.items.length === this.maxItems
+  }
+
+  /** Adds an item if it fits. Returns the characters that were measured. */
+  add(item: T): number {
+    const { length } = JSON.stringify(item)
+    if (this.characters + length <= maxListCharacters) {
+      this.characters += length
+      this.items.push(item)
+    }
+    return length
+  }
+}
+
+function toNode(row: Extract<GraphRow, { node: unknown } | { entity: unknown }>): NodeView {
+  if ('node' in row) {
+    const { name, entityType, observations } = row.node
+    return { id: name, type: entityType, properties: { observations }, sources: [] }
+  }
+  const { id, type, properties, origins } = row.entity
+  const sources = origins.filter(([, message]) => message !== '').map(([session, message]) => ({ session, message }))
+  return { id, type, properties, sources }
+}
+
+function toLink(row: Extract<GraphRow, { link: unknown } | { relationship: unknown }>): LinkView {
+  if ('link' in row) return { from: row.link.from, to: row.link.to, type: row.link.relationType }
   const { from, to, type } = row.relationship
-  return [{ from, to, type }]
+  return { from, to, type }
 }

@@ -11,7 +11,7 @@ import {
 } from '../../domain/key.ts'
 import type { SearchIndex, Store } from '../../domain/ports.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
-import type { GraphRow } from '../../graph/types.ts'
+import type { GraphRow, StoredGraphRow } from '../../graph/types.ts'
 import type { ForgetTarget } from '../../memory/forgetTarget.ts'
 import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { clip } from '../../text/clip.ts'
@@ -73,11 +73,11 @@ export async function rehearseForget(store: Store & SearchIndex, target: ForgetT
   const others: string[] = []
   for (const erasure of erasures) {
     if (isSession(erasure.key)) sessions.push(await previewSession(store, erasure, counts))
-    else others.push(...(await previewInternal(store, erasure, counts)))
+    else for (const name of await previewInternal(store, erasure, counts)) others.push(name)
   }
   counts.entities = graph.length
   counts.rows = rows
-  others.push(...graph.map((name) => `graph: ${name}`))
+  for (const name of graph) others.push(`graph: ${name}`)
   return { counts, sessions, others }
 }
 
@@ -166,7 +166,7 @@ async function findGraphRows(store: Store, target: ForgetTarget, erasures: reado
   const { openStoreGraph } = await import('../../graph/graph.ts')
   const graph = await openStoreGraph(store)
   try {
-    const rows = ((await graph?.archive.readAll(scope)) ?? []).map(({ row }) => row)
+    const rows = (await graph?.archive.readAll(scope)) ?? []
     const bySession = new Map(erasures.map((erasure) => [erasure.key.id, erasure]))
     const isErased = (row: GraphRow): boolean =>
       'scope' in target ? !('text' in target) || containsText(row, target.text) : isDerived(row, bySession)
@@ -179,9 +179,9 @@ async function findGraphRows(store: Store, target: ForgetTarget, erasures: reado
 /** Cost of looking at a row, in characters. */
 const rowWork = 40
 
-function* nameGraphRows(rows: readonly GraphRow[], isErased: (row: GraphRow) => boolean): Work<string[]> {
+function* nameGraphRows(rows: readonly StoredGraphRow[], isErased: (row: GraphRow) => boolean): Work<string[]> {
   const names: string[] = []
-  for (const row of rows) {
+  for (const { row } of rows) {
     if (isErased(row)) names.push(...nameGraphRow(row))
     yield rowWork
   }

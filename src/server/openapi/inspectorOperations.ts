@@ -30,7 +30,8 @@ export const inspectorOperations = {
   getGraph: {
     tag: 'Scopes',
     summary: 'Get the knowledge graph of a tenant',
-    description: 'Up to 2,000 nodes.',
+    description:
+      'The first 2,000 nodes and 4,000 links. Those that would make either list longer than 1,000,000 characters are left out.',
     responses: { '200': json('The graph.', 'Graph') },
   },
   getUsageSeries: {

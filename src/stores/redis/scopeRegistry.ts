@@ -70,7 +70,7 @@ export class ScopeRegistry {
           .slice(at, at + count)
           .map((name) => this.#listScope(name, name === afterScope ? afterId : undefined, filter)),
       )
-      found.push(...pages.flat())
+      for (const page of pages) for (const item of page) found.push(item)
     }
     return found.slice(0, limit)
   }
@@ -113,7 +113,7 @@ export class ScopeRegistry {
     for (let after = afterId; ; ) {
       const ids =
         expiredBy === undefined ? await this.#pageIds(scope, after) : await this.#expiredIds(scope, after, expiredBy)
-      found.push(...(await this.#readItems(scope, ids, filter)))
+      for (const item of await this.#readItems(scope, ids, filter)) found.push(item)
       if (expiredBy !== undefined || ids.length < maxPageSize || found.length >= limit) return found
       after = ids.at(-1)
     }

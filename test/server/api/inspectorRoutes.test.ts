@@ -5,8 +5,12 @@ import { SessionEvents } from '../../../src/server/inspector/sessionEvents.ts'
 import { UsageSeries } from '../../../src/server/observability/usageSeries.ts'
 import { withChangeListener } from '../../../src/stores/changeListener.ts'
 import { ramStore } from '../../../src/stores/ram.ts'
+import { sqliteStore } from '../../../src/stores/sqlite.ts'
+import { person, requireGraph } from '../../graph/fixtures.ts'
+import { createTempPaths } from '../../stores/tempPaths.ts'
 import { startServer, user } from '../start.ts'
 
+const fresh = createTempPaths()
 const json = async (response: Response | Promise<Response>) => (await response).json()
 
 /** Reads an event stream until a pattern appears. */
@@ -187,5 +191,32 @@ describe('usage over time', () => {
     expect((await server.requestJson('GET /healthz')).body).not.toHaveProperty('upkeep.recent')
     await server.memory.forget({ scope: 'acme' })
     expect(await read()).toMatchObject({ steps: [] })
+  })
+})
+
+describe('GET /api/scopes/{scope}/graph', () => {
+  it('of a large graph › returns the first nodes and links that fit, and the number of all nodes', async () => {
+    const store = sqliteStore(fresh())
+    await using server = await startServer({ memory: { store } })
+    const graph = await requireGraph(store)
+    const long = 'x'.repeat(1_000_000)
+    await graph.write('acme', { entities: [person('e1', { city: 'Oslo' }), person('e2', { long }), person('e3')] })
+    const entities = Array.from({ length: 2_500 }, (_, at) => ({ name: `n${at}`, entityType: 't', observations: [] }))
+    const relations = entities.slice(0, 2_100).flatMap(({ name }) => [
+      { from: name, to: 'hub', relationType: 'a' },
+      { from: name, to: 'hub', relationType: 'b' },
+    ])
+    await graph.nodes.createEntities('acme', entities)
+    await graph.nodes.createRelations('acme', relations)
+    await graph.close()
+    const { nodes, links, total } = await json(fetch(`${server.url}/api/scopes/acme/graph`))
+    expect(nodes.slice(0, 3)).toEqual([
+      { id: 'e1', type: 'person', properties: { city: 'Oslo' }, sources: [] },
+      { id: 'e3', type: 'person', properties: {}, sources: [] },
+      { id: 'n0', type: 't', properties: { observations: [] }, sources: [] },
+    ])
+    expect([nodes.length, links.length, total]).toEqual([2_000, 4_000, 2_503])
+    expect(links[3_999]).toEqual({ from: 'n1999', to: 'hub', type: 'b' })
+    expect(await json(fetch(`${server.url}/api/scopes/none/graph`))).toEqual({ nodes: [], links: [], total: 0 })
   })
 })
