@@ -1,8 +1,8 @@
 import { checkOptions } from '../domain/checkOptions.ts'
 import { type Json, type Millis, metadataId, type SessionMetadata } from '../domain/entry.ts'
-import { anyText, anyValue, checkOption, createDepthError } from '../domain/error.ts'
+import { anyText, anyValue, checkOption, createDepthError, MemoryError } from '../domain/error.ts'
 import { type Key, personKey } from '../domain/key.ts'
-import { estimateSize, exceedsDepth, maxJsonDepth } from '../domain/stringify.ts'
+import { exceedsDepth, exceedsJsonLength, maxJsonDepth } from '../domain/stringify.ts'
 
 /** Lists of sessions contain their metadata. */
 const maxMetadataCharacters = 65_536
@@ -42,8 +42,12 @@ export function parseMetadataUpdate({ scope }: Key, update: SessionMetadataUpdat
     )
   }
   if (exceedsDepth(metadata, maxJsonDepth)) throw createDepthError('metadata')
-  const isSmall = estimateSize(metadata, maxMetadataCharacters + 1) <= maxMetadataCharacters
-  checkOption('metadata', metadata, isSmall, `JSON of at most ${maxMetadataCharacters} characters`)
+  if (exceedsJsonLength(metadata, maxMetadataCharacters))
+    throw new MemoryError(
+      'bad-option',
+      `metadata has more than ${maxMetadataCharacters.toLocaleString('en')} characters as JSON. Keep long data elsewhere, and store its address here.`,
+      { param: 'metadata' },
+    )
   if (person !== undefined) personKey(scope, person)
   return update
 }
