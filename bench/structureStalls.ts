@@ -1,5 +1,6 @@
 // Longest time that a request of many parts holds the event loop: npm run bench -- structureStalls [--sizes 1000000]
-// [--only 'a;b'] [--profile]. Names are parts of names, and `=name` is a whole one. Refused requests measure little.
+// [--only 'a;b'] [--offline] [--profile]. Names are parts of names, and `=name` is a whole one. With --offline, the
+// built-in model answers. Refused requests measure little.
 import { parseArgs } from 'node:util'
 import { startStallProbe } from '../test/server/stalls/stallProbe.ts'
 import { startStreamingModel } from '../test/server/structureStalls/streamingModel.ts'
@@ -11,6 +12,7 @@ const { values: flags } = parseArgs({
   options: {
     sizes: { type: 'string', default: '1000000,8000000,33000000' },
     only: { type: 'string' },
+    offline: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
   },
 })
@@ -20,7 +22,7 @@ const smallRequestBytes = 1_000_000
 const [maxSmallMs, maxLargeMs] = [50, 250]
 
 await using model = await startStreamingModel()
-await using probe = await startStallProbe({ upstreams: [{ name: 'model', base: model.url }] })
+await using probe = await startStallProbe({ upstreams: flags.offline ? [] : [{ name: 'model', base: model.url }] })
 const client = { ...probe.client, setReply: model.setReply }
 let sessions = 0
 for (const [, run] of chosen) for (let round = 0; round < 3; round++) await run(client, 20_000, `warm${++sessions}:s`)

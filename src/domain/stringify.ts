@@ -39,6 +39,32 @@ export function estimateSize(value: unknown, max: number): number {
   return size
 }
 
+/** Tells whether the JSON of plain data has more than a number of characters. Writes no more than that. */
+export const exceedsJsonLength = (value: unknown, max: number): boolean => subtractJsonLength(value, max) < 0
+
+/** Returns what is left of a number of characters after those of the JSON of a value; negative if it has more. */
+function subtractJsonLength(value: unknown, left: number): number {
+  // Each character of a text takes one or more, each value at least one.
+  if (typeof value === 'string') return value.length + 2 > left ? -1 : left - JSON.stringify(value).length
+  if (typeof value !== 'object' || value === null) return left - (JSON.stringify(value) ?? 'null').length
+  let rest = left - 2
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length && rest >= 0; index++)
+      rest = subtractJsonLength(value[index], index === 0 ? rest : rest - 1)
+    return rest
+  }
+  let isFirst = true
+  for (const name in value) {
+    if (rest < 0) break
+    const field = value[name as keyof typeof value]
+    if (!isJsonValue(field)) continue
+    // Between a name and its value is a colon, before all fields but the first one a comma.
+    rest = subtractJsonLength(field, subtractJsonLength(name, isFirst ? rest - 1 : rest - 2))
+    isFirst = false
+  }
+  return rest
+}
+
 /** Pieces that are joined at a time: joining hundreds of thousands at once takes tens of milliseconds. */
 const maxPieces = 4_096
 

@@ -4,10 +4,12 @@ import type { NewMessage } from '../domain/entry.ts'
 import { MemoryError } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'
 import type { Clock, Tokenizer } from '../domain/ports.ts'
+import { runInSlices } from '../domain/work.ts'
 import type { SecretMasker } from '../memory/secretMasker.ts'
 import type { ChunkBatch, FileCatalog } from './catalog.ts'
 import { type Chunk, ChunkBuilder, formatChunk } from './chunk.ts'
-import { decodeText, type FileKind, parseCharset, type Upload } from './kind.ts'
+import { FileFields } from './fields.ts'
+import { decodeTextInSteps, type FileKind, parseCharset, type Upload } from './kind.ts'
 import type { Reader } from './reader.ts'
 import type { SegmentBatch } from './readerProcess.ts'
 import type { FileInfo } from './record.ts'
@@ -59,15 +61,18 @@ export class Indexer {
     onProgress: (info: FileInfo) => void,
   ): Promise<FileInfo> {
     const { catalog, reader, tokenizer } = this.deps
+    if ((await catalog.claim(key, id)) === undefined) throw removedError()
+    const source = await this.maskSource(key, kind, upload)
+    // Renewed, because masking may have taken as long as reading.
     let info = await catalog.claim(key, id)
     if (info === undefined) throw removedError()
     const builder = new ChunkBuilder((text) => tokenizer.count(text))
     let charsRead = 0
-    for await (const batch of reader.read(kind, await this.maskSource(key, kind, upload))) {
+    for await (const batch of reader.read(kind, source)) {
       const chunks: NewMessage[] = []
       let unlabelled = 0
       for (const chunk of buildChunks(builder, batch)) {
-        chunks.push(await this.toMessage(key, name, chunk))
+        chunks.push(await this.toMessage(key, name, chunk, batch.hasFields))
         if (chunk.location === '') unlabelled++
         charsRead += chunk.body.length
         await yieldToEventLoop()
@@ -82,22 +87,33 @@ export class Indexer {
 
   /**
    * Masks JSON and tables before they are parsed: quotes, names of outer fields and column names mark secrets, and the
-   * parsed lines lack them.
+   * parsed lines lack them. The file is read once before, so that the limits apply first.
    */
   private async maskSource(key: Key, kind: FileKind, upload: Upload): Promise<Upload> {
     const { secretMasker } = this.deps
     if (secretMasker === undefined || (kind !== 'json' && kind !== 'csv')) return upload
-    const text = decodeText(upload.bytes, parseCharset(upload.type))
-    const masked = await secretMasker.maskText(key, text)
+    const hasFields = await this.readHasFields(kind, upload)
+    const text = await runInSlices(decodeTextInSteps(upload.bytes, parseCharset(upload.type)), yieldToEventLoop)
+    const masked = hasFields
+      ? await secretMasker.maskDocument(key, text, await runInSlices(FileFields.locate(kind, text), yieldToEventLoop))
+      : await secretMasker.maskText(key, text)
     return masked === text ? upload : { name: upload.name, bytes: new TextEncoder().encode(masked) }
   }
 
+  /** Reads a file up to its first batch. */
+  private async readHasFields(kind: FileKind, upload: Upload): Promise<boolean> {
+    for await (const { hasFields } of this.deps.reader.read(kind, upload)) return hasFields
+    return false
+  }
+
   /** Converts a chunk to a message with masked secrets. */
-  private async toMessage(key: Key, name: string, { location, body }: Chunk): Promise<NewMessage> {
+  private async toMessage(key: Key, name: string, chunk: Chunk, hasFields: boolean): Promise<NewMessage> {
     const { secretMasker, tokenizer, clock } = this.deps
     const mask = async (text: string): Promise<string> => (await secretMasker?.maskText(key, text)) ?? text
-    // Masked separately: a heading does not label the first words below it.
-    const content = formatChunk({ location: await mask(location), body: await mask(body) })
+    const maskLines = async (text: string): Promise<string> => (await secretMasker?.maskLines(key, text)) ?? text
+    // Masked separately: a heading does not label the first words below it, nor a field those of the next one.
+    const body = hasFields ? await maskLines(chunk.body) : await mask(chunk.body)
+    const content = formatChunk({ location: await mask(chunk.location), body })
     return measureMessage(tokenizer, { at: clock(), role: 'tool', name, content })
   }
 }

@@ -1,3 +1,4 @@
+import { runSync, type Work } from '../domain/work.ts'
 import { unreadableFileError } from './limits.ts'
 
 /** Formats that can be parsed. */
@@ -80,6 +81,8 @@ const byteOrderMarks: readonly (readonly [encoding: string, ...mark: readonly nu
   ['utf-16be', 0xfe, 0xff],
 ]
 
+/** Bytes decoded at a time. */
+const decodedBytes = 65_536
 /** Bytes examined by `isTextLike`. */
 const textSampleBytes = 65_536
 /** Bytes examined for UTF-16 without a byte order mark. */
@@ -92,10 +95,23 @@ const utf16SampleBytes = 1_024
  * @example
  * decodeText(Buffer.from('\ufeffcafé\r\n')) // 'café\n'
  */
-export function decodeText(bytes: Uint8Array, charset?: string): string {
+export const decodeText = (bytes: Uint8Array, charset?: string): string => runSync(decodeTextInSteps(bytes, charset))
+
+/** `decodeText` as interruptible work. */
+export function* decodeTextInSteps(bytes: Uint8Array, charset?: string): Work<string> {
   const marked = byteOrderMarks.find(([, ...mark]) => mark.every((byte, index) => bytes[index] === byte))?.[0]
   const decoder = createDecoder(marked ?? charset) ?? createDecoder(detectUtf16(bytes)) ?? new TextDecoder()
-  return decoder.decode(bytes).replace(/\r\n?/g, '\n')
+  const pieces: string[] = []
+  let endsWithReturn = false
+  for (let start = 0; start < bytes.length; start += decodedBytes) {
+    const piece = decoder.decode(bytes.subarray(start, start + decodedBytes), { stream: true })
+    // The line feed of a line end that the pieces divide.
+    pieces.push((endsWithReturn && piece.startsWith('\n') ? piece.slice(1) : piece).replace(/\r\n?/g, '\n'))
+    if (piece !== '') endsWithReturn = piece.endsWith('\r')
+    yield piece.length
+  }
+  pieces.push(decoder.decode())
+  return pieces.join('')
 }
 
 /** Checks for text in any encoding: at most 1 % control characters and 30 % undecodable ones. */

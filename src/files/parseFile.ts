@@ -15,6 +15,8 @@ export type ParsedDocument = {
   readonly hasHeadings: boolean
   /** Offsets at which pages begin; empty when the format has no pages. */
   readonly pages: readonly number[]
+  /** True when the lines are values of JSON or rows of a table, false when the file turned out to be plain text. */
+  readonly hasFields: boolean
 }
 
 /** Parses a file of any kind. Runs in the reader process, because a hostile file can exhaust time and memory. */
@@ -31,23 +33,21 @@ export async function parseFile(kind: FileKind, upload: Upload, limits: FileLimi
 }
 
 async function parseByKind(kind: FileKind, upload: Upload, limits: FileLimits): Promise<ParsedDocument> {
-  if (kind === 'pdf') return { ...(await parsePdf(upload.bytes, limits)), hasHeadings: false }
-  if (kind === 'docx') return { text: await parseDocx(upload.bytes, limits), hasHeadings: true, pages: [] }
-  const text = await parseText(kind, decodeText(upload.bytes, parseCharset(upload.type)), limits.maxCharacters)
-  return { text, hasHeadings: kind === 'markdown' || kind === 'html', pages: [] }
-}
-
-async function parseText(kind: FileKind, text: string, maxCharacters: number): Promise<string> {
-  if (kind === 'html') return parseHtml(text, maxCharacters)
+  const plain = { hasHeadings: false, pages: [], hasFields: false }
+  if (kind === 'pdf') return { ...plain, ...(await parsePdf(upload.bytes, limits)) }
+  if (kind === 'docx') return { ...plain, text: await parseDocx(upload.bytes, limits), hasHeadings: true }
+  const { maxCharacters } = limits
+  const text = decodeText(upload.bytes, parseCharset(upload.type))
+  if (kind === 'html') return { ...plain, text: parseHtml(text, maxCharacters), hasHeadings: true }
   const parsed =
     kind === 'json'
       ? parseJsonDocument(text, maxCharacters)
       : kind === 'csv'
         ? await parseCsv(text, maxCharacters)
         : undefined
-  if (parsed !== undefined) return parsed
+  if (parsed !== undefined) return { ...plain, text: parsed, hasFields: true }
   // Invalid JSON and CSV are treated as plain text.
   const buffer = new TextBuffer(maxCharacters)
   buffer.write(text)
-  return buffer.text
+  return { ...plain, text: buffer.text, hasHeadings: kind === 'markdown' }
 }

@@ -10,9 +10,10 @@ export type ReaderRequest =
   | { readonly type: 'next' }
   | { readonly type: 'discard' }
 
-/** A batch of a file's segments; `characters` is the length of the whole text. */
+/** A batch of a file's segments; `characters` is the length of the whole text, `hasFields` as in `ParsedDocument`. */
 export type SegmentBatch = {
   readonly characters: number
+  readonly hasFields: boolean
   readonly segments: readonly TextSegment[]
   readonly isLast: boolean
 }
@@ -24,6 +25,7 @@ const batchChars = 32_768
 const noSegments = (): Iterator<TextSegment> => [][Symbol.iterator]()
 let segments = noSegments()
 let characters = 0
+let hasFields = false
 
 /**
  * Parses files in a child process, so that a file that takes too long or too much memory affects nothing else. A worker
@@ -42,6 +44,7 @@ async function handleRequest(request: Exclude<ReaderRequest, { type: 'discard' }
       limitByteArrays(request.limits.maxUnpackedBytes)
       const document = await parseFile(request.kind, request.upload, request.limits)
       characters = document.text.length
+      hasFields = document.hasFields
       segments = splitDocument(document)
     }
     return nextBatch()
@@ -55,11 +58,11 @@ function nextBatch(): SegmentBatch {
   const batch: TextSegment[] = []
   for (let length = 0; length < batchChars; ) {
     const { value, done } = segments.next()
-    if (done === true) return { characters, segments: batch, isLast: true }
+    if (done === true) return { characters, hasFields, segments: batch, isLast: true }
     batch.push(value)
     length += value.text.length
   }
-  return { characters, segments: batch, isLast: false }
+  return { characters, hasFields, segments: batch, isLast: false }
 }
 
 let maxArrayBytes = Number.POSITIVE_INFINITY

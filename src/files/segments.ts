@@ -16,6 +16,9 @@ export type TextSegment = {
   readonly location: string
 }
 
+/** Text to be split. */
+export type SplittableText = Omit<ParsedDocument, 'hasFields'>
+
 type Break = { readonly offset: number; readonly breakQuality: BreakQuality; readonly location: string }
 
 /** Longer sentences are divided. */
@@ -36,7 +39,7 @@ const maxHeadingChars = 80
  * [...splitDocument({ text: '# Pets\nMiso is a cat. She sleeps.', hasHeadings: true, pages: [] })].map(({ text }) => text)
  * // ['# Pets\n', 'Miso is a cat. ', 'She sleeps.']
  */
-export function* splitDocument(document: ParsedDocument): Generator<TextSegment> {
+export function* splitDocument(document: SplittableText): Generator<TextSegment> {
   const { text } = document
   const breaks = withoutBreaksInSecrets(text, [...findBreaks(document)])
   for (const [index, { offset, breakQuality, location }] of breaks.entries()) {
@@ -45,7 +48,7 @@ export function* splitDocument(document: ParsedDocument): Generator<TextSegment>
   }
 }
 
-function* findBreaks({ text, hasHeadings, pages }: ParsedDocument): Generator<Break> {
+function* findBreaks({ text, hasHeadings, pages }: SplittableText): Generator<Break> {
   const headings: string[] = []
   let page = 0
   let afterBlank = true

@@ -2,7 +2,7 @@ import { checkOptions } from '../domain/checkOptions.ts'
 import { type Json, type Millis, metadataId, type SessionMetadata } from '../domain/entry.ts'
 import { anyText, anyValue, checkOption, createDepthError, MemoryError } from '../domain/error.ts'
 import { type Key, personKey } from '../domain/key.ts'
-import { estimateSize, exceedsDepth, maxJsonDepth } from '../domain/stringify.ts'
+import { exceedsDepth, exceedsJsonLength, maxJsonDepth } from '../domain/stringify.ts'
 
 /** Lists of sessions contain their metadata. */
 const maxMetadataCharacters = 65_536
@@ -49,10 +49,10 @@ export function parseMetadataUpdate({ scope }: Key, update: SessionMetadataUpdat
 
 /** Throws `bad-option` for metadata that is too large for lists of sessions. */
 export function checkMetadataSize(metadata: unknown, param: string): void {
-  if (estimateSize(metadata, maxMetadataCharacters + 1) <= maxMetadataCharacters) return
+  if (!exceedsJsonLength(metadata, maxMetadataCharacters)) return
   throw new MemoryError(
     'bad-option',
-    `${param} is too large; it must be JSON of at most ${maxMetadataCharacters} characters. Store long texts as messages or rows.`,
+    `${param} has more than ${maxMetadataCharacters.toLocaleString('en')} characters as JSON. Store long texts as messages or rows.`,
     { param },
   )
 }

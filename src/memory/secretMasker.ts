@@ -13,7 +13,7 @@ import { type Pause, runSync, type Work } from '../domain/work.ts'
 import { mapJsonStrings } from '../text/json.ts'
 import { findMasks, findSecrets, formatMask, unmaskSecrets } from '../text/secrets.ts'
 import { type MaskableMessage, mapMessageTexts, replaceInMessage, scanMessages } from './maskableMessage.ts'
-import { type Replace, SecretScan } from './secretScan.ts'
+import { type Replace, type SecretFields, SecretScan } from './secretScan.ts'
 import { SecretValues } from './secretValues.ts'
 
 /** Sessions whose secret values are kept in RAM; the prompts of others show placeholders. */
@@ -79,6 +79,29 @@ export class SecretMasker {
     // biome-ignore lint/correctness/useYield: replacing the secrets of one text is fast
     return this.mask(key, scan, scan.scanText(text), text, function* (placeholderOf) {
       return scan.replaceText(text, placeholderOf)
+    })
+  }
+
+  /** Masks the text of a document whose fields stay apart. */
+  async maskDocument(key: Key, text: string, fields: SecretFields): Promise<string> {
+    if (this.policy === 'keep') return text
+    const scan = new SecretScan()
+    // biome-ignore lint/correctness/useYield: replacing the secrets of one text is fast
+    return this.mask(key, scan, scan.scanDocument(text, fields), text, function* (placeholderOf) {
+      return scan.replaceText(text, placeholderOf)
+    })
+  }
+
+  /** Masks the lines of a text, of which none continues another one. */
+  async maskLines(key: Key, text: string): Promise<string> {
+    if (this.policy === 'keep') return text
+    const scan = new SecretScan()
+    const lines = text.split('\n')
+    const scanLines = function* (): Generator<void, void> {
+      for (const line of lines) yield* scan.scanText(line)
+    }
+    return this.mask(key, scan, scanLines(), text, function* (placeholderOf) {
+      return lines.map((line) => scan.replaceText(line, placeholderOf)).join('\n')
     })
   }
 

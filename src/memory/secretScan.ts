@@ -2,8 +2,9 @@ import type { Json } from '../domain/entry.ts'
 import { createDepthError } from '../domain/error.ts'
 import { maxJsonDepth } from '../domain/stringify.ts'
 import { minMemberCharacters, privateMembersOf } from '../text/secrets/fileValues.ts'
+import type { SecretMatch } from '../text/secrets/rule.ts'
 import type { OpenLists } from '../text/secrets/scan.ts'
-import { findSecrets, findSecretsInSteps } from '../text/secrets.ts'
+import { blankOut, findSecrets, findSecretsInSteps } from '../text/secrets.ts'
 import { FieldText } from './fieldText.ts'
 import { addLabel, findLabel, maxLabelCharacters, type SecretLabels } from './secretLabels.ts'
 import { addOccurrences, mergeRanges, type SecretRange, splitByParts } from './secretRanges.ts'
@@ -38,6 +39,16 @@ const minRepeatableCharacters = 6
 
 /** Returns the placeholder of a secret. */
 export type Replace = (secret: string) => string
+
+/** The fields of a document, such as the cells of a table. Positions in all texts are those of the document. */
+export type SecretFields = {
+  /** The document without line breaks in its fields. */
+  readonly singleLineText: string
+  /** The fields with line breaks, which are searched on their own. */
+  readonly multilineFields: readonly { readonly start: number; readonly text: string }[]
+  /** Returns the parts of a secret that lie in the fields to which it belongs. */
+  confine(match: SecretMatch): readonly SecretMatch[]
+}
 
 /** Container that is being visited, with the labels that hold for its values. */
 type Frame = {
@@ -101,6 +112,22 @@ export class SecretScan {
       if (this.work >= workPerSlice) yield* this.pause()
     }
     this.add(text, found)
+  }
+
+  /** Scans a document. Its secrets end with the fields in which they begin. */
+  *scanDocument(text: string, fields: SecretFields): Generator<void, void> {
+    const confine = (range: SecretRange): readonly SecretRange[] => fields.confine({ kind: 'key', ...range })
+    const inLines: SecretRange[] = []
+    for (const { start: from, text } of fields.multilineFields)
+      for (const { start, end } of yield* this.findInText(text))
+        inLines.push(...confine({ start: from + start, end: from + end }))
+    const rest = blankOut(fields.singleLineText, mergeRanges(inLines))
+    const found = [...inLines, ...(yield* this.findInWindows(rest, fields))]
+    if (found.length === 0) return
+    this.add(text, found)
+    this.ranges.set(text, mergeRanges(this.rangesOf(text, []).flatMap(confine)))
+    // Their further occurrences are among the ranges, as far as the fields allow.
+    this.repeatable = []
   }
 
   /** Finds the secrets of a text, in windows if it is long. */
@@ -341,12 +368,13 @@ export class SecretScan {
     return findSecrets(text)
   }
 
-  private *findInWindows(text: string): Generator<void, readonly SecretRange[]> {
+  private *findInWindows(text: string, fields?: SecretFields): Generator<void, readonly SecretRange[]> {
     const found: SecretRange[] = []
     const lists: OpenLists = new Map()
     const stepCharacters = windowCharacters - windowOverlap
-    for (let from = 0; from + windowOverlap < text.length; from += stepCharacters) {
-      const search = findSecretsInSteps(text.slice(from, from + windowCharacters), lists)
+    for (let from = 0; from === 0 || from + windowOverlap < text.length; from += stepCharacters) {
+      const part = text.slice(from, from + windowCharacters)
+      const search = findSecretsInSteps(part, lists, fields && confineWithin(fields, from, part.length))
       let step = search.next()
       for (; step.done !== true; step = search.next()) yield* this.pause()
       for (const { start, end } of step.value) found.push({ start: from + start, end: from + end })
@@ -365,6 +393,15 @@ export class SecretScan {
     yield
   }
 }
+
+/** Confines secrets of a part of a document to that part and to its fields. */
+const confineWithin =
+  (fields: SecretFields, from: number, length: number): SecretFields['confine'] =>
+  ({ kind, start, end }) =>
+    fields.confine({ kind, start: from + start, end: from + end }).flatMap((match) => {
+      const clipped = { kind, start: Math.max(0, match.start - from), end: Math.min(length, match.end - from) }
+      return clipped.start < clipped.end ? [clipped] : []
+    })
 
 /**
  * True for encoded data, such as an image: no detector recognises a secret in it, and scanning megabytes takes long.

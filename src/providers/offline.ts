@@ -11,6 +11,8 @@ import { isQuestion, splitSentencesInSteps } from '../text/sentences.ts'
 import { extractTerms } from '../text/words.ts'
 import { findSmallTalkReply, smallTalkReplies } from './smallTalk.ts'
 
+const escapePattern = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
 const userQuoteIntro = 'From what you told me: '
 const mixedQuoteIntro = 'From this conversation: '
 /** Said in the first reply that is not a quote. */
@@ -67,15 +69,15 @@ function* composeReplyInSteps(messages: readonly ChatMessage[]): Work<string> {
   const questionIndex = messages.findLastIndex((message) => message.role === 'user' && !isMemoryBlock(message))
   const question = readEnds(messages[questionIndex]?.content ?? '')
   const smallTalk = findSmallTalkReply(question)
-  if (smallTalk !== undefined) return withNotice(smallTalk, messages)
-  if (isTelling(question)) return withNotice(notedReply, messages)
+  if (smallTalk !== undefined) return yield* withNoticeInSteps(smallTalk, messages)
+  if (isTelling(question)) return yield* withNoticeInSteps(notedReply, messages)
   const statements: Statement[] = []
   for (const message of readMessages(messages, questionIndex))
     for (const statement of yield* extractStatementsInSteps(message, isOwnReply)) statements.push(statement)
   const others = yield* withoutRepeatsInSteps(statements, question)
   const quotes = yield* selectQuotesInSteps(question, others)
   if (quotes.length === 0 && aboutUser.test(question)) quotes.push(...newestStatements(statements))
-  if (quotes.length === 0) return withNotice(unknownReply, messages)
+  if (quotes.length === 0) return yield* withNoticeInSteps(unknownReply, messages)
   const intro = quotes.every((quote) => quote.author === 'user') ? userQuoteIntro : mixedQuoteIntro
   return intro + quotes.map((quote) => `"${formatStatement(quote)}"`).join(' ')
 }
@@ -108,18 +110,37 @@ const newestStatements = (statements: readonly Statement[]): readonly Statement[
     .slice(-maxQuotes)
     .toReversed()
 
-/** Earlier replies of this model are short, and so is their excerpt in memory. */
-const maxNoticeChars = 65_536
+/** Characters of an earlier reply that are searched: replies of this model are short. */
+const maxReplyChars = 65_536
+/** Characters searched at a time, and those that two searches have in common. */
+const searchedChars = 65_536
+const overlapChars = 1_024
+const plainReplyLine = new RegExp(`^(?:Assistant: )?(?:${plainReplies.map(escapePattern).join('|')})[^\\S\\n]*$`, 'm')
 
 /** Adds the notice unless an earlier reply has it. Later replies stand for one that is out of sight. */
-function withNotice(reply: string, messages: readonly ChatMessage[]): string {
-  const isKnown = messages.some(({ role, content }) => {
-    const lines = role === 'user' && !content?.startsWith('<memory') ? '' : (content ?? '').slice(0, maxNoticeChars)
-    return lines
-      .split('\n')
-      .some((line) => hasSaidNotice(line) || plainReplies.includes(line.replace(/^Assistant: /, '').trim()))
-  })
-  return isKnown ? reply : `${reply} ${noModelNotice}`
+function* withNoticeInSteps(reply: string, messages: readonly ChatMessage[]): Work<string> {
+  for (const { role, content } of messages) {
+    const text = content ?? ''
+    const isMemory = role === 'system' || text.startsWith('<memory')
+    if (role === 'user' && !isMemory) yield 1
+    else if (yield* hasOwnReplyInSteps(isMemory ? text : text.slice(0, maxReplyChars))) return reply
+  }
+  return `${reply} ${noModelNotice}`
+}
+
+/** Looks for a reply of this model among the lines of a text. */
+function* hasOwnReplyInSteps(text: string): Work<boolean> {
+  for (let start = 0; start < text.length; start += searchedChars) {
+    const end = start + searchedChars + overlapChars
+    const part = text.slice(start, end)
+    if (hasSaidNotice(part)) return true
+    // Lines of which only a part is here are whole in the search before or after.
+    const firstLine = start === 0 ? 0 : `${part}\n`.indexOf('\n') + 1
+    const lines = part.slice(firstLine, end < text.length ? part.lastIndexOf('\n') + 1 : undefined)
+    if (plainReplyLine.test(lines)) return true
+    yield part.length
+  }
+  return false
 }
 
 /** Verbs with which a message asks for something without a question mark. */

@@ -28,8 +28,13 @@ export const findSecrets = (text: string): readonly SecretMatch[] => runSync(fin
 /**
  * Finds the same as `findSecrets`, but returns to the caller between parts of a long text, so that it can yield.
  * `lists` has the tables that began in an earlier part of the text, and then those that may go on in the next one.
+ * `confine` returns the parts of a match that count.
  */
-export function* findSecretsInSteps(text: string, lists: OpenLists = new Map()): Work<readonly SecretMatch[]> {
+export function* findSecretsInSteps(
+  text: string,
+  lists: OpenLists = new Map(),
+  confine?: (match: SecretMatch) => readonly SecretMatch[],
+): Work<readonly SecretMatch[]> {
   const plain = unusualSign.test(text) ? replaceUnusualSigns(text) : text
   let rest = plain.includes('⟨') ? plain.replace(maskPattern, ({ length }) => blank.repeat(length)) : plain
   let found: readonly SecretMatch[] = []
@@ -49,7 +54,7 @@ export function* findSecretsInSteps(text: string, lists: OpenLists = new Map()):
         scanned += end - at
       }
     }
-    const more = mergeOverlapping(matches)
+    const more = mergeOverlapping(confine === undefined ? matches : matches.flatMap(confine))
     found = found.concat(more)
     rest = blankOut(rest, more)
     ranges = findSurroundings(more, rest.length)
@@ -84,7 +89,8 @@ function findSurroundings(matches: readonly SecretMatch[], length: number): read
   return ranges
 }
 
-function blankOut(text: string, found: readonly SecretMatch[]): string {
+/** Overwrites ordered ranges of a text, so that no search finds anything there. */
+export function blankOut(text: string, found: readonly Pick<SecretMatch, 'start' | 'end'>[]): string {
   let result = ''
   let reached = 0
   for (const { start, end } of found) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { describeValue, shortenMessage, shortenText } from '../../src/domain/error.ts'
-import { exceedsDepth, stringifyInSteps } from '../../src/domain/stringify.ts'
+import { exceedsDepth, exceedsJsonLength, stringifyInSteps } from '../../src/domain/stringify.ts'
 import { runInSlices, runSync } from '../../src/domain/work.ts'
 
 const step = 65_536
@@ -16,8 +16,10 @@ describe('stringifyInSteps', () => {
     ['pairs at the ends of steps', `${'a'.repeat(step - 1)}😀${'b'.repeat(step - 2)}😀😀`],
     ['lone surrogates at the ends of steps', `${'a'.repeat(step - 1)}\ud83d${'b'.repeat(step)}\ud83d`],
     ['many messages', Array.from({ length: 2_000 }, (_, at) => ({ role: 'user', content: [{ text: `m${at}` }] }))],
-  ])('with %s writes what JSON.stringify writes', (_, value) => {
-    expect(runSync(stringifyInSteps(value)) === JSON.stringify(value)).toBe(true)
+  ])('with %s writes what JSON.stringify writes, and measures it', (_, value) => {
+    const json = JSON.stringify(value)
+    expect(runSync(stringifyInSteps(value)) === json).toBe(true)
+    expect([exceedsJsonLength(value, json.length), exceedsJsonLength(value, json.length - 1)]).toEqual([false, true])
   })
 
   it('pauses within a long text and between many values', async () => {

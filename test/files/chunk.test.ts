@@ -1,19 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Chunk, ChunkBuilder, formatChunk, parseChunkBody } from '../../src/files/chunk.ts'
-import type { ParsedDocument } from '../../src/files/parseFile.ts'
-import { splitDocument } from '../../src/files/segments.ts'
+import { type SplittableText, splitDocument } from '../../src/files/segments.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { verifies } from '../requirements/verifies.ts'
 
-const createDocument = (text: string, rest: Partial<ParsedDocument> = {}): ParsedDocument => ({
+const createDocument = (text: string, rest: Partial<SplittableText> = {}): SplittableText => ({
   text,
   hasHeadings: true,
   pages: [],
   ...rest,
 })
 
-function buildChunks(document: ParsedDocument): Chunk[] {
+function buildChunks(document: SplittableText): Chunk[] {
   const builder = new ChunkBuilder((text) => chars4.count(text))
   return [...[...splitDocument(document)].flatMap((segment) => builder.add(segment)), ...builder.flush()]
 }

@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { filesKey, formatKey } from '../../src/domain/key.ts'
 import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import type { FileInfo } from '../../src/files/record.ts'
 import { openMemory } from '../../src/index.ts'
+import { createSecretMasker } from '../../src/memory/secretMasker.ts'
 import { encryptedStore } from '../../src/stores/encrypted.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { chars4 } from '../../src/text/estimators.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { testKeyring } from '../stores/encrypted/fixtures.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
@@ -302,23 +304,105 @@ describe('FileService', () => {
   })
 
   it.each([
-    ['a short key', 'a.json', '{"api_key":"UfUNdjmmpua7Q"}', 'UfUNdjmmpua7Q'],
-    ['a plain word', 'a.json', '{"password":"sunshine"}', 'sunshine'],
-    ['a value of an inner field', 'a.json', '{"password":{"current":"x7Qabc12Z"}}', 'x7Qabc12Z'],
-    ['an item', 'a.json', '{"passwords":["x7Qabc12Z"]}', 'x7Qabc12Z'],
-    ['an argument', 'a.json', '{"args":["--password","x7Qabc12Z"]}', 'x7Qabc12Z'],
-    ['a listed variable', 'a.json', '{"env":[{"name":"DB_PASSWORD","value":"x7Qabc12Z"}]}', 'x7Qabc12Z'],
-    ['a number', 'a.json', '{"pin":48213,"n":1}', '48213'],
-    ['a cell', 'a.csv', 'user,password\nbob,sunshine\n', 'sunshine'],
-    ['a cell in another encoding', 'a.csv', '\ufeffuser;Kennwort\nJürgen;sunshine\n', 'sunshine'],
-  ])('add › with a secret marked by the structure of the file: %s › masks it', async (_, name, content, secret) => {
-    const files = createFiles(ramStore())
-    const encoding = content.startsWith('\ufeff') ? 'utf16le' : 'utf8'
-    const { id } = await files.add('acme', { name, bytes: Buffer.from(content, encoding) })
-    const text = await files.text('acme', id)
-    expect(text).not.toContain(secret)
-    expect(text).toMatch(/^(?:[^:\n]+: [^\n]+\n?)+$/)
-    expect(text).toMatch(/: ⟨secret:\d+⟩/)
+    ['a short key', 'a.json', '{"id":1,"api_key":"UfUNdjmmpua7Q","n":2}', 'id: 1\napi_key: ⟨secret⟩\nn: 2\n'],
+    ['a plain word', 'a.json', '{"id":1,"password":"sunshine","n":2}', 'id: 1\npassword: ⟨secret⟩\nn: 2\n'],
+    [
+      'a value of an inner field',
+      'a.json',
+      '{"id":1,"password":{"current":"x7Qabc12Z"},"n":2}',
+      'id: 1\npassword.current: ⟨secret⟩\nn: 2\n',
+    ],
+    ['an item', 'a.json', '{"a":[1],"passwords":["x7Qabc12Z"],"n":2}', 'a[0]: 1\npasswords[0]: ⟨secret⟩\nn: 2\n'],
+    [
+      'an argument',
+      'a.json',
+      '{"args":["run","--password","x7Qabc12Z","fast"]}',
+      'args[0]: run\nargs[1]: --password\nargs[2]: ⟨secret⟩\nargs[3]: fast\n',
+    ],
+    [
+      'a listed variable',
+      'a.json',
+      '{"n":1,"env":[{"name":"DB_PASSWORD","value":"x7Qabc12Z"},{"name":"DB_HOST","value":"db1"}]}',
+      'n: 1\nenv[0].name: DB_PASSWORD\nenv[0].value: ⟨secret⟩\nenv[1].name: DB_HOST\nenv[1].value: db1\n',
+    ],
+    ['a number', 'a.json', '{"id":1,"pin":48213,"n":2}', 'id: 1\npin: ⟨secret⟩\nn: 2\n'],
+    [
+      'a negative number',
+      'a.json',
+      '[{"id":1,"offset":-4539578763621486,"city":"Bern"}]',
+      '[0].id: 1\n[0].offset: ⟨secret⟩\n[0].city: Bern\n',
+    ],
+    ['a fraction', 'a.json', '{"id":1,"card":4111111111111111.00,"n":2}', 'id: 1\ncard: ⟨secret⟩\nn: 2\n'],
+    [
+      'a netrc line',
+      'a.json',
+      '{"id":1,"note":"machine x login bob password hunter22","address":"12 Harbour Street","phone":"030 123456"}',
+      'id: 1\nnote: machine x login bob password ⟨secret⟩\naddress: 12 Harbour Street\nphone: 030 123456\n',
+    ],
+    [
+      'a secret that ends with a backslash',
+      'a.json',
+      '{"id":1,"password":"abc7Q\\\\","address":"12 Harbour Street"}',
+      'id: 1\npassword: ⟨secret⟩\naddress: 12 Harbour Street\n',
+    ],
+    [
+      'a .pgpass line',
+      'a.json',
+      '{\n  "id": 1,\n  "line": "db.example.com:5432:app:bob:hunter22",\n  "address": "12 Harbour Street"\n}',
+      'id: 1\nline: db.example.com:5432:app:bob:⟨secret⟩\naddress: 12 Harbour Street\n',
+    ],
+    [
+      'a table in a value',
+      'a.json',
+      '{"id":1,"data":"user,password\\nbob,sunshine\\n","after":"kept words","list":["a b","c d"]}',
+      'id: 1\ndata: user,password\nbob,⟨secret⟩\n\nafter: kept words\nlist[0]: a b\nlist[1]: c d\n',
+    ],
+    [
+      'an item of a key that spans several',
+      'a.json',
+      `{"id":1,"key":["-----BEGIN PRIVATE KEY-----","${'MIIEvQIBADANBgkq'.repeat(4)}","-----END PRIVATE KEY-----"],"n":2}`,
+      'id: 1\nkey[0]: ⟨secret⟩\nkey[1]: ⟨secret⟩\nkey[2]: ⟨secret⟩\nn: 2\n',
+    ],
+    ['invalid JSON', 'a.json', '{"id":1,"password":"sunshine","n":2', '{"id":1,"password":"⟨secret⟩","n":2'],
+    ['a cell', 'a.csv', 'user,password,age\nbob,sunshine,42\n', 'user: bob; password: ⟨secret⟩; age: 42\n'],
+    [
+      'text in a cell',
+      'a.csv',
+      'id,note,amount\n1,password: hunter22,2500\n2,kept,4\n',
+      'id: 1; note: password: ⟨secret⟩; amount: 2500\nid: 2; note: kept; amount: 4\n',
+    ],
+    [
+      'text in a quoted cell',
+      'a.csv',
+      'id,note,amount\n1,"Call Ann, then\nuse ""password: hunter22"", bye",2500\n2,kept,4\n',
+      'id: 1; note: Call Ann, then use "password: ⟨secret⟩", bye; amount: 2500\nid: 2; note: kept; amount: 4\n',
+    ],
+    [
+      'a cell in another encoding',
+      'a.csv',
+      '\ufeffuser;Kennwort;Alter\nJürgen;sunshine;42\n',
+      'user: Jürgen; Kennwort: ⟨secret⟩; Alter: 42\n',
+    ],
+  ])(
+    'add › with a secret marked by the structure of the file: %s › masks it only',
+    async (_, name, content, stored) => {
+      const files = createFiles(ramStore())
+      const encoding = content.startsWith('\ufeff') ? 'utf16le' : 'utf8'
+      const { id } = await files.add('acme', { name, bytes: Buffer.from(content, encoding) })
+      expect((await files.text('acme', id)).replace(/⟨secret:\d+⟩/g, '⟨secret⟩')).toBe(stored)
+      await files.close()
+    },
+  )
+
+  it('add › with JSON whose text has too many characters › refuses it before it is searched for secrets', async () => {
+    const masker = createSecretMasker('mask', chars4)
+    const search = vi.spyOn(masker, 'maskDocument')
+    const files = createFiles(ramStore(), { masker, limits: { maxCharacters: 100 } })
+    const json = JSON.stringify(Array.from({ length: 20 }, (_, index) => ({ password: `x7Q${index}abc` })))
+    await expect(files.add('acme', { name: 'a.json', bytes: Buffer.from(json) })).rejects.toThrow(
+      'The file holds more than 100 characters of text. Split it into smaller files.',
+    )
+    expect(search).not.toHaveBeenCalled()
     await files.close()
   })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decodeText, detectKind, type FileKind } from '../../src/files/kind.ts'
+import { decodeText, decodeTextInSteps, detectKind, type FileKind } from '../../src/files/kind.ts'
 import { defaultFileLimits } from '../../src/files/limits.ts'
 import { parseFile } from '../../src/files/parseFile.ts'
 import { createDocx, createPdf, createZip, docxParagraph } from './fixtures.ts'
@@ -54,6 +54,15 @@ describe('decodeText', () => {
   it('with a wrong or unknown charset › inserts replacement characters or uses UTF-8', () => {
     expect(decodeText(Buffer.from('café', 'latin1'))).toBe('caf\ufffd')
     expect(decodeText(Buffer.from('café'), 'no-such-encoding')).toBe('café')
+  })
+  it('with a long text › decodes it in steps, also where they divide a character or a line end', () => {
+    for (const padding of ['', 'x', 'xx', 'xxx']) {
+      const text = `${padding}${'é😀\r\nab\r'.repeat(20_000)}`
+      const steps = [...decodeTextInSteps(Buffer.from(text))]
+      expect(steps.length).toBeGreaterThan(3)
+      expect(Math.max(...steps)).toBeLessThan(70_000)
+      expect(decodeText(Buffer.from(text))).toBe(text.replace(/\r\n?/g, '\n'))
+    }
   })
   it('with any line ends › returns LF', () => expect(decodeText(Buffer.from('a\r\nb\rc\n'))).toBe('a\nb\nc\n'))
 })
@@ -119,6 +128,7 @@ describe('parseFile', () => {
       text: 'Refunds take fourteen days (or less).\n\nThe end.\n\n',
       pages: [0, 39, 39],
       hasHeadings: false,
+      hasFields: false,
     }))
   it('with DOCX › returns headings and tables', async () => {
     const table = `<w:tbl><w:tr><w:tc>${docxParagraph('Tea')}</w:tc><w:tc>${docxParagraph('3.20')}</w:tc></w:tr></w:tbl>`

@@ -266,15 +266,33 @@ describe('session limits', () => {
 })
 
 describe('session metadata', () => {
-  it('setMetadata › with more than 65,536 characters › is refused', async () => {
+  it('setMetadata › with up to 65,536 characters of JSON › stores it', async () => {
     await using memory = await openMemory()
-    const text = 'a'.repeat(65_500)
-    await memory.setMetadata('acme:ann', { metadata: { text } })
-    await expect(memory.setMetadata('acme:ann', { metadata: { text, more: text } })).rejects.toMatchObject({
-      code: 'bad-option',
-      param: 'metadata',
-    })
-    expect((await memory.metadata('acme:ann'))?.metadata).toEqual({ text })
+    for (const metadata of [
+      { text: 'a'.repeat(65_536 - '{"text":""}'.length) },
+      { ids: Array.from({ length: 3_300 }, () => 0) },
+      { flags: Array.from({ length: 10_000 }, (_, index) => index % 2 === 0) },
+    ]) {
+      await memory.setMetadata('acme:ann', { metadata })
+      expect((await memory.metadata('acme:ann'))?.metadata).toEqual(metadata)
+    }
+  })
+
+  it('setMetadata › with more than 65,536 characters of JSON › is refused by an error without the value', async () => {
+    await using memory = await openMemory()
+    for (const metadata of [
+      { text: 'a'.repeat(65_537 - '{"text":""}'.length) },
+      { text: '\u0001'.repeat(65_400) },
+      { numbers: Array.from({ length: 40_000 }, () => 0) },
+      Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`"name ${index}"`, 1])),
+    ])
+      await expect(memory.setMetadata('acme:ann', { metadata })).rejects.toMatchObject({
+        code: 'bad-option',
+        param: 'metadata',
+        message:
+          'metadata has more than 65,536 characters as JSON. Keep long data elsewhere, and store its address here.',
+      })
+    expect(await memory.metadata('acme:ann')).toBeUndefined()
   })
 
   it.each([

@@ -164,6 +164,7 @@ const withoutOptions: Readonly<Record<string, string>> = {
   'PostgresStore.readMessages': 'is called with those of SqliteStore',
   'PostgresStore.records': 'is called with those of SqliteStore',
   'PostgresStore.search': 'is called with those of SqliteStore',
+  'SecretMasker.maskDocument': 'is called by the indexer of files, with the fields it has found',
 }
 
 /** Types of parameters that are values, not options: texts, numbers, functions, entries, and objects with methods. */

@@ -204,6 +204,25 @@ describe('offlineModel', () => {
     )
   })
 
+  it('reply › with an earlier reply at the end of a long memory › omits the notice', async () => {
+    const filler = Array.from({ length: 2_000 }, (_, index) => `User: Filler line number ${index} of the log.`)
+    for (const earlier of [`Hello! ${notice}`, 'Noted.', `Noted.${' '.repeat(30)}`]) {
+      const memory = `${framingTexts.open.recalled}${[...filler, `Assistant: ${earlier}`].join('\n')}\n</memory>`
+      expect(await answer(user(memory), user('Hello'))).toBe('Hello!')
+    }
+    const others = [...filler, 'User: Noted. Thank you.', `User: ${'x'.repeat(65_500)} Noted.`]
+    const memory = `${framingTexts.open.recalled}${[...others, ...others].join('\n')}\n</memory>`
+    expect(await answer(user(memory), user('Hello'))).toBe(`Hello! ${notice}`)
+  })
+
+  it('reply › after many long replies › lets other work run while it looks for the notice', async () => {
+    let pauses = 0
+    const pause = async (): Promise<void> => void pauses++
+    const messages = [...Array.from({ length: 100 }, () => assistant(`x${'\n'.repeat(62_000)}`)), user('Hello')]
+    expect((await collectReply(offlineModel({ pause }), { messages })).join('')).toBe(`Hello! ${notice}`)
+    expect(pauses).toBeGreaterThanOrEqual(100)
+  })
+
   it('reply › over a conversation of 30 turns › says once that no model is configured', async () => {
     const told = ['My cat is called Miso.', 'I live in Oslo.', 'We meet at noon.', 'The door is green.']
     const asked = ['hi', 'What is my cat called?', 'thanks', 'What is the time?', 'how are you?', 'Who painted it?']

@@ -72,7 +72,7 @@ function formatRow(columns: readonly string[], row: readonly string[]): string {
 const collapseWhitespace = (value: string): string => value.replace(/\s+/g, ' ').trim()
 
 /** Detects the delimiter as the one that is most frequent in the first line. */
-function detectDelimiter(csv: string): string {
+export function detectDelimiter(csv: string): string {
   const [header = ''] = csv.trimStart().slice(0, maxRowChars).split('\n', 1)
   const countFields = (delimiter: string): number => header.split(delimiter).length
   return delimiters.reduce(

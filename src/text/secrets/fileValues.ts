@@ -40,7 +40,9 @@ function findKeyMembers(text: string, at: number): readonly SecretMatch[] | Rang
 /** Line of a `.pgpass` file: host, port, database, user and password. Colons in them are escaped. */
 const field = String.raw`(?:[^\s:\\"'⟨]|\\.){1,64}`
 const host = String.raw`(?:\\:|[\w.*/[\]-]){1,80}`
-const password = String.raw`((?:[^\s:\\⟨"'\`]|\\(?![nr])[^\n]|["'](?![\s"'\`]|$)){4,200})(?=["'\`]?(?:\s|\\[nr]|$))`
+/** Sign after the quotation mark around a line in code, JSON or a table. */
+const afterQuote = String.raw`(?:[\s"'\`,;}\])]|\\[nr]|$)`
+const password = String.raw`((?:[^\s:\\⟨"'\`]|\\(?![nr])[^\n]|["'](?!${afterQuote})){4,200})(?=["'\`]${afterQuote}|\s|\\[nr]|$)`
 /** Comment up to the end of its line. An end within the line would be tried at each sign: exponential time. */
 const comment = String.raw`#(?:[^\n\\]|\\(?![nr])){0,80}(?=\n|\\[nr]|$)`
 const beforeLine = String.raw`(?:\s|\\[nrt]|["'\`:$>#]|${comment}|(?:cat|pgpass)(?: |(?! ))){0,8}?`
@@ -122,7 +124,7 @@ export const fileRules: readonly SecretRule[] = [
     'pgpass',
     'password',
     [':5432:', ':5433:', ':6432:', ':*:'],
-    new RegExp(String.raw`(?<=(?:^|[\s"'\`]|\\n)${host}):(?:\d{4}|\*):${field}:${field}:${password}`),
+    new RegExp(String.raw`(?<=(?:^|[\s"'\`,;|]|\\n)${host}):(?:\d{4}|\*):${field}:${field}:${password}`),
     // A plain word may be the text of a message: `file:5432:5:error:message`.
     (value) => isPassword(value, 'assigned', false, false) && !isPlaceholder(value),
   ),

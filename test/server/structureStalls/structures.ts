@@ -47,6 +47,11 @@ const alternating = (bytes: number) =>
     role: index % 2 === 0 ? 'user' : 'assistant',
     content: `m${index}${padding}`,
   }))
+/** Line breaks take two bytes in JSON. */
+const lineBreaks = (bytes: number) => [
+  ...fill(bytes, 124_000, maxMessages - 3, () => ({ role: 'assistant', content: `x${'\n'.repeat(61_900)}` })),
+  user('Hello'),
+]
 const toolTurns = (bytes: number) => [
   user('Run them all.'),
   ...fill(bytes, 200, 4_990, (index, padding) => [
@@ -96,6 +101,9 @@ export const structures: Readonly<Record<string, Structure>> = {
     await client.post(chat(session), { model: 'gpt-4o', messages: [user('And then?')] }, { ...small, ...thin })
   },
   'chat, alternating': twice(chat, alternating),
+  'chat, replies of line breaks': twice(chat, lineBreaks),
+  'chat, replies of line breaks, without memory': async (client, bytes) =>
+    client.post('/v1/chat/completions', { model: 'gpt-4o', messages: lineBreaks(bytes) }),
   'chat, other history': async (client, bytes, session) => {
     const messages = alternating(bytes)
     await client.post(chat(session), { model: 'gpt-4o', messages: [...messages, user('And then?')] })
