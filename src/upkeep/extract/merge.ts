@@ -12,7 +12,7 @@ const factsPerChar = 8
 type MergeOptions = { readonly at: Millis; readonly createId: (index: number) => string; readonly maxFacts?: number }
 
 /** Facts to write, and the ids of facts to delete. */
-type MergeResult = { readonly put: readonly Fact[]; readonly drop: readonly string[] }
+export type MergeResult = { readonly put: readonly Fact[]; readonly drop: readonly string[] }
 
 /**
  * Merges extracted facts into stored ones. A different value of the same slot supersedes the previous one, which stays
@@ -48,7 +48,7 @@ export function* mergeFactsInSteps(
   const after = prune([...chains.values()].flat(), options.maxFacts ?? defaultMaxFacts)
   const remaining = new Set(after.map(({ id }) => id))
   return {
-    put: after.filter((fact) => !isUnchanged(fact, before.get(fact.id))),
+    put: after.filter((fact) => !isSameFact(fact, before.get(fact.id))),
     drop: existing.map(({ id }) => id).filter((id) => !remaining.has(id)),
   }
 }
@@ -276,8 +276,9 @@ const byPruneOrder = (a: Fact, b: Fact): number =>
 const endTime = ({ until = Number.POSITIVE_INFINITY }: Fact): number => until
 const contentOf = ({ field, key, value }: Fact): string => JSON.stringify([field, key, value])
 
-const isUnchanged = (fact: Fact, before: Fact | undefined): boolean =>
-  before !== undefined && (fact === before || canonicalJson(fact) === canonicalJson(before))
+/** True if two facts are equal in all their properties. */
+export const isSameFact = (one: Fact, other: Fact | undefined): boolean =>
+  other !== undefined && (one === other || canonicalJson(one) === canonicalJson(other))
 
 /** Serialises a fact independently of the order of its properties. */
 const canonicalJson = (fact: Fact): string => JSON.stringify(Object.entries(fact).sort(([a], [b]) => (a < b ? -1 : 1)))
