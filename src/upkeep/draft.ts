@@ -4,6 +4,7 @@ import { getOrCompute } from '../domain/keyed.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import { type Pause, runInSlices, runSync, type Work } from '../domain/work.ts'
 import { findAnchorsInSteps } from '../text/anchors.ts'
+import { clip } from '../text/clip.ts'
 import { repairJson } from '../text/json.ts'
 import { extractFactsInSteps } from './extract/extract.ts'
 import { type FactCandidate, factFields } from './extract/fields.ts'
@@ -37,6 +38,8 @@ const maxCitedMessages = 256
 const maxRequests = 2
 /** Content beyond this many characters of one message is most likely pasted. It is not read and counts as lost. */
 const maxMessageChars = 65_536
+/** Longest name of a speaker that a provider accepts. */
+const maxNameChars = 64
 
 export type DraftDeps = {
   /** Model to use; without one the built-in rules are used. */
@@ -147,11 +150,15 @@ export const factsByRules = (messages: readonly SummaryMessage[], pause: Pause):
   runInSlices(extractFactsInSteps(truncateMessages(messages)), pause)
 
 const truncateMessages = (messages: readonly SummaryMessage[]): readonly SummaryMessage[] =>
-  messages.map((message) =>
-    message.content.length > maxMessageChars
-      ? { ...message, content: message.content.slice(0, maxMessageChars).toWellFormed() }
-      : message,
-  )
+  messages.map((message) => {
+    const { name, content } = message
+    if (content.length <= maxMessageChars && (name ?? '').length <= maxNameChars) return message
+    return {
+      ...message,
+      content: content.slice(0, maxMessageChars).toWellFormed(),
+      ...(name !== undefined && { name: clip(name, maxNameChars, '…') }),
+    }
+  })
 
 /** Returns a test for facts that have neither the key nor the passage of a known one. */
 export function createNewFactTest(known: readonly FactCandidate[]): (fact: FactCandidate) => boolean {

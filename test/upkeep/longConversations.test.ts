@@ -180,6 +180,21 @@ describe('a summary of a long conversation', () => {
     expect([shown.length > 40_000, shown.length <= 48_000]).toEqual([true, true])
   })
 
+  it('whose speakers have names as long as a prompt › is shown with the start of each name', async () => {
+    const messages = createMessages(60, 20).map((message, at) => ({
+      ...message,
+      name: `${wordOf(at)}${'x'.repeat(48_500)}`,
+    }))
+    let shown = ''
+    const { deps } = createDeps((data) => {
+      shown = data
+      return quote(data)
+    })
+    const { by } = await draftSummary({ messages, previous: undefined }, target, 400, deps)
+    expect([by, shown.length > 40_000, shown.length <= 48_000]).toEqual(['diligent', true, true])
+    expect(shown.split('\n').every((line) => /^\w{64}…: /.test(line))).toBe(true)
+  })
+
   it('of nothing but code › is made without the model', async () => {
     const code = (at: number): string => `\`\`\`\n${'const a = 1\n'.repeat(100)}b${at}()\n\`\`\``
     const messages = Array.from({ length: 60 }, (_, at) => messageOf(code(at), at))
