@@ -164,8 +164,7 @@ function* groundClaim(claim: Claim, messages: readonly MessageParts[]): Work<Fac
     const grounding = groundings.get(language)
     yield partChars
     if (grounding === undefined || !grounding.terms.every((term) => terms.has(term))) continue
-    const span = findShortestRun(parts, grounding, claim, language)
-    yield partChars * parts.length
+    const span = yield* findShortestRun(parts, grounding, claim, language)
     if (span === undefined) continue
     const source = { message: message.id, span }
     const fact = { field, value, importance: defaultImportance[field], at: message.at, source }
@@ -266,45 +265,34 @@ const isNegated = (text: string, language: LanguageRules): boolean =>
   patternsOf(language).negation.test(foldText(text)) || (!hasRules(text, language) && foreignNegation.test(text))
 
 /** Finds the shortest run of parts that has all terms, refers to the user and is not negated. */
-function findShortestRun(
+function* findShortestRun(
   parts: readonly Part[],
   grounding: GroundingTerms,
   claim: Claim,
   language: LanguageRules,
-): readonly [number, number] | undefined {
+): Work<readonly [number, number] | undefined> {
+  const wanted = new Set(grounding.terms)
+  /** Position of each term in the nearest part from here on. */
+  const positions = new Map<string, number>()
   let best: readonly [number, number] | undefined
-  for (let first = 0; first < parts.length; first++) {
-    const run = runFrom(parts, first, grounding)
-    const [head, tail] = [run?.[0], run?.at(-1)]
-    if (
-      run === undefined ||
-      head === undefined ||
-      tail === undefined ||
-      !supportsClaim(run, grounding, claim, language)
-    )
-      continue
-    if (best === undefined || tail.end - head.start < best[1] - best[0]) best = [head.start, tail.end]
+  for (let first = parts.length - 1; first >= 0; first--) {
+    const head = parts[first] as Part
+    yield partChars
+    const own = [...head.terms].filter((term) => wanted.has(term))
+    for (const term of own) positions.set(term, first)
+    // A run must start with one of the terms; later starts find the others.
+    if (own.length === 0 || positions.size < wanted.size) continue
+    const last = Math.max(...positions.values())
+    const tail = parts[last] as Part
+    if (tail.sentence >= head.sentence + grounding.maxSentences) continue
+    // Of runs of the same length, the first one is taken.
+    if (best !== undefined && tail.end - head.start > best[1] - best[0]) continue
+    const run = parts.slice(first, last + 1)
+    yield tail.end - head.start
+    const hasUrls = grounding.urls.every((url) => run.some((part) => part.urls.includes(url)))
+    if (hasUrls && supportsClaim(run, grounding, claim, language)) best = [head.start, tail.end]
   }
   return best
-}
-
-function runFrom(
-  parts: readonly Part[],
-  first: number,
-  { terms, urls, maxSentences }: GroundingTerms,
-): readonly Part[] | undefined {
-  const missing = new Set(terms)
-  const sentence = parts[first]?.sentence ?? 0
-  for (let last = first; last < parts.length && (parts[last] as Part).sentence < sentence + maxSentences; last++) {
-    const before = missing.size
-    for (const term of (parts[last] as Part).terms) missing.delete(term)
-    // A run must start with one of the terms; later starts find the others.
-    if (last === first && missing.size === before) return undefined
-    if (missing.size > 0) continue
-    const run = parts.slice(first, last + 1)
-    return urls.every((url) => run.some((part) => part.urls.includes(url))) ? run : undefined
-  }
-  return undefined
 }
 
 function supportsClaim(
