@@ -50,9 +50,10 @@ export function* groundFactsInSteps(answer: unknown, messages: readonly FactMess
   const latestFirst = [...userMessages].reverse()
   const claims = parseClaims(answer)
   const facts: FactCandidate[] = []
+  const ruleFacts: RuleFacts = new Map()
   for (const claim of claims) {
     // Of repeated statements, keyed fields use the last one and lists the first one.
-    const fact = yield* groundClaim(claim, isKeyedField(claim.field) ? latestFirst : userMessages)
+    const fact = yield* groundClaim(claim, isKeyedField(claim.field) ? latestFirst : userMessages, ruleFacts)
     if (fact !== undefined) facts.push(fact)
   }
   return { facts, rejected: claims.length - facts.length }
@@ -73,9 +74,10 @@ type MessageParts = {
   readonly language: LanguageRules
   readonly parts: readonly Part[]
   readonly terms: ReadonlySet<string>
-  /** Facts that the built-in rules find, once they were needed. */
-  factsByRules?: readonly FactCandidate[]
 }
+
+/** Facts that the built-in rules find in the messages for which they were needed. */
+type RuleFacts = Map<FactMessage, readonly FactCandidate[]>
 
 /** Work of comparing a claim with a part of a sentence, in characters. */
 const partChars = 8
@@ -154,12 +156,16 @@ type GroundingTerms = {
   readonly maxSentences: number
 }
 
-function* groundClaim(claim: Claim, messages: readonly MessageParts[]): Work<FactCandidate | undefined> {
+function* groundClaim(
+  claim: Claim,
+  messages: readonly MessageParts[],
+  ruleFacts: RuleFacts,
+): Work<FactCandidate | undefined> {
   const { field, value } = claim
   if (value === undefined || (isKeyedField(field) && claim.key === '')) return undefined
   const groundings = new Map<LanguageRules, GroundingTerms | undefined>()
-  for (const statement of messages) {
-    const { message, parts, terms, language } = statement
+  for (const messageParts of messages) {
+    const { message, parts, terms, language } = messageParts
     if (!groundings.has(language)) groundings.set(language, groundingTerms(claim, language))
     const grounding = groundings.get(language)
     yield partChars
@@ -170,7 +176,7 @@ function* groundClaim(claim: Claim, messages: readonly MessageParts[]): Work<Fac
     const fact = { field, value, importance: defaultImportance[field], at: message.at, source }
     return isKeyedField(field)
       ? { ...fact, key: groundedKey(claim.key, terms, message.content.slice(...span)) }
-      : { ...fact, ...(yield* findSlot(claim, statement, span)) }
+      : { ...fact, ...(yield* findSlot(claim, messageParts, span, ruleFacts)) }
   }
   return undefined
 }
@@ -183,10 +189,10 @@ const minSharedTerms = 0.5
 /** Returns the slot that the built-in rules find for a claim's statement, so that either can supersede the other. */
 function* findSlot(
   { field, value }: Claim,
-  statement: MessageParts,
+  { message, language }: MessageParts,
   [from, to]: readonly [number, number],
+  ruleFacts: RuleFacts,
 ): Work<Slot> {
-  const { message, language } = statement
   if (field !== 'important_facts' && field !== 'key_decisions') return { key: '' }
   const claimed = new Set(termsOf(String(value), language))
   const isSame = ({ value: stated, source, key }: FactCandidate): boolean => {
@@ -195,8 +201,9 @@ function* findSlot(
     const shared = terms.filter((term) => claimed.has(term)).length
     return key !== '' && from < end && start < to && shared > 0 && shared >= minSharedTerms * terms.length
   }
-  statement.factsByRules ??= yield* extractFactsInSteps([message])
-  const found = statement.factsByRules.find((fact) => statementFields.has(fact.field) && isSame(fact))
+  const facts = ruleFacts.get(message) ?? (yield* extractFactsInSteps([message]))
+  ruleFacts.set(message, facts)
+  const found = facts.find((fact) => statementFields.has(fact.field) && isSame(fact))
   return found === undefined
     ? { key: '' }
     : {

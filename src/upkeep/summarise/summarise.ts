@@ -73,7 +73,7 @@ export function* excerptInSteps(
   return []
 }
 
-type Selecting = {
+type SelectionInput = {
   readonly messages: readonly SummaryMessage[]
   readonly previous: SummaryText | undefined
   readonly facts: readonly FactCandidate[]
@@ -81,7 +81,10 @@ type Selecting = {
   readonly mergesSeries: boolean
 }
 
-function* selectPieces({ messages, previous, facts, mergesSeries }: Selecting, target: SummaryTarget): Work<Selection> {
+function* selectPieces(
+  { messages, previous, facts, mergesSeries }: SelectionInput,
+  target: SummaryTarget,
+): Work<Selection> {
   const sorted = [...messages].sort((left, right) => left.sequence - right.sequence)
   const earlier = splitEarlierSummary(previous)
   const actions = yield* collectActions(sorted, earlier.actions)
