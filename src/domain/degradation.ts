@@ -32,6 +32,7 @@ const modelFailures: Readonly<Record<string, string>> = {
   timeout: 'did not arrive in time',
   empty: 'was empty',
   'too long': 'was far too long',
+  'not asked, no sentences': 'was not requested because the messages have no sentences to show to it',
 }
 
 /** Notices of the server about one prompt. */

@@ -4,6 +4,7 @@ import { getOrCompute } from '../domain/keyed.ts'
 import type { Degradation } from '../domain/ledger.ts'
 import { type Pause, runInSlices, runSync, type Work } from '../domain/work.ts'
 import { findAnchorsInSteps } from '../text/anchors.ts'
+import { clip } from '../text/clip.ts'
 import { repairJson } from '../text/json.ts'
 import { extractFactsInSteps } from './extract/extract.ts'
 import { type FactCandidate, factFields } from './extract/fields.ts'
@@ -37,6 +38,11 @@ const maxCitedMessages = 256
 const maxRequests = 2
 /** Content beyond this many characters of one message is most likely pasted. It is not read and counts as lost. */
 const maxMessageChars = 65_536
+/** Longest name of a speaker that a provider accepts. */
+const maxNameChars = 64
+
+/** Fault of a step whose messages have no sentences, such as nothing but code, for a summary or an excerpt. */
+const noSentences = 'not asked, no sentences'
 
 export type DraftDeps = {
   /** Model to use; without one the built-in rules are used. */
@@ -64,9 +70,11 @@ export async function draftSummary(
     lossyRanges: await runInSlices(findLostRunsInSteps(baseline.text, original), pause),
     faults: [],
   }
-  if (modelCall === undefined || isEmpty) return builtin
-  const shown = await runInSlices(showToModel(input.messages), pause)
-  if (shown.length === 0) return builtin
+  if (modelCall === undefined) return builtin
+  const shown = isEmpty ? [] : await runInSlices(fitToPrompt(input.messages), pause)
+  // A summary of summaries has no messages.
+  if (isEmpty || (shown.length === 0 && input.messages.length > 0))
+    return { ...builtin, faults: [{ step: 'summary', why: noSentences }] }
   const source = { messages: shown, previous: input.previous?.text }
   const written = await writeWithModel(source, baseline.text, target, words, { modelCall, signal, pause })
   if ('why' in written) return { ...builtin, faults: [{ step: 'summary', why: written.why }] }
@@ -129,10 +137,10 @@ export async function draftFacts(
   const messages = truncateMessages(original)
   const builtin = await factsByRules(messages, pause)
   if (modelCall === undefined) return { facts: builtin, faults: [] }
-  const shown = await runInSlices(showToModel(messages), pause)
-  if (!shown.some(({ role, content }) => role === 'user' && !isBlank(content))) return { facts: builtin, faults: [] }
-  const reply = await callModel(modelCall, extractionPrompt(shown), 64_000, signal)
+  const shown = await runInSlices(fitToPrompt(messages), pause)
   const fallback = (why: string) => ({ facts: builtin, faults: [{ step: 'facts', why }] })
+  if (!shown.some(isUserText)) return messages.some(isUserText) ? fallback(noSentences) : { facts: builtin, faults: [] }
+  const reply = await callModel(modelCall, extractionPrompt(shown), 64_000, signal)
   if ('fault' in reply) return fallback(reply.fault)
   const json = repairJson(reply.text)
   if (!isFactRecord(json)) return fallback('refused, not the requested JSON')
@@ -142,16 +150,22 @@ export async function draftFacts(
   return { facts: [...facts, ...builtin.filter(createNewFactTest(facts))], faults: [] }
 }
 
+const isUserText = ({ role, content }: SummaryMessage): boolean => role === 'user' && !isBlank(content)
+
 /** Extracts facts with the built-in rules only. */
 export const factsByRules = (messages: readonly SummaryMessage[], pause: Pause): Promise<readonly FactCandidate[]> =>
   runInSlices(extractFactsInSteps(truncateMessages(messages)), pause)
 
 const truncateMessages = (messages: readonly SummaryMessage[]): readonly SummaryMessage[] =>
-  messages.map((message) =>
-    message.content.length > maxMessageChars
-      ? { ...message, content: message.content.slice(0, maxMessageChars).toWellFormed() }
-      : message,
-  )
+  messages.map((message) => {
+    const { name, content } = message
+    if (content.length <= maxMessageChars && (name ?? '').length <= maxNameChars) return message
+    return {
+      ...message,
+      content: content.slice(0, maxMessageChars).toWellFormed(),
+      ...(name !== undefined && { name: clip(name, maxNameChars, '…') }),
+    }
+  })
 
 /** Returns a test for facts that have neither the key nor the passage of a known one. */
 export function createNewFactTest(known: readonly FactCandidate[]): (fact: FactCandidate) => boolean {
@@ -176,7 +190,7 @@ function isFactRecord(json: unknown): boolean {
 }
 
 /** Messages as a model is shown them: of a long conversation, an excerpt. */
-function* showToModel(messages: readonly SummaryMessage[]): Work<readonly SummaryMessage[]> {
+function* fitToPrompt(messages: readonly SummaryMessage[]): Work<readonly SummaryMessage[]> {
   if (measurePrompt(messages) <= maxPromptChars) return messages
   return yield* excerptInSteps(messages, maxPromptChars, measurePrompt)
 }

@@ -2,7 +2,7 @@ import type { DerivedEntry, Fact, Item, Millis, Summary, UpkeepNotes } from '../
 import { countExisting, type SessionHead } from '../domain/session.ts'
 import type { Work } from '../domain/work.ts'
 import type { FactCandidate } from './extract/fields.ts'
-import { mergeFactsInSteps } from './extract/merge.ts'
+import { isSameFact, type MergeResult, mergeFactsInSteps } from './extract/merge.ts'
 import type { KnowledgeProposal } from './learn/learn.ts'
 
 /** Result of a step, and the state it is based on. It is valid only while that state is unchanged. */
@@ -24,21 +24,35 @@ export type StepOutcome = {
   readonly knowledge?: readonly KnowledgeProposal[]
 }
 
-/** Returns the change that applies an outcome to a session; undefined if its basis has changed. */
-export function* applyOutcomeInSteps(
-  head: SessionHead,
+/** The change that applies an outcome to a session. */
+type OutcomeChange = { readonly put: readonly DerivedEntry[]; readonly drop: readonly string[] }
+
+/**
+ * Creates a function that returns the change that applies an outcome to a session; undefined if its basis has changed.
+ * Later calls merge facts again only if those of the session have changed: messages that are appended during a long
+ * merge leave them as they are.
+ */
+export function createOutcomeApplier(
   outcome: StepOutcome,
-  now: Millis,
-): Work<{ readonly put: readonly DerivedEntry[]; readonly drop: readonly string[] } | undefined> {
-  if (!isStillValid(head, outcome)) return undefined
-  const facts = head.derived.filter((entry): entry is Fact => entry.kind === 'fact')
-  const createId = (index: number): string => `f${head.revision + 1}.${index}`
-  const merged = yield* mergeFactsInSteps(facts, outcome.facts, { at: now, createId })
-  const dropped = new Set(merged.drop)
-  const count = new Set([...facts, ...merged.put].map(({ id }) => id).filter((id) => !dropped.has(id))).size
-  const notes = updateNotes(head, { ...outcome.notes, ...(count === 0 ? {} : { facts: count }) }, now)
-  return { put: [...outcome.put, ...merged.put, ...notes.put], drop: [...outcome.drop, ...merged.drop, ...notes.drop] }
+): (head: SessionHead, now: Millis) => Work<OutcomeChange | undefined> {
+  let merged: { readonly existing: readonly Fact[]; readonly result: MergeResult } | undefined
+  return function* (head, now) {
+    if (!isStillValid(head, outcome)) return undefined
+    const existing = head.derived.filter((entry): entry is Fact => entry.kind === 'fact')
+    if (merged === undefined || !areSameFacts(existing, merged.existing)) {
+      const createId = (index: number): string => `f${head.revision + 1}.${index}`
+      merged = { existing, result: yield* mergeFactsInSteps(existing, outcome.facts, { at: now, createId }) }
+    }
+    const { put, drop } = merged.result
+    const dropped = new Set(drop)
+    const count = new Set([...existing, ...put].map(({ id }) => id).filter((id) => !dropped.has(id))).size
+    const notes = updateNotes(head, { ...outcome.notes, ...(count === 0 ? {} : { facts: count }) }, now)
+    return { put: [...outcome.put, ...put, ...notes.put], drop: [...outcome.drop, ...drop, ...notes.drop] }
+  }
 }
+
+const areSameFacts = (some: readonly Fact[], others: readonly Fact[]): boolean =>
+  some.length === others.length && some.every((fact, index) => isSameFact(fact, others[index]))
 
 function isStillValid(head: SessionHead, { basis, put }: StepOutcome): boolean {
   if (head.epoch !== basis.epoch) return false

@@ -5,7 +5,7 @@ import type { SessionHead } from '../domain/session.ts'
 import { type Pause, runInSlices } from '../domain/work.ts'
 import { extractRemindersInSteps } from './extract/extract.ts'
 import { mayRemind } from './extract/reminders.ts'
-import { applyOutcomeInSteps, type StepOutcome } from './outcome.ts'
+import { createOutcomeApplier, type StepOutcome } from './outcome.ts'
 import { type RevisionResult, revise } from './revise.ts'
 
 /** Messages before a reminder among which the statement that it refers to is searched. */
@@ -46,8 +46,9 @@ export async function storeReminders(
     facts,
     notes: {},
   }
+  const applyInSteps = createOutcomeApplier(outcome)
   return revise(store, key, async (head) => {
-    const change = await runInSlices(applyOutcomeInSteps(head, outcome, now), pause)
+    const change = await runInSlices(applyInSteps(head, now), pause)
     return change && { ...change, put: change.put.map((entry) => withLease(entry, head)) }
   })
 }

@@ -17,7 +17,7 @@ import { isExpired, type SessionHead } from '../domain/session.ts'
 import { type Pause, runInSlices } from '../domain/work.ts'
 import type { KnowledgeProposal } from './learn/learn.ts'
 import { type ModelCall, rejectOnAbort } from './modelCall.ts'
-import { applyOutcomeInSteps, type StepOutcome } from './outcome.ts'
+import { createOutcomeApplier, type StepOutcome } from './outcome.ts'
 import { perform } from './perform.ts'
 import {
   type NextDue,
@@ -283,6 +283,8 @@ export class UpkeepScheduler {
     try {
       await work()
     } catch (error) {
+      // Work that was interrupted by a stop stays due.
+      if (this.stopped.signal.aborted) return
       // Only the code is recorded: the error message may quote user content.
       this.setFaults(key, [{ step: 'upkeep', why: error instanceof MemoryError ? error.code : 'failed' }])
     }
@@ -323,18 +325,27 @@ export class UpkeepScheduler {
 
   /** Performs a step and commits its outcome. Without an outcome only the lease is released. */
   private async performStep(step: UpkeepStep, head: SessionHead, modelCall: ModelCall | undefined): Promise<boolean> {
-    const { profile, store, tokenizer, clock, pause, scopeTuning } = this.deps
+    const { profile, store, tokenizer, clock, scopeTuning } = this.deps
     const { signal } = this.stopped
-    let outcome: StepOutcome | undefined
+    const pause = this.pauseUnlessStopped
+    let isCommitted = false
     try {
-      outcome = await perform(step, head, { profile, store, tokenizer, modelCall, signal, pause, scopeTuning }, clock())
+      const deps = { profile, store, tokenizer, modelCall, signal, pause, scopeTuning }
+      const outcome = await perform(step, head, deps, clock())
+      if (outcome === undefined || signal.aborted) return false
+      await this.commit(head.key, outcome, pause)
+      isCommitted = true
+      this.recordStep(head.key, step, outcome)
+      return true
     } finally {
-      if (outcome === undefined || signal.aborted) await this.commit(head.key, emptyOutcome(head))
+      if (!isCommitted) await this.commit(head.key, emptyOutcome(head), this.deps.pause)
     }
-    if (outcome === undefined || signal.aborted) return false
-    await this.commit(head.key, outcome)
-    this.recordStep(head.key, step, outcome)
-    return true
+  }
+
+  /** Pauses long work of a step. Rejects once the scheduler was stopped, so that the work ends. */
+  private readonly pauseUnlessStopped: Pause = () => {
+    this.stopped.signal.throwIfAborted()
+    return this.deps.pause()
   }
 
   private recordStep(key: Key, { kind }: UpkeepStep, { put, facts, notes }: StepOutcome): void {
@@ -380,9 +391,10 @@ export class UpkeepScheduler {
   }
 
   /** Commits an outcome, retrying when the session changes meanwhile. An outcome that became invalid is discarded. */
-  private async commit(key: Key, outcome: StepOutcome): Promise<void> {
-    const { store, clock, pause, onPut, learn, shareTuning } = this.deps
-    const revised = await revise(store, key, (head) => runInSlices(applyOutcomeInSteps(head, outcome, clock()), pause))
+  private async commit(key: Key, outcome: StepOutcome, pause: Pause): Promise<void> {
+    const { store, clock, onPut, learn, shareTuning } = this.deps
+    const applyInSteps = createOutcomeApplier(outcome)
+    const revised = await revise(store, key, (head) => runInSlices(applyInSteps(head, clock()), pause))
     if (revised === undefined) return
     this.completedSteps++
     for (const entry of outcome.put) if (entry.kind === 'summary') this.lastSummaryBy = entry.by

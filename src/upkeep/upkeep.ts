@@ -21,7 +21,7 @@ import type { KnowledgeProposal } from './learn/learn.ts'
 import type { ModelCall } from './modelCall.ts'
 import { buildOptimizerStatus, type OptimizerStatus } from './optimizer/optimizer.ts'
 import { ScopeTuning } from './optimizer/scopeTuning.ts'
-import { applyOutcomeInSteps, updateNotes } from './outcome.ts'
+import { createOutcomeApplier, updateNotes } from './outcome.ts'
 import { summariesOfTier, type UpkeepTrigger } from './plan.ts'
 import { buildRecord, type MemoryRecord } from './record.ts'
 import { rederive } from './rederive.ts'
@@ -239,7 +239,7 @@ export class Upkeep {
     const now = clock()
     const revised = await revise(sessions, parsed, (head) => {
       if (parsed.id === '' || head.revision === 0 || isExpired(head, now)) throw missingSession(parsed)
-      return runSync(applyOutcomeInSteps(head, planRecordUpdate(head, masked, now), now))
+      return runSync(createOutcomeApplier(planRecordUpdate(head, masked, now))(head, now))
     })
     if (revised !== undefined) onPut(parsed, revised.head.epoch, revised.put)
     this.scheduler.invalidate(parsed.scope)

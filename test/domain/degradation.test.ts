@@ -18,7 +18,14 @@ describe('describeDegradation', () => {
   })
 
   it('every known reason › is a sentence of its own', () => {
-    const whys = [...refusals.map((why) => `refused, ${why}`), 'failed', 'timeout', 'empty', 'too long']
+    const whys = [
+      ...refusals.map((why) => `refused, ${why}`),
+      'failed',
+      'timeout',
+      'empty',
+      'too long',
+      'not asked, no sentences',
+    ]
     const messages = whys.map((why) => describeDegradation({ step: 'summary', why }).message)
     expect(new Set(messages).size).toBe(whys.length)
     for (const message of messages)

@@ -180,11 +180,36 @@ describe('a summary of a long conversation', () => {
     expect([shown.length > 40_000, shown.length <= 48_000]).toEqual([true, true])
   })
 
-  it('of nothing but code › is made without the model', async () => {
+  it('whose speakers have names as long as a prompt › is shown with the start of each name', async () => {
+    const messages = createMessages(60, 20).map((message, at) => ({
+      ...message,
+      name: `${wordOf(at)}${'x'.repeat(48_500)}`,
+    }))
+    let shown = ''
+    const { deps } = createDeps((data) => {
+      shown = data
+      return quote(data)
+    })
+    const { by } = await draftSummary({ messages, previous: undefined }, target, 400, deps)
+    expect([by, shown.length > 40_000, shown.length <= 48_000]).toEqual(['diligent', true, true])
+    expect(shown.split('\n').every((line) => /^\w{64}…: /.test(line))).toBe(true)
+  })
+
+  it('of nothing but an earlier summary › is made by the model', async () => {
+    const text = 'The heating is set to 21 degrees. The box is painted red. Ana moved to Oslo in March.'
+    const previous = { text, sources: [], lossyRanges: [] }
+    const { deps } = createDeps(() => 'The heating is set to 21 degrees, the box is red, Ana moved to Oslo in March.')
+    const { by } = await draftSummary({ messages: [], previous }, { fits: ({ length }) => length < 200 }, 40, deps)
+    expect(by).toBe('diligent')
+  })
+
+  it('of nothing but code › is made without the model, and says so', async () => {
     const code = (at: number): string => `\`\`\`\n${'const a = 1\n'.repeat(100)}b${at}()\n\`\`\``
     const messages = Array.from({ length: 60 }, (_, at) => messageOf(code(at), at))
     const { deps } = createDeps(() => expect.unreachable())
     const { by, faults } = await draftSummary({ messages, previous: undefined }, target, 400, deps)
-    expect([by, faults, (await draftFacts(messages, deps)).faults]).toEqual(['builtin', [], []])
+    const why = 'not asked, no sentences'
+    expect([by, faults]).toEqual(['builtin', [{ step: 'summary', why }]])
+    expect((await draftFacts(messages, deps)).faults).toEqual([{ step: 'facts', why }])
   })
 })

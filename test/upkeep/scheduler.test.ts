@@ -118,6 +118,26 @@ describe('a lease', () => {
   })
 })
 
+describe('long work on a session', () => {
+  verifies('C-11', 'when the memory is closed › is interrupted and releases the lease', async () => {
+    const store = ramStore()
+    const messages = Array.from(
+      { length: 1_500 },
+      (_, at): MessageInput => ({ role: 'user', content: `My box is ${at}.` }),
+    )
+    let pauses = 0
+    let closing: Promise<void> | undefined
+    const pause = async (): Promise<void> => {
+      if (pauses++ === 200) closing = memory.close()
+    }
+    const memory = await openMemory({ store, model: down, clock: () => start, upkeep: createUpkeep({ pause }) })
+    await memory.append(key, messages)
+    await memory.upkeep.whenIdle()
+    await closing
+    expect([pauses, await notesIn(store)]).toEqual([201, undefined])
+  })
+})
+
 describe('health', () => {
   verifies('C-11', 'after a successful optimizer run no longer lists the fault', async () => {
     let now = start

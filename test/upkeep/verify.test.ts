@@ -167,12 +167,12 @@ describe('repairSummary', () => {
       ...{ messages, previous: undefined, baseline, prompt: '' },
       target: { words: [400, 500], fits },
     })
-    let most = 0
+    let maxLooksPerStep = 0
     for (let before = 0, step = work.next(); ; before = looks, step = work.next()) {
-      most = Math.max(most, looks - before)
+      maxLooksPerStep = Math.max(maxLooksPerStep, looks - before)
       if (step.done === true) break
     }
-    expect([looks > 100, most]).toEqual([true, 1])
+    expect([looks > 100, maxLooksPerStep]).toEqual([true, 1])
   })
 
   verifies('X-04', 'adds missing constraints and names in the words of the source', () => {

@@ -50,9 +50,10 @@ export function* groundFactsInSteps(answer: unknown, messages: readonly FactMess
   const latestFirst = [...userMessages].reverse()
   const claims = parseClaims(answer)
   const facts: FactCandidate[] = []
+  const ruleFacts: RuleFacts = new Map()
   for (const claim of claims) {
     // Of repeated statements, keyed fields use the last one and lists the first one.
-    const fact = yield* groundClaim(claim, isKeyedField(claim.field) ? latestFirst : userMessages)
+    const fact = yield* groundClaim(claim, isKeyedField(claim.field) ? latestFirst : userMessages, ruleFacts)
     if (fact !== undefined) facts.push(fact)
   }
   return { facts, rejected: claims.length - facts.length }
@@ -73,9 +74,10 @@ type MessageParts = {
   readonly language: LanguageRules
   readonly parts: readonly Part[]
   readonly terms: ReadonlySet<string>
-  /** Facts that the built-in rules find, once they were needed. */
-  factsByRules?: readonly FactCandidate[]
 }
+
+/** Facts that the built-in rules find in the messages for which they were needed. */
+type RuleFacts = Map<FactMessage, readonly FactCandidate[]>
 
 /** Work of comparing a claim with a part of a sentence, in characters. */
 const partChars = 8
@@ -154,24 +156,27 @@ type GroundingTerms = {
   readonly maxSentences: number
 }
 
-function* groundClaim(claim: Claim, messages: readonly MessageParts[]): Work<FactCandidate | undefined> {
+function* groundClaim(
+  claim: Claim,
+  messages: readonly MessageParts[],
+  ruleFacts: RuleFacts,
+): Work<FactCandidate | undefined> {
   const { field, value } = claim
   if (value === undefined || (isKeyedField(field) && claim.key === '')) return undefined
   const groundings = new Map<LanguageRules, GroundingTerms | undefined>()
-  for (const statement of messages) {
-    const { message, parts, terms, language } = statement
+  for (const messageParts of messages) {
+    const { message, parts, terms, language } = messageParts
     if (!groundings.has(language)) groundings.set(language, groundingTerms(claim, language))
     const grounding = groundings.get(language)
     yield partChars
     if (grounding === undefined || !grounding.terms.every((term) => terms.has(term))) continue
-    const span = findShortestRun(parts, grounding, claim, language)
-    yield partChars * parts.length
+    const span = yield* findShortestRun(parts, grounding, claim, language)
     if (span === undefined) continue
     const source = { message: message.id, span }
     const fact = { field, value, importance: defaultImportance[field], at: message.at, source }
     return isKeyedField(field)
       ? { ...fact, key: groundedKey(claim.key, terms, message.content.slice(...span)) }
-      : { ...fact, ...(yield* findSlot(claim, statement, span)) }
+      : { ...fact, ...(yield* findSlot(claim, messageParts, span, ruleFacts)) }
   }
   return undefined
 }
@@ -184,10 +189,10 @@ const minSharedTerms = 0.5
 /** Returns the slot that the built-in rules find for a claim's statement, so that either can supersede the other. */
 function* findSlot(
   { field, value }: Claim,
-  statement: MessageParts,
+  { message, language }: MessageParts,
   [from, to]: readonly [number, number],
+  ruleFacts: RuleFacts,
 ): Work<Slot> {
-  const { message, language } = statement
   if (field !== 'important_facts' && field !== 'key_decisions') return { key: '' }
   const claimed = new Set(termsOf(String(value), language))
   const isSame = ({ value: stated, source, key }: FactCandidate): boolean => {
@@ -196,8 +201,9 @@ function* findSlot(
     const shared = terms.filter((term) => claimed.has(term)).length
     return key !== '' && from < end && start < to && shared > 0 && shared >= minSharedTerms * terms.length
   }
-  statement.factsByRules ??= yield* extractFactsInSteps([message])
-  const found = statement.factsByRules.find((fact) => statementFields.has(fact.field) && isSame(fact))
+  const facts = ruleFacts.get(message) ?? (yield* extractFactsInSteps([message]))
+  ruleFacts.set(message, facts)
+  const found = facts.find((fact) => statementFields.has(fact.field) && isSame(fact))
   return found === undefined
     ? { key: '' }
     : {
@@ -266,45 +272,34 @@ const isNegated = (text: string, language: LanguageRules): boolean =>
   patternsOf(language).negation.test(foldText(text)) || (!hasRules(text, language) && foreignNegation.test(text))
 
 /** Finds the shortest run of parts that has all terms, refers to the user and is not negated. */
-function findShortestRun(
+function* findShortestRun(
   parts: readonly Part[],
   grounding: GroundingTerms,
   claim: Claim,
   language: LanguageRules,
-): readonly [number, number] | undefined {
+): Work<readonly [number, number] | undefined> {
+  const wanted = new Set(grounding.terms)
+  /** Position of each term in the nearest part from here on. */
+  const positions = new Map<string, number>()
   let best: readonly [number, number] | undefined
-  for (let first = 0; first < parts.length; first++) {
-    const run = runFrom(parts, first, grounding)
-    const [head, tail] = [run?.[0], run?.at(-1)]
-    if (
-      run === undefined ||
-      head === undefined ||
-      tail === undefined ||
-      !supportsClaim(run, grounding, claim, language)
-    )
-      continue
-    if (best === undefined || tail.end - head.start < best[1] - best[0]) best = [head.start, tail.end]
+  for (let first = parts.length - 1; first >= 0; first--) {
+    const head = parts[first] as Part
+    yield partChars
+    const own = [...head.terms].filter((term) => wanted.has(term))
+    for (const term of own) positions.set(term, first)
+    // A run must start with one of the terms; later starts find the others.
+    if (own.length === 0 || positions.size < wanted.size) continue
+    const last = Math.max(...positions.values())
+    const tail = parts[last] as Part
+    if (tail.sentence >= head.sentence + grounding.maxSentences) continue
+    // Of runs of the same length, the first one is taken.
+    if (best !== undefined && tail.end - head.start > best[1] - best[0]) continue
+    const run = parts.slice(first, last + 1)
+    yield tail.end - head.start
+    const hasUrls = grounding.urls.every((url) => run.some((part) => part.urls.includes(url)))
+    if (hasUrls && supportsClaim(run, grounding, claim, language)) best = [head.start, tail.end]
   }
   return best
-}
-
-function runFrom(
-  parts: readonly Part[],
-  first: number,
-  { terms, urls, maxSentences }: GroundingTerms,
-): readonly Part[] | undefined {
-  const missing = new Set(terms)
-  const sentence = parts[first]?.sentence ?? 0
-  for (let last = first; last < parts.length && (parts[last] as Part).sentence < sentence + maxSentences; last++) {
-    const before = missing.size
-    for (const term of (parts[last] as Part).terms) missing.delete(term)
-    // A run must start with one of the terms; later starts find the others.
-    if (last === first && missing.size === before) return undefined
-    if (missing.size > 0) continue
-    const run = parts.slice(first, last + 1)
-    return urls.every((url) => run.some((part) => part.urls.includes(url))) ? run : undefined
-  }
-  return undefined
 }
 
 function supportsClaim(

@@ -1,18 +1,21 @@
 import { type Fact, type Json, type Millis, parseMessageId, type Source } from '../../domain/entry.ts'
+import { getOrCompute } from '../../domain/keyed.ts'
 import { runSync, type Work } from '../../domain/work.ts'
 import type { FactCandidate } from './fields.ts'
 
 const maxSourcesPerFact = 8
 const defaultMaxFacts = 400
-/** Work of merging a fact, in characters, and the stored facts that it is compared with in the time of one. */
+/** Work of merging a fact, in characters, and the chains that it is compared with in the time of one. */
 const mergeChars = 4
-const factsPerChar = 8
+const chainsPerChar = 8
+/** Of more chains that share a word, those that changed last are compared. */
+const maxChainsPerWord = 1_000
 
 /** `at` replaces missing times, `createId` names new facts, `maxFacts` limits their number. */
 type MergeOptions = { readonly at: Millis; readonly createId: (index: number) => string; readonly maxFacts?: number }
 
 /** Facts to write, and the ids of facts to delete. */
-type MergeResult = { readonly put: readonly Fact[]; readonly drop: readonly string[] }
+export type MergeResult = { readonly put: readonly Fact[]; readonly drop: readonly string[] }
 
 /**
  * Merges extracted facts into stored ones. A different value of the same slot supersedes the previous one, which stays
@@ -36,19 +39,28 @@ export function* mergeFactsInSteps(
   options: MergeOptions,
 ): Work<MergeResult> {
   const before = new Map(existing.map((fact) => [fact.id, fact]))
-  const chains = chainsOf(existing)
+  const chains = new FactChains(existing)
   let created = 0
   for (const candidate of withTimes(candidates, options.at)) {
-    const slot = resolveSlot(chains, candidate)
-    const mergeInto = slot.key === '' && slot.chain === undefined ? mergeIntoList : mergeIntoSlot
-    const chain = slot.chain ?? chainFor(chains, candidate.field, slot.key, candidate.value)
-    if (mergeInto(chain, { ...candidate, key: slot.key }, () => options.createId(created))) created++
-    yield mergeChars + (chain.length + (mayContinueSlot(candidate) ? chains.size : 0)) / factsPerChar
+    const { key, chain: continued } = yield* chains.resolveSlot(candidate)
+    const chain = continued ?? chains.get(candidate.field, key, candidate.value)
+    const createId = (): string => options.createId(created)
+    const { facts } = chain
+    // A list value that was replaced is current again when it is repeated later.
+    const isSlot = key !== '' || continued !== undefined || facts.some(({ until }) => until !== undefined)
+    if (isSlot && chains.isMerged(chain, candidate)) {
+      yield mergeChars
+      continue
+    }
+    const merged = (isSlot ? mergeIntoSlot : mergeIntoList)(facts, { ...candidate, key }, createId)
+    if (merged?.isNew === true) created++
+    if (merged !== undefined) chains.index(chain, merged.fact, candidate.source)
+    yield mergeChars
   }
-  const after = prune([...chains.values()].flat(), options.maxFacts ?? defaultMaxFacts)
+  const after = prune(chains.listFacts(), options.maxFacts ?? defaultMaxFacts)
   const remaining = new Set(after.map(({ id }) => id))
   return {
-    put: after.filter((fact) => !isUnchanged(fact, before.get(fact.id))),
+    put: after.filter((fact) => !isSameFact(fact, before.get(fact.id))),
     drop: existing.map(({ id }) => id).filter((id) => !remaining.has(id)),
   }
 }
@@ -58,50 +70,153 @@ export const factsAsOf = (facts: readonly Fact[], at: Millis): readonly Fact[] =
   facts.filter((fact) => fact.at <= at && (fact.until === undefined || fact.until > at))
 
 /** Facts of one slot or one list value, in the order of their mentions. */
-type Chain = Fact[]
-
-function chainsOf(facts: readonly Fact[]): Map<string, Chain> {
-  const chains = new Map<string, Chain>()
-  for (const fact of facts) chainFor(chains, fact.field, fact.key, fact.value).push(fact)
-  for (const chain of chains.values()) chain.sort(byFirstMention)
-  return chains
+type Chain = {
+  readonly facts: Fact[]
+  /** Number of chains that were created before. */
+  readonly order: number
+  /** Normalised value of the last fact, if that is a statement. */
+  text: string
 }
 
 /** Fields with slots of their own: `sections` of a document and custom fields are no facts about the user. */
 const separateFields: ReadonlySet<string> = new Set(['document_structure', 'custom_fields'])
 
-/** Returns the chain of a slot, or of one value of a list. */
-function chainFor(chains: Map<string, Chain>, field: string, key: string, value: Json): Chain {
-  const name = chainName(field, key, value)
-  const chain = chains.get(name) ?? []
-  chains.set(name, chain)
-  return chain
-}
-
 const chainName = (field: string, key: string, value: Json): string =>
   JSON.stringify(key === '' ? [field, key, normalizeValue(value)] : [separateFields.has(field) ? field : 'slot', key])
 
+const passageName = ({ message, session }: Source, text: string): string => JSON.stringify([message, session, text])
+
 type ResolvedSlot = { readonly key: string; readonly chain?: Chain }
 
-/**
- * Resolves the slot of a candidate. One that says it changes or replaces something continues the slot it refers to:
- * `the deadline moved to 21 March` means `deadline.report` if that is the only deadline.
- */
-function resolveSlot(chains: Map<string, Chain>, candidate: FactCandidate): ResolvedSlot {
-  const { field, key, value } = candidate
-  if (!mayContinueSlot(candidate)) return { key }
-  if (key !== '' && chains.has(chainName(field, key, value))) return { key }
-  const isMerged = ({ value: known, sources }: Fact): boolean =>
-    sources.some((source) => isSamePassage(source, candidate.source)) && normalizeValue(known) === normalizeValue(value)
-  const slots = [...chains.values()].filter((chain) => chain[0] !== undefined && !separateFields.has(chain[0].field))
-  const own = slots.find((chain) => chain.some(isMerged))
-  if (own !== undefined) return { key: own[0]?.key ?? key, chain: own }
-  const current = slots.filter((chain) => isOpenBefore(chain.at(-1), candidate))
-  const base = baseOf(key)
-  const [slot, another] = key === '' ? [] : current.filter((chain) => baseOf(chain[0]?.key ?? '') === base)
-  const target = slot !== undefined && another === undefined ? slot : findReplaced(current, candidate)
-  return target?.[0] === undefined ? { key } : { key: target[0].key, chain: target }
+/** The chains of a session, and indexes that find the few of them that a candidate may continue. */
+class FactChains {
+  private readonly byName = new Map<string, Chain>()
+  /** Chains of facts about the user by the base of their key, by message and value, and by a word of the last value. */
+  private readonly byBase = new Map<string, Chain[]>()
+  private readonly byPassage = new Map<string, Set<Chain>>()
+  private readonly byWord = new Map<string, Set<Chain>>()
+
+  constructor(facts: readonly Fact[]) {
+    for (const fact of facts) this.get(fact.field, fact.key, fact.value).facts.push(fact)
+    for (const chain of this.byName.values()) {
+      chain.facts.sort(byFirstMention)
+      for (const fact of chain.facts) for (const source of fact.sources) this.indexPassage(chain, fact, source)
+      this.indexLast(chain)
+    }
+  }
+
+  /** Returns the chain of a slot, or of one value of a list. */
+  get(field: string, key: string, value: Json): Chain {
+    const name = chainName(field, key, value)
+    const known = this.byName.get(name)
+    if (known !== undefined) return known
+    const chain: Chain = { facts: [], order: this.byName.size, text: '' }
+    this.byName.set(name, chain)
+    if (!separateFields.has(field)) getOrCompute(this.byBase, baseOf(key), () => []).push(chain)
+    return chain
+  }
+
+  listFacts(): readonly Fact[] {
+    return [...this.byName.values()].flatMap(({ facts }) => facts)
+  }
+
+  /** Updates the indexes after a source was added to a fact of a chain. */
+  index(chain: Chain, fact: Fact, source: Source): void {
+    this.indexPassage(chain, fact, source)
+    if (chain.facts.at(-1) === fact) this.indexLast(chain)
+  }
+
+  private indexPassage(chain: Chain, { value }: Fact, source: Source): void {
+    getOrCompute(this.byPassage, passageName(source, normalizeValue(value)), () => new Set()).add(chain)
+  }
+
+  private indexLast(chain: Chain): void {
+    const last = chain.facts.at(-1)
+    chain.text = last !== undefined && statementFields.has(last.field) ? normalizeValue(last.value) : ''
+    if (last === undefined || chain.text === '') return
+    const decision = last.field === 'key_decisions' && last.key === '' ? [anyDecision] : []
+    for (const word of [...decision, ...wordsOf(chain.text)]) {
+      const chains = getOrCompute(this.byWord, word, () => new Set())
+      chains.delete(chain)
+      chains.add(chain)
+      const [oldest] = chains
+      if (chains.size > maxChainsPerWord && oldest !== undefined) chains.delete(oldest)
+    }
+  }
+
+  /** True if a chain has the value of a candidate from the same passage. */
+  isMerged(chain: Chain, { source, value }: FactCandidate): boolean {
+    const text = normalizeValue(value)
+    return (
+      this.byPassage.get(passageName(source, text))?.has(chain) === true &&
+      chain.facts.some(
+        (fact) => fact.sources.some((other) => isSamePassage(other, source)) && normalizeValue(fact.value) === text,
+      )
+    )
+  }
+
+  /**
+   * Resolves the slot of a candidate. One that says it changes or replaces something continues the slot it refers to:
+   * `the deadline moved to 21 March` means `deadline.report` if that is the only deadline.
+   */
+  *resolveSlot(candidate: FactCandidate): Work<ResolvedSlot> {
+    const { field, key, value, source } = candidate
+    if (!mayContinueSlot(candidate)) return { key }
+    if (key !== '' && this.byName.has(chainName(field, key, value))) return { key }
+    const samePassage = this.byPassage.get(passageName(source, normalizeValue(value))) ?? new Set()
+    const own = [...samePassage]
+      .filter(isAboutUser)
+      .sort((a, b) => a.order - b.order)
+      .find((chain) => this.isMerged(chain, candidate))
+    yield samePassage.size / chainsPerChar
+    if (own !== undefined) return { key: own.facts[0]?.key ?? key, chain: own }
+    const target = (yield* this.findOnlyCurrent(candidate)) ?? (yield* this.findReplaced(candidate))
+    return target?.facts[0] === undefined ? { key } : { key: target.facts[0].key, chain: target }
+  }
+
+  /** Finds the current chain with the same base of the key, if there is only one. */
+  private *findOnlyCurrent(candidate: FactCandidate): Work<Chain | undefined> {
+    if (candidate.key === '') return undefined
+    let only: Chain | undefined
+    for (const chain of this.byBase.get(baseOf(candidate.key)) ?? []) {
+      yield 1 / chainsPerChar
+      if (!isOpenBefore(chain.facts.at(-1), candidate)) continue
+      if (only !== undefined) return undefined
+      only = chain
+    }
+    return only
+  }
+
+  /** Finds the chain whose value a candidate replaces by name; a change of mind without one means the last decision. */
+  private *findReplaced(candidate: FactCandidate): Work<Chain | undefined> {
+    const { field, key, replaces } = candidate
+    const term = replaces === undefined ? '' : normalizeValue(replaces)
+    if (term === '' && (key !== '' || field !== 'key_decisions')) return undefined
+    const chains = this.chainsOfRarest(term === '' ? [anyDecision] : wordsOf(term))
+    const isReplaced = ({ text }: Chain, last: Fact): boolean =>
+      term === '' ? last.field === field && last.key === '' : containsWord(text, term)
+    let latest: Chain | undefined
+    for (const chain of chains) {
+      const last = chain.facts.at(-1)
+      if (last === undefined || !isOpenBefore(last, candidate) || !isReplaced(chain, last)) continue
+      const order = latest === undefined ? 1 : byFirstMention(last, latest.facts.at(-1) as Fact)
+      if (latest === undefined || order > 0 || (order === 0 && chain.order < latest.order)) latest = chain
+    }
+    yield chains.size / chainsPerChar
+    return latest
+  }
+
+  /** Returns the chains of the rarest of some words. */
+  private chainsOfRarest(words: readonly string[]): ReadonlySet<Chain> {
+    const found = words.map((word) => this.byWord.get(word) ?? new Set<Chain>())
+    return found.reduce((rarest, chains) => (chains.size < rarest.size ? chains : rarest), found[0] ?? new Set())
+  }
 }
+
+/** Word under which the decisions without a slot are indexed. */
+const anyDecision = ''
+
+const isAboutUser = ({ facts: [first] }: Chain): boolean => first !== undefined && !separateFields.has(first.field)
 
 /** True for a candidate that says that it changes or replaces something. */
 const mayContinueSlot = ({ field, revises, replaces }: FactCandidate): boolean =>
@@ -116,24 +231,12 @@ function baseOf(key: string): string {
   return end < 0 ? key : key.slice(0, end)
 }
 
-/** Finds the chain whose value a candidate replaces by name; a change of mind without one means the last decision. */
-function findReplaced(current: readonly Chain[], { field, key, replaces }: FactCandidate): Chain | undefined {
-  const term = replaces === undefined ? '' : normalizeValue(replaces)
-  if (term === '' && (key !== '' || field !== 'key_decisions')) return undefined
-  const isReplaced = (last: Fact): boolean =>
-    term === ''
-      ? last.field === field && last.key === ''
-      : statementFields.has(last.field) && containsWord(normalizeValue(last.value), term)
-  let latest: Chain | undefined
-  for (const chain of current) {
-    const last = chain.at(-1)
-    if (last === undefined || !isReplaced(last)) continue
-    if (latest === undefined || byFirstMention(last, latest.at(-1) as Fact) > 0) latest = chain
-  }
-  return latest
-}
-
 const statementFields: ReadonlySet<string> = new Set(['user_preferences', 'key_decisions', 'important_facts'])
+
+/** Different words of a text, as `containsWord` delimits them: it takes a letter of two code units for a delimiter. */
+const wordsOf = (text: string): readonly string[] => [
+  ...new Set(text.match(/(?:(?![\u{10000}-\u{10ffff}])[\p{L}\p{N}])+/gu)),
+]
 
 function containsWord(text: string, word: string): boolean {
   const at = text.indexOf(word)
@@ -182,53 +285,53 @@ const withTimes = (candidates: readonly FactCandidate[], at: Millis): readonly F
     .map((candidate) => (Number.isFinite(candidate.at) ? candidate : { ...candidate, at }))
     .sort(compareMentions)
 
-/** Adds a list value once, dated by its first one. Returns true if a fact was created. */
-function mergeIntoList(chain: Chain, candidate: FactCandidate, id: () => string): boolean {
-  // A value that was replaced is current again when it is repeated later.
-  if (chain.some(({ until }) => until !== undefined)) return mergeIntoSlot(chain, candidate, id)
-  const known = chain[0]
-  if (known === undefined) chain.push(createFact(candidate, id()))
-  else chain[0] = candidate.at < known.at ? addEarlierSource(known, candidate) : addSource(known, candidate)
-  return known === undefined
+/** Fact that a candidate was merged into, and whether it was created. */
+type MergedFact = { readonly fact: Fact; readonly isNew: boolean }
+
+/** Adds a list value once, dated by its first one. */
+function mergeIntoList(facts: Fact[], candidate: FactCandidate, createId: () => string): MergedFact {
+  const [known] = facts
+  const fact =
+    known === undefined
+      ? createFact(candidate, createId())
+      : candidate.at < known.at
+        ? addEarlierSource(known, candidate)
+        : addSource(known, candidate)
+  facts[0] = fact
+  return { fact, isNew: known === undefined }
 }
 
-/** Inserts a value of a slot; it holds from its mention until the next value. Returns true if a fact was created. */
-function mergeIntoSlot(chain: Chain, candidate: FactCandidate, id: () => string): boolean {
-  const same = normalizeValue(candidate.value)
-  if (
-    chain.some(
-      (fact) =>
-        fact.sources.some((source) => isSamePassage(source, candidate.source)) && normalizeValue(fact.value) === same,
-    )
-  )
-    return false
+/** Inserts a value of a slot; it holds from its mention until the next value. Returns undefined if it was pruned. */
+function mergeIntoSlot(facts: Fact[], candidate: FactCandidate, createId: () => string): MergedFact | undefined {
   // Most candidates are the latest of their slot.
-  const index = chain.findLastIndex((fact) => compareMentions(candidate, firstMention(fact)) >= 0) + 1
-  const [current, later] = [chain[index - 1], chain[index]]
+  const index = facts.findLastIndex((fact) => compareMentions(candidate, firstMention(fact)) >= 0) + 1
+  const [current, later] = [facts[index - 1], facts[index]]
   // The fact that the oldest one superseded was pruned: older mentions are not added again.
-  if (current === undefined && later?.supersedes !== undefined) return false
+  if (current === undefined && later?.supersedes !== undefined) return undefined
   const until = current === undefined ? undefined : Math.min(current.until ?? candidate.at, candidate.at)
   if (
     current !== undefined &&
     isRestatement(current.value, candidate.value) &&
     (later !== undefined || current.until === undefined)
   ) {
-    chain[index - 1] = addSource(current, candidate)
-    return false
+    const fact = addSource(current, candidate)
+    facts[index - 1] = fact
+    return { fact, isNew: false }
   }
-  if (current !== undefined && until !== undefined) chain[index - 1] = { ...current, until }
-  if (later !== undefined && normalizeValue(later.value) === same) {
-    chain[index] = addEarlierSource(later, candidate)
-    return false
+  if (current !== undefined && until !== undefined) facts[index - 1] = { ...current, until }
+  if (later !== undefined && normalizeValue(later.value) === normalizeValue(candidate.value)) {
+    const fact = addEarlierSource(later, candidate)
+    facts[index] = fact
+    return { fact, isNew: false }
   }
   const fact = {
-    ...createFact(candidate, id()),
+    ...createFact(candidate, createId()),
     ...(current === undefined ? {} : { supersedes: current.id }),
     ...(later === undefined ? {} : { until: later.at }),
   }
-  if (later !== undefined) chain[index] = { ...later, supersedes: fact.id }
-  chain.splice(index, 0, fact)
-  return true
+  if (later !== undefined) facts[index] = { ...later, supersedes: fact.id }
+  facts.splice(index, 0, fact)
+  return { fact, isNew: true }
 }
 
 function createFact({ field, key, value, importance, at, source }: FactCandidate, id: string): Fact {
@@ -276,8 +379,9 @@ const byPruneOrder = (a: Fact, b: Fact): number =>
 const endTime = ({ until = Number.POSITIVE_INFINITY }: Fact): number => until
 const contentOf = ({ field, key, value }: Fact): string => JSON.stringify([field, key, value])
 
-const isUnchanged = (fact: Fact, before: Fact | undefined): boolean =>
-  before !== undefined && (fact === before || canonicalJson(fact) === canonicalJson(before))
+/** True if two facts are equal in all their properties. */
+export const isSameFact = (one: Fact, other: Fact | undefined): boolean =>
+  other !== undefined && (one === other || canonicalJson(one) === canonicalJson(other))
 
 /** Serialises a fact independently of the order of its properties. */
 const canonicalJson = (fact: Fact): string => JSON.stringify(Object.entries(fact).sort(([a], [b]) => (a < b ? -1 : 1)))

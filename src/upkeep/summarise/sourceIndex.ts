@@ -77,7 +77,10 @@ export function* indexSource(messages: readonly SummaryMessage[], previous: stri
   yield source.length
   const values = clauses.flatMap((clause) => clause.values)
   return {
-    ...{ clauses, words, names, possibleNames },
+    clauses,
+    words,
+    names,
+    possibleNames,
     capitalisesNouns: capitalisesNouns(source),
     has: yield* createTextFinderInSteps(source.toLowerCase()),
     compact: new Set(anchors.map(({ text }) => compactForm(text))),

@@ -42,17 +42,22 @@ export function* summariseInSteps(
   return buildSummaryText(pieces, lists)
 }
 
+/** Selections after which an excerpt that is still too long is given up: names take most of it. */
+const maxExcerptRounds = 8
+
 /**
  * Reduces messages to about the content that `summarise` would keep. Each remains a message of its speaker. `measure`
- * returns the characters of an excerpt with all that is added to it.
+ * returns the characters of an excerpt with all that is added to it. Returns nothing if no excerpt is short enough.
  */
 export function* excerptInSteps(
   messages: readonly SummaryMessage[],
   maxChars: number,
   measure: (excerpt: readonly SummaryMessage[]) => number,
 ): Work<readonly SummaryMessage[]> {
-  for (let limit = maxChars; ; ) {
-    const target = { fits: (candidate: string) => candidate.length <= limit }
+  let limit = maxChars
+  for (let round = 0; round < maxExcerptRounds; round++) {
+    const maxTextChars = limit
+    const target = { fits: (candidate: string) => candidate.length <= maxTextChars }
     const { pieces, lists } = yield* selectPieces(
       { messages, previous: undefined, facts: [], mergesSeries: false },
       target,
@@ -65,9 +70,10 @@ export function* excerptInSteps(
     // Names and roles of many short messages take more than their texts.
     limit = Math.floor((0.95 * limit * maxChars) / chars)
   }
+  return []
 }
 
-type Selecting = {
+type SelectionInput = {
   readonly messages: readonly SummaryMessage[]
   readonly previous: SummaryText | undefined
   readonly facts: readonly FactCandidate[]
@@ -75,7 +81,10 @@ type Selecting = {
   readonly mergesSeries: boolean
 }
 
-function* selectPieces({ messages, previous, facts, mergesSeries }: Selecting, target: SummaryTarget): Work<Selection> {
+function* selectPieces(
+  { messages, previous, facts, mergesSeries }: SelectionInput,
+  target: SummaryTarget,
+): Work<Selection> {
   const sorted = [...messages].sort((left, right) => left.sequence - right.sequence)
   const earlier = splitEarlierSummary(previous)
   const actions = yield* collectActions(sorted, earlier.actions)
