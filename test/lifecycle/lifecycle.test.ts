@@ -290,7 +290,7 @@ describe('session metadata', () => {
         code: 'bad-option',
         param: 'metadata',
         message:
-          'metadata has more than 65,536 characters as JSON. Keep long data elsewhere, and store its address here.',
+          'metadata has more than 65,536 characters as JSON. Store long texts as messages or rows.',
       })
     expect(await memory.metadata('acme:ann')).toBeUndefined()
   })
