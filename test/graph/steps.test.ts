@@ -151,6 +151,53 @@ describe('a large graph', () => {
     database.close()
   })
 
+  verifies('R-03', 'while it is erased › lets others write to the file in between', async () => {
+    const file = fresh()
+    const graph = await openGraph(`sqlite:${file}`)
+    const other = new DatabaseSync(file, { timeout: 0 })
+    const tables = ['entity', 'relationship', 'node', 'observation', 'link']
+    const counts = tables.map((table) => `(SELECT count(*) FROM graph_${table})`)
+    const countRows = () => Number(other.prepare(`SELECT ${counts.join(' + ')} AS rows`).get()?.rows)
+    /** Returns the number of rows, or undefined while the graph has the lock. */
+    const countWithLock = (): number | undefined => {
+      try {
+        other.exec('BEGIN IMMEDIATE')
+      } catch {
+        return undefined
+      }
+      const rows = countRows()
+      other.exec('ROLLBACK')
+      return rows
+    }
+    const stored = createNodes(600)
+    const entities = stored.map(({ name }) => ({ ...person(name), session: 's1' }))
+    const relations = stored.map(({ name }) => ({ from: 'n0', to: name, relationType: 'knows' }))
+    for (const [erase, left] of [
+      [() => graph.erase('acme', 's1'), 1_800],
+      [() => graph.erase('acme'), 0],
+      [() => graph.forget('acme', ['about', 'PERSON']), 1_200],
+      [() => graph.forget('acme', ['n']), 0],
+    ] as const) {
+      await graph.write('acme', { entities })
+      await graph.nodes.createEntities('acme', stored)
+      await graph.nodes.createRelations('acme', relations)
+      const before = countRows()
+      using _ = useSlowClock(400)
+      let isErased = false
+      const erasing = erase().finally(() => (isErased = true))
+      const seen = new Set<number>()
+      while (!isErased) {
+        await new Promise((resolve) => setImmediate(resolve))
+        const rows = countWithLock()
+        if (rows !== undefined && rows < before && rows > left) seen.add(rows)
+      }
+      await erasing
+      expect([countRows(), seen.size > 0]).toEqual([left, true])
+    }
+    other.close()
+    await graph.close()
+  })
+
   verifies('R-03', 'while rows with a text are erased › lets other work run', async () => {
     using _ = useSlowClock()
     const graph = await openGraph('ram:')

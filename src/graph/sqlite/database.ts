@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
+import { setTimeout as wait } from 'node:timers/promises'
 import { MemoryError } from '../../domain/error.ts'
 import type { FileMaintenance, Keyring } from '../../domain/ports.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
@@ -12,7 +13,7 @@ import {
   releaseFile,
   type StoreIdentity,
 } from '../../stores/sqlite/fileGuard.ts'
-import { prepareGraph } from '../../stores/sqlite/graph.ts'
+import { commitPoint, prepareGraph } from '../../stores/sqlite/graph.ts'
 import { DatabaseSync } from '../../stores/sqlite/nodeSqlite.ts'
 import { migrate } from '../../stores/sqlite/schema.ts'
 import { WipeRunner } from '../../stores/sqlite/wipe/wipeRunner.ts'
@@ -33,6 +34,10 @@ const maxBlockingMs = 50
 const maxBatchWrites = 512
 /** Time after which a transaction takes no further write: meanwhile others wait for the lock on the file. */
 const maxBatchMs = 100
+/** Time after which an erasure commits what it has done. */
+const maxPartMs = 1_000
+/** Time in which others take the lock between two parts: they look for it every 100 ms. */
+const betweenPartsMs = 150
 /** Pages of the log that a commit moves into the database, as SQLite does by default. */
 const maxLogPages = 1_000
 /** Attempts to read many rows while others write, before writes wait for the read. */
@@ -65,7 +70,8 @@ export class GraphDatabase {
   private cached: { readonly version: string; readonly value: unknown } | undefined
   /** Transactions of this connection, which `PRAGMA data_version` does not count. */
   private transactionCount = 0
-  private readonly readsInSteps = new Set<Promise<unknown>>()
+  /** Reads in steps and erasures, which are several transactions. */
+  private readonly operations = new Set<Promise<unknown>>()
 
   /**
    * Without a path the database is in memory. `maintenance` is that of the store in the same file: two would wait for
@@ -137,12 +143,16 @@ export class GraphDatabase {
   /** `read` for many rows: lets other requests run between steps. */
   async readInSteps<T>(work: () => Work<T>): Promise<T> {
     this.assertOpen()
-    const reading = this.repeatRead(work)
-    this.readsInSteps.add(reading)
+    return this.finishBeforeClose(this.repeatRead(work))
+  }
+
+  /** Lets `close` wait for an operation. */
+  private async finishBeforeClose<T>(operation: Promise<T>): Promise<T> {
+    this.operations.add(operation)
     try {
-      return await reading
+      return await operation
     } finally {
-      this.readsInSteps.delete(reading)
+      this.operations.delete(operation)
     }
   }
 
@@ -191,6 +201,23 @@ export class GraphDatabase {
     return this.enqueue(work)
   }
 
+  /**
+   * `writeInSteps` for erasures, which may take minutes: it commits about every second, where the work yields
+   * `commitPoint`, and other writes run in between. If it rejects, a part may be erased; a repeated call continues.
+   */
+  async eraseInSteps<T>(work: () => Work<T>): Promise<T> {
+    this.assertOpen()
+    return this.finishBeforeClose(this.eraseInParts(work()))
+  }
+
+  private async eraseInParts<T>(steps: Work<T>): Promise<T> {
+    for (;;) {
+      const part = await this.enqueue(() => runPart(steps))
+      if (part !== undefined) return part.result
+      if (this.path !== undefined) await wait(betweenPartsMs)
+    }
+  }
+
   private enqueue<T>(work: () => Work<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.queue.push({ work, resolve, reject })
@@ -212,10 +239,10 @@ export class GraphDatabase {
     return this.ownMaintenance
   }
 
-  /** Waits for reads in steps and queued writes, then closes the connection. */
+  /** Waits for reads in steps, erasures and queued writes, then closes the connection. */
   async close(): Promise<void> {
     this.isClosed = true
-    await Promise.allSettled(this.readsInSteps)
+    await Promise.allSettled(this.operations)
     await this.running
     await this.ownMaintenance?.drain()
     // Reads that have waited for the last transaction come first.
@@ -392,6 +419,17 @@ function runTurn<T>(work: Work<T>): IteratorResult<number, T> {
   let step = work.next()
   while (step.done !== true && !isTurnLong()) step = work.next()
   return step
+}
+
+/** Runs an erasure to its end, or to a point at which it may commit once it has taken long. */
+function* runPart<T>(work: Work<T>): Work<{ readonly result: T } | undefined> {
+  const end = performance.now() + maxPartMs
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return { result: step.value }
+    if (step.value === commitPoint && performance.now() > end) return undefined
+    yield step.value
+  }
 }
 
 /**
