@@ -6,10 +6,12 @@ import { openGraph } from '../../src/graph/graph.ts'
 import { GraphDatabase } from '../../src/graph/sqlite/database.ts'
 import { SqliteGraph } from '../../src/graph/sqlite/graph.ts'
 import { GraphWorkspaces } from '../../src/graph/sqlite/workspaces.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
+import { databaseFiles, findTraces } from '../stores/traces.ts'
 import { useSlowClock } from '../support/slowClock.ts'
-import { person } from './fixtures.ts'
+import { person, requireGraph } from './fixtures.ts'
 
 const fresh = createTempPaths()
 
@@ -153,6 +155,17 @@ describe('graph database', () => {
     const wipes = [database.wipe(), database.wipe()]
     await database.close()
     expect(await Promise.allSettled(wipes)).toMatchObject([{ status: 'fulfilled' }, { status: 'fulfilled' }])
+  })
+
+  verifies('X-05', 'of a store that was closed › wipes the file by itself', async () => {
+    const path = fresh()
+    const store = sqliteStore(path)
+    const graph = await requireGraph(store, () => 1_000)
+    await graph.nodes.createEntities('acme', [{ name: 'a', entityType: 'thing', observations: ['walrus'] }])
+    await store.close()
+    expect(await graph.erase('acme')).toBe(1)
+    expect(findTraces('walrus', databaseFiles(path))).toEqual([])
+    await graph.close()
   })
 
   verifies('H-11', 'with a damaged row rejects with corrupt, and the row can be replaced', async () => {

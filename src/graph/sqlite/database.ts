@@ -62,7 +62,7 @@ export class GraphDatabase {
   private running: Promise<void> | undefined
   /** Ends with the transaction in progress. */
   private transaction: Promise<readonly Outcome[]> | undefined
-  private readonly givenMaintenance: FileMaintenance | undefined
+  private storeMaintenance: FileMaintenance | undefined
   private ownMaintenance: FileThread | undefined
   /** Ends when the threads and descriptors of former connections are closed. */
   private released: Promise<void> = Promise.resolve()
@@ -78,7 +78,7 @@ export class GraphDatabase {
    * each other. Throws `bad-secret` if the keys do not fit the file.
    */
   constructor(path?: string, keyring?: Keyring, maintenance?: FileMaintenance) {
-    this.givenMaintenance = maintenance
+    this.storeMaintenance = maintenance
     this.path = path === undefined ? undefined : resolve(path)
     this.identity = this.path === undefined ? undefined : prepareFile(this.path, keyring)
     this.translateErrors(() => prepareGraph(this.database, this.name))
@@ -230,13 +230,20 @@ export class GraphDatabase {
     this.assertOpen()
     // After a failed write there is no connection.
     this.translateErrors(() => this.database)
-    await this.maintenance?.wipe()
+    await this.maintain((maintenance) => maintenance.wipe())
   }
 
-  private get maintenance(): FileMaintenance | undefined {
-    if (this.guarded === undefined || this.givenMaintenance !== undefined) return this.givenMaintenance
+  /** Runs work on the file in the thread of the open store or, without one, in a thread of its own. */
+  private async maintain(run: (maintenance: FileMaintenance) => Promise<void>): Promise<void> {
+    if (this.guarded === undefined) return
+    try {
+      if (this.storeMaintenance !== undefined) return await run(this.storeMaintenance)
+    } catch (error) {
+      if (!(error instanceof MemoryError && error.code === 'closed')) throw error
+      this.storeMaintenance = undefined
+    }
     this.ownMaintenance ??= new FileThread(this.guarded.file)
-    return this.ownMaintenance
+    await run(this.ownMaintenance)
   }
 
   /** Waits for reads in steps, erasures and queued writes, then closes the connection. */
@@ -302,7 +309,7 @@ export class GraphDatabase {
   /** Moves the log of a long transaction into the database in a thread; otherwise the next commit would. */
   private async moveLog(): Promise<void> {
     // The data is stored already. If this fails, the next commit moves the log.
-    await this.maintenance?.truncateLog().catch(() => undefined)
+    await this.maintain((maintenance) => maintenance.truncateLog()).catch(() => undefined)
   }
 
   /** Runs writes until the time of a transaction is over, and returns their outcomes. */
