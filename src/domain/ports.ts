@@ -149,6 +149,8 @@ export type FileMaintenance = {
   readonly wipe: () => Promise<void>
   /** Moves the log into the database. */
   readonly truncateLog: () => Promise<void>
+  /** Tells that something was erased, so that `wipeIfDue` wipes the file. */
+  readonly noteErasure: () => void
 }
 
 /** Storage of the graphs of a store's scopes: in the database of the store, so that they are erased with it. */

@@ -135,6 +135,7 @@ export class SqliteStore implements Store, SearchIndex {
         kind: 'sqlite',
         path,
         wipe: () => this.wipeRunner.wipe(),
+        noteErasure: () => this.wipeRunner.noteErasure(),
         truncateLog: async () => void (await this.queue.submit({ truncateLog: true })),
       },
       ...textAnalysis,

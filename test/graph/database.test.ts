@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
 import { GraphDatabase } from '../../src/graph/sqlite/database.ts'
 import { SqliteGraph } from '../../src/graph/sqlite/graph.ts'
@@ -155,6 +155,40 @@ describe('graph database', () => {
     const wipes = [database.wipe(), database.wipe()]
     await database.close()
     expect(await Promise.allSettled(wipes)).toMatchObject([{ status: 'fulfilled' }, { status: 'fulfilled' }])
+  })
+
+  verifies('X-05', 'with deletions › lets the next sweep wipe the file', async () => {
+    // Passes take no time, so that the next one is due at once.
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
+    const path = fresh()
+    const store = sqliteStore(path)
+    const graph = await requireGraph(store, () => 1_000)
+    const sweep = () => store.capabilities.file?.wipeIfDue()
+    const text = 'says walrus'
+    const node = { name: 'a', entityType: 'thing', observations: [text] }
+    const link = { from: 'a', to: 'b', relationType: text }
+    const write = () => graph.write('acme', { entities: [person('ann', { text })] })
+    const createNode = () => graph.nodes.createEntities('acme', [node])
+    for (const [create, erase] of [
+      [write, () => graph.erase('acme', undefined, { deferWipe: true })],
+      [write, () => graph.forget('acme', ['WALRUS'], { deferWipe: true })],
+      [write, () => graph.write('acme', { deleteEntities: ['ann'] })],
+      [createNode, () => graph.nodes.deleteObservations('acme', [{ entityName: 'a', observations: [text] }])],
+      [
+        () => graph.nodes.addObservations('acme', [{ entityName: 'a', contents: [text] }]),
+        () => graph.nodes.deleteEntities('acme', ['a']),
+      ],
+      [() => graph.nodes.createRelations('acme', [link]), () => graph.nodes.deleteRelations('acme', [link])],
+    ] as const) {
+      await create()
+      await sweep()
+      await erase()
+      expect(findTraces('walrus', databaseFiles(path))).not.toEqual([])
+      await sweep()
+      expect(findTraces('walrus', databaseFiles(path))).toEqual([])
+    }
+    await Promise.all([graph.close(), store.close()])
+    clock.mockRestore()
   })
 
   verifies('X-05', 'of a store that was closed › wipes the file by itself', async () => {

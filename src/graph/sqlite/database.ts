@@ -212,7 +212,7 @@ export class GraphDatabase {
 
   private async eraseInParts<T>(steps: Work<T>): Promise<T> {
     for (;;) {
-      const part = await this.enqueue(() => runPart(steps))
+      const part = await this.enqueue(() => runPart(steps)).finally(() => this.noteErasure())
       if (part !== undefined) return part.result
       if (this.path !== undefined) await wait(betweenPartsMs)
     }
@@ -233,8 +233,13 @@ export class GraphDatabase {
     await this.maintain((maintenance) => maintenance.wipe())
   }
 
+  /** Lets the next sweep of the store wipe the file. Call it after a deletion is committed. */
+  noteErasure(): void {
+    this.storeMaintenance?.noteErasure()
+  }
+
   /** Runs work on the file in the thread of the open store or, without one, in a thread of its own. */
-  private async maintain(run: (maintenance: FileMaintenance) => Promise<void>): Promise<void> {
+  private async maintain(run: (maintenance: Omit<FileMaintenance, 'noteErasure'>) => Promise<void>): Promise<void> {
     if (this.guarded === undefined) return
     try {
       if (this.storeMaintenance !== undefined) return await run(this.storeMaintenance)
@@ -443,7 +448,7 @@ function* runPart<T>(work: Work<T>): Work<{ readonly result: T } | undefined> {
  * Thread for a file without an open store. It is kept, because the memory that a thread frees is not used by the next
  * one.
  */
-class FileThread implements FileMaintenance {
+class FileThread implements Omit<FileMaintenance, 'noteErasure'> {
   private readonly queue: WriteQueue
   private readonly wipeRunner: WipeRunner
 

@@ -55,11 +55,13 @@ export class SqliteGraph implements StoreGraph {
     this.archive = new SqliteGraphArchive(database, workspaces, clock)
   }
 
-  write(workspaceName: string, change: GraphChange): ReturnType<Graph['write']> {
-    return this.database.writeInSteps(() => {
+  async write(workspaceName: string, change: GraphChange): ReturnType<Graph['write']> {
+    const counts = await this.database.writeInSteps(() => {
       const at = this.clock()
       return writeChange(this.database, this.workspaces.findOrCreate(workspaceName, at), change, at)
     })
+    if (counts.dropped > 0) this.database.noteErasure()
+    return counts
   }
 
   getEntity(workspaceName: string, id: string): Promise<Entity | undefined> {

@@ -20,7 +20,7 @@ export class WipeRunner {
     this.queue = queue
   }
 
-  /** Tells that something is about to be erased. */
+  /** Tells that something is about to be erased in the writer thread, or was erased by another connection. */
   noteErasure(): void {
     this.isNeeded = true
   }
