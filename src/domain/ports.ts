@@ -143,6 +143,17 @@ export type StoreDatabase = {
   ): Promise<T>
 }
 
+/**
+ * Long reads of a file. Each keeps one state of it, which nobody can remove from the log meanwhile, so that reads and
+ * work on the log wait for each other.
+ */
+export type LongReads = {
+  /** Runs a read after the work that began earlier. */
+  readonly run: <T>(read: () => Promise<T>) => Promise<T>
+  /** Runs work on the log after the reads that began earlier. */
+  readonly exclude: <T>(work: () => Promise<T>) => Promise<T>
+}
+
 /** Work on a whole SQLite file, in a thread. */
 export type FileMaintenance = {
   /** Removes deleted content from unused parts of the file and from its log. */
@@ -151,6 +162,7 @@ export type FileMaintenance = {
   readonly truncateLog: () => Promise<void>
   /** Tells that something was erased, so that `wipeIfDue` wipes the file. */
   readonly noteErasure: () => void
+  readonly longReads: LongReads
 }
 
 /** Storage of the graphs of a store's scopes: in the database of the store, so that they are erased with it. */

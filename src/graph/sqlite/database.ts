@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
 import { MemoryError } from '../../domain/error.ts'
-import type { FileMaintenance, Keyring } from '../../domain/ports.ts'
+import type { FileMaintenance, Keyring, LongReads } from '../../domain/ports.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
 import { busyTimeoutMs, connectWriter, prepareFile } from '../../stores/sqlite/connect.ts'
 import { isBusy, isDiskError, toMemoryError } from '../../stores/sqlite/errors.ts'
@@ -14,18 +14,21 @@ import {
   type StoreIdentity,
 } from '../../stores/sqlite/fileGuard.ts'
 import { commitPoint, prepareGraph } from '../../stores/sqlite/graph.ts'
+import { createLongReads } from '../../stores/sqlite/longReads.ts'
 import { DatabaseSync } from '../../stores/sqlite/nodeSqlite.ts'
 import { migrate } from '../../stores/sqlite/schema.ts'
 import { WipeRunner } from '../../stores/sqlite/wipe/wipeRunner.ts'
 import { WriteQueue } from '../../stores/sqlite/writeQueue.ts'
 import { isTurnLong, yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { createDamagedRowError } from '../rows.ts'
+import { SnapshotReader } from './snapshotReader.ts'
 
 type QueuedWrite = {
   readonly work: () => Work<unknown>
   readonly resolve: (result: never) => void
   readonly reject: (error: unknown) => void
 }
+type ThreadWork = Pick<FileMaintenance, 'wipe' | 'truncateLog'>
 type Outcome = { readonly result: unknown } | { readonly error: unknown }
 
 /** Longest time the event loop is blocked waiting for another process's write lock before yielding. */
@@ -40,7 +43,7 @@ const maxPartMs = 1_000
 const betweenPartsMs = 150
 /** Pages of the log that a commit moves into the database, as SQLite does by default. */
 const maxLogPages = 1_000
-/** Attempts to read many rows while others write, before writes wait for the read. */
+/** Attempts to read many rows in memory while others write, before writes wait for the read. */
 const maxReadAttempts = 4
 /** Cost of a write without steps, in characters. */
 const writeWork = 400
@@ -50,7 +53,8 @@ const maxStatements = 200
 /**
  * SQLite database of a graph, in a file or in memory. Reads run synchronously. Concurrent writes are batched into one
  * transaction, each in its own savepoint, and resolve after the commit is durable. A transaction of many rows pauses;
- * reads wait for its end, because they share its connection and would see uncommitted rows.
+ * short reads wait for its end, because they share its connection and would see uncommitted rows. Reads of many rows of
+ * a file have connections of their own.
  */
 export class GraphDatabase {
   private readonly path: string | undefined
@@ -63,11 +67,19 @@ export class GraphDatabase {
   /** Ends with the transaction in progress. */
   private transaction: Promise<readonly Outcome[]> | undefined
   private storeMaintenance: FileMaintenance | undefined
+  private readonly longReads: LongReads
+  /** Connection of the read whose turn runs. */
+  private activeReader: SnapshotReader | undefined
+  /** Kept for the next read. */
+  private idleReader: SnapshotReader | undefined
   private ownMaintenance: FileThread | undefined
   /** Ends when the threads and descriptors of former connections are closed. */
   private released: Promise<void> = Promise.resolve()
   private isClosed = false
-  private cached: { readonly version: string; readonly value: unknown } | undefined
+  /** Versions of different connections cannot be compared. */
+  private cached:
+    | { readonly version: string; readonly reader: SnapshotReader | undefined; readonly value: unknown }
+    | undefined
   /** Transactions of this connection, which `PRAGMA data_version` does not count. */
   private transactionCount = 0
   /** Reads in steps and erasures, which are several transactions. */
@@ -79,6 +91,7 @@ export class GraphDatabase {
    */
   constructor(path?: string, keyring?: Keyring, maintenance?: FileMaintenance) {
     this.storeMaintenance = maintenance
+    this.longReads = maintenance?.longReads ?? createLongReads()
     this.path = path === undefined ? undefined : resolve(path)
     this.identity = this.path === undefined ? undefined : prepareFile(this.path, keyring)
     this.translateErrors(() => prepareGraph(this.database, this.name))
@@ -86,6 +99,7 @@ export class GraphDatabase {
 
   /** Connection for code that runs inside `read` or `write`. */
   get database(): DatabaseSync {
+    if (this.activeReader !== undefined) return this.activeReader.database
     this.connection ??= this.connect()
     return this.connection
   }
@@ -122,9 +136,10 @@ export class GraphDatabase {
   /** Caches the latest computed value until this or another connection writes. Call it inside `readInSteps`. */
   *getOrCompute<T>(name: string, compute: () => Work<T>): Work<T> {
     const version = `${name} ${this.readVersion()}`
-    if (this.cached?.version === version) return this.cached.value as T
+    const reader = this.activeReader
+    if (this.cached?.version === version && this.cached.reader === reader) return this.cached.value as T
     const value = yield* compute()
-    this.cached = { version, value }
+    this.cached = { version, reader, value }
     return value
   }
 
@@ -140,10 +155,69 @@ export class GraphDatabase {
     return this.readAtOnce(work)
   }
 
-  /** `read` for many rows: lets other requests run between steps. */
+  /** `read` for many rows: lets other requests run between steps, and writes of a file too. */
   async readInSteps<T>(work: () => Work<T>): Promise<T> {
     this.assertOpen()
-    return this.finishBeforeClose(this.repeatRead(work))
+    return this.finishBeforeClose(this.path === undefined ? this.repeatRead(work) : this.readSnapshot(work))
+  }
+
+  /** Reads one state of the file with a connection of its own. */
+  private async readSnapshot<T>(work: () => Work<T>): Promise<T> {
+    let reader: SnapshotReader | undefined
+    try {
+      reader = this.takeReader()
+      const steps = work()
+      reader.begin()
+      const step = this.runTurnOn(reader, steps)
+      reader.end()
+      // A read that takes more than one turn begins again, when it hinders nobody who empties the log.
+      const result = step.done === true ? step.value : await this.readToEnd(reader, work)
+      this.keepReader(reader)
+      return result
+    } catch (error) {
+      reader?.close()
+      throw this.translateError(error)
+    }
+  }
+
+  private readToEnd<T>(reader: SnapshotReader, work: () => Work<T>): Promise<T> {
+    return this.longReads.run(async () => {
+      const steps = work()
+      reader.begin()
+      for (;;) {
+        const step = this.runTurnOn(reader, steps)
+        if (step.done === true) {
+          reader.end()
+          return step.value
+        }
+        await yieldToEventLoop()
+        reader.check()
+      }
+    })
+  }
+
+  private runTurnOn<T>(reader: SnapshotReader, steps: Work<T>): IteratorResult<number, T> {
+    this.activeReader = reader
+    try {
+      return runTurn(steps)
+    } finally {
+      this.activeReader = undefined
+    }
+  }
+
+  private takeReader(): SnapshotReader {
+    const reader = this.idleReader
+    this.idleReader = undefined
+    if (reader !== undefined) return reader
+    // Opens the file again after a failed write.
+    void this.database
+    this.guarded?.guard.check()
+    return new SnapshotReader(this.path as string, this.identity as StoreIdentity)
+  }
+
+  private keepReader(reader: SnapshotReader): void {
+    if (this.idleReader === undefined) this.idleReader = reader
+    else reader.close()
   }
 
   /** Lets `close` wait for an operation. */
@@ -239,7 +313,7 @@ export class GraphDatabase {
   }
 
   /** Runs work on the file in the thread of the open store or, without one, in a thread of its own. */
-  private async maintain(run: (maintenance: Omit<FileMaintenance, 'noteErasure'>) => Promise<void>): Promise<void> {
+  private async maintain(run: (maintenance: ThreadWork) => Promise<void>): Promise<void> {
     if (this.guarded === undefined) return
     try {
       if (this.storeMaintenance !== undefined) return await run(this.storeMaintenance)
@@ -247,7 +321,7 @@ export class GraphDatabase {
       if (!(error instanceof MemoryError && error.code === 'closed')) throw error
       this.storeMaintenance = undefined
     }
-    this.ownMaintenance ??= new FileThread(this.guarded.file)
+    this.ownMaintenance ??= new FileThread(this.guarded.file, this.longReads)
     await run(this.ownMaintenance)
   }
 
@@ -259,17 +333,20 @@ export class GraphDatabase {
     await this.ownMaintenance?.drain()
     // Reads that have waited for the last transaction come first.
     await yieldToEventLoop()
+    this.idleReader?.close()
+    this.idleReader = undefined
     this.disconnect()
     await this.released
   }
 
   private prepare(sql: string): StatementSync {
-    const known = this.statements.get(sql)
+    const statements = this.activeReader?.statements ?? this.statements
+    const known = statements.get(sql)
     if (known !== undefined) return known
-    if (this.statements.size >= maxStatements) this.statements.clear()
+    if (statements.size >= maxStatements) statements.clear()
     const statement = this.database.prepare(sql)
     statement.setReturnArrays(true)
-    this.statements.set(sql, statement)
+    statements.set(sql, statement)
     return statement
   }
 
@@ -448,13 +525,13 @@ function* runPart<T>(work: Work<T>): Work<{ readonly result: T } | undefined> {
  * Thread for a file without an open store. It is kept, because the memory that a thread frees is not used by the next
  * one.
  */
-class FileThread implements Omit<FileMaintenance, 'noteErasure'> {
+class FileThread implements ThreadWork {
   private readonly queue: WriteQueue
   private readonly wipeRunner: WipeRunner
 
-  constructor(file: GuardedFile) {
+  constructor(file: GuardedFile, longReads: LongReads) {
     this.queue = new WriteQueue(file, (error) => error)
-    this.wipeRunner = new WipeRunner(this.queue)
+    this.wipeRunner = new WipeRunner(this.queue, longReads)
   }
 
   wipe(): Promise<void> {

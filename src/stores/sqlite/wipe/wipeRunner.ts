@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Millis } from '../../../domain/entry.ts'
 import { MemoryError } from '../../../domain/error.ts'
+import type { LongReads } from '../../../domain/ports.ts'
 import type { WriteQueue } from '../writeQueue.ts'
 
 /** Passes that nobody waits for take at most one part in this many of the time. */
@@ -9,6 +10,7 @@ const idleTimesPassDuration = 20
 /** Runs passes of `wipeFile` in the worker thread, one at a time. */
 export class WipeRunner {
   private readonly queue: WriteQueue
+  private readonly longReads: LongReads
   private running: Promise<void> | undefined
   /** Pass that begins after the running one, for all that have asked for it since. */
   private next: Promise<void> | undefined
@@ -16,8 +18,9 @@ export class WipeRunner {
   private isNeeded = true
   private dueAt: Millis = 0
 
-  constructor(queue: WriteQueue) {
+  constructor(queue: WriteQueue, longReads: LongReads) {
     this.queue = queue
+    this.longReads = longReads
   }
 
   /** Tells that something is about to be erased in the writer thread, or was erased by another connection. */
@@ -55,9 +58,11 @@ export class WipeRunner {
 
   private start(): Promise<void> {
     this.isNeeded = false
-    const running = this.run().finally(() => {
-      this.running = undefined
-    })
+    const running = this.longReads
+      .exclude(() => this.run())
+      .finally(() => {
+        this.running = undefined
+      })
     this.running = running
     return running
   }
