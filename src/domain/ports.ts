@@ -143,14 +143,9 @@ export type StoreDatabase = {
   ): Promise<T>
 }
 
-/**
- * Long reads of a file. Each keeps one state of it, which nobody can remove from the log meanwhile, so that reads and
- * work on the log wait for each other.
- */
+/** Long reads of one state of a file, and work on its log. Each waits for the other kind that began earlier. */
 export type LongReads = {
-  /** Runs a read after the work that began earlier. */
   readonly run: <T>(read: () => Promise<T>) => Promise<T>
-  /** Runs work on the log after the reads that began earlier. */
   readonly exclude: <T>(work: () => Promise<T>) => Promise<T>
 }
 

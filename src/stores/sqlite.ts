@@ -42,7 +42,6 @@ import { retireKeys } from './sqlite/encryption.ts'
 import { toMemoryError } from './sqlite/errors.ts'
 import { FileGuard, type GuardedFile, guardFile, hasLostName, releaseFile } from './sqlite/fileGuard.ts'
 import { HeadCache } from './sqlite/headCache.ts'
-import { createLongReads } from './sqlite/longReads.ts'
 import type { DatabaseSync } from './sqlite/nodeSqlite.ts'
 import { isCiphertext, plaintextError, requireEncrypted, requireEncryptedValues } from './sqlite/plaintextRows.ts'
 import { Reader } from './sqlite/read.ts'
@@ -109,7 +108,6 @@ export class SqliteStore implements Store, SearchIndex {
   private readonly database: DatabaseSync
   private readonly queue: WriteQueue
   private readonly wipeRunner: WipeRunner
-  private readonly longReads = createLongReads()
   private readonly reader: Reader
   private readonly vectors: VectorReader
   private readonly headCache: HeadCache
@@ -131,6 +129,8 @@ export class SqliteStore implements Store, SearchIndex {
     this.database = connectReader(path, identity)
     this.file = guardFile(this.database, path, identity)
     this.guard = new FileGuard(this.file)
+    this.queue = new WriteQueue(this.file, (error) => this.handleFileChange(error))
+    this.wipeRunner = new WipeRunner(this.queue)
     this.capabilities = {
       file: this.createCapability(),
       graph: {
@@ -138,14 +138,12 @@ export class SqliteStore implements Store, SearchIndex {
         path,
         wipe: () => this.wipeRunner.wipe(),
         noteErasure: () => this.wipeRunner.noteErasure(),
-        longReads: this.longReads,
+        longReads: this.wipeRunner.longReads,
         truncateLog: async () => void (await this.queue.submit({ truncateLog: true })),
       },
       ...textAnalysis,
       indexedMessages: () => this.finder.indexedMessages,
     }
-    this.queue = new WriteQueue(this.file, (error) => this.handleFileChange(error))
-    this.wipeRunner = new WipeRunner(this.queue, this.longReads)
     this.reader = new Reader(this.database, (key, id) => this.quarantine(key, id))
     this.vectors = new VectorReader(this.database)
     this.headCache = new HeadCache(this.reader)
@@ -351,10 +349,7 @@ export class SqliteStore implements Store, SearchIndex {
           `The data is erased, but a reader of ${this.path} keeps it in the log. Repeat the erasure in a moment.`,
         )
       await wait(truncateRetryMs)
-      // A pass keeps the log until its end.
-      await this.wipeRunner.settled()
-      const truncation = await this.longReads.exclude(() => this.queue.submit({ truncateLog: true }))
-      isLogTruncated = (truncation as ErasureResult).isLogTruncated
+      isLogTruncated = await this.wipeRunner.truncateLog()
     }
     return result
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createLongReads } from '../../src/stores/sqlite/longReads.ts'
+import { createLongReads } from '../../src/stores/sqlite/wipe/longReads.ts'
 
 describe('long reads', () => {
   it('wait for the work on the log that began earlier, and that for them', async () => {

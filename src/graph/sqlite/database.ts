@@ -6,29 +6,23 @@ import type { FileMaintenance, Keyring, LongReads } from '../../domain/ports.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
 import { busyTimeoutMs, connectWriter, prepareFile } from '../../stores/sqlite/connect.ts'
 import { isBusy, isDiskError, toMemoryError } from '../../stores/sqlite/errors.ts'
-import {
-  FileGuard,
-  type GuardedFile,
-  guardFile,
-  releaseFile,
-  type StoreIdentity,
-} from '../../stores/sqlite/fileGuard.ts'
-import { commitPoint, prepareGraph } from '../../stores/sqlite/graph.ts'
-import { createLongReads } from '../../stores/sqlite/longReads.ts'
+import { FileGuard, type GuardedFile, guardFile, type StoreIdentity } from '../../stores/sqlite/fileGuard.ts'
+import { prepareGraph, runPart } from '../../stores/sqlite/graph.ts'
 import { DatabaseSync } from '../../stores/sqlite/nodeSqlite.ts'
 import { migrate } from '../../stores/sqlite/schema.ts'
-import { WipeRunner } from '../../stores/sqlite/wipe/wipeRunner.ts'
-import { WriteQueue } from '../../stores/sqlite/writeQueue.ts'
-import { isTurnLong, yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
+import { createLongReads } from '../../stores/sqlite/wipe/longReads.ts'
+import { yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { createDamagedRowError } from '../rows.ts'
-import { SnapshotReader } from './snapshotReader.ts'
+import { FileThread, releaseFileAfter, type ThreadWork } from './fileThread.ts'
+import { runTurn, SnapshotReader, SnapshotReaders } from './snapshotReader.ts'
 
 type QueuedWrite = {
   readonly work: () => Work<unknown>
   readonly resolve: (result: never) => void
   readonly reject: (error: unknown) => void
 }
-type ThreadWork = Pick<FileMaintenance, 'wipe' | 'truncateLog'>
+/** Versions of different connections cannot be compared. */
+type CachedValue = { readonly version: string; readonly reader: SnapshotReader | undefined; readonly value: unknown }
 type Outcome = { readonly result: unknown } | { readonly error: unknown }
 
 /** Longest time the event loop is blocked waiting for another process's write lock before yielding. */
@@ -37,8 +31,6 @@ const maxBlockingMs = 50
 const maxBatchWrites = 512
 /** Time after which a transaction takes no further write: meanwhile others wait for the lock on the file. */
 const maxBatchMs = 100
-/** Time after which an erasure commits what it has done. */
-const maxPartMs = 1_000
 /** Time in which others take the lock between two parts: they look for it every 100 ms. */
 const betweenPartsMs = 150
 /** Pages of the log that a commit moves into the database, as SQLite does by default. */
@@ -53,8 +45,7 @@ const maxStatements = 200
 /**
  * SQLite database of a graph, in a file or in memory. Reads run synchronously. Concurrent writes are batched into one
  * transaction, each in its own savepoint, and resolve after the commit is durable. A transaction of many rows pauses;
- * short reads wait for its end, because they share its connection and would see uncommitted rows. Reads of many rows of
- * a file have connections of their own.
+ * short reads wait for its end, because they share its connection. Long reads of a file have connections of their own.
  */
 export class GraphDatabase {
   private readonly path: string | undefined
@@ -68,18 +59,12 @@ export class GraphDatabase {
   private transaction: Promise<readonly Outcome[]> | undefined
   private storeMaintenance: FileMaintenance | undefined
   private readonly longReads: LongReads
-  /** Connection of the read whose turn runs. */
-  private activeReader: SnapshotReader | undefined
-  /** Kept for the next read. */
-  private idleReader: SnapshotReader | undefined
+  private readonly readers: SnapshotReaders
   private ownMaintenance: FileThread | undefined
   /** Ends when the threads and descriptors of former connections are closed. */
   private released: Promise<void> = Promise.resolve()
   private isClosed = false
-  /** Versions of different connections cannot be compared. */
-  private cached:
-    | { readonly version: string; readonly reader: SnapshotReader | undefined; readonly value: unknown }
-    | undefined
+  private cached: CachedValue | undefined
   /** Transactions of this connection, which `PRAGMA data_version` does not count. */
   private transactionCount = 0
   /** Reads in steps and erasures, which are several transactions. */
@@ -92,6 +77,7 @@ export class GraphDatabase {
   constructor(path?: string, keyring?: Keyring, maintenance?: FileMaintenance) {
     this.storeMaintenance = maintenance
     this.longReads = maintenance?.longReads ?? createLongReads()
+    this.readers = new SnapshotReaders(() => this.openReader(), this.longReads)
     this.path = path === undefined ? undefined : resolve(path)
     this.identity = this.path === undefined ? undefined : prepareFile(this.path, keyring)
     this.translateErrors(() => prepareGraph(this.database, this.name))
@@ -99,7 +85,7 @@ export class GraphDatabase {
 
   /** Connection for code that runs inside `read` or `write`. */
   get database(): DatabaseSync {
-    if (this.activeReader !== undefined) return this.activeReader.database
+    if (this.readers.active !== undefined) return this.readers.active.database
     this.connection ??= this.connect()
     return this.connection
   }
@@ -136,7 +122,7 @@ export class GraphDatabase {
   /** Caches the latest computed value until this or another connection writes. Call it inside `readInSteps`. */
   *getOrCompute<T>(name: string, compute: () => Work<T>): Work<T> {
     const version = `${name} ${this.readVersion()}`
-    const reader = this.activeReader
+    const reader = this.readers.active
     if (this.cached?.version === version && this.cached.reader === reader) return this.cached.value as T
     const value = yield* compute()
     this.cached = { version, reader, value }
@@ -158,66 +144,14 @@ export class GraphDatabase {
   /** `read` for many rows: lets other requests run between steps, and writes of a file too. */
   async readInSteps<T>(work: () => Work<T>): Promise<T> {
     this.assertOpen()
-    return this.finishBeforeClose(this.path === undefined ? this.repeatRead(work) : this.readSnapshot(work))
+    return this.finishBeforeClose(this.path === undefined ? this.repeatRead(work) : this.readers.read(work))
   }
 
-  /** Reads one state of the file with a connection of its own. */
-  private async readSnapshot<T>(work: () => Work<T>): Promise<T> {
-    let reader: SnapshotReader | undefined
-    try {
-      reader = this.takeReader()
-      const steps = work()
-      reader.begin()
-      const step = this.runTurnOn(reader, steps)
-      reader.end()
-      // A read that takes more than one turn begins again, when it hinders nobody who empties the log.
-      const result = step.done === true ? step.value : await this.readToEnd(reader, work)
-      this.keepReader(reader)
-      return result
-    } catch (error) {
-      reader?.close()
-      throw this.translateError(error)
-    }
-  }
-
-  private readToEnd<T>(reader: SnapshotReader, work: () => Work<T>): Promise<T> {
-    return this.longReads.run(async () => {
-      const steps = work()
-      reader.begin()
-      for (;;) {
-        const step = this.runTurnOn(reader, steps)
-        if (step.done === true) {
-          reader.end()
-          return step.value
-        }
-        await yieldToEventLoop()
-        reader.check()
-      }
-    })
-  }
-
-  private runTurnOn<T>(reader: SnapshotReader, steps: Work<T>): IteratorResult<number, T> {
-    this.activeReader = reader
-    try {
-      return runTurn(steps)
-    } finally {
-      this.activeReader = undefined
-    }
-  }
-
-  private takeReader(): SnapshotReader {
-    const reader = this.idleReader
-    this.idleReader = undefined
-    if (reader !== undefined) return reader
+  private openReader(): SnapshotReader {
     // Opens the file again after a failed write.
     void this.database
     this.guarded?.guard.check()
     return new SnapshotReader(this.path as string, this.identity as StoreIdentity)
-  }
-
-  private keepReader(reader: SnapshotReader): void {
-    if (this.idleReader === undefined) this.idleReader = reader
-    else reader.close()
   }
 
   /** Lets `close` wait for an operation. */
@@ -225,6 +159,8 @@ export class GraphDatabase {
     this.operations.add(operation)
     try {
       return await operation
+    } catch (error) {
+      throw this.translateError(error)
     } finally {
       this.operations.delete(operation)
     }
@@ -333,14 +269,13 @@ export class GraphDatabase {
     await this.ownMaintenance?.drain()
     // Reads that have waited for the last transaction come first.
     await yieldToEventLoop()
-    this.idleReader?.close()
-    this.idleReader = undefined
+    this.readers.close()
     this.disconnect()
     await this.released
   }
 
   private prepare(sql: string): StatementSync {
-    const statements = this.activeReader?.statements ?? this.statements
+    const statements = this.readers.active?.statements ?? this.statements
     const known = statements.get(sql)
     if (known !== undefined) return known
     if (statements.size >= maxStatements) statements.clear()
@@ -500,66 +435,6 @@ export class GraphDatabase {
 
   private get name(): string {
     return this.path ?? 'ram:'
-  }
-}
-
-/** Runs work until it is done or the turn of the event loop has taken long. */
-function runTurn<T>(work: Work<T>): IteratorResult<number, T> {
-  let step = work.next()
-  while (step.done !== true && !isTurnLong()) step = work.next()
-  return step
-}
-
-/** Runs an erasure to its end, or to a point at which it may commit once it has taken long. */
-function* runPart<T>(work: Work<T>): Work<{ readonly result: T } | undefined> {
-  const end = performance.now() + maxPartMs
-  for (;;) {
-    const step = work.next()
-    if (step.done === true) return { result: step.value }
-    if (step.value === commitPoint && performance.now() > end) return undefined
-    yield step.value
-  }
-}
-
-/**
- * Thread for a file without an open store. It is kept, because the memory that a thread frees is not used by the next
- * one.
- */
-class FileThread implements ThreadWork {
-  private readonly queue: WriteQueue
-  private readonly wipeRunner: WipeRunner
-
-  constructor(file: GuardedFile, longReads: LongReads) {
-    this.queue = new WriteQueue(file, (error) => error)
-    this.wipeRunner = new WipeRunner(this.queue, longReads)
-  }
-
-  wipe(): Promise<void> {
-    return this.wipeRunner.wipe()
-  }
-
-  async truncateLog(): Promise<void> {
-    await this.queue.submit({ truncateLog: true })
-  }
-
-  /** Resolves when all wipes that were asked for have ended. */
-  drain(): Promise<void> {
-    return this.wipeRunner.drain()
-  }
-
-  async close(): Promise<void> {
-    await this.drain()
-    await this.queue.close()
-  }
-}
-
-/** Releases a file after the connections of its thread are closed: its descriptor holds the locks of all of them. */
-async function releaseFileAfter(thread: FileThread | undefined, file: GuardedFile | undefined): Promise<void> {
-  await thread?.close()
-  try {
-    if (file !== undefined) releaseFile(file)
-  } catch {
-    // Nothing can be done about a descriptor that cannot be closed.
   }
 }
 

@@ -165,6 +165,19 @@ const deletionWork = 40
  */
 export const commitPoint = Number.POSITIVE_INFINITY
 
+/** Time after which an erasure commits what it has done. */
+const maxPartMs = 1_000
+
+/** Runs an erasure to its end, or to a point at which it may commit once it has taken long. */
+export function* runPart<T>(work: Work<T>): Work<{ readonly result: T } | undefined> {
+  const end = performance.now() + maxPartMs
+  for (let step = work.next(); ; step = work.next()) {
+    if (step.done === true) return { result: step.value }
+    if (step.value === commitPoint && performance.now() > end) return undefined
+    yield step.value
+  }
+}
+
 /** Removes the trigrams of deleted rows from the indexes by merging each into a single segment. */
 const wipeIndexes = (database: DatabaseSync): void => runSync(wipeIndexesInSteps(database))
 

@@ -3,6 +3,7 @@ import type { Millis } from '../../../domain/entry.ts'
 import { MemoryError } from '../../../domain/error.ts'
 import type { LongReads } from '../../../domain/ports.ts'
 import type { WriteQueue } from '../writeQueue.ts'
+import { createLongReads } from './longReads.ts'
 
 /** Passes that nobody waits for take at most one part in this many of the time. */
 const idleTimesPassDuration = 20
@@ -10,7 +11,7 @@ const idleTimesPassDuration = 20
 /** Runs passes of `wipeFile` in the worker thread, one at a time. */
 export class WipeRunner {
   private readonly queue: WriteQueue
-  private readonly longReads: LongReads
+  readonly longReads: LongReads
   private running: Promise<void> | undefined
   /** Pass that begins after the running one, for all that have asked for it since. */
   private next: Promise<void> | undefined
@@ -18,7 +19,7 @@ export class WipeRunner {
   private isNeeded = true
   private dueAt: Millis = 0
 
-  constructor(queue: WriteQueue, longReads: LongReads) {
+  constructor(queue: WriteQueue, longReads = createLongReads()) {
     this.queue = queue
     this.longReads = longReads
   }
@@ -44,6 +45,13 @@ export class WipeRunner {
     await this.start().catch((error: unknown) => {
       if (!(error instanceof MemoryError && error.code === 'busy')) throw error
     })
+  }
+
+  /** Empties the log after the running pass, which keeps it, and after long reads. Returns false if others use it. */
+  async truncateLog(): Promise<boolean> {
+    await this.settled()
+    const result = await this.longReads.exclude(() => this.queue.submit({ truncateLog: true }))
+    return 'isLogTruncated' in result && result.isLogTruncated === true
   }
 
   /** Resolves at the end of the running pass, whether it fails or not. */
