@@ -68,6 +68,7 @@ export type {
   Keyring,
   LanguageDetector,
   Languages,
+  LongReads,
   MasterKey,
   MemoryLimit,
   Model,

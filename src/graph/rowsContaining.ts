@@ -3,15 +3,14 @@ import { listJsonTexts } from '../text/json.ts'
 import type { GraphRow, StoredGraphRow } from './types.ts'
 
 type MatchedKind = 'entity' | 'relationship' | 'node' | 'link' | 'nodeOfObservation'
+/** Row ids; `nodeOfObservation` are nodes of which only observations match. */
+export type RowsContaining = Readonly<Record<MatchedKind, readonly number[]>>
 
-/**
- * Finds the row ids of rows that contain one of the texts in a name, type, property or observation. `nodeOfObservation`
- * are nodes of which only observations contain one. Interruptible work.
- */
+/** Finds the rows that contain one of the texts in a name, type, property or observation. Interruptible work. */
 export function* rowsContainingInSteps(
   rows: readonly StoredGraphRow[],
   texts: readonly string[],
-): Work<Readonly<Record<MatchedKind, readonly number[]>>> {
+): Work<RowsContaining> {
   const found: Record<MatchedKind, number[]> = {
     entity: [],
     relationship: [],

@@ -129,19 +129,21 @@ export class SqliteStore implements Store, SearchIndex {
     this.database = connectReader(path, identity)
     this.file = guardFile(this.database, path, identity)
     this.guard = new FileGuard(this.file)
+    this.queue = new WriteQueue(this.file, (error) => this.handleFileChange(error))
+    this.wipeRunner = new WipeRunner(this.queue)
     this.capabilities = {
       file: this.createCapability(),
       graph: {
         kind: 'sqlite',
         path,
         wipe: () => this.wipeRunner.wipe(),
+        noteErasure: () => this.wipeRunner.noteErasure(),
+        longReads: this.wipeRunner.longReads,
         truncateLog: async () => void (await this.queue.submit({ truncateLog: true })),
       },
       ...textAnalysis,
       indexedMessages: () => this.finder.indexedMessages,
     }
-    this.queue = new WriteQueue(this.file, (error) => this.handleFileChange(error))
-    this.wipeRunner = new WipeRunner(this.queue)
     this.reader = new Reader(this.database, (key, id) => this.quarantine(key, id))
     this.vectors = new VectorReader(this.database)
     this.headCache = new HeadCache(this.reader)
@@ -347,9 +349,7 @@ export class SqliteStore implements Store, SearchIndex {
           `The data is erased, but a reader of ${this.path} keeps it in the log. Repeat the erasure in a moment.`,
         )
       await wait(truncateRetryMs)
-      // A pass keeps the log until its end.
-      await this.wipeRunner.settled()
-      isLogTruncated = ((await this.queue.submit({ truncateLog: true })) as ErasureResult).isLogTruncated
+      isLogTruncated = await this.wipeRunner.truncateLog()
     }
     return result
   }

@@ -1,15 +1,17 @@
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
 import { GraphDatabase } from '../../src/graph/sqlite/database.ts'
 import { SqliteGraph } from '../../src/graph/sqlite/graph.ts'
 import { GraphWorkspaces } from '../../src/graph/sqlite/workspaces.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
+import { databaseFiles, findTraces } from '../stores/traces.ts'
 import { useSlowClock } from '../support/slowClock.ts'
-import { person } from './fixtures.ts'
+import { person, requireGraph } from './fixtures.ts'
 
 const fresh = createTempPaths()
 
@@ -153,6 +155,51 @@ describe('graph database', () => {
     const wipes = [database.wipe(), database.wipe()]
     await database.close()
     expect(await Promise.allSettled(wipes)).toMatchObject([{ status: 'fulfilled' }, { status: 'fulfilled' }])
+  })
+
+  verifies('X-05', 'with deletions › lets the next sweep wipe the file', async () => {
+    // Passes take no time, so that the next one is due at once.
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
+    const path = fresh()
+    const store = sqliteStore(path)
+    const graph = await requireGraph(store, () => 1_000)
+    const sweep = () => store.capabilities.file?.wipeIfDue()
+    const text = 'says walrus'
+    const node = { name: 'a', entityType: 'thing', observations: [text] }
+    const link = { from: 'a', to: 'b', relationType: text }
+    const write = () => graph.write('acme', { entities: [person('ann', { text })] })
+    const createNode = () => graph.nodes.createEntities('acme', [node])
+    for (const [create, erase] of [
+      [write, () => graph.erase('acme', undefined, { deferWipe: true })],
+      [write, () => graph.forget('acme', ['WALRUS'], { deferWipe: true })],
+      [write, () => graph.write('acme', { deleteEntities: ['ann'] })],
+      [createNode, () => graph.nodes.deleteObservations('acme', [{ entityName: 'a', observations: [text] }])],
+      [
+        () => graph.nodes.addObservations('acme', [{ entityName: 'a', contents: [text] }]),
+        () => graph.nodes.deleteEntities('acme', ['a']),
+      ],
+      [() => graph.nodes.createRelations('acme', [link]), () => graph.nodes.deleteRelations('acme', [link])],
+    ] as const) {
+      await create()
+      await sweep()
+      await erase()
+      expect(findTraces('walrus', databaseFiles(path))).not.toEqual([])
+      await sweep()
+      expect(findTraces('walrus', databaseFiles(path))).toEqual([])
+    }
+    await Promise.all([graph.close(), store.close()])
+    clock.mockRestore()
+  })
+
+  verifies('X-05', 'of a store that was closed › wipes the file by itself', async () => {
+    const path = fresh()
+    const store = sqliteStore(path)
+    const graph = await requireGraph(store, () => 1_000)
+    await graph.nodes.createEntities('acme', [{ name: 'a', entityType: 'thing', observations: ['walrus'] }])
+    await store.close()
+    expect(await graph.erase('acme')).toBe(1)
+    expect(findTraces('walrus', databaseFiles(path))).toEqual([])
+    await graph.close()
   })
 
   verifies('H-11', 'with a damaged row rejects with corrupt, and the row can be replaced', async () => {
@@ -299,17 +346,23 @@ describe('graph database', () => {
 
   it('closes after a long write and the reads that wait for it', async () => {
     using _ = useSlowClock()
-    const graph = await openGraph(`sqlite:${fresh()}`)
-    const writing = graph.nodes.createEntities(
-      'acme',
-      Array.from({ length: 3_000 }, (_, at) => node(`n${at}`)),
-    )
-    for (let turn = 0; turn < 40; turn++) await new Promise((resolve) => setImmediate(resolve))
-    const reading = graph.nodes.readGraph('acme')
-    const closing = graph.close()
-    expect(await writing).toHaveLength(3_000)
-    expect((await reading).entities.length).toBe(3_000)
-    await closing
+    for (const [url, count] of [
+      ['ram:', 3_000],
+      [`sqlite:${fresh()}`, 0],
+    ] as const) {
+      const graph = await openGraph(url)
+      const writing = graph.nodes.createEntities(
+        'acme',
+        Array.from({ length: 3_000 }, (_, at) => node(`n${at}`)),
+      )
+      for (let turn = 0; turn < 40; turn++) await new Promise((resolve) => setImmediate(resolve))
+      // Long reads of a file do not wait.
+      const reading = Promise.all([graph.nodes.readGraph('acme'), graph.getEntity('acme', 'ann')])
+      const closing = graph.close()
+      expect(await writing).toHaveLength(3_000)
+      expect((await reading)[0].entities.length).toBe(count)
+      await closing
+    }
   })
 })
 

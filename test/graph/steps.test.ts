@@ -5,10 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
 import { rowsContainingInSteps } from '../../src/graph/rowsContaining.ts'
 import type { StoredGraphRow } from '../../src/graph/types.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
+import { databaseFiles, findTraces } from '../stores/traces.ts'
 import { countTurns, useSlowClock } from '../support/slowClock.ts'
-import { person, writeKeyFile } from './fixtures.ts'
+import { person, requireGraph, writeKeyFile } from './fixtures.ts'
 
 const fresh = createTempPaths()
 const node = (name: string, observations: readonly string[] = [`about ${name}`]) => ({
@@ -82,15 +84,15 @@ describe('a large graph', () => {
     }
   })
 
-  verifies('R-03', 'written to while it is read › is read again, and never in parts', async () => {
+  verifies('R-03', 'in a file that is written to while it is read › is read as it was before', async () => {
     using _ = useSlowClock()
     const file = fresh()
     const graph = await openGraph(`sqlite:${file}`)
     await graph.nodes.createEntities('acme', createNodes(12_000))
     const other = new DatabaseSync(file)
     for (const [write, count] of [
-      [() => graph.nodes.deleteEntities('acme', ['n7']), 11_999],
-      [() => other.exec('DELETE FROM graph_node WHERE place = (SELECT max(place) FROM graph_node)'), 11_998],
+      [() => graph.nodes.deleteEntities('acme', ['n7']), 12_000],
+      [() => other.exec('DELETE FROM graph_node WHERE place = (SELECT max(place) FROM graph_node)'), 11_999],
     ] as const) {
       const reading = graph.nodes.searchNodes('acme', 'about')
       for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
@@ -99,8 +101,61 @@ describe('a large graph', () => {
       expect(entities).toHaveLength(count)
       expect(entities.every(({ observations }) => observations.length === 1)).toBe(true)
     }
+    expect((await graph.nodes.searchNodes('acme', 'about')).entities).toHaveLength(11_998)
     other.close()
     await graph.close()
+  })
+
+  verifies('R-03', 'in memory, written to while it is read › is read again, and never in parts', async () => {
+    using _ = useSlowClock()
+    const graph = await openGraph('ram:')
+    await graph.nodes.createEntities('acme', createNodes(6_000))
+    const reading = graph.nodes.searchNodes('acme', 'about')
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await graph.nodes.deleteEntities('acme', ['n7'])
+    const { entities } = await reading
+    expect(entities).toHaveLength(5_999)
+    expect(entities.every(({ observations }) => observations.length === 1)).toBe(true)
+    await graph.close()
+  })
+
+  verifies('R-03', 'in a file that is written to all the time › is read without delaying the writes', async () => {
+    const file = fresh()
+    const graph = await openGraph(`sqlite:${file}`)
+    const stored = createNodes(3_000)
+    await graph.nodes.createEntities('acme', stored)
+    // The read cannot end a transaction of its own meanwhile.
+    const other = new DatabaseSync(file, { timeout: 5_000 })
+    using _ = useSlowClock()
+    for (const countRead of [
+      async () => (await graph.nodes.searchNodes('acme', 'about')).entities.length,
+      async () => (await graph.archive.readAll('acme')).length,
+    ]) {
+      let isRead = false
+      const reading = countTurns(countRead().finally(() => (isRead = true)))
+      while (!isRead) {
+        await new Promise((resolve) => setImmediate(resolve))
+        other.exec("UPDATE meta SET value = value + 1 WHERE name = 'stamp'")
+      }
+      const { value, turns } = await reading
+      expect([value, turns > 3]).toEqual([3_000, true])
+    }
+    other.close()
+    await graph.close()
+  })
+
+  verifies('X-05', 'read while it is erased › is read as it was, and leaves no trace', async () => {
+    const file = fresh()
+    const store = sqliteStore(file)
+    const graph = await requireGraph(store, () => 1_000)
+    await graph.nodes.createEntities('acme', createNodes(3_000))
+    using _ = useSlowClock()
+    const reading = graph.nodes.searchNodes('acme', 'about')
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+    const [{ entities }, erased] = await Promise.all([reading, graph.erase('acme')])
+    expect([entities.length, erased]).toEqual([3_000, 3_000])
+    expect(findTraces('about n', databaseFiles(file))).toEqual([])
+    await Promise.all([graph.close(), store.close()])
   })
 
   verifies('R-03', 'written to all the time › is read nevertheless, with pauses', async () => {
@@ -149,6 +204,53 @@ describe('a large graph', () => {
         segments: 1,
       })
     database.close()
+  })
+
+  verifies('R-03', 'while it is erased › lets others write to the file in between', async () => {
+    const file = fresh()
+    const graph = await openGraph(`sqlite:${file}`)
+    const other = new DatabaseSync(file, { timeout: 0 })
+    const tables = ['entity', 'relationship', 'node', 'observation', 'link']
+    const counts = tables.map((table) => `(SELECT count(*) FROM graph_${table})`)
+    const countRows = () => Number(other.prepare(`SELECT ${counts.join(' + ')} AS rows`).get()?.rows)
+    /** Returns the number of rows, or undefined while the graph has the lock. */
+    const countWithLock = (): number | undefined => {
+      try {
+        other.exec('BEGIN IMMEDIATE')
+      } catch {
+        return undefined
+      }
+      const rows = countRows()
+      other.exec('ROLLBACK')
+      return rows
+    }
+    const stored = createNodes(600)
+    const entities = stored.map(({ name }) => ({ ...person(name), session: 's1' }))
+    const relations = stored.map(({ name }) => ({ from: 'n0', to: name, relationType: 'knows' }))
+    for (const [erase, left] of [
+      [() => graph.erase('acme', 's1'), 1_800],
+      [() => graph.erase('acme'), 0],
+      [() => graph.forget('acme', ['about', 'PERSON']), 1_200],
+      [() => graph.forget('acme', ['n']), 0],
+    ] as const) {
+      await graph.write('acme', { entities })
+      await graph.nodes.createEntities('acme', stored)
+      await graph.nodes.createRelations('acme', relations)
+      const before = countRows()
+      using _ = useSlowClock(400)
+      let isErased = false
+      const erasing = erase().finally(() => (isErased = true))
+      const seen = new Set<number>()
+      while (!isErased) {
+        await new Promise((resolve) => setImmediate(resolve))
+        const rows = countWithLock()
+        if (rows !== undefined && rows < before && rows > left) seen.add(rows)
+      }
+      await erasing
+      expect([countRows(), seen.size > 0]).toEqual([left, true])
+    }
+    other.close()
+    await graph.close()
   })
 
   verifies('R-03', 'while rows with a text are erased › lets other work run', async () => {

@@ -1,10 +1,19 @@
 import type { Millis } from '../../domain/entry.ts'
+import type { Key } from '../../domain/key.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Work } from '../../domain/work.ts'
-import { deleteNodesInSteps, deleteRowsInSteps, hasRowId } from '../../stores/sqlite/graph.ts'
+import {
+  commitPoint,
+  deleteNodesInSteps,
+  deleteRowsInSteps,
+  deleteWhereInSteps,
+  hasRowId,
+  inHome,
+} from '../../stores/sqlite/graph.ts'
 import { parseEntity, parseRelationshipRow } from '../rows.ts'
-import { containsAny, rowsContainingInSteps } from '../rowsContaining.ts'
+import { containsAny, type RowsContaining, rowsContainingInSteps } from '../rowsContaining.ts'
 import type { GraphArchive, GraphNode, GraphWrite, Origin, StoredGraphRow, StoredRow } from '../types.ts'
+import { parseWorkspace } from '../workspace.ts'
 import type { GraphDatabase } from './database.ts'
 import {
   findObservationsInSteps,
@@ -17,7 +26,7 @@ import {
   selectNodesInSteps,
   updateNodeType,
 } from './nodeRows.ts'
-import { chunks, selectLinkIds, selectRowIds } from './rowIds.ts'
+import { chunks, filterRowIds, type RowTable, selectRowIds } from './rowIds.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 import { putEntity, putRelationship } from './write.ts'
 
@@ -62,38 +71,74 @@ export class SqliteGraphArchive implements GraphArchive {
     )
   }
 
+  /** Finds the rows that contain one of the texts, ignoring case. */
+  findContaining(workspaceName: string, texts: readonly string[]): Promise<RowsContaining> {
+    const { workspaces } = this
+    const selectAll = (workspace: GraphWorkspace) => this.selectAll(workspace)
+    return this.database.readInSteps(function* () {
+      const workspace = workspaces.find(workspaceName)
+      return yield* rowsContainingInSteps(workspace === undefined ? [] : yield* selectAll(workspace), texts)
+    })
+  }
+
   /**
-   * Deletes the rows that contain one of the texts, ignoring case. Call it inside a transaction. Returns the deleted
-   * rows as kind and row id.
+   * Deletes those of the rows that still contain one of the texts: others may have written since they were found. Call
+   * it inside `eraseInSteps`. Returns the deleted rows as kind and row id.
    */
-  *deleteContaining(workspace: GraphWorkspace, texts: readonly string[]): Work<readonly string[]> {
-    const rowIds = yield* rowsContainingInSteps(yield* this.selectAll(workspace), texts)
-    const { entity, relationship, node, link } = rowIds
-    const observation = yield* findObservationsInSteps(this.database, workspace, rowIds.nodeOfObservation, (text) =>
+  *deleteContaining(workspaceName: string, texts: readonly string[], found: RowsContaining): Work<readonly string[]> {
+    const deleted: string[] = []
+    // Relationships and links go first: those deleted along with their ends would not be returned.
+    for (const [table, rowIds] of [
+      ['graph_relationship', found.relationship],
+      ['graph_link', found.link],
+      ['graph_entity', found.entity],
+      ['graph_node', [...found.node, ...found.nodeOfObservation]],
+    ] as const)
+      for (const chunk of chunks(rowIds)) {
+        const workspace = this.workspaces.find(workspaceName)
+        if (workspace === undefined) return deleted
+        const ofWorkspace = yield* filterRowIds(this.database, table, workspace, chunk)
+        const rows = yield* this.selectRows(workspace, table, ofWorkspace)
+        const inChunk = { workspace, found: yield* rowsContainingInSteps(rows, texts) }
+        for (const row of yield* this.deleteFound(workspaceName, texts, inChunk)) deleted.push(row)
+        yield commitPoint
+      }
+    return deleted
+  }
+
+  /** Deletes rows of one kind. Row ids are used up to the first commit only; then others can have got them. */
+  private *deleteFound(
+    workspaceName: string,
+    texts: readonly string[],
+    { workspace, found }: { readonly workspace: GraphWorkspace; readonly found: RowsContaining },
+  ): Work<readonly string[]> {
+    const { entity, relationship, node, link, nodeOfObservation } = found
+    const { database } = this.database
+    const observation = yield* findObservationsInSteps(this.database, workspace, nodeOfObservation, (text) =>
       containsAny(text, texts),
     )
-    const { database } = this.database
-    yield* deleteRowsInSteps(database, 'graph_link', yield* this.selectLinksOf(workspace, node))
     yield* deleteRowsInSteps(database, 'graph_observation', observation)
-    for (const chunk of chunks(node)) yield* deleteNodesInSteps(database, hasRowId, JSON.stringify(chunk))
     yield* deleteRowsInSteps(database, 'graph_entity', entity)
     yield* deleteRowsInSteps(database, 'graph_relationship', relationship)
     yield* deleteRowsInSteps(database, 'graph_link', link)
+    if (node.length > 0) yield* this.deleteNodes(parseWorkspace(workspaceName), node)
     const deleted: string[] = []
     for (const [kind, ids] of Object.entries({ entity, relationship, node, link, observation }))
       yield* addInSteps(deleted, ids, (rowId) => `${kind} ${rowId}`)
     return deleted
   }
 
-  /** Returns the row ids of the links with one of the nodes, given by their row ids, at an end. */
-  private *selectLinksOf(workspace: GraphWorkspace, nodes: readonly number[]): Work<readonly number[]> {
-    const digests: string[] = []
-    for (const chunk of chunks(nodes)) {
-      const refs = this.database.all<[string]>(`SELECT ref FROM graph_node WHERE ${hasRowId}`, JSON.stringify(chunk))
-      for (const [ref] of refs) digests.push(ref)
-      yield chunk.length * rowWork
-    }
-    return yield* selectLinkIds(this.database, workspace, digests)
+  /** Deletes nodes and the links with one of them at an end. */
+  private *deleteNodes({ scope, id }: Key, rowIds: readonly number[]): Work<void> {
+    const { database } = this.database
+    const nodes = JSON.stringify(rowIds)
+    const refs = this.database.all<[string]>(`SELECT ref FROM graph_node WHERE ${hasRowId}`, nodes)
+    const digests = JSON.stringify(refs.map(([ref]) => ref))
+    const isOne = 'IN (SELECT value FROM json_each(?))'
+    for (const end of ['source', 'target'])
+      yield* deleteWhereInSteps(database, 'graph_link', `${inHome} AND ${end} ${isOne}`, scope, id, digests)
+    const where = `${inHome} AND ${hasRowId} AND ref ${isOne}`
+    yield* deleteNodesInSteps(database, where, scope, id, nodes, digests)
   }
 
   private *decideAndPut(
@@ -106,22 +151,35 @@ export class SqliteGraphArchive implements GraphArchive {
   private *selectAll(workspace: GraphWorkspace): Work<readonly StoredGraphRow[]> {
     const { database } = this
     const selected: StoredGraphRow[] = []
-    yield* addInSteps(selected, yield* this.selectEntities(workspace), (row) => row)
-    yield* addInSteps(selected, yield* this.selectRelationships(workspace), (row) => row)
-    const nodeIds = yield* selectRowIds(database, 'graph_node', workspace)
-    const nodes = yield* selectNodesInSteps(database, workspace, { rowIds: nodeIds })
-    yield* addInSteps(selected, nodes, ({ rowId, row }) => ({ rowId, row: { node: row } }))
-    const linkIds = yield* selectRowIds(database, 'graph_link', workspace)
-    const links = yield* selectLinksInSteps(database, workspace, { rowIds: linkIds })
-    yield* addInSteps(selected, links, ({ rowId, row }) => ({ rowId, row: { link: row } }))
+    for (const table of ['graph_entity', 'graph_relationship', 'graph_node', 'graph_link'] as const) {
+      const rowIds = yield* selectRowIds(database, table, workspace)
+      yield* addInSteps(selected, yield* this.selectRows(workspace, table, rowIds), (row) => row)
+    }
     const imports = database.all<[number, Millis]>('SELECT home, at FROM graph_adopted WHERE home = ?', workspace.id)
     for (const [workspaceId, at] of imports) selected.push({ rowId: workspaceId, row: { adopted: at } })
     return selected
   }
 
-  private *selectEntities(workspace: GraphWorkspace): Work<readonly StoredGraphRow[]> {
+  private *selectRows(
+    workspace: GraphWorkspace,
+    table: RowTable,
+    rowIds: readonly number[],
+  ): Work<readonly StoredGraphRow[]> {
+    if (table === 'graph_entity') return yield* this.selectEntities(workspace, rowIds)
+    if (table === 'graph_relationship') return yield* this.selectRelationships(workspace, rowIds)
+    const selected: StoredGraphRow[] = []
+    if (table === 'graph_link') {
+      const links = yield* selectLinksInSteps(this.database, workspace, { rowIds })
+      yield* addInSteps(selected, links, ({ rowId, row }) => ({ rowId, row: { link: row } }))
+    } else {
+      const nodes = yield* selectNodesInSteps(this.database, workspace, { rowIds })
+      yield* addInSteps(selected, nodes, ({ rowId, row }) => ({ rowId, row: { node: row } }))
+    }
+    return selected
+  }
+
+  private *selectEntities(workspace: GraphWorkspace, rowIds: readonly number[]): Work<readonly StoredGraphRow[]> {
     const found: StoredGraphRow[] = []
-    const rowIds = yield* selectRowIds(this.database, 'graph_entity', workspace)
     for (const rows of readPages<EntityCells>(
       this.database,
       'graph_entity',
@@ -138,9 +196,8 @@ export class SqliteGraphArchive implements GraphArchive {
     return found
   }
 
-  private *selectRelationships(workspace: GraphWorkspace): Work<readonly StoredGraphRow[]> {
+  private *selectRelationships(workspace: GraphWorkspace, rowIds: readonly number[]): Work<readonly StoredGraphRow[]> {
     const found: StoredGraphRow[] = []
-    const rowIds = yield* selectRowIds(this.database, 'graph_relationship', workspace)
     const cells = 'place, ref, created, updated, session, body'
     for (const rows of readPages<RelationshipCells>(this.database, 'graph_relationship', cells, rowIds)) {
       for (const [rowId, ref, created, updated, session, body] of rows) {

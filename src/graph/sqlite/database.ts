@@ -1,30 +1,28 @@
 import { resolve } from 'node:path'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
+import { setTimeout as wait } from 'node:timers/promises'
 import { MemoryError } from '../../domain/error.ts'
-import type { FileMaintenance, Keyring } from '../../domain/ports.ts'
+import type { FileMaintenance, Keyring, LongReads } from '../../domain/ports.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
 import { busyTimeoutMs, connectWriter, prepareFile } from '../../stores/sqlite/connect.ts'
 import { isBusy, isDiskError, toMemoryError } from '../../stores/sqlite/errors.ts'
-import {
-  FileGuard,
-  type GuardedFile,
-  guardFile,
-  releaseFile,
-  type StoreIdentity,
-} from '../../stores/sqlite/fileGuard.ts'
-import { prepareGraph } from '../../stores/sqlite/graph.ts'
+import { FileGuard, type GuardedFile, guardFile, type StoreIdentity } from '../../stores/sqlite/fileGuard.ts'
+import { prepareGraph, runPart } from '../../stores/sqlite/graph.ts'
 import { DatabaseSync } from '../../stores/sqlite/nodeSqlite.ts'
 import { migrate } from '../../stores/sqlite/schema.ts'
-import { WipeRunner } from '../../stores/sqlite/wipe/wipeRunner.ts'
-import { WriteQueue } from '../../stores/sqlite/writeQueue.ts'
-import { isTurnLong, yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
+import { createLongReads } from '../../stores/sqlite/wipe/longReads.ts'
+import { yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { createDamagedRowError } from '../rows.ts'
+import { FileThread, releaseFileAfter, type ThreadWork } from './fileThread.ts'
+import { runTurn, SnapshotReader, SnapshotReaders } from './snapshotReader.ts'
 
 type QueuedWrite = {
   readonly work: () => Work<unknown>
   readonly resolve: (result: never) => void
   readonly reject: (error: unknown) => void
 }
+/** Versions of different connections cannot be compared. */
+type CachedValue = { readonly version: string; readonly reader: SnapshotReader | undefined; readonly value: unknown }
 type Outcome = { readonly result: unknown } | { readonly error: unknown }
 
 /** Longest time the event loop is blocked waiting for another process's write lock before yielding. */
@@ -33,9 +31,11 @@ const maxBlockingMs = 50
 const maxBatchWrites = 512
 /** Time after which a transaction takes no further write: meanwhile others wait for the lock on the file. */
 const maxBatchMs = 100
+/** Time in which others take the lock between two parts: they look for it every 100 ms. */
+const betweenPartsMs = 150
 /** Pages of the log that a commit moves into the database, as SQLite does by default. */
 const maxLogPages = 1_000
-/** Attempts to read many rows while others write, before writes wait for the read. */
+/** Attempts to read many rows in memory while others write, before writes wait for the read. */
 const maxReadAttempts = 4
 /** Cost of a write without steps, in characters. */
 const writeWork = 400
@@ -45,7 +45,7 @@ const maxStatements = 200
 /**
  * SQLite database of a graph, in a file or in memory. Reads run synchronously. Concurrent writes are batched into one
  * transaction, each in its own savepoint, and resolve after the commit is durable. A transaction of many rows pauses;
- * reads wait for its end, because they share its connection and would see uncommitted rows.
+ * short reads wait for its end, because they share its connection. Long reads of a file have connections of their own.
  */
 export class GraphDatabase {
   private readonly path: string | undefined
@@ -57,22 +57,27 @@ export class GraphDatabase {
   private running: Promise<void> | undefined
   /** Ends with the transaction in progress. */
   private transaction: Promise<readonly Outcome[]> | undefined
-  private readonly givenMaintenance: FileMaintenance | undefined
+  private storeMaintenance: FileMaintenance | undefined
+  private readonly longReads: LongReads
+  private readonly readers: SnapshotReaders
   private ownMaintenance: FileThread | undefined
   /** Ends when the threads and descriptors of former connections are closed. */
   private released: Promise<void> = Promise.resolve()
   private isClosed = false
-  private cached: { readonly version: string; readonly value: unknown } | undefined
+  private cached: CachedValue | undefined
   /** Transactions of this connection, which `PRAGMA data_version` does not count. */
   private transactionCount = 0
-  private readonly readsInSteps = new Set<Promise<unknown>>()
+  /** Reads in steps and erasures, which are several transactions. */
+  private readonly operations = new Set<Promise<unknown>>()
 
   /**
    * Without a path the database is in memory. `maintenance` is that of the store in the same file: two would wait for
    * each other. Throws `bad-secret` if the keys do not fit the file.
    */
   constructor(path?: string, keyring?: Keyring, maintenance?: FileMaintenance) {
-    this.givenMaintenance = maintenance
+    this.storeMaintenance = maintenance
+    this.longReads = maintenance?.longReads ?? createLongReads()
+    this.readers = new SnapshotReaders(() => this.openReader(), this.longReads)
     this.path = path === undefined ? undefined : resolve(path)
     this.identity = this.path === undefined ? undefined : prepareFile(this.path, keyring)
     this.translateErrors(() => prepareGraph(this.database, this.name))
@@ -80,6 +85,7 @@ export class GraphDatabase {
 
   /** Connection for code that runs inside `read` or `write`. */
   get database(): DatabaseSync {
+    if (this.readers.active !== undefined) return this.readers.active.database
     this.connection ??= this.connect()
     return this.connection
   }
@@ -116,9 +122,10 @@ export class GraphDatabase {
   /** Caches the latest computed value until this or another connection writes. Call it inside `readInSteps`. */
   *getOrCompute<T>(name: string, compute: () => Work<T>): Work<T> {
     const version = `${name} ${this.readVersion()}`
-    if (this.cached?.version === version) return this.cached.value as T
+    const reader = this.readers.active
+    if (this.cached?.version === version && this.cached.reader === reader) return this.cached.value as T
     const value = yield* compute()
-    this.cached = { version, value }
+    this.cached = { version, reader, value }
     return value
   }
 
@@ -134,15 +141,28 @@ export class GraphDatabase {
     return this.readAtOnce(work)
   }
 
-  /** `read` for many rows: lets other requests run between steps. */
+  /** `read` for many rows: lets other requests run between steps, and writes of a file too. */
   async readInSteps<T>(work: () => Work<T>): Promise<T> {
     this.assertOpen()
-    const reading = this.repeatRead(work)
-    this.readsInSteps.add(reading)
+    return this.finishBeforeClose(this.path === undefined ? this.repeatRead(work) : this.readers.read(work))
+  }
+
+  private openReader(): SnapshotReader {
+    // Opens the file again after a failed write.
+    void this.database
+    this.guarded?.guard.check()
+    return new SnapshotReader(this.path as string, this.identity as StoreIdentity)
+  }
+
+  /** Lets `close` wait for an operation. */
+  private async finishBeforeClose<T>(operation: Promise<T>): Promise<T> {
+    this.operations.add(operation)
     try {
-      return await reading
+      return await operation
+    } catch (error) {
+      throw this.translateError(error)
     } finally {
-      this.readsInSteps.delete(reading)
+      this.operations.delete(operation)
     }
   }
 
@@ -191,6 +211,23 @@ export class GraphDatabase {
     return this.enqueue(work)
   }
 
+  /**
+   * `writeInSteps` for erasures, which may take minutes: it commits about every second, where the work yields
+   * `commitPoint`, and other writes run in between. If it rejects, a part may be erased; a repeated call continues.
+   */
+  async eraseInSteps<T>(work: () => Work<T>): Promise<T> {
+    this.assertOpen()
+    return this.finishBeforeClose(this.eraseInParts(work()))
+  }
+
+  private async eraseInParts<T>(steps: Work<T>): Promise<T> {
+    for (;;) {
+      const part = await this.enqueue(() => runPart(steps)).finally(() => this.noteErasure())
+      if (part !== undefined) return part.result
+      if (this.path !== undefined) await wait(betweenPartsMs)
+    }
+  }
+
   private enqueue<T>(work: () => Work<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.queue.push({ work, resolve, reject })
@@ -203,34 +240,48 @@ export class GraphDatabase {
     this.assertOpen()
     // After a failed write there is no connection.
     this.translateErrors(() => this.database)
-    await this.maintenance?.wipe()
+    await this.maintain((maintenance) => maintenance.wipe())
   }
 
-  private get maintenance(): FileMaintenance | undefined {
-    if (this.guarded === undefined || this.givenMaintenance !== undefined) return this.givenMaintenance
-    this.ownMaintenance ??= new FileThread(this.guarded.file)
-    return this.ownMaintenance
+  /** Lets the next sweep of the store wipe the file. Call it after a deletion is committed. */
+  noteErasure(): void {
+    this.storeMaintenance?.noteErasure()
   }
 
-  /** Waits for reads in steps and queued writes, then closes the connection. */
+  /** Runs work on the file in the thread of the open store or, without one, in a thread of its own. */
+  private async maintain(run: (maintenance: ThreadWork) => Promise<void>): Promise<void> {
+    if (this.guarded === undefined) return
+    try {
+      if (this.storeMaintenance !== undefined) return await run(this.storeMaintenance)
+    } catch (error) {
+      if (!(error instanceof MemoryError && error.code === 'closed')) throw error
+      this.storeMaintenance = undefined
+    }
+    this.ownMaintenance ??= new FileThread(this.guarded.file, this.longReads)
+    await run(this.ownMaintenance)
+  }
+
+  /** Waits for reads in steps, erasures and queued writes, then closes the connection. */
   async close(): Promise<void> {
     this.isClosed = true
-    await Promise.allSettled(this.readsInSteps)
+    await Promise.allSettled(this.operations)
     await this.running
     await this.ownMaintenance?.drain()
     // Reads that have waited for the last transaction come first.
     await yieldToEventLoop()
+    this.readers.close()
     this.disconnect()
     await this.released
   }
 
   private prepare(sql: string): StatementSync {
-    const known = this.statements.get(sql)
+    const statements = this.readers.active?.statements ?? this.statements
+    const known = statements.get(sql)
     if (known !== undefined) return known
-    if (this.statements.size >= maxStatements) this.statements.clear()
+    if (statements.size >= maxStatements) statements.clear()
     const statement = this.database.prepare(sql)
     statement.setReturnArrays(true)
-    this.statements.set(sql, statement)
+    statements.set(sql, statement)
     return statement
   }
 
@@ -275,7 +326,7 @@ export class GraphDatabase {
   /** Moves the log of a long transaction into the database in a thread; otherwise the next commit would. */
   private async moveLog(): Promise<void> {
     // The data is stored already. If this fails, the next commit moves the log.
-    await this.maintenance?.truncateLog().catch(() => undefined)
+    await this.maintain((maintenance) => maintenance.truncateLog()).catch(() => undefined)
   }
 
   /** Runs writes until the time of a transaction is over, and returns their outcomes. */
@@ -384,55 +435,6 @@ export class GraphDatabase {
 
   private get name(): string {
     return this.path ?? 'ram:'
-  }
-}
-
-/** Runs work until it is done or the turn of the event loop has taken long. */
-function runTurn<T>(work: Work<T>): IteratorResult<number, T> {
-  let step = work.next()
-  while (step.done !== true && !isTurnLong()) step = work.next()
-  return step
-}
-
-/**
- * Thread for a file without an open store. It is kept, because the memory that a thread frees is not used by the next
- * one.
- */
-class FileThread implements FileMaintenance {
-  private readonly queue: WriteQueue
-  private readonly wipeRunner: WipeRunner
-
-  constructor(file: GuardedFile) {
-    this.queue = new WriteQueue(file, (error) => error)
-    this.wipeRunner = new WipeRunner(this.queue)
-  }
-
-  wipe(): Promise<void> {
-    return this.wipeRunner.wipe()
-  }
-
-  async truncateLog(): Promise<void> {
-    await this.queue.submit({ truncateLog: true })
-  }
-
-  /** Resolves when all wipes that were asked for have ended. */
-  drain(): Promise<void> {
-    return this.wipeRunner.drain()
-  }
-
-  async close(): Promise<void> {
-    await this.drain()
-    await this.queue.close()
-  }
-}
-
-/** Releases a file after the connections of its thread are closed: its descriptor holds the locks of all of them. */
-async function releaseFileAfter(thread: FileThread | undefined, file: GuardedFile | undefined): Promise<void> {
-  await thread?.close()
-  try {
-    if (file !== undefined) releaseFile(file)
-  } catch {
-    // Nothing can be done about a descriptor that cannot be closed.
   }
 }
 

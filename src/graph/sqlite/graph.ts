@@ -2,10 +2,17 @@ import { graphKey } from '../../domain/key.ts'
 import type { Clock, EraseListener } from '../../domain/ports.ts'
 import type { Work } from '../../domain/work.ts'
 import type { ForgetOptions } from '../../memory/forget.ts'
-import { deleteNodesInSteps, deleteRowsInSteps, GraphEraser, wipeIndexesInSteps } from '../../stores/sqlite/graph.ts'
+import {
+  deleteNodesInSteps,
+  deleteWhereInSteps,
+  GraphEraser,
+  inHome,
+  wipeIndexesInSteps,
+} from '../../stores/sqlite/graph.ts'
 import type { GraphCipher } from '../cipher.ts'
 import { checkFilters, compileFilters, PageCollector, parsePage } from '../query.ts'
 import { columns, parseEntity, parseRelationship, type Row } from '../rows.ts'
+import type { RowsContaining } from '../rowsContaining.ts'
 import type {
   Entity,
   EntityQuery,
@@ -48,11 +55,13 @@ export class SqliteGraph implements StoreGraph {
     this.archive = new SqliteGraphArchive(database, workspaces, clock)
   }
 
-  write(workspaceName: string, change: GraphChange): ReturnType<Graph['write']> {
-    return this.database.writeInSteps(() => {
+  async write(workspaceName: string, change: GraphChange): ReturnType<Graph['write']> {
+    const counts = await this.database.writeInSteps(() => {
       const at = this.clock()
       return writeChange(this.database, this.workspaces.findOrCreate(workspaceName, at), change, at)
     })
+    if (counts.dropped > 0) this.database.noteErasure()
+    return counts
   }
 
   getEntity(workspaceName: string, id: string): Promise<Entity | undefined> {
@@ -90,7 +99,7 @@ export class SqliteGraph implements StoreGraph {
   }
 
   async erase(workspaceName: string, session?: string, { deferWipe }: ForgetOptions = {}): Promise<number> {
-    const erased = await this.database.writeInSteps(() => this.eraseInSteps(workspaceName, session))
+    const erased = await this.database.eraseInSteps(() => this.eraseInSteps(workspaceName, session))
     if (deferWipe !== true) await this.database.wipe()
     return erased
   }
@@ -101,7 +110,10 @@ export class SqliteGraph implements StoreGraph {
     texts: readonly string[],
     { deferWipe }: ForgetOptions = {},
   ): Promise<readonly string[]> {
-    const deleted = await this.database.writeInSteps(() => this.forgetInSteps(workspaceName, texts))
+    // Finds what was written before the call.
+    await this.database.write(() => undefined)
+    const found = await this.archive.findContaining(workspaceName, texts)
+    const deleted = await this.database.eraseInSteps(() => this.forgetInSteps(workspaceName, texts, found))
     if (deferWipe !== true) await this.database.wipe()
     return deleted
   }
@@ -132,30 +144,26 @@ export class SqliteGraph implements StoreGraph {
     }
   }
 
-  private *forgetInSteps(workspaceName: string, texts: readonly string[]): Work<readonly string[]> {
-    const workspace = this.workspaces.find(workspaceName)
-    if (workspace === undefined) return []
-    const deleted = yield* this.archive.deleteContaining(workspace, texts)
+  private *forgetInSteps(
+    workspaceName: string,
+    texts: readonly string[],
+    found: RowsContaining,
+  ): Work<readonly string[]> {
+    const deleted = yield* this.archive.deleteContaining(workspaceName, texts, found)
     yield* wipeIndexesInSteps(this.database.database)
     return deleted
   }
 
   private *eraseInSteps(workspaceName: string, session: string | undefined): Work<number> {
-    const workspace = this.workspaces.find(workspaceName)
-    if (workspace === undefined) return 0
+    if (this.workspaces.find(workspaceName) === undefined) return 0
     const { database } = this.database
-    if (session !== undefined)
-      return yield* new GraphEraser(database).eraseInSteps({ ...graphKey(workspaceName), id: session })
-    const nodes = yield* deleteNodesInSteps(database, 'home = ?', workspace.id)
+    const { scope, id } = graphKey(workspaceName)
+    if (session !== undefined) return yield* new GraphEraser(database).eraseInSteps({ ...graphKey(scope), id: session })
+    const nodes = yield* deleteNodesInSteps(database, inHome, scope, id)
     yield* wipeIndexesInSteps(database)
-    yield* this.deleteAll('graph_relationship', workspace)
-    yield* this.deleteAll('graph_link', workspace)
-    return nodes + (yield* this.deleteAll('graph_entity', workspace))
-  }
-
-  private *deleteAll(table: RowTable, workspace: GraphWorkspace): Work<number> {
-    const rowIds = yield* selectRowIds(this.database, table, workspace)
-    return yield* deleteRowsInSteps(this.database.database, table, rowIds)
+    yield* deleteWhereInSteps(database, 'graph_relationship', inHome, scope, id)
+    yield* deleteWhereInSteps(database, 'graph_link', inHome, scope, id)
+    return nodes + (yield* deleteWhereInSteps(database, 'graph_entity', inHome, scope, id))
   }
 
   /** Filters and sorts by properties in JavaScript, which gives the same result for encrypted rows. */

@@ -49,16 +49,16 @@ export class SqliteNodeStore implements NodeStore {
 
   deleteEntities(workspaceName: string, names: readonly string[]): Promise<void> {
     this.noteDeletion()
-    return this.writeInSteps(workspaceName, (workspace) => this.deleteNodes(workspace, names))
+    return this.deleteInSteps(workspaceName, (workspace) => this.deleteNodes(workspace, names))
   }
 
   deleteObservations(workspaceName: string, deletions: Parameters<NodeStore['deleteObservations']>[1]): Promise<void> {
     this.noteDeletion()
-    return this.writeInSteps(workspaceName, (workspace) => this.deleteTexts(workspace, deletions))
+    return this.deleteInSteps(workspaceName, (workspace) => this.deleteTexts(workspace, deletions))
   }
 
   deleteRelations(workspaceName: string, links: readonly GraphLink[]): Promise<void> {
-    return this.writeInSteps(workspaceName, (workspace) => this.deleteLinks(workspace, links))
+    return this.deleteInSteps(workspaceName, (workspace) => this.deleteLinks(workspace, links))
   }
 
   readGraph(workspaceName: string, options: NodeReadOptions = {}): Promise<NodeGraph> {
@@ -87,7 +87,7 @@ export class SqliteNodeStore implements NodeStore {
   async wipe(): Promise<void> {
     if (!this.hasDeletedTrigrams) return
     this.hasDeletedTrigrams = false
-    await this.database.writeInSteps(() => this.wipeIndexes())
+    await this.database.eraseInSteps(() => this.wipeIndexes())
   }
 
   /** Remembers that the index is to be wiped, in the file too, and before the deletion that follows in the queue. */
@@ -286,6 +286,11 @@ export class SqliteNodeStore implements NodeStore {
 
   private writeInSteps<T>(workspaceName: string, work: (workspace: GraphWorkspace) => Work<T>): Promise<T> {
     return this.database.writeInSteps(() => work(this.workspaces.findOrCreate(workspaceName, this.clock())))
+  }
+
+  private async deleteInSteps(workspaceName: string, work: (workspace: GraphWorkspace) => Work<void>): Promise<void> {
+    await this.writeInSteps(workspaceName, work)
+    this.database.noteErasure()
   }
 
   private read(workspaceName: string, work: (workspace: GraphWorkspace) => Work<NodeGraph>): Promise<NodeGraph> {

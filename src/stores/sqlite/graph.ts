@@ -156,9 +156,27 @@ function deleteIndexed(database: DatabaseSync, table: IndexedTable, where: strin
 
 /** Pages of an index merged by one statement: about a millisecond of work. */
 const mergedPages = 16
-/** Cost of merging them, and of deleting a row, in characters. */
-const mergeWork = 500
+/** Cost of deleting a row, in characters. */
 const deletionWork = 40
+
+/**
+ * Yielded instead of a cost where an erasure may commit and continue in another transaction, before which others may
+ * write: it uses no row ids from before.
+ */
+export const commitPoint = Number.POSITIVE_INFINITY
+
+/** Time after which an erasure commits what it has done. */
+const maxPartMs = 1_000
+
+/** Runs an erasure to its end, or to a point at which it may commit once it has taken long. */
+export function* runPart<T>(work: Work<T>): Work<{ readonly result: T } | undefined> {
+  const end = performance.now() + maxPartMs
+  for (let step = work.next(); ; step = work.next()) {
+    if (step.done === true) return { result: step.value }
+    if (step.value === commitPoint && performance.now() > end) return undefined
+    yield step.value
+  }
+}
 
 /** Removes the trigrams of deleted rows from the indexes by merging each into a single segment. */
 const wipeIndexes = (database: DatabaseSync): void => runSync(wipeIndexesInSteps(database))
@@ -175,7 +193,7 @@ export function* wipeIndexesInSteps(database: DatabaseSync): Work<void> {
       before = countChanges()
       merge.run(pages)
       pages = mergedPages
-      yield mergeWork
+      yield commitPoint
     }
   }
 }
@@ -255,22 +273,38 @@ function* repeatDeletion(database: DatabaseSync, sql: string, ...values: Values)
 
 /** Deletes nodes with their observations in steps; returns the number of nodes. */
 export function* deleteNodesInSteps(database: DatabaseSync, where: string, ...values: Values): Work<number> {
-  const select = (sql: string, ...values: Values): readonly number[] =>
-    database
-      .prepare(`${sql} LIMIT ${rowsPerDeletion}`)
-      .all(...values)
-      .map(({ place }) => Number(place))
-  let deleted = 0
-  for (;;) {
-    const nodes = select(`SELECT place FROM graph_node WHERE ${where}`, ...values)
+  const ofNodes = 'node IN (SELECT value FROM json_each(?))'
+  for (let deleted = 0; ; ) {
+    const nodes = selectToDelete(database, 'graph_node', where, ...values)
     if (nodes.length === 0) return deleted
-    const ofNodes = 'SELECT place FROM graph_observation WHERE node IN (SELECT value FROM json_each(?))'
-    const selectObservations = () => select(ofNodes, JSON.stringify(nodes))
-    for (let some = selectObservations(); some.length > 0; some = selectObservations())
-      yield* deleteRowsInSteps(database, 'graph_observation', some)
-    deleted += yield* deleteRowsInSteps(database, 'graph_node', nodes)
+    const observations = selectToDelete(database, 'graph_observation', ofNodes, JSON.stringify(nodes))
+    if (observations.length > 0) yield* deleteRowsInSteps(database, 'graph_observation', observations)
+    else deleted += yield* deleteRowsInSteps(database, 'graph_node', nodes)
+    yield commitPoint
   }
 }
+
+/** Deletes rows other than nodes in steps; returns their number. */
+export function* deleteWhereInSteps(
+  database: DatabaseSync,
+  table: RowTable,
+  where: string,
+  ...values: Values
+): Work<number> {
+  for (let deleted = 0; ; ) {
+    const rowIds = selectToDelete(database, table, where, ...values)
+    if (rowIds.length === 0) return deleted
+    deleted += yield* deleteRowsInSteps(database, table, rowIds)
+    yield commitPoint
+  }
+}
+
+/** Selects some of the rows that meet a condition, as many as are deleted at a time. */
+const selectToDelete = (database: DatabaseSync, table: RowTable, where: string, ...values: Values): readonly number[] =>
+  database
+    .prepare(`SELECT place FROM ${table} WHERE ${where} LIMIT ${rowsPerDeletion}`)
+    .all(...values)
+    .map(({ place }) => Number(place))
 
 /** Deletes nodes with their observations; returns the number of nodes. */
 function deleteNodes(database: DatabaseSync, where: string, ...values: Values): number {
@@ -328,12 +362,12 @@ const statements = {
   home: homeId,
   originsOfSession: `SELECT message, entity FROM graph_origin WHERE session = ? AND (message, entity) > (?, ?) ${nextOrigins}`,
   originsOfMessage: `SELECT message, entity FROM graph_origin WHERE session = ? AND message = ? AND entity > ? ${nextOrigins}`,
-  entitiesInHome: `SELECT place FROM graph_entity WHERE home = ? AND ${hasRowId}`,
+  entitiesInHome: `SELECT place FROM graph_entity WHERE home = (${homeId}) AND ${hasRowId}`,
   deleteOrigins: 'DELETE FROM graph_origin WHERE session = ? AND entity IN (SELECT value FROM json_each(?))',
   withoutOrigin: `SELECT place FROM graph_entity WHERE ${hasRowId} AND NOT EXISTS (SELECT 1 FROM graph_origin WHERE entity = place)`,
 } as const
-const deleteRelationships = `DELETE FROM graph_relationship WHERE place IN (
-  SELECT place FROM graph_relationship WHERE home = ? AND session = ? LIMIT ${rowsPerDeletion})`
+/** Row id of the session with the graph of a scope. It is looked up by each statement: a later session can get it. */
+export const inHome = `home = (${homeId})`
 
 /**
  * Erases graph data that was extracted from erased messages. An entity is deleted with the last message it was
@@ -361,10 +395,10 @@ export class GraphEraser {
     const graph = graphKey(scope).id
     // Its other rows are deleted by foreign key cascade.
     if (id === graph && messages === undefined) return this.eraseNodes(scope, graph)
-    const [home] = (sql.home.get(scope, graph) ?? []) as unknown as readonly [number?]
-    if (home === undefined) return 0
+    if (sql.home.get(scope, graph) === undefined) return 0
+    const home = [scope, graph] as const
     if (messages === undefined) {
-      yield* repeatDeletion(this.database, deleteRelationships, home, id)
+      yield* deleteWhereInSteps(this.database, 'graph_relationship', `${inHome} AND session = ?`, ...home, id)
       return yield* this.eraseOrigins(home, sql.originsOfSession, id, '')
     }
     let deleted = 0
@@ -376,18 +410,23 @@ export class GraphEraser {
    * Deletes the origins in a session of its entities, or of those from one message, and the entities that have no
    * other; returns the number of deleted entities.
    */
-  private *eraseOrigins(home: number, origins: StatementSync, session: string, message: string): Work<number> {
+  private *eraseOrigins(
+    home: readonly [Scope, string],
+    origins: StatementSync,
+    session: string,
+    message: string,
+  ): Work<number> {
     const sql = this.statements()
     let deleted = 0
     for (let last: readonly [message: string, entity: number] = [message, 0]; sql !== undefined; ) {
       const page = origins.all(session, ...last) as unknown as (typeof last)[]
       const select = (statement: StatementSync, ...values: Values): readonly number[] =>
         (statement.all(...values) as unknown as [number][]).map(([place]) => place)
-      const entities = select(sql.entitiesInHome, home, JSON.stringify(page.map(([, entity]) => entity)))
+      const entities = select(sql.entitiesInHome, ...home, JSON.stringify(page.map(([, entity]) => entity)))
       sql.deleteOrigins.run(session, JSON.stringify(entities))
       const left = select(sql.withoutOrigin, JSON.stringify(entities))
       deleted += yield* deleteRowsInSteps(this.database, 'graph_entity', left)
-      yield page.length * deletionWork
+      yield commitPoint
       const end = page.at(-1)
       if (end === undefined || page.length < rowsPerDeletion) break
       last = end
@@ -396,7 +435,7 @@ export class GraphEraser {
   }
 
   private eraseNodes(scope: Scope, graph: string): number {
-    const count = deleteNodes(this.database, `home = (${homeId})`, scope, graph)
+    const count = deleteNodes(this.database, inHome, scope, graph)
     wipeIndexes(this.database)
     return count
   }

@@ -1,7 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Millis } from '../../../domain/entry.ts'
 import { MemoryError } from '../../../domain/error.ts'
+import type { LongReads } from '../../../domain/ports.ts'
 import type { WriteQueue } from '../writeQueue.ts'
+import { createLongReads } from './longReads.ts'
 
 /** Passes that nobody waits for take at most one part in this many of the time. */
 const idleTimesPassDuration = 20
@@ -9,6 +11,7 @@ const idleTimesPassDuration = 20
 /** Runs passes of `wipeFile` in the worker thread, one at a time. */
 export class WipeRunner {
   private readonly queue: WriteQueue
+  readonly longReads: LongReads
   private running: Promise<void> | undefined
   /** Pass that begins after the running one, for all that have asked for it since. */
   private next: Promise<void> | undefined
@@ -16,11 +19,12 @@ export class WipeRunner {
   private isNeeded = true
   private dueAt: Millis = 0
 
-  constructor(queue: WriteQueue) {
+  constructor(queue: WriteQueue, longReads = createLongReads()) {
     this.queue = queue
+    this.longReads = longReads
   }
 
-  /** Marks a pass as needed. */
+  /** Marks a pass as needed: something is about to be erased in the writer thread, or was by another connection. */
   noteErasure(): void {
     this.isNeeded = true
   }
@@ -43,6 +47,13 @@ export class WipeRunner {
     })
   }
 
+  /** Empties the log after the running pass, which keeps it, and after long reads. Returns false if others use it. */
+  async truncateLog(): Promise<boolean> {
+    await this.settled()
+    const result = await this.longReads.exclude(() => this.queue.submit({ truncateLog: true }))
+    return 'isLogTruncated' in result && result.isLogTruncated === true
+  }
+
   /** Resolves at the end of the running pass, whether it fails or not. */
   async settled(): Promise<void> {
     await this.running?.catch(() => undefined)
@@ -55,9 +66,11 @@ export class WipeRunner {
 
   private start(): Promise<void> {
     this.isNeeded = false
-    const running = this.run().finally(() => {
-      this.running = undefined
-    })
+    const running = this.longReads
+      .exclude(() => this.run())
+      .finally(() => {
+        this.running = undefined
+      })
     this.running = running
     return running
   }
