@@ -9,6 +9,7 @@ import { loadKeyring } from '../stores/encrypted/loadKeyring.ts'
 import { openStore, parseSqliteUrl } from '../stores/open.ts'
 import { connectReader } from '../stores/sqlite/connect.ts'
 import { readGraphFormat } from '../stores/sqlite/graph.ts'
+import { yieldWhenLong } from '../stores/yieldToEventLoop.ts'
 import { chars4 } from '../text/estimators.ts'
 import { type GraphMasker, GraphMasking, MaskedGraph } from './maskedGraph.ts'
 import { PostgresGraph } from './postgres/graph.ts'
@@ -123,7 +124,7 @@ async function forgetInStore(
 /** `store` is closed with the graph. */
 const maskGraph = (
   graph: StoreGraph,
-  { masker = new SecretMasker('mask', chars4) }: GraphOptions,
+  { masker = new SecretMasker('mask', chars4, yieldWhenLong) }: GraphOptions,
   store?: Store,
 ): StoreGraph => new MaskedGraph(graph, new GraphMasking(masker), store)
 

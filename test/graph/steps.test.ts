@@ -271,6 +271,19 @@ describe('a large graph', () => {
     await graph.close()
   })
 
+  verifies('R-03', 'while many names are masked › lets other work run', async () => {
+    using _ = useSlowClock()
+    const graph = await openGraph('ram:')
+    const { value, turns } = await countTurns(
+      graph.nodes.openNodes(
+        'acme',
+        createNodes(5_000).map(({ name }) => name),
+      ),
+    )
+    expect([value, turns > 10]).toEqual([{ entities: [], relations: [] }, true])
+    await graph.close()
+  })
+
   it('closed while it is read › is read to its end', async () => {
     using _ = useSlowClock()
     // A database in memory is lost with its connection.
