@@ -289,8 +289,7 @@ describe('session metadata', () => {
       await expect(memory.setMetadata('acme:ann', { metadata })).rejects.toMatchObject({
         code: 'bad-option',
         param: 'metadata',
-        message:
-          'metadata has more than 65,536 characters as JSON. Store long texts as messages or rows.',
+        message: 'metadata has more than 65,536 characters as JSON. Store long texts as messages or rows.',
       })
     expect(await memory.metadata('acme:ann')).toBeUndefined()
   })

@@ -231,7 +231,7 @@ function* sortRowIds(rowIds: readonly number[]): Work<readonly number[]> {
     const known = ranges.get(range)
     if (known === undefined) ranges.set(range, [rowId])
     else known.push(rowId)
-    if (index % maxIdsPerStatement === 0) yield 1
+    if (index % maxIdsPerStatement === 0) yield rangeWork
   }
   const sorted: number[] = []
   for (const range of [...ranges.keys()].sort((a, b) => a - b)) {
