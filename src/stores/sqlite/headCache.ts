@@ -160,7 +160,7 @@ export class HeadCache {
   private readDerived(key: Key, session: CachedSession): readonly DerivedEntry[] {
     if (session.derived === undefined) {
       session.derived = session.row.derivedVersion === 0 ? [] : this.reader.derived(key, session.row.id)
-      session.derivedBytes = estimateSize(session.derived, Number.POSITIVE_INFINITY)
+      session.derivedBytes = sizeOf(session.derived)
     }
     return session.derived
   }
@@ -212,12 +212,14 @@ function applyRow(session: CachedSession, row: SessionRow, added: readonly Messa
 
 function putDerived(session: CachedSession, before: readonly DerivedEntry[], put: readonly DerivedEntry[]): void {
   const changed = new Set(put.map(({ id }) => id))
-  const bytesOf = (entries: readonly DerivedEntry[]): number =>
-    entries.reduce((sum, entry) => sum + (changed.has(entry.id) ? estimateSize(entry, Number.POSITIVE_INFINITY) : 0), 0)
+  const isChanged = ({ id }: DerivedEntry): boolean => changed.has(id)
   const after = putEntries(before, put.map(copyDerived))
   session.derived = after
-  session.derivedBytes += bytesOf(after) - bytesOf(before)
+  session.derivedBytes += sizeOf(after.filter(isChanged)) - sizeOf(before.filter(isChanged))
 }
+
+const sizeOf = (entries: readonly DerivedEntry[]): number =>
+  entries.reduce((sum, entry) => sum + estimateSize(entry, Number.POSITIVE_INFINITY), 0)
 
 const estimateBytes = ({ tail, first, lastUserMessage, derivedBytes }: CachedSession): number =>
   // The first and the last message of a user may be in the tail.
