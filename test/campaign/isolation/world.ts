@@ -259,6 +259,7 @@ export class World implements AsyncDisposable {
     await this.server?.running.close(0)
     await this.mcp?.close()
     await this.memory.close()
-    rmSync(this.folder, { recursive: true, force: true })
+    // The last use of a key may still be on its way to the file of keys.
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
   }
 }
