@@ -16,14 +16,18 @@ import { createDamagedRowError } from '../rows.ts'
 import { FileThread, releaseFileAfter, type ThreadWork } from './fileThread.ts'
 import { runTurn, SnapshotReader, SnapshotReaders } from './snapshotReader.ts'
 
+/** Result of a write; undefined if it is to continue in another transaction. */
+type Part<T> = { readonly result: T } | undefined
 type QueuedWrite = {
-  readonly work: () => Work<unknown>
+  readonly work: () => Work<Part<unknown>>
+  /** Whether later writes wait until it has ended. Otherwise they come before its next part. */
+  readonly keepsOrder: boolean
   readonly resolve: (result: never) => void
   readonly reject: (error: unknown) => void
 }
 /** Versions of different connections cannot be compared. */
 type CachedValue = { readonly version: string; readonly reader: SnapshotReader | undefined; readonly value: unknown }
-type Outcome = { readonly result: unknown } | { readonly error: unknown }
+type Outcome = Part<unknown> | { readonly error: unknown }
 
 /** Longest time the event loop is blocked waiting for another process's write lock before yielding. */
 const maxBlockingMs = 50
@@ -33,6 +37,8 @@ const maxBatchWrites = 512
 const maxBatchMs = 100
 /** Time in which others take the lock between two parts: they look for it every 100 ms. */
 const betweenPartsMs = 150
+/** Time after which they have it. */
+const maxLockedMs = 1_000
 /** Pages of the log that a commit moves into the database, as SQLite does by default. */
 const maxLogPages = 1_000
 /** Attempts to read many rows in memory while others write, before writes wait for the read. */
@@ -67,7 +73,7 @@ export class GraphDatabase {
   private cached: CachedValue | undefined
   /** Transactions of this connection, which `PRAGMA data_version` does not count. */
   private transactionCount = 0
-  /** Reads in steps and erasures, which are several transactions. */
+  /** Reads in steps. */
   private readonly operations = new Set<Promise<unknown>>()
 
   /**
@@ -181,7 +187,7 @@ export class GraphDatabase {
         await yieldToEventLoop()
       }
     }
-    return this.enqueue(work)
+    return this.enqueue(() => runWhole(work()))
   }
 
   private async readAtOnce<T>(work: () => T): Promise<T> {
@@ -208,29 +214,32 @@ export class GraphDatabase {
   /** `write` for many rows: lets other requests run between steps. */
   async writeInSteps<T>(work: () => Work<T>): Promise<T> {
     this.assertOpen()
-    return this.enqueue(work)
+    return this.enqueue(() => runWhole(work()))
   }
 
   /**
-   * `writeInSteps` for erasures, which may take minutes: it commits about every second, where the work yields
-   * `commitPoint`, and other writes run in between. If it rejects, a part may be erased; a repeated call continues.
+   * `writeInSteps` for deletions of many rows: it commits where the work yields `commitPoint` once it has done much.
+   * Later writes follow its end, those of other connections may come before. If it rejects, a part may be deleted.
+   */
+  async writeInParts<T>(work: () => Work<T>): Promise<T> {
+    this.assertOpen()
+    const steps = work()
+    return this.enqueue(() => runPart(steps))
+  }
+
+  /**
+   * `writeInParts` for erasures, which may take minutes: later writes run between its parts. If it rejects, a part may
+   * be erased; a repeated call continues.
    */
   async eraseInSteps<T>(work: () => Work<T>): Promise<T> {
     this.assertOpen()
-    return this.finishBeforeClose(this.eraseInParts(work()))
+    const steps = work()
+    return this.enqueue(() => runPart(steps), false).finally(() => this.noteErasure())
   }
 
-  private async eraseInParts<T>(steps: Work<T>): Promise<T> {
-    for (;;) {
-      const part = await this.enqueue(() => runPart(steps)).finally(() => this.noteErasure())
-      if (part !== undefined) return part.result
-      if (this.path !== undefined) await wait(betweenPartsMs)
-    }
-  }
-
-  private enqueue<T>(work: () => Work<T>): Promise<T> {
+  private enqueue<T>(work: () => Work<Part<T>>, keepsOrder = true): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.queue.push({ work, resolve, reject })
+      this.queue.push({ work, keepsOrder, resolve, reject })
       this.running ??= this.runQueue()
     })
   }
@@ -261,7 +270,7 @@ export class GraphDatabase {
     await run(this.ownMaintenance)
   }
 
-  /** Waits for reads in steps, erasures and queued writes, then closes the connection. */
+  /** Waits for reads in steps and queued writes, then closes the connection. */
   async close(): Promise<void> {
     this.isClosed = true
     await Promise.allSettled(this.operations)
@@ -288,6 +297,7 @@ export class GraphDatabase {
   private async runQueue(): Promise<void> {
     // Let other writes of this event loop turn join the batch.
     await new Promise((resolve) => setImmediate(resolve))
+    let lockedSince = performance.now()
     while (this.queue.length > 0) {
       const batch = this.queue.splice(0, maxBatchWrites)
       try {
@@ -297,11 +307,13 @@ export class GraphDatabase {
         this.transaction = runInSlices(this.runBatch(batch), yieldWhenLong)
         const outcomes = await this.transaction
         this.queue.unshift(...batch.splice(outcomes.length))
-        const isLong = performance.now() - startedAt > maxBatchMs
+        const isPart = outcomes.includes(undefined)
+        const isLong = isPart || performance.now() - startedAt > maxBatchMs
         this.commit(isLong)
-        for (const [index, outcome] of outcomes.entries()) settle(batch[index] as QueuedWrite, outcome)
+        for (const [index, outcome] of outcomes.entries()) this.settle(batch[index] as QueuedWrite, outcome)
         this.transaction = undefined
         if (isLong) await this.moveLog()
+        if (isPart) lockedSince = await this.waitBetweenParts(lockedSince)
       } catch (error) {
         this.rollback(error)
         for (const { reject } of batch) reject(toMemoryError(error, this.name))
@@ -309,6 +321,25 @@ export class GraphDatabase {
       this.transaction = undefined
     }
     this.running = undefined
+  }
+
+  private settle(write: QueuedWrite, outcome: Outcome): void {
+    if (outcome === undefined) {
+      this.noteErasure()
+      if (write.keepsOrder) this.queue.unshift(write)
+      else this.queue.push(write)
+    } else if ('error' in outcome) write.reject(outcome.error)
+    else write.resolve(outcome.result as never)
+  }
+
+  /** Lets reads run and, if parts have held the lock for long, others take it. Returns the time since which they hold it. */
+  private async waitBetweenParts(lockedSince: number): Promise<number> {
+    if (this.path === undefined || performance.now() - lockedSince < maxLockedMs) {
+      await yieldToEventLoop()
+      return lockedSince
+    }
+    await wait(betweenPartsMs)
+    return performance.now()
   }
 
   /** Commits the transaction. Without `keepLog`, SQLite may also move the pages of the log into the database. */
@@ -337,8 +368,9 @@ export class GraphDatabase {
     const outcomes: Outcome[] = []
     const end = performance.now() + maxBatchMs
     for (const { work } of batch) {
-      outcomes.push(yield* this.attempt(work))
-      if (performance.now() > end) break
+      const outcome = yield* this.attempt(work)
+      outcomes.push(outcome)
+      if (outcome === undefined || performance.now() > end) break
     }
     return outcomes
   }
@@ -364,10 +396,10 @@ export class GraphDatabase {
   }
 
   /** Runs one write in a savepoint: a rejected write leaves the others intact, a disk fault fails the whole batch. */
-  private *attempt(work: () => Work<unknown>): Work<Outcome> {
+  private *attempt(work: () => Work<Part<unknown>>): Work<Outcome> {
     this.database.exec('SAVEPOINT one')
     try {
-      return { result: yield* work() }
+      return yield* work()
     } catch (error) {
       if (isDiskError(error)) throw error
       this.database.exec('ROLLBACK TO one')
@@ -438,9 +470,9 @@ export class GraphDatabase {
   }
 }
 
-function settle({ resolve, reject }: QueuedWrite, outcome: Outcome): void {
-  if ('error' in outcome) reject(outcome.error)
-  else resolve(outcome.result as never)
+/** Runs a write that is one part. */
+function* runWhole<T>(work: Work<T>): Work<Part<T>> {
+  return { result: yield* work }
 }
 
 function openInMemory(): DatabaseSync {
