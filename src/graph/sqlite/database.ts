@@ -17,9 +17,9 @@ import { FileThread, releaseFileAfter, type ThreadWork } from './fileThread.ts'
 import { runTurn, SnapshotReader, SnapshotReaders } from './snapshotReader.ts'
 
 /** Result of a write; undefined if it is to continue in another transaction. */
-type Part<T> = { readonly result: T } | undefined
+type PartResult<T> = { readonly result: T } | undefined
 type QueuedWrite = {
-  readonly work: () => Work<Part<unknown>>
+  readonly work: () => Work<PartResult<unknown>>
   /** Whether later writes wait until it has ended. Otherwise they come before its next part. */
   readonly keepsOrder: boolean
   readonly resolve: (result: never) => void
@@ -27,7 +27,7 @@ type QueuedWrite = {
 }
 /** Versions of different connections cannot be compared. */
 type CachedValue = { readonly version: string; readonly reader: SnapshotReader | undefined; readonly value: unknown }
-type Outcome = Part<unknown> | { readonly error: unknown }
+type Outcome = PartResult<unknown> | { readonly error: unknown }
 
 /** Longest time the event loop is blocked waiting for another process's write lock before yielding. */
 const maxBlockingMs = 50
@@ -37,7 +37,7 @@ const maxBatchWrites = 512
 const maxBatchMs = 100
 /** Time in which others take the lock between two parts: they look for it every 100 ms. */
 const betweenPartsMs = 150
-/** Time after which they have it. */
+/** Time for which parts may follow each other without it. */
 const maxLockedMs = 1_000
 /** Pages of the log that a commit moves into the database, as SQLite does by default. */
 const maxLogPages = 1_000
@@ -237,7 +237,7 @@ export class GraphDatabase {
     return this.enqueue(() => runPart(steps), false).finally(() => this.noteErasure())
   }
 
-  private enqueue<T>(work: () => Work<Part<T>>, keepsOrder = true): Promise<T> {
+  private enqueue<T>(work: () => Work<PartResult<T>>, keepsOrder = true): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.queue.push({ work, keepsOrder, resolve, reject })
       this.running ??= this.runQueue()
@@ -396,7 +396,7 @@ export class GraphDatabase {
   }
 
   /** Runs one write in a savepoint: a rejected write leaves the others intact, a disk fault fails the whole batch. */
-  private *attempt(work: () => Work<Part<unknown>>): Work<Outcome> {
+  private *attempt(work: () => Work<PartResult<unknown>>): Work<Outcome> {
     this.database.exec('SAVEPOINT one')
     try {
       return yield* work()
@@ -471,7 +471,7 @@ export class GraphDatabase {
 }
 
 /** Runs a write that is one part. */
-function* runWhole<T>(work: Work<T>): Work<Part<T>> {
+function* runWhole<T>(work: Work<T>): Work<PartResult<T>> {
   return { result: yield* work }
 }
 
