@@ -1,33 +1,31 @@
 import { resolve } from 'node:path'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
-import { setTimeout as wait } from 'node:timers/promises'
 import { MemoryError } from '../../domain/error.ts'
 import type { FileMaintenance, Keyring, LongReads } from '../../domain/ports.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
 import { busyTimeoutMs, connectWriter, prepareFile } from '../../stores/sqlite/connect.ts'
 import { isBusy, isDiskError, toMemoryError } from '../../stores/sqlite/errors.ts'
 import { FileGuard, type GuardedFile, guardFile, type StoreIdentity } from '../../stores/sqlite/fileGuard.ts'
-import { prepareGraph, runPart } from '../../stores/sqlite/graph.ts'
+import { prepareGraph } from '../../stores/sqlite/graph.ts'
 import { DatabaseSync } from '../../stores/sqlite/nodeSqlite.ts'
 import { migrate } from '../../stores/sqlite/schema.ts'
 import { createLongReads } from '../../stores/sqlite/wipe/longReads.ts'
 import { yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { createDamagedRowError } from '../rows.ts'
 import { FileThread, releaseFileAfter, type ThreadWork } from './fileThread.ts'
+import {
+  type Outcome,
+  type PartResult,
+  type QueuedWrite,
+  runPart,
+  runWhole,
+  settle,
+  waitBetweenParts,
+} from './queuedWrite.ts'
 import { runTurn, SnapshotReader, SnapshotReaders } from './snapshotReader.ts'
 
-/** Result of a write; undefined if it is to continue in another transaction. */
-type PartResult<T> = { readonly result: T } | undefined
-type QueuedWrite = {
-  readonly work: () => Work<PartResult<unknown>>
-  /** Whether later writes wait until it has ended. Otherwise they come before its next part. */
-  readonly keepsOrder: boolean
-  readonly resolve: (result: never) => void
-  readonly reject: (error: unknown) => void
-}
 /** Versions of different connections cannot be compared. */
 type CachedValue = { readonly version: string; readonly reader: SnapshotReader | undefined; readonly value: unknown }
-type Outcome = PartResult<unknown> | { readonly error: unknown }
 
 /** Longest time the event loop is blocked waiting for another process's write lock before yielding. */
 const maxBlockingMs = 50
@@ -35,10 +33,6 @@ const maxBlockingMs = 50
 const maxBatchWrites = 512
 /** Time after which a transaction takes no further write: meanwhile others wait for the lock on the file. */
 const maxBatchMs = 100
-/** Time in which others take the lock between two parts: they look for it every 100 ms. */
-const betweenPartsMs = 150
-/** Time for which parts may follow each other without it. */
-const maxLockedMs = 1_000
 /** Pages of the log that a commit moves into the database, as SQLite does by default. */
 const maxLogPages = 1_000
 /** Attempts to read many rows in memory while others write, before writes wait for the read. */
@@ -221,20 +215,18 @@ export class GraphDatabase {
    * `writeInSteps` for deletions of many rows: it commits where the work yields `commitPoint` once it has done much.
    * Later writes follow its end, those of other connections may come before. If it rejects, a part may be deleted.
    */
-  async writeInParts<T>(work: () => Work<T>): Promise<T> {
+  async writeInParts<T>(work: () => Work<T>, keepsOrder = true): Promise<T> {
     this.assertOpen()
     const steps = work()
-    return this.enqueue(() => runPart(steps))
+    return this.enqueue(() => runPart(steps), keepsOrder)
   }
 
   /**
    * `writeInParts` for erasures, which may take minutes: later writes run between its parts. If it rejects, a part may
    * be erased; a repeated call continues.
    */
-  async eraseInSteps<T>(work: () => Work<T>): Promise<T> {
-    this.assertOpen()
-    const steps = work()
-    return this.enqueue(() => runPart(steps), false).finally(() => this.noteErasure())
+  eraseInSteps<T>(work: () => Work<T>): Promise<T> {
+    return this.writeInParts(work, false).finally(() => this.noteErasure())
   }
 
   private enqueue<T>(work: () => Work<PartResult<T>>, keepsOrder = true): Promise<T> {
@@ -310,10 +302,11 @@ export class GraphDatabase {
         const isPart = outcomes.includes(undefined)
         const isLong = isPart || performance.now() - startedAt > maxBatchMs
         this.commit(isLong)
-        for (const [index, outcome] of outcomes.entries()) this.settle(batch[index] as QueuedWrite, outcome)
+        for (const [index, outcome] of outcomes.entries()) settle(batch[index] as QueuedWrite, outcome, this.queue)
         this.transaction = undefined
         if (isLong) await this.moveLog()
-        if (isPart) lockedSince = await this.waitBetweenParts(lockedSince)
+        if (isPart) this.noteErasure()
+        if (isPart) lockedSince = await waitBetweenParts(lockedSince)
       } catch (error) {
         this.rollback(error)
         for (const { reject } of batch) reject(toMemoryError(error, this.name))
@@ -321,25 +314,6 @@ export class GraphDatabase {
       this.transaction = undefined
     }
     this.running = undefined
-  }
-
-  private settle(write: QueuedWrite, outcome: Outcome): void {
-    if (outcome === undefined) {
-      this.noteErasure()
-      if (write.keepsOrder) this.queue.unshift(write)
-      else this.queue.push(write)
-    } else if ('error' in outcome) write.reject(outcome.error)
-    else write.resolve(outcome.result as never)
-  }
-
-  /** Lets reads run and, if parts have held the lock for long, others take it. Returns the time since which they hold it. */
-  private async waitBetweenParts(lockedSince: number): Promise<number> {
-    if (this.path === undefined || performance.now() - lockedSince < maxLockedMs) {
-      await yieldToEventLoop()
-      return lockedSince
-    }
-    await wait(betweenPartsMs)
-    return performance.now()
   }
 
   /** Commits the transaction. Without `keepLog`, SQLite may also move the pages of the log into the database. */
@@ -368,9 +342,8 @@ export class GraphDatabase {
     const outcomes: Outcome[] = []
     const end = performance.now() + maxBatchMs
     for (const { work } of batch) {
-      const outcome = yield* this.attempt(work)
-      outcomes.push(outcome)
-      if (outcome === undefined || performance.now() > end) break
+      outcomes.push(yield* this.attempt(work))
+      if (outcomes.includes(undefined) || performance.now() > end) break
     }
     return outcomes
   }
@@ -468,11 +441,6 @@ export class GraphDatabase {
   private get name(): string {
     return this.path ?? 'ram:'
   }
-}
-
-/** Runs a write that is one part. */
-function* runWhole<T>(work: Work<T>): Work<PartResult<T>> {
-  return { result: yield* work }
 }
 
 function openInMemory(): DatabaseSync {

@@ -13,8 +13,8 @@ import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 type ExpectedEntity = NonNullable<GraphChange['expected']>[number]
 
 /**
- * Applies a change; call it inside `writeInParts`. Only the deletion of relationships, after the change was checked, can
- * be several transactions. Rows with unchanged content are not written.
+ * Applies a change; call it inside `writeInParts`. Only the deletion of relationships, after the change was checked,
+ * can be several transactions. Rows with unchanged content are not written.
  */
 export function* writeChange(
   database: GraphDatabase,

@@ -165,24 +165,6 @@ const deletionWork = 40
  */
 export const commitPoint = Number.POSITIVE_INFINITY
 
-/** Time after which a deletion commits what it has done. */
-const maxPartMs = 1_000
-/**
- * Commit points after which it does. SQLite reads every page of a transaction in its log again when it commits: 20 ms
- * for the 12,000 pages of 8,000 rows among a million.
- */
-const maxPartCommitPoints = 40
-
-/** Runs a deletion to its end, or to a point at which it may commit once it has done much. */
-export function* runPart<T>(work: Work<T>): Work<{ readonly result: T } | undefined> {
-  const end = performance.now() + maxPartMs
-  for (let [step, passed] = [work.next(), 0]; ; step = work.next()) {
-    if (step.done === true) return { result: step.value }
-    if (step.value === commitPoint && (++passed === maxPartCommitPoints || performance.now() > end)) return undefined
-    yield step.value
-  }
-}
-
 /** Removes the trigrams of deleted rows from the indexes by merging each into a single segment. */
 const wipeIndexes = (database: DatabaseSync): void => runSync(wipeIndexesInSteps(database))
 
