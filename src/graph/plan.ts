@@ -17,10 +17,21 @@ export type StoredRelationship = StoredBody & { readonly session: string | null 
 /** Entity to insert or replace, or the origins that an entity with the same content gains. */
 export type EntityPlan = { readonly put: EntityRow } | { readonly addOrigins: readonly Origin[] }
 
-/** Decides how to write an entity. Throws `bad-option` for an invalid draft. */
-export function planEntity(draft: EntityDraft, stored: StoredEntity | undefined, at: Millis): EntityPlan {
+/** Throws `bad-option` for an invalid draft. */
+export function checkEntity(draft: EntityDraft): void {
   assertNotEmpty('id', draft.id)
   assertNotEmpty('type', draft.type)
+  originsOf(draft)
+}
+
+/** Throws `bad-option` for an invalid draft. */
+export function checkRelationship({ from, to, type }: RelationshipDraft): void {
+  for (const [name, value] of Object.entries({ from, to, type })) assertNotEmpty(name, value)
+}
+
+/** Decides how to write an entity. Throws `bad-option` for an invalid draft. */
+export function planEntity(draft: EntityDraft, stored: StoredEntity | undefined, at: Millis): EntityPlan {
+  checkEntity(draft)
   const { type, id, properties } = draft
   const origins = originsOf(draft)
   // An entity derived from two sessions stays until both are erased.
@@ -40,8 +51,8 @@ export function planRelationship(
   stored: StoredRelationship | undefined,
   at: Millis,
 ): RelationshipRow | undefined {
+  checkRelationship(draft)
   const { from, to, type, properties = {} } = draft
-  for (const [name, value] of Object.entries({ from, to, type })) assertNotEmpty(name, value)
   const session = draft.session ?? stored?.session ?? null
   if (stored?.session === session && isSameJson(stored.body, serializeRelationship(draft))) return undefined
   const relationship = { from, to, type, properties, ...nextTimes(stored, at) }

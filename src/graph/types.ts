@@ -82,6 +82,8 @@ export type GraphChange = {
 export interface Graph {
   /**
    * Applies a change atomically and durably. Unchanged rows are not written; `dropped` counts the rows that existed.
+   * In a graph of SQLite, thousands of relationships of deleted entities are deleted before the rest, unless the change
+   * is refused.
    */
   write(
     workspace: string,

@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { forgetInGraphs, openGraph } from '../../src/graph/graph.ts'
+import type { StoreGraph } from '../../src/graph/types.ts'
 import { withEraseListeners } from '../../src/stores/eraseListeners.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
@@ -41,6 +42,28 @@ const links = `INSERT INTO graph_link (home, ref, source, target, body)
   ${homeAnd(`'r' || n, 's', hub, json_object('from', 'n', 'to', 'hub', 'relationType', 'knows')`, 'graph_node')}`
 const namesakes = nodes.replace("'r' || n,", 'hub,')
 const index = "INSERT INTO graph_node_words (graph_node_words) SELECT 'rebuild' FROM numbers LIMIT 1"
+
+const tables = ['graph_entity', 'graph_relationship', 'graph_node', 'graph_observation', 'graph_link']
+
+/** Waits for a deletion; returns the largest number of rows that disappeared from a file in one transaction. */
+async function watchDeletion(file: string, deletion: Promise<unknown>): Promise<number> {
+  const database = new DatabaseSync(file, { readOnly: true })
+  const count = database.prepare(`SELECT ${tables.map((table) => `(SELECT count(*) FROM ${table})`).join('+')} AS rows`)
+  const version = database.prepare('PRAGMA data_version')
+  const counts = [Number(count.get()?.rows)]
+  let counted = version.get()?.data_version
+  let isDone = false
+  const done = deletion.finally(() => (isDone = true))
+  while (!isDone) {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (version.get()?.data_version === counted) continue
+    counts.push(Number(count.get()?.rows))
+    counted = version.get()?.data_version
+  }
+  database.close()
+  await done
+  return Math.max(...counts.map((rows, at) => (counts[at - 1] ?? rows) - rows))
+}
 
 describe('a graph of more rows than one statement may take', () => {
   verifies('R-03', 'while a page of its entities and relationships is selected › lets other work run', async () => {
@@ -134,6 +157,73 @@ describe('a graph of more rows than one statement may take', () => {
       expect((await graph.nodes.openNodes('acme', ['hub'])).entities[0]?.observations).toHaveLength(left)
     }
     expect(await graph.nodes.searchNodes('acme', 'equal')).toEqual({ entities: [], relations: [] })
+    await graph.close()
+  })
+
+  const maxDeletedRows = 8_000
+
+  verifies('R-03', 'while many of them are deleted › deletes them in transactions of limited size', async () => {
+    const ofOther = relationships.replace("'s1'", "'s2'")
+    const observations = "INSERT INTO graph_observation (node, ref, body) SELECT 1, 'r' || n, '\"o\"' FROM numbers"
+    const ofHub = "INSERT INTO graph_origin (entity, session, message) SELECT 1, 's1', 'm' FROM numbers LIMIT 1"
+    const isDeferred = { deferWipe: true }
+    for (const [inserts, remove, left] of [
+      [[entities, relationships], (graph) => graph.write('acme', { deleteEntities: ['e1', 'hub'] }), 10_001],
+      [[links, observations], (graph) => graph.nodes.deleteEntities('acme', ['none', 'hub']), 1],
+      [[entities, origins, relationships], (graph) => graph.erase('acme', 's1', isDeferred), 2],
+      [[ofHub, ofOther], (graph) => graph.erase('acme', 's1', isDeferred), 1],
+      [[ofHub, relationships], (graph) => graph.forget('acme', ['person'], isDeferred), 1],
+      [[entities, nodes, index, links, relationships], (graph) => graph.erase('acme', undefined, isDeferred), 0],
+    ] satisfies [readonly string[], (graph: StoreGraph) => Promise<unknown>, number][]) {
+      const file = fresh()
+      const graph = await openFilledFile(file, 10_000, ...inserts)
+      expect(await watchDeletion(file, remove(graph))).toBeLessThanOrEqual(maxDeletedRows)
+      expect(await graph.archive.readAll('acme')).toHaveLength(left)
+      await graph.close()
+    }
+  })
+
+  it('written to while many of them are deleted › is written to afterwards', async () => {
+    const graph = await openFilled(10_000, links, relationships)
+    const link = { from: 'a', to: 'hub', relationType: 'knows' }
+    const relationship = { from: 'a', to: 'hub', type: 'KNOWS' }
+    const written = Promise.all([
+      graph.nodes.deleteEntities('acme', ['hub']),
+      graph.nodes.createEntities('acme', [hub]),
+      graph.nodes.createRelations('acme', [link]),
+      graph.write('acme', { deleteEntities: ['hub'] }),
+      graph.write('acme', { entities: [person('hub')], relationships: [relationship] }),
+    ])
+    // Reads run between two transactions.
+    expect((await graph.nodes.readGraph('acme')).relations.length).toBeLessThanOrEqual(10_000)
+    await written
+    expect(await graph.nodes.readGraph('acme')).toEqual({ entities: [hub], relations: [link] })
+    expect((await graph.queryRelationships('acme')).relationships).toMatchObject([relationship])
+    expect((await graph.queryEntities('acme')).entities).toMatchObject([person('hub')])
+    await graph.close()
+  })
+
+  it('with a change that is refused › has lost no relationship', async () => {
+    const graph = await openFilled(10_000, relationships)
+    for (const [change, code] of [
+      [{ expected: [{ id: 'hub', updatedAt: 1 }] }, 'conflict'],
+      [{ entities: [person('')] }, 'bad-option'],
+      [{ relationships: [{ from: 'a', to: 'b', type: '' }] }, 'bad-option'],
+    ] as const) {
+      const written = graph.write('acme', { deleteEntities: ['hub'], ...change })
+      await expect(written).rejects.toMatchObject({ code })
+      expect((await graph.queryRelationships('acme')).total).toBe(10_000)
+    }
+    await graph.close()
+  })
+
+  it('given relationships to delete with their entity › counts them', async () => {
+    const graph = await openFilled(10_000, relationships)
+    const relationship = { from: 'a', to: 'hub', type: 'KNOWS' }
+    await graph.write('acme', { relationships: [relationship] })
+    const [written] = (await graph.queryRelationships('acme', { offset: 10_000 })).relationships
+    const change = { deleteEntities: ['hub'], deleteRelationships: [written?.id ?? ''] }
+    expect(await graph.write('acme', change)).toMatchObject({ dropped: 2 })
     await graph.close()
   })
 })

@@ -89,7 +89,7 @@ describe('a large graph', () => {
     const file = fresh()
     const graph = await openGraph(`sqlite:${file}`)
     await graph.nodes.createEntities('acme', createNodes(12_000))
-    const other = new DatabaseSync(file)
+    const other = new DatabaseSync(file, { timeout: 5_000 })
     for (const [write, count] of [
       [() => graph.nodes.deleteEntities('acme', ['n7']), 12_000],
       [() => other.exec('DELETE FROM graph_node WHERE place = (SELECT max(place) FROM graph_node)'), 11_999],
@@ -226,11 +226,13 @@ describe('a large graph', () => {
     }
     const stored = createNodes(600)
     const entities = stored.map(({ name }) => ({ ...person(name), session: 's1' }))
-    const relations = stored.map(({ name }) => ({ from: 'n0', to: name, relationType: 'knows' }))
+    const names = stored.map(({ name }) => name)
+    const relations = names.map((name) => ({ from: 'n0', to: name, relationType: 'knows' }))
     for (const [erase, left] of [
       [() => graph.erase('acme', 's1'), 1_800],
       [() => graph.erase('acme'), 0],
       [() => graph.forget('acme', ['about', 'PERSON']), 1_200],
+      [() => graph.nodes.deleteEntities('acme', names), 600],
       [() => graph.forget('acme', ['n']), 0],
     ] as const) {
       await graph.write('acme', { entities })

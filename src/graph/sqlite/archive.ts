@@ -4,6 +4,7 @@ import type { Clock } from '../../domain/ports.ts'
 import type { Work } from '../../domain/work.ts'
 import {
   commitPoint,
+  deleteByEndsInSteps,
   deleteNodesInSteps,
   deleteRowsInSteps,
   deleteWhereInSteps,
@@ -118,9 +119,10 @@ export class SqliteGraphArchive implements GraphArchive {
       containsAny(text, texts),
     )
     yield* deleteRowsInSteps(database, 'graph_observation', observation)
-    yield* deleteRowsInSteps(database, 'graph_entity', entity)
     yield* deleteRowsInSteps(database, 'graph_relationship', relationship)
     yield* deleteRowsInSteps(database, 'graph_link', link)
+    // A chunk has rows of one table.
+    if (entity.length > 0) yield* this.deleteEntities(parseWorkspace(workspaceName), entity)
     if (node.length > 0) yield* this.deleteNodes(parseWorkspace(workspaceName), node)
     const deleted: string[] = []
     for (const [kind, ids] of Object.entries({ entity, relationship, node, link, observation }))
@@ -128,17 +130,25 @@ export class SqliteGraphArchive implements GraphArchive {
     return deleted
   }
 
-  /** Deletes nodes and the links with one of them at an end. */
-  private *deleteNodes({ scope, id }: Key, rowIds: readonly number[]): Work<void> {
+  /** Deletes entities and the relationships with one of them at an end. */
+  private *deleteEntities(key: Key, rowIds: readonly number[]): Work<void> {
     const { database } = this.database
-    const nodes = JSON.stringify(rowIds)
-    const refs = this.database.all<[string]>(`SELECT ref FROM graph_node WHERE ${hasRowId}`, nodes)
-    const digests = JSON.stringify(refs.map(([ref]) => ref))
-    const isOne = 'IN (SELECT value FROM json_each(?))'
-    for (const end of ['source', 'target'])
-      yield* deleteWhereInSteps(database, 'graph_link', `${inHome} AND ${end} ${isOne}`, scope, id, digests)
-    const where = `${inHome} AND ${hasRowId} AND ref ${isOne}`
-    yield* deleteNodesInSteps(database, where, scope, id, nodes, digests)
+    const digests = this.selectDigests('graph_entity', rowIds)
+    yield* deleteByEndsInSteps(database, 'graph_relationship', key, digests)
+    yield* deleteWhereInSteps(database, 'graph_entity', isStillOne, ...valuesOf(key, rowIds, digests))
+  }
+
+  /** Deletes nodes and the links with one of them at an end. */
+  private *deleteNodes(key: Key, rowIds: readonly number[]): Work<void> {
+    const { database } = this.database
+    const digests = this.selectDigests('graph_node', rowIds)
+    yield* deleteByEndsInSteps(database, 'graph_link', key, digests)
+    yield* deleteNodesInSteps(database, isStillOne, ...valuesOf(key, rowIds, digests))
+  }
+
+  private selectDigests(table: 'graph_entity' | 'graph_node', rowIds: readonly number[]): readonly string[] {
+    const rows = this.database.all<[string]>(`SELECT ref FROM ${table} WHERE ${hasRowId}`, JSON.stringify(rowIds))
+    return rows.map(([ref]) => ref)
   }
 
   private *decideAndPut(
@@ -246,3 +256,8 @@ export class SqliteGraphArchive implements GraphArchive {
     }
   }
 }
+
+/** Rows that have one of the row ids and still one of the digests: after a commit, others can have got the ids. */
+const isStillOne = `${inHome} AND ${hasRowId} AND ref IN (SELECT value FROM json_each(?))`
+const valuesOf = ({ scope, id }: Key, rowIds: readonly number[], digests: readonly string[]) =>
+  [scope, id, JSON.stringify(rowIds), JSON.stringify(digests)] as const

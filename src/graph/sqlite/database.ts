@@ -1,29 +1,31 @@
 import { resolve } from 'node:path'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
-import { setTimeout as wait } from 'node:timers/promises'
 import { MemoryError } from '../../domain/error.ts'
 import type { FileMaintenance, Keyring, LongReads } from '../../domain/ports.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
 import { busyTimeoutMs, connectWriter, prepareFile } from '../../stores/sqlite/connect.ts'
 import { isBusy, isDiskError, toMemoryError } from '../../stores/sqlite/errors.ts'
 import { FileGuard, type GuardedFile, guardFile, type StoreIdentity } from '../../stores/sqlite/fileGuard.ts'
-import { prepareGraph, runPart } from '../../stores/sqlite/graph.ts'
+import { prepareGraph } from '../../stores/sqlite/graph.ts'
 import { DatabaseSync } from '../../stores/sqlite/nodeSqlite.ts'
 import { migrate } from '../../stores/sqlite/schema.ts'
 import { createLongReads } from '../../stores/sqlite/wipe/longReads.ts'
 import { yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { createDamagedRowError } from '../rows.ts'
 import { FileThread, releaseFileAfter, type ThreadWork } from './fileThread.ts'
+import {
+  type Outcome,
+  type PartResult,
+  type QueuedWrite,
+  runPart,
+  runWhole,
+  settle,
+  waitBetweenParts,
+} from './queuedWrite.ts'
 import { runTurn, SnapshotReader, SnapshotReaders } from './snapshotReader.ts'
 
-type QueuedWrite = {
-  readonly work: () => Work<unknown>
-  readonly resolve: (result: never) => void
-  readonly reject: (error: unknown) => void
-}
 /** Versions of different connections cannot be compared. */
 type CachedValue = { readonly version: string; readonly reader: SnapshotReader | undefined; readonly value: unknown }
-type Outcome = { readonly result: unknown } | { readonly error: unknown }
 
 /** Longest time the event loop is blocked waiting for another process's write lock before yielding. */
 const maxBlockingMs = 50
@@ -31,8 +33,6 @@ const maxBlockingMs = 50
 const maxBatchWrites = 512
 /** Time after which a transaction takes no further write: meanwhile others wait for the lock on the file. */
 const maxBatchMs = 100
-/** Time in which others take the lock between two parts: they look for it every 100 ms. */
-const betweenPartsMs = 150
 /** Pages of the log that a commit moves into the database, as SQLite does by default. */
 const maxLogPages = 1_000
 /** Attempts to read many rows in memory while others write, before writes wait for the read. */
@@ -67,7 +67,7 @@ export class GraphDatabase {
   private cached: CachedValue | undefined
   /** Transactions of this connection, which `PRAGMA data_version` does not count. */
   private transactionCount = 0
-  /** Reads in steps and erasures, which are several transactions. */
+  /** Reads in steps. */
   private readonly operations = new Set<Promise<unknown>>()
 
   /**
@@ -181,7 +181,7 @@ export class GraphDatabase {
         await yieldToEventLoop()
       }
     }
-    return this.enqueue(work)
+    return this.enqueue(() => runWhole(work()))
   }
 
   private async readAtOnce<T>(work: () => T): Promise<T> {
@@ -208,29 +208,30 @@ export class GraphDatabase {
   /** `write` for many rows: lets other requests run between steps. */
   async writeInSteps<T>(work: () => Work<T>): Promise<T> {
     this.assertOpen()
-    return this.enqueue(work)
+    return this.enqueue(() => runWhole(work()))
   }
 
   /**
-   * `writeInSteps` for erasures, which may take minutes: it commits about every second, where the work yields
-   * `commitPoint`, and other writes run in between. If it rejects, a part may be erased; a repeated call continues.
+   * `writeInSteps` for deletions of many rows: it commits where the work yields `commitPoint` once it has done much.
+   * Later writes follow its end, those of other connections may come before. If it rejects, a part may be deleted.
    */
-  async eraseInSteps<T>(work: () => Work<T>): Promise<T> {
+  async writeInParts<T>(work: () => Work<T>, keepsOrder = true): Promise<T> {
     this.assertOpen()
-    return this.finishBeforeClose(this.eraseInParts(work()))
+    const steps = work()
+    return this.enqueue(() => runPart(steps), keepsOrder)
   }
 
-  private async eraseInParts<T>(steps: Work<T>): Promise<T> {
-    for (;;) {
-      const part = await this.enqueue(() => runPart(steps)).finally(() => this.noteErasure())
-      if (part !== undefined) return part.result
-      if (this.path !== undefined) await wait(betweenPartsMs)
-    }
+  /**
+   * `writeInParts` for erasures, which may take minutes: later writes run between its parts. If it rejects, a part may
+   * be erased; a repeated call continues.
+   */
+  eraseInSteps<T>(work: () => Work<T>): Promise<T> {
+    return this.writeInParts(work, false).finally(() => this.noteErasure())
   }
 
-  private enqueue<T>(work: () => Work<T>): Promise<T> {
+  private enqueue<T>(work: () => Work<PartResult<T>>, keepsOrder = true): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.queue.push({ work, resolve, reject })
+      this.queue.push({ work, keepsOrder, resolve, reject })
       this.running ??= this.runQueue()
     })
   }
@@ -261,7 +262,7 @@ export class GraphDatabase {
     await run(this.ownMaintenance)
   }
 
-  /** Waits for reads in steps, erasures and queued writes, then closes the connection. */
+  /** Waits for reads in steps and queued writes, then closes the connection. */
   async close(): Promise<void> {
     this.isClosed = true
     await Promise.allSettled(this.operations)
@@ -288,6 +289,7 @@ export class GraphDatabase {
   private async runQueue(): Promise<void> {
     // Let other writes of this event loop turn join the batch.
     await new Promise((resolve) => setImmediate(resolve))
+    let lockedSince = performance.now()
     while (this.queue.length > 0) {
       const batch = this.queue.splice(0, maxBatchWrites)
       try {
@@ -297,11 +299,14 @@ export class GraphDatabase {
         this.transaction = runInSlices(this.runBatch(batch), yieldWhenLong)
         const outcomes = await this.transaction
         this.queue.unshift(...batch.splice(outcomes.length))
-        const isLong = performance.now() - startedAt > maxBatchMs
+        const isPart = outcomes.includes(undefined)
+        const isLong = isPart || performance.now() - startedAt > maxBatchMs
         this.commit(isLong)
-        for (const [index, outcome] of outcomes.entries()) settle(batch[index] as QueuedWrite, outcome)
+        for (const [index, outcome] of outcomes.entries()) settle(batch[index] as QueuedWrite, outcome, this.queue)
         this.transaction = undefined
         if (isLong) await this.moveLog()
+        if (isPart) this.noteErasure()
+        if (isPart) lockedSince = await waitBetweenParts(lockedSince)
       } catch (error) {
         this.rollback(error)
         for (const { reject } of batch) reject(toMemoryError(error, this.name))
@@ -338,7 +343,7 @@ export class GraphDatabase {
     const end = performance.now() + maxBatchMs
     for (const { work } of batch) {
       outcomes.push(yield* this.attempt(work))
-      if (performance.now() > end) break
+      if (outcomes.includes(undefined) || performance.now() > end) break
     }
     return outcomes
   }
@@ -364,10 +369,10 @@ export class GraphDatabase {
   }
 
   /** Runs one write in a savepoint: a rejected write leaves the others intact, a disk fault fails the whole batch. */
-  private *attempt(work: () => Work<unknown>): Work<Outcome> {
+  private *attempt(work: () => Work<PartResult<unknown>>): Work<Outcome> {
     this.database.exec('SAVEPOINT one')
     try {
-      return { result: yield* work() }
+      return yield* work()
     } catch (error) {
       if (isDiskError(error)) throw error
       this.database.exec('ROLLBACK TO one')
@@ -436,11 +441,6 @@ export class GraphDatabase {
   private get name(): string {
     return this.path ?? 'ram:'
   }
-}
-
-function settle({ resolve, reject }: QueuedWrite, outcome: Outcome): void {
-  if ('error' in outcome) reject(outcome.error)
-  else resolve(outcome.result as never)
 }
 
 function openInMemory(): DatabaseSync {

@@ -56,10 +56,10 @@ export class SqliteGraph implements StoreGraph {
   }
 
   async write(workspaceName: string, change: GraphChange): ReturnType<Graph['write']> {
-    const counts = await this.database.writeInSteps(() => {
-      const at = this.clock()
-      return writeChange(this.database, this.workspaces.findOrCreate(workspaceName, at), change, at)
-    })
+    const { database, workspaces } = this
+    const counts = await database.writeInParts(() =>
+      writeChange(database, workspaces, workspaceName, change, this.clock()),
+    )
     if (counts.dropped > 0) this.database.noteErasure()
     return counts
   }

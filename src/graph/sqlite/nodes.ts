@@ -1,9 +1,16 @@
 import { MemoryError } from '../../domain/error.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Work } from '../../domain/work.ts'
-import { deleteNodesInSteps, deleteRowsInSteps, wipeIndexesInSteps } from '../../stores/sqlite/graph.ts'
+import {
+  deleteByEndsInSteps,
+  deleteNodesInSteps,
+  deleteRowsInSteps,
+  inHome,
+  wipeIndexesInSteps,
+} from '../../stores/sqlite/graph.ts'
 import { linkDigest, nodeDigest, observationDigest, ResultLimit } from '../nodeRows.ts'
 import type { GraphLink, GraphNode, NodeGraph, NodeReadOptions, NodeStore, StoredRow } from '../types.ts'
+import { parseWorkspace } from '../workspace.ts'
 import type { GraphDatabase } from './database.ts'
 import {
   insertLink,
@@ -49,7 +56,9 @@ export class SqliteNodeStore implements NodeStore {
 
   deleteEntities(workspaceName: string, names: readonly string[]): Promise<void> {
     this.noteDeletion()
-    return this.deleteInSteps(workspaceName, (workspace) => this.deleteNodes(workspace, names))
+    return this.database
+      .writeInParts(() => this.deleteNodes(workspaceName, names))
+      .finally(() => this.database.noteErasure())
   }
 
   deleteObservations(workspaceName: string, deletions: Parameters<NodeStore['deleteObservations']>[1]): Promise<void> {
@@ -159,14 +168,16 @@ export class SqliteNodeStore implements NodeStore {
     return results
   }
 
-  private *deleteNodes(workspace: GraphWorkspace, names: readonly string[]): Work<void> {
+  private *deleteNodes(workspaceName: string, names: readonly string[]): Work<void> {
+    const { cipher } = this.workspaces.findOrCreate(workspaceName, this.clock())
+    const { database } = this.database
+    const key = parseWorkspace(workspaceName)
     for (const chunk of chunks(names)) {
-      const digests = chunk.map((name) => nodeDigest(workspace.cipher, name))
-      const hasDigest = 'home = ? AND ref IN (SELECT value FROM json_each(?))'
-      yield* deleteNodesInSteps(this.database.database, hasDigest, workspace.id, JSON.stringify(digests))
-      const links = yield* selectLinkIds(this.database, workspace, digests)
+      const digests = chunk.map((name) => nodeDigest(cipher, name))
       yield chunk.length * rowWork
-      yield* deleteRowsInSteps(this.database.database, 'graph_link', links)
+      yield* deleteByEndsInSteps(database, 'graph_link', key, digests)
+      const hasDigest = `${inHome} AND ref IN (SELECT value FROM json_each(?))`
+      yield* deleteNodesInSteps(database, hasDigest, key.scope, key.id, JSON.stringify(digests))
     }
   }
 

@@ -1,24 +1,32 @@
 import type { Millis } from '../../domain/entry.ts'
 import type { Work } from '../../domain/work.ts'
-import { deleteRowsInSteps } from '../../stores/sqlite/graph.ts'
-import { createConflictError, planEntity, planRelationship } from '../plan.ts'
+import { deleteByEndsInSteps, deleteRowsInSteps } from '../../stores/sqlite/graph.ts'
+import { checkEntity, checkRelationship, createConflictError, planEntity, planRelationship } from '../plan.ts'
 import { columns, type Row, relationshipId, serializeEntity, serializeRelationship } from '../rows.ts'
 import type { EntityDraft, EntityRow, GraphChange, Origin, RelationshipDraft, RelationshipRow } from '../types.ts'
+import { parseWorkspace } from '../workspace.ts'
 import type { GraphDatabase } from './database.ts'
 import { rowWork } from './nodeRows.ts'
-import type { GraphWorkspace } from './workspaces.ts'
+import { chunks, lookupWork } from './rowIds.ts'
+import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 
 type ExpectedEntity = NonNullable<GraphChange['expected']>[number]
 
-/** Applies a change inside a transaction. Rows with unchanged content are not written. */
+/**
+ * Applies a change; call it inside `writeInParts`. Only the deletion of relationships, after the change was checked,
+ * can be several transactions. Rows with unchanged content are not written.
+ */
 export function* writeChange(
   database: GraphDatabase,
-  workspace: GraphWorkspace,
+  workspaces: GraphWorkspaces,
+  workspaceName: string,
   change: GraphChange,
   at: Millis,
 ): Work<{ written: number; unchanged: number; dropped: number }> {
   const { entities = [], relationships = [], deleteEntities = [], deleteRelationships = [], expected = [] } = change
-  for (const entity of expected) assertUnchanged(database, workspace, entity)
+  let workspace = workspaces.findOrCreate(workspaceName, at)
+  yield* assertUnchanged(database, workspace, expected)
+  yield* checkDrafts(entities, relationships)
   const counts = { written: 0, unchanged: 0, dropped: 0 }
   const select = (kind: 'entity' | 'relationship', id: string): readonly number[] => {
     const sql = `SELECT place FROM graph_${kind} WHERE home = ? AND ref = ?`
@@ -30,6 +38,14 @@ export function* writeChange(
     counts.dropped += yield* deleteRowsInSteps(database.database, 'graph_relationship', stored)
     yield rowWork
   }
+  for (const chunk of chunks(deleteEntities)) {
+    const digests = chunk.map((id) => workspace.cipher.digest('entity', id))
+    yield chunk.length * rowWork
+    yield* deleteByEndsInSteps(database.database, 'graph_relationship', parseWorkspace(workspaceName), digests)
+  }
+  // Another process may have written between two transactions.
+  workspace = workspaces.findOrCreate(workspaceName, at)
+  yield* assertUnchanged(database, workspace, expected)
   for (const id of deleteEntities) {
     counts.dropped += yield* deleteRowsInSteps(database.database, 'graph_entity', select('entity', id))
     yield rowWork
@@ -45,14 +61,28 @@ export function* writeChange(
   return counts
 }
 
-function assertUnchanged(database: GraphDatabase, workspace: GraphWorkspace, { id, updatedAt }: ExpectedEntity): void {
-  const [updated] =
-    database.get<[Millis]>(
-      'SELECT updated FROM graph_entity WHERE home = ? AND ref = ?',
-      workspace.id,
-      workspace.cipher.digest('entity', id),
-    ) ?? []
-  if (updated !== updatedAt) throw createConflictError(id)
+function* assertUnchanged(
+  database: GraphDatabase,
+  { id: workspaceId, cipher }: GraphWorkspace,
+  expected: readonly ExpectedEntity[],
+): Work<void> {
+  for (const { id, updatedAt } of expected) {
+    const sql = 'SELECT updated FROM graph_entity WHERE home = ? AND ref = ?'
+    const [updated] = database.get<[Millis]>(sql, workspaceId, cipher.digest('entity', id)) ?? []
+    if (updated !== updatedAt) throw createConflictError(id)
+    yield lookupWork
+  }
+}
+
+function* checkDrafts(entities: readonly EntityDraft[], relationships: readonly RelationshipDraft[]): Work<void> {
+  for (const entity of entities) {
+    checkEntity(entity)
+    yield 1
+  }
+  for (const relationship of relationships) {
+    checkRelationship(relationship)
+    yield 1
+  }
 }
 
 /** Returns whether anything had to be written. */

@@ -160,23 +160,10 @@ const mergedPages = 16
 const deletionWork = 40
 
 /**
- * Yielded instead of a cost where an erasure may commit and continue in another transaction, before which others may
- * write: it uses no row ids from before.
+ * Yielded instead of a cost, after up to 200 deleted rows, where a deletion may commit and continue in another
+ * transaction, before which others may write: it uses no row ids from before.
  */
 export const commitPoint = Number.POSITIVE_INFINITY
-
-/** Time after which an erasure commits what it has done. */
-const maxPartMs = 1_000
-
-/** Runs an erasure to its end, or to a point at which it may commit once it has taken long. */
-export function* runPart<T>(work: Work<T>): Work<{ readonly result: T } | undefined> {
-  const end = performance.now() + maxPartMs
-  for (let step = work.next(); ; step = work.next()) {
-    if (step.done === true) return { result: step.value }
-    if (step.value === commitPoint && performance.now() > end) return undefined
-    yield step.value
-  }
-}
 
 /** Removes the trigrams of deleted rows from the indexes by merging each into a single segment. */
 const wipeIndexes = (database: DatabaseSync): void => runSync(wipeIndexesInSteps(database))
@@ -237,12 +224,14 @@ function* chunksToDelete(
   }
 }
 
-/** Deletes rows by their ids in steps, and from the index of their table; returns their number. */
+/**
+ * Deletes rows by their ids in steps, and from the index of their table; returns their number. The relationships of
+ * entities should be deleted before: the trigger deletes those of each entity in one piece.
+ */
 export function* deleteRowsInSteps(database: DatabaseSync, table: RowTable, rowIds: readonly number[]): Work<number> {
   let deleted = 0
   for (const chunk of chunksToDelete(database, table, rowIds)) {
     const ids = JSON.stringify(chunk)
-    if (table === 'graph_entity') yield* deleteRelationshipsInSteps(database, ids)
     if (table === 'graph_node' || table === 'graph_observation') deleteIndexed(database, table, hasRowId, ids)
     else database.prepare(`DELETE FROM ${table} WHERE ${hasRowId}`).run(ids)
     deleted += chunk.length
@@ -251,24 +240,25 @@ export function* deleteRowsInSteps(database: DatabaseSync, table: RowTable, rowI
   return deleted
 }
 
-/** Deletes the relationships of entities: the trigger would delete those of each entity in one piece. */
-function* deleteRelationshipsInSteps(database: DatabaseSync, entityRowIds: string): Work<void> {
-  for (const end of ['source', 'target'] as const) {
-    const some = `SELECT place FROM graph_relationship
-      WHERE (home, ${end}) IN (SELECT home, ref FROM graph_entity WHERE ${hasRowId}) LIMIT ${rowsPerDeletion}`
-    yield* repeatDeletion(database, `DELETE FROM graph_relationship WHERE place IN (${some})`, entityRowIds)
-  }
-}
-
-/** Repeats a statement that deletes up to `rowsPerDeletion` rows until no more are left; returns their number. */
-function* repeatDeletion(database: DatabaseSync, sql: string, ...values: Values): Work<number> {
-  const statement = database.prepare(sql)
-  for (let deleted = 0; ; ) {
-    const changes = Number(statement.run(...values).changes)
-    deleted += changes
-    yield changes * deletionWork
-    if (changes < rowsPerDeletion) return deleted
-  }
+/**
+ * Deletes the relationships or links of a workspace that have one of the digests at an end, in steps; returns their
+ * number.
+ */
+export function* deleteByEndsInSteps(
+  database: DatabaseSync,
+  table: 'graph_relationship' | 'graph_link',
+  { scope, id }: Key,
+  digests: readonly string[],
+): Work<number> {
+  let deleted = 0
+  for (const end of ['source', 'target'])
+    deleted += yield* deleteWhereInSteps(
+      database,
+      table,
+      `${inHome} AND ${end} IN (SELECT value FROM json_each(?))`,
+      ...[scope, id, JSON.stringify(digests)],
+    )
+  return deleted
 }
 
 /** Deletes nodes with their observations in steps; returns the number of nodes. */
@@ -364,7 +354,8 @@ const statements = {
   originsOfMessage: `SELECT message, entity FROM graph_origin WHERE session = ? AND message = ? AND entity > ? ${nextOrigins}`,
   entitiesInHome: `SELECT place FROM graph_entity WHERE home = (${homeId}) AND ${hasRowId}`,
   deleteOrigins: 'DELETE FROM graph_origin WHERE session = ? AND entity IN (SELECT value FROM json_each(?))',
-  withoutOrigin: `SELECT place FROM graph_entity WHERE ${hasRowId} AND NOT EXISTS (SELECT 1 FROM graph_origin WHERE entity = place)`,
+  withoutOtherOrigin: `SELECT place, ref FROM graph_entity WHERE ${hasRowId}
+    AND NOT EXISTS (SELECT 1 FROM graph_origin WHERE entity = place AND session <> ?)`,
 } as const
 /** Row id of the session with the graph of a scope. It is looked up by each statement: a later session can get it. */
 export const inHome = `home = (${homeId})`
@@ -392,17 +383,18 @@ export class GraphEraser {
   *eraseInSteps({ scope, id }: Key, messages?: readonly string[]): Work<number> {
     const sql = this.statements()
     if (sql === undefined) return 0
-    const graph = graphKey(scope).id
+    const workspace = graphKey(scope)
+    const graph = workspace.id
     // Its other rows are deleted by foreign key cascade.
     if (id === graph && messages === undefined) return this.eraseNodes(scope, graph)
     if (sql.home.get(scope, graph) === undefined) return 0
     const home = [scope, graph] as const
     if (messages === undefined) {
       yield* deleteWhereInSteps(this.database, 'graph_relationship', `${inHome} AND session = ?`, ...home, id)
-      return yield* this.eraseOrigins(home, sql.originsOfSession, id, '')
+      return yield* this.eraseOrigins(workspace, sql.originsOfSession, id, '')
     }
     let deleted = 0
-    for (const message of messages) deleted += yield* this.eraseOrigins(home, sql.originsOfMessage, id, message)
+    for (const message of messages) deleted += yield* this.eraseOrigins(workspace, sql.originsOfMessage, id, message)
     return deleted
   }
 
@@ -410,22 +402,22 @@ export class GraphEraser {
    * Deletes the origins in a session of its entities, or of those from one message, and the entities that have no
    * other; returns the number of deleted entities.
    */
-  private *eraseOrigins(
-    home: readonly [Scope, string],
-    origins: StatementSync,
-    session: string,
-    message: string,
-  ): Work<number> {
+  private *eraseOrigins(key: Key, origins: StatementSync, session: string, message: string): Work<number> {
     const sql = this.statements()
+    const home = [key.scope, key.id] as const
     let deleted = 0
     for (let last: readonly [message: string, entity: number] = [message, 0]; sql !== undefined; ) {
       const page = origins.all(session, ...last) as unknown as (typeof last)[]
-      const select = (statement: StatementSync, ...values: Values): readonly number[] =>
-        (statement.all(...values) as unknown as [number][]).map(([place]) => place)
-      const entities = select(sql.entitiesInHome, ...home, JSON.stringify(page.map(([, entity]) => entity)))
-      sql.deleteOrigins.run(session, JSON.stringify(entities))
-      const left = select(sql.withoutOrigin, JSON.stringify(entities))
-      deleted += yield* deleteRowsInSteps(this.database, 'graph_entity', left)
+      const inPage = JSON.stringify(page.map(([, entity]) => entity))
+      const found = sql.entitiesInHome.all(...home, inPage) as unknown as [number][]
+      const entities = JSON.stringify(found.map(([place]) => place))
+      const left = sql.withoutOtherOrigin.all(entities, session) as unknown as [place: number, ref: string][]
+      const digests = left.map(([, ref]) => ref)
+      // Others may have written after these were deleted.
+      if ((yield* deleteByEndsInSteps(this.database, 'graph_relationship', key, digests)) > 0) continue
+      sql.deleteOrigins.run(session, entities)
+      const rowIds = left.map(([place]) => place)
+      deleted += yield* deleteRowsInSteps(this.database, 'graph_entity', rowIds)
       yield commitPoint
       const end = page.at(-1)
       if (end === undefined || page.length < rowsPerDeletion) break
