@@ -1,3 +1,5 @@
+import { runSync, type Work } from '../domain/work.ts'
+
 /** Kinds of values; only values of the same kind can stand for each other. */
 export type ValueKind = 'date' | 'weekday' | 'time' | 'number'
 
@@ -141,6 +143,9 @@ const patterns: readonly (readonly [kind: ValueKind, pattern: RegExp])[] = [
   ],
 ]
 
+/** Cost of parsing a value, in characters. */
+const valueWork = 40
+
 /**
  * Finds dates, weekdays, times of day and numbers with their units, in normal form and ordered by start. Understands
  * English, German, French, Spanish, Portuguese and Dutch.
@@ -148,17 +153,25 @@ const patterns: readonly (readonly [kind: ValueKind, pattern: RegExp])[] = [
  * @example
  * findValues('$1,200 by March 14th').map(({ keys }) => keys) // [['usd:1200'], ['--03-14']]
  */
-export function findValues(text: string): readonly Value[] {
+export const findValues = (text: string): readonly Value[] => runSync(findValuesInSteps(text))
+
+/** `findValues` as interruptible work. */
+export function* findValuesInSteps(text: string): Work<readonly Value[]> {
   const found: Value[] = []
   const isTaken = new Uint8Array(text.length)
-  for (const [kind, pattern] of patterns)
+  for (const [kind, pattern] of patterns) {
+    let reached = 0
     for (const { 0: match, index } of text.matchAll(pattern)) {
+      yield index - reached + valueWork
+      reached = index
       const values = parse[kind](match, index, text).filter(({ keys }) => keys.length > 0)
       const [first] = values
       if (first === undefined || isTaken.subarray(first.start, first.end).includes(1)) continue
       isTaken.fill(1, first.start, first.end)
       found.push(...values)
     }
+    yield text.length - reached
+  }
   return found.sort((left, right) => left.start - right.start)
 }
 

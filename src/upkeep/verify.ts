@@ -6,7 +6,7 @@ import { findClaimFaults } from './summarise/claims.ts'
 import {
   createConstraintFinder,
   createConstraintFinderInSteps,
-  createTextFinderInSteps,
+  createTextFinder,
   createValueFinder,
   isNameable,
   mentionWeight,
@@ -24,7 +24,7 @@ import {
   type SummaryMessage,
   type SummaryTarget,
 } from './summarise/summary.ts'
-import { contentTerms } from './summarise/valueClauses.ts'
+import { contentTerms, contentTermsInSteps } from './summarise/valueClauses.ts'
 
 /** Content that a summary omits, and the message that still has it. */
 export type Loss = { readonly kind: AnchorKind; readonly text: string; readonly source: Source }
@@ -80,7 +80,7 @@ export const findLosses = (text: string, messages: readonly SummaryMessage[]): r
   runSync(findLossesInSteps(text, messages))
 
 export function* findLossesInSteps(text: string, messages: readonly SummaryMessage[]): Work<readonly Loss[]> {
-  const hasText = yield* createTextFinderInSteps(text)
+  const hasText = yield* createTextFinder(text)
   const hasConstraint = yield* createConstraintFinderInSteps(text)
   const seen = new Set<string>()
   const losses: Loss[] = []
@@ -129,8 +129,7 @@ function* findFaults(text: string, input: VerifyInput): Work<readonly VerifyFaul
   if (form !== undefined) return [form]
   yield text.length
   const index = yield* indexSource(input.messages, input.previous)
-  const content = findContentFault(text, index, input.baseline)
-  yield text.length
+  const content = yield* findContentFault(text, index, input.baseline)
   return [...(yield* findClaimFaults(text, index)), ...(content === undefined ? [] : [content])]
 }
 
@@ -227,19 +226,20 @@ function countRepeated(items: readonly string[], source: readonly string[]): num
 }
 
 /** Finds out if a summary says little of what was said, or mostly something else. */
-function findContentFault(
+function* findContentFault(
   text: string,
   { clauses, words, capitalisesNouns }: SourceIndex,
   baseline: string,
-): VerifyFault | undefined {
+): Work<VerifyFault | undefined> {
   const names = new Set(clauses.flatMap((clause) => [...clause.names]))
   const salient = new Set(
     clauses.flatMap(({ terms, names: own }) => [...terms].filter((term) => capitalisesNouns || !own.has(term))),
   )
   const said = clauses.length === 0 ? new Set<string>() : new Set(clauses.flatMap(({ terms }) => [...terms]))
-  const own = [...new Set(contentTerms(withoutNames(text)))]
+  const own = [...new Set(yield* contentTermsInSteps(yield* withoutNames(text)))]
   const known = own.filter((term) => said.has(term) || words.has(term) || names.has(term))
-  const shown = new Set(contentTerms(withoutNames(baseline)).filter((term) => salient.has(term)))
+  const baselineTerms = yield* contentTermsInSteps(yield* withoutNames(baseline))
+  const shown = new Set(baselineTerms.filter((term) => salient.has(term)))
   const needed = Math.min(maxNeededTerms, shown.size, Math.max(1, Math.floor(minContentShare * shown.size)))
   if (own.filter((term) => salient.has(term)).length < needed)
     return { why: 'no content', detail: 'it says too little of what was said' }
@@ -248,12 +248,15 @@ function findContentFault(
 }
 
 /** Removes paths, identifiers and words in capitals: a list of them is no summary. */
-function withoutNames(text: string): string {
-  let result = text
-  for (const { kind, start, end } of findAnchors(text))
-    if (kind === 'url' || kind === 'path' || kind === 'identifier')
-      result = result.slice(0, start) + ' '.repeat(end - start) + result.slice(end)
-  return result.replace(/(?<![\p{L}])\p{Lu}{2,}(?![\p{L}])/gu, ' ')
+function* withoutNames(text: string): Work<string> {
+  const kept: string[] = []
+  let reached = 0
+  for (const { kind, start, end } of yield* findAnchorsInSteps(text)) {
+    if (kind !== 'url' && kind !== 'path' && kind !== 'identifier') continue
+    kept.push(text.slice(reached, Math.max(reached, start)))
+    reached = Math.max(reached, end)
+  }
+  return [...kept, text.slice(reached)].join(' ').replace(/(?<![\p{L}])\p{Lu}{2,}(?![\p{L}])/gu, ' ')
 }
 
 /** Finds constraints that only the built-in summary has, and names if the text covers less of them by weight. */
@@ -261,7 +264,7 @@ function* findUncovered(text: string, input: VerifyInput): Work<readonly string[
   const constraints = (yield* findMissingConstraints(text, input)).map(({ clause }) => clause)
   // A series is a list of like values, of which a narrative names a few.
   const narrative = input.baseline.replace(/^Series: .*$/gm, '')
-  const [has, baselineHas] = [createValueFinder(text), createValueFinder(narrative)]
+  const [has, baselineHas] = [yield* createValueFinder(text), yield* createValueFinder(narrative)]
   let [covered, needed] = [0, 0]
   const missing: string[] = []
   for (const [name, weight] of yield* countMentions(withPreviousSummary(input))) {
@@ -269,6 +272,7 @@ function* findUncovered(text: string, input: VerifyInput): Work<readonly string[
     if (isHere) covered += weight
     if (isThere) needed += weight
     if (isThere && !isHere) missing.push(name)
+    yield name.length
   }
   return [...constraints, ...(covered < needed - 1e-9 ? missing : [])]
 }
@@ -328,10 +332,10 @@ export function* repairSummary(candidate: string, input: VerifyInput): Work<stri
     return isFitting
   }
   for (const { line } of (yield* findMissingConstraints(text, input)).slice(0, maxAddedConstraints)) yield* add(line)
-  const names = missingNames(text, yield* rankNames(withPreviousSummary(input), []))
+  const names = yield* missingNames(text, yield* rankNames(withPreviousSummary(input), []))
   for (const name of names.slice(0, maxAddedNames))
     if (!(yield* add(`Also: ${describeName(name, input)}.`))) yield* add(`Also: ${name.text}.`)
-  const rest = missingNames(text, names).map((name) => name.text)
+  const rest = (yield* missingNames(text, names)).map((name) => name.text)
   const withRest = (count: number): string =>
     count === 0 ? text : `${text}\nAlso: ${rest.slice(0, count).join(', ')}.`
   const fits = function* (count: number): Work<boolean> {

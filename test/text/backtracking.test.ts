@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { maskStoreUrl } from '../../src/domain/error.ts'
+import { runSync } from '../../src/domain/work.ts'
 import { rateLimitKey } from '../../src/server/auth/rateLimiter.ts'
 import { messagesProtocol } from '../../src/server/protocols/messages.ts'
 import { chars4 } from '../../src/text/estimators.ts'
@@ -22,7 +23,8 @@ const attacks: Readonly<Record<string, () => unknown>> = {
   'parseRequest › many session marks in the id of the user': () =>
     messagesProtocol.parseRequest({ metadata: { user_id: `${'_session_a'.repeat(characters)}!` } }, chars4),
   'isCodeLine › one long word': () => isCodeLine(`${'a'.repeat(characters)};`),
-  'createValueFinder › one long word before a digit': () => createValueFinder('other')(`${'a'.repeat(characters)}1`),
+  'createValueFinder › one long word before a digit': () =>
+    runSync(createValueFinder('other'))(`${'a'.repeat(characters)}1`),
   'cleanModelText › dashes before a closing sentence': () =>
     cleanModelText(`It is late. ${'- '.repeat(characters / 2)}x. Let me know if you need more.`),
   'maskStoreUrl › slashes': () => maskStoreUrl(`x:${'/'.repeat(characters)}`),

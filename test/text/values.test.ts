@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { findValues, phoneForms } from '../../src/text/values.ts'
+import { findValues, findValuesInSteps, phoneForms } from '../../src/text/values.ts'
+import { verifies } from '../requirements/verifies.ts'
 
 const keysOf = (text: string): readonly (readonly string[])[] => findValues(text).map(({ keys }) => keys)
 
@@ -62,4 +63,9 @@ describe('phoneForms', () => {
     expect(shareForm('00491711234567', '491711234567')).toBe(true)
   })
   it('with another digit › has none', () => expect(shareForm('02079460958', '02079460985')).toBe(false))
+})
+
+verifies('R-03', 'findValues › of a text of many values › pauses at each of them', () => {
+  const text = Array.from({ length: 1_000 }, (_, at) => `{"speed":${at}.5,"at":"${at % 12}:30"}`).join('\n')
+  expect([...findValuesInSteps(text)].length).toBeGreaterThan(2_000)
 })

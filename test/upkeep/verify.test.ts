@@ -280,3 +280,11 @@ describe('findLosses', () => {
     },
   )
 })
+
+verifies('R-03', 'a summary of many words and values › is compared in short steps', () => {
+  const trams = (count: number): string =>
+    Array.from({ length: count }, (_, at) => `The ${at}th tram goes at ${at % 24}:30 to src/line${at}.ts.`).join(' ')
+  const input = { messages: conversation(['user', `${trams(2_000)} It rains.`]), previous: undefined, prompt: '' }
+  const steps = [...verifySummary(trams(1_000), { ...input, baseline: trams(1_000), target: { fits: () => true } })]
+  expect(steps.length).toBeGreaterThan(80_000)
+})

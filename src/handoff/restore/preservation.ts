@@ -3,7 +3,7 @@ import type { Entity } from '../../graph/types.ts'
 import { findAnchorsInSteps } from '../../text/anchors.ts'
 import { clipMiddle } from '../../text/clip.ts'
 import { extractTerms } from '../../text/words.ts'
-import { createConstraintFinderInSteps, createTextFinderInSteps } from '../../upkeep/summarise/coverage.ts'
+import { createConstraintFinderInSteps, createTextFinder } from '../../upkeep/summarise/coverage.ts'
 import {
   type Category,
   type CategoryWeights,
@@ -138,7 +138,7 @@ function* compareTerms({ counts, idf }: TextTerms, shownCounts: TermCounts): Wor
 type FactFinder = { readonly hasFact: (text: string) => boolean; readonly hasConstraint: (text: string) => boolean }
 
 function* createFactFinder(text: string): Work<FactFinder> {
-  const hasFact = yield* createTextFinderInSteps(text)
+  const hasFact = yield* createTextFinder(text)
   return { hasFact, hasConstraint: yield* createConstraintFinderInSteps(text) }
 }
 

@@ -1,6 +1,6 @@
 import type { Work } from '../../domain/work.ts'
-import { type Anchor, findAnchors, isCompoundWord } from '../../text/anchors.ts'
-import { findValues, phoneForms, type Value } from '../../text/values.ts'
+import { type Anchor, findAnchorsInSteps, isCompoundWord } from '../../text/anchors.ts'
+import { findValues, findValuesInSteps, phoneForms, type Value } from '../../text/values.ts'
 import { splitWords } from '../../text/words.ts'
 import { findMisplaced, findReversedStatements, findStale } from './contradictions.ts'
 import { capitalisesNouns, compactForm, type SourceIndex, type ValueIndex } from './sourceIndex.ts'
@@ -11,12 +11,14 @@ export type ClaimFault = { readonly why: 'invented' | 'misplaced' | 'stale' | 'n
 
 /** Compares the claims of a summary with its source. */
 export function* findClaimFaults(text: string, source: SourceIndex): Work<readonly ClaimFault[]> {
-  const clauses = splitClauses(text)
-  yield text.length
+  const clauses = yield* splitClauses(text)
+  const anchors = (yield* findAnchorsInSteps(text)).filter(
+    ({ kind }) => kind === 'url' || kind === 'path' || kind === 'identifier',
+  )
   const invented = [
-    ...findInventedAnchors(text, source),
-    ...(yield* findInventedValues(text, source)),
-    ...findInventedNames(text, source),
+    ...findInventedAnchors(anchors, source),
+    ...(yield* findInventedValues(text, anchors, source)),
+    ...(yield* findInventedNames(text, source)),
   ]
   yield text.length
   if (invented.length > 0) return [...new Set(invented)].map((detail) => ({ why: 'invented', detail }))
@@ -29,18 +31,14 @@ export function* findClaimFaults(text: string, source: SourceIndex): Work<readon
   return faults
 }
 
-function findInventedAnchors(text: string, source: SourceIndex): readonly string[] {
+function findInventedAnchors(anchors: readonly Anchor[], source: SourceIndex): readonly string[] {
   const isSaid = (anchor: Anchor): boolean => {
     if (isCompoundWord(anchor) || source.has(anchor.text.toLowerCase())) return true
     if (source.compact.has(compactForm(anchor.text))) return true
     // `30-day` and `14-21` are values with a word, which are compared as such.
     return anchor.kind === 'identifier' && /^\d{1,6}-[a-z]+(?:-[a-z]+)?$/i.test(anchor.text)
   }
-  return findAnchors(text)
-    .filter(
-      (anchor) => (anchor.kind === 'url' || anchor.kind === 'path' || anchor.kind === 'identifier') && !isSaid(anchor),
-    )
-    .map((anchor) => anchor.text)
+  return anchors.filter((anchor) => !isSaid(anchor)).map((anchor) => anchor.text)
 }
 
 /** Words that announce a number which was calculated. */
@@ -53,18 +51,19 @@ const maxCount = 10
 /** With more numbers, some sum is likely to equal any number. */
 const maxOperands = 24
 
+/** Names that a value is compared with in the time of one character. */
+const namesPerChar = 100
 /** Numbers of the source that a value is compared with in the time of one character. */
 const dimensionsPerChar = 10
 
-function* findInventedValues(text: string, source: SourceIndex): Work<readonly string[]> {
-  const names = findAnchors(text).filter(({ kind }) => kind === 'url' || kind === 'path' || kind === 'identifier')
+function* findInventedValues(text: string, names: readonly Anchor[], source: SourceIndex): Work<readonly string[]> {
   const isInName = ({ start, end }: Value): boolean =>
     names.some((name) => name.start <= start && end <= name.end && !/^\d{1,6}-[a-z]/i.test(name.text))
   const invented: string[] = []
-  for (const value of findValues(text)) {
+  for (const value of yield* findValuesInSteps(text)) {
     if (!isInName(value) && !isKnownValue(value, source.values) && !isDerived(value, text, source))
       invented.push(value.text)
-    yield value.text.length + source.values.dimensions.size / dimensionsPerChar
+    yield value.text.length + names.length / namesPerChar + source.values.dimensions.size / dimensionsPerChar
   }
   return invented
 }
@@ -182,14 +181,12 @@ const personVerb =
   /(?<=^|[.!?]\s|\n(?:[-*•] )?)(\p{Lu}\p{Ll}{2,20}) (?:said|says|wants|asked|asks|lives|works|prefers|likes|told|agreed|mentioned|thinks|plans|loves|hates)(?![\p{L}])/gu
 const pronouns = /^(?:she|they|user|who|everyone|everybody|nobody|both|person|client|customer|assistant|agent|model)$/i
 
-function findInventedNames(text: string, source: SourceIndex): readonly string[] {
+function* findInventedNames(text: string, source: SourceIndex): Work<readonly string[]> {
   if (capitalisesNouns(text)) return []
   const isKnown = (name: string): boolean =>
     splitWords(name).every((word) => word.length < 3 || knownNames.has(word) || isKnownWord(word, source.words))
   const prose = text.replace(/^.{0,80}:$|^#.*$/gm, (heading) => ' '.repeat(heading.length))
-  const inside = findAnchors(prose)
-    .filter(({ kind }) => kind === 'name')
-    .map((anchor) => anchor.text)
+  const inside = (yield* findAnchorsInSteps(prose)).filter(({ kind }) => kind === 'name').map((anchor) => anchor.text)
   const first = Array.from(prose.matchAll(personVerb), ({ 1: name = '' }) => name).filter(
     (name) => !pronouns.test(name),
   )

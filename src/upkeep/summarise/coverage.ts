@@ -1,7 +1,7 @@
 import { runSync, type Work } from '../../domain/work.ts'
 import { type Anchor, findAnchors, findAnchorsInSteps, isCompoundWord } from '../../text/anchors.ts'
 import { splitSentencesInSteps } from '../../text/sentences.ts'
-import { findValues, phoneForms, type Value } from '../../text/values.ts'
+import { findValues, findValuesInSteps, phoneForms, type Value } from '../../text/values.ts'
 import { extractTerms } from '../../text/words.ts'
 import type { NamedEntity, SummaryMessage } from './summary.ts'
 
@@ -20,10 +20,7 @@ const maxPositions = 200
  * @example
  * createTextFinder('see src/a.ts')('a.ts') // true
  */
-const createTextFinder = (text: string): TextFinder => runSync(createTextFinderInSteps(text))
-
-/** `createTextFinder` as interruptible work. */
-export function* createTextFinderInSteps(text: string): Work<TextFinder> {
+export function* createTextFinder(text: string): Work<TextFinder> {
   const collapsed = collapseWhitespace(text)
   const positions = new Map<string, number[]>()
   let previous = ''
@@ -162,18 +159,23 @@ const candidateScore = ({ name, weight, mentions }: NameCandidate): number =>
   (weight * Math.log(2 + mentions)) / (4 + name.text.length)
 
 /** Filters the names that a text does not contain. */
-export function missingNames(text: string, names: readonly NamedEntity[]): readonly NamedEntity[] {
-  const has = createValueFinder(text)
-  return names.filter((name) => !has(name.text))
+export function* missingNames(text: string, names: readonly NamedEntity[]): Work<readonly NamedEntity[]> {
+  const has = yield* createValueFinder(text)
+  const missing: NamedEntity[] = []
+  for (const name of names) {
+    if (!has(name.text)) missing.push(name)
+    yield name.text.length
+  }
+  return missing
 }
 
 /**
  * Returns a function that tells if a text has a name or number in any notation: `0151 123` as `0151123`, `14 March` as
  * `2026-03-14`, `BK-1` as `BK 1`.
  */
-export function createValueFinder(text: string): (name: string) => boolean {
-  const has = createTextFinder(text)
-  const values = findValues(text)
+export function* createValueFinder(text: string): Work<(name: string) => boolean> {
+  const has = yield* createTextFinder(text)
+  const values = yield* findValuesInSteps(text)
   const keys = new Set(values.flatMap((value) => [...value.keys, ...value.keys.map(withoutYear)]))
   const amounts = new Set(values.flatMap((value) => value.amounts ?? []))
   const phones = new Set(values.flatMap(({ digits }) => (digits === undefined ? [] : phoneForms(digits))))

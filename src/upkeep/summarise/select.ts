@@ -2,7 +2,7 @@ import { runSync, type Work } from '../../domain/work.ts'
 import { findAnchors } from '../../text/anchors.ts'
 import { markRedundantInSteps } from '../optimizer/redundancy.ts'
 import type { Actions } from './actions.ts'
-import { createTextFinderInSteps } from './coverage.ts'
+import { createTextFinder } from './coverage.ts'
 import type { Detail } from './details.ts'
 import { type Piece, pieceWork, renderPieces, type SummaryList } from './pieces.ts'
 import { type Content, joinContents, measureContent, rankByGain, scoreContent } from './score.ts'
@@ -140,7 +140,7 @@ function* chooseDetails(
   fits: (details: readonly NamedEntity[]) => Work<boolean>,
 ): Work<readonly NamedEntity[]> {
   if (details.length === 0) return []
-  const has = yield* createTextFinderInSteps(text)
+  const has = yield* createTextFinder(text)
   const missing: Detail[] = []
   let chars = 0
   for (const detail of details) {

@@ -3,7 +3,7 @@ import { type Anchor, findAnchorsInSteps } from '../../text/anchors.ts'
 import { isQuestion } from '../../text/sentences.ts'
 import { phoneForms, type Value } from '../../text/values.ts'
 import { splitWords } from '../../text/words.ts'
-import { createTextFinderInSteps } from './coverage.ts'
+import { createTextFinder } from './coverage.ts'
 import type { SummaryMessage } from './summary.ts'
 import { type Clause, contentTerms, splitClauses } from './valueClauses.ts'
 
@@ -65,7 +65,7 @@ export function* indexSource(messages: readonly SummaryMessage[], previous: stri
     for (const word of splitWords(`${speaker} ${text}`)) words.add(word)
     yield text.length
     for (const anchor of yield* findAnchorsInSteps(text)) anchors.push(anchor)
-    const own = splitClauses(text)
+    const own = yield* splitClauses(text)
     yield text.length
     addClauses(clauses, own, { message, speaker, isPerson })
     yield text.length
@@ -82,7 +82,7 @@ export function* indexSource(messages: readonly SummaryMessage[], previous: stri
     names,
     possibleNames,
     capitalisesNouns: capitalisesNouns(source),
-    has: yield* createTextFinderInSteps(source.toLowerCase()),
+    has: yield* createTextFinder(source.toLowerCase()),
     compact: new Set(anchors.map(({ text }) => compactForm(text))),
     values: indexValues(values, messages, source),
   }

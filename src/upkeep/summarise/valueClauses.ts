@@ -1,5 +1,6 @@
+import type { Work } from '../../domain/work.ts'
 import { splitSentences } from '../../text/sentences.ts'
-import { findValues, type Value } from '../../text/values.ts'
+import { findValuesInSteps, type Value } from '../../text/values.ts'
 import { extractTerms } from '../../text/words.ts'
 
 /** A part of a sentence that makes one statement, with its content words, names and values. */
@@ -33,14 +34,30 @@ const commonWords = new Set(
 export const contentTerms = (text: string): string[] =>
   extractTerms(text).filter((term) => term.length > 2 && !/^\d/.test(term) && !commonWords.has(term))
 
+/** Characters whose words are looked at in one step. */
+const stepCharacters = 4_096
+
+/** `contentTerms` as interruptible work. White space ends every word, so that a text can be split there. */
+export function* contentTermsInSteps(text: string): Work<string[]> {
+  const terms: string[] = []
+  for (let [start, end] = [0, 0]; start < text.length; start = end) {
+    const length = text.slice(start + stepCharacters).search(/\s/)
+    end = length < 0 ? text.length : start + stepCharacters + length
+    for (const term of contentTerms(text.slice(start, end))) terms.push(term)
+    yield end - start
+  }
+  return terms
+}
+
 const boundary =
   /[,;:()–—\n]\s{0,4}|\s-\s|\s(?:and|but|while|whereas|or|then|und|aber|während|oder|et|mais|tandis que|y|pero|mas|maar|terwijl)\s/gi
 const capitalised = /(?<![\p{L}\p{N}_])\p{Lu}[\p{L}\p{M}]{1,40}/gu
 
-/** Splits a text into clauses. A boundary inside a date or number does not count. */
-export function splitClauses(text: string): readonly Clause[] {
+/** Splits a text into clauses. A boundary inside a date or number does not count. Interruptible work. */
+export function* splitClauses(text: string): Work<readonly Clause[]> {
   const clauses: Clause[] = []
-  for (const [index, { start, end, values }] of joinSentences(text, findValues(text)).entries()) {
+  for (const [index, { start, end, values }] of joinSentences(text, yield* findValuesInSteps(text)).entries()) {
+    yield end - start
     let [from, next, covered] = [start, 0, 0]
     const close = (to: number): void => {
       const first = next
