@@ -51,13 +51,13 @@ describe('redisStore › topologies', () => {
     const start = async () => {
       // By default it is 10,000 above the other port, which may be none.
       const busPort = String(await getFreePort())
-      const settings = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', '--cluster-port', busPort]
-      return startRedis({ settings })
+      return startRedis({ settings: ['--cluster-enabled', 'yes', '--cluster-port', busPort] })
     }
     const servers = await Promise.all([start(), start(), start()])
     const addresses = servers.map(({ port }) => `127.0.0.1:${port}`)
     execFileSync('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-yes'])
-    await expect.poll(() => servers[0]?.ask('CLUSTER', 'INFO'), { timeout: 20_000 }).toContain('cluster_state:ok')
+    for (const { ask } of servers)
+      await expect.poll(() => ask('CLUSTER', 'INFO'), { timeout: 20_000 }).toContain('cluster_state:ok')
     const store = await redisStore(`redis+cluster://${addresses.join(',')}`)
     expect(await exercise(store)).toEqual(expected)
     const sizes = servers.map(({ ask }) => Number(ask('DBSIZE')))
