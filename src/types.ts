@@ -37,6 +37,7 @@ export type {
   UpkeepNotes,
 } from './domain/entry.ts'
 export type { ErrorCode } from './domain/error.ts'
+export type { FileMaintenance, LongReads } from './domain/fileMaintenance.ts'
 export type { Key, Scope } from './domain/key.ts'
 export type { KnowledgeCategory } from './domain/knowledge.ts'
 export type {
@@ -60,7 +61,6 @@ export type {
   EntryVector,
   EraseFilter,
   EraseListener,
-  FileMaintenance,
   GraphStorage,
   IndexChanges,
   IndexHit,
@@ -68,7 +68,6 @@ export type {
   Keyring,
   LanguageDetector,
   Languages,
-  LongReads,
   MasterKey,
   MemoryLimit,
   Model,

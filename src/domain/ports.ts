@@ -1,4 +1,5 @@
 import type { Entry, Json, Message, Millis, Tokens } from './entry.ts'
+import type { FileMaintenance } from './fileMaintenance.ts'
 import type { Key, Scope } from './key.ts'
 import type { ChatMessage } from './ledger.ts'
 import type { MetadataFilter, SessionChange, SessionHead, SessionListItem } from './session.ts'
@@ -141,23 +142,6 @@ export type StoreDatabase = {
     work: (session: SqlSession) => Promise<T>,
     options?: { readonly repeat?: 'always' | 'if-not-applied'; readonly readOnly?: boolean },
   ): Promise<T>
-}
-
-/** Long reads of one state of a file, and work on its log. Each waits for the other kind that began earlier. */
-export type LongReads = {
-  readonly run: <T>(read: () => Promise<T>) => Promise<T>
-  readonly exclude: <T>(work: () => Promise<T>) => Promise<T>
-}
-
-/** Work on a whole SQLite file, in a thread. */
-export type FileMaintenance = {
-  /** Removes deleted content from unused parts of the file and from its log. */
-  readonly wipe: () => Promise<void>
-  /** Moves the log into the database. */
-  readonly truncateLog: () => Promise<void>
-  /** Tells that something was erased, so that `wipeIfDue` wipes the file. */
-  readonly noteErasure: () => void
-  readonly longReads: LongReads
 }
 
 /** Storage of the graphs of a store's scopes: in the database of the store, so that they are erased with it. */

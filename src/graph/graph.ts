@@ -1,6 +1,7 @@
 import { createUnknownStoreError, MemoryError } from '../domain/error.ts'
+import type { FileMaintenance } from '../domain/fileMaintenance.ts'
 import { formatKey, graphKey, type Scope } from '../domain/key.ts'
-import type { Clock, FileMaintenance, GraphStorage, Keyring, Store, StoreDatabase } from '../domain/ports.ts'
+import type { Clock, GraphStorage, Keyring, Store, StoreDatabase } from '../domain/ports.ts'
 import type { ForgetResult } from '../memory/forget.ts'
 import type { ForgetTarget } from '../memory/forgetTarget.ts'
 import { SecretMasker } from '../memory/secretMasker.ts'

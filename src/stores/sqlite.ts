@@ -50,6 +50,7 @@ import { buildMessages } from './sqlite/rows.ts'
 import { decodeSnapshot, encodeSnapshotInSteps } from './sqlite/snapshot.ts'
 import { SqliteTable } from './sqlite/table/sqliteTable.ts'
 import { VectorReader } from './sqlite/vectors.ts'
+import { createFileTasks } from './sqlite/wipe/fileTasks.ts'
 import { WipeRunner } from './sqlite/wipe/wipeRunner.ts'
 import type { CommitResult } from './sqlite/write.ts'
 import { WriteQueue } from './sqlite/writeQueue.ts'
@@ -139,7 +140,7 @@ export class SqliteStore implements Store, SearchIndex {
         wipe: () => this.wipeRunner.wipe(),
         noteErasure: () => this.wipeRunner.noteErasure(),
         longReads: this.wipeRunner.longReads,
-        truncateLog: async () => void (await this.queue.submit({ truncateLog: true })),
+        ...createFileTasks(this.queue),
       },
       ...textAnalysis,
       indexedMessages: () => this.finder.indexedMessages,

@@ -3,7 +3,6 @@ import type { Key } from '../../domain/key.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Work } from '../../domain/work.ts'
 import {
-  commitPoint,
   deleteByEndsInSteps,
   deleteNodesInSteps,
   deleteRowsInSteps,
@@ -11,6 +10,7 @@ import {
   hasRowId,
   inHome,
 } from '../../stores/sqlite/graph.ts'
+import { commitPoint } from '../../stores/sqlite/wipe/mergeIndexes.ts'
 import { parseEntity, parseRelationshipRow } from '../rows.ts'
 import { containsAny, type RowsContaining, rowsContainingInSteps } from '../rowsContaining.ts'
 import type { GraphArchive, GraphNode, GraphWrite, Origin, StoredGraphRow, StoredRow } from '../types.ts'

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path'
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
-import type { FileMaintenance, Keyring, LongReads } from '../../domain/ports.ts'
+import type { FileMaintenance, LongReads } from '../../domain/fileMaintenance.ts'
+import type { Keyring } from '../../domain/ports.ts'
 import { runInSlices, type Work } from '../../domain/work.ts'
 import { busyTimeoutMs, connectWriter, prepareFile } from '../../stores/sqlite/connect.ts'
 import { isBusy, isDiskError, toMemoryError } from '../../stores/sqlite/errors.ts'
@@ -10,6 +11,7 @@ import { prepareGraph } from '../../stores/sqlite/graph.ts'
 import { DatabaseSync } from '../../stores/sqlite/nodeSqlite.ts'
 import { migrate } from '../../stores/sqlite/schema.ts'
 import { createLongReads } from '../../stores/sqlite/wipe/longReads.ts'
+import { mergeIndexesInSteps } from '../../stores/sqlite/wipe/mergeIndexes.ts'
 import { yieldToEventLoop, yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { createDamagedRowError } from '../rows.ts'
 import { FileThread, releaseFileAfter, type ThreadWork } from './fileThread.ts'
@@ -27,8 +29,6 @@ import { runTurn, SnapshotReader, SnapshotReaders } from './snapshotReader.ts'
 /** Versions of different connections cannot be compared. */
 type CachedValue = { readonly version: string; readonly reader: SnapshotReader | undefined; readonly value: unknown }
 
-/** Longest time the event loop is blocked waiting for another process's write lock before yielding. */
-const maxBlockingMs = 50
 /** Writes that share one transaction, and so one fsync. */
 const maxBatchWrites = 512
 /** Time after which a transaction takes no further write: meanwhile others wait for the lock on the file. */
@@ -239,9 +239,14 @@ export class GraphDatabase {
   /** Removes deleted content from unused parts of the file and from its log. */
   async wipe(): Promise<void> {
     this.assertOpen()
-    // After a failed write there is no connection.
-    this.translateErrors(() => this.database)
     await this.maintain((maintenance) => maintenance.wipe())
+  }
+
+  /** Merges the trigram indexes, which removes what was deleted from them. Writes may come in between. */
+  async mergeIndexes(): Promise<void> {
+    this.assertOpen()
+    if (this.path === undefined) return this.eraseInSteps(() => mergeIndexesInSteps(this.database))
+    await this.maintain((maintenance) => maintenance.mergeIndexes())
   }
 
   /** Lets the next sweep of the store wipe the file. Call it after a deletion is committed. */
@@ -251,6 +256,8 @@ export class GraphDatabase {
 
   /** Runs work on the file in the thread of the open store or, without one, in a thread of its own. */
   private async maintain(run: (maintenance: ThreadWork) => Promise<void>): Promise<void> {
+    // After a failed write there is no connection.
+    this.translateErrors(() => this.database)
     if (this.guarded === undefined) return
     try {
       if (this.storeMaintenance !== undefined) return await run(this.storeMaintenance)
@@ -348,21 +355,15 @@ export class GraphDatabase {
     return outcomes
   }
 
-  /** Returns false while another process holds the write lock, so that the event loop can run meanwhile. */
+  /** Returns false while another connection has the write lock: SQLite would block the event loop to wait for it. */
   private tryBegin(deadline: number): boolean {
+    this.database.exec('PRAGMA busy_timeout = 0')
     try {
-      this.withShortBusyTimeout(() => this.database.exec('BEGIN IMMEDIATE'))
+      this.database.exec('BEGIN IMMEDIATE')
       return true
     } catch (error) {
       if (isBusy(error) && performance.now() < deadline) return false
       throw error
-    }
-  }
-
-  private withShortBusyTimeout<T>(work: () => T): T {
-    this.database.exec(`PRAGMA busy_timeout = ${maxBlockingMs}`)
-    try {
-      return work()
     } finally {
       this.database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     }

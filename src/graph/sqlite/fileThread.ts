@@ -1,30 +1,32 @@
-import type { FileMaintenance, LongReads } from '../../domain/ports.ts'
+import type { FileMaintenance, LongReads } from '../../domain/fileMaintenance.ts'
 import { type GuardedFile, releaseFile } from '../../stores/sqlite/fileGuard.ts'
+import { createFileTasks } from '../../stores/sqlite/wipe/fileTasks.ts'
 import { WipeRunner } from '../../stores/sqlite/wipe/wipeRunner.ts'
 import { WriteQueue } from '../../stores/sqlite/writeQueue.ts'
 
 /** Work on a file that its thread does. */
-export type ThreadWork = Pick<FileMaintenance, 'wipe' | 'truncateLog'>
+export type ThreadWork = Pick<FileMaintenance, 'wipe' | 'truncateLog' | 'mergeIndexes'>
 
 /**
  * Thread for a file without an open store. It is kept, because the memory that a thread frees is not used by the next
  * one.
  */
 export class FileThread implements ThreadWork {
+  readonly truncateLog: ThreadWork['truncateLog']
+  readonly mergeIndexes: ThreadWork['mergeIndexes']
   private readonly queue: WriteQueue
   private readonly wipeRunner: WipeRunner
 
   constructor(file: GuardedFile, longReads: LongReads) {
     this.queue = new WriteQueue(file, (error) => error)
     this.wipeRunner = new WipeRunner(this.queue, longReads)
+    const { truncateLog, mergeIndexes } = createFileTasks(this.queue)
+    this.truncateLog = truncateLog
+    this.mergeIndexes = mergeIndexes
   }
 
   wipe(): Promise<void> {
     return this.wipeRunner.wipe()
-  }
-
-  async truncateLog(): Promise<void> {
-    await this.queue.submit({ truncateLog: true })
   }
 
   /** Resolves when all wipes that were asked for have ended. */

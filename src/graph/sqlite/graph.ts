@@ -2,17 +2,10 @@ import { graphKey } from '../../domain/key.ts'
 import type { Clock, EraseListener } from '../../domain/ports.ts'
 import type { Work } from '../../domain/work.ts'
 import type { ForgetOptions } from '../../memory/forget.ts'
-import {
-  deleteNodesInSteps,
-  deleteWhereInSteps,
-  GraphEraser,
-  inHome,
-  wipeIndexesInSteps,
-} from '../../stores/sqlite/graph.ts'
+import { deleteNodesInSteps, deleteWhereInSteps, GraphEraser, inHome } from '../../stores/sqlite/graph.ts'
 import type { GraphCipher } from '../cipher.ts'
 import { checkFilters, compileFilters, PageCollector, parsePage } from '../query.ts'
 import { columns, parseEntity, parseRelationship, type Row } from '../rows.ts'
-import type { RowsContaining } from '../rowsContaining.ts'
 import type {
   Entity,
   EntityQuery,
@@ -100,6 +93,7 @@ export class SqliteGraph implements StoreGraph {
 
   async erase(workspaceName: string, session?: string, { deferWipe }: ForgetOptions = {}): Promise<number> {
     const erased = await this.database.eraseInSteps(() => this.eraseInSteps(workspaceName, session))
+    if (session === undefined) await this.database.mergeIndexes()
     if (deferWipe !== true) await this.database.wipe()
     return erased
   }
@@ -113,7 +107,8 @@ export class SqliteGraph implements StoreGraph {
     // Finds what was written before the call.
     await this.database.write(() => undefined)
     const found = await this.archive.findContaining(workspaceName, texts)
-    const deleted = await this.database.eraseInSteps(() => this.forgetInSteps(workspaceName, texts, found))
+    const deleted = await this.database.eraseInSteps(() => this.archive.deleteContaining(workspaceName, texts, found))
+    await this.database.mergeIndexes()
     if (deferWipe !== true) await this.database.wipe()
     return deleted
   }
@@ -144,23 +139,12 @@ export class SqliteGraph implements StoreGraph {
     }
   }
 
-  private *forgetInSteps(
-    workspaceName: string,
-    texts: readonly string[],
-    found: RowsContaining,
-  ): Work<readonly string[]> {
-    const deleted = yield* this.archive.deleteContaining(workspaceName, texts, found)
-    yield* wipeIndexesInSteps(this.database.database)
-    return deleted
-  }
-
   private *eraseInSteps(workspaceName: string, session: string | undefined): Work<number> {
     if (this.workspaces.find(workspaceName) === undefined) return 0
     const { database } = this.database
     const { scope, id } = graphKey(workspaceName)
     if (session !== undefined) return yield* new GraphEraser(database).eraseInSteps({ ...graphKey(scope), id: session })
     const nodes = yield* deleteNodesInSteps(database, inHome, scope, id)
-    yield* wipeIndexesInSteps(database)
     yield* deleteWhereInSteps(database, 'graph_relationship', inHome, scope, id)
     yield* deleteWhereInSteps(database, 'graph_link', inHome, scope, id)
     return nodes + (yield* deleteWhereInSteps(database, 'graph_entity', inHome, scope, id))

@@ -1,13 +1,7 @@
 import { MemoryError } from '../../domain/error.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Work } from '../../domain/work.ts'
-import {
-  deleteByEndsInSteps,
-  deleteNodesInSteps,
-  deleteRowsInSteps,
-  inHome,
-  wipeIndexesInSteps,
-} from '../../stores/sqlite/graph.ts'
+import { deleteByEndsInSteps, deleteNodesInSteps, deleteRowsInSteps, inHome } from '../../stores/sqlite/graph.ts'
 import { linkDigest, nodeDigest, observationDigest, ResultLimit } from '../nodeRows.ts'
 import type { GraphLink, GraphNode, NodeGraph, NodeReadOptions, NodeStore, StoredRow } from '../types.ts'
 import { parseWorkspace } from '../workspace.ts'
@@ -96,7 +90,13 @@ export class SqliteNodeStore implements NodeStore {
   async wipe(): Promise<void> {
     if (!this.hasDeletedTrigrams) return
     this.hasDeletedTrigrams = false
-    await this.database.eraseInSteps(() => this.wipeIndexes())
+    const { database } = this
+    // After the deletions in the queue.
+    const deletions = await database.write(() => this.countDeletions())
+    await database.mergeIndexes()
+    const sql = "DELETE FROM meta WHERE name = 'graph_deletions' AND value = ?"
+    await database.write(() => database.run(sql, deletions))
+    database.noteErasure()
   }
 
   /** Remembers that the index is to be wiped, in the file too, and before the deletion that follows in the queue. */
@@ -110,12 +110,6 @@ export class SqliteNodeStore implements NodeStore {
   /** Counts the deletions since the index was wiped. */
   private countDeletions(): number {
     return this.database.get<[number]>("SELECT value FROM meta WHERE name = 'graph_deletions'")?.[0] ?? 0
-  }
-
-  private *wipeIndexes(): Work<void> {
-    const deletions = this.countDeletions()
-    yield* wipeIndexesInSteps(this.database.database)
-    this.database.run("DELETE FROM meta WHERE name = 'graph_deletions' AND value = ?", deletions)
   }
 
   /**

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Work } from '../../domain/work.ts'
-import { commitPoint } from '../../stores/sqlite/graph.ts'
+import { commitPoint } from '../../stores/sqlite/wipe/mergeIndexes.ts'
 import { yieldToEventLoop } from '../../stores/yieldToEventLoop.ts'
 
 /** Result of work; undefined if it is to continue in another transaction. */

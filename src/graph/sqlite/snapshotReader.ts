@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { LongReads } from '../../domain/ports.ts'
+import type { LongReads } from '../../domain/fileMaintenance.ts'
 import type { Work } from '../../domain/work.ts'
 import { connectReader } from '../../stores/sqlite/connect.ts'
 import {

@@ -8,6 +8,7 @@ import { busyTimeoutMs, connectWriter, syncFile } from './connect.ts'
 import { isBusy, isDiskError, toMemoryError } from './errors.ts'
 import { checkIdentity, FileGuard, type GuardedFile } from './fileGuard.ts'
 import type { PackedWrite } from './table/tableWriter.ts'
+import type { IndexedTable } from './wipe/mergeIndexes.ts'
 import type { Slices } from './wipe/pageWiper.ts'
 import { wipeFile } from './wipe/wipeFile.ts'
 import { type CommitResult, Writer } from './write.ts'
@@ -24,6 +25,8 @@ export type WriteTask =
   | { readonly quarantineRows: readonly string[]; readonly scope: Scope; readonly reason: string }
   /** Removes erased data from the write-ahead log. */
   | { readonly truncateLog: true }
+  /** Begins or continues a merge of a trigram index of the graph. */
+  | { readonly mergeIndex: IndexedTable; readonly isFirst: boolean }
   /** Continues a pass of `wipeFile`, or begins one; sent in a batch of its own. */
   | { readonly wipe: true }
   | { readonly snapshot: SearchTarget; readonly stamp: number; readonly lineage: string; readonly data: Uint8Array }
@@ -34,6 +37,7 @@ export type WriteResult =
   | { readonly committed: CommitResult }
   | { readonly erasedIds: readonly string[]; readonly isLogTruncated?: boolean; readonly erasedRows?: number }
   | { readonly storedCount: number }
+  | { readonly isMerged: boolean }
   /** `waitMs` is the time until the next task of an unfinished pass. */
   | { readonly isWiped: boolean; readonly waitMs: Millis }
   | { readonly error: { readonly code: ErrorCode; readonly message: string } }
@@ -165,6 +169,7 @@ function runTask(writer: Writer, task: Statement): WriteResult {
     if ('commit' in task) return { committed: writer.commit(task.commit) }
     if ('erase' in task) return { erasedIds: writer.erase(task.erase, task.only) }
     if ('truncateLog' in task) return { erasedIds: [] }
+    if ('mergeIndex' in task) return { isMerged: writer.mergeIndex(task.mergeIndex, task.isFirst) }
     if ('appendRecord' in task)
       return { storedCount: writer.appendRecord(task.key, task.appendRecord, task.keep) ? 1 : 0 }
     if ('embed' in task) return { storedCount: writer.embed(task.model, task.embed) }

@@ -3,6 +3,7 @@ import { MemoryError } from '../../domain/error.ts'
 import { graphKey, type Key, type Scope } from '../../domain/key.ts'
 import { runSync, type Work } from '../../domain/work.ts'
 import { type PreparedStatements, prepareStatements } from './prepare.ts'
+import { commitPoint, type IndexedTable, mergeIndexes } from './wipe/mergeIndexes.ts'
 
 /** Newest format of the graph tables; every schema change increments it. */
 const graphFormat = 4
@@ -129,7 +130,6 @@ export const graphDataTables = [
   'graph_link',
 ] as const
 
-type IndexedTable = 'graph_node' | 'graph_observation'
 type Values = readonly (string | number)[]
 
 /** SQL that rebuilds the index of a table from its rows. */
@@ -140,7 +140,7 @@ export const rebuildGraphIndexes = rebuildIndex('graph_node') + rebuildIndex('gr
 const minRowsToRebuild = 500
 
 /**
- * Deletes rows of a table and of its index; returns their number. The index keeps deletion markers until `wipeIndexes`.
+ * Deletes rows of a table and of its index; returns their number. The index keeps deletion markers until it is merged.
  */
 function deleteIndexed(database: DatabaseSync, table: IndexedTable, where: string, ...values: Values): number {
   const count = (from: string, ...values: Values): number =>
@@ -154,36 +154,8 @@ function deleteIndexed(database: DatabaseSync, table: IndexedTable, where: strin
   return Number(changes)
 }
 
-/** Pages of an index merged by one statement: about a millisecond of work. */
-const mergedPages = 16
 /** Cost of deleting a row, in characters. */
 const deletionWork = 40
-
-/**
- * Yielded instead of a cost, after up to 200 deleted rows, where a deletion may commit and continue in another
- * transaction, before which others may write: it uses no row ids from before.
- */
-export const commitPoint = Number.POSITIVE_INFINITY
-
-/** Removes the trigrams of deleted rows from the indexes by merging each into a single segment. */
-const wipeIndexes = (database: DatabaseSync): void => runSync(wipeIndexesInSteps(database))
-
-/** `wipeIndexes` as interruptible work. */
-export function* wipeIndexesInSteps(database: DatabaseSync): Work<void> {
-  for (const table of ['graph_node', 'graph_observation']) {
-    const merge = database.prepare(`INSERT INTO ${table}_words (${table}_words, rank) VALUES ('merge', ?)`)
-    const total = database.prepare('SELECT total_changes() AS changes')
-    const countChanges = (): number => Number(total.get()?.changes)
-    // A negative number begins a merge of all segments, a positive one continues it. The statement itself is a change.
-    let pages = -mergedPages
-    for (let before = Number.NEGATIVE_INFINITY; countChanges() - before >= 2; ) {
-      before = countChanges()
-      merge.run(pages)
-      pages = mergedPages
-      yield commitPoint
-    }
-  }
-}
 
 /** Removes rows from a table's index; must be called before they are deleted or their text changes. */
 export function removeFromIndex(database: DatabaseSync, table: IndexedTable, where: string, ...values: Values): void {
@@ -201,26 +173,24 @@ type RowTable = 'graph_entity' | 'graph_relationship' | 'graph_link' | IndexedTa
 /** Rows with one of the row ids, given as a JSON list. */
 export const hasRowId = 'place IN (SELECT value FROM json_each(?))'
 
+type DeletionChunk = { readonly rowIds: number[]; bytes: number }
+
 /** Splits row ids of a table into as many as one statement deletes. */
-function* chunksToDelete(
-  database: DatabaseSync,
-  table: RowTable,
-  rowIds: readonly number[],
-): Generator<readonly number[]> {
+function* chunksToDelete(database: DatabaseSync, table: RowTable, rowIds: readonly number[]): Generator<DeletionChunk> {
   const isIndexed = table === 'graph_node' || table === 'graph_observation'
   const bytes = isIndexed ? 'octet_length(body) + ifnull(octet_length(lower), 0)' : 'octet_length(body)'
   const select = database.prepare(`SELECT place, ${bytes} AS bytes FROM ${table} WHERE ${hasRowId}`)
   for (let at = 0; at < rowIds.length; at += rowsPerDeletion) {
-    let [chunk, chunkBytes]: [number[], number] = [[], 0]
+    let chunk: DeletionChunk = { rowIds: [], bytes: 0 }
     for (const row of select.all(JSON.stringify(rowIds.slice(at, at + rowsPerDeletion)))) {
-      if (chunkBytes > bytesPerDeletion) {
+      if (chunk.bytes > bytesPerDeletion) {
         yield chunk
-        ;[chunk, chunkBytes] = [[], 0]
+        chunk = { rowIds: [], bytes: 0 }
       }
-      chunk.push(Number(row.place))
-      chunkBytes += Number(row.bytes)
+      chunk.rowIds.push(Number(row.place))
+      chunk.bytes += Number(row.bytes)
     }
-    if (chunk.length > 0) yield chunk
+    if (chunk.rowIds.length > 0) yield chunk
   }
 }
 
@@ -231,11 +201,11 @@ function* chunksToDelete(
 export function* deleteRowsInSteps(database: DatabaseSync, table: RowTable, rowIds: readonly number[]): Work<number> {
   let deleted = 0
   for (const chunk of chunksToDelete(database, table, rowIds)) {
-    const ids = JSON.stringify(chunk)
+    const ids = JSON.stringify(chunk.rowIds)
     if (table === 'graph_node' || table === 'graph_observation') deleteIndexed(database, table, hasRowId, ids)
     else database.prepare(`DELETE FROM ${table} WHERE ${hasRowId}`).run(ids)
-    deleted += chunk.length
-    yield chunk.length * deletionWork
+    deleted += chunk.rowIds.length
+    yield chunk.rowIds.length * deletionWork + chunk.bytes
   }
   return deleted
 }
@@ -428,7 +398,7 @@ export class GraphEraser {
 
   private eraseNodes(scope: Scope, graph: string): number {
     const count = deleteNodes(this.database, inHome, scope, graph)
-    wipeIndexes(this.database)
+    mergeIndexes(this.database)
     return count
   }
 

@@ -36,6 +36,7 @@ import {
 } from './rows.ts'
 import { compressSnapshot } from './snapshot.ts'
 import { TableWriter } from './table/tableWriter.ts'
+import { type IndexedTable, mergeIndexPart } from './wipe/mergeIndexes.ts'
 import { writeStatements } from './writeStatements.ts'
 
 /**
@@ -60,6 +61,7 @@ const maxCachedSessions = 10_000
  * long as no other process writes, and written once per transaction.
  */
 export class Writer {
+  private readonly database: DatabaseSync
   private readonly sql: PreparedStatements<typeof writeStatements>
   readonly table: TableWriter
   private readonly graph: GraphEraser
@@ -69,6 +71,7 @@ export class Writer {
   private stamp = 0
 
   constructor(database: DatabaseSync) {
+    this.database = database
     this.sql = prepareStatements(database, writeStatements)
     this.table = new TableWriter(database)
     this.graph = new GraphEraser(database)
@@ -174,6 +177,11 @@ export class Writer {
       this.dirty.delete(row)
     }
     return erasedIds
+  }
+
+  /** Merges a trigram index of the graph for a short time. Returns true if nothing is left to merge. */
+  mergeIndex(table: IndexedTable, isFirst: boolean): boolean {
+    return mergeIndexPart(this.database, table, isFirst)
   }
 
   /** Appends a record; false if the session does not exist. */

@@ -24,6 +24,18 @@ function words(characters: number): string {
   return parts.join('').slice(0, characters)
 }
 
+/** Just short enough for the trigram index of the graph. */
+const longObservationCharacters = 8_100
+
+/** Letters in an order that hardly repeats a trigram. */
+function letters(count: number, seed: number): string {
+  let state = seed + 1
+  return Array.from({ length: count }, () => {
+    state = (state * 48_271) % 2_147_483_647
+    return String.fromCharCode(97 + (state % 26))
+  }).join('')
+}
+
 /** As many elements of about `size` bytes as fit into `bytes`, at most `max`; larger ones if `max` is reached. */
 function fill<T>(bytes: number, size: number, max: number, create: (index: number, padding: string) => T): T[] {
   const count = Math.max(1, Math.min(max, Math.floor(bytes / size)))
@@ -307,6 +319,14 @@ export const structures: Readonly<Record<string, Structure>> = {
     await client.callTool('delete_entities', {
       entityNames: [...names, ...fill(bytes, 20, 40_000, (index, padding) => `other ${index}${padding}`)],
     })
+  },
+  'mcp, long observations, deleted': async (client, bytes, session) => {
+    const name = scopeOf(session)
+    const contents = repeat(Math.floor(bytes / longObservationCharacters), (index) =>
+      letters(longObservationCharacters, index),
+    )
+    await client.callTool('create_entities', { entities: [{ name, entityType: 'note', observations: contents }] })
+    await client.callTool('delete_observations', { deletions: [{ entityName: name, observations: contents }] })
   },
   'errors, long values': async (client, bytes, session) => {
     const long = '\ud83d'.repeat(bytes / 6)

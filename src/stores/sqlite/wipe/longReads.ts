@@ -1,4 +1,4 @@
-import type { LongReads } from '../../../domain/ports.ts'
+import type { LongReads } from '../../../domain/fileMaintenance.ts'
 
 /** Creates the list of the long reads of a file. Each side waits only for what began earlier. */
 export function createLongReads(): LongReads {

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Millis } from '../../../domain/entry.ts'
 import { MemoryError } from '../../../domain/error.ts'
-import type { LongReads } from '../../../domain/ports.ts'
+import type { LongReads } from '../../../domain/fileMaintenance.ts'
 import type { WriteQueue } from '../writeQueue.ts'
 import { createLongReads } from './longReads.ts'
 
