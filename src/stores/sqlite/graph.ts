@@ -171,6 +171,8 @@ const wipeIndexes = (database: DatabaseSync): void => runSync(wipeIndexesInSteps
 /** `wipeIndexes` as interruptible work. */
 export function* wipeIndexesInSteps(database: DatabaseSync): Work<void> {
   for (const table of ['graph_node', 'graph_observation']) {
+    // By default, a merge of fewer than four segments ends early if others add as many between two steps.
+    database.exec(`INSERT INTO ${table}_words (${table}_words, rank) VALUES ('usermerge', 2)`)
     const merge = database.prepare(`INSERT INTO ${table}_words (${table}_words, rank) VALUES ('merge', ?)`)
     const total = database.prepare('SELECT total_changes() AS changes')
     const countChanges = (): number => Number(total.get()?.changes)
