@@ -107,7 +107,9 @@ export class SqliteGraphArchive implements GraphArchive {
     return deleted
   }
 
-  /** Deletes rows of one table. Before the first commit, rows are found by their ids only: then others can get these. */
+  /**
+   * Deletes rows of one table. Digests are read before the first commit, after which others can have got the row ids.
+   */
   private *deleteFound(
     workspaceName: string,
     texts: readonly string[],
