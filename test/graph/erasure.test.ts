@@ -1,11 +1,14 @@
+import { createHash } from 'node:crypto'
 import { copyFileSync, readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect } from 'vitest'
-import { parseKey } from '../../src/domain/key.ts'
+import { graphKey, parseKey } from '../../src/domain/key.ts'
 import type { SearchIndex, Store } from '../../src/domain/ports.ts'
 import { noExpiry } from '../../src/domain/session.ts'
+import { runSync } from '../../src/domain/work.ts'
 import { openGraph } from '../../src/graph/graph.ts'
 import { type Memory, openMemory } from '../../src/index.ts'
+import { deleteNodesInSteps, inHome, wipeIndexesInSteps } from '../../src/stores/sqlite/graph.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
@@ -245,4 +248,31 @@ describe('trigram index of a file', () => {
     await (await openGraph(`sqlite:${crashed}`)).close()
     expect(readFileSync(crashed).equals(before)).toBe(true)
   })
+
+  verifies(
+    'X-05',
+    'with writes of others between the steps of a merge › loses all trigrams of erased rows',
+    async () => {
+      const letters = '\u{10348}\u{10349}\u{1034a}'
+      const file = fresh()
+      const graph = await openGraph(`sqlite:${file}`)
+      const node = (name: string, observations: readonly string[]) => ({ name, entityType: 'thing', observations })
+      const hashes = Array.from({ length: 4_000 }, (_, at) => createHash('sha512').update(`${at}`).digest('hex'))
+      await graph.nodes.createEntities('other', [node('many', hashes)])
+      await graph.nodes.createEntities('acme', [node('safe', [`it says ${letters}`])])
+      const database = new DatabaseSync(file)
+      // A merge of the one segment that this leaves and that of the deletion has two inputs.
+      runSync(wipeIndexesInSteps(database))
+      const { scope, id } = graphKey('acme')
+      runSync(deleteNodesInSteps(database, inHome, scope, id))
+      expect(isIndexed(file, letters)).toBe(true)
+      const merge = wipeIndexesInSteps(database)
+      for (let step = merge.next(), at = 0; step.done !== true; step = merge.next(), at++)
+        for (let added = 0; at === 6 && added < 3; added++)
+          await graph.nodes.createEntities('other', [node(`new ${added}`, ['grey'])])
+      expect(isIndexed(file, letters)).toBe(false)
+      database.close()
+      await graph.close()
+    },
+  )
 })

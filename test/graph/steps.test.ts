@@ -255,6 +255,36 @@ describe('a large graph', () => {
     await graph.close()
   })
 
+  verifies(
+    'R-03',
+    'of a node with many observations that are erased by text › lets others write in between',
+    async () => {
+      const file = fresh()
+      const graph = await openGraph(`sqlite:${file}`)
+      const facts = Array.from({ length: 2_000 }, (_, at) => `fact ${at}`)
+      await graph.nodes.createEntities('acme', [node('one', ['grey', ...facts]), node('two', ['grey', ...facts])])
+      using _ = useSlowClock(400)
+      const erasing = graph.forget('acme', ['fact'], { deferWipe: true })
+      let isErased = false
+      const done = erasing.finally(() => (isErased = true))
+      const other = new DatabaseSync(file, { readOnly: true })
+      const counts = new Set<unknown>()
+      while (!isErased) {
+        await new Promise((resolve) => setImmediate(resolve))
+        counts.add(other.prepare('SELECT count(*) AS rows FROM graph_observation').get()?.rows)
+      }
+      await done
+      other.close()
+      expect([(await erasing).length, counts.size > 3]).toEqual([4_000, true])
+      const { entities } = await graph.nodes.readGraph('acme')
+      expect(entities.map(({ name, observations }) => [name, ...observations])).toEqual([
+        ['one', 'grey'],
+        ['two', 'grey'],
+      ])
+      await graph.close()
+    },
+  )
+
   verifies('R-03', 'while rows with a text are erased › lets other work run', async () => {
     using _ = useSlowClock()
     const graph = await openGraph('ram:')

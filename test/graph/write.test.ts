@@ -111,4 +111,16 @@ describe.each(graphBackends())('change in $name', ({ open }) => {
     })
     await graph.close()
   })
+
+  it('that deletes an id of no entity › keeps relationships with that id', async () => {
+    const graph = await open()
+    const relationships = [
+      { from: 'bob', to: 'ann', type: 'KNOWS' },
+      { from: 'nobody', to: 'ann', type: 'KNOWS' },
+    ]
+    await graph.write('acme', { entities: [person('ann'), person('bob')], relationships })
+    expect(await graph.write('acme', { deleteEntities: ['nobody', 'bob'] })).toMatchObject({ dropped: 1 })
+    expect((await graph.queryRelationships('acme')).relationships.map(({ from }) => from)).toEqual(['nobody'])
+    await graph.close()
+  })
 })

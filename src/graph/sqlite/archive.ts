@@ -27,7 +27,7 @@ import {
   selectNodesInSteps,
   updateNodeType,
 } from './nodeRows.ts'
-import { chunks, filterRowIds, type RowTable, selectRowIds } from './rowIds.ts'
+import { chunks, filterRowIds, lookupWork, type RowTable, selectRowIds } from './rowIds.ts'
 import type { GraphWorkspace, GraphWorkspaces } from './workspaces.ts'
 import { putEntity, putRelationship } from './write.ts'
 
@@ -107,7 +107,9 @@ export class SqliteGraphArchive implements GraphArchive {
     return deleted
   }
 
-  /** Deletes rows of one kind. Row ids are used up to the first commit only; then others can have got them. */
+  /**
+   * Deletes rows of one table. Digests are read before the first commit, after which others can have got the row ids.
+   */
   private *deleteFound(
     workspaceName: string,
     texts: readonly string[],
@@ -115,15 +117,17 @@ export class SqliteGraphArchive implements GraphArchive {
   ): Work<readonly string[]> {
     const { entity, relationship, node, link, nodeOfObservation } = found
     const { database } = this.database
+    const key = parseWorkspace(workspaceName)
     const observation = yield* findObservationsInSteps(this.database, workspace, nodeOfObservation, (text) =>
       containsAny(text, texts),
     )
-    yield* deleteRowsInSteps(database, 'graph_observation', observation)
+    const observationChunks = yield* this.identifyInSteps('graph_observation', observation)
     yield* deleteRowsInSteps(database, 'graph_relationship', relationship)
     yield* deleteRowsInSteps(database, 'graph_link', link)
-    // A chunk has rows of one table.
-    if (entity.length > 0) yield* this.deleteEntities(parseWorkspace(workspaceName), entity)
-    if (node.length > 0) yield* this.deleteNodes(parseWorkspace(workspaceName), node)
+    if (entity.length > 0) yield* this.deleteEntities(key, entity)
+    if (node.length > 0) yield* this.deleteNodes(key, node)
+    for (const rows of observationChunks)
+      yield* deleteWhereInSteps(database, 'graph_observation', isObservation, ...valuesOf(key, rows))
     const deleted: string[] = []
     for (const [kind, ids] of Object.entries({ entity, relationship, node, link, observation }))
       yield* addInSteps(deleted, ids, (rowId) => `${kind} ${rowId}`)
@@ -133,22 +137,33 @@ export class SqliteGraphArchive implements GraphArchive {
   /** Deletes entities and the relationships with one of them at an end. */
   private *deleteEntities(key: Key, rowIds: readonly number[]): Work<void> {
     const { database } = this.database
-    const digests = this.selectDigests('graph_entity', rowIds)
-    yield* deleteByEndsInSteps(database, 'graph_relationship', key, digests)
-    yield* deleteWhereInSteps(database, 'graph_entity', isStillOne, ...valuesOf(key, rowIds, digests))
+    for (const rows of yield* this.identifyInSteps('graph_entity', rowIds)) {
+      yield* deleteByEndsInSteps(database, 'graph_relationship', key, rows.digests)
+      yield* deleteWhereInSteps(database, 'graph_entity', isRow, ...valuesOf(key, rows))
+    }
   }
 
   /** Deletes nodes and the links with one of them at an end. */
   private *deleteNodes(key: Key, rowIds: readonly number[]): Work<void> {
     const { database } = this.database
-    const digests = this.selectDigests('graph_node', rowIds)
-    yield* deleteByEndsInSteps(database, 'graph_link', key, digests)
-    yield* deleteNodesInSteps(database, isStillOne, ...valuesOf(key, rowIds, digests))
+    for (const rows of yield* this.identifyInSteps('graph_node', rowIds)) {
+      yield* deleteByEndsInSteps(database, 'graph_link', key, rows.digests)
+      yield* deleteNodesInSteps(database, isRow, ...valuesOf(key, rows))
+    }
   }
 
-  private selectDigests(table: 'graph_entity' | 'graph_node', rowIds: readonly number[]): readonly string[] {
-    const rows = this.database.all<[string]>(`SELECT ref FROM ${table} WHERE ${hasRowId}`, JSON.stringify(rowIds))
-    return rows.map(([ref]) => ref)
+  private *identifyInSteps(
+    table: 'graph_entity' | 'graph_node' | 'graph_observation',
+    rowIds: readonly number[],
+  ): Work<readonly IdentifiedRows[]> {
+    const identified: IdentifiedRows[] = []
+    const sql = `SELECT ref FROM ${table} WHERE ${hasRowId}`
+    for (const chunk of chunks(rowIds)) {
+      const ids = JSON.stringify(chunk)
+      identified.push({ ids, digests: this.database.all<[string]>(sql, ids).map(([digest]) => digest) })
+      yield chunk.length * lookupWork
+    }
+    return identified
   }
 
   private *decideAndPut(
@@ -257,7 +272,10 @@ export class SqliteGraphArchive implements GraphArchive {
   }
 }
 
-/** Rows that have one of the row ids and still one of the digests: after a commit, others can have got the ids. */
-const isStillOne = `${inHome} AND ${hasRowId} AND ref IN (SELECT value FROM json_each(?))`
-const valuesOf = ({ scope, id }: Key, rowIds: readonly number[], digests: readonly string[]) =>
-  [scope, id, JSON.stringify(rowIds), JSON.stringify(digests)] as const
+/** Row ids as a JSON list, with the digests of the rows: after a commit, others can have got the ids. */
+type IdentifiedRows = { readonly ids: string; readonly digests: readonly string[] }
+const hasDigest = '+ref IN (SELECT value FROM json_each(?))'
+const isRow = `${inHome} AND ${hasRowId} AND ${hasDigest}`
+const isObservation = `EXISTS (SELECT 1 FROM graph_node WHERE graph_node.place = node AND ${inHome}) AND ${hasRowId} AND ${hasDigest}`
+const valuesOf = ({ scope, id }: Key, { ids, digests }: IdentifiedRows) =>
+  [scope, id, ids, JSON.stringify(digests)] as const

@@ -50,12 +50,18 @@ export class SnapshotReader {
   }
 }
 
+/** Long reads at a time: the connection of each has a page cache of up to 16 MB and two descriptors. */
+const maxLongReads = 8
+
 /** Reads of many rows of a file, each with a connection of its own. */
 export class SnapshotReaders {
   /** Connection of the read whose turn runs. */
   active: SnapshotReader | undefined
   /** Kept for the next read. */
   private idle: SnapshotReader | undefined
+  private longReadCount = 0
+  /** Long reads that wait for the end of another one, oldest first. */
+  private readonly waiting: (() => void)[] = []
   private readonly open: () => SnapshotReader
   private readonly longReads: LongReads
 
@@ -66,21 +72,14 @@ export class SnapshotReaders {
 
   /** Reads one state of the file in steps. */
   async read<T>(work: () => Work<T>): Promise<T> {
-    let reader: SnapshotReader | undefined
+    const step = this.readOneTurn(work())
+    if (step.done === true) return step.value
+    // A read that takes more than one turn begins again, when it hinders nobody who empties the log.
+    await this.beginLongRead()
     try {
-      reader = this.idle ?? this.open()
-      this.idle = undefined
-      reader.begin()
-      const step = this.runTurnOn(reader, work())
-      reader.end()
-      // A read that takes more than one turn begins again, when it hinders nobody who empties the log.
-      const result = step.done === true ? step.value : await this.readToEnd(reader, work)
-      if (this.idle === undefined) this.idle = reader
-      else reader.close()
-      return result
-    } catch (error) {
-      reader?.close()
-      throw error
+      return await this.longReads.run(() => this.readToEnd(work()))
+    } finally {
+      this.endLongRead()
     }
   }
 
@@ -90,19 +89,62 @@ export class SnapshotReaders {
     this.idle = undefined
   }
 
-  private readToEnd<T>(reader: SnapshotReader, work: () => Work<T>): Promise<T> {
-    return this.longReads.run(async () => {
-      const steps = work()
-      reader.begin()
+  private readOneTurn<T>(steps: Work<T>): IteratorResult<number, T> {
+    const reader = this.beginTransaction()
+    try {
+      const step = this.runTurnOn(reader, steps)
+      this.endTransaction(reader)
+      return step
+    } catch (error) {
+      reader.close()
+      throw error
+    }
+  }
+
+  private async readToEnd<T>(steps: Work<T>): Promise<T> {
+    const reader = this.beginTransaction()
+    try {
       let step = this.runTurnOn(reader, steps)
       while (step.done !== true) {
         await yieldToEventLoop()
         reader.check()
         step = this.runTurnOn(reader, steps)
       }
-      reader.end()
+      this.endTransaction(reader)
       return step.value
-    })
+    } catch (error) {
+      reader.close()
+      throw error
+    }
+  }
+
+  private beginTransaction(): SnapshotReader {
+    const reader = this.idle ?? this.open()
+    this.idle = undefined
+    try {
+      reader.begin()
+    } catch (error) {
+      reader.close()
+      throw error
+    }
+    return reader
+  }
+
+  private endTransaction(reader: SnapshotReader): void {
+    reader.end()
+    if (this.idle === undefined) this.idle = reader
+    else reader.close()
+  }
+
+  private async beginLongRead(): Promise<void> {
+    if (this.longReadCount < maxLongReads) this.longReadCount++
+    else await new Promise<void>((resume) => this.waiting.push(resume))
+  }
+
+  private endLongRead(): void {
+    const next = this.waiting.shift()
+    if (next === undefined) this.longReadCount--
+    else next()
   }
 
   private runTurnOn<T>(reader: SnapshotReader, steps: Work<T>): IteratorResult<number, T> {

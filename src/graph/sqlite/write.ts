@@ -39,9 +39,9 @@ export function* writeChange(
     yield rowWork
   }
   for (const chunk of chunks(deleteEntities)) {
-    const digests = chunk.map((id) => workspace.cipher.digest('entity', id))
+    const stored = selectStored(database, workspace, chunk)
     yield chunk.length * rowWork
-    yield* deleteByEndsInSteps(database.database, 'graph_relationship', parseWorkspace(workspaceName), digests)
+    yield* deleteByEndsInSteps(database.database, 'graph_relationship', parseWorkspace(workspaceName), stored)
   }
   // Another process may have written between two transactions.
   workspace = workspaces.findOrCreate(workspaceName, at)
@@ -59,6 +59,17 @@ export function* writeChange(
     yield rowWork
   }
   return counts
+}
+
+/** Returns the digests of the entities that exist. */
+function selectStored(
+  database: GraphDatabase,
+  { id: workspaceId, cipher }: GraphWorkspace,
+  ids: readonly string[],
+): readonly string[] {
+  const sql = 'SELECT ref FROM graph_entity WHERE home = ? AND ref IN (SELECT value FROM json_each(?))'
+  const digests = JSON.stringify(ids.map((id) => cipher.digest('entity', id)))
+  return database.all<[string]>(sql, workspaceId, digests).map(([digest]) => digest)
 }
 
 function* assertUnchanged(

@@ -18,6 +18,8 @@ const maxMergeMs = 50
 
 /** Merges the index of a table into a single segment, or continues to, which removes the trigrams of deleted rows. */
 function* mergeIndexInSteps(database: DatabaseSync, table: IndexedTable, isFirst: boolean): Work<void> {
+  // By default, a merge of fewer than four segments ends early if others add as many between two steps.
+  if (isFirst) database.exec(`INSERT INTO ${table}_words (${table}_words, rank) VALUES ('usermerge', 2)`)
   const merge = database.prepare(`INSERT INTO ${table}_words (${table}_words, rank) VALUES ('merge', ?)`)
   const total = database.prepare('SELECT total_changes() AS changes')
   const countChanges = (): number => Number(total.get()?.changes)
