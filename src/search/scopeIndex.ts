@@ -291,7 +291,7 @@ export class ScopeIndex {
     const matches = isWanted('message') ? (yield* rankBy(this.messageRanker, limits, nameOfMessage)).map(toMatch) : []
     if (query.kinds?.every((kind) => kind === 'message')) return matches
     const messageStrength = this.messageRanker.strength
-    this.forgetRemovedDerived()
+    yield* this.forgetRemovedDerived()
     const entryAt = (row: number): KeyedEntry => this.derivedEntries[row] as KeyedEntry
     const nameOfEntry = (row: number): string => nameOf({ key: entryAt(row).key, id: entryAt(row).entry.id })
     // Rank all derived entries: with a limit, one kind could crowd out another before the filter below.
@@ -319,16 +319,16 @@ export class ScopeIndex {
   }
 
   /** Indexes the derived entries again, so that removed ones no longer count in the statistics. */
-  private forgetRemovedDerived(): void {
+  private *forgetRemovedDerived(): Work<void> {
     const { size } = this.derivedRanker
     if (this.removedDerived === 0 || (size > maxExactDerived && this.removedDerived * 20 < size)) return
     this.derivedRanker = new Ranker(this.analysis.wordTable?.())
     this.derivedEntries = []
-    this.removedDerived = 0
     this.derivedCharacters = 0
     for (const [owner, entries] of this.derived.entries())
       for (const [id, { entry }] of entries ?? [])
-        entries.set(id, { row: runSync(this.addDerived(this.keys[owner] as Key, entry)), entry })
+        entries.set(id, { row: yield* this.addDerived(this.keys[owner] as Key, entry), entry })
+    this.removedDerived = 0
   }
 
   /** Adds each derived entry under an owner of its own, so that entries do not raise each other as neighbours. */

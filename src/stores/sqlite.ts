@@ -417,11 +417,12 @@ export class SqliteStore implements Store, SearchIndex {
     if (index.messageCount < this.minSnapshotMessages || index.messageCount < index.savedMessageCount * 1.25) return
     index.savedMessageCount = index.messageCount
     const { stamp, lineage } = index
-    this.lastSnapshot = this.lastSnapshot.then(async () => {
+    const save = async (): Promise<void> => {
       const snapshot = await runInSlices(index.snapshotInSteps(), yieldWhenLong)
       const data = await runInSlices(encodeSnapshotInSteps(snapshot), yieldWhenLong)
       this.queue.submit({ snapshot: where, stamp, lineage, data }).catch(() => undefined)
-    })
+    }
+    this.lastSnapshot = this.lastSnapshot.then(save).catch(() => undefined)
     await this.lastSnapshot
   }
 

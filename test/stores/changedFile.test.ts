@@ -102,6 +102,23 @@ describe('a database file that was opened by a symbolic link', () => {
     ])
   })
 
+  it('out of a folder that is a link too › is written and read again', async () => {
+    const { path, store: first } = await openFilled('one')
+    await first.close()
+    const folder = join(dirname(path), 'volumes', 'one')
+    mkdirSync(folder, { recursive: true })
+    symlinkSync(join('..', '..', basename(path)), join(folder, 'store.db'))
+    symlinkSync(folder, join(dirname(path), 'data'))
+    const link = join(dirname(path), 'data', 'store.db')
+    const store = sqliteStore(link)
+    await append(store, 'two')
+    await store.close()
+    expect([await readContents(link), await readContents(path)]).toEqual([
+      ['one', 'two'],
+      ['one', 'two'],
+    ])
+  })
+
   it('that then leads elsewhere › is not written', async () => {
     const { link, store } = await openByLink()
     await append(store, 'two')

@@ -1,4 +1,16 @@
-import { existsSync, openSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import type { Summary } from '../../src/domain/entry.ts'
@@ -182,6 +194,25 @@ describe('a damaged store', () => {
     expect(after.messages).toBeGreaterThan(400)
     await using reopened = await openMemory({ store: `sqlite:${file}` })
     expect((await reopened.transcript('acme:s0')).length).toBe(20)
+  })
+
+  it('of which the structure is damaged › is replaced at its place when a link to it is repaired', async () => {
+    const file = await createFilledStore()
+    const link = newPath()
+    mkdirSync(dirname(link), { recursive: true })
+    symlinkSync(file, link)
+    const database = new DatabaseSync(file)
+    const { page } = database.prepare("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'message'").get() ?? {}
+    database.close()
+    const descriptor = openSync(file, 'r+')
+    writeSync(descriptor, Buffer.alloc(4_096, 0xa5), 0, 4_096, (Number(page) - 1) * 4_096)
+    closeSync(descriptor)
+    const { actions, after } = await repairFile(link)
+    expect(actions[0]).toContain(`the damaged file is kept as ${file}.damaged-1`)
+    expect([readlinkSync(link), after.faults]).toEqual([file, []])
+    const store = sqliteStore(file)
+    expect((await store.readHead(ann, 0)).derived).toEqual([summary('four things')])
+    await store.close()
   })
 
   it('is distinguished from files of other programs', async () => {

@@ -1,8 +1,10 @@
-import { describe, expect, it } from 'vitest'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it, vi } from 'vitest'
 import { getEntryText } from '../../src/domain/entry.ts'
 import { type Key, parseKey } from '../../src/domain/key.ts'
 import type { IndexChanges } from '../../src/domain/ports.ts'
 import { openMemory } from '../../src/index.ts'
+import { ScopeIndex } from '../../src/search/scopeIndex.ts'
 import { type SearchSource, StoreSearch } from '../../src/search/storeSearch.ts'
 import { RamSessionTable } from '../../src/stores/ram/sessionTable.ts'
 import { RamVectors } from '../../src/stores/ram/store.ts'
@@ -55,6 +57,23 @@ describe('the search index', () => {
     expect([await best(reader, 'swordfish'), await best(reader, 'apples')]).toEqual([undefined, 'I like apples'])
     await using third = await open()
     expect([await best(third, 'swordfish'), await best(third, 'pears')]).toEqual([undefined, 'and pears too'])
+  })
+
+  it('without memory for a snapshot › saves the next one, and the store can be closed', async () => {
+    const file = newPath()
+    await using memory = await openMemory({ store: sqliteStore(file, { minSnapshotMessages: 1 }) })
+    const snapshot = vi.spyOn(ScopeIndex.prototype, 'snapshotInSteps')
+    snapshot.mockImplementationOnce(() => {
+      throw new RangeError('Array buffer allocation failed')
+    })
+    for (const text of ['granite', 'violin']) {
+      await memory.append('acme:ann', [user(text)])
+      await memory.search('acme', text)
+    }
+    await memory.close()
+    using database = new DatabaseSync(file)
+    expect(database.prepare('SELECT count(*) AS count FROM snapshot').get()).toEqual({ count: 1 })
+    snapshot.mockRestore()
   })
 
   it('after a failed read starts over', async () => {

@@ -111,12 +111,13 @@ function checkDatabase(database: DatabaseSync, path: string, keyring: Keyring | 
 
 /**
  * Opens a database without changing it. Without a log no connection has the file open, and `immutable` avoids creating
- * one. With a log, a read-only connection reads it without moving it into the database.
+ * one. With a log, a read-only connection reads it without moving it into the database; with a journal, it refuses to
+ * read what must be rolled back first.
  */
 function openUntouched(path: string): DatabaseSync {
   const file = followLinks(path)
   const url = pathToFileURL(file)
-  if (!existsSync(`${file}-wal`)) url.searchParams.set('immutable', '1')
+  if (!existsSync(`${file}-wal`) && !existsSync(`${file}-journal`)) url.searchParams.set('immutable', '1')
   return new DatabaseSync(url, { readOnly: true, timeout: busyTimeoutMs })
 }
 

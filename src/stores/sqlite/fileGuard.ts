@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from 'node:fs'
+import { closeSync, fstatSync, lstatSync, openSync, readlinkSync, readSync, realpathSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { MemoryError } from '../../domain/error.ts'
@@ -80,8 +80,9 @@ const maxLinks = 40
 /** Returns the file that a path names, which need not exist. */
 export function followLinks(path: string): string {
   let file = resolve(path)
+  // A link leads on from the folder that it is in, which may have been reached by a link too.
   for (let count = 0; count < maxLinks && readStats(file)?.isSymbolicLink() === true; count++)
-    file = resolve(dirname(file), readlinkSync(file))
+    file = resolve(realpathSync(dirname(file)), readlinkSync(file))
   return file
 }
 

@@ -8,6 +8,7 @@ import { checkAccess, connectReader, connectWriter, prepareFile } from './connec
 import { claimTask, readEncryption } from './encryption.ts'
 import { isBusy, isCorrupt, toMemoryError } from './errors.ts'
 import { computeTotals, examineDatabase, type ProgressListener, type StoreFault, type StoreReport } from './examine.ts'
+import { followLinks } from './fileGuard.ts'
 import { encryptPlaintextRows } from './plaintextRows.ts'
 import { salvage } from './salvage.ts'
 import { migrate, migrations } from './schema.ts'
@@ -59,7 +60,8 @@ export async function repairFile(path: string, { keyring, onProgress }: ExamineO
     const before = await examineDatabase(database, path, onProgress)
     if (before.faults.some(({ kind }) => kind === 'structure') && !tryReindex(database)) {
       database.close()
-      actions.push(moveToNewFile(path))
+      // A link keeps leading to the place of the database, where the new file is created.
+      actions.push(moveToNewFile(followLinks(path)))
       database = connectWriter(path, 'checked')
     }
     migrate(database, path)

@@ -38,15 +38,20 @@ const stateOf = (path: string): readonly unknown[] => [
   ...['-wal', '-shm', '-journal'].map((suffix) => existsSync(path + suffix)),
 ]
 
-/** Copies a file with an interrupted transaction, which only a writer can roll back, and an empty log. */
-function copyInterrupted(path: string): string {
-  const copy = newPath()
-  const database = new DatabaseSync(path)
+/**
+ * Copies a file with an interrupted transaction, which only a writer can roll back: before its pages were written,
+ * beside an empty log, or afterwards, when the file has no mark of its encryption.
+ */
+function copyInterrupted(path: string, isWritten: boolean): string {
+  const [copy, source] = [newPath(), newPath()]
+  writeFileSync(source, readFileSync(path))
+  const database = new DatabaseSync(source)
   // Without syncs, the journal counts from its first page on.
   database.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF; BEGIN IMMEDIATE; UPDATE meta SET value = 0')
-  for (const suffix of ['', '-journal']) writeFileSync(copy + suffix, readFileSync(path + suffix))
-  writeFileSync(`${copy}-wal`, '')
-  database.exec('ROLLBACK')
+  writeFileSync(`${copy}-journal`, readFileSync(`${source}-journal`))
+  if (isWritten) database.exec('COMMIT')
+  else writeFileSync(`${copy}-wal`, '')
+  writeFileSync(copy, readFileSync(source))
   database.close()
   return copy
 }
@@ -120,14 +125,15 @@ describe('an encrypted file', () => {
 
   verifies('R-01', 'with an interrupted transaction › is refused by every opener and keeps its content', async () => {
     const { path, storeKey } = await createEncrypted()
-    for (const [name, open] of Object.entries(openers)) {
-      const copies = [undefined, writeKey('new')].map((key) => [copyInterrupted(path), key] as const)
-      for (const [copy, key] of copies)
-        expect([name, await codeOf(() => open(copy, key))]).toEqual([name, 'bad-secret'])
-      const copy = copies[0]?.[0]
-      await using memory = await openMemory({ store: `sqlite:${copy}`, storeKey })
-      expect(contentsOf(await memory.transcript('acme:ann'))).toEqual(['My walrus is called Miso.'])
-    }
+    for (const [name, open] of Object.entries(openers))
+      for (const isWritten of [false, true]) {
+        const copies = [undefined, writeKey('new')].map((key) => [copyInterrupted(path, isWritten), key] as const)
+        for (const [copy, key] of copies)
+          expect([name, isWritten, await codeOf(() => open(copy, key))]).toEqual([name, isWritten, 'bad-secret'])
+        const copy = copies[0]?.[0]
+        await using memory = await openMemory({ store: `sqlite:${copy}`, storeKey })
+        expect(contentsOf(await memory.transcript('acme:ann'))).toEqual(['My walrus is called Miso.'])
+      }
   })
 
   verifies('R-01', 'opened by every command without its key › is refused, unchanged, with the remedy', async () => {
