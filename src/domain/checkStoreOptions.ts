@@ -1,6 +1,6 @@
 import { checkOptions, type OptionChecks } from './checkOptions.ts'
-import { anyValue } from './error.ts'
-import type { IndexQuery, PageOptions, RecordRange, SearchTarget, SessionFilter } from './ports.ts'
+import { anyText, anyValue, finiteNumber, listOf, MemoryError, trueOrFalse } from './error.ts'
+import type { EraseFilter, IndexQuery, PageOptions, RecordRange, SearchTarget, SessionFilter } from './ports.ts'
 
 /** Names are checked, and not values: stores read on every turn, and callers have checked what users gave them. */
 const pageChecks: OptionChecks<PageOptions> = {
@@ -48,4 +48,22 @@ export const checkTarget = (where: SearchTarget): void => checkOptions('a search
 export function checkSearch(where: SearchTarget, query: IndexQuery): void {
   checkTarget(where)
   checkOptions('search', query, queryChecks)
+}
+
+type EraseFields = { entries: readonly string[]; expiredBy: number; remains: true; records: true }
+
+/** Throws `bad-option` unless a filter of `Store.erase` has exactly one field: without a filter, all is erased. */
+export function checkEraseFilter(filter: EraseFilter | undefined): void {
+  if (filter === undefined) return
+  checkOptions<EraseFields>('erase', filter, {
+    entries: listOf(anyText),
+    expiredBy: finiteNumber,
+    remains: trueOrFalse,
+    records: trueOrFalse,
+  })
+  const values = Object.values(filter)
+  if (values.length !== 1 || values[0] === undefined)
+    throw new MemoryError('bad-option', 'A filter of erase needs exactly one field. Omit the filter to erase all.', {
+      param: 'erase',
+    })
 }

@@ -1,8 +1,13 @@
 import '../requireNode.ts'
 import { randomUUID } from 'node:crypto'
-import { checkEraseFilter } from '../domain/checkEraseFilter.ts'
 import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
-import { checkListFilter, checkPage, checkRecordRange, checkTarget } from '../domain/checkStoreOptions.ts'
+import {
+  checkEraseFilter,
+  checkListFilter,
+  checkPage,
+  checkRecordRange,
+  checkTarget,
+} from '../domain/checkStoreOptions.ts'
 import { formatMessageId, type Message, type Millis } from '../domain/entry.ts'
 import { anyFunction, anyText, integerAtLeast, trueOrFalse } from '../domain/error.ts'
 import type { Key } from '../domain/key.ts'

@@ -1,7 +1,12 @@
 import '../requireNode.ts'
-import { checkEraseFilter } from '../domain/checkEraseFilter.ts'
 import { checkOptions } from '../domain/checkOptions.ts'
-import { checkListFilter, checkPage, checkRecordRange, checkTarget } from '../domain/checkStoreOptions.ts'
+import {
+  checkEraseFilter,
+  checkListFilter,
+  checkPage,
+  checkRecordRange,
+  checkTarget,
+} from '../domain/checkStoreOptions.ts'
 import type { Millis } from '../domain/entry.ts'
 import { anyFunction, anyObject, integerAtLeast } from '../domain/error.ts'
 import { type Key, parseStoredKey } from '../domain/key.ts'

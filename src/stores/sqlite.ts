@@ -1,9 +1,14 @@
 import '../requireNode.ts'
 import { resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { checkEraseFilter } from '../domain/checkEraseFilter.ts'
 import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
-import { checkListFilter, checkPage, checkRecordRange, checkTarget } from '../domain/checkStoreOptions.ts'
+import {
+  checkEraseFilter,
+  checkListFilter,
+  checkPage,
+  checkRecordRange,
+  checkTarget,
+} from '../domain/checkStoreOptions.ts'
 import type { Message } from '../domain/entry.ts'
 import { anyFunction, anyObject, integerAtLeast, MemoryError } from '../domain/error.ts'
 import { formatKey, type Key } from '../domain/key.ts'
@@ -326,8 +331,7 @@ export class SqliteStore implements Store, SearchIndex {
       changes: (where, { stamp }) => this.changesSince(where, stamp),
       readMessages: (key, after, limit) => this.read(() => this.reader.indexed(key, after, limit)),
       readDerived: (key) => this.read(() => this.reader.derivedOf(key)),
-      readVectors: (where, model, after, limit) =>
-        this.read(() => this.vectors.listVectors(where, model, after, limit)),
+      readVectors: (...range) => this.read(() => this.vectors.listVectors(...range)),
       loadSnapshot: async (where) => decodeSnapshot(await this.read(() => this.reader.snapshot(where)), yieldWhenLong),
       saveSnapshot: (where, index) => this.saveSnapshot(where, index),
       pause: yieldWhenLong,

@@ -8,7 +8,8 @@ import { noExpiry } from '../../src/domain/session.ts'
 import { runSync } from '../../src/domain/work.ts'
 import { openGraph } from '../../src/graph/graph.ts'
 import { type Memory, openMemory } from '../../src/index.ts'
-import { deleteNodesInSteps, inHome, wipeIndexesInSteps } from '../../src/stores/sqlite/graph.ts'
+import { deleteNodesInSteps, inHome } from '../../src/stores/sqlite/graph.ts'
+import { mergeIndexes, mergeIndexesInSteps } from '../../src/stores/sqlite/wipe/mergeIndexes.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { createTempPaths } from '../stores/tempPaths.ts'
@@ -262,11 +263,11 @@ describe('trigram index of a file', () => {
       await graph.nodes.createEntities('acme', [node('safe', [`it says ${letters}`])])
       const database = new DatabaseSync(file)
       // A merge of the one segment that this leaves and that of the deletion has two inputs.
-      runSync(wipeIndexesInSteps(database))
+      mergeIndexes(database)
       const { scope, id } = graphKey('acme')
       runSync(deleteNodesInSteps(database, inHome, scope, id))
       expect(isIndexed(file, letters)).toBe(true)
-      const merge = wipeIndexesInSteps(database)
+      const merge = mergeIndexesInSteps(database)
       for (let step = merge.next(), at = 0; step.done !== true; step = merge.next(), at++)
         for (let added = 0; at === 6 && added < 3; added++)
           await graph.nodes.createEntities('other', [node(`new ${added}`, ['grey'])])

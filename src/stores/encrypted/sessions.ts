@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { checkEraseFilter } from '../../domain/checkEraseFilter.ts'
-import { checkListFilter } from '../../domain/checkStoreOptions.ts'
+import { checkEraseFilter, checkListFilter } from '../../domain/checkStoreOptions.ts'
 import {
   type DerivedEntry,
   type EncryptedEntry,

@@ -1,5 +1,10 @@
-import { checkEraseFilter } from '../../domain/checkEraseFilter.ts'
-import { checkListFilter, checkPage, checkRecordRange, checkTarget } from '../../domain/checkStoreOptions.ts'
+import {
+  checkEraseFilter,
+  checkListFilter,
+  checkPage,
+  checkRecordRange,
+  checkTarget,
+} from '../../domain/checkStoreOptions.ts'
 import { type Entry, getEntryText, isBlank, isInternal, type Message, parseMessageId } from '../../domain/entry.ts'
 import { formatKey, type Key, parseStoredKey } from '../../domain/key.ts'
 import type { EntryVector, SearchIndex, SearchTarget, Store, StoredVector, UnembeddedPage } from '../../domain/ports.ts'
