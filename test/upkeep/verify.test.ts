@@ -288,3 +288,9 @@ verifies('R-03', 'a summary of many words and values › is compared in short st
   const steps = [...verifySummary(trams(1_000), { ...input, baseline: trams(1_000), target: { fits: () => true } })]
   expect(steps.length).toBeGreaterThan(80_000)
 })
+
+verifies('R-03', 'a source of many short lines › is searched for constraints in short steps', () => {
+  const source = { messages: conversation(['user', 'a\n'.repeat(5_000)]), previous: undefined }
+  const steps = [...repairSummary('a', { ...source, baseline: 'a', prompt: '', target: { fits: () => true } })]
+  expect(steps.length).toBeGreaterThan(40_000)
+})
