@@ -75,11 +75,14 @@ const minJudgedPhrases = 20
 const minJudgedWords = 4
 /** Cost of looking for the constraints of a sentence beside its characters. */
 const sentenceWork = 20
+/** Cost of looking for a name, number or constraint beside its characters. */
+const anchorWork = 20
 
 /** Finds anchors and constraints of messages that a text omits. */
 export const findLosses = (text: string, messages: readonly SummaryMessage[]): readonly Loss[] =>
   runSync(findLossesInSteps(text, messages))
 
+/** `findLosses` as interruptible work. */
 export function* findLossesInSteps(text: string, messages: readonly SummaryMessage[]): Work<readonly Loss[]> {
   const hasText = yield* createTextFinder(text)
   const hasConstraint = yield* createConstraintFinder(text)
@@ -88,6 +91,7 @@ export function* findLossesInSteps(text: string, messages: readonly SummaryMessa
   for (const message of messages) {
     for (const { kind, text: anchor, start, end } of yield* findAnchorsInSteps(message.content)) {
       const key = `${kind} ${anchor}`
+      yield anchorWork + anchor.length
       if (seen.has(key) || (kind === 'constraint' && !isBinding(message))) continue
       seen.add(key)
       if (!(kind === 'constraint' ? hasConstraint(anchor) : hasText(anchor)))
