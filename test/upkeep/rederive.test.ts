@@ -2,6 +2,7 @@ import { describe, expect } from 'vitest'
 import type { DerivedEntry, Fact, Knowledge, Message, Summary } from '../../src/domain/entry.ts'
 import { type Payload, packPayload } from '../../src/domain/payload.ts'
 import type { Profile } from '../../src/domain/profile.ts'
+import { runSync } from '../../src/domain/work.ts'
 import { profiles } from '../../src/profiles/index.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { containsText, findAffected, rederive } from '../../src/upkeep/rederive.ts'
@@ -117,7 +118,7 @@ describe('rederive', () => {
     entry: T,
     remaining: readonly Message[],
     profile: Profile = profiles.summary,
-  ) => rederive(entry, remaining, profile, chars4) as T | undefined
+  ) => runSync(rederive(entry, remaining, profile, chars4)) as T | undefined
   const wordsOf = (text = ''): number => text.split(/\s+/).length
 
   verifies('X-05', 'returns nothing for an entry without remaining messages, and for one it has no rules for', () => {
