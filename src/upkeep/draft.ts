@@ -156,7 +156,8 @@ const isUserText = ({ role, content }: SummaryMessage): boolean => role === 'use
 export const factsByRules = (messages: readonly SummaryMessage[], pause: Pause): Promise<readonly FactCandidate[]> =>
   runInSlices(extractFactsInSteps(truncateMessages(messages)), pause)
 
-const truncateMessages = (messages: readonly SummaryMessage[]): readonly SummaryMessage[] =>
+/** Cuts what is most likely pasted from messages, and names that no provider accepts. */
+export const truncateMessages = <T extends SummaryMessage>(messages: readonly T[]): readonly T[] =>
   messages.map((message) => {
     const { name, content } = message
     if (content.length <= maxMessageChars && (name ?? '').length <= maxNameChars) return message

@@ -11,7 +11,7 @@ import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
 import type { Work } from '../domain/work.ts'
 import { listJsonTexts } from '../text/json.ts'
-import { fallbackSummary, findLostRuns } from './draft.ts'
+import { fallbackSummary, findLostRuns, truncateMessages } from './draft.ts'
 import { extractFactsInSteps } from './extract/extract.ts'
 import { maxSummaryTokens } from './plan.ts'
 import { summariseInSteps } from './summarise/summarise.ts'
@@ -101,10 +101,16 @@ function* resummarise(
   // Batch summaries come from the application and cannot be rebuilt.
   if (summary.tier === 'batch') return undefined
   const target = targetFor(summary, remaining, profile, tokenizer)
-  const rebuilt = yield* summariseInSteps(remaining, undefined, target)
-  const input = { messages: remaining, previous: undefined }
+  const input = { messages: truncateMessages(remaining), previous: undefined }
+  const rebuilt = yield* summariseInSteps(input.messages, undefined, target)
   const { text, sources } = rebuilt.text === '' ? fallbackSummary(input, target) : rebuilt
-  return { ...summary, text, sources, by: 'builtin', lossyRanges: yield* findLostRuns(text, input) }
+  return {
+    ...summary,
+    text,
+    sources,
+    by: 'builtin',
+    lossyRanges: yield* findLostRuns(text, { ...input, messages: remaining }),
+  }
 }
 
 /** Returns the size limit of the rule that created the summary. */
@@ -133,7 +139,7 @@ function targetFor(
 
 /** Finds the same fact in the remaining messages. */
 function* reextractFact(fact: Fact, remaining: readonly Message[]): Work<Fact | undefined> {
-  const same = (yield* extractFactsInSteps(remaining)).findLast(
+  const same = (yield* extractFactsInSteps(truncateMessages(remaining))).findLast(
     ({ field, key, value, revises, replaces }) =>
       // A change was stored in the slot it refers to, which may have a qualifier or another name.
       field === fact.field &&

@@ -121,6 +121,18 @@ describe('rederive', () => {
   ) => runSync(rederive(entry, remaining, profile, chars4)) as T | undefined
   const wordsOf = (text = ''): number => text.split(/\s+/).length
 
+  verifies('R-03', 'reads as much of a long message as before the deletion, and counts the rest as lost', () => {
+    const filler = 'The weather was fine that day. '.repeat(2_200)
+    const remaining = [message(1, `${filler}My cat is called Miso.`), message(2, 'My dog is called Rex.')]
+    const rebuilt = rebuild(summary([1, 3]), remaining)
+    expect([rebuilt?.text.includes('Miso'), rebuilt?.lossyRanges]).toEqual([false, [[1, 1]]])
+    const cat = { field: 'important_facts', key: 'cat.miso', value: 'My cat is called Miso' } as const
+    expect(rebuild(fact(cat), remaining)).toBeUndefined()
+    expect(rebuild(fact(cat), [message(1, 'My cat is called Miso.')])?.sources).toEqual([
+      { message: 'm1', span: [0, 21] },
+    ])
+  })
+
   verifies('X-05', 'returns nothing for an entry without remaining messages, and for one it has no rules for', () => {
     expect(rebuild(summary([1, 30]), [])).toBeUndefined()
     expect(rebuild(fact(), [])).toBeUndefined()
