@@ -279,8 +279,10 @@ function* extractStatementsInSteps(message: ChatMessage, isOwnReply: (text: stri
   const statements: Statement[] = []
   for (const { text, author, speaker } of passages) {
     if (framingLines.has(text) || (author === 'model' && isOwnReply(text))) continue
-    for (const sentence of yield* splitStatementsInSteps(text))
+    for (const sentence of yield* splitStatementsInSteps(text)) {
       statements.push({ text: sentence, author, speaker, isQuestion: isQuestion(sentence) })
+      yield statementWork
+    }
     yield statementWork
   }
   return statements

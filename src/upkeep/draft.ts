@@ -2,7 +2,7 @@ import { isBlank, parseMessageId, type SequenceRange, type Source } from '../dom
 import { isObject } from '../domain/error.ts'
 import { getOrCompute } from '../domain/keyed.ts'
 import type { Degradation } from '../domain/ledger.ts'
-import { type Pause, runInSlices, runSync, type Work } from '../domain/work.ts'
+import { type Pause, runInSlices, type Work } from '../domain/work.ts'
 import { findAnchorsInSteps } from '../text/anchors.ts'
 import { clip } from '../text/clip.ts'
 import { repairJson } from '../text/json.ts'
@@ -67,7 +67,7 @@ export async function draftSummary(
   const builtin = {
     ...baseline,
     by: 'builtin',
-    lossyRanges: await runInSlices(findLostRunsInSteps(baseline.text, original), pause),
+    lossyRanges: await runInSlices(findLostRuns(baseline.text, original), pause),
     faults: [],
   }
   if (modelCall === undefined) return builtin
@@ -82,7 +82,7 @@ export async function draftSummary(
   const sources = await runInSlices(findSources(text, input), pause)
   // Messages beyond the citation limit are added to the lost runs, so that they can still be found.
   const lossyRanges = addSourcesToRuns(
-    await runInSlices(findLostRunsInSteps(text, original), pause),
+    await runInSlices(findLostRuns(text, original), pause),
     sources.slice(0, -maxCitedMessages),
   )
   return { text, sources: sources.slice(-maxCitedMessages), by: modelCall.model.name, lossyRanges, faults: [] }
@@ -156,7 +156,8 @@ const isUserText = ({ role, content }: SummaryMessage): boolean => role === 'use
 export const factsByRules = (messages: readonly SummaryMessage[], pause: Pause): Promise<readonly FactCandidate[]> =>
   runInSlices(extractFactsInSteps(truncateMessages(messages)), pause)
 
-const truncateMessages = (messages: readonly SummaryMessage[]): readonly SummaryMessage[] =>
+/** Cuts what is most likely pasted from messages, and names that no provider accepts. */
+export const truncateMessages = <T extends SummaryMessage>(messages: readonly T[]): readonly T[] =>
   messages.map((message) => {
     const { name, content } = message
     if (content.length <= maxMessageChars && (name ?? '').length <= maxNameChars) return message
@@ -216,10 +217,7 @@ function* findSources(text: string, { messages, previous }: SummaryInput): Work<
  * Finds the messages with content that a text omits. If it omits content of the previous summary, all sources of that
  * are included.
  */
-export const findLostRuns = (text: string, input: SummaryInput): readonly SequenceRange[] =>
-  runSync(findLostRunsInSteps(text, input))
-
-function* findLostRunsInSteps(text: string, { messages, previous }: SummaryInput): Work<readonly SequenceRange[]> {
+export function* findLostRuns(text: string, { messages, previous }: SummaryInput): Work<readonly SequenceRange[]> {
   const anchors = new Set((yield* findAnchorsInSteps(text)).map((anchor) => anchor.text))
   const earlierAnchors = previous === undefined ? [] : yield* findAnchorsInSteps(previous.text)
   const omitsPrevious = previous !== undefined && earlierAnchors.some((anchor) => !anchors.has(anchor.text))

@@ -9,11 +9,12 @@ import {
 import { payloadStrings, unpackPayload } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import type { Profile } from '../domain/profile.ts'
+import type { Work } from '../domain/work.ts'
 import { listJsonTexts } from '../text/json.ts'
-import { fallbackSummary, findLostRuns } from './draft.ts'
-import { extractFacts } from './extract/extract.ts'
+import { fallbackSummary, findLostRuns, truncateMessages } from './draft.ts'
+import { extractFactsInSteps } from './extract/extract.ts'
 import { maxSummaryTokens } from './plan.ts'
-import { summarise } from './summarise/summarise.ts'
+import { summariseInSteps } from './summarise/summarise.ts'
 import type { SummaryTarget } from './summarise/summary.ts'
 
 /** Ids of the deleted messages of a session, or `'all'`. */
@@ -75,32 +76,41 @@ function payloadTexts({ packedPayload, content }: Message): readonly string[] {
   return payload === undefined ? [packedPayload] : [...payloadStrings(payload)]
 }
 
-/** Rebuilds an entry from the remaining messages with the built-in rules; undefined when nothing remains of it. */
-export function rederive(
+/**
+ * Rebuilds an entry from the remaining messages with the built-in rules; undefined when nothing remains of it.
+ * Interruptible work.
+ */
+export function* rederive(
   entry: DerivedEntry,
   remaining: readonly Message[],
   profile: Profile,
   tokenizer: Tokenizer,
-): DerivedEntry | undefined {
+): Work<DerivedEntry | undefined> {
   if (remaining.length === 0) return undefined
-  if (entry.kind === 'summary') return resummarise(entry, remaining, profile, tokenizer)
-  if (entry.kind === 'fact') return reextractFact(entry, remaining)
+  if (entry.kind === 'summary') return yield* resummarise(entry, remaining, profile, tokenizer)
+  if (entry.kind === 'fact') return yield* reextractFact(entry, remaining)
   return undefined
 }
 
-function resummarise(
+function* resummarise(
   summary: Summary,
   remaining: readonly Message[],
   profile: Profile,
   tokenizer: Tokenizer,
-): Summary | undefined {
+): Work<Summary | undefined> {
   // Batch summaries come from the application and cannot be rebuilt.
   if (summary.tier === 'batch') return undefined
   const target = targetFor(summary, remaining, profile, tokenizer)
-  const rebuilt = summarise(remaining, undefined, target)
-  const input = { messages: remaining, previous: undefined }
+  const input = { messages: truncateMessages(remaining), previous: undefined }
+  const rebuilt = yield* summariseInSteps(input.messages, undefined, target)
   const { text, sources } = rebuilt.text === '' ? fallbackSummary(input, target) : rebuilt
-  return { ...summary, text, sources, by: 'builtin', lossyRanges: findLostRuns(text, input) }
+  return {
+    ...summary,
+    text,
+    sources,
+    by: 'builtin',
+    lossyRanges: yield* findLostRuns(text, { ...input, messages: remaining }),
+  }
 }
 
 /** Returns the size limit of the rule that created the summary. */
@@ -128,8 +138,8 @@ function targetFor(
 }
 
 /** Finds the same fact in the remaining messages. */
-function reextractFact(fact: Fact, remaining: readonly Message[]): Fact | undefined {
-  const same = extractFacts(remaining).findLast(
+function* reextractFact(fact: Fact, remaining: readonly Message[]): Work<Fact | undefined> {
+  const same = (yield* extractFactsInSteps(truncateMessages(remaining))).findLast(
     ({ field, key, value, revises, replaces }) =>
       // A change was stored in the slot it refers to, which may have a qualifier or another name.
       field === fact.field &&

@@ -14,7 +14,7 @@ import { formatKey, type Key, knowledgeKey, parseKey, type Scope } from '../doma
 import type { Degradation } from '../domain/ledger.ts'
 import type { Model, Store } from '../domain/ports.ts'
 import { isExpired, type SessionHead } from '../domain/session.ts'
-import { type Pause, runSync } from '../domain/work.ts'
+import { type Pause, runInSlices, runSync } from '../domain/work.ts'
 import { ageKnowledge, changeKnowledge, restoreKnowledge } from './confidence.ts'
 import { factsAsOf } from './extract/merge.ts'
 import type { KnowledgeProposal } from './learn/learn.ts'
@@ -28,7 +28,7 @@ import { rederive } from './rederive.ts'
 import { revise } from './revise.ts'
 import { type NewestMessage, type SchedulerDeps, type UpkeepHealth, UpkeepScheduler } from './scheduler.ts'
 import { checkRecordUpdate, planRecordUpdate, type RecordUpdate } from './updateRecord.ts'
-import { findLosses, type Loss } from './verify.ts'
+import { findLossesInSteps, type Loss } from './verify.ts'
 
 /** Dependencies of upkeep that a memory provides. */
 export type UpkeepDeps = Omit<
@@ -92,6 +92,7 @@ export type UpkeepRunResult = {
 export class Upkeep {
   private readonly deps: UpkeepDeps
   private readonly scheduler: UpkeepScheduler
+  private readonly pause: Pause
   private nextAgingAt = Number.NEGATIVE_INFINITY
 
   constructor(deps: UpkeepDeps, options: UpkeepOptions = {}) {
@@ -103,6 +104,7 @@ export class Upkeep {
       pause = noPause,
     } = options
     this.deps = deps
+    this.pause = pause
     const modelCallFor = (key: Key): ModelCall | undefined => {
       const chosen = typeof model === 'function' ? model(key) : model
       return chosen && { model: chosen, timeout, maxContextWait, timeoutSignal }
@@ -208,7 +210,8 @@ export class Upkeep {
 
   /** Rebuilds a derived entry from the remaining messages of its sources; undefined if nothing remains of it. */
   async rederive(entry: DerivedEntry, remaining: readonly Message[]): Promise<DerivedEntry | undefined> {
-    return rederive(entry, remaining, this.deps.profile, this.deps.tokenizer)
+    const { profile, tokenizer } = this.deps
+    return runInSlices(rederive(entry, remaining, profile, tokenizer), this.pause)
   }
 
   /**
@@ -285,7 +288,8 @@ export class Upkeep {
         const range = { after: first - 1, before: last + 1, limit: last - first + 1 }
         for (const message of await this.deps.sessions.readMessages(parsed, range)) messages.push(message)
       }
-      result.push({ summary: summary.id, losses: findLosses(summary.text, messages) })
+      const losses = await runInSlices(findLossesInSteps(summary.text, messages), this.pause)
+      result.push({ summary: summary.id, losses })
     }
     return result
   }

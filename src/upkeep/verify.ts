@@ -1,11 +1,10 @@
 import type { Source } from '../domain/entry.ts'
 import { runSync, type Work } from '../domain/work.ts'
 import { type AnchorKind, findAnchors, findAnchorsInSteps, isCompoundWord } from '../text/anchors.ts'
-import { splitSentences } from '../text/sentences.ts'
+import { splitSentences, splitSentencesInSteps } from '../text/sentences.ts'
 import { findClaimFaults } from './summarise/claims.ts'
 import {
   createConstraintFinder,
-  createConstraintFinderInSteps,
   createTextFinder,
   createValueFinder,
   isNameable,
@@ -13,7 +12,7 @@ import {
   missingNames,
   rankNames,
 } from './summarise/coverage.ts'
-import { blankQuotations, findInjections } from './summarise/injectionCheck.ts'
+import { blankQuotations, findInjections, findInjectionsInSteps } from './summarise/injectionCheck.ts'
 import { cleanModelText, dropUnfinished, trimToTarget } from './summarise/modelText.ts'
 import { findLargestInSteps } from './summarise/select.ts'
 import { indexSource, type SourceIndex } from './summarise/sourceIndex.ts'
@@ -74,19 +73,25 @@ const minJudgedTerms = 6
 const maxRepeatedShare = 0.25
 const minJudgedPhrases = 20
 const minJudgedWords = 4
+/** Cost of looking for the constraints of a sentence beside its characters. */
+const sentenceWork = 20
+/** Cost of looking for a name, number or constraint beside its characters. */
+const anchorWork = 20
 
 /** Finds anchors and constraints of messages that a text omits. */
 export const findLosses = (text: string, messages: readonly SummaryMessage[]): readonly Loss[] =>
   runSync(findLossesInSteps(text, messages))
 
+/** `findLosses` as interruptible work. */
 export function* findLossesInSteps(text: string, messages: readonly SummaryMessage[]): Work<readonly Loss[]> {
   const hasText = yield* createTextFinder(text)
-  const hasConstraint = yield* createConstraintFinderInSteps(text)
+  const hasConstraint = yield* createConstraintFinder(text)
   const seen = new Set<string>()
   const losses: Loss[] = []
   for (const message of messages) {
     for (const { kind, text: anchor, start, end } of yield* findAnchorsInSteps(message.content)) {
       const key = `${kind} ${anchor}`
+      yield anchorWork + anchor.length
       if (seen.has(key) || (kind === 'constraint' && !isBinding(message))) continue
       seen.add(key)
       if (!(kind === 'constraint' ? hasConstraint(anchor) : hasText(anchor)))
@@ -289,24 +294,30 @@ function* findMissingConstraints(
   text: string,
   { messages, previous, baseline }: VerifyInput,
 ): Work<readonly { readonly clause: string; readonly line: string }[]> {
-  const [hasConstraint, baselineHasConstraint] = [createConstraintFinder(text), createConstraintFinder(baseline)]
+  const hasConstraint = yield* createConstraintFinder(text)
+  const baselineHasConstraint = yield* createConstraintFinder(baseline)
   const missing: { clause: string; line: string }[] = []
-  const collect = (content: string, label: string): void => {
-    for (const { text: sentence } of splitSentences(content))
-      for (const { kind, text: clause } of findAnchors(sentence))
+  const collect = function* (content: string, label: string): Work<void> {
+    for (const { text: sentence } of yield* splitSentencesInSteps(content)) {
+      for (const { kind, text: clause } of yield* findAnchorsInSteps(sentence))
         if (kind === 'constraint' && baselineHasConstraint(clause) && !hasConstraint(clause))
           missing.push({ clause, line: `${label}${sentence.replace(/^[-*•#>\s]+/, '').replace(/\s+/g, ' ')}` })
+      yield sentenceWork
+    }
   }
   let isOther = false
   for (const line of (previous ?? '').split('\n')) {
     if (speakerLabel.test(line)) isOther = otherSpeaker.test(line)
-    if (!isOther) collect(line, '')
+    if (!isOther) yield* collect(line, '')
   }
   for (const message of messages.filter(isBinding)) {
-    collect(message.content, message.role === 'user' ? 'User: ' : 'Note: ')
+    yield* collect(message.content, message.role === 'user' ? 'User: ' : 'Note: ')
     yield message.content.length
   }
-  return missing.filter(({ line }) => findInjections(line).length === 0)
+  const harmless: typeof missing = []
+  for (const constraint of missing)
+    if ((yield* findInjectionsInSteps(constraint.line)).length === 0) harmless.push(constraint)
+  return harmless
 }
 
 /** Weighs names and numbers by the speakers and the number of their mentions. */

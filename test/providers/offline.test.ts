@@ -304,6 +304,20 @@ describe('offlineModel', () => {
     }
   })
 
+  verifies(
+    'R-03',
+    'reply › after a message of many short lines › lets other work run while it reads each of them',
+    async () => {
+      const countPauses = async (lines: number): Promise<number> => {
+        let pauses = 0
+        const pause = (): undefined => void pauses++
+        await collectReply(offlineModel({ pause }), { messages: [user('a\n'.repeat(lines)), user('What is my name?')] })
+        return pauses
+      }
+      expect((await countPauses(40_000)) - (await countPauses(20_000))).toBeGreaterThan(800)
+    },
+  )
+
   it('reply › to a question at the end of a long message › answers it', async () => {
     const minutes = 'The minutes are attached below. '.repeat(2_000)
     expect(await answer(user('My cat is called Miso.'), user(`${minutes}What is my cat called?`))).toBe(

@@ -205,6 +205,26 @@ describe('mergeFacts: thousands of facts', () => {
     expect(measureCpu(() => mergeFacts([], changes, options))).toBeLessThan(4_000)
   })
 
+  verifies('R-03', 'that repeat two values of a slot › are compared with few of the other facts', () => {
+    let reads = 0
+    const sourceOf = (at: number, start: number): FactCandidate['source'] => ({
+      get message() {
+        reads++
+        return `m${at}`
+      },
+      span: [start, start + 9],
+    })
+    const homes = facts.map((fact, index) => ({
+      ...fact,
+      key: 'home',
+      value: index % 2 === 0 ? 'Rome' : 'Bonn',
+      at: Math.floor(index / 40),
+      source: sourceOf(Math.floor(index / 40), 10 * (index % 40)),
+    }))
+    mergeFacts([], homes, options)
+    expect(reads).toBeLessThan(200 * count)
+  })
+
   verifies('R-03', 'in steps › returns to the caller after each one', () => {
     expect([...mergeFactsInSteps([], facts, options)].length).toBe(count)
   })

@@ -2,6 +2,7 @@ import { describe, expect } from 'vitest'
 import type { DerivedEntry, Fact, Knowledge, Message, Summary } from '../../src/domain/entry.ts'
 import { type Payload, packPayload } from '../../src/domain/payload.ts'
 import type { Profile } from '../../src/domain/profile.ts'
+import { runSync } from '../../src/domain/work.ts'
 import { profiles } from '../../src/profiles/index.ts'
 import { chars4 } from '../../src/text/estimators.ts'
 import { containsText, findAffected, rederive } from '../../src/upkeep/rederive.ts'
@@ -117,8 +118,20 @@ describe('rederive', () => {
     entry: T,
     remaining: readonly Message[],
     profile: Profile = profiles.summary,
-  ) => rederive(entry, remaining, profile, chars4) as T | undefined
+  ) => runSync(rederive(entry, remaining, profile, chars4)) as T | undefined
   const wordsOf = (text = ''): number => text.split(/\s+/).length
+
+  verifies('R-03', 'reads as much of a long message as before the deletion, and counts the rest as lost', () => {
+    const filler = 'The weather was fine that day. '.repeat(2_200)
+    const remaining = [message(1, `${filler}My cat is called Miso.`), message(2, 'My dog is called Rex.')]
+    const rebuilt = rebuild(summary([1, 3]), remaining)
+    expect([rebuilt?.text.includes('Miso'), rebuilt?.lossyRanges]).toEqual([false, [[1, 1]]])
+    const cat = { field: 'important_facts', key: 'cat.miso', value: 'My cat is called Miso' } as const
+    expect(rebuild(fact(cat), remaining)).toBeUndefined()
+    expect(rebuild(fact(cat), [message(1, 'My cat is called Miso.')])?.sources).toEqual([
+      { message: 'm1', span: [0, 21] },
+    ])
+  })
 
   verifies('X-05', 'returns nothing for an entry without remaining messages, and for one it has no rules for', () => {
     expect(rebuild(summary([1, 30]), [])).toBeUndefined()

@@ -2,10 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Role } from '../../src/domain/entry.ts'
 import { runSync } from '../../src/domain/work.ts'
+import { findAnchorsInSteps } from '../../src/text/anchors.ts'
 import { summarise } from '../../src/upkeep/summarise/summarise.ts'
 import type { SummaryMessage } from '../../src/upkeep/summarise/summary.ts'
 import {
   findLosses,
+  findLossesInSteps,
   repairSummary,
   type VerifyFault,
   type VerifyInput,
@@ -287,4 +289,16 @@ verifies('R-03', 'a summary of many words and values › is compared in short st
   const input = { messages: conversation(['user', `${trams(2_000)} It rains.`]), previous: undefined, prompt: '' }
   const steps = [...verifySummary(trams(1_000), { ...input, baseline: trams(1_000), target: { fits: () => true } })]
   expect(steps.length).toBeGreaterThan(80_000)
+})
+
+verifies('R-03', 'a source of many short lines › is searched for constraints in short steps', () => {
+  const source = { messages: conversation(['user', 'a\n'.repeat(5_000)]), previous: undefined }
+  const steps = [...repairSummary('a', { ...source, baseline: 'a', prompt: '', target: { fits: () => true } })]
+  expect(steps.length).toBeGreaterThan(40_000)
+})
+
+verifies('R-03', 'prohibitions that a summary omits › are looked for in short steps', () => {
+  const prohibitions = Array.from({ length: 1_000 }, (_, at) => `Never use tram ${at}.`).join(' ')
+  const countSteps = (text: string): number => [...findLossesInSteps(text, conversation(['user', prohibitions]))].length
+  expect(countSteps('') - [...findAnchorsInSteps(prohibitions)].length).toBeGreaterThan(1_000)
 })

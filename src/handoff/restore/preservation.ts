@@ -3,7 +3,7 @@ import type { Entity } from '../../graph/types.ts'
 import { findAnchorsInSteps } from '../../text/anchors.ts'
 import { clipMiddle } from '../../text/clip.ts'
 import { extractTerms } from '../../text/words.ts'
-import { createConstraintFinderInSteps, createTextFinder } from '../../upkeep/summarise/coverage.ts'
+import { createConstraintFinder, createTextFinder } from '../../upkeep/summarise/coverage.ts'
 import {
   type Category,
   type CategoryWeights,
@@ -139,7 +139,7 @@ type FactFinder = { readonly hasFact: (text: string) => boolean; readonly hasCon
 
 function* createFactFinder(text: string): Work<FactFinder> {
   const hasFact = yield* createTextFinder(text)
-  return { hasFact, hasConstraint: yield* createConstraintFinderInSteps(text) }
+  return { hasFact, hasConstraint: yield* createConstraintFinder(text) }
 }
 
 /** Returns the share of a text's distinct facts that were found; 1 if it has none. */

@@ -91,10 +91,13 @@ type ResolvedSlot = { readonly key: string; readonly chain?: Chain }
 /** The chains of a session, and indexes that find the few of them that a candidate may continue. */
 class FactChains {
   private readonly byName = new Map<string, Chain>()
-  /** Chains of facts about the user by the base of their key, by message and value, and by a word of the last value. */
+  /** Chains of facts about the user by the base of their key, and by a word of the last value. */
   private readonly byBase = new Map<string, Chain[]>()
-  private readonly byPassage = new Map<string, Set<Chain>>()
   private readonly byWord = new Map<string, Set<Chain>>()
+  /** Chains by the ids of their facts, by message and value: a chain may have thousands of facts. */
+  private readonly byPassage = new Map<string, Map<string, Chain>>()
+  /** Facts with their current sources. */
+  private readonly byId = new Map<string, Fact>()
 
   constructor(facts: readonly Fact[]) {
     for (const fact of facts) this.get(fact.field, fact.key, fact.value).facts.push(fact)
@@ -126,8 +129,10 @@ class FactChains {
     if (chain.facts.at(-1) === fact) this.indexLast(chain)
   }
 
-  private indexPassage(chain: Chain, { value }: Fact, source: Source): void {
-    getOrCompute(this.byPassage, passageName(source, normalizeValue(value)), () => new Set()).add(chain)
+  private indexPassage(chain: Chain, fact: Fact, source: Source): void {
+    const name = passageName(source, normalizeValue(fact.value))
+    getOrCompute(this.byPassage, name, () => new Map()).set(fact.id, chain)
+    this.byId.set(fact.id, fact)
   }
 
   private indexLast(chain: Chain): void {
@@ -145,14 +150,16 @@ class FactChains {
   }
 
   /** True if a chain has the value of a candidate from the same passage. */
-  isMerged(chain: Chain, { source, value }: FactCandidate): boolean {
-    const text = normalizeValue(value)
-    return (
-      this.byPassage.get(passageName(source, text))?.has(chain) === true &&
-      chain.facts.some(
-        (fact) => fact.sources.some((other) => isSamePassage(other, source)) && normalizeValue(fact.value) === text,
-      )
-    )
+  isMerged(chain: Chain, candidate: FactCandidate): boolean {
+    return this.chainsFrom(candidate).includes(chain)
+  }
+
+  /** Lists the chains that have the value of a candidate from the same passage. */
+  private chainsFrom({ source, value }: FactCandidate): readonly Chain[] {
+    const chains: Chain[] = []
+    for (const [id, chain] of this.byPassage.get(passageName(source, normalizeValue(value))) ?? [])
+      if (this.byId.get(id)?.sources.some((other) => isSamePassage(other, source)) === true) chains.push(chain)
+    return chains
   }
 
   /**
@@ -160,15 +167,12 @@ class FactChains {
    * `the deadline moved to 21 March` means `deadline.report` if that is the only deadline.
    */
   *resolveSlot(candidate: FactCandidate): Work<ResolvedSlot> {
-    const { field, key, value, source } = candidate
+    const { field, key, value } = candidate
     if (!mayContinueSlot(candidate)) return { key }
     if (key !== '' && this.byName.has(chainName(field, key, value))) return { key }
-    const samePassage = this.byPassage.get(passageName(source, normalizeValue(value))) ?? new Set()
-    const own = [...samePassage]
-      .filter(isAboutUser)
-      .sort((a, b) => a.order - b.order)
-      .find((chain) => this.isMerged(chain, candidate))
-    yield samePassage.size / chainsPerChar
+    const samePassage = this.chainsFrom(candidate)
+    const [own] = samePassage.filter(isAboutUser).sort((a, b) => a.order - b.order)
+    yield samePassage.length / chainsPerChar
     if (own !== undefined) return { key: own.facts[0]?.key ?? key, chain: own }
     const target = (yield* this.findOnlyCurrent(candidate)) ?? (yield* this.findReplaced(candidate))
     return target?.facts[0] === undefined ? { key } : { key: target.facts[0].key, chain: target }

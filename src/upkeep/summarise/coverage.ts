@@ -1,4 +1,4 @@
-import { runSync, type Work } from '../../domain/work.ts'
+import type { Work } from '../../domain/work.ts'
 import { type Anchor, findAnchors, findAnchorsInSteps, isCompoundWord } from '../../text/anchors.ts'
 import { splitSentencesInSteps } from '../../text/sentences.ts'
 import { findValues, findValuesInSteps, phoneForms, type Value } from '../../text/values.ts'
@@ -80,10 +80,7 @@ const negationTerms = new Set(
 /**
  * Returns a function that tells if a text has a constraint: one negated sentence with at least two thirds of its terms.
  */
-export const createConstraintFinder = (text: string): TextFinder => runSync(createConstraintFinderInSteps(text))
-
-/** `createConstraintFinder` as interruptible work. */
-export function* createConstraintFinderInSteps(text: string): Work<TextFinder> {
+export function* createConstraintFinder(text: string): Work<TextFinder> {
   const byTerm = new Map<string, Set<string>[]>()
   for (const sentence of yield* splitSentencesInSteps(text)) {
     yield sentence.text.length
