@@ -70,6 +70,20 @@ function writeCsv(
 }
 
 describe('FileFields', () => {
+  it.each([
+    ['json', JSON.stringify({ a: 'x"\n'.repeat(200_000) })],
+    ['csv', `a,b\n1,"${'x""\n'.repeat(200_000)}"\n`],
+  ] as const)('locate › in %s with a long field › takes short steps', (kind, text) => {
+    expect(Math.max(...FileFields.locate(kind, text))).toBeLessThan(20_000)
+    const fields = runSync(FileFields.locate(kind, text))
+    const [field = { start: 0, end: 0 }] = fields.escapedFields
+    const range = { start: 599_997, end: 599_999 }
+    expect(Math.max(...fields.valueOf(field), ...fields.positionsIn(field, [range]))).toBeLessThan(20_000)
+    expect(runSync(fields.valueOf(field)).slice(range.start, range.end)).toBe('x"')
+    const [position] = runSync(fields.positionsIn(field, [range]))
+    expect(text.slice(position?.start, position?.end)).toBe(kind === 'json' ? 'x\\"' : 'x""')
+  })
+
   it('confine › in any JSON document › keeps its structure and harmless neighbours, and no secret', () =>
     fc.assert(
       fc.asyncProperty(tables, fc.constantFrom(undefined, 1, 2, '\t'), async (rows, indent) => {
