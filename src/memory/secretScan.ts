@@ -132,7 +132,13 @@ export class SecretScan {
     const found = [...inFields, ...(yield* this.findInWindows(rest, fields))]
     if (found.length === 0) return
     this.add(text, found)
-    this.ranges.set(text, mergeRanges(this.rangesOf(text, []).flatMap(confine)))
+    const confined: SecretRange[] = []
+    for (const range of this.rangesOf(text, [])) {
+      confined.push(...confine(range))
+      this.work += searchWork + range.end - range.start
+      if (this.work >= workPerSlice) yield* this.pause()
+    }
+    this.ranges.set(text, mergeRanges(confined))
     // Their further occurrences are among the ranges, as far as the fields allow.
     this.repeatable = []
   }
