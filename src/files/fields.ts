@@ -1,4 +1,5 @@
-import type { Work } from '../domain/work.ts'
+import { runSync, type Work } from '../domain/work.ts'
+import { mergeRanges, type SecretRange } from '../memory/secretRanges.ts'
 import type { SecretFields } from '../memory/secretScan.ts'
 import type { SecretMatch } from '../text/secrets/rule.ts'
 import { findSecrets } from '../text/secrets.ts'
@@ -14,8 +15,6 @@ const nameEnd = /"\s{0,1000}:/y
 const quoteCode = 0x22
 const backslashCode = 0x5c
 
-type Field = { readonly start: number; readonly end: number }
-
 /**
  * Positions of the names and values of a valid JSON document, or of the cells of a table, without quotes. Confines
  * secrets to them: rules for text do not know where a value ends, and a mask must not cover the signs between values.
@@ -23,7 +22,7 @@ type Field = { readonly start: number; readonly end: number }
 export class FileFields implements SecretFields {
   /** The document without line breaks in its fields, which would look like those between rows. */
   singleLineText = ''
-  readonly multilineFields: SecretFields['multilineFields'][number][] = []
+  readonly escapedFields: SecretRange[] = []
   private readonly text: string
   private readonly isJson: boolean
   private readonly starts: number[] = []
@@ -40,10 +39,15 @@ export class FileFields implements SecretFields {
     const pieces: string[] = []
     let [reached, written, count] = [0, 0, 0]
     for (const field of kind === 'json' ? findJsonFields(text) : findCells(text)) {
-      const flat = fields.add(field)
-      if (flat !== undefined) {
-        pieces.push(text.slice(written, field.start), flat)
+      fields.add(field)
+      if (fields.hasLineBreak(field)) {
+        pieces.push(text.slice(written, field.start))
+        for (const piece of fields.splitField(field)) {
+          pieces.push(fields.withoutLineBreaks(piece))
+          yield piece.length
+        }
         written = field.end
+        reached = field.end
       }
       if (++count < stepCharacters && field.end - reached < stepCharacters) continue
       yield field.end - reached
@@ -52,6 +56,30 @@ export class FileFields implements SecretFields {
     }
     fields.singleLineText = pieces.join('') + text.slice(written)
     return fields
+  }
+
+  *valueOf(field: SecretRange): Work<string> {
+    const pieces: string[] = []
+    for (const piece of this.splitField(field)) {
+      pieces.push(this.isJson ? (JSON.parse(`"${piece}"`) as string) : piece.replaceAll('""', '"'))
+      yield piece.length
+    }
+    return pieces.join('')
+  }
+
+  *positionsIn(field: SecretRange, ranges: readonly SecretRange[]): Work<readonly SecretRange[]> {
+    const positions: number[] = []
+    let [position, index, reached] = [field.start, 0, field.start]
+    for (const target of ranges.flatMap(({ start, end }) => [start, end])) {
+      for (; index < target; index++) {
+        position = this.endOfSign(position)
+        if (position - reached < stepCharacters) continue
+        yield position - reached
+        reached = position
+      }
+      positions.push(position)
+    }
+    return ranges.map((_, at) => ({ start: positions[2 * at] as number, end: positions[2 * at + 1] as number }))
   }
 
   /** Returns the part of a match in the field where it begins. A private key may continue in the following fields. */
@@ -65,17 +93,47 @@ export class FileFields implements SecretFields {
     return confined
   }
 
-  /** Adds a field and returns it with other signs instead of line breaks; undefined if it has none. */
-  private add({ start, end }: Field): string | undefined {
-    if (start >= end) return undefined
-    this.starts.push(start)
-    this.ends.push(end)
+  private add(field: SecretRange): void {
+    if (field.start >= field.end) return
+    this.starts.push(field.start)
+    this.ends.push(field.end)
+    if (this.isEscaped(field)) this.escapedFields.push(field)
+  }
+
+  private isEscaped({ start, end }: SecretRange): boolean {
     const field = this.text.slice(start, end)
-    if (!field.includes(this.isJson ? '\\n' : '\n')) return undefined
-    const text = this.isJson ? field.replace(/\\./g, (found) => (found === '\\n' ? ' \n' : found)) : field
-    this.multilineFields.push({ start, text })
-    // An escaped line break does not end a password.
-    return this.isJson ? field.replaceAll('\\n', '\\v') : field.replaceAll('\n', ' ')
+    if (this.isJson) return field.includes('\\')
+    // A quotation mark after the closing one of a cell is a plain sign.
+    const isQuoted = this.text[start - 1] === '"' && this.text[end] === '"'
+    return isQuoted && (field.includes('\n') || field.includes('""'))
+  }
+
+  private hasLineBreak({ start, end }: SecretRange): boolean {
+    return this.text.slice(start, end).includes(this.isJson ? '\\n' : '\n')
+  }
+
+  /** An escaped line break does not end a password. */
+  private withoutLineBreaks(piece: string): string {
+    return this.isJson ? piece.replaceAll('\\n', '\\v') : piece.replaceAll('\n', ' ')
+  }
+
+  /** Splits a field into pieces that end outside of escape sequences. */
+  private *splitField({ start, end }: SecretRange): Generator<string> {
+    for (let from = start; from < end; ) {
+      let to = from
+      while (to < end && to - from < stepCharacters) to = this.endOfSign(to)
+      yield this.text.slice(from, to)
+      from = to
+    }
+  }
+
+  /** Returns the end of the character or escape sequence that begins at a position. */
+  private endOfSign(position: number): number {
+    const code = this.text.charCodeAt(position)
+    if (this.isJson && code === backslashCode)
+      return position + (this.text[position + 1] === 'u' ? unicodeEscapeCharacters : escapeCharacters)
+    const isDoubled = !this.isJson && code === quoteCode && this.text.charCodeAt(position + 1) === quoteCode
+    return position + (isDoubled ? escapeCharacters : 1)
   }
 
   /** Returns the index of the first field that ends after a position. */
@@ -89,7 +147,7 @@ export class FileFields implements SecretFields {
     return low
   }
 
-  private clip({ start, end }: SecretMatch, index: number): readonly Field[] {
+  private clip({ start, end }: SecretMatch, index: number): readonly SecretRange[] {
     const field = { start: this.starts[index] as number, end: this.ends[index] as number }
     const isQuoted = this.text[field.start - 1] === '"'
     // Half a number would not be JSON.
@@ -99,19 +157,17 @@ export class FileFields implements SecretFields {
     return [isQuoted ? this.withoutHalfEscapes(field, clipped) : clipped]
   }
 
-  private isName({ start, end }: Field): boolean {
+  private isName({ start, end }: SecretRange): boolean {
     nameEnd.lastIndex = end
     return this.isJson && end - start <= maxNameCharacters && nameEnd.test(this.text)
   }
 
   /** A name is a secret only by itself: after a value, it is none of its further values. */
-  private findInName(name: Field): readonly Field[] {
-    return findSecrets(this.text.slice(name.start, name.end)).map(({ start, end }) =>
-      this.withoutHalfEscapes(name, { start: name.start + start, end: name.start + end }),
-    )
+  private findInName(name: SecretRange): readonly SecretRange[] {
+    return runSync(this.positionsIn(name, mergeRanges(findSecrets(runSync(this.valueOf(name))))))
   }
 
-  private withoutHalfEscapes(field: Field, { start, end }: Field): Field {
+  private withoutHalfEscapes(field: SecretRange, { start, end }: SecretRange): SecretRange {
     return { start: this.endOfEscape(field.start, start), end: this.endOfEscape(field.start, end) }
   }
 
@@ -133,7 +189,7 @@ export class FileFields implements SecretFields {
 }
 
 /** Finds the strings and literals of valid JSON. */
-function* findJsonFields(text: string): Generator<Field> {
+function* findJsonFields(text: string): Generator<SecretRange> {
   const fieldStart = /"|[^\s[\]{},:"]+/g
   for (let match = fieldStart.exec(text); match !== null; match = fieldStart.exec(text)) {
     if (match[0] !== '"') yield { start: match.index, end: fieldStart.lastIndex }
@@ -155,7 +211,7 @@ function findStringEnd(text: string, from: number): number {
 }
 
 /** Finds the cells of a table as the CSV parser does: quotes are relaxed. */
-function* findCells(text: string): Generator<Field> {
+function* findCells(text: string): Generator<SecretRange> {
   const delimiter = detectDelimiter(text)
   for (let at = 0; at < text.length; at++) {
     let start = at

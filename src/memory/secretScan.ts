@@ -1,6 +1,7 @@
 import type { Json } from '../domain/entry.ts'
 import { createDepthError } from '../domain/error.ts'
 import { maxJsonDepth } from '../domain/stringify.ts'
+import { toSlices, type Work } from '../domain/work.ts'
 import { minMemberCharacters, privateMembersOf } from '../text/secrets/fileValues.ts'
 import type { SecretMatch } from '../text/secrets/rule.ts'
 import type { OpenLists } from '../text/secrets/scan.ts'
@@ -44,8 +45,12 @@ export type Replace = (secret: string) => string
 export type SecretFields = {
   /** The document without line breaks in its fields. */
   readonly singleLineText: string
-  /** The fields with line breaks, which are searched on their own. */
-  readonly multilineFields: readonly { readonly start: number; readonly text: string }[]
+  /** Fields whose values are searched on their own: those with line breaks or signs that the document escapes. */
+  readonly escapedFields: readonly SecretRange[]
+  /** Returns the value of a field, without escapes. */
+  valueOf(field: SecretRange): Work<string>
+  /** Returns the positions in the document of ordered ranges of a field's value. */
+  positionsIn(field: SecretRange, ranges: readonly SecretRange[]): Work<readonly SecretRange[]>
   /** Returns the parts of a secret that lie in the fields to which it belongs. */
   confine(match: SecretMatch): readonly SecretMatch[]
 }
@@ -117,15 +122,23 @@ export class SecretScan {
   /** Scans a document. Its secrets end with the fields in which they begin. */
   *scanDocument(text: string, fields: SecretFields): Generator<void, void> {
     const confine = (range: SecretRange): readonly SecretRange[] => fields.confine({ kind: 'key', ...range })
-    const inLines: SecretRange[] = []
-    for (const { start: from, text } of fields.multilineFields)
-      for (const { start, end } of yield* this.findInText(text))
-        inLines.push(...confine({ start: from + start, end: from + end }))
-    const rest = blankOut(fields.singleLineText, mergeRanges(inLines))
-    const found = [...inLines, ...(yield* this.findInWindows(rest, fields))]
+    const inFields: SecretRange[] = []
+    for (const field of fields.escapedFields) {
+      const ranges = mergeRanges(yield* this.findInText(yield* toSlices(fields.valueOf(field))))
+      for (const range of yield* toSlices(fields.positionsIn(field, ranges))) inFields.push(...confine(range))
+      if (this.work >= workPerSlice) yield* this.pause()
+    }
+    const rest = blankOut(fields.singleLineText, mergeRanges(inFields))
+    const found = [...inFields, ...(yield* this.findInWindows(rest, fields))]
     if (found.length === 0) return
     this.add(text, found)
-    this.ranges.set(text, mergeRanges(this.rangesOf(text, []).flatMap(confine)))
+    const confined: SecretRange[] = []
+    for (const range of this.rangesOf(text, [])) {
+      confined.push(...confine(range))
+      this.work += searchWork + range.end - range.start
+      if (this.work >= workPerSlice) yield* this.pause()
+    }
+    this.ranges.set(text, mergeRanges(confined))
     // Their further occurrences are among the ranges, as far as the fields allow.
     this.repeatable = []
   }

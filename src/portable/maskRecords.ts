@@ -4,6 +4,7 @@ import { type Key, type Scope, scopeKey } from '../domain/key.ts'
 import { unpackPayload } from '../domain/payload.ts'
 import type { Tokenizer } from '../domain/ports.ts'
 import { runInSlices } from '../domain/work.ts'
+import { checkMetadataSize } from '../lifecycle/metadata.ts'
 import type { SecretMasker } from '../memory/secretMasker.ts'
 import { yieldWhenLong } from '../stores/yieldToEventLoop.ts'
 import { targetKey } from './compare.ts'
@@ -18,7 +19,8 @@ type Masking = { readonly masker: SecretMasker; readonly tokenizer: Tokenizer }
 /**
  * Masks the secrets of records: a bundle may come from a memory with `secrets: 'keep'`, or from anyone.
  *
- * @throws MemoryError `bad-key` for a session whose key contains a secret, `bad-message` for a message whose id does.
+ * @throws MemoryError `bad-key` for a session whose key contains a secret, `bad-message` for a message whose id does,
+ * `bad-option` for metadata that is too large with its masks.
  */
 export async function* maskRecords(
   records: AsyncIterable<VerifiedRecord>,
@@ -75,6 +77,8 @@ async function maskMessageRecord(
 
 async function maskEntry(masker: SecretMasker, key: Key, entry: DerivedEntry): Promise<DerivedEntry> {
   const masked = (await masker.maskJson(key, entry as unknown as Json)) as unknown as DerivedEntry
+  // Masks may be longer than what they mask, and a bundle with larger metadata could not be imported.
+  if (masked.kind === 'about') checkMetadataSize(masked.metadata, 'metadata')
   if (entry.kind !== 'knowledge' && entry.kind !== 'fact') return masked
   const [value] = Object.values((await masker.maskJson(key, { [entry.key]: entry.value })) as Record<string, Json>)
   return { ...masked, value } as DerivedEntry

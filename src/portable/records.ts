@@ -194,8 +194,16 @@ const otherRoles: readonly unknown[] = [undefined, 'user', 'assistant', 'tool', 
 function fitsMessage(payload: Payload | undefined, role: Role): boolean {
   if (payload === undefined || !wireProtocols.includes(payload.protocol)) return payload !== undefined
   const roles = role === 'system' ? instructionRoles : otherRoles
-  return payload.items.every((item) => !isObject(item) || roles.includes(item.role))
+  return payload.items.every(
+    (item) =>
+      !isObject(item) ||
+      roles.includes(item.role) ||
+      (payload.protocol === 'responses' && isOtherItem(item) && !instructionRoles.includes(item.role)),
+  )
 }
+/** True for an item that is no message, such as reasoning: it may have any fields, and is stored as it was sent. */
+const isOtherItem = ({ type }: Readonly<Record<string, unknown>>): boolean =>
+  typeof type === 'string' && type !== '' && type !== 'message'
 const end = shaped<BundleTotals>({ sessions: count, messages: count, entries: count, 'rows?': count })
 
 const runs = listOf(range)

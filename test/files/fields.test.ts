@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { filesKey } from '../../src/domain/key.ts'
 import { runSync } from '../../src/domain/work.ts'
 import { FileFields } from '../../src/files/fields.ts'
@@ -70,6 +70,37 @@ function writeCsv(
 }
 
 describe('FileFields', () => {
+  it.each([
+    ['json', JSON.stringify({ a: 'x"\n'.repeat(200_000) })],
+    ['csv', `a,b\n1,"${'x""\n'.repeat(200_000)}"\n`],
+  ] as const)('locate › in %s with a long field › takes short steps', (kind, text) => {
+    expect(Math.max(...FileFields.locate(kind, text))).toBeLessThan(20_000)
+    const fields = runSync(FileFields.locate(kind, text))
+    const [field = { start: 0, end: 0 }] = fields.escapedFields
+    const range = { start: 599_997, end: 599_999 }
+    expect(Math.max(...fields.valueOf(field), ...fields.positionsIn(field, [range]))).toBeLessThan(20_000)
+    expect(runSync(fields.valueOf(field)).slice(range.start, range.end)).toBe('x"')
+    const [position] = runSync(fields.positionsIn(field, [range]))
+    expect(text.slice(position?.start, position?.end)).toBe(kind === 'json' ? 'x\\"' : 'x""')
+  })
+
+  it('confine › with many secrets › pauses between them', async () => {
+    let [confined, longest] = [0, 0]
+    const pause = async (): Promise<void> => {
+      longest = Math.max(longest, confined)
+      confined = 0
+    }
+    const text = JSON.stringify(Array.from({ length: 20_000 }, (_, index) => ({ password: `x7Q${index}abc` })))
+    const fields = runSync(FileFields.locate('json', text))
+    const confine = fields.confine.bind(fields)
+    vi.spyOn(fields, 'confine').mockImplementation((match) => {
+      confined++
+      return confine(match)
+    })
+    await createSecretMasker('mask', chars4, pause).maskDocument(key, text, fields)
+    expect(Math.max(longest, confined)).toBeLessThan(5_000)
+  })
+
   it('confine › in any JSON document › keeps its structure and harmless neighbours, and no secret', () =>
     fc.assert(
       fc.asyncProperty(tables, fc.constantFrom(undefined, 1, 2, '\t'), async (rows, indent) => {

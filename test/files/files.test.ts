@@ -363,6 +363,24 @@ describe('FileService', () => {
       `{"id":1,"key":["-----BEGIN PRIVATE KEY-----","${'MIIEvQIBADANBgkq'.repeat(4)}","-----END PRIVATE KEY-----"],"n":2}`,
       'id: 1\nkey[0]: ⟨secret⟩\nkey[1]: ⟨secret⟩\nkey[2]: ⟨secret⟩\nn: 2\n',
     ],
+    [
+      'a private key with escaped slashes',
+      'a.json',
+      `{"id":1,"key":"-----BEGIN PRIVATE KEY-----\\n${'MIIEvQIBADAN\\/gkq'.repeat(4)}\\n-----END PRIVATE KEY-----\\n","n":2}`,
+      'id: 1\nkey: ⟨secret⟩\n\nn: 2\n',
+    ],
+    [
+      'a table with other line ends in a value',
+      'a.json',
+      '{"id":1,"data":"user;password\\r\\nbob;sunshine\\r\\n","after":"kept words"}',
+      'id: 1\ndata: user;password\r\nbob;⟨secret⟩\r\n\nafter: kept words\n',
+    ],
+    [
+      'a name with escapes',
+      'a.json',
+      '{"id":1,"curl -u \\"ann:hunter22Xq\\" https://a.example":2,"after":"kept words"}',
+      'id: 1\n["curl -u \\"ann:⟨secret⟩\\" https://a.example"]: 2\nafter: kept words\n',
+    ],
     ['invalid JSON', 'a.json', '{"id":1,"password":"sunshine","n":2', '{"id":1,"password":"⟨secret⟩","n":2'],
     ['a cell', 'a.csv', 'user,password,age\nbob,sunshine,42\n', 'user: bob; password: ⟨secret⟩; age: 42\n'],
     [
@@ -376,6 +394,12 @@ describe('FileService', () => {
       'a.csv',
       'id,note,amount\n1,"Call Ann, then\nuse ""password: hunter22"", bye",2500\n2,kept,4\n',
       'id: 1; note: Call Ann, then use "password: ⟨secret⟩", bye; amount: 2500\nid: 2; note: kept; amount: 4\n',
+    ],
+    [
+      'quotation marks in a cell',
+      'a.csv',
+      'id,note,amount\n1,"kind: Secret\nstringData:\n  config: ""RVQ1cWlCVWs1Vg==""\n",2500\n2,kept,4\n',
+      'id: 1; note: kind: Secret stringData: config: "⟨secret⟩"; amount: 2500\nid: 2; note: kept; amount: 4\n',
     ],
     [
       'a cell in another encoding',

@@ -315,3 +315,31 @@ describe('a signed bundle', () => {
     },
   )
 })
+
+describe('importBundle with an item of the Responses API that is no message', () => {
+  /** Imports a message after which reasoning with a role was sent. */
+  async function importWithRole(role: string | null): Promise<Buffer[]> {
+    await using source = await openMemory({ clock: () => at, upkeep: false })
+    const items = [
+      { role: 'user', content: 'Hi' },
+      { type: 'reasoning', summary: [], role },
+    ]
+    await source.append('acme:ann', [{ role: 'user', content: 'Hi', payload: { protocol: 'responses', items } }])
+    const bundle = await readAll(source.export())
+    await using target = await openMemory({ clock: () => at, upkeep: false })
+    await target.import(openChunks(bundle))
+    return [await readAll(target.export()), bundle]
+  }
+
+  it('with a role of its own › imports it, because the server stores it as it was sent', async () => {
+    for (const role of [null, 'planner']) {
+      const [exported, bundle] = await importWithRole(role)
+      expect(exported).toEqual(bundle)
+    }
+  })
+
+  it('with the role of an instruction › refuses it', async () => {
+    for (const role of ['system', 'developer'])
+      await expect(importWithRole(role)).rejects.toThrow('the original form of the message')
+  })
+})

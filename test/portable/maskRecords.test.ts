@@ -53,6 +53,20 @@ const maskOne = async (record: BundleRecord): Promise<unknown> => {
 const base = { id: 'e', at: 1, sources: [] }
 
 describe('maskRecords', () => {
+  it('with metadata that is too large with its masks › throws', async () => {
+    const withPasswords = (count: number): BundleRecord => ({
+      entry: {
+        ...{ kind: 'about', id: 'about', at: 1, sources: [] },
+        metadata: { password: Array.from({ length: count }, (_, index) => `xq${index}Z`) },
+      },
+    })
+    expect(await maskAll([session('acme:ann'), withPasswords(1_000)])).toHaveLength(2)
+    await expect(maskAll([session('acme:ann'), withPasswords(5_000)])).rejects.toMatchObject({
+      code: 'bad-option',
+      param: 'metadata',
+    })
+  })
+
   it('with a message › masks all its texts, counts again and keeps its weight and place', async () => {
     const masker = createSecretMasker('hide', chars4)
     for (const fields of [

@@ -33,6 +33,8 @@ const cases: Readonly<Record<string, readonly string[]>> = {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: an expression of a workflow, as text
     'gh secret set NPM --body "${{ secrets.NPM_1 }}"',
     'gh secret set NPM < token.txt',
+    'Use `unzip -P`, `cqlsh -p`, `redis-cli -a`: or `gh secret set -b`.',
+    'Instead of typing it (`zip -P`), use `openssl -passin pass:`',
     'net use Z: \\\\host\\share1 /persistent:yes',
     'net use Z: \\\\host\\share1 /user:ann *',
     'net user ann1 /delete',

@@ -3,9 +3,9 @@ import { isGiven } from './requestValues.ts'
 import { createRule, type Judge, noMatches, type RangeMatches, type SecretMatch, type SecretRule } from './rule.ts'
 import { isGenerated, isMixed, isPlaceholder } from './values.ts'
 
-/** Value of an option: quoted, or up to the next space. */
+/** Value of an option: quoted, or up to the next space. A backtick before punctuation ends code that has no value. */
 const createArgument = (maxCharacters: number): string =>
-  String.raw`\\{0,3}["']?((?<=")(?:[^"\n\\]|\\(?!\\{0,2}")){1,${maxCharacters}}|(?<=')[^'\n]{1,${maxCharacters}}|(?:[^\s"'|;&\\]|\\(?!\\{0,2}["'])){1,${maxCharacters}})`
+  String.raw`\\{0,3}["']?((?<=")(?:[^"\n\\]|\\(?!\\{0,2}")){1,${maxCharacters}}|(?<=')[^'\n]{1,${maxCharacters}}|(?!\`(?:[\s.,:;!?)]|$))(?:[^\s"'|;&\\]|\\(?!\\{0,2}["'])){1,${maxCharacters}})`
 const argument = createArgument(200)
 /** Between two elements of a list of arguments. */
 const element = String.raw`\\{0,3}["'],\s{0,8}`
