@@ -1,6 +1,5 @@
 import '../requireNode.ts'
 import { resolve } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { checkOptions, type OptionChecks } from '../domain/checkOptions.ts'
 import {
   checkEraseFilter,
@@ -61,11 +60,6 @@ import type { CommitResult } from './sqlite/write.ts'
 import { WriteQueue } from './sqlite/writeQueue.ts'
 import { textAnalysis } from './textAnalysis.ts'
 import { waitForTurn, yieldToEventLoop, yieldWhenLong } from './yieldToEventLoop.ts'
-
-/** Attempts to truncate the log while other connections read it. */
-const maxTruncateAttempts = 50
-/** Pause between two attempts, in which others can write: a pass of another process needs that to end. */
-const truncateRetryMs = 50
 
 /** Options of `sqliteStore`. */
 export type SqliteStoreOptions = {
@@ -346,16 +340,7 @@ export class SqliteStore implements Store, SearchIndex {
   private async submitErasure(task: WriteTask): Promise<ErasureResult> {
     this.wipeRunner.noteErasure()
     const result = (await this.queue.submit(task)) as ErasureResult
-    let { isLogTruncated } = result
-    for (let attempts = 0; !isLogTruncated; attempts++) {
-      if (attempts === maxTruncateAttempts)
-        throw new MemoryError(
-          'busy',
-          `The data is erased, but a reader of ${this.path} keeps it in the log. Repeat the erasure in a moment.`,
-        )
-      await wait(truncateRetryMs)
-      isLogTruncated = await this.wipeRunner.truncateLog()
-    }
+    if (result.isLogTruncated !== true) await this.wipeRunner.emptyLog(this.path)
     return result
   }
 

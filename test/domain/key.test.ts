@@ -3,14 +3,17 @@ import { describe, expect, it } from 'vitest'
 import { MemoryError } from '../../src/domain/error.ts'
 import {
   branchKey,
+  encryptedTableKey,
   filesKey,
   formatKey,
+  graphKey,
   isInScope,
   isInternalKey,
   type Key,
   knowledgeKey,
   outboxKey,
   parseKey,
+  parseScope,
   parseStoredKey,
   personKey,
   scopeKey,
@@ -107,6 +110,20 @@ describe('parseKey', () => {
   })
 })
 
+describe('parseScope', () => {
+  verifies('T-01', 'accepts a tenant, and refuses a session, which would stand for its whole tenant', () => {
+    expect(parseScope('acme')).toBe('acme')
+    expect(() => parseScope('acme:ann')).toThrow(
+      expect.objectContaining({
+        code: 'bad-key',
+        param: 'scope',
+        message: 'acme:ann is a session, not a tenant. Use acme.',
+      }),
+    )
+    expect(() => parseScope('acme:')).toThrow('is empty')
+  })
+})
+
 describe('isInScope', () => {
   verifies('T-01', 'is true for the scope and its sessions, not for a scope with a longer or shorter name', () => {
     for (const key of ['acme', 'acme:ann', 'acme::files', 'acme:ann:1']) expect(isInScope(key, 'acme')).toBe(true)
@@ -119,6 +136,8 @@ describe('keys of internal sessions', () => {
   const ann = parseKey('acme:ann')
   const internal = [
     filesKey('acme'),
+    encryptedTableKey('acme'),
+    graphKey('acme'),
     outboxKey('acme'),
     personKey('acme', 'bob'),
     knowledgeKey(ann, 'bob'),
@@ -129,6 +148,8 @@ describe('keys of internal sessions', () => {
   verifies('T-11', 'are read back by stores, and clients cannot name them', () => {
     expect(internal.map(formatKey)).toEqual([
       'acme::files',
+      'acme::table',
+      'acme::graph',
       'acme::outbox',
       'acme::person:bob',
       'acme::person:bob',

@@ -32,6 +32,19 @@ describe('KeyedMutex', () => {
     release()
   })
 
+  it('isHeld › is true until the last holder has released the lock', async () => {
+    const mutex = new KeyedMutex()
+    expect(mutex.isHeld('a')).toBe(false)
+    const releaseFirst = await mutex.acquire('a')
+    const second = mutex.acquire('a')
+    expect([mutex.isHeld('a'), mutex.isHeld('b')]).toEqual([true, false])
+    releaseFirst()
+    const releaseSecond = await second
+    expect(mutex.isHeld('a')).toBe(true)
+    releaseSecond()
+    expect(mutex.isHeld('a')).toBe(false)
+  })
+
   it('run › when the task fails › rejects and releases the lock', async () => {
     const mutex = new KeyedMutex()
     await expect(mutex.run('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')

@@ -49,6 +49,7 @@ const maxStatements = 200
  */
 export class GraphDatabase {
   private readonly path: string | undefined
+  private readonly name: string
   private readonly identity: StoreIdentity | undefined
   private guarded: { readonly file: GuardedFile; readonly guard: FileGuard } | undefined
   private readonly queue: QueuedWrite[] = []
@@ -79,6 +80,7 @@ export class GraphDatabase {
     this.longReads = maintenance?.longReads ?? createLongReads()
     this.readers = new SnapshotReaders(() => this.openReader(), this.longReads)
     this.path = path === undefined ? undefined : resolve(path)
+    this.name = this.path ?? 'ram:'
     this.identity = this.path === undefined ? undefined : prepareFile(this.path, keyring)
     this.translateErrors(() => prepareGraph(this.database, this.name))
   }
@@ -437,10 +439,6 @@ export class GraphDatabase {
 
   private assertOpen(): void {
     if (this.isClosed) throw new MemoryError('closed', `The graph in ${this.name} is closed. Open it again.`)
-  }
-
-  private get name(): string {
-    return this.path ?? 'ram:'
   }
 }
 

@@ -8,6 +8,11 @@ import { createLongReads } from './longReads.ts'
 /** Passes that nobody waits for take at most one part in this many of the time. */
 const idleTimesPassDuration = 20
 
+/** Attempts to truncate the log while other connections read it. */
+const maxTruncateAttempts = 50
+/** Pause between two attempts, in which others can write: a pass of another process needs that to end. */
+const truncateRetryMs = 50
+
 /** Runs passes of `wipeFile` in the worker thread, one at a time. */
 export class WipeRunner {
   private readonly queue: WriteQueue
@@ -52,6 +57,18 @@ export class WipeRunner {
     await this.settled()
     const result = await this.longReads.exclude(() => this.queue.submit({ truncateLog: true }))
     return 'isLogTruncated' in result && result.isLogTruncated === true
+  }
+
+  /** Empties the log, however long others use it. Rejects with `busy` if that is too long. */
+  async emptyLog(path: string): Promise<void> {
+    for (let attempts = 0; attempts < maxTruncateAttempts; attempts++) {
+      await wait(truncateRetryMs)
+      if (await this.truncateLog()) return
+    }
+    throw new MemoryError(
+      'busy',
+      `The data is erased, but a reader of ${path} keeps it in the log. Repeat the erasure in a moment.`,
+    )
   }
 
   /** Resolves at the end of the running pass, whether it fails or not. */
