@@ -245,9 +245,7 @@ describe('injected text that asks to be obeyed', () => {
     ]
   }
 
-  // The ephemeral profile neither recalls nor summarises; its document puts conversation lines into the system message
-  // (E-10).
-  for (const name of names.filter((one) => one !== 'ephemeral')) {
+  for (const name of names) {
     verifies(['X-09', 'X-03'], `profile ${name} › occurs only in turns or as data in memory`, async () => {
       await using memory = await openExposed(name)
       const hasKnowledge = profiles[name].scopes.includes('scope')
@@ -272,8 +270,8 @@ describe('injected text that asks to be obeyed', () => {
             inMemory++
         }
       }
-      // Otherwise no demand would have been in memory at all.
-      if (hasKnowledge) expect(inMemory).toBeGreaterThan(injectionTexts.length / 4)
+      // Otherwise no demand would have been in memory at all. The ephemeral profile shows earlier messages there.
+      if (hasKnowledge || name === 'ephemeral') expect(inMemory).toBeGreaterThan(injectionTexts.length / 4)
     })
   }
 
