@@ -128,6 +128,9 @@ function formatRequest(
 export const modelName = (model: string): string =>
   /^[\w.:@/+-]{1,128}$/.test(model) && findSecrets(model).length === 0 ? model : 'other'
 
+/** The name of a scope, or `other` for a secret: scopes are traced before such a name is refused. */
+export const scopeName = (scope: string): string => (findSecrets(scope).length === 0 ? scope : 'other')
+
 /** Replaces the key of a session in logs and traces. */
 export type Pseudonymize = (key: string) => string
 

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { scopeName } from './log.ts'
 import { isAnswered, type TurnRecord, type UpkeepCallRecord } from './usageStats.ts'
 
 /** Values that are read when metrics are requested. */
@@ -218,7 +219,7 @@ export class Metrics {
     const { protocol } = turn
     const upstream = this.labels.upstream.bound(turn.upstream)
     const profile = this.labels.profile.bound(turn.profile)
-    const scope = isTurn ? this.labels.scope.bound(turn.scope ?? '') : ''
+    const scope = isTurn ? this.labels.scope.bound(scopeName(turn.scope ?? '')) : ''
     const status = `${Math.floor(turn.status / 100)}xx`
     const name = `${protocol}\n${status}\n${upstream}\n${profile}\n${scope}`
     let pending = this.pending.get(name)

@@ -1,6 +1,6 @@
 import type { Attributes, Context, Span, Tracer, TracerProvider } from '@opentelemetry/api'
 import { MemoryError } from '../../domain/error.ts'
-import { createPseudonymizer, modelName, type Pseudonymize } from './log.ts'
+import { createPseudonymizer, modelName, type Pseudonymize, scopeName } from './log.ts'
 import type { TurnRecord } from './usageStats.ts'
 
 type OpenTelemetry = typeof import('@opentelemetry/api')
@@ -121,7 +121,7 @@ function recordOperation<T>(
   { operation, scope, count }: OperationOptions<T>,
   work: () => Promise<T>,
 ): Promise<T> {
-  const attributes: Attributes = { 'gen_ai.operation.name': operation, 'gen_ai.memory.store.id': scope }
+  const attributes: Attributes = { 'gen_ai.operation.name': operation, 'gen_ai.memory.store.id': scopeName(scope) }
   const span = tracer.startSpan(operation, { kind: api.SpanKind.INTERNAL, attributes }, context)
   return endSpanAfter(api, span, async () => {
     const result = await api.context.with(api.trace.setSpan(context, span), work)
@@ -166,7 +166,7 @@ function turnAttributes(turn: TurnRecord, pseudonym: Pseudonymize): Attributes {
     'gen_ai.usage.cache_read.input_tokens': tokens.cached,
     'gen_ai.response.time_to_first_chunk':
       turn.isStreaming && durationMs.firstByte !== undefined ? durationMs.firstByte / 1_000 : undefined,
-    'threadkeep.scope': scope,
+    'threadkeep.scope': scope === undefined ? undefined : scopeName(scope),
     'threadkeep.profile': turn.profile,
     'threadkeep.upstream': turn.upstream,
     'threadkeep.memory.seconds': durationMs.memory / 1_000,
