@@ -5,13 +5,14 @@ import { formatKey, parseKey } from '../../src/domain/key.ts'
 import { noExpiry } from '../../src/domain/session.ts'
 import { type Memory, openMemory } from '../../src/index.ts'
 import { internalsOf } from '../../src/memory.ts'
-import { chainStart, createChainLine, type LineBody } from '../../src/portable/chain.ts'
+import type { LineBody } from '../../src/portable/chain.ts'
 import { newMessage } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { exactTokenizer } from '../../src/tokenizers/tokenizers.ts'
 import { isCampaign } from '../context/campaign.ts'
 import { verifies } from '../requirements/verifies.ts'
 import { openChunks, readAll } from './byteStreams.ts'
+import { parseBodies, sealBundle } from './sealBundle.ts'
 
 const at = 1_763_000_000_000
 const budget = 1_000
@@ -79,27 +80,6 @@ async function createBodies(): Promise<LineBody[]> {
     { namespace: ['cats', 'photos'], key: 'Miso', value: Uint8Array.of(1, 2) },
   ])
   return parseBodies(await readAll(memory.export()))
-}
-
-/** Parses the lines of a bundle, without their hashes. */
-const parseBodies = (bundle: Buffer): LineBody[] =>
-  bundle
-    .toString()
-    .trimEnd()
-    .split('\n')
-    .map((line) => {
-      const { hash: _, ...body } = JSON.parse(line)
-      return body
-    })
-
-function sealBundle(bodies: readonly LineBody[]): Buffer {
-  let previous = chainStart
-  const lines = bodies.map((body) => {
-    const { line, hash } = createChainLine(previous, body)
-    previous = hash
-    return `${line}\n`
-  })
-  return Buffer.from(lines.join(''))
 }
 
 const numbers = [0, -1, 1.5, 2 ** 31, 2 ** 40 - 1, 2 ** 53 - 1, 1e300, -1e300, '5', null]
