@@ -96,6 +96,8 @@ async function examineDatabase(flags: Flags): Promise<void> {
     onWarning: (warning) => warnings.push(warning),
   })
   try {
+    // Counting needs no key, so that a wrong one would not be noticed.
+    if (keyring !== undefined) await (await import('../stores/encrypted.ts')).encryptedStore(store, keyring)
     if (flags.rotateKey === true) return await rotateStoreKeys(store, keyring, flags, progress)
     progress.step('Counting entries')
     const report = { ...(await store.examine()), warnings }
