@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { createProgram } from '../../../src/cli/program.ts'
 import { openGraph } from '../../../src/graph/graph.ts'
 import { openMemory } from '../../../src/index.ts'
 import { newMessage } from '../../../src/stores/conformance/fixtures.ts'
@@ -11,6 +13,7 @@ import { examineFile, repairFile } from '../../../src/stores/sqlite/repair.ts'
 import { Writer } from '../../../src/stores/sqlite/write.ts'
 import { sqliteStore } from '../../../src/stores/sqlite.ts'
 import { createCliHarness } from '../../cli/cliHarness.ts'
+import { listCommands } from '../../cli/commandTree.ts'
 import { readAll } from '../../portable/byteStreams.ts'
 import { verifies } from '../../requirements/verifies.ts'
 import { undoFormat6 } from '../oldFormats.ts'
@@ -85,6 +88,66 @@ const openers: Readonly<Record<string, (path: string, storeKey?: string) => unkn
   repairFile: (path, key) => repairFile(path, { keyring: key === undefined ? undefined : testKeyring('new') }),
 }
 
+type Run = { readonly args: readonly string[]; readonly keyFlag?: string }
+type Runs = Readonly<Record<string, readonly Run[]>>
+
+/** Runs of each command that opens the store; `other` is a store without a key. */
+const runsOnStore = (store: string, { bundle, transcript, other }: CommandFiles): Runs => ({
+  serve: [{ args: ['--port', '0'] }],
+  chat: [{ args: ['acme:ann'] }],
+  mcp: [{ args: [] }],
+  context: [{ args: ['acme:ann'] }],
+  'sessions list': [{ args: [] }],
+  'sessions show': [{ args: ['acme:ann'] }],
+  search: [{ args: ['acme', 'walrus'] }],
+  facts: [{ args: ['acme:ann'] }],
+  summaries: [{ args: ['acme:ann'] }],
+  replay: [{ args: ['acme:ann', '--profile', 'thread'] }],
+  optimizer: [{ args: [] }, { args: ['acme:ann'] }],
+  remember: [{ args: ['acme', 'pet', 'walrus'] }],
+  'knowledge list': [{ args: ['acme'] }],
+  'knowledge approve': [{ args: ['acme', 'k1'] }],
+  'knowledge restore': [{ args: ['acme', 'k1'] }],
+  'knowledge reject': [{ args: ['acme', 'k1', '--yes'] }],
+  forget: [{ args: ['acme:ann', '--yes'] }, { args: ['acme', '--scope', '--yes'] }],
+  'upkeep run': [{ args: ['acme:ann'] }, { args: ['--scope', 'acme'] }],
+  save: [{ args: [transcript] }],
+  restore: [{ args: ['acme:ann'] }],
+  export: [{ args: [] }, { args: ['--format', 'server-memory', '--scope', 'acme'] }],
+  import: [{ args: [bundle] }, { args: [bundle, '--on-existing', 'replace', '--yes'] }],
+  migrate: [
+    { args: [store, `sqlite:${newPath()}`], keyFlag: '--from-key' },
+    { args: [other, store], keyFlag: '--to-key' },
+  ],
+  doctor: [{ args: [] }, { args: ['--repair'] }, { args: ['--backup', newPath()] }, { args: ['--rotate-key'] }],
+})
+
+/** Runs of the other commands: they open no store, or print nothing if they cannot. */
+const otherRuns: Readonly<Record<string, readonly string[]>> = {
+  completion: ['bash'],
+  complete: ['--', 'facts', 'acme:'],
+  'audit verify': [],
+  'audit show': [],
+  'keys create': ['--file', newPath('.json'), '--scope', 'acme'],
+  'keys list': [],
+  'keys revoke': ['x'],
+  'config print': [],
+  'config check': [],
+  bench: [newPath('.json')],
+  lab: ['--sizes', '0'],
+}
+
+type CommandFiles = { readonly bundle: string; readonly transcript: string; readonly other: string }
+
+async function writeCommandFiles(): Promise<CommandFiles> {
+  const [bundle, transcript, other] = [newPath('.jsonl'), newPath('.txt'), `sqlite:${newPath()}`]
+  await using memory = await openMemory({ store: other })
+  await memory.append('acme:eve', [{ role: 'user', content: 'Hello.' }])
+  writeFileSync(bundle, await readAll(memory.export()))
+  writeFileSync(transcript, 'User: Hello.\nAssistant: Hi.')
+  return { bundle, transcript, other }
+}
+
 async function codeOf(run: () => unknown): Promise<unknown> {
   try {
     await run()
@@ -134,50 +197,6 @@ describe('an encrypted file', () => {
         await using memory = await openMemory({ store: `sqlite:${copy}`, storeKey })
         expect(contentsOf(await memory.transcript('acme:ann'))).toEqual(['My walrus is called Miso.'])
       }
-  })
-
-  verifies('R-01', 'opened by every command without its key › is refused, unchanged, with the remedy', async () => {
-    const { path, storeKey } = await createEncrypted()
-    const cli = createCliHarness('key', [], { THREADKEEP_STORE: `sqlite:${path}` })
-    const bundle = newPath('.jsonl')
-    await using memory = await openMemory()
-    await memory.append('acme:eve', [{ role: 'user', content: 'Hello.' }])
-    writeFileSync(bundle, await readAll(memory.export()))
-    const transcript = newPath('.txt')
-    writeFileSync(transcript, 'User: Hello.\nAssistant: Hi.')
-    const before = stateOf(path)
-    const commands: readonly (readonly string[])[] = [
-      ['serve', '--port', '0'],
-      ['chat', 'acme:ann'],
-      ['mcp'],
-      ['save', transcript],
-      ['restore', 'acme:ann'],
-      ['sessions', 'list'],
-      ['sessions', 'show', 'acme:ann'],
-      ['search', 'acme', 'walrus'],
-      ['facts', 'acme:ann'],
-      ['summaries', 'acme:ann'],
-      ['replay', 'acme:ann', '--profile', 'thread'],
-      ['remember', 'acme', 'pet', 'walrus'],
-      ['knowledge', 'list', 'acme'],
-      ['forget', 'acme:ann', '--yes'],
-      ['export'],
-      ['export', '--format', 'server-memory', '--scope', 'acme'],
-      ['import', bundle],
-      ['doctor'],
-      ['doctor', '--repair'],
-      ['doctor', '--backup', newPath()],
-      ['doctor', '--rotate-key', '--store-key', writeKey('new')],
-      ['sessions', 'list', '--store-key', writeKey('new')],
-    ]
-    const outcomes: unknown[] = []
-    for (const command of commands) {
-      const { code, stdout, stderr } = await cli.run(command)
-      const isRefused = stderr.includes(`${path} is encrypted`) || stderr
-      outcomes.push([command.join(' '), code, stdout, isRefused, stateOf(path)])
-    }
-    expect(outcomes).toEqual(commands.map((command) => [command.join(' '), 1, '', true, before]))
-    expect(await cli.output('search', 'acme', 'walrus', '--store-key', storeKey)).toContain('Miso')
   })
 
   it('with its key › opens, also a file of the earlier format, and again with a new key in front', async () => {
@@ -248,6 +267,60 @@ describe('an encrypted file', () => {
     await Promise.all([plain.close(), store.close()])
     expect(readFileSync(path).toString('latin1')).not.toContain('plain')
   })
+})
+
+describe('an encrypted file, opened by a command', () => {
+  const cli = createCliHarness('key')
+  const wrongKey = writeKey('new')
+
+  verifies('R-01', 'of any name › is covered here', async () => {
+    const leaves = listCommands(createProgram()).filter(({ command }) => command.commands.length === 0)
+    const covered = [runsOnStore('', await writeCommandFiles()), otherRuns].flatMap((runs) => Object.keys(runs))
+    expect(leaves.map(({ path }) => path).sort()).toEqual(covered.sort())
+  })
+
+  verifies('R-01', 'without its key or with another one › is refused, unchanged, with the remedy', async () => {
+    const { path, storeKey } = await createEncrypted()
+    const env = { THREADKEEP_STORE: `sqlite:${path}` }
+    const before = stateOf(path)
+    const problems: unknown[] = []
+    const runs = Object.entries(runsOnStore(`sqlite:${path}`, await writeCommandFiles()))
+    for (const [name, given] of runs.flatMap(([name, all]) => all.map((run) => [name, run] as const)))
+      for (const key of [[], [given.keyFlag ?? '--store-key', wrongKey]]) {
+        const args = [...name.split(' '), ...given.args, ...key]
+        const { code, stdout, stderr } = await cli.run(args, '', env)
+        const isRefused = code === 1 && stdout === '' && stderr.includes(`${path} is encrypted`)
+        if (!isRefused || !isDeepStrictEqual(stateOf(path), before))
+          problems.push([args.join(' '), code, stdout, stderr])
+      }
+    expect(problems).toEqual([])
+    expect(
+      await cli.output('search', 'acme', 'walrus', '--store', `sqlite:${path}`, '--store-key', storeKey),
+    ).toContain('Miso')
+  })
+
+  verifies(
+    'R-01',
+    'that needs no store, without its key or with another one › is unchanged and not shown',
+    async () => {
+      const { path, storeKey } = await createEncrypted()
+      const env = { THREADKEEP_STORE: `sqlite:${path}` }
+      const before = stateOf(path)
+      for (const [name, args] of Object.entries(otherRuns))
+        for (const key of [undefined, wrongKey]) {
+          const keyEnv = key === undefined ? {} : { THREADKEEP_STORE_KEY: key }
+          const { stdout, stderr } = await cli.run([...name.split(' '), ...args], '', { ...env, ...keyEnv })
+          expect([name, key, /acme:ann|walrus/.test(stdout + stderr), stateOf(path)]).toEqual([
+            name,
+            key,
+            false,
+            before,
+          ])
+        }
+      const shown = await cli.run(['complete', '--', 'facts', 'acme:'], '', { ...env, THREADKEEP_STORE_KEY: storeKey })
+      expect(shown.stdout).toContain('acme:ann')
+    },
+  )
 })
 
 describe('a plain file', () => {
