@@ -1,6 +1,6 @@
 // Soak: a server process on an SQLite file under constant load of all kinds. Samples its memory and exits with 1 if
-// resident memory rises by more than 5 % after the first third, if the load was not constant, or if requests failed that
-// nothing provoked.
+// resident memory rises by more than 5 % after the first third, by the least-squares line through the samples, if the load
+// was not constant, or if requests failed that nothing provoked.
 // npm run bench -- soak [--minutes 30] [--connections 16] [--rate 60] [--every 10] [--idle 60] [--snapshots DIR]
 
 import { type ChildProcess, fork } from 'node:child_process'
@@ -11,9 +11,9 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { median } from './measure.ts'
 import type { MemorySample, MeterCommand } from './soak/meter.ts'
 import { SoakClients } from './soak/operations.ts'
+import { fitTrend } from './soak/trend.ts'
 import { startSoakUpstream } from './soak/upstream.ts'
 
 const { values } = parseArgs({
@@ -133,26 +133,12 @@ function printSample(sample: Sample): void {
   console.log(cells.map((cell) => String(cell).padStart(10)).join(''))
 }
 
-/** Slope of the least-squares line through the points, per unit of x. */
-function slopeOf(points: readonly (readonly [x: number, y: number])[]): number {
-  const mean = (index: 0 | 1): number => points.reduce((sum, point) => sum + point[index], 0) / points.length
-  const [meanX, meanY] = [mean(0), mean(1)]
-  const covariance = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0)
-  return covariance / points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0)
-}
-
-/** Prints the rise of a series after the first third, and returns it. */
+/** Prints the rise of a series from the end of the first third to the end, by the line through its samples. Returns it. */
 function reportRise(name: string, samples: readonly Sample[], read: (sample: Sample) => number): number {
   const steady = samples.slice(Math.floor(samples.length / 3))
-  const quarter = Math.max(1, Math.floor(steady.length / 4))
-  const [first, last] = [steady.slice(0, quarter), steady.slice(-quarter)].map((part) => median(part.map(read))) as [
-    number,
-    number,
-  ]
-  const slope = slopeOf(steady.map((sample) => [sample.seconds / 60, read(sample)]))
-  const rise = last / first - 1
+  const { first, last, rise, slope } = fitTrend(steady.map((sample) => [sample.seconds / 60, read(sample)]))
   console.log(
-    `${name}: ${toMegabytes(first)} MB to ${toMegabytes(last)} MB (medians of the first and last quarter), ${(rise * 100).toFixed(1)} %; slope ${toMegabytes(slope)} MB a minute`,
+    `${name}: ${toMegabytes(first)} MB after a third to ${toMegabytes(last)} MB at the end (least-squares line), ${(rise * 100).toFixed(1)} %; ${toMegabytes(slope)} MB a minute`,
   )
   return rise
 }
