@@ -9,7 +9,12 @@ export const reliability: readonly Row[] = [
     behaviour:
       'An encrypted store refuses to open without its key, in every command, before anything is read or written.',
     status: 'kept',
-    in: ['src/stores/sqlite/encryption.ts', 'src/stores/sqlite/connect.ts', 'src/stores/sqlite/plaintextRows.ts'],
+    in: [
+      'src/stores/sqlite/encryption.ts',
+      'src/stores/sqlite/connect.ts',
+      'src/stores/sqlite/plaintextRows.ts',
+      'src/stores/postgres/prepareServer.ts',
+    ],
   },
   {
     id: 'R-02',
