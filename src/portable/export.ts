@@ -3,6 +3,7 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseKey, parseScope, type Scope } from '../domain/key.ts'
 import type { AuxiliaryRecord, Store, TableKey } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
+import { yieldWhenLong } from '../stores/yieldToEventLoop.ts'
 import { throwIfAborted } from './abort.ts'
 import { chainStart, createChainLine, type LineBody } from './chain.ts'
 import { removeImportMark } from './confineRecords.ts'
@@ -12,8 +13,10 @@ import { bundleHeader, type SessionRecord, toMessageRecord } from './records.ts'
 import { toRowRecord } from './rowRecords.ts'
 import { checkSigningKey, signHash } from './signature.ts'
 
-/** Messages, sessions or graph rows held in memory at a time. */
+/** Messages, sessions, derived entries, records or graph rows that are written as one piece, if they are short. */
 const pageSize = 500
+/** Characters after which a piece ends with its line. */
+const maxPieceCharacters = 1_048_576
 /** Rows of a table held in memory at a time; each may have 16 MB. */
 const tablePageSize = 20
 
@@ -51,12 +54,17 @@ async function* chainLines(
 ): AsyncGenerator<Uint8Array> {
   let previousHash = chainStart
   for await (const bodies of batches) {
-    const lines = bodies.map((body) => {
+    let lines = ''
+    for (const body of bodies) {
+      await yieldWhenLong()
       const { line, hash } = createChainLine(previousHash, body)
       previousHash = hash
-      return `${line}\n`
-    })
-    yield Buffer.from(lines.join(''))
+      lines += `${line}\n`
+      if (lines.length < maxPieceCharacters) continue
+      yield Buffer.from(lines)
+      lines = ''
+    }
+    if (lines !== '') yield Buffer.from(lines)
   }
   if (signingKey === undefined) return
   const { line } = createChainLine(previousHash, { signature: signHash(signingKey, previousHash) })
@@ -84,11 +92,10 @@ async function* createBodies(
       reportProgress(options, totals)
     }
     const derived = [...head.derived].sort((a, b) => (a.id < b.id ? -1 : 1))
-    if (derived.length > 0) yield derived.map((entry) => ({ entry }))
+    for (const page of toPages(derived)) yield page.map((entry) => ({ entry }))
     const records = await store.records(key, { limit: Number.MAX_SAFE_INTEGER })
-    if (records.length > 0) yield records.toReversed().map((record) => ({ record: toRecord(record) }))
-    for (let start = 0; start < rows.length; start += pageSize)
-      yield rows.slice(start, start + pageSize).map(({ row }) => ({ graph: row }))
+    for (const page of toPages(records.toReversed())) yield page.map((record) => ({ record: toRecord(record) }))
+    for (const page of toPages(rows)) yield page.map(({ row }) => ({ graph: row }))
     totals.sessions++
     totals.entries += derived.length + rows.length
     reportProgress(options, totals)
@@ -100,6 +107,10 @@ async function* createBodies(
     reportProgress(options, totals)
   }
   yield [{ end: { ...totals, ...(rowCount > 0 && { rows: rowCount }) } }]
+}
+
+function* toPages<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let start = 0; start < items.length; start += pageSize) yield items.slice(start, start + pageSize)
 }
 
 /** Reads the rows of tables by scope, namespace and key. */

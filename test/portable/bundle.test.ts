@@ -8,6 +8,7 @@ import { importBundle } from '../../src/portable/import.ts'
 import { newMessage as line } from '../../src/stores/conformance/fixtures.ts'
 import { ramStore } from '../../src/stores/ram.ts'
 import { verifies } from '../requirements/verifies.ts'
+import { countTurns, useSlowClock } from '../support/slowClock.ts'
 import { openChunks, readAll } from './byteStreams.ts'
 import { conversation, createStoreWith } from './histories.ts'
 import { expectRoundTrip } from './roundTrip.ts'
@@ -20,6 +21,27 @@ describe('exportBundle', () => {
       async () => ramStore(),
       async () => ramStore(),
     ),
+  )
+
+  verifies(
+    'R-03',
+    'of many messages and entries › lets other work run, and writes long messages in pieces',
+    async () => {
+      const item = (index: number): Item => ({
+        ...{ kind: 'item', id: `i${index}`, at: 7, category: 'task', importance: 5, marked: false, sources: [] },
+        content: `item ${index}`,
+      })
+      const texts = Array.from({ length: 2_000 }, (_, index) => `message ${index}`)
+      const items = Array.from({ length: 2_000 }, (_, index) => item(index))
+      const store = await createStoreWith(conversation('acme:ann', texts, [], items))
+      using _ = useSlowClock()
+      const { value, turns } = await countTurns(readAll(exportBundle(store)))
+      expect(value.toString().split('\n')).toHaveLength(texts.length + items.length + 4)
+      expect(turns).toBeGreaterThan(20)
+      const long = await createStoreWith(conversation('acme:bob', Array(5).fill('x'.repeat(1_000_000))))
+      const pieces = await Array.fromAsync(exportBundle(long))
+      expect(pieces.every(({ length }) => length < 2_100_000)).toBe(true)
+    },
   )
 
   it('with sessions, messages and entries › writes one line each in a fixed order with chained hashes', async () => {
