@@ -1,4 +1,5 @@
 import type { Json, Millis } from '../domain/entry.ts'
+import type { Work } from '../domain/work.ts'
 import type { ForgetOptions } from '../memory/forget.ts'
 
 export type Entity = {
@@ -179,7 +180,7 @@ export interface GraphArchive {
    * Passes all rows to `decide` and applies the writes it returns, in one transaction. Returns the number of writes.
    * `decide` is called again if the transaction has to be repeated.
    */
-  update(workspace: string, decide: (stored: readonly StoredGraphRow[]) => readonly GraphWrite[]): Promise<number>
+  update(workspace: string, decide: (stored: readonly StoredGraphRow[]) => Work<readonly GraphWrite[]>): Promise<number>
 }
 
 /** Graph of a store: entities and relationships, nodes of the reference memory server, and the archive of both. */

@@ -3,7 +3,9 @@ import { MemoryError } from '../domain/error.ts'
 import { formatKey, type Key, parseStoredKey, type Scope } from '../domain/key.ts'
 import type { Store } from '../domain/ports.ts'
 import type { SessionHead } from '../domain/session.ts'
+import { runInSlices } from '../domain/work.ts'
 import type { GraphRow } from '../graph/types.ts'
+import { yieldWhenLong } from '../stores/yieldToEventLoop.ts'
 import { formatMask, unmaskSecrets } from '../text/secrets.ts'
 import { toCanonicalJson } from './canonical.ts'
 import { type GraphAccess, isGraphKey } from './graphAccess.ts'
@@ -188,7 +190,7 @@ class GraphComparer {
     this.current = undefined
     if (current === undefined || current.rows.length === 0) return
     const stored = (await (await this.graph.openArchive())?.readAll(current.key.scope)) ?? []
-    for (const conflict of formatConflicts(current.key.scope, mergeGraphs(stored, current.rows)))
-      this.conflicts.push(conflict)
+    const merged = await runInSlices(mergeGraphs(stored, current.rows), yieldWhenLong)
+    for (const conflict of formatConflicts(current.key.scope, merged)) this.conflicts.push(conflict)
   }
 }

@@ -73,11 +73,12 @@ export class GraphImporter {
 
   private async mergeRows(archive: GraphArchive, { key, rows }: PendingGraph): Promise<MergeResult> {
     let conflicts: readonly string[] = []
-    const written = await archive.update(key.scope, (stored) => {
-      const merged = mergeGraphs(stored, rows)
+    const { onExisting } = this
+    const written = await archive.update(key.scope, function* (stored) {
+      const merged = yield* mergeGraphs(stored, rows)
       conflicts = formatConflicts(key.scope, merged)
-      if (conflicts.length > 0 && this.onExisting === 'refuse') throw concurrentWriteError(key)
-      return this.onExisting === 'replace'
+      if (conflicts.length > 0 && onExisting === 'refuse') throw concurrentWriteError(key)
+      return onExisting === 'replace'
         ? [...merged.writes, ...merged.conflicts.map(({ write }) => write)]
         : merged.writes
     })

@@ -1,4 +1,5 @@
 import type { Scope } from '../domain/key.ts'
+import type { Work } from '../domain/work.ts'
 import type { EntityRow, GraphNode, GraphRow, GraphWrite, RelationshipRow, StoredGraphRow } from '../graph/types.ts'
 import { toCanonicalJson } from './canonical.ts'
 
@@ -9,19 +10,30 @@ export type GraphConflict = { readonly name: string; readonly write: GraphWrite 
 
 type RowMerge = { readonly write?: GraphWrite; readonly conflict?: GraphConflict }
 
+/** Cost of comparing a row, in characters. */
+const rowWork = 100
+
 /**
  * Decides which imported rows to write so that the store contains both graphs and rows of both only once. Rows may
  * occur several times, as in the reference server; the result has each as often as the graph that has it more often.
+ * Interruptible work.
  */
-export function mergeGraphs(stored: readonly StoredGraphRow[], imported: readonly GraphRow[]): GraphMerge {
+export function* mergeGraphs(stored: readonly StoredGraphRow[], imported: readonly GraphRow[]): Work<GraphMerge> {
   const identifyStored = createRowIdentifier()
-  const storedById = new Map(stored.map((row) => [identifyStored(row.row), row]))
-  const identifyImported = createRowIdentifier()
-  const merges = imported.map((row) => mergeRow(storedById.get(identifyImported(row)), row))
-  return {
-    writes: merges.flatMap(({ write }) => write ?? []),
-    conflicts: merges.flatMap(({ conflict }) => conflict ?? []),
+  const storedById = new Map<string, StoredGraphRow>()
+  for (const row of stored) {
+    storedById.set(identifyStored(row.row), row)
+    yield rowWork
   }
+  const identifyImported = createRowIdentifier()
+  const [writes, conflicts]: [GraphWrite[], GraphConflict[]] = [[], []]
+  for (const row of imported) {
+    const { write, conflict } = mergeRow(storedById.get(identifyImported(row)), row)
+    if (write !== undefined) writes.push(write)
+    if (conflict !== undefined) conflicts.push(conflict)
+    yield rowWork
+  }
+  return { writes, conflicts }
 }
 
 /** Formats conflicts for users. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { runSync } from '../../src/domain/work.ts'
 import type { GraphRow } from '../../src/graph/types.ts'
 import { openMemory } from '../../src/index.ts'
 import { mergeGraphs } from '../../src/portable/graphMerge.ts'
@@ -155,7 +156,7 @@ const toStoredRows = (graph: readonly GraphRow[]) => graph.map((row, place) => (
 /** Applies the writes of a merge as the archive does. */
 function applyMerge(one: readonly GraphRow[], other: readonly GraphRow[]): readonly GraphRow[] {
   const all = [...one]
-  for (const { row, rowId } of mergeGraphs(toStoredRows(one), other).writes) {
+  for (const { row, rowId } of runSync(mergeGraphs(toStoredRows(one), other)).writes) {
     const before = rowId === undefined ? undefined : all[rowId]
     if (rowId !== undefined && before !== undefined && 'node' in before && 'node' in row)
       all[rowId] = { node: { ...before.node, observations: [...before.node.observations, ...row.node.observations] } }
@@ -181,6 +182,16 @@ function countItems(all: readonly GraphRow[]): ReadonlyMap<string, number> {
 }
 
 describe('mergeGraphs', () => {
+  verifies('R-03', 'with many rows in both graphs › counts each row as work', () => {
+    const rows = Array.from(
+      { length: 1_000 },
+      (_, at): GraphRow => ({ link: { from: `${at}`, to: 'b', relationType: 'c' } }),
+    )
+    let work = 0
+    for (const cost of mergeGraphs(toStoredRows(rows), rows)) work += cost
+    expect(work).toBe(200_000)
+  })
+
   it('with any two graphs › keeps the higher count of each item and is idempotent', () => {
     fc.assert(
       fc.property(rows, rows, (one, other) => {
@@ -188,8 +199,8 @@ describe('mergeGraphs', () => {
         const [left, right, both] = [countItems(one), countItems(other), countItems(all)]
         for (const thing of new Set([...left.keys(), ...right.keys(), ...both.keys()]))
           expect([thing, both.get(thing)]).toEqual([thing, Math.max(left.get(thing) ?? 0, right.get(thing) ?? 0)])
-        expect(mergeGraphs(toStoredRows(all), other)).toEqual({ writes: [], conflicts: [] })
-        expect(mergeGraphs(toStoredRows(all), one)).toEqual({ writes: [], conflicts: [] })
+        expect(runSync(mergeGraphs(toStoredRows(all), other))).toEqual({ writes: [], conflicts: [] })
+        expect(runSync(mergeGraphs(toStoredRows(all), one))).toEqual({ writes: [], conflicts: [] })
       }),
       { numRuns: 500 },
     )

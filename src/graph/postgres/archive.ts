@@ -1,4 +1,4 @@
-import { runInSlices } from '../../domain/work.ts'
+import { runInSlices, type Work } from '../../domain/work.ts'
 import { yieldWhenLong } from '../../stores/yieldToEventLoop.ts'
 import { serializeNode } from '../nodeRows.ts'
 import { parseEntity, parseRelationshipRow } from '../rows.ts'
@@ -31,9 +31,12 @@ export class PostgresGraphArchive implements GraphArchive {
     return this.workspaces.read(workspace, [], selectAll)
   }
 
-  update(workspace: string, decide: (stored: readonly StoredGraphRow[]) => readonly GraphWrite[]): Promise<number> {
+  update(
+    workspace: string,
+    decide: (stored: readonly StoredGraphRow[]) => Work<readonly GraphWrite[]>,
+  ): Promise<number> {
     return this.workspaces.write(workspace, async (rows) => {
-      const writes = decide(await selectAll(rows))
+      const writes = await runInSlices(decide(await selectAll(rows)), yieldWhenLong)
       await putAll(rows, writes)
       return writes.length
     })

@@ -66,7 +66,10 @@ export class SqliteGraphArchive implements GraphArchive {
     })
   }
 
-  update(workspaceName: string, decide: (stored: readonly StoredGraphRow[]) => readonly GraphWrite[]): Promise<number> {
+  update(
+    workspaceName: string,
+    decide: (stored: readonly StoredGraphRow[]) => Work<readonly GraphWrite[]>,
+  ): Promise<number> {
     return this.database.writeInSteps(() =>
       this.decideAndPut(this.workspaces.findOrCreate(workspaceName, this.clock()), decide),
     )
@@ -168,9 +171,9 @@ export class SqliteGraphArchive implements GraphArchive {
 
   private *decideAndPut(
     workspace: GraphWorkspace,
-    decide: (stored: readonly StoredGraphRow[]) => readonly GraphWrite[],
+    decide: (stored: readonly StoredGraphRow[]) => Work<readonly GraphWrite[]>,
   ): Work<number> {
-    return yield* this.putAll(workspace, decide(yield* this.selectAll(workspace)))
+    return yield* this.putAll(workspace, yield* decide(yield* this.selectAll(workspace)))
   }
 
   private *selectAll(workspace: GraphWorkspace): Work<readonly StoredGraphRow[]> {
