@@ -1,4 +1,5 @@
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, type MockInstance, vi } from 'vitest'
