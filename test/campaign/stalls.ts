@@ -1,6 +1,6 @@
 import type { Json } from '../../src/domain/entry.ts'
 import { createText, fillText } from '../server/stalls/hostileTexts.ts'
-import { encodingOf, stallEndpoints } from '../server/stalls/stallEndpoints.ts'
+import { encodingOf, splittingEndpoints, stallEndpoints } from '../server/stalls/stallEndpoints.ts'
 import { type StallProbe, startStallProbe } from '../server/stalls/stallProbe.ts'
 import { hostileFragments } from './hostile.ts'
 import type { Finding, Part, Replayer, RunOptions } from './part.ts'
@@ -20,7 +20,12 @@ type SizeClass = { readonly name: string; readonly maxBytes: number; readonly ma
 
 const small: SizeClass = { name: 'up to 1 MB', maxBytes: 1_000_000, maxMs: 50 }
 const large: SizeClass = { name: 'up to 8 MB', maxBytes: 8_000_000, maxMs: 250 }
+/** Just below the limit of a request's body, because the size of a text is estimated from its start. */
+const largest: SizeClass = { name: 'up to 33 MB', maxBytes: 33_000_000, maxMs: 250 }
+const sizeClasses = [small, large, largest]
 const largeShare = 0.1
+/** One text in this many is of the largest class. The slice of the test suite ends before the first. */
+const textsPerLargest = 33
 const minBytes = 100_000
 /** These take seconds of processor time per megabyte. */
 const slowEndpoints = /^mcp save/
@@ -40,11 +45,12 @@ const frames = [
   ...['seit %d jahren ', 'password: %w%d ', '<%w>', '&lt;%w&gt;', '\\n%w', '一%w', '、', 'é%w', '\u200b', 'ß'],
 ]
 
-const generate = (random: Random): StallInput => {
-  const { maxBytes } = random.chance(largeShare) ? large : small
-  const endpoint = random.pick(Object.keys(stallEndpoints))
-  const from = maxBytes === small.maxBytes ? minBytes : small.maxBytes
-  const bytes = Math.round(from * (maxBytes / from) ** random.next())
+const generate = (random: Random, index: number): StallInput => {
+  const isLargest = index % textsPerLargest === textsPerLargest - 1
+  const sizeClass = isLargest ? largest : random.chance(largeShare) ? large : small
+  const endpoint = random.pick(Object.keys(isLargest ? splittingEndpoints : stallEndpoints))
+  const from = sizeClasses[sizeClasses.indexOf(sizeClass) - 1]?.maxBytes ?? minBytes
+  const bytes = Math.round(from * (sizeClass.maxBytes / from) ** random.next())
   return {
     endpoint,
     bytes: slowEndpoints.test(endpoint) ? Math.min(bytes, maxSlowBytes) : bytes,
@@ -56,7 +62,8 @@ const generate = (random: Random): StallInput => {
 
 const createWord = (random: Random): string => String.fromCharCode(...random.list(2, 9, () => random.int(0x61, 0x7a)))
 
-const sizeClassOf = ({ bytes }: StallInput): SizeClass => (bytes <= small.maxBytes ? small : large)
+const sizeClassOf = ({ bytes }: StallInput): SizeClass =>
+  sizeClasses.find(({ maxBytes }) => bytes <= maxBytes) ?? largest
 
 function buildText({ endpoint, bytes, fragments, separator, isShuffled }: StallInput): string {
   const words: Readonly<Record<string, (random: Random) => string>> = {
@@ -103,7 +110,7 @@ async function run({ seed, inputs, isOver, counter, onProgress, onFinding }: Run
     await using probe = await startStallProbe()
     const end = Math.min(inputs, done + textsPerServer)
     while (done < end && !isOver()) {
-      const input = generate(new Random(seedOf(seed, done)))
+      const input = generate(new Random(seedOf(seed, done)), done)
       const { name, maxMs } = sizeClassOf(input)
       try {
         const { firstMs, shortestMs, isRefused } = await measure(probe, input, `t${done}`)

@@ -1,7 +1,8 @@
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, type MockInstance, vi } from 'vitest'
 import { openGraph } from '../../src/graph/graph.ts'
 import { GraphDatabase } from '../../src/graph/sqlite/database.ts'
 import { SqliteGraph } from '../../src/graph/sqlite/graph.ts'
@@ -33,6 +34,32 @@ describe('graph database', () => {
     expect(await ids()).toEqual(['ann', 'bob'])
     await graph.close()
   })
+
+  verifies(
+    'R-03',
+    'while another connection holds the lock on the file › a write leaves the event loop idle',
+    async () => {
+      const path = fresh()
+      const database = new GraphDatabase(path)
+      await database.write(() => database.run('CREATE TABLE note (text TEXT)'))
+      const exec = vi.spyOn(database.database, 'exec')
+      const other = new DatabaseSync(path)
+      other.exec('BEGIN IMMEDIATE')
+      const writing = database.write(() => database.run("INSERT INTO note VALUES ('seal')"))
+      const utilizations: number[] = []
+      // A process that waits for a processor counts as active. That does not repeat, a blocked attempt does.
+      for (let round = 0; round < 3; round++) {
+        const before = performance.eventLoopUtilization()
+        await countCalls(exec, 'BEGIN IMMEDIATE', 10)
+        utilizations.push(performance.eventLoopUtilization(before).utilization)
+      }
+      expect(Math.min(...utilizations)).toBeLessThan(0.5)
+      other.exec('COMMIT')
+      other.close()
+      expect(await writing).toMatchObject({ changes: 1 })
+      await database.close()
+    },
+  )
 
   it('caches readGraph until this or another connection writes', async () => {
     const file = fresh()
@@ -367,3 +394,13 @@ describe('graph database', () => {
 })
 
 const node = (name: string) => ({ name, entityType: 'thing', observations: [`about ${name}`] })
+
+/** Resolves when a method was called some times with an argument. */
+const countCalls = (method: MockInstance<(sql: string) => void>, argument: string, times: number): Promise<void> =>
+  new Promise((resolve) => {
+    let left = times
+    method.mockImplementation(function (this: DatabaseSync, sql) {
+      if (sql === argument && --left === 0) resolve()
+      return DatabaseSync.prototype.exec.call(this, sql)
+    })
+  })

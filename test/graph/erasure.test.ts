@@ -16,6 +16,7 @@ import { createTempPaths } from '../stores/tempPaths.ts'
 import { databaseFiles, findTraces } from '../stores/traces.ts'
 import { createEmptyStores } from '../support/postgres.ts'
 import { type GraphWithNodes, person, requireGraph } from './fixtures.ts'
+import { isIndexed } from './trigramIndex.ts'
 
 const fresh = createTempPaths()
 const canary = 'Qx7-walrus-Zk93-canary'
@@ -103,17 +104,6 @@ function countIndexBlocks(file: string): number {
       (table) => database.prepare(`SELECT count(*) AS many FROM ${table}_words_data WHERE id > 10`).get()?.many,
     )
     return counts.reduce<number>((sum, many) => sum + Number(many), 0)
-  } finally {
-    database.close()
-  }
-}
-
-/** True if the index of observations holds a trigram, also of a deleted row. */
-function isIndexed(file: string, letters: string): boolean {
-  const database = new DatabaseSync(file, { readOnly: true })
-  try {
-    const blocks = database.prepare('SELECT block FROM graph_observation_words_data').all() as { block: Uint8Array }[]
-    return blocks.some(({ block }) => Buffer.from(block).includes(letters))
   } finally {
     database.close()
   }

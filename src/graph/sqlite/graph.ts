@@ -38,6 +38,7 @@ export class SqliteGraph implements StoreGraph {
   private readonly database: GraphDatabase
   private readonly workspaces: GraphWorkspaces
   private readonly clock: Clock
+  private readonly erasures = new Set<Promise<unknown>>()
   private unsubscribe: () => void = () => undefined
 
   constructor(database: GraphDatabase, workspaces: GraphWorkspaces, clock: Clock) {
@@ -91,26 +92,39 @@ export class SqliteGraph implements StoreGraph {
     return { relationships: rows, total }
   }
 
-  async erase(workspaceName: string, session?: string, { deferWipe }: ForgetOptions = {}): Promise<number> {
-    const erased = await this.database.eraseInSteps(() => this.eraseInSteps(workspaceName, session))
-    if (session === undefined) await this.database.mergeIndexes()
-    if (deferWipe !== true) await this.database.wipe()
-    return erased
+  erase(workspaceName: string, session?: string, { deferWipe }: ForgetOptions = {}): Promise<number> {
+    const work = () => this.eraseInSteps(workspaceName, session)
+    return this.finishBeforeClose(deferWipe, () =>
+      session === undefined ? this.nodes.eraseInSteps(work) : this.database.eraseInSteps(work),
+    )
   }
 
   /** Erases the rows that contain one of the texts, ignoring case. Returns them as kind and row id. */
-  async forget(
+  forget(
     workspaceName: string,
     texts: readonly string[],
     { deferWipe }: ForgetOptions = {},
   ): Promise<readonly string[]> {
-    // Finds what was written before the call.
-    await this.database.write(() => undefined)
-    const found = await this.archive.findContaining(workspaceName, texts)
-    const deleted = await this.database.eraseInSteps(() => this.archive.deleteContaining(workspaceName, texts, found))
-    await this.database.mergeIndexes()
-    if (deferWipe !== true) await this.database.wipe()
-    return deleted
+    return this.finishBeforeClose(deferWipe, async () => {
+      // Finds what was written before the call.
+      await this.database.write(() => undefined)
+      const found = await this.archive.findContaining(workspaceName, texts)
+      return this.nodes.eraseInSteps(() => this.archive.deleteContaining(workspaceName, texts, found))
+    })
+  }
+
+  /** Runs an erasure and, unless that is deferred, wipes the file. Lets `close` wait for it. */
+  private async finishBeforeClose<T>(deferWipe: boolean | undefined, erase: () => Promise<T>): Promise<T> {
+    const erasure = erase().then(async (erased) => {
+      if (deferWipe !== true) await this.database.wipe()
+      return erased
+    })
+    this.erasures.add(erasure)
+    try {
+      return await erasure
+    } finally {
+      this.erasures.delete(erasure)
+    }
   }
 
   /** Erases whatever a store erases, for a graph that is not in the store's file. */
@@ -131,6 +145,7 @@ export class SqliteGraph implements StoreGraph {
 
   async close(): Promise<void> {
     this.unsubscribe()
+    await Promise.allSettled(this.erasures)
     try {
       await this.nodes.wipe()
     } finally {

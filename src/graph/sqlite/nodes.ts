@@ -2,6 +2,7 @@ import { MemoryError } from '../../domain/error.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Work } from '../../domain/work.ts'
 import { deleteByEndsInSteps, deleteNodesInSteps, deleteRowsInSteps, inHome } from '../../stores/sqlite/graph.ts'
+import { commitPoint } from '../../stores/sqlite/wipe/mergeIndexes.ts'
 import { linkDigest, nodeDigest, observationDigest, ResultLimit } from '../nodeRows.ts'
 import type { GraphLink, GraphNode, NodeGraph, NodeReadOptions, NodeStore, StoredRow } from '../types.ts'
 import { parseWorkspace } from '../workspace.ts'
@@ -30,7 +31,7 @@ export class SqliteNodeStore implements NodeStore {
     this.workspaces = workspaces
     this.clock = clock
     // An earlier process may have ended before it removed them.
-    this.hasDeletedTrigrams = this.countDeletions() > 0
+    this.hasDeletedTrigrams = this.readDeletions() > 0
   }
 
   createEntities(workspaceName: string, nodes: readonly GraphNode[]): Promise<readonly GraphNode[]> {
@@ -49,15 +50,15 @@ export class SqliteNodeStore implements NodeStore {
   }
 
   deleteEntities(workspaceName: string, names: readonly string[]): Promise<void> {
-    this.noteDeletion()
+    this.hasDeletedTrigrams = true
     return this.database
-      .writeInParts(() => this.deleteNodes(workspaceName, names))
+      .writeInParts(() => this.countDeletions(this.deleteNodes(workspaceName, names)))
       .finally(() => this.database.noteErasure())
   }
 
   deleteObservations(workspaceName: string, deletions: Parameters<NodeStore['deleteObservations']>[1]): Promise<void> {
-    this.noteDeletion()
-    return this.deleteInSteps(workspaceName, (workspace) => this.deleteTexts(workspace, deletions))
+    this.hasDeletedTrigrams = true
+    return this.deleteInSteps(workspaceName, (workspace) => this.countDeletions(this.deleteTexts(workspace, deletions)))
   }
 
   deleteRelations(workspaceName: string, links: readonly GraphLink[]): Promise<void> {
@@ -90,25 +91,47 @@ export class SqliteNodeStore implements NodeStore {
   async wipe(): Promise<void> {
     if (!this.hasDeletedTrigrams) return
     this.hasDeletedTrigrams = false
+    await this.mergeIndexes()
+    this.database.noteErasure()
+  }
+
+  /** Runs an erasure, and then removes the trigrams of what it has deleted. */
+  async eraseInSteps<T>(erase: () => Work<T>): Promise<T> {
+    try {
+      const result = await this.database.eraseInSteps(() => this.countDeletions(erase()))
+      await this.mergeIndexes()
+      return result
+    } catch (error) {
+      // A part may be deleted.
+      this.hasDeletedTrigrams = true
+      throw error
+    }
+  }
+
+  private async mergeIndexes(): Promise<void> {
     const { database } = this
     // After the deletions in the queue.
-    const deletions = await database.write(() => this.countDeletions())
+    const deletions = await database.write(() => this.readDeletions())
     await database.mergeIndexes()
     const sql = "DELETE FROM meta WHERE name = 'graph_deletions' AND value = ?"
     await database.write(() => database.run(sql, deletions))
-    database.noteErasure()
   }
 
-  /** Remembers that the index is to be wiped, in the file too, and before the deletion that follows in the queue. */
-  private noteDeletion(): void {
-    this.hasDeletedTrigrams = true
+  /**
+   * Counts a deletion in the file, in each of its transactions: if the process ends before it has merged the index, or
+   * another one deletes during the merge, the index is merged when the graph is next closed.
+   */
+  private *countDeletions<T>(deletion: Work<T>): Work<T> {
     const sql = "INSERT INTO meta VALUES ('graph_deletions', 1) ON CONFLICT DO UPDATE SET value = value + 1"
-    // Whatever prevents this write prevents the deletion too, which rejects.
-    this.database.write(() => this.database.run(sql)).catch(() => undefined)
+    for (let step = deletion.next(); ; step = deletion.next()) {
+      if (step.done === true || step.value === commitPoint) this.database.run(sql)
+      if (step.done === true) return step.value
+      yield step.value
+    }
   }
 
-  /** Counts the deletions since the index was wiped. */
-  private countDeletions(): number {
+  /** Number of transactions with deletions since the index was merged. */
+  private readDeletions(): number {
     return this.database.get<[number]>("SELECT value FROM meta WHERE name = 'graph_deletions'")?.[0] ?? 0
   }
 

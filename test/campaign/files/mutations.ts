@@ -41,13 +41,17 @@ function flipBytes(text: string, random: Random): string {
 const toBytes = (text: string): string => Buffer.from(text).toString('latin1')
 const toText = (bytes: string): string => Buffer.from(bytes, 'latin1').toString()
 
+const jsonFormats: ReadonlySet<Format> = new Set([
+  ...(['json', 'chatgpt', 'claude', 'client keys', 'configuration', 'prices'] as const),
+])
+
 /** Changes values inside the format's own structure, so that its checks pass and the contents are read. */
 function mutateStructure(format: Format, sample: string, random: Random): string {
   if (format === 'bundle') return mutateBundle(sample, random)
+  if (format === 'encrypted bundle') return mutateHeader(sample, random)
   if (format === 'layout') return mutateSession(sample, random)
   if (format === 'openai' || format === 'server-memory') return toBytes(mutateLines(toText(sample), random))
-  if (format === 'json' || format === 'chatgpt' || format === 'claude')
-    return toBytes(JSON.stringify(mutate(JSON.parse(toText(sample)) as Json, random)))
+  if (jsonFormats.has(format)) return toBytes(JSON.stringify(mutate(JSON.parse(toText(sample)) as Json, random)))
   return mutateTokens(sample, random)
 }
 
@@ -83,6 +87,16 @@ function mutateBundle(sample: string, random: Random): string {
       return `${toBytes(line)}\n`
     })
     .join('')
+}
+
+/** Changes the parameters of an encrypted bundle, or its encrypted part, and computes the hash of the header again. */
+function mutateHeader(sample: string, random: Random): string {
+  const end = sample.indexOf('\n')
+  const { hash: _, ...header } = JSON.parse(sample.slice(0, end)) as Record<string, Json>
+  const encrypted = sample.slice(end)
+  if (random.chance(0.4)) return sample.slice(0, end) + mutateBytes(encrypted, random)
+  const changed = mutate(header as Json, random)
+  return `${toBytes(createChainLine(chainStart, isObject(changed) ? changed : header).line)}${encrypted}`
 }
 
 /** Numbers that a reader could trust: too small ones let a context exceed its budget, too large ones end a session. */

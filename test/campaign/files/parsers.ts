@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import type { BundleEncryption } from '../../../src/domain/bundle.ts'
 import { isObject } from '../../../src/domain/error.ts'
 import { formatKey } from '../../../src/domain/key.ts'
 import type { FileKind } from '../../../src/files/kind.ts'
@@ -14,15 +15,41 @@ import { openMemory } from '../../../src/index.ts'
 import { internalsOf, type Memory } from '../../../src/memory.ts'
 import { parseForeign } from '../../../src/portable/format.ts'
 import { importForeign } from '../../../src/portable/importForeign.ts'
-import { type Format, samples } from './samples.ts'
+import { parseKeyFile } from '../../../src/server/auth/credential.ts'
+import { type Config, parseConfig } from '../../../src/server/config/schema.ts'
+import { resolveServerConfig } from '../../../src/server/config/serverConfig.ts'
+import { mergeSettings, toConfigSource } from '../../../src/server/config/settings.ts'
+import { parsePrices } from '../../../src/server/observability/prices.ts'
+import { parseKeyring } from '../../../src/stores/encrypted/keyring.ts'
+import { type Format, fileKinds, samples } from './samples.ts'
 
 /** A file, one byte per character. */
 export type FileInput = { readonly format: Format; readonly bytes: string }
 
-const readerFormats: ReadonlySet<string> = new Set(['pdf', 'docx', 'html', 'csv', 'json', 'markdown', 'text'])
+const readerFormats: ReadonlySet<string> = new Set(fileKinds)
+const passphrase = 'a passphrase of the campaign'
 const budget = 1_000
 /** No language needs more characters per token on average. */
 const maxCharsPerToken = 10
+
+/** Files of the operator. A text that is no JSON is refused before these parsers see it, as `readConfig` does. */
+const settingsParsers: Readonly<Partial<Record<Format, (text: string) => unknown>>> = {
+  'client keys': (text) => parseKeyFile(text, 'keys.json'),
+  'store keys': (text) => parseKeyring(text, 'keys.txt'),
+  configuration: (text) => parseJson(text, (value) => resolveServerConfig(toSettings(parseConfig(value)), {})),
+  prices: (text) => parseJson(text, parsePrices),
+}
+const toSettings = (config: Config) => mergeSettings([toConfigSource(config, 'file')], undefined)
+
+function parseJson(text: string, parse: (value: unknown) => unknown): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  return parse(value)
+}
 
 /** A problem that is no error of the parser, such as a broken promise after an import. */
 export class ImportProblem extends Error {}
@@ -34,12 +61,16 @@ export class Parsers implements AsyncDisposable {
   private readonly folder = mkdtempSync(join(tmpdir(), 'threadkeep-campaign-files-'))
   private count = 0
 
-  private constructor(exported: { readonly bundle: string; readonly layout: string }) {
+  private constructor(exported: Parameters<typeof samples>[0]) {
     this.samples = samples(exported)
   }
 
   static async open(): Promise<Parsers> {
-    return new Parsers({ bundle: await exportBundle(), layout: await exportSession() })
+    return new Parsers({
+      bundle: await exportBundle(),
+      encryptedBundle: await exportBundle({ passphrase, cost: 2 }),
+      layout: await exportSession(),
+    })
   }
 
   async parse({ format, bytes }: FileInput): Promise<void> {
@@ -49,12 +80,20 @@ export class Parsers implements AsyncDisposable {
       for await (const _ of this.reader.read(format as FileKind, upload));
       return
     }
+    const parseSettings = settingsParsers[format]
+    if (parseSettings !== undefined) {
+      parseSettings(buffer.toString())
+      return
+    }
     await using memory = await openMemory({ profile: format === 'layout' ? 'handoff' : 'thread', upkeep: false })
     if (format === 'layout') await this.importSession(memory, bytes)
-    else if (format === 'bundle')
-      await memory.import(async function* () {
-        yield buffer
-      })
+    else if (format === 'bundle' || format === 'encrypted bundle')
+      await memory.import(
+        async function* () {
+          yield buffer
+        },
+        format === 'bundle' ? {} : { passphrase },
+      )
     else await this.importForeignFile(memory, format, buffer)
     if (format !== 'layout') await checkSessions(memory)
   }
@@ -131,7 +170,7 @@ async function checkSessions(memory: Memory): Promise<void> {
   }
 }
 
-async function exportBundle(): Promise<string> {
+async function exportBundle(encryption?: BundleEncryption): Promise<string> {
   await using memory = await openMemory({ upkeep: false, clock: () => 1_000 })
   for (let index = 0; index < 20; index++)
     await memory.append('acme:ann', [
@@ -142,7 +181,7 @@ async function exportBundle(): Promise<string> {
     ])
   await memory.remember('acme', { category: 'domain', key: 'hours', value: '9 to 5' })
   const chunks: Uint8Array[] = []
-  for await (const chunk of memory.export()) chunks.push(chunk)
+  for await (const chunk of memory.export(encryption === undefined ? {} : { encryption })) chunks.push(chunk)
   return Buffer.concat(chunks).toString('latin1')
 }
 

@@ -1,25 +1,35 @@
 import { gzipSync } from 'node:zlib'
+import { type FileKind, mediaTypes } from '../../../src/files/kind.ts'
+import { chainStart, createChainLine } from '../../../src/portable/chain.ts'
+import type { ForeignFormat } from '../../../src/portable/format.ts'
 import { createDocx, createPdf, createPdfFromStreams, createZip, docxParagraph } from '../../files/fixtures.ts'
 import { shapedText } from '../hostile.ts'
 import type { Random } from '../random.ts'
 
-/** Parsers, by the format they read. */
-export const formats = [
-  'pdf',
-  'docx',
-  'html',
-  'csv',
-  'json',
-  'markdown',
-  'text',
+/** Formats of other programs. The type names each of them, so that a new one fails here until it has samples. */
+const hasForeignSamples: Readonly<Record<ForeignFormat, true>> = {
+  chatgpt: true,
+  claude: true,
+  openai: true,
+  'server-memory': true,
+}
+/** Formats of this program. */
+const ownFormats = [
   'bundle',
-  'chatgpt',
-  'claude',
-  'openai',
-  'server-memory',
+  'encrypted bundle',
   'layout',
+  'client keys',
+  'store keys',
+  'configuration',
+  'prices',
 ] as const
-export type Format = (typeof formats)[number]
+
+export const foreignFormats = Object.keys(hasForeignSamples) as readonly ForeignFormat[]
+/** Kinds of uploaded files. */
+export const fileKinds = Object.keys(mediaTypes) as readonly FileKind[]
+export type Format = FileKind | ForeignFormat | (typeof ownFormats)[number]
+/** Everything that is parsed. */
+export const formats: readonly Format[] = [...fileKinds, ...foreignFormats, ...ownFormats]
 
 const toBytes = (bytes: Uint8Array | string): string =>
   typeof bytes === 'string' ? Buffer.from(bytes).toString('latin1') : Buffer.from(bytes).toString('latin1')
@@ -79,6 +89,7 @@ const claude = [
 /** Small valid files, one byte per character. The bundle and the saved session are exported by the engine. */
 export const samples = (exported: {
   readonly bundle: string
+  readonly encryptedBundle: string
   readonly layout: string
 }): Readonly<Record<Format, string>> => ({
   pdf: toBytes(createPdf(['Hello (world)', 'Second line'], ['Page two'])),
@@ -116,7 +127,32 @@ export const samples = (exported: {
       { type: 'relation', from: 'Ann', to: 'Bob', relationType: 'knows' },
     ),
   ),
+  'encrypted bundle': exported.encryptedBundle,
   layout: exported.layout,
+  'client keys': toBytes(
+    JSON.stringify({
+      format: 'threadkeep-keys',
+      version: 1,
+      keys: [
+        { id: 'GLkKvDCL', name: 'a', scopes: ['acme'], rights: 'use', createdAt: 1, sha256: 'a1'.repeat(32) },
+        { id: 'GLkKvDCM', name: 'b', scopes: ['*'], rights: 'admin', createdAt: 2, sha256: 'b2'.repeat(32) },
+      ],
+    }),
+  ),
+  'store keys': `${'a1'.repeat(32)}\n${'B2'.repeat(32)}\n${Buffer.alloc(32, 7).toString('base64')}\n`,
+  configuration: toBytes(
+    JSON.stringify({
+      listen: { port: 8080 },
+      store: 'ram:',
+      upstreams: [{ name: 'up', base: 'http://127.0.0.1:9/v1', key: 'env:KEY' }],
+      profiles: { small: { extends: 'thread', budget: 2_000 } },
+      templates: { support: { profile: 'support' } },
+      limits: { bodyBytes: 1_000 },
+    }),
+  ),
+  prices: toBytes(
+    JSON.stringify({ asOf: '2026-11-01', models: { 'my-model*': { input: 0.5, cached: 0.05, output: 2 } } }),
+  ),
 })
 
 /** Files that attack one format: bombs, deep nesting, cycles and false sizes. */
@@ -215,6 +251,42 @@ export const attacks: Readonly<Partial<Record<Format, readonly ((random: Random)
         name: 'Ann',
         entityType: 'x',
         observations: Array.from({ length: random.int(1, 20_000) }, (_, index) => `o${index}`),
+      }),
+  ],
+  'encrypted bundle': [
+    (random) =>
+      `${
+        createChainLine(chainStart, {
+          bundle: 'threadkeep',
+          version: 1,
+          cipher: {
+            name: 'aes-256-gcm',
+            kdf: {
+              name: 'scrypt',
+              n: random.pick([2, 3, 0, -2, 2 ** 31, 2 ** 53, 1e308]),
+              r: random.pick([8, 2 ** 30]),
+              p: 1,
+            },
+            salt: 'a1'.repeat(random.pick([16, 0, 1_000_000])),
+            nonce: 'b2'.repeat(random.pick([7, 0, 100_000])),
+            check: 'c3'.repeat(32),
+          },
+        }).line
+      }\n${'x'.repeat(random.int(0, 200_000))}`,
+  ],
+  'client keys': [
+    (random) => '['.repeat(random.int(10, 300_000)),
+    (random) => '{"keys":'.repeat(random.int(10, 50_000)),
+  ],
+  'store keys': [(random) => 'a1 '.repeat(random.int(10, 200_000)), (random) => 'a'.repeat(random.int(10, 1_000_000))],
+  configuration: [(random) => '{"profiles":'.repeat(random.int(10, 50_000))],
+  prices: [
+    (random) =>
+      JSON.stringify({
+        asOf: '2026-11-01',
+        models: Object.fromEntries(
+          Array.from({ length: random.int(1, 5_000) }, (_, index) => [`*${index}*`.repeat(9), { input: 1, output: 1 }]),
+        ),
       }),
   ],
   layout: [(random) => '{"entities":'.repeat(random.int(10, 100_000))],

@@ -118,14 +118,19 @@ const stallProblem = (step: Step, stretchMs: number, kind = 'stall'): Problem =>
   detail: `${Math.round(stretchMs)} ms`,
 })
 
+/** The part of the targets that a run uses. */
+export type FuzzTargets = Pick<Targets, 'run' | 'runAlone' | 'shortestStretch'> & {
+  readonly server: Pick<Target, 'state'>
+}
+
 /** A run of steps on one server. */
-class FuzzRun {
+export class FuzzRun {
   private readonly options: RunOptions
   private readonly counter: Counter
-  private readonly targets: Targets
+  private readonly targets: FuzzTargets
   private readonly history: Step[] = []
 
-  constructor(targets: Targets, options: RunOptions) {
+  constructor(targets: FuzzTargets, options: RunOptions) {
     this.targets = targets
     this.options = options
     this.counter = options.counter

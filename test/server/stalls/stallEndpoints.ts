@@ -1,3 +1,4 @@
+import { maxMessageCharacters } from '../../../src/domain/chat.ts'
 import type { ProbeClient } from './stallProbe.ts'
 
 /** Sends a text through an endpoint; `session` has not been used before. */
@@ -29,6 +30,16 @@ const pieces = (text: string, count: number): readonly string[] => {
   )
 }
 
+/** Splits a text into messages about as long as they may be, and at least two. */
+const longPieces = (text: string): readonly string[] =>
+  pieces(text, Math.max(2, Math.ceil(text.length / (maxMessageCharacters - 1_000))))
+
+/** The pieces of a text as messages of the user and the assistant in turn; the last one is of the user. */
+const longMessages = (text: string): readonly unknown[] => [
+  ...longPieces(text).map((content, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', content })),
+  user('And then?'),
+]
+
 /** A workspace for each session: the search index of one with all texts would fill the heap. */
 const workspaceOf = (session: string): string => session.replace(/:.*/, '')
 
@@ -47,7 +58,42 @@ export const encodingOf = (endpoint: string): ((text: string) => string) => {
   return endpoint.startsWith('chat, tool arguments') ? (text) => JSON.stringify(JSON.stringify(text)) : JSON.stringify
 }
 
+/** Endpoints that take a text in several messages, and so one of any length. */
+export const splittingEndpoints: Readonly<Record<string, StallEndpoint>> = {
+  'chat, 200 messages, small budget': converse('small', (text) =>
+    pieces(text, 200).flatMap((content) => [user(content), { role: 'assistant', content: 'Noted.' }]),
+  ),
+  'chat, 200 messages, support': converse('support', (text) =>
+    pieces(text, 200).flatMap((content) => [user(content), { role: 'assistant', content: 'Noted.' }]),
+  ),
+  'chat, long messages': converse(undefined, longMessages),
+  'chat, long messages, small budget': converse('small', longMessages),
+  'chat, long messages, resent': async (client, text, session) => {
+    const first = longMessages(text)
+    await client.post(chat(session), ask(...first))
+    await client.post(chat(session), ask(...first, { role: 'assistant', content: 'Fine.' }, user(question)))
+  },
+  'chat, long messages, without memory': async (client, text) => {
+    await client.post('/v1/chat/completions', ask(...longMessages(text)))
+  },
+  'chat, long messages of many parts': converse(undefined, (text) =>
+    longPieces(text).map((piece) => user(pieces(piece, 300).map((part) => ({ type: 'text', text: part })))),
+  ),
+  'chat, long tool outputs, small budget': converse('small', (text) =>
+    longPieces(text).flatMap((piece) => toolTurn('{}', piece)),
+  ),
+  'responses, long items': async (client, text, session) => {
+    await client.post(`/v1/${session}/responses`, { model: 'gpt-4o', input: longMessages(text) })
+    await client.post(`/v1/${session}/responses`, { model: 'gpt-4o', input: question })
+  },
+  'messages, long messages': async (client, text, session) => {
+    const body = { model: 'claude-sonnet-4', max_tokens: 100, messages: longMessages(text) }
+    await client.post(`/v1/${session}/messages`, body, template('small'))
+  },
+}
+
 export const stallEndpoints: Readonly<Record<string, StallEndpoint>> = {
+  ...splittingEndpoints,
   'chat, user': converse(undefined, (text) => [user(text)]),
   'chat, user, small budget': converse('small', (text) => [user(text)]),
   'chat, user, support': converse('support', (text) => [user(text)]),
@@ -55,12 +101,6 @@ export const stallEndpoints: Readonly<Record<string, StallEndpoint>> = {
   'chat, system': converse(undefined, (text) => [{ role: 'system', content: text }, user('Hello')]),
   'chat, tool output, small budget': converse('small', (text) => toolTurn('{}', text)),
   'chat, tool arguments, small budget': converse('small', (text) => toolTurn(JSON.stringify({ text }), 'done')),
-  'chat, 200 messages, small budget': converse('small', (text) =>
-    pieces(text, 200).flatMap((content) => [user(content), { role: 'assistant', content: 'Noted.' }]),
-  ),
-  'chat, 200 messages, support': converse('support', (text) =>
-    pieces(text, 200).flatMap((content) => [user(content), { role: 'assistant', content: 'Noted.' }]),
-  ),
   'chat, many parts': converse(undefined, (text) => [
     user(pieces(text, 500).map((part) => ({ type: 'text', text: part }))),
   ]),

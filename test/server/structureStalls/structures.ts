@@ -1,3 +1,5 @@
+import { openMemory } from '../../../src/index.ts'
+import type { Memory } from '../../../src/memory.ts'
 import type { ProbeClient } from '../stalls/stallProbe.ts'
 
 /** Sends requests of a structure and of about `bytes` bytes; `session` has not been used before. */
@@ -75,6 +77,22 @@ const toolTurns = (bytes: number) => [
     { role: 'tool', tool_call_id: `c${index}`, content: `r${index}${padding}` },
   ]).flat(),
 ]
+const manyCalls = (bytes: number) => {
+  const made = fill(bytes, 190, 4_000, (index, padding) => [index, padding] as const)
+  return [
+    user('Run them all.'),
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: made.map(([index]) => ({
+        id: `c${index}`,
+        type: 'function',
+        function: { name: 'run', arguments: `{"n":${index}}` },
+      })),
+    },
+    ...made.map(([index, padding]) => ({ role: 'tool', tool_call_id: `c${index}`, content: `r${index}${padding}` })),
+  ]
+}
 const toolBlocks = (bytes: number) =>
   fill(bytes, 200, 4_990, (index, padding) => [
     { role: 'assistant', content: [{ type: 'tool_use', id: `t${index}`, name: 'run', input: { index } }] },
@@ -105,6 +123,31 @@ const tools = (bytes: number) =>
   }))
 const base64 = (bytes: number): string => 'iVBORw0KGgoAAAANSUhEUg'.repeat(Math.ceil(bytes / 22)).slice(0, bytes)
 const scopeOf = (session: string): string => session.split(':')[0] as string
+const secretFields = (bytes: number) =>
+  Object.fromEntries(fill(bytes, 26, 19_000, (index, padding) => [`password${index}`, `v${index}${padding}`]))
+const nestedSecrets = (bytes: number) =>
+  fill(bytes, 700, 450, (index, padding) => nested(40, `password${index}${padding}`))
+
+/** Metadata of a session may have somewhat more characters. */
+const maxMetadataBytes = 30_000
+
+/** Largest bundle that a server takes by default. */
+const maxBundleBytes = 20_000_000
+
+/** Creates a session and imports its bundle into another tenant, twice. */
+const importTwice =
+  (create: (memory: Memory, bytes: number) => Promise<unknown>): Structure =>
+  async (client, bytes, session) => {
+    await using memory = await openMemory({ upkeep: false })
+    await create(memory, Math.min(bytes, 0.7 * maxBundleBytes))
+    const chunks: Uint8Array[] = []
+    for await (const chunk of memory.export()) chunks.push(chunk)
+    const bundle = Buffer.concat(chunks).toString()
+    for (const existing of ['refuse', 'skip'])
+      await client.upload(`/api/scopes/${scopeOf(session)}/import?existing=${existing}`, 'bundle.jsonl', bundle)
+  }
+const appendAll = async (memory: Memory, messages: readonly { readonly role: string; readonly content: unknown }[]) =>
+  memory.append('bundle:s', messages as Parameters<Memory['append']>[1])
 
 export const structures: Readonly<Record<string, Structure>> = {
   'chat, tiny messages': twice(chat, tiny),
@@ -125,22 +168,9 @@ export const structures: Readonly<Record<string, Structure>> = {
     await client.post(chat(session), { model: 'gpt-4o', messages: [...edited, user('And now?')] })
   },
   'chat, tool turns': twice(chat, toolTurns),
-  'chat, one reply with many calls': twice(chat, (bytes) => {
-    const made = fill(bytes, 190, 4_000, (index, padding) => [index, padding] as const)
-    return [
-      user('Run them all.'),
-      {
-        role: 'assistant',
-        content: null,
-        tool_calls: made.map(([index]) => ({
-          id: `c${index}`,
-          type: 'function',
-          function: { name: 'run', arguments: `{"n":${index}}` },
-        })),
-      },
-      ...made.map(([index, padding]) => ({ role: 'tool', tool_call_id: `c${index}`, content: `r${index}${padding}` })),
-    ]
-  }),
+  'chat, one reply with many calls': twice(chat, manyCalls),
+  'chat, one reply with many calls, once': async (client, bytes, session) =>
+    client.post(chat(session), { model: 'gpt-4o', messages: manyCalls(bytes) }),
   'chat, many parts': twice(chat, (bytes) => [
     user(fill(bytes, 40, 4_000, (index, padding) => ({ type: 'text', text: `part ${index}${padding}` }))),
   ]),
@@ -253,16 +283,42 @@ export const structures: Readonly<Record<string, Structure>> = {
     client.post(`/api/scopes/${scopeOf(session)}/knowledge`, {
       category: 'domain',
       key: 'deep',
-      value: fill(bytes, 700, 450, (index, padding) => nested(40, `password${index}${padding}`)),
+      value: nestedSecrets(bytes),
     }),
   'api, knowledge, secret names': async (client, bytes, session) =>
     client.post(`/api/scopes/${scopeOf(session)}/knowledge`, {
       category: 'domain',
       key: 'secrets',
-      value: Object.fromEntries(
-        fill(bytes, 26, 19_000, (index, padding) => [`password${index}`, `v${index}${padding}`]),
-      ),
+      value: secretFields(bytes),
     }),
+  'api, metadata': async (client, bytes, session) =>
+    client.post('/api/sessions', { key: session, metadata: fields(Math.min(bytes, maxMetadataBytes), 19_000) }),
+  'api, metadata, nested names': async (client, bytes, session) =>
+    client.post('/api/sessions', { key: session, metadata: nestedSecrets(Math.min(bytes, maxMetadataBytes)) }),
+  'api, metadata, secret names': async (client, bytes, session) =>
+    client.post('/api/sessions', { key: session, metadata: secretFields(Math.min(bytes, maxMetadataBytes)) }),
+  'api, record, secret names': async (client, bytes, session) => {
+    await client.post(chat(session), { model: 'gpt-4o', messages: [user('Hello')] })
+    const values = fill(Math.min(bytes, 700_000), 26, 200, (index, padding) => [`password${index}`, `v${padding}`])
+    await client.post(`/api/sessions/${session}/record`, {
+      important_data: { user_preferences: Object.fromEntries(values) },
+    })
+  },
+  'api, import, tiny messages': importTwice((memory, bytes) =>
+    appendAll(
+      memory,
+      fill(bytes, 350, maxMessages, (index, padding) => user(`m${index}${padding}`)),
+    ),
+  ),
+  'api, import, long messages': importTwice((memory, bytes) =>
+    appendAll(memory, [user(words(bytes / 2)), user(words(bytes / 2))]),
+  ),
+  'api, import, knowledge of secret names': importTwice((memory, bytes) =>
+    memory.remember('bundle', { category: 'domain', key: 'secrets', value: secretFields(bytes) }),
+  ),
+  'api, import, metadata': importTwice((memory, bytes) =>
+    memory.setMetadata('bundle:s', { metadata: fields(Math.min(bytes, maxMetadataBytes), 19_000) }),
+  ),
   'mcp, save messages': async (client, bytes) => {
     const messages = fill(bytes, 42, maxMessages, (index, padding) => ({
       role: index % 2 === 0 ? 'user' : 'assistant',
@@ -327,6 +383,10 @@ export const structures: Readonly<Record<string, Structure>> = {
     )
     await client.callTool('create_entities', { entities: [{ name, entityType: 'note', observations: contents }] })
     await client.callTool('delete_observations', { deletions: [{ entityName: name, observations: contents }] })
+  },
+  'errors, long metadata': async (client, bytes, session) => {
+    await client.post('/api/sessions', { key: session, metadata: secretFields(bytes) })
+    await client.post('/api/sessions', { key: session, metadata: nestedSecrets(bytes) })
   },
   'errors, long values': async (client, bytes, session) => {
     const long = '\ud83d'.repeat(bytes / 6)

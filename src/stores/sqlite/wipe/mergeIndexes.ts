@@ -15,6 +15,8 @@ export const commitPoint = Number.POSITIVE_INFINITY
 const mergedPages = 16
 /** Time after which the thread commits what it has merged. */
 const maxMergeMs = 50
+/** The first step begins the merge of all segments, the second one sees if the one before had anything to merge. */
+const minMergeSteps = 2
 
 /** Merges the index of a table into a single segment, or continues to, which removes the trigrams of deleted rows. */
 function* mergeIndexInSteps(database: DatabaseSync, table: IndexedTable, isFirst: boolean): Work<void> {
@@ -44,7 +46,8 @@ export const mergeIndexes = (database: DatabaseSync): void => runSync(mergeIndex
 /** Merges an index for a short time. Returns true if nothing is left to merge. */
 export function mergeIndexPart(database: DatabaseSync, table: IndexedTable, isFirst: boolean): boolean {
   const end = performance.now() + maxMergeMs
-  for (const steps = mergeIndexInSteps(database, table, isFirst); performance.now() < end; )
+  const steps = mergeIndexInSteps(database, table, isFirst)
+  for (let done = 0; done < minMergeSteps || performance.now() < end; done++)
     if (steps.next().done === true) return true
   return false
 }
