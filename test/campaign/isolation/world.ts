@@ -153,6 +153,9 @@ async function openRedisStore(url: string): Promise<Store & SearchIndex> {
   return { ...withRelativeEpochs(store), capabilities }
 }
 
+/** Interval of a sweep that is not due while a world exists: the upkeep that it starts would depend on the time. */
+const neverMs = 2 ** 31 - 1
+
 /** Folder of each tenant, which the MCP file tools may use, with a link to the folder of the other tenant. */
 function createFolders(folder: string): Readonly<Record<Tenant, readonly string[]>> {
   const paths = { acme: [join(folder, 'acme')], globex: [join(folder, 'globex')] }
@@ -247,7 +250,7 @@ export class World implements AsyncDisposable {
     const credentials = new Credentials(join(this.folder, 'keys.json'))
     const createKey = async (scope: Tenant) => (await credentials.create({ scopes: [scope], name: scope }, 0)).key
     const keys = { acme: await createKey('acme'), globex: await createKey('globex') }
-    const running = await serve({ memory: this.memory, port: 0, credentials, clock, mcp })
+    const running = await serve({ memory: this.memory, port: 0, credentials, clock, mcp, sweepIntervalMs: neverMs })
     this.server = { running, keys, client: new HttpClient(running.url, { connections: 2 }) }
   }
 
